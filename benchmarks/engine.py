@@ -17,7 +17,7 @@ import torch
 
 from benchmarks.timing import timed
 from overfit_cli.core.cell import Cell, CellResult
-from overfit_cli.core.matrix_products import added_product
+from overfit_cli.core.matrix_products import add_product
 from overfit_cli.core.training import Execution
 from overfit_cli.studies.benign_vit.reference import Trained, train_one_cell
 from overfit_cli.studies.benign_vit.vit.data import draw
@@ -71,7 +71,7 @@ def agreement(results: list[CellResult], trained: list[Trained]) -> tuple[int, f
 def matrix_product_speed(dtype: torch.dtype) -> float:
     """Return the machine's best matrix-product speed, in operations a second."""
     left, right, initial = (torch.randn(1, 1024, 1024).to(dtype) for _ in range(3))
-    products = (torch.baddbmm, added_product)
+    products = (torch.baddbmm, add_product)
     times = [timed(partial(one, initial, left, right))[0] for one in products for _ in range(30)]
     return 2 * 1024**3 / min(times)
 

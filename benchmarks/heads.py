@@ -25,7 +25,6 @@ from overfit_cli.core.training import Execution
 from overfit_cli.studies.multihead.engine import (
     Gradients,
     HeadGradients,
-    Steps,
     full_matrices,
     gradients_of,
     initial_heads,
@@ -34,6 +33,7 @@ from overfit_cli.studies.multihead.mixture.study import study as mixture
 from overfit_cli.studies.multihead.planted.study import study as planted
 from overfit_cli.studies.multihead.reference import plain_model
 from overfit_cli.studies.multihead.study import MultiheadStudy
+from overfit_cli.studies.multihead.training import Steps
 from overfit_cli.sweeps.worker import train_all
 
 SEED = 1

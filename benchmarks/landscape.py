@@ -14,13 +14,17 @@ from numpy.typing import NDArray
 from torch.nn import functional
 
 from benchmarks.timing import timed
-from overfit_cli.core.classification import on_device
+from overfit_cli.core.classification import move_to_device
 from overfit_cli.studies.attention_kernel.classifier import Layer, Transformer, build_model
-from overfit_cli.studies.attention_kernel.landscape.engine import Directions, Plane, draw_directions
+from overfit_cli.studies.attention_kernel.landscape.engine import (
+    Directions,
+    Plane,
+    draw_directions,
+    fixed_batch,
+)
 from overfit_cli.studies.attention_kernel.landscape.parameters import KernelLandscapeParameters
 from overfit_cli.studies.attention_kernel.landscape.study import study
 from overfit_cli.studies.attention_kernel.landscape.theory import grid, offsets
-from overfit_cli.studies.attention_kernel.landscape.training import fixed_batch
 
 SIZES = ((16, 4), (16, 16), (64, 4), (64, 16), (64, 64), (64, 256))
 """Tokens of a sample, and samples of the fixed batch."""
@@ -59,7 +63,7 @@ def measure(tokens: int, samples: int, points: Floats) -> str:
     )
     task = study.task(parameters, 0)
     model = build_model(parameters, task, 0, "cpu").eval()
-    batch = on_device(fixed_batch(parameters, task, 0), "cpu")
+    batch = move_to_device(fixed_batch(parameters, task, 0), "cpu")
     directions = draw_directions(model, "filter", 0, 0)
     plane = Plane(model, directions, *batch)
     together, found = timed(lambda: plane.losses(torch.from_numpy(points).float()).numpy())

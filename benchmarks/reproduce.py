@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 
 from overfit_cli.core.cell import Cell
-from overfit_cli.core.parameters import describe, of_row
+from overfit_cli.core.parameters import describe, parameters_from_row
 from overfit_cli.core.study import FigureData
 from overfit_cli.core.training import Execution
 from overfit_cli.sweeps.executors import Local
@@ -87,7 +87,9 @@ def train_again(data: FigureData, directory: RunDirectory) -> FigureData:
     """Train the cells of a run into another directory."""
     study = data.study
     cells = [
-        Cell(study.name, study.version, of_row(study.parameters, row), int(row["seed"]))
+        Cell(
+            study.name, study.version, parameters_from_row(study.parameters, row), int(row["seed"])
+        )
         for _, row in data.cells.iterrows()
     ]
     study.prepare(cells)

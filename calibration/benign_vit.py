@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from calibration.benign_vit_figures import BOUNDARIES, DYNAMICS, FIGURE_1, shifts, test_loss
 from calibration.rates import Worlds
 from calibration.worlds import number_worlds
-from overfit_cli.claims.rules import around
-from overfit_cli.core.parameters import of_rows
+from overfit_cli.claims.rules import tolerance_margin
+from overfit_cli.core.parameters import map_parameters
 from overfit_cli.studies.benign_vit.vit.claims import theorem_regime as claims
 from overfit_cli.studies.benign_vit.vit.claims.steps import TOLERANCE
 from overfit_cli.studies.benign_vit.vit.parameters import BenignVitParameters
@@ -48,7 +48,7 @@ def _scaled(
 
 STEPS: Mapping[str, Worlds] = {
     f"steps-{regime}-{axis.replace('_', '-')}": number_worlds(
-        partial(_scaled, regime=regime, axis=axis), around(power, TOLERANCE, ""), SPREAD
+        partial(_scaled, regime=regime, axis=axis), tolerance_margin(power, TOLERANCE, ""), SPREAD
     )
     for regime, axes in STEP_POWERS.items()
     for axis, power in axes.items()
@@ -74,7 +74,7 @@ def _steps(
 ) -> pd.DataFrame:
     """Cells that take so many times T steps."""
     predicted = np.array(
-        of_rows(
+        map_parameters(
             BenignVitParameters,
             design,
             lambda cell: predicted_steps(cell, cell.output_scale, side),
@@ -128,7 +128,7 @@ def _boundary(
 
 
 def _side_worlds(side: Regime) -> dict[str, Worlds]:
-    power = around(STEP_POWERS[side]["snr"], TOLERANCE, "")
+    power = tolerance_margin(STEP_POWERS[side]["snr"], TOLERANCE, "")
     return {
         f"theorem-{side}-steps": number_worlds(
             partial(_steps, side=side), claims.ORDER_OF_T, 0.001, logs=True

@@ -21,8 +21,8 @@ from calibration.worlds import (
     share_worlds,
     worlds_from,
 )
+from overfit_cli.studies.attention_kernel.regression.claims.bounds import FROM_BELOW, LEMMAS
 from overfit_cli.studies.attention_kernel.regression.claims.convergence import AT_FLOOR
-from overfit_cli.studies.attention_kernel.regression.claims.lemmas import FROM_BELOW, LEMMAS
 from overfit_cli.studies.attention_kernel.regression.claims.rates import ON_MOST_DRAWS
 
 STEPS = 3000

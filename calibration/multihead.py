@@ -9,8 +9,7 @@ import pandas as pd
 
 from calibration.rates import Worlds
 from calibration.worlds import Bools, Numbers, Random, exception_worlds
-from overfit_cli.studies.multihead.claims.bounds import BOUNDS
-from overfit_cli.studies.multihead.claims.step_sizes import STEPS
+from overfit_cli.studies.multihead.claims import BOUNDS, STEPS
 
 STEP_SIZE_OF_ONE = 0.06
 """The step size with which one head takes `STEPS` steps; all H then do so within the grid."""

@@ -26,8 +26,7 @@ from calibration.worlds import (
     number_worlds,
 )
 from overfit_cli.claims.rules import FALLING
-from overfit_cli.studies.multihead.claims.first_phase import EXPECTED, NEAR, STATED
-from overfit_cli.studies.multihead.claims.step_sizes import (
+from overfit_cli.studies.multihead.claims import (
     FASTER,
     LINEAR,
     QUICKER,
@@ -35,7 +34,7 @@ from overfit_cli.studies.multihead.claims.step_sizes import (
     ROOT,
     SLOWER,
 )
-from overfit_cli.studies.multihead.mixture.claims import ALIKE_UP_TO
+from overfit_cli.studies.multihead.mixture.claims import ALIKE_UP_TO, EXPECTED, NEAR, STATED
 
 Columns = Mapping[str, tuple[float, float]]
 """What each column is where a claim is broken, and where it isn't."""

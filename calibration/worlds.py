@@ -12,7 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from calibration.rates import World, Worlds
-from overfit_cli.claims.rules import FEWEST_WITHOUT_EXCEPTION, Margin
+from overfit_cli.claims.rules import FEWEST_SEEDS_OF_THEOREM, Margin
 
 Numbers: TypeAlias = NDArray[np.float64]
 Bools: TypeAlias = NDArray[np.bool_]
@@ -131,7 +131,7 @@ def exception_worlds(make: MakeBools) -> Worlds:
     return Worlds(
         partial(world, share=0.0, limit=unlimited),
         partial(world, share=A_THIRD, limit=unlimited),
-        partial(world, share=0.0, limit=FEWEST_WITHOUT_EXCEPTION - 1),
+        partial(world, share=0.0, limit=FEWEST_SEEDS_OF_THEOREM - 1),
     )
 
 

@@ -117,14 +117,14 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"seeds": "7:3"}, "seeds='7:3': the range runs backwards"),
     ({"jobs": 0}, "jobs=0: it takes a whole number of at least 1"),
     ({"jobs": "two"}, "jobs='two': it takes a whole number"),
-    ({"scheduler": 5}, "scheduler 5: it takes a text"),
-    ({"address": ["a"]}, "address ['a']: it takes a text"),
-    ({"shard": (1, 2)}, "shard (1, 2): it takes a text"),
-    ({"backend": "slurm"}, "backend 'slurm': it takes loky, threading, dask, ray"),
-    ({"device": "tpu"}, "device 'tpu': it takes auto, cpu, cuda"),
+    ({"scheduler": 5}, "scheduler=5: it takes a text"),
+    ({"address": ["a"]}, "address=['a']: it takes a text"),
+    ({"shard": (1, 2)}, "shard=(1, 2): it takes a text"),
+    ({"backend": "slurm"}, "backend='slurm': it takes loky, threading, dask or ray."),
+    ({"device": "tpu"}, "device='tpu': it takes auto, cpu or cuda."),
     ({"profile": "quick"}, "toy is not a preset"),
-    ({"threshold": 0.5}, "threshold 0.5: it requires refine=ROUNDS"),
-    ({"tolerance": 0.5}, "tolerance 0.5: it requires refine=ROUNDS"),
+    ({"threshold": 0.5}, "threshold=0.5: it requires refine, the number of rounds"),
+    ({"tolerance": 0.5}, "tolerance=0.5: it requires refine, the number of rounds"),
     ({"refine": 2, "threshold": "a"}, "threshold='a': it takes a finite number"),
     ({"refine": 2, "tolerance": 0}, "tolerance=0: it takes a number above 0"),
     ({"refine": -1}, "refine=-1: it takes a whole number of at least 0"),
@@ -138,6 +138,16 @@ def test_what_python_gives_wrongly_is_a_sentence_too(
     with pytest.raises(UserError, match=re.escape(words)):
         overfit_cli.sweep("toy", out=tmp_path / "a", quiet=True, **{"jobs": 1, **values})
     assert not (tmp_path / "a").exists()
+
+
+def test_a_path_that_cannot_be_is_a_sentence_as_in_a_shell() -> None:
+    for given, words in (
+        ("", "give a path"),
+        ("x" * 300, "it can't be used"),
+        (3, "it takes a path"),
+    ):
+        with pytest.raises(UserError, match=f"^directory={given!r}: {words}"):
+            overfit_cli.load(given)  # type: ignore[arg-type]
 
 
 def test_numbers_of_any_library_are_values_and_seeds(tmp_path: Path) -> None:
@@ -250,7 +260,7 @@ def test_what_cannot_be_swept_is_a_sentence(tmp_path: Path) -> None:
         (3, {}, "3 is neither a function nor a study"),
         (Scaled, {}, "Scaled is a class; give an object of it: Scaled()."),
         (Mean, {}, "Mean is a class; give an object of it: Mean()."),
-        (scaled, {"profile": "quick"}, "profile 'quick': only presets have profiles"),
+        (scaled, {"profile": "quick"}, "profile='quick': only presets have profiles"),
         (locked, {"jobs": 2}, "can't be sent to workers (TypeError: cannot pickle"),
     ]
     for study, given, words in wrong:
@@ -316,19 +326,19 @@ def test_the_claims_of_a_function_are_judged_in_its_process(tmp_path: Path) -> N
 
 FIGURES_GIVEN_WRONGLY: list[tuple[dict[str, Any], str]] = [
     ({"threshold": "a"}, "threshold='a': it takes a finite number"),
-    ({"size": 3.4}, "size 3.4: it takes a text."),
+    ({"size": 3.4}, "size=3.4: it takes a text."),
     ({"size": "3.4"}, "size='3.4': it takes column, page, or WIDTHxHEIGHT"),
     ({"dpi": "300"}, "dpi='300': it takes a whole number of at least 20"),
     ({"dpi": 3000}, "dpi=3000: it takes a whole number of at least 20 and up to 2400"),
-    ({"log": True}, "log True: it takes a text."),
+    ({"log": True}, "log=True: it takes a text."),
     ({"cmap": "nope"}, "cmap='nope': matplotlib has no such colour map"),
-    ({"law": 3}, "law 3: it takes a text, or several."),
-    ({"law": [1]}, "law 1: it takes a text, or several."),
-    ({"where": 3}, "where 3: it takes a text, or several."),
-    ({"each_seed": "yes"}, "each_seed 'yes': it takes True or False."),
+    ({"law": 3}, "law=3: it takes a text, or several."),
+    ({"law": [1]}, "law=[1]: it takes a text, or several."),
+    ({"where": 3}, "where=3: it takes a text, or several."),
+    ({"each_seed": "yes"}, "each_seed='yes': it takes True or False."),
     ({"each_seed": True}, "each_seed: heatmap doesn't take it"),
-    ({"style": 3}, "style 3: it takes a path."),
-    ({"minus": 3}, "minus 3: it takes a path."),
+    ({"style": 3}, "style=3: it takes a path."),
+    ({"minus": 3}, "minus=3: it takes a path."),
 ]
 
 

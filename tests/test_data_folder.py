@@ -21,10 +21,9 @@ def test_a_folder_that_no_one_named_is_asked_for() -> None:
         if value is None:
             os.environ.pop(DATA_VARIABLE)
         with pytest.raises(UserError) as error:
-            data_folder("--set source=imdb")
+            data_folder("source=imdb")
         assert str(error.value) == (
-            "--set source=imdb needs data: name its folder in the variable OVERFIT_DATA, or with "
-            "--data DIR where a command takes it."
+            "data: source=imdb needs data: name its folder here, or in the variable OVERFIT_DATA."
         )
 
 
@@ -35,14 +34,14 @@ def test_a_named_folder_holds_wherever_one_goes(
     monkeypatch.chdir(tmp_path)
     set_data_folder(Path("data"))
     monkeypatch.chdir("/")
-    assert data_folder("--set source=imdb") == (tmp_path / "data").resolve()
+    assert data_folder("source=imdb") == (tmp_path / "data").resolve()
     assert os.environ[DATA_VARIABLE] == str((tmp_path / "data").resolve())  # As workers find it.
 
 
 def test_an_archive_is_data_too_and_nothing_is_not(tmp_path: Path) -> None:
     (tmp_path / "a.tar.gz").write_text("")
     set_data_folder(tmp_path / "a.tar.gz")
-    assert data_folder("--set source=imdb").name == "a.tar.gz"
-    with pytest.raises(UserError, match=r"--data .*gone: there is no such folder or file"):
+    assert data_folder("source=imdb").name == "a.tar.gz"
+    with pytest.raises(UserError, match=r"data=.*gone': there is no such folder or file"):
         set_data_folder(tmp_path / "gone")
-    assert data_folder("--set source=imdb").name == "a.tar.gz"
+    assert data_folder("source=imdb").name == "a.tar.gz"

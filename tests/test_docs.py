@@ -14,7 +14,7 @@ import pytest
 
 import overfit_cli
 from docs import generate
-from overfit_cli.core.parameters import describe, plain
+from overfit_cli.core.parameters import describe, symbol_text
 from overfit_cli.core.registry import installed_studies
 from overfit_cli.sweeps.presets import preset_names
 from tests.command import run
@@ -105,12 +105,14 @@ def test_the_symbols_of_every_parameter_and_column_are_written_plainly() -> None
         symbols = [one.symbol for one in describe(study.parameters).values()]
         symbols += [one.symbol for one in (*study.columns, *study.trajectory_columns)]
         for symbol in symbols:
-            assert not re.search(r"[\\{}]", plain(symbol)), (study.name, symbol)
-    assert plain(r"\frac{1}{H}\sum \|W_h\|") == "1/H Σ ‖W_h‖"
-    assert plain(r"\tilde{\sigma}_p^{-1/2}") == "σ̃_p^(-1/2)"
-    assert plain(r"\hat L \Phi \min S") == "L̂ Φmin S"
-    assert plain(r"\lambda_{\mathrm{min}}(H)") == plain(r"\lambda_{\min}(H)") == "λ_min(H)"
-    assert plain(r"\log_{10}\gamma_{\mathrm{attn}}") == "log_10γ_attn"
+            assert not re.search(r"[\\{}]", symbol_text(symbol)), (study.name, symbol)
+    assert symbol_text(r"\frac{1}{H}\sum \|W_h\|") == "1/H Σ ‖W_h‖"
+    assert symbol_text(r"\tilde{\sigma}_p^{-1/2}") == "σ̃_p^(-1/2)"
+    assert symbol_text(r"\hat L \Phi \min S") == "L̂ Φmin S"
+    assert (
+        symbol_text(r"\lambda_{\mathrm{min}}(H)") == symbol_text(r"\lambda_{\min}(H)") == "λ_min(H)"
+    )
+    assert symbol_text(r"\log_{10}\gamma_{\mathrm{attn}}") == "log_10γ_attn"
 
 
 def test_make_alone_lists_its_targets() -> None:

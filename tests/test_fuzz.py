@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 from overfit_cli.core.cell import CellResult
 from overfit_cli.core.parameters import describe
-from overfit_cli.core.text import UserError, in_markdown, is_text, visible
+from overfit_cli.core.text import UserError, escape_markdown, is_text, visible
 from overfit_cli.figures.look import look_of_record
 from overfit_cli.figures.picture import image
 from overfit_cli.figures.record import parse_record, read_record
@@ -343,7 +343,7 @@ def test_any_text_is_shown_in_one_line(text: str) -> None:
     assert is_text(shown)
     assert not set(shown) & {"\n", "\r", "\x1b", "\u202e", "\u2028"}
     assert visible(shown) == shown
-    page = in_markdown(text)
+    page = escape_markdown(text)
     assert "<" not in page
     assert len(page.splitlines()) <= 1
 

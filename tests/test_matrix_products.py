@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from overfit_cli.core import matrix_products
-from overfit_cli.core.matrix_products import Linear, added_product
+from overfit_cli.core.matrix_products import Linear, add_product
 
 SHAPES = [
     pytest.param((1, 3, 5, 2), id="small: one call of PyTorch's"),
@@ -36,7 +36,7 @@ def test_a_product_is_the_exact_one_to_rounding(
 ) -> None:
     initial, left, right = problem(shape, dtype)
     exact = initial.double() + torch.einsum("bri,bic->brc", left.double(), right.double())
-    found = added_product(initial, left, right)
+    found = add_product(initial, left, right)
     assert found.dtype == dtype
     tolerance = 30 * torch.finfo(dtype).eps * shape[2] ** 0.5
     assert (found.double() - exact).abs().max() < tolerance
@@ -46,16 +46,16 @@ def test_operands_that_are_views_stay_as_they_are() -> None:
     initial, left, right = problem((1, 256, 400, 256), torch.float32)
     left, right = left[:, :, :200], right[:, 200:]  # Rows and columns of larger matrices.
     before = [part.clone() for part in (initial, left, right)]
-    found = added_product(initial, left, right)
+    found = add_product(initial, left, right)
     assert torch.allclose(found, initial + left @ right, atol=1e-3)
     assert all(map(torch.equal, (initial, left, right), before))
 
 
 def test_a_pytorch_without_onednn_gives_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     initial, left, right = problem((1, 320, 320, 512), torch.float32)
-    found = added_product(initial, left, right)
+    found = add_product(initial, left, right)
     monkeypatch.setattr(matrix_products, "_has_onednn", lambda: False)
-    assert torch.allclose(added_product(initial, left, right), found, atol=1e-3)
+    assert torch.allclose(add_product(initial, left, right), found, atol=1e-3)
 
 
 @pytest.mark.parametrize(("inputs", "outputs"), [(64, 64), (48, 96), (96, 48)])
@@ -105,9 +105,9 @@ def test_large_float32_products_on_a_cpu_are_onednns(monkeypatch: pytest.MonkeyP
         return true(left, right)
 
     monkeypatch.setattr(matrix_products, "_onednn", counted)
-    added_product(*problem((1, 320, 320, 512), torch.float32))
+    add_product(*problem((1, 320, 320, 512), torch.float32))
     Linear(64, 64)(torch.randn(2000, 64)).sum().backward()
     assert len(used) == 4  # One product; a layer's output, and two gradients.
-    added_product(*problem((1, 320, 320, 512), torch.float64))
-    added_product(*problem((1, 8, 8, 8), torch.float32))
+    add_product(*problem((1, 320, 320, 512), torch.float64))
+    add_product(*problem((1, 8, 8, 8), torch.float32))
     assert len(used) == 4

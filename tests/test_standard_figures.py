@@ -58,9 +58,9 @@ def test_other_endings_are_refused(tmp_path: Path, name: str) -> None:
 def test_a_place_that_takes_no_file_is_a_sentence(tmp_path: Path) -> None:
     (tmp_path / "folder.png").mkdir()
     (tmp_path / "file").write_text("")
-    with pytest.raises(UserError, match=r"--out .*folder\.png: that is no file; name a file"):
+    with pytest.raises(UserError, match=r"out='.*folder\.png': that is no file; name a file"):
         save(Figure(), tmp_path / "folder.png")
-    with pytest.raises(UserError, match=r"--out .*a\.png: the figure can't be written there"):
+    with pytest.raises(UserError, match=r"out='.*a\.png': the figure can't be written there"):
         save(Figure(), tmp_path / "file" / "a.png")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "folder.png"]
 

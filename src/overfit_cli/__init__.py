@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from overfit_cli.core.parameters import Parameter
     from overfit_cli.core.study import Study
     from overfit_cli.core.text import UserError
-    from overfit_cli.functions.record import experiment
+    from overfit_cli.functions.experiment import experiment
 
 __version__ = VERSION
 
@@ -40,7 +40,7 @@ _PLACES = {
     **dict.fromkeys(("Column", "Study"), "core.study"),
     "Parameter": "core.parameters",
     "UserError": "core.text",
-    "experiment": "functions.record",
+    "experiment": "functions.experiment",
 }
 """Where each public name lives: it is imported when it is first asked for, so that the command
 line starts quickly."""

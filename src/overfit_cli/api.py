@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 from overfit_cli.core.console import console
 from overfit_cli.core.figure import FigureOptions
@@ -12,17 +12,25 @@ from overfit_cli.core.files import RESULTS, set_data_folder
 from overfit_cli.core.parameters import Value
 from overfit_cli.core.registry import add_study, find_study
 from overfit_cli.core.study import AnyStudy, Study
-from overfit_cli.core.text import UserError
-from overfit_cli.core.training import DeviceChoice
+from overfit_cli.core.text import BadValue, UserError
+from overfit_cli.core.values import (
+    Backend,
+    DeviceChoice,
+    finite_number,
+    list_of_texts,
+    number_of_jobs,
+    usable_path,
+    valid_choice,
+)
 from overfit_cli.figures.draw import Request, draw_figure
-from overfit_cli.figures.look import LEAST_DPI, checked_colour_map, read_log, read_look
+from overfit_cli.figures.look import check_colour_map, read_log, read_look
 from overfit_cli.figures.picture import Picture, save_with_caption
 from overfit_cli.functions.function_study import study_of_function
 from overfit_cli.report.difference_figure import draw_difference
 from overfit_cli.report.differences import Comparison, compare_sides
-from overfit_cli.report.judge import Judged, judge_all, judge_cells, worth_showing
-from overfit_cli.sweeps.clusters import Backend, executor_of
-from overfit_cli.sweeps.grid import Grid, grid_of_values, number, parse_shard, whole
+from overfit_cli.report.judge import Judged, judge_all, judge_cells, relevant_claims
+from overfit_cli.sweeps.clusters import executor_of
+from overfit_cli.sweeps.grid import Grid, grid_of_values, parse_shard
 from overfit_cli.sweeps.load import (
     chosen_cells,
     load_logged_steps,
@@ -32,7 +40,7 @@ from overfit_cli.sweeps.load import (
 )
 from overfit_cli.sweeps.part_file import cell_schema
 from overfit_cli.sweeps.presets import DEFAULT_SEEDS, Subject, find_subject, sweep_name
-from overfit_cli.sweeps.refine import Refinement, boundary_target
+from overfit_cli.sweeps.refine import Refinement, refinement_of
 from overfit_cli.sweeps.runner import Runner, outline
 from overfit_cli.sweeps.runner import refine as run_rounds
 from overfit_cli.sweeps.store import RunDirectory
@@ -43,8 +51,6 @@ if TYPE_CHECKING:
 
 Values = Value | str | Iterable[Any]
 """One value, several, or a range as the command line has it: `"0.1:16:100:log"`."""
-
-_Named = TypeVar("_Named", bound=str)
 
 
 def sweep(
@@ -104,7 +110,7 @@ def sweep(
         KeyboardInterrupt: when interrupted; what is finished is kept.
     """
     if data is not None:
-        set_data_folder(_path("data", data))
+        set_data_folder(usable_path("data", data))
     subject = _subject(study, profile)
     grid = grid_of_values(
         subject.study,
@@ -112,21 +118,22 @@ def sweep(
         subject.seeds if seeds is None else seeds,
         subject.texts,
     )
-    refinement = _refinement(grid, refine, threshold, tolerance)
+    refinement = refinement_of(grid, refine, threshold, tolerance)
     name = sweep_name(subject, grid) + ("" if refinement is None else "-refined")
     _check_texts(scheduler=scheduler, address=address, shard=shard)
     part = parse_shard(shard, refined=refinement is not None)
-    asked = -1 if jobs == -1 else whole("jobs", jobs, 1)
     with executor_of(
-        _one_of("backend", backend, Backend),
-        asked,
-        _one_of("device", device, DeviceChoice),
+        valid_choice("backend", backend, get_args(Backend)),
+        number_of_jobs(jobs),
+        valid_choice("device", device, get_args(DeviceChoice)),
         scheduler=scheduler,
         address=address,
     ) as executor:
         runner = Runner(
             output=console(quiet=quiet),
-            directory=RunDirectory(RESULTS / name if out is None else _path("out", out), "out"),
+            directory=RunDirectory(
+                RESULTS / name if out is None else usable_path("out", out), "out"
+            ),
             executor=executor,
             shard=part,
             trajectories=trajectories or subject.trajectories,
@@ -175,12 +182,12 @@ def load(
     Raises:
         UserError: if `directory` holds no cells, or none that is chosen; for means, if all failed.
     """
-    run = RunDirectory(_path("directory", directory))
+    run = RunDirectory(usable_path("directory", directory), "directory")
     if means and trajectories:
         raise UserError("means: they are over cells; leave out trajectories.")
     if where or means:
         study, every = load_study_and_cells(run)
-        cells = chosen_cells(every, read_selections(_texts("where", where), study))
+        cells = chosen_cells(every, read_selections(list_of_texts("where", where), study))
         if means:
             return means_over_seeds(study, cells)
     else:
@@ -241,30 +248,29 @@ def draw(
     _check_texts(figure=figure, x=x, y=y, value=value, by=by, title=title)
     _check_texts(size=size, cmap=cmap, log=log)
     if each_seed is not None and not isinstance(each_seed, bool):
-        raise UserError(f"each_seed {each_seed!r}: it takes True or False.")
+        raise BadValue("each_seed", each_seed, "it takes True or False.")
     if not directories:
         raise UserError("draw takes the run directories to draw from, after the figure's name.")
     asked = FigureOptions(
         x=x,
         y=y,
         value=value,
-        threshold=None if threshold is None else number("threshold", threshold),
-        law=None if law is None else tuple(_texts("law", law)),
+        threshold=None if threshold is None else finite_number("threshold", threshold),
+        law=None if law is None else tuple(list_of_texts("law", law)),
         by=by,
         log=read_log(log),
-        cmap=checked_colour_map(cmap),
+        cmap=check_colour_map(cmap),
         each_seed=each_seed,
     )
-    dots = None if dpi is None else whole("dpi", dpi, LEAST_DPI)
-    file = None if out is None else _path("out", out)
+    file = None if out is None else usable_path("out", out)
     drawn = draw_figure(
         Request(
             figure,
-            [RunDirectory(_path("directory", one)) for one in directories],
+            [RunDirectory(usable_path("directory", one), "directory") for one in directories],
             asked,
-            _texts("where", where),
-            None if minus is None else RunDirectory(_path("minus", minus), "minus"),
-            read_look(title, size, dots, None if style is None else _path("style", style)),
+            list_of_texts("where", where),
+            None if minus is None else RunDirectory(usable_path("minus", minus), "minus"),
+            read_look(title, size, dpi, None if style is None else usable_path("style", style)),
             out=file,
         )
     )
@@ -304,18 +310,18 @@ def compare(
         UserError: if one of both can't be read, or they have no cell or no column in common.
     """
     if not isinstance(interpolate, bool):
-        raise UserError(f"interpolate {interpolate!r}: it takes True or False.")
+        raise BadValue("interpolate", interpolate, "it takes True or False.")
     found = compare_sides(
-        _path("a", a),
-        _path("b", b),
-        _texts("value", value),
-        _texts("where", where),
-        _texts("where_a", where_a),
-        _texts("where_b", where_b),
+        usable_path("a", a),
+        usable_path("b", b),
+        list_of_texts("value", value),
+        list_of_texts("where", where),
+        list_of_texts("where_a", where_a),
+        list_of_texts("where_b", where_b),
         interpolated=interpolate,
     )
     if out is not None:
-        file = _path("out", out)
+        file = usable_path("out", out)
         save_with_caption(draw_difference(found, out=file), file)
     return found
 
@@ -340,11 +346,11 @@ def judge(*sources: str | Path | pd.DataFrame, study: AnyStudy | str | None = No
     """
     frames = [one for one in sources if not isinstance(one, str | Path)]
     if len(frames) == len(sources) == 1 and hasattr(frames[0], "columns"):
-        return worth_showing(judge_cells(frames[0], _study_of(frames[0], study)))
+        return relevant_claims(judge_cells(frames[0], _study_of(frames[0], study)))
     if frames:
         raise UserError("judge takes run directories, or one frame of cells.")
-    named = [_path("directory", str(one)) for one in sources]
-    return worth_showing(judge_all(named, RESULTS))
+    named = [usable_path("directory", str(one)) for one in sources]
+    return relevant_claims(judge_all(named, RESULTS))
 
 
 def _study_of(cells: pd.DataFrame, study: AnyStudy | str | None) -> AnyStudy:
@@ -365,7 +371,7 @@ def _subject(study: object, profile: str | None) -> Subject:
     if isinstance(study, str | Path):
         return find_subject(str(study), profile)
     if profile is not None:
-        raise UserError(f"profile {profile!r}: only presets have profiles.")
+        raise BadValue("profile", profile, "only presets have profiles.")
     if isinstance(study, type):
         raise UserError(f"{study.__name__} is a class; give an object of it: {study.__name__}().")
     if isinstance(study, Study):
@@ -377,55 +383,14 @@ def _subject(study: object, profile: str | None) -> Subject:
     return Subject(given, given.record.label, seeds=DEFAULT_SEEDS if given.seeded else "1")
 
 
-def _refinement(
-    grid: Grid, rounds: int | None, threshold: float | None, tolerance: float | None
-) -> Refinement | None:
-    """What the rounds of a sweep find; None without rounds."""
-    cut = None if threshold is None else number("threshold", threshold)
-    half_width = None if tolerance is None else number("tolerance", tolerance, above=0)
-    if rounds is None:
-        for name, given in (("threshold", cut), ("tolerance", half_width)):
-            if given is not None:
-                raise UserError(f"{name} {given:g}: it requires refine=ROUNDS.")
-        return None
-    whole("refine", rounds, 0)
-    return Refinement(grid, boundary_target(grid, cut), half_width)
-
-
-def _path(name: str, given: object) -> Path:
-    if not isinstance(given, str | Path):
-        raise UserError(f"{name} {given!r}: it takes a path.")
-    return Path(given)
-
-
 def _check_texts(**given: object) -> None:
     """Refuse what is no text, by the names of arguments that may be left out."""
-    for name, one in given.items():
-        if one is not None and not isinstance(one, str):
-            raise UserError(f"{name} {one!r}: it takes a text.")
-
-
-def _texts(name: str, given: object) -> list[str]:
-    """One text, or several."""
-    texts = [given] if isinstance(given, str) else given
-    if not isinstance(texts, Iterable):
-        raise UserError(f"{name} {given!r}: it takes a text, or several.")
-    listed = list(texts)
-    for one in listed:
-        if not isinstance(one, str):
-            raise UserError(f"{name} {one!r}: it takes a text, or several.")
-    return listed
+    for name, text in given.items():
+        if text is not None and not isinstance(text, str):
+            raise BadValue(name, text, "it takes a text.")
 
 
 def _mapping(given: object) -> Mapping[str, Values]:
     if given is not None and not isinstance(given, Mapping):
-        raise UserError(f"parameters {given!r}: it takes values by name.")
+        raise BadValue("parameters", given, "it takes values by name.")
     return given or {}
-
-
-def _one_of(name: str, given: _Named, names: object) -> _Named:
-    """What is one of a few names."""
-    known = get_args(names)
-    if given not in known:
-        raise UserError(f"{name} {given!r}: it takes {', '.join(known)}.")
-    return given

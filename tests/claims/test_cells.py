@@ -12,15 +12,15 @@ import pytest
 
 from overfit_cli.claims.cells import (
     Selection,
-    at_values,
     check_alike,
-    done,
-    numbers,
-    of_whole_seeds,
-    positive,
+    complete_seeds,
+    describe_values,
+    finite_numbers,
+    positive_numbers,
     repeated_seeds,
-    trained,
-    values_in_words,
+    require_done,
+    require_trained,
+    select_values,
     whole_grid,
 )
 from overfit_cli.core.claim import UndecidedError, Verdict
@@ -78,8 +78,8 @@ def test_values_are_named_one_or_several() -> None:
     cells = grid(n=(2, 3, 4))
     assert set(Selection(Parameters, at={"n": 3}).of(cells)["n"]) == {3}
     assert set(Selection(Parameters, at={"n": (3, 4)}).of(cells)["n"]) == {3, 4}
-    assert set(at_values(cells, {"n": (2, 9)})["n"]) == {2}
-    assert values_in_words({"n": (3, 4), "d": 8}) == "n=3,4, d=8"
+    assert set(select_values(cells, {"n": (2, 9)})["n"]) == {2}
+    assert describe_values({"n": (3, 4), "d": 8}) == "n=3,4, d=8"
 
 
 def test_without_such_cells_a_claim_is_not_run_and_names_a_preset() -> None:
@@ -112,23 +112,23 @@ def test_a_parameter_may_have_to_be_the_same_in_all_cells() -> None:
 
 def test_what_training_came_to_counts_and_what_a_worker_lost_does_not() -> None:
     for reason in ("diverged", "step limit"):
-        assert len(trained(failing(grid(), 2, reason))) == 6
+        assert len(require_trained(failing(grid(), 2, reason))) == 6
     refused(
         "inconclusive",
         "2 of 6 cells failed for reasons that say nothing of their training (worker killed)",
-        lambda: trained(failing(grid(), 2, "worker killed")),
+        lambda: require_trained(failing(grid(), 2, "worker killed")),
     )
 
 
 def test_cells_that_are_done_stand_for_all_only_where_few_failed() -> None:
-    assert len(done(grid())) == 6
-    assert len(done(failing(grid(), 1, "diverged"), most_failed=0.2)) == 5
+    assert len(require_done(grid())) == 6
+    assert len(require_done(failing(grid(), 1, "diverged"), most_failed=0.2)) == 5
     refused(
         "inconclusive",
         "2 of 6 cells failed, and those aren't like the rest.",
-        lambda: done(failing(grid(), 2, "diverged"), most_failed=0.2),
+        lambda: require_done(failing(grid(), 2, "diverged"), most_failed=0.2),
     )
-    refused("inconclusive", "1 of 6 cells", lambda: done(failing(grid(), 1, "diverged")))
+    refused("inconclusive", "1 of 6 cells", lambda: require_done(failing(grid(), 1, "diverged")))
 
 
 # Numbers
@@ -137,19 +137,19 @@ def test_cells_that_are_done_stand_for_all_only_where_few_failed() -> None:
 @pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
 def test_a_number_that_is_missing_or_infinite_decides_nothing(bad: float) -> None:
     cells = grid()
-    assert numbers(cells, "loss").tolist() == cells["loss"].tolist()
+    assert finite_numbers(cells, "loss").tolist() == cells["loss"].tolist()
     cells.loc[0, "loss"] = bad
     said = "1 of 6 cells have no number of loss."
-    refused("inconclusive", said, lambda: numbers(cells, "loss"))
-    refused("inconclusive", said, lambda: positive(cells, "loss"))
+    refused("inconclusive", said, lambda: finite_numbers(cells, "loss"))
+    refused("inconclusive", said, lambda: positive_numbers(cells, "loss"))
 
 
 @pytest.mark.parametrize("bad", [0.0, -0.5])
 def test_a_number_without_a_logarithm_decides_nothing_where_one_is_taken(bad: float) -> None:
     cells = grid()
     cells.loc[0, "loss"] = bad
-    refused("inconclusive", "have a loss of 0 or less", lambda: positive(cells, "loss"))
-    refused("inconclusive", "There is no cell", lambda: positive(cells.iloc[:0], "loss"))
+    refused("inconclusive", "have a loss of 0 or less", lambda: positive_numbers(cells, "loss"))
+    refused("inconclusive", "There is no cell", lambda: positive_numbers(cells.iloc[:0], "loss"))
 
 
 # Seeds
@@ -177,7 +177,7 @@ def test_failed_cells_tell_no_repetition() -> None:
 def test_seeds_that_lack_cells_are_left_out_of_a_grid() -> None:
     cells = grid()
     torn = cells[~((cells["seed"] == 1) & (cells["n"] == 3))]
-    assert set(of_whole_seeds(torn)["seed"]) == {0, 2}
+    assert set(complete_seeds(torn)["seed"]) == {0, 2}
 
 
 def test_columns_of_a_refined_sweep_with_few_cells_are_no_part_of_the_grid() -> None:

@@ -8,8 +8,8 @@ from dataclasses import replace
 import pandas as pd
 import pytest
 
-from overfit_cli.claims.comparison import BestSetting, Comparison, Place, unless_at_edge
-from overfit_cli.claims.rules import Margin, judged
+from overfit_cli.claims.comparison import BestSetting, Comparison, Place, check_edge
+from overfit_cli.claims.rules import Margin, judge_estimate
 from overfit_cli.core.claim import Measurement, UndecidedError, Verdict
 from overfit_cli.stats.intervals import mean_estimate
 
@@ -34,7 +34,7 @@ def cells(b: float = 0.5, best_of_b: float = 1.0, seeds: int = 6) -> pd.DataFram
 def lower(one: BestSetting, other: BestSetting, frame: pd.DataFrame) -> Measurement:
     """Measure whether the first loss is lower, seed by seed."""
     apart = one.column("loss") - other.column("loss")
-    return unless_at_edge(judged(mean_estimate(apart), Margin(most=0.0)), one, other)
+    return check_edge(judge_estimate(mean_estimate(apart), Margin(most=0.0)), one, other)
 
 
 def judge(frame: pd.DataFrame, place: Place | None = None) -> Measurement:
@@ -157,4 +157,3 @@ def test_a_setting_says_its_value_its_sweep_and_its_edge() -> None:
     assert one.in_words() == "a at 1 of 0.1, 1, 10"
     assert other.in_words() == "b at 10 of 0.1, 1, 10, at the edge of the sweep"
     assert replace(one, tried=(1.0,)).in_words() == "a at 1"
-    assert one.mean_and_deviation("loss") == "0.225 ± 0.019"

@@ -9,22 +9,22 @@ import pandas as pd
 import pytest
 
 from overfit_cli.claims.rules import (
-    FEWEST_WITHOUT_EXCEPTION,
+    FEWEST_SEEDS_OF_THEOREM,
     Margin,
-    around,
-    exactly,
-    from_logarithms,
-    judged,
-    judged_together,
+    check_requirements,
+    exponentiate,
+    factor_margin,
+    joint_verdict,
+    judge_estimate,
+    judge_estimates,
+    judge_instance,
+    judge_theorem,
+    mark_vacuous,
     share_of_seeds,
-    vacuous,
-    vacuous_where_missed,
-    within_a_factor,
-    without_exception,
-    worst,
+    tolerance_margin,
 )
 from overfit_cli.core.claim import Measurement, Verdict
-from overfit_cli.stats.intervals import Estimate, at_level, level_of_each, mean_estimate
+from overfit_cli.stats.intervals import Estimate, level_of_each, mean_estimate, set_level
 
 INF, NAN = math.inf, math.nan
 ONE_TO_TWO = Margin(1.0, 2.0, "the paper's constants")
@@ -71,7 +71,7 @@ def test_the_whole_interval_decides(low: float, high: float, verdict: Verdict) -
 @pytest.mark.parametrize("seeds", [0, 1, 4])
 def test_fewer_seeds_than_the_margin_names_decide_nothing(seeds: int) -> None:
     for low, high in ((1.2, 1.8), (3.0, 4.0)):
-        found = judged(number(low, high, seeds), ONE_TO_TWO)
+        found = judge_estimate(number(low, high, seeds), ONE_TO_TWO)
         assert found.verdict == "inconclusive"
         assert f"It needs 5 seeds; these cells have {seeds} seed" in found.note
 
@@ -87,8 +87,8 @@ def test_a_claim_may_need_more_seeds() -> None:
     [
         (Margin(most=0.0), (-2.0, -1.0), (1.0, 2.0)),
         (Margin(least=0.0), (1.0, 2.0), (-2.0, -1.0)),
-        (around(2.0, 0.1, "a tenth"), (1.95, 2.05), (2.2, 2.3)),
-        (within_a_factor(10.0, 2.0, "twice"), (6.0, 19.0), (21.0, 30.0)),
+        (tolerance_margin(2.0, 0.1, "a tenth"), (1.95, 2.05), (2.2, 2.3)),
+        (factor_margin(10.0, 2.0, "twice"), (6.0, 19.0), (21.0, 30.0)),
     ],
 )
 def test_a_margin_of_one_side_and_one_around_a_value(
@@ -109,7 +109,7 @@ def test_a_margin_says_where_the_interval_must_lie_and_why() -> None:
 
 
 def test_the_measurement_has_the_number_its_interval_and_what_else_is_said() -> None:
-    found = judged(number(1.2, 1.8), ONE_TO_TWO, note="An exponent.", details={"curves": 3})
+    found = judge_estimate(number(1.2, 1.8), ONE_TO_TWO, note="An exponent.", details={"curves": 3})
     assert (found.value, found.note, found.details) == (1.5, "An exponent.", {"curves": 3})
     assert found.interval is not None
     assert (found.interval.low, found.interval.high) == (1.2, 1.8)
@@ -119,20 +119,20 @@ def test_the_measurement_has_the_number_its_interval_and_what_else_is_said() -> 
 def test_a_number_that_is_no_number_decides_nothing() -> None:
     with np.errstate(invalid="ignore"):
         for bad in (NAN, INF):
-            found = judged(mean_estimate([1.5, 1.5, 1.5, 1.5, bad]), ONE_TO_TWO)
+            found = judge_estimate(mean_estimate([1.5, 1.5, 1.5, 1.5, bad]), ONE_TO_TWO)
             assert found.verdict == "inconclusive"
 
 
 def test_a_stricter_level_may_leave_open_what_one_interval_decides() -> None:
     values = 1.5 + 0.05 * np.array([-5.0, -3.0, -1.0, 1.0, 3.0, 5.0])
     margin = Margin(1.3, 1.7)
-    assert judged(mean_estimate(values), margin).verdict == "holds"
-    with at_level(level_of_each(20)):
-        assert judged(mean_estimate(values), margin).verdict == "inconclusive"
+    assert judge_estimate(mean_estimate(values), margin).verdict == "holds"
+    with set_level(level_of_each(20)):
+        assert judge_estimate(mean_estimate(values), margin).verdict == "inconclusive"
 
 
 def test_the_interval_of_a_logarithm_is_positive_and_keeps_its_seeds() -> None:
-    found = from_logarithms(number(math.log(0.5), math.log(2.0), 7))
+    found = exponentiate(number(math.log(0.5), math.log(2.0), 7))
     assert (found.value, found.low, found.high) == pytest.approx((1.0, 0.5, 2.0))
     assert found.seeds == 7
 
@@ -156,24 +156,24 @@ def test_several_numbers_hold_where_all_do_and_fail_where_one_does(
         "at 1": (number(1.4, 1.6), ONE_TO_TWO),
         "at 2": (number(*second), ONE_TO_TWO),
     }
-    found = judged_together(both, note="Exponents.")
+    found = judge_estimates(both, note="Exponents.")
     assert found.verdict == verdict
     assert found.note.startswith("at 2: Exponents.")
-    swapped = judged_together(dict(reversed(both.items())))
+    swapped = judge_estimates(dict(reversed(both.items())))
     assert (swapped.verdict, swapped.interval) == (found.verdict, found.interval) or math.isnan(
         second[0]
     )
 
 
 def test_a_number_that_fails_decides_beside_one_that_is_open() -> None:
-    found = judged_together(
+    found = judge_estimates(
         {"open": (number(0.5, 2.5), ONE_TO_TWO), "fails": (number(3.0, 4.0), ONE_TO_TWO)}
     )
     assert (found.verdict, found.value) == ("fails", 3.5)
 
 
 def test_of_several_that_hold_the_one_with_the_least_room_is_told() -> None:
-    found = judged_together(
+    found = judge_estimates(
         {"far": (number(1.4, 1.6), ONE_TO_TWO), "near": (number(1.75, 1.95), ONE_TO_TWO)}
     )
     assert found.value == pytest.approx(1.85)
@@ -184,7 +184,7 @@ def test_of_several_that_hold_the_one_with_the_least_room_is_told() -> None:
 
 
 def test_several_numbers_of_too_few_seeds_decide_nothing() -> None:
-    found = judged_together({"a": (number(1.4, 1.6), ONE_TO_TWO), "b": (number(3, 4, 2), Margin())})
+    found = judge_estimates({"a": (number(1.4, 1.6), ONE_TO_TWO), "b": (number(3, 4, 2), Margin())})
     assert found.verdict == "inconclusive"
     assert "It needs 5 seeds; these cells have 2 seeds." in found.note
 
@@ -200,7 +200,7 @@ def test_several_numbers_of_too_few_seeds_decide_nothing() -> None:
     ],
 )
 def test_the_worst_verdict_stands_for_all(verdicts: list[Verdict], verdict: Verdict) -> None:
-    assert worst(verdicts) == worst(reversed(verdicts)) == verdict
+    assert joint_verdict(verdicts) == joint_verdict(reversed(verdicts)) == verdict
 
 
 # Shares of seeds, and theorems that one cell refutes
@@ -232,8 +232,8 @@ def test_the_order_of_cells_changes_no_share() -> None:
 @pytest.mark.parametrize(
     ("seeds", "wrong", "verdict"),
     [
-        (FEWEST_WITHOUT_EXCEPTION, 0, "holds"),
-        (FEWEST_WITHOUT_EXCEPTION - 1, 0, "inconclusive"),
+        (FEWEST_SEEDS_OF_THEOREM, 0, "holds"),
+        (FEWEST_SEEDS_OF_THEOREM - 1, 0, "inconclusive"),
         (1, 0, "inconclusive"),
         (50, 1, "fails"),  # one exception refutes a theorem
         (1, 1, "fails"),
@@ -242,7 +242,7 @@ def test_the_order_of_cells_changes_no_share() -> None:
 def test_a_theorem_holds_without_exception_on_enough_seeds(
     seeds: int, wrong: int, verdict: Verdict
 ) -> None:
-    found = without_exception(*cases(seeds, wrong), note="A bound.", details={"cells": 9})
+    found = judge_theorem(*cases(seeds, wrong), note="A bound.", details={"cells": 9})
     assert found.verdict == verdict
     assert found.value == (seeds - wrong) / seeds
     assert found.note == "The share of seeds without an exception. A bound."
@@ -251,20 +251,20 @@ def test_a_theorem_holds_without_exception_on_enough_seeds(
 
 
 def test_many_claims_together_need_more_seeds_without_an_exception() -> None:
-    with at_level(level_of_each(10)):
-        assert without_exception(*cases(FEWEST_WITHOUT_EXCEPTION, 0)).verdict == "inconclusive"
-        assert without_exception(*cases(20, 0)).verdict == "holds"
-        assert without_exception(*cases(5, 1)).verdict == "fails"
+    with set_level(level_of_each(10)):
+        assert judge_theorem(*cases(FEWEST_SEEDS_OF_THEOREM, 0)).verdict == "inconclusive"
+        assert judge_theorem(*cases(20, 0)).verdict == "holds"
+        assert judge_theorem(*cases(5, 1)).verdict == "fails"
 
 
 # What nothing is drawn for, and what could not have been otherwise
 
 
 def test_what_is_not_drawn_is_decided_by_one_number_without_an_interval() -> None:
-    assert exactly(True, 0.0).verdict == "holds"
-    assert exactly(False, 0.0).verdict == "fails"
-    assert exactly(True, NAN).verdict == exactly(False, NAN).verdict == "inconclusive"
-    found = exactly(True, 1.0, note="An example.")
+    assert judge_instance(True, 0.0).verdict == "holds"
+    assert judge_instance(False, 0.0).verdict == "fails"
+    assert judge_instance(True, NAN).verdict == judge_instance(False, NAN).verdict == "inconclusive"
+    found = judge_instance(True, 1.0, note="An example.")
     assert (found.interval, found.by_chance) == (None, False)
     assert found.note == "Nothing is drawn. An example."
 
@@ -272,17 +272,17 @@ def test_what_is_not_drawn_is_decided_by_one_number_without_an_interval() -> Non
 @pytest.mark.parametrize("verdict", ["holds", "fails", "inconclusive"])
 def test_what_could_not_have_been_otherwise_says_nothing(verdict: Verdict) -> None:
     before = Measurement(verdict=verdict, value=0.5, details={"cells": 2}, note="Measured.")
-    found = vacuous(before, "The bound is above 1.", {"bound": 7.0})
+    found = mark_vacuous(before, "The bound is above 1.", {"bound": 7.0})
     assert (found.verdict, found.value, found.by_chance) == ("vacuous", 0.5, False)
     assert found.details == {"cells": 2, "bound": 7.0}
     assert found.note == "Measured. The bound is above 1."
 
 
 def test_a_theorem_whose_requirements_are_missed_by_some_cell_is_vacuous() -> None:
-    before = judged(number(1.2, 1.8), ONE_TO_TWO)
+    before = judge_estimate(number(1.2, 1.8), ONE_TO_TWO)
     met, missed = pd.Series([-1.0, 0.0]), pd.Series([-1.0, 2.5])
-    assert vacuous_where_missed(before, {"decades": met}, "heads") == before
-    found = vacuous_where_missed(before, {"steps": met, "decades": missed}, "heads")
+    assert check_requirements(before, {"decades": met}, "heads") == before
+    found = check_requirements(before, {"steps": met, "decades": missed}, "heads")
     assert found.verdict == "vacuous"
     assert found.note == "Its requirements aren't met by 1 of 2 cells: heads."
     assert (found.details["decades, least"], found.details["decades, most"]) == (-1.0, 2.5)

@@ -60,7 +60,7 @@ RANGES = [
     ("sweep --n 2:20:19", ["--n 2:20:19", "step is larger than the range"]),
     (f"sweep --n 2:20:{'0' * 5001}", ["--n 2:20:000", "2:20:3"]),
     (f"train toy --seed {2**63}", [f"--seed {2**63}", "a whole number of at least 0"]),
-    ("train toy --seed 1e300", ["--seed 1e300", "a whole number of at least 0"]),
+    ("train toy --seed 1e300", ["--seed 1e300: it takes a whole number."]),
     (f"sweep --n 2:20:{'9' * 5000}", ["--n 2:20:999", "2:20:3"]),
     (f"sweep --snr 1:2:{'9' * 5000}", ["--snr 1:2:999", "from 2 to 100000 points"]),
     (f"sweep --n {'9' * 5000}", ["--n 999", "a whole number"]),
@@ -140,7 +140,7 @@ RANGES = [
     ("sweep --set learning_rat=3", ["learning_rat", "did you mean 'learning_rate'"]),
     ("sweep --set n", ["--set n", "NAME=VALUE"]),
     ("sweep --set =3", ["--set =3", "NAME=VALUE"]),
-    ("sweep --n 2 --set n=3", ["--set n=3", "given twice"]),
+    ("sweep --n 2 --set n=3", ["--n and --set n: n is given twice; give it once."]),
     ("sweep --n 1:5000 --snr 1:2:5000 --seeds 9", ["225000000", "up to 5000000"]),
     (
         "sweep --set d=1000000 --set d_h=1000000",
@@ -162,23 +162,23 @@ NAMES = [
     ("sweep bening-vit", ["bening-vit", "neither a study nor a preset", "benign-vit"]),
     ("sweep fig9", ["fig9", "did you mean 'fig2'"]),
     ("sweep nowhere.toml", ["nowhere.toml", "no such preset file"]),
-    ("sweep fig1 --profile huge", ["--profile huge", "quick, paper"]),
+    ("sweep fig1 --profile huge", ["--profile huge: it takes quick or paper."]),
     ("sweep --profile paper", ["--profile paper", "benign-vit is not a preset"]),
     ("sweep ../experiments/fig1", ["neither a study nor a preset"]),
     ("sweep --jobs 0", ["--jobs 0", "at least 1", "-1"]),
     ("sweep --jobs many", ["--jobs many", "a whole number"]),
     ("sweep --backend ray", ["--backend ray: it requires --address ADDRESS"]),
     ("sweep --backend dask", ["--backend dask: it requires --scheduler ADDRESS"]),
-    ("sweep --backend slurm", ["--backend slurm: it takes loky or threading or dask or ray"]),
+    ("sweep --backend slurm", ["--backend slurm: it takes loky, threading, dask or ray."]),
     ("sweep --scheduler tcp://a:1", ["--scheduler tcp://a:1: it requires --backend dask"]),
     ("sweep --address auto", ["--address auto: it requires --backend ray"]),
     ("sweep --shard 3/2", ["--shard 3/2: it takes I/N, such as 2/8"]),
-    ("sweep --device tpu", ["--device tpu: it takes auto or cpu or cuda"]),
+    ("sweep --device tpu", ["--device tpu: it takes auto, cpu or cuda."]),
     ("sweep --sead 3", ["--sead"]),
     ("sweeep", ["sweeep"]),
     ("train --n 2:20", ["--n", "one value of n", "19", "sweep"]),
     ("train --seed -1", ["--seed -1", "at least 0"]),
-    ("train --seed x", ["--seed x", "at least 0"]),
+    ("train --seed x", ["--seed x: it takes a whole number."]),
     ("train --snr 0", ["--snr 0", "above 0"]),
     ("list stuff", ["stuff", "studies", "presets"]),
     ("plot heatmapp --from out", ["heatmapp", "did you mean 'heatmap'"]),
@@ -249,16 +249,16 @@ KERNELS = [
 DATA = [
     ("train kernel-text --data nowhere", ["--data nowhere", "no such folder or file"]),
     ("sweep kernel-text --data nowhere", ["--data nowhere", "no such folder or file"]),
-    ("train kernel-text --set source=imdb", ["--set source=imdb needs data", "--data DIR"]),
+    ("train kernel-text --set source=imdb", ["--data: source=imdb needs data", "OVERFIT_DATA"]),
     (
         "sweep kernel-fig2 --profile paper --set tokens=99",
-        ["--set source=imdb needs data", "OVERFIT_DATA"],
+        ["--data: source=imdb needs data", "OVERFIT_DATA"],
     ),
-    ("sweep kernel-fig4 --set source=imdb", ["--set source=imdb needs data", "--data DIR"]),
+    ("sweep kernel-fig4 --set source=imdb", ["--data: source=imdb needs data", "OVERFIT_DATA"]),
     ("train kernel-text --data empty --set source=imdb", ["empty", "IMDb isn't there"]),
     ("train kernel-text --data file.txt --set source=imdb", ["file.txt", "damaged or cut short"]),
     ("train kernel-text --set source=imdb --n 25001", ["--n 25001", "up to 25000"]),
-    ("train kernel-pathfinder --set source=lra", ["--set source=lra needs data", "--data DIR"]),
+    ("train kernel-pathfinder --set source=lra", ["--data: source=lra needs data", "OVERFIT_DATA"]),
     (
         "sweep kernel-pathfinder --data empty --set source=lra",
         ["empty", "curv_contour_length_14", "pathfinder32"],
@@ -269,12 +269,12 @@ PANELS = [
     ("plot heatmap --from out --by n", ["--by n", "it is an axis already"]),
     ("plot learning-rates --from rates --by kernal", ["--by kernal", "did you mean 'kernel'"]),
     ("plot learning-rates --from rates --x heads", ["--x heads", "here vary: kernel, learning_r"]),
-    ("plot learning-rates --from rates --y n", ["--y n", "doesn't take it", "--by,"]),
+    ("plot learning-rates --from rates --y n", ["--y n", "doesn't take it", "by,"]),
     ("plot learning-rates --from rates --value los", ["--value los", "measures no 'los'"]),
     ("plot curves --from rates --by kernal", ["--by kernal", "did you mean 'kernel'"]),
     (
         "plot curves --from rates --x n",
-        ["--x n", "doesn't take it", "--by, --cmap, --each-seed, --log"],
+        ["--x n", "doesn't take it", "by, cmap, each-seed, log"],
     ),
     ("plot curves --from rates --value train_los", ["--value train_los", "'train_loss'"]),
     (
@@ -405,10 +405,6 @@ def test_an_empty_value_is_refused(
     assert ended.value.code == 2
     assert option in capsys.readouterr().err
     assert not list(tmp_path.iterdir())
-
-
-def test_there_are_at_least_forty_of_them() -> None:
-    assert len({line for line, _ in RANGES + NAMES + DIRECTORIES}) >= 40
 
 
 def test_no_arguments_show_the_help(tmp_path: Path) -> None:

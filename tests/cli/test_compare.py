@@ -272,11 +272,11 @@ def test_what_is_typed_wrongly_is_a_sentence(folder: Path, words: str, sentence:
 
 
 def test_python_is_told_in_a_sentence_too(folder: Path) -> None:
-    with pytest.raises(UserError, match="a 3: it takes a path"):
+    with pytest.raises(UserError, match="a=3: it takes a path"):
         overfit_cli.compare(3, folder / "b")  # type: ignore[arg-type]
-    with pytest.raises(UserError, match="interpolate 'yes': it takes True or False"):
+    with pytest.raises(UserError, match="interpolate='yes': it takes True or False"):
         overfit_cli.compare(folder / "a", folder / "b", interpolate="yes")  # type: ignore[arg-type]
-    with pytest.raises(UserError, match="value 3: it takes a text, or several"):
+    with pytest.raises(UserError, match="value=3: it takes a text, or several"):
         overfit_cli.compare(folder / "a", folder / "b", value=3)  # type: ignore[arg-type]
     table = overfit_cli.compare(folder / "a", folder / "b", value="test_loss").table()
     assert isinstance(table, pd.DataFrame)

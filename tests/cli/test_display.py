@@ -12,7 +12,7 @@ import pytest
 
 import overfit_cli
 from overfit_cli.core.processes import PatientStream
-from overfit_cli.core.text import in_markdown, visible
+from overfit_cli.core.text import escape_markdown, visible
 from tests.command import call, environment
 
 GRID = ("sweep", "toy", "--n=1:3", "--snr=1:2:2", "--seeds=1", "--jobs=1")
@@ -52,7 +52,7 @@ def test_a_directory_may_have_any_name_that_is_text(tmp_path: Path, name: str) -
     for done in (swept, drawn, again, judged, trained, missing):
         assert not set(done.stdout + done.stderr) & {"\x1b", "\u202e"}
     page = (tmp_path / "report" / "report.md").read_text()
-    assert in_markdown(name) in page
+    assert escape_markdown(name) in page
     headings = [line for line in page.splitlines() if line.startswith("#")]
     assert "# A heading" not in headings
     assert "<img" not in page
@@ -89,8 +89,8 @@ def test_what_a_terminal_would_obey_is_written_out() -> None:
     )
     plain = "N·SNR² = 1000 [0.79, 0.98] – ‖μ‖ ε"
     assert visible(plain) == plain
-    assert in_markdown(plain) == plain
-    assert in_markdown("<b>&|`*\\[a](b)") == r"&lt;b&gt;&amp;\|\`\*\\[a]\(b)"
+    assert escape_markdown(plain) == plain
+    assert escape_markdown("<b>&|`*\\[a](b)") == r"&lt;b&gt;&amp;\|\`\*\\[a]\(b)"
 
 
 # Streams

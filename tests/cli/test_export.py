@@ -250,7 +250,7 @@ def test_a_mean_in_latex_has_half_its_interval_in_two_digits(folder: Path) -> No
         (["toy", "--columns=n,N"], "--columns N: n is named twice; name it once."),
         (["toy", "--means", "--columns=key"], "there is no column 'key' here; known: draw, failed"),
         (["toy", "--to=parquet"], "--to parquet: it needs a file; add --out FILE.parquet."),
-        (["toy", "--to=xlsx"], "--to xlsx: it takes csv or latex or parquet."),
+        (["toy", "--to=xlsx"], "--to xlsx: it takes csv, latex or parquet."),
         (["toy", "--out=a.txt"], "--out a.txt: add --to csv, latex or parquet, or end the name"),
         (
             ["toy", "--to=csv", "--out=a.tex"],

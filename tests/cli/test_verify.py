@@ -384,7 +384,9 @@ def test_data_beside_the_cells_that_is_missing_is_named(
     Image.new("RGB", (4, 4)).save(tmp_path / "images.png", pnginfo=held)
     said = verify("images.png", cwd=tmp_path, expect=1)
     assert "These cells are here, unchanged." in said
-    assert "The picture can't be drawn again here: --set source=mnist needs data: name its" in said
+    assert (
+        "The picture can't be drawn again here: --data: source=mnist needs data: name its" in said
+    )
 
 
 # Bad input

@@ -30,11 +30,11 @@ from overfit_cli.datasets.pathfinder.samples import (
     images,
     render,
 )
-from overfit_cli.datasets.pathfinder.scenes import Scenes, contour_of_paddles, matches
+from overfit_cli.datasets.pathfinder.scenes import Scenes, matches
 from overfit_cli.stats.shortcut_rules import (
-    best_accuracy_by_places,
-    features_of_places,
+    best_accuracy_of_positions,
     majority_in_bins_accuracy,
+    point_features,
 )
 from overfit_cli.studies.attention_kernel.pathfinder.data import stream_of
 from overfit_cli.studies.attention_kernel.pathfinder.figures import draw_images
@@ -121,10 +121,17 @@ def test_seeds_and_splits_share_no_image() -> None:
         assert not np.isin(one.paddles.middles, other.paddles.middles).any()
 
 
+def paddle_contours(settings: PathfinderSettings) -> Any:
+    """Return which contour each paddle belongs to, shape (paddles,); 0 and 1 are the targets."""
+    targets = np.repeat(np.arange(2), settings.contour_length)
+    distractors = np.repeat(np.arange(settings.distractors), settings.distractor_length)
+    return np.concatenate([targets, 2 + distractors])
+
+
 @EVERY_KIND
 def test_following_the_gaps_from_disc_to_disc_gives_the_label(settings: PathfinderSettings) -> None:
     scenes = scenes_of(settings)
-    sizes = sorted(np.bincount(contour_of_paddles(settings)).tolist())
+    sizes = sorted(np.bincount(paddle_contours(settings)).tolist())
     for image in range(16):
         paddles = pathfinder_reference.paddles_of(settings, scenes, image)
         discs = pathfinder_reference.discs_of(settings, scenes, image)
@@ -138,7 +145,7 @@ def test_following_the_gaps_from_disc_to_disc_gives_the_label(settings: Pathfind
 def test_contours_and_discs_keep_clear_of_each_other_and_of_the_edge(
     settings: PathfinderSettings,
 ) -> None:
-    scenes, contour = scenes_of(settings), contour_of_paddles(settings)
+    scenes, contour = scenes_of(settings), paddle_contours(settings)
     for image in range(8):
         paddles = pathfinder_reference.paddles_of(settings, scenes, image)
         for one, other in combinations(range(len(paddles)), 2):
@@ -214,25 +221,25 @@ def test_the_discs_places_give_the_label_away_unless_scenes_are_mirrored() -> No
     """What the distance tells of the label is left: as much as the tolerance lets through."""
     mirrored = replace(TINY, matched="places")
     (train, labels), (test, truth) = (places_of(TINY, split) for split in ("train", "test"))
-    assert best_accuracy_by_places(train, labels, test, truth) > 0.6
+    assert best_accuracy_of_positions(train, labels, test, truth) > 0.6
     (train, labels), (test, truth) = (places_of(mirrored, split) for split in ("train", "test"))
-    assert best_accuracy_by_places(train, labels, test, truth) == pytest.approx(0.5, abs=0.02)
+    assert best_accuracy_of_positions(train, labels, test, truth) == pytest.approx(0.5, abs=0.02)
     assert truth.mean() == pytest.approx(0.5, abs=0.03)
 
 
 def test_places_have_no_order_and_may_be_unknown_or_of_one_label() -> None:
     random = np.random.default_rng(0)
     places = (random.uniform(0, 10, (600, 2, 2)) @ [1, 1j]).astype(np.complex64)
-    assert np.array_equal(features_of_places(places), features_of_places(places[:, ::-1]))
+    assert np.array_equal(point_features(places), point_features(places[:, ::-1]))
     above = (places.imag.mean(axis=1) > 5).astype(np.int64)
-    found = best_accuracy_by_places(places[:400], above[:400], places[400:, ::-1], above[400:])
+    found = best_accuracy_of_positions(places[:400], above[:400], places[400:, ::-1], above[400:])
     assert found > 0.95
-    assert found == best_accuracy_by_places(places[:400], above[:400], places[400:], above[400:])
+    assert found == best_accuracy_of_positions(places[:400], above[:400], places[400:], above[400:])
     ones = np.ones(400, dtype=np.int64)
-    alike = best_accuracy_by_places(places[:400], ones, places[400:], above[400:])
+    alike = best_accuracy_of_positions(places[:400], ones, places[400:], above[400:])
     assert alike == above[400:].mean()
     unknown = np.full((5, 2), np.nan, dtype=np.complex64)
-    assert np.isnan(best_accuracy_by_places(unknown, ones[:5], unknown, ones[:5]))
+    assert np.isnan(best_accuracy_of_positions(unknown, ones[:5], unknown, ones[:5]))
 
 
 def test_the_distance_rule_finds_a_shortcut_where_there_is_one() -> None:

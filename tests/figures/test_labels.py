@@ -11,7 +11,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from overfit_cli.core.cell import Column
-from overfit_cli.core.parameters import ParameterInfo, describe, plain
+from overfit_cli.core.parameters import ParameterInfo, describe, symbol_text
 from overfit_cli.core.registry import installed_studies
 from overfit_cli.core.study import AnyStudy
 from overfit_cli.figures.picture import image
@@ -58,7 +58,7 @@ def test_a_label_is_a_few_words_without_explanations(study: AnyStudy) -> None:
 def test_a_label_repeats_neither_the_symbol_nor_the_unit(study: AnyStudy) -> None:
     for one in _all(study):
         words = re.findall(r"[^\s()]+", _label(one))
-        assert plain(one.symbol) not in words, one
+        assert symbol_text(one.symbol) not in words, one
         assert one.unit not in words, one
 
 

@@ -13,7 +13,7 @@ from overfit_cli.core.text import UserError
 from overfit_cli.figures.boundary import draw_boundary
 from overfit_cli.figures.cutoff import draw_cutoff
 from overfit_cli.figures.heatmap import draw_heatmap
-from overfit_cli.figures.inputs import resolved_options, spelled_out
+from overfit_cli.figures.inputs import resolve_options, resolve_symbols
 from overfit_cli.figures.laws import DASHES
 from tests.fake_study import LAW, NS, OPTIONS, SIDES, SNRS, FakeStudy, data_of, fake_cells, words
 
@@ -106,10 +106,10 @@ OWN = Figure("a", "", "cells", draw_heatmap, options=replace(OPTIONS, law=(LAW,)
 def test_a_figures_own_equation_gives_way(
     asked: FigureOptions, taken: tuple[str, ...] | None
 ) -> None:
-    assert resolved_options(OWN, asked, data_of(CELLS)).law == taken
+    assert resolve_options(OWN, asked, data_of(CELLS)).law == taken
 
 
 def test_options_take_symbols_for_names() -> None:
     asked = FigureOptions(x="SNR", y="N", by="kernel", value="test_loss")
-    spelled = spelled_out(asked, FakeStudy())
+    spelled = resolve_symbols(asked, FakeStudy())
     assert spelled == FigureOptions(x="snr", y="n", by="kernel", value="test_loss")

@@ -18,7 +18,7 @@ from overfit_cli.figures.boundary import draw_boundary
 from overfit_cli.figures.curves import draw_curves
 from overfit_cli.figures.heatmap import draw_heatmap
 from overfit_cli.figures.lines import draw_lines
-from overfit_cli.figures.look import checked_colour_map, read_log, read_look
+from overfit_cli.figures.look import check_colour_map, read_log, read_look
 from overfit_cli.figures.picture import Picture, image, looking, save
 from tests.fake_study import (
     LAW,
@@ -146,14 +146,14 @@ def test_a_title_that_matplotlib_cannot_draw_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_map_of_colours_is_matplotlibs_of_that_name() -> None:
-    assert checked_colour_map(None) is None
+    assert check_colour_map(None) is None
     figure = draw_heatmap(data_of(CELLS), replace(OPTIONS, cmap="magma"))
     assert figure.axes[0].collections[0].get_cmap().name == "magma"
     figure = draw_heatmap(data_of(CELLS), OPTIONS)
     assert figure.axes[0].collections[0].get_cmap().name == "viridis"
     for name, hint in (("magmaa", "did you mean 'magma'"), ("qqq", "viridis, cividis and RdBu")):
         with pytest.raises(UserError, match=f"^cmap={name!r}: matplotlib has no .*{hint}"):
-            checked_colour_map(name)
+            check_colour_map(name)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 
 from overfit_cli.core.figure import MOST_PANELS, Figure, FigureOptions
 from overfit_cli.core.text import UserError
-from overfit_cli.figures.inputs import resolved_options
+from overfit_cli.figures.inputs import resolve_options
 from overfit_cli.figures.lines import draw_lines
 from overfit_cli.figures.panels import Panel, panels
 from tests.fake_study import data_of, fake_cells
@@ -60,4 +60,4 @@ def test_of_several_parameters_the_first_that_varies_is_panels(
 ) -> None:
     data = data_of(fake_cells([5, 10], [1.0, 2.0]))
     figure = Figure("a", "", "cells", draw_lines, options=FigureOptions(x="snr", by=own))
-    assert resolved_options(figure, FigureOptions(by=asked), data).by == taken
+    assert resolve_options(figure, FigureOptions(by=asked), data).by == taken

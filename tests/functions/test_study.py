@@ -15,8 +15,8 @@ import pytest
 
 import overfit_cli
 from overfit_cli.core.parameters import Parameter
+from overfit_cli.functions.experiment import FunctionRecord, ParameterRecord, parameter_model
 from overfit_cli.functions.function_study import study_of_function, study_of_reference
-from overfit_cli.functions.record import FunctionRecord, ParameterRecord, parameter_model
 from overfit_cli.sweeps.manifest import MANIFEST, read_manifest
 from tests.command import call, environment, run, start, wait_for
 

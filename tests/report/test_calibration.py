@@ -23,7 +23,7 @@ from calibration.rates import (
     worlds_of,
 )
 from calibration.worlds import exception_worlds, number_worlds, share_worlds
-from overfit_cli.claims.rules import Margin, judged, share_of_seeds, without_exception
+from overfit_cli.claims.rules import Margin, judge_estimate, judge_theorem, share_of_seeds
 from overfit_cli.core.claim import Claim, Measurement
 from overfit_cli.core.registry import claims_of, find_study
 from overfit_cli.core.text import UserError
@@ -105,7 +105,7 @@ MARGIN = Margin(0.8, 1.25, fewest_seeds=5)
 
 
 def mean_within(cells: pd.DataFrame) -> Measurement:
-    return judged(mean_estimate(cells["number"]), MARGIN)
+    return judge_estimate(mean_estimate(cells["number"]), MARGIN)
 
 
 def rates_in(claim: Claim, worlds: Worlds, runs: int = 300) -> Iterator[tuple[str, Rates]]:
@@ -143,11 +143,13 @@ def test_an_interval_that_holds_the_number_is_no_evidence_for_it() -> None:
 def test_shares_and_exceptions_err_as_seldom_as_they_say() -> None:
     margin = Margin(least=0.5, fewest_seeds=6)
     share = claim_of(
-        lambda cells: judged(share_of_seeds(cells["number"].astype(bool), cells["seed"]), margin)
+        lambda cells: judge_estimate(
+            share_of_seeds(cells["number"].astype(bool), cells["seed"]), margin
+        )
     )
     for truth, of_world in rates_in(share, share_worlds(made_up, margin)):
         assert max(errors(truth, of_world).values()) <= 0.05  # type: ignore[arg-type]
-    never = claim_of(lambda cells: without_exception(cells["number"].astype(bool), cells["seed"]))
+    never = claim_of(lambda cells: judge_theorem(cells["number"].astype(bool), cells["seed"]))
     found = dict(rates_in(never, exception_worlds(made_up)))
     assert found["true"].share("holds") == 1.0
     assert found["false"].share("holds") <= 0.01

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from overfit_cli.core.text import as_numbered
-from overfit_cli.report.contents import ReportedRun, contents, reproduced
+from overfit_cli.core.text import natural_key
+from overfit_cli.report.contents import ReportedRun, contents, reproduced_figures
 from overfit_cli.report.judge import judge_runs, load_runs
 from tests.toy_runs import sweep_toy
 
@@ -15,7 +15,7 @@ def runs_of(folder: Path, *names: str) -> list[ReportedRun]:
     for name in names:
         sweep_toy(folder / name, n="1")
     runs = load_runs([folder / name for name in names], folder)
-    papers = contents(judge_runs(runs[:1], every=False), runs, [])
+    papers = contents(judge_runs(runs[:1], on_every_run=False), runs, [])
     return [run for paper in papers for study in paper.studies for run in study.runs]
 
 
@@ -34,14 +34,14 @@ def test_what_reproduces_a_figure_comes_first_and_then_what_decides(tmp_path: Pa
 
 
 def test_a_run_of_several_figures_stands_where_the_first_does() -> None:
-    found = reproduced()
+    found = reproduced_figures()
     assert (found["dynamics-quick"], found["heads-planted-paper"]) == ("fig3", "fig4")
     assert "dimension-quick" not in found
 
 
 def test_figures_are_in_the_order_of_their_numbers() -> None:
     names = ["theorem4.2", "fig10", "table1", "fig2", "theorem4.1", "fig1"]
-    assert sorted(names, key=as_numbered) == [
+    assert sorted(names, key=natural_key) == [
         "fig1",
         "fig2",
         "fig10",

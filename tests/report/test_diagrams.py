@@ -12,7 +12,7 @@ import pytest
 
 from overfit_cli.core.registry import figures_of
 from overfit_cli.core.study import FigureData
-from overfit_cli.report.diagrams import explorable
+from overfit_cli.report.diagrams import make_diagram
 from overfit_cli.sweeps.load import load_figure_data
 from tests.toy_runs import TOY, sweep_toy
 
@@ -40,7 +40,7 @@ def test_seeds_without_a_value_are_told_from_failed_ones_and_from_no_cells(
     cells.loc[low & (n == 2), "test_loss"] = math.nan
     cells.loc[low & (n == 2) & (seed == 3), "status"] = "failed"
     cells = cells[~(low & (n == 3))]
-    found = explorable(replace(data, cells=cells), figures_of(TOY)["heatmap"])
+    found = make_diagram(replace(data, cells=cells), figures_of(TOY)["heatmap"])
     assert found is not None
     by_place = np.array(found["panels"][0]["places"], dtype=object).reshape(3, 2)
     some, whole = by_place[0]
@@ -54,9 +54,9 @@ def test_seeds_without_a_value_are_told_from_failed_ones_and_from_no_cells(
 
 def test_the_middle_of_the_colours_is_that_of_their_scale(tmp_path: Path) -> None:
     data = of_four_seeds(tmp_path / "run")
-    linear = explorable(data, figures_of(TOY)["heatmap"])
+    linear = make_diagram(data, figures_of(TOY)["heatmap"])
     cells = data.cells.assign(test_loss=np.where(data.cells["n"] == 1, 1e-3, 10.0))
-    by_ratio = explorable(replace(data, cells=cells), figures_of(TOY)["heatmap"])
+    by_ratio = make_diagram(replace(data, cells=cells), figures_of(TOY)["heatmap"])
     assert linear is not None
     assert by_ratio is not None
     assert linear["middle"] == pytest.approx((linear["low"] + linear["high"]) / 2)

@@ -268,9 +268,9 @@ def test_runs_that_share_nothing_are_refused(tmp_path: Path) -> None:
         "on each side with --where-a snr=1.0 --where-b snr=3.0."
     )
     assert compare_sides(a, b, where_a=["snr=1.0"], where_b=["snr=3.0"]).pairs.both == 3
-    with pytest.raises(UserError, match=r"A .*none: there is no such directory"):
+    with pytest.raises(UserError, match=r"A=.*none.: there is no such directory"):
         compare_sides(tmp_path / "none", b)
-    with pytest.raises(UserError, match=r"B .*none: there is no such directory"):
+    with pytest.raises(UserError, match=r"B=.*none.: there is no such directory"):
         compare_sides(a, tmp_path / "none")
     with pytest.raises(UserError, match=r"where_b='n=9': no cell has that; there is 1"):
         compare_sides(a, b, where_b=["n=9"])

@@ -16,15 +16,14 @@ import pytest
 from overfit_cli.cli import report
 from overfit_cli.core.claim import Measurement, Verdict
 from overfit_cli.core.text import UserError
-from overfit_cli.report.contents import ReportedPaper, contents, in_words, number_in_words
-from overfit_cli.report.judge import (
-    Expected,
-    Judged,
-    as_expected,
-    compare,
-    load_runs,
-    read_expected,
+from overfit_cli.report.contents import (
+    ReportedPaper,
+    contents,
+    describe_measurement,
+    measured_number,
 )
+from overfit_cli.report.expected import Expected, check_verdicts, read_expected, verdicts_toml
+from overfit_cli.report.judge import Judged, load_runs
 from overfit_cli.report.writers import claims_json, junit, markdown, write_report
 from tests.command import call
 from tests.report.made_up import judged
@@ -50,7 +49,7 @@ def of_preset(name: str, verdict: Verdict, preset: str) -> Judged:
 
 def held_to(path: Path, text: str, claims: Sequence[Judged] = SOME) -> dict[str, str]:
     path.write_text(text)
-    return dict(compare(claims, read_expected(path)).unexpected)
+    return dict(check_verdicts(claims, read_expected(path)).unexpected)
 
 
 def test_claims_stand_under_their_studies_and_papers() -> None:
@@ -75,7 +74,7 @@ def test_markdown_counts_verdicts_by_paper_and_says_how_to_measure_again() -> No
 
 def test_markdown_names_unexpected_verdicts_first(tmp_path: Path) -> None:
     write_report(
-        papers(), tmp_path, unexpected={"benign-vit/b": "fails, expected holds"}, flag="--out"
+        papers(), tmp_path, unexpected={"benign-vit/b": "fails, expected holds"}, name="out"
     )
     text = (tmp_path / "report.md").read_text()
     assert "- benign-vit/b: fails, expected holds." in text.partition("| paper |")[0]
@@ -105,8 +104,8 @@ def test_what_is_not_finite_is_null_in_json_and_stands_in_words(value: float) ->
     first, second = json.loads(claims_json(both), parse_constant=refuse)["claims"]
     assert (first["value"], second["value"]) == (None, 2.5)
     assert first["interval"] == second["interval"] == {"low": None, "high": None, "kind": "95 % t"}
-    assert number_in_words(one.measurement) == f"{value:.4g} [-inf, inf] 95 % t"
-    assert number_in_words(one.measurement) in markdown(both)
+    assert measured_number(one.measurement) == f"{value:.4g} [-inf, inf] 95 % t"
+    assert measured_number(one.measurement) in markdown(both)
 
 
 def test_junit_has_a_failure_for_what_fails_and_skips_what_is_open() -> None:
@@ -136,7 +135,7 @@ def test_control_characters_of_a_run_are_no_broken_xml() -> None:
 
 def test_the_verdicts_that_are_written_are_as_expected(tmp_path: Path) -> None:
     odd = replace(judged("odd.name √", "holds", study=VIT))
-    written = as_expected([*SOME, odd])
+    written = verdicts_toml([*SOME, odd])
     assert held_to(tmp_path / "verdicts.toml", written, [*SOME, odd]) == {}
 
 
@@ -146,7 +145,7 @@ def test_the_verdicts_that_are_written_are_as_expected(tmp_path: Path) -> None:
 def test_a_flipped_verdict_is_unexpected_in_either_direction(
     before: str, after: str, tmp_path: Path
 ) -> None:
-    flipped = as_expected(SOME).replace(f'"{before}"', f'"{after}"')
+    flipped = verdicts_toml(SOME).replace(f'"{before}"', f'"{after}"')
     (claim,) = [one for one in SOME if one.measurement.verdict == before]
     found = held_to(tmp_path / "verdicts.toml", flipped)
     assert found == {claim.address: f"{before}, expected {after}"}
@@ -154,19 +153,19 @@ def test_a_flipped_verdict_is_unexpected_in_either_direction(
 
 def test_a_claim_that_is_judged_on_several_runs_has_the_verdicts_of_all(tmp_path: Path) -> None:
     several = [*SOME, judged("a", "fails", study=VIT), judged("a", "holds", study=VIT)]
-    written = as_expected(several)
+    written = verdicts_toml(several)
     assert 'a = ["holds", "fails"]' in written
     assert held_to(tmp_path / "verdicts.toml", written, several) == {}
 
 
 def test_a_claim_may_have_several_expected_verdicts(tmp_path: Path) -> None:
-    text = as_expected(SOME).replace('b = "fails"', 'b = ["holds", "fails"]')
+    text = verdicts_toml(SOME).replace('b = "fails"', 'b = ["holds", "fails"]')
     assert held_to(tmp_path / "verdicts.toml", text) == {}
 
 
 def test_claims_that_one_side_lacks_are_unexpected(tmp_path: Path) -> None:
     (tmp_path / "verdicts.toml").write_text('[benign-vit]\na = "holds"\ngone = "fails"\n')
-    found = compare(SOME[:2], read_expected(tmp_path / "verdicts.toml"))
+    found = check_verdicts(SOME[:2], read_expected(tmp_path / "verdicts.toml"))
     assert found.unexpected == {f"{VIT}/b": "fails, and no verdict is expected"}
     assert found.unknown == {f"{VIT}/gone": ""}
     assert not found.is_fulfilled
@@ -175,11 +174,11 @@ def test_claims_that_one_side_lacks_are_unexpected(tmp_path: Path) -> None:
 def test_claims_that_are_not_asked_for_are_left_out() -> None:
     both = [of_preset("a", "not run", "fig1"), of_preset("b", "not run", "fig2")]
     expected: Expected = {f"{VIT}/a": ["holds"], f"{VIT}/b": ["holds"], "mine/c": ["fails"]}
-    found = compare(both, expected, both[:1])
+    found = check_verdicts(both, expected, both[:1])
     assert found.unexpected == {f"{VIT}/a": "not run, expected holds"}
     assert (found.left_out, found.compared) == (1, 1)
     assert found.unknown == {}, "the runs of a function may not be part of the report"
-    assert not compare(both, expected, []).is_fulfilled, "nothing was compared"
+    assert not check_verdicts(both, expected, []).is_fulfilled, "nothing was compared"
 
 
 def test_a_misspelt_claim_is_named_with_the_one_that_is_meant() -> None:
@@ -190,8 +189,8 @@ def test_a_misspelt_claim_is_named_with_the_one_that_is_meant() -> None:
         "benign/other": ["holds"],
     }
     of_some = {f"{VIT}/fig1-fittet": f"{VIT}/fig1-fitted", f"{VIT}/zzz": ""}
-    assert compare(both, expected, both[1:]).unknown == of_some
-    assert compare(both, expected).unknown == {**of_some, "benign/other": f"{VIT}/other"}
+    assert check_verdicts(both, expected, both[1:]).unknown == of_some
+    assert check_verdicts(both, expected).unknown == {**of_some, "benign/other": f"{VIT}/other"}
 
 
 @pytest.mark.parametrize(
@@ -208,13 +207,13 @@ def test_a_file_of_other_things_is_refused_in_a_sentence(
 ) -> None:
     path = tmp_path / "expected.toml"
     path.write_text(text)
-    with pytest.raises(UserError, match="--expect") as refused:
+    with pytest.raises(UserError, match="expect=") as refused:
         read_expected(path)
     assert said in str(refused.value)
 
 
 def test_a_report_is_written_whole_in_five_files(tmp_path: Path) -> None:
-    written = write_report(papers(), tmp_path / "deep" / "report", flag="--out")
+    written = write_report(papers(), tmp_path / "deep" / "report", name="out")
     assert [path.name for path in written] == [
         "index.html",
         "report.md",
@@ -333,8 +332,8 @@ def test_a_file_in_place_of_the_folder_is_named(tmp_path: Path) -> None:
 
 def test_a_symbol_stays_as_it_is_at_the_start_of_a_sentence() -> None:
     symbol = Measurement(verdict="holds", details={"d = 3": 7.916, "seeds": 10})
-    assert in_words(symbol) == "d = 3 7.916; seeds 10."
-    assert in_words(Measurement(verdict="holds", details={"seeds": 10})) == "Seeds 10."
+    assert describe_measurement(symbol) == "d = 3 7.916; seeds 10."
+    assert describe_measurement(Measurement(verdict="holds", details={"seeds": 10})) == "Seeds 10."
 
 
 def test_a_place_that_is_no_folder_is_refused_before_anything_is_judged(tmp_path: Path) -> None:

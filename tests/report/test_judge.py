@@ -15,11 +15,11 @@ from overfit_cli.core.claim import Measurement
 from overfit_cli.core.registry import claims_of, find_study
 from overfit_cli.report.judge import (
     Judged,
-    as_a_family,
-    in_order,
     judge_all,
+    judge_family,
     load_runs,
-    worth_showing,
+    relevant_claims,
+    sort_runs,
 )
 from overfit_cli.stats.intervals import level_of_each
 from overfit_cli.studies.attention_kernel.regression.study import study
@@ -37,18 +37,18 @@ def names(shown: list[Judged]) -> list[str]:
 
 def test_claims_that_were_measured_are_shown_and_others_of_their_study_are_not() -> None:
     every = [judged("a", "holds"), judged("b", "not run"), judged("c", "inconclusive")]
-    assert names(worth_showing(every)) == ["a", "c"]
+    assert names(relevant_claims(every)) == ["a", "c"]
 
 
 def test_a_study_whose_cells_bear_on_none_of_its_claims_shows_them_all() -> None:
     every = [judged("a", "not run"), judged("b", "not run"), judged("c", "fails", study="other")]
-    assert names(worth_showing(every)) == ["a", "b", "c"]
+    assert names(relevant_claims(every)) == ["a", "b", "c"]
 
 
 def test_a_study_without_cells_shows_nothing() -> None:
     every = [judged("a", "not run", has_cells=False), judged("b", "holds", study="other")]
-    assert names(worth_showing(every)) == ["b"]
-    assert worth_showing([]) == []
+    assert names(relevant_claims(every)) == ["b"]
+    assert relevant_claims([]) == []
 
 
 def test_a_planned_point_has_the_defaults_that_hold_for_it(tmp_path: Path) -> None:
@@ -96,9 +96,9 @@ def test_runs_are_read_in_the_order_of_their_names_and_each_once(tmp_path: Path)
 def test_a_run_of_its_preset_that_bears_on_no_claim_leaves_it_to_the_next(tmp_path: Path) -> None:
     [claim] = [one for one in claims_of(find_study("benign-vit")) if one.name == "fig1-exponent"]
     paths = [tmp_path / name for name in ("a", "fig1-paper", "fig1-quick", "b")]
-    named = [path.name for path in in_order(paths, claim, "quick")]
+    named = [path.name for path in sort_runs(paths, claim, "quick")]
     assert named == ["fig1-quick", "fig1-paper", "a", "b"]
-    named = [path.name for path in in_order(paths, claim, "paper")]
+    named = [path.name for path in sort_runs(paths, claim, "paper")]
     assert named == ["fig1-paper", "fig1-quick", "a", "b"]
     kept = Path("results")
     shutil.copytree(kept / "fig1-balanced-refined", tmp_path / "other")
@@ -121,16 +121,16 @@ def test_what_is_decided_at_the_level_of_all_leaves_the_others_a_wider_one() -> 
         judged("d", "inconclusive", value=1.0),
         replace(judged("e", "fails", value=1.0), measurement=case),
     ]
-    found = {one.claim.name: one for one in as_a_family(all_of_them, measure)}
-    assert {name: one.together for name, one in found.items()} == {
+    found = {one.claim.name: one for one in judge_family(all_of_them, measure)}
+    assert {name: one.joint_verdict for name, one in found.items()} == {
         "a": "holds",
         "b": "inconclusive",
         "c": "inconclusive",
         "d": "inconclusive",
         "e": None,
     }
-    without_d = as_a_family(all_of_them[:3], measure)
-    assert [one.together for one in without_d] == ["holds"] * 3
+    without_d = judge_family(all_of_them[:3], measure)
+    assert [one.joint_verdict for one in without_d] == ["holds"] * 3
 
 
 @pytest.mark.parametrize("logs", [True, False])

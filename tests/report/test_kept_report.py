@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 from overfit_cli.core.registry import claims_of, installed_studies
-from overfit_cli.report.judge import read_expected
+from overfit_cli.report.expected import read_expected
 from overfit_cli.sweeps.presets import EXPECTED_VERDICTS, find_preset, preset_folder
 
 REPORT = Path(__file__).parents[2] / "results" / "report"

@@ -11,7 +11,7 @@ import pytest
 
 from overfit_cli import __version__
 from overfit_cli.report import page as html
-from overfit_cli.report.contents import ReportedPaper, contents, details_in_words
+from overfit_cli.report.contents import ReportedPaper, contents, detail_lines
 from overfit_cli.report.judge import judge_runs, load_runs
 from overfit_cli.report.page import weight
 from tests.report.made_up import judged
@@ -27,7 +27,7 @@ def papers(tmp_path_factory: pytest.TempPathFactory) -> list[ReportedPaper]:
     for name in ("b", "a"):
         sweep_toy(folder / name)
     runs = load_runs([folder / "b", folder / "a"], folder)
-    return contents(judge_runs(runs[:1], every=False), runs, [])
+    return contents(judge_runs(runs[:1], on_every_run=False), runs, [])
 
 
 @pytest.fixture(scope="module")
@@ -136,4 +136,4 @@ def test_it_says_when_and_with_what_it_was_written(monkeypatch: pytest.MonkeyPat
 
 def test_numbers_with_ends_are_told_as_intervals() -> None:
     details = {"power": 2.0, "power, from": 1.5, "power, to": 2.5, "cells, from": 3.0, "seeds": 4}
-    assert details_in_words(details) == ["power 2 [1.5, 2.5]", "cells, from 3", "seeds 4"]
+    assert detail_lines(details) == ["power 2 [1.5, 2.5]", "cells, from 3", "seeds 4"]

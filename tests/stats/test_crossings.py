@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from overfit_cli.stats.boundaries import crossing, crossings, medians_by_row
+from overfit_cli.stats.crossings import crossing, crossings, medians_by_row
 from tests.fake_study import fail, fake_cells
 
 X = np.geomspace(0.1, 10, 21)

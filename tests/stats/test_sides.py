@@ -6,7 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from overfit_cli.stats.boundaries import Floats, crossings, medians_by_row, share_above
+from overfit_cli.core.arrays import Floats
+from overfit_cli.stats.crossings import crossings, medians_by_row, share_above
 
 SEEDS = 40
 

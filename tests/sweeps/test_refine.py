@@ -13,16 +13,16 @@ import pandas as pd
 import pytest
 
 import overfit_cli
-from overfit_cli.stats.boundaries import crossings, medians_by_row
 from overfit_cli.stats.boundary_search import (
     FIRST_SEEDS,
-    Found,
+    CrossingEstimate,
     Point,
     Search,
-    findings,
+    crossing_estimates,
     first_points,
     next_points,
 )
+from overfit_cli.stats.crossings import crossings, medians_by_row
 from tests.command import run
 
 NS = [float(n) for n in range(2, 21)]
@@ -50,7 +50,9 @@ def world(repetition: int, *, spread: float = 0.1, noise: float = 0.0) -> Value:
     return value
 
 
-def explore(what: Search, value: Value, rounds: int = 12) -> tuple[pd.DataFrame, list[Found]]:
+def explore(
+    what: Search, value: Value, rounds: int = 12
+) -> tuple[pd.DataFrame, list[CrossingEstimate]]:
     """Run the search to its end on a known world."""
     rows: list[tuple[float, int, float, float]] = []
     points = first_points(what)
@@ -60,7 +62,7 @@ def explore(what: Search, value: Value, rounds: int = 12) -> tuple[pd.DataFrame,
         points = next_points(what, known)
         if not points:
             break
-    return known, findings(what, known)
+    return known, crossing_estimates(what, known)
 
 
 def full_grid(value: Value, seeds: int = 5) -> pd.DataFrame:
@@ -210,14 +212,14 @@ def test_it_goes_on_after_a_kill_and_asks_for_the_same_cells(tmp_path: Path) -> 
 
 
 BAD = [
-    (("--refine=x",), ["--refine x", "at least 0"]),
+    (("--refine=x",), ["--refine x", "a whole number"]),
     (("--refine=-1",), ["--refine -1", "at least 0"]),
     (("--refine=1.5",), ["--refine 1.5", "a whole number"]),
     (("--refine=2", "--tolerance=0"), ["--tolerance 0", "above 0"]),
-    (("--refine=2", "--tolerance=x"), ["--tolerance x", "above 0"]),
+    (("--refine=2", "--tolerance=x"), ["--tolerance x", "a finite number"]),
     (("--refine=2", "--tolerance=nan"), ["--tolerance nan", "above 0"]),
     (("--refine=2", "--tolerance=inf"), ["--tolerance inf", "above 0"]),
-    (("--tolerance=0.1",), ["--tolerance 0.1", "--refine ROUNDS"]),
+    (("--tolerance=0.1",), ["--tolerance 0.1", "requires refine"]),
     (("--refine=2", "--snr=1,2"), ["--snr", "at least 3 values of snr", "there are 2"]),
     (("--refine=2", "--set=label_flip=0,0.1"), ["--refine", "label_flip varies too"]),
 ]

@@ -17,7 +17,7 @@ from typing import Any, Literal
 
 from overfit_cli.core.cell import Batches, Cell, CellResult, Cells, Column, Paper, Results
 from overfit_cli.core.claim import Claim, Measurement
-from overfit_cli.core.figure import CURVES, HEATMAP, Figure, FigureOptions, by_name
+from overfit_cli.core.figure import CURVES, HEATMAP, Figure, FigureOptions, collect_figures
 from overfit_cli.core.parameters import StudyParameters, parameter
 from overfit_cli.core.study import Study
 from overfit_cli.core.training import Training, named_rng
@@ -51,7 +51,7 @@ class Toy(Study[ToyParameters]):
 
     def figures(self) -> Mapping[str, Figure]:
         options = FigureOptions(x="snr", y="n", value="test_loss")
-        return by_name(replace(HEATMAP, options=options), CURVES)
+        return collect_figures(replace(HEATMAP, options=options), CURVES)
 
     def claims(self) -> Sequence[Claim]:
         return [

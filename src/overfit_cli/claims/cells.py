@@ -8,26 +8,27 @@ from dataclasses import dataclass, field
 import numpy as np
 import pandas as pd
 
+from overfit_cli.core.arrays import varying
 from overfit_cli.core.cell import taken_columns
 from overfit_cli.core.claim import inconclusive, not_run
 from overfit_cli.core.parameters import StudyParameters
 from overfit_cli.core.text import plural
 
 Values = Mapping[str, object]
-"""Values of parameters; a tuple stands for any of its own."""
+"""Values of parameters; a tuple stands for any of its values."""
 
 
 @dataclass(frozen=True)
 class Selection:
-    """Which cells a claim is about.
+    """The cells that a claim is judged on.
 
     Attributes:
-        model: the study's parameters. Those that aren't named below have their defaults.
+        model: the study's parameters; those that are not named below have their defaults.
         at: values of parameters.
         vary: parameters that may take several values.
         alike: parameters that may take any value, the same in all cells.
-        fewest: how many values of a parameter it takes, at least.
-        preset: one that has such cells.
+        fewest: the least number of values of a parameter.
+        preset: a preset that has such cells.
     """
 
     model: type[StudyParameters]
@@ -38,73 +39,68 @@ class Selection:
     preset: str = ""
 
     def of(self, cells: pd.DataFrame) -> pd.DataFrame:
-        """Return those of the cells, failed ones too.
+        """Return the selected cells, failed cells included.
 
         Raises:
-            UndecidedError: `not run` where they are none, or not the grid that it takes.
+            UndecidedError: `not run` without such cells, or where they do not form the grid.
         """
         free = {*self.vary, *self.alike, *self.fewest}
-        single = {name: one for name, one in self.at.items() if not isinstance(one, tuple)}
-        others = self.model.model_validate(single).model_dump()
-        fixed = {name: value for name, value in others.items() if name not in free}
-        chosen = at_values(cells, fixed | dict(self.at))
-        if chosen.empty:
+        single = {name: value for name, value in self.at.items() if not isinstance(value, tuple)}
+        defaults = self.model.model_validate(single).model_dump()
+        fixed = {name: value for name, value in defaults.items() if name not in free}
+        selected = select_values(cells, fixed | dict(self.at))
+        if selected.empty:
             raise not_run(f"It needs cells{self._in_words()}{self._for_example()}.")
-        check_alike(chosen, [name for name in self.model.model_fields if name in self.alike])
+        check_alike(selected, [name for name in self.model.model_fields if name in self.alike])
         for name, count in self.fewest.items():
-            if (there := chosen[name].nunique()) < count:
+            if (count_here := selected[name].nunique()) < count:
                 raise not_run(
-                    f"It needs {count} values of {name}; these cells have {there}"
+                    f"It needs {count} values of {name}; these cells have {count_here}"
                     f"{self._for_example()}."
                 )
-        return chosen
+        return selected
 
     def _in_words(self) -> str:
-        return f" of {values_in_words(self.at)}" if self.at else ""
+        return f" of {describe_values(self.at)}" if self.at else ""
 
     def _for_example(self) -> str:
         return f", as in `overfit sweep {self.preset}`" if self.preset else ""
 
 
-def at_values(cells: pd.DataFrame, values: Values) -> pd.DataFrame:
-    """Return the cells that have these values of their parameters."""
+def select_values(cells: pd.DataFrame, values: Values) -> pd.DataFrame:
+    """Return the cells with these values of their parameters."""
     keep = np.ones(len(cells), dtype=bool)
     for name, value in values.items():
         keep &= cells[name].isin(value if isinstance(value, tuple) else (value,)).to_numpy()
     return cells[keep]
 
 
-def values_in_words(values: Values) -> str:
-    """Write values as they are set: `kernel=softmax, heads=1,2,4`."""
-    each = {
+def describe_values(values: Values) -> str:
+    """Write values as the command line takes them: `kernel=softmax, heads=1,2,4`."""
+    texts = {
         name: ",".join(map(str, value)) if isinstance(value, tuple) else value
         for name, value in values.items()
     }
-    return ", ".join(f"{name}={value}" for name, value in each.items())
-
-
-def varying(cells: pd.DataFrame, names: Iterable[str]) -> list[str]:
-    """Return those of the columns that take several values, in their order."""
-    return [name for name in names if cells[name].nunique() > 1]
+    return ", ".join(f"{name}={value}" for name, value in texts.items())
 
 
 def check_alike(cells: pd.DataFrame, names: Iterable[str]) -> None:
     """Refuse cells of several values of parameters that must take one.
 
     Raises:
-        UndecidedError: `not run`, naming those.
+        UndecidedError: `not run`, with the names of these parameters.
     """
-    if several := varying(cells, names):
-        raise not_run(f"It needs cells of one value of {', '.join(several)}.")
+    if varied := varying(cells, names):
+        raise not_run(f"It needs cells of one value of {', '.join(varied)}.")
 
 
-def trained(cells: pd.DataFrame) -> pd.DataFrame:
-    """Return the cells, if training itself ended all of them: done, diverged, or steps spent.
+def require_trained(cells: pd.DataFrame) -> pd.DataFrame:
+    """Return the cells, if each is done, diverged or reached the step limit.
 
-    What a killed worker or an error left behind says nothing of the parameters.
+    A killed worker or an error says nothing about the parameters.
 
     Raises:
-        UndecidedError: `inconclusive` where something else ended some of them.
+        UndecidedError: `inconclusive` where some failed for another reason.
     """
     failed = cells["status"] != "done"
     if not failed.any():
@@ -120,81 +116,81 @@ def trained(cells: pd.DataFrame) -> pd.DataFrame:
 
 
 def repeated_seeds(cells: pd.DataFrame, parameters: type[StudyParameters]) -> list[int]:
-    """Return the seeds that have all the numbers of a smaller seed, wherever both have cells.
+    """Return the seeds whose numbers equal those of a smaller seed, wherever both have cells.
 
-    Whole numbers and short decimals agree by chance, such as counts and accuracies: columns that
-    have no others don't tell.
+    Whole numbers and short decimals, such as counts and accuracies, agree by chance: columns of
+    such numbers alone are not compared.
 
     Args:
         cells: one row per cell, or per cell and logged step.
-        parameters: the study's; what else is measured counts.
+        parameters: the study's parameters; all other columns are measured.
     """
     done = cells[cells["status"] == "done"]
-    place = [name for name in (*parameters.model_fields, "step") if name in done]
-    others = [name for name in taken_columns(parameters) | {"step"} if name in done]
-    numbers = done.drop(columns=others).select_dtypes("number").astype(float)
-    long = [name for name, one in numbers.items() if (one.dropna() * 1e4 % 1 != 0).any()]
+    setting_names = [name for name in (*parameters.model_fields, "step") if name in done]
+    excluded = [name for name in taken_columns(parameters) | {"step"} if name in done]
+    numbers = done.drop(columns=excluded).select_dtypes("number").astype(float)
+    long = [name for name, column in numbers.items() if (column.dropna() * 1e4 % 1 != 0).any()]
     if not long:
         return []
     hashes = done[["seed"]].assign(
-        place=pd.util.hash_pandas_object(done[place], index=False),
-        found=pd.util.hash_pandas_object(numbers[long], index=False).astype(str),
+        setting=pd.util.hash_pandas_object(done[setting_names], index=False),
+        numbers=pd.util.hash_pandas_object(numbers[long], index=False).astype(str),
     )
-    table = hashes.pivot_table(index="place", columns="seed", values="found", aggfunc="first")
+    table = hashes.pivot_table(index="setting", columns="seed", values="numbers", aggfunc="first")
     return [
         int(seed)
-        for at, seed in enumerate(table.columns)
-        if _repeats(table.iloc[:, :at], table.iloc[:, at])
+        for index, seed in enumerate(table.columns)
+        if _repeats(table.iloc[:, :index], table.iloc[:, index])
     ]
 
 
-def _repeats(others: pd.DataFrame, own: pd.Series[str]) -> bool:
-    """Whether a seed agrees with one of several others wherever both have cells."""
-    both = others.notna() & own.notna().to_numpy()[:, None]
-    alike = others.eq(own, axis=0) | ~both
-    return bool((alike.all() & both.any()).any())
+def _repeats(earlier: pd.DataFrame, column: pd.Series[str]) -> bool:
+    """Whether a seed agrees with an earlier one wherever both have cells."""
+    shared = earlier.notna() & column.notna().to_numpy()[:, None]
+    equal = earlier.eq(column, axis=0) | ~shared
+    return bool((equal.all() & shared.any()).any())
 
 
-def numbers(cells: pd.DataFrame, name: str) -> pd.Series[float]:
+def finite_numbers(cells: pd.DataFrame, name: str) -> pd.Series[float]:
     """Return a measured column.
 
     Raises:
-        UndecidedError: `inconclusive` where a cell has no finite number there.
+        UndecidedError: `inconclusive` where a cell has no finite number in it.
     """
-    found: pd.Series[float] = cells[name].astype(float)
-    if (missing := int((~np.isfinite(found)).sum())) > 0:
+    column: pd.Series[float] = cells[name].astype(float)
+    if (missing := int((~np.isfinite(column)).sum())) > 0:
         raise inconclusive(f"{missing} of {plural(len(cells), 'cell')} have no number of {name}.")
-    return found
+    return column
 
 
-def positive(cells: pd.DataFrame, name: str) -> pd.Series[float]:
-    """Return a measured column whose logarithm is wanted.
+def positive_numbers(cells: pd.DataFrame, name: str) -> pd.Series[float]:
+    """Return a measured column of positive numbers, to take its logarithm.
 
     Raises:
-        UndecidedError: `inconclusive` where a cell has no number above 0 there, or there is none.
+        UndecidedError: `inconclusive` where a cell has no number above 0, or there is no cell.
     """
-    found = numbers(cells, name)
-    if found.empty:
+    column = finite_numbers(cells, name)
+    if column.empty:
         raise inconclusive(f"There is no cell with a number of {name}.")
-    if (without := int((found <= 0).sum())) > 0:
+    if (nonpositive := int((column <= 0).sum())) > 0:
         raise inconclusive(
-            f"{without} of {plural(len(cells), 'cell')} have a {name} of 0 or less, which has no "
-            "logarithm."
+            f"{nonpositive} of {plural(len(cells), 'cell')} have a {name} of 0 or less, which has "
+            "no logarithm."
         )
-    return found
+    return column
 
 
 STEP_LIMIT = "step limit"
 OUTCOMES = ("diverged", STEP_LIMIT)
-"""Reasons of failed cells that are what training came to."""
+"""Reasons of failed cells that are outcomes of training."""
 
 
-def done(cells: pd.DataFrame, most_failed: float = 0.0) -> pd.DataFrame:
+def require_done(cells: pd.DataFrame, most_failed: float = 0.0) -> pd.DataFrame:
     """Return the cells that are done.
 
     Args:
         cells: one row per cell.
-        most_failed: the share of cells that may have failed: those that fail aren't like the rest.
+        most_failed: the share of cells that may have failed: failed cells differ from the others.
 
     Raises:
         UndecidedError: `inconclusive` where more of them failed.
@@ -208,18 +204,18 @@ def done(cells: pd.DataFrame, most_failed: float = 0.0) -> pd.DataFrame:
 
 
 def whole_grid(cells: pd.DataFrame, x: str, y: str) -> pd.DataFrame:
-    """Return the cells of the values of `x` at which most of a grid was run, of whole seeds alone.
+    """Return the grid in a refined sweep: the values of `x` with most cells, and complete seeds.
 
-    A refined sweep has many more values, each with a few cells near the boundary, and most of its
-    seeds have no others: as parts of a grid those would count too much.
+    A refined sweep has many further values of `x`, each with a few cells near the boundary, and
+    most of its seeds have no other cells. In a mean over a grid these would count too much.
     """
     values = cells.groupby(x)[y].transform("nunique")
     columns: pd.DataFrame = cells[values >= values.max() / 2]
-    return of_whole_seeds(columns)
+    return complete_seeds(columns)
 
 
-def of_whole_seeds(cells: pd.DataFrame) -> pd.DataFrame:
-    """Return the cells of the seeds that have most: those of others may be easy ones."""
+def complete_seeds(cells: pd.DataFrame) -> pd.DataFrame:
+    """Return the cells of the seeds with most cells: those of other seeds may be the easy ones."""
     sizes = cells.groupby("seed")["seed"].transform("size")
-    whole: pd.DataFrame = cells[sizes == sizes.max()]
-    return whole
+    complete: pd.DataFrame = cells[sizes == sizes.max()]
+    return complete

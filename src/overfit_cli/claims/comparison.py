@@ -1,4 +1,4 @@
-"""Comparison of two settings, each at its best value of a swept parameter or at one value."""
+"""Comparison of two settings, each at its best value of a swept parameter, or both at one."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 import pandas as pd
 
-from overfit_cli.claims.cells import check_alike, numbers, trained
+from overfit_cli.claims.cells import check_alike, finite_numbers, require_trained
 from overfit_cli.core.claim import Measurement, inconclusive, not_run
 from overfit_cli.stats.pairs import best_of_sweep
 
@@ -23,7 +23,7 @@ class BestSetting:
     Attributes:
         name: the setting, such as `gaussian`.
         value: the best value.
-        tried: all values that were swept, increasing.
+        tried: all swept values, ascending.
         cells: the cells at the best value, indexed by seed.
     """
 
@@ -36,9 +36,9 @@ class BestSetting:
         """Return a measured column by seed.
 
         Raises:
-            UndecidedError: `inconclusive` where a cell has no number there.
+            UndecidedError: `inconclusive` where a cell has no number in it.
         """
-        return numbers(self.cells, name)
+        return finite_numbers(self.cells, name)
 
     def on(self, seeds: pd.Index[int]) -> BestSetting:
         """Return the setting on some of its seeds."""
@@ -46,31 +46,26 @@ class BestSetting:
 
     @property
     def at_edge(self) -> bool:
-        """Whether the best is the smallest or the largest of several: beyond may be better."""
+        """Whether the best value is the least or the greatest of several."""
         return len(self.tried) > 1 and self.value in (self.tried[0], self.tried[-1])
 
     def in_words(self) -> str:
-        """Name the value, the sweep, and whether the best lies at its edge."""
+        """Write the setting, its best value, the sweep, and whether the value lies at the edge."""
         if len(self.tried) == 1:
             return f"{self.name} at {self.value:g}"
         tried = ", ".join(f"{value:g}" for value in self.tried)
         edge = ", at the edge of the sweep" if self.at_edge else ""
         return f"{self.name} at {self.value:g} of {tried}{edge}"
 
-    def mean_and_deviation(self, column: str) -> str:
-        """Write a column's mean and standard deviation over seeds: `0.751 ± 0.012`."""
-        values = self.column(column)
-        return f"{values.mean():.3f} ± {values.std():.3f}"
 
-
-def unless_at_edge(measured: Measurement, one: BestSetting, other: BestSetting) -> Measurement:
-    """Leave open that `one` is better, or worse, where the worse one's best is at the sweep's edge.
+def check_edge(measured: Measurement, first: BestSetting, second: BestSetting) -> Measurement:
+    """Return `inconclusive` where the best value of the worse setting is at the sweep's edge.
 
     Args:
-        measured: holds where `one` is better, fails where `other` is.
-        one, other: both at their best.
+        measured: holds where `first` is better, fails where `second` is.
+        first, second: the settings at their best values.
     """
-    worse = {"holds": other, "fails": one}.get(measured.verdict)
+    worse = {"holds": second, "fails": first}.get(measured.verdict)
     if worse is None or not worse.at_edge:
         return measured
     note = f"{measured.note} Beyond the edge {worse.name} may be better."
@@ -83,7 +78,7 @@ class Place:
 
     Attributes:
         value: the value.
-        preset: one that has cells there.
+        preset: a preset that has cells at it.
     """
 
     value: float
@@ -92,11 +87,11 @@ class Place:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Which settings are compared, and what each is given its best value of.
+    """The settings to compare, and the parameter of which each has its best value.
 
     Attributes:
         compared: the parameter whose values are compared, such as `kernel`.
-        swept: the parameter that each of them takes its best value of, such as `learning_rate`.
+        swept: the parameter of which each has its best value, such as `learning_rate`.
         swept_in_words: its name in sentences, such as `step size`.
         best_in: the column whose mean over seeds is lowest at the best value.
     """
@@ -107,17 +102,17 @@ class Comparison:
     best_in: str
 
     def at_best(self, cells: pd.DataFrame, setting: Setting) -> BestSetting | None:
-        """Return a setting at its best value; None where no value has all its seeds done.
+        """Return a setting at its best value; None where no value has all seeds done.
 
         Raises:
             UndecidedError: `inconclusive` where a cell that is done has no number.
         """
-        own = cells[cells[self.compared] == setting]
-        if own.empty:
+        chosen = cells[cells[self.compared] == setting]
+        if chosen.empty:
             return None
-        numbers(own[own["status"] == "done"], self.best_in)
-        tried = tuple(sorted(own[self.swept].unique().tolist()))
-        best = best_of_sweep(own, self.swept, [], self.best_in)
+        finite_numbers(chosen[chosen["status"] == "done"], self.best_in)
+        tried = tuple(sorted(chosen[self.swept].unique().tolist()))
+        best = best_of_sweep(chosen, self.swept, [], self.best_in)
         if (best["status"] == "failed").any():
             return None
         value = float(best[self.swept].iloc[0])
@@ -130,27 +125,27 @@ class Comparison:
 
         Args:
             cells: one row per cell.
-            parameters: the study's, of which only the compared and the swept one may vary.
+            parameters: the study's; only the compared and the swept one may vary.
             settings: two values of the compared parameter.
 
         Raises:
-            UndecidedError: where the cells don't have both, or one of them at a single value.
+            UndecidedError: where the cells lack a setting, or have it at a single value.
         """
-        one, other = self.several(cells, parameters, settings)
-        return one, other
+        first, second = self.several(cells, parameters, settings)
+        return first, second
 
     def several(
         self, cells: pd.DataFrame, parameters: Collection[str], settings: Sequence[Setting]
     ) -> list[BestSetting]:
-        """Return settings at their best, on the seeds of all of them; see `pair`."""
-        found = self.at_any(cells, parameters, settings)
-        counts = [len(one.tried) for one in found]
+        """Return settings at their best, on the seeds of all; see `pair`."""
+        best = self.at_any(cells, parameters, settings)
+        counts = [len(setting.tried) for setting in best]
         if min(counts) < 2:
             raise inconclusive(
                 f"The {self.compared}s were tried at {' and '.join(map(str, counts))} "
                 f"{self.swept_in_words}s; it takes 2, so that the verdict depends on no single one."
             )
-        return found
+        return best
 
     def pair_at(
         self,
@@ -166,47 +161,55 @@ class Comparison:
             place: the value.
 
         Raises:
-            UndecidedError: `not run` where the cells don't have both settings there.
+            UndecidedError: `not run` where the cells lack a setting at it.
         """
-        there = cells[(cells[self.swept] == place.value) & cells[self.compared].isin(settings)]
-        if there[self.compared].nunique() < 2:
+        chosen = cells[(cells[self.swept] == place.value) & cells[self.compared].isin(settings)]
+        if chosen[self.compared].nunique() < 2:
             raise not_run(
                 f"It needs cells of {self.compared}={','.join(map(str, settings))} at "
                 f"{self.swept}={place.value:g}, as in `overfit sweep {place.preset}`."
             )
-        one, other = self.at_any(there, parameters, settings)
-        return one, other
+        first, second = self.at_any(chosen, parameters, settings)
+        return first, second
 
     def at_any(
         self, cells: pd.DataFrame, parameters: Collection[str], settings: Sequence[Setting]
     ) -> list[BestSetting]:
-        """Return settings at their best of however many values; else as `several`."""
+        """Return settings at their best of any number of values; otherwise as `several`."""
         cells = cells[cells[self.compared].isin(settings)]
         if cells[self.compared].nunique() < len(settings):
             raise not_run(f"It needs cells of {self.compared}={','.join(map(str, settings))}.")
-        others = [name for name in parameters if name not in (self.compared, self.swept)]
-        check_alike(cells, others)
-        self._check_whole(trained(cells))
-        found = [one for setting in settings if (one := self.at_best(cells, setting)) is not None]
-        if len(found) < len(settings):
+        fixed = [name for name in parameters if name not in (self.compared, self.swept)]
+        check_alike(cells, fixed)
+        self._check_whole(require_trained(cells))
+        best = [
+            candidate
+            for setting in settings
+            if (candidate := self.at_best(cells, setting)) is not None
+        ]
+        if len(best) < len(settings):
             raise inconclusive(
                 f"A {self.compared} has no {self.swept_in_words} at which all seeds are done."
             )
-        seeds = found[0].cells.index
-        for one in found[1:]:
-            seeds = seeds.intersection(one.cells.index)
-        return [one.on(seeds) for one in found]
+        seeds = best[0].cells.index
+        for candidate in best[1:]:
+            seeds = seeds.intersection(candidate.cells.index)
+        return [candidate.on(seeds) for candidate in best]
 
     def _check_whole(self, cells: pd.DataFrame) -> None:
-        """Refuse settings that weren't tried alike: the missing cells may be the better ones."""
+        """Refuse settings with different values or seeds: a missing cell may be the better one."""
         tried = cells.groupby([self.compared, self.swept])["seed"].nunique().unstack()
         if tried.isna().to_numpy().any():
-            raise inconclusive(f"The {self.compared}s weren't tried at the same {self._several}.")
+            raise inconclusive(
+                f"The {self.compared}s weren't tried at the same {self._swept_plural}."
+            )
         if (tried.nunique(axis=1) > 1).any():
-            raise inconclusive(f"Some {self._several} were tried with fewer seeds than others.")
+            raise inconclusive(
+                f"Some {self._swept_plural} were tried with fewer seeds than others."
+            )
 
     @property
-    def _several(self) -> str:
+    def _swept_plural(self) -> str:
         return f"{self.swept_in_words}s"
 
     def judged_by(
@@ -216,13 +219,13 @@ class Comparison:
         settings: tuple[Setting, Setting],
         place: Place | None = None,
     ) -> Callable[[pd.DataFrame], Measurement]:
-        """Return what measures two settings: see `pair`, and `pair_at`.
+        """Return the function that measures two settings; see `pair` and `pair_at`.
 
         Args:
-            judge: from both, and all cells, to the measurement.
-            parameters: the study's.
+            judge: takes both settings and all cells, and returns the measurement.
+            parameters: the study's parameters.
             settings: two values of the compared parameter.
-            place: one value for both of the swept one; by default each is taken at its best.
+            place: one value of the swept parameter for both; by default each has its best.
         """
         if place is None:
             return lambda cells: judge(*self.pair(cells, parameters, settings), cells)
@@ -231,13 +234,13 @@ class Comparison:
     def at_shared_values(
         self, cells: pd.DataFrame, settings: tuple[Setting, Setting]
     ) -> dict[str, float]:
-        """Return at how many of the values that both settings have the first one is lower."""
-        done = cells[(cells["status"] == "done") & cells[self.compared].isin(settings)]
-        values = done[self.best_in].astype(float)
-        table = values.groupby([done[self.swept], done[self.compared]]).mean().unstack()
-        both = table[list(settings)].dropna()
-        lower = int((both[settings[0]] < both[settings[1]]).sum())
+        """Count the values that both settings have, and those at which the first is lower."""
+        completed = cells[(cells["status"] == "done") & cells[self.compared].isin(settings)]
+        values = completed[self.best_in].astype(float)
+        table = values.groupby([completed[self.swept], completed[self.compared]]).mean().unstack()
+        shared = table[list(settings)].dropna()
+        lower = int((shared[settings[0]] < shared[settings[1]]).sum())
         return {
-            f"{self.swept_in_words}s of both": len(both),
+            f"{self.swept_in_words}s of both": len(shared),
             f"{self.swept_in_words}s of both at which {settings[0]} is lower": lower,
         }

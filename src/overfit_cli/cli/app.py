@@ -9,7 +9,9 @@ import os
 import sys
 import warnings
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import typer
@@ -17,23 +19,24 @@ from typer.core import TyperCommand, TyperOption
 
 from overfit_cli.cli.compact_and_merge import compact, merge
 from overfit_cli.cli.compare import compare
-from overfit_cli.cli.completion import answer, is_asking, parameter_options
+from overfit_cli.cli.completion import parameter_options
 from overfit_cli.cli.export import export
 from overfit_cli.cli.list import list_everything
-from overfit_cli.cli.options import HELP_OPTIONS, PARAMETER_OPTIONS, TYPED
+from overfit_cli.cli.options import HELP_OPTIONS, PARAMETER_OPTIONS, TYPED, warn_of_parameter
 from overfit_cli.cli.plot import plot
 from overfit_cli.cli.report import report
 from overfit_cli.cli.reproduce import reproduce
 from overfit_cli.cli.sweep import sweep
 from overfit_cli.cli.train import train
 from overfit_cli.cli.verify import verify
-from overfit_cli.core.files import reason_of
+from overfit_cli.core.files import error_text
 from overfit_cli.core.processes import end_quickly, make_streams_patient, output_problem
-from overfit_cli.core.text import VERSION, BadValue, UserError, shortened, visible
+from overfit_cli.core.text import VERSION, BadValue, UserError, is_plain_number, shorten, visible
+from overfit_cli.core.values import alternatives, number_in_words, usable_path
 
 
 class Command(TyperCommand):
-    """A command that refuses an option given twice, if it takes one value.
+    """A command that says in one sentence which value it doesn't take.
 
     While a shell completes a command line, it takes what is there, and offers the parameters of
     the study too.
@@ -43,19 +46,27 @@ class Command(TyperCommand):
         """Read the command line.
 
         Raises:
-            UserError: if an option is given twice.
+            UserError: if an option is given twice, or a value isn't taken.
         """
         if ctx.resilient_parsing:
             return super().parse_args(ctx, self._without_last_option(args))
-        _, _, given = self.make_parser(ctx).parse_args(list(args))
-        for one, times in Counter(given).items():
-            if times < 2 or not isinstance(one, TyperOption) or one.multiple:
-                continue
-            if one.secondary_opts:
-                raise UserError(f"{one.opts[-1]} and {one.secondary_opts[-1]}: give one, once.")
-            if not one.is_flag:
-                raise UserError(f"{one.opts[-1]} is given {times} times; give it once.")
-        return super().parse_args(ctx, args)
+        texts, _, given = self.make_parser(ctx).parse_args(list(args))
+        self._check_given_once(given)
+        try:
+            for parameter in self.params:
+                if texts.get(parameter.name) is not None:
+                    _check_texts(parameter, texts[parameter.name])
+            return super().parse_args(ctx, args)
+        except typer.BadParameter as error:
+            text = texts.get(error.param.name) if error.param else None
+            if error.param is None or text is None:
+                raise
+            if texts.get("words"):
+                warn_of_parameter(ctx, texts["words"], error.param.opts[0])
+            refused = BadValue(error.param.name, text, f"it takes {_accepted(error.param)}.")
+            raise UserError(self._as_typed(refused, ctx)) from error
+        except BadValue as error:
+            raise UserError(self._as_typed(error, ctx)) from error
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command.
@@ -68,29 +79,51 @@ class Command(TyperCommand):
         except BadValue as error:
             raise UserError(self._as_typed(error, ctx), exit_code=error.exit_code) from error
 
+    def _check_given_once(self, given: Sequence[object]) -> None:
+        """Refuse an option that is given twice, if it takes one value."""
+        for option, times in Counter(given).items():
+            if times < 2 or not isinstance(option, TyperOption) or option.multiple:
+                continue
+            if option.secondary_opts:
+                raise UserError(
+                    f"{option.opts[-1]} and {option.secondary_opts[-1]}: give one, once."
+                )
+            if not option.is_flag:
+                raise UserError(f"{option.opts[-1]} is given {times} times; give it once.")
+
     def _as_typed(self, error: BadValue, ctx: Any) -> str:
         """The sentence of a bad value, which begins with an option of this command.
 
         What is no option of it is a parameter of the study, given by `--set`. An option without a
         value is named by what was given: `--band` for `each_seed=False`, `--no-law` for no laws.
         """
-        option, value = f"--{error.name.replace('_', '-')}", error.value
+        option, value = error.name, error.value
         typed = ctx.meta.get(TYPED, {})
-        known = [one for one in self.params if error.name == one.name or option in one.opts]
+        dashed = f"--{error.name.replace('_', '-')}"
+        named = [
+            parameter
+            for parameter in self.params
+            if error.name in (parameter.name, parameter.metavar)
+            or dashed in (*parameter.opts, *parameter.secondary_opts)
+        ]
         if error.name in typed:
             option = typed[error.name]
-        elif known:
-            named = known[0]
-            option = named.opts[0] if isinstance(named, TyperOption) else str(named.metavar)
+        elif named:
+            is_option = isinstance(named[0], TyperOption)
+            option = named[0].opts[0] if is_option else str(named[0].metavar)
+            option = dashed if dashed in named[0].secondary_opts else option
             if isinstance(value, bool):
-                option, value = (option if value else (named.secondary_opts or [option])[0]), None
+                option, value = (
+                    (option if value else (named[0].secondary_opts or [option])[0]),
+                    None,
+                )
             elif value == ():
                 option, value = f"--no-{error.name}", None
-        elif value is not None and any("--set" in one.opts for one in self.params):
-            option = f"--set {error.name}"
+        elif any("--set" in parameter.opts for parameter in self.params):
+            option = dashed if value is None else f"--set {error.name}"
         shown = value[0] if isinstance(value, tuple) else value
         shown = f"{shown:.12g}" if isinstance(shown, float) else shown
-        said = option if shown is None else f"{option} {shortened(str(shown)) or repr('')}"
+        said = option if shown is None else f"{option} {shorten(str(shown)) or repr('')}"
         return f"{said}: {error.accepts}"
 
     def _without_last_option(self, args: list[str]) -> list[str]:
@@ -101,10 +134,27 @@ class Command(TyperCommand):
 
     def shell_complete(self, ctx: Any, incomplete: str) -> list[Any]:
         """Return the options that begin so, and the parameters of the study that do."""
-        return [
-            *super().shell_complete(ctx, incomplete),
-            *parameter_options(ctx, incomplete),
-        ]
+        parameters = parameter_options(ctx, incomplete) if incomplete.startswith("-") else []
+        offered = [SimpleNamespace(value=option, help=meaning) for option, meaning in parameters]
+        return [*super().shell_complete(ctx, incomplete), *offered]
+
+
+def _check_texts(parameter: Any, given: Any) -> None:
+    """Refuse what Typer would take: an empty path, and a number such as `1_0`."""
+    kind = parameter.type_descriptor.annotation
+    for text in given if isinstance(given, list | tuple) else [given]:
+        if kind in (Path, list[Path]):
+            usable_path(parameter.name, text)
+        elif kind in (int, float) and not is_plain_number(text):
+            raise BadValue(parameter.name, text, f"it takes {_accepted(parameter)}.")
+
+
+def _accepted(parameter: Any) -> str:
+    """The values that an option takes, in words."""
+    kind, limits = parameter.type_descriptor, parameter.type_descriptor.parameter_info
+    if kind.choices:
+        return alternatives(kind.choices)
+    return number_in_words(kind.annotation, limits.min, limits.max)
 
 
 NAME = "overfit"
@@ -152,14 +202,12 @@ def main() -> None:
     """Run the command line and exit: 0 done, 1 something failed, 2 bad input, 130 interrupted."""
     make_streams_patient()
     end_quickly()
-    if is_asking():
-        sys.exit(answer(lambda: app(prog_name=NAME, standalone_mode=False)))
     with warnings.catch_warnings():
         warnings.showwarning = _notes()
         code = _run()
     problem = output_problem()
     if problem is not None:
-        _say(f"The output can't be written ({reason_of(problem)}); the rest was done.")
+        _say(f"The output can't be written ({error_text(problem)}); the rest was done.")
     sys.exit(code or int(problem is not None))
 
 
@@ -179,7 +227,7 @@ def _run() -> int:
     except OSError as error:
         if INSTALL not in sys.argv:
             raise
-        _say(f"{INSTALL}: {error.filename} can't be written ({reason_of(error)}).")
+        _say(f"{INSTALL}: {error.filename} can't be written ({error_text(error)}).")
         code = 1
     except KeyboardInterrupt:
         # Threads of a backend may still compute; they have nothing half-written.

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from overfit_cli.cli import completion
-from overfit_cli.cli.options import read_path
 from overfit_cli.core.console import console, next_lines
 from overfit_cli.core.text import UserError, plural, size
 
 
 def compact(
     directory: Annotated[
-        str,
+        Path,
         typer.Argument(
             metavar="DIR",
             help="Run directory; a sweep may still write to it.",
@@ -23,16 +23,14 @@ def compact(
     ],
 ) -> int:
     """Join the many part files of a run directory into a few."""
-    from overfit_cli.core.files import reason_of
+    from overfit_cli.core.files import error_text
     from overfit_cli.sweeps.maintain import compact_directory
     from overfit_cli.sweeps.store import RunDirectory
 
-    path = read_path("DIR", directory)
-    assert path is not None
-    run_directory = RunDirectory(path, "DIR")
+    run_directory = RunDirectory(directory, "DIR")
     if not run_directory.cells.names():
         raise UserError(
-            f"DIR {path}: it holds no cells; name a directory that `overfit sweep` wrote."
+            f"DIR {directory}: it holds no cells; name a directory that `overfit sweep` wrote."
         )
     output = console()
     try:
@@ -43,7 +41,8 @@ def compact(
             output.print(f"{joined.folder}: {said}.")
     except OSError as error:
         raise UserError(
-            f"DIR {path}: it can't be written to ({reason_of(error)}); every row is still there.",
+            f"DIR {directory}: it can't be written to ({error_text(error)}); "
+            "every row is still there.",
             exit_code=1,
         ) from error
     return 0
@@ -51,7 +50,7 @@ def compact(
 
 def merge(
     directories: Annotated[
-        list[str],
+        list[Path],
         typer.Argument(
             metavar="DIR...",
             help="Run directories of one study; they stay as they are.",
@@ -59,7 +58,7 @@ def merge(
         ),
     ],
     out: Annotated[
-        str, typer.Option(metavar="DIR", help="Where to; what it holds already is merged too.")
+        Path, typer.Option(metavar="DIR", help="Where to; what it holds already is merged too.")
     ],
 ) -> int:
     """Join run directories of one study, such as those of a sweep's shards.
@@ -67,20 +66,17 @@ def merge(
     Directories of other studies, versions, code or data are refused, and so are damaged files, and
     two directories that have other numbers of one cell.
     """
-    from overfit_cli.core.files import reason_of
+    from overfit_cli.core.files import error_text
     from overfit_cli.sweeps.load import load_study_and_cells
     from overfit_cli.sweeps.maintain import merge_directories
     from overfit_cli.sweeps.store import RunDirectory
 
-    target = read_path("--out", out)
-    assert target is not None
-    paths = [read_path("DIR", directory) for directory in directories]
-    sources = [RunDirectory(path, "DIR") for path in paths if path is not None]
+    sources = [RunDirectory(directory, "DIR") for directory in directories]
     try:
-        merged = merge_directories(sources, RunDirectory(target, "--out"))
+        merged = merge_directories(sources, RunDirectory(out, "out"))
     except OSError as error:
         raise UserError(
-            f"--out {target}: it can't be written to ({reason_of(error)}); the directories are as "
+            f"--out {out}: it can't be written to ({error_text(error)}); the directories are as "
             "they were.",
             exit_code=1,
         ) from error
@@ -89,11 +85,11 @@ def merge(
         output.print(note)
     twice = f"; {plural(merged.repeated, 'cell')} stood in several" if merged.repeated else ""
     output.print(
-        f"{plural(len(sources), 'directory')} merged into {target}: "
+        f"{plural(len(sources), 'directory')} merged into {out}: "
         f"{plural(merged.cells, 'cell')}{twice}."
     )
-    study, _ = load_study_and_cells(RunDirectory(target), any_version=True)
+    study, _ = load_study_and_cells(RunDirectory(out), any_version=True)
     if study.claims():
-        for line in next_lines(["report", "--from", str(target)]):
+        for line in next_lines(["report", "--from", str(out)]):
             output.print(line)
     return 0

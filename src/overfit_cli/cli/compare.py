@@ -53,14 +53,14 @@ def difference_table(found: Comparison) -> Table:
 
 def verdict_changes(changed: Sequence[Verdicts]) -> Table:
     """Return the claims whose verdicts differ, with what was measured on each side."""
-    from overfit_cli.report.contents import number_in_words
+    from overfit_cli.report.contents import measured_number
 
     table = Table(box=SIMPLE_HEAD)
     table.add_column("claim", overflow="fold")
     for heading in ("in A", "in B"):
         table.add_column(heading, overflow="fold")
     for one in changed:
-        sides = (f"{side.verdict}: {number_in_words(side)}" for side in (one.a, one.b))
+        sides = (f"{side.verdict}: {measured_number(side)}" for side in (one.a, one.b))
         table.add_row(visible(one.claim), *sides)
     return table
 
@@ -205,7 +205,7 @@ def _write_numbers(found: Comparison, tolerance: float | None, path: Path) -> No
     from overfit_cli.core.files import write_named
     from overfit_cli.report.difference_words import as_json
 
-    write_named(path, as_json(found, tolerance).encode(), "--json")
+    write_named(path, as_json(found, tolerance).encode(), "json")
 
 
 def _within(found: Comparison, tolerance: float, output: Console) -> int:

@@ -8,14 +8,14 @@ import sys
 import warnings
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, get_args
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from overfit_cli.cli import completion
-from overfit_cli.cli.options import Where, read_one_of, read_path
+from overfit_cli.cli.options import Where
 from overfit_cli.core.console import console, typed_command
-from overfit_cli.core.text import VERSION, UserError, nearest, plural, shortened, visible
+from overfit_cli.core.text import VERSION, UserError, nearest, plural, shorten, visible
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -28,7 +28,7 @@ Format = Literal["csv", "latex", "parquet"]
 ENDINGS: Mapping[str, Format] = {".csv": "csv", ".tex": "latex", ".parquet": "parquet"}
 
 
-def read_format(to: str | None, out: Path | None) -> Format:
+def file_format(to: Format | None, out: Path | None) -> Format:
     """Return the format that is asked for, in words or by the file's ending.
 
     Raises:
@@ -41,7 +41,7 @@ def read_format(to: str | None, out: Path | None) -> Format:
             f"--out {out}: add --to csv, latex or parquet, or end the name in "
             f"{' or '.join(ENDINGS)}."
         )
-    form: Format = ending or "csv" if to is None else read_one_of("--to", to, get_args(Format))
+    form: Format = to or ending or "csv"
     if ending not in (None, form):
         raise UserError(
             f"--to {form} --out {out}: a name in {suffix} is for {ending}; change one of the two."
@@ -89,27 +89,26 @@ def write_content(content: bytes, out: Path) -> None:
     """
     from overfit_cli.core.files import write_named
 
-    write_named(out, content, "--out")
+    write_named(out, content, "out")
     console().print(f"Written: {out}")
 
 
 def export(
     directory: Annotated[
-        str,
+        Path,
         typer.Argument(
             metavar="DIR", help="Run directory.", autocompletion=completion.run_directories
         ),
     ],
     to: Annotated[
-        str | None,
+        Format | None,
         typer.Option(
             metavar="csv|latex|parquet",
             help="Format.  [default: by the name after --out, else csv]",
-            autocompletion=completion.one_of("csv", "latex", "parquet"),
         ),
     ] = None,
     out: Annotated[
-        str | None,
+        Path | None,
         typer.Option(metavar="FILE", help="File to write.  [default: standard output]"),
     ] = None,
     means: Annotated[
@@ -126,7 +125,7 @@ def export(
             metavar="A,B,...",
             help="Parameters and measured columns.  [default: all; in LaTeX the parameters that "
             "vary and the study's main column]",
-            autocompletion=completion.lists_of_columns,
+            autocompletion=completion.columns,
         ),
     ] = None,
     where: Where = None,
@@ -143,14 +142,12 @@ def export(
     )
     from overfit_cli.sweeps.store import RunDirectory
 
-    path, target = read_path("DIR", directory), read_path("--out", out)
-    assert path is not None
-    form = read_format(to, target)
+    form = file_format(to, out)
     averaged = form == "latex" if means is None else means
     if trajectories and (averaged or form == "latex"):
         flag = "--means" if means else "--to latex"
         raise UserError(f"{flag}: it is about cells; leave out --trajectories.")
-    run = RunDirectory(path, "DIR")
+    run = RunDirectory(directory, "DIR")
     study, every = load_study_and_cells(run)
     cells = in_order(study, chosen_cells(every, read_selections(where or [], study)))
     if averaged:
@@ -161,10 +158,10 @@ def export(
         content = _latex(study, run, cells, rows, measured).encode()
     else:
         content = in_parquet(study, rows) if form == "parquet" else in_csv(rows)
-    if target is None:
+    if out is None:
         print_content(content)
     else:
-        write_content(content, target)
+        write_content(content, out)
     return 0
 
 
@@ -243,9 +240,9 @@ def _read_columns(text: str | None, study: AnyStudy, known: Collection[str]) -> 
     for part in () if text is None else text.split(","):
         written = part.strip()
         name = written if written in known else parameter_named(study.parameters, written)
-        said = f"--columns {shortened(written)}"
+        said = f"--columns {shorten(written)}"
         if not name:
-            raise UserError(f"--columns {shortened(text or '')}: write names with commas between.")
+            raise UserError(f"--columns {shorten(text or '')}: write names with commas between.")
         if name not in known:
             raise UserError(f"{said}: there is no column {name!r} here; {nearest(name, known)}")
         if name in found:

@@ -5,10 +5,9 @@ Its tables of parameters, columns and verdicts are used by other commands and by
 
 from __future__ import annotations
 
-import enum
 import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 from rich.box import SIMPLE_HEAD
@@ -16,7 +15,6 @@ from rich.table import Table
 from rich.text import Text
 
 from overfit_cli.cli import completion
-from overfit_cli.cli.options import read_one_of
 from overfit_cli.core.console import console
 from overfit_cli.core.text import visible
 
@@ -33,12 +31,12 @@ COLUMN_HEADINGS = ("column", "symbol", "meaning")
 
 def parameter_rows(study: AnyStudy) -> list[tuple[str, ...]]:
     """Return one row per parameter, under `PARAMETER_HEADINGS`."""
-    from overfit_cli.core.parameters import describe, plain
+    from overfit_cli.core.parameters import describe, symbol_text
 
     return [
         (
             info.name,
-            plain(info.symbol),
+            symbol_text(info.symbol),
             _default(info),
             info.accepts,
             info.meaning + (f" ({info.unit})" if info.unit else ""),
@@ -55,13 +53,13 @@ def _default(info: ParameterInfo) -> str:
 
 def column_rows(study: AnyStudy, *, trajectories: bool = False) -> list[tuple[str, ...]]:
     """Return one row per measured column, of cells or of trajectories, under `COLUMN_HEADINGS`."""
-    from overfit_cli.core.parameters import plain
+    from overfit_cli.core.parameters import symbol_text
 
     columns = study.trajectory_columns if trajectories else study.columns
     return [
         (
             column.name,
-            plain(column.symbol),
+            symbol_text(column.symbol),
             column.meaning + (f" ({column.unit})" if column.unit else ""),
         )
         for column in columns
@@ -89,7 +87,7 @@ _COLOURS = {
 
 def verdict_table(judged: Sequence[Judged]) -> Table:
     """Return the verdicts as a table for the terminal."""
-    from overfit_cli.report.contents import number_in_words
+    from overfit_cli.report.contents import measured_number
 
     table = Table(box=SIMPLE_HEAD)
     table.add_column("claim", no_wrap=True)
@@ -100,7 +98,7 @@ def verdict_table(judged: Sequence[Judged]) -> Table:
         table.add_row(
             visible(one.name),
             Text(verdict, style=_COLOURS[verdict]),
-            number_in_words(one.measurement),
+            measured_number(one.measurement),
         )
     return table
 
@@ -120,27 +118,14 @@ def count_table(papers: Sequence[ReportedPaper]) -> Table:
     return table
 
 
-class Kind(enum.StrEnum):
-    """What can be listed."""
-
-    STUDIES = "studies"
-    PRESETS = "presets"
-    FIGURES = "figures"
-    CLAIMS = "claims"
-
-
+Kind = Literal["studies", "presets", "figures", "claims"]
 Entry = tuple[str, str, tuple[tuple[str, str], ...]]
 """A name, a line about it, and what else there is to say, each under a heading."""
 
 
 def list_everything(
-    asked: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="KIND",
-            help="studies, presets, figures or claims.  [default: all]",
-            autocompletion=completion.one_of(*Kind),
-        ),
+    kind: Annotated[
+        Kind | None, typer.Argument(metavar="KIND", help="What to list.  [default: all]")
     ] = None,
     study: Annotated[
         str | None,
@@ -154,20 +139,19 @@ def list_everything(
     """List studies, presets, figures and claims, one per line; in full for one study."""
     from overfit_cli.core.registry import find_study, installed_studies
 
-    kind = None if asked is None else Kind(read_one_of("KIND", asked, [*Kind]))
     output = console()
     if study is not None:
-        for name, line, more in _ENTRIES[kind or Kind.STUDIES]([find_study(study)]):
+        for name, line, more in _ENTRIES[kind or "studies"]([find_study(study)]):
             output.print(name)
             for heading, text in (("", line), *more):
                 said = f"{heading}: {text}" if heading else text
                 for part in textwrap.wrap(said, 76):
                     output.print(f"  {part}")
         return 0
-    for chosen in Kind if kind is None else [kind]:
+    for chosen in _ENTRIES if kind is None else [kind]:
         entries = list(_ENTRIES[chosen](installed_studies()))
         width = max((len(name) for name, _, _ in entries), default=0)
-        output.print(chosen.value.capitalize())
+        output.print(chosen.capitalize())
         for name, line, _ in entries:
             room = output.width - width - 4 if output.is_terminal else len(line)
             output.print(f"  {name:{width}}  {_shortened(line, room)}")
@@ -228,8 +212,8 @@ def _claims(studies: Iterable[AnyStudy]) -> Iterable[Entry]:
 
 
 _ENTRIES: Mapping[Kind, Callable[[Iterable[AnyStudy]], Iterable[Entry]]] = {
-    Kind.STUDIES: _studies,
-    Kind.PRESETS: _presets,
-    Kind.FIGURES: _figures,
-    Kind.CLAIMS: _claims,
+    "studies": _studies,
+    "presets": _presets,
+    "figures": _figures,
+    "claims": _claims,
 }

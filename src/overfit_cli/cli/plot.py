@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from overfit_cli.cli import completion
-from overfit_cli.cli.options import DataFolder, Where, read_number, read_path, read_whole, use_data
+from overfit_cli.cli.options import DataFolder, Where, use_data
 from overfit_cli.core.console import console, typed_command
 from overfit_cli.core.text import UserError, nearest
+from overfit_cli.core.values import finite_number
 
 if TYPE_CHECKING:
     from overfit_cli.core.figure import Figure, FigureOptions
@@ -52,7 +53,7 @@ def _fits(
 ) -> bool:
     """Whether it has the trajectories, the axes and whatever else the figure is drawn from."""
     from overfit_cli.figures.draw import figure_and_data
-    from overfit_cli.figures.inputs import resolved_options, spelled_out
+    from overfit_cli.figures.inputs import resolve_options, resolve_symbols
     from overfit_cli.figures.labels import parameter_values
 
     if figure.reads == "trajectories" and not directory.logged_keys():
@@ -63,7 +64,7 @@ def _fits(
         if where:
             return False  # it lacks the parameter, or has no such cell
         raise
-    options = resolved_options(figure, spelled_out(asked, data.study), data)
+    options = resolve_options(figure, resolve_symbols(asked, data.study), data)
     values = parameter_values(data)
     axes = [name for name in (options.x, options.y) if name is not None]
     varied = {name for name, taken in values.items() if len(taken) > 1}
@@ -84,7 +85,7 @@ def plot(
         ),
     ],
     source: Annotated[
-        list[str] | None,
+        list[Path] | None,
         typer.Option(
             "--from",
             metavar="DIR",
@@ -94,7 +95,7 @@ def plot(
         ),
     ] = None,
     minus: Annotated[
-        str | None,
+        Path | None,
         typer.Option(
             metavar="DIR",
             help="Run directory to subtract, cell by cell.",
@@ -102,7 +103,7 @@ def plot(
         ),
     ] = None,
     out: Annotated[
-        str | None,
+        Path | None,
         typer.Option(
             metavar="FILE",
             help="PNG, PDF or SVG file; a caption is written beside it, as FILE.txt.  "
@@ -143,7 +144,7 @@ def plot(
         ),
     ] = None,
     threshold: Annotated[
-        str | None,
+        float | None,
         typer.Option(metavar="T", help="Value that separates the two sides."),
     ] = None,
     law: Annotated[
@@ -167,11 +168,10 @@ def plot(
         typer.Option(
             metavar="column|page|WIDTHxHEIGHT",
             help="Size: that of a paper's column or page, or inches (85x65mm: millimetres).",
-            autocompletion=completion.one_of("column", "page"),
         ),
     ] = None,
     dpi: Annotated[
-        str | None,
+        int | None,
         typer.Option(metavar="D", help="Dots per inch.  [default: 300]"),
     ] = None,
     cmap: Annotated[
@@ -186,7 +186,7 @@ def plot(
         ),
     ] = None,
     style: Annotated[
-        str | None,
+        Path | None,
         typer.Option(metavar="FILE.mplstyle", help="Style sheet of matplotlib's."),
     ] = None,
     data_folder: DataFolder = None,
@@ -194,10 +194,11 @@ def plot(
     """Draw a figure of a run, or of several, with its caption beside it."""
     from overfit_cli.core.figure import FigureOptions
     from overfit_cli.figures.draw import Request, draw_figure
-    from overfit_cli.figures.look import LEAST_DPI, checked_colour_map, read_log, read_look
+    from overfit_cli.figures.look import check_colour_map, read_log, read_look
+    from overfit_cli.figures.picture import save_with_caption
+    from overfit_cli.sweeps.store import RunDirectory
 
     use_data(data_folder)
-    from overfit_cli.figures.picture import save_with_caption
 
     if law and no_law:
         raise UserError(f"--law {law[0]}: --no-law leaves out every equation; give one of the two.")
@@ -205,27 +206,23 @@ def plot(
         x=x,
         y=y,
         value=value,
-        threshold=(
-            None if threshold is None else read_number("--threshold", threshold, "a finite number")
-        ),
+        threshold=None if threshold is None else finite_number("threshold", threshold),
         law=() if no_law else tuple(law) if law else None,
         by=by,
         log=read_log(log),
-        cmap=checked_colour_map(cmap),
+        cmap=check_colour_map(cmap),
         each_seed=each_seed,
     )
-    dots = None if dpi is None else read_whole("--dpi", dpi, LEAST_DPI)
-    look = read_look(title, size, dots, read_path("--style", style))
-    chosen, path = where or [], read_path("--out", out)
+    look, chosen = read_look(title, size, dpi, style), where or []
     directories = _directories(figure, source or [], asked, chosen)
-    path = path or _default_path(figure, directories, minus)
+    path = out or _default_path(figure, directories, minus)
     picture = draw_figure(
         Request(
             figure,
             directories,
             asked,
             chosen,
-            None if minus is None else _directory("--minus", minus),
+            None if minus is None else RunDirectory(minus, "--minus"),
             look,
             typed_command(),
             path,
@@ -240,24 +237,18 @@ def plot(
 
 
 def _directories(
-    figure: str, named: Sequence[str], asked: FigureOptions, where: Sequence[str]
+    figure: str, named: Sequence[Path], asked: FigureOptions, where: Sequence[str]
 ) -> list[RunDirectory]:
-    """Those that the user names, or the newest that fits."""
-    if not named:
-        return [newest_for(figure, asked, where)]
-    return [_directory("--from", text) for text in named]
-
-
-def _directory(flag: str, text: str) -> RunDirectory:
+    """The directories that the user names, or the newest that fits."""
     from overfit_cli.sweeps.store import RunDirectory
 
-    path = read_path(flag, text)
-    assert path is not None
-    return RunDirectory(path, flag)
+    if not named:
+        return [newest_for(figure, asked, where)]
+    return [RunDirectory(path, "from") for path in named]
 
 
-def _default_path(figure: str, directories: Sequence[RunDirectory], minus: str | None) -> Path:
+def _default_path(figure: str, directories: Sequence[RunDirectory], minus: Path | None) -> Path:
     """In the first run directory, named after the others too."""
     others = [f"-with-{one.path.resolve().name}" for one in directories[1:]]
-    others += [f"-minus-{Path(minus).resolve().name}"] if minus else []
+    others += [f"-minus-{minus.resolve().name}"] if minus else []
     return directories[0].path / "figures" / f"{figure}{''.join(others)}.png"

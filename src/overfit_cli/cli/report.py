@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from overfit_cli.cli import completion
-from overfit_cli.cli.options import DataFolder, Expect, Strict, Where, read_path, use_data
+from overfit_cli.cli.options import DataFolder, Expect, Strict, Where, use_data
 from overfit_cli.core.console import console
 from overfit_cli.core.files import make_folder
 from overfit_cli.core.text import plural
@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from overfit_cli.report.contents import ReportedPaper
-    from overfit_cli.report.judge import Comparison, Judged, LoadedRun
+    from overfit_cli.report.expected import VerdictCheck
+    from overfit_cli.report.judge import Judged, LoadedRun
 
 
 MOST_LISTED = 20
@@ -67,7 +68,7 @@ def write_and_say(
     output: Console,
     asked: Asked,
     folder: Path,
-    flag: str,
+    name: str,
     *,
     expect: Path | None = None,
     strict: bool = False,
@@ -78,7 +79,7 @@ def write_and_say(
         output: where verdicts are said.
         asked: what the report is about.
         folder: where to write.
-        flag: what names the folder, for messages.
+        name: the argument that names the folder, for messages.
         expect: a file of expected verdicts; None for none.
         strict: whether a claim that fails, or an unexpected verdict, gives the code 1; so does a
             report in which nothing is judged.
@@ -88,23 +89,24 @@ def write_and_say(
     """
     from overfit_cli.core.files import RESULTS
     from overfit_cli.report.contents import contents
-    from overfit_cli.report.judge import compare, judge_runs, load_runs, read_expected
+    from overfit_cli.report.expected import check_verdicts, read_expected
+    from overfit_cli.report.judge import judge_runs, load_runs
     from overfit_cli.report.writers import write_report
 
     if folder.exists():  # what is wrong with it is said before minutes of work
-        make_folder(folder, flag)
+        make_folder(folder, name)
     expected = None if expect is None else read_expected(expect)
     runs = load_runs(asked.sources, RESULTS, asked.where)
-    judged = judge_runs(runs, every=bool(asked.sources), profile=asked.profile)
+    judged = judge_runs(runs, on_every_run=bool(asked.sources), profile=asked.profile)
     wanted = asked.of(judged)
     about = judged if wanted is None else wanted
     papers = contents(judged, runs, asked.where)
     _say_verdicts(output, asked, papers, about)
-    compared = None if expected is None else compare(judged, expected, wanted)
+    compared = None if expected is None else check_verdicts(judged, expected, wanted)
     unexpected = None if compared is None else compared.unexpected
     if len(runs) > 1 and not asked.sources:  # with many figures it takes a minute
         output.print(f"Drawing the page of all {len(runs)} runs in {RESULTS}/.")
-    for path in write_report(papers, folder, asked.where, unexpected, flag=flag):
+    for path in write_report(papers, folder, asked.where, unexpected, name=name):
         output.print(f"Written: {path}")
     wrong = _say_outcome(output, runs, about, compared)
     return int(strict and wrong)
@@ -114,7 +116,7 @@ def _say_outcome(
     output: Console,
     runs: Sequence[LoadedRun],
     about: Sequence[Judged],
-    compared: Comparison | None,
+    compared: VerdictCheck | None,
 ) -> bool:
     """Say what fails, what is unexpected and what isn't judged; return whether any of it is so."""
     failed = [one.name for one in about if one.measurement.verdict == "fails"]
@@ -134,8 +136,8 @@ def _say_verdicts(
 ) -> None:
     """Say the verdicts: of named runs in full, else in a table; many are counted."""
     from overfit_cli.cli.list import count_table, verdict_table
-    from overfit_cli.report.contents import families, sentences
-    from overfit_cli.report.judge import worth_showing
+    from overfit_cli.report.contents import claim_sentences, family_sentences
+    from overfit_cli.report.judge import relevant_claims
 
     whole = not asked.sources and asked.presets is None
     if whole and sum(one.is_measured for one in about) > MOST_LISTED:
@@ -143,10 +145,10 @@ def _say_verdicts(
         return
     if asked.sources:
         about = [one for paper in papers for one in paper.judged]
-    shown = worth_showing(about)
+    shown = relevant_claims(about)
     if shown:
         output.print(verdict_table(shown))
-    for sentence in (*sentences(shown), *families(shown)) if asked.sources else ():
+    for sentence in (*claim_sentences(shown), *family_sentences(shown)) if asked.sources else ():
         output.print(sentence, soft_wrap=False)
     if 0 < len(shown) < len(about):
         left = len(about) - len(shown)
@@ -164,7 +166,7 @@ def _presets_of(sources: Sequence[Path]) -> frozenset[str]:
     return frozenset(preset.name for name in names for preset in presets_run_into(name))
 
 
-def _comparison_in_words(compared: Comparison) -> Iterator[str]:
+def _comparison_in_words(compared: VerdictCheck) -> Iterator[str]:
     """What differs from the expected verdicts, a line each, and how much was compared."""
     for claim, what in compared.unexpected.items():
         yield f"Unexpected: {claim}: {what}."
@@ -194,7 +196,7 @@ def _nothing_in_words(runs: Sequence[LoadedRun], *, nothing: bool) -> Iterator[s
 
 def report(
     sources: Annotated[
-        list[str] | None,
+        list[Path] | None,
         typer.Option(
             "--from",
             metavar="DIR",
@@ -205,7 +207,7 @@ def report(
         ),
     ] = None,
     out: Annotated[
-        str | None,
+        Path | None,
         typer.Option(
             metavar="DIR",
             help="Folder for index.html, report.md, claims.json, junit.xml and verdicts.toml.  "
@@ -221,8 +223,5 @@ def report(
     from overfit_cli.core.files import RESULTS
 
     use_data(data_folder)
-    named = [path for source in sources or [] if (path := read_path("--from", source))]
-    folder = read_path("--out", out) or RESULTS / "report"
-    expected = read_path("--expect", expect)
-    asked = Asked(named, where or [])
-    return write_and_say(console(), asked, folder, "--out", expect=expected, strict=strict)
+    asked, folder = Asked(sources or [], where or []), out or RESULTS / "report"
+    return write_and_say(console(), asked, folder, "out", expect=expect, strict=strict)

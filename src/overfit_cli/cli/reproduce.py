@@ -22,13 +22,12 @@ from overfit_cli.cli.options import (
     Scheduler,
     Strict,
     read_executor,
-    read_one_of,
-    read_path,
     use_data,
 )
 from overfit_cli.cli.report import Asked, write_and_say
 from overfit_cli.core.console import console
-from overfit_cli.core.text import MissingError, UserError, about, plural
+from overfit_cli.core.text import MissingError, UserError, duration_estimate, plural
+from overfit_cli.core.values import ProfileName
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -48,14 +47,9 @@ def reproduce(
         ),
     ] = None,
     profile: Annotated[
-        str,
-        typer.Option(
-            metavar="quick|paper",
-            help="Size of the presets.",
-            autocompletion=completion.one_of("quick", "paper"),
-        ),
+        ProfileName, typer.Option(metavar="quick|paper", help="Size of the presets.")
     ] = "quick",
-    jobs: Jobs = "-1",
+    jobs: Jobs = -1,
     backend: BackendName = "loky",
     scheduler: Scheduler = None,
     address: Address = None,
@@ -73,15 +67,13 @@ def reproduce(
     is named are said; the page results/report has those of every run in results/.
     """
     from overfit_cli.core.files import RESULTS
-    from overfit_cli.report.judge import read_expected
-    from overfit_cli.sweeps.presets import PROFILES, reproducible
+    from overfit_cli.report.expected import read_expected
+    from overfit_cli.sweeps.presets import reproducible
 
     use_data(data)
-    read_one_of("--profile", profile, PROFILES)
     wanted = reproducible(names or [])
-    expected = read_path("--expect", expect)
-    if expected is not None:
-        read_expected(expected)  # a name that is wrong is said before hours of training
+    if expect is not None:
+        read_expected(expect)  # a name that is wrong is said before hours of training
     with read_executor(backend, jobs, device, scheduler, address) as executor:
         reproduction = Reproduction(console(), wanted, profile, executor)
         if dry_run:
@@ -93,7 +85,7 @@ def reproduce(
     presets = frozenset(item.preset.name for item in wanted) if names else None
     asked = Asked(presets=presets, directories=reproduction.directories, profile=profile)
     folder = RESULTS / "report"
-    code = write_and_say(console(), asked, folder, "the report", expect=expected, strict=strict)
+    code = write_and_say(console(), asked, folder, "the report", expect=expect, strict=strict)
     for sentence in reproduction.left_out:
         console().print(sentence)
     return code or int(reproduction.failed)
@@ -128,7 +120,7 @@ class Reproduction:
         time_left = self._measure_time(self.executor.requested_jobs)
         for item in self.wanted:
             profile, left = item.preset.profile(self.profile), time_left.seconds(item.preset)
-            time = "time not known" if left is None else about(left) if left else "done"
+            time = "time not known" if left is None else duration_estimate(left) if left else "done"
             needs = f"; needs {profile.needs}" if profile.needs else ""
             self.output.print(f"{item.address}: {item.preset.name}, {time}{needs}")
         size = f"{plural(len(self.wanted), 'preset')} on {jobs_in_words(self.executor)}"
@@ -293,8 +285,8 @@ class TimeLeft:
         left = self._speed.time(sum(costs)) or 0.0
         unknown = len(self._left) - len(costs)
         if not unknown:
-            return f"{about(left)} for all"
-        others = f", {about(left)} for the others" if left else ""
+            return f"{duration_estimate(left)} for all"
+        others = f", {duration_estimate(left)} for the others" if left else ""
         return f"time not known for {unknown} of {len(self._left)}{others}"
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from overfit_cli.cli import completion
 from overfit_cli.cli.options import (
     Address,
     BackendName,
@@ -18,18 +18,14 @@ from overfit_cli.cli.options import (
     Scheduler,
     Settings,
     SubjectAndParameters,
-    by_name,
-    check_parameters,
-    own_options,
+    declared_options,
     read_executor,
-    read_number,
-    read_path,
-    read_whole,
-    subject_and_settings,
+    read_words,
+    texts_by_name,
     use_data,
 )
 from overfit_cli.core.console import console, next_lines
-from overfit_cli.core.text import UserError
+from overfit_cli.core.values import ProfileName
 
 if TYPE_CHECKING:
     from overfit_cli.core.figure import Figure
@@ -37,46 +33,61 @@ if TYPE_CHECKING:
     from overfit_cli.sweeps.grid import Grid
     from overfit_cli.sweeps.plan import Plan
     from overfit_cli.sweeps.presets import Subject
-    from overfit_cli.sweeps.refine import Refinement
     from overfit_cli.sweeps.runner import Runner
     from overfit_cli.sweeps.store import RunDirectory
 
 
-def _flag(name: str, words: str) -> Any:
-    """An option that is given or not."""
-    return typer.Option(f"--{name}", help=words)
-
-
-def _text(metavar: str, words: str, *known: str) -> Any:
-    """An option with a text that is read later: what it takes is said in a sentence of ours."""
-    return typer.Option(metavar=metavar, help=words, autocompletion=completion.one_of(*known))
-
-
-Text = str | None
 Seeds = Annotated[
-    Text, _text("SEEDS", "Number of seeds (5), or a list (3:7 or 0,4,9).  [default: 3]")
+    str | None,
+    typer.Option(
+        metavar="SEEDS", help="Number of seeds (5), or a list (3:7 or 0,4,9).  [default: 3]"
+    ),
 ]
-_PROFILE = "Size of a preset.  [default: quick]"
-Profile = Annotated[Text, _text("quick|paper", _PROFILE, "quick", "paper")]
-Out = Annotated[Text, _text("DIR", "Run directory.  [default: results/NAME]")]
+Profile = Annotated[
+    ProfileName | None,
+    typer.Option(metavar="quick|paper", help="Size of a preset.  [default: quick]"),
+]
+Out = Annotated[
+    Path | None, typer.Option(metavar="DIR", help="Run directory.  [default: results/NAME]")
+]
 ShardName = Annotated[
-    Text, typer.Option("--shard", metavar="I/N", help="Run the I-th of N equal parts of the sweep.")
+    str | None,
+    typer.Option("--shard", metavar="I/N", help="Run the I-th of N equal parts of the sweep."),
 ]
-Trajectories = Annotated[bool, _flag("trajectories", "Log every step of every cell.")]
-DryRun = Annotated[bool, _flag("dry-run", "Print the plan with an estimate; run nothing.")]
-Fresh = Annotated[bool, _flag("fresh", "Run finished cells again.")]
-RetryFailed = Annotated[bool, _flag("retry-failed", "Run failed cells again.")]
+Trajectories = Annotated[bool, typer.Option("--trajectories", help="Log every step of every cell.")]
+DryRun = Annotated[
+    bool, typer.Option("--dry-run", help="Print the plan with an estimate; run nothing.")
+]
+Fresh = Annotated[bool, typer.Option("--fresh", help="Run finished cells again.")]
+RetryFailed = Annotated[bool, typer.Option("--retry-failed", help="Run failed cells again.")]
 FailFast = Annotated[
-    bool, _flag("fail-fast", "Stop at the first failed cell; running cells finish.")
+    bool,
+    typer.Option("--fail-fast", help="Stop at the first failed cell; running cells finish."),
 ]
-_REFINE = "Run the grid with two seeds, then add cells where the boundary is uncertain."
-Refine = Annotated[Text, _text("ROUNDS", _REFINE)]
-_THRESHOLD = "With --refine: the value at the boundary.  [default: the study's]"
-Threshold = Annotated[Text, _text("T", _THRESHOLD)]
-_TOLERANCE = "With --refine: accuracy of the boundary, as ± along its axis.  [default: 1/99 of it]"
-Tolerance = Annotated[Text, _text("T", _TOLERANCE)]
-_HELP = "Show this message and the study's parameters."
-Help = Annotated[bool, typer.Option("--help", "-h", help=_HELP)]
+Refine = Annotated[
+    int | None,
+    typer.Option(
+        metavar="ROUNDS",
+        help="Run the grid with two seeds, then add cells where the boundary is uncertain.",
+    ),
+]
+Threshold = Annotated[
+    float | None,
+    typer.Option(
+        metavar="T", help="With --refine: the value at the boundary.  [default: the study's]"
+    ),
+]
+Tolerance = Annotated[
+    float | None,
+    typer.Option(
+        metavar="T",
+        help="With --refine: accuracy of the boundary, as ± along its axis.  [default: 1/99 of it]",
+    ),
+]
+Help = Annotated[
+    bool,
+    typer.Option("--help", "-h", help="Show this message and the study's parameters."),
+]
 
 
 def sweep(
@@ -87,7 +98,7 @@ def sweep(
     profile: Profile = None,
     out: Out = None,
     data: DataFolder = None,
-    jobs: Jobs = "-1",
+    jobs: Jobs = -1,
     backend: BackendName = "loky",
     scheduler: Scheduler = None,
     address: Address = None,
@@ -116,27 +127,26 @@ def sweep(
     from overfit_cli.sweeps.store import RunDirectory
 
     began = time.monotonic()
-    own = own_options(context)
-    typed, texts, flags = subject_and_settings(words or [], settings or [], own)
-    chosen = find_subject(typed, profile)
+    subject, given = read_words(context, words, settings)
+    chosen = find_subject(subject, profile)
     if show_help:
         _print_help(context, chosen)
         return 0
     from overfit_cli.sweeps.grid import parse_shard
+    from overfit_cli.sweeps.refine import refinement_of
     from overfit_cli.sweeps.runner import Runner, outline
+    from overfit_cli.sweeps.runner import refine as run_rounds
 
-    texts, flags = by_name(texts, flags, chosen.study)
-    check_parameters(flags, chosen.study, own, context)
+    texts = texts_by_name(context, given, chosen.study)
     use_data(data)
     grid = grid_of(chosen, seeds, texts)
-    rounds = None if refine is None else read_whole("--refine", refine, 0)
-    refinement = _refinement(grid, rounds, threshold, tolerance)
+    refinement = refinement_of(grid, refine, threshold, tolerance)
     name = sweep_name(chosen, grid) + ("-refined" if refinement is not None else "")
     part = parse_shard(shard, refined=refinement is not None)
     with read_executor(backend, jobs, device, scheduler, address) as executor:
         runner = Runner(
             output=console(),
-            directory=RunDirectory(read_path("--out", out) or RESULTS / name, "--out"),
+            directory=RunDirectory(out or RESULTS / name, "out"),
             executor=executor,
             shard=part,
             trajectories=trajectories or chosen.trajectories,
@@ -145,12 +155,10 @@ def sweep(
             fail_fast=fail_fast,
         )
         if dry_run:
-            outline(runner, grid, refinement, rounds or 0, time.monotonic() - began)
+            outline(runner, grid, refinement, refine or 0, time.monotonic() - began)
             return 0
-        if refinement is not None and rounds is not None:
-            from overfit_cli.sweeps.runner import refine as run_rounds
-
-            failed = run_rounds(runner, refinement, rounds).failed
+        if refinement is not None and refine is not None:
+            failed = run_rounds(runner, refinement, refine).failed
             target = refinement.target
             following = ["plot", target.figure, "--from", str(runner.directory.path)]
             for line in next_lines([*following, "--threshold", f"{target.threshold:g}"]):
@@ -163,12 +171,12 @@ def _print_help(context: typer.Context, chosen: Subject) -> None:
     """The command's help, and the study's parameters."""
     from overfit_cli.cli.list import parameter_table
 
-    output, own = console(), own_options(context)
+    output, declared = console(), declared_options(context)
     for line in context.get_help().splitlines():
         output.print(line)
     output.print(parameter_table(chosen.study))
     for name in chosen.study.parameters.model_fields:
-        if f"--{name.replace('_', '-')}" in own:
+        if f"--{name.replace('_', '-')}" in declared:
             output.print(
                 f"For the parameter {name} write --set {name}=RANGE: "
                 f"--{name.replace('_', '-')} is an option of overfit."
@@ -182,25 +190,6 @@ def _run(runner: Runner, grid: Grid, chosen: Subject) -> int:
         for line in next_lines(next_command(plan, runner.directory, chosen)):
             runner.output.print(line)
     return 1 if summary.failed else 0
-
-
-def _refinement(
-    grid: Grid, rounds: int | None, threshold: str | None, tolerance: str | None
-) -> Refinement | None:
-    """The refinement that `--refine` names; None where it isn't given."""
-    if rounds is None:
-        for name, given in (("--threshold", threshold), ("--tolerance", tolerance)):
-            if given is not None:
-                raise UserError(f"{name} {given}: it requires --refine ROUNDS.")
-        return None
-    from overfit_cli.sweeps.refine import Refinement, boundary_target
-
-    accepts = "a number above 0"
-    half_width = None if tolerance is None else read_number("--tolerance", tolerance, accepts)
-    if half_width is not None and half_width <= 0:
-        raise UserError(f"--tolerance {tolerance}: it takes {accepts}.")
-    cut = None if threshold is None else read_number("--threshold", threshold)
-    return Refinement(grid, boundary_target(grid, cut), half_width)
 
 
 def grid_of(

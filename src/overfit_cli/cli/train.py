@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Literal, get_args
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -13,17 +14,13 @@ from overfit_cli.cli.options import (
     DeviceName,
     Settings,
     SubjectAndParameters,
-    by_name,
-    check_parameters,
-    own_options,
-    read_one_of,
-    read_path,
-    read_whole,
-    subject_and_settings,
+    read_words,
+    texts_by_name,
     use_data,
 )
 from overfit_cli.core.console import console, next_lines
 from overfit_cli.core.text import BadValue, UserError, duration
+from overfit_cli.core.values import whole_number
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -40,9 +37,9 @@ def train(
     context: typer.Context,
     words: SubjectAndParameters = None,
     settings: Settings = None,
-    seed: Annotated[str, typer.Option(metavar="SEED", help="The cell's seed.")] = "0",
+    seed: Annotated[int, typer.Option(metavar="SEED", help="The cell's seed.")] = 0,
     out: Annotated[
-        str | None,
+        Path | None,
         typer.Option(metavar="DIR", help="Run directory.  [default: results/NAME-SETTINGS]"),
     ] = None,
     data: DataFolder = None,
@@ -55,28 +52,24 @@ def train(
     --n 20 --snr 10.
     """
     from overfit_cli.core.files import RESULTS
-    from overfit_cli.core.training import DeviceChoice, resolve_device
+    from overfit_cli.core.training import resolve_device
     from overfit_cli.sweeps.grid import check_seeds, make_grid
     from overfit_cli.sweeps.presets import find_subject
     from overfit_cli.sweeps.store import RunDirectory
     from overfit_cli.sweeps.worker import FAILURE_PREFIXES
 
-    own = own_options(context)
-    typed, texts, flags = subject_and_settings(words or [], settings or [], own)
-    chosen = find_subject(typed)
-    texts, flags = by_name(texts, flags, chosen.study)
-    check_parameters(flags, chosen.study, own, context)
+    subject, given = read_words(context, words, settings)
+    chosen = find_subject(subject)
+    texts = texts_by_name(context, given, chosen.study)
     use_data(data)
-    seeds = (read_whole("--seed", seed, 0),)
+    seeds = (whole_number("seed", seed, 0),)
     check_seeds(chosen.study, seeds, "seed")
     grid = make_grid(chosen.study, {**chosen.texts, **texts}, seeds)
     _check_one_cell(grid)
     output = console()
-    named = read_path("--out", out)
-    directory = RunDirectory(named or RESULTS / _name(chosen, texts, grid), "--out")
+    directory = RunDirectory(out or RESULTS / _name(chosen, texts, grid), "out")
     watch = Watch(output, chosen.study)
-    where = resolve_device(read_one_of("--device", device, get_args(DeviceChoice)))
-    result = _train(grid, directory, where, watch)
+    result = _train(grid, directory, resolve_device(device), watch)
     if result.reason and (result.reason.startswith(FAILURE_PREFIXES) or not result.measurements):
         raise UserError(f"The cell failed: {result.reason}.", exit_code=1)
     for line in chosen.study.summary(result).splitlines():
@@ -90,7 +83,7 @@ def _train(
     grid: Grid, directory: RunDirectory, device: Literal["cpu", "cuda"], watch: Watch
 ) -> CellResult:
     """Train the grid's only cell, and keep it."""
-    from overfit_cli.core.files import reason_of
+    from overfit_cli.core.files import error_text
     from overfit_cli.core.processes import answering_interrupts
     from overfit_cli.core.training import Execution, training_conditions
     from overfit_cli.sweeps.manifest import check_data, record_run
@@ -115,7 +108,7 @@ def _train(
         directory.finish(written, replaced=True)
     except OSError as error:
         raise UserError(
-            f"{directory.path} can't be written to ({reason_of(error)}).", exit_code=1
+            f"{directory.path} can't be written to ({error_text(error)}).", exit_code=1
         ) from error
     return result
 

@@ -17,7 +17,7 @@ import typer
 from overfit_cli.cli.completion import run_directories
 from overfit_cli.cli.options import DataFolder, as_option, read_path, use_data
 from overfit_cli.core.console import console
-from overfit_cli.core.files import read_bounded, reason_of
+from overfit_cli.core.files import error_text, read_bounded
 from overfit_cli.core.text import VERSION, UserError, plural, visible
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ def _read(file: Path) -> tuple[bytes, str, FigureRecord]:
         content = read_bounded(file, MOST_BYTES)
         return content, *read_record(content)
     except OSError as error:
-        said = f"it can't be read ({reason_of(error)}); name a figure that overfit drew."
+        said = f"it can't be read ({error_text(error)}); name a figure that overfit drew."
     except UserError as error:
         said = str(error)
     raise UserError(f"FILE {file}: {said}")
@@ -310,7 +310,7 @@ def _draw(record: FigureRecord, sources: Sequence[Source]) -> Picture:
     """
     from overfit_cli.core.registry import figures_of
     from overfit_cli.figures.draw import Request, draw_parts
-    from overfit_cli.figures.look import checked_colour_map, look_of_record
+    from overfit_cli.figures.look import check_colour_map, look_of_record
     from overfit_cli.report.difference_figure import draw_difference
     from overfit_cli.report.differences import compare_loaded
     from overfit_cli.report.sides import load_points
@@ -338,7 +338,7 @@ def _draw(record: FigureRecord, sources: Sequence[Source]) -> Picture:
         record.command,
         names=names if len(names) > 1 else (),
     )
-    checked_colour_map(record.options.cmap)
+    check_colour_map(record.options.cmap)
     return draw_parts(request, figures_of(data[0].study)[record.figure], data)
 
 

@@ -13,7 +13,7 @@ from typing import Any, Generic, Literal, NamedTuple, Self, TypeAlias
 
 from typing_extensions import TypeVar
 
-from overfit_cli.core.parameters import StudyParameters, as_json
+from overfit_cli.core.parameters import StudyParameters, parameters_json
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ class Cell(Generic[P_co]):
         """The cell's name for good: a hash of all four, in 20 hexadecimal digits."""
         # As json.dumps writes it, with sorted names and no blanks.
         text = (
-            f'{{"parameters":{as_json(self.parameters)},"seed":{self.seed},'
+            f'{{"parameters":{parameters_json(self.parameters)},"seed":{self.seed},'
             f'"study":{json.dumps(self.study)},"version":{self.version}}}'
         )
         return hashlib.sha256(text.encode()).hexdigest()[:20]

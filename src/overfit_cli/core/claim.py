@@ -19,7 +19,7 @@ VERDICTS: Mapping[Verdict, str] = {
     "not met",
     "not run": "no cells bear on it",
 }
-"""Each verdict, with what it says."""
+"""Each verdict with its meaning."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Interval:
 
     Attributes:
         low, high: its ends.
-        kind: what it is, such as `95 % t over 10 seeds`.
+        kind: its kind, such as `95 % t over 10 seeds`.
     """
 
     low: float
@@ -38,16 +38,16 @@ class Interval:
 
 @dataclass(frozen=True, kw_only=True)
 class Measurement:
-    """What was measured for a claim.
+    """The measurement of a claim.
 
     Attributes:
         verdict: one of `VERDICTS`.
-        value: the measured number; None where there is none.
-        interval: where the number lies; None where it has none.
-        decided: how, where it isn't by the interval: `ranks`, by the order of runs, at a level; or
-            `case`, by a single case, which another draw can't undo.
-        details: further numbers, by what they are: `{"seeds": 10, "cells that failed": 2}`.
-        note: what else a reader must know, in sentences.
+        value: the measured number; None without one.
+        interval: the interval of the number; None without one.
+        decided: what decided: the `interval`; the `ranks` of runs, at a level; or a single `case`,
+            which another draw cannot undo.
+        details: further numbers by their meanings: `{"seeds": 10, "cells that failed": 2}`.
+        note: further sentences for the reader.
     """
 
     verdict: Verdict
@@ -58,14 +58,14 @@ class Measurement:
     note: str = ""
 
     def __post_init__(self) -> None:
-        """Refuse what is no verdict.
+        """Refuse a text that is no verdict.
 
         Raises:
-            ValueError: naming the verdicts.
+            ValueError: with the names of the verdicts.
         """
         if self.verdict not in get_args(Verdict):
-            known = ", ".join(get_args(Verdict))
-            raise ValueError(f"a measurement's verdict is one of {known}, not {self.verdict!r}")
+            verdicts = ", ".join(get_args(Verdict))
+            raise ValueError(f"a measurement's verdict is one of {verdicts}, not {self.verdict!r}")
 
     @property
     def by_chance(self) -> bool:
@@ -76,7 +76,7 @@ class Measurement:
 
 
 class UndecidedError(Exception):
-    """Raised by what measures a claim where the cells don't decide it; it has the measurement."""
+    """Raised by a claim's measure where the cells do not decide it; it has the measurement."""
 
     def __init__(self, measurement: Measurement) -> None:
         super().__init__(measurement.note)
@@ -84,12 +84,12 @@ class UndecidedError(Exception):
 
 
 def not_run(note: str) -> UndecidedError:
-    """Return what to raise where the cells don't bear on a claim, saying what it needs."""
+    """Return the error for cells that have no bearing on a claim; the note says what it needs."""
     return UndecidedError(Measurement(verdict="not run", note=note))
 
 
 def inconclusive(note: str) -> UndecidedError:
-    """Return what to raise where the cells can't decide a claim, saying why."""
+    """Return the error for cells that cannot decide a claim; the note gives the reason."""
     return UndecidedError(Measurement(verdict="inconclusive", note=note))
 
 
@@ -101,11 +101,11 @@ class Claim:
         name: a short name, such as `fig1-contour`.
         source: the paper and the place in it.
         statement: the claim in our words.
-        holds_where: with which measured numbers it holds, and where that margin comes from.
-        measure: from the study's cells, one row each (the failed ones too), to the measurement; it
-            raises `not_run` or `inconclusive` where they don't decide.
-        figure, preset: the names of those that show it; empty where none does.
-        reads: `cells`, or `trajectories`: then `measure` is given one row per cell and logged step
+        holds_where: the condition on the measured numbers, and the origin of its margin.
+        measure: takes the study's cells, one row each, failed ones included, and returns the
+            measurement; it raises `not_run` or `inconclusive` where they do not decide.
+        figure, preset: the names of the figure and of the preset that show it; empty without one.
+        reads: `cells`, or `trajectories`: then `measure` takes one row per cell and logged step
             instead, with the parameters, the seed and the status of its cell.
     """
 
@@ -119,32 +119,32 @@ class Claim:
     reads: Literal["cells", "trajectories"] = "cells"
 
     def __post_init__(self) -> None:
-        """Refuse what can't measure.
+        """Refuse a `measure` that is no function.
 
         Raises:
-            TypeError: if `measure` can't be called.
+            TypeError: if `measure` cannot be called.
         """
         if not callable(self.measure):
             raise TypeError(f"the claim {self.name!r} has no function that measures it")
 
     def judge(self, cells: pd.DataFrame) -> Measurement:
-        """Return what the claim makes of cells; where measuring it raises, it has decided nothing.
+        """Return the measurement on cells; `inconclusive` where measuring raises an error.
 
         Args:
             cells: one row per cell, with the columns of the study; or one per cell and logged
                 step, where it reads trajectories.
         """
         try:
-            found: object = self.measure(cells)
+            result: object = self.measure(cells)
         except UndecidedError as undecided:
             return undecided.measurement
         except KeyError as error:
             note = f"It can't be measured: the cells have no column {error}."
             return Measurement(verdict="inconclusive", note=note)
-        except Exception as error:  # whatever a claim of somebody else's raises
+        except Exception as error:  # a third party's claim may raise anything
             note = f"It can't be measured: {type(error).__name__}: {error}."
             return Measurement(verdict="inconclusive", note=note)
-        if isinstance(found, Measurement):
-            return found
-        note = f"It can't be measured: {found!r} is no Measurement."
+        if isinstance(result, Measurement):
+            return result
+        note = f"It can't be measured: {result!r} is no Measurement."
         return Measurement(verdict="inconclusive", note=note)

@@ -24,14 +24,14 @@ Rows = NDArray[np.int64]
 
 
 def minibatches(samples: int, size: int, seed: int, *, equal: bool = True) -> Iterator[Rows]:
-    """Give the rows of minibatches for ever: each sample once an epoch, in an order of its own.
+    """Yield the rows of minibatches without end: each sample once an epoch, in a new order.
 
     Args:
-        samples: how many there are.
-        size: samples of a minibatch.
+        samples: the number of samples.
+        size: the number of samples of a minibatch.
         seed: the cell's; the orders are drawn from its stream `train`, `order`.
-        equal: whether the last minibatch of an epoch is filled up from the next one; else it has
-            what is left.
+        equal: whether the last minibatch of an epoch is filled up from the next epoch; otherwise
+            it has the remaining samples.
     """
     orders = named_rng(seed, "train", "order")
     rows = np.empty(0, dtype=np.int64)
@@ -47,12 +47,12 @@ def gradient_steps(
     loss_of: Callable[[Rows], torch.Tensor],
     minibatches: Iterator[Rows],
 ) -> Iterator[torch.Tensor]:
-    """Take a gradient step whenever the next loss, on that step's minibatch, is asked for.
+    """Take a gradient step for each loss that the caller takes, on that step's minibatch.
 
     Args:
-        optimiser: holds the weights.
+        optimiser: the optimiser, with the weights.
         loss_of: the mean loss on some rows of the training samples, with gradients.
-        minibatches: those rows, step by step.
+        minibatches: the rows of each step.
     """
     for rows in minibatches:
         loss = loss_of(rows)
@@ -69,7 +69,8 @@ class Examples:
     Attributes:
         tokens: whole numbers from 0, shape (samples, tokens).
         labels: 0 or 1, shape (samples,).
-        lengths: how many tokens of a sample aren't padding, shape (samples,); None where all are.
+        lengths: the number of tokens of each sample that are not padding, shape (samples,); None
+            without padding.
     """
 
     tokens: NDArray[Any]
@@ -78,7 +79,7 @@ class Examples:
 
     @property
     def row_lengths(self) -> NDArray[np.int64]:
-        """How many tokens of each sample aren't padding, shape (samples,)."""
+        """The number of tokens of each sample that are not padding, shape (samples,)."""
         if self.lengths is not None:
             return self.lengths
         return np.full(len(self.tokens), self.tokens.shape[1])
@@ -91,15 +92,15 @@ class Examples:
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """What a cell trains on.
+    """The data of a cell.
 
     Attributes:
         train, test: the samples.
-        vocabulary: how many different tokens there are.
-        shortcut: the test accuracy of a rule that sees too little to solve the task; nan where
-            there is none.
-        collections: a fingerprint of each collection of data that the samples were taken from, by
-            its name; empty where they were made here.
+        vocabulary: the number of different tokens.
+        shortcut: the test accuracy of a rule that sees too little to solve the task; nan without
+            such a rule.
+        collections: a fingerprint of each data collection of the samples, by its name; empty where
+            they were generated.
     """
 
     train: Examples
@@ -125,38 +126,38 @@ COLUMNS = (
         "shortcut_accuracy", "test accuracy of the shortcut rule", label="shortcut's test accuracy"
     ),
 )
-"""Of a cell."""
+"""The columns of a cell."""
 
 TRAJECTORY_COLUMNS = (
     Column("train_loss", "training loss since the evaluation before", label="training loss"),
     Column("test_loss", "test loss"),
     Column("test_accuracy", "test accuracy"),
 )
-"""Of an evaluation."""
+"""The columns of an evaluation."""
 
 
-def on_device(examples: Examples, device: str) -> tuple[Tensor, Tensor, Tensor | None]:
-    """Return tokens, labels and mask as tensors; the mask is None where nothing is padding."""
+def move_to_device(examples: Examples, device: str) -> tuple[Tensor, Tensor, Tensor | None]:
+    """Return tokens, labels and mask as tensors; the mask is None without padding."""
     import torch
 
     tokens = torch.from_numpy(examples.tokens.astype(np.int64)).to(device)
     labels = torch.from_numpy(examples.labels).to(device)
     if examples.lengths is None:
         return tokens, labels, None
-    places = np.arange(examples.tokens.shape[1])
-    mask = torch.from_numpy(places < examples.lengths[:, None]).to(device)
+    positions = np.arange(examples.tokens.shape[1])
+    mask = torch.from_numpy(positions < examples.lengths[:, None]).to(device)
     return tokens, labels, mask
 
 
 def loss_and_accuracy(
-    logits_of: Callable[[Examples], Tensor], samples: Examples, at_a_time: int
+    logits_of: Callable[[Examples], Tensor], samples: Examples, batch_size: int
 ) -> tuple[float, float]:
-    """Return the mean cross-entropy on samples, and the share of them that is right.
+    """Return the mean cross-entropy on samples, and the share of correct predictions.
 
     Args:
-        logits_of: from some of the samples to their logits, shape (samples, classes).
-        samples: all of them.
-        at_a_time: how many are evaluated together, which bounds the memory.
+        logits_of: the logits of some of the samples, shape (samples, classes).
+        samples: all samples.
+        batch_size: the number of samples that are evaluated together, which bounds the memory.
     """
     import torch
     from torch.nn import functional
@@ -164,8 +165,8 @@ def loss_and_accuracy(
     count = len(samples.labels)
     loss, correct = 0.0, 0
     with torch.inference_mode():
-        for start in range(0, count, at_a_time):
-            part = samples.take(np.arange(start, min(start + at_a_time, count)))
+        for start in range(0, count, batch_size):
+            part = samples.take(np.arange(start, min(start + batch_size, count)))
             logits = logits_of(part)
             labels = torch.from_numpy(part.labels).to(logits.device)
             loss += float(functional.cross_entropy(logits, labels, reduction="sum"))
@@ -175,13 +176,13 @@ def loss_and_accuracy(
 
 @dataclass(frozen=True)
 class Course:
-    """How a training went.
+    """The evaluations of a training.
 
     Attributes:
-        rows: what each evaluation found, by its step from 0 on: `train_loss`, since the evaluation
-            before and nan at step 0, `test_loss`, `test_accuracy`, and whatever else is evaluated.
-        steps: gradient steps taken.
-        reason: why it failed; empty where it hasn't.
+        rows: each evaluation by its step from 0 on: `train_loss`, the mean since the evaluation
+            before and nan at step 0, `test_loss`, `test_accuracy`, and further measurements.
+        steps: the number of gradient steps taken.
+        reason: the reason of failure; empty where it has not failed.
     """
 
     rows: Mapping[int, Row]
@@ -208,41 +209,41 @@ class Course:
         return float(np.average(losses[1:], weights=np.diff(steps)))
 
     def steps_to(self, train_loss: float) -> float:
-        """Return the step of the first evaluation at which it is below that; nan without any."""
-        below = (step for step, row in self.rows.items() if row["train_loss"] < train_loss)
-        return next(below, math.nan)
+        """Return the first evaluated step with a training loss below this; nan without one."""
+        steps = (step for step, row in self.rows.items() if row["train_loss"] < train_loss)
+        return next(steps, math.nan)
 
 
 def train_with_evaluations(
     losses: Iterator[Tensor],
     evaluate: Callable[[], Row],
     count: int,
-    every: int,
+    interval: int,
     log: Callable[[int, Row], None],
 ) -> Course:
-    """Take gradient steps, and evaluate before the first, every so many, and after the last.
+    """Take gradient steps, and evaluate before the first, at an interval, and after the last.
 
-    A loss that isn't finite ends the training as diverged.
+    A loss that is not finite ends the training as diverged.
 
     Args:
-        losses: takes a step whenever its next loss is asked for.
-        evaluate: measures `test_loss`, `test_accuracy`, and what else there is.
-        count: of steps.
-        every: steps between two evaluations.
-        log: takes each evaluation's step and row.
+        losses: takes a gradient step for each loss that is taken from it.
+        evaluate: measures `test_loss`, `test_accuracy`, and further columns.
+        count: the number of steps.
+        interval: the number of steps between two evaluations.
+        log: receives each evaluation's step and row.
     """
     import torch
 
     rows: dict[int, Row] = {0: {"train_loss": math.nan, **evaluate()}}
     log(0, rows[0])
-    since: list[Tensor] = []
+    losses_since: list[Tensor] = []
     for step in range(1, count + 1):
-        since.append(next(losses))
-        if step % every == 0 or step == count:
-            row = {"train_loss": float(torch.stack(since).mean()), **evaluate()}
+        losses_since.append(next(losses))
+        if step % interval == 0 or step == count:
+            row = {"train_loss": float(torch.stack(losses_since).mean()), **evaluate()}
             if reason := failure(row["train_loss"] + row["test_loss"]):
                 return Course(rows, step, reason)
             rows[step] = row
             log(step, row)
-            since.clear()
+            losses_since.clear()
     return Course(rows, count)

@@ -23,12 +23,12 @@ def console(*, quiet: bool = False) -> Console:
 
     class Plain(Console):
         def print(self, *objects: Any, **options: Any) -> None:
-            shown = [visible(one) if isinstance(one, str) else one for one in objects]
-            super().print(*shown, **options)
+            printed = [visible(item) if isinstance(item, str) else item for item in objects]
+            super().print(*printed, **options)
 
-    plain = Plain(highlight=False, markup=False, emoji=False, quiet=quiet)
-    plain.soft_wrap = not plain.is_terminal
-    return plain
+    result = Plain(highlight=False, markup=False, emoji=False, quiet=quiet)
+    result.soft_wrap = not result.is_terminal
+    return result
 
 
 def typed_command() -> str:
@@ -37,7 +37,7 @@ def typed_command() -> str:
 
 
 def next_lines(command: Sequence[str]) -> list[str]:
-    """Return the line that proposes a command; none where its words can't be shown."""
+    """Return the line that proposes a command; none where its words cannot be printed."""
     if not command:
         return []
     line = shlex.join(["overfit", *command])

@@ -12,27 +12,27 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 MOST_AXES = 3
-"""Parameters that may vary in a figure: a map has two axes, and panels."""
+"""The largest number of parameters that may vary in a figure: two axes, and panels."""
 
 MOST_PANELS = 12
-"""Panels that fit side by side, and below each other, on a page."""
+"""The largest number of panels that fit on a page."""
 
 
 @dataclass(frozen=True)
 class FigureOptions:
-    """What a user can ask of a figure; None leaves it to the figure.
+    """The options of a figure; None leaves the choice to the figure.
 
     Attributes:
         x, y: names of the parameters on the axes.
         value: name of the measured column that is drawn.
         threshold: the value at which a cell changes sides.
-        law: equations to draw as curves, in the names of the axes: `n * snr**2 = 1000`; none
-            where it is empty.
-        by: name of the parameter whose values are panels side by side; a study's own choice may
-            name several, with commas between, of which the first that varies is taken.
-        log: which of `x`, `y` and `value` are logarithmic; the others are then linear.
-        cmap: the name of matplotlib's map of colours.
-        each_seed: whether each seed has a line of its own.
+        law: equations to draw as curves, in the names of the axes: `n * snr**2 = 1000`; an empty
+            tuple draws none.
+        by: name of the parameter whose values have a panel each; a study's own options may name
+            several, separated by commas: the first that varies is taken.
+        log: those of `x`, `y` and `value` that are logarithmic; the others are then linear.
+        cmap: the name of matplotlib's colour map.
+        each_seed: whether each seed has its own line.
     """
 
     x: str | None = None
@@ -50,29 +50,29 @@ Draw = Callable[[Any, FigureOptions], Any]
 """From `core.study.FigureData` and options to a `figures.picture.Picture`."""
 
 
-def _at(place: str) -> Any:
-    """What stands at `module:name`, imported now."""
-    module, name = place.split(":")
+def _import_object(location: str) -> Any:
+    """The object at `module:name`, imported now."""
+    module, name = location.split(":")
     return getattr(importlib.import_module(module), name)
 
 
-def fitted_by(place: str) -> Callable[[Any], bool]:
-    """Return the function at `place`, `module:function`, imported when it is first asked."""
+def lazy_check(location: str) -> Callable[[Any], bool]:
+    """Return the test at `location`, `module:function`, imported when it is first called."""
 
     def fits(data: Any) -> bool:
-        return bool(_at(place)(data))
+        return bool(_import_object(location)(data))
 
     return fits
 
 
-def drawn_by(place: str) -> Draw:
-    """Return the drawing function at `place`, `module:function`, imported when it first draws.
+def lazy_drawing(location: str) -> Draw:
+    """Return the drawing function at `location`, `module:function`, imported when it is called.
 
     Naming a figure then costs no import of matplotlib: sweeps and lists stay quick.
     """
 
     def draw(data: Any, options: FigureOptions) -> Any:
-        drawing: Draw = _at(place)
+        drawing: Draw = _import_object(location)
         return drawing(data, options)
 
     return draw
@@ -80,22 +80,22 @@ def drawn_by(place: str) -> Draw:
 
 @dataclass(frozen=True)
 class Figure:
-    """A picture that a study can be asked for.
+    """A picture of a study's results.
 
     Attributes:
-        name: what `overfit plot` calls it.
-        title: what it shows, in a phrase.
+        name: its name in `overfit plot`.
+        title: its content, in a phrase.
         reads: whether it needs a sweep's `cells` or logged `trajectories`.
-        draw: makes the picture; raises `UserError` where the data can't carry it.
-        source: the figure of the paper that it stands for; empty where it is our own.
-        options: the study's choices where the user makes none.
-        accepts: the names of the options that it takes; `from` is that of several run
-            directories, and `minus` of their difference.
-        axes: how many of x and y it needs; those that `options` leaves open are parameters that
-            vary.
-        equation_of: the equation to draw for these cells, where that depends on more than the axes;
-            None leaves it out.
-        fits: whether a run directory has what it is drawn from, where that isn't said by its axes.
+        draw: makes the picture; raises `UserError` where the data do not suffice.
+        source: the figure of the paper that it reproduces; empty where it is our own.
+        options: the study's defaults of the options.
+        accepts: the names of the options that it takes; `from` stands for several run directories,
+            and `minus` for their difference.
+        axes: the number of axes that it needs, of x and y; where `options` leaves one open, a
+            parameter that varies is taken.
+        equation_of: the equation to draw for these cells, where it depends on more than the axes;
+            None draws none.
+        fits: whether a run directory has the data that it needs beside its axes.
     """
 
     name: str
@@ -117,7 +117,7 @@ HEATMAP = Figure(
     name="heatmap",
     title="The headline over two parameters, averaged over seeds",
     reads="cells",
-    draw=drawn_by("overfit_cli.figures.heatmap:draw_heatmap"),
+    draw=lazy_drawing("overfit_cli.figures.heatmap:draw_heatmap"),
     accepts=_GRID | {"by", "cmap", "minus"},
     axes=2,
 )
@@ -126,13 +126,13 @@ CUTOFF = replace(
     name="cutoff",
     accepts=_GRID | {"by"},
     title="Which side of a threshold the headline is on, over two parameters",
-    draw=drawn_by("overfit_cli.figures.cutoff:draw_cutoff"),
+    draw=lazy_drawing("overfit_cli.figures.cutoff:draw_cutoff"),
 )
 BOUNDARY = Figure(
     name="boundary",
     title="Where the headline crosses a threshold, and the power law fitted to it",
     reads="cells",
-    draw=drawn_by("overfit_cli.figures.boundary:draw_boundary"),
+    draw=lazy_drawing("overfit_cli.figures.boundary:draw_boundary"),
     accepts=_GRID | {"by"},
     axes=2,
 )
@@ -140,7 +140,7 @@ LINES = Figure(
     name="lines",
     title="A measured column against a parameter, a line for each setting of the others",
     reads="cells",
-    draw=drawn_by("overfit_cli.figures.lines:draw_lines"),
+    draw=lazy_drawing("overfit_cli.figures.lines:draw_lines"),
     accepts=_LINES | {"x", "minus"},
     axes=1,
 )
@@ -148,48 +148,48 @@ CURVES = Figure(
     name="curves",
     title="Logged columns against the step of training",
     reads="trajectories",
-    draw=drawn_by("overfit_cli.figures.curves:draw_curves"),
+    draw=lazy_drawing("overfit_cli.figures.curves:draw_curves"),
     accepts=_LINES | {"cmap"},
 )
 
 
 def any_grid(threshold: float | None = None) -> Mapping[str, Figure]:
-    """Return the figures of a study that names none.
+    """Return the figures that every study has.
 
     Args:
-        threshold: the value of the headline at which a cell changes sides; None where the middle of
-            what was measured is taken.
+        threshold: the value of the headline at which a cell changes sides; None takes the middle
+            of the measured values.
     """
     cut = FigureOptions(threshold=threshold)
-    return by_name(
+    return collect_figures(
         HEATMAP, replace(CUTOFF, options=cut), replace(BOUNDARY, options=cut), LINES, CURVES
     )
 
 
-def learning_figures(each: str, source: str) -> Mapping[str, Figure]:
+def learning_figures(compared: str, source: str) -> Mapping[str, Figure]:
     """Return the figures of a classifier's training: curves at best step sizes, and the sweep.
 
     Args:
-        each: what is compared, such as `each kernel`.
-        source: the paper's figure that the curves stand for.
+        compared: the compared settings, such as `each kernel`.
+        source: the paper's figure that the curves reproduce.
     """
-    return by_name(
+    return collect_figures(
         replace(
             CURVES,
-            title=f"Test loss and accuracy against steps, {each} at its best step size",
+            title=f"Test loss and accuracy against steps, {compared} at its best step size",
             source=source,
-            draw=drawn_by("overfit_cli.figures.curves:draw_loss_and_accuracy"),
+            draw=lazy_drawing("overfit_cli.figures.curves:draw_loss_and_accuracy"),
         ),
         replace(
             LINES,
             name="learning-rates",
-            title=f"Test loss, averaged over the steps, against the step size, for {each}",
+            title=f"Test loss, averaged over the steps, against the step size, for {compared}",
             options=FigureOptions(x="learning_rate", value="mean_test_loss"),
             axes=0,
         ),
     )
 
 
-def by_name(*figures: Figure) -> dict[str, Figure]:
+def collect_figures(*figures: Figure) -> dict[str, Figure]:
     """Return figures by their names."""
     return {figure.name: figure for figure in figures}

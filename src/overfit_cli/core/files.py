@@ -1,7 +1,8 @@
 """Files: written whole, kept in the cache, found in the user's data folder; optional packages.
 
-A file is whole or not there: it is written aside, synced and renamed. The cache can be deleted at
-any time. The data folder is named by `data`, or by the variable OVERFIT_DATA.
+A file is written under a temporary name, synced and renamed: it is whole or absent.
+The cache can be deleted at any time. The data folder is named by the variable OVERFIT_DATA, which
+`--data` sets.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 import platformdirs
 from filelock import FileLock
 
-from overfit_cli.core.text import MissingError, UserError
+from overfit_cli.core.text import BadValue, MissingError, MissingValue, UserError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -31,16 +32,16 @@ if TYPE_CHECKING:
 
 TEMPORARY_PREFIX = ".part-"
 SET_ASIDE = "set-aside"
-"""The folder of a run directory for files that it holds no more."""
+"""The folder of a run directory for files that are no longer part of it."""
 
-_WITHOUT_WAITING = getattr(os, "O_NONBLOCK", 0)
+_NONBLOCKING = getattr(os, "O_NONBLOCK", 0)
 
 
 def write_whole(path: Path, content: bytes) -> None:
     """Write `content` to `path` so that a kill at any moment leaves the old file or the new one.
 
     Raises:
-        OSError: if it can't be written; nothing is left behind then.
+        OSError: if it cannot be written; no temporary file remains.
     """
     temporary = path.with_name(f"{TEMPORARY_PREFIX}{uuid.uuid4().hex}")
     try:
@@ -55,112 +56,118 @@ def write_whole(path: Path, content: bytes) -> None:
     _sync_folder(path.parent)
 
 
-def write_named(path: Path, content: bytes, flag: str, what: str = "it") -> None:
-    """Write a file that the user names, whole or not at all, in a folder that is made for it.
+def write_named(path: Path, content: bytes, name: str, noun: str = "it") -> None:
+    """Write a file that the user names, whole or not at all, and make its folder.
 
     Args:
         path: the file.
-        content: what it will hold.
-        flag: the option that names it, for messages.
-        what: what can't be written there, for messages.
+        content: its bytes.
+        name: the argument that names it, for messages.
+        noun: the thing to write, for messages.
 
     Raises:
-        UserError: if it can't be written, or something lies there that is no file.
+        UserError: if it cannot be written, or the path is that of something other than a file.
     """
     try:
         if path.exists() and not path.is_file():  # a device would be replaced by a file
-            raise UserError(f"{flag} {path}: that is no file; name a file to write.")
+            raise BadValue(name, str(path), "that is no file; name a file to write.")
         path.parent.mkdir(parents=True, exist_ok=True)
         write_whole(path, content)
     except OSError as error:
-        raise UserError(
-            f"{flag} {path}: {what} can't be written there ({reason_of(error)}); name a file in a "
-            "folder that takes it."
+        raise BadValue(
+            name,
+            str(path),
+            f"{noun} can't be written there ({error_text(error)}); name a file in a folder that "
+            "takes it.",
         ) from None
 
 
-def read_toml(path: Path, most: int, flag: str = "") -> dict[str, Any]:
-    """Return what a TOML file of at most `most` bytes holds.
+def read_toml(path: Path, limit: int, name: str = "") -> dict[str, Any]:
+    """Return the content of a TOML file of at most `limit` bytes.
 
     Args:
         path: the file.
-        most: how many bytes it may have.
-        flag: the option that names it, for messages; empty for none.
+        limit: the largest number of bytes.
+        name: the argument that names the file, for messages; empty without one.
 
     Raises:
-        UserError: if it can't be read.
+        UserError: if it cannot be read.
     """
-    named = f"{flag} {path}".strip()
     try:
-        return tomllib.loads(read_bounded(path, most).decode())
+        return tomllib.loads(read_bounded(path, limit).decode())
     except OSError as error:
-        raise UserError(f"{named}: it can't be read: {reason_of(error)}.") from error
+        problem = f"it can't be read: {error_text(error)}."
     except (ValueError, RecursionError) as error:
-        raise UserError(f"{named}: it can't be read as TOML: {error}.") from error
+        problem = f"it can't be read as TOML: {error}."
+    raise BadValue(name, str(path), problem) if name else UserError(f"{path}: {problem}")
 
 
-def read_bounded(path: Path, most: int) -> bytes:
-    """Return the content of a regular file of at most `most` bytes.
+def read_bounded(path: Path, limit: int) -> bytes:
+    """Return the content of a regular file of at most `limit` bytes.
 
-    Whatever lies at `path` (a pipe, a device, a file without end), this neither waits nor takes
-    more memory than that.
+    For a pipe, a device or an endless file it neither waits nor uses more memory than that.
 
     Raises:
-        OSError: if it is anything else, or can't be read.
+        OSError: if it is no regular file, or cannot be read.
     """
     # Opening a pipe would wait for its writer.
-    descriptor = os.open(path, os.O_RDONLY | _WITHOUT_WAITING)
+    descriptor = os.open(path, os.O_RDONLY | _NONBLOCKING)
     with os.fdopen(descriptor, "rb") as file:
         facts = os.fstat(descriptor)
         if not stat.S_ISREG(facts.st_mode):
             raise OSError(errno.EINVAL, "it isn't a regular file", str(path))
-        if facts.st_size > most:
-            raise OSError(errno.EFBIG, f"it has more than {most} bytes", str(path))
+        if facts.st_size > limit:
+            raise OSError(errno.EFBIG, f"it has more than {limit} bytes", str(path))
         return file.read(facts.st_size)
 
 
-def make_folder(folder: Path, flag: str) -> None:
-    """Make a folder that can be written to.
+def make_folder(folder: Path, name: str) -> None:
+    """Make a writable folder.
+
+    Args:
+        folder: the folder.
+        name: the argument that names it, for messages.
 
     Raises:
-        UserError: naming `flag`, if it can't be.
+        BadValue: if it can't be made or written to.
     """
     try:
         for part in (folder, *folder.parents):
             if part.exists() and not part.is_dir():
-                raise UserError(f"{flag} {folder}: {part} is a file; a directory is needed.")
+                raise BadValue(name, str(folder), f"{part} is a file; a directory is needed.")
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise UserError(f"{flag} {folder}: it can't be made: {reason_of(error)}.") from error
+        accepts = f"it can't be made: {error_text(error)}."
+        raise BadValue(name, str(folder), accepts) from error
     if not os.access(folder, os.W_OK | os.X_OK):
-        raise UserError(f"{flag} {folder}: the directory can't be written to.")
+        raise BadValue(name, str(folder), "the directory can't be written to.")
 
 
-def reason_of(error: OSError) -> str:
-    """Return the operating system's words for an error, without path or number."""
+def error_text(error: OSError) -> str:
+    """Return the operating system's text for an error, without path or number."""
     return error.strerror or type(error).__name__
 
 
 @contextmanager
-def locked(folder: Path) -> Iterator[None]:
-    """Hold the folder's lock; a killed holder lets go of it."""
+def lock_folder(folder: Path) -> Iterator[None]:
+    """Hold the folder's lock; the end of a process releases it."""
     with FileLock(folder / ".lock"):
         yield
 
 
-def set_aside(path: Path, aside: Path) -> None:
-    """Move a file to the folder `aside`, under a name that is free there."""
-    aside.mkdir(parents=True, exist_ok=True)
-    free = aside / path.name
+def set_aside(path: Path, folder: Path) -> None:
+    """Move a file to a folder, under a name that is not in use there."""
+    folder.mkdir(parents=True, exist_ok=True)
+    target = folder / path.name
     number = 0
-    while free.exists():
+    while target.exists():
         number += 1
-        free = aside / f"{path.name}.{number}"
-    path.replace(free)
+        target = folder / f"{path.name}.{number}"
+    path.replace(target)
 
 
 def _sync_folder(folder: Path) -> None:
-    """Make a rename in `folder` last through a power cut, where the system can."""
+    """Make a rename in `folder` survive a power cut, where the system can."""
     if os.name != "posix":
         return
     handle = os.open(folder, os.O_RDONLY)
@@ -174,101 +181,102 @@ CACHE_VARIABLE = "OVERFIT_CACHE"
 
 
 def cache_folder() -> Path:
-    """Return the folder that `OVERFIT_CACHE` names, else the user's own; it need not exist."""
+    """Return the folder that `OVERFIT_CACHE` names, or the user's; it need not exist."""
     named = os.environ.get(CACHE_VARIABLE)
     return Path(named).expanduser() if named else platformdirs.user_cache_path("overfit")
 
 
 @contextlib.contextmanager
 def temporary_cache() -> Iterator[None]:
-    """Keep what is made in the meantime for the meantime only."""
-    before = os.environ.get(CACHE_VARIABLE)
+    """Use an empty temporary folder as the cache inside."""
+    previous = os.environ.get(CACHE_VARIABLE)
     with tempfile.TemporaryDirectory() as folder:
         os.environ[CACHE_VARIABLE] = folder
         try:
             yield
         finally:
-            if before is None:
+            if previous is None:
                 del os.environ[CACHE_VARIABLE]
             else:
-                os.environ[CACHE_VARIABLE] = before
+                os.environ[CACHE_VARIABLE] = previous
 
 
 DATA_VARIABLE = "OVERFIT_DATA"
 
 
 def set_data_folder(path: Path) -> None:
-    """Make `path` the data folder of this process and of those that it starts.
+    """Make `path` the data folder of this process and of its child processes.
 
     Raises:
-        UserError: if there is nothing there.
+        UserError: if the path does not exist.
     """
     if not path.exists():
-        raise UserError(f"--data {path}: there is no such folder or file.")
+        raise BadValue("data", str(path), "there is no such folder or file.")
     os.environ[DATA_VARIABLE] = str(path.resolve())
 
 
-def data_folder(asked_by: str) -> Path:
+def data_folder(user: str) -> Path:
     """Return the data folder.
 
     Args:
-        asked_by: what needs data, for the message, such as `--set source=imdb`.
+        user: the setting that needs data, for the message, such as `source=imdb`.
 
     Raises:
         MissingError: if none was named.
     """
-    given = os.environ.get(DATA_VARIABLE)
-    if not given:
-        raise MissingError(
-            f"{asked_by} needs data: name its folder in the variable {DATA_VARIABLE}, or with "
-            "--data DIR where a command takes it."
+    value = os.environ.get(DATA_VARIABLE)
+    if not value:
+        raise MissingValue(
+            "data",
+            None,
+            f"{user} needs data: name its folder here, or in the variable {DATA_VARIABLE}.",
         )
-    return Path(given)
+    return Path(value)
 
 
 @contextlib.contextmanager
 def naming_data(folder: Path) -> Iterator[None]:
-    """Have what is said of missing or malformed data in here name the flag and its value.
+    """Make errors about missing or malformed data name the argument `data` and its value.
 
     Raises:
-        UserError: what was raised inside, of the same kind, beginning with `--data`.
+        MissingValue, BadValue: for a `MissingError` or another `UserError` raised inside.
     """
     try:
         yield
     except UserError as error:
-        said = str(error)
-        named = said if said.startswith(f"{folder}:") else f"{folder}: {said}"
-        raise type(error)(f"--data {named}", exit_code=error.exit_code) from error
+        kind = MissingValue if isinstance(error, MissingError) else BadValue
+        sentence = str(error).removeprefix(f"{folder}: ")
+        raise kind("data", str(folder), sentence, exit_code=error.exit_code) from error
 
 
 def fingerprint(*arrays: NDArray[Any]) -> str:
-    """Return a name for what the arrays hold: the same for the same numbers."""
+    """Return a name for the content of arrays: the same for the same numbers."""
     import numpy as np
 
-    found = hashlib.sha256()
+    content = hashlib.sha256()
     for array in arrays:
-        found.update(np.ascontiguousarray(array).data)
-    return found.hexdigest()[:24]
+        content.update(np.ascontiguousarray(array).data)
+    return content.hexdigest()[:24]
 
 
-def require_extra(package: str, extra: str, asked_by: str) -> None:
-    """Say what to install where a package isn't there; nothing is imported.
+def require_extra(package: str, extra: str, user: str) -> None:
+    """Check that a package is installed, without importing it.
 
     Args:
-        package: the one that is needed.
-        extra: the extra of this package that has it.
-        asked_by: what needs it, for the message.
+        package: the package.
+        extra: the extra of overfit-cli that installs it.
+        user: the feature that needs it, for the message.
 
     Raises:
-        MissingError: if it isn't installed.
+        MissingError: if it is not installed; it names the extra.
     """
     try:
         installed = importlib.util.find_spec(package) is not None
-    except ValueError:  # something else was put in its place
+    except ValueError:  # a module without a spec was put in its place
         installed = False
     if not installed:
         raise MissingError(
-            f"{asked_by} needs the package {package}, which isn't installed: "
+            f"{user} needs the package {package}, which isn't installed: "
             f"`pip install 'overfit-cli[{extra}]'` installs it."
         )
 

@@ -21,7 +21,7 @@ _SMALLEST = 1_000_000
 """Multiplications below which the cost of calling oneDNN outweighs its speed."""
 
 
-def added_product(initial: Tensor, left: Tensor, right: Tensor) -> Tensor:
+def add_product(initial: Tensor, left: Tensor, right: Tensor) -> Tensor:
     """Return initial + left · right for a batch of matrices, without gradients.
 
     Args:
@@ -45,12 +45,12 @@ def product(left: Tensor, right: Tensor) -> Tensor:
 
 
 class Linear(nn.Linear):
-    """PyTorch's linear layer x Wᵀ + b, with these products."""
+    """PyTorch's linear layer x Wᵀ + b, computed with these products."""
 
     def forward(self, x: Tensor) -> Tensor:
         """Map (..., inputs) to (..., outputs)."""
-        plain = self.bias is None or x.ndim < 2
-        if plain or not _suits_onednn(x, x.numel() * self.out_features):
+        unsuited = self.bias is None or x.ndim < 2
+        if unsuited or not _suits_onednn(x, x.numel() * self.out_features):
             return functional.linear(x, self.weight, self.bias)
         rows = x.flatten(0, -2)
         mapped: Tensor = _Linear.apply(rows, self.weight, self.bias)  # type: ignore[no-untyped-call]
@@ -67,15 +67,15 @@ class _Linear(Function):
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, by_output: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def backward(ctx: Any, d_output: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         x, weight = ctx.saved_tensors
-        by_x = product(by_output, weight)  # (rows, inputs)
-        by_weight = product(by_output.mT, x).contiguous()  # (outputs, inputs)
-        return by_x, by_weight, by_output.sum(0)
+        d_x = product(d_output, weight)  # (rows, inputs)
+        d_weight = product(d_output.mT, x).contiguous()  # (outputs, inputs)
+        return d_x, d_weight, d_output.sum(0)
 
 
 def _suits_onednn(operand: Tensor, multiplications: int) -> bool:
-    """Whether a product of that size is large, in float32 and on a CPU, and oneDNN is there."""
+    """Whether a product is large, in float32 and on a CPU, and oneDNN is available."""
     return (
         multiplications >= _SMALLEST
         and operand.dtype == torch.float32
@@ -90,5 +90,5 @@ def _has_onednn() -> bool:
 
 def _onednn(left: Tensor, right: Tensor) -> Tensor:
     """Return left · right, both matrices, as a linear layer of inputs `left`, weights `right`ᵀ."""
-    found: Tensor = torch.ops.mkldnn._linear_pointwise(left, right.mT, None, "none", [], "")
-    return found
+    result: Tensor = torch.ops.mkldnn._linear_pointwise(left, right.mT, None, "none", [], "")
+    return result

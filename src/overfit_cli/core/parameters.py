@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, get_args, get_ori
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 from pydantic_core import ErrorDetails
 
-from overfit_cli.core.text import BadValue, is_plain_number, nearest, shortened
+from overfit_cli.core.text import BadValue, is_plain_number, nearest, shorten
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -46,7 +46,7 @@ _ACCENTS = {
 }
 
 
-def plain(symbol: str) -> str:
+def symbol_text(symbol: str) -> str:
     r"""Return a mathtext symbol in plain Unicode: `\tilde{\sigma}_p` becomes `σ̃_p`.
 
     Equations too: `{N} \cdot \left(M + 1\right)^{2} = 10^{-3}` becomes `N·(M + 1)² = 10⁻³`.
@@ -56,34 +56,34 @@ def plain(symbol: str) -> str:
     text = re.sub(r"\\mathrm\{(.*?)\}", r"\1", text.replace(r" \cdot ", r"\cdot "))
     text = re.sub(r"\\frac\{(.*?)\}\{(.*?)\}", r"\1/\2 ", text)
     accents = "|".join(_ACCENTS)
-    text = re.sub(rf"\\(?!(?:{accents})\b)([A-Za-z]+)( ?)", _sign, text)
-    text = re.sub(rf"\\({accents})(?:\{{(.)\}}| (.))", _accented, text)
-    text = re.sub(r"\^(?:\{(-?\d+)\}|(\d))", _raised, text)
-    while (inner := _BRACES.sub(_without_braces, text)) != text:
+    text = re.sub(rf"\\(?!(?:{accents})\b)([A-Za-z]+)( ?)", _replace_name, text)
+    text = re.sub(rf"\\({accents})(?:\{{(.)\}}| (.))", _add_accent, text)
+    text = re.sub(r"\^(?:\{(-?\d+)\}|(\d))", _superscript, text)
+    while (inner := _BRACES.sub(_replace_braces, text)) != text:
         text = inner
     return text.replace("^ᵀ", "ᵀ").replace(r"\_", "_").replace(r"\,", " ")
 
 
 _BRACES = re.compile(r"(\^|sqrt)?\{([^{}]*)\}")
-"""The innermost braces, with what they are of."""
+"""The innermost braces, with the caret or the root before them."""
 
 
-def _without_braces(found: re.Match[str]) -> str:
-    """A root, and an exponent longer than a letter, in parentheses; else what is there."""
-    of, inside = found.groups()
-    if of == "sqrt":
-        return f"√({inside})"
-    return f"^({inside})" if of and len(inside) > 1 else f"{of or ''}{inside}"
+def _replace_braces(match: re.Match[str]) -> str:
+    """A root, or an exponent longer than a letter, in parentheses; otherwise the content."""
+    prefix, content = match.groups()
+    if prefix == "sqrt":
+        return f"√({content})"
+    return f"^({content})" if prefix and len(content) > 1 else f"{prefix or ''}{content}"
 
 
-def _raised(found: re.Match[str]) -> str:
-    """A whole exponent in raised digits."""
-    return (found[1] or found[2]).translate(_RAISED)
+def _superscript(match: re.Match[str]) -> str:
+    """A whole exponent in superscript digits."""
+    return (match[1] or match[2]).translate(_RAISED)
 
 
-def _sign(found: re.Match[str]) -> str:
-    """A sign or a Greek letter by its name; the name of a function as it stands."""
-    name, space = found.groups()
+def _replace_name(match: re.Match[str]) -> str:
+    """The sign or the Greek letter of a name; the name of a function unchanged."""
+    name, space = match.groups()
     if name in _SIGNS:
         return _SIGNS[name]
     size = "CAPITAL" if name[0].isupper() else "SMALL"
@@ -94,8 +94,8 @@ def _sign(found: re.Match[str]) -> str:
         return f"{name}{space}"
 
 
-def _accented(found: re.Match[str]) -> str:
-    return f"{found[2] or found[3]}{_ACCENTS[found[1]]}"
+def _add_accent(match: re.Match[str]) -> str:
+    return f"{match[2] or match[3]}{_ACCENTS[match[1]]}"
 
 
 Value = int | float | bool | str
@@ -108,22 +108,22 @@ class StudyParameters(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True)
 
     def refusals(self) -> Iterator[BadValue]:
-        """Give an error for each value that can't stand with the others; the first is raised."""
+        """Yield an error for each value that contradicts the others; the first is raised."""
         yield from ()
 
     @model_validator(mode="after")
-    def _can_stand_together(self) -> Self:
+    def _check_consistency(self) -> Self:
         refusal = next(self.refusals(), None)
         if refusal is not None:
-            raise ValueError(refusal)  # pydantic passes on what is a ValueError alone
+            raise ValueError(refusal)  # pydantic passes on a ValueError only
         return self
 
 
 @functools.lru_cache(maxsize=100_000)
-def as_json(parameters: StudyParameters) -> str:
+def parameters_json(parameters: StudyParameters) -> str:
     """Return all values as compact JSON, sorted by name: a part of a cell's key.
 
-    It is kept for a while, because cells of many seeds share their parameters.
+    It is cached, because cells of many seeds share their parameters.
     """
     values = parameters.__dict__
     pairs = [f"{name}:{_json(values[field])}" for field, name in _json_names(type(parameters))]
@@ -135,13 +135,13 @@ Parameters = TypeVar("Parameters", bound=StudyParameters)
 
 @dataclass(frozen=True)
 class Parameter:
-    """What a parameter means, and what it takes: `Annotated[int, Parameter("samples")]`.
+    """The meaning and the bounds of a parameter: `Annotated[int, Parameter("samples")]`.
 
     Attributes:
         meaning: one phrase for help texts and documents.
         symbol: the paper's symbol, in matplotlib's mathtext without the dollar signs.
-        unit: what one counts in; empty for a pure number.
-        at_least, above, at_most, below: the bounds of what is accepted.
+        unit: its unit; empty for a pure number.
+        at_least, above, at_most, below: the bounds of accepted values.
         label: a few words for axes and legends; empty where the meaning is short enough.
     """
 
@@ -155,34 +155,34 @@ class Parameter:
     label: str = ""
 
     def __post_init__(self) -> None:
-        """Refuse what is of another type, and bounds between which there is nothing.
+        """Refuse arguments of another type, and bounds without a number between them.
 
         Raises:
-            TypeError: naming it.
+            TypeError: with the argument.
         """
         for name in ("meaning", "symbol", "unit", "label"):
-            if not isinstance(given := getattr(self, name), str):
-                raise TypeError(f"Parameter({name}={given!r}): it takes a text")
+            if not isinstance(value := getattr(self, name), str):
+                raise TypeError(f"Parameter({name}={value!r}): it takes a text")
         for name in ("at_least", "above", "at_most", "below"):
-            if (given := getattr(self, name)) is not None and not is_finite_number(given):
-                raise TypeError(f"Parameter({name}={given!r}): it takes a finite number")
+            if (value := getattr(self, name)) is not None and not is_finite_number(value):
+                raise TypeError(f"Parameter({name}={value!r}): it takes a finite number")
         lows = [low for low in (self.at_least, self.above) if low is not None]
         highs = [high for high in (self.at_most, self.below) if high is not None]
         if lows and highs and max(lows) > min(highs):
-            between = f"no number is {max(lows):g} or more and {min(highs):g} or less"
-            raise TypeError(f"Parameter: {between}")
+            message = f"no number is {max(lows):g} or more and {min(highs):g} or less"
+            raise TypeError(f"Parameter: {message}")
 
     def field(self, default: Value | None, *, real: bool) -> Any:
-        """Return it as a field of a `StudyParameters` model.
+        """Return the parameter as a field of a `StudyParameters` model.
 
         Args:
-            default: None where the parameter must be given.
-            real: whether it is a real number; those take neither nan nor infinity. The bounds of
-                others are whole numbers, the nearest inside.
+            default: None where the parameter has no default.
+            real: whether it is a real number, which is then finite. The bounds of a whole number
+                are rounded inwards.
         """
 
-        def bound(given: float | None, whole: Callable[[float], int]) -> float | None:
-            return given if real or given is None else whole(given)
+        def bound(value: float | None, rounding: Callable[[float], int]) -> float | None:
+            return value if real or value is None else rounding(value)
 
         return Field(
             ... if default is None else default,
@@ -213,11 +213,11 @@ def parameter(
     return declared.field(default, real=isinstance(default, float))
 
 
-def is_finite_number(given: object) -> bool:
-    """Return whether something is a whole or real number other than nan and infinity."""
-    if isinstance(given, bool) or not isinstance(given, int | float):
+def is_finite_number(value: object) -> bool:
+    """Return whether a value is a whole or real number other than nan and infinity."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
         return False
-    return math.isfinite(given)
+    return math.isfinite(value)
 
 
 @functools.cache
@@ -227,7 +227,7 @@ def _json_names(model: type[StudyParameters]) -> list[tuple[str, str]]:
 
 
 def _json(value: Value) -> str:
-    # What json.dumps gives, without what it takes to find out: a sweep makes many keys.
+    # The same text as json.dumps, but faster: a sweep makes many keys.
     if isinstance(value, str):
         return encode_basestring_ascii(value)
     if isinstance(value, bool):
@@ -237,10 +237,14 @@ def _json(value: Value) -> str:
 
 @dataclass(frozen=True)
 class ParameterInfo:
-    """What a parameter's model says of it, for people.
+    """The description of a parameter for help texts, tables and figures.
 
-    `kind` is `int`, `float`, `bool`, `literal` or `text`; `accepts` says in words what is accepted.
-    The default is None where the parameter must be given. `label` is never empty.
+    Attributes:
+        name, meaning, symbol, unit, label: as declared; the label is never empty.
+        kind: `int`, `float`, `bool`, `literal` or `text`.
+        default: None where the parameter has no default.
+        choices: the accepted values of a `literal`, and of an `int` that has choices.
+        accepts: the accepted values in words.
     """
 
     name: str
@@ -255,23 +259,22 @@ class ParameterInfo:
 
     @property
     def spelled_symbols(self) -> set[str]:
-        """The symbol as it may be typed: as terminals show it, `SNR` or `σ_p`, and `eta` for η."""
+        """The spellings of the symbol: as terminals show it, `SNR` or `σ_p`, and `eta` for η."""
         letters = self.symbol.replace("\\", "")
-        return {plain(self.symbol), *([letters] if letters.isidentifier() else [])} - {""}
+        return {symbol_text(self.symbol), *([letters] if letters.isidentifier() else [])} - {""}
 
 
 def describe(model: type[StudyParameters]) -> Mapping[str, ParameterInfo]:
     """Return every parameter of `model` by name, in the order of its declaration."""
-    return _described(model)
+    return _parameter_infos(model)
 
 
-@functools.cache
-def _described(model: type[StudyParameters]) -> Mapping[str, ParameterInfo]:
-    found = {name: _describe_one(model, name) for name in model.model_fields}
-    return MappingProxyType(found)
+@functools.cache  # not of `describe`: mypy would then refuse a model as no Hashable
+def _parameter_infos(model: type[StudyParameters]) -> Mapping[str, ParameterInfo]:
+    return MappingProxyType({name: _parameter_info(model, name) for name in model.model_fields})
 
 
-def _describe_one(model: type[StudyParameters], name: str) -> ParameterInfo:
+def _parameter_info(model: type[StudyParameters], name: str) -> ParameterInfo:
     field = model.model_fields[name]
     extra = field.json_schema_extra
     assert isinstance(extra, dict), f"{name} is declared without parameter()"
@@ -293,30 +296,32 @@ def _describe_one(model: type[StudyParameters], name: str) -> ParameterInfo:
 def parameter_named(model: type[StudyParameters], text: str) -> str:
     """Return the name of the parameter that `text` is the name or the symbol of.
 
-    A symbol is taken as terminals show it, `SNR` or `σ_p`, or as `sigma_p`, where one parameter
-    alone has it. What is neither comes back as it is.
+    A symbol is spelled as terminals show it, `SNR` or `σ_p`, or as `sigma_p`, and must belong to
+    one parameter only. Any other text is returned unchanged.
     """
-    return named_among(describe(model), text)
+    return find_name(describe(model), text)
 
 
-def named_among(known: Mapping[str, ParameterInfo], text: str) -> str:
+def find_name(parameters: Mapping[str, ParameterInfo], text: str) -> str:
     """Return the name of one of these parameters as `parameter_named` does."""
-    if text in known:
+    if text in parameters:
         return text
-    named = [name for name, info in known.items() if text in info.spelled_symbols]
+    named = [name for name, info in parameters.items() if text in info.spelled_symbols]
     return named[0] if len(named) == 1 else text
 
 
 def _kind(annotation: Any) -> tuple[Kind | None, tuple[str, ...]]:
-    """The kind of a type, and what is chosen from; None where it is no parameter's type."""
+    """The kind of a type, and its choices; None for a type that no parameter can have."""
     if get_origin(annotation) is not Literal:
         kinds: dict[Any, Kind] = {int: "int", float: "float", bool: "bool"}
         return kinds.get(annotation, "text" if annotation is str else None), ()
     choices = get_args(annotation)
     if all(isinstance(choice, str) for choice in choices):
         return "literal", choices
-    whole = all(isinstance(choice, int) and not isinstance(choice, bool) for choice in choices)
-    return ("int" if whole else None), tuple(str(choice) for choice in choices)
+    are_integers = all(
+        isinstance(choice, int) and not isinstance(choice, bool) for choice in choices
+    )
+    return ("int" if are_integers else None), tuple(str(choice) for choice in choices)
 
 
 def _accepts(kind: Kind, choices: tuple[str, ...], constraints: list[Any]) -> str:
@@ -341,14 +346,14 @@ Result = TypeVar("Result")
 
 
 def parse_value(info: ParameterInfo, text: str) -> Value:
-    """Turn one `text` into a value of the parameter's kind; bounds are left to `build`.
+    """Convert a text to a value of the parameter's kind; `build` checks the bounds.
 
     Raises:
-        BadValue: if the text isn't of that kind.
+        BadValue: if the text is not of that kind.
     """
     text = text.strip()
-    said = shortened(text)
-    refusal = BadValue(info.name, said, f"{info.name} takes {info.accepts}, not {said!r}.")
+    excerpt = shorten(text)
+    refusal = BadValue(info.name, excerpt, f"{info.name} takes {info.accepts}, not {excerpt!r}.")
     if info.kind == "text":
         return text
     if info.kind == "literal":
@@ -363,70 +368,72 @@ def parse_value(info: ParameterInfo, text: str) -> Value:
         number = Decimal(text if is_plain_number(text) else "")
     except InvalidOperation:
         raise refusal from None
-    # The exponent first: arithmetic with a huge one overflows.
+    # The exponent first: arithmetic with a huge exponent overflows.
     if not number.is_finite() or number.adjusted() > 300 or abs(number) > Decimal("1e300"):
         raise refusal
     if info.kind == "float":
-        return float(number) + 0.0  # -0 is 0: the same cell has one name
+        return float(number) + 0.0  # -0 becomes 0: a cell has one key
     if number != number.to_integral_value() or abs(number) >= 2**63:
         raise refusal
     return int(number)
 
 
-def of_row(model: type[Parameters], row: Mapping[str, Any] | pd.Series[Any]) -> Parameters:
-    """Return the parameters of a cell, given its row; the row's other columns are passed over."""
+def parameters_from_row(
+    model: type[Parameters], row: Mapping[str, Any] | pd.Series[Any]
+) -> Parameters:
+    """Return the parameters of a cell from its row, which may have further columns."""
     return model.model_validate({name: row[name] for name in model.model_fields})
 
 
-def of_rows(
+def map_parameters(
     model: type[Parameters], cells: pd.DataFrame, function: Callable[[Parameters], Result]
 ) -> list[Result]:
-    """Return a function of each cell's parameters; it is called once for all cells that share them.
+    """Return a function's result for each cell's parameters; it is called once for equal ones.
 
     Args:
         model: the study's parameters.
         cells: one row per cell.
-        function: of the parameters.
+        function: takes the parameters.
     """
     names = list(model.model_fields)
-    found: dict[tuple[Any, ...], Result] = {}
+    results: dict[tuple[Any, ...], Result] = {}
     points = list(zip(*(cells[name].tolist() for name in names), strict=True))
     for point in points:
-        if point not in found:
-            found[point] = function(model.model_validate(dict(zip(names, point, strict=True))))
-    return [found[point] for point in points]
+        if point not in results:
+            results[point] = function(model.model_validate(dict(zip(names, point, strict=True))))
+    return [results[point] for point in points]
 
 
 def build(model: type[StudyParameters], values: Mapping[str, Value]) -> StudyParameters:
-    """Make the parameters, with defaults for what `values` leaves out.
+    """Make the parameters; those that `values` does not have take their defaults.
 
     Raises:
-        BadValue: naming the parameter, its value and what would be accepted.
+        BadValue: with the parameter, its value and the accepted values.
     """
-    known = describe(model)
+    declared = describe(model)
     for name in values:
-        if name not in known:
-            raise unknown_parameter(name, known)
-    for name, info in known.items():
+        if name not in declared:
+            raise unknown_parameter(name, declared)
+    for name, info in declared.items():
         if info.default is None and name not in values:
             raise BadValue(name, None, f"it has no default; give {info.accepts}.")
     try:
         return model(**values)
     except ValidationError as error:
-        raise _refusal(error.errors()[0], known) from None
+        raise _refusal(error.errors()[0], declared) from None
 
 
-def unknown_parameter(name: str, known: Mapping[str, ParameterInfo]) -> BadValue:
-    """Return the error for a parameter that the study doesn't have, with the nearest one."""
-    return BadValue(name, None, f"the study has no parameter {name!r}; {nearest(name, known)}")
+def unknown_parameter(name: str, declared: Mapping[str, ParameterInfo]) -> BadValue:
+    """Return the error for an unknown parameter, with the nearest name."""
+    return BadValue(name, None, f"the study has no parameter {name!r}; {nearest(name, declared)}")
 
 
-def _refusal(error: ErrorDetails, known: Mapping[str, ParameterInfo]) -> BadValue:
-    """The error of a value that pydantic refuses, or a study's own refusal."""
+def _refusal(error: ErrorDetails, declared: Mapping[str, ParameterInfo]) -> BadValue:
+    """The error for a value that pydantic refuses, or the study's own error."""
     if not error["loc"]:
         refusal = error["ctx"]["error"].args[0]
         if isinstance(refusal, BadValue):
             return refusal
         return BadValue("parameters", None, str(refusal))
     name, value = str(error["loc"][0]), error["input"]
-    return BadValue(name, value, f"{name} takes {known[name].accepts}, not {value}.")
+    return BadValue(name, value, f"{name} takes {declared[name].accepts}, not {value}.")

@@ -1,4 +1,4 @@
-"""Installed studies: found by entry points, checked when loaded, blamed for what they raise."""
+"""Installed studies: their entry points, checks when they are loaded, and their errors."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import functools
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.metadata import EntryPoint, entry_points
-from typing import TYPE_CHECKING
 
 from overfit_cli.core.cell import (
     Column,
@@ -19,49 +18,42 @@ from overfit_cli.core.parameters import StudyParameters, describe, is_finite_num
 from overfit_cli.core.study import AnyStudy, Study
 from overfit_cli.core.text import UserError, nearest
 
-if TYPE_CHECKING:
-    pass
-
-
 LARGEST_VERSION = 2**63 - 1
-
-
+ENTRY_POINT_GROUP = "overfit.studies"
 _VERSION = "it takes a whole number of at least 1"
-
-
 _KINDS = ("float", "int")
 
 
 def why_no_study(study: object, name: str) -> str:
-    """Return why an object is no study of that name; empty where it is one."""
+    """Return the reason why an object is no study of this name; empty for a study."""
     if not isinstance(study, Study):
         return "it is not an instance of a class that inherits from Study"
     return next(_problems(study, name), "")
 
 
 def version_problem(version: object) -> str:
-    """Return why nothing can be of that numerical version; empty where it can."""
+    """Return the reason why a value is no numerical version; empty for a version."""
     if isinstance(version, int) and not isinstance(version, bool):
         return "" if 1 <= version <= LARGEST_VERSION else _VERSION
     return _VERSION
 
 
 def text_problem(text: object) -> str:
-    """Return why nothing can be called so; empty where it can."""
+    """Return the reason why a value is no name; empty for a name."""
     if not isinstance(text, str):
         return "it takes a text"
     return "" if text.strip() and text.isprintable() else "it takes a line that can be printed"
 
 
 def threshold_problem(threshold: object) -> str:
-    """Return why that is no threshold; empty where it is one, or None."""
-    good = threshold is None or is_finite_number(threshold)
-    return "" if good else "it takes a finite number"
+    """Return the reason why a value is no threshold; empty for a threshold or None."""
+    is_valid = threshold is None or is_finite_number(threshold)
+    return "" if is_valid else "it takes a finite number"
 
 
 def sides_problem(sides: object) -> str:
-    """Return why these are no names of the two sides of a threshold; empty where they are."""
-    if isinstance(sides, tuple) and [isinstance(one, str) for one in sides] == [True, True]:
+    """Return the reason why a value does not name the sides of a threshold; empty where it does."""
+    if isinstance(sides, tuple) and [isinstance(side, str) for side in sides] == [True, True]:
         return ""
     return "it takes two texts: what is up to the threshold, and what is above"
 
@@ -74,29 +66,31 @@ def _problems(study: Study[StudyParameters], name: str) -> Iterator[str]:
         "sides": sides_problem(study.sides),
     }
     yield from (
-        f"its {member} is {getattr(study, member)!r}; {why}"
-        for member, why in members.items()
-        if why
+        f"its {member} is {getattr(study, member)!r}; {problem}"
+        for member, problem in members.items()
+        if problem
     )
     model: object = study.parameters
     if not (isinstance(model, type) and issubclass(model, StudyParameters)):
         yield "its parameters must be a class that inherits from StudyParameters"
         return
     describe(model)
-    taken = taken_columns(model)
-    yield from _columns_problems("columns", study.columns, taken)
-    yield from _columns_problems("trajectory_columns", study.trajectory_columns, taken | {"step"})
+    reserved = taken_columns(model)
+    yield from _columns_problems("columns", study.columns, reserved)
+    yield from _columns_problems(
+        "trajectory_columns", study.trajectory_columns, reserved | {"step"}
+    )
     if not study.columns:
         yield "its columns are none, so that nothing would be measured"
-    known = {column.name for column in study.columns}
-    if study.headline not in known:
+    columns = {column.name for column in study.columns}
+    if study.headline not in columns:
         yield f"its headline is {study.headline!r}, which is none of its columns"
     if study.name != name:
         yield f"its name is {study.name!r}"
 
 
 def _columns_problems(
-    member: str, columns: Sequence[object], taken: frozenset[str]
+    member: str, columns: Sequence[object], reserved: frozenset[str]
 ) -> Iterator[str]:
     if not isinstance(columns, tuple):
         yield f"its {member} must be of type tuple"
@@ -106,18 +100,15 @@ def _columns_problems(
         if not isinstance(column, Column):
             yield f"its {member} have {column!r}, which is no Column"
             return
-        if why := text_problem(column.name):
-            yield f"its {member} have one called {column.name!r}; {why}"
+        if problem := text_problem(column.name):
+            yield f"its {member} have one called {column.name!r}; {problem}"
         if column.kind not in _KINDS:
             yield f"the kind of its column {column.name!r} is {column.kind!r}, not float or int"
-        if column.name in taken:
+        if column.name in reserved:
             yield f"its column {column.name!r} is one that every row has already"
         if column.name in names:
             yield f"two of its {member} are called {column.name!r}"
         names.add(column.name)
-
-
-ENTRY_POINT_GROUP = "overfit.studies"
 
 
 @functools.cache
@@ -129,10 +120,10 @@ _added: dict[str, AnyStudy] = {}
 
 
 def add_study(study: AnyStudy) -> None:
-    """Have a study be found in this process as if it were installed.
+    """Register a study in this process, as if it were installed.
 
     Raises:
-        UserError: if it is no whole study, or another one is installed under its name.
+        UserError: if it is incomplete, or another study is installed under its name.
     """
     if reason := why_no_study(study, study.name):
         raise UserError(f"{type(study).__name__} is not a study: {reason}.")
@@ -143,7 +134,7 @@ def add_study(study: AnyStudy) -> None:
 
 
 def study_names() -> list[str]:
-    """Return the names of all studies that are installed, or were added in this process."""
+    """Return the names of all studies that are installed or were added in this process."""
     return sorted({*_entry_points(), *_added})
 
 
@@ -151,33 +142,33 @@ def find_study(name: str) -> AnyStudy:
     """Return the study `name`.
 
     Raises:
-        UserError: if there is none of that name, or its package can't be loaded.
+        UserError: if no study has this name, or its package cannot be loaded.
     """
     if name in _added:
         return _added[name]
     if name not in _entry_points():
         raise UserError(f"{name!r} is not a study; {nearest(name, study_names())}")
-    found = _load(_entry_points()[name])
-    if isinstance(found, str):
+    study = _load(_entry_points()[name])
+    if isinstance(study, str):
         source = _entry_points()[name].value
-        raise UserError(f"The study {name!r} can't be loaded from {source}: {found}")
-    return found
+        raise UserError(f"The study {name!r} can't be loaded from {source}: {study}")
+    return study
 
 
 @functools.cache
 def _load(point: EntryPoint) -> AnyStudy | str:
-    """An installed study, or why it can't be loaded."""
+    """An installed study, or the reason why it cannot be loaded."""
     try:
         study: AnyStudy = point.load()
         return why_no_study(study, point.name) or study
-    except BaseException as error:  # a package of somebody else's may even exit
+    except BaseException as error:  # a third party's package may even exit
         if isinstance(error, KeyboardInterrupt):
             raise
         return f"{type(error).__name__}: {error}"
 
 
 def installed_studies() -> Iterator[AnyStudy]:
-    """Give every study that can be found; warn of each that can't be loaded."""
+    """Yield every registered study; warn of each that cannot be loaded."""
     for name in study_names():
         try:
             yield find_study(name)
@@ -187,37 +178,40 @@ def installed_studies() -> Iterator[AnyStudy]:
 
 @contextlib.contextmanager
 def blaming(study: AnyStudy, doing: str) -> Iterator[None]:
-    """Have what a study raises in here name it, in a sentence.
+    """Turn an exception of a study's code inside into a sentence with the study's name.
 
     Raises:
-        UserError: in place of every other exception; one of its own stays as it is.
+        UserError: in place of every other exception; a `UserError` is not changed.
     """
     try:
         yield
     except UserError:
         raise
     except Exception as error:
-        said = f"{type(error).__name__}: {error}"
-        raise UserError(f"The study {study.name!r} fails at {doing}: {said}.") from error
+        cause = f"{type(error).__name__}: {error}"
+        raise UserError(f"The study {study.name!r} fails at {doing}: {cause}.") from error
 
 
 def figures_of(study: AnyStudy) -> Mapping[str, Figure]:
-    """Return a study's figures, and those that any grid can have where it has none of that name.
+    """Return a study's figures, and the general figures whose names it does not use.
 
-    A study that can't name its figures has the general ones alone, with a warning.
+    Where the study's own figures raise an error, there is a warning, and the general ones remain.
     """
-    own: Mapping[str, Figure] = {}
+    study_figures: Mapping[str, Figure] = {}
     try:
         with blaming(study, "its figures"):
-            own = study.figures()
+            study_figures = study.figures()
     except UserError as error:
         warnings.warn(str(error), UserWarning, stacklevel=2)
     general = any_grid(study.threshold)
-    return {**own, **{name: one for name, one in general.items() if name not in own}}
+    return {
+        **study_figures,
+        **{name: figure for name, figure in general.items() if name not in study_figures},
+    }
 
 
 def claims_of(study: AnyStudy) -> Sequence[Claim]:
-    """Return a study's claims; none, with a warning, where it can't name them."""
+    """Return a study's claims; where they raise an error, a warning and no claims."""
     try:
         with blaming(study, "its claims"):
             return study.claims()

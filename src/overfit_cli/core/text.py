@@ -1,4 +1,4 @@
-"""Texts that users read: errors, counts, times and sizes in words, and names made safe to show."""
+"""Texts for users: errors, numbers, counts, times and sizes in words, and escaped names."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ LONGEST_QUOTED = 60
 
 
 class UserError(Exception):
-    """A sentence for the user: what was given, and what would be accepted.
+    """A sentence for the user: the given value, and the accepted ones.
 
     The command line catches it in one place, prints the sentence and exits with `exit_code`:
     2 for bad input, 1 when something ran and failed.
@@ -25,78 +25,92 @@ class UserError(Exception):
 
 
 class BadValue(UserError):
-    """A value that its parameter or option doesn't take.
+    """A value that its parameter or option does not accept.
 
-    Python reads `name='value': what is wrong`, and the command line `--name value: what is wrong`.
+    Python shows `name='value': …`, and the command line `--name value: …`.
 
     Args:
-        name: of the parameter or the argument, as Python spells it: `retry_failed`.
-        value: what was given, as it was given; None where nothing is to be shown.
-        accepts: what is wrong with it, and what is accepted: `it takes a number above 0.`
+        name: the name of the parameter or the argument, as Python spells it: `retry_failed`.
+        value: the given value; None to show no value.
+        accepts: the error and the accepted values: `it takes a number above 0.`
     """
 
     def __init__(self, name: str, value: object, accepts: str, *, exit_code: int = 2) -> None:
-        shown = name if value is None else f"{name}={value!r}"
-        super().__init__(f"{shown}: {accepts}", exit_code=exit_code)
+        start = name if value is None else f"{name}={value!r}"
+        super().__init__(f"{start}: {accepts}", exit_code=exit_code)
         self.name, self.value, self.accepts = name, value, accepts
 
 
 class MissingError(UserError):
-    """What a study needs isn't here: data, or an optional package."""
+    """Data or an optional package that a study needs and that isn't here."""
+
+
+class MissingValue(BadValue, MissingError):
+    """A value that names data which isn't there."""
 
 
 def is_plain_number(text: str) -> bool:
-    """Whether a number is written as people write it: Python would take `1_0` and `２` too."""
+    """Whether a number is written plainly: Python would accept `1_0` and `２` too."""
     return text.isascii() and "_" not in text
 
 
-def shortened(text: str) -> str:
-    """Return what a user wrote, cut to what a sentence can carry."""
+def shorten(text: str) -> str:
+    """Return a user's text, cut to a length that fits a sentence."""
     return text if len(text) <= LONGEST_QUOTED else f"{text[:LONGEST_QUOTED]}..."
 
 
-def nearest(word: str, known: Iterable[str], *, cutoff: float = 0.5) -> str:
-    """End a sentence about an unknown `word`: the nearest known one, or the list of all of them.
+def nearest(word: str, candidates: Iterable[str], *, cutoff: float = 0.5) -> str:
+    """Return the end of a sentence about an unknown `word`: the nearest name, or all names.
 
-    `cutoff` is how alike they must be, from 0 to 1.
+    `cutoff` is the least similarity, from 0 to 1.
     """
-    names = sorted(known)
-    close = most_alike(word, names, cutoff=cutoff)
-    if close:
-        return f"did you mean {close!r}?"
+    names = sorted(candidates)
+    closest = most_alike(word, names, cutoff=cutoff)
+    if closest:
+        return f"did you mean {closest!r}?"
     return f"known: {', '.join(names)}." if names else "none is known."
 
 
-def most_alike(word: str, known: Iterable[str], *, cutoff: float = 0.5) -> str:
-    """Return the known name that is most like `word`, in small letters or large; empty for none.
+def most_alike(word: str, candidates: Iterable[str], *, cutoff: float = 0.5) -> str:
+    """Return the name that is most similar to `word`, without regard to case; empty for none.
 
-    `cutoff` is how alike they must be, from 0 to 1.
+    `cutoff` is the least similarity, from 0 to 1.
     """
-    names = {name.casefold(): name for name in sorted(known)}
-    close = difflib.get_close_matches(word.casefold(), names, n=1, cutoff=cutoff)
-    return names[close[0]] if close else ""
+    names = {name.casefold(): name for name in sorted(candidates)}
+    closest = difflib.get_close_matches(word.casefold(), names, n=1, cutoff=cutoff)
+    return names[closest[0]] if closest else ""
 
 
 def duration(seconds: float) -> str:
     """Return a time in words: `0.4 s`, `37 s`, `4 min 05 s`, `2 h 10 min`."""
     if seconds < 10:
         return f"{seconds:.1f} s"
-    whole = round(seconds)
-    if whole < 60:
-        return f"{whole} s"
-    if whole < 3600:
-        return f"{whole // 60} min {whole % 60:02d} s"
-    return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
+    rounded_seconds = round(seconds)
+    if rounded_seconds < 60:
+        return f"{rounded_seconds} s"
+    if rounded_seconds < 3600:
+        return f"{rounded_seconds // 60} min {rounded_seconds % 60:02d} s"
+    return f"{rounded_seconds // 3600} h {rounded_seconds % 3600 // 60:02d} min"
 
 
-def about(seconds: float) -> str:
+def duration_estimate(seconds: float) -> str:
     """Return an estimated time in words: `a few seconds`, `about 37 s`, `about 2 h 10 min`."""
     return f"about {duration(seconds)}" if seconds >= 10 else "a few seconds"
 
 
-def as_numbered(name: str) -> list[tuple[int, str]]:
-    """Return what sorts names as people do: `fig2` before `fig10`, and both before `table1`."""
+def natural_key(name: str) -> list[tuple[int, str]]:
+    """Return a sort key for names with numbers: `fig2` before `fig10`, and both before `table1`."""
     return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", name)]
+
+
+def brief(value: object, digits: int = 4) -> str:
+    """Write a value: a real number in so many significant digits, anything else as Python does."""
+    return f"{value:.{digits}g}" if isinstance(value, float) else str(value)
+
+
+def round_digits(number: float, digits: int) -> float:
+    """Return a number with so many significant digits."""
+    return float(f"{number:.{digits}g}")
 
 
 def size(count: float) -> str:
@@ -121,19 +135,19 @@ def plural(count: int, noun: str) -> str:
 _UNSEEN = re.compile(
     "[\x00-\x1f\x7f-\x9f"  # control characters: escape sequences and line breaks
     "\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069"  # marks that reorder or break a line
-    "\ud800-\udfff]"  # bytes of a name that are no text
+    "\ud800-\udfff]"  # bytes of a name that are not text
 )
 _EMPHASIS = re.compile(r"(?<!\w)_|_(?!\w)")
 _MARKDOWN = {"&": "&amp;", "<": "&lt;", ">": "&gt;"} | {mark: f"\\{mark}" for mark in "\\`*|~$"}
 
 
 def visible(text: str) -> str:
-    r"""Return `text` in one line, with what a terminal would obey written as an escape: `\\x1b`."""
-    return _UNSEEN.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+    r"""Return `text` in one line, with control characters written as escapes: `\\x1b`."""
+    return _UNSEEN.sub(lambda match: match[0].encode("unicode_escape").decode(), text)
 
 
 def is_text(name: str) -> bool:
-    """Whether a name is text: a file's name may hold bytes that are none."""
+    """Whether a name is valid text: a file's name may contain other bytes."""
     try:
         name.encode()
     except UnicodeEncodeError:
@@ -141,7 +155,7 @@ def is_text(name: str) -> bool:
     return True
 
 
-def in_markdown(text: str) -> str:
-    """Return `text` so that Markdown shows it as it is: no markup, no HTML, no links, one line."""
+def escape_markdown(text: str) -> str:
+    """Return `text` in one line, escaped for Markdown: no markup, no HTML, no links."""
     escaped = "".join(_MARKDOWN.get(character, character) for character in visible(text))
     return _EMPHASIS.sub(r"\\_", escaped).replace("](", "]\\(")

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from overfit_cli.core.cell import Batches, Cell, Cells, P, Results
-from overfit_cli.core.training import Row, Training, finite
+from overfit_cli.core.training import Row, Training, drop_nonfinite
 
 BYTES_OF_LIBRARIES = 3e8
 """What PyTorch takes in a process before it computes anything."""
@@ -55,6 +55,12 @@ def together(
     if cost is not None:
         batches.sort(key=lambda batch: -cost(batch[0]) * len(batch))
     return batches
+
+
+def shared_values(cell: Cell[P], apart: Container[str]) -> tuple[str, ...]:
+    """Return the values of all parameters but those in which cells of a batch may differ."""
+    values = cell.parameters.model_dump()
+    return tuple(str(value) for name, value in values.items() if name not in apart)
 
 
 @dataclass
@@ -98,10 +104,10 @@ class CellsTogether(ABC, Generic[P, State, Pass]):
         Args:
             step: 0 before the first gradient step.
             now: the forward pass there.
-            due: the cells' places.
+            due: indices of cells.
 
         Returns:
-            a row for each place; what isn't finite in it, and an empty one, isn't logged.
+            a row for each index; what isn't finite in it, and an empty one, isn't logged.
         """
 
     @abstractmethod
@@ -111,7 +117,7 @@ class CellsTogether(ABC, Generic[P, State, Pass]):
         Args:
             step: their last one.
             now: the forward pass there.
-            rows: what was measured there, by the cells' places.
+            rows: what was measured there, by indices of cells.
         """
 
     @abstractmethod
@@ -123,16 +129,16 @@ class CellsTogether(ABC, Generic[P, State, Pass]):
         return [False] * len(self.cells)
 
     def select(self, kept: Sequence[int]) -> None:
-        """Go on, after a step, with the cells at these places; the loop sees to `cells`."""
+        """Go on, after a step, with the cells at these indices; the loop sees to `cells`."""
         raise NotImplementedError
 
-    def steps_taken(self, place: int, step: int) -> float:
+    def steps_taken(self, index: int, step: int) -> float:
         """Return the step under which a cell is logged: one may take several as one."""
         return step
 
     def keep(self, row: Row) -> Row:
         """Return what is logged of a row: by default what is finite."""
-        return finite(row)
+        return drop_nonfinite(row)
 
     def train(self) -> Results[P]:
         """Take all steps, and give the results in the order in which the cells end."""
@@ -146,18 +152,18 @@ class CellsTogether(ABC, Generic[P, State, Pass]):
                 return
             self.take_step(now)
             if over:
-                kept = [place for place, end in enumerate(ended) if not end]
+                kept = [index for index, end in enumerate(ended) if not end]
                 self.select(kept)
-                self.cells = [self.cells[place] for place in kept]
+                self.cells = [self.cells[index] for index in kept]
 
     def _measured(self, step: int, now: Pass, ended: Sequence[bool]) -> Results[P]:
         """Measure and log the cells that are due, and give the results of those that end."""
         every = step in self._logged
-        due = [place for place, end in enumerate(ended) if every or end]
+        due = [index for index, end in enumerate(ended) if every or end]
         rows = dict(zip(due, self.measure(step, now, due), strict=True))
-        for place, row in rows.items():
+        for index, row in rows.items():
             if row:
-                steps = self.steps_taken(place, step)
-                self.training.log(self.cells[place].cell, steps, self.keep(row))
+                steps = self.steps_taken(index, step)
+                self.training.log(self.cells[index].cell, steps, self.keep(row))
         if any(ended):
             yield from self.results(step, now, {p: row for p, row in rows.items() if ended[p]})

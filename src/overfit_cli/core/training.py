@@ -1,7 +1,7 @@
-"""What every training shares: the device, random streams, the log of steps, reasons of failure.
+"""Tools of every training: the device, random streams, the log of steps, reasons of failure.
 
 All randomness of a cell derives from its seed and the name of a stream. PyTorch is imported only
-where a tensor is made, or where there may be a GPU.
+to make a tensor, or where the machine may have a GPU.
 """
 
 from __future__ import annotations
@@ -19,37 +19,37 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from overfit_cli.core.text import UserError
+from overfit_cli.core.text import BadValue
+from overfit_cli.core.values import DeviceChoice
 
 if TYPE_CHECKING:
     from overfit_cli.core.cell import Cell
 
 
-DeviceChoice = Literal["auto", "cpu", "cuda"]
-
-
-def resolve_device(asked: DeviceChoice, *, here: bool = True) -> Literal["cpu", "cuda"]:
-    """Return the device for `asked`; `auto` is a GPU where there is one.
+def resolve_device(choice: DeviceChoice, *, local: bool = True) -> Literal["cpu", "cuda"]:
+    """Return the device for `choice`; `auto` is a GPU where the machine has one.
 
     Args:
-        asked: what `--device` says.
-        here: whether this machine trains; of another one only that is known what is asked for.
+        choice: the device that the user chose.
+        local: whether this machine trains; for another machine the choice itself decides.
 
     Raises:
-        UserError: if `cuda` is asked for and there is none.
+        BadValue: if `cuda` is chosen and the machine has no GPU.
     """
-    if not here:
-        return "cuda" if asked == "cuda" else "cpu"
-    if asked == "cpu" or (asked == "auto" and not _may_have_gpu()):
+    if not local:
+        return "cuda" if choice == "cuda" else "cpu"
+    if choice == "cpu" or (choice == "auto" and not _may_have_gpu()):
         return "cpu"
     import torch
 
     if torch.cuda.is_available():
         return "cuda"
-    if asked == "cuda":
-        raise UserError(
-            "--device cuda: PyTorch finds no CUDA device here; --device takes auto, cpu, or cuda "
-            "on a machine with an NVIDIA GPU and a CUDA build of PyTorch."
+    if choice == "cuda":
+        raise BadValue(
+            "device",
+            choice,
+            "PyTorch finds no CUDA device here; it takes auto, cpu, or cuda on a machine with an "
+            "NVIDIA GPU and a CUDA build of PyTorch.",
         )
     return "cpu"
 
@@ -63,7 +63,7 @@ def named_rng(seed: int, *names: str) -> np.random.Generator:
 
     Streams of different names or seeds are independent; the same seed and names always give the
     same numbers. By convention the first name is `init`, `train` or `test`, so training and test
-    draws never share a stream. Draws are made on the CPU whatever the device that trains.
+    draws never share a stream. Draws are made on the CPU, on every device.
     """
     words = tuple(zlib.crc32(name.encode()) for name in names)
     return np.random.Generator(np.random.PCG64(np.random.SeedSequence(seed, spawn_key=words)))
@@ -71,9 +71,9 @@ def named_rng(seed: int, *names: str) -> np.random.Generator:
 
 @contextlib.contextmanager
 def torch_draws(draws: np.random.Generator, device: str = "cpu") -> Iterator[None]:
-    """Have PyTorch's one generator draw from a stream inside, and outside as it would have.
+    """Seed PyTorch's global generator from a stream inside, and restore it afterwards.
 
-    It is for code of others that draws from that generator. On a GPU draws are made there.
+    This is for third-party code that draws from that generator. On a GPU it draws on the GPU.
     """
     import torch
 
@@ -90,13 +90,13 @@ _THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS
 
 @dataclass(frozen=True)
 class Execution:
-    """How cells are trained, not what is trained: nothing in here changes a number.
+    """The execution of a training: no attribute changes a number of its result.
 
     Attributes:
         device: `cpu` or `cuda`.
         trajectories: whether steps are logged.
-        on_step: called with each logged row (`step` and the trajectory columns) as it comes.
-        fail_fast: whether a failed cell ends the task that it is in, and the sweep.
+        on_step: called with each logged row (`step` and the trajectory columns).
+        fail_fast: whether a failed cell ends its task and the sweep.
     """
 
     device: Device = "cpu"
@@ -106,11 +106,7 @@ class Execution:
 
 
 class Training:
-    """One batch being trained: its device, and the log of its cells' steps.
-
-    Args:
-        execution: how.
-    """
+    """The training of a batch: its device, and the log of its cells' steps."""
 
     def __init__(self, execution: Execution) -> None:
         self._execution = execution
@@ -119,40 +115,40 @@ class Training:
 
     @property
     def device(self) -> Device:
-        """Where to train."""
+        """The device to train on."""
         return self._execution.device
 
     @property
     def logs(self) -> bool:
-        """Whether steps are wanted. What is costly to measure may be left out where they aren't."""
+        """Whether steps are logged. Costly measurements may be left out where they are not."""
         return self._execution.trajectories
 
     def log(self, cell: Cell[Any], step: float, row: Row) -> None:
-        """Log a step of a cell; without effect where no steps are wanted.
+        """Log a step of a cell; without effect where steps are not logged.
 
         Args:
-            cell: one of the batch.
-            step: which step; larger than the one before.
+            cell: a cell of the batch.
+            step: the number of the step, larger than the one before.
             row: values by the names of the study's `trajectory_columns`.
         """
         self._steps[cell.key] = int(step)
         if not self.logs:
             return
         columns = self._logged.setdefault(cell.key, {"step": []})
-        before = len(columns["step"])
+        count = len(columns["step"])
         for name, value in {"step": step, **row}.items():
-            columns.setdefault(name, [None] * before).append(value)
+            columns.setdefault(name, [None] * count).append(value)
         for values in columns.values():
-            values.extend([None] * (before + 1 - len(values)))
+            values.extend([None] * (count + 1 - len(values)))
         if self._execution.on_step is not None:
             self._execution.on_step({"step": step, **row})
 
     def trajectory(self, cell: Cell[Any]) -> Mapping[str, Sequence[float]]:
-        """Return what was logged of a cell, by `step` and column; empty where nothing was."""
+        """Return the logged values of a cell by column, `step` among them; empty without any."""
         return self._logged.get(cell.key, {})
 
     def steps_logged(self, cell: Cell[Any]) -> int:
-        """Return the last step of a cell that was logged, or would have been; 0 without any."""
+        """Return the last step of a cell that `log` was called with; 0 without any."""
         return self._steps.get(cell.key, 0)
 
 
@@ -160,30 +156,30 @@ def logged_steps(steps: int, first: int = 10, ratio: float = 1.08) -> list[int]:
     """Return the steps to log of a training of so many: the first ones, then by ratio, the last.
 
     Args:
-        steps: how many are taken.
-        first: up to which step every one is logged.
-        ratio: of a logged step to the one before.
+        steps: the number of steps of the training.
+        first: the step up to which every step is logged.
+        ratio: the ratio of a logged step to the one before.
     """
-    chosen = list(range(min(first, steps) + 1))
-    while chosen[-1] < steps:
-        chosen.append(min(max(chosen[-1] + 1, round(chosen[-1] * ratio)), steps))
-    return chosen
+    chosen_steps = list(range(min(first, steps) + 1))
+    while chosen_steps[-1] < steps:
+        chosen_steps.append(min(max(chosen_steps[-1] + 1, round(chosen_steps[-1] * ratio)), steps))
+    return chosen_steps
 
 
-def finite(row: Row) -> dict[str, float]:
-    """Return a row without what isn't finite: a value that a cell doesn't have is left out."""
+def drop_nonfinite(row: Row) -> dict[str, float]:
+    """Return the finite values of a row: a value that a cell does not have is left out."""
     return {name: float(value) for name, value in row.items() if math.isfinite(value)}
 
 
-def without_nan(row: Row) -> dict[str, float]:
-    """Return a row without nan, where infinity is a value: a bound that nothing meets."""
+def drop_nan(row: Row) -> dict[str, float]:
+    """Return a row without nan. Infinity is a value: a bound that no number meets."""
     return {name: value for name, value in row.items() if not math.isnan(value)}
 
 
 def failure(loss: float, at_most: float = math.inf) -> str:
-    """Return why a training has failed that ended with this loss; empty where it hasn't.
+    """Return the reason of failure for a final loss; empty where the training has succeeded.
 
-    `diverged` where the loss isn't finite, `step limit` where it isn't down to `at_most`.
+    It is `diverged` where the loss is not finite, and `step limit` where it is above `at_most`.
     """
     if not math.isfinite(loss):
         return "diverged"
@@ -192,15 +188,15 @@ def failure(loss: float, at_most: float = math.inf) -> str:
 
 @contextlib.contextmanager
 def training_conditions() -> Iterator[None]:
-    """Have numerical libraries compute on one thread while inside, and not warn of overflows.
+    """Limit numerical libraries to one thread inside, without warnings of overflows.
 
     More threads would sum in another order and change the last bits of a result; the cores are for
-    jobs. PyTorch reads a variable of the environment where it is imported inside, for the first
-    time. A training that overflows is a failed cell, which says enough.
+    jobs. The variables of the environment limit a PyTorch that is first imported inside. A training
+    that overflows is a failed cell, so a warning adds nothing.
     """
     from threadpoolctl import threadpool_limits
 
-    before = {name: os.environ.get(name) for name in _THREAD_VARIABLES}
+    previous = {name: os.environ.get(name) for name in _THREAD_VARIABLES}
     os.environ.update(dict.fromkeys(_THREAD_VARIABLES, "1"))
     torch: Any = sys.modules.get("torch")
     threads = torch.get_num_threads() if torch else 0
@@ -211,7 +207,7 @@ def training_conditions() -> Iterator[None]:
                 torch.set_num_threads(1)
             yield
     finally:
-        for name, value in before.items():
+        for name, value in previous.items():
             if value is None:
                 del os.environ[name]
             else:

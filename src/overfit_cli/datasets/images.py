@@ -19,7 +19,7 @@ from typing import BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from overfit_cli.core.files import fingerprint, naming_data, reason_of
+from overfit_cli.core.files import error_text, fingerprint, naming_data
 from overfit_cli.core.text import MissingError, UserError
 
 SIZE = 28
@@ -53,22 +53,22 @@ def built_in_digits() -> Digits:
     bundle = load_digits()
     pixels = np.zeros((len(bundle.images), SIZE, SIZE), dtype=np.float32)
     margin = (SIZE - INNER) // 2
-    inside = slice(margin, margin + INNER)
+    central = slice(margin, margin + INNER)
     for row, image in enumerate(bundle.images):
         small = Image.fromarray((image / 16).astype(np.float32))
         scaled = small.resize((INNER, INNER), Image.Resampling.BILINEAR)
-        pixels[row, inside, inside] = np.asarray(scaled)
+        pixels[row, central, central] = np.asarray(scaled)
     return Digits(pixels, bundle.target.astype(np.int64))
 
 
 IMAGES, LABELS = 0x00000803, 0x00000801
-"""Magic numbers: unsigned bytes, of three dimensions and of one."""
+"""Magic numbers of unsigned bytes with three dimensions, and with one."""
 
 MOST_BYTES = 100_000_000
 """About twice what MNIST's larger file holds."""
 
 SPLITS = {"train": "train", "test": "t10k"}
-_PLACES = (".", "mnist", "MNIST/raw", "raw")
+_SUBFOLDERS = (".", "mnist", "MNIST/raw", "raw")
 _ACCEPTED = (
     "accepted is a folder with train-images-idx3-ubyte and train-labels-idx1-ubyte, or with the "
     "same two of t10k, plain or as .gz, or one with such a folder mnist in it"
@@ -77,10 +77,10 @@ _ACCEPTED = (
 
 @functools.lru_cache(maxsize=1)
 def mnist_splits(folder: Path) -> tuple[dict[str, Digits], dict[str, str]]:
-    """Return MNIST's splits that are there, read once, and a fingerprint of them by name.
+    """Return the splits of MNIST that the folder has, and their fingerprint by name; cached.
 
     Raises:
-        UserError: as `read_mnist` does, naming the folder's option.
+        UserError: as `read_mnist`, with the folder's option.
     """
     with naming_data(folder):
         splits = read_mnist(folder)
@@ -89,20 +89,21 @@ def mnist_splits(folder: Path) -> tuple[dict[str, Digits], dict[str, str]]:
 
 
 def read_mnist(folder: Path) -> dict[str, Digits]:
-    """Return what is there of MNIST: `train`, `test`, or both.
+    """Return the splits of MNIST that a folder has: `train`, `test`, or both.
 
     Args:
-        folder: holds the files, or a folder `mnist`, `raw` or `MNIST/raw` that does.
+        folder: a folder with the files, or with a folder `mnist`, `raw` or `MNIST/raw` that has
+            them.
 
     Raises:
-        MissingError: if neither split is there.
-        UserError: if what is there isn't whole.
+        MissingError: if it has neither split.
+        UserError: if a split is incomplete.
     """
-    for inside in _PLACES:
+    for subfolder in _SUBFOLDERS:
         splits = {
             split: _read_split(*files)
             for split, prefix in SPLITS.items()
-            if (files := _files(folder / inside, prefix)) is not None
+            if (files := _files(folder / subfolder, prefix)) is not None
         }
         if splits:
             return splits
@@ -110,7 +111,7 @@ def read_mnist(folder: Path) -> dict[str, Digits]:
 
 
 def _files(folder: Path, prefix: str) -> tuple[Path, Path] | None:
-    """Return the files of images and labels of a split; None where there are no images."""
+    """Return the files of images and labels of a split; None without images."""
     images = _find_file(folder / f"{prefix}-images-idx3-ubyte")
     if images is None:
         return None
@@ -145,11 +146,12 @@ def read_idx(path: Path, magic: int) -> NDArray[np.uint8]:
     """Return the array in an IDX file of unsigned bytes.
 
     Args:
-        path: the file; one whose name ends in `.gz` is unpacked.
-        magic: what its first four bytes must be; the last of them is the number of dimensions.
+        path: the file; a name that ends in `.gz` is unpacked.
+        magic: its first four bytes; the last of them is the number of dimensions.
 
     Raises:
-        UserError: if the file can't be read, has another magic number, or isn't as long as it says.
+        UserError: if the file cannot be read, or has another magic number or another length than
+            its header says.
     """
     length = 4 + 4 * (magic & 0xFF)
     with _open(path) as file:
@@ -167,7 +169,7 @@ def read_idx(path: Path, magic: int) -> NDArray[np.uint8]:
             raise UserError(
                 f"{path}: its header promises {expected} bytes; up to {MOST_BYTES} are accepted."
             )
-        content = file.read(expected + 1)  # What comes after that is never unpacked.
+        content = file.read(expected + 1)  # Further bytes are never unpacked.
     if len(content) != expected:
         present = f"{length + len(content)} bytes" + (" or more" if len(content) > expected else "")
         raise UserError(f"{path}: it has {present}; its header promises {length + expected}.")
@@ -179,7 +181,7 @@ def _open(path: Path) -> Iterator[BinaryIO | gzip.GzipFile]:
     """The file, unpacked as it is read.
 
     Raises:
-        UserError: if it can't be read.
+        UserError: if it cannot be read.
     """
     try:
         with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
@@ -187,4 +189,4 @@ def _open(path: Path) -> Iterator[BinaryIO | gzip.GzipFile]:
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise UserError(f"{path}: it is damaged or cut short ({error}).") from error
     except OSError as error:
-        raise UserError(f"{path}: it can't be read ({reason_of(error)}).") from error
+        raise UserError(f"{path}: it can't be read ({error_text(error)}).") from error

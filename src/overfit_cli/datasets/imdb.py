@@ -22,7 +22,7 @@ from typing import NamedTuple, Self, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from overfit_cli.core.files import cache_folder, read_bounded, reason_of, write_whole
+from overfit_cli.core.files import cache_folder, error_text, read_bounded, write_whole
 from overfit_cli.core.text import MissingError, UserError
 from overfit_cli.datasets.reviews import Texts
 
@@ -39,7 +39,7 @@ MOST_BYTES_OF_A_REVIEW = 1 << 20
 MOST_TEXT = 500_000_000
 
 MOST_UNPACKED = 2_000_000_000
-"""Several times what was published: 100,000 reviews of up to 14 kB, half a gigabyte unpacked."""
+"""The limits are several times the published sizes: 100,000 reviews of up to 14 kB, 0.5 GB."""
 
 _FIELDS = ("content", "lengths", "labels")
 _ARCHIVES = "aclImdb*.tar.gz"
@@ -72,20 +72,22 @@ def read_imdb(folder: Path, length: int) -> tuple[Texts, Texts]:
 
     Args:
         folder: the folder `aclImdb` or its archive `aclImdb*.tar.gz`; or a folder with one of them
-            in it, or in its folder `imdb`. Where both are there the archive is read: it has a
-            checksum, and what it held is kept in the cache folder.
+            in it, or in its folder `imdb`. Of both the archive is read: it has a checksum, and its
+            content is kept in the cache folder.
         length: tokens of a review; Long Range Arena's is 4000.
 
     Raises:
-        MissingError: if no reviews are there.
-        UserError: if what is there isn't whole.
+        MissingError: if there are no reviews.
+        UserError: if the data are incomplete.
     """
     try:
         source = _source(folder)
         train, test = _read(source)
     except OSError as error:
         culprit = error.filename or folder
-        raise UserError(f"{culprit}: it can't be read: {reason_of(error)}; {_ACCEPTED}.") from error
+        raise UserError(
+            f"{culprit}: it can't be read: {error_text(error)}; {_ACCEPTED}."
+        ) from error
     return train.cut(length), test.cut(length)
 
 
@@ -110,7 +112,7 @@ def _read(source: Path) -> tuple[Corpus, Corpus]:
     if source.is_dir():
         return _corpora(folder_reviews(source), source)
     cached = cache_folder() / _cache_name(source)
-    # Whatever is wrong with the kept file, the archive has everything.
+    # The cached file may be damaged: then the archive is read again.
     with suppress(Exception):
         return _unpack(cached.read_bytes())
     train, test = _corpora(archive_reviews(source), source)
@@ -121,29 +123,29 @@ def _read(source: Path) -> tuple[Corpus, Corpus]:
 
 
 def _cache_name(archive: Path) -> str:
-    """Return a name that changes when the archive does."""
+    """Return a name that changes with the archive."""
     facts = archive.stat()
     identity = f"{archive.name}/{facts.st_size}/{facts.st_mtime_ns}"
     return f"imdb-{hashlib.sha256(identity.encode()).hexdigest()[:16]}.npz"
 
 
 def _corpora(reviews: Reviews, source: Path) -> tuple[Corpus, Corpus]:
-    """Lay the training and the test reviews end to end, each in the order of label and number."""
+    """Concatenate the training and the test reviews, each in the order of label and number."""
     train, test = (_corpus(reviews, split, source) for split in SPLITS)
     return train, test
 
 
 def _corpus(reviews: Reviews, split: str, source: Path) -> Corpus:
-    """Lay one split's reviews end to end."""
+    """Concatenate the reviews of a split."""
     texts: list[bytes] = []
     labels: list[int] = []
     for label, kind in enumerate(KINDS):
-        chosen = sorted(
+        selected = sorted(
             review for review in reviews if (review.split, review.kind) == (split, kind)
         )
-        if not chosen:
+        if not selected:
             raise UserError(f"{source}: it has no reviews in {split}/{kind}; {_ACCEPTED}.")
-        for review in chosen:
+        for review in selected:
             if not reviews[review]:
                 raise UserError(f"{source}: the review {review.path} is empty; {_ACCEPTED}.")
             texts.append(reviews[review])
@@ -153,10 +155,10 @@ def _corpus(reviews: Reviews, split: str, source: Path) -> Corpus:
 
 @dataclass(frozen=True, eq=False)
 class Corpus:
-    """Labelled texts of any length, end to end as bytes: what the cache keeps of an archive.
+    """Labelled texts of any length, concatenated as bytes, as the cache keeps them.
 
     Attributes:
-        content: all texts one after another, shape (bytes,).
+        content: the concatenated texts, shape (bytes,).
         lengths: bytes of each text, shape (texts,).
         labels: 1 for a positive text and 0 for a negative one, shape (texts,).
     """
@@ -167,7 +169,7 @@ class Corpus:
 
     @classmethod
     def join(cls, texts: Sequence[bytes], labels: Sequence[int]) -> Corpus:
-        """Lay `texts` end to end."""
+        """Concatenate `texts`."""
         content = np.frombuffer(b"".join(texts), np.uint8)
         lengths = np.array([len(text) for text in texts], np.int64)
         return cls(content, lengths, np.array(labels, np.int64))
@@ -195,10 +197,10 @@ def _pack(train: Corpus, test: Corpus) -> bytes:
 
 
 def _unpack(content: bytes) -> tuple[Corpus, Corpus]:
-    """Return what `_packed` was given.
+    """Return the two corpora that `_pack` wrote.
 
     Raises:
-        Exception: of many kinds, if `content` isn't what `_packed` wrote.
+        Exception: of many kinds, if `content` is something else.
     """
     with np.load(io.BytesIO(content), allow_pickle=False) as file:
         train, test = (Corpus(*(file[f"{split}_{field}"] for field in _FIELDS)) for split in SPLITS)
@@ -206,7 +208,7 @@ def _unpack(content: bytes) -> tuple[Corpus, Corpus]:
 
 
 class Review(NamedTuple):
-    """Which review a file is; reviews of a split and kind sort by number."""
+    """The identity of a review's file; reviews of a split and kind sort by number."""
 
     split: str
     kind: str
@@ -215,19 +217,19 @@ class Review(NamedTuple):
 
     @property
     def path(self) -> str:
-        """Where the file lies in the folder `aclImdb`."""
+        """The path of the file in the folder `aclImdb`."""
         return f"{self.split}/{self.kind}/{self.name}"
 
 
 Reviews: TypeAlias = dict[Review, bytes]
-"""Every labelled review's bytes, in no particular order."""
+"""The bytes of every labelled review, in any order."""
 
 
 def folder_reviews(folder: Path) -> Reviews:
-    """Read the reviews of the folder `aclImdb`; files of other names are passed over.
+    """Read the reviews of the folder `aclImdb`; files of other names are ignored.
 
     Raises:
-        OSError: if one can't be read.
+        OSError: if a file cannot be read.
     """
     reviews: Reviews = {}
     kind_folders = [folder / split / kind for split in SPLITS for kind in KINDS]
@@ -253,8 +255,8 @@ def archive_reviews(archive: Path) -> Reviews:
     """Read the reviews of the archive in one pass, unpacking nothing to disk.
 
     Raises:
-        UserError: if it isn't a `tar.gz` archive, or isn't whole.
-        OSError: if it can't be read.
+        UserError: if it is no `tar.gz` archive, or incomplete.
+        OSError: if it cannot be read.
     """
     try:
         with gzip.open(archive) as unpacked:
@@ -272,14 +274,14 @@ def archive_reviews(archive: Path) -> Reviews:
 
 
 class _BoundedReader(io.RawIOBase):
-    """What is unpacked from an archive, up to a limit: a small one can hold any number of zeros."""
+    """The unpacked content of an archive, up to a limit: a small archive may unpack to any size."""
 
     def __init__(self, content: gzip.GzipFile) -> None:
         self._content = content
-        self._left = MOST_UNPACKED
+        self._remaining = MOST_UNPACKED
 
     def readable(self) -> bool:
-        """It can be read."""
+        """Return True."""
         return True
 
     def read(self, size: int = -1) -> bytes:
@@ -289,24 +291,24 @@ class _BoundedReader(io.RawIOBase):
             tarfile.ReadError: past the limit.
         """
         chunk = self._content.read(size)
-        self._left -= len(chunk)
-        if self._left < 0:
+        self._remaining -= len(chunk)
+        if self._remaining < 0:
             raise tarfile.ReadError(f"it unpacks to more than {MOST_UNPACKED} bytes")
         return chunk
 
 
 class _Header(tarfile.TarInfo):
-    """A member's header; one that is all header, such as a long name, may not be large."""
+    """A member's header; a member that extends the header, such as a long name, must be small."""
 
     @classmethod
     def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> Self:
         """Read a header of 512 bytes.
 
         Raises:
-            tarfile.ReadError: if what belongs to the header would be large.
+            tarfile.ReadError: if an extension of the header would be large.
         """
         header = super().frombuf(buf, encoding, errors)
-        small = header.type in _PARTS_OF_HEADERS or _review(_inside(header.name)) is not None
+        small = header.type in _PARTS_OF_HEADERS or _review(_relative_path(header.name)) is not None
         if not 0 <= header.size <= (MOST_BYTES_OF_A_REVIEW if small else MOST_UNPACKED):
             raise tarfile.ReadError(f"{header.name!r} has {header.size} bytes")
         return header
@@ -319,20 +321,20 @@ def _members(content: _BoundedReader) -> Reviews:
         for count, member in enumerate(members):
             if count > MOST_REVIEWS:
                 raise tarfile.ReadError(f"it has more than {MOST_REVIEWS} members")
-            review = _review(_inside(member.name)) if member.type in _FILES else None
+            review = _review(_relative_path(member.name)) if member.type in _FILES else None
             file = None if review is None else members.extractfile(member)
             if review is not None and file is not None:
                 reviews[review] = file.read(MOST_BYTES_OF_A_REVIEW)
     return reviews
 
 
-def _inside(path: str) -> str:
-    """Where a member lies inside the folder `aclImdb`."""
+def _relative_path(path: str) -> str:
+    """The path of a member in the folder `aclImdb`."""
     return path.removeprefix("./").removeprefix("aclImdb/")
 
 
 def _review(path: str) -> Review | None:
-    """Return which review lies at `path` of the folder `aclImdb`, if it's one."""
+    """Return the review at `path` of the folder `aclImdb`; None for another file."""
     match = _PATH.fullmatch(path)
     if match is None:
         return None

@@ -1,9 +1,9 @@
 """Labelled texts as rows of whole numbers: generated reviews, and SST-2's sentences.
 
-Generated reviews are a stand-in for IMDb that needs no download. A negation turns round the
-sentiment word after it: counting words gets some reviews right, and looking at the word before gets
-all of them. SST-2 (Socher et al. 2013, as in GLUE) is read from its TSV or parquet files; the test
-sentences are those of GLUE's development split, since its test split has no labels.
+Generated reviews replace IMDb without a download. A negation inverts the sentiment word after it:
+the counts of words classify some reviews, and pairs of successive words classify all. SST-2 (Socher
+et al. 2013, as in GLUE) is read from its TSV or parquet files; the test sentences are those of
+GLUE's development split, since its test split has no labels.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from overfit_cli.core.files import read_bounded, reason_of
-from overfit_cli.core.text import MissingError, UserError, shortened
+from overfit_cli.core.files import error_text, read_bounded
+from overfit_cli.core.text import MissingError, UserError, shorten
 
 PADDING = 0
-"""The token that fills up a review that is too short; no word and no byte has this number."""
+"""The token after the end of a short review; no word and no byte has this number."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +31,7 @@ class Texts:
 
     Attributes:
         tokens: shape (texts, length); `PADDING` from a text's end on.
-        lengths: how many tokens of a text aren't padding, at least 1; shape (texts,).
+        lengths: the number of tokens of a text that are not padding, at least 1; shape (texts,).
         labels: 1 for a positive text and 0 for a negative one, shape (texts,).
     """
 
@@ -41,10 +41,10 @@ class Texts:
 
 
 NEGATION = PADDING + 1
-"""The word that turns the sentiment of the next one round."""
+"""The word that inverts the sentiment of the next one."""
 
 Stream = Callable[[str], np.random.Generator]
-"""From a name to the generator of its draws; generators of different names are independent."""
+"""Returns the generator of a name; generators of different names are independent."""
 
 
 @dataclass(frozen=True)
@@ -52,11 +52,12 @@ class ReviewSettings:
     """Settings of generated reviews. Word 0 is padding and word 1 the negation.
 
     Attributes:
-        length: words of a review.
-        vocabulary: different words, padding and negation among them.
-        kinds: different positive words, and as many negative ones.
-        sentiment_words: sentiment words of a review; an odd number, so that no review is a tie.
-        negated: chance that a sentiment word has a negation before it.
+        length: the number of words of a review.
+        vocabulary: the number of different words, with padding and negation.
+        kinds: the number of different positive words, and of negative ones.
+        sentiment_words: the number of sentiment words of a review; odd, so that no review is a
+            tie.
+        negated: the probability that a sentiment word has a negation before it.
     """
 
     length: int = 64
@@ -80,24 +81,24 @@ class ReviewSettings:
 
     @property
     def neutral(self) -> range:
-        """The words that say nothing."""
+        """The words without a sentiment."""
         return range(self.negative.stop, self.vocabulary)
 
 
 def generated_reviews(settings: ReviewSettings, stream: Stream, count: int) -> Texts:
     """Draw `count` reviews of a stream; more reviews extend fewer.
 
-    With m sentiment words, a review is drawn so:
+    A review with m sentiment words is drawn as follows:
 
-    1. Its label is positive or negative with equal odds.
-    2. The number of its sentiment words that speak for the label is one of (m + 1)/2, ..., m with
-       equal odds, and which ones these are is random; the others speak against it. So
-       the label is the sign of the sum.
-    3. Each sentiment word is negated with chance `negated`, by the negation right before it; the
-       word itself is then of the opposite sentiment. It is any of its sentiment's `kinds` words.
-    4. Every sentiment word takes two places, its own and the one before; such pairs don't overlap,
-       and all ways to lay m of them in the review are equally likely. All other places, and those
-       before words that aren't negated, hold any of the neutral words.
+    1. Its label is positive or negative with equal probability.
+    2. The number of its sentiment words that agree with the label is uniform on (m + 1)/2, ..., m,
+       and these words are a random choice; the others disagree. So the label is the sign of the
+       sum.
+    3. Each sentiment word is negated with probability `negated`, by the negation before it; the
+       word itself then has the opposite sentiment. It is any of its sentiment's `kinds` words.
+    4. Every sentiment word takes two positions, its own and the one before. These pairs do not
+       overlap, and all arrangements of m pairs are equally likely. All other positions, and those
+       before words that are not negated, have random neutral words.
 
     By default the rule that predicts the more frequent of positive and negative words is right for
     76.8 % of reviews, and the best rule that knows all counts, the negation's too, for 81.25 %.
@@ -112,9 +113,9 @@ def generated_reviews(settings: ReviewSettings, stream: Stream, count: int) -> T
     low, high = settings.neutral.start, settings.neutral.stop
     neutral = stream("neutral")
     tokens = neutral.integers(low, high, (count, settings.length), dtype=np.int16)
-    rows, places = np.arange(count)[:, None], _places(settings, stream, count)
-    tokens[rows, places] = words
-    tokens[rows, places - 1] = np.where(negated, NEGATION, tokens[rows, places - 1])
+    rows, positions = np.arange(count)[:, None], _positions(settings, stream, count)
+    tokens[rows, positions] = words
+    tokens[rows, positions - 1] = np.where(negated, NEGATION, tokens[rows, positions - 1])
     return Texts(tokens, np.full(count, settings.length, np.int64), labels)
 
 
@@ -130,10 +131,10 @@ def _sentiments(
     return np.where(labels[:, None] == 1, agrees, ~agrees)
 
 
-def _places(settings: ReviewSettings, stream: Stream, count: int) -> NDArray[np.int64]:
-    """Return where each sentiment word stands, increasing; shape (reviews, m).
+def _positions(settings: ReviewSettings, stream: Stream, count: int) -> NDArray[np.int64]:
+    """Return the positions of the sentiment words, ascending; shape (reviews, m).
 
-    With each pair of places seen as one, a review has `length` - m of them; m of these are chosen.
+    A review has `length` - m positions if each pair counts as one; m of these are chosen.
     """
     words = settings.sentiment_words
     shape = (count, settings.length - words)
@@ -143,8 +144,8 @@ def _places(settings: ReviewSettings, stream: Stream, count: int) -> NDArray[np.
 
 
 def _check(settings: ReviewSettings) -> None:
-    """Raise a `UserError` for settings of which no review can be made."""
-    words, least = settings.sentiment_words, settings.negative.stop + 1
+    """Raise a `UserError` for settings that permit no review."""
+    words, smallest = settings.sentiment_words, settings.negative.stop + 1
     if settings.kinds < 1:
         raise UserError(f"kinds {settings.kinds}: a whole number of at least 1 is needed.")
     if words < 1 or words % 2 == 0:
@@ -154,9 +155,9 @@ def _check(settings: ReviewSettings) -> None:
             f"length {settings.length}: {words} sentiment words, each with a place before it, "
             f"need at least {2 * words} words."
         )
-    if not least <= settings.vocabulary <= np.iinfo(np.int16).max:
+    if not smallest <= settings.vocabulary <= np.iinfo(np.int16).max:
         raise UserError(
-            f"vocabulary {settings.vocabulary}: {least} to {np.iinfo(np.int16).max} words are "
+            f"vocabulary {settings.vocabulary}: {smallest} to {np.iinfo(np.int16).max} words are "
             f"accepted, as padding, the negation, {2 * settings.kinds} sentiment words and a "
             "neutral one have to be there."
         )
@@ -165,7 +166,7 @@ def _check(settings: ReviewSettings) -> None:
 
 
 MOST_BYTES = 200_000_000
-"""Of a file: many times what was published, 4 MB."""
+"""The limit of a file: many times the published 4 MB."""
 
 _SPLITS = (("train",), ("dev", "validation"))
 _FOLDERS = ("", "sst2", "SST-2", "data", "sst2/data")
@@ -181,7 +182,7 @@ class Sentences:
     """Labelled sentences.
 
     Attributes:
-        texts: words with blanks between, as published.
+        texts: words separated by blanks, as published.
         labels: 1 for a positive sentence and 0 for a negative one, shape (sentences,).
     """
 
@@ -193,19 +194,21 @@ def read_sst2(folder: Path) -> tuple[Sentences, Sentences]:
     """Read SST-2's training sentences, and those of its development split, in their order.
 
     Args:
-        folder: the folder with the files, or one with that folder in it. A file has the columns
-            `sentence` (or `content`) and `label`, in any order. Where there are both, TSV files are
-            read and parquet files aren't.
+        folder: the folder with the files, or a folder with that folder in it. A file has the
+            columns `sentence` (or `content`) and `label`, in any order. Of TSV and parquet files
+            the TSV files are read.
 
     Raises:
-        MissingError: if a split isn't there.
-        UserError: if a split has no sentences, or a row isn't as it should be.
+        MissingError: if a split is missing.
+        UserError: if a split has no sentences, or a row is malformed.
     """
     try:
         train, test = (_split(folder, names) for names in _SPLITS)
     except OSError as error:
         culprit = error.filename or folder
-        raise UserError(f"{culprit}: it can't be read: {reason_of(error)}; {_ACCEPTED}.") from error
+        raise UserError(
+            f"{culprit}: it can't be read: {error_text(error)}; {_ACCEPTED}."
+        ) from error
     return train, test
 
 
@@ -219,7 +222,7 @@ def _split(folder: Path, names: tuple[str, ...]) -> Sentences:
 
 def _files(folder: Path, names: tuple[str, ...]) -> list[Path]:
     """The files of a split: one TSV file, or one or several parquet files in their order."""
-    for candidate in (folder / inside for inside in _FOLDERS):
+    for candidate in (folder / subfolder for subfolder in _FOLDERS):
         for pattern in ("{}.tsv", "{}*.parquet"):
             for name in names:
                 if files := sorted(candidate.glob(pattern.format(name))):
@@ -233,20 +236,22 @@ def _rows(path: Path) -> Iterator[tuple[str, int]]:
     rows = _tsv_rows(path, content) if path.suffix == ".tsv" else _parquet_rows(path, content)
     for row, text, label in rows:
         if label not in ("0", "1"):
-            shown = shortened(label)
-            raise UserError(f"{path}, {row}: the label is {shown!r}; accepted are 0 and 1.")
+            excerpt = shorten(label)
+            raise UserError(f"{path}, {row}: the label is {excerpt!r}; accepted are 0 and 1.")
         if not text.strip():
             raise UserError(f"{path}, {row}: the sentence is empty; one of a word is accepted.")
         yield text.strip(), int(label)
 
 
 def _tsv_rows(path: Path, content: bytes) -> Iterator[tuple[str, str, str]]:
-    """Where each row stands, its sentence and its label; nothing is quoted."""
+    """The name of each row for messages, its sentence and its label; quotes have no meaning."""
     try:
         lines = content.decode("utf-8-sig").split("\n")
     except UnicodeDecodeError as error:
-        before = content[: error.start].count(b"\n")
-        raise UserError(f"{path}, line {before + 1}: it isn't UTF-8 text; {_ACCEPTED}.") from error
+        line_breaks = content[: error.start].count(b"\n")
+        raise UserError(
+            f"{path}, line {line_breaks + 1}: it isn't UTF-8 text; {_ACCEPTED}."
+        ) from error
     header = lines[0].rstrip("\r").split("\t")
     text, label = (header.index(name) for name in _columns(path, header))
     last = len(lines) - (not lines[-1])
@@ -261,7 +266,7 @@ def _tsv_rows(path: Path, content: bytes) -> Iterator[tuple[str, str, str]]:
 
 
 def _parquet_rows(path: Path, content: bytes) -> Iterator[tuple[str, str, str]]:
-    """Where each row stands, its sentence and its label."""
+    """The name of each row for messages, its sentence and its label."""
     try:
         table = pd.read_parquet(io.BytesIO(content))
     except Exception as error:  # pyarrow raises many kinds
@@ -272,29 +277,29 @@ def _parquet_rows(path: Path, content: bytes) -> Iterator[tuple[str, str, str]]:
 
 
 def _columns(path: Path, header: list[str]) -> tuple[str, str]:
-    """The names of the columns that have the sentences and the labels."""
+    """The names of the columns of sentences and labels."""
     text = next((name for name in _TEXTS if name in header), None)
     if text is None or "label" not in header:
-        shown = shortened(", ".join(header))
+        excerpt = shorten(", ".join(header))
         raise UserError(
-            f"{path}: its columns are {shown}; it takes label, and sentence or content."
+            f"{path}: its columns are {excerpt}; it takes label, and sentence or content."
         )
     return text, "label"
 
 
 START, PAD, END, UNKNOWN = range(4)
-"""Tokens of a sentence that are no words, numbered as RoBERTa's are (Liu et al. 2019)."""
+"""Tokens of a sentence that are not words, numbered as in RoBERTa (Liu et al. 2019)."""
 
 
 def known_words(texts: Iterable[str], limit: int) -> dict[str, int]:
-    """Return the most frequent words with their tokens; of equally frequent ones the first come."""
+    """Return the most frequent words with their tokens; the first of equally frequent ones."""
     counts = Counter(word for text in texts for word in text.split())
     ranked = (word for word, _ in counts.most_common(limit))
     return {word: token for token, word in enumerate(ranked, start=UNKNOWN + 1)}
 
 
 def tokens_of_words(text: str, numbers: Mapping[str, int], limit: int) -> list[int]:
-    """Return a sentence's tokens, `START` and `END` among them, at most so many."""
+    """Return a sentence's tokens, with `START` and `END`, at most `limit` of them."""
     words = text.split()[: limit - 2]
     return [START, *(numbers.get(word, UNKNOWN) for word in words), END]
 
@@ -302,7 +307,7 @@ def tokens_of_words(text: str, numbers: Mapping[str, int], limit: int) -> list[i
 def pad_rows(
     rows: Sequence[Sequence[int]], padding: int
 ) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-    """Return rows filled up to the longest, shape (rows, longest), and the length of each."""
+    """Pad rows to the longest, shape (rows, longest); return them and their lengths."""
     lengths = np.array([len(row) for row in rows], np.int64)
     tokens = np.full((len(rows), lengths.max()), padding, np.int32)
     tokens[np.arange(tokens.shape[1]) < lengths[:, None]] = np.concatenate(rows)

@@ -8,25 +8,24 @@ from typing import Literal, cast
 import matplotlib.axes
 import numpy as np
 from matplotlib.ticker import AutoLocator, MaxNLocator, NullLocator, ScalarFormatter
-from numpy.typing import NDArray
 
+from overfit_cli.core.arrays import Floats
 from overfit_cli.core.parameters import Value, describe
 from overfit_cli.core.study import FigureData
-from overfit_cli.core.text import BadValue, nearest
+from overfit_cli.core.text import BadValue, nearest, round_digits
 from overfit_cli.figures.labels import (
     RUN,
     axis_label,
     literal,
     parameter_values,
-    plain,
+    tick_number,
     varying_parameters,
-    wrapped,
+    wrap_text,
 )
 from overfit_cli.figures.style import HIGH, WIDE, log_ticks
-from overfit_cli.stats.pairs import by_ratio
+from overfit_cli.stats.pairs import is_log_spaced
 
-Floats = NDArray[np.float64]
-FEW = 8  # up to so many values, each has its own tick
+FEW_VALUES = 8  # the largest number of values that each have a tick
 
 
 @dataclass(frozen=True)
@@ -37,7 +36,7 @@ class Axis:
         name: the parameter.
         label: its meaning, symbol and unit.
         values: the values that occur, in order.
-        scale: `linear`, `log`, or `category` for what isn't a number.
+        scale: `linear`, `log`, or `category` for values that are not numbers.
         whole: whether its values are whole numbers.
     """
 
@@ -49,44 +48,44 @@ class Axis:
 
     @property
     def positions(self) -> Floats:
-        """Where the values lie, ascending, of shape (values,); categories at 0, 1, 2, ..."""
+        """The positions of the values, ascending, shape (values,); categories at 0, 1, 2, ..."""
         if self.scale == "category":
             return np.arange(len(self.values), dtype=np.float64)
         return np.array(self.values, dtype=np.float64)
 
     @property
     def edges(self) -> Floats:
-        """The borders of the values' cells, midway between neighbours, of shape (values + 1,).
+        """The borders of the values' cells, midway between neighbours, shape (values + 1,).
 
-        Of many numbers the first and the last are borders themselves: no colour lies beyond what
-        was measured. Few have whole cells.
+        Of many numbers the first and the last are borders themselves: no colour lies outside the
+        measured range. Few numbers have whole cells.
         """
-        at = self.scaled(self.positions)
-        middle = (at[1:] + at[:-1]) / 2
-        ends = [at[0], at[-1]]
-        if self.scale == "category" or at.size <= FEW:
-            ends = [2 * at[0] - middle[0], 2 * at[-1] - middle[-1]]
-            if self.scale == "linear" and at[0] > 0:
-                ends[0] = max(ends[0], at[0] / 2)  # a positive parameter stays so
+        scaled = self.scaled(self.positions)
+        middle = (scaled[1:] + scaled[:-1]) / 2
+        ends = [scaled[0], scaled[-1]]
+        if self.scale == "category" or scaled.size <= FEW_VALUES:
+            ends = [2 * scaled[0] - middle[0], 2 * scaled[-1] - middle[-1]]
+            if self.scale == "linear" and scaled[0] > 0:
+                ends[0] = max(ends[0], scaled[0] / 2)  # a positive parameter stays positive
         edges = np.concatenate([ends[:1], middle, ends[1:]])
         return self.unscaled(edges)
 
-    def scaled(self, at: Floats) -> Floats:
-        """Return places on the axis on the scale on which they are drawn evenly."""
-        return np.log(at) if self.scale == "log" else at
+    def scaled(self, positions: Floats) -> Floats:
+        """Return positions on the scale of the axis."""
+        return np.log(positions) if self.scale == "log" else positions
 
-    def unscaled(self, at: Floats) -> Floats:
-        """Return the places that `scaled` gives these for."""
-        return np.exp(at) if self.scale == "log" else at
+    def unscaled(self, scaled: Floats) -> Floats:
+        """Return the positions whose values on the scale of the axis are these."""
+        return np.exp(scaled) if self.scale == "log" else scaled
 
     def dress(self, axes: matplotlib.axes.Axes, side: Literal["x", "y"]) -> None:
         """Set scale, limits, ticks and label of one side of `axes`."""
         scale = "log" if self.scale == "log" else "linear"
         edges = self.edges
-        limits, label = (edges[0], edges[-1]), wrapped(self.label, WIDE if side == "x" else HIGH)
+        limits, label = (edges[0], edges[-1]), wrap_text(self.label, WIDE if side == "x" else HIGH)
         axes.set(**{f"{side}scale": scale, f"{side}lim": limits, f"{side}label": label})
         axis = axes.xaxis if side == "x" else axes.yaxis
-        if self.scale == "category" or self._has_room_for_each():
+        if self.scale == "category" or self._has_room_for_ticks():
             axis.set_ticks(list(self.positions), [_short(value) for value in self.values])
             axis.set_minor_locator(NullLocator())
         elif self.whole and (self.scale == "linear" or edges[-1] < 4 * edges[0]):
@@ -98,9 +97,11 @@ class Axis:
         else:
             axis.set_major_locator(AutoLocator())
 
-    def _has_room_for_each(self) -> bool:
-        at = self.scaled(self.positions)
-        return bool(at.size <= FEW and np.diff(at).min() > 0.08 * (at[-1] - at[0]))
+    def _has_room_for_ticks(self) -> bool:
+        scaled = self.scaled(self.positions)
+        return bool(
+            scaled.size <= FEW_VALUES and np.diff(scaled).min() > 0.08 * (scaled[-1] - scaled[0])
+        )
 
 
 def parameter_axis(
@@ -109,41 +110,41 @@ def parameter_axis(
     """Lay the parameter `name` along the axis `side`.
 
     Args:
-        data: of the figure.
+        data: the figure's data.
         side: `x` or `y`, the option that names the parameter.
-        name: the parameter's.
-        log: whether the axis is logarithmic; None for what spaces its values more evenly.
+        name: the parameter's name.
+        log: whether the axis is logarithmic; None for the scale with the more even spacing.
 
     Raises:
-        UserError: if it isn't a parameter of the study, has fewer than two values here, or can't
+        UserError: if it is no parameter of the study, has fewer than two values here, or cannot
             be logarithmic.
     """
-    every, varying = parameter_values(data), varying_parameters(data)
+    values, varying = parameter_values(data), varying_parameters(data)
     hint = f"here vary: {', '.join(varying)}" if varying else "no parameter varies here"
     if name is None:
         raise BadValue(side, None, f"this figure needs the name of a parameter; {hint}.")
-    if name not in every:
+    if name not in values:
         raise BadValue(
-            side, name, f"{data.study.name} has no parameter {name!r}; {nearest(name, every)}"
+            side, name, f"{data.study.name} has no parameter {name!r}; {nearest(name, values)}"
         )
     label = axis_label(data.study, name)
     if name not in varying:
         raise BadValue(side, name, f"{name} has one value in these cells; {hint}.")
     kind = "run" if name == RUN else describe(data.study.parameters)[name].kind
-    scale = _scale(every[name]) if kind in ("int", "float") else "category"
+    scale = _scale(values[name]) if kind in ("int", "float") else "category"
     if log is not None and scale != "category":
         scale = "log" if log else "linear"
     if log and scale == "category":
         raise BadValue("log", side, f"the values of {name} aren't numbers.")
-    if log and cast("float", every[name][0]) <= 0:
+    if log and cast("float", values[name][0]) <= 0:
         raise BadValue("log", side, f"{name} isn't positive throughout.")
-    return Axis(name, label, every[name], scale, whole=kind == "int")
+    return Axis(name, label, values[name], scale, whole=kind == "int")
 
 
 def _short(value: Value) -> str:
-    return plain(float(f"{value:.3g}")) if isinstance(value, float) else literal(str(value))
+    return tick_number(round_digits(value, 3)) if isinstance(value, float) else literal(str(value))
 
 
 def _scale(values: tuple[Value, ...]) -> Literal["linear", "log"]:
     """Return the scale on which `values` are spaced more evenly."""
-    return "log" if by_ratio(np.array(values, dtype=np.float64)) else "linear"
+    return "log" if is_log_spaced(np.array(values, dtype=np.float64)) else "linear"

@@ -18,18 +18,18 @@ from matplotlib.ticker import MaxNLocator
 
 from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.study import AnyStudy, FigureData
-from overfit_cli.core.text import BadValue, plural
+from overfit_cli.core.text import BadValue, plural, round_digits
 from overfit_cli.figures.axes import Axis
 from overfit_cli.figures.curves import logarithms
 from overfit_cli.figures.inputs import (
-    checked_threshold,
-    measured,
-    middle_of,
+    check_threshold,
+    measured_column,
+    middle_threshold,
+    require_numbers,
     two_axes,
-    with_numbers,
 )
-from overfit_cli.figures.labels import axis_label, plain, symbol_of, typeset, wrapped
-from overfit_cli.figures.laws import asked_equations, draw_equations
+from overfit_cli.figures.labels import axis_label, formula_symbol, tick_number, typeset, wrap_text
+from overfit_cli.figures.laws import draw_equations, parse_equations
 from overfit_cli.figures.panels import panels_of_runs
 from overfit_cli.figures.picture import Picture, new_figure, styled
 from overfit_cli.figures.style import (
@@ -43,21 +43,22 @@ from overfit_cli.figures.style import (
     log_ticks,
     points,
 )
-from overfit_cli.stats.boundaries import PowerLaw, crossings, fit_power_law, medians_by_row
+from overfit_cli.stats.boundaries import PowerLaw, fit_power_law
+from overfit_cli.stats.crossings import crossings, medians_by_row
 from overfit_cli.stats.intervals import FEWEST_FOR_MEDIAN, Estimate
 
 EXPECTED: dict[str, Any] = {"color": "0.45", "linestyle": (0, (4, 2)), "linewidth": 0.9}
-"""How what a theorem says is drawn."""
+"""The style of a theorem's power."""
 
 
 @dataclass(frozen=True)
 class FittedPowers:
-    """One row of panels.
+    """A row of panels.
 
     Attributes:
-        cells: those that the powers are fitted to.
-        exponents: by axis; an axis is a panel.
-        expected: the theorem's, by axis.
+        cells: the cells that the powers are fitted to.
+        exponents: the fitted powers by axis; each axis has a panel.
+        expected: the theorem's powers by axis.
     """
 
     cells: pd.DataFrame
@@ -72,17 +73,17 @@ def draw_powers(
 
     Points are geometric means over seeds, with a bar of one standard deviation, where the other
     parameters have their middle value. The line has the power that is fitted to all cells of the
-    row at once; the dashed one has the theorem's.
+    row; the dashed line has the theorem's.
 
     Args:
-        data: what was run.
-        rows: by name; at least one.
-        value: the column, positive.
+        data: the cells.
+        rows: the rows by name, at least one.
+        value: the column, which is positive.
         label: the column in words.
     """
-    across = max(len(row.exponents) for row in rows.values())
-    figure = Picture(PAGE, 2.0 * len(rows) + 0.4, least=1.6 * across)
-    grid = figure.subplots(len(rows), across, squeeze=False, sharey="row")
+    columns = max(len(row.exponents) for row in rows.values())
+    figure = Picture(PAGE, 2.0 * len(rows) + 0.4, least=1.6 * columns)
+    grid = figure.subplots(len(rows), columns, squeeze=False, sharey="row")
     for panels, (name, row) in zip(grid, rows.items(), strict=True):
         for axes, axis in zip(panels, row.exponents, strict=False):
             _draw(axes, row, axis, value)
@@ -101,17 +102,17 @@ def draw_powers(
 
 
 def _draw(axes: matplotlib.axes.Axes, row: FittedPowers, axis: str, value: str) -> None:
-    cells, exponent, theorem = _at_middle(row, axis), row.exponents[axis], row.expected[axis]
+    cells, exponent, theorem = _middle_cells(row, axis), row.exponents[axis], row.expected[axis]
     logs = logarithms(cells[value].astype(float)).groupby(cells[axis]).agg(["mean", "std"])
-    at, mean = logs.index.to_numpy(dtype=np.float64), logs["mean"].to_numpy()
+    x, mean = logs.index.to_numpy(dtype=np.float64), logs["mean"].to_numpy()
     spread = logs["std"].fillna(0.0).to_numpy()
     bars = np.exp(mean) * np.array([1 - np.exp(-spread), np.exp(spread) - 1])
-    axes.errorbar(at, np.exp(mean), yerr=bars, fmt="o", color=PALETTE[0], elinewidth=0.8, zorder=3)
-    centre = np.log(at).mean()
-    for power, look in ((exponent.value, {"color": "black"}), (theorem, EXPECTED)):
-        axes.plot(at, np.exp(mean.mean() + power * (np.log(at) - centre)), **look)
+    axes.errorbar(x, np.exp(mean), yerr=bars, fmt="o", color=PALETTE[0], elinewidth=0.8, zorder=3)
+    centre = np.log(x).mean()
+    for power, style in ((exponent.value, {"color": "black"}), (theorem, EXPECTED)):
+        axes.plot(x, np.exp(mean.mean() + power * (np.log(x) - centre)), **style)
     axes.set(xscale="log", yscale="log")
-    log_ticks(axes.xaxis, float(at[0]), float(at[-1]))
+    log_ticks(axes.xaxis, float(x[0]), float(x[-1]))
     low, high = row.cells[value].min(), row.cells[value].max()
     log_ticks(axes.yaxis, float(low), float(high))
     axes.margins(0.12)
@@ -119,7 +120,7 @@ def _draw(axes: matplotlib.axes.Axes, row: FittedPowers, axis: str, value: str) 
         f"power {exponent.value:.2f} [{exponent.low:.2f}, {exponent.high:.2f}]".replace("-", "−"),
         fontsize=7,
     )
-    # The theorem's power stands where its line leaves room: above a falling one, below a rising.
+    # The text of the theorem's power stands above a falling line and below a rising one.
     falls = exponent.value < 0.05
     axes.text(
         0.96,
@@ -133,7 +134,7 @@ def _draw(axes: matplotlib.axes.Axes, row: FittedPowers, axis: str, value: str) 
     )
 
 
-def _at_middle(row: FittedPowers, axis: str) -> pd.DataFrame:
+def _middle_cells(row: FittedPowers, axis: str) -> pd.DataFrame:
     """The cells in which all other fitted parameters have their middle value."""
     cells = row.cells
     for name in row.exponents:
@@ -147,31 +148,31 @@ def _title(rows: Mapping[str, FittedPowers], cells: pd.DataFrame) -> str:
     seeds = max(row.cells["seed"].nunique() for row in rows.values())
     failed = int((cells["status"] == "failed").sum())
     left_out = f"; {plural(failed, 'failed cell')} left out" if failed else ""
-    of = f"Geometric mean of {seeds} seeds, bar of one deviation" if seeds > 1 else "One seed"
-    return f"{of}{left_out}"
+    mean = f"Geometric mean of {seeds} seeds, bar of one deviation" if seeds > 1 else "One seed"
+    return f"{mean}{left_out}"
 
 
 _BLACK = "0.15"
 _ROWS_FOR_LEGEND = 8
-"""Points from which on a boundary leaves room for a legend above it."""
+"""The number of points from which a boundary has room for a legend above it."""
 
 
 @dataclass(frozen=True)
-class Crossed:
-    """One boundary.
+class DrawnBoundary:
+    """A boundary to draw.
 
     Attributes:
-        title: which run or panel it is of; empty where it is the only one.
-        colour: its own.
-        rows: for each y the median crossing; see `medians_by_row`.
-        beyond: the values of y whose median lies off the grid, with the side on which they stay.
-        fit: the power law; None where there is none.
+        title: its run or panel; empty where it is the only one.
+        colour: its colour.
+        rows: the median crossing for each y; see `medians_by_row`.
+        off_grid: by each y whose median lies off the grid, the side of its curves.
+        fit: the power law; None without a fit.
     """
 
     title: str
     colour: str
     rows: pd.DataFrame
-    beyond: pd.Series[str]
+    off_grid: pd.Series[str]
     fit: PowerLaw | None
 
 
@@ -181,52 +182,57 @@ def draw_boundary(data: FigureData, options: FigureOptions) -> Picture:
 
     Each run directory, and each value of the parameter `by`, has a colour. Points are medians over
     the seeds, with 95 % intervals (with fewer than six seeds, from the least to the greatest). A
-    curve that never crosses does so beyond the grid, and counts as that: points with such curves
-    are open. The power law y · x^p = C is fitted to the medians, of at least three values of y.
-    Values of y whose median lies beyond the grid are named.
+    curve that does not cross counts as one that crosses beyond the grid: points with such curves
+    are open. The power law y · x^p = C is fitted to the medians, of at least three values of y. A
+    text lists the values of y whose median lies beyond the grid.
 
     Raises:
-        UserError: if x or y can't be an axis or isn't positive, another parameter varies, there are
-            more boundaries than colours, the column is unknown or empty, or an equation is none.
+        UserError: if x or y cannot be an axis or is not positive, another parameter varies, there
+            are more boundaries than colours, the column is unknown or empty, or an equation is
+            invalid.
     """
-    value, label = measured(data, options.value)
+    value, label = measured_column(data, options.value)
     x, y, threshold = _inputs(data, options, value)
-    equations = asked_equations(data, options, (x, y))
-    found = _boundaries(data, options, (x.name, y.name, value), threshold)
-    _refuse_nothing(found, label, threshold)
+    equations = parse_equations(data, options, (x, y))
+    drawn_boundaries = _boundaries(data, options, (x.name, y.name, value), threshold)
+    _refuse_nothing(drawn_boundaries, label, threshold)
     figure, axes = new_figure(height=3.0)
-    _dress(axes, x, y, pd.concat([one.rows for one in found]))
+    _dress(axes, x, y, pd.concat([boundary.rows for boundary in drawn_boundaries]))
     legend: Legend = []
     figure.facts.append(
-        f"Where {label} crosses {plain(threshold)}, for each {y.label}: {_points_in_words(found)}."
+        f"Where {label} crosses {tick_number(threshold)}, for each {y.label}: "
+        f"{_points_text(drawn_boundaries)}."
     )
-    for one in found:
-        legend += _draw_points(axes, one, y)
-        fit = _fit_in_words(data.study, one, x, y)
-        legend.append((_draw_fit(axes, one, y), fit))
-        told = ", ".join(fit.splitlines())
-        of = f"{_power_law(data.study, x, y)}, " if one.title else ""
-        dashed = f"Dashed: {of}{told}, with 95 % bootstrap intervals."
-        figure.facts.append(dashed if one.fit else f"Not fitted: {told}.")
-    colour = HIGHLIGHT if len(found) == 1 else _BLACK
+    for boundary in drawn_boundaries:
+        legend += _draw_points(axes, boundary, y)
+        fit = _fit_text(data.study, boundary, x, y)
+        legend.append((_draw_fit(axes, boundary, y), fit))
+        fit_line = ", ".join(fit.splitlines())
+        law = f"{_power_law(data.study, x, y)}, " if boundary.title else ""
+        dashed = f"Dashed: {law}{fit_line}, with 95 % bootstrap intervals."
+        figure.facts.append(dashed if boundary.fit else f"Not fitted: {fit_line}.")
+    colour = HIGHLIGHT if len(drawn_boundaries) == 1 else _BLACK
     laws = draw_equations(figure, [axes], equations, x, y, data, colour=colour)
-    beyond = _beyond_in_words(data.study, found, y, threshold)
-    figure.facts += [f"{sentence}." for sentence in beyond]
-    if len(found) == 1 and _within(found[0].rows).sum() >= _ROWS_FOR_LEGEND:
-        notes: Legend = [(Line2D([], [], linestyle="none"), sentence) for sentence in beyond]
-        _write_inside(axes, legend, laws + notes, found[0])
+    off_grid = _off_grid_sentences(data.study, drawn_boundaries, y, threshold)
+    figure.facts += [f"{sentence}." for sentence in off_grid]
+    if (
+        len(drawn_boundaries) == 1
+        and _is_on_grid(drawn_boundaries[0].rows).sum() >= _ROWS_FOR_LEGEND
+    ):
+        notes: Legend = [(Line2D([], [], linestyle="none"), sentence) for sentence in off_grid]
+        _write_inside(axes, legend, laws + notes, drawn_boundaries[0])
     else:
         legend_below(figure, legend + laws, columns=1)
     return figure
 
 
 def _inputs(data: FigureData, options: FigureOptions, value: str) -> tuple[Axis, Axis, float]:
-    """The axes, and the threshold: the middle of what was measured where none is named."""
+    """The axes and the threshold, by default the middle of the measured numbers."""
     x, y = two_axes(data, options, panels=True)
-    threshold = checked_threshold(options.threshold)
-    numbers = with_numbers(data, value)[value]
+    threshold = check_threshold(options.threshold)
+    numbers = require_numbers(data, value)[value]
     if threshold is None:
-        threshold = middle_of(numbers)
+        threshold = middle_threshold(numbers)
     for side, axis in (("x", x), ("y", y)):
         if axis.scale == "category" or axis.positions[0] <= 0:
             raise BadValue(side, axis.name, "a boundary needs an axis of positive numbers.")
@@ -235,7 +241,7 @@ def _inputs(data: FigureData, options: FigureOptions, value: str) -> tuple[Axis,
 
 def _boundaries(
     data: FigureData, options: FigureOptions, columns: tuple[str, str, str], threshold: float
-) -> list[Crossed]:
+) -> list[DrawnBoundary]:
     x, y, value = columns
     parts = panels_of_runs(data, options.by)
     if len(parts) > len(PALETTE):
@@ -244,21 +250,29 @@ def _boundaries(
             options.by,
             f"it makes {len(parts)} boundaries, and a figure shows up to {len(PALETTE)}.",
         )
-    found = []
+    drawn_boundaries = []
     for part, colour in zip(parts, PALETTE, strict=False):
         curves = crossings(part.data.cells, x, y, value, threshold)
         rows = medians_by_row(curves, y)
-        off = curves[curves[y].isin(rows.loc[~_within(rows), y]) & (curves["side"] != "crosses")]
-        beyond = off.groupby(y)["side"].agg(_one_side)
-        found.append(Crossed(part.title, colour, rows, beyond, fit_power_law(curves, y)))
-    return found
+        off_curves = curves[
+            curves[y].isin(rows.loc[~_is_on_grid(rows), y]) & (curves["side"] != "crosses")
+        ]
+        off_grid = off_curves.groupby(y)["side"].agg(_one_side)
+        drawn_boundaries.append(
+            DrawnBoundary(part.title, colour, rows, off_grid, fit_power_law(curves, y))
+        )
+    return drawn_boundaries
 
 
-def _refuse_nothing(found: Sequence[Crossed], label: str, threshold: float) -> None:
-    """Refuse to draw a boundary that lies nowhere on the grid."""
-    if any(_within(one.rows).any() for one in found):
+def _refuse_nothing(
+    drawn_boundaries: Sequence[DrawnBoundary], label: str, threshold: float
+) -> None:
+    """Refuse to draw where no boundary lies on the grid."""
+    if any(_is_on_grid(boundary.rows).any() for boundary in drawn_boundaries):
         return
-    sides = sorted({side for one in found for side in one.beyond} - {"unknown"})
+    sides = sorted(
+        {side for boundary in drawn_boundaries for side in boundary.off_grid} - {"unknown"}
+    )
     stays = f"; it stays {' or '.join(sides)} throughout" if sides else ""
     raise BadValue(
         "threshold",
@@ -267,138 +281,150 @@ def _refuse_nothing(found: Sequence[Crossed], label: str, threshold: float) -> N
     )
 
 
-def _within(rows: pd.DataFrame) -> pd.Series[bool]:
-    """Where the median lies on the grid."""
+def _is_on_grid(rows: pd.DataFrame) -> pd.Series[bool]:
+    """Whether each median lies on the grid."""
     return (rows["crossing"] > 0) & (rows["crossing"] < np.inf)
 
 
 def _one_side(sides: pd.Series[str]) -> str:
-    known = sorted(set(sides) - {"unknown"})
-    return " or ".join(known) if known else "unknown"
+    known_sides = sorted(set(sides) - {"unknown"})
+    return " or ".join(known_sides) if known_sides else "unknown"
 
 
 def _dress(axes: matplotlib.axes.Axes, x: Axis, y: Axis, rows: pd.DataFrame) -> None:
-    """Set scales, limits and labels: as far as there are points."""
+    """Set scales, limits and labels; the limits contain the points."""
     ends = rows[["low", "crossing", "high"]].to_numpy(dtype=np.float64)
     ends = ends[np.isfinite(ends) & (ends > 0)]
     widths, heights = x.positions[[0, -1]] * (1 / 1.05, 1.05), y.positions[[0, -1]]
     if ends.size:
         widths = np.clip([ends.min() / 1.15, ends.max() * 1.15], *widths)
-    known = rows.loc[_within(rows), y.name]
-    if not known.empty:
-        heights = np.array([known.min(), known.max()], dtype=np.float64)
+    rows_on_grid = rows.loc[_is_on_grid(rows), y.name]
+    if not rows_on_grid.empty:
+        heights = np.array([rows_on_grid.min(), rows_on_grid.max()], dtype=np.float64)
     heights = heights * (1 / 1.12, 1.12)
-    axes.set(xscale="log", yscale="log", xlabel=wrapped(x.label, WIDE))
-    axes.set_ylabel(wrapped(y.label, HIGH))
+    axes.set(xscale="log", yscale="log", xlabel=wrap_text(x.label, WIDE))
+    axes.set_ylabel(wrap_text(y.label, HIGH))
     axes.set(xlim=tuple(widths), ylim=tuple(heights))
-    for axis, of, ends in ((axes.xaxis, x, widths), (axes.yaxis, y, heights)):
+    for axis, axis_values, ends in ((axes.xaxis, x, widths), (axes.yaxis, y, heights)):
         log_ticks(axis, *ends)
-        if of.whole and ends[1] < 4 * ends[0]:
+        if axis_values.whole and ends[1] < 4 * ends[0]:
             axis.set_major_locator(MaxNLocator("auto", integer=True))
 
 
-def _draw_points(axes: matplotlib.axes.Axes, one: Crossed, y: Axis) -> Legend:
-    """Draw full points where all seeds cross, open ones where some don't.
+def _draw_points(axes: matplotlib.axes.Axes, boundary: DrawnBoundary, y: Axis) -> Legend:
+    """Draw full points where all seeds cross, and open points where some do not.
 
-    Of several boundaries, whose lines are named, points have no entry in the legend.
+    Points of several boundaries, whose lines have names, have no entry in the legend.
     """
-    seen = one.rows[_within(one.rows)]
+    on_grid = boundary.rows[_is_on_grid(boundary.rows)]
     entries: Legend = []
-    for some, text, face in (
-        (seen[seen["never"] == 0], _points_in_words([one]), one.colour),
-        (seen[seen["never"] > 0], "some seeds cross off the grid", "white"),
+    for group, text, face in (
+        (on_grid[on_grid["never"] == 0], _points_text([boundary]), boundary.colour),
+        (on_grid[on_grid["never"] > 0], "some seeds cross off the grid", "white"),
     ):
-        if some.empty:
+        if group.empty:
             continue
-        at = some["crossing"].to_numpy()
-        left, right = axes.get_xlim()
-        low, high = some["low"].clip(lower=left), some["high"].clip(upper=right)
-        drawn = axes.errorbar(
-            at,
-            some[y.name],
-            xerr=[at - low, high - at],
+        medians = group["crossing"].to_numpy()
+        x_low, x_high = axes.get_xlim()
+        low, high = group["low"].clip(lower=x_low), group["high"].clip(upper=x_high)
+        artist = axes.errorbar(
+            medians,
+            group[y.name],
+            xerr=[medians - low, high - medians],
             fmt="o",
-            color=one.colour,
+            color=boundary.colour,
             mfc=face,
             elinewidth=0.8,
             zorder=3,
         )
-        entries.append((drawn, text))
-    return [] if one.title else entries
+        entries.append((artist, text))
+    return [] if boundary.title else entries
 
 
-def _points_in_words(found: Sequence[Crossed]) -> str:
-    most = max(int(one.rows["seeds"].max()) for one in found)
-    ends = "95 % interval" if most >= FEWEST_FOR_MEDIAN else "least to greatest"
-    return f"median of {most} seeds, {ends}" if most > 1 else "one seed"
+def _points_text(drawn_boundaries: Sequence[DrawnBoundary]) -> str:
+    seeds = max(int(boundary.rows["seeds"].max()) for boundary in drawn_boundaries)
+    ends = "95 % interval" if seeds >= FEWEST_FOR_MEDIAN else "least to greatest"
+    return f"median of {seeds} seeds, {ends}" if seeds > 1 else "one seed"
 
 
-def _draw_fit(axes: matplotlib.axes.Axes, one: Crossed, y: Axis) -> Line2D:
-    """Draw the fit over the values of y it is fitted to; an empty line where there is no fit."""
-    if one.fit is None:
-        return Line2D([], [], linestyle="none", marker="o" if one.title else "", color=one.colour)
-    ends = one.rows.loc[_within(one.rows), y.name].to_numpy(dtype=np.float64)[[0, -1]]
-    at = (one.fit.constant.value / ends) ** (1 / one.fit.exponent.value)
-    (line,) = axes.plot(at, ends, color=one.colour if one.title else _BLACK, linestyle="--")
-    return Line2D([], [], color=one.colour, linestyle="--", marker="o") if one.title else line
+def _draw_fit(axes: matplotlib.axes.Axes, boundary: DrawnBoundary, y: Axis) -> Line2D:
+    """Draw the fit over its values of y; without a fit return an empty line."""
+    if boundary.fit is None:
+        return Line2D(
+            [], [], linestyle="none", marker="o" if boundary.title else "", color=boundary.colour
+        )
+    ends = boundary.rows.loc[_is_on_grid(boundary.rows), y.name].to_numpy(dtype=np.float64)[[0, -1]]
+    x_ends = (boundary.fit.constant.value / ends) ** (1 / boundary.fit.exponent.value)
+    (line,) = axes.plot(
+        x_ends, ends, color=boundary.colour if boundary.title else _BLACK, linestyle="--"
+    )
+    return (
+        Line2D([], [], color=boundary.colour, linestyle="--", marker="o")
+        if boundary.title
+        else line
+    )
 
 
-def _fit_in_words(study: AnyStudy, one: Crossed, x: Axis, y: Axis) -> str:
+def _fit_text(study: AnyStudy, boundary: DrawnBoundary, x: Axis, y: Axis) -> str:
     equation = _power_law(study, x, y)
-    title = f"{one.title}: " if one.title else ""
-    if one.fit is None:
+    title = f"{boundary.title}: " if boundary.title else ""
+    if boundary.fit is None:
         return f"{title}no fit of {equation}, fewer than three points"
-    exponent, constant = (_between(*found[:3]) for found in (one.fit.exponent, one.fit.constant))
-    if one.title:
-        return f"{one.title}\n$p$ = {exponent}, $C$ = {constant}"
+    exponent, constant = (
+        _estimate_text(*estimate[:3]) for estimate in (boundary.fit.exponent, boundary.fit.constant)
+    )
+    if boundary.title:
+        return f"{boundary.title}\n$p$ = {exponent}, $C$ = {constant}"
     return f"{equation}\n$p$ = {exponent}\n$C$ = {constant}"
 
 
 def _power_law(study: AnyStudy, x: Axis, y: Axis) -> str:
-    """The law that is fitted, in mathtext."""
-    return rf"${{{symbol_of(study, y.name)}}} \cdot {{{symbol_of(study, x.name)}}}^p = C$"
+    """The fitted law in mathtext."""
+    return rf"${{{formula_symbol(study, y.name)}}} \cdot {{{formula_symbol(study, x.name)}}}^p = C$"
 
 
-def _between(*numbers: float) -> str:
-    value, low, high = (plain(float(f"{number:.3g}")) for number in numbers)
+def _estimate_text(*numbers: float) -> str:
+    value, low, high = (tick_number(round_digits(number, 3)) for number in numbers)
     return f"{value} [{low}, {high}]"
 
 
-def _beyond_in_words(
-    study: AnyStudy, found: Sequence[Crossed], y: Axis, threshold: float
+def _off_grid_sentences(
+    study: AnyStudy, drawn_boundaries: Sequence[DrawnBoundary], y: Axis, threshold: float
 ) -> list[str]:
-    """Say at which values of y the median lies beyond the grid, and on which side."""
-    symbol = symbol_of(study, y.name)
+    """The values of y at which the median lies beyond the grid, with the side, in words."""
+    symbol = formula_symbol(study, y.name)
     return [
-        (f"{one.title}, " if one.title else "")
-        + f"${symbol}$ = {listed(values.index.tolist(), y)}: "
-        + ("not known" if side == "unknown" else f"{side} {plain(threshold)} throughout")
-        for one in found
-        for side, values in one.beyond.groupby(one.beyond)
+        (f"{boundary.title}, " if boundary.title else "")
+        + f"${symbol}$ = {list_values(values.index.tolist(), y)}: "
+        + ("not known" if side == "unknown" else f"{side} {tick_number(threshold)} throughout")
+        for boundary in drawn_boundaries
+        for side, values in boundary.off_grid.groupby(boundary.off_grid)
     ]
 
 
-def _write_inside(axes: matplotlib.axes.Axes, legend: Legend, notes: Legend, one: Crossed) -> None:
-    """Put the legend above the boundary, and laws and notes below it: it falls or rises."""
-    falls = one.fit is None or one.fit.exponent.value > 0
-    places: tuple[Any, Any] = ("upper right", "lower left")
+def _write_inside(
+    axes: matplotlib.axes.Axes, legend: Legend, notes: Legend, boundary: DrawnBoundary
+) -> None:
+    """Put the legend above the boundary, and laws and notes below it."""
+    falls = boundary.fit is None or boundary.fit.exponent.value > 0
+    corners: tuple[Any, Any] = ("upper right", "lower left")
     if not falls:
-        places = ("upper left", "lower right")
-    for entries, place in zip((legend, notes), places, strict=True):
+        corners = ("upper left", "lower right")
+    for entries, corner in zip((legend, notes), corners, strict=True):
         if entries:
             artists, texts = zip(*entries, strict=True)
             size = 0.93 * points("legend.fontsize")
-            axes.add_artist(axes.legend(artists, texts, loc=place, fontsize=size))
+            axes.add_artist(axes.legend(artists, texts, loc=corner, fontsize=size))
 
 
-def listed(values: Sequence[float], axis: Axis) -> str:
-    """Return values of an axis as a list, neighbours on the axis as a range: `2, 3, 7 to 12`."""
-    places = [axis.values.index(value) for value in values]
+def list_values(values: Sequence[float], axis: Axis) -> str:
+    """Write values of an axis as a list, with ranges of neighbours: `2, 3, 7 to 12`."""
+    indices = [axis.values.index(value) for value in values]
     runs: list[list[int]] = []
-    for place in places:
-        if runs and place == runs[-1][-1] + 1:
-            runs[-1].append(place)
+    for index in indices:
+        if runs and index == runs[-1][-1] + 1:
+            runs[-1].append(index)
         else:
-            runs.append([place])
-    texts = [[plain(float(f"{axis.positions[place]:.3g}")) for place in run] for run in runs]
+            runs.append([index])
+    texts = [[tick_number(round_digits(axis.positions[index], 3)) for index in run] for run in runs]
     return ", ".join(f"{run[0]} to {run[-1]}" if len(run) > 2 else ", ".join(run) for run in texts)

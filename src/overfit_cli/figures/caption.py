@@ -1,4 +1,4 @@
-"""Captions: what a figure shows, from which cells, with which settings and commands."""
+"""Captions: the content of a figure, its cells, its settings and the commands that made it."""
 
 from __future__ import annotations
 
@@ -26,31 +26,33 @@ def caption(
     *,
     usual: bool = True,
 ) -> str:
-    """Return a text for beside a figure, which an author can paste below it.
+    """Return the caption of a figure, for its text file.
 
     Args:
-        figure: what was asked for.
-        picture: what was drawn.
-        data: what it was drawn from.
-        commands: those that made the cells, and the one that drew the figure.
-        usual: whether it shows what the study's own figure does: the same axes and column.
+        figure: the study's figure.
+        picture: the drawn picture.
+        data: its data.
+        commands: the commands that made the cells, and the one that drew the figure.
+        usual: whether it has the axes and the column of the study's figure.
     """
     shows = " ".join(picture.facts or [f"{figure.title}."])
     source = f" After {figure.source}." if figure.source and usual and not data.less else ""
     parts = [shows + source, cells_in_words(data), settings_in_words(data)]
     wrapped = [textwrap.fill(typeset(part), WIDTH, break_on_hyphens=False) for part in parts]
-    made = ["\n".join(["Commands:", *(f"  {command}" for command in commands)])] if commands else []
-    return "\n\n".join([*wrapped, *made, f"overfit {VERSION}"]) + "\n"
+    command_lines = (
+        ["\n".join(["Commands:", *(f"  {command}" for command in commands)])] if commands else []
+    )
+    return "\n\n".join([*wrapped, *command_lines, f"overfit {VERSION}"]) + "\n"
 
 
 def cells_in_words(data: FigureData) -> str:
-    """Say how many cells there are, of which seeds, and what varies."""
+    """Write the number of cells, their seeds, and the parameters that vary."""
     cells, states = data.cells, data.cells["status"].value_counts()
     seeds = sorted(cells["seed"].unique().tolist())
-    even = seeds == list(range(seeds[0], seeds[-1] + 1)) and len(seeds) > 2
-    which = f"{seeds[0]} to {seeds[-1]}" if even else ", ".join(map(str, seeds))
+    is_range = seeds == list(range(seeds[0], seeds[-1] + 1)) and len(seeds) > 2
+    seed_list = f"{seeds[0]} to {seeds[-1]}" if is_range else ", ".join(map(str, seeds))
     failed = f", {states['failed']} failed" if "failed" in states else ""
-    seeds_words = data.averaged or f"seeds {which}"
+    seeds_words = data.averaged or f"seeds {seed_list}"
     seeds_words += f"; {data.unpaired}" if data.unpaired else ""
     axes = [
         f"{name} {len(values)} values from {brief(values[0])} to {brief(values[-1])}"
@@ -66,7 +68,7 @@ def cells_in_words(data: FigureData) -> str:
 
 
 def settings_in_words(data: FigureData) -> str:
-    """Say which study it is, and the parameters that have one value."""
+    """Write the study and the parameters that have one value."""
     study = data.study
     paper = f" ({study.paper})" if study.paper else ""
     texts = [f"{name} {brief(value)}" for name, value in fixed_parameters(data).items()]
@@ -76,7 +78,7 @@ def settings_in_words(data: FigureData) -> str:
 
 
 def fixed_parameters(data: FigureData) -> dict[str, Value]:
-    """Return the parameters that have one value in all cells, with it."""
+    """Return the parameters that have one value in all cells, with this value."""
     described = describe(data.study.parameters)
     differ = {sentence.partition(" ")[0] for sentence in data.differs}
     return {

@@ -1,4 +1,4 @@
-"""Which side of a threshold a measured column is on, over two parameters."""
+"""The figure `cutoff`: the side of a threshold of a measured column, over two parameters."""
 
 from __future__ import annotations
 
@@ -15,8 +15,7 @@ from overfit_cli.core.study import FigureData
 from overfit_cli.figures.heatmap import (
     Grid,
     Map,
-    Place,
-    by_sampling,
+    MapPanel,
     draw_known_boundary,
     draw_sampled,
     draw_share_above,
@@ -25,63 +24,64 @@ from overfit_cli.figures.heatmap import (
     legend_of_boundary,
     legend_of_dots,
     new_map,
+    split_by_sampling,
 )
-from overfit_cli.figures.inputs import middle_of, usable_cells, with_numbers
-from overfit_cli.figures.labels import plain, wrapped
+from overfit_cli.figures.inputs import middle_threshold, require_numbers, usable_cells
+from overfit_cli.figures.labels import tick_number, wrap_text
 from overfit_cli.figures.picture import Picture, styled
 from overfit_cli.figures.style import HIGH, MUTED, Legend
 
 _LEAST_SHARE = 0.04
-"""Of the places, how many a region needs for its name to stand in it."""
+"""The least share of the grid of a region with a name in it."""
 
 
 @styled
 def draw_cutoff(data: FigureData, options: FigureOptions) -> Picture:
-    """Draw in two colours on which side of the threshold the mean over seeds lies.
+    """Draw in two colours the side of the threshold of the mean over seeds.
 
-    Where no threshold is asked for, it is the middle of what was measured. The regions are named as
-    the study names the sides of its headline. Of a sweep that refined, the colour is the
-    share of seeds whose fitted curves lie above, and the boundary has its band: such cells are too
-    few, and too uneven, for means.
+    The default threshold is the middle of the measured numbers. The regions have the study's names
+    of the sides of its headline. For a refined sweep, whose cells are too few and too uneven for
+    means, the colour is the share of seeds whose fitted curves lie above, and the boundary has its
+    band.
 
     Raises:
-        UserError: as `draw_heatmap` does.
+        UserError: as `draw_heatmap`.
     """
-    shown = lay_out_map(data, options)
+    plan = lay_out_map(data, options)
     threshold = options.threshold
     if threshold is None:
-        threshold = middle_of(with_numbers(data, shown.value)[shown.value])
-    names = data.study.sides if shown.value == data.study.headline else ("", "")
-    figure, all_axes = new_map(shown)
+        threshold = middle_threshold(require_numbers(data, plan.value)[plan.value])
+    names = data.study.sides if plan.value == data.study.headline else ("", "")
+    figure, all_axes = new_map(plan)
     legend: Legend = []
-    whole, refined = by_sampling(all_axes, shown)
-    if whole:
-        legend += _draw_sides(whole, shown, threshold, names)
+    complete, refined = split_by_sampling(all_axes, plan)
+    if complete:
+        legend += _draw_sides(complete, plan, threshold, names)
     if refined:
-        legend += _draw_refined(figure, refined, shown, threshold, names)
-    figure.facts.append(f"The threshold is {plain(threshold)}.")
-    finish_map(figure, all_axes, shown, data, options, legend)
+        legend += _draw_refined(figure, refined, plan, threshold, names)
+    figure.facts.append(f"The threshold is {tick_number(threshold)}.")
+    finish_map(figure, all_axes, plan, data, options, legend)
     return figure
 
 
 def _draw_sides(
-    places: Sequence[Place], shown: Map, threshold: float, names: tuple[str, str]
+    panels: Sequence[MapPanel], plan: Map, threshold: float, names: tuple[str, str]
 ) -> Legend:
-    """Colour every place by its side."""
-    for axes, grid, _ in places:
-        above = np.where(np.isnan(grid.mean), np.nan, grid.mean > threshold)
+    """Colour every point of the grid by its side."""
+    for axes, grid, _ in panels:
+        is_above = np.where(np.isnan(grid.mean), np.nan, grid.mean > threshold)
         axes.pcolormesh(
             grid.x.edges,
             grid.y.edges,
-            above,
+            is_above,
             cmap=ListedColormap(MUTED),
             vmin=0,
             vmax=1,
             rasterized=True,
         )
         for side, name in enumerate(names):
-            _name_region(axes, grid, above == side, name)
-    signs = [f"{shown.label} {sign} {plain(threshold)}" for sign in ("≤", ">")]
+            _name_region(axes, grid, is_above == side, name)
+    signs = [f"{plan.label} {sign} {tick_number(threshold)}" for sign in ("≤", ">")]
     return [
         (Patch(color=colour), f"{name}: {sign}" if name else sign)
         for colour, name, sign in zip(MUTED, names, signs, strict=True)
@@ -89,10 +89,10 @@ def _draw_sides(
 
 
 def _name_region(axes: matplotlib.axes.Axes, grid: Grid, mask: np.ndarray, name: str) -> None:
-    """Write the name of a region where it is widest, if it is wide enough."""
+    """Write the name of a region at its widest point, if the region is large enough."""
     if not name or mask.mean() < _LEAST_SHARE:
         return
-    # Outside of the figure counts as another region: names keep clear of the frame.
+    # The outside of the figure counts as another region: names keep clear of the frame.
     depth = distance_transform_edt(np.pad(mask, 1), sampling=[1 / len(mask), 1 / len(mask.T)])
     row, column = np.unravel_index(np.argmax(depth[1:-1, 1:-1]), mask.shape)
     axes.text(
@@ -107,24 +107,24 @@ def _name_region(axes: matplotlib.axes.Axes, grid: Grid, mask: np.ndarray, name:
 
 def _draw_refined(
     figure: Picture,
-    places: Sequence[Place],
-    shown: Map,
+    panels: Sequence[MapPanel],
+    plan: Map,
     threshold: float,
     names: tuple[str, str],
 ) -> Legend:
     """Colour each row by the share of seeds above, and draw the boundary with its band."""
-    for axes, _, part in places:
-        cells = usable_cells(part.data, shown.value)
-        mesh = draw_share_above(axes, cells, shown.x, shown.y, shown.value, threshold)
-        draw_known_boundary(axes, cells, shown.x, shown.y, shown.value, threshold)
-        draw_sampled(axes, cells, shown.x, shown.y)
-    above = f" ({names[1]})" if names[1] else ""
-    label = f"share of seeds with {shown.label} > {plain(threshold)}{above}"
-    drawn_on = [axes for axes, _, _ in places]
-    figure.colorbar(mesh, ax=drawn_on, label=wrapped(label, HIGH), pad=0.02)
-    legend = legend_of_boundary(shown.value, places)
+    for axes, _, part in panels:
+        cells = usable_cells(part.data, plan.value)
+        mesh = draw_share_above(axes, cells, plan.x, plan.y, plan.value, threshold)
+        draw_known_boundary(axes, cells, plan.x, plan.y, plan.value, threshold)
+        draw_sampled(axes, cells, plan.x, plan.y)
+    side = f" ({names[1]})" if names[1] else ""
+    label = f"share of seeds with {plan.label} > {tick_number(threshold)}{side}"
+    all_axes = [axes for axes, _, _ in panels]
+    figure.colorbar(mesh, ax=all_axes, label=wrap_text(label, HIGH), pad=0.02)
+    legend = legend_of_boundary(plan.value, panels)
     figure.facts.append(
-        f"Colour, for each {shown.y.label}: the share of seeds above, each seed's curve fitted to "
+        f"Colour, for each {plan.y.label}: the share of seeds above, each seed's curve fitted to "
         f"be monotone. Line: the median crossing over seeds; band: {legend[-1][1]}."
     )
     return legend + legend_of_dots()

@@ -13,7 +13,7 @@ from overfit_cli.core.registry import figures_of
 from overfit_cli.core.study import FigureData
 from overfit_cli.core.text import VERSION, BadValue, UserError, nearest
 from overfit_cli.figures.caption import caption
-from overfit_cli.figures.inputs import resolved_options, spelled_out
+from overfit_cli.figures.inputs import resolve_options, resolve_symbols
 from overfit_cli.figures.look import record_of_look
 from overfit_cli.figures.panels import difference, side_by_side
 from overfit_cli.figures.picture import Look, Picture, looking
@@ -156,7 +156,7 @@ def draw_parts(request: Request, figure: Figure, parts: Sequence[FigureData]) ->
     Raises:
         UserError: as `draw_figure` does.
     """
-    asked = spelled_out(request.options, parts[0].study)
+    asked = resolve_symbols(request.options, parts[0].study)
     data = _compared(request, parts, asked.value or figure.options.value)
     commands = commands_behind([source.path for source in request.sources], request.command)
     return drawn(figure, data, asked, commands, request.look)
@@ -185,7 +185,7 @@ def drawn(
     if asked.cmap is not None:
         look = replace(look, settings={**look.settings, "image.cmap": asked.cmap})
     with looking(look):
-        options = resolved_options(figure, asked, data)
+        options = resolve_options(figure, asked, data)
         picture: Picture = figure.draw(data, options)
     if picture.is_empty():
         raise UserError(f"{figure.name}: nothing would be drawn; the cells hold no number for it.")
@@ -237,7 +237,7 @@ def _refuse_unheeded(figure: Figure, request: Request) -> None:
         raise BadValue("from", named, accepts)
     if request.minus is not None:
         given["minus"] = str(request.minus.path)
-    options = sorted(f"--{name.replace('_', '-')}" for name in figure.accepts - {"from"})
+    options = sorted(name.replace("_", "-") for name in figure.accepts - {"from"})
     for name in (name for name in given if name not in figure.accepts):
         option, value = _as_typed(name, given[name])
         accepts = f"{figure.name} doesn't take it; it takes {', '.join(options) or 'none'}."
@@ -263,7 +263,7 @@ def _compared(request: Request, parts: Sequence[FigureData], value: str | None) 
     data, minus = parts
     less = difference(data, minus, names[-1], value)
     if less.unpaired:
-        text = f"--minus {names[-1]}: {less.unpaired}; the others are left out"
+        text = f"{names[-1]}: {less.unpaired}; the others are left out"
         warnings.warn(text, UserWarning, stacklevel=2)
     return less
 

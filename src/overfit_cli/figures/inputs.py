@@ -8,85 +8,90 @@ from __future__ import annotations
 import math
 from dataclasses import fields, replace
 
-import numpy as np
 import pandas as pd
 
+from overfit_cli.core.arrays import finite_column
 from overfit_cli.core.figure import Figure, FigureOptions
 from overfit_cli.core.parameters import describe, parameter_named
 from overfit_cli.core.study import AnyStudy, FigureData
-from overfit_cli.core.text import BadValue, UserError, nearest
+from overfit_cli.core.text import BadValue, UserError, nearest, round_digits
 from overfit_cli.figures.axes import Axis, parameter_axis
 from overfit_cli.figures.labels import RUN, axis_label, literal, parameter_values
 from overfit_cli.stats.equations import parse_equation
 
 
-def resolved_options(figure: Figure, asked: FigureOptions, data: FigureData) -> FigureOptions:
+def resolve_options(figure: Figure, user_options: FigureOptions, data: FigureData) -> FigureOptions:
     """Return the user's options, with the figure's own where they fit.
 
-    An axis of the figure's own that doesn't vary in the data gives way to one that does; of
-    the parameters that it would have panels by, the first that varies and is no axis is taken. Its
-    equation is about its own axes, column and threshold: where the user names others, it is
-    left out.
+    Where an axis of the figure does not vary in the data, a parameter that varies replaces it. Of
+    the figure's parameters for panels, the first that varies and is no axis is taken. The figure's
+    equation is for its own axes, column and threshold: where the user names others, it is left
+    out.
     """
-    given = {
-        field.name: getattr(asked, field.name)
-        for field in fields(asked)
-        if getattr(asked, field.name) is not None
+    chosen = {
+        field.name: getattr(user_options, field.name)
+        for field in fields(user_options)
+        if getattr(user_options, field.name) is not None
     }
-    own = figure.options
+    study_options = figure.options
     if figure.equation_of is not None:
         law = figure.equation_of(data)
-        own = replace(own, law=None if law is None else (law,))
-    options = _with_axes_that_vary(figure.axes, replace(own, **given), asked, data)
-    if "by" not in given and options.by is not None:
+        study_options = replace(study_options, law=None if law is None else (law,))
+    options = _choose_axes(figure.axes, replace(study_options, **chosen), user_options, data)
+    if "by" not in chosen and options.by is not None:
         values = parameter_values(data)
         free = [name for name in options.by.split(",") if name not in (options.x, options.y)]
-        wanted = [name for name in free if len(values[name]) > 1]
-        options = replace(options, by=wanted[0] if wanted else None)
-    if "law" not in given and not _equation_is_about(own, options):
+        varied = [name for name in free if len(values[name]) > 1]
+        options = replace(options, by=varied[0] if varied else None)
+    if "law" not in chosen and not _equation_is_about(study_options, options):
         options = replace(options, law=None)
     return options
 
 
-def spelled_out(asked: FigureOptions, study: AnyStudy) -> FigureOptions:
-    """Return the options with the names of parameters that the user calls by their symbols."""
+def resolve_symbols(options: FigureOptions, study: AnyStudy) -> FigureOptions:
+    """Return the options with the names of parameters in place of their symbols."""
 
-    def spelled(name: str | None) -> str | None:
+    def resolve(name: str | None) -> str | None:
         return None if name is None else parameter_named(study.parameters, name)
 
-    return replace(asked, x=spelled(asked.x), y=spelled(asked.y), by=spelled(asked.by))
+    return replace(options, x=resolve(options.x), y=resolve(options.y), by=resolve(options.by))
 
 
-def _with_axes_that_vary(
-    axes: int, options: FigureOptions, asked: FigureOptions, data: FigureData
+def _choose_axes(
+    axes: int, options: FigureOptions, user_options: FigureOptions, data: FigureData
 ) -> FigureOptions:
-    """Replace what doesn't vary: of two axes, the parameter declared first goes up."""
+    """Replace axes that do not vary: of two axes, y is the parameter that is declared first."""
     values = parameter_values(data)
     varying = [
-        name for name, taken in values.items() if len(taken) > 1 and name not in (asked.by, RUN)
+        name
+        for name, axis_values in values.items()
+        if len(axis_values) > 1 and name not in (user_options.by, RUN)
     ]
     x, y = options.x, options.y
-    if axes == 2 and asked.y is None and y not in varying:
+    if axes == 2 and user_options.y is None and y not in varying:
         y = next((name for name in varying if name != x), y)
     if axes == 1:  # lines are joined along numbers, if there are any
         kinds = describe(data.study.parameters)
         varying.sort(key=lambda name: kinds[name].kind not in ("int", "float"))
-    if axes >= 1 and asked.x is None and (x not in varying or x == y):
+    if axes >= 1 and user_options.x is None and (x not in varying or x == y):
         x = next((name for name in varying if name != y), x)
     return replace(options, x=x, y=y)
 
 
-def _equation_is_about(own: FigureOptions, options: FigureOptions) -> bool:
-    """Whether the figure's own equation still speaks of what is drawn."""
-    if own.law is None or options.x is None or options.y is None:
+def _equation_is_about(study_options: FigureOptions, options: FigureOptions) -> bool:
+    """Whether the figure's equation is for these axes, this column and this threshold."""
+    if study_options.law is None or options.x is None or options.y is None:
         return False
-    same = (own.value, own.threshold) == (options.value, options.threshold)
+    same_column = (study_options.value, study_options.threshold) == (
+        options.value,
+        options.threshold,
+    )
     try:
-        for law in own.law:
+        for law in study_options.law:
             parse_equation(law, (options.x, options.y))
     except UserError:
         return False
-    return same
+    return same_column
 
 
 def two_axes(
@@ -94,10 +99,10 @@ def two_axes(
 ) -> tuple[Axis, Axis]:
     """Return the axes x and y of a figure in which no other parameter may vary.
 
-    With `panels` the parameter `by` may.
+    With `panels` the parameter `by` may vary.
 
     Raises:
-        UserError: if x or y can't be an axis, are the same, or if another parameter varies.
+        UserError: if x or y cannot be an axis, are the same, or if another parameter varies.
     """
     x = parameter_axis(data, "x", options.x, log=is_log(options, "x"))
     y = parameter_axis(data, "y", options.y, log=is_log(options, "y"))
@@ -107,40 +112,40 @@ def two_axes(
         raise BadValue("by", options.by, "it is an axis already; panels take another parameter.")
     for name, values in parameter_values(data).items():
         if len(values) > 1 and name not in (x.name, y.name, options.by, RUN):
-            aside = f" or panels (by {name})," if panels else ""
-            taken = f"{', '.join(map(str, values[:4]))}{', ...' if len(values) > 4 else ''}"
+            panels_hint = f" or panels (by {name})," if panels else ""
+            excerpt = f"{', '.join(map(str, values[:4]))}{', ...' if len(values) > 4 else ''}"
             raise BadValue(
                 "x",
                 x.name,
-                f"y is {y.name}, {name} varies too ({taken}), and its values would be mixed; make "
-                f"it an axis,{aside} or choose one value (where {name}=VALUE).",
+                f"y is {y.name}, {name} varies too ({excerpt}), and its values would be mixed; "
+                f"make it an axis,{panels_hint} or choose one value (where {name}=VALUE).",
             )
     return x, y
 
 
 def is_log(options: FigureOptions, axis: str) -> bool | None:
-    """Return whether the user wants `x`, `y` or `value` logarithmic; None where nothing is said."""
+    """Return whether the user wants `x`, `y` or `value` logarithmic; None without a choice."""
     return None if options.log is None else axis in options.log
 
 
 def value_is_log(options: FigureOptions) -> bool | None:
-    """Return the same of the column of a figure whose y axis is that."""
+    """Return the same for a column that is drawn along y."""
     return None if options.log is None else bool({"y", "value"} & options.log)
 
 
-def measured(data: FigureData, name: str | None) -> tuple[str, str]:
-    """Return the name and the label of the column to draw, the study's headline if `name` is None.
+def measured_column(data: FigureData, name: str | None) -> tuple[str, str]:
+    """Return the name and the label of the column to draw: by default the study's headline.
 
     Raises:
-        UserError: if the study measures no such column, or these cells don't hold it.
+        UserError: if the study measures no such column, or these cells do not have it.
     """
     name = data.study.headline if name is None else name
     if not name:
         raise UserError(f"{data.study.name} has measured nothing here: no cell is done.")
-    known = [*(column.name for column in data.study.columns), "steps", "seconds"]
-    if name not in known:
+    columns = [*(column.name for column in data.study.columns), "steps", "seconds"]
+    if name not in columns:
         raise BadValue(
-            "value", name, f"{data.study.name} measures no {name!r}; {nearest(name, known)}"
+            "value", name, f"{data.study.name} measures no {name!r}; {nearest(name, columns)}"
         )
     if name not in data.cells:
         raise BadValue("value", name, f"these cells don't hold {name}; sweep them again.")
@@ -148,7 +153,7 @@ def measured(data: FigureData, name: str | None) -> tuple[str, str]:
     return name, f"{label}, less that of {literal(data.less)}" if data.less else label
 
 
-def checked_threshold(threshold: float | None) -> float | None:
+def check_threshold(threshold: float | None) -> float | None:
     """Return `threshold`.
 
     Raises:
@@ -159,26 +164,26 @@ def checked_threshold(threshold: float | None) -> float | None:
     return threshold
 
 
-def middle_of(numbers: pd.Series[float]) -> float:
-    """Return a threshold where none is named: the middle of what was measured, in three digits.
+def middle_threshold(numbers: pd.Series[float]) -> float:
+    """Return the default threshold: the middle of the measured numbers, in three digits.
 
-    By ratio where all numbers are positive and span more than a factor of 10.
+    It is the geometric middle where all are positive and span more than a factor of 10.
     """
     low, high = float(numbers.min()), float(numbers.max())
-    by_ratio = low > 0 and high / low > 10
-    return float(f"{math.sqrt(low * high) if by_ratio else (low + high) / 2:.3g}")
+    logarithmic = low > 0 and high / low > 10
+    return round_digits(math.sqrt(low * high) if logarithmic else (low + high) / 2, 3)
 
 
-def checked_scale(log: bool | None, numbers: pd.Series[float], *, factor: float) -> bool:
+def choose_scale(log: bool | None, numbers: pd.Series[float], *, factor: float) -> bool:
     """Return whether a measured column is drawn on a logarithmic scale.
 
     Args:
-        log: what the user wants; None where nothing is said.
-        numbers: what is drawn.
-        factor: how far positive numbers must span to be so by themselves.
+        log: the user's choice; None without one.
+        numbers: the numbers to draw.
+        factor: the span of positive numbers from which the scale is logarithmic by default.
 
     Raises:
-        UserError: if it is wanted of numbers that aren't positive.
+        UserError: if a logarithmic scale is chosen for numbers that are not all positive.
     """
     low, high = float(numbers.min()), float(numbers.max())
     if log and low <= 0:
@@ -190,13 +195,12 @@ def checked_scale(log: bool | None, numbers: pd.Series[float], *, factor: float)
 
 def usable_cells(data: FigureData, value: str) -> pd.DataFrame:
     """Return the cells that are done and have a finite `value`, as a float column."""
-    numbers = data.cells[value].to_numpy(dtype=np.float64, na_value=np.nan)
-    cells = data.cells.assign(**{value: numbers})
-    usable: pd.DataFrame = cells[(cells["status"] == "done") & np.isfinite(numbers)]
+    numbers = finite_column(data.cells, value)
+    usable: pd.DataFrame = data.cells.assign(**{value: numbers})[numbers.notna()]
     return usable
 
 
-def with_numbers(data: FigureData, value: str) -> pd.DataFrame:
+def require_numbers(data: FigureData, value: str) -> pd.DataFrame:
     """Return the cells that are done and have a finite `value`, as a float column.
 
     Raises:

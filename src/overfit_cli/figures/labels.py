@@ -9,23 +9,23 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 import pandas as pd
 
 from overfit_cli.core.parameters import Value, describe, parameter_named
-from overfit_cli.core.parameters import plain as unicode_of
+from overfit_cli.core.parameters import symbol_text as unicode_of
 from overfit_cli.core.study import AnyStudy, FigureData
 from overfit_cli.core.text import UserError, nearest, visible
 
 RUN = "run directory"
-"""The name under which run directories vary, as a parameter does; no parameter can have it."""
+"""The name of the run directories as an axis; no parameter can have it."""
 
 
 def axis_label(study: AnyStudy, name: str, *, logged: bool = False) -> str:
     """Return the label of a parameter or column: a few words, symbol and unit, in mathtext.
 
-    What has no words given is called by its name.
+    Without words the label is the name.
 
     Args:
-        study: whose parameter or column it is.
+        study: the study of the parameter or column.
         name: its name.
-        logged: whether a column of trajectories is meant, if one of cells has the same name.
+        logged: whether a column of trajectories takes precedence over one of cells.
 
     Raises:
         UserError: if the study has neither a parameter nor a column of that name.
@@ -35,12 +35,14 @@ def axis_label(study: AnyStudy, name: str, *, logged: bool = False) -> str:
     if name in {"seconds", RUN}:
         return {"seconds": "time (s)", RUN: "run"}[name]
     parameters = describe(study.parameters)
-    of_cells, of_steps = study.columns, study.trajectory_columns
-    both = (*of_cells, *of_steps) if logged else (*of_steps, *of_cells)  # the last of a name stays
-    columns = {column.name: column for column in both}
+    cell_columns, step_columns = study.columns, study.trajectory_columns
+    ordered = (
+        (*cell_columns, *step_columns) if logged else (*step_columns, *cell_columns)
+    )  # the last column of a name is kept
+    columns = {column.name: column for column in ordered}
     if name not in parameters and name not in columns:
-        known = [*parameters, *columns, "steps"]
-        raise UserError(f"{study.name} has no column {name!r}; {nearest(name, known)}")
+        names = [*parameters, *columns, "steps"]
+        raise UserError(f"{study.name} has no column {name!r}; {nearest(name, names)}")
     described = parameters[name] if name in parameters else columns[name]
     words = described.label or described.meaning or name.replace("_", " ")
     symbol = f" ${described.symbol}$" if described.symbol else ""
@@ -49,12 +51,12 @@ def axis_label(study: AnyStudy, name: str, *, logged: bool = False) -> str:
 
 
 def opening(label: str) -> str:
-    """Return a label as a sentence begins with it: capital, and a comma after it if it has one."""
+    """Return a label for the begin of a sentence: capitalised, and with a comma if it has one."""
     return f"{label[:1].upper()}{label[1:]}{',' if ',' in label else ''}"
 
 
-def symbol_of(study: AnyStudy, name: str) -> str:
-    """Return what stands for a parameter or column in a formula, in mathtext without dollars."""
+def formula_symbol(study: AnyStudy, name: str) -> str:
+    """Return the symbol of a parameter or column, in mathtext without dollars, or its name."""
     columns = {column.name: column for column in (*study.columns, *study.trajectory_columns)}
     described = describe(study.parameters).get(name) or columns.get(name)
     if described is not None and described.symbol:
@@ -71,7 +73,7 @@ def setting(study: AnyStudy, name: str, value: object) -> str:
 
 
 def short_setting(study: AnyStudy, name: str, value: object) -> str:
-    """Return a parameter's value for a legend, where words stand for themselves: `softmax`."""
+    """Return a parameter's value for a legend, where a word needs no name: `softmax`."""
     if name in (RUN, "seed"):
         return literal(str(value)) if name == RUN else f"seed {value}"
     info = describe(study.parameters)[name]
@@ -89,44 +91,44 @@ def is_word(study: AnyStudy, name: str) -> bool:
 
 
 def settings(study: AnyStudy, values: Mapping[str, object]) -> str:
-    """Return several parameters' values for a title, with commas between."""
+    """Return several parameters' values for a title, separated by commas."""
     return ", ".join(setting(study, name, value) for name, value in values.items())
 
 
 def short_settings(study: AnyStudy, values: Mapping[str, object]) -> str:
-    """Return several parameters' values for a legend, whose heading names what words are of."""
+    """Return several parameters' values for a legend; its heading names the parameters of words."""
     return ", ".join(short_setting(study, name, value) for name, value in values.items())
 
 
 def heading(study: AnyStudy, names: Collection[str]) -> str:
-    """Return a legend's heading: the parameters whose values stand in it as words."""
+    """Return a legend's heading: the parameters whose values are words."""
     described = describe(study.parameters)
     return ", ".join(described[name].label for name in names if is_word(study, name))
 
 
 def spellings(study: AnyStudy, names: Collection[str]) -> dict[str, str]:
-    """Return how each of some parameters may be spelled in an equation: its name, its symbol."""
-    found = {name: name for name in names}
+    """Return the names of some parameters by their spellings in an equation: name and symbol."""
+    names_by_spelling = {name: name for name in names}
     for name, info in describe(study.parameters).items():
         for symbol in info.spelled_symbols if name in names else ():
             if parameter_named(study.parameters, symbol) == name:
-                found[symbol] = name
-    return found
+                names_by_spelling[symbol] = name
+    return names_by_spelling
 
 
 def parameter_values(data: FigureData) -> dict[str, tuple[Value, ...]]:
     """Return the values that each parameter takes in cells and plan, in order, by its name."""
-    found: dict[str, tuple[Value, ...]] = {RUN: data.runs} if data.runs else {}
+    values_by_name: dict[str, tuple[Value, ...]] = {RUN: data.runs} if data.runs else {}
     for name, info in describe(data.study.parameters).items():
         columns = [frame[name] for frame in (data.cells, data.planned) if name in frame]
         values = {value for column in columns for value in column.dropna().unique().tolist()}
         if info.kind == "literal":
-            found[name] = tuple(choice for choice in info.choices if choice in values)
+            values_by_name[name] = tuple(choice for choice in info.choices if choice in values)
         else:
-            found[name] = tuple(sorted(values))
+            values_by_name[name] = tuple(sorted(values))
         if data.runs and len(values) > 1 and not _varies_within_a_run(data, name):
-            found[name] = found[name][:1]  # the run says which
-    return found
+            values_by_name[name] = values_by_name[name][:1]  # the run determines the value
+    return values_by_name
 
 
 def _varies_within_a_run(data: FigureData, name: str) -> bool:
@@ -138,26 +140,26 @@ def varying_parameters(data: FigureData) -> list[str]:
     return [name for name, values in parameter_values(data).items() if len(values) > 1]
 
 
-def split_by(
+def split_settings(
     data: FigureData, names: Sequence[str]
 ) -> Iterator[tuple[dict[str, Value], pd.DataFrame]]:
-    """Give the cells of each setting of some parameters with its values, in their order."""
+    """Yield the values and the cells of each setting of some parameters, in order."""
     if not names:
         yield {}, data.cells
         return
-    places = {
-        name: {value: place for place, value in enumerate(values)}
+    ranks = {
+        name: {value: rank for rank, value in enumerate(values)}
         for name, values in parameter_values(data).items()
     }
-    places["seed"] = {seed: seed for seed in data.cells["seed"].unique()}
-    order = pd.DataFrame({name: data.cells[name].map(places[name]) for name in names})
-    for _, at in order.reset_index(drop=True).groupby(list(names), sort=True):
-        cells = data.cells.iloc[at.index]
+    ranks["seed"] = {seed: seed for seed in data.cells["seed"].unique()}
+    order = pd.DataFrame({name: data.cells[name].map(ranks[name]) for name in names})
+    for _, group in order.reset_index(drop=True).groupby(list(names), sort=True):
+        cells = data.cells.iloc[group.index]
         yield {name: cells[name].iloc[0] for name in names}, cells
 
 
 def typeset(text: str) -> str:
-    """Return a text in plain Unicode, its mathtext as it will look: to measure, or to print."""
+    """Return a text in plain Unicode, with its mathtext converted: to measure, or to print."""
     return _MATH.sub(lambda math: unicode_of(math[0][1:-1]), text).replace(r"\$", "$")
 
 
@@ -165,41 +167,44 @@ _MATH = re.compile(r"(?<!\\)\$[^$]*(?<!\\)\$")
 
 
 def literal(text: str) -> str:
-    """Return a name from outside so that a figure shows it as it is: one line, no mathtext."""
+    """Escape a name for a figure: one line, no mathtext."""
     return visible(text).replace("$", r"\$")
 
 
-def wrapped(text: str, letters: int) -> str:
-    """Break lines longer than about `letters`, between words and not within mathtext."""
+def wrap_text(text: str, letters: int) -> str:
+    """Break lines longer than about `letters` between words, outside mathtext."""
     formulas = _MATH.findall(text)
-    # What stands for a formula is as long as it looks, and isn't broken.
-    places = [f"\0{number}\0".ljust(len(typeset(one)), "\0") for number, one in enumerate(formulas)]
-    for formula, place in zip(formulas, places, strict=True):
-        text = text.replace(formula, place, 1)
+    # A placeholder is as long as its formula looks, and is not broken.
+    placeholders = [
+        f"\0{number}\0".ljust(len(typeset(formula)), "\0")
+        for number, formula in enumerate(formulas)
+    ]
+    for formula, placeholder in zip(formulas, placeholders, strict=True):
+        text = text.replace(formula, placeholder, 1)
     lines = [
         textwrap.fill(line, letters, break_long_words=False, break_on_hyphens=False)
         for line in text.split("\n")
     ]
     text = "\n".join(lines)
-    for formula, place in zip(formulas, places, strict=True):
-        text = text.replace(place, formula, 1)
+    for formula, placeholder in zip(formulas, placeholders, strict=True):
+        text = text.replace(placeholder, formula, 1)
     return text
 
 
 def brief(value: object) -> str:
     """Write a parameter's value for a title or a legend: real numbers with up to four digits.
 
-    The very small and large are powers of ten, whole numbers only where they are round.
+    Very small and large numbers have a power of ten, whole numbers only where they are round.
     """
     if isinstance(value, float):
-        return plain(float(f"{value:.4g}"))
+        return tick_number(float(f"{value:.4g}"))
     if isinstance(value, int) and value >= 1e5 and value == float(f"{value:.3g}"):
         return power(value)
     return str(value)
 
 
-def plain(value: float) -> str:
-    """Write a number for a tick: `0.05`, `200`, and the very small and large as powers of ten."""
+def tick_number(value: float) -> str:
+    """Write a number for a tick: `0.05`, `200`, and extreme ones with a power of ten."""
     if value == 0 or 1e-3 <= abs(value) < 1e5:
         return f"{value:g}".replace("-", "−")
     return power(value)

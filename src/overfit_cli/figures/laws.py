@@ -10,43 +10,42 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.typing import LineStyleType
-from numpy.typing import NDArray
 
+from overfit_cli.core.arrays import Floats
 from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.study import FigureData
 from overfit_cli.figures.axes import Axis
-from overfit_cli.figures.labels import spellings, symbol_of
+from overfit_cli.figures.labels import formula_symbol, spellings
 from overfit_cli.figures.picture import Picture
 from overfit_cli.figures.style import HIGHLIGHT, Legend
 from overfit_cli.stats.equations import Equation, equation_in_mathtext, parse_equation
 
-Floats = NDArray[np.float64]
 Difference = Callable[[Floats, Floats], Floats]
-POINTS = 400  # per axis: the curve of a power law is then true to about 1e-4
+POINTS = 400  # per axis: the error of a power law's curve is then about 1e-4
 DASHES: tuple[LineStyleType, ...] = ("-", (0, (5, 2)), (0, (1, 1.5)), (0, (5, 1.5, 1, 1.5)))
-FURTHER = ("0.15", "#CC79A7")  # colours of equations that no dash is left for
-CEILING = 1e100  # keeps the contouring's own arithmetic finite
+FURTHER_COLOURS = ("0.15", "#CC79A7")  # colours of equations beyond the number of dashes
+CEILING = 1e100  # keeps the arithmetic of contouring finite
 
 
 def draw_equation(
-    axes: Axes, equation: Equation, x: str, y: str, place: int = 0, colour: str = HIGHLIGHT
+    axes: Axes, equation: Equation, x: str, y: str, index: int = 0, colour: str = HIGHLIGHT
 ) -> tuple[Line2D, bool]:
-    """Draw the equation within the limits of `axes`; return the line, and whether it is in view.
+    """Draw the equation within the limits of `axes`; return the line, and whether it is visible.
 
     Args:
-        axes: their scales and limits are set already.
-        equation: in the names `x` and `y`.
+        axes: axes with their final scales and limits.
+        equation: an equation in the names `x` and `y`.
         x: the parameter to the right.
         y: the parameter upward.
-        place: which of several equations it is; each has a dash of its own.
-        colour: of all of them.
+        index: the index among several equations, which selects the dash.
+        colour: the colour of the first equations.
     """
     log_x, log_y = axes.get_xscale() == "log", axes.get_yscale() == "log"
     curve = equation_curve(
         equation, x, y, axes.get_xlim(), axes.get_ylim(), log_x=log_x, log_y=log_y
     )
-    dash = DASHES[place % len(DASHES)]
-    colour = (colour, *FURTHER)[place // len(DASHES) % (1 + len(FURTHER))]
+    dash = DASHES[index % len(DASHES)]
+    colour = (colour, *FURTHER_COLOURS)[index // len(DASHES) % (1 + len(FURTHER_COLOURS))]
     line = Line2D(curve[:, 0], curve[:, 1], color=colour, linestyle=dash)
     white = matplotlib.patheffects.withStroke(linewidth=2.4, foreground="white")
     line.set_path_effects([white])  # keeps it readable on any colour
@@ -67,29 +66,29 @@ def equation_curve(
     """Return the points where the equation holds.
 
     Args:
-        equation: in the names `x` and `y`.
+        equation: an equation in the names `x` and `y`.
         x: the parameter to the right.
         y: the parameter upward.
         x_span: the lowest and highest x.
         y_span: the lowest and highest y.
-        log_x: whether to interpolate x by ratio.
-        log_y: whether to interpolate y by ratio.
+        log_x: whether to interpolate x logarithmically.
+        log_y: whether to interpolate y logarithmically.
 
     Returns:
-        Of shape (points, 2), x and y; rows of nan part the pieces.
+        x and y, shape (points, 2); rows of nan separate the pieces.
     """
 
     def difference(u: Floats, v: Floats) -> Floats:
         values = {x: np.exp(u) if log_x else u, y: np.exp(v) if log_y else v}
         return np.clip(equation.difference(values), -CEILING, CEILING)
 
-    curve = _zero_line(difference, _spaced(x_span, log_x), _spaced(y_span, log_y))
+    curve = _zero_line(difference, _sample_points(x_span, log_x), _sample_points(y_span, log_y))
     for column, log in enumerate((log_x, log_y)):
         curve[:, column] = np.exp(curve[:, column]) if log else curve[:, column]
     return curve
 
 
-def _spaced(span: tuple[float, float], log: bool) -> Floats:
+def _sample_points(span: tuple[float, float], log: bool) -> Floats:
     ends = np.log(span) if log else np.asarray(span, dtype=np.float64)
     return np.linspace(ends[0], ends[1], POINTS)
 
@@ -102,21 +101,21 @@ def _zero_line(difference: Difference, u: Floats, v: Floats) -> Floats:
     gap = np.full((1, 2), np.nan)
     curve = np.concatenate([part for piece in contour.allsegs[0] for part in (piece, gap)])
     # At a pole the sign changes too, but there the difference is largest, not smallest.
-    at, step = (curve[:, 0], curve[:, 1]), (u[1] - u[0], v[1] - v[0])
-    beside = [difference(at[0] + sign * step[0], at[1]) for sign in (-1, 1)]
-    beside += [difference(at[0], at[1] + sign * step[1]) for sign in (-1, 1)]
-    is_zero = np.abs(difference(*at)) < np.fmax.reduce(np.abs(beside)) / 2
+    points, step = (curve[:, 0], curve[:, 1]), (u[1] - u[0], v[1] - v[0])
+    neighbours = [difference(points[0] + sign * step[0], points[1]) for sign in (-1, 1)]
+    neighbours += [difference(points[0], points[1] + sign * step[1]) for sign in (-1, 1)]
+    is_zero = np.abs(difference(*points)) < np.fmax.reduce(np.abs(neighbours)) / 2
     curve[~is_zero] = np.nan
     return curve
 
 
-def asked_equations(
+def parse_equations(
     data: FigureData, options: FigureOptions, axes: Sequence[Axis]
 ) -> list[Equation]:
     """Return the equations to draw, in the names of the axes that are numbers.
 
     Raises:
-        UserError: if one is no equation in them.
+        UserError: if a text is no equation in them.
     """
     names = spellings(data.study, [axis.name for axis in axes if axis.scale != "category"])
     return [parse_equation(text, names) for text in options.law or ()]
@@ -132,13 +131,13 @@ def draw_equations(
     *,
     colour: str = HIGHLIGHT,
 ) -> Legend:
-    """Draw equations in every panel, each with a dash of its own; return their legend."""
+    """Draw equations in every panel, each with its own dash; return their legend."""
     legend: Legend = []
-    symbols = {axis.name: symbol_of(data.study, axis.name) for axis in (x, y)}
-    for place, equation in enumerate(equations):
-        drawn = [draw_equation(axes, equation, x.name, y.name, place, colour) for axes in panels]
+    symbols = {axis.name: formula_symbol(data.study, axis.name) for axis in (x, y)}
+    for index, equation in enumerate(equations):
+        lines = [draw_equation(axes, equation, x.name, y.name, index, colour) for axes in panels]
         text = equation_in_mathtext(equation, symbols)
-        seen = any(in_view for _, in_view in drawn)
+        visible = any(is_visible for _, is_visible in lines)
         figure.facts.append(f"Line: {text}.")
-        legend.append((drawn[0][0], text if seen else f"{text} (out of view)"))
+        legend.append((lines[0][0], text if visible else f"{text} (out of view)"))
     return legend

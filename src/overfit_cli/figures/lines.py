@@ -1,4 +1,4 @@
-"""A measured column against a parameter: a line for each setting of the others."""
+"""The figure `lines`: a measured column against a parameter, a line for each other setting."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import pandas as pd
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
+from overfit_cli.core.arrays import finite_column
 from overfit_cli.core.figure import MOST_PANELS, FigureOptions
 from overfit_cli.core.study import FigureData
 from overfit_cli.core.text import BadValue, plural
@@ -19,22 +20,22 @@ from overfit_cli.figures.axes import Axis, parameter_axis
 from overfit_cli.figures.curves import BAND, logarithms, spans_widely
 from overfit_cli.figures.heatmap import mean_of_seeds
 from overfit_cli.figures.inputs import (
-    checked_scale,
-    checked_threshold,
+    check_threshold,
+    choose_scale,
     is_log,
-    measured,
+    measured_column,
+    require_numbers,
     value_is_log,
-    with_numbers,
 )
 from overfit_cli.figures.labels import (
     heading,
     opening,
     parameter_values,
-    plain,
     short_settings,
-    split_by,
+    split_settings,
+    tick_number,
     varying_parameters,
-    wrapped,
+    wrap_text,
 )
 from overfit_cli.figures.panels import (
     Panel,
@@ -53,29 +54,29 @@ from overfit_cli.figures.style import (
     colours_of_map,
     legend_below,
     log_ticks,
-    named_of,
+    named_lines,
 )
 
 MARKERS = "os^Dvp*P"
-_BESIDE = 0.08
-"""How far apart the points of several lines stand that have one x, which isn't a number."""
+_OFFSET = 0.08
+"""The offset between points of several lines at one category."""
 
 
 @dataclass(frozen=True)
 class Line:
-    """One setting of the parameters other than x; the arrays have a value for each x.
+    """The line of a setting of the parameters other than x; arrays have shape (values of x,).
 
     Attributes:
         text: the setting.
-        at: the values of x.
-        mean, low, high: over the seeds that are done; nan where none is.
+        x: the values of x.
+        mean, low, high: the mean and band over the seeds that are done; nan without one.
         failed: whether every seed failed.
-        seeds: each seed's own values, one column per seed.
-        count: how many seeds the mean is over.
+        seeds: the values of each seed, shape (values of x, seeds).
+        count: the number of seeds of the mean.
     """
 
     text: str
-    at: np.ndarray
+    x: np.ndarray
     mean: np.ndarray
     low: np.ndarray
     high: np.ndarray
@@ -85,17 +86,17 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Drawn:
-    """What lines are drawn from.
+class LinesPlan:
+    """The plan of the figure.
 
     Attributes:
         x: the parameter along the axis.
-        label: of the column.
+        label: the label of the column.
         parts: the panels.
-        names: the parameters of whose settings each is a line.
-        lines: of each panel.
-        texts: the settings, in their order.
-        geometric: whether means are.
+        names: the parameters whose settings have a line each.
+        lines: the lines of each panel.
+        texts: the settings, in order.
+        geometric: whether means are geometric.
         log: whether the column's axis is logarithmic.
     """
 
@@ -113,101 +114,101 @@ class Drawn:
 def draw_lines(data: FigureData, options: FigureOptions) -> Picture:
     """Draw `options.value` against x, with panels by `by` and a line for each other setting.
 
-    Points are means over seeds, with a band of one standard deviation, or with each seed's own line
-    where they are fewer than three or the user wants it. Of a sweep that refined, whose points have
-    different seeds, each seed has a line, and there is no mean. Means are geometric on a
-    logarithmic axis, and where the column spans a factor of a million. Where x isn't a
-    number, points stand side by side, with bars. Where every seed failed there is a cross on top.
-    More settings than colours get panels, if those of one parameter suffice; a number with more
-    values than panels fit has shades.
+    Points are means over seeds, with a band of one standard deviation, or with a line for each seed
+    where there are fewer than three seeds or the user wants it. In a refined sweep, whose points
+    have different seeds, each seed has a line, and there is no mean. Means are geometric on a
+    logarithmic axis, and where the column spans a factor of a million. Where x is no number, points
+    stand side by side, with bars. A cross at the top marks values at which every seed failed. More
+    settings than colours have panels, if those of one parameter suffice; a number with more values
+    than panels has shades.
 
     Raises:
-        UserError: if x doesn't vary, there are more lines than colours in any case, the column is
-            unknown or empty, or the threshold isn't finite.
+        UserError: if x does not vary, there are more lines than colours in any case, the column is
+            unknown or empty, or the threshold is not finite.
     """
-    drawn = _gathered(data, options)
-    threshold = checked_threshold(options.threshold)
-    each, looks = _each_seed(data, options), _looks(len(drawn.texts))
-    figure, all_axes = new_panels(len(drawn.parts), height=2.8)
-    for axes, lines in zip(all_axes, drawn.lines, strict=True):
-        _dress(axes, drawn.x, log=drawn.log)
+    plan = _gather_lines(data, options)
+    threshold = check_threshold(options.threshold)
+    seed_lines, looks = _has_seed_lines(data, options), _looks(len(plan.texts))
+    figure, all_axes = new_panels(len(plan.parts), height=2.8)
+    for axes, lines in zip(all_axes, plan.lines, strict=True):
+        _dress(axes, plan.x, log=plan.log)
         for line in lines:
-            place = drawn.texts.index(line.text)
-            if drawn.x.scale == "category":
-                beside = _BESIDE * (place - (len(drawn.texts) - 1) / 2)
-                _draw_apart(axes, line, looks[place], beside)
+            index = plan.texts.index(line.text)
+            if plan.x.scale == "category":
+                offset = _OFFSET * (index - (len(plan.texts) - 1) / 2)
+                _draw_points(axes, line, looks[index], offset)
             else:
-                _draw_joined(axes, line, looks[place], each=each, mean=not data.refined)
+                _draw_joined(axes, line, looks[index], seed_lines=seed_lines, mean=not data.refined)
         if threshold is not None:
             axes.axhline(threshold, **THRESHOLD)
         if axes.get_yscale() == "log":
             log_ticks(axes.yaxis, *axes.get_ylim())
-    all_axes[0].set_ylabel(wrapped(drawn.label, HIGH))
+    all_axes[0].set_ylabel(wrap_text(plan.label, HIGH))
     label_outer(all_axes)
-    title_panels(all_axes, [part.title for part in drawn.parts])
-    figure.facts.append(_fact(data, drawn, each=each))
-    legend = _legend(drawn, threshold)
-    legend_below(figure, legend, 2 * len(drawn.parts), heading(data.study, drawn.names))
+    title_panels(all_axes, [part.title for part in plan.parts])
+    figure.facts.append(_fact(data, plan, seed_lines=seed_lines))
+    legend = _legend(plan, threshold)
+    legend_below(figure, legend, 2 * len(plan.parts), heading(data.study, plan.names))
     return figure
 
 
-def _gathered(data: FigureData, options: FigureOptions) -> Drawn:
+def _gather_lines(data: FigureData, options: FigureOptions) -> LinesPlan:
     """The lines of every panel.
 
     Raises:
         UserError: see `draw_lines`.
     """
     x = parameter_axis(data, "x", options.x, log=is_log(options, "x"))
-    value, label = measured(data, options.value)
-    numbers = with_numbers(data, value)[value]
-    log = checked_scale(value_is_log(options), numbers, factor=10)
+    value, label = measured_column(data, options.value)
+    numbers = require_numbers(data, value)[value]
+    log = choose_scale(value_is_log(options), numbers, factor=10)
     geometric = log or (spans_widely(numbers) and not data.less)
-    by = _panels(data, x, options.by)
-    parts = panels(data, by)
-    names = [name for name in varying_parameters(data) if name not in (x.name, by)]
+    panel_parameter = _panels(data, x, options.by)
+    parts = panels(data, panel_parameter)
+    names = [name for name in varying_parameters(data) if name not in (x.name, panel_parameter)]
     lines = [_lines(part.data, names, x, value, geometric) for part in parts]
-    texts = list(dict.fromkeys(line.text for of_panel in lines for line in of_panel))
+    texts = list(dict.fromkeys(line.text for panel_lines in lines for line in panel_lines))
     if len(texts) > len(PALETTE) and not is_one_number(data, names):
         raise BadValue(
             "x",
             x.name,
             f"the other parameters have {len(texts)} settings here, and a figure shows up to "
-            f"{len(PALETTE)} lines{_way_out(data, x)}",
+            f"{len(PALETTE)} lines{_suggestion(data, x)}",
         )
     log = log or (geometric and options.log is None)
-    return Drawn(x, label, parts, names, lines, texts, geometric, log)
+    return LinesPlan(x, label, parts, names, lines, texts, geometric, log)
 
 
-def _panels(data: FigureData, x: Axis, by: str | None) -> str | None:
-    """The parameter that makes panels: the user's, or one that leaves fewer lines than colours.
+def _panels(data: FigureData, x: Axis, panel_parameter: str | None) -> str | None:
+    """The parameter of the panels: the user's, or one with at most as many lines as colours.
 
-    A number of the user's that has more values than panels fit makes lines, in shades.
+    The user's parameter, if it is a number with more values than panels, makes lines in shades.
     """
     names = [name for name in varying_parameters(data) if name != x.name]
-    if by is not None:
-        many = len(parameter_values(data).get(by, ())) > MOST_PANELS
-        return None if many and is_one_number(data, names) else by
+    if panel_parameter is not None:
+        too_many = len(parameter_values(data).get(panel_parameter, ())) > MOST_PANELS
+        return None if too_many and is_one_number(data, names) else panel_parameter
     return panels_for_lines(data, names, len(PALETTE))
 
 
 def _looks(count: int) -> list[dict[str, Any]]:
-    """How each of so many lines is drawn: in a colour and with a marker, or in a shade."""
+    """The style of each line: a colour and a marker, or a shade."""
     if count <= len(PALETTE):
         pairs = zip(PALETTE, MARKERS, strict=False)
         return [{"color": colour, "marker": marker} for colour, marker in pairs]
-    return [{"color": one} for one in colours_of_map(np.linspace(0, 0.95, count).tolist())]
+    return [{"color": colour} for colour in colours_of_map(np.linspace(0, 0.95, count).tolist())]
 
 
-def _way_out(data: FigureData, x: Axis) -> str:
-    """The end of a sentence on too many lines: the panels that help, if any do."""
+def _suggestion(data: FigureData, x: Axis) -> str:
+    """The end of a sentence on too many lines: the panels that would suffice."""
     names = [name for name in varying_parameters(data) if name != x.name]
-    if by := panels_that_help(data.cells, names, len(PALETTE)):
-        return f"; --by {by} makes panels of one of them."
+    if name := panels_that_help(data.cells, names, len(PALETTE)):
+        return f"; --by {name} makes panels of one of them."
     return "; a heatmap over two of them shows more."
 
 
-def _each_seed(data: FigureData, options: FigureOptions) -> bool:
-    """Whether each seed has a line of its own."""
+def _has_seed_lines(data: FigureData, options: FigureOptions) -> bool:
+    """Whether each seed has its own line."""
     if data.averaged or data.refined:
         return data.refined
     if options.each_seed is not None:
@@ -218,28 +219,27 @@ def _each_seed(data: FigureData, options: FigureOptions) -> bool:
 def _lines(data: FigureData, names: list[str], x: Axis, value: str, geometric: bool) -> list[Line]:
     return [
         _line(short_settings(data.study, values), cells, x, value, geometric)
-        for values, cells in split_by(data, names)
+        for values, cells in split_settings(data, names)
     ]
 
 
 def _line(text: str, cells: pd.DataFrame, x: Axis, value: str, geometric: bool) -> Line:
-    where = cells[x.name].map(dict(zip(x.values, x.positions, strict=True)))
-    at = np.array(sorted(where.unique()), dtype=np.float64)
-    numbers = pd.Series(cells[value].to_numpy(dtype=np.float64, na_value=np.nan), cells.index)
-    done = numbers.where((cells["status"] == "done") & np.isfinite(numbers))
+    positions = cells[x.name].map(dict(zip(x.values, x.positions, strict=True)))
+    x_values = np.array(sorted(positions.unique()), dtype=np.float64)
+    done = finite_column(cells, value)
     usable = logarithms(done) if geometric else done
-    groups = usable.groupby(where)
+    groups = usable.groupby(positions)
     mean, deviation = groups.mean().to_numpy(), groups.std().fillna(0.0).to_numpy()
     low, high = mean - deviation, mean + deviation
     if geometric:
         mean, low, high = np.exp(mean), np.exp(low), np.exp(high)
-    failed = (cells["status"] == "failed").groupby(where).all().to_numpy()
-    seeds = done.groupby([where, cells["seed"]]).mean().unstack().to_numpy()
-    return Line(text, at, mean, low, high, failed, seeds, groups.count().to_numpy())
+    failed = (cells["status"] == "failed").groupby(positions).all().to_numpy()
+    seeds = done.groupby([positions, cells["seed"]]).mean().unstack().to_numpy()
+    return Line(text, x_values, mean, low, high, failed, seeds, groups.count().to_numpy())
 
 
 def _dress(axes: matplotlib.axes.Axes, x: Axis, *, log: bool) -> None:
-    axes.set_xlabel(wrapped(x.label, WIDE))
+    axes.set_xlabel(wrap_text(x.label, WIDE))
     if x.scale == "category":
         x.dress(axes, "x")
     if x.scale == "log":
@@ -253,61 +253,61 @@ def _dress(axes: matplotlib.axes.Axes, x: Axis, *, log: bool) -> None:
 
 
 def _draw_joined(
-    axes: matplotlib.axes.Axes, line: Line, look: Mapping[str, Any], *, each: bool, mean: bool
+    axes: matplotlib.axes.Axes, line: Line, look: Mapping[str, Any], *, seed_lines: bool, mean: bool
 ) -> None:
-    """A line, with a band or with each seed's own."""
+    """Draw a line, with a band or with a line for each seed."""
     if mean:
-        axes.plot(line.at, line.mean, **look)
-    if each:
-        for seed in line.seeds.T:  # joined over places at which it has no cell
-            known = np.isfinite(seed)
-            axes.plot(line.at[known], seed[known], color=look["color"], linewidth=0.5, alpha=0.6)
+        axes.plot(line.x, line.mean, **look)
+    if seed_lines:
+        for seed in line.seeds.T:  # joined across values of x without a cell
+            valid = np.isfinite(seed)
+            axes.plot(line.x[valid], seed[valid], color=look["color"], linewidth=0.5, alpha=0.6)
     else:
-        axes.fill_between(line.at, line.low, line.high, color=look["color"], alpha=0.2, linewidth=0)
-    _mark_failed(axes, line.at[line.failed], look)
+        axes.fill_between(line.x, line.low, line.high, color=look["color"], alpha=0.2, linewidth=0)
+    _mark_failed(axes, line.x[line.failed], look)
 
 
-def _draw_apart(
-    axes: matplotlib.axes.Axes, line: Line, look: Mapping[str, Any], beside: float
+def _draw_points(
+    axes: matplotlib.axes.Axes, line: Line, look: Mapping[str, Any], offset: float
 ) -> None:
-    """Points with bars, moved aside by so much of the distance between values."""
-    at, bars = line.at + beside, [line.mean - line.low, line.high - line.mean]
-    axes.errorbar(at, line.mean, bars, linestyle="", capsize=2, **look)
-    _mark_failed(axes, at[line.failed], look)
+    """Draw points with bars, moved by an offset in units of the distance between values."""
+    x, bars = line.x + offset, [line.mean - line.low, line.high - line.mean]
+    axes.errorbar(x, line.mean, bars, linestyle="", capsize=2, **look)
+    _mark_failed(axes, x[line.failed], look)
 
 
-def _mark_failed(axes: matplotlib.axes.Axes, at: np.ndarray, look: Mapping[str, Any]) -> None:
-    if at.size:
+def _mark_failed(axes: matplotlib.axes.Axes, x: np.ndarray, look: Mapping[str, Any]) -> None:
+    if x.size:
         top = axes.get_xaxis_transform()
-        axes.plot(at, np.full(at.size, 0.97), "x", color=look["color"], transform=top)
+        axes.plot(x, np.full(x.size, 0.97), "x", color=look["color"], transform=top)
 
 
-def _fact(data: FigureData, drawn: Drawn, *, each: bool) -> str:
-    """What a caption says."""
-    counts = np.concatenate([line.count for lines in drawn.lines for line in lines])
-    kind = "geometric mean" if drawn.geometric else "mean"
-    apart = drawn.x.scale == "category"
-    spread = f"{'bars' if apart else 'band'} of one standard deviation"
-    if each and not apart:
+def _fact(data: FigureData, plan: LinesPlan, *, seed_lines: bool) -> str:
+    """The sentence of the caption."""
+    counts = np.concatenate([line.count for lines in plan.lines for line in lines])
+    kind = "geometric mean" if plan.geometric else "mean"
+    is_category = plan.x.scale == "category"
+    spread = f"{'bars' if is_category else 'band'} of one standard deviation"
+    if seed_lines and not is_category:
         spread = "a thin line for each seed"
-    most = int(counts.max())
-    of = f"{mean_of_seeds(int(counts[counts > 0].min()), most, kind)}, {spread}"
-    if most == 1 or data.refined or data.averaged:
-        of = "a line for each seed" if data.refined else data.averaged or "one seed"
+    largest = int(counts.max())
+    middle = f"{mean_of_seeds(int(counts[counts > 0].min()), largest, kind)}, {spread}"
+    if largest == 1 or data.refined or data.averaged:
+        middle = "a line for each seed" if data.refined else data.averaged or "one seed"
     failed = int((data.cells["status"] == "failed").sum())
     left_out = f"; {plural(failed, 'failed cell')} left out" if failed else ""
-    return f"{opening(drawn.label)} against {drawn.x.label}: {of}{left_out}."
+    return f"{opening(plan.label)} against {plan.x.label}: {middle}{left_out}."
 
 
-def _legend(drawn: Drawn, threshold: float | None) -> Legend:
-    looks = _looks(len(drawn.texts))
+def _legend(plan: LinesPlan, threshold: float | None) -> Legend:
+    looks = _looks(len(plan.texts))
     legend: Legend = [
-        (Line2D([], [], **looks[place]), drawn.texts[place])
-        for place in named_of(len(drawn.texts))
-        if drawn.texts[place]
+        (Line2D([], [], **looks[index]), plan.texts[index])
+        for index in named_lines(len(plan.texts))
+        if plan.texts[index]
     ]
-    if any(line.failed.any() for lines in drawn.lines for line in lines):
+    if any(line.failed.any() for lines in plan.lines for line in lines):
         legend.append((Line2D([], [], color="0.3", marker="x", linestyle=""), "every seed failed"))
     if threshold is not None:
-        legend.append((Line2D([], [], **THRESHOLD), f"threshold {plain(threshold)}"))
+        legend.append((Line2D([], [], **THRESHOLD), f"threshold {tick_number(threshold)}"))
     return legend

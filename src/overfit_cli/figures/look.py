@@ -1,6 +1,6 @@
 """Look of a figure: title, size, dots per inch, style sheet, colours.
 
-It is read from what a user gives, or from a figure's record.
+It is read from the user's options, or from a figure's record.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ import matplotlib
 from cycler import Cycler, cycler
 from pydantic import JsonValue
 
-from overfit_cli.core.text import BadValue, UserError, is_text, nearest, shortened
+from overfit_cli.core.text import BadValue, UserError, is_text, nearest, shorten
+from overfit_cli.core.values import whole_number
 from overfit_cli.figures.picture import Look
 from overfit_cli.figures.record import LookRecord
 from overfit_cli.figures.style import COLUMN, PAGE
@@ -36,21 +37,20 @@ def read_look(title: str | None, size: str | None, dpi: int | None, style: Path 
     """Return the look that these options describe.
 
     Raises:
-        UserError: if one of them can't be read.
+        UserError: if one of them is invalid.
     """
     if title is not None:
         _check_title(title)
     width, height = (None, None) if size is None else _read_size(size)
-    if dpi is not None and not LEAST_DPI <= dpi <= MOST_DPI:
-        accepts = f"it takes a whole number of at least {LEAST_DPI} and up to {MOST_DPI}."
-        raise BadValue("dpi", dpi, accepts)
+    if dpi is not None:
+        dpi = whole_number("dpi", dpi, LEAST_DPI, MOST_DPI)
     settings = {} if style is None else _read_style(style)
-    given = {} if dpi is None else {"dpi": dpi}
-    return Look(title=title or "", width=width, height=height, settings=settings, **given)
+    resolution = {} if dpi is None else {"dpi": dpi}
+    return Look(title=title or "", width=width, height=height, settings=settings, **resolution)
 
 
 def _check_title(text: str) -> None:
-    """Refuse what matplotlib can't draw."""
+    """Refuse a title that matplotlib cannot draw."""
     from matplotlib.cbook import is_math_text
     from matplotlib.mathtext import MathTextParser
 
@@ -60,9 +60,9 @@ def _check_title(text: str) -> None:
         for line in filter(is_math_text, text.split("\n")):
             MathTextParser("path").parse(line)
     except ValueError as error:
-        why = str(error).strip().split("\n")[-1].split(": ", 1)[-1].split("  ")[0]
-        accepts = rf"the text between dollar signs is no mathtext: {why}; write \$ for the sign."
-        raise BadValue("title", shortened(text), accepts) from None
+        reason = str(error).strip().split("\n")[-1].split(": ", 1)[-1].split("  ")[0]
+        accepts = rf"the text between dollar signs is no mathtext: {reason}; write \$ for the sign."
+        raise BadValue("title", shorten(text), accepts) from None
 
 
 def _read_size(text: str) -> tuple[float, float | None]:
@@ -72,41 +72,41 @@ def _read_size(text: str) -> tuple[float, float | None]:
     match = _SIZE.fullmatch(text.strip().lower())
     if match is None:
         accepts = "it takes column, page, or WIDTHxHEIGHT in inches, such as 3.4x2.6, or 85x65mm."
-        raise BadValue("size", shortened(text), accepts)
+        raise BadValue("size", shorten(text), accepts)
     unit = _INCHES[match[3] or "in"]
     width, height = float(match[1]) * unit, float(match[2]) * unit
     if not all(SMALLEST <= side <= LARGEST for side in (width, height)):
         accepts = f"both sides are at least {SMALLEST:g} and up to {LARGEST:g} inches."
-        raise BadValue("size", shortened(text), accepts)
+        raise BadValue("size", shorten(text), accepts)
     return width, height
 
 
 def _read_style(path: Path) -> dict[str, Any]:
-    """The settings of a style sheet of matplotlib's."""
+    """The settings of a matplotlib style sheet."""
     if not path.is_file():
         raise BadValue("style", str(path), "there is no such file; it takes a .mplstyle file.")
-    log, said = logging.getLogger("matplotlib"), _Listener()
-    log.addHandler(said)
+    log, listener = logging.getLogger("matplotlib"), _Listener()
+    log.addHandler(listener)
     try:
         read = matplotlib.rc_params_from_file(
             str(path), fail_on_error=True, use_default_template=False
         )
     except (ValueError, KeyError, OSError, UnicodeDecodeError) as error:
-        said.sentences.insert(0, str(error))
+        listener.sentences.insert(0, str(error))
     finally:
-        log.removeHandler(said)
-    if said.sentences:  # what it doesn't know it logs, and passes over
-        first = said.sentences[0].strip().split("\n")[0].removesuffix(".")
-        why = re.sub(r" in file .*?, line", ", line", first)
-        raise BadValue("style", str(path), f"it is no style sheet of matplotlib's: {why}.")
+        log.removeHandler(listener)
+    if listener.sentences:  # matplotlib logs unknown settings, and ignores them
+        first = listener.sentences[0].strip().split("\n")[0].removesuffix(".")
+        reason = re.sub(r" in file .*?, line", ", line", first)
+        raise BadValue("style", str(path), f"it is no style sheet of matplotlib's: {reason}.")
     settings = {str(name): value for name, value in read.items()}
     if flaw := _flaw(settings):
         raise BadValue("style", str(path), flaw)
-    return _with_installed_fonts(settings)
+    return _drop_missing_fonts(settings)
 
 
 class _Listener(logging.Handler):
-    """Keeps what is logged."""
+    """A handler that keeps the logged messages."""
 
     def __init__(self) -> None:
         super().__init__(logging.WARNING)
@@ -117,7 +117,7 @@ class _Listener(logging.Handler):
 
 
 def _flaw(settings: Mapping[str, Any]) -> str:
-    """Return why nothing can be drawn here with well-formed settings; empty where it can."""
+    """Return the reason why well-formed settings cannot be drawn here; empty where they can."""
     cycle, fonts = settings.get(_CYCLE), settings.get("font.family", [])
     colours = settings.get("image.cmap", "viridis")
     if cycle is not None and not len(cycle):
@@ -131,7 +131,7 @@ def _flaw(settings: Mapping[str, Any]) -> str:
     return ""
 
 
-def _with_installed_fonts(settings: dict[str, Any]) -> dict[str, Any]:
+def _drop_missing_fonts(settings: dict[str, Any]) -> dict[str, Any]:
     fonts = [font for font in settings.get("font.family", []) if _is_installed(font)]
     return {**settings, **({"font.family": fonts} if fonts else {})}
 
@@ -143,31 +143,31 @@ def _is_installed(family: str) -> bool:
 
 
 def record_of_look(look: Look) -> LookRecord:
-    """Return the record of a look; a cycle of colours is an object of its properties' lists."""
+    """Return the record of a look; a colour cycle is an object of lists by property."""
     return LookRecord(
         title=look.title,
         width=look.width,
         height=look.height,
         dpi=look.dpi,
-        settings={name: _as_json(value) for name, value in look.settings.items()},
+        settings={name: _to_json(value) for name, value in look.settings.items()},
     )
 
 
-def _as_json(value: Any) -> JsonValue:
+def _to_json(value: Any) -> JsonValue:
     if isinstance(value, Cycler):
-        return {name: _as_json(values) for name, values in value.by_key().items()}
+        return {name: _to_json(values) for name, values in value.by_key().items()}
     if isinstance(value, list | tuple):
-        return [_as_json(item) for item in value]
+        return [_to_json(item) for item in value]
     if isinstance(value, Enum):
-        return _as_json(value.value)
+        return _to_json(value.value)
     return value if isinstance(value, bool | int | float | None) else str(value)
 
 
 def look_of_record(record: LookRecord) -> Look:
-    """Return the look that a figure's record holds; the record may have been edited.
+    """Return the look in a figure's record; the record may have been edited.
 
     Raises:
-        UserError: if nothing can be drawn so, or matplotlib would run code for it.
+        UserError: if it cannot be drawn, or matplotlib would run code for it.
     """
     sides = [side for side in (record.width, record.height) if side is not None]
     if not all(SMALLEST <= side <= LARGEST for side in sides):
@@ -181,38 +181,38 @@ def _settings_of_json(recorded: Mapping[str, JsonValue]) -> dict[str, Any]:
     if not isinstance(recorded.get(_CYCLE, {}), dict):
         raise UserError(f"its style has {_CYCLE} as a text, which some matplotlibs run as code.")
     try:
-        given = {
+        settings_given = {
             name: cycler(**cast("dict[str, list[Any]]", value)) if name == _CYCLE else value
             for name, value in recorded.items()
         }
-        settings = {str(name): value for name, value in matplotlib.RcParams(given).items()}
-    except Exception as error:  # matplotlib expects texts, and fails in many ways on others
-        said = shortened(str(error).strip())
-        raise UserError(f"its style is none of matplotlib's: {said}.") from None
+        settings = {str(name): value for name, value in matplotlib.RcParams(settings_given).items()}
+    except Exception as error:  # matplotlib expects texts, and raises many errors for others
+        reason = shorten(str(error).strip())
+        raise UserError(f"its style is none of matplotlib's: {reason}.") from None
     if settings.get("text.usetex"):
         raise UserError("its style has LaTeX set the text, which isn't run for a file's sake.")
     if flaw := _flaw(settings):
         raise UserError(f"its style: {flaw}")
-    return _with_installed_fonts(settings)
+    return _drop_missing_fonts(settings)
 
 
-def checked_colour_map(name: str | None) -> str | None:
+def check_colour_map(name: str | None) -> str | None:
     """Return the name of a colour map.
 
     Raises:
-        UserError: if matplotlib has none of that name.
+        UserError: if matplotlib has no colour map of that name.
     """
     if name is None:
         return None
     if name not in matplotlib.colormaps:
         close = nearest(name, matplotlib.colormaps)
         hint = close if close.startswith("did") else "viridis, cividis and RdBu are some."
-        raise BadValue("cmap", shortened(name), f"matplotlib has no such colour map; {hint}")
+        raise BadValue("cmap", shorten(name), f"matplotlib has no such colour map; {hint}")
     return name
 
 
 def read_log(text: str | None) -> frozenset[str] | None:
-    """Return which of x, y and value are logarithmic; None where nothing is said.
+    """Return which of x, y and value are logarithmic; None without a choice.
 
     Raises:
         UserError: if it names something else.
@@ -225,5 +225,5 @@ def read_log(text: str | None) -> frozenset[str] | None:
     for name in names:
         if name not in LOG_NAMES:
             accepts = f"it takes some of {', '.join(LOG_NAMES)}, commas between, or none."
-            raise BadValue("log", shortened(text), accepts)
+            raise BadValue("log", shorten(text), accepts)
     return frozenset(names)

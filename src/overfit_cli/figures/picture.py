@@ -19,7 +19,7 @@ from matplotlib.figure import Figure
 
 from overfit_cli.core.files import write_named
 from overfit_cli.core.text import BadValue
-from overfit_cli.figures.labels import typeset, wrapped
+from overfit_cli.figures.labels import typeset, wrap_text
 from overfit_cli.figures.style import COLUMN, PAGE, RC, SIZES, WIDE, points
 
 P = ParamSpec("P")
@@ -120,7 +120,7 @@ class Picture(Figure):
         super().__init__(figsize=size)
         if self.look.title:
             letters = int(0.7 * WIDE * size[0] / COLUMN)  # they are larger than others
-            title = wrapped(self.look.title, letters)
+            title = wrap_text(self.look.title, letters)
             self.suptitle(title, x=0.01, ha="left", fontsize="large")
 
     def draw(self, renderer: Any) -> None:
@@ -254,7 +254,7 @@ def save(figure: Figure, path: Path) -> None:
     kind = FORMATS.get(path.suffix.lower())
     if kind is None:
         raise BadValue("out", str(path), "the file's name must end in .png, .pdf or .svg.")
-    write_named(path, image(figure, kind), "--out", "the figure")
+    write_named(path, image(figure, kind), "out", "the figure")
 
 
 def save_with_caption(picture: Picture, path: Path) -> None:
@@ -264,4 +264,4 @@ def save_with_caption(picture: Picture, path: Path) -> None:
         UserError: as `save` does.
     """
     save(picture, path)
-    write_named(path.with_suffix(".txt"), picture.caption.encode(), "--out", "the caption")
+    write_named(path.with_suffix(".txt"), picture.caption.encode(), "out", "the caption")

@@ -30,7 +30,7 @@ from pydantic import (
 )
 
 from overfit_cli.core.figure import FigureOptions
-from overfit_cli.core.text import UserError, shortened, visible
+from overfit_cli.core.text import UserError, shorten, visible
 from overfit_cli.sweeps.manifest import read_manifest
 from overfit_cli.sweeps.part_file import digest_of_numbers, key_of_cells
 
@@ -300,7 +300,7 @@ def _pdf_keywords(content: bytes) -> str | None:
         facts = PdfReader(io.BytesIO(content)).metadata
         return facts.keywords if facts is not None else None
     except Exception as error:  # a damaged file raises all kinds of them
-        said = visible(shortened(str(error).strip())) or type(error).__name__
+        said = visible(shorten(str(error).strip())) or type(error).__name__
         raise UserError(f"it isn't a whole PDF file ({said}).") from None
 
 
@@ -321,7 +321,7 @@ def parse_record(text: str) -> FigureRecord:
         return FigureRecord.model_validate_json(text, strict=True)
     except ValidationError as error:
         first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-    field = shortened(".".join(str(part) for part in first["loc"][:4]))
+    field = shorten(".".join(str(part) for part in first["loc"][:4]))
     said = str(first["msg"]).removeprefix("Value error, ")
     raise UserError(f"its record can't be read ({f'{field}: ' if field else ''}{said}).")
 

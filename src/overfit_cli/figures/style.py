@@ -14,12 +14,12 @@ from matplotlib.font_manager import FontProperties
 from matplotlib.ticker import AutoLocator, FuncFormatter, LogLocator, NullFormatter, NullLocator
 from matplotlib.typing import ColorType
 
-from overfit_cli.figures.labels import plain, power, typeset, wrapped
+from overfit_cli.figures.labels import power, tick_number, typeset, wrap_text
 
 COLUMN = 3.4  # inches: one column of a two-column paper
 PAGE = 7.0  # and both
-WIDE, HIGH = 54, 34  # about how many letters fit across a column, and along its y axis
-HIGHLIGHT = "#D55E00"  # lies outside the colour map, and is told from it by the colour-blind
+WIDE, HIGH = 54, 34  # letters that fit across a column, and along its y axis, roughly
+HIGHLIGHT = "#D55E00"  # not in the colour map, and distinct for colour-blind readers
 # Okabe and Ito's palette, with grey in place of its yellow, which vanishes on white.
 _COLOURS = (
     "#0072B2",
@@ -31,12 +31,12 @@ _COLOURS = (
     "#000000",
     "#999999",
 )
-PALETTE = tuple(f"C{number}" for number in range(len(_COLOURS)))  # a user's style may name others
+PALETTE = tuple(f"C{number}" for number in range(len(_COLOURS)))  # the colours of the style in use
 DIVERGING = "RdBu_r"  # blue below, red above
-MUTED = ("#BFD7EA", "#F6D5B8")  # two sides, on which black text can be read
+MUTED = ("#BFD7EA", "#F6D5B8")  # two sides; black text is legible on both
 THRESHOLD: dict[str, Any] = {"color": "0.4", "linestyle": (0, (4, 2)), "linewidth": 0.8}
 _NAMED = 6
-Legend = list[tuple[Any, str]]  # an artist, or a container of some, and its text
+Legend = list[tuple[Any, str]]  # an artist, or a container of artists, and its text
 RC: dict[str, Any] = {
     "axes.prop_cycle": cycler(color=_COLOURS),
     "image.cmap": "viridis",
@@ -75,35 +75,35 @@ SIZES = (
     "ytick.labelsize",
     "legend.fontsize",
 )
-"""Sizes of fonts that grow with `font.size`."""
+"""The sizes of fonts that scale with `font.size`."""
 
 
 def points(name: str) -> float:
-    """Return a size of fonts in use, by the name of its setting."""
+    """Return the current font size, in points, of a setting."""
     settings: Any = matplotlib.rcParams
     size: float = FontProperties(size=settings[name]).get_size_in_points()
     return size
 
 
 def colours_of_map(shares: Sequence[float]) -> list[ColorType]:
-    """Return colours of the colour map in use, at shares from 0 to 1 of it."""
+    """Return colours of the current colour map at shares from 0 to 1."""
     return [tuple(rgb) for rgb in matplotlib.colormaps[matplotlib.rcParams["image.cmap"]](shares)]
 
 
-def named_of(count: int) -> list[int]:
-    """Return which of so many lines a legend names: all, or a few of more than have colours."""
-    few = count if count <= len(PALETTE) else _NAMED
-    return [int(index) for index in np.unique(np.linspace(0, count - 1, few).round())]
+def named_lines(count: int) -> list[int]:
+    """Return the indices of the lines in a legend: all, or a few if there are more than colours."""
+    count_named = count if count <= len(PALETTE) else _NAMED
+    return [int(index) for index in np.unique(np.linspace(0, count - 1, count_named).round())]
 
 
 def legend_below(figure: Figure, handles: Legend, columns: int = 3, heading: str = "") -> None:
-    """Put a legend under the axes, in as many columns as fit, with a heading if there is one."""
+    """Put a legend under the axes, in as many columns as fit."""
     if not handles:
         return
     artists = [artist for artist, _ in handles]
     size = points("legend.fontsize")
     fit = int(WIDE * figure.get_figwidth() / COLUMN * 7 / size)
-    texts = [wrapped(text, fit) for _, text in handles]
+    texts = [wrap_text(text, fit) for _, text in handles]
     while columns > 1 and _letters_across(texts, columns) > fit:
         columns -= 1
     figure.legend(
@@ -117,18 +117,18 @@ def legend_below(figure: Figure, handles: Legend, columns: int = 3, heading: str
 
 
 def _letters_across(texts: list[str], columns: int) -> int:
-    """Return about how many letters wide a legend is; each column's symbol counts as four."""
+    """Return the approximate width of a legend in letters; each column's symbol counts as four."""
     widths = [max(len(typeset(line)) for line in text.split("\n")) for text in texts]
     parts = np.array_split(widths, min(columns, len(widths)))  # as matplotlib fills columns
     return sum(int(part.max()) + 4 for part in parts)
 
 
 def log_ticks(axis: Axis, low: float, high: float) -> None:
-    """Give a logarithmic axis from `low` to `high` ticks, as plain numbers where short."""
+    """Set the ticks of a logarithmic axis from `low` to `high`, as plain numbers where short."""
     short = low >= 1e-3 and high < 1e5
     axis.set_minor_locator(NullLocator())
     axis.set_minor_formatter(NullFormatter())
-    write = plain if short else power
+    write = tick_number if short else power
     axis.set_major_formatter(FuncFormatter(lambda value, _: write(value)))
     if high / low < 4:
         axis.set_major_locator(AutoLocator())

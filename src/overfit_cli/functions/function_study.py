@@ -26,7 +26,7 @@ from overfit_cli.core.study import Study
 from overfit_cli.core.text import MissingError, UserError
 from overfit_cli.core.training import Training
 from overfit_cli.functions.digest import OwnFile, own_files
-from overfit_cli.functions.record import (
+from overfit_cli.functions.experiment import (
     ColumnRecord,
     Description,
     FunctionParameters,

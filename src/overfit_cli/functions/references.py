@@ -20,7 +20,7 @@ from typing import Any, Literal
 
 from overfit_cli.core.text import UserError, nearest
 from overfit_cli.functions.digest import OwnFile, digest_of, own_files
-from overfit_cli.functions.record import description_of
+from overfit_cli.functions.experiment import description_of
 
 _TYPE_FORMS = (type(Literal), type(Literal[0]))
 """Types of `typing` that can be called, and are no functions."""

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, get_args, get_origin
 
 from overfit_cli.core.parameters import Parameter
 from overfit_cli.core.text import UserError, is_text
-from overfit_cli.functions.record import TYPES, ParameterRecord, name_problem
+from overfit_cli.functions.experiment import TYPES, ParameterRecord, name_problem
 
 SEED = "seed"
 """The parameter that takes the cell's seed."""

@@ -1,7 +1,7 @@
 """Contents of a report: papers, their studies, claims with verdicts, and the runs behind them.
 
-Runs stand in the order of the paper's figures, and then as claims need them. A run has facts:
-cells, settings, versions and commands, in words for a reader and as data for programs.
+Runs are in the order of the paper's figures, then of claims. A run has facts: cells, settings,
+versions and commands, in words for a reader and as data for programs.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from overfit_cli.core.claim import VERDICTS, Claim, Interval, Measurement, Verdi
 from overfit_cli.core.parameters import describe
 from overfit_cli.core.registry import find_study
 from overfit_cli.core.study import AnyStudy, FigureData
-from overfit_cli.core.text import as_numbered, duration, plural, visible
+from overfit_cli.core.text import duration, natural_key, plural, visible
 from overfit_cli.figures.caption import cells_in_words, fixed_parameters, settings_in_words
 from overfit_cli.figures.labels import parameter_values, typeset
 from overfit_cli.report.judge import Judged, LoadedRun
@@ -30,98 +30,99 @@ from overfit_cli.sweeps.presets import PROFILES, all_presets, find_preset
 from overfit_cli.sweeps.store import RunDirectory
 
 
-def sentences(judged: Sequence[Judged]) -> list[str]:
-    """Return what was measured for each claim, in words, and what it takes to hold."""
+def claim_sentences(judged: Sequence[Judged]) -> list[str]:
+    """Return a sentence on each claim: its measurement, and when it holds."""
     return [
-        f"{one.name}: {in_words(one.measurement)} Holds where {one.claim.holds_where}."
-        for one in judged
+        f"{claim.name}: {describe_measurement(claim.measurement)} "
+        f"Holds where {claim.claim.holds_where}."
+        for claim in judged
     ]
 
 
-def families(judged: Sequence[Judged]) -> list[str]:
-    """Return a sentence on each study's claims together: their level, and which verdicts change."""
-    found = []
-    for study in dict.fromkeys(one.study for one in judged if one.family):
-        own = [one for one in judged if one.study == study and one.family]
+def family_sentences(judged: Sequence[Judged]) -> list[str]:
+    """Return a sentence on each study's family: its level, and the verdicts that change."""
+    lines = []
+    for study in dict.fromkeys(claim.study for claim in judged if claim.family):
+        claims = [claim for claim in judged if claim.study == study and claim.family]
         changed = [
-            f"{one.name} is {one.together}"
-            for one in own
-            if one.together != one.measurement.verdict
+            f"{claim.name} is {claim.joint_verdict}"
+            for claim in claims
+            if claim.joint_verdict != claim.measurement.verdict
         ]
-        but = f" but {', '.join(changed)}" if changed else ""
-        found.append(
-            f"{study}: seeds decide {plural(own[0].family, 'verdict')}, at {LEVEL:.0%} each. At "
-            f"{LEVEL:.0%} for all together (Holm, from {level_of_each(own[0].family):.2%} each) "
-            f"every verdict stays{but}."
+        exception = f" but {', '.join(changed)}" if changed else ""
+        lines.append(
+            f"{study}: seeds decide {plural(claims[0].family, 'verdict')}, at {LEVEL:.0%} each. At "
+            f"{LEVEL:.0%} for all together (Holm, from {level_of_each(claims[0].family):.2%} each) "
+            f"every verdict stays{exception}."
         )
-    return found
+    return lines
 
 
-def number_in_words(measurement: Measurement) -> str:
+def measured_number(measurement: Measurement) -> str:
     """Return the measured value with its interval: `2.03 [1.95, 2.11] 95 % t over 10 seeds`."""
-    found = measurement.interval
-    kind = found.kind if found is not None and measurement.value is not None else ""
-    return f"{with_interval(measurement.value, found)} {kind}".strip()
+    interval = measurement.interval
+    kind = interval.kind if interval is not None and measurement.value is not None else ""
+    return f"{number_with_interval(measurement.value, interval)} {kind}".strip()
 
 
-def with_interval(value: float | None, interval: Interval | None) -> str:
-    """Return a number with its interval: `2.03 [1.95, 2.11]`; a dash where there is none."""
+def number_with_interval(value: float | None, interval: Interval | None) -> str:
+    """Return a number with its interval: `2.03 [1.95, 2.11]`; a dash without one."""
     if value is None:
         return "–"
     return f"{value:.4g} [{interval.low:.4g}, {interval.high:.4g}]" if interval else f"{value:.4g}"
 
 
-def details_in_words(details: Mapping[str, float]) -> list[str]:
-    """Return further numbers, a line each; `…, from` and `…, to` are the interval of `…`."""
+def detail_lines(details: Mapping[str, float]) -> list[str]:
+    """Return the details, a line each; `…, from` and `…, to` are the interval of `…`."""
     lines = []
     for name, value in details.items():
-        of, _, end = name.rpartition(", ")
-        if end in ("from", "to") and of in details:
+        parent, _, end = name.rpartition(", ")
+        if end in ("from", "to") and parent in details:
             continue
         ends = [details[f"{name}, {end}"] for end in ("from", "to") if f"{name}, {end}" in details]
         interval = Interval(ends[0], ends[1], "") if len(ends) == 2 else None
-        lines.append(f"{name} {with_interval(value, interval)}")
+        lines.append(f"{name} {number_with_interval(value, interval)}")
     return lines
 
 
-def in_words(measurement: Measurement) -> str:
-    """Return what must be known of a number, and further numbers: `N·SNR² …; curves 640`."""
+def describe_measurement(measurement: Measurement) -> str:
+    """Return the note and the details of a measurement: `N·SNR² …; curves 640`."""
     details = "; ".join(f"{name} {number:.4g}" for name, number in measurement.details.items())
     if len(details.split(" ", 1)[0]) > 1:  # d and D are different symbols
         details = details[:1].upper() + details[1:]
     return f"{measurement.note} {details}{'.' if details else ''}".strip()
 
 
-def reproduced() -> dict[str, str]:
-    """Return the figure of its paper that a run directory reproduces, by the directory's name.
+def reproduced_figures() -> dict[str, str]:
+    """Return the figure of the paper that a run directory reproduces, by the directory's name.
 
-    Where several presets are run into one directory, it is the paper's first.
+    Of several presets with one directory, it is the paper's first figure.
     """
-    found = [
+    figures = [
         (preset.run_name(profile), preset.content.reproduces)
         for preset in all_presets()
         for profile in PROFILES
         if preset.content.reproduces
     ]
-    return dict(sorted(found, key=lambda one: as_numbered(one[1]), reverse=True))
+    return dict(sorted(figures, key=lambda entry: natural_key(entry[1]), reverse=True))
 
 
-def place(figure: str, decides: bool, path: Path) -> tuple[object, ...]:
-    """Return what sorts the runs of a study as a report shows them.
+def run_rank(figure: str, decides: bool, path: Path) -> tuple[object, ...]:
+    """Return the sort key of a run in a study's report.
 
-    Those that reproduce a figure of the paper come first, then those that decide a claim.
+    Runs that reproduce a figure of the paper come first, then those that decide a claim.
 
     Args:
-        figure: the figure that it reproduces; empty for none.
-        decides: whether a claim was measured on it.
-        path: where it lies.
+        figure: the figure that the run reproduces; empty for none.
+        decides: whether a claim was measured on the run.
+        path: the run directory.
     """
     rank = 0 if figure else 1 if decides else 2
-    return (rank, as_numbered(figure), path.resolve().name, str(path))
+    return (rank, natural_key(figure), path.resolve().name, str(path))
 
 
 def short_names(paths: Iterable[Path]) -> dict[Path, str]:
-    """Return a name for each run: the last part of its path, numbered where several share it."""
+    """Return a name for each run: the last part of its path, with a number if it is not unique."""
     names: dict[Path, str] = {}
     times: dict[str, int] = {}
     for path in paths:
@@ -137,26 +138,26 @@ _MOST_REASONS = 3
 
 @dataclass(frozen=True)
 class RunFacts:
-    """What a reader must know of a run, in words, and as data for programs.
+    """The facts of a run, in words and as data for programs.
 
     Attributes:
-        cells: how many are done and failed, their seeds and axes.
-        settings: the parameters that have one value.
-        failures: why cells failed; empty where none did.
-        made: when, with which versions, on what.
-        commands: those that made the cells; empty where they were made from Python.
-        done: how many cells are done.
-        reasons: how many cells failed, by reason.
-        seeds: those of its cells.
-        axes: the parameters that take several values, with them.
-        parameters: those that have one value, with it.
-        sweeps: what was run into the directory, the first one first.
+        cells: the numbers of cells, their seeds and axes, in words.
+        settings: the parameters that have one value, in words.
+        failures: the reasons of failed cells, in words; empty without failures.
+        provenance: the date, the versions and the platform, in words.
+        commands: the commands that made the cells; empty for cells made from Python.
+        done: the number of cells that are done.
+        reasons: the number of failed cells by reason.
+        seeds: the seeds of the cells.
+        axes: the values of the parameters that vary.
+        parameters: the parameters that have one value, with this value.
+        sweeps: the sweeps into the directory, the first one first.
     """
 
     cells: str
     settings: str
     failures: str
-    made: str
+    provenance: str
     commands: Sequence[str]
     done: int
     reasons: Mapping[str, int]
@@ -166,8 +167,8 @@ class RunFacts:
     sweeps: Sequence[Run]
 
 
-def facts_of(data: FigureData, manifest: Manifest | None) -> RunFacts:
-    """Return what is known of a run, from its cells and its manifest."""
+def run_facts(data: FigureData, manifest: Manifest | None) -> RunFacts:
+    """Return the facts of a run from its cells and its manifest."""
     sweeps = manifest.runs if manifest else ()
     typed = dict.fromkeys(shlex.join(run.command) for run in sweeps if run.command)
     failed = data.cells.loc[data.cells["status"] == "failed", "reason"].astype(str)
@@ -177,7 +178,7 @@ def facts_of(data: FigureData, manifest: Manifest | None) -> RunFacts:
         cells=typeset(cells_in_words(data)),
         settings=typeset(settings_in_words(data)),
         failures=_failures(reasons),
-        made=_made(sweeps),
+        provenance=_provenance(sweeps),
         commands=list(typed),
         done=int((data.cells["status"] == "done").sum()),
         reasons=reasons,
@@ -195,13 +196,15 @@ def facts_of(data: FigureData, manifest: Manifest | None) -> RunFacts:
 def _failures(reasons: Mapping[str, int]) -> str:
     if not reasons:
         return ""
-    told = [f"{count} {visible(why)}" for why, count in list(reasons.items())[:_MOST_REASONS]]
-    others = len(reasons) - len(told)
-    return f"Failed cells: {', '.join(told)}{f' and {others} other reasons' if others else ''}."
+    texts = [
+        f"{count} {visible(reason)}" for reason, count in list(reasons.items())[:_MOST_REASONS]
+    ]
+    unnamed = len(reasons) - len(texts)
+    return f"Failed cells: {', '.join(texts)}{f' and {unnamed} other reasons' if unnamed else ''}."
 
 
-def _made(sweeps: Sequence[Run]) -> str:
-    """When a run was made, and with what: the last one where there were several."""
+def _provenance(sweeps: Sequence[Run]) -> str:
+    """The date, the versions and the platform of the last sweep."""
     if not sweeps:
         return ""
     last = sweeps[-1]
@@ -209,9 +212,9 @@ def _made(sweeps: Sequence[Run]) -> str:
         f"{name} {version}" for name in _PACKAGES if (version := last.packages.get(name, ""))
     ]
     commit = [f"commit {last.git_commit[:10]}"] if last.git_commit else []
-    what = [*versions, *commit, f"Python {last.python}" if last.python else "", last.platform]
-    when = f"{last.started[:10]}: " if last.started else ""
-    return f"{when}{', '.join(visible(one) for one in what if one)}."
+    parts = [*versions, *commit, f"Python {last.python}" if last.python else "", last.platform]
+    date = f"{last.started[:10]}: " if last.started else ""
+    return f"{date}{', '.join(visible(part) for part in parts if part)}."
 
 
 @dataclass(frozen=True)
@@ -219,9 +222,9 @@ class ReportedRun:
     """A run directory in a report.
 
     Attributes:
-        name: a short name, its own in the report.
-        directory: where it lies.
-        study: whose cells it holds.
+        name: a short name, unique in the report.
+        directory: the run directory.
+        study: the study of its cells.
         facts: its cells, settings and commands.
         figure: the figure of the paper that it reproduces, such as `fig1`; empty for none.
         decides: whether a claim was measured on it.
@@ -236,7 +239,7 @@ class ReportedRun:
 
     @property
     def path(self) -> Path:
-        """Where it lies."""
+        """The path of the run directory."""
         return self.directory.path
 
 
@@ -251,7 +254,7 @@ class ReportedStudy:
 
 @dataclass(frozen=True)
 class ReportedPaper:
-    """A paper in a report; None stands for studies that are no paper's."""
+    """A paper in a report; None stands for studies without a paper."""
 
     paper: Paper | None
     studies: Sequence[ReportedStudy]
@@ -263,29 +266,29 @@ class ReportedPaper:
 
     @property
     def cited(self) -> str:
-        """How it is cited."""
+        """The citation of the paper."""
         return str(self.paper) if self.paper else "Other studies"
 
     @property
     def judged(self) -> Sequence[Judged]:
         """Every claim of its studies."""
-        return [one for study in self.studies for one in study.judged]
+        return [claim for study in self.studies for claim in study.judged]
 
     @cached_property
     def counts(self) -> Mapping[Verdict, int]:
-        """How many of its claims have each verdict."""
-        found = Counter(one.measurement.verdict for one in self.judged)
-        return {verdict: found[verdict] for verdict in VERDICTS}
+        """The number of its claims with each verdict."""
+        counts = Counter(claim.measurement.verdict for claim in self.judged)
+        return {verdict: counts[verdict] for verdict in VERDICTS}
 
 
 @dataclass(frozen=True)
-class Again:
-    """How a claim is measured again.
+class Repetition:
+    """The repetition of a claim's measurement.
 
     Attributes:
-        command: what runs its cells and judges it.
-        minutes: how long that takes on two cores, as measured; None where that isn't known.
-        needs: what must be there before, in words; empty where that is nothing.
+        command: the command that runs its cells and judges it.
+        minutes: the measured time on two cores; None where it is not known.
+        needs: its requirements in words; empty without any.
     """
 
     command: str
@@ -294,59 +297,61 @@ class Again:
 
     @property
     def time(self) -> str:
-        """How long it takes, in words; empty where that isn't known."""
+        """The time in words; empty where it is not known."""
         return f"about {duration(60 * self.minutes).removesuffix(' 00 s')}" if self.minutes else ""
 
 
 def contents(
-    judged: Sequence[Judged], runs: Sequence[LoadedRun], where: Sequence[str]
+    judged: Sequence[Judged], runs: Sequence[LoadedRun], conditions: Sequence[str]
 ) -> list[ReportedPaper]:
-    """Return what a report shows: every claim under its study and paper, and every run.
+    """Return the contents of a report: every claim under its study and paper, and every run.
 
     Args:
-        judged: every claim, judged.
-        runs: the run directories that they were judged by.
-        where: the conditions that chose their cells.
+        judged: every claim with its verdict.
+        runs: the run directories that were judged.
+        conditions: the conditions that chose their cells.
     """
-    reported = _reported(judged, runs, where)
+    reported = _report_runs(judged, runs, conditions)
     studies = {run.study.name: run.study for run in runs}
-    studies |= {name: find_study(name) for name in {one.study for one in judged} - studies.keys()}
+    studies |= {
+        name: find_study(name) for name in {claim.study for claim in judged} - studies.keys()
+    }
     papers: dict[str, list[ReportedStudy]] = {}
-    kept: dict[str, Paper | None] = {}
+    papers_by_key: dict[str, Paper | None] = {}
     for name in sorted(studies):
         study = studies[name]
-        own = [run for run in reported if run.study.name == name]
+        study_runs = [run for run in reported if run.study.name == name]
         key = study.paper.key if study.paper else ""
-        kept[key] = study.paper
-        claims = [one for one in judged if one.study == name]
-        papers.setdefault(key, []).append(ReportedStudy(study, claims, own))
-    ordered = sorted(papers, key=lambda key: (not key, key))  # what is no paper's comes last
-    return [ReportedPaper(kept[key], papers[key]) for key in ordered]
+        papers_by_key[key] = study.paper
+        claims = [claim for claim in judged if claim.study == name]
+        papers.setdefault(key, []).append(ReportedStudy(study, claims, study_runs))
+    ordered = sorted(papers, key=lambda key: (not key, key))  # studies without a paper come last
+    return [ReportedPaper(papers_by_key[key], papers[key]) for key in ordered]
 
 
-def _reported(
-    judged: Sequence[Judged], runs: Sequence[LoadedRun], where: Sequence[str]
+def _report_runs(
+    judged: Sequence[Judged], runs: Sequence[LoadedRun], conditions: Sequence[str]
 ) -> list[ReportedRun]:
-    """The runs with their facts, in the order in which a report shows them."""
-    deciding = {one.directory for one in judged}
-    figures = reproduced()
+    """The runs with their facts, in the order of the report."""
+    deciding = {claim.directory for claim in judged}
+    figures = reproduced_figures()
     names = short_names(sorted(run.directory.path for run in runs))
-    found = []
+    reported = []
     for run in runs:
         path = run.directory.path
-        data = chosen_data(load_figure_data(run.directory), where)
-        facts = facts_of(data, read_manifest(path))
+        data = chosen_data(load_figure_data(run.directory), conditions)
+        facts = run_facts(data, read_manifest(path))
         figure = figures.get(path.resolve().name, "")
-        found.append(
+        reported.append(
             ReportedRun(names[path], run.directory, run.study, facts, figure, path in deciding)
         )
-    return sorted(found, key=lambda run: place(run.figure, run.decides, run.path))
+    return sorted(reported, key=lambda run: run_rank(run.figure, run.decides, run.path))
 
 
-def again(claim: Claim) -> Again | None:
-    """Return how a claim is measured again by its preset; None where it has none."""
+def repetition(claim: Claim) -> Repetition | None:
+    """Return the repetition of a claim by its preset; None without a preset."""
     preset = find_preset(claim.preset) if claim.preset else None
     if preset is None:
         return None
     quick = preset.profile("quick")
-    return Again(f"overfit reproduce {preset.name}", quick.minutes, quick.needs)
+    return Repetition(f"overfit reproduce {preset.name}", quick.minutes, quick.needs)

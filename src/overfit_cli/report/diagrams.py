@@ -1,4 +1,4 @@
-"""Phase diagrams that a reader of the page explores, with the numbers over seeds at each place."""
+"""Interactive phase diagrams of the page, with the numbers over seeds at each point."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from matplotlib.colors import LogNorm, Normalize, to_hex
 
 from overfit_cli.core.figure import Figure, FigureOptions
 from overfit_cli.core.study import FigureData
-from overfit_cli.core.text import UserError
+from overfit_cli.core.text import UserError, round_digits
 from overfit_cli.figures.axes import Axis
 from overfit_cli.figures.heatmap import Map, lay_out_map
-from overfit_cli.figures.inputs import checked_scale, resolved_options, usable_cells
+from overfit_cli.figures.inputs import choose_scale, resolve_options, usable_cells
 from overfit_cli.figures.labels import axis_label, brief, typeset
 from overfit_cli.figures.style import RC
 from overfit_cli.stats.intervals import t_half_width
 
 Diagram = Mapping[str, Any]
-"""What the page's script draws one from; it can be written as JSON."""
+"""The data of a diagram for the page's script, which can be written as JSON."""
 
 COLOURS = 32
 MOST_VALUES = 100
-"""The limit of values along an axis: the places of a finer one can't be pointed at."""
+"""The limit of values along an axis: a reader cannot point at smaller points."""
 MOST_POINTS = 40
 """The limit of steps of a loss curve."""
 
@@ -33,159 +33,160 @@ _MOST_CURVES = 2
 _DIGITS = 4
 
 
-def explorable(data: FigureData, heatmap: Figure) -> Diagram | None:
+def make_diagram(data: FigureData, heatmap: Figure) -> Diagram | None:
     """Return the map that `overfit plot heatmap` draws of these cells, as numbers.
 
-    For each place: the mean with its 95 % t interval, the least and the most over seeds; how many
-    seeds have a value, are done without one, and failed; and one seed's logged losses, where there
-    are any.
+    Each point has the mean with its 95 % t interval, the least and the greatest value over seeds,
+    the numbers of seeds with a value, without one, and failed, and the logged losses of a seed.
 
     Args:
-        data: what the map is drawn from.
+        data: the data of the map.
         heatmap: the study's figure.
 
     Returns:
-        None where these cells make no map, or one whose places are too small to point at.
+        The diagram; None where these cells make no map, or one with too many points.
     """
     try:
-        shown = lay_out_map(data, resolved_options(heatmap, FigureOptions(), data))
+        plan = lay_out_map(data, resolve_options(heatmap, FigureOptions(), data))
     except UserError:
         return None
-    if max(len(shown.x.values), len(shown.y.values)) > MOST_VALUES:
+    if max(len(plan.x.values), len(plan.y.values)) > MOST_VALUES:
         return None
-    means = pd.Series(np.concatenate([grid.mean.ravel() for grid in shown.grids])).dropna()
+    means = pd.Series(np.concatenate([grid.mean.ravel() for grid in plan.grids])).dropna()
     if means.empty:
         return None
     low, high = float(means.min()), float(means.max())
-    by_ratio = checked_scale(None, means, factor=100)
-    norm = LogNorm(low, high) if by_ratio else Normalize(low, high)
+    logarithmic = choose_scale(None, means, factor=100)
+    norm = LogNorm(low, high) if logarithmic else Normalize(low, high)
     columns = _logged_losses(data)
     return {
-        "value": typeset(shown.label),
-        "x": _axis(shown.x),
-        "y": _axis(shown.y),
-        "colours": [to_hex(matplotlib.colormaps[RC["image.cmap"]](at)) for at in _places()],
-        "low": _rounded(low),
-        "middle": _rounded(float(norm.inverse(0.5))),
-        "high": _rounded(high),
-        **_threshold(data, shown),
+        "value": typeset(plan.label),
+        "x": _axis(plan.x),
+        "y": _axis(plan.y),
+        "colours": [
+            to_hex(matplotlib.colormaps[RC["image.cmap"]](share)) for share in _colour_shares()
+        ],
+        "low": _json_number(low),
+        "middle": _json_number(float(norm.inverse(0.5))),
+        "high": _json_number(high),
+        **_threshold(data, plan),
         "logged": [typeset(axis_label(data.study, name, logged=True)) for name in columns],
         "step": data.study.step,
         "panels": [
-            {"title": typeset(part.title), "places": _panel(part.data, shown, norm, columns)}
-            for part in shown.parts
+            {"title": typeset(part.title), "places": _points(part.data, plan, norm, columns)}
+            for part in plan.parts
         ],
     }
 
 
-def _threshold(data: FigureData, shown: Map) -> dict[str, Any]:
-    """The study's threshold and what lies on either side, where the map is of its headline."""
+def _threshold(data: FigureData, plan: Map) -> dict[str, Any]:
+    """The study's threshold and the names of its sides, for a map of its headline."""
     study = data.study
-    if study.threshold is None or shown.value != study.headline or not all(study.sides):
+    if study.threshold is None or plan.value != study.headline or not all(study.sides):
         return {}
     return {"threshold": study.threshold, "sides": list(study.sides)}
 
 
-def _places() -> Sequence[float]:
-    """Where the colours lie on the map of colours, from 0 to 1."""
-    return [float(at) for at in np.linspace(0, 1, COLOURS)]
+def _colour_shares() -> Sequence[float]:
+    """The shares of the colour map of the colours, from 0 to 1."""
+    return [float(share) for share in np.linspace(0, 1, COLOURS)]
 
 
 def _axis(axis: Axis) -> dict[str, Any]:
-    """What an axis is called, and its values: in full to be read, shortly to be ticks."""
-    short = [float(f"{one:.2g}") if isinstance(one, float) else one for one in axis.values]
+    """The label of an axis and its values, in full and shortened for ticks."""
+    short = [round_digits(value, 2) if isinstance(value, float) else value for value in axis.values]
     return {
         "label": typeset(axis.label),
-        "values": [typeset(brief(one)) for one in axis.values],
-        "ticks": [typeset(brief(one)) for one in short],
+        "values": [typeset(brief(value)) for value in axis.values],
+        "ticks": [typeset(brief(value)) for value in short],
     }
 
 
-def _panel(
-    data: FigureData, shown: Map, norm: Normalize, columns: Sequence[str]
+def _points(
+    data: FigureData, plan: Map, norm: Normalize, columns: Sequence[str]
 ) -> list[dict[str, Any] | None]:
-    """The places of a panel, the lowest row first; None where there are no cells."""
-    names = [shown.y.name, shown.x.name]
-    usable = usable_cells(data, shown.value)
-    of_place = usable.groupby(names)[shown.value]
-    found = of_place.agg(["mean", "std", "count", "min", "max"]).to_dict("index")
+    """The points of a panel, the lowest row first; None without cells."""
+    names = [plan.y.name, plan.x.name]
+    usable = usable_cells(data, plan.value)
+    grouped = usable.groupby(names)[plan.value]
+    statistics = grouped.agg(["mean", "std", "count", "min", "max"]).to_dict("index")
     above = {}
-    if "threshold" in _threshold(data, shown):
-        is_above = usable[shown.value] > data.study.threshold
+    if "threshold" in _threshold(data, plan):
+        is_above = usable[plan.value] > data.study.threshold
         above = is_above.groupby([usable[name] for name in names]).sum().to_dict()
     is_failed = data.cells["status"] == "failed"
     failed = data.cells[is_failed].groupby(names).size().to_dict()
-    without = data.cells[~is_failed & ~data.cells["key"].isin(usable["key"])]
-    valueless = without.groupby(names).size().to_dict()
-    curves = _curves(data, names, shown.value, columns) if columns else {}
-    places: list[dict[str, Any] | None] = []
-    for at in ((y, x) for y in shown.y.values for x in shown.x.values):
-        place: dict[str, Any] = {}
-        if at in found:
-            place = _numbers(found[at], norm)
-        if at in above:
-            place["above"] = int(above[at])
-        if at in valueless:
-            place["valueless"] = int(valueless[at])
-        if at in failed:
-            place["failed"] = int(failed[at])
-        if at in curves:
-            place["curve"] = curves[at]
-        places.append(place or None)
-    return places
+    no_number = data.cells[~is_failed & ~data.cells["key"].isin(usable["key"])]
+    valueless = no_number.groupby(names).size().to_dict()
+    curves = _curves(data, names, plan.value, columns) if columns else {}
+    points: list[dict[str, Any] | None] = []
+    for key in ((y, x) for y in plan.y.values for x in plan.x.values):
+        point: dict[str, Any] = {}
+        if key in statistics:
+            point = _numbers(statistics[key], norm)
+        if key in above:
+            point["above"] = int(above[key])
+        if key in valueless:
+            point["valueless"] = int(valueless[key])
+        if key in failed:
+            point["failed"] = int(failed[key])
+        if key in curves:
+            point["curve"] = curves[key]
+        points.append(point or None)
+    return points
 
 
 def _numbers(row: Mapping[Any, float], norm: Normalize) -> dict[str, Any]:
-    """The numbers over seeds at a place, and its colour's number."""
+    """The numbers over seeds at a point, and the number of its colour."""
     count, mean = int(row["count"]), float(row["mean"])
     shade = 0.5 if norm.vmin == norm.vmax else float(norm(mean))
-    place = {
-        "mean": _rounded(mean),
-        "least": _rounded(row["min"]),
-        "most": _rounded(row["max"]),
+    numbers = {
+        "mean": _json_number(mean),
+        "least": _json_number(row["min"]),
+        "most": _json_number(row["max"]),
         "seeds": count,
         "colour": round(shade * (COLOURS - 1)),
     }
     if count > 1:
         half = float(t_half_width(row["std"], count))
-        place |= {"from": _rounded(mean - half), "to": _rounded(mean + half)}
-    return place
+        numbers |= {"from": _json_number(mean - half), "to": _json_number(mean + half)}
+    return numbers
 
 
 def _logged_losses(data: FigureData) -> list[str]:
-    """The logged columns that are losses, or the first that is shown while a cell trains."""
+    """The logged columns that are losses, or the first progress column."""
     if data.trajectories.empty:
         return []
     losses = [name for name in data.study.progress_columns if name.endswith("loss")]
-    chosen = losses or data.study.progress_columns[:1]
-    return [name for name in chosen if name in data.trajectories][:_MOST_CURVES]
+    columns = losses or data.study.progress_columns[:1]
+    return [name for name in columns if name in data.trajectories][:_MOST_CURVES]
 
 
 def _curves(
     data: FigureData, names: Sequence[str], value: str, columns: Sequence[str]
 ) -> dict[Any, dict[str, Any]]:
-    """The logged losses of the seed in the middle, by place."""
+    """The logged losses of the median seed, by point."""
     logged = dict(iter(data.trajectories.groupby("key")))
     curves: dict[Any, dict[str, Any]] = {}
-    for at, cells in usable_cells(data, value).groupby(list(names)):
-        with_steps = cells[cells["key"].isin(logged.keys())].sort_values([value, "seed"])
-        if with_steps.empty:
+    for key, cells in usable_cells(data, value).groupby(list(names)):
+        candidates = cells[cells["key"].isin(logged.keys())].sort_values([value, "seed"])
+        if candidates.empty:
             continue
-        middle = with_steps.iloc[(len(with_steps) - 1) // 2]
-        # Losses may be logged at some steps alone.
+        middle = candidates.iloc[(len(candidates) - 1) // 2]
+        # Losses may be logged at some of the steps only.
         steps = logged[middle["key"]].dropna(subset=list(columns), how="all").sort_values("step")
         if steps.empty:
             continue
-        some = np.unique(np.linspace(0, len(steps) - 1, MOST_POINTS).round().astype(int))
-        chosen = steps.iloc[some]
-        curves[at] = {
+        rows = np.unique(np.linspace(0, len(steps) - 1, MOST_POINTS).round().astype(int))
+        selected = steps.iloc[rows]
+        curves[key] = {
             "seed": int(middle["seed"]),
-            "steps": chosen["step"].astype(int).tolist(),
-            "columns": [[_rounded(one) for one in chosen[name]] for name in columns],
+            "steps": selected["step"].astype(int).tolist(),
+            "columns": [[_json_number(loss) for loss in selected[name]] for name in columns],
         }
     return curves
 
 
-def _rounded(number: Any) -> float | None:
-    """A number with the digits that a reader is shown; JSON has neither nan nor infinity."""
-    return float(f"{number:.{_DIGITS}g}") if pd.notna(number) and np.isfinite(number) else None
+def _json_number(number: Any) -> float | None:
+    """A number with the digits that the page shows; None for nan and infinity."""
+    return round_digits(number, _DIGITS) if pd.notna(number) and np.isfinite(number) else None

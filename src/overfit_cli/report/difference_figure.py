@@ -17,9 +17,9 @@ from overfit_cli.core.study import FigureData
 from overfit_cli.core.text import VERSION, BadValue
 from overfit_cli.figures.caption import WIDTH
 from overfit_cli.figures.draw import commands_behind, drawn
-from overfit_cli.figures.inputs import resolved_options
+from overfit_cli.figures.inputs import resolve_options
 from overfit_cli.figures.labels import brief, parameter_values, varying_parameters
-from overfit_cli.figures.panels import subtracted
+from overfit_cli.figures.panels import subtract
 from overfit_cli.figures.picture import Picture
 from overfit_cli.figures.record import (
     ComparisonRecord,
@@ -35,7 +35,7 @@ from overfit_cli.report.difference_words import interpolated_in_words
 from overfit_cli.report.differences import Comparison
 from overfit_cli.report.published import MOST_BYTES
 from overfit_cli.report.sides import Side, names_of
-from overfit_cli.stats.pairs import by_ratio
+from overfit_cli.stats.pairs import is_log_spaced
 
 FIGURE = "difference"
 """The figure's name in a record."""
@@ -82,7 +82,7 @@ def _data(comparison: Comparison, column: str, less: str) -> FigureData:
     ]
     return FigureData(
         comparison.a.study,
-        subtracted(cells, pairs.left, column),
+        subtract(cells, pairs.left, column),
         planned=pd.DataFrame(columns=["seed", *comparison.a.parameters]),
         trajectories=pd.DataFrame(),
         refined=comparison.a.refined or comparison.b.refined,
@@ -119,7 +119,7 @@ def _figure(data: FigureData, column: str) -> tuple[Figure, FigureOptions]:
     options = FigureOptions(value=column)
     if not {figure.options.x, figure.options.y} <= set(numbers):
         options = FigureOptions(value=column, x=numbers[1], y=numbers[0])
-    resolved = resolved_options(figure, options, data)
+    resolved = resolve_options(figure, options, data)
     others = [name for name in varying if name not in (resolved.x, resolved.y)]
     values = parameter_values(data)
     if len(others) > 1 or any(len(values[name]) > MOST_PANELS for name in others):
@@ -132,7 +132,7 @@ def _figure(data: FigureData, column: str) -> tuple[Figure, FigureOptions]:
 def _over(data: FigureData, column: str, x: str) -> FigureOptions:
     """Lines over a parameter; a difference is never drawn on a logarithmic axis."""
     number = describe(data.study.parameters)[x].kind in ("int", "float")
-    geometric = number and by_ratio(parameter_values(data)[x])
+    geometric = number and is_log_spaced(parameter_values(data)[x])
     return FigureOptions(value=column, x=x, log=frozenset({"x"} if geometric else ()))
 
 

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from overfit_cli.core.arrays import finite_column
 from overfit_cli.core.claim import Measurement
 from overfit_cli.core.parameters import Value
 from overfit_cli.core.text import UserError, plural
@@ -35,9 +36,8 @@ from overfit_cli.report.sides import (
 from overfit_cli.stats.intervals import Estimate, difference_estimate, mean_estimate
 from overfit_cli.stats.pairs import (
     Pairs,
-    finite,
     pair_up,
-    places,
+    setting_keys,
 )
 from overfit_cli.sweeps.store import RunDirectory
 
@@ -111,7 +111,9 @@ def difference_in(
         names: the parameters that pairs share.
         a, b: all cells of both sides.
     """
-    rows = pairs.left.assign(a=finite(pairs.left, column), b=finite(pairs.right, column))
+    rows = pairs.left.assign(
+        a=finite_column(pairs.left, column), b=finite_column(pairs.right, column)
+    )
     done = (pairs.left["status"] == "done") & (pairs.right["status"] == "done")
     lone = int((done & (rows["a"].isna() != rows["b"].isna())).sum())
     rows = rows[rows["a"].notna() & rows["b"].notna()]
@@ -119,7 +121,7 @@ def difference_in(
         nothing = Estimate(np.nan, np.nan, np.nan, "", 0)
         return Difference(column, 0, lone, np.nan, np.nan, nothing, np.nan, {})
     if pairs.by == "means":
-        middle = dict(zip(places(rows, names), (rows["a"] + rows["b"]) / 2, strict=True))
+        middle = dict(zip(setting_keys(rows, names), (rows["a"] + rows["b"]) / 2, strict=True))
         first, second = (_by_seed(cells, column, names, middle) for cells in (a, b))
         estimate = difference_estimate(second, first)
     else:
@@ -144,8 +146,8 @@ def _by_seed(
     A seed may lack some of the places: its numbers are taken from the middle at their place, so
     that it doesn't count which.
     """
-    at = places(cells, names).map(lambda place: middle.get(place, np.nan)).astype(float)
-    apart = (finite(cells, column) - at).groupby(cells["seed"]).mean().dropna()
+    at = setting_keys(cells, names).map(lambda place: middle.get(place, np.nan)).astype(float)
+    apart = (finite_column(cells, column) - at).groupby(cells["seed"]).mean().dropna()
     found: pd.Series[float] = apart + float(np.mean(list(middle.values())))
     return found
 
@@ -153,7 +155,7 @@ def _by_seed(
 def _points(rows: pd.DataFrame, names: Sequence[str]) -> tuple[Point, ...]:
     """Every place with the run's mean over seeds and the published number."""
     found = []
-    for _, cells in rows.groupby(places(rows, names), sort=False):
+    for _, cells in rows.groupby(setting_keys(rows, names), sort=False):
         own, published = float(cells["a"].mean()), float(cells["b"].iloc[0])
         difference = mean_estimate(published - cells["a"])
         found.append(Point(_values(cells.iloc[0], names), own, published, difference))

@@ -12,20 +12,17 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
+from overfit_cli.core.arrays import Floats, finite_column
 from overfit_cli.core.parameters import describe
 from overfit_cli.core.text import BadValue
 from overfit_cli.report.sides import Side
 from overfit_cli.stats.pairs import (
     DIGITS,
-    between,
-    by_ratio,
-    finite,
-    places,
+    is_log_spaced,
+    multilinear,
+    setting_keys,
 )
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -74,19 +71,19 @@ def interpolate(a: Side, b: Side, names: Sequence[str], columns: Sequence[str]) 
         lack = "no number varies in A, so nothing lies between its cells."
         raise BadValue("interpolate", None, lack)
     cells, points = a.cells[[*a.parameters, "seed", "status", *columns]], b.cells
-    logarithmic = {name: by_ratio(np.unique(_rounded(cells[name]))) for name in axes}
+    logarithmic = {name: is_log_spaced(np.unique(_rounded(cells[name]))) for name in axes}
     settings = [name for name in names if name not in axes]
-    place, present = places(points, names), set(places(cells, names))
+    place, present = setting_keys(points, names), set(setting_keys(cells, names))
     wanted = points[~place.isin(present) & ~place.duplicated()]
-    by_setting = dict(list(wanted.groupby(places(wanted, settings))))
+    by_setting = dict(list(wanted.groupby(setting_keys(wanted, settings))))
     made = [
         _of_one_seed(group, by_setting[at], names, logarithmic, columns)
         for _, of_seed in cells.groupby("seed")
-        for at, group in of_seed.groupby(places(of_seed, settings))
+        for at, group in of_seed.groupby(setting_keys(of_seed, settings))
         if at in by_setting
     ]
     known = [rows for rows in made if len(rows)]
-    found = len(set(places(pd.concat(known), names))) if known else 0
+    found = len(set(setting_keys(pd.concat(known), names))) if known else 0
     return Interpolated(
         pd.concat([cells, *known], ignore_index=True),
         points=place.nunique(),
@@ -114,8 +111,8 @@ def _of_one_seed(
     rows = rows.assign(**{name: points[name] for name in names}, status="done")
     for column in columns:
         grid = np.full([len(axis) for axis in scaled], np.nan)
-        grid[at] = finite(cells, column)
-        rows[column] = between(scaled, grid, np.column_stack(where))
+        grid[at] = finite_column(cells, column)
+        rows[column] = multilinear(scaled, grid, np.column_stack(where))
     known: pd.DataFrame = rows[rows[list(columns)].notna().any(axis=1)]
     return known
 

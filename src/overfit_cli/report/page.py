@@ -1,8 +1,8 @@
 """The page of a report: `index.html`, which needs no other file.
 
-The templates get claims, runs and studies as they are. Every text that they write is made visible
-(no control characters, one line) and escaped. The figures of a run are pictures inside the page;
-those of the runs that matter most are drawn first, until `MOST_BYTES` are used.
+The templates take claims, runs and studies. Every text in the page is freed of control characters
+and escaped. The figures of a run are pictures inside the page; those of the most important runs are
+drawn first, until `MOST_BYTES` are used.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ from overfit_cli.figures.picture import Look, image
 from overfit_cli.report.contents import (
     ReportedPaper,
     ReportedRun,
-    again,
-    details_in_words,
-    families,
-    with_interval,
+    detail_lines,
+    family_sentences,
+    number_with_interval,
+    repetition,
 )
-from overfit_cli.report.diagrams import explorable
+from overfit_cli.report.diagrams import make_diagram
 from overfit_cli.sweeps.load import chosen_data, load_figure_data
 from overfit_cli.sweeps.manifest import git_commit
 from overfit_cli.sweeps.presets import all_presets, presets_run_into
@@ -48,7 +48,7 @@ MOST_BYTES = 5_000_000
 """The limit of all figures and diagrams of a page."""
 
 MOST_FIGURES = 3
-"""The limit of figures for a run that is no preset's."""
+"""The limit of figures for a run without a preset."""
 
 DOTS_PER_INCH = 200
 COLOURS = 256
@@ -56,7 +56,7 @@ COLOURS = 256
 TEMPLATES = Path(__file__).parent / "templates"
 STYLES = ("page.css", "diagrams.css", "narrow.css", "print.css")
 SCRIPTS = ("elements.js", "claims.js", "figures.js", "reading.js", "panel.js", "diagrams.js")
-"""The parts of the page's style and of its script, in the order in which they are joined."""
+"""The parts of the page's style and of its script, in order."""
 
 _MARKS = {"holds": "✓", "fails": "✗", "inconclusive": "?", "vacuous": "○", "not run": "–"}
 _HEADINGS = (
@@ -66,7 +66,7 @@ _HEADINGS = (
     ("holds where", ""),
     ("in the paper", ""),
 )
-"""The headings of a table of claims, and what each sorts by."""
+"""The headings of a table of claims, and the sort key of each."""
 
 _ORDERS = (
     ("order of the paper", ""),
@@ -77,7 +77,7 @@ _ORDERS = (
     ("measured, least first", "value ascending"),
     ("measured, most first", "value descending"),
 )
-"""The orders of a table of claims: in words, and for the script."""
+"""The orders of a table of claims, in words and for the script."""
 
 
 @dataclass(frozen=True)
@@ -86,9 +86,9 @@ class PagePicture:
 
     Attributes:
         name: the figure's name.
-        caption: what it shows, from which cells.
+        caption: its caption.
         command: the command that draws it into a file.
-        address: the picture itself, as a `data:` address.
+        address: the picture as a `data:` address.
         width, height: in pixels.
     """
 
@@ -108,9 +108,9 @@ class RunOnPage:
         run: the run.
         id: its address within the page.
         pictures: its figures.
-        not_drawn: a sentence for each figure that its cells can't carry.
+        not_drawn: a sentence for each figure that cannot be drawn of its cells.
         diagram: its phase diagram as JSON; empty for none.
-        left_out: whether figures are left out because the page has no room for them.
+        left_out: whether figures are left out because of the page's limit.
     """
 
     run: ReportedRun
@@ -122,7 +122,7 @@ class RunOnPage:
 
     @property
     def has_map(self) -> bool:
-        """Whether a figure shows what the diagram does: then the diagram isn't printed."""
+        """Whether a figure shows the diagram too: then the diagram is not printed."""
         return any(picture.name == "heatmap" for picture in self.pictures)
 
     @property
@@ -131,133 +131,144 @@ class RunOnPage:
         return len(self.diagram.encode()) + sum(len(picture.address) for picture in self.pictures)
 
 
-def page(papers: Sequence[ReportedPaper], where: Sequence[str] = ()) -> str:
+def page(papers: Sequence[ReportedPaper], conditions: Sequence[str] = ()) -> str:
     """Return the page: every claim and run of these papers, with the figures of the runs.
 
-    Draws the figures, which takes a second or two for each run. Whatever comes from files or users
-    is escaped, and the page's policy lets no script run but its own.
+    It draws the figures, which takes a second or two for each run. Texts from files and users are
+    escaped, and the page's policy permits its own script only.
 
     Args:
-        papers: what is shown.
-        where: the conditions that chose the cells.
+        papers: the contents.
+        conditions: the conditions that chose the cells.
     """
     runs = [run for paper in papers for study in paper.studies for run in study.runs]
-    drawn = {run.path: RunOnPage(run, f"run-{number}") for number, run in enumerate(runs, start=1)}
-    _draw_all(sorted(drawn.values(), key=lambda on_page: weight(on_page.run)), where)
+    runs_on_page = {
+        run.path: RunOnPage(run, f"run-{number}") for number, run in enumerate(runs, start=1)
+    }
+    _draw_all(sorted(runs_on_page.values(), key=lambda on_page: weight(on_page.run)), conditions)
     return (
         _environment()
         .get_template("page.html")
         .render(
-            papers=papers, runs=drawn, where=where, counted=_counted(papers), written=_written()
+            papers=papers,
+            runs=runs_on_page,
+            conditions=conditions,
+            counts=_counts_text(papers),
+            origin=_written_sentence(),
         )
     )
 
 
 def weight(run: ReportedRun) -> int:
-    """Return a number that sorts runs by what they are needed for, the most needed first.
+    """Return a number that sorts runs by importance, the most important first.
 
-    Those that decide claims and reproduce a figure of the paper come before those that do one.
+    Runs that decide claims and reproduce a figure of the paper come before those that do one.
     """
     return -(bool(run.figure) + run.decides)
 
 
-def _draw_all(runs: Sequence[RunOnPage], where: Sequence[str]) -> None:
-    """Draw the figures of runs, of one run after the other, up to `MOST_BYTES` in all."""
-    left = MOST_BYTES
-    for on_page in runs:
-        if left > 0:
-            _illustrate(on_page, where)
-        if left <= 0 or on_page.size > left:
-            on_page.pictures, on_page.diagram, on_page.left_out = [], "", True
-            left = 0  # no run that matters less is shown in its place
-        left -= on_page.size
+def _draw_all(runs: Sequence[RunOnPage], conditions: Sequence[str]) -> None:
+    """Draw the figures of one run after the other, up to `MOST_BYTES` in all."""
+    remaining = MOST_BYTES
+    for run in runs:
+        if remaining > 0:
+            _illustrate(run, conditions)
+        if remaining <= 0 or run.size > remaining:
+            run.pictures, run.diagram, run.left_out = [], "", True
+            remaining = 0  # no less important run is shown in its place
+        remaining -= run.size
 
 
-def _illustrate(on_page: RunOnPage, where: Sequence[str]) -> None:
+def _illustrate(target: RunOnPage, conditions: Sequence[str]) -> None:
     """Draw the figures of a run and its phase diagram.
 
-    Those of its preset are drawn, each of which is promised; else the first that can be drawn.
+    The figures are those of its preset, or else the first of its study that can be drawn.
     """
-    run = on_page.run
+    run = target.run
     names = _figures_of_presets(run.path.resolve().name)
     for name in names:
         try:
-            on_page.pictures.append(_picture(name, run, where))
+            target.pictures.append(_picture(name, run, conditions))
         except UserError as error:
-            on_page.not_drawn.append(f"{name}: {str(error).removeprefix(f'{name}: ')}")
+            target.not_drawn.append(f"{name}: {str(error).removeprefix(f'{name}: ')}")
     for name in () if names else _figures_of_any_run(run.study):
-        if len(on_page.pictures) < MOST_FIGURES:
+        if len(target.pictures) < MOST_FIGURES:
             with contextlib.suppress(UserError):
-                on_page.pictures.append(_picture(name, run, where))
-    on_page.diagram = _diagram(run, where)
+                target.pictures.append(_picture(name, run, conditions))
+    target.diagram = _diagram(run, conditions)
 
 
 def _figures_of_presets(run_name: str) -> list[str]:
-    """The figures of the presets that are run into a directory of this name."""
+    """The figures of the presets whose run directory has this name."""
     named = [name for preset in presets_run_into(run_name) for name in preset.content.figures]
     return list(dict.fromkeys(named))
 
 
 def _figures_of_any_run(study: AnyStudy) -> Iterator[str]:
-    """The figures of a study: those that its presets name first, then those of any grid."""
-    of_presets = [
+    """The figures of a study: those of its presets first, then the general ones."""
+    preset_figures = [
         name
         for preset in all_presets()
         if preset.content.study == study.name
         for name in preset.content.figures
     ]
     figures = figures_of(study)
-    return (name for name in dict.fromkeys([*of_presets, *any_grid()]) if name in figures)
+    return (name for name in dict.fromkeys([*preset_figures, *any_grid()]) if name in figures)
 
 
-def _picture(name: str, run: ReportedRun, where: Sequence[str]) -> PagePicture:
+def _picture(name: str, run: ReportedRun, conditions: Sequence[str]) -> PagePicture:
     """Draw a figure of a run.
 
     Raises:
-        UserError: if its cells can't carry it.
+        UserError: if it cannot be drawn of these cells.
     """
     look = Look(dpi=DOTS_PER_INCH)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # loading the runs has shown them
-        picture = draw_figure(Request(name, [run.directory], FigureOptions(), where, look=look))
-        drawn = Image.open(io.BytesIO(image(picture, "png"))).convert("RGB")
+        warnings.simplefilter("ignore")  # loading the runs has shown the warnings
+        picture = draw_figure(
+            Request(name, [run.directory], FigureOptions(), conditions, look=look)
+        )
+        pixels = Image.open(io.BytesIO(image(picture, "png"))).convert("RGB")
     small = io.BytesIO()
-    # A figure has few colours: this halves the page, and the difference can't be seen.
-    few = drawn.quantize(COLOURS, dither=Image.Dither.NONE).convert("RGB")
-    few.save(small, "WEBP", lossless=True, method=4)
-    chosen = [word for condition in where for word in ("--where", condition)]
+    # A figure has few colours: this halves the page without a visible difference.
+    reduced = pixels.quantize(COLOURS, dither=Image.Dither.NONE).convert("RGB")
+    reduced.save(small, "WEBP", lossless=True, method=4)
+    options = "".join(f" --where {shlex.quote(condition)}" for condition in conditions)
     return PagePicture(
         name=name,
         caption=picture.caption.split("\n\n", 1)[0].replace("\n", " "),
-        command=shlex.join(["overfit", "plot", name, "--from", str(run.path), *chosen]),
+        command=f"overfit plot {name} --from {shlex.quote(str(run.path))}{options}",
         address=f"data:image/webp;base64,{base64.b64encode(small.getvalue()).decode()}",
-        width=drawn.width,
-        height=drawn.height,
+        width=pixels.width,
+        height=pixels.height,
     )
 
 
-def _diagram(run: ReportedRun, where: Sequence[str]) -> str:
+def _diagram(run: ReportedRun, conditions: Sequence[str]) -> str:
     """The phase diagram of a run as JSON that can stand in a page; empty for none."""
     heatmap = figures_of(run.study).get("heatmap")
     if heatmap is None:
         return ""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # loading the runs has shown them
-        diagram = explorable(chosen_data(load_figure_data(run.directory), where), heatmap)
+        warnings.simplefilter("ignore")  # loading the runs has shown the warnings
+        diagram = make_diagram(chosen_data(load_figure_data(run.directory), conditions), heatmap)
     return "" if diagram is None else htmlsafe_json_dumps(diagram, separators=(",", ":"))
 
 
 def _environment() -> Environment:
-    """The templates, with what they look up and call."""
+    """The templates, with their constants and functions."""
     environment = Environment(
         loader=FileSystemLoader(TEMPLATES),
         autoescape=True,
-        finalize=_visible,
+        finalize=_make_visible,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    style, script = _joined(STYLES), f'"use strict";\n(() => {{\n{_joined(SCRIPTS)}}})();\n'
+    style, script = (
+        _concatenate(STYLES),
+        f'"use strict";\n(() => {{\n{_concatenate(SCRIPTS)}}})();\n',
+    )
     environment.globals |= {
         "version": VERSION,
         "verdicts": VERDICTS,
@@ -268,36 +279,36 @@ def _environment() -> Environment:
         "style_hash": _digest(style),
         "script": Markup(script),
         "script_hash": _digest(script),
-        "again": again,
-        "details_in_words": details_in_words,
-        "families": families,
-        "measured": _measured,
+        "repetition": repetition,
+        "detail_lines": detail_lines,
+        "family_sentences": family_sentences,
+        "number_text": _number_text,
         "sortable": _sortable,
     }
     return environment
 
 
-def _visible(written: object) -> object:
-    """What the templates write: texts without control characters; markup and numbers as they are.
+def _make_visible(value: object) -> object:
+    """A value of a template: a text without control characters; markup and numbers unchanged.
 
-    What is no markup is escaped afterwards, in attributes too.
+    Jinja escapes everything but markup afterwards, in attributes too.
     """
-    is_text = isinstance(written, str) and not isinstance(written, Markup)
-    return visible(str(written)) if is_text else written
+    is_text = isinstance(value, str) and not isinstance(value, Markup)
+    return visible(str(value)) if is_text else value
 
 
-def _measured(measurement: Measurement) -> str:
-    """A number with its interval, which stays on one line."""
-    text = with_interval(measurement.value, measurement.interval)
+def _number_text(measurement: Measurement) -> str:
+    """A number with its interval, without a line break inside."""
+    text = number_with_interval(measurement.value, measurement.interval)
     return text.replace(", ", ",\N{NO-BREAK SPACE}")
 
 
 def _sortable(value: float | None) -> float | str:
-    """A number for the script that sorts claims; empty where it isn't finite."""
+    """A number for the script that sorts claims; empty where it is not finite."""
     return "" if value is None or not math.isfinite(value) else value
 
 
-def _joined(names: Sequence[str]) -> str:
+def _concatenate(names: Sequence[str]) -> str:
     return "".join((TEMPLATES / name).read_text(encoding="utf-8") for name in names)
 
 
@@ -305,17 +316,17 @@ def _digest(text: str) -> str:
     return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
-def _written() -> str:
-    """When the page is written and with what, a sentence."""
+def _written_sentence() -> str:
+    """A sentence with the date and the version."""
     commit = git_commit()
-    at_commit = f" (commit {commit[:10]})" if commit else ""
-    return f"Written {datetime.now(UTC):%Y-%m-%d} with overfit {VERSION}{at_commit}."
+    commit_text = f" (commit {commit[:10]})" if commit else ""
+    return f"Written {datetime.now(UTC):%Y-%m-%d} with overfit {VERSION}{commit_text}."
 
 
-def _counted(papers: Sequence[ReportedPaper]) -> str:
-    """How much was judged, in words."""
+def _counts_text(papers: Sequence[ReportedPaper]) -> str:
+    """The numbers of claims, papers and runs, in words."""
     claims = sum(len(paper.judged) for paper in papers)
     runs = sum(len(study.runs) for paper in papers for study in paper.studies)
     published = [paper for paper in papers if paper.paper]
-    by = f"by {runs} run {'directory' if runs == 1 else 'directories'}"
-    return f"{plural(claims, 'claim')} of {plural(len(published), 'paper')} {by}"
+    runs_text = f"by {runs} run {'directory' if runs == 1 else 'directories'}"
+    return f"{plural(claims, 'claim')} of {plural(len(published), 'paper')} {runs_text}"

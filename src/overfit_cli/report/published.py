@@ -17,11 +17,11 @@ from typing import Any
 import pandas as pd
 
 from overfit_cli.core.cell import ROW_COLUMNS
-from overfit_cli.core.files import read_bounded, reason_of
+from overfit_cli.core.files import error_text, read_bounded
 from overfit_cli.core.parameters import ParameterInfo, describe, parameter_named, parse_value
 from overfit_cli.core.study import AnyStudy
-from overfit_cli.core.text import BadValue, UserError, is_plain_number, nearest, shortened
-from overfit_cli.stats.pairs import places
+from overfit_cli.core.text import BadValue, UserError, is_plain_number, nearest, shorten
+from overfit_cli.stats.pairs import setting_keys
 
 MOST_BYTES = 1 << 26
 NOTHING = frozenset({"", "nan", "na", "null", "none"})
@@ -72,7 +72,7 @@ def read_published(path: Path, study: AnyStudy) -> pd.DataFrame:
     status = sheet.columns.get(named.get("status", ""), ["done"] * len(sheet.lines))
     failed = ["failed" if one.strip() == "failed" else "done" for one in status]
     found = pd.DataFrame({**points, "status": failed, **numbers})
-    _refuse_repeated(sheet, places(found, list(points)).tolist())
+    _refuse_repeated(sheet, setting_keys(found, list(points)).tolist())
     return found
 
 
@@ -83,7 +83,7 @@ def _read(path: Path) -> _Sheet:
         reader = csv.reader(io.StringIO(text, newline=""), strict=True)
         rows = [(reader.line_num, row) for row in reader if any(field.strip() for field in row)]
     except OSError as error:
-        raise UserError(f"{path}: it can't be read ({reason_of(error)}).") from error
+        raise UserError(f"{path}: it can't be read ({error_text(error)}).") from error
     except UnicodeDecodeError:
         raise UserError(f"{path}: it isn't text in UTF-8; save it as CSV in UTF-8.") from None
     except csv.Error as error:
@@ -97,13 +97,13 @@ def _read(path: Path) -> _Sheet:
         if len(row) != len(header):
             raise UserError(
                 f"{path}: line {line} has {len(row)} fields, and the header {len(header)}: "
-                f"{shortened(', '.join(header))}."
+                f"{shorten(', '.join(header))}."
             )
     columns = zip(*(row for _, row in rows[1:]), strict=True)
     for name, times in Counter(header).items():
         if times > 1 or not name:
             unnamed = f"column {header.index(name) + 1} has no name"
-            what = f"{times} columns are called {shortened(name)}" if name else unnamed
+            what = f"{times} columns are called {shorten(name)}" if name else unnamed
             raise UserError(f"{path}: line {top}: {what}; give each its own.")
     by_name = dict(zip(header, columns, strict=True))
     return _Sheet(path, top, by_name, [line for line, _ in rows[1:]])
@@ -118,7 +118,7 @@ def _named(sheet: _Sheet, study: AnyStudy, known: Sequence[str]) -> dict[str, st
             hint = nearest(written, set(known) - (ROW_COLUMNS - {"seed", "steps"}))
             raise UserError(
                 f"{sheet.path}: line {sheet.top}: {study.name} has no parameter and no measured "
-                f"column {shortened(written)!r}; {hint}"
+                f"column {shorten(written)!r}; {hint}"
             )
         if name in found:
             raise UserError(
@@ -141,9 +141,9 @@ def _values(sheet: _Sheet, written: str, info: ParameterInfo) -> list[Any]:
         try:
             read[text] = parse_value(info, text)
         except BadValue as error:
-            raise UserError(f"{said} {shortened(text)}: {error.accepts}") from error
+            raise UserError(f"{said} {shorten(text)}: {error.accepts}") from error
         if info is _SEED and int(read[text]) < 0:
-            raise UserError(f"{said} {shortened(text)}: it takes {info.accepts}.")
+            raise UserError(f"{said} {shorten(text)}: it takes {info.accepts}.")
     return [read[text] for text in sheet.columns[written]]
 
 
@@ -158,7 +158,7 @@ def _numbers(sheet: _Sheet, written: str) -> list[float]:
             number = math.inf
         if math.isinf(number) or not is_plain_number(short):
             raise UserError(
-                f"{sheet.path}: line {line} has {shortened(text)!r} in the column {written}; it "
+                f"{sheet.path}: line {line} has {shorten(text)!r} in the column {written}; it "
                 "takes a finite number, or nothing."
             )
         found.append(number)

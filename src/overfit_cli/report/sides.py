@@ -12,14 +12,14 @@ from pathlib import Path
 
 import pandas as pd
 
+from overfit_cli.core.arrays import finite_column
 from overfit_cli.core.parameters import Value, describe
 from overfit_cli.core.study import AnyStudy
 from overfit_cli.core.text import BadValue, UserError, nearest, plural
 from overfit_cli.report.published import read_published
 from overfit_cli.stats.pairs import (
     Pairs,
-    as_place,
-    finite,
+    setting_key,
 )
 from overfit_cli.sweeps.load import (
     chosen_cells,
@@ -80,12 +80,12 @@ def _measured(side: Side) -> list[str]:
 
 
 def _has_numbers(side: Side, name: str) -> bool:
-    return name in side.cells and bool(finite(side.cells, name).notna().any())
+    return name in side.cells and bool(finite_column(side.cells, name).notna().any())
 
 
 def _counts_nothing(name: str, a: Side, b: Side) -> bool:
     """Whether these are the steps of a study that takes none."""
-    return name == "steps" and not any(finite(one.cells, name).any() for one in (a, b))
+    return name == "steps" and not any(finite_column(one.cells, name).any() for one in (a, b))
 
 
 @dataclass(frozen=True)
@@ -129,7 +129,7 @@ class Side:
     def values(self, name: str) -> list[Value]:
         """Return the values that a parameter takes, in order; those of one place once."""
         found: list[Value] = self.cells[name].dropna().unique().tolist()
-        return sorted({as_place(value): value for value in found}.values())
+        return sorted({setting_key(value): value for value in found}.values())
 
 
 def load_run(path: Path, letter: str, where: Sequence[str], own: Sequence[str]) -> Side:
@@ -232,7 +232,7 @@ def different_settings(a: Side, b: Side) -> dict[str, tuple[Value, Value]]:
     for name in a.parameters:
         if name in b.parameters:
             first, second = a.values(name), b.values(name)
-            if len(first) == len(second) == 1 and as_place(first[0]) != as_place(second[0]):
+            if len(first) == len(second) == 1 and setting_key(first[0]) != setting_key(second[0]):
                 found[name] = (first[0], second[0])
     return found
 
@@ -269,7 +269,7 @@ def why_no_pair(a: Side, b: Side, names: Sequence[str], pairs: Pairs, *, interpo
 
 
 def _shared(a: Side, b: Side, name: str) -> bool:
-    first, second = ({as_place(value) for value in side.values(name)} for side in (a, b))
+    first, second = ({setting_key(value) for value in side.values(name)} for side in (a, b))
     return bool(first & second)
 
 

@@ -9,58 +9,60 @@ from typing import Any
 from xml.etree import ElementTree
 
 from overfit_cli.core.claim import VERDICTS
-from overfit_cli.core.files import make_folder, reason_of, write_whole
+from overfit_cli.core.files import error_text, make_folder, write_whole
 from overfit_cli.core.parameters import Value
-from overfit_cli.core.text import UserError, in_markdown, visible
+from overfit_cli.core.text import BadValue, escape_markdown, visible
 from overfit_cli.report.contents import (
     ReportedPaper,
     ReportedRun,
     ReportedStudy,
-    again,
-    families,
-    in_words,
-    number_in_words,
+    describe_measurement,
+    family_sentences,
+    measured_number,
+    repetition,
 )
-from overfit_cli.report.judge import Judged, as_expected, finite_or_null, interval_or_null
+from overfit_cli.report.expected import verdicts_toml
+from overfit_cli.report.judge import Judged, finite_or_null, interval_or_null
 from overfit_cli.report.page import page
 
 
 def write_report(
     papers: Sequence[ReportedPaper],
     folder: Path,
-    where: Sequence[str] = (),
+    conditions: Sequence[str] = (),
     unexpected: Mapping[str, str] | None = None,
     *,
-    flag: str,
+    name: str,
 ) -> list[Path]:
     """Write a report as a page, in Markdown, JSON and JUnit, with its verdicts; return the paths.
 
     Args:
-        papers: what is reported.
-        folder: where to write.
-        where: the conditions that chose the cells.
-        unexpected: what is wrong with the verdict of a claim, by `study/claim`, where they were
-            held to expected ones.
-        flag: what names the folder, for messages.
+        papers: the contents.
+        folder: the folder to write to.
+        conditions: the conditions that chose the cells.
+        unexpected: the difference of a claim's verdict to the expected one in words, by
+            `study/claim`; None without expected verdicts.
+        name: the argument that names the folder, for messages.
 
     Raises:
-        UserError: if they can't be written.
+        UserError: if they cannot be written.
     """
-    make_folder(folder, flag)
+    make_folder(folder, name)
     judged = [claim for paper in papers for claim in paper.judged]
     contents = {
-        "index.html": page(papers, where),
+        "index.html": page(papers, conditions),
         "report.md": markdown(papers, unexpected),
         "claims.json": claims_json(papers),
         "junit.xml": junit(judged, unexpected),
-        "verdicts.toml": as_expected(judged),
+        "verdicts.toml": verdicts_toml(judged),
     }
-    for name, text in contents.items():
+    for file, text in contents.items():
         try:
-            write_whole(folder / name, text.encode())
+            write_whole(folder / file, text.encode())
         except OSError as error:
-            raise UserError(f"{flag} {folder}: {name}: {reason_of(error)}.", exit_code=1) from error
-    return [folder / name for name in contents]
+            reason = f"{file}: {error_text(error)}."
+            raise BadValue(name, str(folder), reason, exit_code=1) from error
+    return [folder / file for file in contents]
 
 
 SCHEMA = 4
@@ -70,9 +72,13 @@ def claims_json(papers: Sequence[ReportedPaper]) -> str:
     """Return every claim with its measurement, and every run with its parameters, as JSON."""
     content = {
         "schema": SCHEMA,
-        "claims": [{"paper": paper.key, **_claim(one)} for paper in papers for one in paper.judged],
+        "claims": [
+            {"paper": paper.key, **_json_of_claim(claim)}
+            for paper in papers
+            for claim in paper.judged
+        ],
         "runs": [
-            _run_as_json(study, run)
+            _json_of_run(study, run)
             for paper in papers
             for study in paper.studies
             for run in study.runs
@@ -81,29 +87,33 @@ def claims_json(papers: Sequence[ReportedPaper]) -> str:
     return json.dumps(content, indent=2, allow_nan=False) + "\n"
 
 
-def _claim(one: Judged) -> dict[str, Any]:
-    repeat = again(one.claim)
+def _json_of_claim(judged: Judged) -> dict[str, Any]:
+    repeat = repetition(judged.claim)
     return {
-        "study": one.study,
-        "claim": one.claim.name,
-        "statement": one.claim.statement,
-        "source": one.claim.source,
-        "holds_where": one.claim.holds_where,
-        "figure": one.claim.figure or None,
-        "preset": one.claim.preset or None,
-        "verdict": one.measurement.verdict,
-        "value": finite_or_null(one.measurement.value),
-        "interval": interval_or_null(one.measurement.interval),
-        "details": {name: finite_or_null(value) for name, value in one.measurement.details.items()},
-        "note": one.measurement.note,
-        "family": {"claims": one.family, "verdict": one.together} if one.family else None,
-        "directory": str(one.directory) if one.directory else None,
+        "study": judged.study,
+        "claim": judged.claim.name,
+        "statement": judged.claim.statement,
+        "source": judged.claim.source,
+        "holds_where": judged.claim.holds_where,
+        "figure": judged.claim.figure or None,
+        "preset": judged.claim.preset or None,
+        "verdict": judged.measurement.verdict,
+        "value": finite_or_null(judged.measurement.value),
+        "interval": interval_or_null(judged.measurement.interval),
+        "details": {
+            name: finite_or_null(value) for name, value in judged.measurement.details.items()
+        },
+        "note": judged.measurement.note,
+        "family": {"claims": judged.family, "verdict": judged.joint_verdict}
+        if judged.family
+        else None,
+        "directory": str(judged.directory) if judged.directory else None,
         "again": repeat
         and {"command": repeat.command, "minutes": repeat.minutes, "needs": repeat.needs or None},
     }
 
 
-def _run_as_json(study: ReportedStudy, run: ReportedRun) -> dict[str, Any]:
+def _json_of_run(study: ReportedStudy, run: ReportedRun) -> dict[str, Any]:
     facts = run.facts
     return {
         "directory": str(run.path),
@@ -112,8 +122,8 @@ def _run_as_json(study: ReportedStudy, run: ReportedRun) -> dict[str, Any]:
         "cells": {"done": facts.done, "failed": sum(facts.reasons.values())},
         "reasons": dict(facts.reasons),
         "seeds": list(facts.seeds),
-        "axes": {name: [_value(one) for one in values] for name, values in facts.axes.items()},
-        "parameters": {name: _value(one) for name, one in facts.parameters.items()},
+        "axes": {name: [_value(value) for value in values] for name, values in facts.axes.items()},
+        "parameters": {name: _value(value) for name, value in facts.parameters.items()},
         "sweeps": [
             {
                 "command": list(sweep.command),
@@ -140,134 +150,137 @@ def markdown(papers: Sequence[ReportedPaper], unexpected: Mapping[str, str] | No
     """Return the verdicts by paper; for each study a table of claims, and its runs.
 
     Args:
-        papers: what is reported.
-        unexpected: what is wrong with the verdict of a claim, by `study/claim`: it comes first.
+        papers: the contents.
+        unexpected: the difference of a claim's verdict to the expected one, by `study/claim`: these
+            come first.
     """
-    lines = ["# Claims and verdicts", "", *_unexpected(unexpected or {})]
+    lines = ["# Claims and verdicts", "", *_unexpected_lines(unexpected or {})]
     lines += [*verdict_counts(papers), ""]
     for paper in papers:
         title = f": {paper.paper.title}" if paper.paper else ""
-        lines += [f"## {in_markdown(paper.cited + title)}", ""]
+        lines += [f"## {escape_markdown(paper.cited + title)}", ""]
         for study in paper.studies:
             title = f"{study.study.name}: {study.study.title}"
-            lines += [f"### {in_markdown(title)}", "", *_claims(study.judged)]
+            lines += [f"### {escape_markdown(title)}", "", *_claims(study.judged)]
             for run in study.runs:
-                lines += _run_as_markdown(run)
+                lines += _markdown_of_run(run)
     return "\n".join(lines)
 
 
-def _unexpected(found: Mapping[str, str]) -> list[str]:
-    """A line for each verdict that is another than expected."""
-    lines = [f"- {in_markdown(f'{claim}: {what}')}." for claim, what in found.items()]
+def _unexpected_lines(problems: Mapping[str, str]) -> list[str]:
+    """A line for each verdict that is not as expected."""
+    lines = [f"- {escape_markdown(f'{claim}: {problem}')}." for claim, problem in problems.items()]
     return ["Unexpected verdicts:", "", *lines, ""] if lines else []
 
 
 def verdict_counts(papers: Sequence[ReportedPaper]) -> list[str]:
-    """Return the lines of a table: how many claims of each paper have each verdict."""
-    found = [(paper.cited, paper.counts) for paper in papers if paper.judged]
+    """Return the lines of a table: the number of claims of each paper with each verdict."""
+    rows = [(paper.cited, paper.counts) for paper in papers if paper.judged]
     return [
         _row(["paper", *VERDICTS]),
         _row(["---", *("--:" for _ in VERDICTS)]),
         *(
-            _row([in_markdown(cited), *(str(counts[verdict] or "") for verdict in VERDICTS)])
-            for cited, counts in found
+            _row([escape_markdown(cited), *(str(counts[verdict] or "") for verdict in VERDICTS)])
+            for cited, counts in rows
         ),
     ]
 
 
 def _claims(judged: Sequence[Judged]) -> Iterator[str]:
-    """The lines on the claims of a study: a table, and what stands behind it."""
+    """The lines on the claims of a study: a table, and the details."""
     if not judged:
         return
     yield from (_row(_HEADINGS), _row(["---"] * len(_HEADINGS)))
-    yield from (_row(_table_cells(one)) for one in judged)
-    yield from ("", *(in_markdown(sentence) for sentence in families(judged)), "")
-    yield from (_details(one) for one in judged)
+    yield from (_row(_table_cells(claim)) for claim in judged)
+    yield from ("", *(escape_markdown(sentence) for sentence in family_sentences(judged)), "")
+    yield from (_details(claim) for claim in judged)
     yield ""
 
 
-def _run_as_markdown(run: ReportedRun) -> Iterator[str]:
-    """The lines on a run: its cells, settings and failures, and what made them."""
+def _markdown_of_run(run: ReportedRun) -> Iterator[str]:
+    """The lines on a run: its cells, settings, failures and commands."""
     facts = run.facts
-    yield from (f"#### {in_markdown(str(run.path))}", "")
-    for sentence in (facts.cells, facts.settings, facts.failures, facts.made):
+    yield from (f"#### {escape_markdown(str(run.path))}", "")
+    for sentence in (facts.cells, facts.settings, facts.failures, facts.provenance):
         if sentence:
-            yield f"- {in_markdown(sentence)}"
+            yield f"- {escape_markdown(sentence)}"
     yield from (f"- {_code(command)}" for command in facts.commands)
     yield ""
 
 
 def _code(text: str) -> str:
-    """A command as code, unless it holds what may end that, HTML or a link."""
-    return in_markdown(text) if set(text) & set("`<&[") else f"`{visible(text)}`"
+    """A command as code, unless it has characters that could end the code."""
+    return escape_markdown(text) if set(text) & set("`<&[") else f"`{visible(text)}`"
 
 
 def _row(cells: Sequence[str]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def _table_cells(one: Judged) -> list[str]:
+def _table_cells(judged: Judged) -> list[str]:
     """A claim's row of the table."""
-    others = (
-        one.measurement.verdict,
-        one.together or "–",
-        number_in_words(one.measurement),
-        one.claim.holds_where,
-        one.claim.source,
+    columns = (
+        judged.measurement.verdict,
+        judged.joint_verdict or "–",
+        measured_number(judged.measurement),
+        judged.claim.holds_where,
+        judged.claim.source,
     )
-    statement = f"**{in_markdown(one.name)}**: {in_markdown(one.claim.statement)}"
-    return [statement, *(in_markdown(text) for text in others)]
+    statement = f"**{escape_markdown(judged.name)}**: {escape_markdown(judged.claim.statement)}"
+    return [statement, *(escape_markdown(text) for text in columns)]
 
 
-def _details(one: Judged) -> str:
-    """What else there is to say of a claim, and how it is measured again."""
-    parts = [in_markdown(in_words(one.measurement))]
-    parts += [f"(from {in_markdown(str(one.directory))})"] if one.directory else []
-    if repeat := again(one.claim):
+def _details(judged: Judged) -> str:
+    """The note and details of a claim, and the command that measures it again."""
+    parts = [escape_markdown(describe_measurement(judged.measurement))]
+    parts += [f"(from {escape_markdown(str(judged.directory))})"] if judged.directory else []
+    if repeat := repetition(judged.claim):
         takes = f", {repeat.time} on two cores" if repeat.time else ""
-        needs = f"; it needs {in_markdown(repeat.needs)}" if repeat.needs else ""
+        needs = f"; it needs {escape_markdown(repeat.needs)}" if repeat.needs else ""
         parts.append(f"Again: `{repeat.command}`{takes}{needs}.")
-    return f"- **{in_markdown(one.name)}**: {' '.join(parts)}"
+    return f"- **{escape_markdown(judged.name)}**: {' '.join(parts)}"
 
 
 _SKIPPED = ("inconclusive", "vacuous", "not run")
 
 
 def junit(judged: Sequence[Judged], unexpected: Mapping[str, str] | None = None) -> str:
-    """Return the verdicts as JUnit has them: a suite for each study.
+    """Return the verdicts in JUnit's XML: a suite for each study.
 
     Args:
         judged: the claims.
-        unexpected: what is wrong with the verdict of a claim, by `study/claim`, where verdicts are
-            held to expected ones: only those claims fail then. Without it a claim fails that
-            doesn't hold, and one that nothing decided is skipped.
+        unexpected: the difference of a claim's verdict to the expected one, by `study/claim`: then
+            only these claims fail. Without expected verdicts a claim with the verdict `fails`
+            fails, and an undecided one is skipped.
     """
     root = ElementTree.Element("testsuites", name="overfit")
-    for study in dict.fromkeys(one.study for one in judged):
-        own = [one for one in judged if one.study == study]
+    for study in dict.fromkeys(claim.study for claim in judged):
+        claims = [claim for claim in judged if claim.study == study]
         suite = ElementTree.SubElement(root, "testsuite", name=visible(study))
-        for one in own:
-            _case(suite, one, unexpected)
+        for claim in claims:
+            _case(suite, claim, unexpected)
         for kind, counted in (("failure", "failures"), ("skipped", "skipped")):
             suite.set(counted, str(len(suite.findall(f"testcase/{kind}"))))
-        suite.set("tests", str(len(own)))
+        suite.set("tests", str(len(claims)))
         suite.set("errors", "0")
     ElementTree.indent(root)
     text: str = ElementTree.tostring(root, encoding="unicode", xml_declaration=True)
     return text + "\n"
 
 
-def _case(suite: ElementTree.Element, one: Judged, unexpected: Mapping[str, str] | None) -> None:
+def _case(suite: ElementTree.Element, judged: Judged, unexpected: Mapping[str, str] | None) -> None:
     """Add a claim to its study's suite."""
     case = ElementTree.SubElement(
-        suite, "testcase", classname=visible(f"overfit.{one.study}"), name=visible(one.name)
+        suite, "testcase", classname=visible(f"overfit.{judged.study}"), name=visible(judged.name)
     )
-    verdict = one.measurement.verdict
-    message = visible(f"{verdict}: {number_in_words(one.measurement)}")
-    wrong = None if unexpected is None else unexpected.get(one.address)
-    if wrong or (unexpected is None and verdict == "fails"):
-        failure = ElementTree.SubElement(case, "failure", message=visible(wrong or message))
-        failure.text = visible(f"{one.claim.statement} {in_words(one.measurement)}")
+    verdict = judged.measurement.verdict
+    message = visible(f"{verdict}: {measured_number(judged.measurement)}")
+    problem = None if unexpected is None else unexpected.get(judged.address)
+    if problem or (unexpected is None and verdict == "fails"):
+        failure = ElementTree.SubElement(case, "failure", message=visible(problem or message))
+        failure.text = visible(
+            f"{judged.claim.statement} {describe_measurement(judged.measurement)}"
+        )
     elif unexpected is None and verdict in _SKIPPED:
         ElementTree.SubElement(case, "skipped", message=message)
     else:

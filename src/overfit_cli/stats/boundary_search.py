@@ -1,40 +1,40 @@
 """The search for a boundary: where to sample next, to know at which x a column crosses.
 
-A curve is the column along x at one y and one seed. What is wanted at each y is the median crossing
-over all seeds of the search, to a tolerance; a curve that never crosses does so beyond the grid. It
-is uncertain for two reasons: each curve's crossing lies somewhere between two sampled points, and
-not all seeds need to have been run. Both are narrowed where they are largest. Nothing here trains,
-and nothing is random: the same results give the same points.
+A curve is the column along x at one y and one seed. The search estimates at each y the median
+crossing over all its seeds, to a tolerance; a curve without a crossing has it beyond the grid. The
+estimate is uncertain for two reasons: each curve's crossing lies somewhere between two sampled
+points, and not every seed has to be run. Both are reduced where they are largest. Nothing here
+trains, and nothing is random: the same results give the same points.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
-import pandas as pd
 
-from overfit_cli.stats.boundaries import (
-    MEDIAN_OVER_MEAN,
-    Curve,
-    Spread,
-    between_points,
-    curve_of,
-    falls,
-    median_position,
-    middle_curves,
-    positions,
-    spread_of,
-)
+from overfit_cli.core.arrays import Floats
+from overfit_cli.core.text import round_digits
+from overfit_cli.stats.crossings import crossing
+from overfit_cli.stats.intervals import middle
+
+if TYPE_CHECKING:
+    import pandas as pd
+
 
 FIRST_SEEDS = 2
-"""Seeds that the coarse grid is run with; others begin where these cross."""
+"""The number of seeds of the coarse grid; further seeds begin where these cross."""
+
+CONFIDENCE = 0.95
+
+MEDIAN_OVER_MEAN = math.sqrt(math.pi / 2)
+"""The standard error of the median of normal numbers over that of their mean."""
 
 _SHARE = 0.7
-"""Of the tolerance, what each of the two reasons may use: both together then keep it."""
+"""The share of the tolerance that each of the two reasons may use: both together then keep it."""
 
 _DIGITS = 6
 """Significant digits of a sampled x."""
@@ -50,14 +50,14 @@ class Point(NamedTuple):
 
 @dataclass(frozen=True)
 class Search:
-    """What is looked for.
+    """A search for the median crossing at each of several y.
 
     Attributes:
         y: the values of y.
         coarse: the x of the coarse grid, ascending and positive, at least two of them.
-        seeds: over which the median crossing is wanted.
+        seeds: the seeds of the median crossing.
         threshold: in the unit of the column.
-        tolerance: half the width of the interval that is good enough, in the unit of x.
+        tolerance: the accepted half-width of the interval, in the unit of x.
     """
 
     y: Sequence[float]
@@ -68,16 +68,16 @@ class Search:
 
 
 @dataclass(frozen=True)
-class Found:
-    """What is known at one y.
+class CrossingEstimate:
+    """The estimated crossing at one y.
 
     Attributes:
-        y: which.
+        y: the value of y.
         crossing: the median over the seeds; nan where it lies beyond the grid.
         half_width: of its 95 % interval, in the unit of x; nan without a crossing, infinite with
             one seed of several.
-        crossing_seeds, never_seeds: how many of the seeds run cross, and stay on one side.
-        side: on which side those stay: `above` or `below`; empty where all cross.
+        crossing_seeds, never_seeds: the numbers of seeds run that cross, and that do not.
+        side: the side of the seeds that do not cross: `above` or `below`; empty where all cross.
         converged: whether the interval is within the tolerance, or no seed crosses.
     """
 
@@ -96,38 +96,67 @@ def first_points(search: Search) -> list[Point]:
     return [Point(y, seed, x) for seed in seeds for y in search.y for x in search.coarse]
 
 
-def next_points(search: Search, known: pd.DataFrame) -> list[Point]:
-    """Return the cells that tell most, none that is known.
+def next_points(search: Search, cells: pd.DataFrame) -> list[Point]:
+    """Return the cells to run next, without those that were run.
 
-    There are none where everything has converged, or where what would tell more has failed.
+    There are none where every y has converged, or where the cells that would help have failed.
 
     Args:
-        search: what is looked for.
-        known: one row per cell that was run, with `y`, `seed`, `x` and `value`, nan if it failed.
+        search: the search.
+        cells: one row per cell that was run, with `y`, `seed`, `x` and `value`, nan if it failed.
     """
-    is_decreasing = falls(known)
-    by_y = _curves(search, known)
-    spread = spread_of(by_y.values())
-    asked: list[Point] = []
-    for y, curves in by_y.items():
-        if not _found(search, y, curves, spread).converged:
-            asked += _narrowed(search, y, curves, spread, is_decreasing)
-    sampled = {Point(*row) for row in known[["y", "seed", "x"]].itertuples(index=False)}
-    return sorted(set(asked) - sampled)
+    is_decreasing = _is_decreasing(cells)
+    curves_by_y = _curves(search, cells)
+    spread = _pooled_spread(curves_by_y.values())
+    points: list[Point] = []
+    for y, curves in curves_by_y.items():
+        if not _estimate(search, y, curves, spread).converged:
+            points += _refining_points(search, y, curves, spread, is_decreasing)
+    sampled = {Point(*row) for row in cells[["y", "seed", "x"]].itertuples(index=False)}
+    return sorted(set(points) - sampled)
 
 
-def findings(search: Search, known: pd.DataFrame) -> list[Found]:
-    """Return what is known at each y; see `next_points` for the arguments."""
-    by_y = _curves(search, known)
-    spread = spread_of(by_y.values())
-    return [_found(search, y, curves, spread) for y, curves in by_y.items()]
+def crossing_estimates(search: Search, cells: pd.DataFrame) -> list[CrossingEstimate]:
+    """Return the estimate at each y; see `next_points` for the arguments."""
+    curves_by_y = _curves(search, cells)
+    spread = _pooled_spread(curves_by_y.values())
+    return [_estimate(search, y, curves, spread) for y, curves in curves_by_y.items()]
 
 
-def _curves(search: Search, known: pd.DataFrame) -> dict[float, list[Curve]]:
-    groups = dict(iter(known.groupby(["y", "seed"])))
+@dataclass(frozen=True)
+class _Curve:
+    """A sampled curve; positions are logarithms of x.
+
+    Attributes:
+        seed: its seed.
+        x: the sampled x, ascending, not as logarithms.
+        state: whether it crosses, or the side on which it is.
+        crossing: the position of its crossing.
+        width: the uncertainty of that: the length of the stretch in which samples of both sides
+            are mixed, or of the gap between the sides, over the root of the number of samples.
+        middle: the middle of the widest gap in that stretch.
+    """
+
+    seed: int
+    x: Floats
+    state: Literal["crosses", "above", "below", "unknown"]
+    crossing: float = math.nan
+    width: float = math.nan
+    middle: float = math.nan
+
+    @property
+    def position(self) -> float:
+        """The position of the crossing; infinite where it lies beyond the grid."""
+        ends = {"above": math.inf, "below": -math.inf}
+        return ends.get(self.state, self.crossing)
+
+
+def _curves(search: Search, cells: pd.DataFrame) -> dict[float, list[_Curve]]:
+    """The curves of the seeds that were run, by y."""
+    groups = dict(iter(cells.groupby(["y", "seed"])))
     return {
         y: [
-            curve_of(seed, groups[y, seed].sort_values("x"), search.threshold)
+            _make_curve(seed, groups[y, seed].sort_values("x"), search.threshold)
             for seed in search.seeds
             if (y, seed) in groups
         ]
@@ -135,105 +164,229 @@ def _curves(search: Search, known: pd.DataFrame) -> dict[float, list[Curve]]:
     }
 
 
-def _found(search: Search, y: float, curves: list[Curve], spread: Spread) -> Found:
-    crossing_ones = [curve for curve in curves if curve.state == "crosses"]
-    others: list[str] = [curve.state for curve in curves if curve.state in ("above", "below")]
-    side = max(sorted(set(others)), key=others.count) if others else ""
-    all_run = len(curves) == len(search.seeds)
-    counts = len(crossing_ones), len(others), side
+def _make_curve(seed: int, cells: pd.DataFrame, threshold: float) -> _Curve:
+    """A curve from its cells by ascending `x`, with `value`, nan where a cell failed."""
+    x, values = (cells[name].to_numpy(dtype=np.float64) for name in ("x", "value"))
+    finite = np.isfinite(values)
+    sampled, values = x[finite], values[finite]
+    crossing_x = crossing(sampled, values, threshold)
+    if not math.isfinite(crossing_x):
+        if sampled.size == 0:
+            return _Curve(seed, x, "unknown")
+        return _Curve(seed, x, "above" if np.median(values) > threshold else "below")
+    is_above = values > threshold
+    first, last = is_above[0], is_above[-1]
+    # From the last sample before any has changed sides, to the first after which all have.
+    begin = max(int(np.argmax(is_above != first)) - 1, 0)
+    end = len(is_above) - 1
+    if first != last:
+        end = len(is_above) - int(np.argmax(is_above[::-1] != last))
+    stretch = np.log(sampled[begin : end + 1])
+    gap = int(np.argmax(np.diff(stretch)))
+    width = float(stretch[-1] - stretch[0]) / math.sqrt(len(stretch) - 1)
+    gap_middle = float(stretch[gap : gap + 2].mean())
+    return _Curve(seed, x, "crosses", math.log(crossing_x), width, gap_middle)
+
+
+def _crossing_curves(curves: list[_Curve]) -> list[_Curve]:
+    return [curve for curve in curves if curve.state == "crosses"]
+
+
+def _positions(curves: list[_Curve]) -> Floats:
+    """The positions of curves that cross."""
+    return np.array([curve.crossing for curve in curves])
+
+
+def _is_decreasing(cells: pd.DataFrame) -> bool:
+    """Whether the column falls along x on at least as many curves as it rises on."""
+    measured = cells[np.isfinite(cells["value"].to_numpy(dtype=np.float64))].sort_values("x")
+    ends = measured.groupby(["y", "seed"])["value"].agg(["first", "last"])
+    return bool((ends["last"] < ends["first"]).sum() >= (ends["last"] > ends["first"]).sum())
+
+
+def _estimate(search: Search, y: float, curves: list[_Curve], spread: _Spread) -> CrossingEstimate:
+    """The crossing at one y, and whether it is known to the tolerance."""
+    crossing_curves = _crossing_curves(curves)
+    sides: list[str] = [curve.state for curve in curves if curve.state in ("above", "below")]
+    side = max(sorted(set(sides)), key=sides.count) if sides else ""
+    counts = len(crossing_curves), len(sides), side
     open_ended = any(_is_open(search, curve) for curve in curves)
-    at = median_position(curves)
-    if not math.isfinite(at):
-        return Found(y, math.nan, math.nan, *counts, all_run and bool(others) and not open_ended)
-    between_seeds = MEDIAN_OVER_MEAN * spread.error(
-        positions(crossing_ones),
+    median = _median_position(curves)
+    if not math.isfinite(median):
+        all_run = len(curves) == len(search.seeds)
+        converged = all_run and bool(sides) and not open_ended
+        return CrossingEstimate(y, math.nan, math.nan, *counts, converged)
+    seed_error = MEDIAN_OVER_MEAN * spread.error(
+        _positions(crossing_curves),
         len(curves),
         len(search.seeds),
-        crossing=len(crossing_ones),
-        sampled=True,
+        crossing=len(crossing_curves),
+        include_sampling=True,
     )
-    half = math.exp(at) * math.hypot(between_points(curves), between_seeds)
-    return Found(y, math.exp(at), half, *counts, half <= search.tolerance and not open_ended)
+    half = math.exp(median) * math.hypot(_sampling_error(curves), seed_error)
+    converged = half <= search.tolerance and not open_ended
+    return CrossingEstimate(y, math.exp(median), half, *counts, converged)
 
 
-def _is_open(search: Search, curve: Curve) -> bool:
+def _is_open(search: Search, curve: _Curve) -> bool:
     """Whether a curve that is on one side so far has not been followed to both ends."""
     followed = curve.x[0] <= search.coarse[0] and curve.x[-1] >= search.coarse[-1]
     return curve.state in ("above", "below") and not followed
 
 
-def _narrowed(
-    search: Search, y: float, curves: list[Curve], spread: Spread, is_decreasing: bool
+def _median_position(curves: list[_Curve]) -> float:
+    """The median position; infinite where it lies beyond the grid, and nan without any curve."""
+    positions = [curve.position for curve in curves if curve.state != "unknown"]
+    return middle(positions) if positions else math.nan
+
+
+def _middle_curves(curves: list[_Curve]) -> list[_Curve]:
+    """The curve whose crossing is the median, or the two on both sides of it."""
+    ordered = sorted(
+        (curve for curve in curves if curve.state != "unknown"), key=lambda curve: curve.position
+    )
+    return ordered[max(len(ordered) - 1, 0) // 2 : len(ordered) // 2 + 1]
+
+
+def _sampling_error(curves: list[_Curve]) -> float:
+    """The half-width, in log x, of the median that is due to the gaps of the middle curves.
+
+    It is 0 where the median lies beyond the grid.
+    """
+    central = _middle_curves(curves)
+    widths = np.array([curve.width for curve in _crossing_curves(central)])
+    if len(widths) < len(central) or not central:
+        return 0.0
+    deviation = math.sqrt(float((widths**2).sum()) / 12) / len(widths)
+    from scipy import stats
+
+    return float(stats.norm.ppf((1 + CONFIDENCE) / 2)) * deviation
+
+
+class _Spread(NamedTuple):
+    """The variance of log x between seeds, pooled over all y, and its degrees of freedom.
+
+    It is pooled because two or three seeds of one y may agree by chance. `sampling` is the part of
+    it that is due to the gaps between samples, of the median curve: curves far beyond the median
+    are not sampled closely.
+    """
+
+    variance: float
+    freedom: int
+    sampling: float
+
+    def error(
+        self, positions: Floats, count: int, total: int, *, crossing: int, include_sampling: bool
+    ) -> float:
+        """Return the half-width, in log x, of a mean over those seeds run that cross.
+
+        Args:
+            positions: the crossings at one y, as logarithms of x.
+            count: how many seeds are run, of `total`.
+            total: how many there are.
+            crossing: how many of those run cross: the mean is over these.
+            include_sampling: whether the part that is due to the gaps between samples counts too.
+        """
+        if count >= total:
+            return 0.0
+        if self.freedom == 0:
+            return math.inf
+        largest = max(self.variance, float(positions.var(ddof=1)) if len(positions) > 1 else 0.0)
+        variance = largest if include_sampling else max(largest - self.sampling, 0.0)
+        from scipy import stats
+
+        quantile = float(stats.t.ppf((1 + CONFIDENCE) / 2, self.freedom))
+        return quantile * math.sqrt(variance * (1 - count / total) / max(crossing, 1))
+
+
+def _pooled_spread(groups: Iterable[list[_Curve]]) -> _Spread:
+    """The variance between seeds, pooled over the curves of each y."""
+    squares, freedom, sampling = 0.0, 0, list[float]()
+    for curves in groups:
+        crossing_curves = _crossing_curves(curves)
+        if len(crossing_curves) > 1:
+            squares += float(np.var(_positions(crossing_curves))) * len(crossing_curves)
+            freedom += len(crossing_curves) - 1
+            sampling += [curve.width**2 / 12 for curve in crossing_curves]
+    typical = float(np.median(sampling)) if sampling else 0.0
+    return _Spread(squares / max(freedom, 1), freedom, typical)
+
+
+def _refining_points(
+    search: Search, y: float, curves: list[_Curve], spread: _Spread, is_decreasing: bool
 ) -> list[Point]:
-    """The points that make what is known at y less uncertain."""
-    asked = [
+    """The points that make the estimate at y less uncertain."""
+    points = [
         Point(y, curve.seed, x)
         for curve in curves
-        if curve.state != "crosses" and _is_open(search, curve)
-        for x in _further(search, curve, is_decreasing)
+        if _is_open(search, curve)
+        for x in _outer_samples(search, curve, is_decreasing)
     ]
-    crossing_ones = [curve for curve in curves if curve.state == "crosses"]
-    at = median_position(curves)
-    if math.exp(at) * between_points(curves) > _SHARE * search.tolerance:
-        of_median = {curve.seed for curve in middle_curves(curves)}
-        near = [
+    crossing_curves = _crossing_curves(curves)
+    median = _median_position(curves)
+    if math.exp(median) * _sampling_error(curves) > _SHARE * search.tolerance:
+        middle_seeds = {curve.seed for curve in _middle_curves(curves)}
+        close = [
             curve
-            for curve in crossing_ones
-            if curve.seed in of_median or abs(curve.at - at) <= curve.width
+            for curve in crossing_curves
+            if curve.seed in middle_seeds or abs(curve.crossing - median) <= curve.width
         ]
-        widest = max((curve.width for curve in near), default=math.inf)
-        asked += [
-            Point(y, curve.seed, _rounded(curve.middle))
-            for curve in near
+        widest = max((curve.width for curve in close), default=math.inf)
+        points += [
+            Point(y, curve.seed, _sample_at(curve.middle))
+            for curve in close
             if curve.width >= widest / 2
         ]
-    run = {curve.seed for curve in curves}
-    left = [seed for seed in search.seeds if seed not in run]
-    wanted = _seeds_wanted(search, curves, spread)
-    if not asked:  # nothing but further seeds tells more
-        wanted = max(wanted, len(curves) + math.ceil(len(curves) / 4))
-    started = left[: wanted - len(curves)]
-    return asked + [
-        Point(y, seed, x) for seed in started for x in _beginnings(search, crossing_ones)
+    started = {curve.seed for curve in curves}
+    unused = [seed for seed in search.seeds if seed not in started]
+    count = _sufficient_seeds(search, curves, spread)
+    if not points:  # only further seeds help
+        count = max(count, len(curves) + math.ceil(len(curves) / 4))
+    return points + [
+        Point(y, seed, x)
+        for seed in unused[: count - len(curves)]
+        for x in _first_samples(search, crossing_curves)
     ]
 
 
-def _seeds_wanted(search: Search, curves: list[Curve], spread: Spread) -> int:
-    """How many seeds would do, should the others spread as those that were run do."""
-    every, run = len(search.seeds), len(curves)
-    if not math.isfinite(median_position(curves)):
-        return every
-    at = positions([curve for curve in curves if curve.state == "crosses"])
-    enough = _SHARE * search.tolerance / math.exp(at.mean()) / MEDIAN_OVER_MEAN
-    for count in range(run, every):
-        if spread.error(at, count, every, crossing=count * len(at) // run, sampled=False) <= enough:
+def _sufficient_seeds(search: Search, curves: list[_Curve], spread: _Spread) -> int:
+    """How many seeds suffice, if further seeds spread as those that were run do."""
+    total, started = len(search.seeds), len(curves)
+    if not math.isfinite(_median_position(curves)):
+        return total
+    positions = _positions(_crossing_curves(curves))
+    target = _SHARE * search.tolerance / math.exp(positions.mean()) / MEDIAN_OVER_MEAN
+    for count in range(started, total):
+        crossing = count * len(positions) // started
+        error = spread.error(positions, count, total, crossing=crossing, include_sampling=False)
+        if error <= target:
             return count
-    return every
+    return total
 
 
-def _further(search: Search, curve: Curve, is_decreasing: bool) -> list[float]:
+def _outer_samples(search: Search, curve: _Curve, is_decreasing: bool) -> list[float]:
     """Where a curve that lies on one side may cross: twice as far out, or at the other end."""
     ends = [search.coarse[0], search.coarse[-1]]
     low, high = math.log(curve.x[0]), math.log(curve.x[-1])
     span = max(high - low, 0.05)
-    outward = (curve.state == "above") == is_decreasing
-    if curve.x[-1] >= ends[1] if outward else curve.x[0] <= ends[0]:
+    upward = (curve.state == "above") == is_decreasing
+    if curve.x[-1] >= ends[1] if upward else curve.x[0] <= ends[0]:
         return ends
-    x = _rounded(high + span if outward else low - span)
+    x = _sample_at(high + span if upward else low - span)
     return [min(max(x, ends[0]), ends[1])]
 
 
-def _beginnings(search: Search, others: list[Curve]) -> list[float]:
-    """Where to sample a new seed first: around where the others cross, or at both ends."""
+def _first_samples(search: Search, curves: list[_Curve]) -> list[float]:
+    """The first samples of a new seed: on both sides of the other crossings, or at both ends."""
     ends = [search.coarse[0], search.coarse[-1]]
-    if not others:
+    if not curves:
         return ends
-    at = np.array([curve.at for curve in others])
-    spread = float(at.std(ddof=1)) if len(at) > 1 else 0.0
-    half = max(2 * spread, 0.05, *(curve.width for curve in others))
-    around = [_rounded(float(at.mean()) + side * half) for side in (-1, 1)]
-    return [min(max(x, ends[0]), ends[1]) for x in around]
+    positions = _positions(curves)
+    deviation = float(positions.std(ddof=1)) if len(positions) > 1 else 0.0
+    half = max(2 * deviation, 0.05, *(curve.width for curve in curves))
+    samples = [_sample_at(float(positions.mean()) + sign * half) for sign in (-1, 1)]
+    return [min(max(x, ends[0]), ends[1]) for x in samples]
 
 
-def _rounded(logarithm: float) -> float:
-    return float(f"{math.exp(logarithm):.{_DIGITS}g}")
+def _sample_at(position: float) -> float:
+    return round_digits(math.exp(position), _DIGITS)

@@ -1,4 +1,4 @@
-"""Equations that a user writes, such as `n * snr**2 = 1000`: parsed, solved and typeset.
+"""Equations that a user writes, such as `n * snr**2 = 1000`: parsing, evaluation, typesetting.
 
 They are never run as code.
 """
@@ -15,9 +15,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from overfit_cli.core.arrays import Floats
 from overfit_cli.core.text import BadValue, nearest
 
-Floats = NDArray[np.float64]
 Term = Callable[[Mapping[str, Floats]], Floats]
 
 LONGEST = 200  # characters; keeps parsing and recursion shallow whatever is in the text
@@ -40,10 +40,10 @@ class Equation:
     """An equation in the names of a figure's axes.
 
     Attributes:
-        text: as the user wrote it, its blanks tidied.
+        text: the equation as the user wrote it, with single blanks.
         names: the names that occur in it.
-        sides: its two sides, as trees of Python's, in these names.
-        left, right: the same as functions of the values by name.
+        sides: its two sides as Python's syntax trees, in these names.
+        left, right: the two sides as functions of the values by name.
     """
 
     text: str
@@ -56,10 +56,10 @@ class Equation:
         """Return the left side minus the right side, which is zero on its curve.
 
         Args:
-            values: numbers by name, of shapes that broadcast; at least the equation's own names.
+            values: numbers by name, of shapes that broadcast; at least for the equation's names.
 
         Returns:
-            Floats of the shape that all of `values` broadcast to; not finite where a side isn't.
+            Floats of the shape that all of `values` broadcast to; not finite where a side is not.
         """
         floats = {name: np.asarray(value, dtype=np.float64) for name, value in values.items()}
         shape = np.broadcast_shapes(*(value.shape for value in floats.values()))
@@ -68,7 +68,7 @@ class Equation:
 
 
 class _RefusedError(Exception):
-    """Why a text is no equation."""
+    """The reason why a text is no equation."""
 
 
 def parse_equation(text: str, names: Collection[str] | Mapping[str, str]) -> Equation:
@@ -76,33 +76,33 @@ def parse_equation(text: str, names: Collection[str] | Mapping[str, str]) -> Equ
 
     Args:
         text: the equation.
-        names: that may occur; a mapping has a name for each of its spellings.
+        names: the names that may occur; a mapping has the name of each spelling.
 
     Raises:
         UserError: if it is anything else.
     """
     tidy = " ".join(text.split())
-    known = names if isinstance(names, Mapping) else {name: name for name in names}
+    spellings = names if isinstance(names, Mapping) else {name: name for name in names}
     try:
-        left, right = (_tree(side, known) for side in _split(tidy, known))
-        used = frozenset(
+        left, right = (_tree(side, spellings) for side in _split(tidy, spellings))
+        occurring = frozenset(
             node.id
             for side in (left, right)
             for node in ast.walk(side)
-            if isinstance(node, ast.Name) and node.id in known.values()
+            if isinstance(node, ast.Name) and node.id in spellings.values()
         )
-        sides = [_term(side, frozenset(known.values())) for side in (left, right)]
-        if not used:
+        sides = [_term(side, frozenset(spellings.values())) for side in (left, right)]
+        if not occurring:
             raise _RefusedError("it names none of them.")
     except _RefusedError as refused:
-        shown = tidy if len(tidy) <= 60 else tidy[:57] + "..."
+        excerpt = tidy if len(tidy) <= 60 else tidy[:57] + "..."
         raise BadValue(
             "law",
-            shown,
-            f"it takes one equation in {' and '.join(sorted({*known.values()}))} with numbers, "
+            excerpt,
+            f"it takes one equation in {' and '.join(sorted({*spellings.values()}))} with numbers, "
             f"+ - * / **, parentheses, log, exp and sqrt, but {refused}",
         ) from None
-    return Equation(tidy, used, (left, right), *sides)
+    return Equation(tidy, occurring, (left, right), *sides)
 
 
 def _split(text: str, names: Collection[str]) -> list[str]:
@@ -111,8 +111,8 @@ def _split(text: str, names: Collection[str]) -> list[str]:
     for character in text:
         if character == "^":
             raise _RefusedError("powers are written **, not ^.")
-        plain = character.isascii() and (character.isalnum() or character in "_.+-*/() =")
-        if not plain and not any(character in name for name in names):
+        accepted = character.isascii() and (character.isalnum() or character in "_.+-*/() =")
+        if not accepted and not any(character in name for name in names):
             raise _RefusedError(f"it has a {character!r}.")
     if re.search(r"(?<!\w)(\d\w*_|0[xob])", text, re.IGNORECASE):
         raise _RefusedError("its numbers aren't written in plain decimals.")
@@ -125,7 +125,7 @@ def _split(text: str, names: Collection[str]) -> list[str]:
 
 
 def _tree(text: str, names: Mapping[str, str]) -> ast.expr:
-    """A side as a tree, each name spelled as its parameter's."""
+    """A side as a tree, each name spelled as its parameter is."""
     text = text.strip()
     try:
         with warnings.catch_warnings():
@@ -152,8 +152,8 @@ def _term(node: ast.expr, names: Collection[str]) -> Term:
             operate = OPERATORS[type(op)]
             left, right = _term(node.left, names), _term(node.right, names)
             return lambda values: operate(left(values), right(values))
-        case ast.Call(func=ast.Name(id=name), args=[only], keywords=[]) if name in FUNCTIONS:
-            function, argument = FUNCTIONS[name], _term(only, names)
+        case ast.Call(func=ast.Name(id=name), args=[operand], keywords=[]) if name in FUNCTIONS:
+            function, argument = FUNCTIONS[name], _term(operand, names)
             return lambda values: function(argument(values))
         case ast.Name(id=name) | ast.Call(func=ast.Name(id=name)) if name in FUNCTIONS:
             raise _RefusedError(f"{name} takes one number in parentheses.")
@@ -173,15 +173,15 @@ def _constant(number: float) -> Term:
 
 
 _SUM, _PRODUCT, _POWER, _ATOM = range(4)
-"""How tightly an expression holds together: what holds less is put in parentheses."""
+"""Precedence of an expression: one of lower precedence than required stands in parentheses."""
 
 
 def equation_in_mathtext(equation: Equation, symbols: Mapping[str, str]) -> str:
     """Return an equation in mathtext, with its dollar signs.
 
     Args:
-        equation: in names.
-        symbols: of the names, in mathtext without dollar signs.
+        equation: the equation.
+        symbols: the symbols of its names, in mathtext without dollar signs.
     """
     left, right = (_write(side, symbols)[0] for side in equation.sides)
     return f"${left} = {right}$"
@@ -193,35 +193,38 @@ _SIGNS: Mapping[type[ast.operator], tuple[str, int, int]] = {
     ast.Mult: (r" \cdot ", _PRODUCT, _POWER),
     ast.Div: (" / ", _PRODUCT, _POWER),
 }
-"""Of an operator, its sign, and how tightly its two sides must hold together."""
+"""The sign of an operator, and the precedence that its two sides require."""
 
 
 def _write(node: ast.expr, symbols: Mapping[str, str]) -> tuple[str, int]:
-    """A tree in mathtext, and how tightly it holds together."""
+    """A tree in mathtext, and its precedence."""
     match node:
         case ast.Constant(value=int() | float() as number):
             return _number(number)
         case ast.Name(id=name):
             return f"{{{symbols[name]}}}", _ATOM
         case ast.UnaryOp(operand=operand):
-            return f"-{_within(operand, _PRODUCT, symbols)}", _SUM
+            return f"-{_operand(operand, _PRODUCT, symbols)}", _SUM
         case ast.BinOp(left=base, op=ast.Pow(), right=exponent):
-            return f"{_within(base, _ATOM, symbols)}^{{{_write(exponent, symbols)[0]}}}", _POWER
+            return f"{_operand(base, _ATOM, symbols)}^{{{_write(exponent, symbols)[0]}}}", _POWER
         case ast.BinOp(left=left, op=operator, right=right):
             sign, first, second = _SIGNS[type(operator)]
-            return f"{_within(left, first, symbols)}{sign}{_within(right, second, symbols)}", first
-        case ast.Call(func=ast.Name(id=name), args=[only]):
-            inside = _write(only, symbols)[0]
-            text = rf"\sqrt{{{inside}}}" if name == "sqrt" else rf"\{name}\left({inside}\right)"
+            return (
+                f"{_operand(left, first, symbols)}{sign}{_operand(right, second, symbols)}",
+                first,
+            )
+        case ast.Call(func=ast.Name(id=name), args=[operand]):
+            content = _write(operand, symbols)[0]
+            text = rf"\sqrt{{{content}}}" if name == "sqrt" else rf"\{name}\left({content}\right)"
             return text, _ATOM
         case _:
             raise AssertionError("an equation has no other expressions")
 
 
-def _within(node: ast.expr, least: int, symbols: Mapping[str, str]) -> str:
-    """A part of an expression, in parentheses where it holds together less than is needed."""
-    text, tightness = _write(node, symbols)
-    return text if tightness >= least else rf"\left({text}\right)"
+def _operand(node: ast.expr, required: int, symbols: Mapping[str, str]) -> str:
+    """A part of an expression, in parentheses where its precedence is lower than required."""
+    text, precedence = _write(node, symbols)
+    return text if precedence >= required else rf"\left({text}\right)"
 
 
 def _number(number: float) -> tuple[str, int]:

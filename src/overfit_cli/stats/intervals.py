@@ -1,4 +1,4 @@
-"""Intervals over seeds: of means, of shares, and of medians of what may be infinite."""
+"""Intervals over seeds: of means, of shares, and of medians of values that may be infinite."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 LEVEL = 0.95
-"""How often a single claim's interval holds its number."""
+"""The confidence level of a single claim's interval."""
 
 _level = ContextVar("level", default=LEVEL)
 FEWEST_FOR_MEDIAN = 6
-"""With fewer seeds the median's interval has no ends."""
+"""With fewer seeds the interval of a median has no ends."""
 
 
 def level_of_each(numbers: int) -> float:
-    """Return the level of each of several intervals that hold together as often as one does."""
+    """Return the level of each of several intervals that together have the level of one."""
     return 1 - (1 - _level.get()) / numbers
 
 
 @contextmanager
-def at_level(level: float) -> Iterator[None]:
-    """Give intervals another level than `LEVEL`, where none is asked for."""
+def set_level(level: float) -> Iterator[None]:
+    """Give intervals another default level than `LEVEL`."""
     token = _level.set(level)
     try:
         yield
@@ -39,8 +39,8 @@ class Estimate(NamedTuple):
     Attributes:
         value: the number.
         low, high: the ends of the interval; nan where there are too few seeds for one.
-        kind: what interval it is.
-        seeds: how many independent values it is of.
+        kind: the kind of the interval, such as `95 % t over 10 seeds`.
+        seeds: the number of independent values.
     """
 
     value: float
@@ -51,7 +51,7 @@ class Estimate(NamedTuple):
 
     @property
     def bounded(self) -> bool:
-        """Whether the interval has an end at all."""
+        """Whether the interval has an end."""
         return not (np.isnan(self.low) or (self.low == -np.inf and self.high == np.inf))
 
 
@@ -60,7 +60,7 @@ def mean_estimate(values: ArrayLike, level: float | None = None) -> Estimate:
 
     Args:
         values: shape (seeds,), finite.
-        level: how often such intervals hold the mean; by default that of one interval.
+        level: the confidence level; by default that of one interval.
     """
     level = level or level_of_each(1)
     sample = np.asarray(values, dtype=np.float64)
@@ -81,7 +81,7 @@ def t_half_width(
         deviation: the standard deviation of each sample, with one degree of freedom taken off.
         count: how many values each sample has, of the same shape: at least two, or nan where
             there are fewer.
-        level: how often such intervals hold the mean; by default that of one interval.
+        level: the confidence level; by default that of one interval.
     """
     from scipy.special import stdtrit
 
@@ -91,27 +91,29 @@ def t_half_width(
     return half
 
 
-def difference_estimate(values: ArrayLike, less: ArrayLike, level: float | None = None) -> Estimate:
-    """Return the mean of independent values less that of others, with its t interval (Welch 1947).
+def difference_estimate(
+    values: ArrayLike, subtracted: ArrayLike, level: float | None = None
+) -> Estimate:
+    """Return the difference of the means of two samples with its t interval (Welch 1947).
 
     Args:
         values: shape (seeds,), finite.
-        less: shape (other seeds,), finite.
-        level: how often such intervals hold the difference; by default that of one interval.
+        subtracted: shape (other seeds,), finite.
+        level: the confidence level; by default that of one interval.
     """
     from scipy.special import stdtrit
 
     level = level or level_of_each(1)
-    samples = [np.asarray(one, dtype=np.float64) for one in (values, less)]
-    counts = [len(one) for one in samples]
+    samples = [np.asarray(sample, dtype=np.float64) for sample in (values, subtracted)]
+    counts = [len(sample) for sample in samples]
     difference = float(samples[0].mean() - samples[1].mean())
     kind = f"{100 * level:.4g} % Welch's t over {counts[0]} and {counts[1]} seeds"
     if min(counts) < 2:
         return Estimate(difference, np.nan, np.nan, kind, min(counts))
-    parts = [float(one.var(ddof=1)) / len(one) for one in samples]
+    parts = [float(sample.var(ddof=1)) / len(sample) for sample in samples]
     error = sum(parts)
-    inside = sum(part**2 / (count - 1) for part, count in zip(parts, counts, strict=True))
-    freedom = error**2 / inside if inside > 0 else np.inf
+    denominator = sum(part**2 / (count - 1) for part, count in zip(parts, counts, strict=True))
+    freedom = error**2 / denominator if denominator > 0 else np.inf
     half = float(stdtrit(freedom, (1 + level) / 2)) * np.sqrt(error)
     return Estimate(
         difference, float(difference - half), float(difference + half), kind, min(counts)
@@ -124,7 +126,7 @@ def share_estimate(successes: int, tries: int, level: float | None = None) -> Es
     Args:
         successes: of independent tries.
         tries: at least one.
-        level: how often such intervals hold the probability, at least; by default that of one.
+        level: the least confidence level; by default that of one interval.
     """
     from scipy.special import betaincinv
 
@@ -139,11 +141,11 @@ def share_estimate(successes: int, tries: int, level: float | None = None) -> Es
 def median_estimate(values: ArrayLike, level: float | None = None) -> Estimate:
     """Return the median of independent values with its interval by order statistics.
 
-    It holds for any distribution, and for values that are infinite: what is beyond a grid.
+    It is valid for any distribution, and for infinite values, which lie beyond a grid.
 
     Args:
         values: shape (seeds,), without nan.
-        level: how often such intervals hold the median, at least; by default that of one.
+        level: the least confidence level; by default that of one interval.
 
     Returns:
         The median; its interval is infinite on both sides with fewer than `FEWEST_FOR_MEDIAN`.
@@ -153,15 +155,15 @@ def median_estimate(values: ArrayLike, level: float | None = None) -> Estimate:
     level = level or level_of_each(1)
     ordered = np.sort(np.asarray(values, dtype=np.float64))
     count = len(ordered)
-    # So many are left out on each side: seldom are that few, or fewer, on one side of the median.
-    outside = int(np.sum(bdtr(np.arange(count), count, 0.5) <= (1 - level) / 2))
-    low, high = (ordered[outside - 1], ordered[-outside]) if outside else (-np.inf, np.inf)
+    # The number of values outside on each side: so few seldom lie on one side of the median.
+    excluded = int(np.sum(bdtr(np.arange(count), count, 0.5) <= (1 - level) / 2))
+    low, high = (ordered[excluded - 1], ordered[-excluded]) if excluded else (-np.inf, np.inf)
     kind = f"{100 * level:.4g} % by order over {count} seeds"
     return Estimate(middle(ordered), float(low), float(high), kind, count)
 
 
 def middle(values: ArrayLike) -> float:
-    """Return the median; of an even number, the mean of the middle two, if both are finite."""
+    """Return the median; of an even number of values, the mean of the middle two."""
     ordered = np.sort(np.asarray(values, dtype=np.float64))
-    below, above = ordered[(len(ordered) - 1) // 2], ordered[len(ordered) // 2]
-    return float(below if below == above else (below + above) / 2)
+    lower, upper = ordered[(len(ordered) - 1) // 2], ordered[len(ordered) // 2]
+    return float(lower if lower == upper else (lower + upper) / 2)

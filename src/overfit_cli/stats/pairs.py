@@ -1,7 +1,7 @@
 """Cells of two tables paired by their parameters, and by seed where both have it.
 
-Also what pairing needs: the spacing of values, numbers between the points of a grid, and the best
-value of a swept parameter for each setting of the others.
+Also the spacing of values, interpolation in a grid, and the best value of a swept parameter for
+each setting of the others.
 """
 
 from __future__ import annotations
@@ -13,40 +13,44 @@ from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
+
+from overfit_cli.core.arrays import Floats, finite_column
+from overfit_cli.core.text import brief
 
 
-def by_ratio(values: ArrayLike) -> bool:
-    """Return whether logarithms space ascending values more evenly; never of fewer than three."""
-    at = np.asarray(values, dtype=np.float64)
-    if at.size < 3 or at[0] <= 0:
+def is_log_spaced(values: ArrayLike) -> bool:
+    """Return whether at least three ascending values are spaced more evenly on a log scale."""
+    numbers = np.asarray(values, dtype=np.float64)
+    if numbers.size < 3 or numbers[0] <= 0:
         return False
-    gaps, ratios = np.diff(at), np.diff(np.log(at))
+    gaps, ratios = np.diff(numbers), np.diff(np.log(numbers))
     return bool(ratios.std() / ratios.mean() < gaps.std() / gaps.mean())
 
 
 DIGITS = 12
 """Real numbers that agree to so many digits are one value of a parameter."""
 
-By = Literal["seed", "means", "point"]
+Kind = Literal["seed", "means", "point"]
 
 
 @dataclass(frozen=True)
 class Pairs:
-    """Rows of two tables that have their counterpart in the other.
+    """Rows of two tables that have a counterpart in the other.
+
+    A place is a setting of the parameters, with its seed where seeds are paired.
 
     Attributes:
         left, right: the rows; those at one position of both are a pair.
-        by: what pairs have in common beside the parameters: the `seed`; nothing, where `means`
-            over seeds are paired; nothing either where the right side has no seeds and every seed
-            of the left is paired with its `point`.
-        here, there: how many places (cells, where seeds are paired) the left and the right have.
-        both: how many of those both have.
+        by: `seed` where cells of one seed are paired, `means` where means over seeds are, and
+            `point` where the right table has no seeds, and each seed of the left has its point.
+        here, there: the number of places of the left table, and of the right one.
+        both: the number of places that both have.
     """
 
     left: pd.DataFrame
     right: pd.DataFrame
-    by: By
+    by: Kind
     here: int
     there: int
     both: int
@@ -57,114 +61,108 @@ def pair_up(
 ) -> Pairs:
     """Pair the cells of two tables.
 
-    Where they have no seed in common, a cell stands for all seeds of its place: its columns are
-    their means.
+    Tables without a common seed are paired by their means over seeds.
 
     Args:
         left: one row per cell, with `seed`, `status`, the parameters and the columns.
         right: the same; a table of points has no `seed`.
-        names: the parameters whose values pairs share.
+        names: the parameters whose values the cells of a pair share.
         columns: the measured columns.
     """
-    by = _by(left, right)
-    if by == "means":
-        left, right = (_over_seeds(table, names, columns) for table in (left, right))
-    keys = [*names, "seed"] if by == "seed" else list(names)
-    one, other = places(left, keys), places(right, keys)
-    at = _positions(one).merge(_positions(other), on="place", suffixes=("", "_right"))
-    if by == "point":
-        at = at.sort_values("at_right", kind="stable")  # points stay in their order
+    kind = _kind(left, right)
+    if kind == "means":
+        left, right = (_seed_means(table, names, columns) for table in (left, right))
+    keys = [*names, "seed"] if kind == "seed" else list(names)
+    left_keys, right_keys = setting_keys(left, keys), setting_keys(right, keys)
+    matches = _numbered(left_keys).merge(_numbered(right_keys), on="key", suffixes=("", "_right"))
+    if kind == "point":
+        matches = matches.sort_values("row_right", kind="stable")  # points stay in their order
     return Pairs(
-        left.iloc[at["at"]].reset_index(drop=True),
-        right.iloc[at["at_right"]].reset_index(drop=True),
-        by,
-        here=one.nunique(),
-        there=other.nunique(),
-        both=at["place"].nunique(),
+        left.iloc[matches["row"]].reset_index(drop=True),
+        right.iloc[matches["row_right"]].reset_index(drop=True),
+        kind,
+        here=left_keys.nunique(),
+        there=right_keys.nunique(),
+        both=matches["key"].nunique(),
     )
 
 
-def places(cells: pd.DataFrame, names: Sequence[str]) -> pd.Series[Any]:
-    """Return what says the same of a cell and of its counterpart, as a tuple for each cell."""
-    texts = [cells[name].map(as_place) for name in names]
+def setting_keys(cells: pd.DataFrame, names: Sequence[str]) -> pd.Series[Any]:
+    """Return the values of some columns, rounded to `DIGITS` digits, as a tuple for each cell."""
+    texts = [cells[name].map(setting_key) for name in names]
     tuples = list(zip(*texts, strict=True)) or [()] * len(cells)
     return pd.Series(tuples, index=cells.index, dtype=object)
 
 
-def as_place(value: Any) -> Any:
-    """Return what a value of a parameter has in common with one that agrees to `DIGITS` digits."""
-    return f"{value:.{DIGITS}g}" if isinstance(value, float) else value
+def setting_key(value: Any) -> Any:
+    """Return a value of a parameter as a key: a real number as a text of `DIGITS` digits."""
+    return brief(value, DIGITS) if isinstance(value, float) else value
 
 
-def finite(cells: pd.DataFrame, column: str) -> pd.Series[float]:
-    """Return a measured column of the cells that are done; nan where one has no finite number."""
-    numbers = pd.Series(cells[column].to_numpy(dtype=np.float64, na_value=np.nan), cells.index)
-    return numbers.where((cells["status"] == "done") & np.isfinite(numbers))
-
-
-def _by(left: pd.DataFrame, right: pd.DataFrame) -> By:
+def _kind(left: pd.DataFrame, right: pd.DataFrame) -> Kind:
     if "seed" not in right:
         return "point"
     return "seed" if set(left["seed"]) & set(right["seed"]) else "means"
 
 
-def _positions(place: pd.Series[Any]) -> pd.DataFrame:
-    return pd.DataFrame({"place": place.to_numpy(), "at": np.arange(len(place))})
+def _numbered(keys: pd.Series[Any]) -> pd.DataFrame:
+    return pd.DataFrame({"key": keys.to_numpy(), "row": np.arange(len(keys))})
 
 
-def _over_seeds(cells: pd.DataFrame, names: Sequence[str], columns: Sequence[str]) -> pd.DataFrame:
-    """One row for each place, with the means of the cells that are done; failed where none is."""
-    place = places(cells, names)
-    means = {name: finite(cells, name).groupby(place).transform("mean") for name in columns}
-    without = pd.DataFrame(means).isna().all(axis=1)
-    cells = cells.assign(**means, status=np.where(without, "failed", "done"))
-    return cells[~place.duplicated()].reset_index(drop=True)
+def _seed_means(cells: pd.DataFrame, names: Sequence[str], columns: Sequence[str]) -> pd.DataFrame:
+    """One row for each setting, with the means of its cells that are done; failed where none is."""
+    settings = setting_keys(cells, names)
+    means = {
+        name: finite_column(cells, name).groupby(settings).transform("mean") for name in columns
+    }
+    has_no_mean = pd.DataFrame(means).isna().all(axis=1)
+    cells = cells.assign(**means, status=np.where(has_no_mean, "failed", "done"))
+    return cells[~settings.duplicated()].reset_index(drop=True)
 
 
-Floats = NDArray[np.float64]
-
-
-def between(axes: Sequence[Floats], values: Floats, points: Floats) -> Floats:
-    """Return what lies at some points, multilinear between the corners of the box around each.
+def multilinear(axes: Sequence[Floats], values: Floats, points: Floats) -> Floats:
+    """Return a grid's numbers at points, by multilinear interpolation in the box around each.
 
     Args:
-        axes: the grid's values along each axis, ascending, two or more of each.
+        axes: the grid's values along each axis, ascending, at least two of each.
         values: the numbers on the grid, shape (values of the first axis, of the second, ...); nan
             where there is none.
         points: shape (points, axes).
 
     Returns:
-        Shape (points,): nan beyond the grid, and where a corner that counts has no number.
+        Shape (points,): nan outside the grid, and where a corner with a weight has no number.
     """
-    corners, shares, outside = [], [], np.zeros(len(points), dtype=np.bool_)
-    for axis, at in zip(axes, points.T, strict=True):
-        below = np.clip(np.searchsorted(axis, at, side="right") - 1, 0, len(axis) - 2)
-        corners.append(below)
-        shares.append((at - axis[below]) / (axis[below + 1] - axis[below]))
-        outside |= (at < axis[0]) | (at > axis[-1])
+    corners, shares, is_outside = [], [], np.zeros(len(points), dtype=np.bool_)
+    for axis, coordinate in zip(axes, points.T, strict=True):
+        lower = np.clip(np.searchsorted(axis, coordinate, side="right") - 1, 0, len(axis) - 2)
+        corners.append(lower)
+        shares.append((coordinate - axis[lower]) / (axis[lower + 1] - axis[lower]))
+        is_outside |= (coordinate < axis[0]) | (coordinate > axis[-1])
     total = np.zeros(len(points))
     for sides in itertools.product((0, 1), repeat=len(axes)):
         weights = np.ones(len(points))
         for side, share in zip(sides, shares, strict=True):
             weights = weights * (share if side else 1 - share)
-        place = tuple(below + side for below, side in zip(corners, sides, strict=True))
-        total += np.where(weights == 0, 0.0, weights * values[place])  # nothing times nan is nan
-    return np.where(outside, np.nan, total)
+        corner = tuple(lower + side for lower, side in zip(corners, sides, strict=True))
+        total += np.where(weights == 0, 0.0, weights * values[corner])  # 0 · nan is nan
+    return np.where(is_outside, np.nan, total)
 
 
-def best_of_sweep(cells: pd.DataFrame, swept: str, others: list[str], best_in: str) -> pd.DataFrame:
-    """Return the cells at the best value of a swept parameter, for each setting of `others`.
+def best_of_sweep(
+    cells: pd.DataFrame, swept: str, grouping: list[str], criterion: str
+) -> pd.DataFrame:
+    """Return the cells at the best value of a swept parameter, for each setting of `grouping`.
 
     Args:
         cells: one row per cell.
         swept: the parameter, such as `learning_rate`.
-        others: the parameters whose settings each have a best value of their own.
-        best_in: the column whose mean over seeds is lowest at the best value, among the values at
+        grouping: the parameters whose settings each have their own best value.
+        criterion: the column whose mean over seeds is lowest at the best value, among the values at
             which the fewest cells failed.
     """
-    failed = (cells["status"] == "failed").groupby([cells[name] for name in [*others, swept]])
-    means = cells[best_in].groupby([cells[name] for name in [*others, swept]]).mean()
-    table = pd.DataFrame({"failed": failed.sum(), best_in: means}).reset_index()
-    ranked = table.sort_values(["failed", best_in])
-    best = ranked.drop_duplicates(others) if others else ranked.head(1)
-    return cells.merge(best[[*others, swept]], on=[*others, swept])
+    failed = (cells["status"] == "failed").groupby([cells[name] for name in [*grouping, swept]])
+    means = cells[criterion].groupby([cells[name] for name in [*grouping, swept]]).mean()
+    table = pd.DataFrame({"failed": failed.sum(), criterion: means}).reset_index()
+    ranked = table.sort_values(["failed", criterion])
+    best = ranked.drop_duplicates(grouping) if grouping else ranked.head(1)
+    return cells.merge(best[[*grouping, swept]], on=[*grouping, swept])

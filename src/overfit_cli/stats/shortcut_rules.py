@@ -1,4 +1,4 @@
-"""Simple rules for two classes, which a network has to beat to have learned more."""
+"""Simple rules for two classes: the accuracy that a network has to exceed."""
 
 from __future__ import annotations
 
@@ -6,18 +6,19 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import linalg, sparse
 
-Floats = NDArray[np.float64]
+from overfit_cli.core.arrays import Floats
+
 Labels = NDArray[np.int64]
-Places = NDArray[np.complex64]
+Points = NDArray[np.complex64]
 Texts = tuple[NDArray[np.int32], NDArray[np.int64]]
 
 BINS = 32
 
 TREES, LEAVES = 60, 15
-"""Of gradient boosting: on 20,000 samples of seven features, more of either is no better."""
+"""The size of gradient boosting: on 20,000 samples of seven features a larger one is no better."""
 
 RIDGE = 1.0
-"""The penalty on the squared weights: as much as one sample more would weigh."""
+"""The penalty on the squared weights: the weight of one further sample."""
 
 
 def majority_in_bins_accuracy(
@@ -27,61 +28,61 @@ def majority_in_bins_accuracy(
 
     The rule is the majority of the training labels in each of 32 bins that hold equally many
     training values. All arguments have shape (samples,), and labels are 0 or 1. The accuracy is nan
-    where there are no samples, or a value isn't finite.
+    without samples, or where a value is not finite.
     """
     values, labels = np.asarray(train_values), np.asarray(train_labels)
-    others, truth = np.asarray(test_values), np.asarray(test_labels)
+    tested, truth = np.asarray(test_values), np.asarray(test_labels)
     if not (
-        len(values) and len(others) and np.isfinite(values).all() and np.isfinite(others).all()
+        len(values) and len(tested) and np.isfinite(values).all() and np.isfinite(tested).all()
     ):
         return float("nan")
     edges = np.quantile(values, np.linspace(0, 1, BINS + 1)[1:-1])
     bins = np.searchsorted(edges, values)
     balance = np.bincount(bins, weights=2 * labels - 1, minlength=BINS)
     rule = np.where(balance == 0, labels.mean() > 0.5, balance > 0)
-    return float((rule[np.searchsorted(edges, others)] == truth).mean())
+    return float((rule[np.searchsorted(edges, tested)] == truth).mean())
 
 
-def best_accuracy_by_places(
-    train: Places, train_labels: Labels, test: Places, test_labels: Labels
+def best_accuracy_of_positions(
+    train: Points, train_labels: Labels, test: Points, test_labels: Labels
 ) -> float:
-    """Return the test accuracy of the best rule that sees the places of a sample's two discs.
+    """Return the test accuracy of the best rule that sees the centres of a sample's two discs.
 
-    One rule sees how far apart they are (`majority_in_bins_accuracy`), the other all that
-    `features_of_places` has (`boosted_trees_accuracy`). The better of the two is chosen on the test
-    samples: a network that beats it has learned more than places tell.
+    One rule sees their distance (`majority_in_bins_accuracy`), the other all features of
+    `point_features` (`boosted_trees_accuracy`). The better of the two is chosen on the test
+    samples: a network that exceeds it has learned more than the positions tell.
 
     Args:
         train, test: the discs' centres x + iy, shape (samples, 2).
         train_labels, test_labels: 0 or 1, shape (samples,).
 
     Returns:
-        nan where a place isn't known.
+        nan where a centre is not known.
     """
-    apart, others = (np.abs(each[:, 1] - each[:, 0]) for each in (train, test))
-    by_distance = majority_in_bins_accuracy(apart, train_labels, others, test_labels)
-    if np.isnan(by_distance):
-        return by_distance
-    features = features_of_places(train), features_of_places(test)
+    distances = [np.abs(centres[:, 1] - centres[:, 0]) for centres in (train, test)]
+    accuracy = majority_in_bins_accuracy(distances[0], train_labels, distances[1], test_labels)
+    if np.isnan(accuracy):
+        return accuracy
+    features = point_features(train), point_features(test)
     return max(
-        by_distance,
+        accuracy,
         boosted_trees_accuracy(features[0], train_labels, features[1], test_labels),
     )
 
 
-def features_of_places(places: Places) -> Floats:
-    """Return features of two places that don't depend on their order.
+def point_features(centres: Points) -> Floats:
+    """Return features of two points that do not depend on their order.
 
     Args:
-        places: x + iy, shape (samples, 2).
+        centres: x + iy, shape (samples, 2).
 
     Returns:
-        Both x and both y, sorted by x, the middle's x and y, and the distance: (samples, 7).
+        Both x and both y, sorted by x, the midpoint's x and y, and the distance: (samples, 7).
     """
-    each = np.sort(places.astype(np.complex128), axis=1)  # complex numbers sort by x, then by y
-    middle = each.mean(axis=1)
-    apart = np.abs(each[:, 1] - each[:, 0])
-    return np.column_stack([each.real, each.imag, middle.real, middle.imag, apart])
+    ordered = np.sort(centres.astype(np.complex128), axis=1)  # complex numbers sort by x, then by y
+    middle = ordered.mean(axis=1)
+    distances = np.abs(ordered[:, 1] - ordered[:, 0])
+    return np.column_stack([ordered.real, ordered.imag, middle.real, middle.imag, distances])
 
 
 def boosted_trees_accuracy(
@@ -91,8 +92,8 @@ def boosted_trees_accuracy(
 
     Args:
         train, test: features, shape (samples, features).
-        train_labels, test_labels: 0 or 1, shape (samples,). Where all training labels are alike,
-            the rule knows no other.
+        train_labels, test_labels: 0 or 1, shape (samples,). Where all training labels are equal,
+            the rule predicts that label.
     """
     if len(np.unique(train_labels)) == 1:
         return float((test_labels == train_labels[0]).mean())
@@ -102,7 +103,7 @@ def boosted_trees_accuracy(
     trees = HistGradientBoostingClassifier(
         max_iter=TREES, max_leaf_nodes=LEAVES, early_stopping=False, random_state=0
     )
-    with threadpool_limits(1):  # its threads get in each other's way where cores are shared
+    with threadpool_limits(1):  # several of its threads are slower where cores are shared
         trees.fit(train, train_labels)
         return float(trees.score(test, test_labels))
 
@@ -130,25 +131,28 @@ def ridge_accuracy(train: Floats, train_labels: Labels, test: Floats, test_label
 def word_counts_accuracy(
     train: Texts, train_labels: Labels, test: Texts, test_labels: Labels, vocabulary: int
 ) -> float:
-    """Return the test accuracy of ridge regression on counts of many words, most of them zero.
+    """Return the test accuracy of ridge regression on the counts of words.
 
-    As `ridge_accuracy`, but that counts aren't standardised: they stay sparse.
+    Unlike in `ridge_accuracy` the counts are not standardised: they stay sparse.
 
     Args:
-        train, test: tokens, shape (samples, longest), and how many of each row aren't padding.
+        train, test: tokens, shape (samples, longest), and the number of each row's tokens that are
+            not padding.
         train_labels, test_labels: 0 or 1, shape (samples,).
-        vocabulary: how many different tokens there are.
+        vocabulary: the number of different tokens.
     """
     signs = 2.0 * train_labels - 1.0
     counts = _word_counts(train, vocabulary)
-    found = sparse.linalg.lsqr(counts, signs - signs.mean(), damp=RIDGE**0.5, atol=1e-4, btol=1e-4)
-    scores = _word_counts(test, vocabulary) @ found[0] + signs.mean()
+    solution = sparse.linalg.lsqr(
+        counts, signs - signs.mean(), damp=RIDGE**0.5, atol=1e-4, btol=1e-4
+    )
+    scores = _word_counts(test, vocabulary) @ solution[0] + signs.mean()
     return float(np.mean((scores > 0) == (test_labels == 1)))
 
 
 def _word_counts(texts: Texts, vocabulary: int) -> sparse.csr_array:
     """How often each token occurs in a text, shape (samples, vocabulary)."""
     tokens, lengths = texts
-    kept = tokens[np.arange(tokens.shape[1]) < lengths[:, None]]
+    words = tokens[np.arange(tokens.shape[1]) < lengths[:, None]]
     rows = np.repeat(np.arange(len(tokens)), lengths)
-    return sparse.csr_array((np.ones(len(rows)), (rows, kept)), shape=(len(tokens), vocabulary))
+    return sparse.csr_array((np.ones(len(rows)), (rows, words)), shape=(len(tokens), vocabulary))

@@ -16,14 +16,15 @@ import time
 from abc import abstractmethod
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import cloudpickle
 
 from overfit_cli.core.files import require_extra
 from overfit_cli.core.processes import delaying_interrupts
 from overfit_cli.core.text import BadValue, UserError, plural
-from overfit_cli.core.training import Device, DeviceChoice, resolve_device
+from overfit_cli.core.training import Device, resolve_device
+from overfit_cli.core.values import Backend, DeviceChoice
 from overfit_cli.sweeps.executors import Event, Executor, Local, Lost, jobs_on
 from overfit_cli.sweeps.worker import (
     KEPT,
@@ -365,9 +366,6 @@ def _knock(address: str) -> None:
         pass
 
 
-Backend = Literal["loky", "threading", "dask", "ray"]
-
-
 def executor_of(
     backend: Backend,
     jobs: int,
@@ -397,7 +395,7 @@ def executor_of(
             raise BadValue(option, given, f"it requires --backend {owner}.")
         if owner == backend and not given:
             raise BadValue("backend", backend, f"it requires --{option} ADDRESS, the cluster's.")
-    limit, remote_device = None if jobs < 0 else jobs, resolve_device(device, here=False)
+    limit, remote_device = None if jobs < 0 else jobs, resolve_device(device, local=False)
     if backend == "dask" and scheduler:
         return Dask(scheduler, limit, remote_device)
     if backend == "ray" and address:

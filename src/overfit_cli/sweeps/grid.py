@@ -11,7 +11,6 @@ import math
 import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from numbers import Integral, Real
 from typing import Any, TypeVar
 
 import numpy as np
@@ -27,6 +26,7 @@ from overfit_cli.core.parameters import (
 )
 from overfit_cli.core.study import AnyStudy
 from overfit_cli.core.text import BadValue, UserError
+from overfit_cli.core.values import whole_number
 from overfit_cli.sweeps.ranges import MOST_VALUES, parse_range, parse_seeds, rounded
 
 MOST_CELLS = 5_000_000
@@ -248,30 +248,6 @@ def grid_of_values(
     return Grid(study, ordered, chosen)
 
 
-def whole(name: str, given: Any, at_least: int) -> int:
-    """Return a whole number, of any library.
-
-    Raises:
-        UserError: if it is none, or too small.
-    """
-    if isinstance(given, bool) or not isinstance(given, Integral) or given < at_least:
-        raise BadValue(name, given, f"it takes a whole number of at least {at_least}.")
-    return int(given)
-
-
-def number(name: str, given: Any, above: float = -math.inf) -> float:
-    """Return a finite number, of any library.
-
-    Raises:
-        UserError: if it is none, or isn't above what it must be.
-    """
-    is_number = isinstance(given, Real) and not isinstance(given, bool)
-    if not is_number or not math.isfinite(given) or given <= above:
-        accepts = "a finite number" if above == -math.inf else f"a number above {above:g}"
-        raise BadValue(name, given, f"it takes {accepts}.")
-    return float(given)
-
-
 def _values(info: ParameterInfo, taken: Any) -> tuple[Value, ...]:
     """The values of one parameter."""
     if isinstance(taken, str) and info.kind not in ("literal", "text"):
@@ -314,8 +290,8 @@ def _seeds(given: Any) -> tuple[int, ...]:
     if isinstance(given, str):
         return parse_seeds(given)
     if isinstance(given, Iterable):
-        chosen = tuple(dict.fromkeys(whole("seeds", seed, 0) for seed in given))
+        chosen = tuple(dict.fromkeys(whole_number("seeds", seed, 0) for seed in given))
         if not chosen:
             raise BadValue("seeds", None, "none given; it takes how many, or a list of them.")
         return chosen
-    return parse_seeds(str(whole("seeds", given, 1)))
+    return parse_seeds(str(whole_number("seeds", given, 1)))

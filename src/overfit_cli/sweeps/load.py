@@ -19,7 +19,7 @@ import pyarrow as pa
 from overfit_cli.core.parameters import ParameterInfo, Value, describe, parameter_named, parse_value
 from overfit_cli.core.registry import find_study, study_names
 from overfit_cli.core.study import AnyStudy, FigureData
-from overfit_cli.core.text import BadValue, UserError, nearest, shortened
+from overfit_cli.core.text import BadValue, UserError, nearest, shorten
 from overfit_cli.functions.function_study import FunctionStudy
 from overfit_cli.stats.intervals import t_half_width
 from overfit_cli.sweeps.manifest import planned_cells, read_manifest
@@ -52,10 +52,9 @@ def load_study_and_cells(
         return study, cells
     version = int(cells["version"].iloc[0])
     if version != study.version and not any_version:
-        raise UserError(
-            f"{directory.flag} {directory.path}: its cells are of version {version} of "
-            f"{study.name}, and this overfit has version {study.version}; `overfit sweep` with the "
-            "same axes makes them anew."
+        raise directory.error(
+            f"its cells are of version {version} of {study.name}, and this overfit has version "
+            f"{study.version}; `overfit sweep` with the same axes makes them anew."
         )
     return study, cells
 
@@ -249,7 +248,7 @@ def read_selections(
 def _read(text: str, known: Mapping[str, ParameterInfo], study: AnyStudy, option: str) -> Selection:
     written, equals, values = (part.strip() for part in text.partition("="))
     name = parameter_named(study.parameters, written)
-    said = shortened(text)
+    said = shorten(text)
     if not equals or not name or not values:
         raise BadValue(option, said, "write NAME=VALUE, NAME=LOW:HIGH or a list NAME=A,B.")
     if name not in known:

@@ -19,10 +19,10 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from overfit_cli.core.files import SET_ASIDE, locked, set_aside, write_whole
+from overfit_cli.core.files import SET_ASIDE, lock_folder, set_aside, write_whole
 from overfit_cli.core.parameters import describe
 from overfit_cli.core.text import UserError, plural
-from overfit_cli.functions.record import FunctionRecord
+from overfit_cli.functions.experiment import FunctionRecord
 from overfit_cli.sweeps.load import load_study_and_cells
 from overfit_cli.sweeps.manifest import MANIFEST, Manifest, Run, read_manifest
 from overfit_cli.sweeps.part_file import (
@@ -80,7 +80,7 @@ def compact_directory(directory: RunDirectory) -> Iterator[Joined]:
         before = _sizes(folder)
         if before:
             aside = directory.path / SET_ASIDE / folder.kind.name
-            with locked(directory.path):
+            with lock_folder(directory.path):
                 folder.drop_repeated(study, aside)
             rows = sum(_join(folder, group, aside) for group in _groups(folder, study))
             after = _sizes(folder)
@@ -133,7 +133,7 @@ def _join(folder: PartFolder, group: _Group, aside: Path) -> int:
     table = table.sort_by([(name, "ascending") for name in folder.kind.ordered_by])
     own = marks(study_of(first), folder.kind, source_of(first))
     table = table.replace_schema_metadata(own)
-    with locked(folder.path.parent):
+    with lock_folder(folder.path.parent):
         if not all(path.exists() for path in group):
             return 0  # a sweep has replaced some of these rows
         newest = max(part.stat().st_mtime_ns for part in group)
@@ -210,7 +210,7 @@ def merge_directories(sources: Sequence[RunDirectory], out: RunDirectory) -> Mer
         raise UserError(f"DIR {every[-1].path}: it holds no cells, and no other one does.")
     repeated = _check_rows(frames)
     notes = out.prepare()
-    with locked(out.path):
+    with lock_folder(out.path):
         for source in every[len(held) :]:
             # Trajectories first: a cell that is there has its trajectory.
             _copy(source.trajectories, out.trajectories, manifests[source].study)
@@ -229,9 +229,8 @@ def _same_directory(one: RunDirectory, other: RunDirectory) -> bool:
 def _manifest(directory: RunDirectory) -> Manifest:
     manifest = read_manifest(directory.path)
     if manifest is None:
-        raise UserError(
-            f"{directory.flag} {directory.path}: it has no manifest that can be read; name a "
-            "directory that `overfit sweep` wrote."
+        raise directory.error(
+            "it has no manifest that can be read; name a directory that `overfit sweep` wrote."
         )
     return manifest
 
@@ -253,7 +252,7 @@ def _check_alike(manifests: dict[RunDirectory, Manifest]) -> None:
             if known != value:
                 wrong = wrong or f"its {name} held something else than that of {where.path}"
         if wrong:
-            raise UserError(f"{directory.flag} {directory.path}: {wrong}.")
+            raise directory.error(f"{wrong}.")
 
 
 def _unlike(first: RunDirectory, one: Manifest, other: Manifest) -> str:
@@ -336,10 +335,9 @@ def _check_whole(source: RunDirectory) -> None:
     for folder in (source.cells, source.trajectories):
         for path, part in folder.indices().items():
             if isinstance(part, Refusal) and part.damaged:
-                raise UserError(
-                    f"{source.flag} {source.path}: of {path.relative_to(source.path)}, "
-                    f"{part.reason}. The same sweep with --out {source.path} runs its cells again. "
-                    "Nothing was merged."
+                raise source.error(
+                    f"of {path.relative_to(source.path)}, {part.reason}. The same sweep into it "
+                    "runs its cells again. Nothing was merged."
                 )
 
 

@@ -23,16 +23,16 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from overfit_cli.core.files import (
     SET_ASIDE,
-    locked,
+    error_text,
+    lock_folder,
     read_bounded,
-    reason_of,
     set_aside,
     write_whole,
 )
 from overfit_cli.core.parameters import Value, describe
 from overfit_cli.core.study import AnyStudy
-from overfit_cli.core.text import UserError
-from overfit_cli.functions.record import FunctionRecord
+from overfit_cli.core.text import BadValue, UserError
+from overfit_cli.functions.experiment import FunctionRecord
 from overfit_cli.sweeps.grid import MOST_CELLS, Grid
 
 if TYPE_CHECKING:
@@ -59,9 +59,11 @@ def check_data(directory: Path, data: Mapping[str, str]) -> None:
     before = manifest.data if manifest is not None else {}
     for name, fingerprint in data.items():
         if before.get(name, fingerprint) != fingerprint:
-            raise UserError(
-                f"--out {directory}: its cells were trained on other data ({name} held something "
-                "else then); name another directory, or the data of before with --data."
+            raise BadValue(
+                "out",
+                str(directory),
+                f"its cells were trained on other data ({name} held something else then); name "
+                "another directory, or the data of before.",
             )
 
 
@@ -88,7 +90,7 @@ def record_run(
         UserError: if another study has been run into the directory meanwhile.
     """
     study = grid.study
-    with locked(directory):
+    with lock_folder(directory):
         if is_unreadable(directory):
             set_aside(directory / MANIFEST, directory / SET_ASIDE)
         before = read_manifest(directory)
@@ -291,7 +293,7 @@ def read_manifest(directory: Path) -> Manifest | None:
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
-        reason = reason_of(error)
+        reason = error_text(error)
     except ValidationError as error:
         reason = _in_words(error)
     warnings.warn(

@@ -25,12 +25,12 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from overfit_cli.core.cell import CellResult, Column
-from overfit_cli.core.files import read_bounded, reason_of, write_whole
+from overfit_cli.core.files import error_text, read_bounded, write_whole
 from overfit_cli.core.parameters import describe
 from overfit_cli.core.registry import find_study, study_names
 from overfit_cli.core.study import AnyStudy
 from overfit_cli.core.text import UserError
-from overfit_cli.functions.record import FunctionRecord
+from overfit_cli.functions.experiment import FunctionRecord
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -378,7 +378,7 @@ def read_part(path: Path, kind: Kind, columns: Sequence[str] | None = None) -> p
     except FileNotFoundError:
         return GONE
     except OSError as error:
-        return Refusal(f"it can't be read ({reason_of(error)})")
+        return Refusal(f"it can't be read ({error_text(error)})")
     named = _digest(content) in path.name
     if _OURS.search(path.name) and not named:
         return DAMAGED

@@ -14,7 +14,7 @@ from overfit_cli.core.registry import blaming
 from overfit_cli.core.study import AnyStudy
 from overfit_cli.core.text import UserError
 from overfit_cli.core.training import Device
-from overfit_cli.functions.record import FunctionRecord
+from overfit_cli.functions.experiment import FunctionRecord
 from overfit_cli.sweeps.grid import Grid, Shard
 from overfit_cli.sweeps.manifest import Run, read_manifest
 from overfit_cli.sweeps.part_file import change_of
@@ -159,9 +159,8 @@ def _batches(study: AnyStudy, cells: list[Cell], device: Device) -> list[list[Ce
 def _check_study(grid: Grid, directory: RunDirectory, most_parts: int | None) -> None:
     other = directory.study_name(most_parts)
     if other not in (None, grid.study.name):
-        raise UserError(
-            f"{directory.flag} {directory.path}: it holds cells of {other}, not of "
-            f"{grid.study.name}; name another directory."
+        raise directory.error(
+            f"it holds cells of {other}, not of {grid.study.name}; name another directory."
         )
 
 
@@ -173,9 +172,9 @@ def _check_file(
     earlier, present = (Path(record.reference.rpartition(":")[0]) for record in records)
     changed = bool(runs) and runs[-1].source != study.identity.source
     if changed and earlier.is_file() and present.is_file() and not earlier.samefile(present):
-        raise UserError(
-            f"{directory.flag} {directory.path}: it holds cells of {earlier}, which is another "
-            f"file than {present}; name another directory with --out."
+        raise directory.error(
+            f"it holds cells of {earlier}, which is another file than {present}; name another "
+            "directory."
         )
 
 

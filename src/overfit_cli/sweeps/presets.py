@@ -11,7 +11,7 @@ import os
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -21,12 +21,13 @@ from overfit_cli.core.registry import find_study
 from overfit_cli.core.text import (
     BadValue,
     UserError,
-    as_numbered,
     is_text,
     most_alike,
+    natural_key,
     nearest,
-    shortened,
+    shorten,
 )
+from overfit_cli.core.values import ProfileName, valid_choice
 
 if TYPE_CHECKING:
     from overfit_cli.core.parameters import Value
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 
 
 MOST_BYTES = 1 << 20
-PROFILES = ("quick", "paper")
+PROFILES = get_args(ProfileName)
 EXPECTED_VERDICTS = "expected-verdicts.toml"
 """What lies among the presets and is none: the verdicts of their quick profiles."""
 
@@ -108,9 +109,7 @@ class Preset:
         Raises:
             UserError: if there is no such profile.
         """
-        if name not in PROFILES:
-            raise BadValue("profile", name, f"it is one of {', '.join(PROFILES)}.")
-        chosen: Profile = getattr(self.content, name)
+        chosen: Profile = getattr(self.content, valid_choice("profile", name, PROFILES))
         return chosen.model_copy(update={"set": {**self.content.set, **chosen.set}})
 
     @property
@@ -190,7 +189,7 @@ def _sentence(error: ValidationError) -> str:
 def _quoted(value: object) -> str:
     """What a file holds somewhere, as far as a sentence can carry it."""
     try:
-        return shortened(repr(value))
+        return shorten(repr(value))
     except ValueError:  # a number of thousands of digits
         return "a number too long to show"
 
@@ -218,7 +217,7 @@ class Reproducible:
 def everything() -> list[Reproducible]:
     """Return every preset, by paper and figure."""
     found = [Reproducible(one, find_study(one.content.study).paper) for one in all_presets()]
-    return sorted(found, key=lambda one: (as_numbered(one.address), one.preset.name))
+    return sorted(found, key=lambda one: (natural_key(one.address), one.preset.name))
 
 
 def reproducible(names: Sequence[str]) -> list[Reproducible]:
@@ -254,7 +253,7 @@ def _unknown(name: str, known: Collection[str], papers: Sequence[str]) -> str:
     close = most_alike(name, known)
     takes = f"it takes a paper ({', '.join(sorted(set(papers)))}), a figure of one or a preset"
     hint = f"did you mean {close!r}?" if close else f"{takes}: `reproduce --dry-run` lists all."
-    return f"{shortened(name)!r} is neither a paper nor one of its figures; {hint}"
+    return f"{shorten(name)!r} is neither a paper nor one of its figures; {hint}"
 
 
 DEFAULT_STUDY = "benign-vit"

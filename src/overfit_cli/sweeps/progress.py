@@ -20,7 +20,7 @@ from rich.text import Text
 
 from overfit_cli.core.parameters import Value
 from overfit_cli.core.processes import delaying_interrupts
-from overfit_cli.core.text import UserError, about, duration, plural, size
+from overfit_cli.core.text import UserError, duration, duration_estimate, plural, size
 from overfit_cli.sweeps.executors import Executor
 from overfit_cli.sweeps.load import load_headlines
 from overfit_cli.sweeps.plan import Plan
@@ -94,7 +94,7 @@ def estimate_in_words(plan: Plan, executor: Executor, within: float) -> str:
     source = "From one timed probe"
     if likely.cut:
         source = f"From a small probe, because a typical one took over {duration(within)}"
-    time = f"{about(likely.seconds)} on {jobs_in_words(executor)}"
+    time = f"{duration_estimate(likely.seconds)} on {jobs_in_words(executor)}"
     if len(plan.batches) > 1 and math.isclose(likely.seconds, likely.longest or 0.0):
         time += ", as long as the longest batch"
     takes = [time, *memory, f"{size(likely.disk)} on disk"]

@@ -8,7 +8,7 @@ from typing import cast
 import numpy as np
 
 from overfit_cli.core.parameters import ParameterInfo, Value, parse_value
-from overfit_cli.core.text import BadValue, shortened
+from overfit_cli.core.text import BadValue, shorten
 
 DEFAULT_POINTS = 40
 MOST_VALUES = 100_000
@@ -28,17 +28,17 @@ def parse_range(info: ParameterInfo, text: str) -> tuple[Value, ...]:
     """
     if not text.strip():
         raise BadValue(
-            info.name, shortened(text), f"no value given; {info.name} takes {_forms(info)}."
+            info.name, shorten(text), f"no value given; {info.name} takes {_forms(info)}."
         )
     if ":" in text and info.kind != "text":
         return _spaced(info, text)
     items = text.split(",")
     if len(items) > 1 and not all(item.strip() for item in items):
         accepts = f"the list has an empty value; {info.name} takes {_forms(info)}."
-        raise BadValue(info.name, shortened(text), accepts)
+        raise BadValue(info.name, shorten(text), accepts)
     if len(items) > MOST_VALUES:
         accepts = f"it names {len(items)} values, more than {MOST_VALUES}."
-        raise BadValue(info.name, shortened(text), accepts)
+        raise BadValue(info.name, shorten(text), accepts)
     values = [parse_value(info, item) for item in items]
     return tuple(dict.fromkeys(values))
 
@@ -57,24 +57,22 @@ def parse_seeds(text: str) -> tuple[int, ...]:
     if len(values) == 1 and not {":", ","} & set(text):
         if not 1 <= values[0] <= MOST_VALUES:
             accepts = f"the number of seeds is from 1 to {MOST_VALUES}"
-            raise BadValue(
-                "seeds", shortened(text), f"{accepts}; to name seeds, write 3:7 or 0,4,9."
-            )
+            raise BadValue("seeds", shorten(text), f"{accepts}; to name seeds, write 3:7 or 0,4,9.")
         return tuple(range(values[0]))
     if min(values) < 0:
-        raise BadValue("seeds", shortened(text), "a seed is a whole number of at least 0.")
+        raise BadValue("seeds", shorten(text), "a seed is a whole number of at least 0.")
     return values
 
 
 def _spaced(info: ParameterInfo, text: str) -> tuple[Value, ...]:
-    refusal = BadValue(info.name, shortened(text), f"{info.name} takes {_forms(info)}.")
+    refusal = BadValue(info.name, shorten(text), f"{info.name} takes {_forms(info)}.")
     if info.kind not in ("int", "float"):
         raise refusal
     first, last, *rest = text.split(":")
     start, stop = (cast("float", parse_value(info, end)) for end in (first, last))
     if stop < start:
         accepts = f"the range runs backwards; write {last}:{first}."
-        raise BadValue(info.name, shortened(text), accepts)
+        raise BadValue(info.name, shorten(text), accepts)
     if info.kind == "int":
         return _whole(int(start), int(stop), rest, refusal)
     return _real(start, stop, rest, refusal)
@@ -100,7 +98,7 @@ def _real(start: float, stop: float, rest: list[str], refusal: BadValue) -> tupl
     if len(rest) == 2 and rest[1].strip() not in ("log", "linear"):
         raise refusal
     if not (1 if start == stop else 2) <= points <= MOST_VALUES:
-        said = shortened(rest[0].strip())
+        said = shorten(rest[0].strip())
         accepts = f"a range of real numbers has from 2 to {MOST_VALUES} points, not {said}."
         raise BadValue(refusal.name, refusal.value, accepts)
     if len(rest) == 2 and rest[1].strip() == "log":

@@ -11,12 +11,13 @@ import pandas as pd
 from overfit_cli.core.cell import Cell
 from overfit_cli.core.parameters import Value, build, describe
 from overfit_cli.core.text import BadValue
+from overfit_cli.core.values import finite_number, whole_number
 from overfit_cli.stats.boundary_search import (
     FIRST_SEEDS,
-    Found,
+    CrossingEstimate,
     Point,
     Search,
-    findings,
+    crossing_estimates,
     first_points,
     next_points,
 )
@@ -141,7 +142,7 @@ class Refinement:
         self._asked += points
         return self._cells(points)
 
-    def learn(self, directory: RunDirectory) -> list[Found]:
+    def learn(self, directory: RunDirectory) -> list[CrossingEstimate]:
         """Take in what the directory holds of the cells asked for; return what is known now."""
         study, cells = load_study_and_cells(directory)
         points = {
@@ -157,7 +158,7 @@ class Refinement:
             [(*points[key], value) for key, value in zip(rows["key"], values, strict=True)],
             columns=["y", "seed", "x", "value"],
         )
-        return findings(self.search, self._known)
+        return crossing_estimates(self.search, self._known)
 
     def _cells(self, points: Sequence[Point]) -> list[Cell]:
         study = self.grid.study
@@ -196,3 +197,28 @@ class Refinement:
                 f"are {len(coarse)}.",
             )
         return coarse
+
+
+def refinement_of(
+    grid: Grid, rounds: int | None, threshold: float | None, tolerance: float | None
+) -> Refinement | None:
+    """Return the refinement of a grid; None without rounds.
+
+    Args:
+        grid: the coarse grid.
+        rounds: how many rounds follow it.
+        threshold: the value at which a cell changes sides; None for the study's own.
+        tolerance: how accurate the boundary is to be, as ± along its axis; None for the default.
+
+    Raises:
+        UserError: for a number that isn't taken, or without a boundary to refine.
+    """
+    if rounds is None:
+        for name, given in (("threshold", threshold), ("tolerance", tolerance)):
+            if given is not None:
+                raise BadValue(name, given, "it requires refine, the number of rounds.")
+        return None
+    whole_number("refine", rounds, 0)
+    level = None if threshold is None else finite_number("threshold", threshold)
+    half_width = None if tolerance is None else finite_number("tolerance", tolerance, above=0)
+    return Refinement(grid, boundary_target(grid, level), half_width)

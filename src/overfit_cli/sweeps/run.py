@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from overfit_cli.core.cell import CellResult
-from overfit_cli.core.files import reason_of
+from overfit_cli.core.files import error_text
 from overfit_cli.core.processes import answering_interrupts, delaying_interrupts
 from overfit_cli.core.text import UserError
 from overfit_cli.core.training import Execution, training_conditions
@@ -90,7 +90,7 @@ def execute(
     """
     began = time.monotonic()
     # A cell that is trained in this process may change the folder.
-    absolute = RunDirectory(directory.path.absolute(), directory.flag)
+    absolute = RunDirectory(directory.path.absolute(), directory.name)
     work = Work(plan.grid.study, execution, data or {})
     run = _Run(plan, work, executor, speed or Speed())
     problems, written = [], set[str]()
@@ -104,7 +104,7 @@ def execute(
                 written.update(absolute.write_tables(record.cells, record.steps))
         except OSError as error:
             return (
-                f"{absolute.path} can't be written to ({reason_of(error)}); "
+                f"{absolute.path} can't be written to ({error_text(error)}); "
                 "what was written is kept, and the same command goes on from there."
             )
         return ""

@@ -9,12 +9,14 @@ from dataclasses import dataclass
 from rich.console import Console
 
 from overfit_cli.core.cell import Cell
-from overfit_cli.core.files import reason_of
+from overfit_cli.core.files import error_text
 from overfit_cli.core.registry import blaming
 from overfit_cli.core.text import UserError, duration, plural
 from overfit_cli.core.training import Execution
-from overfit_cli.stats.boundaries import CONFIDENCE
-from overfit_cli.stats.boundary_search import Found
+from overfit_cli.stats.boundary_search import (
+    CONFIDENCE,
+    CrossingEstimate,
+)
 from overfit_cli.sweeps.executors import Executor
 from overfit_cli.sweeps.grid import Grid, Shard
 from overfit_cli.sweeps.manifest import check_data, is_described, read_manifest, record_run
@@ -159,7 +161,7 @@ class Runner:
             record_run(self.directory.path, plan.grid, how, read, self.command)
         except OSError as error:
             raise UserError(
-                f"{self.directory.path} can't be written to ({reason_of(error)})."
+                f"{self.directory.path} can't be written to ({error_text(error)})."
             ) from error
 
     def run(self, plan: Plan, read: Mapping[str, str]) -> Summary:
@@ -225,7 +227,7 @@ def refine(runner: Runner, refinement: Refinement, rounds: int) -> Summary:
     Returns:
         What all rounds did together.
     """
-    total, reused, boundary = Summary(), 0, list[Found]()
+    total, reused, boundary = Summary(), 0, list[CrossingEstimate]()
     recorded = False
     settings: dict[str, int | float] = {"refine": rounds, "tolerance": refinement.search.tolerance}
     for number in range(rounds + 1):
@@ -272,7 +274,7 @@ def _summary_in_words(refinement: Refinement, total: Summary, reused: int) -> st
     )
 
 
-def _boundary_in_words(refinement: Refinement, boundary: Sequence[Found]) -> list[str]:
+def _boundary_in_words(refinement: Refinement, boundary: Sequence[CrossingEstimate]) -> list[str]:
     """Sentences on where the boundary lies, and on the values where that isn't known."""
     search, target = refinement.search, refinement.target
     converged = [point for point in boundary if point.crossing_seeds and point.converged]

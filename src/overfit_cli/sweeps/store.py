@@ -24,13 +24,13 @@ from overfit_cli.core.cell import CellResult
 from overfit_cli.core.files import (
     SET_ASIDE,
     TEMPORARY_PREFIX,
-    locked,
+    error_text,
+    lock_folder,
     make_folder,
-    reason_of,
     set_aside,
 )
 from overfit_cli.core.study import AnyStudy
-from overfit_cli.core.text import UserError, plural
+from overfit_cli.core.text import BadValue, UserError, plural
 from overfit_cli.sweeps.manifest import read_manifest
 from overfit_cli.sweeps.part_file import (
     CELLS,
@@ -110,7 +110,7 @@ class PartFolder:
         except (FileNotFoundError, NotADirectoryError):
             return []
         except OSError as error:
-            raise UserError(f"{self.path}: it can't be read ({reason_of(error)}).") from error
+            raise UserError(f"{self.path}: it can't be read ({error_text(error)}).") from error
 
     def add(self, table: pa.Table) -> str:
         """Write a part and return its name.
@@ -178,7 +178,7 @@ class PartFolder:
             if listed == before:
                 break
         else:
-            with contextlib.suppress(OSError), locked(self.path.parent):
+            with contextlib.suppress(OSError), lock_folder(self.path.parent):
                 listed = self.names()
                 seen |= {name: look(self.path / name) for name in listed if name not in seen}
         found = {self.path / name: seen[name] for name in listed if name in seen}
@@ -310,14 +310,22 @@ class RunDirectory:
 
     Args:
         path: the directory; it need not exist yet.
-        flag: the flag that named it, for messages.
+        name: the argument that names it, for messages.
     """
 
-    def __init__(self, path: Path, flag: str = "--from") -> None:
+    def __init__(self, path: Path, name: str = "from") -> None:
         self.path = path
-        self.flag = flag
+        self.name = name
         self.cells = PartFolder(path / CELLS.name, CELLS)
         self.trajectories = PartFolder(path / TRAJECTORIES.name, TRAJECTORIES)
+
+    def error(self, accepts: str) -> BadValue:
+        """Return an error about the directory, to be raised.
+
+        Args:
+            accepts: what is wrong with it, and what is accepted.
+        """
+        return BadValue(self.name, str(self.path), accepts)
 
     def load_cells(self) -> pd.DataFrame:
         """Return one row per cell, of the study's numerical version, or else of the newest there.
@@ -332,7 +340,7 @@ class RunDirectory:
         of_newest = {path: part for path, part in parts.items() if versions[path] == newest}
         tables = self._fitting(CELLS, of_newest, newest)
         if not any(table.num_rows for table in tables):
-            raise UserError(f"{self.flag} {self.path}: {self._why_empty()}")
+            raise self.error(self._why_empty())
         cells: pd.DataFrame = pa.concat_tables(tables, promote_options="default").to_pandas()
         cells = cells[cells["version"] == newest]
         cells = cells.drop_duplicates("key")
@@ -363,9 +371,9 @@ class RunDirectory:
         indices = self.cells.indices(most).values()
         found = {study_of(part) for part in indices if isinstance(part, pa.Table)}
         if len(found) > 1:
-            raise UserError(
-                f"{self.flag} {self.path}: it holds cells of {' and of '.join(sorted(found))}, and "
-                "no manifest says whose directory it is; move the parts of all but one elsewhere."
+            raise self.error(
+                f"it holds cells of {' and of '.join(sorted(found))}, and no manifest says whose "
+                "directory it is; move the parts of all but one elsewhere."
             )
         return found.pop() if found else None
 
@@ -409,17 +417,17 @@ class RunDirectory:
             UserError: if the directory can't be written to.
         """
         for folder in (self.path, self.cells.path, self.trajectories.path):
-            make_folder(folder, self.flag)
+            make_folder(folder, self.name)
         try:
-            with locked(self.path):
+            with lock_folder(self.path):
                 for folder in (self.path, self.cells.path, self.trajectories.path):
                     for leftover in folder.glob(f"{TEMPORARY_PREFIX}*"):
                         leftover.unlink(missing_ok=True)
                 return self._tidy()
         except OSError as error:
-            raise UserError(
-                f"{self.flag} {self.path}: the directory can't be put in order "
-                f"({error.filename or 'it'}: {reason_of(error)})."
+            raise self.error(
+                f"the directory can't be put in order ({error.filename or 'it'}: "
+                f"{error_text(error)})."
             ) from error
 
     def write(self, study: AnyStudy, results: Sequence[CellResult]) -> list[str]:
@@ -438,7 +446,7 @@ class RunDirectory:
         """Write rows of cells and of their trajectories, as `write` does."""
         if cells is None:
             return []
-        with locked(self.path):
+        with lock_folder(self.path):
             # Trajectories first: a cell that is there has its trajectory.
             names = [self.trajectories.add(steps)] if steps is not None and steps.num_rows else []
             return [*names, self.cells.add(cells)]
@@ -455,7 +463,7 @@ class RunDirectory:
         """
         folders = (self.cells, self.trajectories)
         if replaced or any(folder.has_strangers(written) for folder in folders):
-            with locked(self.path):
+            with lock_folder(self.path):
                 for sentence in self._tidy():
                     warnings.warn(sentence, UserWarning, stacklevel=2)
 

@@ -25,7 +25,7 @@ from overfit_cli.core.files import DATA_VARIABLE
 from overfit_cli.core.processes import Interrupted
 from overfit_cli.core.study import AnyStudy
 from overfit_cli.core.text import VERSION, MissingError, UserError, visible
-from overfit_cli.core.training import Execution, Training, training_conditions
+from overfit_cli.core.training import Execution, Training, resolve_device, training_conditions
 from overfit_cli.sweeps.part_file import cell_table, trajectory_table
 
 if TYPE_CHECKING:
@@ -323,11 +323,11 @@ def _unpickle_work(pickled: bytes) -> tuple[Work, str]:
 
 def _missing_device(execution: Execution) -> str:
     """A sentence where this machine lacks the GPU of the sweep; empty where it doesn't."""
-    if execution.device != "cuda":
-        return ""
-    import torch
-
-    return "" if torch.cuda.is_available() else "A worker has no CUDA device."
+    try:
+        resolve_device(execution.device)
+    except UserError:
+        return "A worker has no CUDA device."
+    return ""
 
 
 def _problem_with_data(work: Work, task: Task) -> str:

@@ -29,11 +29,14 @@ from overfit_cli.core.training import Execution
 from overfit_cli.studies.attention_kernel.classifier import Shape, Transformer, evaluate
 from overfit_cli.studies.attention_kernel.landscape import engine, theory
 from overfit_cli.studies.attention_kernel.landscape.claims import CLAIMS
-from overfit_cli.studies.attention_kernel.landscape.engine import Plane, draw_directions
+from overfit_cli.studies.attention_kernel.landscape.engine import (
+    Plane,
+    draw_directions,
+    fixed_batch,
+)
 from overfit_cli.studies.attention_kernel.landscape.parameters import KernelLandscapeParameters
 from overfit_cli.studies.attention_kernel.landscape.study import study
 from overfit_cli.studies.attention_kernel.landscape.theory import SavedLosses
-from overfit_cli.studies.attention_kernel.landscape.training import fixed_batch
 from overfit_cli.sweeps.part_file import cell_table, trajectory_table
 from overfit_cli.sweeps.worker import train_all
 from tests.fake_study import words

@@ -8,10 +8,10 @@ import pytest
 
 from calibration.kernel_regression import WORLDS
 from calibration.rates import MOST_ERRORS, TRUTHS, design, errors, rates
-from overfit_cli.claims.rules import exactly
+from overfit_cli.claims.rules import judge_instance
 from overfit_cli.core.claim import Measurement
 from overfit_cli.studies.attention_kernel.regression.claims import CLAIMS
-from overfit_cli.studies.attention_kernel.regression.claims.lemmas import LEMMAS, Lemma
+from overfit_cli.studies.attention_kernel.regression.claims.bounds import LEMMAS, Lemma
 from overfit_cli.studies.attention_kernel.regression.parameters import KernelRegressionParameters
 from overfit_cli.studies.attention_kernel.regression.study import study
 
@@ -239,10 +239,10 @@ def test_told_and_drawn_weights_lie_in_one_directory_and_are_told_apart() -> Non
 
 
 def test_what_is_computed_without_a_draw_decides_by_itself() -> None:
-    assert exactly(True, 0.0).verdict == "holds"
-    assert exactly(False, 1.0).verdict == "fails"
-    assert exactly(True, 0.0).interval is None
-    assert exactly(True, np.nan).verdict == "inconclusive"
+    assert judge_instance(True, 0.0).verdict == "holds"
+    assert judge_instance(False, 1.0).verdict == "fails"
+    assert judge_instance(True, 0.0).interval is None
+    assert judge_instance(True, np.nan).verdict == "inconclusive"
 
 
 def test_sizes_are_sufficient_only_where_every_cell_of_them_has_full_rank() -> None:
@@ -265,9 +265,7 @@ def test_sizes_are_sufficient_only_where_every_cell_of_them_has_full_rank() -> N
 
 @pytest.mark.parametrize("lemma", LEMMAS, ids=[one.name for one in LEMMAS])
 def test_one_cell_on_the_wrong_side_of_a_bound_breaks_a_lemma(lemma: Lemma) -> None:
-    values = {
-        name: one[0] if isinstance(one, tuple) else one for name, one in lemma.design.values.items()
-    }
+    values = {name: one[0] if isinstance(one, tuple) else one for name, one in lemma.values.items()}
     column, name = lemma.column, lemma.name
     right, wrong = (5.0, 0.9) if column == "lemma_least" else (0.2, 1.1)
     cells = frame(values | {column: right})

@@ -180,7 +180,7 @@ def test_imdb_has_25000_reviews_of_each_kind(name: str) -> None:
 )
 def test_data_that_no_one_named_is_asked_for_before_a_sweep(study: AnyStudy, source: str) -> None:
     study.prepare([cell_of(study, {})])
-    words = f"--set source={source} needs data: name its folder in the variable OVERFIT_DATA, or"
+    words = f"data: source={source} needs data: name its folder here, or in the variable"
     with pytest.raises(UserError, match=words):
         study.prepare([cell_of(study, {}), cell_of(study, {"source": source})])
 

@@ -18,7 +18,7 @@ from overfit_cli.studies.benign_vit.vit.engine import ForwardPass
 from overfit_cli.studies.benign_vit.vit.parameters import BenignVitParameters, token_scales
 from overfit_cli.studies.benign_vit.vit.study import study
 from overfit_cli.studies.benign_vit.vit.theory import stage_ends
-from overfit_cli.studies.benign_vit.vit.training import VitsTogether, logged
+from overfit_cli.studies.benign_vit.vit.training import VitsTogether, logged_row
 from overfit_cli.studies.benign_vit.vit.true_scale import TrueScaleTokens
 from overfit_cli.sweeps.worker import train_all
 from tests.command import run
@@ -172,7 +172,7 @@ def test_leads_are_those_of_the_lemmas_at_the_worst_sample() -> None:
 def test_logged_coefficients_are_the_means_that_their_columns_promise() -> None:
     settings = small()
     for tokens, now in engine(settings):
-        row = logged(tokens, now)
+        row = logged_row(tokens, now)
         (gamma, rho), (alpha, beta) = tokens.value_coefficients(), tokens.step_coefficients(now)
         plus = [n for n in range(6) if tokens.is_plus[0, n]]
         mean = sum(float(tokens.labels[0, n] * rho[n, 0]) for n in range(6)) / 6

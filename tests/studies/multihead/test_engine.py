@@ -17,10 +17,9 @@ from overfit_cli.core.parameters import build
 from overfit_cli.core.study import AnyStudy
 from overfit_cli.core.text import UserError
 from overfit_cli.core.training import Execution
-from overfit_cli.studies.multihead import curvature, engine, reference, theory, training
+from overfit_cli.studies.multihead import engine, reference, theory, training
 from overfit_cli.studies.multihead import engine as heads
-from overfit_cli.studies.multihead import first_phase as attention_machine
-from overfit_cli.studies.multihead.engine import Steps
+from overfit_cli.studies.multihead.mixture import theory as mixture_theory
 from overfit_cli.studies.multihead.mixture.data import draw_problem, patterns
 from overfit_cli.studies.multihead.mixture.parameters import MultiheadMixtureParameters
 from overfit_cli.studies.multihead.mixture.study import study as mixture
@@ -28,6 +27,7 @@ from overfit_cli.studies.multihead.parameters import MultiheadParameters, Optimi
 from overfit_cli.studies.multihead.planted import data as planted_data
 from overfit_cli.studies.multihead.planted.parameters import MultiheadPlantedParameters
 from overfit_cli.studies.multihead.planted.study import study as planted
+from overfit_cli.studies.multihead.training import Steps
 from overfit_cli.sweeps.worker import train_all
 
 STEPS = 150
@@ -252,8 +252,8 @@ def random_heads(count: int) -> tuple[Tensor, Tensor, Tensor]:
     return inputs, labels, weights
 
 
-def derivatives_of(inputs: Tensor, weights: Tensor) -> curvature.Derivatives:
-    return curvature.derivatives(inputs, weights[:12].view(4, 3), weights[12:].view(3, 3))
+def derivatives_of(inputs: Tensor, weights: Tensor) -> theory.Derivatives:
+    return theory.derivatives(inputs, weights[:12].view(4, 3), weights[12:].view(3, 3))
 
 
 def test_derivatives_of_a_head_are_those_of_autograd() -> None:
@@ -283,7 +283,7 @@ def test_the_curvature_of_classes_is_that_of_all_heads() -> None:
     value = float(loss(repeated))
     eigenvalues = torch.linalg.eigvalsh(_hessian(loss, repeated)) / value
     gradient = _gradient(loss, repeated) / value
-    found = curvature.loss_curvature(
+    found = theory.loss_curvature(
         [derivatives_of(inputs, one) for one in weights],
         torch.tensor([3.0, 2.0], dtype=torch.float64),
         labels,
@@ -402,7 +402,7 @@ def test_the_largest_margin_is_certified_from_both_sides() -> None:
     for dimensions, count in ((3, 20), (8, 40), (30, 12)):
         away = random.standard_normal(dimensions)
         vectors = random.standard_normal((count, dimensions)) + 2 * away
-        found = theory.largest_margin(vectors)
+        found = mixture_theory.largest_margin(vectors)
         assert np.linalg.norm(found.direction) == pytest.approx(1)
         assert found.margin == pytest.approx(found.bound, rel=1e-9)
         others = random.standard_normal((2000, dimensions)) + 5 * found.direction
@@ -411,7 +411,7 @@ def test_the_largest_margin_is_certified_from_both_sides() -> None:
 
 
 def test_the_margin_of_inseparable_vectors_is_zero() -> None:
-    found = theory.largest_margin(np.array([[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0]]))
+    found = mixture_theory.largest_margin(np.array([[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0]]))
     assert found.bound == pytest.approx(0, abs=1e-12)
 
 
@@ -423,7 +423,7 @@ def test_optimal_attention_has_proposition_3s_attention_and_margin() -> None:
     assert samples.relevant is not None
     noise = samples.inputs[~samples.relevant]
     noise = noise - means[2:][(noise @ means[2:].T).argmax(1)]
-    stated = theory.MixtureMargins(
+    stated = mixture_theory.MixtureMargins(
         tokens=10,
         sparsity=0.1,
         strength=2.0,
@@ -434,7 +434,7 @@ def test_optimal_attention_has_proposition_3s_attention_and_margin() -> None:
         deviation=0.0,
     )
     assert stated.noise_on_patterns < 0.5, "Proposition 3's bound on the noise, S²/8"
-    weights = stated.norm_needed(0.01) * theory.optimal_attention(means)
+    weights = stated.norm_needed(0.01) * mixture_theory.optimal_attention(means)
     x = torch.tensor(samples.inputs)
     scores = torch.softmax(x @ torch.tensor(weights) @ x.mT, -1)
     relevant = torch.tensor(samples.relevant).double()
@@ -451,10 +451,10 @@ def test_the_attention_machine_separates_the_best_tokens() -> None:
     problem = draw_problem(MultiheadMixtureParameters(n=20), 0)
     samples = problem.train
     projection = np.tile([2.0, -2.0, 0.0, 0.0], (10, 1))
-    vectors = attention_machine.constraints(samples.inputs, samples.labels, projection)
+    vectors = mixture_theory.constraints(samples.inputs, samples.labels, projection)
     assert vectors.shape == (20 * 10 * 9, 16)
     assert samples.relevant is not None
-    found = theory.largest_margin(vectors)
+    found = mixture_theory.largest_margin(vectors)
     assert found.margin == pytest.approx(found.bound, rel=1e-8)
     scores = samples.inputs @ found.direction.reshape(4, 4) @ samples.inputs.swapaxes(1, 2)
     assert (scores.argmax(-1) == samples.relevant.argmax(1)[:, None]).all()
@@ -467,7 +467,7 @@ def test_gradients_of_saturated_attention_keep_their_digits() -> None:
     assert samples.relevant is not None
     x, y = samples.inputs, samples.labels
     oracle = np.tile([1.0, -1.0, 0.0, 0.0], (10, 1))
-    machine = attention_machine.solution(samples, oracle)
+    machine = mixture_theory.machine_solution(samples, oracle)
     assert machine is not None
     attention = 60 * machine.direction.reshape(4, 4)
     scores = x @ attention @ x.swapaxes(1, 2)  # (n, t, s)
@@ -518,7 +518,7 @@ def test_there_is_no_cosine_where_no_attention_separates_the_best_tokens() -> No
         torch.ones(1, 4, 4, dtype=torch.float64),
         torch.ones(1, dtype=torch.float64),
     )
-    found = attention_machine.columns(samples, weights)
+    found = mixture_theory.machine_columns(samples, weights)
     assert found["machine_margin"] == 0
     assert math.isnan(found["machine_cosine"])
 

@@ -1,8 +1,8 @@
 """Reading of the Pathfinder directories of the Long Range Arena (Tay et al. 2020).
 
 A difficulty's directory holds `imgs/<k>/sample_<j>.png` and `metadata/<k>.npy`. A metadata file is
-lines of words, or a NumPy array of them in spite of what the others are: sub-path, file name,
-index, label, and what the image was drawn with, such as `imgs/0 sample_0.png 0 1 1.0 14 ...`.
+text lines, in spite of its suffix, or a NumPy array of words: sub-path, file name, index, label,
+and the parameters of the drawing, such as `imgs/0 sample_0.png 0 1 1.0 14 ...`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from overfit_cli.core.files import read_bounded, reason_of
+from overfit_cli.core.files import error_text, read_bounded
 from overfit_cli.core.text import MissingError, UserError, nearest
 
 DIRECTORIES = {
@@ -28,9 +28,9 @@ MOST_IMAGES = 1_000_000
 MOST_METADATA = 1 << 24
 
 MOST_BYTES_OF_AN_IMAGE = 1 << 20
-"""Several times what LRA ships: 200,000 images, in metadata files of 1000."""
+"""The limits are several times LRA's sizes: 200,000 images, in metadata files of 1000."""
 
-_NEEDED = 4
+_COLUMN_COUNT = 4
 _MAGIC = b"\x93NUMPY"
 _COLUMNS = "its columns must be sub-path, file name, index and label (0 or 1)"
 
@@ -41,17 +41,18 @@ def read_lra(
     """Read all images of a difficulty, in the order of the metadata.
 
     Args:
-        folder: holds the difficulties' directories, or a `pathfinder32` or `lra_release` that does.
+        folder: a folder with the difficulties' directories, or with a `pathfinder32` or
+            `lra_release` that has them.
         difficulty: `easy`, `intermediate` or `hard`.
         size: the images' width and height in pixels.
 
     Returns:
         Grey levels, shape (images, size, size), and labels, 1 where a contour connects the discs
-        and 0 where none does, shape (images,).
+        and 0 elsewhere, shape (images,).
 
     Raises:
         MissingError: if there is no directory of that difficulty.
-        UserError: naming what in it is missing or malformed, and what would be accepted.
+        UserError: if a file is missing or malformed; it says what is accepted.
     """
     root = _directory(folder, difficulty, size)
     rows = list[tuple[str, int]]()
@@ -61,7 +62,7 @@ def read_lra(
             raise UserError(f"{path}: with it there are over {MOST_IMAGES} images, too many.")
     pixels = np.empty((len(rows), size, size), dtype=np.uint8)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", Image.DecompressionBombWarning)  # none is unpacked
+        warnings.simplefilter("ignore", Image.DecompressionBombWarning)  # no such image is unpacked
         for row, (image, _) in enumerate(rows):
             pixels[row] = _pixels(root / image, size)
     return pixels, np.array([label for _, label in rows], dtype=np.int64)
@@ -72,8 +73,8 @@ def _directory(folder: Path, difficulty: str, size: int) -> Path:
     if difficulty not in DIRECTORIES:
         raise UserError(f"difficulty {difficulty}: {nearest(difficulty, DIRECTORIES)}.")
     name, images = DIRECTORIES[difficulty], f"pathfinder{size}"
-    above = ("", images, f"lra_release/{images}", f"lra_release/lra_release/{images}")
-    for part in above:
+    parents = ("", images, f"lra_release/{images}", f"lra_release/lra_release/{images}")
+    for part in parents:
         if (folder / part / name).is_dir():
             return folder / part / name
     raise MissingError(
@@ -99,7 +100,7 @@ def _rows(path: Path) -> list[tuple[str, int]]:
     try:
         content = read_bounded(path, MOST_METADATA)
     except OSError as error:
-        raise UserError(f"{path}: it can't be read ({reason_of(error)}).") from None
+        raise UserError(f"{path}: it can't be read ({error_text(error)}).") from None
     table = _array_rows(path, content) if content.startswith(_MAGIC) else _text_rows(path, content)
     return [_row(path, number, words) for number, words in enumerate(table, start=1)]
 
@@ -113,12 +114,12 @@ def _array_rows(path: Path, content: bytes) -> list[list[str]]:
         if version != (1, 0):
             read_header = np.lib.format.read_array_header_2_0
         shape, _, kind = read_header(file)
-        # A header may lie about its shape: nothing is made of it before it fits what follows.
+        # A header may be wrong about its shape: it is checked against the size of the content.
         if kind.kind not in "SU" or math.prod(shape) * kind.itemsize != len(content) - file.tell():
             raise ValueError
         array = np.load(io.BytesIO(content), allow_pickle=False)
-        words = array[..., :_NEEDED].astype(str)
-    except Exception as error:  # a malformed header raises whatever Python's parser does
+        words = array[..., :_COLUMN_COUNT].astype(str)
+    except Exception as error:  # a malformed header raises any error of Python's parser
         raise UserError(f"{path}: the array can't be read; {_COLUMNS}, as text.") from error
     if array.ndim != 2:
         raise UserError(f"{path}: the array has {array.ndim} dimensions, not 2; {_COLUMNS}.")
@@ -128,7 +129,7 @@ def _array_rows(path: Path, content: bytes) -> list[list[str]]:
 
 
 def _text_rows(path: Path, content: bytes) -> list[list[str]]:
-    """Return the words of each line that isn't empty."""
+    """Return the words of each line that is not empty."""
     try:
         lines = content.decode().splitlines()
     except UnicodeDecodeError:
@@ -138,7 +139,7 @@ def _text_rows(path: Path, content: bytes) -> list[list[str]]:
 
 def _row(path: Path, number: int, words: list[str]) -> tuple[str, int]:
     """Return the image's path and label of one row."""
-    if len(words) < _NEEDED:
+    if len(words) < _COLUMN_COUNT:
         raise UserError(f"{path}: row {number} has {len(words)} columns, not 4; {_COLUMNS}.")
     try:
         label = float(words[3])
@@ -161,10 +162,10 @@ def _pixels(path: Path, size: int) -> NDArray[np.uint8]:
         content = read_bounded(path, MOST_BYTES_OF_AN_IMAGE)
         with Image.open(io.BytesIO(content), formats=["PNG"]) as image:
             width, height = image.size
-            if (width, height) == (size, size):  # Others aren't unpacked, however large.
+            if (width, height) == (size, size):  # Other images are not unpacked.
                 return np.asarray(image.convert("L"))
     except FileNotFoundError:
         raise UserError(f"{path}: no such image, though the metadata lists it.") from None
-    except Exception:  # a damaged image raises whatever its decoder happens to
+    except Exception:  # a damaged image raises any error of its decoder
         raise UserError(f"{path}: it can't be read as an image; a PNG is needed.") from None
     raise UserError(f"{path}: the image is {width} × {height} pixels; {size} × {size} is needed.")

@@ -1,7 +1,7 @@
-"""Settings of a Pathfinder image, and the paddles that its contours are made of.
+"""Settings of a Pathfinder image, and the paddles of its contours.
 
 Defaults are LRA's hard 32 × 32 images (Tay et al. 2020). Paddles are segments of the complex plane;
-`blocked` tells which of them would touch.
+`is_blocked` finds those that would touch.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from overfit_cli.core.text import UserError
 
 LARGEST = 1024
-"""The most that any setting takes."""
+"""The largest value of any setting."""
 
-AT_LEAST = {
+MINIMA = {
     "size": 8,
     "contour_length": 2,
     "distractors": 0,
@@ -27,9 +27,9 @@ AT_LEAST = {
     "continuity": 1.0,
     "paddle_margin": 0.25,
 }
-"""The least that a setting takes; the others are above 0."""
+"""The least values of some settings; the others are above 0."""
 
-_FULLEST = 0.6  # Contours laid at random hardly ever fill half of an image.
+_FULLEST = 0.6  # Random contours hardly ever fill half of an image.
 
 
 @dataclass(frozen=True)
@@ -38,22 +38,23 @@ class PathfinderSettings:
 
     Attributes:
         size: width and height of an image.
-        contour_length: paddles of each of the two target contours.
-        paddle_length, paddle_thickness: of one dash.
-        paddle_margin: what a contour leaves free before and after each paddle, so that paddles of
-            a straight contour lie 2 · margin apart.
+        contour_length: number of paddles of each of the two target contours.
+        paddle_length, paddle_thickness: length and thickness of a paddle.
+        paddle_margin: the gap of a contour before and after each paddle, so that paddles of a
+            straight contour lie 2 · margin apart.
         continuity: c of a turn, whose density is ∝ cos²(cδ) for |δ| ≤ π / 2c; larger
             is straighter.
         distractors, distractor_length: number of short contours, and paddles of each.
-        marker_radius: of the two discs.
-        seed_distance: how far apart the two target contours begin.
-        distance_tolerance: by how much the distances between the discs may differ of the two
-            scenes between which a coin decides the label.
-        matched: what says nothing about the label: the discs' distance, or their places altogether.
+        marker_radius: radius of the two discs.
+        seed_distance: distance between the first ends of the two target contours.
+        distance_tolerance: the largest difference between the disc distances of the connected
+            and the unconnected pair of a scene.
+        matched: the property that is independent of the label: the discs' distance, or their
+            places.
         antialiasing: points per pixel and axis at which ink is evaluated.
 
     Raises:
-        UserError: if a value is out of range, or the contours can't fit in the image.
+        UserError: if a value is out of range, or the contours cannot fit in the image.
     """
 
     size: int = 32
@@ -71,7 +72,7 @@ class PathfinderSettings:
     antialiasing: int = 2
 
     def __post_init__(self) -> None:
-        """Refuse what can't be drawn, before anything tries."""
+        """Refuse settings of which no image can be drawn."""
         for field in fields(self):
             if field.name != "matched":
                 self._check_range(field.name)
@@ -79,37 +80,37 @@ class PathfinderSettings:
 
     @property
     def stride(self) -> float:
-        """How far a contour goes on with one paddle: the paddle and a margin on either side."""
+        """The length that a paddle adds to a contour: the paddle and a margin on either side."""
         return self.paddle_length + 2 * self.paddle_margin
 
     @property
     def clearance(self) -> float:
-        """The least distance between the middle lines of paddles that don't follow each other.
+        """The least distance between the middle lines of paddles that are not successive.
 
-        Contours stay farther apart than the paddles of one are, and off a disc on any end of
-        another: so where contours can lie doesn't depend on which ends get the discs.
+        Contours are farther apart than the paddles of a contour, and clear of a disc on any end of
+        another: so the positions of contours are independent of the ends with the discs.
         """
         return self.paddle_thickness + max(3 * self.paddle_margin, self.marker_radius + 0.25)
 
     @property
     def border(self) -> float:
-        """What contours leave free at the image's edges, so that a disc on any end is whole."""
+        """The width that contours leave free at the edges, so that a disc on any end is whole."""
         return max(self.marker_radius, self.paddle_thickness / 2)
 
     @property
     def paddles(self) -> int:
-        """Paddles of an image, the same in every one."""
+        """The number of paddles of an image."""
         return 2 * self.contour_length + self.distractors * self.distractor_length
 
     def _check_range(self, name: str) -> None:
         value = getattr(self, name)
-        whole = isinstance(type(self).__dataclass_fields__[name].default, int)
-        least = AT_LEAST.get(name, 0)
-        valid = math.isfinite(value) and least <= value <= LARGEST
-        if not valid or (whole and value != int(value)) or (name not in AT_LEAST and value == 0):
-            kind = "a whole number" if whole else "a number"
-            above = f"from {least:g}" if name in AT_LEAST else "above 0 and"
-            raise UserError(f"{name} {value}: it takes {kind} {above} up to {LARGEST}.")
+        is_integer = isinstance(type(self).__dataclass_fields__[name].default, int)
+        minimum = MINIMA.get(name, 0)
+        valid = math.isfinite(value) and minimum <= value <= LARGEST
+        if not valid or (is_integer and value != int(value)) or (name not in MINIMA and value == 0):
+            kind = "a whole number" if is_integer else "a number"
+            start = f"from {minimum:g}" if name in MINIMA else "above 0 and"
+            raise UserError(f"{name} {value}: it takes {kind} {start} up to {LARGEST}.")
 
     def _check_room(self) -> None:
         if self.size * self.antialiasing > LARGEST:
@@ -124,13 +125,13 @@ class PathfinderSettings:
                 f" few for seed_distance {self.seed_distance:g} and steps of {self.stride:g};"
                 " take a larger size, or smaller ones of those."
             )
-        needed = self.paddles * self.stride * self.clearance
+        required = self.paddles * self.stride * self.clearance
         room = (field + self.clearance) ** 2
-        if needed > _FULLEST * room:
+        if required > _FULLEST * room:
             raise UserError(
                 f"size {self.size}: two contours of {self.contour_length} paddles and"
                 f" {self.distractors} distractors of {self.distractor_length} take about"
-                f" {needed:.0f} square pixels with what they keep clear, too many of the"
+                f" {required:.0f} square pixels with what they keep clear, too many of the"
                 f" {room:.0f} there are; take a larger size, or fewer or shorter contours."
             )
 
@@ -153,16 +154,16 @@ class Paddles:
     directions: Points
 
     def ends(self, settings: PathfinderSettings) -> Points:
-        """Return where each begins and ends, shape (2, scenes, paddles)."""
+        """Return the first and the last point of each, shape (2, scenes, paddles)."""
         half = settings.paddle_length / 2 * self.directions
         return np.stack([self.middles - half, self.middles + half])
 
     def take(self, index: Any) -> Paddles:
-        """Return the paddles that a NumPy index picks."""
+        """Return the paddles at a NumPy index."""
         return Paddles(self.middles[index], self.directions[index])
 
     def put(self, index: Any, paddles: Paddles) -> None:
-        """Overwrite the paddles that a NumPy index picks."""
+        """Overwrite the paddles at a NumPy index."""
         self.middles[index] = paddles.middles
         self.directions[index] = paddles.directions
 
@@ -170,9 +171,9 @@ class Paddles:
         """Return the paddles as one row, shape (scenes · paddles,)."""
         return Paddles(self.middles.ravel(), self.directions.ravel())
 
-    def append(self, *more: Paddles) -> Paddles:
-        """Return these and then `more`, along the axis of paddles."""
-        parts = (self, *more)
+    def append(self, *added: Paddles) -> Paddles:
+        """Return these and then `added`, along the axis of paddles."""
+        parts = (self, *added)
         return Paddles(
             np.concatenate([part.middles for part in parts], axis=1),
             np.concatenate([part.directions for part in parts], axis=1),
@@ -182,65 +183,65 @@ class Paddles:
 def is_blocked(
     settings: PathfinderSettings, tries: Paddles, placed: Paddles, skip: Integers | None = None
 ) -> Bools:
-    """Say which tries would leave the image or come too near to a placed paddle.
+    """Find the tries that would cross the border or come too close to a placed paddle.
 
     Args:
-        settings: say how near is too near.
+        settings: the clearance and the border.
         tries: shape (scenes, tries).
         placed: shape (scenes, paddles).
-        skip: in each scene, the column of `placed` that a try follows on its contour, and may be
-            near to; shape (scenes,).
+        skip: in each scene, the column of the paddle that a try follows on its contour, which
+            may be close to it; shape (scenes,).
 
     Returns:
         Shape (scenes, tries).
     """
-    result = outside(settings, tries)
+    result = crosses_border(settings, tries)
     offsets = tries.middles[:, :, None] - placed.middles[:, None, :]
-    near = offsets.real**2 + offsets.imag**2 < (settings.paddle_length + settings.clearance) ** 2
-    near &= ~result[:, :, None]
+    close = offsets.real**2 + offsets.imag**2 < (settings.paddle_length + settings.clearance) ** 2
+    close &= ~result[:, :, None]
     if skip is not None:
-        near[np.arange(len(skip)), :, skip] = False
-    scene, attempt, other = np.nonzero(near)
-    touching = _touching(
+        close[np.arange(len(skip)), :, skip] = False
+    scene, attempt, neighbour = np.nonzero(close)
+    touching = _are_touching(
         settings,
-        offsets[scene, attempt, other],
+        offsets[scene, attempt, neighbour],
         tries.directions[scene, attempt],
-        placed.directions[scene, other],
+        placed.directions[scene, neighbour],
     )
     result[scene[touching], attempt[touching]] = True
     return result
 
 
-def outside(settings: PathfinderSettings, tries: Paddles) -> Bools:
-    """Say which paddles cross the border, of the shape of their middles."""
+def crosses_border(settings: PathfinderSettings, tries: Paddles) -> Bools:
+    """Find the paddles that cross the border; the shape is that of their middles."""
     ends = tries.ends(settings)
     low, high = settings.border, settings.size - settings.border
-    inside = (ends.real >= low) & (ends.real <= high) & (ends.imag >= low) & (ends.imag <= high)
-    return np.asarray(~inside.all(axis=0))
+    contained = (ends.real >= low) & (ends.real <= high) & (ends.imag >= low) & (ends.imag <= high)
+    return np.asarray(~contained.all(axis=0))
 
 
-def _touching(
-    settings: PathfinderSettings, offsets: Points, directions: Points, others: Points
+def _are_touching(
+    settings: PathfinderSettings, offsets: Points, directions: Points, other_directions: Points
 ) -> Bools:
-    """Say which pairs of segments cross or come nearer than the clearance, shape (pairs,).
+    """Find the pairs of segments that cross or are closer than the clearance, shape (pairs,).
 
-    Two segments that don't cross are nearest at an end of one of them. Turned into the frame of
-    the other segment, that end's distance is read off its coordinates.
+    Two segments that do not cross are closest at an end of one of them. The coordinates of that end
+    in the frame of the other segment give its distance.
 
     Args:
-        settings: hold the segments' length and the clearance.
+        settings: the segments' length and the clearance.
         offsets: from the middle of each other segment to this one's, shape (pairs,).
-        directions, others: the segments' directions, shape (pairs,).
+        directions, other_directions: the segments' directions, shape (pairs,).
     """
     half = settings.paddle_length / 2
     sides = np.array([[-half], [half]])
     touching = np.zeros(offsets.shape, dtype=np.bool_)
     crossing = ~touching
     for ends in (
-        (offsets + sides * directions) * others.conj(),
-        (sides * others - offsets) * directions.conj(),
+        (offsets + sides * directions) * other_directions.conj(),
+        (sides * other_directions - offsets) * directions.conj(),
     ):
-        beyond = np.maximum(np.abs(ends.real) - half, 0)
-        touching |= (beyond**2 + ends.imag**2 < settings.clearance**2).any(axis=0)
+        overhang = np.maximum(np.abs(ends.real) - half, 0)
+        touching |= (overhang**2 + ends.imag**2 < settings.clearance**2).any(axis=0)
         crossing &= ends.imag[0] * ends.imag[1] <= 0
     return touching | crossing

@@ -1,8 +1,8 @@
-"""Pathfinder images with their labels: rendered from scenes, and kept on disk.
+"""Pathfinder images with their labels: rendered from scenes, and cached on disk.
 
-All images of a chunk are rendered at once. One folder of the cache keeps the images of each random
-stream and settings. A larger count continues where the kept images end. Where the folder can't be
-written, or holds something else, the images are drawn again.
+All images of a chunk are rendered at once. The cache has a folder for each random stream and
+settings. A larger count continues where the cached images end. Where the folder cannot be written,
+or has other content, the images are drawn again.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from overfit_cli.core.files import cache_folder, locked, write_whole
+from overfit_cli.core.files import cache_folder, lock_folder, write_whole
 from overfit_cli.datasets.pathfinder.paddles import PathfinderSettings, Points
 from overfit_cli.datasets.pathfinder.scenes import Scenes, draw_scenes
 
 GENERATOR_VERSION = 2
-"""Raised whenever the same settings and seed would give other images."""
+"""Incremented whenever the same settings and seed would give other images."""
 
 CHUNK = 128
-"""How many images are drawn from one stream; always all of them, whatever is asked for."""
+"""The number of images of a random stream; they are always drawn together."""
 
 FILE = "images.npz"
 
 NO_MARKERS = np.zeros((0, 2), dtype=np.complex64)
 """The discs of no images."""
-# What reading a torn archive raises, or one of other arrays, or (TypeError) a lone array.
+# The errors of reading a torn archive, one of other arrays, or (TypeError) a single array.
 _UNREADABLE = (
     *(OSError, ValueError, KeyError, TypeError, EOFError),
     *(zipfile.BadZipFile, zlib.error),
@@ -48,8 +48,8 @@ class Stream:
     """The random numbers that images are drawn with.
 
     Attributes:
-        name: what no other stream has; the cache tells streams apart by it.
-        generator: from the number of a chunk to the generator of its images.
+        name: a unique name, which is part of the cache's key.
+        generator: returns the generator of the images of a chunk, given the chunk's number.
     """
 
     name: Mapping[str, str | int]
@@ -72,7 +72,7 @@ class PathfinderImages:
 
     @property
     def distances(self) -> NDArray[np.float32]:
-        """How far apart the discs are, in pixels, nan where unknown, shape (images,)."""
+        """The distances between the discs, in pixels, nan where unknown, shape (images,)."""
         return np.asarray(np.abs(self.markers[:, 1] - self.markers[:, 0]))
 
     def __len__(self) -> int:
@@ -87,7 +87,7 @@ def images(settings: PathfinderSettings, stream: Stream, count: int) -> Pathfind
     """Return the first `count` images of a stream, drawn or from the cache.
 
     Raises:
-        UserError: if contours that long can't be laid in an image.
+        UserError: if contours of this length do not fit in an image.
     """
     key = _key(settings, stream)
     folder = cache_folder() / "pathfinder" / key
@@ -96,11 +96,11 @@ def images(settings: PathfinderSettings, stream: Stream, count: int) -> Pathfind
         return cached[:count]
     with contextlib.ExitStack() as stack:
         with suppress(OSError):
-            # Whoever needs the same images waits for them instead of drawing them too.
+            # Another process that needs the same images waits for them instead of drawing them.
             folder.mkdir(parents=True, exist_ok=True)
-            stack.enter_context(locked(folder))
+            stack.enter_context(lock_folder(folder))
             cached = _read(settings, folder / FILE, key)
-        # In whole chunks, so that what is drawn is never drawn again.
+        # In whole chunks, so that no image is drawn twice.
         missing = draw(settings, stream, len(cached), max(len(cached), -(-count // CHUNK) * CHUNK))
         cached = join_images(settings, [cached, missing])
         with suppress(OSError):
@@ -112,7 +112,7 @@ def draw(settings: PathfinderSettings, stream: Stream, start: int, stop: int) ->
     """Draw images `start` to `stop` - 1.
 
     Raises:
-        UserError: if contours that long can't be laid in an image.
+        UserError: if contours of this length do not fit in an image.
     """
     first = start // CHUNK
     parts = []
@@ -129,17 +129,17 @@ def chunk_scenes(settings: PathfinderSettings, stream: Stream, chunk: int) -> Sc
 
 
 def join_images(settings: PathfinderSettings, parts: list[PathfinderImages]) -> PathfinderImages:
-    """Return all parts' images, one part after the other; no part gives no image."""
-    none = np.zeros((0, settings.size, settings.size), dtype=np.uint8)
+    """Concatenate images; without parts there are none."""
+    empty = np.zeros((0, settings.size, settings.size), dtype=np.uint8)
     return PathfinderImages(
-        np.concatenate([none, *(part.pixels for part in parts)]),
+        np.concatenate([empty, *(part.pixels for part in parts)]),
         np.concatenate([np.zeros(0, dtype=np.int64), *(part.labels for part in parts)]),
         np.concatenate([NO_MARKERS, *(part.markers for part in parts)]),
     )
 
 
 def _key(settings: PathfinderSettings, stream: Stream) -> str:
-    """Return a name that two kinds of images don't share, and two versions of the generator."""
+    """Return a name for the settings, the stream and the version of the generator."""
     kind = {**asdict(settings), **stream.name, "generator": GENERATOR_VERSION}
     return hashlib.sha256(json.dumps(kind, sort_keys=True).encode()).hexdigest()[:24]
 
@@ -151,7 +151,7 @@ def _keep(folder: Path, key: str, drawn_images: PathfinderImages) -> None:
 
 
 def _read(settings: PathfinderSettings, path: Path, key: str) -> PathfinderImages:
-    """Return the images in a file; none where there is no file, or it is torn or foreign."""
+    """Return the images in a file; none where the file is absent, torn or foreign."""
     try:
         with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
             ours = arrays["key"].shape == () and str(arrays["key"]) == key
@@ -162,10 +162,10 @@ def _read(settings: PathfinderSettings, path: Path, key: str) -> PathfinderImage
 
 
 def _is_whole(settings: PathfinderSettings, stored: PathfinderImages) -> bool:
-    """Whether the arrays are what a draw would give, as far as types and shapes go."""
-    none, count = vars(join_images(settings, [])), stored.labels.size
+    """Whether the arrays have the types and shapes of drawn images."""
+    empty, count = vars(join_images(settings, [])), stored.labels.size
     return count % CHUNK == 0 and all(
-        array.dtype == none[name].dtype and array.shape == (count, *none[name].shape[1:])
+        array.dtype == empty[name].dtype and array.shape == (count, *empty[name].shape[1:])
         for name, array in vars(stored).items()
     )
 
@@ -173,9 +173,9 @@ def _is_whole(settings: PathfinderSettings, stored: PathfinderImages) -> bool:
 def render(settings: PathfinderSettings, scenes: Scenes) -> NDArray[np.uint8]:
     """Draw white on black, shape (scenes, size, size); rows are y, from the top.
 
-    Ink is evaluated at `antialiasing` points per pixel and axis: full within a shape, none beyond
-    it, and linear in the distance over one spacing of the points in between. So a stroke as thin
-    as a spacing keeps its weight wherever it lies. Where shapes overlap, the most ink counts; a
+    Ink is evaluated at `antialiasing` points per pixel and axis: 1 inside a shape, 0 outside, and
+    linear in the distance over one spacing of the points in between. So the weight of a stroke as
+    thin as a spacing is independent of its position. Where shapes overlap, the maximum counts; a
     pixel is the mean of its points.
     """
     points = settings.antialiasing
@@ -207,13 +207,13 @@ def _stamp(
     half: float,
     radius: float,
 ) -> None:
-    """Draw one shape into each image, in place: all points nearer than `radius` to a segment.
+    """Draw one shape into each image, in place: all points closer than `radius` to a segment.
 
     Args:
-        settings: hold the number of points.
+        settings: the number of points.
         canvas: shape (scenes, side, side), with `frame` points around the image.
-        frame: at least as wide as what a shape covers.
-        middles, directions: of the segments, shape (scenes,).
+        frame: at least the width of a shape.
+        middles, directions: the middles and directions of the segments, shape (scenes,).
         half: half a segment's length; 0 draws a disc.
         radius: half the stroke's thickness.
     """
@@ -221,16 +221,16 @@ def _stamp(
     window = np.arange(_window(settings, half + radius))
     corner = np.stack([middles.real, middles.imag]) - half - radius
     x, y = np.floor(corner * points).astype(np.int64)[:, :, None] - 1 + window
-    across = (x[:, None, :] + 0.5) / points - middles.real[:, None, None]
-    down = (y[:, :, None] + 0.5) / points - middles.imag[:, None, None]
+    dx = (x[:, None, :] + 0.5) / points - middles.real[:, None, None]
+    dy = (y[:, :, None] + 0.5) / points - middles.imag[:, None, None]
     cos, sin = directions.real[:, None, None], directions.imag[:, None, None]
-    beyond = np.maximum(np.abs(across * cos + down * sin) - half, 0)
-    distance = np.sqrt(beyond**2 + (down * cos - across * sin) ** 2)
+    overhang = np.maximum(np.abs(dx * cos + dy * sin) - half, 0)
+    distance = np.sqrt(overhang**2 + (dy * cos - dx * sin) ** 2)
     ink = np.clip(0.5 + points * (radius - distance), 0, 1, dtype=np.float32, casting="same_kind")
     indices = np.arange(len(canvas))[:, None, None], y[:, :, None] + frame, x[:, None, :] + frame
     canvas[indices] = np.maximum(canvas[indices], ink)
 
 
 def _window(settings: PathfinderSettings, reach: float) -> int:
-    """Return how many points wide a square is that holds any shape of that reach, and its edge."""
+    """Return the width, in points, of a square that contains any shape of this reach."""
     return math.ceil(2 * reach * settings.antialiasing) + 4

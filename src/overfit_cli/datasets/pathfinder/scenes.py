@@ -1,7 +1,7 @@
 """Geometry of Pathfinder images: contours, distractors and discs, before any pixel.
 
-Contours grow paddle by paddle, in many scenes at once (Linsley et al. 2018). The label is a coin
-that the distance between the two discs can't give away.
+Contours grow paddle by paddle, in many scenes at once (Linsley et al. 2018). The label is a fair
+coin, and independent of the distance between the two discs.
 """
 
 from __future__ import annotations
@@ -18,30 +18,30 @@ from overfit_cli.datasets.pathfinder.paddles import (
     Paddles,
     PathfinderSettings,
     Points,
+    crosses_border,
     is_blocked,
-    outside,
 )
 
 TURNS_TRIED = 6
-"""How many turns a contour tries before it counts as stuck."""
-# How often what doesn't fit is tried again; measured to be fastest at LRA's hard settings.
-MOST_TAKEN_BACK = 4
+"""The number of turns that a contour tries before it counts as stuck."""
+# The numbers of further tries; measured to be fastest at LRA's hard settings.
+MOST_STEPS_BACK = 4
 STEPS_PER_PADDLE = 16
 SEEDS_TRIED = 12
 DISTRACTORS_TRIED = 24
 
-SHARE_LEFT = 0.5
-"""The share of the scenes begun that may be left unfilled: the last ones would cost the most."""
+SHARE_UNFILLED = 0.5
+"""The share of started scenes that may stay unfilled: the last ones would cost the most."""
 
 MOST_TRIES = 40
-"""How many tries a scene may take on average before the settings are called impossible."""
+"""The average number of tries of a scene above which the settings are called impossible."""
 
-_NOWHERE = -1e9 + 0j  # where paddles lie that aren't there: near to nothing
+_NOWHERE = -1e9 + 0j  # the position of absent paddles: far from all others
 
 
 @dataclass(frozen=True)
 class Scenes:
-    """What is to be seen; lengths are in pixels.
+    """The geometry of images; lengths are in pixels.
 
     Attributes:
         paddles: shape (scenes, paddles): those of the two targets, then those of the distractors.
@@ -55,21 +55,21 @@ class Scenes:
 
     @property
     def distances(self) -> NDArray[np.float64]:
-        """How far apart the discs are, shape (scenes,)."""
+        """The distances between the discs, shape (scenes,)."""
         return np.abs(self.markers[:, 1] - self.markers[:, 0])
 
 
 def draw_scenes(settings: PathfinderSettings, random: np.random.Generator, scenes: int) -> Scenes:
     """Draw `scenes` independent scenes.
 
-    The label is a coin that is thrown when the targets lie (see `place`); distractors are laid
-    without regard to it.
+    The label is a coin that is thrown after the targets are placed (see `place_markers`); the
+    distractors are independent of it.
 
     Raises:
         UserError: if hardly any scene can be filled.
     """
     rounds: list[Scenes] = []
-    missing, tried, share = scenes, 0, 1 - SHARE_LEFT
+    missing, tried, share = scenes, 0, 1 - SHARE_UNFILLED
     while missing > 0:
         starts = int(1.1 * missing / share) + 8
         tried += starts
@@ -99,22 +99,14 @@ def _impossible_message(settings: PathfinderSettings) -> str:
     )
 
 
-def contour_of_paddles(settings: PathfinderSettings) -> Integers:
-    """Return which contour each paddle belongs to, shape (paddles,); 0 and 1 are the targets."""
-    targets = np.repeat(np.arange(2), settings.contour_length)
-    distractors = np.repeat(np.arange(settings.distractors), settings.distractor_length)
-    return np.concatenate([targets, 2 + distractors])
-
-
 def grow_targets(settings: PathfinderSettings, random: np.random.Generator, scenes: int) -> Paddles:
     """Grow two contours in turn, a paddle at a time, in each of `scenes` empty scenes.
 
-    Where Linsley et al. start all over when a contour runs into a dead end, the last few paddles
-    are taken back here, and so they are where no two pairs of ends `match` (see `markers`).
+    Where a contour is stuck, Linsley et al. start again; here its last few paddles are removed. The
+    same is done where no two pairs of ends match (see `matches`).
 
     Returns:
-        Shape (scenes that were filled in time, 2 · contour_length): first one contour, then the
-        other.
+        Shape (filled scenes, 2 · contour_length): the first contour, then the second.
     """
     seeds = _seeds(settings, random, scenes)
     shape = (len(seeds.middles), 2 * settings.contour_length)
@@ -123,17 +115,17 @@ def grow_targets(settings: PathfinderSettings, random: np.random.Generator, scen
     counts, growing = np.full(shape[0], 2), np.arange(shape[0])
     for _ in range(STEPS_PER_PADDLE * shape[1]):
         growing = growing[counts[growing] < shape[1]]
-        if len(growing) <= shape[0] * SHARE_LEFT:
+        if len(growing) <= shape[0] * SHARE_UNFILLED:
             break
         counts[growing] = _grow_or_take_back(settings, random, placed, growing, counts[growing])
     return _sort_by_contour(placed.take(counts == shape[1]))
 
 
 def _seeds(settings: PathfinderSettings, random: np.random.Generator, scenes: int) -> Paddles:
-    """Place both contours' first paddles, `seed_distance` apart; shape (scenes that are left, 2).
+    """Place both contours' first paddles, `seed_distance` apart; shape (scenes with room, 2).
 
     As in Linsley et al., the first begins near the centre, at least 2 · seed_distance from the
-    edges where the image is that large, so that both contours have room.
+    edges where the image is large enough, so that both contours have room.
     """
     reach = max(settings.size / 2 - 2 * settings.seed_distance, settings.size / 16)
     x, y = settings.size / 2 + reach * random.uniform(-1, 1, (2, scenes, 1))
@@ -154,19 +146,20 @@ def _grow_or_take_back(
     growing: Integers,
     counts: Integers,
 ) -> Integers:
-    """Add a paddle in place to each growing scene, or take some back where that leads nowhere.
+    """Add a paddle in place to each growing scene, or remove some where it is stuck.
 
-    The contours grow in turn, so the last paddle of the one whose turn it is comes second from
-    the end.
+    The contours grow in turn, so the last paddle of the contour to extend is the second from the
+    end.
 
     Args:
-        settings, random: how paddles are drawn, and the random numbers for it.
+        settings: the settings of paddles.
+        random: the random numbers.
         placed: shape (scenes, paddles).
-        growing: which scenes these are, shape (growing,).
-        counts: how many paddles each of them has, shape (growing,).
+        growing: the indices of the growing scenes, shape (growing,).
+        counts: the number of paddles of each of them, shape (growing,).
 
     Returns:
-        How many each has now, shape (growing,).
+        The new number of paddles of each, shape (growing,).
     """
     step = extend(settings, random, placed.take(growing), counts - 2)
     placed.put((growing[step.fits], counts[step.fits]), step.paddle.take(step.fits).flat())
@@ -174,26 +167,26 @@ def _grow_or_take_back(
     full = counts == placed.middles.shape[1]
     targets = _sort_by_contour(placed.take(growing[full]))
     stuck[full] = ~matches(settings, targets).any(axis=(1, 2))
-    back = random.integers(1, MOST_TAKEN_BACK + 1, len(growing))
-    counts = np.where(stuck, np.maximum(counts - back, 2), counts)
-    taken = np.arange(placed.middles.shape[1]) >= counts[:, None]
-    placed.middles[growing] = np.where(taken, _NOWHERE, placed.middles[growing])
+    steps_back = random.integers(1, MOST_STEPS_BACK + 1, len(growing))
+    counts = np.where(stuck, np.maximum(counts - steps_back, 2), counts)
+    removed = np.arange(placed.middles.shape[1]) >= counts[:, None]
+    placed.middles[growing] = np.where(removed, _NOWHERE, placed.middles[growing])
     return counts
 
 
-def _sort_by_contour(in_turn: Paddles) -> Paddles:
-    """Sort paddles that were laid in turn by contour, shape (scenes, 2 · contour_length)."""
-    return in_turn.take(np.s_[:, 0::2]).append(in_turn.take(np.s_[:, 1::2]))
+def _sort_by_contour(alternating: Paddles) -> Paddles:
+    """Sort paddles of alternating contours by contour, shape (scenes, 2 · contour_length)."""
+    return alternating.take(np.s_[:, 0::2]).append(alternating.take(np.s_[:, 1::2]))
 
 
 def add_distractors(
     settings: PathfinderSettings, random: np.random.Generator, targets: Paddles
 ) -> tuple[Paddles, Integers]:
-    """Add the distractors to scenes; each is tried a few times where it meets something.
+    """Add the distractors to scenes; each has a few tries where it is blocked.
 
     Returns:
-        The distractors' paddles after the targets', shape (scenes that took them all, paddles), and
-        which scenes those are.
+        The targets' paddles and the distractors', shape (complete scenes, paddles), and the indices
+        of these scenes.
     """
     placed, scene_numbers = targets, np.arange(len(targets.middles))
     for _ in range(settings.distractors):
@@ -206,11 +199,9 @@ def add_distractors(
             missing = missing[~grown]
             if not len(missing):
                 break
-        placed = placed.append(chains)
-        placed, scene_numbers = (
-            placed.take(kept := np.delete(np.arange(shape[0]), missing)),
-            scene_numbers[kept],
-        )
+        complete = np.delete(np.arange(shape[0]), missing)
+        placed = placed.append(chains).take(complete)
+        scene_numbers = scene_numbers[complete]
     return placed, scene_numbers
 
 
@@ -220,13 +211,13 @@ def _grow_distractor(
     """Grow one short contour in each scene.
 
     Returns:
-        Its paddles, shape (scenes where it fits, distractor_length), and which scenes those are,
-        shape (scenes,).
+        Its paddles, shape (scenes where it fits, distractor_length), and whether it fits, shape
+        (scenes,).
     """
     first = placed.middles.shape[1]
     position = random.random((2, len(placed.middles), SEEDS_TRIED)) * settings.size
     tries = Paddles(position[0] + 1j * position[1], any_direction(random, position[0].shape))
-    step = take_first_fit(tries, is_blocked(settings, tries, placed))
+    step = first_fit(tries, is_blocked(settings, tries, placed))
     alive = np.flatnonzero(step.fits)
     scene = placed.append(step.paddle).take(alive)
     for _ in range(settings.distractor_length - 1):
@@ -243,7 +234,7 @@ class Placement:
     """The first try that fits, in each scene.
 
     Attributes:
-        paddle: shape (scenes, 1); meaningless where nothing fits.
+        paddle: shape (scenes, 1); without meaning where no try fits.
         fits: shape (scenes,).
     """
 
@@ -254,17 +245,17 @@ class Placement:
 def extend(
     settings: PathfinderSettings, random: np.random.Generator, placed: Paddles, last: Integers
 ) -> Placement:
-    """Let a contour of each scene go on by one paddle, after the one in column `last`.
+    """Extend a contour of each scene by one paddle, after the paddle in column `last`.
 
-    The first of several turns that fits is a draw from the turns' distribution, given that it fits.
+    The first turn that fits is a draw from the distribution of turns, given that it fits.
     """
-    before = placed.take((np.arange(len(last)), last))
+    previous = placed.take((np.arange(len(last)), last))
     turns = _turns(settings, random, (len(last), TURNS_TRIED))
-    directions = before.directions[:, None] * np.exp(1j * turns)
+    directions = previous.directions[:, None] * np.exp(1j * turns)
     half = settings.stride / 2
-    middles = (before.middles + half * before.directions)[:, None] + half * directions
+    middles = (previous.middles + half * previous.directions)[:, None] + half * directions
     tries = Paddles(middles, directions)
-    return take_first_fit(tries, is_blocked(settings, tries, placed, last))
+    return first_fit(tries, is_blocked(settings, tries, placed, last))
 
 
 def _turns(
@@ -277,16 +268,16 @@ def _turns(
 
 
 def any_direction(random: np.random.Generator, shape: tuple[int, ...]) -> Points:
-    """Draw directions of absolute value 1, all as likely."""
+    """Draw directions of absolute value 1, uniformly."""
     return np.asarray(np.exp(2j * np.pi * random.random(shape)))
 
 
-def take_first_fit(tries: Paddles, blocked: Bools) -> Placement:
-    """Take the first try of each scene that isn't blocked; both have shape (scenes, tries)."""
-    chosen = np.argmin(blocked, axis=1)[:, None]
+def first_fit(tries: Paddles, blocked: Bools) -> Placement:
+    """Return the first try of each scene that is not blocked; both have shape (scenes, tries)."""
+    index = np.argmin(blocked, axis=1)[:, None]
     paddle = Paddles(
-        np.take_along_axis(tries.middles, chosen, axis=1),
-        np.take_along_axis(tries.directions, chosen, axis=1),
+        np.take_along_axis(tries.middles, index, axis=1),
+        np.take_along_axis(tries.directions, index, axis=1),
     )
     return Placement(paddle, np.asarray(~blocked.all(axis=1)))
 
@@ -298,7 +289,7 @@ class MarkedScenes:
     Attributes:
         targets: the first contour, then the second, shape (scenes, 2 · contour_length).
         markers: the discs' centres x + iy, shape (scenes, 2).
-        labels: 1 where one contour connects them and 0 where none does, shape (scenes,).
+        labels: 1 where a contour connects the discs, else 0, shape (scenes,).
     """
 
     targets: Paddles
@@ -309,26 +300,25 @@ class MarkedScenes:
 def place_markers(
     settings: PathfinderSettings, random: np.random.Generator, targets: Paddles
 ) -> MarkedScenes:
-    """Throw a fair coin in each scene, and put its discs where the coin says.
+    """Draw the label of each scene with a fair coin, and place its discs accordingly.
 
-    A scene is drawn before its label, and holds a connected and an unconnected pair of ends that
-    share one end and are equally far apart. The coin decides between them: only where the second
-    disc lies depends on the label, and the distance between the discs doesn't, up to the tolerance.
+    A scene is drawn before its label. It has a connected and an unconnected pair of ends that share
+    one end and have the same distance, up to the tolerance. The coin chooses the pair: only the
+    position of the second disc depends on the label, and the distance of the discs does not.
 
-    With `matched` places, a second coin turns the scene over about the disc that both pairs share,
-    so that the unconnected pair comes to lie where the connected one did, and a third one lays the
-    second disc as far from the first as either pair's ends are, at most the tolerance off the
-    contour's end. Then each label has its discs at the same places equally often, and places tell
-    nothing.
+    With `matched` places, a second coin mirrors the scene at the disc that both pairs share, so
+    that the unconnected pair lies where the connected one did. A third coin chooses the distance of
+    the discs from those of the two pairs, so that a disc is off its contour's end by at most the
+    tolerance. Then positions are independent of the label.
 
     Args:
         settings: as for `matches`.
-        random: what the coins and the choice between several matches are drawn with.
+        random: the random numbers of the coins and of the choice between several matches.
         targets: scenes that have a match, shape (scenes, 2 · contour_length).
     """
     scenes = np.arange(len(targets.middles))
     chances = random.random((len(scenes), 4)) * matches(settings, targets).reshape(-1, 4)
-    chosen = np.divmod(chances.argmax(axis=1), 2)
+    match = np.divmod(chances.argmax(axis=1), 2)
     labels = random.integers(0, 2, len(scenes))
     if settings.matched == "places":
         mirrored = np.flatnonzero(random.integers(0, 2, len(scenes)))
@@ -336,15 +326,15 @@ def place_markers(
             settings,
             targets,
             mirrored,
-            (chosen[0][mirrored], chosen[1][mirrored]),
+            (match[0][mirrored], match[1][mirrored]),
         )
         targets.put(mirrored, turned)
     shared, connected, unconnected = (
-        ends[scenes, *chosen] for ends in _end_pairs(settings, targets)
+        ends[scenes, *match] for ends in _end_pairs(settings, targets)
     )
     second = np.where(labels == 1, connected, unconnected)
     if settings.matched == "places":
-        # The tolerance leaves two lengths: which of them the disc lies at is a coin of its own.
+        # The two pairs differ in length by up to the tolerance: a coin chooses the length.
         lengths = np.abs(np.stack([connected, unconnected]) - shared)
         length = lengths[random.integers(0, 2, len(scenes)), scenes]
         second = shared + (second - shared) / np.abs(second - shared) * length
@@ -352,15 +342,16 @@ def place_markers(
 
 
 def matches(settings: PathfinderSettings, targets: Paddles) -> Bools:
-    """Say which ends of the other contour are as far from a contour's end as its own other end.
+    """Find the connected and unconnected pairs of ends that have the same distance.
 
     As in Linsley et al., one disc lies where a contour begins and the other where one ends. So
-    there are two ways to connect, i, and two not to, j, and any i and j share one disc. They match
-    where their distances differ by less than the tolerance, and the discs don't touch; with
-    `matched` places, the scene must also stay inside the image when turned over (see `place`).
+    there are two connected pairs, i, and two unconnected ones, j, and any i and j share one disc.
+    They match where their distances differ by less than the tolerance and the discs do not touch;
+    with `matched` places, the mirrored scene must also stay inside the image (see
+    `place_markers`).
 
     Args:
-        settings: hold the tolerance, the discs' radius and the contours' length.
+        settings: the tolerance, the discs' radius and the contours' length.
         targets: the first contour, then the second, shape (scenes, 2 · contour_length).
 
     Returns:
@@ -376,7 +367,7 @@ def matches(settings: PathfinderSettings, targets: Paddles) -> Bools:
         rows = np.arange(len(targets.middles))
         for i, j in np.ndindex(2, 2):
             turned = _mirror(settings, targets, rows, (i, j))
-            matching[:, i, j] &= ~outside(settings, turned).any(axis=1)
+            matching[:, i, j] &= ~crosses_border(settings, turned).any(axis=1)
     return np.asarray(matching)
 
 
@@ -386,31 +377,31 @@ def _mirror(
     scenes: Integers,
     match: tuple[int, int] | tuple[NDArray[np.int64], NDArray[np.int64]],
 ) -> Paddles:
-    """Mirror scenes in the line that halves the angle between a match's two pairs of ends.
+    """Mirror scenes at the line that bisects the angle between a match's two pairs of ends.
 
-    The end that both share stays, and the unconnected one comes to lie in the direction of the
-    connected one, and the other way round.
+    The shared end is fixed; the directions of the connected and the unconnected end are exchanged.
 
     Args:
-        settings: hold the contours' length.
+        settings: the contours' length.
         targets: the first contour, then the second, shape (all scenes, 2 · contour_length).
-        scenes: which of them, shape (scenes,).
-        match: its i and j, see `matches`.
+        scenes: the indices of the scenes to mirror, shape (scenes,).
+        match: the i and j of the match, see `matches`.
     """
-    chosen = targets.take(scenes)
+    selected = targets.take(scenes)
     rows = np.arange(len(scenes))
-    shared, connected, unconnected = (ends[rows, *match] for ends in _end_pairs(settings, chosen))
+    shared, connected, unconnected = (ends[rows, *match] for ends in _end_pairs(settings, selected))
     turn = ((connected - shared) * (unconnected - shared))[:, None]
     turn /= np.maximum(np.abs(turn), np.finfo(np.float64).tiny)
-    middles = shared[:, None] + turn * (chosen.middles - shared[:, None]).conj()
-    return Paddles(middles, turn * chosen.directions.conj())
+    middles = shared[:, None] + turn * (selected.middles - shared[:, None]).conj()
+    return Paddles(middles, turn * selected.directions.conj())
 
 
 def _end_pairs(settings: PathfinderSettings, targets: Paddles) -> tuple[Points, Points, Points]:
-    """Return the end that both pairs share, the one connected to it, and the one that isn't.
+    """Return the end that both pairs share, the end connected to it, and the unconnected end.
 
-    Each has shape (scenes, 2, 2), by which contour connects, i, and where the unconnected pair
-    begins, j: with i = j both pairs begin there, else both end where contour i does.
+    Each has shape (scenes, 2, 2). Index i is the contour that connects; index j is the contour
+    where the unconnected pair begins. With i = j both pairs begin at the same end, else both end
+    where contour i ends.
     """
     first, last = targets.ends(settings)
     length = settings.contour_length

@@ -1,40 +1,40 @@
 // Claims: filtered by paper, verdict and words; sorted by a heading or in the bar.
 const rows = all(".claims tbody tr");
-const filters = one("#filters");
+const filters = find("#filters");
 const words = new Map(rows.map((row) => [row, row.textContent.toLowerCase()]));
 
 function filter() {
-  const paper = one("#of-paper").value;
+  const paper = find("#of-paper").value;
   const verdicts = new Set(all("input[name=verdict]:checked").map((box) => box.value));
-  const wanted = one("#words").value.toLowerCase().split(/\s+/).filter(Boolean);
-  let shown = 0;
+  const wanted = find("#words").value.toLowerCase().split(/\s+/).filter(Boolean);
+  let count = 0;
   for (const row of rows) {
     const fits = verdicts.has(row.dataset.verdict)
       && (!paper || row.closest(".paper").dataset.paper === paper)
       && wanted.every((word) => words.get(row).includes(word));
     row.hidden = !fits;
-    shown += fits;
+    count += fits;
   }
-  const everything = shown === rows.length;
+  const allShown = count === rows.length;
   for (const study of all(".study")) {
     const fitting = all(".claims tbody tr:not([hidden])", study);
-    const whole = fitting.length === all(".claims tbody tr", study).length;
-    const ofPaper = !paper || study.closest(".paper").dataset.paper === paper;
-    // A study without claims has only its paper to go by.
-    const claims = one(".claims", study);
-    study.hidden = claims ? !everything && !fitting.length : !ofPaper;
-    // Of some claims, only the runs are shown that they were measured on.
-    const behind = new Set(fitting.flatMap((row) => all("a.behind", row).map((link) => link.hash)));
-    for (const run of all(".run", study)) run.hidden = !whole && !behind.has(`#${run.id}`);
+    const complete = fitting.length === all(".claims tbody tr", study).length;
+    const inPaper = !paper || study.closest(".paper").dataset.paper === paper;
+    // A study without claims is filtered by its paper only.
+    const claims = find(".claims", study);
+    study.hidden = claims ? !allShown && !fitting.length : !inPaper;
+    // With some claims hidden, only the runs of the others are shown.
+    const runLinks = new Set(fitting.flatMap((row) => all("a.behind", row).map((link) => link.hash)));
+    for (const run of all(".run", study)) run.hidden = !complete && !runLinks.has(`#${run.id}`);
   }
   for (const section of all(".paper")) {
-    section.hidden = !one(".study:not([hidden])", section);
+    section.hidden = !find(".study:not([hidden])", section);
   }
-  one("#none").hidden = Boolean(one(".study:not([hidden])"));
-  one("#count").value = `${shown} of ${rows.length} claims`;
+  find("#none").hidden = Boolean(find(".study:not([hidden])"));
+  find("#count").value = `${count} of ${rows.length} claims`;
 }
 
-// What has no number comes last, whichever way the others go.
+// Claims without a number come last in both directions.
 const ranks = all("input[name=verdict]").map((box) => box.value);
 const order = (row) => Number(row.dataset.order);
 const keys = {
@@ -44,8 +44,8 @@ const keys = {
 };
 
 function sort() {
-  const [by, direction] = one("#sort").value.split(" ");
-  const key = keys[by] || order;
+  const [column, direction] = find("#sort").value.split(" ");
+  const key = keys[column] || order;
   const sign = direction === "descending" ? -1 : 1;
   const compare = (left, right) => {
     const [a, b] = [key(left), key(right)];
@@ -54,7 +54,7 @@ function sort() {
   };
   for (const body of all(".claims tbody")) body.append(...all("tr", body).sort(compare));
   for (const heading of all(".claims th[data-by]")) {
-    if (by && heading.dataset.by === by) heading.setAttribute("aria-sort", direction);
+    if (column && heading.dataset.by === column) heading.setAttribute("aria-sort", direction);
     else heading.removeAttribute("aria-sort");
   }
 }
@@ -66,13 +66,13 @@ for (const heading of all(".claims th[data-by]")) {
   button.addEventListener("click", () => {
     const next = { ascending: "descending", descending: "" }[heading.getAttribute("aria-sort")];
     const direction = next === undefined ? "ascending" : next;
-    one("#sort").value = direction ? `${heading.dataset.by} ${direction}` : "";
+    find("#sort").value = direction ? `${heading.dataset.by} ${direction}` : "";
     sort();
   });
 }
 
-// Where there is little room, the bar shows how many claims there are, and unfolds.
-const fold = () => { one("#controls").open = !narrow.matches; };
+// On a narrow screen the bar shows the number of claims, and unfolds.
+const fold = () => { find("#controls").open = !narrow.matches; };
 narrow.addEventListener("change", fold);
 fold();
 filters.hidden = false;

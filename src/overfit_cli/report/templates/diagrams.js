@@ -1,4 +1,4 @@
-// Phase diagrams: panels, a legend, and beside them what is read at the place that is chosen.
+// Phase diagrams: panels, a legend, and beside them the numbers at the selected point.
 const STATES = {
   partly: "some seeds failed or have no value",
   failed: "no value: seeds failed",
@@ -8,29 +8,29 @@ const STATES = {
 
 function colourBar(diagram) {
   const colours = diagram.colours;
-  const bar = drawn("svg", { viewBox: "0 0 240 28", class: "bar", role: "img" });
+  const bar = makeSvg("svg", { viewBox: "0 0 240 28", class: "bar", role: "img" });
   const width = 240 / colours.length;
-  colours.forEach((colour, at) => {
-    bar.append(drawn("rect", { x: at * width, y: 0, width: width + 0.5, height: 12, fill: colour }));
+  colours.forEach((colour, index) => {
+    bar.append(makeSvg("rect", { x: index * width, y: 0, width: width + 0.5, height: 12, fill: colour }));
   });
   const numbers = [[diagram.low, 0, "start"], [diagram.middle, 120, "middle"], [diagram.high, 240, "end"]];
   for (const [number, x, anchor] of diagram.low === diagram.high ? numbers.slice(1, 2) : numbers) {
-    bar.append(drawn("text", { x, y: 25, "text-anchor": anchor }, String(number)));
+    bar.append(makeSvg("text", { x, y: 25, "text-anchor": anchor }, String(number)));
   }
   bar.setAttribute("aria-label", `Colours from ${diagram.low} to ${diagram.high}`);
   return bar;
 }
 
 function legend(diagram) {
-  const found = new Set(diagram.panels.flatMap((panel) => panel.places.map(stateOf)));
+  const states = new Set(diagram.panels.flatMap((panel) => panel.places.map(stateOf)));
   const list = make("ul", { class: "legend" });
   const bar = make("li");
   bar.append(colourBar(diagram));
   list.append(bar);
-  for (const [state, words] of Object.entries(STATES).filter(([one]) => found.has(one))) {
-    const swatch = drawn("svg", { viewBox: "0 0 18 14", class: "swatch", "aria-hidden": "true" });
+  for (const [state, words] of Object.entries(STATES).filter(([state]) => states.has(state))) {
+    const swatch = makeSvg("svg", { viewBox: "0 0 18 14", class: "swatch", "aria-hidden": "true" });
     const fill = state === "partly" ? { fill: diagram.colours[Math.floor(diagram.colours.length / 2)] } : {};
-    swatch.append(drawn("rect", { class: `place ${state}`, x: 1, y: 1, width: 16, height: 12, ...fill }));
+    swatch.append(makeSvg("rect", { class: `place ${state}`, x: 1, y: 1, width: 16, height: 12, ...fill }));
     if (state === "partly") swatch.append(corner(1, 1, 16, 12));
     const line = make("li");
     line.append(swatch, words);
@@ -40,19 +40,19 @@ function legend(diagram) {
 }
 
 function drawDiagram(holder) {
-  const diagram = JSON.parse(one("script", holder).textContent);
+  const diagram = JSON.parse(find("script", holder).textContent);
   const name = holder.dataset.run;
   const reading = make("div", { class: "reading" });
-  const said = make("p", {}, "Point at a place, or choose one with Tab and the arrow keys.");
-  reading.append(said);
-  const marks = ["mark", "mark inner"].map((look) => drawn("rect", { class: look, "aria-hidden": "true" }));
+  const text = make("p", {}, "Point at a place, or choose one with Tab and the arrow keys.");
+  reading.append(text);
+  const marks = ["mark", "mark inner"].map((style) => makeSvg("rect", { class: style, "aria-hidden": "true" }));
   const show = (rect, place, x, y) => {
     for (const mark of marks) {
       for (const side of ["x", "y", "width", "height"]) mark.setAttribute(side, rect.getAttribute(side));
       rect.ownerSVGElement.append(mark);
     }
-    said.textContent = sentence(diagram, place, x, y);
-    reading.replaceChildren(said, ...(place && place.curve ? curve(diagram, place) : []));
+    text.textContent = sentence(diagram, place, x, y);
+    reading.replaceChildren(text, ...(place && place.curve ? curve(diagram, place) : []));
   };
   const panels = make("div", { class: "panels" });
   for (const panel of diagram.panels) {

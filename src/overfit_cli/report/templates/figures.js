@@ -1,6 +1,6 @@
-// Commands that are copied, figures that are enlarged, and what is folded in print.
+// Copying of commands, enlargement of figures, and unfolding for print.
 
-// Also where the page is opened from disk and the browser keeps its clipboard closed.
+// The fallback is for a page that is opened from disk, where the clipboard is not available.
 async function copy(text) {
   try {
     await navigator.clipboard.writeText(text);
@@ -19,21 +19,21 @@ for (const button of all(".copy")) {
     await copy(button.dataset.copy);
     button.focus();
     button.textContent = "Copied";
-    one("#said").textContent = `Copied: ${button.dataset.copy}`;
+    find("#said").textContent = `Copied: ${button.dataset.copy}`;
     setTimeout(() => { button.textContent = "Copy"; }, 2000);
   });
 }
 
-const large = one("#large");
+const large = find("#large");
 for (const picture of all(".pictures img")) {
   const button = make("button", { type: "button", class: "enlarge" });
   picture.replaceWith(button);
   button.append(picture, make("span", { class: "unseen" }, " Enlarge"));
   button.addEventListener("click", () => {
-    const copied = one("img", large);
+    const copied = find("img", large);
     copied.src = picture.src;
     copied.alt = picture.alt;
-    one("p", large).textContent = picture.alt;
+    find("p", large).textContent = picture.alt;
     large.showModal();
   });
 }

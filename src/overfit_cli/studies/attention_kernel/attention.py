@@ -39,12 +39,9 @@ def attention_scores(kernel: Kernel, query: Tensor, key: Tensor) -> Tensor:
 
 
 def attention(kernel: Kernel, query: Tensor, key: Tensor, mask: Tensor | None = None) -> Tensor:
-    """Return S, (..., tokens, tokens): the weight of each key for each query.
+    """Return S, (..., tokens, tokens), the weight of each key for each query, (..., tokens, width).
 
-    Args:
-        kernel: the kernel.
-        query, key: shape (..., tokens, width).
-        mask: true where a key is a token and not padding, broadcast to (..., 1, tokens).
+    The mask, (..., 1, tokens), is true where a key is a token and not padding.
     """
     C = attention_scores(kernel, query, key)  # (..., tokens, tokens)
     if mask is not None:
@@ -66,11 +63,8 @@ def attend(
 
         −c ‖q − k‖² / √d = [2c q / √d, −c ‖q‖² / √d, 1] · [k, 1, −c ‖k‖² / √d].
 
-    Args:
-        kernel: the kernel.
-        query, key, value: shape (..., heads, tokens, width).
-        mask: true where a key is a token and not padding, (samples, 1, 1, tokens), with samples the
-            axis before the heads; each sample has a token.
+    The mask, (samples, 1, 1, tokens), is true where a key is a token and not padding; samples are
+    the axis before the heads, and each has a token.
     """
     scale = kernel.scale(key.shape[-2])
     value = value if scale == 1 else value * scale
@@ -135,5 +129,6 @@ class _PowerAttention(Function):
         for q, k, v, power, grad in zip(query, key, value, powers, grad_outputs, strict=True):
             in_C = product(grad * math.log(2), v.mT).mul_(power)  # (tokens, tokens)
             by_head.append((product(in_C, k), product(in_C.mT, q), product(power.mT, grad)))
+        # (heads of all samples, tokens, width)
         in_query, in_key, in_value = (torch.stack(parts) for parts in zip(*by_head, strict=True))
         return in_query, in_key, in_value

@@ -30,11 +30,11 @@ from overfit_cli.core.classification import (
     gradient_steps,
     loss_and_accuracy,
     minibatches,
-    on_device,
+    move_to_device,
     train_with_evaluations,
 )
 from overfit_cli.core.matrix_products import Linear
-from overfit_cli.core.training import Training, named_rng, without_nan
+from overfit_cli.core.training import Training, drop_nan, named_rng
 from overfit_cli.studies.attention_kernel.attention import attend
 from overfit_cli.studies.attention_kernel.parameters import KERNELS, ClassifierParameters, Kernel
 
@@ -57,9 +57,7 @@ class Shape:
 class Dropout(nn.Module):
     """Dropout with a random stream of its own, so that cells in one process don't disturb another.
 
-    Args:
-        chance: that an activation is dropped.
-        draws: the stream; on a GPU it seeds a generator there.
+    On a GPU the stream seeds a generator there.
     """
 
     def __init__(self, chance: float, draws: np.random.Generator) -> None:
@@ -86,6 +84,7 @@ class Dropout(nn.Module):
         if self._on_device is None:
             seed = int(self._draws.integers(2**63))
             self._on_device = torch.Generator(x.device).manual_seed(seed)
+        # in the shape of x
         draws = torch.rand(x.shape, generator=self._on_device, device=x.device, dtype=x.dtype)
         return draws >= self.chance
 
@@ -132,22 +131,16 @@ class Layer(nn.Module):
 
 
 class Transformer(nn.Module):
-    """The classifier; its initial weights depend on the seed and the sizes, not on the kernel.
-
-    Args:
-        shape: its sizes.
-        kernel: name of the attention kernel.
-        dropout: chance of an activation to be dropped.
-        seed: of the cell.
-        dtype: the precision of the computation.
-    """
+    """The classifier; its initial weights depend on the seed and the sizes, not on the kernel."""
 
     def __init__(
         self, shape: Shape, kernel: str, dropout: float, seed: int, dtype: torch.dtype
     ) -> None:
         super().__init__()
         self.dropout = Dropout(dropout, named_rng(seed, "train", "dropout"))
+        # E, (vocabulary, d)
         self.embedding = nn.Parameter(torch.empty(shape.vocabulary, shape.d, dtype=dtype))
+        # P, (tokens, d)
         self.position = nn.Parameter(torch.empty(shape.length, shape.d, dtype=dtype))
         self.layers = nn.ModuleList(
             Layer(shape, KERNELS[kernel], self.dropout) for _ in range(shape.layers)
@@ -189,7 +182,7 @@ def _mean(x: Tensor, mask: Tensor | None) -> Tensor:
     """The mean over the tokens that aren't padding, (samples, d)."""
     if mask is None:
         return x.mean(-2)
-    weights = mask[..., None].to(x.dtype)
+    weights = mask[..., None].to(x.dtype)  # (samples, tokens, 1)
     return (x * weights).sum(-2) / weights.sum(-2)
 
 
@@ -198,6 +191,7 @@ def _initialise(model: Transformer, seed: int) -> None:
     with torch.no_grad():
         for name in ("embedding", "position"):
             table = getattr(model, name)
+            # in the shape of the table
             draws = named_rng(seed, "init", name).standard_normal(table.shape)
             table.copy_(torch.from_numpy(EMBEDDING_DEVIATION * draws))
         for name, module in model.named_modules():
@@ -205,6 +199,7 @@ def _initialise(model: Transformer, seed: int) -> None:
                 bound = module.in_features**-0.5
                 for part in ("weight", "bias"):
                     values = getattr(module, part)
+                    # in the shape of the weight or bias
                     draws = named_rng(seed, "init", name, part).uniform(-bound, bound, values.shape)
                     values.copy_(torch.from_numpy(draws))
 
@@ -217,17 +212,11 @@ EVALUATED_TOKENS = 2**17
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Measurements on the test samples.
+    """Measurements on the test samples."""
 
-    Attributes:
-        loss: mean cross-entropy.
-        accuracy: the share that is right.
-        silent: the share of the head's units that are zero on every test sample.
-    """
-
-    loss: float
-    accuracy: float
-    silent: float
+    loss: float  # mean cross-entropy
+    accuracy: float  # the share that is right
+    silent: float  # the share of the head's units that are zero on every test sample
 
 
 def build_model(
@@ -268,7 +257,7 @@ def training_steps(
 
     def loss_of(rows: Rows) -> Tensor:
         model.train()
-        tokens, labels, mask = on_device(train.take(rows), device)
+        tokens, labels, mask = move_to_device(train.take(rows), device)
         return functional.cross_entropy(model(tokens, mask), labels)
 
     return gradient_steps(make_optimiser(model, parameters), loss_of, minibatch_rows)
@@ -277,11 +266,12 @@ def training_steps(
 def evaluate(model: Transformer, test: Examples, device: str) -> Evaluation:
     """Measure the model on all test samples, without dropout."""
     model.eval()
+    # units that are above 0 on some sample, (1,), then (hidden,)
     active = torch.zeros(1, dtype=torch.bool, device=device)
 
     def logits_of(part: Examples) -> Tensor:
         nonlocal active
-        tokens, _, mask = on_device(part, device)
+        tokens, _, mask = move_to_device(part, device)
         hidden = model.hidden(tokens, mask)  # (samples, hidden)
         active = active | (hidden > 0).any(0)
         logits: Tensor = model.classes(hidden)  # (samples, classes)
@@ -305,13 +295,13 @@ def train_cell(cell: Cell[P], task: Task, training: Training) -> CellResult[P]:
         partial(training.log, cell),
     )
     measured = {} if course.reason else course.measured()
-    found = without_nan({**measured, "shortcut_accuracy": task.shortcut})
-    return CellResult(cell, found, course.steps, course.reason)
+    measurements = drop_nan({**measured, "shortcut_accuracy": task.shortcut})
+    return CellResult(cell, measurements, course.steps, course.reason)
 
 
-def _row(found: Evaluation) -> dict[str, float]:
+def _row(evaluation: Evaluation) -> dict[str, float]:
     return {
-        "test_loss": found.loss,
-        "test_accuracy": found.accuracy,
-        "silent_head": found.silent,
+        "test_loss": evaluation.loss,
+        "test_accuracy": evaluation.accuracy,
+        "silent_head": evaluation.silent,
     }

@@ -5,7 +5,7 @@ Each kernel is taken at its best step size. A rule on ranks compares the worst r
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import comb
 
@@ -13,9 +13,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from overfit_cli.claims.cells import numbers, trained
-from overfit_cli.claims.comparison import BestSetting, Comparison, Place, unless_at_edge
-from overfit_cli.claims.rules import Margin, judged, share_of_seeds
+from overfit_cli.claims.cells import finite_numbers, require_trained
+from overfit_cli.claims.comparison import BestSetting, Comparison, Place, check_edge
+from overfit_cli.claims.rules import Margin, judge_estimate, share_of_seeds
 from overfit_cli.core.claim import Claim, Measurement, Verdict, not_run
 from overfit_cli.core.parameters import StudyParameters
 from overfit_cli.core.text import plural
@@ -48,34 +48,44 @@ Judge = Callable[[BestSetting, BestSetting, pd.DataFrame], Measurement]
 
 @dataclass(frozen=True)
 class ClassifierClaims:
-    """The claims of a study.
-
-    Attributes:
-        prefix: how their names begin.
-        parameters: the study's.
-        shortcut: the rule that solves a part of the task, in words.
-        preset: one that has cells of it.
-        paper_rate: the step size of section 5.2, the same for both kernels.
-    """
+    """The claims of a study."""
 
     prefix: str
     parameters: type[StudyParameters]
-    shortcut: str
-    preset: str
-    paper_rate: float
+    shortcut: str  # the rule that solves a part of the task, in words
+    preset: str  # one that has cells of it
+    paper_rate: float  # the step size of section 5.2, the same for both kernels
 
     @property
     def one_rate(self) -> Place:
         """The paper's step size, at which it compares the kernels."""
         return Place(self.paper_rate, self.preset)
 
-    def faster(self, task: str, figure: str) -> Claim:
-        """Claim that the Gaussian's test loss, averaged over all steps, is lower than softmax's."""
-        statement = f"Gaussian attention converges faster than softmax attention on {task}."
-        source = f"{SOURCE}, {figure}"
-        return self._claim("gaussian-faster", statement, _FASTER, _loss_difference, source)
+    def study_claims(self, task: str, figure: str, others: Sequence[Claim]) -> tuple[Claim, ...]:
+        """Return the claims of both studies, with others of one of them in between."""
+        faster, accurate = self._at_best(task, figure)
+        one_rate = self._at_one_rate(task, figure)
+        return (faster, accurate, *one_rate, *others, self._above_shortcut(), self._alive())
 
-    def one_rate_claims(self, task: str, figure: str) -> list[Claim]:
+    def _at_best(self, task: str, figure: str) -> tuple[Claim, Claim]:
+        """Claim of the Gaussian a lower test loss over all steps, and a higher final accuracy."""
+        return (
+            self._claim(
+                "gaussian-faster",
+                f"Gaussian attention converges faster than softmax attention on {task}.",
+                _FASTER,
+                _loss_difference,
+                f"{SOURCE}, {figure}",
+            ),
+            self._claim(
+                "gaussian-more-accurate",
+                "Gaussian attention ends at a higher test accuracy than softmax attention.",
+                HIGHER.in_words("the difference, each at its best step size,"),
+                _accuracy_difference,
+            ),
+        )
+
+    def _at_one_rate(self, task: str, figure: str) -> list[Claim]:
         """Claim both of the Gaussian at the paper's one step size, as the paper compares."""
         condition = f"at the paper's one step size, {self.paper_rate:g}, for both kernels"
         number = f"the difference to softmax {condition},"
@@ -127,15 +137,6 @@ class ClassifierClaims:
             for kernel, meaning in CONTROLS.items()
         ]
 
-    def more_accurate(self) -> Claim:
-        """Claim that the Gaussian's final test accuracy is higher than softmax's."""
-        return self._claim(
-            "gaussian-more-accurate",
-            "Gaussian attention ends at a higher test accuracy than softmax attention.",
-            HIGHER.in_words("the difference, each at its best step size,"),
-            _accuracy_difference,
-        )
-
     def steadier(self) -> Claim:
         """Claim that the Gaussian's final test accuracy varies less between seeds."""
         return self._claim(
@@ -146,7 +147,7 @@ class ClassifierClaims:
             _steadier,
         )
 
-    def shortcut_claim(self) -> Claim:
+    def _above_shortcut(self) -> Claim:
         """Claim that something is learned that the shortcut rule doesn't know."""
         return self._claim(
             "above-shortcut",
@@ -158,7 +159,7 @@ class ClassifierClaims:
             f"{SOURCE}; ours",
         )
 
-    def head_alive(self) -> Claim:
+    def _alive(self) -> Claim:
         """Claim that no head is dead; the sentence names the cells where one is."""
         return Claim(
             name=f"{self.prefix}-head-alive",
@@ -205,16 +206,16 @@ class ClassifierClaims:
             ABOVE_SHORTCUT,
             f"Test accuracy less that of {self.shortcut}, for the better kernel, "
             f"{best.in_words()}.",
-            chosen=_chosen(first, second),
+            chosen=_count_tried(first, second),
         )
 
     def _head_alive(self, cells: pd.DataFrame) -> Measurement:
-        ended = trained(cells)[cells["status"] == "done"]
+        ended = require_trained(cells)[cells["status"] == "done"]
         if ended.empty:
             raise not_run("None of the cells is done.")
-        dead = numbers(ended, "silent_head") == 1
+        dead = finite_numbers(ended, "silent_head") == 1
         places = ended["kernel"] + " at " + ended["learning_rate"].map("{:g}".format)
-        return judged(
+        return judge_estimate(
             share_of_seeds(~dead, ended["seed"]),
             ALIVE,
             details={
@@ -237,10 +238,10 @@ def _loss_difference(first: BestSetting, second: BestSetting, cells: pd.DataFram
         LOWER,
         f"Test loss averaged over {first.column('steps').max():g} steps: {first.in_words()}, less "
         f"{second.in_words()}, seed by seed.",
-        chosen=_chosen(first, second),
+        chosen=_count_tried(first, second),
         more=BEST_KERNELS.at_shared_values(cells, (first.name, second.name)),
     )
-    return unless_at_edge(measured, first, second)
+    return check_edge(measured, first, second)
 
 
 def _accuracy_difference(
@@ -251,9 +252,9 @@ def _accuracy_difference(
         second.column("test_accuracy"),
         HIGHER,
         f"Final test accuracy: {first.in_words()}, less {second.in_words()}, seed by seed.",
-        chosen=_chosen(first, second),
+        chosen=_count_tried(first, second),
     )
-    return unless_at_edge(measured, first, second)
+    return check_edge(measured, first, second)
 
 
 def _difference(
@@ -272,10 +273,10 @@ def _difference(
         for name, number in (("mean", values.mean()), ("deviation", values.std()))
     }
     estimate = mean_estimate(first - second, level_of_each(chosen))
-    return judged(estimate, margin, details=details | dict(more or {}), note=note)
+    return judge_estimate(estimate, margin, details=details | dict(more or {}), note=note)
 
 
-def _chosen(first: BestSetting, second: BestSetting) -> int:
+def _count_tried(first: BestSetting, second: BestSetting) -> int:
     """Of how many step sizes the best was chosen, on the same seeds.
 
     The choice favours a kernel that is as good at many of them, so an interval takes the level of
@@ -302,7 +303,7 @@ def _steadier(gaussian: BestSetting, softmax: BestSetting, cells: pd.DataFrame) 
         STEADIER,
         "How far the final test accuracy lies from its kernel's median: softmax's less the "
         "Gaussian's, seed by seed, each at its best step size.",
-        chosen=_chosen(gaussian, softmax),
+        chosen=_count_tried(gaussian, softmax),
         more={
             f"{name}, worst accuracy": float(values.min()) for name, values in accuracies.items()
         },
@@ -310,16 +311,12 @@ def _steadier(gaussian: BestSetting, softmax: BestSetting, cells: pd.DataFrame) 
 
 
 def worst_is_lower(first: ArrayLike, second: ArrayLike, *, note: str = "") -> Measurement:
-    """Return the measurement of a claim that the worst run of one sample is below the other's.
+    """Measure whether the worst run of the first sample is below that of the second.
 
     A single worst run says little: it is lower than the other's every second time where both
-    samples are alike. So the claim holds where the `lowest_needed` values are all of `one`, fails
-    where they are all of `other`, and is open otherwise; a tie between the samples there is no
-    order. Where runs of both share a seed and are alike for that, an error is rarer still.
-
-    Args:
-        first, second: as many runs of each.
-        note: what else a reader must know.
+    samples are alike. So the claim holds where the `lowest_needed` values are all of the first,
+    fails where they are all of the second, and is open otherwise; a tie between the samples there
+    is no order. Where runs of both share a seed and are alike for that, an error is rarer still.
     """
     lower, higher = np.sort(np.asarray(first, float)), np.sort(np.asarray(second, float))
     runs, needed = len(lower), 0
@@ -355,9 +352,6 @@ def lowest_needed(runs: int) -> int:
 
     Where 2n values come in random order, the k lowest are all of a given half of them with chance
     C(n, k) / C(2n, k), which may be as rare as an interval errs on one side.
-
-    Args:
-        runs: n, `FEWEST_RUNS` or more.
     """
     by_chance = (1 - level_of_each(1)) / 2
     rare = (k for k in range(1, runs + 1) if comb(runs, k) <= by_chance * comb(2 * runs, k))

@@ -18,7 +18,6 @@ from overfit_cli.studies.attention_kernel.parameters import ClassifierParameters
 
 P = TypeVar("P", bound=ClassifierParameters)
 
-
 _SILENT_HEAD = Column(
     "silent_head",
     "share of the head's units that are zero on every test sample",
@@ -54,10 +53,10 @@ class TransformerStudy(Study[P]):
             for cell in reversed(cells)
             if getattr(cell.parameters, "source", "generated") != "generated"
         }
-        found: dict[str, str] = {}
+        fingerprints: dict[str, str] = {}
         for cell in first.values():
-            found |= self.task(cell.parameters, cell.seed).collections
-        return found
+            fingerprints |= self.task(cell.parameters, cell.seed).collections
+        return fingerprints
 
     def layer_cost(self, parameters: P) -> float:
         """Return the multiplications of a layer on one sample; exponentials count as some."""
@@ -75,7 +74,6 @@ class TransformerStudy(Study[P]):
         return samples_forward * parameters.layers * self.layer_cost(parameters)
 
     def memory(self, cell: Cell[P]) -> float:
-        """Return about how many bytes a cell takes: activations of one step, and its data."""
         parameters = cell.parameters
         length = self.sample_length(parameters)
         tokens = parameters.batch_size * length
@@ -98,28 +96,26 @@ class ClassifierStudy(TransformerStudy[P]):
     """The figure of the paper that the curves stand for."""
 
     def figures(self) -> Mapping[str, Figure]:
-        """Return the figures by name."""
         return learning_figures("each kernel", self.source_of_curves)
 
     def probe(self, cell: Cell[P]) -> Cell[P]:
-        """Return the cell with a few steps on a few samples."""
         return cell.with_at_most(n=256, training_steps=10, test_samples=64)
 
     def train(self, batch: Cells[P], training: Training) -> Results[P]:
-        """Train cells one after another."""
         from overfit_cli.studies.attention_kernel.classifier import train_cell
 
         for cell in batch:
             yield train_cell(cell, self.task(cell.parameters, cell.seed), training)
 
     def summary(self, result: CellResult[P]) -> str:
-        """Give the test accuracy beside the shortcut rule's, and say whether the head is dead."""
-        got = result.measurements
+        measured = result.measurements
         if result.reason:
             return f"The training {result.reason} at step {result.steps}."
-        sentence = f"Test accuracy {got['test_accuracy']:.1%} after {plural(result.steps, 'step')}"
-        if "shortcut_accuracy" in got:
-            sentence += f"; the shortcut rule has {got['shortcut_accuracy']:.1%}"
-        if got["silent_head"] == 1:
+        sentence = (
+            f"Test accuracy {measured['test_accuracy']:.1%} after {plural(result.steps, 'step')}"
+        )
+        if "shortcut_accuracy" in measured:
+            sentence += f"; the shortcut rule has {measured['shortcut_accuracy']:.1%}"
+        if measured["silent_head"] == 1:
             sentence += ". The head is dead: all its units are zero on every test sample"
         return sentence + "."

@@ -26,17 +26,12 @@ KernelName = Literal[
 
 @dataclass(frozen=True)
 class Kernel:
-    """What sets a kernel apart.
+    """What sets a kernel apart."""
 
-    Attributes:
-        distance: the c of scores C = −c ‖q − k‖² / √d; None for inner products, C = q·k / √d.
-        normalised: whether exp(C) is divided by its sum over keys.
-        power_of_n: the power of the number of tokens that multiplies the result.
-    """
-
+    # the c of scores C = −c ‖q − k‖² / √d; None for inner products, C = q·k / √d
     distance: float | None
-    normalised: bool
-    power_of_n: int = 0
+    normalised: bool  # whether exp(C) is divided by its sum over keys
+    power_of_n: int = 0  # the power of the number of tokens that multiplies the result
 
     def scale(self, tokens: int) -> float:
         """Return what multiplies the attention to `tokens` tokens."""

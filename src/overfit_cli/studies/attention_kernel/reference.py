@@ -50,12 +50,8 @@ def logits(
 ) -> np.ndarray:
     """Return logits, (samples, classes), of tokens (samples, tokens).
 
-    Args:
-        weights: by name, as in the state of a `Transformer`.
-        kernel: name of the attention kernel.
-        heads: attention heads of a layer.
-        tokens: whole numbers, shape (samples, tokens).
-        mask: true where a token isn't padding, in the same shape; None where none is.
+    The weights are named as in the state of a `Transformer`. The mask is true where a token isn't
+    padding, in the tokens' shape.
     """
     masks = np.ones(tokens.shape, dtype=bool) if mask is None else mask
     rows = []

@@ -27,12 +27,7 @@ def logistic_loss(margins: Tensor) -> Tensor:
 
 
 class VisionTransformer(nn.Module):
-    """The two-layer Vision Transformer of equation (1); w_O is fixed.
-
-    Args:
-        weights: the initial weights.
-        dtype: the precision of the computation.
-    """
+    """The two-layer Vision Transformer of equation (1); w_O is fixed."""
 
     output_weight: Tensor
 
@@ -77,13 +72,7 @@ def flipped_labels(samples: Samples, label_flip: float) -> Floats:
 def train_one_cell(
     parameters: BenignVitParameters, seed: int, drawn: Realisation | None = None
 ) -> Trained:
-    """Train one cell by autograd until its loss is at most ε, as anyone would write it.
-
-    Args:
-        parameters: the cell's.
-        seed: the cell's.
-        drawn: what it is trained on, for at least as many samples; drawn here where it isn't given.
-    """
+    """Train one cell by plain autograd until its loss is at most ε."""
     drawn = draw(parameters, seed) if drawn is None else drawn
     dtype = getattr(torch, parameters.dtype)
     model = VisionTransformer(_scaled(drawn.weights, parameters), dtype)

@@ -29,7 +29,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from overfit_cli.core.training import named_rng
-from overfit_cli.studies.multihead.parameters import Floats, MultiheadParameters, Optimiser, Samples
+from overfit_cli.studies.multihead.parameters import Floats, MultiheadParameters, Samples
 
 Weights = dict[str, Tensor]
 """Trained tensors by name: `projection` (U) and `attention` (W), or the factors of both.
@@ -40,17 +40,11 @@ Each has shape (cells, classes, ...).
 
 @dataclass(frozen=True)
 class Heads:
-    """The heads of cells that are trained together.
-
-    Attributes:
-        weights: the trained tensors.
-        counts: how many heads each class has, shape (cells, classes).
-        heads: H, shape (cells,).
-    """
+    """The heads of cells that are trained together."""
 
     weights: Weights
-    counts: Tensor
-    heads: Tensor
+    counts: Tensor  # how many heads each class has, (cells, classes)
+    heads: Tensor  # H, (cells,)
 
     @cached_property
     def mixing(self) -> Tensor:
@@ -79,13 +73,7 @@ def full_matrices(weights: Mapping[str, Tensor]) -> tuple[Tensor, Tensor]:
 
 
 def gradients_of(weights: Mapping[str, Tensor], grad_U: Tensor, grad_W: Tensor) -> Weights:
-    """Return the gradients in the trained tensors, from those in U and W.
-
-    Args:
-        weights: the trained tensors.
-        grad_U: shape (cells, classes, tokens, features).
-        grad_W: shape (cells, classes, features, features).
-    """
+    """Return the gradients in the trained tensors, from those in U and W and in their shapes."""
     if "projection" in weights:
         return {"projection": grad_U, "attention": grad_W}
     return {
@@ -104,14 +92,9 @@ def initial_heads(
     dtype: torch.dtype,
     device: str,
 ) -> Heads:
-    """Return the heads of a seed's cells before the first step.
+    """Return the heads of a seed's cells, all with as many classes, before the first step.
 
-    Args:
-        settings: the cells' parameters, all with as many classes.
-        seed: the seed of all cells.
-        first: samples of the first phase.
-        dtype: type of the tensors.
-        device: device of the tensors.
+    `first` holds the samples of the first phase.
     """
 
     def tensor(arrays: Sequence[Floats]) -> Tensor:
@@ -160,12 +143,12 @@ def _initial_classes(
     if parameters.initialisation == "gaussian":
         return _gaussian(parameters, seed), np.ones(H)
     signs = first_step_sizes(parameters, seed)  # α, (heads,)
-    counts = np.ones(H)
+    counts = np.ones(H)  # (classes,)
     if not parameters.separate_heads and parameters.first_phase == "signs":
-        counts = np.array([(signs > 0).sum(), (signs < 0).sum()], dtype=np.float64)
-        signs = np.array([1.0, -1.0])
+        counts = np.array([(signs > 0).sum(), (signs < 0).sum()], dtype=np.float64)  # (2,)
+        signs = np.array([1.0, -1.0])  # (2,)
     elif not parameters.separate_heads:
-        counts, signs = np.array([float(H)]), signs[:1]
+        counts, signs = np.array([float(H)]), signs[:1]  # each (1,)
     return {
         "projection": signs[:, None, None] * first_gradient(first),  # (classes, T, d)
         "attention": np.zeros((len(signs), d, d)),
@@ -186,90 +169,9 @@ def _gaussian(parameters: MultiheadParameters, seed: int) -> dict[str, Floats]:
     }
 
 
-BETAS = (0.9, 0.999)
-
-SMALL = 1e-8
-"""What Adam adds to the root of the mean square; PyTorch's default, as the betas are."""
-
-
-class Steps:
-    """Takes the steps of one optimiser, and keeps its moments.
-
-    Args:
-        optimiser: its name.
-        step_sizes: η of each cell, shape (cells,).
-        momentum: the factor of `momentum` for each cell, shape (cells,).
-        counts: how many heads each class has, shape (cells, classes): a norm is over all heads.
-    """
-
-    def __init__(
-        self, optimiser: Optimiser, step_sizes: Tensor, momentum: Tensor, counts: Tensor
-    ) -> None:
-        self._optimiser = optimiser
-        self._step_sizes = step_sizes[:, None, None, None]
-        self._momentum = momentum[:, None, None, None]
-        self._counts = counts
-        self._first: Weights = {}
-        self._second: Weights = {}
-        self._taken = 0
-
-    @property
-    def divides_by_loss(self) -> bool:
-        """Whether it takes gradients that are divided by the loss."""
-        return self._optimiser in ("loss-normalised", "gradient-normalised")
-
-    def take(self, weights: Weights, gradients: Mapping[str, Tensor]) -> None:
-        """Change the weights by a step, in place."""
-        self._taken += 1
-        size = self._step_sizes  # (cells, 1, 1, 1)
-        if self._optimiser == "gradient-normalised":
-            size = size / _norm(gradients, self._counts)[:, None, None, None]
-        for name, gradient in gradients.items():
-            weights[name].addcmul_(size, self._direction(name, gradient), value=-1)
-
-    def _direction(self, name: str, gradient: Tensor) -> Tensor:
-        """Return what is subtracted for a step size of 1, in the gradient's shape."""
-        if self._optimiser == "momentum":
-            velocity = _moment(self._first, name, gradient)
-            return velocity.mul_(self._momentum).add_(gradient)
-        if self._optimiser == "adam":
-            return self._adam(name, gradient)
-        return gradient
-
-    def _adam(self, name: str, gradient: Tensor) -> Tensor:
-        first = _moment(self._first, name, gradient)
-        second = _moment(self._second, name, gradient)
-        first.lerp_(gradient, 1 - BETAS[0])
-        second.mul_(BETAS[1]).addcmul_(gradient, gradient, value=1 - BETAS[1])
-        mean, square = (1 - beta**self._taken for beta in BETAS)
-        return (first / mean) / ((second / square).sqrt() + SMALL)
-
-    def keep(self, cells: Tensor) -> None:
-        """Go on with some of the cells alone, given by their indices."""
-        self._step_sizes, self._momentum = self._step_sizes[cells], self._momentum[cells]
-        self._counts = self._counts[cells]
-        self._first = {name: moment[cells] for name, moment in self._first.items()}
-        self._second = {name: moment[cells] for name, moment in self._second.items()}
-
-
-def _moment(moments: Weights, name: str, gradient: Tensor) -> Tensor:
-    """Return the moment of a tensor's gradients so far; zeros before the first."""
-    if name not in moments:
-        moments[name] = torch.zeros_like(gradient)
-    return moments[name]
-
-
-def _norm(gradients: Mapping[str, Tensor], counts: Tensor) -> Tensor:
-    """Return the Frobenius norm of all heads together, (cells,); its square may underflow."""
-    by_name = [gradient.abs().amax((-3, -2, -1)) for gradient in gradients.values()]
-    largest = torch.stack(by_name).amax(0)  # (cells,)
-    largest = largest.clamp(min=torch.finfo(largest.dtype).tiny)
-    scaled = {name: gradient / largest[:, None, None, None] for name, gradient in gradients.items()}
-    return largest * squared_norm(scaled, counts).sqrt()
-
-
 def squared_norm(weights: Mapping[str, Tensor], counts: Tensor) -> Tensor:
     """Return the squared Frobenius norm of all heads together, (cells,)."""
+    # each (cells, classes)
     by_name = [tensor.square().sum((-2, -1)) for tensor in weights.values()]
     by_class = torch.stack(by_name).sum(0)  # (cells, classes)
     return (counts * by_class).sum(-1)
@@ -281,19 +183,12 @@ _PART_NUMBERS = {"cpu": 150_000, "cuda": 200_000_000}
 
 @dataclass(frozen=True)
 class Gradients:
-    """Logits of the training samples, and the gradients of one head of each class.
+    """Logits of the training samples, and the gradients of one head of each class."""
 
-    Attributes:
-        logits: Φ̃, shape (cells, samples).
-        loss: the training loss, shape (cells,).
-        projection: ∂L/∂U, shape (cells, classes, tokens, features).
-        attention: ∂L/∂W, shape (cells, classes, features, features).
-    """
-
-    logits: Tensor
-    loss: Tensor
-    projection: Tensor
-    attention: Tensor
+    logits: Tensor  # Φ̃, (cells, samples)
+    loss: Tensor  # the training loss, (cells,)
+    projection: Tensor  # ∂L/∂U, (cells, classes, tokens, features)
+    attention: Tensor  # ∂L/∂W, (cells, classes, features, features)
 
     def select(self, cells: Tensor) -> Gradients:
         """Return the gradients of some of the cells, given by their indices."""
@@ -304,10 +199,7 @@ class Gradients:
 class HeadGradients:
     """Computes the logits and gradients of cells on samples that they share.
 
-    Args:
-        inputs: X, shape (samples, tokens, features).
-        labels: y, shape (samples,).
-        cells, classes: how many there are.
+    They are X, (samples, tokens, features), and y, (samples,).
     """
 
     def __init__(self, inputs: Tensor, labels: Tensor, cells: int, classes: int) -> None:
@@ -317,12 +209,9 @@ class HeadGradients:
     def __call__(self, U: Tensor, W: Tensor, mixing: Tensor, H: Tensor, scaled: bool) -> Gradients:
         """Return logits and gradients of L = mean log(1 + exp(−y Φ̃)).
 
-        Args:
-            U: shape (cells, classes, tokens, features).
-            W: shape (cells, classes, features, features).
-            mixing: the factor of a class's output in the logit, shape (cells, classes).
-            H: the number of heads, shape (cells,).
-            scaled: whether gradients are divided by the loss; they then don't underflow with it.
+        U is (cells, classes, T, d), W (cells, classes, d, d), the mixing, which multiplies a
+        class's output in the logit, (cells, classes), and H (cells,). Where `scaled`, gradients are
+        divided by the loss; they then don't underflow with it.
         """
         by_part = []
         for part, y in zip(self._parts, self._labels, strict=True):
@@ -340,7 +229,9 @@ class HeadGradients:
         shares = (counts / counts.sum())[:, None]  # (parts, 1)
         loss = (shares * torch.stack([part.loss for part in by_part])).sum(0)  # (cells,)
         if scaled:  # each part's gradients are divided by its own loss
-            margins = [part.logits * y for part, y in zip(by_part, self._labels, strict=True)]
+            margins = [
+                part.logits * y for part, y in zip(by_part, self._labels, strict=True)
+            ]  # y Φ̃, each (cells, samples of the part)
             logs = torch.stack([log_mean_loss(of_part) for of_part in margins])  # (parts, cells)
             shares = (logs + counts.log()[:, None]).softmax(0)  # (parts, cells)
         else:
@@ -356,12 +247,7 @@ class HeadGradients:
 
 
 def logits_of(inputs: Tensor, U: Tensor, W: Tensor, mixing: Tensor) -> Tensor:
-    """Return Φ̃ of any samples, (cells, samples).
-
-    Args:
-        inputs: X, shape (samples, tokens, features).
-        U, W, mixing: as for `HeadGradients`.
-    """
+    """Return Φ̃ of any samples X, (samples, tokens, features), as (cells, samples)."""
     parts = _split_samples(inputs, *mixing.shape)
     return torch.cat([part.logits(U, W, mixing) for part in parts], 1)
 
@@ -381,13 +267,10 @@ class _Part:
     Arrays over pairs of tokens are ordered (s, samples, t · C): sums over s then run over long
     rows, and each sample's scores are one small matrix product. No table of products of two tokens'
     features is kept: it would be d² times as large as the scores, and reading it would cost more
-    than all else. Each array is computed in place in one of three kept ones, and is named by what
-    it holds since the last step.
+    than all else. Each array is computed in place in one of three kept ones, which hold in turn
 
-    Args:
-        inputs: X, shape (samples, tokens, features).
-        memory: three vectors that the arrays over pairs of tokens are written to.
-        cells, classes: how many there are.
+        first: S, then E (after `logits`), then w A;    second: G (after `logits`), then ∂L/∂S;
+        third: scores in another order, then E G;    row: max_s S, then Ḡ (after `logits`).
     """
 
     def __init__(self, inputs: Tensor, memory: Sequence[Tensor], cells: int, classes: int) -> None:
@@ -399,15 +282,11 @@ class _Part:
         self._X_columns = inputs.transpose(0, 1).reshape(-1, d)  # (s · samples, features)
         self._memory = [
             vector[: T * n * columns].view(T, n, columns) for vector in memory
-        ]  # each (s, samples, t · C)
+        ]  # first, second and third, each (s, samples, t · C)
         self._row = inputs.new_empty(n, columns)  # (samples, t · C)
 
     def logits(self, U: Tensor, W: Tensor, mixing: Tensor) -> Tensor:
-        """Return Φ̃ = Σ_c mixing_c Σ_t Ḡ_t, (cells, samples), and keep E, Σ_s E, G and Ḡ.
-
-        Args:
-            U, W, mixing: as for `HeadGradients`.
-        """
+        """Return Φ̃ = Σ_c mixing_c Σ_t Ḡ_t, (cells, samples), and keep E, Σ_s E, G and Ḡ."""
         cells, classes, T, d = U.shape
         C, n = cells * classes, self.size
         first, second, third = self._memory
@@ -417,6 +296,7 @@ class _Part:
         queries = (self._X_rows @ W_columns).view(n, T * C, d)  # x_tᵀ W, (samples, t · C, d)
         scores = torch.bmm(self._X, queries.mT, out=third.view(n, T, T * C))  # (samples, s, t · C)
         S = first.copy_(scores.transpose(0, 1))  # (s, samples, t · C)
+        # `first` holds S before this line and E after it
         self._E = S.sub_(torch.amax(S, 0, out=self._row)).exp_()  # (s, samples, t · C)
         self._E_sum = self._E.sum(0)  # (samples, t · C)
 
@@ -424,7 +304,7 @@ class _Part:
         U_rows = U.reshape(C, T, d).transpose(0, 1).reshape(T * C, d)  # (t · C, d)
         torch.mm(self._X_columns, U_rows.T, out=second.view(-1, T * C))
         self._G = second  # (s, samples, t · C)
-        EG = torch.mul(self._E, self._G, out=third)  # (s, samples, t · C)
+        EG = torch.mul(self._E, self._G, out=third)  # in place of the scores, (s, samples, t · C)
         self._G_mean = torch.sum(EG, 0, out=self._row).div_(self._E_sum)  # (samples, t · C)
 
         outputs = self._G_mean.view(n, T, cells, classes).sum(1)  # Φ, (samples, cells, classes)
@@ -433,9 +313,8 @@ class _Part:
     def gradients(self, weights: Tensor, scaled: bool) -> tuple[Tensor, Tensor]:
         """Return the gradients in U and in W, after `logits`; the arrays that it kept are lost.
 
-        Args:
-            weights: w = ∂L/∂Φ of a head, shape (cells, samples).
-            scaled: whether they are divided by the loss.
+        The weights are w = ∂L/∂Φ of a head, (cells, samples). Where `scaled` they are divided by
+        the loss.
         """
         T, n, columns = self._E.shape
         cells, d = len(weights), self._X.shape[-1]
@@ -444,13 +323,15 @@ class _Part:
         dominant = self._E_sum / 2 < self._E if scaled else None  # A > 1/2, (s, samples, t · C)
 
         # ∂L/∂u_t = Σ_i w_i Σ_s A x_s
-        totals = self._E_sum.view(n, T, cells, classes)
+        totals = self._E_sum.view(n, T, cells, classes)  # Σ_s E, (samples, t, cells, classes)
         ratios = (weights.T[:, None, :, None] / totals).view(n, columns)  # w / Σ_s E
+        # `first` holds E before this line and w A after it
         wA = self._E.mul_(ratios)  # (s, samples, t · C)
         grad_U = self._X_columns.T @ wA.view(-1, columns)  # (d, t · C)
         grad_U = grad_U.view(d, T, C).permute(2, 1, 0)  # (C, T, d)
 
         # ∂L/∂S = w A (G − Ḡ), and ∂L/∂W = Σ_i Σ_t x_t (Σ_s ∂L/∂S x_s)ᵀ
+        # `second` holds G before this line and ∂L/∂S after it
         grad_S = self._G.sub_(self._G_mean).mul_(wA)  # (s, samples, t · C)
         if dominant is not None:
             _balance(grad_S, dominant)
@@ -463,28 +344,20 @@ class _Part:
 
 
 def _balance(grad_S: Tensor, dominant: Tensor) -> None:
-    """Set the gradient in a dominant score to minus the sum of the others of its row.
+    """Set the gradient in a dominant score to minus the sum of the others of its row, in place.
 
     A row's gradients sum to zero. As attention saturates all of them become small, and the dominant
-    one, a difference of two numbers that don't, is lost to round-off.
-
-    Args:
-        grad_S: gradients in scores, shape (s, samples, t · C); changed in place.
-        dominant: true where a score has more than half of its row's softmax, likewise.
+    one, a difference of two numbers that don't, is lost to round-off. A dominant score has more
+    than half of its row's softmax. Both shapes are (s, samples, t · C).
     """
     others = grad_S.masked_fill(dominant, 0.0).sum(0)  # (samples, t · C)
     grad_S.copy_(torch.where(dominant, others.neg_(), grad_S))
 
 
 def loss_weights(margins: Tensor, scaled: bool) -> Tensor:
-    """Return −∂ log(1 + e^−m) / ∂m of each sample.
+    """Return −∂ log(1 + e^−m) / ∂m of margins m = y Φ̃, (cells, samples).
 
-    Args:
-        margins: y Φ̃, shape (cells, samples).
-        scaled: whether the derivatives are divided by the mean loss.
-
-    Returns:
-        Shape (cells, samples).
+    Where `scaled` they are divided by the mean loss.
     """
     if not scaled:
         return torch.sigmoid(-margins)
@@ -506,16 +379,13 @@ def log_logistic_loss(margins: Tensor) -> Tensor:
 
 
 def attention_scores(inputs: Tensor, W: Tensor) -> Tensor:
-    """Return A = softmax(X W Xᵀ), row t over s, as (cells, classes, t, s, samples).
-
-    Args:
-        inputs: X, shape (samples, tokens, features).
-        W: shape (cells, classes, features, features).
-    """
+    """Return A = softmax(X W Xᵀ), row t over s, as (cells, classes, t, s, samples)."""
     X = inputs.permute(2, 1, 0)  # (d, tokens, samples)
     d, T, n = X.shape
-    queries = (W.mT @ X.reshape(d, -1)).view(*W.shape[:2], d, T, n)  # Wᵀ x_t
+    queries = (W.mT @ X.reshape(d, -1)).view(
+        *W.shape[:2], d, T, n
+    )  # Wᵀ x_t, (cells, classes, d, t, samples)
     S = queries.new_zeros(*W.shape[:2], T, T, n)  # (cells, classes, t, s, samples)
     for query, key in zip(queries.unbind(2), X, strict=True):  # one feature after the other
-        S.addcmul_(query[..., None, :], key)
+        S.addcmul_(query[..., None, :], key)  # S_ts += (Wᵀ x_t)_a x_sa
     return S.softmax(3)

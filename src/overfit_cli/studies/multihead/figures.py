@@ -19,8 +19,8 @@ from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.study import FigureData
 from overfit_cli.core.text import UserError, plural
 from overfit_cli.figures.curves import Curve, gather_curves
-from overfit_cli.figures.labels import parameter_values, plain
-from overfit_cli.figures.panels import Panel, by_setting
+from overfit_cli.figures.labels import parameter_values, tick_number
+from overfit_cli.figures.panels import Panel, setting_panels
 from overfit_cli.figures.picture import Picture, styled, title_panels
 from overfit_cli.figures.style import (
     COLUMN,
@@ -31,7 +31,7 @@ from overfit_cli.figures.style import (
     legend_below,
     log_ticks,
 )
-from overfit_cli.studies.multihead.claims.bounds import log10_step_sizes
+from overfit_cli.studies.multihead.claims import log10_step_sizes
 
 MOST_SETTINGS = 4
 DASHES: tuple[LineStyleType, ...] = ("-", "--")
@@ -42,17 +42,11 @@ SMALLEST_LOSS = 1e-16
 
 @dataclass(frozen=True)
 class Row:
-    """A row of panels.
-
-    Attributes:
-        label: of its y axis.
-        columns: what is drawn, and what each is called; the first with a full line.
-        log: whether y is logarithmic.
-    """
+    """A row of panels."""
 
     label: str
-    columns: dict[str, str]
-    log: bool = False
+    columns: dict[str, str]  # what is drawn, and what each is called; the first with a full line
+    log: bool = False  # whether y is logarithmic
 
 
 ROWS = (
@@ -87,7 +81,7 @@ def draw_heads(data: FigureData, options: FigureOptions) -> Picture:
     kind = ""
     for of_row, row in zip(grid, rows, strict=True):
         selected = [_select_heads(part.data, count) for part in parts for count in heads]
-        gathered = gather_curves(selected, list(row.columns), few=1, middle="median")
+        gathered = gather_curves(selected, list(row.columns), most_single=1, middle="median")
         curves, kind = gathered.curves, gathered.kind
         of_parts = [
             curves[start : start + len(heads)] for start in range(0, len(curves), len(heads))
@@ -114,7 +108,7 @@ def _settings(data: FigureData) -> list[Panel]:
     if varied in ([], ["heads"]):
         return [Panel("", data)]
     planned = data.planned.assign(heads=alike["heads"].iloc[0])
-    parts = by_setting(replace(data, cells=alike, planned=planned))
+    parts = setting_panels(replace(data, cells=alike, planned=planned))
     if len(parts) > MOST_SETTINGS:
         raise UserError(
             f"There are {len(parts)} settings beside heads here, and up to {MOST_SETTINGS} fit "
@@ -240,17 +234,11 @@ _FAR = -1.0
 
 @dataclass(frozen=True)
 class CertificateRow:
-    """A row of points.
-
-    Attributes:
-        name: what stands beside it.
-        values: a number for each cell.
-        note: what stands at its other end.
-    """
+    """A row of points."""
 
     name: str
     values: pd.Series[float]
-    note: str
+    note: str  # what stands at its other end
 
 
 @styled
@@ -324,7 +312,7 @@ def _theorems(cells: pd.DataFrame) -> list[CertificateRow]:
 
 def _two_digits(number: float) -> str:
     """Write a number with two digits, the very small as a power of ten."""
-    return plain(float(f"{number:.2g}"))
+    return tick_number(float(f"{number:.2g}"))
 
 
 def _row(name: str, ratios: pd.Series[float], note: str) -> CertificateRow:

@@ -175,48 +175,29 @@ class MultiheadParameters(StudyParameters):
 
 @dataclass(frozen=True)
 class Samples:
-    """Labelled samples.
+    """Labelled samples."""
 
-    Attributes:
-        inputs: X, shape (samples, tokens, features).
-        labels: y, ±1, shape (samples,).
-        relevant: which tokens carry the label, shape (samples, tokens); None where none does alone.
-    """
-
-    inputs: Floats
-    labels: Floats
+    inputs: Floats  # X, (samples, tokens, features)
+    labels: Floats  # y, ±1, (samples,)
+    # which tokens carry the label, (samples, tokens); None where none does alone
     relevant: Bools | None = None
 
 
 @dataclass(frozen=True)
 class Head:
-    """The weights of one attention head.
+    """The weights of one attention head."""
 
-    Attributes:
-        projection: U, shape (tokens, features).
-        attention: W, shape (features, features).
-    """
-
-    projection: Floats
-    attention: Floats
+    projection: Floats  # U, (tokens, features)
+    attention: Floats  # W, (features, features)
 
 
 @dataclass(frozen=True)
 class Problem:
-    """What a cell is trained and tested on.
-
-    Attributes:
-        train: the training samples.
-        test: the test samples.
-        first: those of the first phase.
-        planted: the head that gave the labels; None where none did.
-        margin: the margin that attention can reach, γ_attn; nan where it isn't known.
-        patterns: μ₊, μ₋ and ν₁ to ν_M as rows; None where there are none.
-    """
+    """What a cell is trained and tested on."""
 
     train: Samples
     test: Samples
-    first: Samples
-    planted: Head | None
-    margin: float
-    patterns: Floats | None = None
+    first: Samples  # those of the first phase
+    planted: Head | None  # the head that gave the labels; None where none did
+    margin: float  # the margin that attention can reach, γ_attn; nan where it isn't known
+    patterns: Floats | None = None  # μ₊, μ₋ and ν₁ to ν_M as rows; None where there are none

@@ -20,14 +20,10 @@ from overfit_cli.studies.multihead.parameters import MultiheadParameters, Proble
 
 @dataclass(frozen=True)
 class PlainStep:
-    """A step of the plain loop.
+    """A step of the plain loop."""
 
-    Attributes:
-        loss: the training loss before it.
-        projections, attentions: U_h and W_h of each head before it.
-    """
-
-    loss: float
+    loss: float  # the training loss before it
+    # projections, attentions: U_h and W_h of each head before it
     projections: list[Tensor]
     attentions: list[Tensor]
 
@@ -35,10 +31,7 @@ class PlainStep:
 def plain_model(x: Tensor, projections: Sequence[Tensor], attentions: Sequence[Tensor]) -> Tensor:
     """Return Φ̃(X) = H^(−1/2) Σ_h ⟨U_h, softmax(X W_h Xᵀ) X⟩, (samples,).
 
-    Args:
-        x: X, shape (samples, tokens, features).
-        projections: U_h of each head, shape (tokens, features).
-        attentions: W_h of each head, shape (features, features).
+    X is (samples, tokens, features), U_h (tokens, features), and W_h (features, features).
     """
     total = x.new_zeros(len(x))  # (samples,)
     for U, W in zip(projections, attentions, strict=True):

@@ -15,12 +15,12 @@ from overfit_cli.core.figure import (
     LINES,
     Figure,
     FigureOptions,
-    by_name,
-    drawn_by,
+    collect_figures,
+    lazy_drawing,
 )
 from overfit_cli.core.study import Study
 from overfit_cli.core.text import plural
-from overfit_cli.core.together import BYTES_OF_LIBRARIES, together
+from overfit_cli.core.together import BYTES_OF_LIBRARIES, shared_values, together
 from overfit_cli.core.training import Training
 from overfit_cli.studies.multihead import PAPER
 from overfit_cli.studies.multihead.parameters import MultiheadParameters, Problem
@@ -104,89 +104,6 @@ MACHINE = (
         label="margin of the SVM solution",
     ),
 )
-MIXTURE_COLUMNS = (
-    Column(
-        "attention",
-        "softmax on relevant tokens, mean over samples and heads",
-        label="softmax on relevant tokens",
-    ),
-)
-PLANTED_COLUMNS = (
-    Column(
-        "alignment_w",
-        "cosine of W with the planted head's",
-        symbol=r"\cos(W, W_*)",
-        label="alignment of W",
-    ),
-    Column(
-        "alignment_u",
-        "cosine of U with the planted head's",
-        symbol=r"\cos(U, U_*)",
-        label="alignment of U",
-    ),
-)
-
-FIRST_PHASE = (
-    Column(
-        "first_coefficient",
-        "what the first phase puts on the oracle classifier, over ζ",
-        label="oracle coefficient over ζ",
-    ),
-    Column(
-        "first_deviation",
-        "length of what it adds besides ζ/4 of it",
-        symbol="P",
-        label="first phase's deviation",
-    ),
-    Column("good_norm", "a head's norm over P1's bound, most", label="head norm over P1's bound"),
-    Column(
-        "good_output", "a sample's output over P2's bound, most", label="output over P2's bound"
-    ),
-    Column(
-        "optimal_noise", "noise over what Proposition 3 allows", label="share of the allowed noise"
-    ),
-    Column(
-        "optimal_missed",
-        "softmax that θ_opt misses over Proposition 3's bound, most",
-        label="missed softmax over bound",
-    ),
-    Column(
-        "optimal_margin",
-        "Proposition 3's bound over the least margin of θ_opt",
-        label="bound over θ_opt's margin",
-    ),
-    Column(
-        "ntk_margin",
-        "largest margin of the tangent kernel",
-        symbol=r"\gamma",
-        label="tangent kernel's margin",
-    ),
-    Column(
-        "ntk_margin_bound",
-        "what that margin can't exceed, by duality",
-        label="bound on the kernel's margin",
-    ),
-    Column("ntk_margin_constructed", "margin of section 5.2's θ⋆"),
-    Column(
-        "gamma_tangent",
-        "the margin that equation (7) states",
-        symbol=r"\gamma_*",
-        label="margin of equation (7)",
-    ),
-    Column(
-        "gamma_tangent_without",
-        "what equation (7) would state were P zero",
-        label="margin of (7) without P",
-    ),
-    Column(
-        "tangent_heads",
-        "decimal logarithm of the heads that Proposition 2's P3 takes",
-        label="log₁₀ heads of Proposition 2",
-    ),
-    Column("gamma_linear", "the linear model's margin", symbol=r"\gamma_{\mathrm{lin}}"),
-    Column("gamma_attention", "attention's margin", symbol=r"\gamma_{\mathrm{attn}}"),
-)
-"""What is measured after the first phase, where bounds are held to what is measured."""
 
 
 def cell_columns(*special: Column) -> tuple[Column, ...]:
@@ -274,20 +191,19 @@ class MultiheadStudy(Study[P]):
         """Draw the problem of a seed's cells."""
 
     def figures(self) -> Mapping[str, Figure]:
-        """Return the figures by name."""
-        return by_name(
+        return collect_figures(
             Figure(
                 name="heads",
                 title="Losses, norms, attention and margins against the step, a line for each H",
                 reads="trajectories",
-                draw=drawn_by("overfit_cli.studies.multihead.figures:draw_heads"),
+                draw=lazy_drawing("overfit_cli.studies.multihead.figures:draw_heads"),
                 source=self.source_of_heads,
             ),
             Figure(
                 name="certificates",
                 title="What is measured over each bound, and margins side by side",
                 reads="cells",
-                draw=drawn_by("overfit_cli.studies.multihead.figures:draw_certificates"),
+                draw=lazy_drawing("overfit_cli.studies.multihead.figures:draw_certificates"),
                 source="Deora et al. 2024, sections 3 to 5",
             ),
             replace(
@@ -320,13 +236,11 @@ class MultiheadStudy(Study[P]):
         return settings.training_steps * (_pairs(cell) + _STEP_OVERHEAD / 10)
 
     def probe(self, cell: Cell[P]) -> Cell[P]:
-        """Return a cell like this one with few steps."""
         steps = min(cell.parameters.training_steps, _PROBED_STEPS)
         parameters = cell.parameters.model_copy(update={"training_steps": steps, "epsilon": 0.0})
         return replace(cell, parameters=parameters)
 
     def memory(self, cell: Cell[P]) -> float:
-        """Return about how many bytes a batch of such cells takes, PyTorch among them."""
         settings = cell.parameters
         arrays = 3 + 2 * (1 + settings.d) / settings.tokens
         trained = arrays * max(_LARGEST_BATCH["cpu"], _pairs(cell))
@@ -334,14 +248,12 @@ class MultiheadStudy(Study[P]):
         return BYTES_OF_LIBRARIES + 8.0 * (trained + tested)
 
     def train(self, batch: Cells[P], training: Training) -> Results[P]:
-        """Train cells of one seed together."""
         from overfit_cli.studies.multihead.training import train_batch
 
         problem = self.draw(batch[0].parameters, batch[0].seed)
         return train_batch(batch, problem, training)
 
     def summary(self, result: CellResult[P]) -> str:
-        """Give the loss, the error and the margin at the end."""
         if result.reason == "diverged":
             return f"The loss diverged at step {result.steps}; a smaller step size may not."
         measured, settings = result.measurements, result.cell.parameters
@@ -370,7 +282,5 @@ def _pairs(cell: Cell[P]) -> float:
 
 def _shape(cell: Cell[P]) -> tuple[object, ...]:
     """What cells that are trained together share."""
-    values = cell.parameters.model_dump()
-    shared = {name: value for name, value in values.items() if name not in APART}
     classes = cell.parameters.heads if cell.parameters.each_head else 1
-    return (cell.seed, classes, *map(str, shared.values()))
+    return (cell.seed, classes, *shared_values(cell, APART))

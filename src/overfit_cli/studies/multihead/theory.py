@@ -1,9 +1,16 @@
-"""Bounds and margins that the paper proves, and measured quantities divided by them.
+"""Exact derivatives, and the bounds of section 3 that measured quantities are divided by.
 
-In the order of the file: β₁ to β₃ (Corollary 1), Proposition 1, what Theorems 1 and 2 require and
-bound, the margins of the linear model, of the tangent kernel and of attention, and the certificates
-along a trajectory. Where Corollary 1 has the norm of θ, that of U suffices (its footnote): that is
-done here, so that what holds here holds for the looser bound of the text too.
+With A = softmax(X W Xᵀ), G_ts = ⟨u_t, x_s⟩ and means over s under row t of A (Lemma 1),
+
+    ∂Φ/∂u_t = x̄_t,   ∂Φ/∂W = Σ_t x_t p_tᵀ,   p_t = Σ_s A_ts (G_ts − Ḡ_t) x_s
+    ∂²Φ/∂u_t ∂W = x_t ⊗ cov_t(x),
+    ∂²Φ/∂W² = Σ_t x_t x_tᵀ ⊗ (Σ_s A_ts (G_ts − Ḡ_t) x_s x_sᵀ − p_t x̄_tᵀ − x̄_t p_tᵀ)
+
+A head's parameters are U row by row, then W row by row: T d + d² of them.
+
+The bounds are β₁ to β₃ (Corollary 1), Proposition 1, and those of Theorems 1 and 2. Where
+Corollary 1 has the norm of θ, that of U suffices (its footnote). The bounds are computed with it,
+so a bound that holds here holds in the looser form of the text too.
 """
 
 from __future__ import annotations
@@ -11,41 +18,153 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-import numpy as np
 import torch
-from scipy.optimize import nnls
 from torch import Tensor, linalg
 
-from overfit_cli.studies.multihead.curvature import Derivatives, derivatives, loss_curvature
-from overfit_cli.studies.multihead.engine import Heads, full_matrices
-from overfit_cli.studies.multihead.parameters import Floats
+from overfit_cli.studies.multihead.engine import Heads, full_matrices, log_mean_loss, loss_weights
 
 THEOREM_1, THEOREM_2 = 36.0, 256.0
 """The constants with which each theorem requires many heads (the appendix's restatements)."""
 
 
 @dataclass(frozen=True)
-class Sizes:
-    """The sizes that the bounds depend on.
+class Derivatives:
+    """First and second derivatives of one head's output Φ(X; U, W) in its parameters."""
 
-    Attributes:
-        tokens: T.
-        features: d.
-        radius: R, at least 1 and at least the length of every token.
-        heads: H.
+    outputs: Tensor  # Φ, (samples,)
+    gradients: Tensor  # ∇Φ, (samples, parameters)
+    _inputs: Tensor  # X, (samples, tokens, features)
+    _covariances: Tensor  # cov_t(x), (samples, tokens, features, features)
+    _curvatures: Tensor  # the bracket in ∂²Φ/∂W², in the same shape
+
+    def first(self, count: int) -> Derivatives:
+        """Return the derivatives of the first samples alone."""
+        return Derivatives(
+            self.outputs[:count],
+            self.gradients[:count],
+            self._inputs[:count],
+            self._covariances[:count],
+            self._curvatures[:count],
+        )
+
+    def hessians(self) -> Tensor:
+        """Return the Hessian of each sample's output, (samples, parameters, parameters)."""
+        X = self._inputs
+        in_UW = torch.einsum("nta,ntjb->ntjab", X, self._covariances)  # (samples, T, d, d, d)
+        in_WW = torch.einsum("nta,ntc,ntbe->nabce", X, X, self._curvatures)  # (samples, d, d, d, d)
+        return _join(in_UW, in_WW)
+
+    def mean_hessian(self, weights: Tensor) -> Tensor:
+        """Return the Hessian of a weighted sum of outputs, (parameters, parameters)."""
+        X, weighted = self._inputs, weights[:, None, None] * self._inputs  # each (samples, T, d)
+        in_UW = torch.einsum("nta,ntjb->tjab", weighted, self._covariances)  # (T, d, d, d)
+        in_WW = torch.einsum("nta,ntc,ntbe->abce", weighted, X, self._curvatures)  # (d, d, d, d)
+        return _join(in_UW[None], in_WW[None])[0]
+
+
+def _join(in_UW: Tensor, in_WW: Tensor) -> Tensor:
+    """Join the blocks of Hessians, (samples, parameters, parameters); ∂²Φ/∂U² is zero.
+
+    The blocks are ∂²Φ/∂u_tj ∂W_ab, (samples, t, j, a, b), and ∂²Φ/∂W_ab ∂W_ce, (samples, a, b, c,
+    e).
     """
+    n, T, d = in_UW.shape[:3]
+    size_U, size_W = T * d, d**2
+    UW = in_UW.reshape(n, size_U, size_W)  # (samples, T d, d²)
+    hessians = UW.new_zeros(n, *(2 * [size_U + size_W]))  # (samples, parameters, parameters)
+    hessians[:, :size_U, size_U:] = UW
+    hessians[:, size_U:, :size_U] = UW.mT
+    hessians[:, size_U:, size_U:] = in_WW.reshape(n, size_W, size_W)
+    return hessians
 
-    tokens: int
-    features: int
-    radius: float
-    heads: float
+
+def derivatives(inputs: Tensor, U: Tensor, W: Tensor) -> Derivatives:
+    """Return the derivatives of a head's output at X, (samples, T, d), U, (T, d), and W, (d, d)."""
+    X = inputs
+    A = (X @ W @ X.mT).softmax(-1)  # (samples, t, s)
+    G = U @ X.mT  # (samples, t, s)
+    G_mean = (A * G).sum(-1)  # Ḡ, (samples, t)
+    spread = A * (G - G_mean[..., None])  # A_ts (G_ts − Ḡ_t), (samples, t, s)
+    means = A @ X  # x̄_t, (samples, t, d)
+    pulls = spread @ X  # p_t, (samples, t, d)
+    squares = torch.einsum("nsa,nsb->nsab", X, X)  # x_s x_sᵀ, (samples, s, d, d)
+    second = torch.einsum("nts,nsab->ntab", A, squares)  # (samples, t, d, d)
+    crossed = pulls[..., :, None] * means[..., None, :]  # p_t x̄_tᵀ, (samples, t, d, d)
+    curvatures = (
+        torch.einsum("nts,nsab->ntab", spread, squares) - crossed - crossed.mT
+    )  # (samples, t, d, d)
+    in_W = torch.einsum("nta,ntb->nab", X, pulls)  # ∂Φ/∂W, (samples, d, d)
+    return Derivatives(
+        outputs=G_mean.sum(-1),
+        gradients=torch.cat([means.flatten(1), in_W.flatten(1)], 1),
+        _inputs=X,
+        _covariances=second - means[..., :, None] * means[..., None, :],  # (samples, t, d, d)
+        _curvatures=curvatures,
+    )
+
+
+@dataclass(frozen=True)
+class LossCurvature:
+    """Derivatives of the training loss in the weights of all heads, over the loss."""
+
+    log_loss: float  # the logarithm of the loss L
+    gradient: float  # ‖∇L‖ / L
+    largest: float  # the largest eigenvalue of ∇²L, over L
+    smallest: float  # the smallest one, over L
+
+
+def loss_curvature(by_class: list[Derivatives], counts: Tensor, labels: Tensor) -> LossCurvature:
+    """Return the curvature of the loss for heads in classes.
+
+    The Hessian of all heads needs no matrix of their size. Within a class it is the same block for
+    every head, plus the same rank-n part for every pair of heads. So its eigenvalues are those on
+    the classes' means, and, for changes of heads against each other, those of each class's block.
+    The counts are the heads of each class.
+    """
+    H = counts.sum()  # a number
+    logits = sum(
+        count / H.sqrt() * head.outputs for count, head in zip(counts, by_class, strict=True)
+    )
+    margins = torch.as_tensor(logits) * labels  # (samples,)
+    weights = loss_weights(margins[None], scaled=True)[0] / len(margins)  # −ℓ′ / (n L), (samples,)
+    curved = weights * torch.sigmoid(margins)  # ℓ″ / (n L), as ℓ″ = −ℓ′ σ(margin), (samples,)
+
+    # Σ_i ℓ′ ∇²Φ / √H by class, and Σ_i ℓ″ ∇Φ ∇Φᵀ over all classes
+    roots = (counts / H).sqrt()  # (classes,)
+    blocks = [head.mean_hessian(-weights * labels) / H.sqrt() for head in by_class]
+    gradients = torch.cat(
+        [root * head.gradients for root, head in zip(roots, by_class, strict=True)], 1
+    )  # (samples, classes · parameters)
+    diagonal: Tensor = torch.block_diag(*blocks)  # type: ignore[no-untyped-call]
+    # ∇²L / L on the classes, (classes · parameters, the same)
+    hessian = diagonal + gradients.T @ (curved[:, None] * gradients)
+    spectra = [torch.linalg.eigvalsh(hessian)]
+    spectra += [
+        torch.linalg.eigvalsh(block)
+        for block, count in zip(blocks, counts, strict=True)
+        if count > 1
+    ]
+    eigenvalues = torch.cat(spectra)  # of ∇²L / L
+    gradient = gradients.T @ (weights * labels)  # −∇L / L, (classes · parameters,)
+    return LossCurvature(
+        log_loss=float(log_mean_loss(margins)),
+        gradient=float(gradient.norm()),
+        largest=float(eigenvalues.max()),
+        smallest=float(eigenvalues.min()),
+    )
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """The sizes that the bounds depend on."""
+
+    tokens: int  # T
+    features: int  # d
+    radius: float  # R, at least 1 and at least the length of every token
+    heads: float  # H
 
     def beta_1(self, norm: float) -> float:
-        """Return β₁, by which the loss bounds its gradient (Corollary 1, 1).
-
-        Args:
-            norm: the largest norm of a head's U.
-        """
+        """Return β₁ of the largest ‖U_h‖: the loss bounds its gradient by it (Corollary 1, 1)."""
         return math.sqrt(self.tokens) * self.radius * (2 * self.radius**2 * norm + 1)
 
     def beta_2(self, norm: float) -> float:
@@ -60,13 +179,9 @@ class Sizes:
 
 
 def gradient_bound(inputs: Tensor, U: Tensor) -> Tensor:
-    """Return Proposition 1's bound on the gradient of one head's output, (samples,).
+    """Return Proposition 1's bound on ‖∇Φ‖ of one head's output, (samples,).
 
-    ‖∇Φ‖ ≤ 2 ‖X‖²_{2,∞} Σ_t ‖X u_t‖_∞ + √T ‖X‖_{2,∞}
-
-    Args:
-        inputs: X, shape (samples, tokens, features).
-        U: shape (tokens, features).
+    It is 2 ‖X‖²_{2,∞} Σ_t ‖X u_t‖_∞ + √T ‖X‖_{2,∞}.
     """
     T = inputs.shape[1]
     longest: Tensor = linalg.vector_norm(inputs, dim=-1).amax(-1)  # ‖X‖_{2,∞}, (samples,)
@@ -74,13 +189,9 @@ def gradient_bound(inputs: Tensor, U: Tensor) -> Tensor:
 
 
 def hessian_bound(inputs: Tensor, U: Tensor) -> Tensor:
-    """Return Proposition 1's bound on the Hessian of one head's output, (samples,).
+    """Return Proposition 1's bound on ‖∇²Φ‖ of one head's output, (samples,).
 
-    ‖∇²Φ‖ ≤ 6 d ‖X‖²_{2,∞} ‖X‖²_{1,∞} Σ_t ‖X u_t‖_∞ + 2 √(T d) ‖X‖²_{2,∞} ‖X‖_{1,∞}
-
-    Args:
-        inputs: X, shape (samples, tokens, features).
-        U: shape (tokens, features).
+    It is 6 d ‖X‖²_{2,∞} ‖X‖²_{1,∞} Σ_t ‖X u_t‖_∞ + 2 √(T d) ‖X‖²_{2,∞} ‖X‖_{1,∞}.
     """
     _, T, d = inputs.shape
     longest: Tensor = linalg.vector_norm(inputs, dim=-1).amax(-1)  # ‖X‖_{2,∞}, (samples,)
@@ -100,28 +211,18 @@ class Hypotheses:
     """The requirements of Theorems 1 and 2 on H and η for one target θ, and their bounds.
 
     Constants are the appendix's.
-
-    Attributes:
-        sizes: the sizes that the bounds depend on.
-        distance: ‖θ − θ₀‖.
-        largest: the largest norm of a head of θ.
-        target_loss, start_loss: the training loss at θ and at θ₀.
-        steps: K.
     """
 
     sizes: Sizes
-    distance: float
-    largest: float
+    distance: float  # ‖θ − θ₀‖
+    largest: float  # the largest norm of a head of θ
+    # target_loss, start_loss: the training loss at θ and at θ₀
     target_loss: float
     start_loss: float
-    steps: int
+    steps: int  # K
 
     def log10_heads_needed(self, constant: float) -> float:
-        """Return the decimal logarithm of the least H.
-
-        Args:
-            constant: `THEOREM_1` or `THEOREM_2`.
-        """
+        """Return the decimal logarithm of the least H, with the constant of either theorem."""
         beta = self.sizes.beta_3(3 * self.distance + self.largest) / 2
         return 2 * (math.log10(constant * beta) + 2 * math.log10(self.distance))
 
@@ -156,127 +257,14 @@ class Hypotheses:
 
 def largest_norm(projection: Tensor, counts: Tensor) -> Tensor:
     """Return the largest norm of a head's U, (cells,); classes without heads don't count."""
-    norms = projection.square().sum((-2, -1)).sqrt()
+    norms = projection.square().sum((-2, -1)).sqrt()  # (cells, classes)
     return torch.where(counts > 0, norms, 0.0).amax(-1)
-
-
-@dataclass(frozen=True)
-class LargestMargin:
-    """The largest margin of a linear function of unit norm on some vectors.
-
-    Attributes:
-        direction: the unit vector that has it.
-        margin: the least product of it with a vector.
-        bound: an upper bound on all margins: the length of a convex combination.
-    """
-
-    direction: Floats
-    margin: float
-    bound: float
-
-
-def largest_margin(vectors: Floats) -> LargestMargin:
-    """Return the unit vector whose least product with some vectors is largest.
-
-    It points to the shortest vector of their convex hull, whose length is the margin. With weights
-    x ≥ 0 the least of ‖Σ x_i v_i‖² + (1 − Σ x_i)² is at a multiple of that combination: a problem
-    of non-negative least squares.
-
-    Args:
-        vectors: the vectors, labels multiplied in, shape (vectors, dimensions).
-    """
-    scale = float(np.linalg.norm(vectors, axis=1).max()) or 1.0
-    rows = np.vstack([vectors.T / scale, np.ones(len(vectors))])
-    target = np.zeros(len(rows))
-    target[-1] = 1.0
-    weights, _ = nnls(rows, target)
-    shortest = weights @ vectors / weights.sum()
-    length = float(np.linalg.norm(shortest))
-    direction: Floats = shortest / length if length else shortest
-    return LargestMargin(direction, float((vectors @ direction).min()), length)
-
-
-@dataclass(frozen=True)
-class MixtureMargins:
-    """The margins that the paper states for the tokenized mixture.
-
-    Attributes:
-        tokens: T.
-        sparsity: ζ.
-        strength: S.
-        patterns: M.
-        noise_on_signal: Z_μ, the largest product of a noise vector with μ₊ or μ₋.
-        noise_on_patterns: Z_ν, M times the largest one with a ν.
-        noise: Z, the longest noise vector.
-        deviation: P of Lemma 2, the length of what the first phase adds to the oracle classifier.
-    """
-
-    tokens: int
-    sparsity: float
-    strength: float
-    patterns: int
-    noise_on_signal: float
-    noise_on_patterns: float
-    noise: float
-    deviation: float
-
-    def linear(self) -> float:
-        """Return γ_lin, that of the oracle linear classifier (equation 132)."""
-        irrelevant = 2 * (1 - self.sparsity) * self.noise_on_signal / self.strength**2
-        return self.strength * math.sqrt(self.tokens / 2) * (self.sparsity - irrelevant)
-
-    def tangent(self) -> float:
-        """Return γ⋆, that of the tangent kernel after the first phase (equation 7)."""
-        lost = self.deviation * math.pow(self.tokens, 2.5) * (self.strength + self.noise) ** 3
-        return self.tangent_without_deviation() - lost
-
-    def tangent_without_deviation(self) -> float:
-        """Return what γ⋆ would be if P were 0, as with a first phase of endless samples."""
-        s, z = self.strength, max(self.noise_on_signal, self.noise_on_patterns)
-        inner = self.sparsity * s**4 - 7 * z * s**2 - 12 * z**2 - 16 * z**3 / s**2
-        share = self.tokens * (1 - self.sparsity) * self.sparsity
-        return share * inner / (4 * math.sqrt(2 * (self.patterns + 1))) + self.linear()
-
-    def attention(self, missed: float = 0.0) -> float:
-        """Return γ_attn, that of attention that misses so much of the relevant tokens (11)."""
-        s = self.strength
-        signal = s**2 * (1 - missed) - 2 * missed * self.noise_on_signal
-        return math.sqrt(self.tokens / 2) * signal / s
-
-    def noise_allowed(self) -> float:
-        """Return the largest Z_μ and Z_ν for which Proposition 3 says something."""
-        return self.strength**2 / 8
-
-    def norm_needed(self, missed: float) -> float:
-        """Return Γ_ε, by which Proposition 3 scales W_opt for a softmax that misses ε."""
-        ratio = (1 / self.sparsity - 1) / missed
-        return 8 * math.sqrt(2 * (self.patterns + 1)) / (3 * self.strength**2) * math.log(ratio)
-
-
-def optimal_attention(means: Floats) -> Floats:
-    """Return W_opt of unit norm, (features, features) (equation 9).
-
-    Args:
-        means: μ₊, μ₋, ν₁ to ν_M as rows.
-    """
-    plus, minus, *patterns = means
-    total = plus + minus
-    W = np.outer(plus, plus) + np.outer(minus, minus)
-    W = W + sum(np.outer(pattern, total) for pattern in patterns)
-    unit: Floats = W / np.linalg.norm(W)
-    return unit
 
 
 HESSIAN_SAMPLES = 32
 """How many training samples Hessians are measured on for Proposition 1, the first ones."""
 
-RATIOS = (
-    "model_gradient",
-    "model_hessian",
-    "loss_gradient",
-    "loss_hessian",
-    "loss_concavity",
-)
+RATIOS = ("model_gradient", "model_hessian", "loss_gradient", "loss_hessian", "loss_concavity")
 """Measured quantities over their bounds: Proposition 1's two, and Corollary 1's three."""
 
 
@@ -287,17 +275,11 @@ def radius(inputs: Tensor) -> float:
 
 @dataclass(frozen=True)
 class Weights:
-    """One cell's heads, a class at a time, at a step.
+    """One cell's heads, a class at a time, at a step."""
 
-    Attributes:
-        projections: U, shape (classes, tokens, features).
-        attentions: W, shape (classes, features, features).
-        counts: how many heads each class has, shape (classes,).
-    """
-
-    projections: Tensor
-    attentions: Tensor
-    counts: Tensor
+    projections: Tensor  # U, (classes, tokens, features)
+    attentions: Tensor  # W, (classes, features, features)
+    counts: Tensor  # how many heads each class has, (classes,)
 
 
 def weights_of_cell(heads: Heads, cell: int) -> Weights:
@@ -308,13 +290,7 @@ def weights_of_cell(heads: Heads, cell: int) -> Weights:
 
 
 def certificates(weights: Weights, inputs: Tensor, labels: Tensor) -> dict[str, float]:
-    """Return measured quantities over their bounds, by the names of `RATIOS`; 1 is the bound.
-
-    Args:
-        weights: one cell's heads.
-        inputs: X, shape (samples, tokens, features).
-        labels: y, shape (samples,).
-    """
+    """Return measured quantities over their bounds, by the names of `RATIOS`; 1 is the bound."""
     by_class = [
         derivatives(inputs, U, W)
         for U, W in zip(weights.projections, weights.attentions, strict=True)
@@ -349,20 +325,16 @@ def _proposition_1(head: Derivatives, U: Tensor, inputs: Tensor) -> tuple[float,
 def hypotheses(
     start: Weights, end: Weights, inputs: Tensor, losses: tuple[float, float], steps: int
 ) -> Hypotheses:
-    """Return the hypotheses of Theorems 1 and 2 for a cell, with the last step as their target θ.
+    """Return the hypotheses of Theorems 1 and 2 for a cell, with the last of K steps as target θ.
 
-    Args:
-        start, end: the heads at both ends.
-        inputs: X, shape (samples, tokens, features).
-        losses: the training loss at both ends.
-        steps: K.
+    Start, end and losses are those at both ends.
     """
     _, tokens, features = inputs.shape
     theta_start, theta_end = (
         torch.cat([weights.projections.flatten(1), weights.attentions.flatten(1)], 1)
         for weights in (start, end)
     )  # (classes, parameters)
-    squares = (theta_end - theta_start).square().sum(1)
+    squares = (theta_end - theta_start).square().sum(1)  # ‖θ_h − θ₀_h‖², (classes,)
     return Hypotheses(
         Sizes(tokens, features, radius(inputs), float(end.counts.sum())),
         distance=float((end.counts * squares).sum().sqrt()),
@@ -374,13 +346,7 @@ def hypotheses(
 
 
 def theorem_columns(hypotheses: Hypotheses, step_size: float, samples: int) -> dict[str, float]:
-    """Return Theorem 1's and 2's bounds, and the decimal logarithms of what they require.
-
-    Args:
-        hypotheses: the hypotheses of both theorems.
-        step_size: η.
-        samples: n.
-    """
+    """Return Theorem 1's and 2's bounds, and the decimal logarithms of what they require."""
     if not 0 < hypotheses.distance < math.inf:
         return {}
     return {

@@ -16,13 +16,13 @@ from torch import Tensor
 
 from overfit_cli.core.cell import Cell, CellResult, Results
 from overfit_cli.core.together import CellState, CellsTogether
-from overfit_cli.core.training import Row, Training, failure, finite, logged_steps
-from overfit_cli.studies.multihead import first_phase, theory
+from overfit_cli.core.training import Row, Training, drop_nonfinite, failure, logged_steps
+from overfit_cli.studies.multihead import theory
 from overfit_cli.studies.multihead.engine import (
     Gradients,
     HeadGradients,
     Heads,
-    Steps,
+    Weights,
     attention_scores,
     full_matrices,
     gradients_of,
@@ -31,8 +31,8 @@ from overfit_cli.studies.multihead.engine import (
     logits_of,
     squared_norm,
 )
-from overfit_cli.studies.multihead.first_phase import first_phase_columns
-from overfit_cli.studies.multihead.parameters import Head, MultiheadParameters, Problem
+from overfit_cli.studies.multihead.mixture.theory import first_phase_columns, machine_columns
+from overfit_cli.studies.multihead.parameters import Head, MultiheadParameters, Optimiser, Problem
 
 Columns = dict[str, Tensor]
 """Values of each cell, (cells,), by column."""
@@ -40,90 +40,86 @@ Columns = dict[str, Tensor]
 
 def sizes_of_heads(heads: Heads) -> Columns:
     """Return the averaged norms of W and U (figure 2): 1/H Σ ‖W_h‖ and H^(−1/2) Σ ‖U_h‖."""
-    projection, attention = full_matrices(heads.weights)
+    U, W = full_matrices(heads.weights)  # (cells, classes, T, d), (cells, classes, d, d)
+    H = heads.heads  # (cells,)
     return {
-        "norm_w": _over_heads(heads, _norms(attention)) / heads.heads,
-        "norm_u": _over_heads(heads, _norms(projection)) / heads.heads.sqrt(),
+        "norm_w": _sum_over_heads(heads, _norms(W)) / H,
+        "norm_u": _sum_over_heads(heads, _norms(U)) / H.sqrt(),
     }
 
 
 def margins(heads: Heads, least: Tensor) -> Columns:
-    """Return the least margin over ‖Ũ‖_F, and over the averaged norm; nan where U is zero.
-
-    Args:
-        heads: the heads.
-        least: the least of y Φ̃ over the training samples, (cells,).
-    """
-    projection, _ = full_matrices(heads.weights)
-    whole = squared_norm({"projection": projection}, heads.counts).sqrt()
-    averaged = _over_heads(heads, _norms(projection)) / heads.heads.sqrt()
-    return {"margin": _over(least, whole), "margin_average": _over(least, averaged)}
+    """Return min y Φ̃, (cells,), over ‖Ũ‖_F, and over H^(−1/2) Σ ‖U_h‖; nan where U is zero."""
+    U, _ = full_matrices(heads.weights)  # (cells, classes, T, d)
+    whole = squared_norm({"projection": U}, heads.counts).sqrt()  # ‖Ũ‖_F, (cells,)
+    averaged = _sum_over_heads(heads, _norms(U)) / heads.heads.sqrt()  # (cells,)
+    return {"margin": _ratio(least, whole), "margin_average": _ratio(least, averaged)}
 
 
 def attention_on_relevant(heads: Heads, inputs: Tensor, relevant: Tensor) -> Tensor:
-    """Return the softmax on relevant tokens, over all heads, tokens and samples, (cells,).
-
-    Args:
-        heads: the heads.
-        inputs: X, shape (samples, tokens, features).
-        relevant: shape (samples, tokens).
-    """
-    _, attention = full_matrices(heads.weights)
-    weights = attention_scores(inputs, attention)  # (cells, classes, t, s, samples)
-    on_relevant = (weights * relevant.T).sum(3).mean((2, 3))
-    return _over_heads(heads, on_relevant) / heads.heads
+    """Return the softmax on relevant tokens, over all heads, tokens and samples, (cells,)."""
+    _, W = full_matrices(heads.weights)  # (cells, classes, d, d)
+    A = attention_scores(inputs, W)  # (cells, classes, t, s, samples)
+    on_relevant = (A * relevant.T).sum(3).mean((2, 3))  # (cells, classes)
+    return _sum_over_heads(heads, on_relevant) / heads.heads
 
 
 def alignments(heads: Heads, planted: Head) -> Columns:
-    """Return the cosines between all heads and the planted one repeated (figure 4's caption)."""
-    projection, attention = full_matrices(heads.weights)
-    found = {}
-    for name, own, other in (
-        ("alignment_w", attention, planted.attention),
-        ("alignment_u", projection, planted.projection),
+    """Return the cosines between all heads and the planted one repeated (figure 4's caption).
+
+    Σ_h ⟨W_h, W⋆⟩ / (‖W̃‖ √H ‖W⋆‖), and the same for U.
+    """
+    U, W = full_matrices(heads.weights)  # (cells, classes, T, d), (cells, classes, d, d)
+    cosines = {}
+    for name, matrices, planted_matrix in (
+        ("alignment_w", W, planted.attention),
+        ("alignment_u", U, planted.projection),
     ):
-        target = torch.as_tensor(other).to(own)
-        inner = _over_heads(heads, (own * target).sum((-2, -1)))
-        whole = squared_norm({name: own}, heads.counts).sqrt()
-        found[name] = _over(inner, whole * heads.heads.sqrt() * target.norm())
-    return found
+        target = torch.as_tensor(planted_matrix).to(matrices)  # W⋆ (d, d) or U⋆ (T, d)
+        inner = _sum_over_heads(heads, (matrices * target).sum((-2, -1)))  # (cells,)
+        whole = squared_norm({name: matrices}, heads.counts).sqrt()  # (cells,)
+        cosines[name] = _ratio(inner, whole * heads.heads.sqrt() * target.norm())
+    return cosines
 
 
 def spread_of_heads(heads: Heads) -> Tensor:
-    """Return the distance of heads from their mean over the mean's length, at most, (cells,)."""
-    parts = [one.flatten(2) for one in full_matrices(heads.weights)]
-    each = torch.cat(parts, 2)  # (cells, classes, parameters)
-    share = (heads.counts / heads.heads[:, None])[..., None]
-    mean = (share * each).sum(1, keepdim=True)
-    far = torch.where(heads.counts > 0, (each - mean).norm(dim=-1), 0.0).amax(1)
-    return _over(far, mean.norm(dim=-1).squeeze(1))
+    """Return the largest ‖θ_h − θ̄‖ / ‖θ̄‖ over heads, with θ̄ their mean, (cells,)."""
+    parts = [matrices.flatten(2) for matrices in full_matrices(heads.weights)]
+    theta = torch.cat(parts, 2)  # (cells, classes, parameters)
+    share = (heads.counts / heads.heads[:, None])[..., None]  # (cells, classes, 1)
+    mean = (share * theta).sum(1, keepdim=True)  # θ̄, (cells, 1, parameters)
+    distances = (theta - mean).norm(dim=-1)  # (cells, classes)
+    largest = torch.where(heads.counts > 0, distances, 0.0).amax(1)  # (cells,)
+    return _ratio(largest, mean.norm(dim=-1).squeeze(1))
 
 
 def on_test(heads: Heads, inputs: Tensor, labels: Tensor) -> Columns:
-    """Return the test loss and the share of test samples of the wrong sign."""
-    projection, attention = full_matrices(heads.weights)
-    found = labels * logits_of(inputs, projection, attention, heads.mixing)
+    """Return the test loss, mean log(1 + exp(−y Φ̃)), and the share of the wrong sign."""
+    U, W = full_matrices(heads.weights)  # (cells, classes, T, d), (cells, classes, d, d)
+    margins = labels * logits_of(inputs, U, W, heads.mixing)  # y Φ̃, (cells, samples)
     return {
-        "test_loss": torch.nn.functional.softplus(-found).mean(-1),
-        "test_error": wrong(found),
+        "test_loss": torch.nn.functional.softplus(-margins).mean(-1),
+        "test_error": error_share(margins),
     }
 
 
-def wrong(margins: Tensor) -> Tensor:
+def error_share(margins: Tensor) -> Tensor:
     """Return the share of margins that aren't positive; one of zero counts as half, (cells,)."""
     return ((margins < 0).to(margins) + (margins == 0).to(margins) / 2).mean(-1)
 
 
 def _norms(matrices: Tensor) -> Tensor:
+    """Return Frobenius norms, (cells, classes)."""
     return matrices.square().sum((-2, -1)).sqrt()
 
 
-def _over_heads(heads: Heads, of_class: Tensor) -> Tensor:
-    """Sum over heads of what each class has, (cells,)."""
-    return (heads.counts * of_class).sum(-1)
+def _sum_over_heads(heads: Heads, by_class: Tensor) -> Tensor:
+    """Return the sum over heads of values (cells, classes) of their classes, (cells,)."""
+    return (heads.counts * by_class).sum(-1)
 
 
-def _over(number: Tensor, size: Tensor) -> Tensor:
+def _ratio(number: Tensor, size: Tensor) -> Tensor:
+    """Return a ratio, (cells,); nan where the size is zero."""
     return torch.where(size > 0, number / size, torch.nan)
 
 
@@ -132,17 +128,13 @@ RATIO = 1.25
 
 _PER_LOG_10 = 1 / math.log(10)
 
-
 P = TypeVar("P", bound=MultiheadParameters)
 
 
 def train_batch(batch: Sequence[Cell[P]], problem: Problem, training: Training) -> Results[P]:
     """Train cells of one seed and one shape together.
 
-    Args:
-        batch: the cells; they differ in heads, step sizes and momentum alone.
-        problem: what all of them are trained on.
-        training: the device, and the log.
+    They differ in heads, step sizes and momentum alone.
     """
     with torch.inference_mode():
         results = list(_HeadsTogether(batch, problem, training).train())
@@ -151,20 +143,13 @@ def train_batch(batch: Sequence[Cell[P]], problem: Problem, training: Training) 
 
 @dataclass
 class _HeadsState(CellState[P]):
-    """A cell in training.
+    """A cell in training."""
 
-    Attributes:
-        initial: what is measured of section 5.1 before the first step.
-        start_loss: the loss before the first step.
-        total: the sum of the losses of all steps but the first.
-        steps_to_target: the first step with a loss below the target; nan before.
-        worst: the largest certificate of the logged steps, by column.
-    """
-
-    initial: dict[str, float]
-    start_loss: float = math.nan
-    total: float = 0.0
-    steps_to_target: float = math.nan
+    initial: dict[str, float]  # what is measured of section 5.1 before the first step
+    start_loss: float = math.nan  # the loss before the first step
+    total: float = 0.0  # the sum of the losses of all steps but the first
+    steps_to_target: float = math.nan  # the first step with a loss below the target; nan before
+    # the largest certificate of the logged steps, by column
     worst: dict[str, float] = field(default_factory=dict)
 
 
@@ -200,26 +185,24 @@ class _HeadsTogether(CellsTogether[P, _HeadsState[P], Gradients]):
         states = [_HeadsState(cell, self._first_phase(i)) for i, cell in enumerate(batch)]
         super().__init__(states, training, set(logged_steps(last, ratio=RATIO)), last)
 
-    def _first_phase(self, place: int) -> dict[str, float]:
+    def _first_phase(self, index: int) -> dict[str, float]:
         """What is measured before the first step of what section 5.1 says."""
         settings = self._settings
         of_mixture = self._problem.patterns is not None and not settings.separate_heads
         if not settings.certify or settings.first_phase == "none" or not of_mixture:
             return {}
-        weights = theory.weights_of_cell(self._heads, place)
+        weights = theory.weights_of_cell(self._heads, index)
         signs = np.array([1.0, -1.0]) if settings.first_phase == "signs" else np.ones(1)
-        has_heads = (self._heads.counts[place] > 0).cpu().numpy()
+        has_heads = (self._heads.counts[index] > 0).cpu().numpy()
         return first_phase_columns(self._problem, weights, signs[has_heads])
 
     def _engine(self) -> HeadGradients:
         return HeadGradients(self._inputs, self._labels, *self._heads.counts.shape)
 
     def forward(self, step: int) -> Gradients:
-        projection, attention = full_matrices(self._heads.weights)
         heads = self._heads
-        now = self._gradients(
-            projection, attention, heads.mixing, heads.heads, self._steps.divides_by_loss
-        )
+        U, W = full_matrices(heads.weights)  # (cells, classes, T, d), (cells, classes, d, d)
+        now = self._gradients(U, W, heads.mixing, heads.heads, self._steps.divides_by_loss)
         for state, loss in zip(self.cells, now.loss.tolist(), strict=True):
             if step:
                 state.total += loss
@@ -240,21 +223,21 @@ class _HeadsTogether(CellsTogether[P, _HeadsState[P], Gradients]):
         self._steps.take(self._heads.weights, gradients)
 
     def select(self, kept: Sequence[int]) -> None:
-        cells = torch.tensor(kept, device=self._labels.device)
+        cells = torch.tensor(kept, device=self._labels.device)  # indices
         self._heads, self._start = self._heads.select(cells), self._start.select(cells)
         self._steps.keep(cells)
         self._gradients = self._engine()
 
     def measure(self, step: int, now: Gradients, due: Sequence[int]) -> list[dict[str, float]]:
-        signed = now.logits * self._labels  # y Φ̃, (cells, samples)
+        margins_of_samples = now.logits * self._labels  # y Φ̃, (cells, samples)
         heads = self._heads
         columns = {
             "train_loss": now.loss,
-            "log10_train_loss": log_mean_loss(signed) * _PER_LOG_10,
-            "train_error": wrong(signed),
+            "log10_train_loss": log_mean_loss(margins_of_samples) * _PER_LOG_10,
+            "train_error": error_share(margins_of_samples),
             **on_test(heads, *self._test),
             **sizes_of_heads(heads),
-            **margins(heads, signed.amin(-1)),
+            **margins(heads, margins_of_samples.amin(-1)),
             "head_spread": spread_of_heads(heads),
         }
         if self._relevant is not None:
@@ -263,30 +246,30 @@ class _HeadsTogether(CellsTogether[P, _HeadsState[P], Gradients]):
             columns |= alignments(heads, self._problem.planted)
         values = {name: column.tolist() for name, column in columns.items()}
         return [
-            self._row(place, step, {name: column[place] for name, column in values.items()})
-            for place in due
+            self._row(index, step, {name: column[index] for name, column in values.items()})
+            for index in due
         ]
 
-    def _row(self, place: int, step: int, row: dict[str, float]) -> dict[str, float]:
+    def _row(self, index: int, step: int, row: dict[str, float]) -> dict[str, float]:
         """A cell's row, with what is measured of one cell at a time; empty if it has diverged."""
         if not math.isfinite(row["train_loss"]):
             return {}
-        weights = theory.weights_of_cell(self._heads, place)
+        weights = theory.weights_of_cell(self._heads, index)
         if self._settings.machine:
-            row |= first_phase.columns(self._problem.train, weights)
+            row |= machine_columns(self._problem.train, weights)
         if self._settings.certify:
             ratios = theory.certificates(weights, self._inputs, self._labels)
-            worst = self.cells[place].worst
+            worst = self.cells[index].worst
             worst |= {name: max(x, worst.get(name, -math.inf)) for name, x in ratios.items()}
             row |= ratios
         return row | {"loss_times_step": row["train_loss"] * step}
 
     def results(self, step: int, now: Gradients, rows: Mapping[int, Row]) -> Results[P]:
-        for place, row in rows.items():
-            yield self._result(place, step, dict(row))
+        for index, row in rows.items():
+            yield self._result(index, step, dict(row))
 
-    def _result(self, place: int, step: int, row: dict[str, float]) -> CellResult[P]:
-        state = self.cells[place]
+    def _result(self, index: int, step: int, row: dict[str, float]) -> CellResult[P]:
+        state = self.cells[index]
         settings = state.cell.parameters
         if not row:
             return CellResult(state.cell, {}, step, "diverged")
@@ -295,17 +278,99 @@ class _HeadsTogether(CellsTogether[P, _HeadsState[P], Gradients]):
         measured["mean_train_loss"] = state.total / step if step else math.nan
         measured["margin_share"] = row["margin"] / self._problem.margin
         if settings.optimiser == "gd" and step > 0:
-            measured |= self._theorems(place, step, settings.step_size, row["train_loss"])
+            measured |= self._theorems(index, step, settings.step_size, row["train_loss"])
         reason = failure(row["train_loss"], settings.epsilon) if settings.epsilon else ""
-        return CellResult(state.cell, finite(measured), step, reason)
+        return CellResult(state.cell, drop_nonfinite(measured), step, reason)
 
-    def _theorems(self, place: int, step: int, step_size: float, loss: float) -> dict[str, float]:
+    def _theorems(self, index: int, step: int, step_size: float, loss: float) -> dict[str, float]:
         """Theorems 1 and 2 for one cell, with the last step as their target θ."""
         hypotheses = theory.hypotheses(
-            theory.weights_of_cell(self._start, place),
-            theory.weights_of_cell(self._heads, place),
+            theory.weights_of_cell(self._start, index),
+            theory.weights_of_cell(self._heads, index),
             self._inputs,
-            (self.cells[place].start_loss, loss),
+            (self.cells[index].start_loss, loss),
             step,
         )
         return theory.theorem_columns(hypotheses, step_size, len(self._labels))
+
+
+BETAS = (0.9, 0.999)
+
+SMALL = 1e-8
+"""What Adam adds to the root of the mean square; PyTorch's default, as the betas are."""
+
+
+class Steps:
+    """Takes the steps of one optimiser, and keeps its moments.
+
+    η and the factor of `momentum` are (cells,). A norm is over all heads, of which each class has
+    `counts`, (cells, classes).
+    """
+
+    def __init__(
+        self, optimiser: Optimiser, step_sizes: Tensor, momentum: Tensor, counts: Tensor
+    ) -> None:
+        self._optimiser = optimiser
+        self._step_sizes = step_sizes[:, None, None, None]  # η, (cells, 1, 1, 1)
+        self._momentum = momentum[:, None, None, None]  # μ, (cells, 1, 1, 1)
+        self._counts = counts  # (cells, classes)
+        self._first: Weights = {}  # velocities, or Adam's means of gradients
+        self._second: Weights = {}  # Adam's means of squared gradients
+        self._taken = 0
+
+    @property
+    def divides_by_loss(self) -> bool:
+        """Whether it takes gradients that are divided by the loss."""
+        return self._optimiser in ("loss-normalised", "gradient-normalised")
+
+    def take(self, weights: Weights, gradients: Mapping[str, Tensor]) -> None:
+        """Change the weights by a step θ ← θ − η · direction, in place."""
+        self._taken += 1
+        size = self._step_sizes  # η, (cells, 1, 1, 1)
+        if self._optimiser == "gradient-normalised":  # η / ‖∇L‖
+            size = size / _norm(gradients, self._counts)[:, None, None, None]
+        for name, gradient in gradients.items():
+            weights[name].addcmul_(size, self._direction(name, gradient), value=-1)
+
+    def _direction(self, name: str, gradient: Tensor) -> Tensor:
+        """Return what is subtracted for a step size of 1, in the gradient's shape."""
+        if self._optimiser == "momentum":
+            velocity = _moment(self._first, name, gradient)  # v ← μ v + ∇L
+            return velocity.mul_(self._momentum).add_(gradient)
+        if self._optimiser == "adam":
+            return self._adam(name, gradient)
+        return gradient
+
+    def _adam(self, name: str, gradient: Tensor) -> Tensor:
+        """Return m̂ / (√v̂ + ε) with m ← β₁ m + (1 − β₁) ∇L and v ← β₂ v + (1 − β₂) (∇L)²."""
+        first = _moment(self._first, name, gradient)
+        second = _moment(self._second, name, gradient)
+        first.lerp_(gradient, 1 - BETAS[0])
+        second.mul_(BETAS[1]).addcmul_(gradient, gradient, value=1 - BETAS[1])
+        mean, square = (1 - beta**self._taken for beta in BETAS)  # m̂ = m / mean, v̂ = v / square
+        return (first / mean) / ((second / square).sqrt() + SMALL)
+
+    def keep(self, cells: Tensor) -> None:
+        """Go on with some of the cells alone, given by their indices."""
+        self._step_sizes, self._momentum = self._step_sizes[cells], self._momentum[cells]
+        self._counts = self._counts[cells]
+        self._first = {name: moment[cells] for name, moment in self._first.items()}
+        self._second = {name: moment[cells] for name, moment in self._second.items()}
+
+
+def _moment(moments: Weights, name: str, gradient: Tensor) -> Tensor:
+    """Return the moment of a tensor's gradients so far; zeros before the first."""
+    if name not in moments:
+        moments[name] = torch.zeros_like(gradient)
+    return moments[name]
+
+
+def _norm(gradients: Mapping[str, Tensor], counts: Tensor) -> Tensor:
+    """Return the Frobenius norm of all heads together, (cells,); its square may underflow."""
+    by_name = [
+        gradient.abs().amax((-3, -2, -1)) for gradient in gradients.values()
+    ]  # each (cells,)
+    largest = torch.stack(by_name).amax(0)  # (cells,)
+    largest = largest.clamp(min=torch.finfo(largest.dtype).tiny)
+    scaled = {name: gradient / largest[:, None, None, None] for name, gradient in gradients.items()}
+    return largest * squared_norm(scaled, counts).sqrt()

@@ -25,17 +25,11 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Network:
-    """Networks of one activation and width, one for each cell.
+    """Networks of one activation and width, one for each cell."""
 
-    Attributes:
-        activation: h.
-        weights: W, shape (cells, m, d).
-        signs: a, shape (cells, outputs, m).
-    """
-
-    activation: Activation
-    weights: Tensor
-    signs: Tensor
+    activation: Activation  # h
+    weights: Tensor  # W, (cells, m, d)
+    signs: Tensor  # a, (cells, outputs, m)
 
     @property
     def width(self) -> int:
@@ -63,29 +57,19 @@ class Network:
 
 @dataclass(frozen=True)
 class Outputs:
-    """Outputs of networks at some inputs, and what their derivatives need.
+    """Outputs of networks at some inputs, and what their derivatives need."""
 
-    Attributes:
-        inputs: X, shape (cells, n, d).
-        signs: a, shape (cells, outputs, m).
-        values: F, shape (cells, n, outputs).
-        slopes: h′, shape (cells, n, m).
-        centres: c, shape (cells, n, outputs).
-    """
-
-    inputs: Tensor
-    signs: Tensor
-    values: Tensor
-    slopes: Tensor
-    centres: Tensor
+    inputs: Tensor  # X, (cells, n, d)
+    signs: Tensor  # a, (cells, outputs, m)
+    values: Tensor  # F, (cells, n, outputs)
+    slopes: Tensor  # h′, (cells, n, m)
+    centres: Tensor  # c, (cells, n, outputs)
 
     def gradient(self, residual: Tensor) -> Tensor:
-        """Return the gradient of ½‖F − Y‖² in W, (cells, m, d) (Claim 3.4).
+        """Return the gradient of ½‖F − Y‖² in W, (cells, m, d), from F − Y (Claim 3.4).
 
-        ∂/∂w_r = Σ_i x_i h′_r(z_i) Σ_ℓ (a_ℓr − c_iℓ) (F − Y)_iℓ.
-
-        Args:
-            residual: F − Y, shape (cells, n, outputs).
+        ∂/∂w_r = Σ_i x_i h′_r(z_i) Σ_ℓ (a_ℓr − c_iℓ) (F − Y)_iℓ; the residual F − Y is (cells, n,
+        outputs).
         """
         centre = (residual * self.centres).sum(-1, keepdim=True)  # Σ_ℓ c (F − Y), (cells, n, 1)
         by_hidden = (residual @ self.signs - centre) * self.slopes  # (cells, n, m)
@@ -102,9 +86,7 @@ class Outputs:
 def gram_matrix(rows: Outputs, columns: Outputs | None = None) -> Tensor:
     """Return H between inputs, (cells, outputs · n, outputs · n′) (Definition 3.6).
 
-    Args:
-        rows: outputs at the rows' inputs.
-        columns: outputs of the same networks at the columns' inputs; without them, `rows`.
+    Without outputs at the columns' inputs, those at the rows' are taken.
     """
     columns = rows if columns is None else columns
     outputs, m = rows.signs.shape[1:]
@@ -118,15 +100,10 @@ def limit_gram_matrix(
 ) -> Tensor:
     """Return H as the width grows without end, (cells, outputs · n, outputs · n′).
 
-    With w ~ N(0, σ²I), signs that are independent of it, and outputs that are uncorrelated:
-    ⟨x, x′⟩ exp(σ²⟨x, x′⟩) for softmax, ⟨x, x′⟩ exp(σ²‖x + x′‖²/2) for exp, and ⟨x, x′⟩ (π − θ)/2π
-    for ReLU, where θ is the angle between x and x′ (the arc-cosine kernel of order 0).
-
-    Args:
-        activation: h.
-        rows, columns: inputs x and x′, shapes (cells, n, d) and (cells, n′, d).
-        sigma: σ, shape (cells,).
-        outputs: number of outputs.
+    With w ~ N(0, σ²I), signs that are independent of it, and outputs that are uncorrelated: ⟨x, x′⟩
+    exp(σ²⟨x, x′⟩) for softmax, ⟨x, x′⟩ exp(σ²‖x + x′‖²/2) for exp, and ⟨x, x′⟩ (π − θ)/2π for ReLU,
+    where θ is the angle between x and x′ (the arc-cosine kernel of order 0). Rows and columns are x
+    and x′, (cells, n, d) and (cells, n′, d); σ is (cells,).
     """
     inner = rows @ columns.mT  # ⟨x, x′⟩, (cells, n, n′)
     norms = rows.norm(dim=-1)[:, :, None]  # ‖x‖, (cells, n, 1)
@@ -150,13 +127,8 @@ def initial_weights(
 ) -> tuple[Floats, Floats]:
     """Draw W(0), (m, d), and a, (outputs, m); a wider network extends a narrower one.
 
-    In the symmetric case each hidden unit stands twice, with opposite signs (Definition 3.7).
-
-    Args:
-        way: symmetric, or independent units.
-        shape: m, d and outputs; m is even in the symmetric case.
-        sigma: σ, the deviation of a weight.
-        seed: the seed of the cell.
+    In the symmetric case each hidden unit stands twice, with opposite signs (Definition 3.7), and m
+    is even. The shape is m, d and outputs.
     """
     m, d, outputs = shape
     units = m // 2 if way == "symmetric" else m

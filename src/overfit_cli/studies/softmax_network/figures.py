@@ -44,10 +44,6 @@ def varying_parameters(data: FigureData) -> list[str]:
 def done_cells(data: FigureData, varying: Iterable[str]) -> pd.DataFrame:
     """Return the cells that are done.
 
-    Args:
-        data: of the figure.
-        varying: the parameters that the figure draws; no other one may take several values.
-
     Raises:
         UserError: if another one does, or no cell is done.
     """
@@ -65,12 +61,7 @@ def done_cells(data: FigureData, varying: Iterable[str]) -> pd.DataFrame:
 def new_grid(
     rows: int, columns: int, *, one_x: bool = True, one_y: bool = True
 ) -> tuple[Picture, np.ndarray]:
-    """Return a figure with a grid of axes.
-
-    Args:
-        rows, columns: how many.
-        one_x, one_y: whether a column's axes have one x, and a row's one y.
-    """
+    """Return a figure with a grid of axes."""
     width = COLUMN * max(1.0, 0.8 * columns)
     figure = Picture(width, 1.7 * rows + 0.7, least=1.5 * columns)
     grid = figure.subplots(
@@ -94,16 +85,7 @@ def draw_series(
     dash: LineStyleType = "-",
     marker: bool = True,
 ) -> None:
-    """Draw geometric means over seeds with bands of one deviation, a line for each value of `by`.
-
-    Args:
-        axes: where to.
-        cells: one row per cell, or per cell and logged step.
-        x, value: names of columns; what isn't positive is left out.
-        by, looks: the parameter whose values have a line each, and how those look.
-        dash: of all lines.
-        marker: whether lines have their markers.
-    """
+    """Draw geometric means over seeds with bands of one deviation, a line per value of `by`."""
     for value_of_line, look in looks.items():
         chosen = cells[(cells[by] == value_of_line) & (cells[value] > 0)]
         if chosen.empty:

@@ -24,7 +24,6 @@ Initialisation = Literal["symmetric", "independent"]
 NAMES: dict[Activation, str] = {"softmax": "softmax", "exp": "exp", "relu": "ReLU"}
 """The networks' names in sentences and legends."""
 
-
 PIXELS, DIGITS = 64, 1797
 """Pixels of a digit of 8 × 8, and the number of digits."""
 

@@ -18,21 +18,15 @@ CHANCE = 0.05
 
 @dataclass(frozen=True)
 class Statement:
-    """The sizes that the theorem and the lemmas depend on.
+    """The sizes that the theorem and the lemmas depend on."""
 
-    Attributes:
-        n, d, outputs: samples, features and outputs. The paper has d of both.
-        sigma: σ.
-        smallest: λ, the smallest eigenvalue of H at the start.
-        width: m.
-    """
-
+    # n, d, outputs: samples, features and outputs. The paper has d of both
     n: int
     d: int
     outputs: int
-    sigma: float
-    smallest: float
-    width: int
+    sigma: float  # σ
+    smallest: float  # λ, the smallest eigenvalue of H at the start
+    width: int  # m
 
     @property
     def b(self) -> float:
@@ -66,28 +60,18 @@ class Statement:
         return exact - _decades(16 * self.b)
 
     def log10_drift(self, movement: float) -> float:
-        """Return Lemma 5.1's bound on ‖H − H*‖, R n d e^(10B).
-
-        Args:
-            movement: R, how far the weights of a hidden unit have moved at most.
-        """
+        """Return Lemma 5.1's bound on ‖H − H*‖, R n d e^(10B), of the largest movement R."""
         return math.log10(movement) + self._labels + _decades(10 * self.b)
 
     def log10_movement(self, residual: float) -> float:
-        """Return Lemma 5.3's D, 4 m⁻¹ λ⁻¹ e^(3B) √(nd) ‖F(0) − Y‖.
-
-        Args:
-            residual: ‖F(0) − Y‖.
-        """
+        """Return Lemma 5.3's D, 4 m⁻¹ λ⁻¹ e^(3B) √(nd) ‖F(0) − Y‖, of the residual ‖F(0) − Y‖."""
         exact = math.log10(4 * residual) - math.log10(self.width) - self._smallest
         return exact + self._labels / 2 + _decades(3 * self.b)
 
     def gap_bound(self, test_drift: float, drift: float) -> float:
         """Return Theorem F.2's bound on |F_ntk − F_nn|, its O(·) taken for 1.
 
-        Args:
-            test_drift: ε_test, how far K has moved at a test input and an output, at most.
-            drift: ε_H, how far H has.
+        K moves by ε_test at most at a test input and an output, and H by ε_H.
         """
         root = math.sqrt(self.n * self.outputs)
         if drift == 0:

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from overfit_cli.claims.cells import check_alike
-from overfit_cli.claims.rules import Margin, judged
+from overfit_cli.claims.rules import Margin, judge_estimate
 from overfit_cli.core.claim import Claim, Measurement, inconclusive, not_run
 from overfit_cli.core.text import plural
 from overfit_cli.stats.intervals import median_estimate
@@ -43,13 +43,7 @@ def _table_by_kernel(cells: pd.DataFrame, column: str) -> pd.DataFrame:
 def _rougher(
     column: str, meaning: str, compare: Callable[[pd.DataFrame], pd.Series[float]]
 ) -> Callable[[pd.DataFrame], Measurement]:
-    """Return what measures whether softmax has more in a column.
-
-    Args:
-        column: of the cells.
-        meaning: "more of it", in words.
-        compare: from the column under both kernels to what is averaged, 0 for a tie.
-    """
+    """Return what measures whether softmax has more in a column; `compare` gives 0 for a tie."""
 
     def measure(cells: pd.DataFrame) -> Measurement:
         table = _table_by_kernel(cells, column)
@@ -66,7 +60,7 @@ def _rougher(
 
 def _judge_networks(by_network: pd.Series[float], table: pd.DataFrame, meaning: str) -> Measurement:
     means = table.mean()
-    return judged(
+    return judge_estimate(
         median_estimate(by_network),
         ROUGHER,
         details={

@@ -6,7 +6,9 @@ cache folder, so that no stage is trained twice, nor again after a kill.
 
 The plane has one direction in W_Q and one in W_K of the first layer. Only that layer's queries and
 keys change over the plane, and they change linearly: q = q₀ + a q₁, k = k₀ + b k₁. So what comes
-before them is computed once, and many points go through the rest of the network together.
+before them is computed once, and many points go through the rest of the network together. The
+surface of a cell is L(W_Q + a d₁, W_K + b d₂): the mean cross-entropy on a fixed batch at points
+(a, b) around the network (figure 4).
 """
 
 from __future__ import annotations
@@ -26,18 +28,22 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from overfit_cli.core.classification import Task, minibatches
-from overfit_cli.core.files import cache_folder, fingerprint, locked, write_whole
-from overfit_cli.core.training import named_rng
+from overfit_cli.core.cell import Cell, CellResult
+from overfit_cli.core.classification import Examples, Task, minibatches, move_to_device
+from overfit_cli.core.files import cache_folder, fingerprint, lock_folder, write_whole
+from overfit_cli.core.training import Training, failure, named_rng
 from overfit_cli.studies.attention_kernel.classifier import (
     Layer,
     Transformer,
     build_model,
+    evaluate,
     key_mask,
     training_steps,
 )
 from overfit_cli.studies.attention_kernel.landscape.parameters import KernelLandscapeParameters
+from overfit_cli.studies.attention_kernel.landscape.theory import Floats, Losses, measure_landscape
 
+P = KernelLandscapeParameters
 NETWORK_VERSION = 1
 """Raised whenever the same parameters and seed would give another network."""
 
@@ -54,9 +60,7 @@ _SECOND_STAGE = {"kernel", "second_steps"}
 Network = TypeVar("Network", bound=torch.nn.Module)
 
 
-def trained_network(
-    parameters: KernelLandscapeParameters, task: Task, seed: int, stage: int, device: str
-) -> Transformer:
+def trained_network(parameters: P, task: Task, seed: int, stage: int, device: str) -> Transformer:
     """Return the network after a stage, 1 or 2, from the cache folder if it is there.
 
     Each stage has an optimiser of its own; the second takes the minibatches after the first's.
@@ -72,12 +76,7 @@ def trained_network(
 
 
 def _train_stage(
-    model: Transformer,
-    parameters: KernelLandscapeParameters,
-    task: Task,
-    seed: int,
-    stage: int,
-    device: str,
+    model: Transformer, parameters: P, task: Task, seed: int, stage: int, device: str
 ) -> None:
     """Train a stage; the second goes on from the first with the minibatches that follow."""
     first, steps = 0, parameters.training_steps
@@ -99,7 +98,7 @@ def data_fingerprint(task: Task) -> str:
     return fingerprint(*(array for array in arrays if array is not None))
 
 
-def _network_name(parameters: KernelLandscapeParameters, seed: int, stage: int, data: str) -> str:
+def _network_name(parameters: P, seed: int, stage: int, data: str) -> str:
     """Return the name of the network after a stage, the same for cells that share it."""
     left_out = _SURFACE | (_SECOND_STAGE if stage == 1 else set())
     text = parameters.model_dump_json(exclude=left_out)
@@ -112,20 +111,15 @@ def train_once(
 ) -> Network:
     """Return a trained network, from the cache folder if it is there.
 
-    A process that needs the same network meanwhile waits for it instead of training it too.
-
-    Args:
-        build: makes the network, untrained.
-        train: trains it in place.
-        name: the network's; another one for whatever gives other weights.
-        device: where it is trained; the last bits of its weights depend on it.
+    A process that needs the same network meanwhile waits for it instead of training it too. The
+    name is another one for whatever gives other weights; their last bits depend on the device too.
     """
     folder = cache_folder() / "networks" / f"{name}-{device}"
     model = build()
     with contextlib.ExitStack() as stack:
         with suppress(OSError):
             folder.mkdir(parents=True, exist_ok=True)
-            stack.enter_context(locked(folder))
+            stack.enter_context(lock_folder(folder))
         if not _load(model, folder / FILE, device):
             model = build()  # what failed to load may have changed some of the weights
             train(model)
@@ -158,25 +152,20 @@ class Directions:
 
 
 def draw_directions(model: Transformer, kind: str, seed: int, pair: int) -> Directions:
-    """Draw a pair of directions of a seed.
+    """Draw a seed's pair of directions in the first layer's W_Q and W_K.
 
-    Args:
-        model: the network at the centre.
-        kind: `filter`, where each output's row has the length of the weights' row (Li et al.
-            2018, section 4), or `raw`, standard normal.
-        seed: of the network.
-        pair: which pair.
+    They are standard normal (`raw`); for `filter` each output's row has the length of the weights'
+    row (Li et al. 2018, section 4).
     """
     layer = cast("Layer", model.layers[0])
 
-    def draw(name: str, weight: Tensor) -> Tensor:
-        numbers = named_rng(seed, "directions", str(pair), name).standard_normal(
-            weight.shape
-        )  # (d, d)
-        direction = torch.from_numpy(numbers).to(weight)  # (d, d)
+    def draw(name: str, W: Tensor) -> Tensor:
+        """Return d with N(0, 1) entries; for `filter`, row by row d_r ‖W_r‖ / ‖d_r‖; (d, d)."""
+        numbers = named_rng(seed, "directions", str(pair), name).standard_normal(W.shape)  # (d, d)
+        direction = torch.from_numpy(numbers).to(W)  # (d, d)
         if kind == "raw":
             return direction
-        lengths = weight.norm(dim=1, keepdim=True) / direction.norm(dim=1, keepdim=True)
+        lengths = W.norm(dim=1, keepdim=True) / direction.norm(dim=1, keepdim=True)  # (d, 1)
         scaled: Tensor = direction * lengths
         return scaled
 
@@ -185,13 +174,11 @@ def draw_directions(model: Transformer, kind: str, seed: int, pair: int) -> Dire
 
 
 class Plane:
-    """The loss of a fixed batch as a function of two numbers.
+    """The loss of a fixed batch as a function of two numbers, L(W_Q + a d₁, W_K + b d₂).
 
-    Args:
-        model: the network at the centre, which isn't changed.
-        directions: the plane's.
-        tokens, labels: the batch, shapes (samples, tokens) and (samples,).
-        mask: true where a token is, (samples, tokens); None where nothing is padding.
+    With z the normalised input of the first layer, q = z (W_Q + a d₁)ᵀ = q₀ + a q₁ with q₁ = z d₁ᵀ,
+    and k = k₀ + b k₁ with k₁ = z d₂ᵀ. The batch has tokens and a mask of those that aren't padding,
+    (samples, tokens), and labels, (samples,). The network at the centre isn't changed.
     """
 
     def __init__(
@@ -206,13 +193,13 @@ class Plane:
         layer = cast("Layer", model.layers[0])
         with torch.inference_mode():
             self._input = model.embed(tokens)  # (samples, tokens, d)
-            normed = layer.attention_norm(self._input)  # (samples, tokens, d)
+            z = layer.attention_norm(self._input)  # (samples, tokens, d)
             # q₀, k₀, v, q₁ and k₁, each (samples, heads, tokens, width)
-            self._q0 = layer.in_heads(layer.query(normed))
-            self._k0 = layer.in_heads(layer.key(normed))
-            self._v = layer.in_heads(layer.value(normed))
-            self._q1 = layer.in_heads(normed @ directions.query.mT)
-            self._k1 = layer.in_heads(normed @ directions.key.mT)
+            self._q0 = layer.in_heads(layer.query(z))
+            self._k0 = layer.in_heads(layer.key(z))
+            self._v = layer.in_heads(layer.value(z))
+            self._q1 = layer.in_heads(z @ directions.query.mT)
+            self._k1 = layer.in_heads(z @ directions.key.mT)
 
     def losses(self, points: Tensor) -> Tensor:
         """Return the loss at points (points, 2), shape (points,)."""
@@ -222,7 +209,7 @@ class Plane:
         rows = max(1, limit // length)  # samples, where a point is split
         with torch.inference_mode():
             parts = [self._mean_losses(part, rows) for part in torch.split(points, batch)]
-        return torch.cat(parts)
+        return torch.cat(parts)  # (points,)
 
     def _mean_losses(self, points: Tensor, rows: int) -> Tensor:
         """Return the mean loss at a few points, (points,), with `rows` samples at a time."""
@@ -233,20 +220,62 @@ class Plane:
 
     def _summed_losses(self, points: Tensor, rows: slice) -> Tensor:
         """Return the loss summed over some of the samples, (points,)."""
-        a, b = points[:, 0, None, None, None, None], points[:, 1, None, None, None, None]
-        mask = None if self._mask is None else self._mask[rows]
-        keys = key_mask(mask)
+        a, b = points[:, :, None, None, None, None].unbind(1)  # each (points, 1, 1, 1, 1)
+        mask = None if self._mask is None else self._mask[rows]  # (samples, tokens)
+        keys = key_mask(mask)  # (samples, 1, 1, tokens)
         first, *rest = (cast("Layer", layer) for layer in self._model.layers)
         x = first.finish(
-            self._input[rows].expand(len(points), -1, -1, -1),
-            self._q0[rows] + a * self._q1[rows],  # (points, samples, heads, tokens, width)
-            self._k0[rows] + b * self._k1[rows],  # (points, samples, heads, tokens, width)
-            self._v[rows],
+            self._input[rows].expand(len(points), -1, -1, -1),  # (points, samples, tokens, d)
+            self._q0[rows] + a * self._q1[rows],  # q, (points, samples, heads, tokens, width)
+            self._k0[rows] + b * self._k1[rows],  # k, (points, samples, heads, tokens, width)
+            self._v[rows],  # (samples, heads, tokens, width)
             keys,
         )  # (points, samples, tokens, d)
         for layer in rest:
-            x = layer(x, keys)
+            x = layer(x, keys)  # (points, samples, tokens, d)
         logits = self._model.classes(self._model.read_out(x, mask))  # (points, samples, classes)
         labels = self._labels[rows].expand(len(points), -1)  # (points, samples)
-        losses = functional.cross_entropy(logits.flatten(0, 1), labels.flatten(), reduction="none")
-        return losses.view(len(points), -1).sum(1)
+        losses = functional.cross_entropy(
+            logits.flatten(0, 1), labels.flatten(), reduction="none"
+        )  # −log softmax(logits)_y, (points · samples,)
+        return losses.view(len(points), -1).sum(1)  # (points,)
+
+
+def train_cell(cell: Cell[P], task: Task, training: Training) -> CellResult[P]:
+    """Train a cell's network, evaluate the surface around it, and measure its roughness.
+
+    With 50 points of spacing 0.02 the surface is section 5.2's, from −0.48 to 0.5.
+    """
+    parameters, device = cell.parameters, training.device
+    first, model = (trained_network(parameters, task, cell.seed, k, device) for k in (1, 2))
+    batch = fixed_batch(parameters, task, cell.seed)
+    centre = evaluate(model, batch, device).loss
+    steps = parameters.training_steps + parameters.second_steps
+    if reason := failure(centre):
+        return CellResult(cell, {}, steps, reason)
+    name = f"{cell.key}-{data_fingerprint(task)}-{device}.npz"
+    losses = losses_around(model, cell, batch, device)
+    points = parameters.points, parameters.spacing
+    measured = measure_landscape(losses, points, centre, cell, training, name)
+    measured["first_stage_loss"] = evaluate(first, batch, device).loss
+    return CellResult(cell, measured, steps)
+
+
+def fixed_batch(parameters: P, task: Task, seed: int) -> Examples:
+    """Return the training samples on which the loss is taken, the same at every point."""
+    order = named_rng(seed, "loss batch").permutation(len(task.train.labels))  # (samples,)
+    return task.train.take(order[: parameters.loss_samples])
+
+
+def losses_around(model: Transformer, cell: Cell[P], batch: Examples, device: str) -> Losses:
+    """Return the function that evaluates L(W_Q + a d₁, W_K + b d₂) at points (a, b)."""
+    parameters = cell.parameters
+    directions = draw_directions(model, parameters.directions, cell.seed, parameters.pair)
+    plane = Plane(model, directions, *move_to_device(batch, device))
+    dtype = getattr(torch, parameters.dtype)
+
+    def losses(points: Floats) -> Floats:
+        at_points = torch.from_numpy(points).to(device, dtype)  # (points, 2)
+        return plane.losses(at_points).to("cpu", torch.float64).numpy()  # (points,)
+
+    return losses

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.study import FigureData
 from overfit_cli.core.text import UserError
-from overfit_cli.figures.labels import short_settings, split_by, varying_parameters
+from overfit_cli.figures.labels import short_settings, split_settings, varying_parameters
 from overfit_cli.figures.picture import Picture, styled
 from overfit_cli.figures.style import DIVERGING, PAGE
 
@@ -47,7 +47,7 @@ def draw_landscape(data: FigureData, options: FigureOptions) -> Picture:
     names = [name for name in varying_parameters(data) if name not in ("pair", "kernel")]
     rows = [
         _surface(cells_of_one.iloc[0], names, data)
-        for _, cells_of_one in split_by(replace(data, cells=first_cells), [*names, "kernel"])
+        for _, cells_of_one in split_settings(replace(data, cells=first_cells), [*names, "kernel"])
     ]
     figure: Picture = draw_surfaces(rows, (*DIRECTIONS, r"$\Delta L$"))
     figure.facts.append(
@@ -81,30 +81,22 @@ def _surface(row: pd.Series, names: list[str], data: FigureData) -> Surface:
 
 @dataclass(frozen=True)
 class Surface:
-    """One surface.
-
-    Attributes:
-        title: what it is of.
-        measures: numbers that are told of it, by what they are.
-        across, up: where its points lie, shapes (n,) and (m,).
-        heights: shape (n, m); 0 at the centre.
-    """
+    """One surface."""
 
     title: str
-    measures: Mapping[str, str]
+    measures: Mapping[str, str]  # numbers that are told of it, by what they are
+    # across, up: where its points lie, (n,) and (m,)
     across: Floats
     up: Floats
-    heights: Floats
+    heights: Floats  # (n, m); 0 at the centre
 
 
 @styled
 def draw_surfaces(surfaces: Sequence[Surface], labels: tuple[str, str, str]) -> Picture:
     """Draw each surface as a row: in three dimensions, as contours, and its measures beside.
 
-    Args:
-        surfaces: one a row; heights and colours have one scale over all of them, whose middle
-            colour is 0.
-        labels: of the two directions, d₁ and d₂, and of the heights.
+    Heights and colours have one scale over all surfaces, whose middle colour is 0. The labels are
+    those of the directions d₁ and d₂, and of the heights.
     """
     lowest = min(float(surface.heights.min()) for surface in surfaces)
     highest = max(float(surface.heights.max()) for surface in surfaces)

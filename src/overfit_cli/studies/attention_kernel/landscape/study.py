@@ -7,22 +7,23 @@ from collections.abc import Mapping, Sequence
 from overfit_cli.core.cell import Batches, Cell, CellResult, Cells, Column, Results
 from overfit_cli.core.claim import Claim
 from overfit_cli.core.classification import Task
-from overfit_cli.core.figure import Figure, by_name, drawn_by
+from overfit_cli.core.figure import Figure, collect_figures, lazy_drawing
 from overfit_cli.core.training import Training
 from overfit_cli.studies.attention_kernel.classifier_study import TransformerStudy
 from overfit_cli.studies.attention_kernel.landscape.parameters import KernelLandscapeParameters
 from overfit_cli.studies.attention_kernel.landscape.theory import MEASURES
 
+P = KernelLandscapeParameters
 LANDSCAPE = Figure(
     name="landscape",
     title="The loss around a network under each kernel, as a surface and as contours",
     source="Song et al. 2024, figure 4",
     reads="trajectories",
-    draw=drawn_by("overfit_cli.studies.attention_kernel.landscape.figures:draw_landscape"),
+    draw=lazy_drawing("overfit_cli.studies.attention_kernel.landscape.figures:draw_landscape"),
 )
 
 
-class KernelLandscape(TransformerStudy[KernelLandscapeParameters]):
+class KernelLandscape(TransformerStudy[P]):
     """The loss around a trained classifier, under each kernel."""
 
     name = "kernel-landscape"
@@ -50,62 +51,51 @@ class KernelLandscape(TransformerStudy[KernelLandscapeParameters]):
     progress_columns = ()
 
     def figures(self) -> Mapping[str, Figure]:
-        """Return the figures by name."""
-        return by_name(LANDSCAPE)
+        return collect_figures(LANDSCAPE)
 
     def claims(self) -> Sequence[Claim]:
-        """Return the claims that its cells can decide."""
         from overfit_cli.studies.attention_kernel.landscape.claims import CLAIMS
 
         return CLAIMS
 
-    def task(self, parameters: KernelLandscapeParameters, seed: int) -> Task:
-        """Return a cell's reviews or images."""
+    def task(self, parameters: P, seed: int) -> Task:
         from overfit_cli.studies.attention_kernel.pathfinder.data import pathfinder_task
         from overfit_cli.studies.attention_kernel.text.data import text_task
 
         return (text_task if parameters.task == "text" else pathfinder_task)(parameters, seed)
 
-    def sample_length(self, parameters: KernelLandscapeParameters) -> int:
-        """Return the number of tokens of a review, or of pixels of an image."""
+    def sample_length(self, parameters: P) -> int:
         return parameters.tokens if parameters.task == "text" else parameters.size**2
 
-    def batches(
-        self, cells: Cells[KernelLandscapeParameters], device: str
-    ) -> Batches[KernelLandscapeParameters]:
+    def batches(self, cells: Cells[P], device: str) -> Batches[P]:
         """Give each cell a batch of its own, with cells of different networks next to each other.
 
         Cells of one network share it through the cache folder, and wait while another trains it.
         """
 
-        def order(cell: Cell[KernelLandscapeParameters]) -> tuple[float, int, str, int]:
+        def order(cell: Cell[P]) -> tuple[float, int, str, int]:
             return -self.cost(cell), cell.parameters.pair, cell.parameters.kernel, cell.seed
 
         return [[cell] for cell in sorted(cells, key=order)]
 
-    def cost(self, cell: Cell[KernelLandscapeParameters]) -> float:
+    def cost(self, cell: Cell[P]) -> float:
         """Return about how many multiplications a cell costs; pairs share a network's training."""
         parameters = cell.parameters
         surface = parameters.points**2 * parameters.loss_samples * parameters.layers
         return super().cost(cell) / 4 + surface * self.layer_cost(parameters)
 
-    def probe(self, cell: Cell[KernelLandscapeParameters]) -> Cell[KernelLandscapeParameters]:
-        """Return the cell with a few steps on a few samples, and a few points."""
+    def probe(self, cell: Cell[P]) -> Cell[P]:
         samples = max(256, cell.parameters.loss_samples)
         short = cell.with_at_most(training_steps=10, second_steps=2, points=5)
         return short.with_at_most(n=samples, test_samples=64)
 
-    def train(
-        self, batch: Cells[KernelLandscapeParameters], training: Training
-    ) -> Results[KernelLandscapeParameters]:
-        """Train networks in two stages and evaluate their surfaces."""
-        from overfit_cli.studies.attention_kernel.landscape.training import train_cell
+    def train(self, batch: Cells[P], training: Training) -> Results[P]:
+        from overfit_cli.studies.attention_kernel.landscape.engine import train_cell
 
         for cell in batch:
             yield train_cell(cell, self.task(cell.parameters, cell.seed), training)
 
-    def summary(self, result: CellResult[KernelLandscapeParameters]) -> str:
-        """Give the range of the surface and the measures of its roughness."""
+    def summary(self, result: CellResult[P]) -> str:
         measured = result.measurements
         if result.reason:
             return f"The training {result.reason}: there is no surface."

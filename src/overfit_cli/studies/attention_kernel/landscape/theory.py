@@ -70,13 +70,8 @@ def measure_landscape(
 ) -> dict[str, float]:
     """Evaluate a cell's landscape, log its points in place of steps, and return its `MEASURES`.
 
-    Args:
-        losses: the function that evaluates points.
-        plane: how many points along either direction, and how far apart; see `offsets`.
-        centre: the loss at the centre.
-        cell: the cell; its trajectory gets the columns `a`, `b` and `loss`.
-        training: where to log.
-        name: of a file in the cache folder that keeps losses while the landscape isn't done.
+    The plane is the number of points along a direction and their spacing, see `offsets`. A file of
+    that name in the cache folder keeps the losses while the landscape isn't done.
     """
     saved = SavedLosses(losses, cache_folder() / "surfaces" / name)
     count, spacing = plane
@@ -87,7 +82,7 @@ def measure_landscape(
     rows = np.column_stack([points, flat]).tolist()
     for step, (a, b, loss) in enumerate(rows):
         training.log(cell, step, {"a": a, "b": b, "loss": loss})
-    surface = flat.reshape(count, count)
+    surface = flat.reshape(count, count)  # (points, points)
     return {
         "rms_laplacian": rms_laplacian(surface, spacing),
         "interior_minima": interior_minima(surface),
@@ -110,14 +105,10 @@ def grid(steps: Floats) -> Floats:
 
 
 def interior_minima(surface: Floats) -> int:
-    """Return the number of points off the edge that are below all of their eight neighbours.
-
-    Args:
-        surface: heights, shape (rows, columns).
-    """
+    """Return the number of points off the edge that are below all of their eight neighbours."""
     rows, columns = surface.shape
     centre = surface[1:-1, 1:-1]
-    lower = np.ones(centre.shape, dtype=bool)
+    lower = np.ones(centre.shape, dtype=bool)  # off the edge, (rows − 2, columns − 2)
     for row in (0, 1, 2):
         for column in (0, 1, 2):
             if (row, column) != (1, 1):
@@ -127,12 +118,7 @@ def interior_minima(surface: Floats) -> int:
 
 
 def rms_laplacian(surface: Floats, spacing: float) -> float:
-    """Return the root mean square of the discrete Laplacian, height per squared unit of length.
-
-    Args:
-        surface: heights, shape (rows, columns).
-        spacing: the distance between neighbours, along either axis.
-    """
+    """Return the root mean square of the discrete Laplacian, height per squared unit of length."""
     centre = surface[1:-1, 1:-1]
     neighbours = surface[:-2, 1:-1] + surface[2:, 1:-1] + surface[1:-1, :-2] + surface[1:-1, 2:]
     return float(np.sqrt(np.mean(np.square((neighbours - 4 * centre) / spacing**2))))
@@ -141,18 +127,16 @@ def rms_laplacian(surface: Floats, spacing: float) -> float:
 def quadratic_residual(surface: Floats, steps: Floats) -> float:
     """Return the rms residual of the best quadratic, as a share of the surface's deviation.
 
-    0 is a perfect bowl or saddle, or flat; 1 is a surface of which a quadratic says nothing.
-
-    Args:
-        surface: heights, shape (points, points).
-        steps: where the points lie along either axis, shape (points,).
+    0 is a perfect bowl or saddle, or flat; 1 is a surface of which a quadratic says nothing. The
+    steps are the points' coordinates along either axis.
     """
     if surface.min() == surface.max():
         return 0.0
     a, b = np.meshgrid(steps, steps, indexing="ij")
+    # 1, a, b, a², ab, b² at each point, (points², 6)
     terms = np.stack([np.ones_like(a), a, b, a * a, a * b, b * b], -1).reshape(-1, 6)
     flat = surface.ravel()
-    fitted = terms @ np.linalg.lstsq(terms, flat, rcond=None)[0]
+    fitted = terms @ np.linalg.lstsq(terms, flat, rcond=None)[0]  # (points²,)
     return float(np.sqrt(np.mean(np.square(flat - fitted))) / flat.std())
 
 
@@ -164,9 +148,7 @@ def sharpness(surface: Floats, centre: float) -> float:
 class SavedLosses:
     """Losses at points, saved to a file while they are evaluated, so that a kill costs little.
 
-    Args:
-        losses: the function that evaluates them.
-        file: what it holds already isn't evaluated again. It may be impossible to write.
+    What the file holds already isn't evaluated again. It may be impossible to write.
     """
 
     def __init__(self, losses: Losses, file: Path) -> None:

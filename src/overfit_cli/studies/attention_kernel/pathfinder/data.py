@@ -16,7 +16,7 @@ from overfit_cli.core.training import named_rng
 from overfit_cli.datasets.pathfinder.lra import read_lra
 from overfit_cli.datasets.pathfinder.paddles import PathfinderSettings
 from overfit_cli.datasets.pathfinder.samples import PathfinderImages, Stream, images
-from overfit_cli.stats.shortcut_rules import best_accuracy_by_places
+from overfit_cli.stats.shortcut_rules import best_accuracy_of_positions
 from overfit_cli.studies.attention_kernel.pathfinder.parameters import KernelPathfinderParameters
 
 
@@ -29,7 +29,7 @@ def pathfinder_task(parameters: KernelPathfinderParameters, seed: int) -> Task:
     n, test_samples = parameters.n, parameters.test_samples
     levels = parameters.grey_levels
     if parameters.source == "lra":
-        folder = data_folder("--set source=lra")
+        folder = data_folder("source=lra")
         sizes = (parameters.difficulty, parameters.size)
         return _lra(folder, *sizes, n, test_samples, levels, seed)
     return _draw_task(parameters.settings, n, test_samples, levels, seed)
@@ -82,7 +82,7 @@ def _read(folder: Path, difficulty: str, size: int) -> tuple[PathfinderImages, s
 
 def _task(train: PathfinderImages, test: PathfinderImages, levels: int) -> Task:
     """The task; its shortcut is the best rule that sees the discs' places alone."""
-    shortcut = best_accuracy_by_places(train.markers, train.labels, test.markers, test.labels)
+    shortcut = best_accuracy_of_positions(train.markers, train.labels, test.markers, test.labels)
     return Task(_examples(train, levels), _examples(test, levels), levels, shortcut)
 
 

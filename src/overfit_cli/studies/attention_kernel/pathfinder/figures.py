@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from overfit_cli.core.figure import FigureOptions
-from overfit_cli.core.parameters import of_row
+from overfit_cli.core.parameters import parameters_from_row
 from overfit_cli.core.study import FigureData
 from overfit_cli.datasets.pathfinder.samples import CHUNK, NO_MARKERS, PathfinderImages, images
 from overfit_cli.figures.panels import ImageRow, draw_image_rows
@@ -24,7 +24,9 @@ def draw_samples(data: FigureData, options: FigureOptions) -> Picture:
         UserError: if the images come from LRA and aren't where they were.
     """
     row = data.cells.sort_values("seed").iloc[0]
-    return draw_images(training_images(of_row(KernelPathfinderParameters, row), int(row["seed"])))
+    return draw_images(
+        training_images(parameters_from_row(KernelPathfinderParameters, row), int(row["seed"]))
+    )
 
 
 def training_images(parameters: KernelPathfinderParameters, seed: int) -> PathfinderImages:

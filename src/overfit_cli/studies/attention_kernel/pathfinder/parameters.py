@@ -8,14 +8,14 @@ from typing import Any, Literal
 
 from overfit_cli.core.parameters import parameter
 from overfit_cli.core.text import BadValue, UserError
-from overfit_cli.datasets.pathfinder.paddles import AT_LEAST, LARGEST, PathfinderSettings
+from overfit_cli.datasets.pathfinder.paddles import LARGEST, MINIMA, PathfinderSettings
 from overfit_cli.studies.attention_kernel.parameters import ClassifierParameters
 
 
 def _setting(name: str, meaning: str, unit: str = "", label: str = "") -> Any:
     """A parameter with the default and the bounds of the setting of that name."""
     default = getattr(PathfinderSettings, name)
-    least = AT_LEAST.get(name)
+    least = MINIMA.get(name)
     above = 0 if least is None else None
     return parameter(
         default, meaning, unit=unit, label=label, at_least=least, above=above, at_most=LARGEST

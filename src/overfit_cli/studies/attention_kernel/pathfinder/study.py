@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from overfit_cli.core.claim import Claim
 from overfit_cli.core.classification import Task
-from overfit_cli.core.figure import Figure, drawn_by
+from overfit_cli.core.figure import Figure, lazy_drawing
 from overfit_cli.studies.attention_kernel.classifier_study import ClassifierStudy
 from overfit_cli.studies.attention_kernel.pathfinder.parameters import KernelPathfinderParameters
 
@@ -14,7 +14,7 @@ SAMPLES = Figure(
     name="samples",
     title="Images of both labels",
     reads="cells",
-    draw=drawn_by("overfit_cli.studies.attention_kernel.pathfinder.figures:draw_samples"),
+    draw=lazy_drawing("overfit_cli.studies.attention_kernel.pathfinder.figures:draw_samples"),
 )
 
 
@@ -28,35 +28,25 @@ class KernelPathfinder(ClassifierStudy[KernelPathfinderParameters]):
     source_of_curves = "Song et al. 2024, figure 3"
 
     def figures(self) -> Mapping[str, Figure]:
-        """Return the figures by name."""
         return {**super().figures(), SAMPLES.name: SAMPLES}
 
     def claims(self) -> Sequence[Claim]:
-        """Return the claims of section 5.3.1."""
         from overfit_cli.studies.attention_kernel.classifier_claims import ClassifierClaims
 
         places = "the best rule that sees the discs' places alone"
         claims = ClassifierClaims(
             "pathfinder", self.parameters, places, "kernel-fig3", paper_rate=2e-4
         )
-        return (
-            claims.faster("Pathfinder", "figure 3"),
-            claims.more_accurate(),
-            *claims.one_rate_claims("Pathfinder", "figure 3"),
-            claims.steadier(),
-            claims.worst_run(),
-            claims.shortcut_claim(),
-            claims.head_alive(),
+        return claims.study_claims(
+            "Pathfinder", "figure 3", (claims.steadier(), claims.worst_run())
         )
 
     def task(self, parameters: KernelPathfinderParameters, seed: int) -> Task:
-        """Return a cell's images."""
         from overfit_cli.studies.attention_kernel.pathfinder.data import pathfinder_task
 
         return pathfinder_task(parameters, seed)
 
     def sample_length(self, parameters: KernelPathfinderParameters) -> int:
-        """Return the number of pixels of an image."""
         return parameters.size**2
 
 

@@ -30,22 +30,15 @@ INSIDE = (0.2, 0.8)
 
 @dataclass(frozen=True)
 class Problem:
-    """A regression problem and the weights that gradient descent starts from.
+    """A regression problem and the weights that gradient descent starts from."""
 
-    Attributes:
-        inputs: X, shape (samples, tokens, features).
-        labels: y, one a token, shape (samples, tokens).
-        query, key: W_Q and W_K, shape (heads, features, width).
-        value: W_V, shape (heads, features, width).
-        output: W_O, shape (heads, width); it isn't trained.
-    """
-
-    inputs: Floats
-    labels: Floats
+    inputs: Floats  # X, (samples, tokens, features)
+    labels: Floats  # y, one a token, (samples, tokens)
+    # query, key: W_Q and W_K, (heads, features, width)
     query: Floats
     key: Floats
-    value: Floats
-    output: Floats
+    value: Floats  # W_V, (heads, features, width)
+    output: Floats  # W_O, (heads, width); it isn't trained
 
 
 def draw_problem(parameters: KernelRegressionParameters, seed: int) -> Problem:
@@ -53,12 +46,16 @@ def draw_problem(parameters: KernelRegressionParameters, seed: int) -> Problem:
     if parameters.instance == "example":
         return _example(parameters, seed)
     n, tokens, d, heads = parameters.n, parameters.tokens, parameters.d, parameters.heads
+    # X, (samples, tokens, features)
     inputs = named_rng(seed, "train", "tokens").standard_normal((n, tokens, d)) / np.sqrt(d)
+    # W_O, (heads, width)
     output = named_rng(seed, "init", "output").standard_normal((heads, parameters.d_h))
     output /= np.sqrt(parameters.d_h)
+    # of tokens, (heads, samples · tokens)
     values = named_rng(seed, "init", "values").uniform(*VALUES, (heads, n * tokens))
+    # W_V W_O, (heads, features)
     readouts = np.linalg.lstsq(inputs.reshape(-1, d), values.T, rcond=None)[0].T
-    lengths = np.square(output).sum(-1)[:, None, None]
+    lengths = np.square(output).sum(-1)[:, None, None]  # ‖W_O,h‖², (heads, 1, 1)
     return Problem(
         inputs=inputs,
         labels=_labels(parameters, inputs @ readouts.T, seed),
@@ -77,9 +74,9 @@ def token_values(problem: Problem) -> Floats:
 def _labels(parameters: KernelRegressionParameters, values: Floats, seed: int) -> Floats:
     """Draw the labels, (samples, tokens); `values` has shape (samples, tokens, heads)."""
     shape = (parameters.n, parameters.tokens)
-    draws = named_rng(seed, "train", "labels").random(shape)
+    draws = named_rng(seed, "train", "labels").random(shape)  # (samples, tokens)
     if parameters.target == "inside":
-        low, high = values.min(1).sum(-1), values.max(1).sum(-1)
+        low, high = values.min(1).sum(-1), values.max(1).sum(-1)  # the hull, each (samples,)
         shares = INSIDE[0] + (INSIDE[1] - INSIDE[0]) * draws
         inside: Floats = low[:, None] + shares * (high - low)[:, None]
         return inside
@@ -93,6 +90,7 @@ def _labels(parameters: KernelRegressionParameters, values: Floats, seed: int) -
 def _query_and_key(parameters: KernelRegressionParameters, seed: int) -> dict[str, Floats]:
     shape = (parameters.heads, parameters.d, parameters.d_h)
     if parameters.weights == "identity":
+        # (heads, features, width)
         identity = np.broadcast_to(parameters.sigma_w * np.eye(parameters.d, parameters.d_h), shape)
         return {"query": identity, "key": identity}
     return {

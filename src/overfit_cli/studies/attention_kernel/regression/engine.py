@@ -30,87 +30,56 @@ Trained = Literal["query", "value", "all"]
 
 @dataclass(frozen=True)
 class Constants:
-    """Inputs and settings of cells that are trained together; they don't change.
+    """Inputs and settings of cells that are trained together; they don't change."""
 
-    Attributes:
-        kernel: how queries and keys become attention.
-        trained: which weights are trained.
-        inputs: X, shape (cells, samples, tokens, features).
-        gram: X Xᵀ, shape (cells, 1, rows, rows); a row is a token of a sample.
-        labels: shape (cells, samples, tokens).
-        output_squared: ‖W_O,h‖², shape (cells, heads).
-        learning_rate: shape (cells,).
-    """
-
-    kernel: Kernel
-    trained: Trained
-    inputs: Tensor
-    gram: Tensor
-    labels: Tensor
-    output_squared: Tensor
-    learning_rate: Tensor
+    kernel: Kernel  # how queries and keys become attention
+    trained: Trained  # which weights are trained
+    inputs: Tensor  # X, (cells, samples, tokens, features)
+    gram: Tensor  # X Xᵀ, (cells, 1, rows, rows); a row is a token of a sample
+    labels: Tensor  # (cells, samples, tokens)
+    output_squared: Tensor  # ‖W_O,h‖², (cells, heads)
+    learning_rate: Tensor  # (cells,)
 
 
 @dataclass(frozen=True)
 class Projections:
-    """Queries, keys and token values of the cells at a step: the state of gradient descent.
+    """Queries, keys and token values of the cells at a step: the state of gradient descent."""
 
-    Attributes:
-        query, key: shape (cells, heads, samples, tokens, width).
-        value: X W_V W_O, shape (cells, heads, samples, tokens).
-    """
-
+    # query, key: (cells, heads, samples, tokens, width)
     query: Tensor
     key: Tensor
-    value: Tensor
+    value: Tensor  # X W_V W_O, (cells, heads, samples, tokens)
 
 
 @dataclass(frozen=True)
 class ForwardPass:
-    """Attention, residuals and losses of the cells at a step.
+    """Attention, residuals and losses of the cells at a step."""
 
-    Attributes:
-        attention: S, shape (cells, heads, samples, tokens, tokens).
-        residual: MH(X) − y, shape (cells, samples, tokens).
-        loss: shape (cells,).
-    """
-
-    attention: Tensor
-    residual: Tensor
-    loss: Tensor
+    attention: Tensor  # S, (cells, heads, samples, tokens, tokens)
+    residual: Tensor  # MH(X) − y, (cells, samples, tokens)
+    loss: Tensor  # (cells,)
 
 
 @dataclass(frozen=True)
 class Gradient:
-    """A gradient in queries, keys or token values, and what a step makes of it.
+    """A gradient in queries, keys or token values, and what a step makes of it."""
 
-    Attributes:
-        projected: ∂f/∂q, shape (cells, heads, samples, tokens, width).
-        times_gram: G ∂f/∂q, in the same shape.
-    """
+    projected: Tensor  # ∂f/∂q, (cells, heads, samples, tokens, width)
+    times_gram: Tensor  # G ∂f/∂q, in the same shape
 
-    projected: Tensor
-    times_gram: Tensor
-
-    def minus(self, other: Gradient) -> Gradient:
+    def minus(self, gradient: Gradient) -> Gradient:
         """Return the difference from another one; the product with G is linear."""
-        return Gradient(self.projected - other.projected, self.times_gram - other.times_gram)
+        return Gradient(self.projected - gradient.projected, self.times_gram - gradient.times_gram)
 
 
 @dataclass(frozen=True)
 class Step:
-    """A step of gradient descent.
+    """A step of gradient descent."""
 
-    Attributes:
-        number: 0 at the initial weights.
-        state: queries, keys and token values.
-        out: attention, residuals and losses.
-        gradients: those of the trained projections, under `query`, `key` and `value`.
-    """
-
-    number: int
+    number: int  # 0 at the initial weights
     state: Projections
     out: ForwardPass
+    # those of the trained projections, under `query`, `key` and `value`
     gradients: Mapping[str, Gradient]
 
 
@@ -193,16 +162,10 @@ def gradient_in_keys(kernel: Kernel, scores: Tensor, state: Projections) -> Tens
 
 
 def _through_scores(kernel: Kernel, scores: Tensor, vectors: Tensor, others: Tensor) -> Tensor:
-    """Return ∂f/∂v from ∂f/∂C, in the shape of v.
+    """Return ∂f/∂v from ∂f/∂C, in the shape of v, (cells, heads, samples, tokens, width).
 
-    With C = v·w / √d it is Σ_j (∂f/∂C_j) w_j / √d, and with C = −c ‖v − w‖² / √d it is
-    (2c / √d) Σ_j (∂f/∂C_j) (w_j − v).
-
-    Args:
-        kernel: the kernel.
-        scores: ∂f/∂C, with rows for `vectors`, (cells, heads, samples, tokens, tokens).
-        vectors: v, shape (cells, heads, samples, tokens, width).
-        others: w, in the same shape.
+    With C = v·w / √d it is Σ_j (∂f/∂C_j) w_j / √d, and with C = −c ‖v − w‖² / √d it is (2c / √d)
+    Σ_j (∂f/∂C_j) (w_j − v). The rows of ∂f/∂C are for v; w are the `others`.
     """
     root = math.sqrt(vectors.shape[-1])
     products = scores @ others  # (cells, heads, samples, tokens, width)

@@ -126,24 +126,19 @@ COLUMNS = ("lemma_scores", "lemma_gradients", "lemma_least")
 
 
 class Sizes(NamedTuple):
-    """The norms that the bounds depend on.
+    """The norms that the bounds depend on."""
 
-    Attributes:
-        tokens, width: n and d.
-        inputs, labels: ‖X_i‖ and ‖y_i‖, shape (samples,).
-        query, key: σ_max(W_Q,h) and σ_max(W_K,h), shape (heads,).
-        value: σ_max(W_V), the largest over heads.
-        output: ‖W_O‖ of all heads together.
-    """
-
+    # tokens, width: n and d
     tokens: int
     width: int
+    # inputs, labels: ‖X_i‖ and ‖y_i‖, (samples,)
     inputs: Floats
     labels: Floats
+    # query, key: σ_max(W_Q,h) and σ_max(W_K,h), (heads,)
     query: Floats
     key: Floats
-    value: float
-    output: float
+    value: float  # σ_max(W_V), the largest over heads
+    output: float  # ‖W_O‖ of all heads together
 
     @property
     def root_heads(self) -> float:
@@ -152,12 +147,9 @@ class Sizes(NamedTuple):
 
 
 def sizes(problem: Problem, trained: Trained = "query", path: float = 0.0) -> Sizes:
-    """Return the sizes of a problem and of all weights that a path from its initial ones passes.
+    """Return the sizes of a problem, and of all weights on a path of some length from its start.
 
-    Args:
-        problem: the start.
-        trained: the weights that move along the path.
-        path: its length; no singular value changes by more.
+    No singular value of the trained weights changes by more than the path's length.
     """
     size = Sizes(
         tokens=problem.inputs.shape[1],
@@ -184,7 +176,7 @@ def change_of_attention(size: Sizes, weights: Floats) -> Floats:
 
 def softmax_gradient(size: Sizes, weights: Floats) -> Floats:
     """Return Lemma 2's Q_i, from W_K, or K_i, from W_Q (36, 37), shape (samples,)."""
-    largest = size.output * np.linalg.norm(weights) * size.value
+    largest = size.output * np.linalg.norm(weights) * size.value  # a number
     bound: Floats = size.tokens * size.root_heads * size.inputs**3 * largest
     return bound
 
@@ -223,6 +215,7 @@ def _constants_of_lemma_3(size: Sizes, everything: bool) -> tuple[float, float]:
         [softmax_gradient(size, size.query), root * size.inputs * size.output] if everything else []
     )
     z = np.sqrt(sum(np.square(bound) for bound in (in_query, *others)))  # (samples,)
+    # √(φ² + ψ²), (samples,)
     spread = np.hypot(change_of_attention(size, size.key), change_of_attention(size, size.query))
     l_query = root * (_residual_change(size, z) + 2 * _largest_residual(size) * spread)
     reach = root * size.value * size.inputs * size.output + size.labels
@@ -281,6 +274,7 @@ def _lemma_2(
     fixed: Constants, state: Projections, out: ForwardPass, by_cell: Sequence[Sizes]
 ) -> dict[str, Tensor]:
     """Return Lemma 2's ratios, each (cells,)."""
+    # each (cells, samples)
     by_query, by_key = (norm.amax(1) for norm in attention_norms(fixed, state, out))
     in_query, in_key = (norm.square().sum(1).sqrt() for norm in _gradient_norms(fixed, state, out))
     # each (cells, samples)
@@ -305,6 +299,7 @@ def _lemma_7(
     residual = out.residual.norm(dim=-1)  # (cells, samples)
     bound = _stack(fixed, [gaussian_gradient(size) for size in by_cell]) * residual[:, None]
     in_query, _ = _gradient_norms(fixed, state, out)
+    # ‖∂f/∂C‖, (cells, samples)
     in_scores = engine.gradient_in_scores(fixed, state, out).square().sum((1, 3, 4)).sqrt()
     smallest = state.value.abs().amin((1, 3)) * out.attention.amin((1, 3, 4))  # (cells, samples)
     ratio = in_scores / (smallest * residual)
@@ -330,6 +325,7 @@ def attention_norms(
 
     def changes(vectors: Tensor) -> Tensor:
         """Return S_kj (v_j − Σ_l S_kl v_l), (cells, heads, samples, k, j, width)."""
+        # v_j − Σ_l S_kl v_l, (cells, heads, samples, k, j, width)
         centred = vectors[..., None, :, :] - (out.attention @ vectors)[..., :, None, :]
         return out.attention[..., None] * centred
 
@@ -352,7 +348,7 @@ def curvature_ratios(fixed: Constants, state: Projections) -> Tensor:
 
     The change of ∂C_kj/∂W_Q is −x_k ⊗ x_k dW_Q/√d for each of n keys, and the bound √n ‖X_i‖².
     """
-    lengths = fixed.inputs.norm(dim=-1, keepdim=True)
+    lengths = fixed.inputs.norm(dim=-1, keepdim=True)  # ‖x_k‖, (cells, samples, tokens, 1)
     largest: Tensor = torch.linalg.matrix_norm(lengths * fixed.inputs, 2)
     return largest / (math.sqrt(state.key.shape[-1]) * fixed.inputs.square().sum((-2, -1)))
 
@@ -360,16 +356,13 @@ def curvature_ratios(fixed: Constants, state: Projections) -> Tensor:
 def _operator_norms(left: Tensor, right: Tensor) -> Tensor:
     """Return the largest singular value of the matrix with rows left_kj ⊗ right_kj.
 
-    It is the root of the largest eigenvalue of the n² × n² matrix of products of rows.
-
-    Args:
-        left, right: shapes (cells, heads, samples, k, j, any); left may have one j, or one head.
-
-    Returns:
-        Shape (cells, heads, samples).
+    It is the root of the largest eigenvalue of the n² × n² matrix of products of rows. Shapes are
+    (cells, heads, samples, k, j, any), where left may have one j or one head; the result's is
+    (cells, heads, samples).
     """
+    # (cells, heads, samples, k, j, l, m)
     products = torch.einsum("...kja,...lma->...kjlm", right, right)
-    outer = torch.einsum("...kja,...lma->...kjlm", left, left)
+    outer = torch.einsum("...kja,...lma->...kjlm", left, left)  # the same
     square = (products * outer).flatten(-4, -3).flatten(-2, -1)  # (cells, heads, samples, n², n²)
     largest: Tensor = torch.linalg.eigvalsh(square)[..., -1]
     return largest.clamp(min=0).sqrt()

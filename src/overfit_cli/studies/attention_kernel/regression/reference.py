@@ -35,13 +35,7 @@ def plain_attention(kernel: Kernel, query: Tensor, key: Tensor) -> Tensor:
 
 
 class MultiHeadAttention(nn.Module):
-    """One layer of multi-head attention with one output a token; W_O is fixed.
-
-    Args:
-        problem: the initial weights.
-        kernel: how queries and keys become attention.
-        dtype: the precision of the computation.
-    """
+    """One layer of multi-head attention with one output a token; W_O is fixed."""
 
     output: Tensor
 
@@ -64,12 +58,7 @@ class MultiHeadAttention(nn.Module):
 def plain_descent(
     parameters: KernelRegressionParameters, seed: int
 ) -> Iterator[tuple[float, dict[str, Tensor]]]:
-    """Give the loss and the gradients in W_Q, W_K and W_V at each step, from step 0 on.
-
-    Args:
-        parameters: of the cell.
-        seed: of the cell.
-    """
+    """Give the loss and the gradients in W_Q, W_K and W_V at each step, from step 0 on."""
     problem = draw_problem(parameters, seed)
     dtype = getattr(torch, parameters.dtype)
     model = MultiHeadAttention(problem, KERNELS[parameters.kernel], dtype)

@@ -11,7 +11,14 @@ from dataclasses import replace
 
 from overfit_cli.core.cell import Batches, CellResult, Cells, Column, Results
 from overfit_cli.core.claim import Claim
-from overfit_cli.core.figure import CURVES, LINES, Figure, FigureOptions, by_name, drawn_by
+from overfit_cli.core.figure import (
+    CURVES,
+    LINES,
+    Figure,
+    FigureOptions,
+    collect_figures,
+    lazy_drawing,
+)
 from overfit_cli.core.study import Study
 from overfit_cli.core.text import plural
 from overfit_cli.core.together import BYTES_OF_LIBRARIES, together
@@ -23,6 +30,7 @@ from overfit_cli.studies.attention_kernel.regression.parameters import (
     RegressionCell,
 )
 
+P = KernelRegressionParameters
 MEASUREMENTS = (
     Column("relative_loss", "final loss over the starting loss", label="final over starting loss"),
     Column("start_loss", "loss at the start", symbol="f(M_0)"),
@@ -120,9 +128,7 @@ MEASUREMENTS = (
         label="gradient over upper bound",
     ),
     Column(
-        "lemma_least",
-        "Lemma 7 (3), left over right side, least",
-        label="gradient over lower bound",
+        "lemma_least", "Lemma 7 (3), left over right side, least", label="gradient over lower bound"
     ),
     Column(
         "lemma_outputs",
@@ -176,7 +182,6 @@ TRAJECTORY = (
     Column("smallest_attention", "smallest attention", symbol=r"\min S"),
 )
 
-
 LARGEST_BATCH = {"cpu": 128, "cuda": 4096}
 """Cells of the demo's size that are trained together: beyond, a CPU gains nothing."""
 
@@ -184,12 +189,12 @@ _STEP_OVERHEAD = 2e4
 _DEMO_BYTES = 8.0 * (16 * 68 + 16 * 64 + 384 + 64 * 192)
 _PANELS = "target,heads,value_gap,trained"
 
-FIGURES = by_name(
+FIGURES = collect_figures(
     replace(
         CURVES,
         title="Loss against steps at each kernel's best step size, with floors and bounds",
         options=FigureOptions(value="train_loss,floor,bound_paper,bound_corrected", by=_PANELS),
-        draw=drawn_by("overfit_cli.figures.curves:draw_best_curves"),
+        draw=lazy_drawing("overfit_cli.figures.curves:draw_best_curves"),
     ),
     replace(
         LINES,
@@ -201,7 +206,7 @@ FIGURES = by_name(
 )
 
 
-class KernelRegression(Study[KernelRegressionParameters]):
+class KernelRegression(Study[P]):
     """One attention layer that fits one label per token.
 
     Norms are Frobenius norms in the weights. A count of violations runs over all steps at which the
@@ -226,22 +231,18 @@ class KernelRegression(Study[KernelRegressionParameters]):
     )
 
     def figures(self) -> Mapping[str, Figure]:
-        """Return the figures by name."""
         return FIGURES
 
     def claims(self) -> Sequence[Claim]:
-        """Return the claims that its cells can decide."""
         from overfit_cli.studies.attention_kernel.regression.claims import CLAIMS
 
         return CLAIMS
 
-    def batches(
-        self, cells: Cells[KernelRegressionParameters], device: str
-    ) -> Batches[KernelRegressionParameters]:
+    def batches(self, cells: Cells[P], device: str) -> Batches[P]:
         """Group cells of one shape, whatever their seed, target and step size; costliest first."""
         by_seed = sorted(cells, key=lambda cell: cell.seed)
-        most = LARGEST_BATCH[device] * _DEMO_BYTES
-        return together(by_seed, _shape, _bytes_of_tensors, most, self.cost)
+        largest = LARGEST_BATCH[device] * _DEMO_BYTES
+        return together(by_seed, _shape, _bytes_of_tensors, largest, self.cost)
 
     def cost(self, cell: RegressionCell) -> float:
         """Return about how many multiplications a cell costs."""
@@ -254,20 +255,15 @@ class KernelRegression(Study[KernelRegressionParameters]):
         return 2.0 * settings.training_steps * (step + _STEP_OVERHEAD)
 
     def memory(self, cell: RegressionCell) -> float:
-        """Return about how many bytes a batch of such cells takes, PyTorch among them."""
         tensors = max(_bytes_of_tensors(cell), LARGEST_BATCH["cpu"] * _DEMO_BYTES)
         return BYTES_OF_LIBRARIES + tensors
 
-    def train(
-        self, batch: Cells[KernelRegressionParameters], training: Training
-    ) -> Results[KernelRegressionParameters]:
-        """Train a batch by hand-derived gradients."""
+    def train(self, batch: Cells[P], training: Training) -> Results[P]:
         from overfit_cli.studies.attention_kernel.regression.training import train_batch
 
         return train_batch(batch, training)
 
-    def summary(self, result: CellResult[KernelRegressionParameters]) -> str:
-        """Give the loss at the start and at the end, and the floor below which it can't come."""
+    def summary(self, result: CellResult[P]) -> str:
         settings = result.cell.parameters
         measured = result.measurements
         if result.reason:

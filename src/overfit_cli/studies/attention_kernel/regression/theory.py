@@ -31,10 +31,12 @@ def loss_floor(kernel: Kernel, problem: Problem) -> float:
     """
     values = token_values(problem)
     if kernel.normalised:
-        low, high = values.min(-1).sum(-1), values.max(-1).sum(-1)
+        low, high = values.min(-1).sum(-1), values.max(-1).sum(-1)  # each (samples,)
     else:
+        # each (samples,)
         low, high = np.minimum(values, 0).sum((1, 2)), np.maximum(values, 0).sum((1, 2))
     scale = kernel.scale(values.shape[-1])
+    # (samples, tokens)
     nearest = np.clip(problem.labels, scale * low[:, None], scale * high[:, None])
     return float(np.square(problem.labels - nearest).sum() / 2)
 
@@ -45,7 +47,7 @@ def rates(problem: Problem, lambda_b: float, trained: str) -> tuple[float, float
     The paper has α = β = ‖W_O‖² λ_B². W_V is block-diagonal over heads, so the smallest curvature
     is only min_h ‖W_O,h‖² λ_B²; where W_Q and W_K move too, the proof keeps a quarter of it.
     """
-    lengths = np.square(problem.output).sum(-1)
+    lengths = np.square(problem.output).sum(-1)  # ‖W_O,h‖², (heads,)
     share = 0.25 if trained == "all" else 1.0
     return float(lengths.sum()) * lambda_b**2, share * float(lengths.min()) * lambda_b**2
 
@@ -53,10 +55,7 @@ def rates(problem: Problem, lambda_b: float, trained: str) -> tuple[float, float
 def condition_8(problem: Problem, residual: float, lambda_b: float) -> float:
     """Return by how many decades condition (8) of Theorem 2 fails, inf where λ_B is 0.
 
-    Args:
-        problem: the start.
-        residual: ‖MH(M₀) − y‖.
-        lambda_b: the smallest singular value of B₀.
+    The residual is ‖MH(M₀) − y‖, and λ_B the smallest singular value of B₀.
     """
     samples, tokens, _ = problem.inputs.shape
     query, key = largest_singular_values(problem.query), largest_singular_values(problem.key)
@@ -76,10 +75,7 @@ def condition_8(problem: Problem, residual: float, lambda_b: float) -> float:
 def condition_12(problem: Problem, residual: float, delta: float) -> float:
     """Return by how many decades condition (12) of Theorem 3 fails, inf where δ is 0.
 
-    Args:
-        problem: the start.
-        residual: ‖MH(M₀) − y‖.
-        delta: the smallest singular value of ∂C/∂W_Q, over heads.
+    The residual is ‖MH(M₀) − y‖, and δ the smallest singular value of ∂C/∂W_Q, over heads.
     """
     tokens = problem.inputs.shape[1]
     query, key = largest_singular_values(problem.query), largest_singular_values(problem.key)

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from overfit_cli.core.cell import CellResult, Results
 from overfit_cli.core.together import CellState, CellsTogether
-from overfit_cli.core.training import Row, Training, logged_steps, without_nan
+from overfit_cli.core.training import Row, Training, drop_nan, logged_steps
 from overfit_cli.studies.attention_kernel.parameters import KERNELS
 from overfit_cli.studies.attention_kernel.regression import engine, lemmas, theory
 from overfit_cli.studies.attention_kernel.regression import lemmas as measures
@@ -27,13 +27,12 @@ from overfit_cli.studies.attention_kernel.regression.parameters import (
     RegressionCell,
 )
 
+P = KernelRegressionParameters
 RATES = ("paper", "corrected")
 """The rates of Theorems 1 and 2: with the paper's constant and with the corrected one."""
 
 
-def train_batch(
-    batch: Sequence[RegressionCell], training: Training
-) -> Results[KernelRegressionParameters]:
+def train_batch(batch: Sequence[RegressionCell], training: Training) -> Results[P]:
     """Train cells of one shape together."""
     with torch.inference_mode():
         results = list(_LayersTogether(batch, training).train())
@@ -41,13 +40,13 @@ def train_batch(
 
 
 @dataclass
-class _LayerState(CellState[KernelRegressionParameters]):
+class _LayerState(CellState[P]):
     """A cell in training, and its problem."""
 
     problem: Problem
 
 
-class _LayersTogether(CellsTogether[KernelRegressionParameters, _LayerState, Step]):
+class _LayersTogether(CellsTogether[P, _LayerState, Step]):
     """Gradient descent on attention layers: all steps of all cells, counted where they diverge."""
 
     def __init__(self, batch: Sequence[RegressionCell], training: Training) -> None:
@@ -95,6 +94,7 @@ class _LayersTogether(CellsTogether[KernelRegressionParameters, _LayerState, Ste
         self._before, out = now, now.out
         squared = measures.squared_gradients(self._fixed, now.state, out)
         trained = self._fixed.trained
+        # ‖∇f‖² in what is trained, (cells,)
         total = torch.stack(list(squared.values())).sum(0) if trained == "all" else squared[trained]
         ratio = total / (2 * out.loss)  # (cells,)
         above = out.loss / self._counts.start > ROUND_OFF
@@ -112,10 +112,10 @@ class _LayersTogether(CellsTogether[KernelRegressionParameters, _LayerState, Ste
         columns = {name: values.tolist() for name, values in row.items()}
         diverged = self._counts.diverged.tolist()
         return [
-            {name: values[place] for name, values in columns.items()}
-            if diverged[place] < 0 or step <= diverged[place]
+            {name: values[index] for name, values in columns.items()}
+            if diverged[index] < 0 or step <= diverged[index]
             else {}
-            for place in due
+            for index in due
         ]
 
     def keep(self, row: Row) -> Row:
@@ -137,47 +137,45 @@ class _LayersTogether(CellsTogether[KernelRegressionParameters, _LayerState, Ste
             "smallest_attention": measures.smallest_attention(out),
         }
 
-    def results(
-        self, step: int, now: Step, rows: Mapping[int, Row]
-    ) -> Results[KernelRegressionParameters]:
-        for place in rows:
-            cell = self.cells[place].cell
-            measured = {name: values[place] for name, values in self._initial.items()}
-            diverged = int(self._counts.diverged[place])
+    def results(self, step: int, now: Step, rows: Mapping[int, Row]) -> Results[P]:
+        for index in rows:
+            cell = self.cells[index].cell
+            measured = {name: values[index] for name, values in self._initial.items()}
+            diverged = int(self._counts.diverged[index])
             if diverged >= 0:
-                yield CellResult(cell, without_nan(measured), diverged, "diverged")
+                yield CellResult(cell, drop_nan(measured), diverged, "diverged")
             else:
-                measured |= self._final_measurements(place, now.out, measured)
-                yield CellResult(cell, without_nan(measured), step)
+                measured |= self._final_measurements(index, now.out, measured)
+                yield CellResult(cell, drop_nan(measured), step)
 
     def _final_measurements(
-        self, place: int, out: ForwardPass, initial: dict[str, float]
+        self, index: int, out: ForwardPass, initial: dict[str, float]
     ) -> dict[str, float]:
         counts, floor = self._counts, initial["floor"]
-        loss, start = float(out.loss[place]), float(counts.start[place])
-        millionth = int(counts.millionth[place])
+        loss, start = float(out.loss[index]), float(counts.start[index])
+        millionth = int(counts.millionth[index])
         measured = {
             "relative_loss": loss / start if start > 0 else math.nan,
             "train_loss": loss,
             "floor_ratio": loss / floor if floor > 0 else math.nan,
-            "gradient": float(self._gradient[place]),
-            "smallest_attention": float(measures.smallest_attention(out)[place]),
+            "gradient": float(self._gradient[index]),
+            "smallest_attention": float(measures.smallest_attention(out)[index]),
             "steps_to_millionth": millionth if millionth >= 0 else math.nan,
-            "pl_ratio_min": float(self._smallest_ratio[place]),
-            "descent": float(self._descent.least()[place]),
-            **self._lipschitz(place),
+            "pl_ratio_min": float(self._smallest_ratio[index]),
+            "descent": float(self._descent.least()[index]),
+            **self._lipschitz(index),
         }
         if not math.isnan(initial["rate_paper"]):
             for name in RATES:
-                measured[f"violations_{name}"] = int(counts.violations[name][place])
+                measured[f"violations_{name}"] = int(counts.violations[name][index])
         return measured
 
-    def _lipschitz(self, place: int) -> dict[str, float]:
+    def _lipschitz(self, index: int) -> dict[str, float]:
         """Ratios of changes along the path, and the same over the proofs' constants on it."""
-        trained, path = self._fixed.trained, float(self._descent.path()[place])
-        sizes = lemmas.sizes(self.cells[place].problem, trained, path)
+        trained, path = self._fixed.trained, float(self._descent.path()[index])
+        sizes = lemmas.sizes(self.cells[index].problem, trained, path)
         constants = lemmas.lipschitz_constants(sizes, self._fixed.kernel, trained)
-        outputs, gradients = (float(ratio[place]) for ratio in self._ratios.largest())
+        outputs, gradients = (float(ratio[index]) for ratio in self._ratios.largest())
         return {
             "lipschitz_outputs": outputs,
             "lipschitz_gradients": gradients,
@@ -197,7 +195,7 @@ def _initial_measurements(
     delta = measures.smallest_of_scores(fixed, state).tolist()
     stability = fixed.learning_rate * measures.largest_curvature(fixed, out)
     gradients = measures.squared_gradients(fixed, state, out)
-    residuals = out.residual.flatten(1).norm(dim=1).tolist()
+    residuals = out.residual.flatten(1).norm(dim=1).tolist()  # ‖MH(M₀) − y‖ of each cell
     by_cell = [
         _theory_of_cell(fixed, *each)
         for each in zip(problems, lambda_b, delta, residuals, strict=True)
@@ -208,7 +206,7 @@ def _initial_measurements(
         "delta": delta,
         "stability": stability.tolist(),
         **{f"gradient_{name}_start": value.sqrt().tolist() for name, value in gradients.items()},
-        **{name: [one[name] for one in by_cell] for name in by_cell[0]},
+        **{name: [columns[name] for columns in by_cell] for name in by_cell[0]},
         **lemmas.initial_ratios(fixed, state, out, problems),
     }
 
@@ -231,18 +229,14 @@ def _theory_of_cell(
 DIVERGED = 1e12
 """A cell whose loss is more than this times its start has diverged."""
 
-
 ROUND_OFF = 1e-20
 """Shares of the starting loss below this are round-off: bounds and ratios aren't checked there."""
-
 
 SLACK = 1e-9
 """A loss is above a bound only if it is so by this share."""
 
-
 DIGITS = 1e6
 """A fall of the loss is checked where it must be this many times its round-off."""
-
 
 BLOCK = 64
 """Steps whose descent is looked at together."""
@@ -265,7 +259,7 @@ class StepCounts:
     """
 
     def __init__(self, start: Tensor, rates: Iterable[str]) -> None:
-        count = torch.zeros_like(start, dtype=torch.int64)
+        count = torch.zeros_like(start, dtype=torch.int64)  # (cells,)
         self.start = start
         self.millionth = count - 1
         self.diverged = count - 1
@@ -273,8 +267,8 @@ class StepCounts:
 
     def add(self, step: int, loss: Tensor, bounds: Mapping[str, Tensor]) -> None:
         """Count a step, given the losses there and the bounds on their share of the start."""
-        share = loss / self.start
-        gone = ~torch.isfinite(loss) | (share > DIVERGED)
+        share = loss / self.start  # f(M_t)/f(M_0), (cells,)
+        gone = ~torch.isfinite(loss) | (share > DIVERGED)  # (cells,)
         self.diverged = torch.where(gone & (self.diverged < 0), step, self.diverged)
         self.millionth = torch.where((share <= 1e-6) & (self.millionth < 0), step, self.millionth)
         for name, limit in bounds.items():
@@ -290,9 +284,9 @@ class Descent:
 
     def __init__(self, start: Tensor, learning_rate: Tensor) -> None:
         self._start, self._learning_rate = start, learning_rate
-        self._told = start * (DIGITS * torch.finfo(start.dtype).eps)
-        self._least = torch.full_like(start, torch.inf)
-        self._fall = self._path = torch.zeros_like(start)
+        self._told = start * (DIGITS * torch.finfo(start.dtype).eps)  # (cells,)
+        self._least = torch.full_like(start, torch.inf)  # (cells,)
+        self._fall = self._path = torch.zeros_like(start)  # η Σ ‖∇f‖² and η Σ ‖∇f‖ so far, (cells,)
         self._losses: list[Tensor] = []
         self._squares: list[Tensor] = []
 
@@ -318,10 +312,11 @@ class Descent:
         if not self._losses:
             return
         losses, squares = torch.stack(self._losses), torch.stack(self._squares)  # (steps, cells)
+        # η Σ_{r≤t} ‖∇f(M_r)‖², (steps, cells)
         after = self._fall + self._learning_rate * squares.cumsum(0)
-        before = torch.cat([self._fall[None], after[:-1]])
+        before = torch.cat([self._fall[None], after[:-1]])  # η Σ_{r<t} ‖∇f(M_r)‖², (steps, cells)
         tells = (before > self._told) & (losses > ROUND_OFF * self._start)
-        ratio = ((self._start - losses) / before).where(tells, torch.inf)
+        ratio = ((self._start - losses) / before).where(tells, torch.inf)  # (steps, cells)
         self._least = torch.fmin(self._least, ratio.amin(0))
         self._fall = after[-1]
         self._path = self._path + self._learning_rate * squares.sqrt().sum(0)
@@ -333,17 +328,21 @@ class LipschitzRatios:
 
     def __init__(self, fixed: Constants, start: Tensor) -> None:
         self._fixed, self._start = fixed, start
-        self._outputs = self._gradients = torch.full_like(start, torch.nan)
+        self._outputs = self._gradients = torch.full_like(start, torch.nan)  # (cells,)
 
     def add(self, before: Step, after: Step) -> None:
         """Take in a step and the next one, where the weights moved by more than round-off."""
         fixed = self._fixed
+        # ‖M′ − M‖ = η ‖∇f(M)‖, (cells,)
         moved = fixed.learning_rate * engine.squared_norm(fixed, before.gradients).sqrt()
         tells = moved.square() > ROUND_OFF * self._start
         # the labels cancel
         outputs = (after.out.residual - before.out.residual).flatten(1).norm(dim=1)
-        apart = {name: one.minus(before.gradients[name]) for name, one in after.gradients.items()}
-        gradients = engine.squared_norm(fixed, apart).sqrt()
+        apart = {
+            name: gradient.minus(before.gradients[name])
+            for name, gradient in after.gradients.items()
+        }
+        gradients = engine.squared_norm(fixed, apart).sqrt()  # (cells,)
         self._outputs = _larger(self._outputs, outputs / moved, tells)
         self._gradients = _larger(self._gradients, gradients / moved, tells)
 
@@ -352,5 +351,5 @@ class LipschitzRatios:
         return self._outputs, self._gradients
 
 
-def _larger(largest: Tensor, found: Tensor, tells: Tensor) -> Tensor:
-    return torch.fmax(largest, found.where(tells, torch.nan))
+def _larger(largest: Tensor, ratio: Tensor, tells: Tensor) -> Tensor:
+    return torch.fmax(largest, ratio.where(tells, torch.nan))

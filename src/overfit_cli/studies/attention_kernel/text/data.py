@@ -31,7 +31,7 @@ def text_task(parameters: KernelTextParameters, seed: int) -> Task:
     """
     sizes = (parameters.n, parameters.test_samples)
     if parameters.source == "imdb":
-        return _imdb(data_folder("--set source=imdb"), parameters.tokens, *sizes, seed)
+        return _imdb(data_folder("source=imdb"), parameters.tokens, *sizes, seed)
     return _generate_task(parameters.tokens, parameters.negated, *sizes, seed)
 
 
@@ -91,10 +91,6 @@ def bag_of_words_accuracy(train: Texts, test: Texts, vocabulary: int) -> float:
 
     The rule doesn't see where a token stands. Padding isn't counted: the other counts and the bias
     say what it would.
-
-    Args:
-        train, test: texts and their labels.
-        vocabulary: how many different tokens there are, padding among them.
     """
     counts = _counts(train, vocabulary), _counts(test, vocabulary)
     return ridge_accuracy(counts[0], train.labels, counts[1], test.labels)

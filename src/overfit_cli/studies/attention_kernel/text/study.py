@@ -20,29 +20,19 @@ class KernelText(ClassifierStudy[KernelTextParameters]):
     source_of_curves = "Song et al. 2024, figure 2"
 
     def claims(self) -> Sequence[Claim]:
-        """Return the claims of section 5.3.1, and what the controls say."""
         from overfit_cli.studies.attention_kernel.classifier_claims import ClassifierClaims
 
         claims = ClassifierClaims(
             "text", self.parameters, "the bag-of-words rule", "kernel-fig2", paper_rate=1e-4
         )
-        return (
-            claims.faster("text classification", "figure 2"),
-            claims.more_accurate(),
-            *claims.one_rate_claims("text classification", "figure 2"),
-            *claims.controls(),
-            claims.shortcut_claim(),
-            claims.head_alive(),
-        )
+        return claims.study_claims("text classification", "figure 2", claims.controls())
 
     def task(self, parameters: KernelTextParameters, seed: int) -> Task:
-        """Return a cell's reviews."""
         from overfit_cli.studies.attention_kernel.text.data import text_task
 
         return text_task(parameters, seed)
 
     def sample_length(self, parameters: KernelTextParameters) -> int:
-        """Return the number of tokens of a review."""
         return parameters.tokens
 
 

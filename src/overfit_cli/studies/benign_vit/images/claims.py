@@ -8,14 +8,14 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
-from overfit_cli.claims.cells import Selection, done, positive
+from overfit_cli.claims.cells import Selection, positive_numbers, require_done
 from overfit_cli.claims.rules import (
     FALLING,
     LEAST_VALUES,
     Margin,
+    exponentiate,
     falls,
-    from_logarithms,
-    judged_together,
+    judge_estimates,
 )
 from overfit_cli.core.claim import Claim, Measurement, not_run
 from overfit_cli.stats.intervals import Estimate, level_of_each, mean_estimate
@@ -36,7 +36,6 @@ FITTED = Margin(least=0.5, because="more draws than not", fewest_seeds=6)
 HARMFUL = Margin(least=math.log(10), because="the loss of a guess among ten digits", fewest_seeds=5)
 BENIGN = Margin(most=0.2, because="figure 1b's cut between the regimes", fewest_seeds=5)
 
-
 CORNERS: Mapping[str, tuple[Mapping[str, float], Mapping[str, float]]] = {
     "digits": ({"n": 200, "snr": 0.2}, {"n": 1400, "snr": 2.0}),
     "mnist": ({"n": 3000, "snr": 0.2}, {"n": 8400, "snr": 2.0}),
@@ -44,7 +43,7 @@ CORNERS: Mapping[str, tuple[Mapping[str, float], Mapping[str, float]]] = {
 """N and SNR at the two corners of the grid that the transition must lie in: MNIST's the paper's."""
 
 
-def _fitted(cells: pd.DataFrame) -> Measurement:
+def _judge_fitted(cells: pd.DataFrame) -> Measurement:
     return every_cell_fitted(GRID.of(cells), FITTED, "epochs", "passes")
 
 
@@ -55,7 +54,7 @@ def _transition(cells: pd.DataFrame) -> Measurement:
     if any(least[axis] > first[axis] or largest[axis] < last[axis] for axis in _AXES):
         ranges = " and ".join(f"{axis} from {first[axis]:g} to {last[axis]:g}" for axis in _AXES)
         raise not_run(f"It needs a grid of {ranges} or beyond, as in `overfit sweep fig2`.")
-    return judged_together(
+    return judge_estimates(
         {
             "test loss at the least N and ratio": (_typical_loss(grid, least), HARMFUL),
             "test loss at the largest N and ratio": (_typical_loss(grid, largest), BENIGN),
@@ -67,8 +66,10 @@ def _transition(cells: pd.DataFrame) -> Measurement:
 
 def _typical_loss(grid: pd.DataFrame, end: pd.Series[float]) -> Estimate:
     """The geometric mean over seeds of the test loss at a corner of the grid."""
-    corner = done(grid[(grid["n"] == end["n"]) & (grid["snr"] == end["snr"])])
-    return from_logarithms(mean_estimate(np.log(positive(corner, "test_loss")), level_of_each(2)))
+    corner = require_done(grid[(grid["n"] == end["n"]) & (grid["snr"] == end["snr"])])
+    return exponentiate(
+        mean_estimate(np.log(positive_numbers(corner, "test_loss")), level_of_each(2))
+    )
 
 
 def _falls(axis: str, second_axis: str, words: str) -> Claim:
@@ -77,7 +78,9 @@ def _falls(axis: str, second_axis: str, words: str) -> Claim:
         source="Jiang et al. 2024, figure 2c",
         statement=f"On images too, the test loss falls as {words} grows.",
         holds_where=FALLING.in_words("the mean rank correlation"),
-        measure=lambda cells: falls(done(GRID.of(cells), 0.1), "test_loss", axis, second_axis),
+        measure=lambda cells: falls(
+            require_done(GRID.of(cells), 0.1), "test_loss", axis, second_axis
+        ),
         figure="heatmap",
         preset="fig2",
     )
@@ -89,7 +92,7 @@ CLAIMS = (
         source="Jiang et al. 2024, section 6",
         statement="The training images are fitted at every N and every signal-to-noise ratio.",
         holds_where=FITTED.in_words("the share of seeds on which all cells are"),
-        measure=_fitted,
+        measure=_judge_fitted,
         preset="fig2",
     ),
     Claim(

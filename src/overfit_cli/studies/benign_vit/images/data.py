@@ -20,16 +20,13 @@ RING = (SIZE - INNER) // 2
 
 @dataclass(frozen=True, eq=False)
 class ImageTask:
-    """What a cell trains on.
+    """What a cell trains on."""
 
-    Attributes:
-        train, test: the samples, noise included.
-        collections: a fingerprint of the data that they were taken from, by its name; empty for
-            the built-in digits.
-    """
-
+    # train, test: the samples, noise included
     train: Digits
     test: Digits
+    # a fingerprint of the data that they were taken from, by its name; empty for the built-in
+    # digits
     collections: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -42,7 +39,7 @@ def image_task(parameters: BenignVitImagesParameters, seed: int) -> ImageTask:
     n, test_samples = parameters.n, parameters.test_samples
     splits: Mapping[str, Digits]
     if parameters.source == "mnist":
-        splits, collections = mnist_splits(data_folder("--set source=mnist"))
+        splits, collections = mnist_splits(data_folder("source=mnist"))
     else:
         splits, collections = {"digits": built_in_digits()}, {}
     train, test = _chosen(splits, n, test_samples, seed)
@@ -94,7 +91,7 @@ def _check(wanted: Mapping[str, int], present: int, *, together: bool = False) -
     """Refuse more images than there are, of each kind or of all kinds together."""
     if together and sum(wanted.values()) > present:
         name, *others = wanted
-        with_others = " and ".join(f"{other}={wanted[other]}" for other in others)
+        with_others = " and ".join(f"{second}={wanted[second]}" for second in others)
         accepts = f"with {with_others}, there are {present} such images."
         raise BadValue(name, wanted[name], accepts)
     for name, count in wanted.items():

@@ -35,21 +35,22 @@ class AttentionLayer(nn.Module):
         self.output = nn.Linear(d, d)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Return x plus what it attends to; x has shape (samples, tokens, d)."""
+        """Return x + W_o softmax(q kᵀ / √(d/H)) v; x has shape (samples, tokens, d)."""
         samples, tokens, d = x.shape
-        split = self.project(self.norm(x)).view(samples, tokens, 3, self.heads, d // self.heads)
-        query, key, value = split.permute(2, 0, 3, 1, 4)
-        attended = functional.scaled_dot_product_attention(query, key, value)
-        added: Tensor = self.output(attended.transpose(1, 2).reshape(samples, tokens, d))
+        H = self.heads
+        qkv = self.project(self.norm(x))  # (samples, tokens, 3 d)
+        qkv = qkv.view(samples, tokens, 3, H, d // H)  # (samples, tokens, 3, heads, d/H)
+        q, k, v = qkv.permute(2, 0, 3, 1, 4)  # each (samples, heads, tokens, d/H)
+        by_head = functional.scaled_dot_product_attention(q, k, v)  # (samples, heads, tokens, d/H)
+        joined = by_head.transpose(1, 2).reshape(samples, tokens, d)  # (samples, tokens, d)
+        added: Tensor = self.output(joined)  # (samples, tokens, d)
         return x + added
 
 
 class ImageTransformer(nn.Module):
     """The classifier of digits.
 
-    Args:
-        parameters: its sizes.
-        seed: of its first weights: uniform in ±1/√inputs, positions normal, biases zero.
+    The seed's first weights are uniform in ±1/√inputs, positions normal, and biases zero.
     """
 
     def __init__(self, parameters: BenignVitImagesParameters, seed: int) -> None:
@@ -58,7 +59,7 @@ class ImageTransformer(nn.Module):
         tokens = (SIZE // patch) ** 2
         self.patch = patch
         self.embed = nn.Linear(patch * patch, d)
-        self.positions = nn.Parameter(torch.zeros(tokens, d))
+        self.positions = nn.Parameter(torch.zeros(tokens, d))  # P, (tokens, d)
         self.attention = nn.ModuleList(
             AttentionLayer(d, parameters.heads, parameters.normalisation)
             for _ in range(parameters.layers)
@@ -73,17 +74,22 @@ class ImageTransformer(nn.Module):
         for name, module in self.named_modules():
             if isinstance(module, nn.Linear):
                 bound = module.in_features**-0.5
-                drawn = named_rng(seed, "init", name).uniform(-bound, bound, module.weight.shape)
-                module.weight.data = torch.from_numpy(drawn).to(module.weight.dtype)
+                weight = named_rng(seed, "init", name).uniform(
+                    -bound, bound, module.weight.shape
+                )  # (outputs, inputs)
+                module.weight.data = torch.from_numpy(weight).to(module.weight.dtype)
                 nn.init.zeros_(module.bias)
-        positions = named_rng(seed, "init", "positions").standard_normal(self.positions.shape)
-        self.positions.data = torch.from_numpy(POSITION_DEVIATION * positions).float()
+        P = named_rng(seed, "init", "positions").standard_normal(self.positions.shape)
+        self.positions.data = torch.from_numpy(POSITION_DEVIATION * P).float()  # (tokens, d)
 
     def forward(self, pixels: Tensor) -> Tensor:
         """Return logits, (samples, 10), of images, (samples, 28, 28)."""
-        patches = functional.unfold(pixels[:, None], self.patch, stride=self.patch).mT
-        x = self.embed(patches) + self.positions
+        columns = functional.unfold(pixels[:, None], self.patch, stride=self.patch)
+        patches = columns.mT  # (samples, tokens, patch²)
+        x = self.embed(patches) + self.positions  # E patch + P, (samples, tokens, d)
         for layer in self.attention:
-            x = layer(x)
-        logits: Tensor = self.classes(functional.relu(self.hidden(self.norm(x).mean(1))))
+            x = layer(x)  # (samples, tokens, d)
+        mean = self.norm(x).mean(1)  # (samples, d)
+        units = functional.relu(self.hidden(mean))  # relu(W₁ mean), (samples, hidden)
+        logits: Tensor = self.classes(units)  # W₂ relu(W₁ mean), (samples, 10)
         return logits

@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 
 from overfit_cli.core.figure import FigureOptions
-from overfit_cli.core.parameters import describe, of_row
+from overfit_cli.core.parameters import describe, parameters_from_row
 from overfit_cli.core.study import FigureData
-from overfit_cli.core.text import UserError
+from overfit_cli.core.text import BadValue
 from overfit_cli.figures.labels import brief
 from overfit_cli.figures.panels import ImageRow, draw_image_rows
 from overfit_cli.figures.picture import Picture
@@ -43,7 +43,7 @@ def draw_images(data: FigureData, options: FigureOptions) -> Picture:
 
 def _row(cell: pd.Series, data: FigureData) -> ImageRow:
     """The images of a cell, and its grey levels."""
-    parameters = of_row(BenignVitImagesParameters, cell)
+    parameters = parameters_from_row(BenignVitImagesParameters, cell)
     task = image_task(parameters, int(cell["seed"]))
     _check(task.collections, data)
     share = parameters.snr / (1 + parameters.snr)
@@ -55,7 +55,9 @@ def _row(cell: pd.Series, data: FigureData) -> ImageRow:
 def _check(collections: Mapping[str, str], data: FigureData) -> None:
     for name, fingerprint in collections.items():
         if data.collections.get(name, fingerprint) != fingerprint:
-            raise UserError(
-                f"--data: {name} holds something else than when the cells were trained; name the "
-                "folder that was used then."
+            raise BadValue(
+                "data",
+                None,
+                f"{name} holds something else than when the cells were trained; name the folder "
+                "that was used then.",
             )

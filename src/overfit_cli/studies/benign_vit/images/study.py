@@ -7,7 +7,14 @@ from dataclasses import replace
 
 from overfit_cli.core.cell import Cell, CellResult, Cells, Column, Results
 from overfit_cli.core.claim import Claim
-from overfit_cli.core.figure import CURVES, HEATMAP, Figure, FigureOptions, by_name, drawn_by
+from overfit_cli.core.figure import (
+    CURVES,
+    HEATMAP,
+    Figure,
+    FigureOptions,
+    collect_figures,
+    lazy_drawing,
+)
 from overfit_cli.core.study import Study
 from overfit_cli.core.text import plural
 from overfit_cli.core.together import BYTES_OF_LIBRARIES
@@ -15,13 +22,14 @@ from overfit_cli.core.training import Training
 from overfit_cli.studies.benign_vit import PAPER
 from overfit_cli.studies.benign_vit.images.parameters import BenignVitImagesParameters
 
+P = BenignVitImagesParameters
 _LOGGED = (
     Column("train_loss", "training loss", symbol="L_S"),
     Column("test_loss", "test loss", symbol="L_D"),
     Column("train_error", "training error"),
     Column("test_error", "test error"),
 )
-_FIGURES = by_name(
+_FIGURES = collect_figures(
     replace(
         HEATMAP,
         title="Test loss over samples and signal-to-noise ratio",
@@ -33,13 +41,13 @@ _FIGURES = by_name(
         title="Training images at the least and the greatest signal-to-noise ratio",
         source="Jiang et al. 2024, figures 2a and 2b",
         reads="cells",
-        draw=drawn_by("overfit_cli.studies.benign_vit.images.figures:draw_images"),
+        draw=lazy_drawing("overfit_cli.studies.benign_vit.images.figures:draw_images"),
     ),
     replace(CURVES, title="Training and test loss against gradient steps"),
 )
 
 
-class BenignVitImages(Study[BenignVitImagesParameters]):
+class BenignVitImages(Study[P]):
     """A Vision Transformer on digits in a ring of noise; see `Study` for the members."""
 
     name = "benign-vit-images"
@@ -55,17 +63,14 @@ class BenignVitImages(Study[BenignVitImagesParameters]):
     headline = "test_loss"
 
     def figures(self) -> Mapping[str, Figure]:
-        """Return the figures by name."""
         return _FIGURES
 
     def claims(self) -> Sequence[Claim]:
-        """Return the claims that its cells can decide."""
         from overfit_cli.studies.benign_vit.images.claims import CLAIMS
 
         return CLAIMS
 
-    def prepare(self, cells: Cells[BenignVitImagesParameters]) -> Mapping[str, str]:
-        """Read once what cells need from outside: what is missing is said before a sweep runs."""
+    def prepare(self, cells: Cells[P]) -> Mapping[str, str]:
         from overfit_cli.studies.benign_vit.images.data import image_task
 
         outside = [cell for cell in reversed(cells) if cell.parameters.source == "mnist"]
@@ -75,7 +80,7 @@ class BenignVitImages(Study[BenignVitImagesParameters]):
             fingerprints |= image_task(cell.parameters, cell.seed).collections
         return fingerprints
 
-    def cost(self, cell: Cell[BenignVitImagesParameters]) -> float:
+    def cost(self, cell: Cell[P]) -> float:
         """Return the multiplications of a cell, roughly: some sixty passes fit it."""
         parameters = cell.parameters
         tokens = (28 // parameters.patch) ** 2
@@ -83,12 +88,10 @@ class BenignVitImages(Study[BenignVitImagesParameters]):
         passes = min(60, parameters.max_epochs)
         return 3.0 * parameters.n * passes * parameters.layers * layer
 
-    def probe(self, cell: Cell[BenignVitImagesParameters]) -> Cell[BenignVitImagesParameters]:
-        """Return the cell with few samples and two passes."""
+    def probe(self, cell: Cell[P]) -> Cell[P]:
         return cell.with_at_most(n=200, test_samples=50, max_epochs=2)
 
-    def memory(self, cell: Cell[BenignVitImagesParameters]) -> float:
-        """Return the bytes that a cell takes, roughly."""
+    def memory(self, cell: Cell[P]) -> float:
         parameters = cell.parameters
         tokens = (28 // parameters.patch) ** 2
         wide = tokens * (8 * parameters.d + parameters.heads * tokens)
@@ -97,24 +100,20 @@ class BenignVitImages(Study[BenignVitImagesParameters]):
             8.0 * (states + (parameters.n + parameters.test_samples) * 28 * 28) + BYTES_OF_LIBRARIES
         )
 
-    def train(
-        self, batch: Cells[BenignVitImagesParameters], training: Training
-    ) -> Results[BenignVitImagesParameters]:
-        """Train cells one after another."""
+    def train(self, batch: Cells[P], training: Training) -> Results[P]:
         from overfit_cli.studies.benign_vit.images.training import train_cell
 
         for cell in batch:
             yield train_cell(cell, training)
 
-    def summary(self, result: CellResult[BenignVitImagesParameters]) -> str:
-        """Say how well the cell is fitted and what it gets right."""
-        got = result.measurements
+    def summary(self, result: CellResult[P]) -> str:
+        measured = result.measurements
         if result.reason:
             return f"Not fitted ({result.reason}) after {plural(result.steps, 'step')}."
         return (
-            f"Fitted to a training loss of {got['train_loss']:.4f} in {got['epochs']:.0f} passes "
-            f"({plural(result.steps, 'step')}), with a test loss of {got['test_loss']:.3f} and a "
-            f"test error of {got['test_error']:.1%}."
+            f"Fitted to a training loss of {measured['train_loss']:.4f} in "
+            f"{measured['epochs']:.0f} passes ({plural(result.steps, 'step')}), with a test loss "
+            f"of {measured['test_loss']:.3f} and a test error of {measured['test_error']:.1%}."
         )
 
 

@@ -35,35 +35,26 @@ Split = Literal["train", "test"]
 
 @dataclass(frozen=True)
 class Samples:
-    """Samples at unit scale.
+    """Samples at unit scale."""
 
-    Attributes:
-        labels: ±1, shape (samples,).
-        flip_draws: uniform in [0, 1), shape (samples,); a label is flipped where this lies below
-            `label_flip`, so more flips extend fewer.
-        tokens: shape (samples, tokens, features); token 1 is e₁ or e₂, the others are noise of
-            deviation 1 in every feature.
-    """
-
-    labels: Floats
+    labels: Floats  # ±1, (samples,)
+    # uniform in [0, 1), (samples,); a label is flipped where this lies below `label_flip`, so
+    # more flips extend fewer
     flip_draws: Floats
+    # (samples, tokens, features); token 1 is e₁ or e₂, the others are noise of deviation 1 in
+    # every feature
     tokens: Floats
 
 
 @dataclass(frozen=True)
 class Weights:
-    """Initial weights of equation (1); Gaussian ones of deviation 1, with a w_O of length 1.
+    """Initial weights of equation (1); Gaussian ones of deviation 1, with a w_O of length 1."""
 
-    Attributes:
-        query, key: shape (features, width); d_h wide where they are drawn directly.
-        value: shape (features, d_v).
-        output: w_O, shape (d_v,); it isn't trained.
-    """
-
+    # query, key: (features, width); d_h wide where they are drawn directly
     query: Floats
     key: Floats
-    value: Floats
-    output: Floats
+    value: Floats  # (features, d_v)
+    output: Floats  # w_O, (d_v,); it isn't trained
 
 
 @dataclass(frozen=True)
@@ -93,7 +84,7 @@ def draw_samples(parameters: BenignVitParameters, seed: int, split: Split, sampl
     if split == "train" and parameters.labels == "balanced":
         signs[1::2] = 1 - signs[0::2][: samples // 2]  # pair by pair, so that more extend fewer
     labels: Floats = np.where(signs == 1, 1.0, -1.0)
-    tokens = np.zeros((samples, parameters.tokens, noise.shape[2]))
+    tokens = np.zeros((samples, parameters.tokens, noise.shape[2]))  # (samples, tokens, features)
     tokens[:, 1:] = noise
     tokens[np.arange(samples), 0, np.where(labels > 0, 0, 1)] = 1.0
     flip_draws: Floats = named_rng(seed, split, "flips").random(labels.shape)
@@ -112,7 +103,7 @@ def _noise_in_law(parameters: BenignVitParameters, seed: int, split: Split, samp
     """Noise in `noise_tokens` + 2 coordinates; training tokens' own axes follow test tokens'."""
     rows = samples * (parameters.tokens - 1)
     before = parameters.test_samples * (parameters.tokens - 1) if split == "train" else 0
-    noise = np.zeros((rows, parameters.noise_tokens + 2))
+    noise = np.zeros((rows, parameters.noise_tokens + 2))  # (rows, noise tokens + 2)
     if parameters.noise == "isotropic":
         noise[:, :2] = named_rng(seed, split, "noise along signals").standard_normal((rows, 2))
     normals, lengths = named_rng(seed, split, "noise"), named_rng(seed, split, "noise lengths")
@@ -173,24 +164,15 @@ def bartlett_rows(
     dimension: int,
     before: int = 0,
 ) -> NDArray[np.float64]:
-    """Draw standard normal vectors in `dimension` dimensions, up to a rotation.
+    """Draw standard normal vectors up to a rotation, (rows, min(before + rows, dimension)).
 
-    The result L is lower triangular: row i has standard normal parts along the axes of the
-    `before` + i rows before it, and along its own the square root of a chi-square number with
-    `dimension` − `before` − i degrees of freedom. Then L Lᵀ has the law of Z Zᵀ with Z of shape
-    (rows, dimension), entries standard normal.
-
-    Args:
-        normals, lengths: where to draw from; more rows extend fewer.
-        rows: how many vectors.
-        dimension: theirs.
-        before: how many vectors have brought in an axis before them.
-
-    Returns:
-        Shape (rows, min(before + rows, dimension)).
+    The result L is lower triangular: row i has standard normal parts along the axes of the `before`
+    + i rows before it, and along its own the square root of a chi-square number with `dimension` −
+    `before` − i degrees of freedom. Then L Lᵀ has the law of Z Zᵀ with Z of shape (rows,
+    dimension), entries standard normal. More rows extend fewer.
     """
     width = min(before + rows, dimension)
-    factor = np.zeros((rows, width))
+    factor = np.zeros((rows, width))  # (rows, min(before + rows, dimension))
     for row in range(rows):
         axis = before + row
         factor[row, :axis] = normals.standard_normal(min(axis, width))

@@ -35,7 +35,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import softplus
 
-from overfit_cli.core.matrix_products import added_product
+from overfit_cli.core.matrix_products import add_product
 from overfit_cli.studies.benign_vit.vit.data import draw
 from overfit_cli.studies.benign_vit.vit.parameters import (
     REALISATIONS_KEPT,
@@ -47,18 +47,13 @@ from overfit_cli.studies.benign_vit.vit.parameters import (
 
 @dataclass(frozen=True)
 class Projected:
-    """Tokens of one kind at unit scale: the training tokens, the test tokens or the two signals.
+    """Tokens of one kind at unit scale: the training tokens, the test tokens or the two signals."""
 
-    Attributes:
-        G: inner products with the training tokens, (tokens of the kind, capacity · tokens).
-        q, k: initial projections in the rotated head space, (tokens of the kind, width).
-        v: initial x W_V w_O, (tokens of the kind,).
-    """
-
-    G: Tensor
+    G: Tensor  # inner products with the training tokens, (tokens of the kind, capacity · tokens)
+    # q, k: initial projections in the rotated head space, (tokens of the kind, width)
     q: Tensor
     k: Tensor
-    v: Tensor
+    v: Tensor  # initial x W_V w_O, (tokens of the kind,)
 
 
 @dataclass(frozen=True)
@@ -66,23 +61,18 @@ class TokenProjections:
     """A seed's tokens and weights, for any number of training samples up to `capacity`.
 
     Tokens have strength 1, and Gaussian weights deviation 1; the engine scales both.
-
-    Attributes:
-        labels, flip_draws: shape (capacity,).
-        test_labels: shape (test samples,).
-        train, test, signals: the tokens; capacity · tokens, test samples · tokens, and 2 of them.
-        test_scores: initial q kᵀ of each test sample, (test samples, tokens, tokens).
-        output_norm_squared: ‖w_O‖².
     """
 
+    # labels, flip_draws: (capacity,)
     labels: Tensor
     flip_draws: Tensor
-    test_labels: Tensor
+    test_labels: Tensor  # (test samples,)
+    # train, test, signals: the tokens; capacity · tokens, test samples · tokens, and 2 of them
     train: Projected
     test: Projected
     signals: Projected
-    test_scores: Tensor
-    output_norm_squared: float
+    test_scores: Tensor  # initial q kᵀ of each test sample, (test samples, tokens, tokens)
+    output_norm_squared: float  # ‖w_O‖²
     _test_scores_outside: dict[int, Tensor] = field(default_factory=dict)
 
     def head_width(self, samples: int) -> int:
@@ -181,18 +171,11 @@ def _unit_scale_projections(
 
 
 def _head_basis(signals: tuple[Tensor, Tensor], heads: tuple[Tensor, Tensor]) -> Tensor:
-    """Return an orthonormal basis of the head space whose first 2r carry the first N samples.
+    """Return an orthonormal basis, (d_h, width), whose first 2r vectors span the first N samples.
 
-    The rows of [q; k] are orthonormalised in the order signals, sample 1, sample 2, ...: the r
-    distinct tokens of the first N samples then lie in the first 2r coordinates, and stay there,
-    because a gradient step adds rows to rows.
-
-    Args:
-        signals: queries and keys of e₁ and e₂, (2, d_h) each.
-        heads: queries and keys of the training tokens, (samples, tokens, d_h) each.
-
-    Returns:
-        Shape (d_h, width).
+    The rows of [q; k] are orthonormalised in the order signals, (2, d_h) each, sample 1, sample 2,
+    ...: the r distinct tokens of the first N samples then lie in the first 2r coordinates, and stay
+    there, because a gradient step adds rows to rows.
     """
     q, k = heads
     noise = torch.cat([q[:, 1:], k[:, 1:]], dim=1).flatten(0, 1)  # (2 · noise tokens, d_h)
@@ -202,23 +185,14 @@ def _head_basis(signals: tuple[Tensor, Tensor], heads: tuple[Tensor, Tensor]) ->
 
 
 class ForwardPass(NamedTuple):
-    """A forward pass of every cell over samples, of training or of testing.
+    """A forward pass of every cell over samples, of training or of testing."""
 
-    Attributes:
-        scores: q kᵀ at true scale, (cells, samples, tokens, tokens).
-        attention: a, the softmax of each row of the scores, shaped like them.
-        values: v = x W_V w_O at true scale, (cells, samples, tokens).
-        attended: a v, (cells, samples, tokens).
-        margins: y f(X), (cells, samples).
-        loss: the mean over samples of log(1 + exp(−y f(X))), (cells,).
-    """
-
-    scores: Tensor
-    attention: Tensor
-    values: Tensor
-    attended: Tensor
-    margins: Tensor
-    loss: Tensor
+    scores: Tensor  # q kᵀ at true scale, (cells, samples, tokens, tokens)
+    attention: Tensor  # a, the softmax of each row of the scores, shaped like them
+    values: Tensor  # v = x W_V w_O at true scale, (cells, samples, tokens)
+    attended: Tensor  # a v, (cells, samples, tokens)
+    margins: Tensor  # y f(X), (cells, samples)
+    loss: Tensor  # the mean over samples of log(1 + exp(−y f(X))), (cells,)
 
     def select(self, cells: Tensor) -> ForwardPass:
         """Return the pass of the cells where `cells`, shape (cells,), is true."""
@@ -226,15 +200,10 @@ class ForwardPass(NamedTuple):
 
 
 class Update(NamedTuple):
-    """What a step adds: minus the loss's gradient times the step size, at unit scale.
+    """What a step adds: minus the loss's gradient times the step size, at unit scale."""
 
-    Attributes:
-        by_score: −η ∂L/∂(q̃_i·k̃_j), (cells, samples, tokens, tokens).
-        by_value: −η ∂L/∂ṽ_j, (cells, samples, tokens).
-    """
-
-    by_score: Tensor
-    by_value: Tensor
+    by_score: Tensor  # −η ∂L/∂(q̃_i·k̃_j), (cells, samples, tokens, tokens)
+    by_value: Tensor  # −η ∂L/∂ṽ_j, (cells, samples, tokens)
 
 
 _SMALLEST = 1e-30
@@ -290,7 +259,7 @@ class TokenSpace:
         tokens = self.s.shape[1]
         by_sample = (cells * samples, tokens, -1)
         products = torch.bmm(self.q.view(by_sample), self.k.view(by_sample).mT)  # q̃ k̃ᵀ
-        products = products.view(cells, samples, tokens, tokens)
+        products = products.view(cells, samples, tokens, tokens)  # (cells, samples, tokens, tokens)
         v = self.v.view(cells, samples, tokens)  # (cells, samples, tokens)
         return self.read_out(products, v, self.labels)
 
@@ -343,17 +312,15 @@ class TokenSpace:
         self.C_q.view(by_sample).baddbmm_(B, self.k.view(by_sample))
         self.C_k.view(by_sample).baddbmm_(B.mT, self.q.view(by_sample))
         self.C_v += b.view(cells, -1)
-        self.q = added_product(self.q0, self.G, self.C_q)  # (cells, rows, width)
-        self.k = added_product(self.k0, self.G, self.C_k)  # (cells, rows, width)
+        self.q = add_product(self.q0, self.G, self.C_q)  # (cells, rows, width)
+        self.k = add_product(self.k0, self.G, self.C_k)  # (cells, rows, width)
         self.v = self.moved_values(self.v0, self.G)  # (cells, rows)
         self.steps += self.stride
 
     def moved_values(self, v0: Tensor, G: Tensor) -> Tensor:
-        """Return ṽ = ṽ₀ + ‖w_O‖² G̃ C_v of any tokens, (cells, tokens of the kind).
+        """Return ṽ = ṽ₀ + ‖w_O‖² G̃ C_v, (cells, tokens), of any tokens.
 
-        Args:
-            v0: their ṽ₀, (cells, tokens of the kind).
-            G: their inner products with the training tokens, (cells, tokens of the kind, rows).
+        G̃, (cells, tokens, rows), has their inner products with the training tokens.
         """
         added = (G @ self.C_v[..., None]).squeeze(-1)  # (cells, tokens of the kind)
         return torch.addcmul(v0, self.output_norm_squared[:, None], added)

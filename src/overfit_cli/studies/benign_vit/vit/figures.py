@@ -22,14 +22,14 @@ from matplotlib.ticker import MaxNLocator
 from matplotlib.typing import ColorType, LineStyleType
 
 from overfit_cli.core.figure import FigureOptions
-from overfit_cli.core.parameters import of_row
+from overfit_cli.core.parameters import parameters_from_row
 from overfit_cli.core.study import FigureData
 from overfit_cli.core.text import UserError, plural
 from overfit_cli.figures.boundary import EXPECTED, FittedPowers, draw_powers
 from overfit_cli.figures.curves import Curve, gather_curves
-from overfit_cli.figures.inputs import checked_threshold
-from overfit_cli.figures.labels import axis_label, brief, plain, setting
-from overfit_cli.figures.panels import Panel, by_setting
+from overfit_cli.figures.inputs import check_threshold
+from overfit_cli.figures.labels import axis_label, brief, setting, tick_number
+from overfit_cli.figures.panels import Panel, setting_panels
 from overfit_cli.figures.picture import Picture, is_narrow, styled, title_panels
 from overfit_cli.figures.style import (
     COLUMN,
@@ -90,7 +90,7 @@ _STAGES: dict[str, LineStyleType] = {"first": (0, (1, 3)), "second": (0, (6, 2))
 
 def has_dynamics(data: FigureData) -> bool:
     """Whether there are few enough settings to be drawn side by side."""
-    return len(by_setting(data)) <= MOST_SETTINGS
+    return len(setting_panels(data)) <= MOST_SETTINGS
 
 
 @styled
@@ -104,7 +104,7 @@ def draw_dynamics(data: FigureData, options: FigureOptions) -> Picture:
     Raises:
         UserError: if there are more settings than fit side by side.
     """
-    parts = sorted(by_setting(data), key=lambda part: predicted_regime(_parameters(part)))
+    parts = sorted(setting_panels(data), key=lambda part: predicted_regime(_parameters(part)))
     if len(parts) > MOST_SETTINGS:
         raise UserError(
             f"There are {len(parts)} settings here, and up to {MOST_SETTINGS} fit side by side; "
@@ -132,7 +132,7 @@ def draw_dynamics(data: FigureData, options: FigureOptions) -> Picture:
 
 
 def _parameters(part: Panel) -> BenignVitParameters:
-    return of_row(BenignVitParameters, part.data.cells.iloc[0])
+    return parameters_from_row(BenignVitParameters, part.data.cells.iloc[0])
 
 
 def _ends(part: Panel) -> list[StageEnds]:
@@ -177,7 +177,7 @@ def _end_in_words(steps: Sequence[float]) -> str:
     if not ended:
         return "doesn't end"
     often = "" if len(ended) == len(steps) else f" in {len(ended)} of {len(steps)} seeds"
-    first, last = plain(ended[0]), plain(ended[-1])
+    first, last = tick_number(ended[0]), tick_number(ended[-1])
     span = first if first == last else f"{first} to {last}"
     return f"ends at step {span}{often}"
 
@@ -202,28 +202,19 @@ def _legend(marked: set[str]) -> Legend:
 
 @dataclass(frozen=True)
 class SettingPanels:
-    """One column of panels.
-
-    Attributes:
-        data: of the setting.
-        title: what stands above it.
-        marks: steps with a vertical line, each with its dash.
-    """
+    """One column of panels."""
 
     data: FigureData
-    title: str
-    marks: Sequence[tuple[float, LineStyleType]]
+    title: str  # what stands above it
+    marks: Sequence[tuple[float, LineStyleType]]  # steps with a vertical line, each with its dash
 
 
 def draw_curve_grid(settings: Sequence[SettingPanels], rows: Mapping[str, Looks]) -> Picture:
-    """Draw curves, without a legend; several seeds are a median with a band of their middle half.
-
-    Args:
-        settings: from left to right.
-        rows: from top to bottom, by their labels.
-    """
+    """Draw curves, without a legend; several seeds are a median and its middle half."""
     columns = [name for looks in rows.values() for name in looks]
-    gathered = gather_curves([panels.data for panels in settings], columns, few=1, middle="median")
+    gathered = gather_curves(
+        [panels.data for panels in settings], columns, most_single=1, middle="median"
+    )
     figure = Picture(COLUMN * max(1.0, 0.95 * len(settings)), 5.4)
     grid = figure.subplots(len(rows), len(settings), sharex="col", squeeze=False)
     for column, (shown, curves) in enumerate(zip(settings, gathered.curves, strict=True)):
@@ -252,7 +243,7 @@ def _draw(axes: matplotlib.axes.Axes, curve: Curve, looks: Looks) -> None:
 
 def has_step_powers(data: FigureData) -> bool:
     """Whether steps can be fitted in one of the regimes."""
-    return bool(_fitted(data))
+    return bool(_fits(data))
 
 
 @styled
@@ -262,7 +253,7 @@ def draw_scaling(data: FigureData, options: FigureOptions) -> Picture:
     Raises:
         UserError: if no parameter that T depends on takes three values.
     """
-    rows = _fitted(data)
+    rows = _fits(data)
     if not rows:
         raise UserError(
             f"Steps are drawn against {', '.join(STEP_POWERS['benign'])}: one of them must take "
@@ -272,7 +263,7 @@ def draw_scaling(data: FigureData, options: FigureOptions) -> Picture:
     return draw_powers(data, rows, "steps", "gradient steps")
 
 
-def _fitted(data: FigureData) -> dict[str, FittedPowers]:
+def _fits(data: FigureData) -> dict[str, FittedPowers]:
     """The fit in each regime that has one."""
     fits = {regime: step_scaling(data.cells, regime) for regime in STEP_POWERS}
     return {
@@ -294,7 +285,7 @@ def draw_dimension(data: FigureData, options: FigureOptions) -> Picture:
     Raises:
         UserError: if d doesn't take several values, or something but N and the ratio varies too.
     """
-    chosen = checked_threshold(options.threshold)
+    chosen = check_threshold(options.threshold)
     threshold = FIGURE_1_THRESHOLD if chosen is None else chosen
     single = "d takes one value only" if data.cells["d"].nunique() < 2 else None
     if why := single or why_no_boundary(data.cells, "d"):
@@ -308,21 +299,15 @@ def draw_dimension(data: FigureData, options: FigureOptions) -> Picture:
 
 @dataclass(frozen=True)
 class BoundaryWords:
-    """What a boundary y · x^p = C is called, and what is expected of it.
+    """What a boundary y · x^p = C is called, and what is expected of it."""
 
-    Attributes:
-        product: y · x^p at the expected p, such as `N·SNR²`.
-        equation: the equation with an open p, in mathtext.
-        value: the measured column in words.
-        constant, exponent: those that are expected.
-        expected_constant, expected_exponent: what these are, for beside their lines.
-    """
-
-    product: str
-    equation: str
-    value: str
+    product: str  # y · x^p at the expected p, such as `N·SNR²`
+    equation: str  # the equation with an open p, in mathtext
+    value: str  # the measured column in words
+    # constant, exponent: those that are expected
     constant: float
     exponent: float
+    # expected_constant, expected_exponent: what these are, for beside their lines
     expected_constant: str
     expected_exponent: str
 
@@ -345,13 +330,6 @@ def draw_boundary_numbers(
 
     Constants are medians over the curves of all y and seeds, with quartiles; exponents have 95 %
     bootstrap intervals. Curves that never cross count as beyond the grid.
-
-    Args:
-        data: what was run.
-        series: a boundary for each value of the parameter, ascending.
-        axis: the parameter.
-        curves: what crosses what.
-        words: how it is called.
     """
     narrow = is_narrow()
     figure = Picture(PAGE, 6.6 if narrow else 2.5)
@@ -446,7 +424,7 @@ def _draw_across(
         centres = np.exp(logs.groupby(bins).mean())
         (line,) = axes.plot(centres, means, color=colour, linestyle=dash)
         handles.append((line, setting(data.study, axis, value)))
-    _draw_reference(axes, curves.threshold, f"threshold {plain(curves.threshold)}")
+    _draw_reference(axes, curves.threshold, f"threshold {tick_number(curves.threshold)}")
     symbol = {column.name: column.symbol for column in data.study.columns}[curves.value]
     axes.set(xscale="log", yscale="log", xlabel=words.product)
     axes.set_ylabel(f"mean {words.value} ${symbol}$")

@@ -258,17 +258,11 @@ _USED_WITH = {
 
 
 class WeightScales(NamedTuple):
-    """What multiplies drawn weights.
+    """What multiplies drawn weights."""
 
-    Attributes:
-        head: W_Q's and W_K's.
-        value: W_V's.
-        output: w_O's.
-    """
-
-    head: float
-    value: float
-    output: float
+    head: float  # W_Q's and W_K's
+    value: float  # W_V's
+    output: float  # w_O's
 
 
 def token_scales(parameters: BenignVitParameters) -> NDArray[np.float64]:

@@ -21,9 +21,9 @@ from overfit_cli.core.figure import (
     HEATMAP,
     Figure,
     FigureOptions,
-    by_name,
-    drawn_by,
-    fitted_by,
+    collect_figures,
+    lazy_check,
+    lazy_drawing,
 )
 from overfit_cli.core.study import FigureData, Study
 from overfit_cli.core.text import plural
@@ -43,6 +43,7 @@ from overfit_cli.studies.benign_vit.vit.theory import (
     predicted_boundary,
 )
 
+P = BenignVitParameters
 _LOSSES = (
     Column("train_loss", "training loss", symbol="L_S"),
     Column("test_loss", "test loss", symbol="L_D"),
@@ -185,7 +186,7 @@ _PANELS = "label_flip,epsilon,sigma_p_tilde,d"
 _GRID = FigureOptions(x="snr", y="n", value="test_loss")
 _CUT = replace(_GRID, threshold=FIGURE_1_THRESHOLD)
 
-FIGURES = by_name(
+FIGURES = collect_figures(
     replace(
         HEATMAP,
         title="Test loss over samples and signal-to-noise ratio",
@@ -211,16 +212,16 @@ FIGURES = by_name(
         title="Attention, inner products and values against gradient steps",
         source="Jiang et al. 2024, figures 3 and 4",
         reads="trajectories",
-        draw=drawn_by("overfit_cli.studies.benign_vit.vit.figures:draw_dynamics"),
-        fits=fitted_by("overfit_cli.studies.benign_vit.vit.figures:has_dynamics"),
+        draw=lazy_drawing("overfit_cli.studies.benign_vit.vit.figures:draw_dynamics"),
+        fits=lazy_check("overfit_cli.studies.benign_vit.vit.figures:has_dynamics"),
     ),
     Figure(
         name="scaling",
         title="Steps to fit against what the theorems' T depends on",
         source="Jiang et al. 2024, Theorems 4.1 and 4.2",
         reads="cells",
-        draw=drawn_by("overfit_cli.studies.benign_vit.vit.figures:draw_scaling"),
-        fits=fitted_by("overfit_cli.studies.benign_vit.vit.figures:has_step_powers"),
+        draw=lazy_drawing("overfit_cli.studies.benign_vit.vit.figures:draw_scaling"),
+        fits=lazy_check("overfit_cli.studies.benign_vit.vit.figures:has_step_powers"),
     ),
     Figure(
         name="dimension",
@@ -229,12 +230,11 @@ FIGURES = by_name(
         reads="cells",
         options=FigureOptions(threshold=FIGURE_1_THRESHOLD),
         accepts=frozenset({"threshold"}),
-        draw=drawn_by("overfit_cli.studies.benign_vit.vit.figures:draw_dimension"),
-        fits=fitted_by("overfit_cli.studies.benign_vit.vit.figures:has_dimensions"),
+        draw=lazy_drawing("overfit_cli.studies.benign_vit.vit.figures:draw_dimension"),
+        fits=lazy_check("overfit_cli.studies.benign_vit.vit.figures:has_dimensions"),
     ),
     replace(CURVES, title="Training and test loss against gradient steps"),
 )
-
 
 _STEP_OVERHEAD = 5e6
 _CELL_OVERHEAD = 2e7
@@ -247,7 +247,7 @@ _PROBED_UPDATES = 2000
 _GPU_BYTES = 16e9
 
 
-class BenignVit(Study[BenignVitParameters]):
+class BenignVit(Study[P]):
     """A two-layer Vision Transformer on signal and noise tokens; see `Study` for the members."""
 
     name = "benign-vit"
@@ -269,24 +269,20 @@ class BenignVit(Study[BenignVitParameters]):
     )
 
     def figures(self) -> Mapping[str, Figure]:
-        """Return the figures by name."""
         return FIGURES
 
     def claims(self) -> Sequence[Claim]:
-        """Return the claims that its cells can decide."""
         from overfit_cli.studies.benign_vit.vit.claims import CLAIMS
 
         return CLAIMS
 
-    def notes(self, cells: Cells[BenignVitParameters]) -> Sequence[str]:
+    def notes(self, cells: Cells[P]) -> Sequence[str]:
         """Go through Condition 4.1 where the weights are drawn as it requires."""
         settings = [cell.parameters for cell in cells]
         bound = [each for each in settings if each.initialisation == "condition"]
         return condition_in_words(bound) if bound else ()
 
-    def batches(
-        self, cells: Cells[BenignVitParameters], device: str
-    ) -> Batches[BenignVitParameters]:
+    def batches(self, cells: Cells[P], device: str) -> Batches[P]:
         """Split cells into batches.
 
         A worker keeps the projections it used last, so seeds come one after another. Within a seed
@@ -298,12 +294,12 @@ class BenignVit(Study[BenignVitParameters]):
         if device == "cpu":
             return [[cell] for cell in sorted(cells, key=lambda cell: (cell.seed, *_shape(cell)))]
 
-        def shape(cell: Cell[BenignVitParameters]) -> tuple[object, ...]:
+        def shape(cell: Cell[P]) -> tuple[object, ...]:
             return (cell.seed // REALISATIONS_KEPT, *_shape(cell))
 
         return together(cells, shape, self.memory, _GPU_BYTES)
 
-    def cost(self, cell: Cell[BenignVitParameters]) -> float:
+    def cost(self, cell: Cell[P]) -> float:
         """Return about how many multiplications a cell costs."""
         settings = cell.parameters
         rows = settings.n * settings.tokens
@@ -312,16 +308,14 @@ class BenignVit(Study[BenignVitParameters]):
         test = settings.test_samples * settings.tokens * rows * width + _CELL_OVERHEAD
         return 2.0 * (_expected_updates(settings) * step + test)
 
-    def probe(self, cell: Cell[BenignVitParameters]) -> Cell[BenignVitParameters]:
-        """Return the cell, with no more updates than take seconds."""
+    def probe(self, cell: Cell[P]) -> Cell[P]:
         settings = cell.parameters
         if _expected_updates(settings) <= _PROBED_UPDATES:
             return cell
         shortened = settings.model_copy(update={"max_steps": _PROBED_UPDATES, "leap": 0.0})
         return replace(cell, parameters=shortened)
 
-    def memory(self, cell: Cell[BenignVitParameters]) -> float:
-        """Return about how many bytes the cell takes: its draws and projections, and its state."""
+    def memory(self, cell: Cell[P]) -> float:
         settings = cell.parameters
         rows = settings.capacity * settings.tokens
         test_rows = settings.test_samples * settings.tokens
@@ -335,38 +329,34 @@ class BenignVit(Study[BenignVitParameters]):
         state = settings.n * settings.tokens * 6 * width
         return 8.0 * (weights + projections + state)
 
-    def train(
-        self, batch: Cells[BenignVitParameters], training: Training
-    ) -> Results[BenignVitParameters]:
-        """Train a batch in token space."""
+    def train(self, batch: Cells[P], training: Training) -> Results[P]:
         from overfit_cli.studies.benign_vit.vit.training import train_batch
 
         return train_batch(batch, training)
 
-    def summary(self, result: CellResult[BenignVitParameters]) -> str:
-        """Say which regime the cell is in, measured and predicted, and go through Condition 4.1."""
+    def summary(self, result: CellResult[P]) -> str:
         settings = result.cell.parameters
-        got = result.measurements
+        measured = result.measurements
         if result.status == "failed":
-            loss = got.get("train_loss", math.nan)
+            loss = measured.get("train_loss", math.nan)
             return (
                 f"Not fitted ({result.reason}): training loss {loss:.3g} "
                 f"after {plural(result.steps, 'step')}."
             )
-        regime = theory.measured_regime(got["test_loss"])
+        regime = theory.measured_regime(measured["test_loss"])
         product = theory.boundary_product(settings.n, settings.snr)
         predicted = theory.predicted_regime(settings)
         return (
             f"{regime.capitalize()} overfitting: fitted to a training loss of "
-            f"{got['train_loss']:.4f} in {plural(result.steps, 'step')}, with a test loss of "
-            f"{got['test_loss']:.3f} and a test error of {got['test_error']:.0%} on "
+            f"{measured['train_loss']:.4f} in {plural(result.steps, 'step')}, with a test loss of "
+            f"{measured['test_loss']:.3f} and a test error of {measured['test_error']:.0%} on "
             f"{settings.test_samples} samples. N·SNR² = {product:.4g}; "
             f"{_boundary_in_words(settings)}, which predicts {predicted} overfitting. "
-            f"{_theory_in_words(settings, got['output_norm'])}"
+            f"{_theory_in_words(settings, measured['output_norm'])}"
         )
 
 
-def _shape(cell: Cell[BenignVitParameters]) -> tuple[object, ...]:
+def _shape(cell: Cell[P]) -> tuple[object, ...]:
     """What cells trained as one tensor share; the largest N sorts first."""
     settings = cell.parameters
     weights = (settings.init_divisor, settings.sigma_h, settings.sigma_v, settings.output_scale)
@@ -375,7 +365,7 @@ def _shape(cell: Cell[BenignVitParameters]) -> tuple[object, ...]:
     return (*sizes, *weights, *kinds, settings.dtype, -settings.n)
 
 
-def _expected_updates(parameters: BenignVitParameters) -> float:
+def _expected_updates(parameters: P) -> float:
     """About how many updates a cell takes: ten times what the theorems' T depends on.
 
     Samples are fitted by what is learned first, the signal or the strong noise (token 2). Ten, and
@@ -388,7 +378,7 @@ def _expected_updates(parameters: BenignVitParameters) -> float:
     return min(steps, _LEAPS / parameters.leap) if parameters.leap else steps
 
 
-def _boundary_in_words(parameters: BenignVitParameters) -> str:
+def _boundary_in_words(parameters: P) -> str:
     """Where a regime is predicted to begin, and why."""
     boundary = float(theory.predicted_boundary(parameters.strong_noise, parameters.tokens))
     if boundary == theory.FIGURE_1_CONSTANT:
@@ -396,7 +386,7 @@ def _boundary_in_words(parameters: BenignVitParameters) -> str:
     return f"signal and noise are learned equally fast where it is {boundary:.4g}"
 
 
-def _theory_in_words(parameters: BenignVitParameters, output_norm: float) -> str:
+def _theory_in_words(parameters: P, output_norm: float) -> str:
     """The theorem's number of steps, and Condition 4.1, one line per item."""
     items = condition_items(parameters, output_norm)
     met = sum(item.decades == 0 for item in items)

@@ -85,10 +85,6 @@ def learning_balance(strong_noise: ArrayLike, tokens: ArrayLike) -> NDArray[np.f
     training sample's margin then grows by its signal token's ‖μ‖² times the N/2 samples that share
     it, and by its own noise tokens' (σ̃_p² + (M − 2) σ_p²) d. These are equal where N · SNR² is
     2 ((σ̃_p/σ_p)² + M − 2).
-
-    Args:
-        strong_noise: σ̃_p/σ_p.
-        tokens: M; broadcasts.
     """
     squared = np.asarray(strong_noise, dtype=np.float64) ** 2
     return np.asarray(2 * (squared + np.asarray(tokens) - 2))
@@ -99,10 +95,6 @@ def predicted_boundary(strong_noise: ArrayLike, tokens: ArrayLike) -> NDArray[np
 
     With figure 1's tokens it is that of the paper's curve, 1000. Elsewhere it is the balance of
     learning, near which overfitting begins to turn benign.
-
-    Args:
-        strong_noise: σ̃_p/σ_p.
-        tokens: M; broadcasts.
     """
     figure_1 = np.isclose(strong_noise, FIGURE_1_STRONG_NOISE) & np.equal(tokens, FIGURE_1_TOKENS)
     return np.where(figure_1, FIGURE_1_CONSTANT, learning_balance(strong_noise, tokens))
@@ -140,12 +132,7 @@ ORDER_ONE = 10.0
 
 
 def condition_items(parameters: BenignVitParameters, output_norm: float) -> list[Bound]:
-    """Return Condition 4.1's items for a cell, in the paper's order.
-
-    Args:
-        parameters: the cell's.
-        output_norm: ‖w_O‖.
-    """
+    """Return Condition 4.1's items for a cell, in the paper's order."""
     n, d, d_h, snr = parameters.n, parameters.d, parameters.d_h, parameters.snr
     epsilon, tokens = parameters.epsilon, parameters.tokens
     sigma_h, sigma_v = weight_deviations(parameters)
@@ -166,29 +153,19 @@ def condition_items(parameters: BenignVitParameters, output_norm: float) -> list
 
 
 def condition_in_words(cells: Sequence[BenignVitParameters]) -> list[str]:
-    """Return one line per item: by how many cells it is met, and the cell where it is tightest.
-
-    Args:
-        cells: with Gaussian weights, whose ‖w_O‖ is known before they are trained.
-    """
+    """Return one line per item: by how many cells it is met, and the cell where it is tightest."""
     items = [condition_items(cell, cell.output_scale) for cell in cells]
     return tightest_in_words("Condition 4.1, with all constants 1,", items)
 
 
 @dataclass(frozen=True)
 class Bound:
-    """One item of a theorem's condition: `low` ≤ `value` ≤ `high`.
+    """One item of a theorem's condition: `low` ≤ `value` ≤ `high`."""
 
-    Attributes:
-        number: as the paper counts its items.
-        name: the quantity that is bounded.
-        value: its value in a cell.
-        low, high: the bounds; 0 and infinity where there is none.
-    """
-
-    number: int
-    name: str
-    value: float
+    number: int  # as the paper counts its items
+    name: str  # the quantity that is bounded
+    value: float  # its value in a cell
+    # low, high: the bounds; 0 and infinity where there is none
     low: float = 0.0
     high: float = math.inf
 
@@ -220,12 +197,7 @@ def all_met(bounds: Iterable[Bound]) -> bool:
 
 
 def tightest_in_words(condition: str, cells: Sequence[Sequence[Bound]]) -> list[str]:
-    """Return one line per item: where it is tightest, and how many cells miss it.
-
-    Args:
-        condition: the name of the condition, with which the first line begins.
-        cells: the items of each cell, in one order.
-    """
+    """Return one line per item: where it is tightest, and how many cells miss it."""
     met = f"{sum(map(all_met, cells))} of {len(cells)} cells"
     lines = [f"{condition} is met by {met}; where it is tightest:"]
     for of_item in zip(*cells, strict=True):
@@ -248,32 +220,21 @@ _AFTER_TRAINING = {"test_samples", "max_steps"}
 
 @dataclass(frozen=True)
 class StepScaling:
-    """How steps scale over a sweep in one regime.
+    """How steps scale over a sweep in one regime."""
 
-    Attributes:
-        cells: those of the regime that are done.
-        exponents: by axis, of steps; empty where nothing can be fitted.
-        fewest: the fewest steps that any of the cells took.
-        failed: how many cells of the regime failed. They are the slow ones, so what is fitted to
-            the others tells no power.
-    """
-
-    cells: pd.DataFrame
-    exponents: Mapping[str, Estimate]
-    fewest: int
+    cells: pd.DataFrame  # those of the regime that are done
+    exponents: Mapping[str, Estimate]  # by axis, of steps; empty where nothing can be fitted
+    fewest: int  # the fewest steps that any of the cells took
+    # how many cells of the regime failed. They are the slow ones, so what is fitted to the others
+    # tells no power
     failed: int
 
 
 def step_scaling(cells: pd.DataFrame, regime: Regime) -> StepScaling | None:
     """Fit how steps scale with the axes of a sweep, in the cells of a predicted regime.
 
-    Args:
-        cells: a study's cells.
-        regime: benign where N · SNR² is above figure 1's constant, harmful elsewhere.
-
-    Returns:
-        The fit; None where no axis that T depends on takes three values there, or where a
-        parameter varies that T isn't stated for.
+    It is benign where N · SNR² is above figure 1's constant. None where no axis that T depends on
+    takes three values there, or where a parameter varies that T isn't stated for.
     """
     # Figure 1's constant tells the regimes apart at figure 1's strength of the strong noise.
     if not np.isclose(cells["sigma_p_tilde"] / cells["sigma_p"], FIGURE_1_STRONG_NOISE).all():
@@ -296,28 +257,17 @@ def step_scaling(cells: pd.DataFrame, regime: Regime) -> StepScaling | None:
 
 @dataclass(frozen=True)
 class StageEnds:
-    """The steps at which stages 1 and 2 end (lemmas 5.2, 5.3 and E.3); nan where one never does.
+    """The steps at which stages 1 and 2 end (lemmas 5.2, 5.3 and E.3); nan where one never does."""
 
-    Attributes:
-        first: the first step at which the value of the signal (in the harmful regime, of token 2)
-            is 3M times any other's.
-        second: the first step at which the loss's mean slope is below `STAGE_2_SLOPE`.
-        lead: the greatest lead reached, to be held against 3M.
-    """
-
+    # the first step at which the value of the signal (in the harmful regime, of token 2) is 3M
+    # times any other's
     first: float
-    second: float
-    lead: float
+    second: float  # the first step at which the loss's mean slope is below `STAGE_2_SLOPE`
+    lead: float  # the greatest lead reached, to be held against 3M
 
 
 def stage_ends(trajectory: pd.DataFrame, tokens: int, regime: Regime) -> StageEnds:
-    """Return the ends of stages 1 and 2 of one cell.
-
-    Args:
-        trajectory: its logged steps, with `step`, `signal_lead`, `noise_lead` and `loss_slope`.
-        tokens: M.
-        regime: which lemma's criterion ends stage 1.
-    """
+    """Return the ends of stages 1 and 2 of one cell."""
     lead = trajectory["signal_lead" if regime == "benign" else "noise_lead"]
     ends = (lead >= 3 * tokens, trajectory["loss_slope"] < STAGE_2_SLOPE)
     first, second = (float(trajectory["step"][reached].min()) for reached in ends)
@@ -328,12 +278,7 @@ _FREE = {"n", "snr", "max_steps"}
 
 
 def why_no_boundary(cells: pd.DataFrame, axis: str) -> str | None:
-    """Say why the boundary can't be found at each value of `axis`; None where it can.
-
-    Args:
-        cells: a study's cells.
-        axis: the name of a parameter other than n and snr.
-    """
+    """Say why the boundary can't be found at each value of a parameter; None where it can."""
     fixed = [name for name in describe(BenignVitParameters) if name not in {*_FREE, axis}]
     return analysis.why_no_boundary(cells, fixed, loss_curves(FIGURE_1_THRESHOLD), LEAST_VALUES)
 
@@ -341,10 +286,7 @@ def why_no_boundary(cells: pd.DataFrame, axis: str) -> str | None:
 def boundaries(cells: pd.DataFrame, axis: str, threshold: float) -> list[Boundary]:
     """Find the boundary at each value of `axis`, ascending; none where it can't be found.
 
-    Args:
-        cells: a study's cells.
-        axis: the name of a parameter other than n and snr.
-        threshold: the test loss at which overfitting turns benign.
+    The threshold is the test loss at which overfitting turns benign.
     """
     if why_no_boundary(cells, axis):
         return []

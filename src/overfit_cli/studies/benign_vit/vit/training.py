@@ -14,22 +14,15 @@ from torch import Tensor
 from overfit_cli.core.cell import CellResult, Cells, Results
 from overfit_cli.core.together import CellState, CellsTogether
 from overfit_cli.core.training import Row, Training, failure
-from overfit_cli.studies.benign_vit.vit.engine import (
-    ForwardPass,
-    initial_state,
-    projections_of,
-)
+from overfit_cli.studies.benign_vit.vit.engine import ForwardPass, initial_state, projections_of
 from overfit_cli.studies.benign_vit.vit.parameters import TOKEN_CLASSES, BenignVitParameters
 from overfit_cli.studies.benign_vit.vit.true_scale import TrueScaleTokens
 
+P = BenignVitParameters
 
-def logged(tokens: TrueScaleTokens, now: ForwardPass) -> dict[str, float]:
-    """Return one row of the trajectory of a cell.
 
-    Args:
-        tokens: of the only cell.
-        now: its forward pass over the training samples.
-    """
+def logged_row(tokens: TrueScaleTokens, now: ForwardPass) -> dict[str, float]:
+    """Return one row of the trajectory of a cell."""
     test = tokens.test_pass()
     return {
         "train_loss": float(now.loss[0]),
@@ -53,9 +46,9 @@ def _attention_between_classes(now: ForwardPass) -> dict[str, float]:
 
     That of one class adds up to 1; the rest's is nan, and that on it 0, with two tokens a sample.
     """
-    attention = now.attention.mean(1)[0]  # (tokens, tokens)
-    onto = torch.cat([attention[:, :2], attention[:, 2:].sum(-1, keepdim=True)], dim=-1)
-    means = torch.cat([onto[:2], onto[2:].mean(0, keepdim=True)])  # (3, 3)
+    a = now.attention.mean(1)[0]  # mean over samples, (tokens, tokens)
+    on_class = torch.cat([a[:, :2], a[:, 2:].sum(-1, keepdim=True)], dim=-1)  # (tokens, 3)
+    means = torch.cat([on_class[:2], on_class[2:].mean(0, keepdim=True)])  # (3, 3)
     return {
         f"attention_{source}_{target}": float(means[i, j])
         for i, source in enumerate(TOKEN_CLASSES)
@@ -71,34 +64,34 @@ def _values(tokens: TrueScaleTokens) -> dict[str, float]:
     """
     values, labels = tokens.values()[0], tokens.labels[0]  # (samples, tokens), (samples,)
     plus, minus = tokens.signal_values()[0].tolist()
-    of_signal = torch.where(labels > 0, plus, -minus)
-    noise = values[:, 1:].abs()
-    others = torch.cat([of_signal.abs()[:, None], noise[:, 1:]], dim=1)
+    signal = torch.where(labels > 0, plus, -minus)  # y μᵀ W_V w_O, (samples,)
+    noise = values[:, 1:].abs()  # |ξᵀ W_V w_O|, (samples, tokens − 1)
+    rivals = torch.cat([signal.abs()[:, None], noise[:, 1:]], dim=1)  # of token 2, the same shape
     return {
         "value_plus": plus,
         "value_minus": minus,
         "value_noise": float(values[:, 1].abs().mean()),
-        "signal_lead": float((of_signal / noise.max(1).values).min()),
-        "noise_lead": float((labels * values[:, 1] / others.max(1).values).min()),
+        "signal_lead": float((signal / noise.max(1).values).min()),
+        "noise_lead": float((labels * values[:, 1] / rivals.max(1).values).min()),
     }
 
 
 def _products(tokens: TrueScaleTokens) -> dict[str, float]:
     """Inner products of definition 5.1: of the + signal and the noise token."""
-    query, key = (part[0] for part in tokens.signal_queries_and_keys())  # (width,)
-    noise_query, noise_key = (part[0, :, 1] for part in tokens.queries_and_keys())
-    plus = tokens.is_plus[0]
+    q, k = (part[0] for part in tokens.signal_queries_and_keys())  # q₊ and k₊, (width,)
+    q_2, k_2 = (part[0, :, 1] for part in tokens.queries_and_keys())  # (samples, width)
+    plus = tokens.is_plus[0]  # (samples,)
     return {
-        "product_signal_signal": float(query @ key),
-        "product_signal_noise": float((noise_key @ query)[plus].mean()),
-        "product_noise_signal": float((noise_query @ key)[plus].mean()),
-        "product_noise_noise": float((noise_query * noise_key).sum(-1).mean()),
+        "product_signal_signal": float(q @ k),
+        "product_signal_noise": float((k_2 @ q)[plus].mean()),
+        "product_noise_signal": float((q_2 @ k)[plus].mean()),
+        "product_noise_noise": float((q_2 * k_2).sum(-1).mean()),
     }
 
 
 def _value_coefficients(tokens: TrueScaleTokens) -> dict[str, float]:
     """The coefficients of definition 5.2: both signals', and the mean noise token 2's."""
-    gamma, rho = tokens.value_coefficients()
+    gamma, rho = tokens.value_coefficients()  # (2,), (samples, tokens − 1)
     return {
         "gamma_plus": float(gamma[0]),
         "gamma_minus": float(gamma[1]),
@@ -108,23 +101,21 @@ def _value_coefficients(tokens: TrueScaleTokens) -> dict[str, float]:
 
 def _step_coefficients(tokens: TrueScaleTokens, now: ForwardPass) -> dict[str, float]:
     """The coefficients of definition B.3: the + signal's, and the mean noise token 2's."""
-    plus = tokens.is_plus[0]
-    own = torch.arange(len(plus), device=plus.device)
-    found: dict[str, float] = {}
+    plus = tokens.is_plus[0]  # (samples,)
+    samples = torch.arange(len(plus), device=plus.device)  # indices, (samples,)
+    row: dict[str, float] = {}
     for name, step in zip(("alpha", "beta"), tokens.step_coefficients(now), strict=True):
         signal, noise = step.signal[0], step.noise  # (samples, tokens), (samples, samples, tokens)
-        found |= {
+        row |= {
             f"{name}_signal_signal": float(signal[plus, 0].sum()),
             f"{name}_signal_noise": float(signal[plus, 1].mean()),
             f"{name}_noise_signal": float(noise[plus][:, plus, 0].sum(1).mean()),
-            f"{name}_noise_noise": float(noise[own, own, 1].mean()),
+            f"{name}_noise_noise": float(noise[samples, samples, 1].mean()),
         }
-    return found
+    return row
 
 
-def train_batch(
-    batch: Cells[BenignVitParameters], training: Training
-) -> Results[BenignVitParameters]:
+def train_batch(batch: Cells[P], training: Training) -> Results[P]:
     """Train a batch: on a CPU any cells, on a GPU cells of one shape.
 
     On a CPU one cell at a time is faster than many (they fall out of cache), and so is a logged
@@ -136,14 +127,12 @@ def train_batch(
             yield from train_together(part, training)
 
 
-def train_together(
-    cells: Cells[BenignVitParameters], training: Training
-) -> Results[BenignVitParameters]:
+def train_together(cells: Cells[P], training: Training) -> Results[P]:
     """Train cells of one shape as one tensor; each gives its result at the step where it stops."""
     yield from VitsTogether(cells, training).train()
 
 
-class VitsTogether(CellsTogether[BenignVitParameters, CellState[BenignVitParameters], ForwardPass]):
+class VitsTogether(CellsTogether[P, CellState[P], ForwardPass]):
     """Gradient descent in token space, a stride of steps at a time.
 
     A cell ends when its training loss is at most its ε, isn't finite, or its steps are spent.
@@ -152,7 +141,7 @@ class VitsTogether(CellsTogether[BenignVitParameters, CellState[BenignVitParamet
         state: of the cells that go on; changed in place by each stride.
     """
 
-    def __init__(self, cells: Cells[BenignVitParameters], training: Training) -> None:
+    def __init__(self, cells: Cells[P], training: Training) -> None:
         self._projections = [
             projections_of(cell.parameters, cell.seed, training.device) for cell in cells
         ]
@@ -168,14 +157,12 @@ class VitsTogether(CellsTogether[BenignVitParameters, CellState[BenignVitParamet
         return TrueScaleTokens(self.state, self._projections)
 
     def forward(self, step: int) -> ForwardPass:
-        """Return the forward pass, and choose the stride that follows it."""
         now = self.state.forward()
         if self._before is not None:
             self.state.choose_stride(self._before, now)
         return now
 
     def ends(self, now: ForwardPass) -> list[bool]:
-        """Return which cells are fitted, have diverged, or have spent their steps."""
         state = self.state
         stops = (now.loss <= state.epsilon) | ~now.loss.isfinite()
         stops |= state.steps >= state.max_steps
@@ -183,59 +170,49 @@ class VitsTogether(CellsTogether[BenignVitParameters, CellState[BenignVitParamet
         return ended
 
     def take_step(self, now: ForwardPass) -> None:
-        """Take a stride."""
         self.state.descend(now)
         self._before = now if self._leaps else None
 
     def select(self, kept: Sequence[int]) -> None:
-        """Go on with some of the cells."""
         mask = self._mask(kept)
         self.state = self.state.select(mask)
         self._before = self._before and self._before.select(mask)
-        self._projections = [self._projections[place] for place in kept]
+        self._projections = [self._projections[index] for index in kept]
 
-    def steps_taken(self, place: int, step: int) -> float:
-        """Return the gradient steps that a cell has taken."""
-        return float(self.state.steps[place])
+    def steps_taken(self, index: int, step: int) -> float:
+        return float(self.state.steps[index])
 
     def measure(self, step: int, now: ForwardPass, due: Sequence[int]) -> list[Row]:
-        """Return the only cell's row, where steps are logged."""
         if not self.training.logs:
             return [{}] * len(due)
-        return [logged(self.tokens, now)]
+        return [logged_row(self.tokens, now)]
 
-    def results(
-        self, step: int, now: ForwardPass, rows: Mapping[int, Row]
-    ) -> Results[BenignVitParameters]:
-        """Give the results of cells that end, with the measurements of the final state."""
+    def results(self, step: int, now: ForwardPass, rows: Mapping[int, Row]) -> Results[P]:
         mask = self._mask(list(rows))
         ended = self.state.select(mask)
-        tokens = TrueScaleTokens(ended, [self._projections[place] for place in rows])
-        at_end = zip(rows, ended.steps.tolist(), measured(tokens, now.select(mask)), strict=True)
-        for place, steps, row in at_end:
-            cell = self.cells[place].cell
+        tokens = TrueScaleTokens(ended, [self._projections[index] for index in rows])
+        at_end = zip(
+            rows, ended.steps.tolist(), final_measurements(tokens, now.select(mask)), strict=True
+        )
+        for index, steps, row in at_end:
+            cell = self.cells[index].cell
             reason = failure(row["train_loss"], cell.parameters.epsilon)
             yield CellResult(cell, {**row, "updates": step}, int(steps), reason)
 
-    def _mask(self, places: Sequence[int]) -> Tensor:
-        """True at the cells' places, (cells,)."""
-        chosen = set(places)
+    def _mask(self, indices: Sequence[int]) -> Tensor:
+        """True at indices of cells, (cells,)."""
+        chosen = set(indices)
         return torch.tensor(
-            [place in chosen for place in range(len(self.cells))], device=self.state.steps.device
+            [index in chosen for index in range(len(self.cells))], device=self.state.steps.device
         )
 
 
-def measured(tokens: TrueScaleTokens, train: ForwardPass) -> Iterator[dict[str, float]]:
-    """Give the measurements of each cell in turn, but for the number of its updates.
-
-    Args:
-        tokens: of the cells.
-        train: their forward pass over the training samples.
-    """
+def final_measurements(tokens: TrueScaleTokens, train: ForwardPass) -> Iterator[dict[str, float]]:
+    """Give the measurements of each cell in turn, but for the number of its updates."""
     test, signal_values = tokens.test_pass(), tokens.signal_values()
     noise_values = tokens.values()[:, :, 1].abs().mean(1)  # (cells,)
     for cell, labels in enumerate(tokens.labels):
-        on_train, on_test = (one.attention[cell].mean((0, 1)) for one in (train, test))  # (tokens,)
+        on_train, on_test = (out.attention[cell].mean((0, 1)) for out in (train, test))  # (tokens,)
         yield {
             "train_loss": float(train.loss[cell]),
             "test_loss": float(test.loss[cell]),

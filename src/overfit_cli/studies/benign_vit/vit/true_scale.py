@@ -16,7 +16,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from overfit_cli.core.matrix_products import added_product
+from overfit_cli.core.matrix_products import add_product
 from overfit_cli.studies.benign_vit.vit.engine import (
     ForwardPass,
     TokenProjections,
@@ -30,22 +30,17 @@ class StepCoefficients(NamedTuple):
 
     The last two axes are the samples and tokens whose keys (queries) are added. A signal's key is
     one token in all samples of its label: its coefficient is the sum over them of token 1's.
-
-    Attributes:
-        signal: for the + and − signals, (2, samples, tokens).
-        noise: for token 2 of each sample, (samples, samples, tokens).
     """
 
-    signal: Tensor
-    noise: Tensor
+    signal: Tensor  # for the + and − signals, (2, samples, tokens)
+    noise: Tensor  # for token 2 of each sample, (samples, samples, tokens)
 
 
 class TrueScaleTokens:
     """The training tokens, signals and test samples of cells as they are trained so far.
 
-    Args:
-        state: the cells; every method reads it as it is when called.
-        projections: those of each cell of `state`, in its order.
+    Every method reads the state as it is when called; the projections are in the order of its
+    cells.
     """
 
     def __init__(self, state: TokenSpace, projections: Sequence[TokenProjections]) -> None:
@@ -68,28 +63,28 @@ class TrueScaleTokens:
         return stacked([each.labels[: self._by_sample[1]] for each in self._projections]) > 0
 
     def queries_and_keys(self) -> tuple[Tensor, Tensor]:
-        """Return those of the training tokens, (cells, samples, tokens, width) each."""
+        """Return q = σ_h s q̃ and k = σ_h s k̃, (cells, samples, tokens, width) each."""
         scale = self._head_scales()[:, None, :, None]  # σ_h s, (cells, 1, tokens, 1)
         by_token = (*self._by_sample, -1)
         return self._state.q.view(by_token) * scale, self._state.k.view(by_token) * scale
 
     def values(self) -> Tensor:
-        """Return x W_V w_O of the training tokens, (cells, samples, tokens)."""
+        """Return x W_V w_O = s ṽ of the training tokens, (cells, samples, tokens)."""
         return self._state.v.view(self._by_sample) * self._state.s[:, None]
 
     def signal_queries_and_keys(self) -> tuple[Tensor, Tensor]:
-        """Return those of the + and − signals of the only cell, (2, width) each.
+        """Return q and k of the + and − signals of the only cell, (2, width) each.
 
-        q̃ = q̃₀ + G̃ C_q and k̃ = k̃₀ + G̃ C_k with the signals' own G̃, (2, rows).
+        q̃ = q̃₀ + G̃ C_q and k̃ = k̃₀ + G̃ C_k with the signals' G̃, (2, rows).
         """
         state, signals, G = self._state, self._projections[0].signals, self._G_signal[0]
         q = signals.q[:, : self._width] + G @ state.C_q[0]  # (2, width)
         k = signals.k[:, : self._width] + G @ state.C_k[0]  # (2, width)
-        scale = self._head_scales()[0, 0]  # σ_h ‖μ‖
+        scale = self._head_scales()[0, 0]  # σ_h ‖μ‖, a number
         return q * scale, k * scale
 
     def signal_values(self) -> Tensor:
-        """Return μ±ᵀ W_V w_O, (cells, 2)."""
+        """Return μ±ᵀ W_V w_O = ‖μ‖ (ṽ₀ + ‖w_O‖² G̃ C_v), (cells, 2)."""
         drawn = stacked([each.signals.v for each in self._projections])  # (cells, 2)
         v0 = self._state.value_scale[:, None] * drawn  # (cells, 2)
         return self._state.s[:, :1] * self._state.moved_values(v0, self._G_signal)
@@ -114,8 +109,8 @@ class TrueScaleTokens:
         G = stacked([test.G[:, : self._rows] for test in tests])  # (cells, test rows, rows)
         q0 = stacked([test.q[:, :width] for test in tests])  # (cells, test rows, width)
         k0 = stacked([test.k[:, :width] for test in tests])  # (cells, test rows, width)
-        q = added_product(q0, G, state.C_q).view(by_sample)  # (cells · samples, tokens, width)
-        k = added_product(k0, G, state.C_k).view(by_sample)  # (cells · samples, tokens, width)
+        q = add_product(q0, G, state.C_q).view(by_sample)  # (cells · samples, tokens, width)
+        k = add_product(k0, G, state.C_k).view(by_sample)  # (cells · samples, tokens, width)
         outside = stacked([each.test_scores_outside(width) for each in self._projections])
         outside = outside.flatten(0, 1)  # (cells · samples, tokens, tokens)
         products = torch.baddbmm(outside, q, k.mT)  # q̃ k̃ᵀ, (cells · samples, tokens, tokens)
@@ -150,7 +145,7 @@ class TrueScaleTokens:
         _, samples, tokens = self._by_sample
         state, s = self._state, self._state.s[0]  # (tokens,)
         signal = self._G_signal[0].view(2, samples, tokens)  # (2, samples, tokens)
-        pairs = state.G[0].view(samples, tokens, samples, tokens)
+        pairs = state.G[0].view(samples, tokens, samples, tokens)  # G̃ of training tokens
         noise = pairs[:, 1]  # token 2 of each sample with all, (samples, samples, tokens)
         B = state.update(now, state.eta).by_score[0]  # (samples, tokens, tokens)
 

@@ -37,11 +37,13 @@ def _draw(parameters: MultiheadMixtureParameters, seed: int, stream: str, count:
     """Draw samples. Each quantity has a stream of its own, so that more samples extend fewer."""
     shape = (count, parameters.tokens)
     means = patterns(parameters)
-    labels = named_rng(seed, stream, "labels").choice([1.0, -1.0], count)
+    labels = named_rng(seed, stream, "labels").choice([1.0, -1.0], count)  # y, (samples,)
     order = named_rng(seed, stream, "places").random(shape).argsort(1)
-    relevant = order < parameters.relevant
+    relevant = order < parameters.relevant  # (samples, tokens)
+    # which ν, (samples, tokens)
     others = named_rng(seed, stream, "patterns").integers(0, parameters.patterns, shape)
+    # (samples, tokens, features)
     noise = named_rng(seed, stream, "noise").standard_normal((*shape, parameters.d))
-    irrelevant = means[2 + others] + parameters.sigma * noise
+    irrelevant = means[2 + others] + parameters.sigma * noise  # (samples, tokens, features)
     of_label = means[np.where(labels > 0, 0, 1)][:, None]  # (samples, 1, features)
     return Samples(np.where(relevant[..., None], of_label, irrelevant), labels, relevant)

@@ -8,15 +8,21 @@ from functools import partial
 
 import pandas as pd
 
-from overfit_cli.claims.cells import Selection, Values, done, numbers, trained
-from overfit_cli.claims.rules import Margin, judged, share_of_seeds
+from overfit_cli.claims.cells import (
+    Selection,
+    Values,
+    finite_numbers,
+    require_done,
+    require_trained,
+)
+from overfit_cli.claims.rules import Margin, judge_estimate, share_of_seeds
 from overfit_cli.core.claim import Claim, Measurement, inconclusive
 from overfit_cli.stats.intervals import mean_estimate
-from overfit_cli.studies.multihead.claims.bounds import bound_claims
-from overfit_cli.studies.multihead.claims.step_sizes import (
+from overfit_cli.studies.multihead.claims import (
     FASTER,
     REACHED,
     SOONER,
+    bound_claims,
     power_of_heads,
     ratio_of_steps,
     second_head_claims,
@@ -36,18 +42,11 @@ ROOT: Values = {"optimiser": "gd", "step_rule": "sqrt-heads", "learning_rate": 1
 
 @dataclass(frozen=True)
 class Setting:
-    """A way of training that claims are about.
-
-    Attributes:
-        values: its parameters.
-        preset: one that has its cells.
-        source: where the paper speaks of it.
-        words: what it is called.
-    """
+    """A way of training that claims are about."""
 
     values: Values
-    preset: str
-    source: str
+    preset: str  # one that has its cells
+    source: str  # where the paper speaks of it
     words: str
 
     def select(self, cells: pd.DataFrame) -> pd.DataFrame:
@@ -94,8 +93,8 @@ def finds_planted(cells: pd.DataFrame) -> pd.Series[bool]:
         UndecidedError: `inconclusive` where something else than training ended a cell, or one that
             is done has no number.
     """
-    ended = done(trained(cells), 1.0)
-    aligned = [numbers(ended, name) > FOUND_AT for name in ("alignment_w", "alignment_u")]
+    ended = require_done(require_trained(cells), 1.0)
+    aligned = [finite_numbers(ended, name) > FOUND_AT for name in ("alignment_w", "alignment_u")]
     right: pd.Series[bool] = (aligned[0] & aligned[1]).reindex(cells.index, fill_value=False)
     return right
 
@@ -105,7 +104,7 @@ def _finds(cells: pd.DataFrame, setting: Setting) -> Measurement:
     chosen = setting.select(cells)
     right = finds_planted(chosen)
     by_heads = right.groupby(chosen["heads"]).sum()
-    return judged(
+    return judge_estimate(
         share_of_seeds(right, chosen["seed"]),
         ON_MOST_TEACHERS,
         details={f"found, H = {heads}": float(count) for heads, count in by_heads.items()},
@@ -120,8 +119,8 @@ def _margin(cells: pd.DataFrame, setting: Setting) -> Measurement:
     successes = chosen[finds_planted(chosen)]
     if successes.empty:
         raise inconclusive("No cell found the planted head.")
-    shares = numbers(successes, "margin_share")
-    return judged(
+    shares = finite_numbers(successes, "margin_share")
+    return judge_estimate(
         mean_estimate(shares.groupby(successes["seed"]).min()),
         REACHED,
         details={

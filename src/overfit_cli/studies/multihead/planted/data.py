@@ -36,7 +36,9 @@ def draw_problem(parameters: MultiheadPlantedParameters, seed: int) -> Problem:
 
 def draw_head(tokens: int, features: int, seed: int) -> Head:
     """Draw the head that labels a seed's samples."""
+    # U⋆, (tokens, features)
     projection = named_rng(seed, "planted", "projection").standard_normal((tokens, features))
+    # W⋆, (features, features)
     attention = named_rng(seed, "planted", "attention").standard_normal((features, features))
     return Head(projection / np.linalg.norm(projection), attention / math.sqrt(features))
 
@@ -44,7 +46,7 @@ def draw_head(tokens: int, features: int, seed: int) -> Head:
 def logits(head: Head, inputs: Floats) -> Floats:
     """Return Φ(X; W, U) of each sample, (samples,)."""
     scores = inputs @ head.attention @ inputs.swapaxes(1, 2)  # (samples, tokens, tokens)
-    weights = np.exp(scores - scores.max(-1, keepdims=True))
+    weights = np.exp(scores - scores.max(-1, keepdims=True))  # (samples, tokens, tokens)
     weights /= weights.sum(-1, keepdims=True)
     products: Floats = np.einsum("td,ntd->n", head.projection, weights @ inputs)
     return products
@@ -59,8 +61,9 @@ def _draw(
     labels: list[Floats] = []
     accepted = 0
     for drawn in range(0, _MOST_DRAWS * max(count, _CHUNK), _CHUNK):
+        # (chunk, tokens, features)
         chunk = random.standard_normal((_CHUNK, parameters.tokens, parameters.d))
-        values = logits(planted, chunk)
+        values = logits(planted, chunk)  # (chunk,)
         large = np.abs(values) > parameters.least_logit
         inputs.append(chunk[large])
         labels.append(np.sign(values[large]))

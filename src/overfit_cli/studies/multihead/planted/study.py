@@ -4,14 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from overfit_cli.core.cell import Column
 from overfit_cli.core.claim import Claim
 from overfit_cli.studies.multihead.parameters import Problem
 from overfit_cli.studies.multihead.planted.parameters import MultiheadPlantedParameters
-from overfit_cli.studies.multihead.study import (
-    PLANTED_COLUMNS,
-    MultiheadStudy,
-    cell_columns,
-    step_columns,
+from overfit_cli.studies.multihead.study import MultiheadStudy, cell_columns, step_columns
+
+ALIGNMENTS = (
+    Column(
+        "alignment_w",
+        "cosine of W with the planted head's",
+        symbol=r"\cos(W, W_*)",
+        label="alignment of W",
+    ),
+    Column(
+        "alignment_u",
+        "cosine of U with the planted head's",
+        symbol=r"\cos(U, U_*)",
+        label="alignment of U",
+    ),
 )
 
 
@@ -23,18 +34,16 @@ class MultiheadPlanted(MultiheadStudy[MultiheadPlantedParameters]):
     title = "Attention heads that learn from a planted one (DM2)"
     parameters = MultiheadPlantedParameters
     headline = "train_loss"
-    columns = cell_columns(*PLANTED_COLUMNS)
-    trajectory_columns = step_columns(*PLANTED_COLUMNS)
+    columns = cell_columns(*ALIGNMENTS)
+    trajectory_columns = step_columns(*ALIGNMENTS)
     source_of_heads = "Deora et al. 2024, figures 4 and 5"
 
     def draw(self, parameters: MultiheadPlantedParameters, seed: int) -> Problem:
-        """Draw the planted head and the samples of a seed's cells."""
         from overfit_cli.studies.multihead.planted.data import draw_problem
 
         return draw_problem(parameters, seed)
 
     def claims(self) -> Sequence[Claim]:
-        """Return the claims that its cells can decide."""
         from overfit_cli.studies.multihead.planted.claims import CLAIMS
 
         return CLAIMS

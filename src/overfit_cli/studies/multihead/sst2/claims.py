@@ -7,8 +7,8 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
-from overfit_cli.claims.comparison import BestSetting, Comparison, unless_at_edge
-from overfit_cli.claims.rules import Margin, judged
+from overfit_cli.claims.comparison import BestSetting, Comparison, check_edge
+from overfit_cli.claims.rules import Margin, judge_estimate
 from overfit_cli.core.claim import Claim, Measurement, not_run
 from overfit_cli.stats.intervals import level_of_each, mean_estimate
 from overfit_cli.studies.multihead.sst2.parameters import MultiheadSst2Parameters
@@ -35,11 +35,7 @@ def slope_in_heads(
 ) -> Measurement:
     """Measure how much a column grows with each doubling of the heads, seed by seed.
 
-    Args:
-        cells: one row per cell.
-        column: a measured column.
-        margin: of its slope.
-        one_rate: whether all numbers of heads are taken at one step size; else each at its best.
+    With `one_rate` all numbers of heads are taken at one step size; else each at its best.
     """
     settings = _settings(cells, "mean_test_loss" if column == "test_accuracy" else column, one_rate)
     doublings = np.log2([float(setting.name) for setting in settings])
@@ -56,9 +52,9 @@ def slope_in_heads(
     # The choice of a step size favours what is as good at many of them.
     level = level_of_each(max(len(setting.tried) for setting in settings))
     note = f"By how much the {MEANINGS[column]} grows with a doubling of H, seed by seed."
-    measured = judged(mean_estimate(slopes, level), margin, details=details, note=note)
+    measured = judge_estimate(mean_estimate(slopes, level), margin, details=details, note=note)
     for fewer in settings[:-1]:
-        measured = unless_at_edge(measured, settings[-1], fewer)
+        measured = check_edge(measured, settings[-1], fewer)
     return measured
 
 

@@ -37,11 +37,8 @@ def build_model(
 ) -> nn.Module:
     """Return the classifier with a seed's initial weights, the same for every number of heads.
 
-    Args:
-        parameters: of the cell.
-        vocabulary: how many different tokens there are, for random weights.
-        seed: of the cell; of pretrained weights it draws those of the last layers alone.
-        folder: the data folder.
+    With random weights the vocabulary is the number of different tokens. Of pretrained weights, in
+    the data folder, the seed draws those of the last layers alone.
     """
     import torch
     from transformers import RobertaConfig, RobertaForSequenceClassification

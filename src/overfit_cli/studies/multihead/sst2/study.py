@@ -44,17 +44,14 @@ class MultiheadSst2(Study[P]):
     trajectory_columns = TRAJECTORY_COLUMNS
 
     def figures(self) -> Mapping[str, Figure]:
-        """Return the figures by name."""
         return learning_figures("each number of heads", "Deora et al. 2024, figure 6")
 
     def claims(self) -> Sequence[Claim]:
-        """Return the claims that its cells can decide."""
         from overfit_cli.studies.multihead.sst2.claims import CLAIMS
 
         return CLAIMS
 
     def prepare(self, cells: Cells[P]) -> Mapping[str, str]:
-        """Look for `transformers`, SST-2 and, where cells take them, the pretrained weights."""
         from overfit_cli.studies.multihead.sst2 import data, engine
 
         require_extra("transformers", "text", self.name)
@@ -76,11 +73,9 @@ class MultiheadSst2(Study[P]):
         return sentences * settings.tokens * settings.layers * of_token
 
     def probe(self, cell: Cell[P]) -> Cell[P]:
-        """Return the cell with a few steps on a few sentences."""
         return cell.with_at_most(n=256, training_steps=10, test_samples=64)
 
     def train(self, batch: Cells[P], training: Training) -> Results[P]:
-        """Train cells one after another."""
         from overfit_cli.studies.multihead.sst2.data import sst2_task
         from overfit_cli.studies.multihead.sst2.training import train_cell
 
@@ -88,7 +83,6 @@ class MultiheadSst2(Study[P]):
             yield train_cell(cell, sst2_task(cell.parameters, cell.seed), training)
 
     def summary(self, result: CellResult[P]) -> str:
-        """Give the test accuracy beside the shortcut rule's."""
         measured = result.measurements
         if result.reason:
             return f"The training {result.reason} at step {result.steps}."

@@ -1,4 +1,8 @@
-"""Training of a RoBERTa on minibatches of sentences, with evaluations on the way."""
+"""Training of a RoBERTa on minibatches of sentences, with evaluations on the way.
+
+The loss is the mean cross-entropy −log softmax(logits)_y, lowered by AdamW, as in figure 6 of
+Deora et al. 2024.
+"""
 
 from __future__ import annotations
 
@@ -17,22 +21,23 @@ from overfit_cli.core.classification import (
     gradient_steps,
     loss_and_accuracy,
     minibatches,
-    on_device,
+    move_to_device,
     train_with_evaluations,
 )
-from overfit_cli.core.training import Training, named_rng, torch_draws, without_nan
+from overfit_cli.core.training import Training, drop_nan, named_rng, torch_draws
 from overfit_cli.studies.multihead.sst2.data import sst2_folder
 from overfit_cli.studies.multihead.sst2.engine import build_model
 from overfit_cli.studies.multihead.sst2.parameters import MultiheadSst2Parameters
 
+P = MultiheadSst2Parameters
 TARGET = math.log(2) / 2
 """Half of the loss of a guess between two classes."""
 
 AT_A_TIME = 64
 """Test sentences that are evaluated together: more are slower, as caches are small."""
 
-Sst2Cell = Cell[MultiheadSst2Parameters]
-Sst2Result = CellResult[MultiheadSst2Parameters]
+Sst2Cell = Cell[P]
+Sst2Result = CellResult[P]
 
 
 def train_cell(cell: Sst2Cell, task: Task, training: Training) -> Sst2Result:
@@ -47,8 +52,9 @@ def train_cell(cell: Sst2Cell, task: Task, training: Training) -> Sst2Result:
         model.train()
         batch = task.train.take(rows)
         with torch_draws(draws, device):
-            logits = logits_of(model, batch, device)
-        return functional.cross_entropy(logits, torch.from_numpy(batch.labels).to(device))
+            logits = logits_of(model, batch, device)  # (minibatch, 2)
+        labels = torch.from_numpy(batch.labels).to(device)  # 0 or 1, (minibatch,)
+        return functional.cross_entropy(logits, labels)
 
     def evaluate() -> dict[str, float]:
         model.eval()
@@ -62,7 +68,7 @@ def train_cell(cell: Sst2Cell, task: Task, training: Training) -> Sst2Result:
     course = train_with_evaluations(steps, evaluate, *length, partial(training.log, cell))
     measured = {"shortcut_accuracy": task.shortcut}
     if not course.reason:
-        half = without_nan({"steps_to_half": course.steps_to(TARGET)})
+        half = drop_nan({"steps_to_half": course.steps_to(TARGET)})
         measured |= course.measured() | {"mean_train_loss": course.mean_train_loss()} | half
     return CellResult(cell, measured, course.steps, course.reason)
 
@@ -71,6 +77,6 @@ def logits_of(model: nn.Module, examples: Examples, device: str) -> Tensor:
     """Return a RoBERTa's logits, shape (sentences, classes)."""
     longest = int(examples.row_lengths.max())  # padding beyond it would only cost time
     cut = Examples(examples.tokens[:, :longest], examples.labels, examples.lengths)
-    tokens, _, mask = on_device(cut, device)
-    logits: Tensor = model(input_ids=tokens, attention_mask=mask).logits
+    tokens, _, mask = move_to_device(cut, device)  # tokens and mask: (sentences, longest)
+    logits: Tensor = model(input_ids=tokens, attention_mask=mask).logits  # (sentences, 2)
     return logits

@@ -21,21 +21,13 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """What a network is trained on, and where it begins.
+    """What a network is trained on, and where it begins."""
 
-    Attributes:
-        inputs: X, shape (n, d).
-        labels: Y, shape (n, outputs).
-        test_inputs: shape (test samples, d).
-        weights: W(0), shape (m, d).
-        signs: a, shape (outputs, m).
-    """
-
-    inputs: Floats
-    labels: Floats
-    test_inputs: Floats
-    weights: Floats
-    signs: Floats
+    inputs: Floats  # X, (n, d)
+    labels: Floats  # Y, (n, outputs)
+    test_inputs: Floats  # (test samples, d)
+    weights: Floats  # W(0), (m, d)
+    signs: Floats  # a, (outputs, m)
 
 
 def draw_problem(parameters: SoftmaxConvergenceParameters, seed: int) -> Problem:
@@ -77,7 +69,7 @@ def _digits(parameters: SoftmaxConvergenceParameters, seed: int) -> tuple[Floats
     The label is 1 for an even digit, and −1 for an odd one.
     """
     points, digits = digit_components(parameters.d)
-    labels = np.where(digits % 2 == 0, 1.0, -1.0)[:, None]
+    labels = np.where(digits % 2 == 0, 1.0, -1.0)[:, None]  # (n, 1)
     order = named_rng(seed, "train", "digits").permutation(len(points))
     train, test = order[: parameters.n], order[len(points) - parameters.test_samples :]
     return points[train], labels[train], points[test]

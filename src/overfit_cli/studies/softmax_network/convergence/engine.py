@@ -31,19 +31,12 @@ from overfit_cli.studies.softmax_network.convergence.parameters import SoftmaxCo
 
 @dataclass(frozen=True)
 class KernelRegression:
-    """Gradient descent from zero on labels that are Y − F(0), for each cell.
+    """Gradient descent from zero on labels that are Y − F(0), for each cell."""
 
-    Attributes:
-        eigenvalues: λ of H, increasing, shape (cells, N).
-        vectors: V, their eigenvectors as columns, shape (cells, N, N).
-        labels: Vᵀ Y, in the basis of the eigenvectors, shape (cells, N).
-        rates: η m, by which an eigenvalue shortens its part of F − Y at a step, shape (cells,).
-    """
-
-    eigenvalues: Tensor
-    vectors: Tensor
-    labels: Tensor
-    rates: Tensor
+    eigenvalues: Tensor  # λ of H, increasing, (cells, N)
+    vectors: Tensor  # V, their eigenvectors as columns, (cells, N, N)
+    labels: Tensor  # Vᵀ Y, in the basis of the eigenvectors, (cells, N)
+    rates: Tensor  # η m, by which an eigenvalue shortens its part of F − Y at a step, (cells,)
 
     @classmethod
     def with_kernel(cls, gram: Tensor, labels: Tensor, rates: Tensor) -> KernelRegression:
@@ -77,19 +70,16 @@ class KernelRegression:
         return self._rotate_back(self.labels - self.remaining(step))
 
     def predictions_elsewhere(self, cross: Tensor, step: int) -> Tensor:
-        """Return predictions at other inputs, (cells, N′).
+        """Return predictions after t steps at other inputs, (cells, N′).
 
-        That is m K γ with Vᵀ γ = η Σ_{s < t} (1 − η m λ)^s Vᵀ Y. The sum is
-        (1 − (1 − η m λ)^t) / (η m λ), and t where λ is zero.
-
-        Args:
-            cross: K, which is H between those and the training inputs, shape (cells, N′, N).
-            step: t, the steps taken.
+        K is H between those and the training inputs, (cells, N′, N).
         """
         decay = self.rates[:, None] * self.eigenvalues  # η m λ, (cells, N)
-        # (1 − η m λ)^t − 1 without cancellation, where the logarithm exists; (cells, N) each
+        # (1 − decay)^t − 1 without cancellation, where the logarithm exists, (cells, N)
         power = torch.expm1(step * torch.log1p(-decay.clamp(max=1 - 1e-15)))
+        # Σ_{r<t} (1 − decay)^r, (cells, N)
         exact = torch.where(decay < 1, -power / decay, (1 - (1 - decay) ** step) / decay)
+        # the same without loss of digits, (cells, N)
         summed = torch.where(decay.abs() * step < 1e-12, float(step), exact)
         coefficients = self._rotate_back(self.rates[:, None] * summed * self.labels)  # m γ
         return (cross @ coefficients[..., None]).squeeze(-1)
@@ -99,6 +89,7 @@ class KernelRegression:
 
         Its step size is η over the largest m λ: with η itself it would diverge.
         """
+        # η m λ² / λ_max, (cells, N)
         decay = self.rates[:, None] * self.eigenvalues.square() / self.largest[:, None]
         return self._rotate_back((1 - (1 - decay) ** step) * self.labels)
 
@@ -110,9 +101,6 @@ class KernelRegression:
         """Return the decades by which a step along the gradient of (23) grows its largest part.
 
         With the step size η of (24): log₁₀ |1 − η (m λ)²|, (cells,). Below zero it would shrink.
-
-        Args:
-            width: m.
         """
         return (1 - self.rates * width * self.largest.square()).abs().log10()
 
@@ -145,34 +133,23 @@ class KernelRegression:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Networks of one shape and their kernel regressions: tensors whose first axis is the cell.
+    """Networks of one shape and their kernel regressions: tensors whose first axis is the cell."""
 
-    Attributes:
-        net: the networks in training; their weights are changed in place.
-        start: the same before the first step.
-        inputs, tests: X and the test inputs, shapes (cells, n, d) and (cells, test samples, d).
-        labels: Y, shape (cells, n, outputs).
-        offsets: F(0), which is subtracted; zero but for round-off where it begins symmetric.
-        test_start: F at the test inputs before the first step, (cells, test samples, outputs).
-        gram, cross: H* between training inputs, (cells, N, N), and between test and training
-            inputs, (cells, N′, N).
-        regression: with H*, from the same F(0).
-        limit: with the kernel of infinitely many hidden units.
-        step_sizes: η, shape (cells,).
-    """
-
-    net: Network
-    start: Network
+    net: Network  # the networks in training; their weights are changed in place
+    start: Network  # the same before the first step
+    # inputs, tests: X and the test inputs, (cells, n, d) and (cells, test samples, d)
     inputs: Tensor
     tests: Tensor
-    labels: Tensor
-    offsets: Tensor
-    test_start: Tensor
+    labels: Tensor  # Y, (cells, n, outputs)
+    offsets: Tensor  # F(0), which is subtracted; zero but for round-off where it begins symmetric
+    test_start: Tensor  # F at the test inputs before the first step, (cells, test samples, outputs)
+    # gram, cross: H* between training inputs, (cells, N, N), and between test and training
+    # inputs, (cells, N′, N)
     gram: Tensor
     cross: Tensor
-    regression: KernelRegression
-    limit: KernelRegression
-    step_sizes: Tensor
+    regression: KernelRegression  # with H*, from the same F(0)
+    limit: KernelRegression  # with the kernel of infinitely many hidden units
+    step_sizes: Tensor  # η, (cells,)
 
     def residual(self, out: Outputs) -> Tensor:
         """Return F − F(0) − Y at the training inputs, (cells, n, outputs)."""
@@ -189,13 +166,7 @@ class Comparison:
 def set_up(
     settings: Sequence[SoftmaxConvergenceParameters], problems: Sequence[Problem], device: str
 ) -> Comparison:
-    """Return the cells of a batch before their first step.
-
-    Args:
-        settings: parameters of each cell, which agree in the activation and in all sizes.
-        problems: the draws of each cell.
-        device: the device that trains.
-    """
+    """Return the cells of a batch before their first step."""
     first = settings[0]
 
     def tensor(values: Sequence[object]) -> Tensor:
@@ -250,11 +221,7 @@ def _regression(
 
 
 def kernel_checks(cells: Comparison) -> dict[str, Tensor]:
-    """Return how far m H is from JJᵀ by autograd, and the outputs from zero, each (cells,).
-
-    Args:
-        cells: before the first step.
-    """
+    """Return how far m H is from JJᵀ by autograd, and the outputs from zero, each (cells,)."""
     J = jacobian_by_autograd(cells.net, cells.inputs)  # (cells, N, m · d)
     products = J @ J.mT  # (cells, N, N)
     error = (products - cells.net.width * cells.gram).abs().amax((1, 2))  # (cells,)
@@ -266,16 +233,12 @@ def kernel_checks(cells: Comparison) -> dict[str, Tensor]:
 
 
 def jacobian_by_autograd(net: Network, inputs: Tensor) -> Tensor:
-    """Return J, (cells, outputs · n, m · d): one backward pass for each output of each sample.
-
-    Args:
-        net: the networks.
-        inputs: X, shape (cells, n, d).
-    """
+    """Return J, (cells, outputs · n, m · d), at X, (cells, n, d), a backward pass per output."""
     with torch.enable_grad():
         W = net.weights.clone().requires_grad_()  # (cells, m, d)
         F = Network(net.activation, W, net.signs).forward(inputs).values  # (cells, n, outputs)
         scalars = F.sum(0).mT.flatten()  # cells don't see each other's weights; (outputs · n,)
+        # each (cells, m, d)
         rows = [torch.autograd.grad(scalar, W, retain_graph=True)[0] for scalar in scalars]
     return torch.stack([row.flatten(1) for row in rows], 1)
 

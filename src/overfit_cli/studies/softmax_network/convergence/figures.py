@@ -23,8 +23,8 @@ from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.study import FigureData
 from overfit_cli.core.text import UserError, plural
 from overfit_cli.figures.heatmap import draw_map
-from overfit_cli.figures.inputs import measured, with_numbers
-from overfit_cli.figures.labels import axis_label, plain
+from overfit_cli.figures.inputs import measured_column, require_numbers
+from overfit_cli.figures.labels import axis_label, tick_number
 from overfit_cli.figures.panels import Panel
 from overfit_cli.figures.picture import Picture, styled, title_panels
 from overfit_cli.figures.style import HIGHLIGHT, Legend, colours_of_map, legend_below
@@ -105,7 +105,7 @@ def _draw_contour(axes: Axes, part: Panel, value: str, level: float) -> Legend:
     return [
         (
             Line2D([], [], linestyle="-", marker="o", markersize=2.5, **outlined),
-            f"{label} = {plain(level)}, and its fit",
+            f"{label} = {tick_number(level)}, and its fit",
         ),
         (Line2D([], [], linestyle=":", **outlined), f"Table 1: $m \\propto n^{STATED}$"),
     ]
@@ -123,10 +123,10 @@ def _contour_of(data: FigureData, options: FigureOptions) -> tuple[str, float]:
     """The column whose contour is drawn, and its value there."""
     if options.value in (None, "steps_to_epsilon", "steps_over_limit"):
         return "steps_over_limit", ENOUGH
-    value, _ = measured(data, options.value)
+    value, _ = measured_column(data, options.value)
     if options.threshold is not None:
         return value, options.threshold
-    numbers = with_numbers(data, value)[value].astype(float)
+    numbers = require_numbers(data, value)[value].astype(float)
     return value, float(f"{numbers[numbers > 0].median():.2g}")
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 from overfit_cli.core.cell import Batches, CellResult, Cells, Column, Results
 from overfit_cli.core.claim import Claim
@@ -17,13 +18,13 @@ from overfit_cli.core.figure import (
     LINES,
     Figure,
     FigureOptions,
-    by_name,
-    drawn_by,
-    fitted_by,
+    collect_figures,
+    lazy_check,
+    lazy_drawing,
 )
 from overfit_cli.core.study import Study
 from overfit_cli.core.text import plural
-from overfit_cli.core.together import BYTES_OF_LIBRARIES, together
+from overfit_cli.core.together import BYTES_OF_LIBRARIES, shared_values, together
 from overfit_cli.core.training import Training
 from overfit_cli.studies.softmax_network.convergence.parameters import (
     ConvergenceCell,
@@ -31,6 +32,7 @@ from overfit_cli.studies.softmax_network.convergence.parameters import (
 )
 from overfit_cli.studies.softmax_network.paper import PAPER
 
+P = SoftmaxConvergenceParameters
 AT_STEPS = (
     Column("train_loss", "training loss, ½‖F − Y‖²", symbol="L", label="training loss"),
     Column(
@@ -84,10 +86,7 @@ AT_STEPS = (
 
 MEASUREMENTS = (
     Column(
-        "steps_to_epsilon",
-        "steps until ‖F − Y‖² is ε",
-        kind="int",
-        label="steps until convergence",
+        "steps_to_epsilon", "steps until ‖F − Y‖² is ε", kind="int", label="steps until convergence"
     ),
     Column(
         "ntk_steps",
@@ -119,10 +118,7 @@ MEASUREMENTS = (
         label="smallest initial eigenvalue",
     ),
     Column(
-        "kappa",
-        "condition number at the start",
-        symbol=r"\kappa",
-        label="initial condition number",
+        "kappa", "condition number at the start", symbol=r"\kappa", label="initial condition number"
     ),
     Column(
         "lambda_limit",
@@ -172,9 +168,7 @@ MEASUREMENTS = (
         label="decades of excess step size",
     ),
     Column(
-        "drift_share",
-        "change of the Gram matrix over R n outputs",
-        label="drift over R n outputs",
+        "drift_share", "change of the Gram matrix over R n outputs", label="drift over R n outputs"
     ),
     Column(
         "drift_over_bound",
@@ -193,7 +187,6 @@ MEASUREMENTS = (
     ),
 )
 
-
 APART = frozenset({"sigma", "data", "initialisation", "step_rule", "step_factor"})
 """Parameters in which cells that are trained together may differ."""
 
@@ -203,7 +196,7 @@ _LARGEST_BATCH = {"cpu": 2e5, "cuda": 2e8}
 _STEP_OVERHEAD = 1e4
 
 
-class SoftmaxConvergence(Study[SoftmaxConvergenceParameters]):
+class SoftmaxConvergence(Study[P]):
     """Two-layer networks beside regression with their tangent kernels.
 
     Movement, drifts and gaps of a cell are the largest of its logged steps.
@@ -220,46 +213,45 @@ class SoftmaxConvergence(Study[SoftmaxConvergenceParameters]):
     progress_columns = ("train_loss", "ntk_loss", "movement", "kernel_drift", "test_gap")
 
     def figures(self) -> Mapping[str, Figure]:
-        """Return the figures by name."""
         networks, folder = "activation", "overfit_cli.studies.softmax_network.convergence.figures"
-        return by_name(
+        return collect_figures(
             replace(
                 HEATMAP,
                 title="Steps to ε, or another column, over n and m, with the widths that suffice",
                 options=FigureOptions(x="n", y="m", value="steps_to_epsilon", by=networks),
-                draw=drawn_by(f"{folder}:draw_diagram"),
-                fits=fitted_by(f"{folder}:has_grid"),
+                draw=lazy_drawing(f"{folder}:draw_diagram"),
+                fits=lazy_check(f"{folder}:has_grid"),
             ),
             Figure(
                 name="table1",
                 title="Steps, sufficient width and condition number against n, by activation",
                 reads="cells",
-                draw=drawn_by(f"{folder}:draw_table1"),
-                fits=fitted_by(f"{folder}:has_grid"),
+                draw=lazy_drawing(f"{folder}:draw_table1"),
+                fits=lazy_check(f"{folder}:has_grid"),
                 source="Cao et al. 2024, Table 1",
             ),
             Figure(
                 name="kernel-drift",
                 title="How far kernels and weights move, against m",
                 reads="cells",
-                draw=drawn_by(f"{folder}:draw_kernel_drift"),
-                fits=fitted_by(f"{folder}:has_widths"),
+                draw=lazy_drawing(f"{folder}:draw_kernel_drift"),
+                fits=lazy_check(f"{folder}:has_widths"),
                 source="Cao et al. 2024, Lemmas 5.1 and 5.3",
             ),
             Figure(
                 name="ntk-gap",
                 title="Networks less kernel regression at test inputs, against m and over steps",
                 reads="trajectories",
-                draw=drawn_by(f"{folder}:draw_ntk_gap"),
-                fits=fitted_by(f"{folder}:has_widths"),
+                draw=lazy_drawing(f"{folder}:draw_ntk_gap"),
+                fits=lazy_check(f"{folder}:has_widths"),
                 source="Cao et al. 2024, Theorem F.2",
             ),
             Figure(
                 name="eigenvalues",
                 title="Smallest eigenvalues of the tangent kernel against n/m and d",
                 reads="cells",
-                draw=drawn_by(f"{folder}:draw_eigenvalues"),
-                fits=fitted_by(f"{folder}:has_dimensions"),
+                draw=lazy_drawing(f"{folder}:draw_eigenvalues"),
+                fits=lazy_check(f"{folder}:has_dimensions"),
             ),
             replace(
                 BOUNDARY,
@@ -272,17 +264,20 @@ class SoftmaxConvergence(Study[SoftmaxConvergenceParameters]):
         )
 
     def claims(self) -> Sequence[Claim]:
-        """Return the claims that its cells can decide."""
         from overfit_cli.studies.softmax_network.convergence.claims import CLAIMS
 
         return CLAIMS
 
-    def batches(
-        self, cells: Cells[SoftmaxConvergenceParameters], device: str
-    ) -> Batches[SoftmaxConvergenceParameters]:
+    def batches(self, cells: Cells[P], device: str) -> Batches[P]:
         """Group cells of one activation and one shape, whatever their seed; costliest first."""
         by_seed = sorted(cells, key=lambda cell: cell.seed)
-        return together(by_seed, _shape, _products, _LARGEST_BATCH[device], self.cost)
+        return together(
+            by_seed,
+            partial(shared_values, apart=APART),
+            _products,
+            _LARGEST_BATCH[device],
+            self.cost,
+        )
 
     def cost(self, cell: ConvergenceCell) -> float:
         """Return about how many multiplications a step of a cell costs, with its share of calls."""
@@ -290,42 +285,31 @@ class SoftmaxConvergence(Study[SoftmaxConvergenceParameters]):
         return _products(cell) * (20 + 2 * settings.d) + _STEP_OVERHEAD
 
     def memory(self, cell: ConvergenceCell) -> float:
-        """Return about how many bytes a batch of such cells takes, PyTorch among them."""
         settings = cell.parameters
         rows = settings.outputs * (settings.n + settings.test_samples)
         features = max(_LARGEST_BATCH["cpu"] / settings.n, float(settings.m)) * rows
         jacobian = settings.n * settings.outputs * settings.m * settings.d if settings.verify else 0
         return BYTES_OF_LIBRARIES + 8.0 * (6 * features + 3 * rows**2 + 3 * jacobian)
 
-    def train(
-        self, batch: Cells[SoftmaxConvergenceParameters], training: Training
-    ) -> Results[SoftmaxConvergenceParameters]:
-        """Train cells of one shape together."""
+    def train(self, batch: Cells[P], training: Training) -> Results[P]:
         from overfit_cli.studies.softmax_network.convergence.training import train_batch
 
         return train_batch(batch, training)
 
-    def summary(self, result: CellResult[SoftmaxConvergenceParameters]) -> str:
-        """Give the steps beside those of the kernel, and how far the kernel has moved."""
-        settings, got = result.cell.parameters, result.measurements
+    def summary(self, result: CellResult[P]) -> str:
+        settings, measured = result.cell.parameters, result.measurements
         if result.reason == "diverged":
             return f"The loss diverged at step {result.steps}; a smaller step size may not."
         units = f"{settings.m} {settings.activation} units"
         steps = plural(result.steps, "step")
-        sentence = f"{units} brought ‖F − Y‖² to {2 * got['train_loss']:.3g} in {steps}."
-        if "ntk_steps" in got and not result.reason:
-            sentence += f" Regression with their tangent kernel takes {got['ntk_steps']:.0f}."
-        return f"{sentence} The Gram matrix has moved by {got['kernel_drift']:.2g}."
+        sentence = f"{units} brought ‖F − Y‖² to {2 * measured['train_loss']:.3g} in {steps}."
+        if "ntk_steps" in measured and not result.reason:
+            sentence += f" Regression with their tangent kernel takes {measured['ntk_steps']:.0f}."
+        return f"{sentence} The Gram matrix has moved by {measured['kernel_drift']:.2g}."
 
 
 def _products(cell: ConvergenceCell) -> float:
     return float(cell.parameters.n * cell.parameters.m)
-
-
-def _shape(cell: ConvergenceCell) -> tuple[str, ...]:
-    """What cells that are trained together share."""
-    values = cell.parameters.model_dump()
-    return tuple(str(value) for name, value in values.items() if name not in APART)
 
 
 study = SoftmaxConvergence()

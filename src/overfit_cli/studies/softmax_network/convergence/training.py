@@ -11,9 +11,8 @@ from torch import Tensor
 
 from overfit_cli.core.cell import CellResult, Results
 from overfit_cli.core.together import CellState, CellsTogether
-from overfit_cli.core.training import Row, Training, failure, finite, logged_steps
+from overfit_cli.core.training import Row, Training, drop_nonfinite, failure, logged_steps
 from overfit_cli.studies.softmax_network.activations import Outputs, gram_matrix
-from overfit_cli.studies.softmax_network.convergence import theory
 from overfit_cli.studies.softmax_network.convergence.data import draw_problem
 from overfit_cli.studies.softmax_network.convergence.engine import (
     Comparison,
@@ -26,6 +25,11 @@ from overfit_cli.studies.softmax_network.convergence.parameters import (
     ConvergenceCell,
     SoftmaxConvergenceParameters,
 )
+from overfit_cli.studies.softmax_network.theory import Statement
+
+P = SoftmaxConvergenceParameters
+ROUND_OFF = 1e-14
+"""The share of the starting ‖F − Y‖² below which what is left is round-off."""
 
 RATIO = 1.25
 """The ratio of a logged step to the one before, after the first ten."""
@@ -43,26 +47,19 @@ LARGEST = (
 
 
 @dataclass
-class _NetworkState(CellState[SoftmaxConvergenceParameters]):
-    """A cell in training.
+class _NetworkState(CellState[P]):
+    """A cell in training."""
 
-    Attributes:
-        first: what is measured before the first step.
-        residual: ‖F − Y‖² there.
-        contraction: log(1 − m η λ/2), by which Theorem 4.2 has its logarithm fall at every step.
-        rate_ratio: ‖F − Y‖² over what that leaves of it, at most.
-        largest: the columns of `LARGEST`.
-    """
-
-    first: dict[str, float]
-    residual: float
+    first: dict[str, float]  # what is measured before the first step
+    residual: float  # ‖F − Y‖² there
+    # log(1 − m η λ/2), by which Theorem 4.2 has its logarithm fall at every step
     contraction: float
-    rate_ratio: float = 0.0
-    largest: dict[str, float] = field(default_factory=dict)
+    rate_ratio: float = 0.0  # ‖F − Y‖² over what that leaves of it, at most
+    largest: dict[str, float] = field(default_factory=dict)  # the columns of `LARGEST`
 
     def hold_to_the_rate(self, step: int, square: float) -> None:
         """Hold ‖F − Y‖² after a step to the stated rate, as long as it is more than round-off."""
-        if step and square > theory.ROUND_OFF * self.residual:
+        if step and square > ROUND_OFF * self.residual:
             logarithm = math.log(square / self.residual) - step * self.contraction
             self.rate_ratio = max(self.rate_ratio, math.exp(min(logarithm, 700.0)))
 
@@ -74,59 +71,51 @@ class _NetworkState(CellState[SoftmaxConvergenceParameters]):
 
 @dataclass(frozen=True)
 class _Pass:
-    """A forward pass over the training inputs.
+    """A forward pass over the training inputs."""
 
-    Attributes:
-        out: the networks' outputs.
-        residual: F − F(0) − Y, shape (cells, n, outputs).
-        squares: ‖F − F(0) − Y‖² of each cell.
-    """
-
-    out: Outputs
-    residual: Tensor
-    squares: list[float]
+    out: Outputs  # the networks' outputs
+    residual: Tensor  # F − F(0) − Y, (cells, n, outputs)
+    squares: list[float]  # ‖F − F(0) − Y‖² of each cell
 
 
-def train_batch(
-    batch: Sequence[ConvergenceCell], training: Training
-) -> Results[SoftmaxConvergenceParameters]:
+def train_batch(batch: Sequence[ConvergenceCell], training: Training) -> Results[P]:
     """Train cells that differ in their seeds, draws and step sizes alone."""
     with torch.no_grad():
         results = list(_NetworksTogether(batch, training).train())
     yield from results
 
 
-class _NetworksTogether(CellsTogether[SoftmaxConvergenceParameters, _NetworkState, _Pass]):
+class _NetworksTogether(CellsTogether[P, _NetworkState, _Pass]):
     """Gradient descent on networks, beside regression with their tangent kernels."""
 
     def __init__(self, batch: Sequence[ConvergenceCell], training: Training) -> None:
         settings = [cell.parameters for cell in batch]
         problems = [draw_problem(cell.parameters, cell.seed) for cell in batch]
         self._settings = settings[0]
-        self._beside = set_up(settings, problems, training.device)
+        self._comparison = set_up(settings, problems, training.device)
         last = self._settings.training_steps
         logged = set(logged_steps(last, ratio=RATIO))
         super().__init__(self._states(batch), training, logged, last)
 
     def _states(self, batch: Sequence[ConvergenceCell]) -> list[_NetworkState]:
         """Measure before the first step."""
-        beside, epsilon = self._beside, self._settings.epsilon
-        regression, limit = beside.regression, beside.limit
+        comparison, epsilon = self._comparison, self._settings.epsilon
+        regression, limit = comparison.regression, comparison.limit
         columns = {
             "lambda_start": regression.smallest,
             "kappa": regression.largest / regression.smallest,
             "lambda_limit": limit.smallest,
             "kappa_limit": limit.largest / limit.smallest,
-            "step_size": beside.step_sizes,
+            "step_size": comparison.step_sizes,
             "gradient_growth": regression.growth_by_gradient(self._settings.m),
-            **(kernel_checks(beside) if self._settings.verify else {}),
+            **(kernel_checks(comparison) if self._settings.verify else {}),
         }
         values = _lists(columns)
         values |= {
             "ntk_steps": regression.steps_to(epsilon),
             "limit_steps": limit.steps_to(epsilon),
         }
-        residuals = beside.labels.square().sum((1, 2)).tolist()
+        residuals = comparison.labels.square().sum((1, 2)).tolist()
         contractions = regression.stated_contraction().tolist()
         return [
             _NetworkState(
@@ -139,8 +128,8 @@ class _NetworksTogether(CellsTogether[SoftmaxConvergenceParameters, _NetworkStat
         ]
 
     def forward(self, step: int) -> _Pass:
-        out = self._beside.net.forward(self._beside.inputs)
-        residual = self._beside.residual(out)
+        out = self._comparison.net.forward(self._comparison.inputs)
+        residual = self._comparison.residual(out)
         squares = residual.square().sum((1, 2)).tolist()
         for state, square in zip(self.cells, squares, strict=True):
             state.hold_to_the_rate(step, square)
@@ -151,83 +140,91 @@ class _NetworksTogether(CellsTogether[SoftmaxConvergenceParameters, _NetworkStat
         return [not math.isfinite(square) or square <= epsilon for square in now.squares]
 
     def take_step(self, now: _Pass) -> None:
-        sizes = self._beside.step_sizes[:, None, None]  # η, (cells, 1, 1)
+        sizes = self._comparison.step_sizes[:, None, None]  # η, (cells, 1, 1)
         gradient = now.out.gradient(now.residual)  # (cells, m, d)
-        self._beside.net.weights.addcmul_(sizes, gradient, value=-1)
+        self._comparison.net.weights.addcmul_(sizes, gradient, value=-1)
 
     def select(self, kept: Sequence[int]) -> None:
-        self._beside = self._beside.select(torch.tensor(kept, device=self._beside.inputs.device))
+        self._comparison = self._comparison.select(
+            torch.tensor(kept, device=self._comparison.inputs.device)
+        )
 
     def measure(self, step: int, now: _Pass, due: Sequence[int]) -> list[Row]:
-        values = _lists(_at_step(self._beside, step, now.out, now.residual))
+        values = _lists(_at_step(self._comparison, step, now.out, now.residual))
         rows: list[Row] = []
-        for place in due:
-            row = {name: column[place] for name, column in values.items()}
+        for index in due:
+            row = {name: column[index] for name, column in values.items()}
             if math.isfinite(row["train_loss"]):
-                self.cells[place].add(row)
+                self.cells[index].add(row)
                 rows.append(row)
             else:
                 rows.append({})
         return rows
 
-    def results(
-        self, step: int, now: _Pass, rows: Mapping[int, Row]
-    ) -> Results[SoftmaxConvergenceParameters]:
-        for place, row in rows.items():
-            yield self._result(place, step, row)
+    def results(self, step: int, now: _Pass, rows: Mapping[int, Row]) -> Results[P]:
+        for index, row in rows.items():
+            yield self._result(index, step, row)
 
-    def _result(self, place: int, step: int, row: Row) -> CellResult[SoftmaxConvergenceParameters]:
-        state = self.cells[place]
+    def _result(self, index: int, step: int, row: Row) -> CellResult[P]:
+        state = self.cells[index]
         cell = state.cell
         if not row:
-            return CellResult(cell, finite(state.first), step, "diverged")
+            return CellResult(cell, drop_nonfinite(state.first), step, "diverged")
         square = 2 * row["train_loss"]
         reason = failure(square, cell.parameters.epsilon)
         measured = {**row, **state.first, **state.largest, "rate_ratio": state.rate_ratio}
         if not reason:
             measured |= {
                 "steps_to_epsilon": step,
-                "steps_over_ntk": _over(step, state.first["ntk_steps"]),
-                "steps_over_limit": _over(step, state.first["limit_steps"]),
+                "steps_over_ntk": _ratio(step, state.first["ntk_steps"]),
+                "steps_over_limit": _ratio(step, state.first["limit_steps"]),
             }
-        if square > theory.ROUND_OFF * state.residual:
+        if square > ROUND_OFF * state.residual:
             whole = math.log(square / state.residual)
-            measured["contraction"] = _over(-whole, -step * state.contraction)
+            measured["contraction"] = _ratio(-whole, -step * state.contraction)
         if self._settings.verify:
-            net = self._beside.net.select(torch.tensor([place], device=self._beside.inputs.device))
-            measured["shift_change"] = float(shift_change(net, self._beside.inputs[place][None]))
-        measured |= theory.columns(cell.parameters, measured, math.sqrt(state.residual))
-        return CellResult(cell, finite(measured), step, reason)
+            net = self._comparison.net.select(
+                torch.tensor([index], device=self._comparison.inputs.device)
+            )
+            measured["shift_change"] = float(
+                shift_change(net, self._comparison.inputs[index][None])
+            )
+        measured |= _stated_columns(cell.parameters, measured, math.sqrt(state.residual))
+        return CellResult(cell, drop_nonfinite(measured), step, reason)
 
 
-def _at_step(beside: Comparison, step: int, out: Outputs, residual: Tensor) -> dict[str, Tensor]:
-    """What is measured at a logged step, each (cells,).
+def _at_step(
+    comparison: Comparison, step: int, out: Outputs, residual: Tensor
+) -> dict[str, Tensor]:
+    """What is measured at a logged step, each (cells,), from outputs at the training inputs.
 
-    Args:
-        beside: the cells.
-        step: which.
-        out: at the training inputs.
-        residual: F − F(0) − Y there, shape (cells, n, outputs).
+    The residual there is F − F(0) − Y, (cells, n, outputs). In comments, N = outputs · n, and N′ is
+    the same of test inputs.
     """
-    regression, tested = beside.regression, beside.net.forward(beside.tests)
-    gram, cross = gram_matrix(out), gram_matrix(tested, out)
-    learned = flat(residual + beside.labels)
-    gap = flat(tested.values - beside.test_start)
-    gap = gap - regression.predictions_elsewhere(beside.cross, step)
-    spectrum = torch.linalg.eigvalsh(gram.nan_to_num(0.0, 0.0, 0.0))
-    size = beside.labels.flatten(1).norm(dim=1)
-    outputs, tests = residual.shape[-1], beside.tests.shape[1]
-    drift = (cross - beside.cross).view(len(cross), outputs, tests, -1)
+    regression, tested = comparison.regression, comparison.net.forward(comparison.tests)
+    H, K = gram_matrix(out), gram_matrix(tested, out)  # (cells, N, N), (cells, N′, N)
+    eigenvalues = torch.linalg.eigvalsh(H.nan_to_num(0.0, 0.0, 0.0))  # increasing, (cells, N)
+    moved = comparison.net.weights - comparison.start.weights  # W − W(0), (cells, m, d)
+    # F − F(0) less what kernel regression predicts, at training and at test inputs
+    learned = flat(residual + comparison.labels)  # F − F(0), (cells, N)
+    train_gap = learned - regression.predictions(step)  # (cells, N)
+    gradient_gap = learned - regression.predictions_by_gradient(step)  # (cells, N)
+    gap = flat(tested.values - comparison.test_start)  # F − F(0) at test inputs, (cells, N′)
+    gap = gap - regression.predictions_elsewhere(comparison.cross, step)  # (cells, N′)
+    size = comparison.labels.flatten(1).norm(dim=1)  # ‖Y‖, (cells,)
+    outputs, tests = residual.shape[-1], comparison.tests.shape[1]
+    # K − K*, by output and test input, (cells, outputs, test samples, N)
+    drift = (K - comparison.cross).view(len(K), outputs, tests, -1)
     return {
-        "train_loss": residual.square().sum((1, 2)) / 2,
+        "train_loss": residual.square().sum((1, 2)) / 2,  # ½‖F − F(0) − Y‖²
         "ntk_loss": regression.remaining(step).square().sum(1) / 2,
-        "lambda_min": spectrum[:, 0],
-        "lambda_max": spectrum[:, -1],
-        "movement": (beside.net.weights - beside.start.weights).norm(dim=-1).amax(1),
-        "kernel_drift": (gram - beside.gram).flatten(1).norm(dim=1),
+        "lambda_min": eigenvalues[:, 0],
+        "lambda_max": eigenvalues[:, -1],
+        "movement": moved.norm(dim=-1).amax(1),  # max_r ‖w_r − w_r(0)‖
+        "kernel_drift": (H - comparison.gram).flatten(1).norm(dim=1),  # ‖H − H*‖_F
         "test_drift": drift.norm(dim=-1).amax((1, 2)),
-        "train_gap": (learned - regression.predictions(step)).norm(dim=1) / size,
-        "gradient_gap": (learned - regression.predictions_by_gradient(step)).norm(dim=1) / size,
+        "train_gap": train_gap.norm(dim=1) / size,
+        "gradient_gap": gradient_gap.norm(dim=1) / size,
         "test_gap": gap.square().mean(1).sqrt(),
         "test_gap_most": gap.abs().amax(1),
     }
@@ -237,5 +234,28 @@ def _lists(columns: Mapping[str, Tensor]) -> dict[str, list[float]]:
     return {name: column.tolist() for name, column in columns.items()}
 
 
-def _over(steps: float, others: float) -> float:
-    return steps / others if others > 0 else math.nan
+def _ratio(number: float, size: float) -> float:
+    return number / size if size > 0 else math.nan
+
+
+def _stated_columns(
+    parameters: P, measured: Mapping[str, float], residual: float
+) -> dict[str, float]:
+    """Return the decades by which a cell misses what Theorem 4.2 and Lemmas 5.1, 5.3 state."""
+    smallest, movement = measured["lambda_start"], measured["movement"]
+    if smallest <= 0 or movement <= 0:
+        return {}
+    n, outputs, m = parameters.n, parameters.outputs, parameters.m
+    stated = Statement(n, parameters.d, outputs, parameters.sigma, smallest, m)
+    drift, bound = measured["kernel_drift"], math.nan
+    if drift > 0:
+        bound = math.log10(drift) - stated.log10_drift(movement)
+    return {
+        "width_missing": stated.log10_width() - math.log10(m),
+        "step_size_beyond": math.log10(measured["step_size"]) - stated.log10_step_size(),
+        "drift_share": drift / (movement * n * outputs),
+        "drift_over_bound": bound,
+        "movement_over_bound": math.log10(movement) - stated.log10_movement(residual),
+        "gap_over_bound": measured["test_gap_most"]
+        / stated.gap_bound(measured["test_drift"], drift),
+    }

@@ -11,15 +11,22 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
-from overfit_cli.claims.cells import Selection, Values, done, numbers, positive, trained
+from overfit_cli.claims.cells import (
+    Selection,
+    Values,
+    finite_numbers,
+    positive_numbers,
+    require_done,
+    require_trained,
+)
 from overfit_cli.claims.rules import (
     Margin,
-    from_logarithms,
-    judged,
-    judged_together,
-    vacuous_where_missed,
-    within_a_factor,
-    without_exception,
+    check_requirements,
+    exponentiate,
+    factor_margin,
+    judge_estimate,
+    judge_estimates,
+    judge_theorem,
 )
 from overfit_cli.core.claim import Claim, Measurement, not_run
 from overfit_cli.stats.boundaries import scaling_exponents
@@ -28,13 +35,9 @@ from overfit_cli.studies.softmax_network.diffusion.parameters import SoftmaxDiff
 from overfit_cli.studies.softmax_network.paper import NAMES, Activation
 
 FALLS = Margin(most=0.0, because="0 is no fall")
-ALIKE = within_a_factor(1.0, 2.0, "a factor of two")
+ALIKE = factor_margin(1.0, 2.0, "a factor of two")
 
-MIXTURE, DIGITS, DESCENT = (
-    "softmax-scores",
-    "softmax-scores-digits",
-    "softmax-scores-gd",
-)
+MIXTURE, DIGITS, DESCENT = ("softmax-scores", "softmax-scores-digits", "softmax-scores-gd")
 
 WEIGHTINGS = ("score_error", "denoiser_error")
 """Squared errors of the score, weighted by 1 and by 4 sinh² t."""
@@ -47,8 +50,8 @@ def _cells(cells: pd.DataFrame, models: Sequence[str], **fixed: object) -> pd.Da
     """The cells of some models; those of one model differ in n and in the seed alone."""
     values: Values = {"model": tuple(models), "target": "mixture", **fixed}
     preset = DIGITS if values["target"] == "digits" else MIXTURE
-    chosen = done(
-        trained(
+    chosen = require_done(
+        require_trained(
             Selection(
                 SoftmaxDiffusionParameters,
                 at=values,
@@ -68,7 +71,7 @@ def power_of_n(cells: pd.DataFrame, model: Activation, target: str) -> Measureme
     columns = WEIGHTINGS if target == "mixture" else ("denoising_loss",)
     held = _cells(cells, [model], target=target)
     for column in columns:
-        positive(held, column)
+        positive_numbers(held, column)
     powers = {
         column: scaling_exponents(held, ["n"], column, level_of_each(len(columns)))
         for column in columns
@@ -76,13 +79,13 @@ def power_of_n(cells: pd.DataFrame, model: Activation, target: str) -> Measureme
     exponents = {name: (power["n"], FALLS) for name, power in powers.items() if power is not None}
     if not exponents:
         raise not_run("It takes several n.")
-    return judged_together(exponents, note="The power of n, seed by seed.")
+    return judge_estimates(exponents, note="The power of n, seed by seed.")
 
 
 def _ratios(cells: pd.DataFrame, models: tuple[str, str], column: str) -> pd.Series[float]:
     """Logarithms of a column's ratio between two models at the largest n, by seed."""
     largest = cells[cells["n"] == cells["n"].max()]
-    positive(largest, column)
+    positive_numbers(largest, column)
     table = largest.pivot(index="seed", columns="model", values=column).astype(float)
     ratios: pd.Series[float] = (np.log(table[models[0]]) - np.log(table[models[1]])).dropna()
     if ratios.empty:
@@ -90,7 +93,7 @@ def _ratios(cells: pd.DataFrame, models: tuple[str, str], column: str) -> pd.Ser
     return ratios
 
 
-def _judged_ratios(
+def _judge_ratios(
     cells: pd.DataFrame,
     models: tuple[str, str],
     columns: Sequence[str],
@@ -100,11 +103,11 @@ def _judged_ratios(
     """Judge the ratios of columns between two models at the largest n, all together."""
     level = level_of_each(len(columns))
     ratios = {
-        column: (from_logarithms(mean_estimate(_ratios(cells, models, column), level)), margin)
+        column: (exponentiate(mean_estimate(_ratios(cells, models, column), level)), margin)
         for column in columns
     }
     note = f"{models[0]} over {models[1]} at n = {cells['n'].max()}, geometric means over seeds"
-    return judged_together(ratios, note=f"{note}{addition}.")
+    return judge_estimates(ratios, note=f"{note}{addition}.")
 
 
 def ratio_of_models(
@@ -115,7 +118,7 @@ def ratio_of_models(
     **fixed: object,
 ) -> Measurement:
     """Measure the ratios of columns between two models at the largest n, seed by seed."""
-    return _judged_ratios(_cells(cells, models, **fixed), models, columns, margin)
+    return _judge_ratios(_cells(cells, models, **fixed), models, columns, margin)
 
 
 def value_at_n(
@@ -130,37 +133,40 @@ def value_at_n(
     """Measure a column at the largest n of a sweep, or at the smallest."""
     held = _cells(cells, [model], **fixed)
     n = held["n"].min() if smallest else held["n"].max()
-    values = numbers(held[held["n"] == n], column)
-    return judged(mean_estimate(values), margin, note=f"At n = {n}.")
+    values = finite_numbers(held[held["n"] == n], column)
+    return judge_estimate(mean_estimate(values), margin, note=f"At n = {n}.")
 
 
 def optimisers(cells: pd.DataFrame) -> Measurement:
     """Measure gradient descent at the paper's scale over Adam at its own, seed by seed."""
-    ways = {"gd": "paper", "adam": "root"}
+    scales = {"gd": "paper", "adam": "root"}
     each = [
         _cells(cells, ["softmax"], optimiser=optimiser, output_scale=scale)
-        for optimiser, scale in ways.items()
+        for optimiser, scale in scales.items()
     ]
     if each[0]["n"].max() != each[1]["n"].max():
         raise not_run("It takes one largest n of both optimisers.")
     pooled = pd.concat(each).assign(model=lambda rows: rows["optimiser"])
     steps = pooled[pooled["n"] == pooled["n"].max()].groupby("model")["best_step"].median()
     words = f"; the best step is {steps['gd']:g} with gd and {steps['adam']:g} with adam (medians)"
-    return _judged_ratios(pooled, ("gd", "adam"), WEIGHTINGS, ALIKE, words)
+    return _judge_ratios(pooled, ("gd", "adam"), WEIGHTINGS, ALIKE, words)
 
 
 def theorem(cells: pd.DataFrame) -> Measurement:
     """Measure by how many decades Theorem 6.6's requirements and its bound are missed."""
     held = _cells(cells, ["softmax"], **AS_IN_THE_PAPER)
-    excess, missing = numbers(held, "bound_over_error"), numbers(held, "width_missing")
-    measured = without_exception(
+    excess, missing = (
+        finite_numbers(held, "bound_over_error"),
+        finite_numbers(held, "width_missing"),
+    )
+    measured = judge_theorem(
         excess < 0, held["seed"], details={"decades of 1/(λ√n) over the error, least": excess.min()}
     )
-    return vacuous_where_missed(
+    return check_requirements(
         measured,
         {
             "decades of hidden units missing": missing,
-            "decades by which steps are too large": numbers(held, "step_size_beyond"),
+            "decades by which steps are too large": finite_numbers(held, "step_size_beyond"),
         },
         "there are too few hidden units, or steps are too large",
     )
@@ -197,12 +203,7 @@ def _claim(
 _BOTH = "both squared score errors, weighted by 1 and by 4 sinh² t, at the largest n:"
 
 
-def _compared(
-    name: str,
-    statement: str,
-    models: tuple[str, str],
-    margin: Margin,
-) -> Claim:
+def _errors_claim(name: str, statement: str, models: tuple[str, str], margin: Margin) -> Claim:
     """Return a claim on the score errors of two models."""
     words = margin.in_words(f"{_BOTH} the ratio of {models[0]} over {models[1]}")
     return _claim(
@@ -244,7 +245,7 @@ CLAIMS = (
         for model in NAMES
     ),
     *(
-        _compared(
+        _errors_claim(
             f"constant-{model}",
             f"A fitted {NAMES[model]} network's score is nearer to the true one than that of the "
             "constant denoiser.",
@@ -269,7 +270,7 @@ CLAIMS = (
         for model in NAMES
     ),
     *(
-        _compared(
+        _errors_claim(
             f"softmax-{rival}",
             f"Softmax and {NAMES[rival]} networks learn the score alike.",
             ("softmax", rival),
@@ -277,7 +278,7 @@ CLAIMS = (
         )
         for rival in ("exp", "relu")
     ),
-    _compared(
+    _errors_claim(
         "posterior",
         "A fitted softmax network's score is nearer to the true one than that of the exact "
         "posterior over the training points.",
@@ -312,11 +313,7 @@ CLAIMS = (
         "than a score of zero.",
         LEARNS.in_words("the squared score error over the squared score, at the largest n,"),
         partial(
-            value_at_n,
-            model="softmax",
-            column="score_share",
-            margin=LEARNS,
-            fixed=AS_IN_THE_PAPER,
+            value_at_n, model="softmax", column="score_share", margin=LEARNS, fixed=AS_IN_THE_PAPER
         ),
         "curves",
         DESCENT,
@@ -369,6 +366,5 @@ CLAIMS = (
         DESCENT,
     ),
 )
-
 
 __all__ = ["CLAIMS"]

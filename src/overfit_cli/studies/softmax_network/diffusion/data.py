@@ -47,17 +47,11 @@ def variance(times: Floats) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class Pairs:
-    """Noisy points with their clean points.
+    """Noisy points with their clean points."""
 
-    Attributes:
-        clean: x(0), shape (points, d).
-        times: t, shape (points,).
-        noisy: x(t), shape (points, d).
-    """
-
-    clean: Floats
-    times: Floats
-    noisy: Floats
+    clean: Floats  # x(0), (points, d)
+    times: Floats  # t, (points,)
+    noisy: Floats  # x(t), (points, d)
 
 
 def add_noise(clean: Floats, times: Floats, draws: np.random.Generator) -> Pairs:
@@ -67,8 +61,10 @@ def add_noise(clean: Floats, times: Floats, draws: np.random.Generator) -> Pairs
 
 
 def score(denoised: Floats, pairs: Pairs) -> Floats:
-    """Return the score that belongs to a denoiser's outputs, (points, d) (Tweedie)."""
-    scores: Floats = (decay(pairs.times) * denoised - pairs.noisy) / variance(pairs.times)
+    """Return (e^(−t) E[x(0) | x(t)] − x(t)) / (1 − e^(−2t)), (points, d), of denoised points."""
+    scores: Floats = (decay(pairs.times) * denoised - pairs.noisy) / variance(
+        pairs.times
+    )  # (points, d)
     return scores
 
 
@@ -77,26 +73,23 @@ def backward(
 ) -> Floats:
     """Run the backward process by Euler and Maruyama, and return its last points, (points, d).
 
-    dy = (y + 2 s(y, t)) dt + √2 dB as t falls, where s is the score that follows from the
-    denoiser's outputs, projected onto the unit ball, in which the target lies.
-
-    Args:
-        denoiser: the denoiser.
-        start: y at the first of the times, (points, d).
-        times: t at each step, falling, shape (steps + 1,).
-        draws: random numbers of the noise.
+    dy = (y + 2 s(y, t)) dt + √2 dB as t falls: the backward process of section 6.1 with g = 2. It
+    starts at y, (points, d), at the first of the falling times, (steps + 1,). The score s is that
+    of the denoiser's outputs, projected onto the unit ball, where the target lies.
     """
     y = start  # (points, d)
     for time, following in itertools.pairwise(times):
-        now = Pairs(y, np.full(len(y), time), y)
-        step = time - following
+        now = Pairs(y, np.full(len(y), time), y)  # the process at `time`; no clean points
+        step = time - following  # dt
         drift = y + 2 * score(_project_onto_unit_ball(denoiser(y, now.times)), now)  # (points, d)
         y = y + step * drift + np.sqrt(2 * step) * draws.standard_normal(y.shape)  # (points, d)
     return y
 
 
 def _project_onto_unit_ball(points: Floats) -> Floats:
-    inside: Floats = points / np.maximum(1.0, np.linalg.norm(points, axis=1, keepdims=True))
+    """Return x / max(1, ‖x‖), (points, d)."""
+    lengths = np.linalg.norm(points, axis=1, keepdims=True)  # (points, 1)
+    inside: Floats = points / np.maximum(1.0, lengths)
     return inside
 
 
@@ -106,21 +99,17 @@ TIMES, TESTS = 24, 500
 
 @dataclass(frozen=True, eq=False)
 class Mixture:
-    """Gaussians of one deviation with equal weights; with a deviation of 0 they are points.
+    """Gaussians of one deviation with equal weights; with a deviation of 0 they are points."""
 
-    Attributes:
-        means: shape (components, d).
-        deviation: of every coordinate.
-    """
-
-    means: Floats
+    means: Floats  # (components, d)
     deviation: float
 
     def draw(self, count: int, seed: int, *stream: str) -> Floats:
         """Draw points, (count, d), from a cell's stream; more extend fewer."""
-        modes = named_rng(seed, *stream, "modes").integers(len(self.means), size=count)
-        noise = named_rng(seed, *stream, "points").standard_normal((count, self.means.shape[1]))
-        points: Floats = self.means[modes] + self.deviation * noise
+        components, d = self.means.shape
+        modes = named_rng(seed, *stream, "modes").integers(components, size=count)  # (count,)
+        noise = named_rng(seed, *stream, "points").standard_normal((count, d))  # (count, d)
+        points: Floats = self.means[modes] + self.deviation * noise  # μ_c + σ ξ, (count, d)
         return points
 
     def denoise(self, noisy: Floats, times: Floats) -> Floats:
@@ -130,21 +119,23 @@ class Mixture:
         μ̄ = Σ_c p_c μ_c and E[x(0) | x(t)] = μ̄ + e^(−t) σ²/s² (x(t) − e^(−t) μ̄).
         """
         shrunk, total = decay(times), self.total_variance(times)  # e^(−t) and s², (points, 1)
-        weights = softmax(-self._squares(noisy, times) / (2 * total), axis=1)  # (.., components)
+        weights = softmax(
+            -self._squares(noisy, times) / (2 * total), axis=1
+        )  # p_c, (points, components)
         centre = weights @ self.means  # μ̄, (points, d)
-        share = shrunk * self.deviation**2 / total  # (points, 1)
+        share = shrunk * self.deviation**2 / total  # e^(−t) σ²/s², (points, 1)
         denoised: Floats = centre + share * (noisy - shrunk * centre)  # (points, d)
         return denoised
 
     def density(self, noisy: Floats, times: Floats) -> Floats:
-        """Return the density of x(t), (points,)."""
+        """Return mean_c exp(−‖x(t) − e^(−t) μ_c‖²/(2 s²)) / (2π s²)^(d/2), (points,)."""
         total = self.total_variance(times)  # (points, 1)
         bells = np.exp(-self._squares(noisy, times) / (2 * total)).mean(axis=1)  # (points,)
         densities: Floats = bells / (2 * np.pi * total[:, 0]) ** (noisy.shape[1] / 2)
         return densities
 
     def total_variance(self, times: Floats) -> Floats:
-        """Return the variance of x(t) around a component, (points, 1)."""
+        """Return s² = e^(−2t) σ² + 1 − e^(−2t), x(t)'s around a component, (points, 1)."""
         return decay(times) ** 2 * self.deviation**2 + variance(times)
 
     def _squares(self, noisy: Floats, times: Floats) -> Floats:
@@ -158,34 +149,27 @@ class Mixture:
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """The draws of a cell, to train on and to test on. Train and test draws share no stream.
+    """The draws of a cell, to train on and to test on. Train and test draws share no stream."""
 
-    Attributes:
-        points: x(0) to train on, shape (n, d).
-        train, validation: noisy pairs at times that are uniform between T₀ and T.
-        tests: noisy pairs at each of `TIMES` times.
-        fresh: x(T₀) of two further draws of as many points as samples, to compare samples with.
-        copies: x(T₀) of as many training points.
-        truth: the mixture; None where the score isn't known.
-    """
-
-    points: Floats
+    points: Floats  # x(0) to train on, (n, d)
+    # train, validation: noisy pairs at times that are uniform between T₀ and T
     train: Pairs
     validation: Pairs
-    tests: tuple[Pairs, ...]
+    tests: tuple[Pairs, ...]  # noisy pairs at each of `TIMES` times
+    # x(T₀) of two further draws of as many points as samples, to compare samples with
     fresh: tuple[Floats, Floats]
-    copies: Floats
-    truth: Mixture | None
+    copies: Floats  # x(T₀) of as many training points
+    truth: Mixture | None  # the mixture; None where the score isn't known
 
 
 def mixture(parameters: SoftmaxDiffusionParameters) -> Mixture:
     """Return the mixture: modes on a circle in the first two coordinates, for d = 1 on a line."""
     modes, radius = parameters.modes, parameters.radius
-    means = np.zeros((modes, parameters.d))
+    means = np.zeros((modes, parameters.d))  # μ_c, (modes, d)
     if parameters.d == 1:
         means[:, 0] = radius * np.linspace(-1, 1, modes) if modes > 1 else radius
     else:
-        angles = 2 * np.pi * np.arange(modes) / modes
+        angles = 2 * np.pi * np.arange(modes) / modes  # (modes,)
         means[:, :2] = radius * np.stack([np.cos(angles), np.sin(angles)], axis=1)
     return Mixture(means, parameters.deviation)
 
@@ -206,11 +190,12 @@ def draw_problem(parameters: SoftmaxDiffusionParameters, seed: int) -> Problem:
         points, validation, source = _digit_points(parameters, seed)
 
     def pairs(clean: Floats, stream: str) -> Pairs:
-        times = first_time + span * named_rng(seed, stream, "times").random(len(clean))
+        uniform = named_rng(seed, stream, "times").random(len(clean))  # (points,)
+        times = first_time + span * uniform  # t ~ U(T₀, T), (points,)
         return add_noise(clean, times, named_rng(seed, stream, "noise"))
 
     def test(count: int, time: float, name: str, target: Mixture = source) -> Pairs:
-        clean = target.draw(count, seed, "test", name)
+        clean = target.draw(count, seed, "test", name)  # x(0), (count, d)
         return add_noise(clean, np.full(count, time), named_rng(seed, "test", name, "noise"))
 
     samples, times = parameters.samples, measured_times(parameters)
@@ -219,10 +204,7 @@ def draw_problem(parameters: SoftmaxDiffusionParameters, seed: int) -> Problem:
         train=pairs(np.tile(points, (parameters.noisings, 1)), "train"),
         validation=pairs(validation, "validation"),
         tests=tuple(test(TESTS, time, f"time {index}") for index, time in enumerate(times)),
-        fresh=(
-            test(samples, first_time, "fresh").noisy,
-            test(samples, first_time, "again").noisy,
-        ),
+        fresh=(test(samples, first_time, "fresh").noisy, test(samples, first_time, "again").noisy),
         copies=test(samples, first_time, "copies", Mixture(points, 0.0)).noisy,
         truth=truth,
     )

@@ -3,6 +3,11 @@
 All networks are tuned alike. Each is trained with every step size of its optimiser, from the same
 initial weights; the step size and the step with the least mean of ‖F − x(0)‖² over the validation
 draw are taken. That is what can be measured without knowing the target.
+
+    F(W, x) = m ⟨a, softmax(W x)⟩,   x = (t, x(t)),   L(W) = ½ Σ_j ‖F(W, x_j) − x(0)_j‖²
+
+are the network and the loss of section 6.1 (Cao et al. 2024), with ReLU or exp in place of softmax
+in two of the networks.
 """
 
 from __future__ import annotations
@@ -40,17 +45,11 @@ Log = Callable[[int, Mapping[str, float]], None]
 
 @dataclass(frozen=True, eq=False)
 class NetworkDenoiser:
-    """F(t, x(t)) as an estimate of x(0).
+    """F(t, x(t)) as an estimate of x(0)."""
 
-    Attributes:
-        net: the network, with one cell, d + 1 inputs and d outputs.
-        output_scale: factor of its outputs.
-        radius: the norm of (t, x(t)) that is the inputs' unit.
-    """
-
-    net: Network
-    output_scale: float
-    radius: float
+    net: Network  # the network, with one cell, d + 1 inputs and d outputs
+    output_scale: float  # factor of its outputs
+    radius: float  # the norm of (t, x(t)) that is the inputs' unit
 
     def __call__(self, noisy: Floats, times: Floats) -> Floats:
         """Return estimates of x(0), (points, d)."""
@@ -62,18 +61,12 @@ class NetworkDenoiser:
 
 @dataclass(frozen=True, eq=False)
 class Tuned:
-    """A network at a step of its training.
+    """A network at a step of its training."""
 
-    Attributes:
-        denoiser: the network.
-        step_size: η, with which it is trained.
-        step: the number of gradient steps taken.
-        train_loss, validation_loss: ‖F − x(0)‖², means over the training and the validation draw.
-    """
-
-    denoiser: NetworkDenoiser
-    step_size: float
-    step: int
+    denoiser: NetworkDenoiser  # the network
+    step_size: float  # η, with which it is trained
+    step: int  # the number of gradient steps taken
+    # train_loss, validation_loss: ‖F − x(0)‖², means over the training and the validation draw
     train_loss: float
     validation_loss: float
 
@@ -120,7 +113,7 @@ def tangent_spectrum(
     """
     X = torch.as_tensor(network_inputs(train.noisy, train.times, radius))  # (points, 1 + d)
     first = X[None, :IN_SPECTRUM]  # (1, n, 1 + d)
-    sigma = torch.tensor([parameters.sigma], dtype=X.dtype)
+    sigma = torch.tensor([parameters.sigma], dtype=X.dtype)  # (1,)
     H = limit_gram_matrix(cast("Activation", parameters.model), first, first, sigma, 1)  # (1, n, n)
     if not H.isfinite().all():
         return math.nan, math.nan
@@ -137,16 +130,13 @@ def tuned_network(
 ) -> Tuned | None:
     """Train a cell's network with each step size; None where all of them diverge.
 
-    Args:
-        start: the network before the first step.
-        parameters: the parameters of the cell.
-        curvature: λ_max(JJᵀ), in which gradient descent's step sizes are given.
-        problem: the draws of the cell.
-        log: called at logged steps, with the losses of the step size that is best there.
+    Gradient descent's step sizes are in units of 1 / λ_max(JJᵀ), one over the curvature. The losses
+    of the step size that is best at a logged step are logged there.
     """
-    way = parameters.optimiser
-    sizes = [size if way == "adam" else size / curvature for size in STEP_SIZES[way]]
-    nets = [_InTraining(start, way, size, problem) for size in sizes]
+    optimiser = parameters.optimiser
+    # Adam's η as it is; gradient descent's in units of 1 / λ_max(JJᵀ)
+    unit = 1.0 if optimiser == "adam" else curvature
+    nets = [_InTraining(start, optimiser, eta / unit, problem) for eta in STEP_SIZES[optimiser]]
     logged = set(logged_steps(parameters.training_steps, ratio=1.1))
     best: Tuned | None = None
     for step in range(parameters.training_steps + 1):
@@ -173,17 +163,18 @@ class _InTraining:
         W = start.net.weights.clone()  # (1, m, 1 + d), changed in place
         self._denoiser = replace(start, net=replace(start.net, weights=W))
         self._step_size = step_size
-        self._train = self._tensors(problem.train)
-        self._validation = self._tensors(problem.validation)
+        self._train = self._tensors(problem.train)  # X and Y
+        self._validation = self._tensors(problem.validation)  # X and Y
         kind = torch.optim.Adam if optimiser == "adam" else torch.optim.SGD
         self._optimiser = kind([W], lr=step_size)
 
     def take_step(self) -> None:
-        """Take a step down ½‖F − Y‖², where F is the network's output times its scale."""
-        net, scale = self._denoiser.net, self._denoiser.output_scale
-        X, Y = self._train
+        """Take a step down L = ½‖c F − Y‖², with c the output scale: ∂L/∂W = c (c F − Y) ∂F/∂W."""
+        net, c = self._denoiser.net, self._denoiser.output_scale
+        X, Y = self._train  # (1, points, 1 + d), (1, points, d)
         out = net.forward(X)
-        net.weights.grad = scale * out.gradient(scale * out.values - Y)  # (1, m, 1 + d)
+        residual = c * out.values - Y  # (1, points, d)
+        net.weights.grad = c * out.gradient(residual)  # (1, m, 1 + d)
         self._optimiser.step()
 
     def measure(self, step: int) -> Tuned:
@@ -194,12 +185,14 @@ class _InTraining:
         return Tuned(kept, self._step_size, step, train_loss, validation_loss)
 
     def _loss(self, X: Tensor, Y: Tensor) -> float:
+        """Return the mean over points of ‖F − x(0)‖²."""
         F = self._denoiser.output_scale * self._denoiser.net.forward(X).values  # (1, points, d)
         return float((F - Y).square().sum(-1).mean())
 
     def _tensors(self, pairs: Pairs) -> tuple[Tensor, Tensor]:
         """Return inputs X, (1, points, 1 + d), and x(0) as Y, (1, points, d)."""
         weights = self._denoiser.net.weights
+        # (points, 1 + d)
         X = torch.as_tensor(network_inputs(pairs.noisy, pairs.times, self._denoiser.radius))
-        Y = torch.as_tensor(pairs.clean)
+        Y = torch.as_tensor(pairs.clean)  # (points, d)
         return X[None].to(weights), Y[None].to(weights)

@@ -57,7 +57,7 @@ def has_planes(data: FigureData) -> bool:
 def draw_score(data: FigureData, options: FigureOptions) -> Picture:
     """Draw errors against t at the largest n, and their means over t against n, for each model.
 
-    Rows are the two weightings; of digits, whose score nobody knows, the loss on test points.
+    Rows are the two weightings; of digits, whose score isn't known, the loss on test points.
 
     Raises:
         UserError: if another parameter varies, no cell is done, no step was logged, or there is

@@ -13,9 +13,9 @@ from overfit_cli.core.figure import (
     LINES,
     Figure,
     FigureOptions,
-    by_name,
-    drawn_by,
-    fitted_by,
+    collect_figures,
+    lazy_check,
+    lazy_drawing,
 )
 from overfit_cli.core.study import Study
 from overfit_cli.core.together import BYTES_OF_LIBRARIES
@@ -26,6 +26,7 @@ from overfit_cli.studies.softmax_network.diffusion.parameters import (
 )
 from overfit_cli.studies.softmax_network.paper import PAPER
 
+P = SoftmaxDiffusionParameters
 LOSSES = (
     Column(
         "train_loss",
@@ -63,7 +64,7 @@ ERRORS = (
 )
 
 
-class SoftmaxDiffusion(Study[SoftmaxDiffusionParameters]):
+class SoftmaxDiffusion(Study[P]):
     """Two-layer networks that learn to denoise, beside the truth and two simple denoisers.
 
     Errors of a cell are means over t, uniform between T₀ and T. Its logged rows are three tables,
@@ -147,23 +148,22 @@ class SoftmaxDiffusion(Study[SoftmaxDiffusionParameters]):
     progress_columns = ("train_loss", "validation_loss", "step_size")
 
     def figures(self) -> Mapping[str, Figure]:
-        """Return the figures by name."""
         folder = "overfit_cli.studies.softmax_network.diffusion.figures"
-        return by_name(
+        return collect_figures(
             Figure(
                 name="score",
                 title="Score errors against time and against n, for each model",
                 reads="trajectories",
-                draw=drawn_by(f"{folder}:draw_score"),
-                fits=fitted_by(f"{folder}:has_errors"),
+                draw=lazy_drawing(f"{folder}:draw_score"),
+                fits=lazy_check(f"{folder}:has_errors"),
                 source="Cao et al. 2024, section 6",
             ),
             Figure(
                 name="samples",
                 title="Samples of each model and the target's density",
                 reads="trajectories",
-                draw=drawn_by(f"{folder}:draw_samples"),
-                fits=fitted_by(f"{folder}:has_planes"),
+                draw=lazy_drawing(f"{folder}:draw_samples"),
+                fits=lazy_check(f"{folder}:has_planes"),
                 source="Cao et al. 2024, section 6",
             ),
             replace(HEATMAP, options=FigureOptions(by="model")),
@@ -175,7 +175,6 @@ class SoftmaxDiffusion(Study[SoftmaxDiffusionParameters]):
         )
 
     def claims(self) -> Sequence[Claim]:
-        """Return the claims that its cells can decide."""
         from overfit_cli.studies.softmax_network.diffusion.claims import CLAIMS
 
         return CLAIMS
@@ -191,33 +190,28 @@ class SoftmaxDiffusion(Study[SoftmaxDiffusionParameters]):
         return settings.m * (drawn + 10 * settings.training_steps * settings.n * settings.noisings)
 
     def memory(self, cell: DiffusionCell) -> float:
-        """Return about how many bytes a cell takes, PyTorch among them."""
         settings = cell.parameters
         pairs = max(settings.n * settings.noisings, settings.samples, settings.validation)
         wide = settings.m if settings.is_network else settings.n
         return BYTES_OF_LIBRARIES + 8.0 * 8 * pairs * wide
 
-    def train(
-        self, batch: Cells[SoftmaxDiffusionParameters], training: Training
-    ) -> Results[SoftmaxDiffusionParameters]:
-        """Train cells one by one."""
+    def train(self, batch: Cells[P], training: Training) -> Results[P]:
         from overfit_cli.studies.softmax_network.diffusion.training import train_cell
 
         for cell in batch:
             yield train_cell(cell, training)
 
-    def summary(self, result: CellResult[SoftmaxDiffusionParameters]) -> str:
-        """Give the errors, and how near samples are to the target."""
-        got = result.measurements
+    def summary(self, result: CellResult[P]) -> str:
+        measured = result.measurements
         if result.reason:
             return "The loss diverged with every step size."
         distances = (
-            f"Samples lie {got['sliced_wasserstein']:.3g} from fresh draws, other fresh draws "
-            f"{got['wasserstein_fresh']:.3g} (sliced Wasserstein)."
+            f"Samples lie {measured['sliced_wasserstein']:.3g} from fresh draws, other fresh draws "
+            f"{measured['wasserstein_fresh']:.3g} (sliced Wasserstein)."
         )
-        if "score_share" not in got:
-            return f"On test points ‖F − x(0)‖² is {got['denoising_loss']:.3g}. {distances}"
-        share = 100 * got["score_share"]
+        if "score_share" not in measured:
+            return f"On test points ‖F − x(0)‖² is {measured['denoising_loss']:.3g}. {distances}"
+        share = 100 * measured["score_share"]
         return f"The score misses {share:.3g} % of the true one's square. {distances}"
 
 

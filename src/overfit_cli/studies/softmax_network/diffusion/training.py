@@ -11,7 +11,7 @@ import torch
 from scipy.spatial import cKDTree
 
 from overfit_cli.core.cell import CellResult
-from overfit_cli.core.training import Training, finite, named_rng
+from overfit_cli.core.training import Training, drop_nonfinite, named_rng
 from overfit_cli.studies.softmax_network.diffusion.data import (
     Denoiser,
     Floats,
@@ -36,25 +36,20 @@ from overfit_cli.studies.softmax_network.diffusion.parameters import (
 )
 from overfit_cli.studies.softmax_network.theory import Statement
 
+P = SoftmaxDiffusionParameters
 DIRECTIONS = 64
 """Directions of the sliced Wasserstein distance."""
 
 
 @dataclass(frozen=True, eq=False)
 class Errors:
-    """Means over points at one time.
+    """Means over points at one time."""
 
-    Attributes:
-        denoising_loss: ‖F − x(0)‖², what is lost on points that weren't trained on.
-        denoiser_error: ‖F − E[x(0) | x(t)]‖²; nan where nobody knows the truth, as the next two.
-        score_error: ‖s − ∇ log p_t‖².
-        score_square: ‖∇ log p_t‖².
-    """
-
-    denoising_loss: float
+    denoising_loss: float  # ‖F − x(0)‖², what is lost on points that weren't trained on
+    # ‖F − E[x(0) | x(t)]‖²; nan where the truth isn't known, as the next two
     denoiser_error: float
-    score_error: float
-    score_square: float
+    score_error: float  # ‖s − ∇ log p_t‖²
+    score_square: float  # ‖∇ log p_t‖²
 
 
 def errors_at(denoiser: Denoiser, test: Pairs, truth: Mixture | None) -> Errors:
@@ -63,13 +58,13 @@ def errors_at(denoiser: Denoiser, test: Pairs, truth: Mixture | None) -> Errors:
     s − ∇ log p_t is e^(−t) / (1 − e^(−2t)) times F − E[x(0) | x(t)]. So the loss on which networks
     are trained weighs score errors by λ(t) = 4 sinh² t.
     """
-    found = denoiser(test.noisy, test.times)
-    loss = _square(found - test.clean)
+    F = denoiser(test.noisy, test.times)  # (points, d)
+    loss = _square(F - test.clean)
     if truth is None:
         return Errors(loss, *[float("nan")] * 3)
-    best = truth.denoise(test.noisy, test.times)
-    error = _square(found - best)
-    weight = float((decay(test.times) / variance(test.times))[0, 0]) ** 2
+    best = truth.denoise(test.noisy, test.times)  # E[x(0) | x(t)], (points, d)
+    error = _square(F - best)
+    weight = float((decay(test.times) / variance(test.times))[0, 0]) ** 2  # 1/λ(t), of one time
     return Errors(loss, error, weight * error, _square(score(best, test)))
 
 
@@ -78,25 +73,29 @@ def mean_over_times(values: Floats, times: Floats) -> float:
 
     ∫ f dt = ∫ f t d(log t), by the trapezoidal rule.
     """
-    logs = np.log(times)
+    logs = np.log(times)  # (times,)
     return float(np.trapezoid(values * times, logs) / np.trapezoid(times, logs))
 
 
-def sliced_wasserstein(one: Floats, other: Floats, draws: np.random.Generator) -> float:
-    """Return the Wasserstein-1 distance of equally many points, a mean over random directions."""
-    directions = draws.standard_normal((one.shape[1], DIRECTIONS))
-    directions /= np.linalg.norm(directions, axis=0)
-    first, second = (np.sort(points @ directions, axis=0) for points in (one, other))
-    return float(np.abs(first - second).mean())
+def sliced_wasserstein(left: Floats, right: Floats, draws: np.random.Generator) -> float:
+    """Return the Wasserstein-1 distance of equally many points, a mean over random directions.
+
+    On a line it is the mean distance of the sorted points: mean_θ mean_i |⟨θ, x⟩_(i) − ⟨θ, y⟩_(i)|.
+    """
+    directions = draws.standard_normal((left.shape[1], DIRECTIONS))  # (d, directions)
+    directions /= np.linalg.norm(directions, axis=0)  # θ, of unit length
+    x, y = (np.sort(points @ directions, axis=0) for points in (left, right))  # (points, dir.)
+    return float(np.abs(x - y).mean())
 
 
 def nearest_distance(points: Floats, training: Floats) -> float:
     """Return the median distance of points to the nearest of the training points."""
-    distances, _ = cKDTree(training).query(points)
+    distances, _ = cKDTree(training).query(points)  # (points,)
     return float(np.median(distances))
 
 
 def _square(vectors: Floats) -> float:
+    """Return the mean of ‖v‖² over vectors (points, d)."""
     return float((vectors**2).sum(axis=1).mean())
 
 
@@ -112,33 +111,33 @@ ROUND_OFF = 1e-14
 Row = dict[str, float]
 
 
-def train_cell(cell: DiffusionCell, training: Training) -> CellResult[SoftmaxDiffusionParameters]:
+def train_cell(cell: DiffusionCell, training: Training) -> CellResult[P]:
     """Train a cell's denoiser, measure it at all times, and draw samples with it."""
-    of, problem = cell.parameters, draw_problem(cell.parameters, cell.seed)
+    parameters, problem = cell.parameters, draw_problem(cell.parameters, cell.seed)
     with torch.no_grad():
-        found: tuple[Denoiser, Row] | None = _baseline(of, problem), {}
-        if of.is_network:
-            found = _network(cell, training, problem)
+        trained: tuple[Denoiser, Row] | None = _baseline(parameters, problem), {}
+        if parameters.is_network:
+            trained = _network(cell, training, problem)
         steps = training.steps_logged(cell)
-        if found is None:
+        if trained is None:
             return CellResult(cell, {}, steps, "diverged")
-        denoiser, measured = found
+        denoiser, measured = trained
         by_time = [errors_at(denoiser, test, problem.truth) for test in problem.tests]
-        samples = _samples(cell, denoiser)
+        samples = _samples(cell, denoiser)  # (samples, d)
     _log(cell, training, by_time, samples, steps)
-    measured |= _means(of, by_time) | _of_samples(cell, problem, samples)
-    if of.is_network:
-        measured |= _beside_the_theorem(of, measured)
-    return CellResult(cell, finite(measured), steps)
+    measured |= _means(parameters, by_time) | _sample_distances(cell, problem, samples)
+    if parameters.is_network:
+        measured |= _theorem_6_6(parameters, measured)
+    return CellResult(cell, drop_nonfinite(measured), steps)
 
 
-def _baseline(parameters: SoftmaxDiffusionParameters, problem: Problem) -> Denoiser:
+def _baseline(parameters: P, problem: Problem) -> Denoiser:
     """What needs no training: the truth, the posterior over the training points, or their mean."""
     if parameters.model == "true" and problem.truth is not None:
         return problem.truth.denoise
     if parameters.model == "posterior":
         return Mixture(problem.points, 0.0).denoise
-    mean = problem.points.mean(axis=0)
+    mean = problem.points.mean(axis=0)  # (d,)
     return lambda noisy, times: np.broadcast_to(mean, noisy.shape)
 
 
@@ -146,12 +145,12 @@ def _network(
     cell: DiffusionCell, training: Training, problem: Problem
 ) -> tuple[Denoiser, Row] | None:
     """The tuned network, and what is known of it; None where it diverges."""
-    of = cell.parameters
-    start = initial_network(of, cell.seed, problem.train, training.device)
-    largest, smallest = tangent_spectrum(of, problem.train, start.radius)
-    unit = start.output_scale**2 * of.m
+    parameters = cell.parameters
+    start = initial_network(parameters, cell.seed, problem.train, training.device)
+    largest, smallest = tangent_spectrum(parameters, problem.train, start.radius)
+    curvature = start.output_scale**2 * parameters.m * largest  # λ_max(JJᵀ), JJᵀ = c² m H
     tuned = tuned_network(
-        start, of, unit * largest, problem, lambda step, row: training.log(cell, step, row)
+        start, parameters, curvature, problem, lambda step, row: training.log(cell, step, row)
     )
     if tuned is None:
         return None
@@ -161,19 +160,15 @@ def _network(
 
 def _samples(cell: DiffusionCell, denoiser: Denoiser) -> Floats:
     """Run the backward process from N(0, I) at T to T₀; all models of a seed have one noise."""
-    of = cell.parameters
+    sizes = cell.parameters
     draws = named_rng(cell.seed, "test", "backward")
-    start = draws.standard_normal((of.samples, of.d))
-    times = np.geomspace(of.last_time, of.first_time, of.sampling_steps + 1)
+    start = draws.standard_normal((sizes.samples, sizes.d))  # y at T, (samples, d)
+    times = np.geomspace(sizes.last_time, sizes.first_time, sizes.sampling_steps + 1)
     return backward(denoiser, start, times, draws)
 
 
 def _log(
-    cell: DiffusionCell,
-    training: Training,
-    by_time: Sequence[Errors],
-    samples: Floats,
-    steps: int,
+    cell: DiffusionCell, training: Training, by_time: Sequence[Errors], samples: Floats, steps: int
 ) -> None:
     """Log the errors at each time, and the samples, after the last gradient step."""
     times = measured_times(cell.parameters)
@@ -182,13 +177,13 @@ def _log(
     ]
     for sample in samples[:LOGGED_SAMPLES]:
         rows.append({f"sample_{axis + 1}": value for axis, value in enumerate(sample[:2])})
-    for place, row in enumerate(rows, start=1):
-        training.log(cell, steps + place, finite(row))
+    for number, row in enumerate(rows, start=1):
+        training.log(cell, steps + number, drop_nonfinite(row))
 
 
-def _means(parameters: SoftmaxDiffusionParameters, by_time: Sequence[Errors]) -> Row:
+def _means(parameters: P, by_time: Sequence[Errors]) -> Row:
     """Means over times, and the share of the score that is missed."""
-    times = measured_times(parameters)
+    times = measured_times(parameters)  # (times,)
     rows = [asdict(errors) for errors in by_time]
     means = {
         name: mean_over_times(np.array([row[name] for row in rows]), times) for name in rows[0]
@@ -196,35 +191,35 @@ def _means(parameters: SoftmaxDiffusionParameters, by_time: Sequence[Errors]) ->
     return means | {"score_share": means["score_error"] / means["score_square"]}
 
 
-def _of_samples(cell: DiffusionCell, problem: Problem, samples: Floats) -> Row:
+def _sample_distances(cell: DiffusionCell, problem: Problem, samples: Floats) -> Row:
     """How near samples are to fresh draws, and to the training points; fresh draws beside them."""
     fresh, again = problem.fresh
 
-    def distance(one: Floats) -> float:
-        return sliced_wasserstein(one, fresh, named_rng(cell.seed, "test", "directions"))
+    def distance(points: Floats) -> float:
+        return sliced_wasserstein(points, fresh, named_rng(cell.seed, "test", "directions"))
 
-    own, others, copies = (
+    of_samples, of_fresh, of_copies = (
         nearest_distance(points, problem.points) for points in (samples, again, problem.copies)
     )
-    found = {
+    row = {
         "sliced_wasserstein": distance(samples),
         "wasserstein_fresh": distance(again),
-        "neighbour_ratio": own / others,
-        "neighbour_ratio_copies": copies / others,
+        "neighbour_ratio": of_samples / of_fresh,
+        "neighbour_ratio_copies": of_copies / of_fresh,
     }
-    if (room := 1 - found["neighbour_ratio_copies"]) > LEAST_ROOM:
-        found["memorised"] = (1 - found["neighbour_ratio"]) / room
-    return found
+    if (room := 1 - row["neighbour_ratio_copies"]) > LEAST_ROOM:
+        row["memorised"] = (1 - row["neighbour_ratio"]) / room
+    return row
 
 
-def _beside_the_theorem(parameters: SoftmaxDiffusionParameters, measured: Row) -> Row:
+def _theorem_6_6(parameters: P, measured: Row) -> Row:
     """By how many decades Theorem 6.6 is missed, at least: λ is at most what it is taken for."""
-    of = parameters
-    stated = Statement(of.n * of.noisings, 1 + of.d, of.d, of.sigma, measured["lambda_limit"], of.m)
-    found = {"width_missing": stated.log10_width_for_scores() - math.log10(of.m)}
-    if of.optimiser == "gd":
+    d, m, N = parameters.d, parameters.m, parameters.n * parameters.noisings
+    stated = Statement(N, 1 + d, d, parameters.sigma, measured["lambda_limit"], m)
+    row = {"width_missing": stated.log10_width_for_scores() - math.log10(m)}
+    if parameters.optimiser == "gd":
         step_size = math.log10(measured["step_size"])
-        found["step_size_beyond"] = step_size - stated.log10_step_size()
+        row["step_size_beyond"] = step_size - stated.log10_step_size()
     if (error := measured["denoiser_error"]) > 0:
-        found["bound_over_error"] = stated.log10_score_bound() - math.log10(error)
-    return found
+        row["bound_over_error"] = stated.log10_score_bound() - math.log10(error)
+    return row

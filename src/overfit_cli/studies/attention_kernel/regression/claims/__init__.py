@@ -7,12 +7,6 @@ the sentence says how the others did.
 from __future__ import annotations
 
 from overfit_cli.studies.attention_kernel.regression.claims import convergence, example, rates
-from overfit_cli.studies.attention_kernel.regression.claims.lemmas import LEMMA_CLAIMS, SIZE_CLAIMS
+from overfit_cli.studies.attention_kernel.regression.claims.bounds import LEMMA_CLAIMS, SIZE_CLAIMS
 
-CLAIMS = (
-    *rates.CLAIMS,
-    *convergence.CLAIMS,
-    *example.CLAIMS,
-    *SIZE_CLAIMS,
-    *LEMMA_CLAIMS,
-)
+CLAIMS = (*rates.CLAIMS, *convergence.CLAIMS, *example.CLAIMS, *SIZE_CLAIMS, *LEMMA_CLAIMS)

@@ -8,13 +8,13 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
-from overfit_cli.claims.cells import Values, done, numbers, trained
+from overfit_cli.claims.cells import Values, finite_numbers, require_done, require_trained
 from overfit_cli.claims.rules import (
-    WITHOUT_EXCEPTION,
+    THEOREM_RULE,
     Margin,
-    judged_together,
-    vacuous,
-    without_exception,
+    judge_estimates,
+    judge_theorem,
+    mark_vacuous,
 )
 from overfit_cli.core.claim import Claim, Measurement, inconclusive
 from overfit_cli.stats.intervals import level_of_each, median_estimate, share_estimate
@@ -27,8 +27,7 @@ from overfit_cli.studies.attention_kernel.regression.claims.rates import (
     reached_zero,
     selection,
     unless_condition,
-    zero_loss_of,
-    zero_where,
+    zero_loss,
 )
 
 AT_FLOOR = Margin(most=1.05, because="a loss within a twentieth of its floor", fewest_seeds=7)
@@ -47,33 +46,25 @@ _SOFTMAX: Values = {"kernel": "softmax", "trained": "query"}
 _PRESET = "kernel-theorem3"
 
 
-def _zero(cells: pd.DataFrame, values: Values) -> Measurement:
-    return zero_loss_of(selection(values, _PRESET).of(cells))
-
-
-def _theorem(cells: pd.DataFrame, values: Values) -> Measurement:
-    return zero_where("12", selection(values, _PRESET).of(cells))
-
-
 def _stops_at_floor(cells: pd.DataFrame, values: Values) -> Measurement:
     """Measure whether softmax stays above zero at every step size, and comes down to its floor."""
     chosen = selection(values, _PRESET).of(cells)
     reached = reached_zero(chosen).groupby(chosen["seed"]).any()
     share = share_estimate(int(reached.sum()), len(reached), level_of_each(2))
     shares = {"share of seeds at zero, at any step size": (share, ON_FEW_DRAWS)}
-    fitted = done(chosen, 1.0)
-    above = fitted[numbers(fitted, "floor") > 0]
-    nearest = numbers(above, "floor_ratio").groupby(above["seed"]).min()
+    fitted = require_done(chosen, 1.0)
+    above = fitted[finite_numbers(fitted, "floor") > 0]
+    nearest = finite_numbers(above, "floor_ratio").groupby(above["seed"]).min()
     if len(nearest) < len(reached):
         if ON_FEW_DRAWS.verdict(share) == "holds":
             raise inconclusive(
                 f"{len(reached) - len(nearest)} of {len(reached)} seeds have a floor of 0: no "
                 "finite run tells whether they stop or are slow."
             )
-        return judged_together(shares)
+        return judge_estimates(shares)
     # The median: one seed in twenty stops far above its floor, and no t interval knows of it.
     ratio = median_estimate(nearest, level_of_each(2))
-    measured = judged_together(
+    measured = judge_estimates(
         {**shares, "loss over its floor, at each seed's best": (ratio, AT_FLOOR)}
     )
     if measured.verdict != "fails" or ON_FEW_DRAWS.verdict(share) == "fails":
@@ -89,19 +80,19 @@ def _gradient_above_gamma(cells: pd.DataFrame) -> Measurement:
     if zero.max() == 0:
         raise inconclusive("At no step size did a seed reach zero loss: all may be too large.")
     at_best = chosen[chosen["learning_rate"].isin(zero.index[zero == zero.max()])]
-    fitted = cells_meeting("12", done(at_best, 1.0))
-    least = numbers(fitted, "pl_ratio_min")
+    fitted = cells_meeting("12", require_done(at_best, 1.0))
+    least = finite_numbers(fitted, "pl_ratio_min")
     with np.errstate(divide="ignore"):  # a gradient of zero is infinitely many decades below γ
         ratio = least.map(np.log10)
-    gamma = numbers(fitted, "log10_gamma")
+    gamma = finite_numbers(fitted, "log10_gamma")
     details = {
         "decades of γ, median": float(gamma.median()),
         "decades between the gradient and γ, least": float((ratio - gamma).min()),
         "decades between the gradient and γ, most": float((ratio - gamma).max()),
     }
-    measured = without_exception(ratio < gamma, fitted["seed"], details=details)
+    measured = judge_theorem(ratio < gamma, fitted["seed"], details=details)
     if gamma.max() < SMALLEST_DECADE:
-        return vacuous(
+        return mark_vacuous(
             measured,
             f"γ is below 10^{SMALLEST_DECADE:.0f}, the smallest number of double precision: no "
             "gradient that isn't exactly zero could break it.",
@@ -115,19 +106,19 @@ def _descent(cells: pd.DataFrame) -> Measurement:
     chosen = selection(_SOFTMAX, _PRESET, any_target=True).of(cells)
     rates = chosen["learning_rate"].astype(float)
     at_least = chosen[rates == rates.groupby(chosen["target"]).transform("min")]
-    ended = at_least[trained(at_least)["status"] == "done"]
+    ended = at_least[require_trained(at_least)["status"] == "done"]
     broken = pd.Series(True, index=at_least.index)  # one that diverged has not descended
-    moved = ended[numbers(ended, "gradient_query_start") != 0]  # else nothing must fall
+    moved = ended[finite_numbers(ended, "gradient_query_start") != 0]  # else nothing must fall
     broken[ended.index] = False
-    broken[moved.index] = numbers(moved, "descent") < LEAST_DESCENT
-    bound = ended["learning_rate"] * numbers(ended, "lipschitz_gradients")
+    broken[moved.index] = finite_numbers(moved, "descent") < LEAST_DESCENT
+    bound = ended["learning_rate"] * finite_numbers(ended, "lipschitz_gradients")
     if bound.max() > LEAST_DESCENT:
         raise inconclusive(
             f"The smallest step size is {bound.max():.3g} over the measured Lipschitz constant of "
             f"the gradient, and the proof takes less than {LEAST_DESCENT:g}."
         )
     by_rate = chosen["descent"].astype(float).groupby(rates).min()
-    return without_exception(
+    return judge_theorem(
         broken,
         at_least["seed"],
         note="The fall of the loss over η times the squared gradients so far, at every step; the "
@@ -150,7 +141,7 @@ def _about_zero(target: str) -> list[Claim]:
             statement="Where condition (12) is met and W_Q alone is trained, Gaussian attention "
             f"reaches zero loss: {labels}.",
             holds_where=AT_BEST,
-            measure=partial(_theorem, values=gaussian),
+            measure=partial(zero_loss, values=gaussian, preset=_PRESET, condition="12"),
             figure="curves",
             preset=_PRESET,
         ),
@@ -159,7 +150,7 @@ def _about_zero(target: str) -> list[Claim]:
             source=f"{SOURCE}, section 4.2.2; without condition (12), ours",
             statement=f"Trained in W_Q alone, Gaussian attention reaches zero loss: {labels}.",
             holds_where=AT_BEST,
-            measure=partial(_zero, values=gaussian),
+            measure=partial(zero_loss, values=gaussian, preset=_PRESET),
             figure="curves",
             preset=_PRESET,
         ),
@@ -182,7 +173,7 @@ CLAIMS = (
         name="theorem3-rate",
         source=f"{SOURCE}, Theorem 3 (1), appendix 1.5",
         statement="Gaussian attention's squared gradient is at least γ times twice the loss.",
-        holds_where=f"{WITHOUT_EXCEPTION} (at the step sizes with most seeds at zero loss)",
+        holds_where=f"{THEOREM_RULE} (at the step sizes with most seeds at zero loss)",
         measure=_gradient_above_gamma,
         preset=_PRESET,
     ),
@@ -192,7 +183,7 @@ CLAIMS = (
         statement="Trained in W_Q alone, softmax attention's loss falls from its start by η/2 "
         "times the squared gradients so far, or more, whatever the labels. This is what Theorem "
         "3 (2) states; that softmax stops above zero is the paper's reading of it.",
-        holds_where=f"{WITHOUT_EXCEPTION} (at the smallest step size, at every step)",
+        holds_where=f"{THEOREM_RULE} (at the smallest step size, at every step)",
         measure=_descent,
         figure="curves",
         preset=_PRESET,

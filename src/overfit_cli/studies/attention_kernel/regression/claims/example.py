@@ -11,8 +11,8 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
-from overfit_cli.claims.cells import Values, done, numbers, trained
-from overfit_cli.claims.rules import EXACTLY, WITHOUT_EXCEPTION, exactly, without_exception
+from overfit_cli.claims.cells import Values, finite_numbers, require_done, require_trained
+from overfit_cli.claims.rules import INSTANCE_RULE, THEOREM_RULE, judge_instance, judge_theorem
 from overfit_cli.core.claim import Claim, Measurement, not_run
 from overfit_cli.studies.attention_kernel.regression.claims.rates import (
     SOURCE,
@@ -30,14 +30,18 @@ _WEIGHTS: Values = {"label": 2.995, "weights": "identity", "sigma_w": 0.1}
 
 def _cells(cells: pd.DataFrame, preset: str, kernel: str, **more: object) -> pd.DataFrame:
     values: Values = {"instance": "example", "trained": "query", "kernel": kernel, **more}
-    return trained(selection({**values, **(_WEIGHTS if preset == _MET else {})}, preset).of(cells))
+    return require_trained(
+        selection({**values, **(_WEIGHTS if preset == _MET else {})}, preset).of(cells)
+    )
 
 
-def _stuck(chosen: pd.DataFrame) -> tuple[pd.Series[bool], dict[str, float]]:
+def _is_stuck(chosen: pd.DataFrame) -> tuple[pd.Series[bool], dict[str, float]]:
     """Whether gradients are exactly zero and the loss stays above zero; and by which numbers."""
-    in_query, in_key = (numbers(chosen, f"gradient_{name}_start") for name in ("query", "key"))
+    in_query, in_key = (
+        finite_numbers(chosen, f"gradient_{name}_start") for name in ("query", "key")
+    )
     gradients = np.maximum(in_query, in_key)
-    start, end = numbers(chosen, "start_loss"), numbers(chosen, "train_loss")
+    start, end = finite_numbers(chosen, "start_loss"), finite_numbers(chosen, "train_loss")
     return (gradients == 0) & (start > 0) & (start == end), {
         "cells": len(chosen),
         "largest gradient": float(gradients.max()),
@@ -50,25 +54,25 @@ def _stuck(chosen: pd.DataFrame) -> tuple[pd.Series[bool], dict[str, float]]:
 def _vanishing_gradient(cells: pd.DataFrame) -> Measurement:
     """Measure softmax's gradient and loss where token values are equal and (12) is met."""
     chosen = _cells(cells, _MET, "softmax", value_gap=0.0)
-    right, numbers = _stuck(chosen)
+    right, numbers = _is_stuck(chosen)
     note = "The largest gradient in W_Q or W_K, at the start."
-    measured = exactly(bool(right.all()), numbers["largest gradient"], note=note, details=numbers)
+    measured = judge_instance(
+        bool(right.all()), numbers["largest gradient"], note=note, details=numbers
+    )
     return unless_condition("12", chosen, measured)
 
 
 def _vanishing_gradient_far(cells: pd.DataFrame) -> Measurement:
     """Measure the same with drawn weights and label 2."""
     chosen = _cells(cells, _DRAWN, "softmax", value_gap=0.0)
-    right, numbers = _stuck(chosen)
-    return unless_condition(
-        "12", chosen, without_exception(~right, chosen["seed"], details=numbers)
-    )
+    right, numbers = _is_stuck(chosen)
+    return unless_condition("12", chosen, judge_theorem(~right, chosen["seed"], details=numbers))
 
 
 def _gaussian(cells: pd.DataFrame, preset: str) -> Measurement:
     """Measure Gaussian attention's gradient where both token values are equal."""
     chosen = _cells(cells, preset, "gaussian", value_gap=0.0)
-    gradient = numbers(chosen, "gradient_query_start")
+    gradient = finite_numbers(chosen, "gradient_query_start")
     details = {
         "least gradient": float(gradient.min()),
         "largest gradient": float(gradient.max()),
@@ -76,18 +80,23 @@ def _gaussian(cells: pd.DataFrame, preset: str) -> Measurement:
         **zero_by_step_size(chosen),
     }
     if preset == _DRAWN:
-        return without_exception(gradient <= 0, chosen["seed"], details=details)
+        return judge_theorem(gradient <= 0, chosen["seed"], details=details)
     note = "The gradient in W_Q. As W_Q = W_K, δ is 0 and Theorem 3 says nothing of the Gaussian."
-    return exactly(bool((gradient > 0).all()), float(gradient.min()), note=note, details=details)
+    return judge_instance(
+        bool((gradient > 0).all()), float(gradient.min()), note=note, details=details
+    )
 
 
 def _escape(cells: pd.DataFrame, preset: str) -> Measurement:
     """Measure softmax attention's gradient and final loss where the token values differ."""
-    chosen = done(_cells(cells, preset, "softmax"), 1.0)
+    chosen = require_done(_cells(cells, preset, "softmax"), 1.0)
     chosen = chosen[chosen["value_gap"] > 0]
     if chosen.empty:
         raise not_run(f"It needs cells of value_gap above 0, as in `overfit sweep {preset}`.")
-    gradient, loss = numbers(chosen, "gradient_query_start"), numbers(chosen, "relative_loss")
+    gradient, loss = (
+        finite_numbers(chosen, "gradient_query_start"),
+        finite_numbers(chosen, "relative_loss"),
+    )
     right = (gradient > 0) & (loss < 1)
     least = (1 - loss).groupby(chosen["value_gap"]).min()
     details = {
@@ -95,9 +104,9 @@ def _escape(cells: pd.DataFrame, preset: str) -> Measurement:
         **{f"least fall as a share of the start, ε {gap:g}": fall for gap, fall in least.items()},
     }
     if preset == _DRAWN:
-        return without_exception(~right, chosen["seed"], details=details)
+        return judge_theorem(~right, chosen["seed"], details=details)
     note = "The least fall of the loss, as a share of its start."
-    measured = exactly(bool(right.all()), float(least.min()), note=note, details=details)
+    measured = judge_instance(bool(right.all()), float(least.min()), note=note, details=details)
     return unless_condition("12", chosen, measured)
 
 
@@ -107,7 +116,7 @@ CLAIMS = (
         source=_SOURCE,
         statement="Where condition (12) is met and both token values are equal, softmax's gradient "
         "in W_Q and W_K is zero at a loss above zero, and the loss stays.",
-        holds_where=f"the gradients are exactly 0 and the loss never changes; {EXACTLY}",
+        holds_where=f"the gradients are exactly 0 and the loss never changes; {INSTANCE_RULE}",
         measure=_vanishing_gradient,
         figure="curves",
         preset=_MET,
@@ -116,7 +125,7 @@ CLAIMS = (
         name="example-gradient-far",
         source=_SOURCE,
         statement="So it is with drawn weights and label 2.",
-        holds_where=f"{WITHOUT_EXCEPTION}: the gradients are exactly 0 and the loss never changes",
+        holds_where=f"{THEOREM_RULE}: the gradients are exactly 0 and the loss never changes",
         measure=_vanishing_gradient_far,
         figure="curves",
         preset=_DRAWN,
@@ -126,7 +135,7 @@ CLAIMS = (
         source=f"{_SOURCE}; of the Gaussian, ours",
         statement="At the weights where softmax meets condition (12) Gaussian attention's gradient "
         "in W_Q is not zero.",
-        holds_where=f"it is above 0; {EXACTLY}",
+        holds_where=f"it is above 0; {INSTANCE_RULE}",
         measure=partial(_gaussian, preset=_MET),
         figure="curves",
         preset=_MET,
@@ -135,7 +144,7 @@ CLAIMS = (
         name="example-gaussian-far",
         source=f"{_SOURCE}; of the Gaussian, ours",
         statement="With drawn weights and label 2 the Gaussian's gradient in W_Q is not zero.",
-        holds_where=f"{WITHOUT_EXCEPTION}: it is above 0",
+        holds_where=f"{THEOREM_RULE}: it is above 0",
         measure=partial(_gaussian, preset=_DRAWN),
         figure="curves",
         preset=_DRAWN,
@@ -144,7 +153,7 @@ CLAIMS = (
         name="example-escape",
         source=f"{_SOURCE}; ours",
         statement="Where condition (12) is met, token values of 3 ± ε let softmax escape.",
-        holds_where=f"its gradient is above 0, and its loss falls; {EXACTLY}",
+        holds_where=f"its gradient is above 0, and its loss falls; {INSTANCE_RULE}",
         measure=partial(_escape, preset=_MET),
         figure="curves",
         preset=_MET,
@@ -154,7 +163,7 @@ CLAIMS = (
         source=f"{_SOURCE}; ours",
         statement="With drawn weights and label 2, token values of 3 ± ε let softmax attention "
         "escape.",
-        holds_where=f"{WITHOUT_EXCEPTION}: its gradient is above 0, and its loss falls",
+        holds_where=f"{THEOREM_RULE}: its gradient is above 0, and its loss falls",
         measure=partial(_escape, preset=_DRAWN),
         figure="curves",
         preset=_DRAWN,

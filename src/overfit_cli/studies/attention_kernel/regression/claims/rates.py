@@ -11,14 +11,14 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
-from overfit_cli.claims.cells import Selection, Values, numbers, trained
+from overfit_cli.claims.cells import Selection, Values, finite_numbers, require_trained
 from overfit_cli.claims.rules import (
-    FEWEST_WITHOUT_EXCEPTION,
-    WITHOUT_EXCEPTION,
+    FEWEST_SEEDS_OF_THEOREM,
+    THEOREM_RULE,
     Margin,
-    judged,
-    vacuous,
-    without_exception,
+    judge_estimate,
+    judge_theorem,
+    mark_vacuous,
 )
 from overfit_cli.core.claim import Claim, Measurement, inconclusive
 from overfit_cli.core.text import plural
@@ -55,10 +55,7 @@ _CONSTANTS = {
 def selection(values: Values, preset: str, *, any_target: bool = False) -> Selection:
     """Return which cells have some values; their heads, if not named, are one.
 
-    Args:
-        values: by parameter.
-        preset: one that has such cells.
-        any_target: whether cells with different targets may be judged together.
+    With `any_target` cells with different targets may be judged together.
     """
     alike = [
         name for name in _ALIKE if name not in values and not (any_target and name == "target")
@@ -75,14 +72,10 @@ def selection(values: Values, preset: str, *, any_target: bool = False) -> Selec
 
 
 def reached_zero(cells: pd.DataFrame) -> pd.Series[bool]:
-    """Return which cells' losses went to zero; that of one that diverged did not.
-
-    Raises:
-        UndecidedError: `inconclusive` where a cell has no loss, or none that training gave it.
-    """
+    """Return which cells' losses went to zero; that of one that diverged did not."""
     zero = pd.Series(False, index=cells.index)
-    ended = trained(cells)[cells["status"] == "done"]
-    zero[ended.index] = numbers(ended, "relative_loss") < ZERO
+    ended = require_trained(cells)[cells["status"] == "done"]
+    zero[ended.index] = finite_numbers(ended, "relative_loss") < ZERO
     return zero
 
 
@@ -91,10 +84,10 @@ def zero_loss_of(chosen: pd.DataFrame) -> Measurement:
 
     It fails only where the best step size lies among those tried: beyond them there may be better.
     """
-    reached = _reached(chosen)
+    reached = _zero_by_seed(chosen)
     count = int(reached.sum(axis=1).max())
     share = share_estimate(count, reached.shape[1], level_of_each(len(reached)))
-    measured = judged(
+    measured = judge_estimate(
         share,
         ON_MOST_DRAWS,
         details={
@@ -105,14 +98,14 @@ def zero_loss_of(chosen: pd.DataFrame) -> Measurement:
         note=f"The share of seeds whose loss falls below {ZERO:g} of its start, at the step size "
         "that has most of them; the interval allows for that choice.",
     )
-    best = _best(chosen, reached)
+    best = _best_step_size(chosen, reached)
     if measured.verdict != "fails" or best not in (reached.index[0], reached.index[-1]):
         return measured
     edge = f"The best step size, {best:g}, is at the edge of those tried: beyond may be better."
     return replace(measured, verdict="inconclusive", note=f"{measured.note} {edge}")
 
 
-def _reached(cells: pd.DataFrame) -> pd.DataFrame:
+def _zero_by_seed(cells: pd.DataFrame) -> pd.DataFrame:
     """Which seeds went to zero at which step size, (step sizes, seeds), of those all were run at.
 
     A seed counts where all of its cells at a step size went to zero.
@@ -124,7 +117,7 @@ def _reached(cells: pd.DataFrame) -> pd.DataFrame:
     return complete.astype(bool)
 
 
-def _best(cells: pd.DataFrame, reached: pd.DataFrame) -> float:
+def _best_step_size(cells: pd.DataFrame, reached: pd.DataFrame) -> float:
     """The step size that most seeds went to zero at; of several, that of the lowest losses."""
     losses = cells["relative_loss"].astype(float).where(cells["status"] == "done", np.inf)
     medians = losses.groupby(cells["learning_rate"]).median().loc[reached.index]
@@ -144,11 +137,7 @@ _THEOREM_2 = "kernel-theorem2"
 def rate_claim(kind: str, trained: str, heads: str, kernel: KernelName = "softmax") -> Claim:
     """Claim that the loss is at most (1 − ηα)^t of its start (Theorem 1, or 2 for all weights).
 
-    Args:
-        kind: `paper` or `corrected`, the constant in the rate α.
-        trained: `value` or `all`.
-        heads: `one` or `several`.
-        kernel: `softmax`, or `gaussian`, for which the paper says the same without a theorem.
+    Of the Gaussian the paper says the same without a theorem. `kind` is the constant in the rate α.
     """
     theorem = 1 if trained == "value" else 2
     corrected = ", with the constant that its proof carries" if kind == "corrected" else ""
@@ -160,7 +149,7 @@ def rate_claim(kind: str, trained: str, heads: str, kernel: KernelName = "softma
         source=f"{SOURCE}, {wording}{corrected}",
         statement=f"With {_TRAINED[trained]} trained and H = {' or '.join(map(str, numbers))}, "
         f"{subject} is at most (1 − ηα)^t of its start, α = {_CONSTANTS[kind, trained]}.",
-        holds_where=f"{WITHOUT_EXCEPTION} (at step sizes small enough to descend, and where the "
+        holds_where=f"{THEOREM_RULE} (at step sizes small enough to descend, and where the "
         f"bound ends below {BITES:g} of the start)",
         measure=partial(_bound, kind=kind, values=values, theorem=theorem),
         figure="curves",
@@ -178,18 +167,18 @@ def _wording(kernel: KernelName, theorem: int) -> tuple[str, str, str]:
 def _bound(cells: pd.DataFrame, kind: str, values: Values, theorem: int) -> Measurement:
     """Measure whether any step of a cell whose step size is stable lies above the bound."""
     chosen = selection(values, f"kernel-theorem{theorem}").of(cells)
-    stable = trained(chosen)[numbers(chosen, "stability") <= 1]
+    stable = require_trained(chosen)[finite_numbers(chosen, "stability") <= 1]
     if theorem == 2:
         stable = cells_meeting("8", stable)
     if stable.empty:
         raise inconclusive("No cell has a step size small enough to descend.")
-    steps, rate = numbers(stable, "steps"), numbers(stable, f"rate_{kind}")
+    steps, rate = finite_numbers(stable, "steps"), finite_numbers(stable, f"rate_{kind}")
     limit = np.exp(steps * np.log1p(-(stable["learning_rate"] * rate).clip(upper=1 - 1e-16)))
     diverged = stable["status"] != "done"
     steps_above = pd.Series(0.0, index=stable.index)
-    steps_above[~diverged] = numbers(stable[~diverged], f"violations_{kind}")
+    steps_above[~diverged] = finite_numbers(stable[~diverged], f"violations_{kind}")
     broken = diverged | (steps_above > 0)
-    measured = without_exception(
+    measured = judge_theorem(
         broken,
         stable["seed"],
         details={
@@ -202,41 +191,30 @@ def _bound(cells: pd.DataFrame, kind: str, values: Values, theorem: int) -> Meas
             "loss at the end over the start, most": float(stable["relative_loss"].max()),
         },
     )
-    if theorem == 2 and numbers(stable, "condition_8").max() > 0:
+    if theorem == 2 and finite_numbers(stable, "condition_8").max() > 0:
         return unless_condition("8", stable, measured)
     biting = stable.loc[limit <= BITES, "seed"].nunique()
-    if broken.any() or biting >= FEWEST_WITHOUT_EXCEPTION:
+    if broken.any() or biting >= FEWEST_SEEDS_OF_THEOREM:
         return measured
     why = (
         f"On {plural(biting, 'seed')} the bound falls below {BITES:g} of the start: elsewhere it "
         "can't be broken."
     )
-    return vacuous(measured, why, {"seeds on which the bound bites": biting})
+    return mark_vacuous(measured, why, {"seeds on which the bound bites": biting})
 
 
 def cells_meeting(name: str, cells: pd.DataFrame) -> pd.DataFrame:
-    """Return the cells that meet condition (8) or (12); all of them where none does.
-
-    Args:
-        name: `8` or `12`.
-        cells: one row per cell.
-    """
-    met = numbers(cells, f"condition_{name}") <= 0
+    """Return the cells that meet condition (8) or (12); all of them where none does."""
+    met = finite_numbers(cells, f"condition_{name}") <= 0
     return cells[met] if met.any() else cells
 
 
 def unless_condition(name: str, cells: pd.DataFrame, measured: Measurement) -> Measurement:
-    """Return a theorem's measurement; a vacuous one where the cells miss its condition.
-
-    Args:
-        name: `8` or `12`.
-        cells: those that were measured, see `meeting`.
-        measured: what there is.
-    """
-    decades = numbers(cells, f"condition_{name}")
+    """Return a theorem's measurement; a vacuous one where the cells miss its condition."""
+    decades = finite_numbers(cells, f"condition_{name}")
     if decades.max() <= 0:
         return measured
-    return vacuous(
+    return mark_vacuous(
         measured,
         f"Condition ({name}) isn't met, so the theorem says nothing of these cells.",
         {f"decades by which ({name}) is missed, median": float(decades.median())},
@@ -248,8 +226,8 @@ def condition_claim(name: str, theorem: int, values: Values, preset: str) -> Cla
 
     def measure(cells: pd.DataFrame) -> Measurement:
         chosen = selection(values, preset, any_target=True).of(cells)
-        decades = numbers(chosen, f"condition_{name}")
-        return without_exception(
+        decades = finite_numbers(chosen, f"condition_{name}")
+        return judge_theorem(
             decades > 0,
             chosen["seed"],
             details={
@@ -263,32 +241,25 @@ def condition_claim(name: str, theorem: int, values: Values, preset: str) -> Cla
         name=f"condition-{name}",
         source=f"{SOURCE}, Theorem {theorem}",
         statement=f"The initial weights meet condition ({name}), which Theorem {theorem} requires.",
-        holds_where=WITHOUT_EXCEPTION,
+        holds_where=THEOREM_RULE,
         measure=measure,
         preset=preset,
     )
 
 
-def zero_where(name: str, chosen: pd.DataFrame) -> Measurement:
-    """Measure on how many seeds the loss goes to zero; vacuous where condition `name` isn't met."""
-    met = cells_meeting(name, chosen)
-    return unless_condition(name, met, zero_loss_of(met))
-
-
-def _zero_loss(cells: pd.DataFrame, values: Values) -> Measurement:
-    return zero_loss_of(selection(values, _THEOREM_2).of(cells))
-
-
-def _zero_by_theorem(cells: pd.DataFrame, values: Values) -> Measurement:
-    return zero_where("8", selection(values, _THEOREM_2).of(cells))
+def zero_loss(
+    cells: pd.DataFrame, *, values: Values, preset: str, condition: str = ""
+) -> Measurement:
+    """Measure how often the loss goes to zero; vacuous where a condition isn't met."""
+    chosen = selection(values, preset).of(cells)
+    if not condition:
+        return zero_loss_of(chosen)
+    met = cells_meeting(condition, chosen)
+    return unless_condition(condition, met, zero_loss_of(met))
 
 
 def zero_claims(kernel: KernelName) -> list[Claim]:
-    """The claims that a kernel reaches zero loss with all weights trained: Theorem 2's, and ours.
-
-    Args:
-        kernel: `softmax`, or `gaussian`, for which the paper says the same without a theorem.
-    """
+    """Return the claims that a kernel reaches zero loss with all weights trained."""
     values: Values = {"kernel": kernel, "trained": "all"}
     wording, name, _ = _wording(kernel, 2)
     subject = "softmax" if kernel == "softmax" else "Gaussian"
@@ -299,7 +270,7 @@ def zero_claims(kernel: KernelName) -> list[Claim]:
             statement="Where condition (8) is met and W_Q, W_K and W_V are trained, "
             f"{subject} attention reaches zero loss.",
             holds_where=AT_BEST,
-            measure=partial(_zero_by_theorem, values=values),
+            measure=partial(zero_loss, values=values, preset=_THEOREM_2, condition="8"),
             figure="curves",
             preset=_THEOREM_2,
         ),
@@ -308,7 +279,7 @@ def zero_claims(kernel: KernelName) -> list[Claim]:
             source=f"{SOURCE}, {wording}; without condition (8), ours",
             statement=f"With W_Q, W_K and W_V trained, {subject} attention reaches zero loss.",
             holds_where=AT_BEST,
-            measure=partial(_zero_loss, values=values),
+            measure=partial(zero_loss, values=values, preset=_THEOREM_2),
             figure="curves",
             preset=_THEOREM_2,
         ),

@@ -13,13 +13,13 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from overfit_cli.claims.cells import done, numbers
+from overfit_cli.claims.cells import finite_numbers, require_done
 from overfit_cli.claims.rules import (
-    around,
-    from_logarithms,
-    judged,
-    judged_together,
-    within_a_factor,
+    exponentiate,
+    factor_margin,
+    judge_estimate,
+    judge_estimates,
+    tolerance_margin,
 )
 from overfit_cli.core.claim import Claim, Measurement, inconclusive, not_run
 from overfit_cli.stats.boundaries import Boundary
@@ -35,9 +35,11 @@ from overfit_cli.studies.benign_vit.vit.theory import (
     why_no_boundary,
 )
 
-SAME = within_a_factor(1.0, 1.25, "as fig1-contour's", 5)
+SAME = factor_margin(1.0, 1.25, "as fig1-contour's", 5)
 
-PROPORTIONAL = around(1.0, 0.15, "powers of 0.85 and 1.15 would show as a factor of 1.5 over 16", 5)
+PROPORTIONAL = tolerance_margin(
+    1.0, 0.15, "powers of 0.85 and 1.15 would show as a factor of 1.5 over 16", 5
+)
 
 LEAST_SPAN = {"d": 1000.0, "sigma_p_tilde": 2.0}
 """By which factor the ends of an axis must be apart."""
@@ -62,13 +64,13 @@ def _judge_boundaries(axis: str, judge: OfBoundaries) -> Callable[[pd.DataFrame]
             )
         if why := why_no_boundary(cells, axis):
             raise not_run(f"The boundary can't be found: {why}.")
-        numbers(done(cells, MOST_FAILED), "test_loss")
+        finite_numbers(require_done(cells, MOST_FAILED), "test_loss")
         return judge(boundaries(cells, axis, FIGURE_1_THRESHOLD))
 
     return measure
 
 
-def _unchanged(number: BySeed, words: str) -> OfBoundaries:
+def _judge_change(number: BySeed, words: str) -> OfBoundaries:
     """Judge whether a number is the same at every dimension as at the smallest."""
 
     def judge(series: list[Boundary]) -> Measurement:
@@ -76,7 +78,7 @@ def _unchanged(number: BySeed, words: str) -> OfBoundaries:
             f"change to d = {d:.3g}": (factor, SAME)
             for d, factor in changes(series, number).items()
         }
-        measured = judged_together(each, note=f"{words}, over that at the smallest d.")
+        measured = judge_estimates(each, note=f"{words}, over that at the smallest d.")
         medians = {
             f"median at d = {boundary.at:.3g}": float(number(boundary).median())
             for boundary in series
@@ -86,7 +88,7 @@ def _unchanged(number: BySeed, words: str) -> OfBoundaries:
     return judge
 
 
-def _if_fine(judge: OfBoundaries) -> OfBoundaries:
+def _require_fine(judge: OfBoundaries) -> OfBoundaries:
     """Leave open what a grid tells of widths that is nearly as coarse as they are."""
 
     def judged_if_fine(series: list[Boundary]) -> Measurement:
@@ -107,7 +109,7 @@ def _exponent(series: list[Boundary]) -> Measurement:
     last = series[-1]
     if last.fit is None:
         raise inconclusive(f"At d = {last.at:.3g} fewer than three medians cross the threshold.")
-    return judged(
+    return judge_estimate(
         last.fit.exponent,
         EXPONENT,
         details={
@@ -119,7 +121,7 @@ def _exponent(series: list[Boundary]) -> Measurement:
     )
 
 
-def _balance(number: BySeed, words: str) -> OfBoundaries:
+def _judge_balance(number: BySeed, words: str) -> OfBoundaries:
     """Judge whether a number is proportional to the balance of learning."""
 
     def judge(series: list[Boundary]) -> Measurement:
@@ -133,7 +135,7 @@ def _balance(number: BySeed, words: str) -> OfBoundaries:
             / balance
             for boundary, balance in zip(series, balances, strict=True)
         }
-        return judged(
+        return judge_estimate(
             power_along(series, number, balances),
             PROPORTIONAL,
             details={**medians, **ratios, **counts(series)},
@@ -144,17 +146,11 @@ def _balance(number: BySeed, words: str) -> OfBoundaries:
 
 
 def changes(series: Sequence[Boundary], number: BySeed) -> dict[float, Estimate]:
-    """Return by which factor a number changes from the first boundary to each other one.
+    """Return by which factor a positive number changes from the first boundary to each other one.
 
     Factors are geometric means over seeds; where one is infinite, because a seed crosses beyond the
-    grid, medians. Their intervals hold together 95 times of 100.
-
-    Args:
-        series: a boundary for each value of an axis, ascending.
-        number: the number, positive.
-
-    Raises:
-        UndecidedError: `inconclusive`, where a seed crosses beyond the grid at the first value.
+    grid, medians. Their intervals hold together 95 times of 100. It is `inconclusive` where a seed
+    crosses beyond the grid at the first value.
     """
     logs = seed_logarithms(series, number)
     if (outside := int(np.isinf(logs.iloc[:, 0]).sum())) > 0:
@@ -165,21 +161,13 @@ def changes(series: Sequence[Boundary], number: BySeed) -> dict[float, Estimate]
     level = level_of_each(len(logs.columns) - 1)
     estimate = median_estimate if np.isinf(logs.to_numpy()).any() else mean_estimate
     later = [boundary.at for boundary in series[1:]]
-    return {
-        value: from_logarithms(estimate(logs[value] - logs.iloc[:, 0], level)) for value in later
-    }
+    return {value: exponentiate(estimate(logs[value] - logs.iloc[:, 0], level)) for value in later}
 
 
 def power_along(series: Sequence[Boundary], number: BySeed, against: Sequence[float]) -> Estimate:
-    """Return the power with which a number scales with another one along the axis.
+    """Return the power with which a positive number scales with another one along the axis.
 
-    Args:
-        series: a boundary for each value of the axis, ascending.
-        number: the number, positive.
-        against: the other one, at each value of the axis.
-
-    Raises:
-        UndecidedError: `inconclusive`, where a curve crosses beyond the grid.
+    It is `inconclusive` where a curve crosses beyond the grid.
     """
     logs = seed_logarithms(series, number)
     if (outside := int(np.isinf(logs.to_numpy()).any(axis=1).sum())) > 0:
@@ -193,11 +181,8 @@ def power_along(series: Sequence[Boundary], number: BySeed, against: Sequence[fl
 def seed_logarithms(series: Sequence[Boundary], number: BySeed) -> pd.DataFrame:
     """Return logarithms, one row per seed and one column per value of the axis.
 
-    Seeds without a cell that is done at some value are left out. What lies beyond the grid is
-    infinite.
-
-    Raises:
-        UndecidedError: `inconclusive`, where no seed is left.
+    Seeds without a cell that is done at some value are left out; where none is left it is
+    `inconclusive`. What lies beyond the grid is infinite.
     """
     with np.errstate(divide="ignore"):
         logs = pd.DataFrame({boundary.at: number(boundary) for boundary in series}).transform(
@@ -237,7 +222,7 @@ BOUNDARIES = (
         "grows.",
         holds_where=SAME.in_words("C at every d over C at the smallest"),
         measure=_judge_boundaries(
-            "d", _unchanged(lambda boundary: boundary.constants, "N·SNR² at the crossing")
+            "d", _judge_change(lambda boundary: boundary.constants, "N·SNR² at the crossing")
         ),
         figure="dimension",
         preset="dimension",
@@ -258,8 +243,8 @@ BOUNDARIES = (
         holds_where=SAME.in_words("its width in N·SNR² at every d over that at the smallest"),
         measure=_judge_boundaries(
             "d",
-            _if_fine(
-                _unchanged(
+            _require_fine(
+                _judge_change(
                     lambda boundary: boundary.widths,
                     f"the factor in N·SNR² in which the test loss falls from {HARMFUL_LOSS:g} to "
                     f"{FIGURE_1_THRESHOLD:g}",
@@ -273,13 +258,15 @@ BOUNDARIES = (
         "transition-balance",
         "As σ̃_p/σ_p changes, the transition keeps beginning where signal and noise are learned "
         f"equally fast: N·SNR² at a test loss of {HARMFUL_LOSS:g} scales with {BALANCE_IN_WORDS}.",
-        _balance(lambda boundary: boundary.onsets, f"N·SNR² at a test loss of {HARMFUL_LOSS:g}"),
+        _judge_balance(
+            lambda boundary: boundary.onsets, f"N·SNR² at a test loss of {HARMFUL_LOSS:g}"
+        ),
     ),
     _balance_claim(
         "constant-balance",
         f"As σ̃_p/σ_p changes, so does figure 1's constant: N·SNR² at a test loss of "
         f"{FIGURE_1_THRESHOLD:g} scales with {BALANCE_IN_WORDS} too.",
-        _balance(
+        _judge_balance(
             lambda boundary: boundary.constants, f"N·SNR² at a test loss of {FIGURE_1_THRESHOLD:g}"
         ),
     ),

@@ -8,20 +8,13 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
-from overfit_cli.claims.cells import Selection, numbers, trained
-from overfit_cli.claims.rules import Margin, judged, share_of_seeds
+from overfit_cli.claims.cells import Selection, finite_numbers, require_trained
+from overfit_cli.claims.rules import Margin, judge_estimate, share_of_seeds
 from overfit_cli.core.claim import Claim, Measurement, inconclusive, not_run
 from overfit_cli.studies.benign_vit.vit.parameters import BenignVitParameters
 from overfit_cli.studies.benign_vit.vit.theory import Regime
 
-SETTING = {
-    "tokens": 4,
-    "d": 2048,
-    "d_h": 1024,
-    "d_v": 256,
-    "sigma_p": 0.05,
-    "sigma_p_tilde": 1.0,
-}
+SETTING = {"tokens": 4, "d": 2048, "d_h": 1024, "d_v": 256, "sigma_p": 0.05, "sigma_p_tilde": 1.0}
 """Appendix A's values; what isn't here is section 6's."""
 
 POINTS: dict[Regime, dict[str, float]] = {
@@ -42,7 +35,7 @@ Reads = Literal["cells", "trajectories"]
 ON_MOST_SEEDS = Margin(least=2 / 3, because="two draws of three", fewest_seeds=10)
 
 
-def _chosen(cells: pd.DataFrame, regime: Regime) -> pd.DataFrame:
+def _figure_cells(cells: pd.DataFrame, regime: Regime) -> pd.DataFrame:
     """The cells of figure 3 (benign) or figure 4 (harmful), or their logged steps."""
     selection = Selection(
         BenignVitParameters,
@@ -60,11 +53,11 @@ def _chosen(cells: pd.DataFrame, regime: Regime) -> pd.DataFrame:
 
 def _measure(cells: pd.DataFrame, regime: Regime, quantity: str) -> Measurement:
     """Measure on how many seeds the one that should end above the other does."""
-    chosen = trained(_chosen(cells, regime))
+    chosen = require_trained(_figure_cells(cells, regime))
     fitted = chosen["status"] == "done"
     signal, noise = _ends(chosen, quantity, regime)
     right = fitted & ((signal > noise) if regime == "benign" else (noise > signal))
-    return judged(
+    return judge_estimate(
         share_of_seeds(right, chosen["seed"]),
         ON_MOST_SEEDS,
         details={
@@ -106,7 +99,7 @@ def _ends(cells: pd.DataFrame, quantity: str, regime: Regime) -> tuple[pd.Series
     else:
         names = ["value_plus", "value_minus", "value_noise"]
     for name in names:
-        numbers(cells[cells["status"] == "done"], name)
+        finite_numbers(cells[cells["status"] == "done"], name)
     if quantity == "attention":
         return cells[names[0]], cells[names[1]]
     values = pd.concat([cells["value_plus"], -cells["value_minus"]], axis=1)
@@ -131,9 +124,9 @@ def _growth(steps: pd.DataFrame, regime: Regime, quantity: str) -> Measurement:
     Of the signals' values the size is meant; both grow over the same steps, so that who grows
     faster is who has grown more.
     """
-    chosen = trained(_chosen(steps, regime)).sort_values("step")
+    chosen = require_trained(_figure_cells(steps, regime)).sort_values("step")
     for name in {name for pair in GROWN[quantity] for name in pair}:
-        numbers(chosen, name)
+        finite_numbers(chosen, name)
     ends = chosen.groupby("key").agg(["first", "last"])
     last = ends["step", "last"]
     whole = (ends["step", "first"] == 0) & (last > 0) & (last == ends["steps", "last"])
@@ -145,7 +138,7 @@ def _growth(steps: pd.DataFrame, regime: Regime, quantity: str) -> Measurement:
     right = fitted.copy()
     details: dict[str, float] = {}
     for signal, noise in GROWN[quantity]:
-        grown = {name: _grown(ends, name) for name in (signal, noise)}
+        grown = {name: _increase(ends, name) for name in (signal, noise)}
         lead = grown[signal] - grown[noise]
         faster = lead if regime == "benign" else -lead
         winner = grown[signal if regime == "benign" else noise]
@@ -154,7 +147,7 @@ def _growth(steps: pd.DataFrame, regime: Regime, quantity: str) -> Measurement:
             f"growth of {name.replace('_', ' ')}, mean": float(values[fitted].mean())
             for name, values in grown.items()
         }
-    return judged(
+    return judge_estimate(
         share_of_seeds(right, ends["seed", "last"]),
         ON_MOST_SEEDS,
         details=details,
@@ -162,7 +155,7 @@ def _growth(steps: pd.DataFrame, regime: Regime, quantity: str) -> Measurement:
     )
 
 
-def _grown(ends: pd.DataFrame, name: str) -> pd.Series[float]:
+def _increase(ends: pd.DataFrame, name: str) -> pd.Series[float]:
     """What a column has grown by; of a value its size."""
     values = ends[name].abs() if name.startswith("value") else ends[name]
     grown: pd.Series[float] = values["last"] - values["first"]

@@ -8,20 +8,28 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from overfit_cli.claims.cells import Selection, done, numbers, of_whole_seeds, trained, whole_grid
+from overfit_cli.claims.cells import (
+    Selection,
+    complete_seeds,
+    finite_numbers,
+    require_done,
+    require_trained,
+    whole_grid,
+)
 from overfit_cli.claims.rules import (
     FALLING,
     LEAST_VALUES,
     Margin,
-    around,
+    factor_margin,
     falls,
-    judged,
-    judged_together,
+    judge_estimate,
+    judge_estimates,
     share_of_seeds,
-    within_a_factor,
+    tolerance_margin,
 )
 from overfit_cli.core.claim import Claim, Measurement, inconclusive
-from overfit_cli.stats.boundaries import crossing_products, crossings, fit_power_law
+from overfit_cli.stats.boundaries import crossing_products, fit_power_law
+from overfit_cli.stats.crossings import crossings
 from overfit_cli.stats.intervals import level_of_each, mean_estimate, median_estimate, middle
 from overfit_cli.studies.benign_vit.vit.parameters import BenignVitParameters
 from overfit_cli.studies.benign_vit.vit.theory import (
@@ -48,13 +56,13 @@ RIVALS = (1.0, 3.0)
 
 FITTED = Margin(least=0.8, because="four draws of five", fewest_seeds=17)
 
-CONTOUR = within_a_factor(FIGURE_1_CONSTANT, 1.25, "the red curve's 1000, up to a quarter", 6)
+CONTOUR = factor_margin(FIGURE_1_CONSTANT, 1.25, "the red curve's 1000, up to a quarter", 6)
 
 SHARE = Margin(least=0.9, because="nine cells of ten", fewest_seeds=5)
 
 BETTER = Margin(least=0.0, because="a better prediction", fewest_seeds=5)
 
-EXPONENT = around(
+EXPONENT = tolerance_margin(
     FIGURE_1_EXPONENT, 0.25, "half the way to the next power that is a multiple of 1/2", 40
 )
 
@@ -64,20 +72,15 @@ def every_cell_fitted(
 ) -> Measurement:
     """Measure on which share of the seeds every cell reaches a training loss of ε.
 
-    Seeds that lack cells which others have don't count.
-
-    Args:
-        grid: one row per cell, failed ones too.
-        margin: where the share must lie.
-        counted: the column of how long it took.
-        in_words: what that counts.
+    Seeds that lack cells which others have don't count. `counted` is the column of how long it
+    took, and `in_words` what that counts.
     """
-    grid = trained(of_whole_seeds(grid))
+    grid = require_trained(complete_seeds(grid))
     ended = grid["status"] == "done"
-    numbers(grid[ended], "train_loss")
+    finite_numbers(grid[ended], "train_loss")
     fitted = ended & (grid["train_loss"] <= grid["epsilon"])
     took = grid.loc[fitted, counted]
-    return judged(
+    return judge_estimate(
         share_of_seeds(fitted, grid["seed"]),
         margin,
         details={
@@ -93,10 +96,10 @@ def every_cell_fitted(
 
 def _grid(cells: pd.DataFrame) -> pd.DataFrame:
     """The cells of a whole grid that are done, if few failed."""
-    return done(whole_grid(GRID.of(cells), "snr", "n"), MOST_FAILED)
+    return require_done(whole_grid(GRID.of(cells), "snr", "n"), MOST_FAILED)
 
 
-def _fitted(cells: pd.DataFrame) -> Measurement:
+def _judge_fitted(cells: pd.DataFrame) -> Measurement:
     grid = whole_grid(GRID.of(cells), "snr", "n")
     benign = boundary_product(grid["n"], grid["snr"]) > FIGURE_1_CONSTANT
     if benign.all() or not benign.any():
@@ -112,7 +115,7 @@ def _contour(cells: pd.DataFrame) -> Measurement:
     products, *ends = crossing_products(crossed, "n", FIGURE_1_EXPONENT), *_ends(cells, crossed)
     middles = [values.groupby(crossed["seed"]).agg(middle) for values in (products, *ends)]
     of_products, of_least, of_most = map(median_estimate, middles)
-    return judged(
+    return judge_estimate(
         of_products._replace(low=of_least.low, high=of_most.high),
         CONTOUR,
         details={
@@ -138,7 +141,7 @@ def _ends(cells: pd.DataFrame, crossed: pd.DataFrame) -> list[pd.Series[float]]:
 
 def _sides(cells: pd.DataFrame) -> Measurement:
     grid = whole_grid(GRID.of(cells), "snr", "n")
-    numbers(done(grid, MOST_FAILED), "test_loss")
+    finite_numbers(require_done(grid, MOST_FAILED), "test_loss")
     is_done = (grid["status"] == "done").to_numpy()
     benign = (grid["test_loss"] < FIGURE_1_THRESHOLD).to_numpy()
     paper = boundary_product(grid["n"], grid["snr"]) > FIGURE_1_CONSTANT
@@ -150,7 +153,7 @@ def _sides(cells: pd.DataFrame) -> Measurement:
     by_seed = pd.DataFrame({"paper": right, "rival": rival}).groupby(grid["seed"].to_numpy())
     shares = by_seed.mean()
     level = level_of_each(2)
-    return judged_together(
+    return judge_estimates(
         {
             "share of cells on the predicted side": (mean_estimate(shares["paper"], level), SHARE),
             "that less the share by another power": (
@@ -183,7 +186,7 @@ def _exponent(cells: pd.DataFrame) -> Measurement:
             "No power fits: the median curve crosses the threshold at fewer than three values of "
             "n, or at the same ratio whatever n is."
         )
-    return judged(
+    return judge_estimate(
         fit.exponent,
         EXPONENT,
         details={
@@ -200,7 +203,7 @@ def _exponent(cells: pd.DataFrame) -> Measurement:
 
 def _crossings(cells: pd.DataFrame) -> pd.DataFrame:
     grid = GRID.of(cells)
-    numbers(done(grid, MOST_FAILED), "test_loss")
+    finite_numbers(require_done(grid, MOST_FAILED), "test_loss")
     return crossings(grid, "snr", "n", "test_loss", FIGURE_1_THRESHOLD)
 
 
@@ -222,7 +225,7 @@ FIGURE_1 = (
         source="Jiang et al. 2024, section 6 and Theorems 4.1.1 and 4.2.1",
         statement="Every cell is fitted to ε, where overfitting is benign and where it is harmful.",
         holds_where=FITTED.in_words("the share of seeds on which all cells are"),
-        measure=_fitted,
+        measure=_judge_fitted,
         preset="fig1",
     ),
     Claim(

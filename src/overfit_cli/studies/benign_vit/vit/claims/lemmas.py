@@ -14,14 +14,14 @@ import pandas as pd
 from overfit_cli.claims.cells import check_alike
 from overfit_cli.claims.rules import (
     Margin,
-    from_logarithms,
-    judged,
-    judged_together,
-    vacuous,
-    within_a_factor,
+    exponentiate,
+    factor_margin,
+    judge_estimate,
+    judge_estimates,
+    mark_vacuous,
 )
 from overfit_cli.core.claim import Claim, Measurement, inconclusive, not_run
-from overfit_cli.core.parameters import of_row
+from overfit_cli.core.parameters import parameters_from_row
 from overfit_cli.stats.intervals import Estimate, level_of_each, mean_estimate
 from overfit_cli.studies.benign_vit.vit import theory
 from overfit_cli.studies.benign_vit.vit.claims.steps import (
@@ -33,7 +33,7 @@ from overfit_cli.studies.benign_vit.vit.claims.theorem_regime import NEAR_ONE
 from overfit_cli.studies.benign_vit.vit.parameters import TOKEN_CLASSES, BenignVitParameters
 from overfit_cli.studies.benign_vit.vit.theory import Regime
 
-SAME = within_a_factor(1.0, 1.25, "means over samples stand for samples", 5)
+SAME = factor_margin(1.0, 1.25, "means over samples stand for samples", 5)
 AT_MOST = Margin(most=1.5, because="‖ξ‖² is at most 3/2 of σ̃_p² d, lemma C.4", fewest_seeds=5)
 LEAD = Margin(least=1.0, because="the lemma's", fewest_seeds=5)
 LINEAR = Margin(least=0.9, because="the lemma's 1, less a tenth", fewest_seeds=5)
@@ -62,7 +62,9 @@ def _number_by_cell(steps: pd.DataFrame, side: Regime, number: OfCell) -> pd.Ser
         if ordered["step"].iloc[-1] != ordered["steps"].iloc[-1]:
             raise inconclusive("Some cells weren't logged to the end.")
         row = ordered.iloc[0]
-        by_cell[int(row["seed"]), key] = number(ordered, of_row(BenignVitParameters, row))
+        by_cell[int(row["seed"]), key] = number(
+            ordered, parameters_from_row(BenignVitParameters, row)
+        )
     return pd.Series(by_cell)
 
 
@@ -96,7 +98,9 @@ def _judge(
         values: dict[str, float] = {}
         for name, detail in (details or {}).items():
             values |= _mean_detail(name, _number_by_cell(steps, side, detail))
-        return judged(from_logarithms(mean) if logs else mean, margin, note=note, details=values)
+        return judge_estimate(
+            exponentiate(mean) if logs else mean, margin, note=note, details=values
+        )
 
     return measure
 
@@ -117,7 +121,7 @@ def _lead_of_signal(steps: pd.DataFrame) -> Measurement:
     if short <= 0:
         return measured
     why = "As the lemma has it, T₁ is positive only where N·SNR² is above 60 M² C_p²."
-    return vacuous(measured, why, {"decades by which N·SNR² is below 60 M² C_p²": short})
+    return mark_vacuous(measured, why, {"decades by which N·SNR² is below 60 M² C_p²": short})
 
 
 def _stage_3_attention(steps: pd.DataFrame) -> Measurement:
@@ -131,7 +135,7 @@ def _stage_3_attention(steps: pd.DataFrame) -> Measurement:
         return mean_estimate(_means(_number_by_cell(steps, "benign", last)), level)
 
     words = {"signal": "the signal", "noise": "token 2", "rest": "tokens 3 to M"}
-    return judged_together(
+    return judge_estimates(
         {
             f"attention of {words[source]} on the signal": (final_attention(source), NEAR_ONE)
             for source in TOKEN_CLASSES

@@ -13,10 +13,11 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from overfit_cli.claims.cells import done, positive, varying
-from overfit_cli.claims.rules import Margin, around, judged
+from overfit_cli.claims.cells import positive_numbers, require_done
+from overfit_cli.claims.rules import Margin, judge_estimate, tolerance_margin
+from overfit_cli.core.arrays import varying
 from overfit_cli.core.claim import Claim, Measurement, inconclusive, not_run
-from overfit_cli.core.parameters import of_rows
+from overfit_cli.core.parameters import map_parameters
 from overfit_cli.core.text import plural
 from overfit_cli.stats.boundaries import scaling_exponents
 from overfit_cli.stats.intervals import Estimate, level_of_each
@@ -56,22 +57,15 @@ def fitted_powers(
 ) -> dict[str, Estimate]:
     """Return the power of each axis: the mean of the seeds' own fits.
 
-    The intervals of all of them hold together 95 times of 100.
-
-    All axes are fitted at once: where a grid has holes, one axis may change with another.
-
-    Args:
-        cells: one row per cell, failed ones too.
-        value: the measured column.
-        axes: the parameters that may vary.
-        needed: those that must.
+    The intervals of all of them hold together 95 times of 100. All axes are fitted at once: where a
+    grid has holes, one axis may change with another.
 
     Raises:
-        UndecidedError: `not run` where a needed one doesn't vary; `inconclusive`, where cells
+        UndecidedError: `not run` where a needed axis doesn't vary; `inconclusive`, where cells
             failed, have no positive value, or don't tell the axes apart.
     """
-    fitted = done(cells)
-    positive(fitted, value)
+    fitted = require_done(cells)
+    positive_numbers(fitted, value)
     varied = varying(fitted, axes)
     constant = [name for name in needed if name not in varied]
     if constant:
@@ -86,15 +80,10 @@ def fitted_powers(
 
 @dataclass(frozen=True)
 class TheoremRegime:
-    """Cells that meet the condition.
-
-    Attributes:
-        cells: all of them, failed ones too.
-        sides: those that are far enough on either side of the boundary.
-    """
+    """Cells that meet the condition."""
 
     cells: pd.DataFrame
-    sides: Mapping[Regime, pd.DataFrame]
+    sides: Mapping[Regime, pd.DataFrame]  # those that are far enough on either side of the boundary
 
 
 def theorem_regime(cells: pd.DataFrame) -> TheoremRegime | None:
@@ -113,7 +102,7 @@ def theorem_regime(cells: pd.DataFrame) -> TheoremRegime | None:
 def meeting_the_condition(cells: pd.DataFrame) -> pd.DataFrame:
     """Return the cells that meet all items of Condition 4.1."""
     drawn = cells[cells["initialisation"] == "condition"]
-    meets = of_rows(
+    meets = map_parameters(
         BenignVitParameters, drawn, lambda cell: all_met(condition_items(cell, cell.output_scale))
     )
     chosen: pd.DataFrame = drawn[np.array(meets, dtype=bool)]
@@ -139,9 +128,9 @@ def _claim(regime: Regime, axis: str) -> Claim:
                 f"{'above' if regime == 'benign' else 'up to'} 1000, as in `overfit sweep "
                 f"scaling-{regime}`."
             )
-        return _judged_power(scaling, axis, margin, regime)
+        return _judge_power(scaling, axis, margin, regime)
 
-    margin = around(theorem, TOLERANCE, "T hides logarithms")
+    margin = tolerance_margin(theorem, TOLERANCE, "T hides logarithms")
     scales = f"scales as {symbol}^{theorem:g}" if theorem else f"doesn't depend on {symbol}"
     return Claim(
         name=f"steps-{regime}-{axis.replace('_', '-')}",
@@ -155,7 +144,7 @@ def _claim(regime: Regime, axis: str) -> Claim:
     )
 
 
-def _judged_power(scaling: StepScaling, axis: str, margin: Margin, regime: Regime) -> Measurement:
+def _judge_power(scaling: StepScaling, axis: str, margin: Margin, regime: Regime) -> Measurement:
     if scaling.failed:
         raise inconclusive(
             f"{plural(scaling.failed, 'cell')} of the regime failed, and slow cells fail first; a "
@@ -169,27 +158,27 @@ def _judged_power(scaling: StepScaling, axis: str, margin: Margin, regime: Regim
         )
     if axis not in scaling.exponents:
         raise inconclusive("No seed has cells that tell the axes apart.")
-    return judged(
+    return judge_estimate(
         scaling.exponents[axis],
         margin,
         details={
             "cells": len(scaling.cells),
             "fewest steps": scaling.fewest,
             "most steps": float(scaling.cells["steps"].max()),
-            "decades by which Condition 4.1 is missed, least": _missed(scaling.cells),
+            "decades by which Condition 4.1 is missed, least": _least_missed(scaling.cells),
         },
         note=f"The power of {axis} in the steps, fitted seed by seed over "
         f"{', '.join(scaling.exponents)} at once.",
     )
 
 
-def _missed(cells: pd.DataFrame) -> float:
+def _least_missed(cells: pd.DataFrame) -> float:
     """By how many decades the nearest cell misses the item that it misses by most."""
 
     def worst(cell: BenignVitParameters) -> float:
         return max(item.decades for item in condition_items(cell, cell.output_scale))
 
-    return float(min(of_rows(BenignVitParameters, cells, worst)))
+    return float(min(map_parameters(BenignVitParameters, cells, worst)))
 
 
 STEPS = tuple(_claim(regime, axis) for regime, axes in STEP_POWERS.items() for axis in axes)

@@ -12,17 +12,17 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
-from overfit_cli.claims.cells import check_alike, done, numbers, positive
+from overfit_cli.claims.cells import check_alike, finite_numbers, positive_numbers, require_done
 from overfit_cli.claims.rules import (
     Margin,
-    around,
-    from_logarithms,
-    judged,
-    judged_together,
-    within_a_factor,
+    exponentiate,
+    factor_margin,
+    judge_estimate,
+    judge_estimates,
+    tolerance_margin,
 )
 from overfit_cli.core.claim import Claim, Measurement, inconclusive, not_run
-from overfit_cli.core.parameters import of_rows
+from overfit_cli.core.parameters import map_parameters
 from overfit_cli.core.text import plural
 from overfit_cli.stats.boundaries import Boundary, PowerLaw
 from overfit_cli.stats.intervals import level_of_each, mean_estimate
@@ -55,10 +55,10 @@ from overfit_cli.studies.benign_vit.vit.theory import (
 POWERS_OF_T = ("snr", "epsilon", "n")
 """The parameters whose powers in T are judged."""
 
-ORDER_OF_T = within_a_factor(1.0, 10.0, "an order of magnitude: T's constant is open", 5)
+ORDER_OF_T = factor_margin(1.0, 10.0, "an order of magnitude: T's constant is open", 5)
 POWER_OF_LOSS: dict[Regime, Margin] = {
     "benign": Margin(least=TOLERANCE, because="less is no fall", fewest_seeds=5),
-    "harmful": around(0.0, TOLERANCE, "less is no fall", 5),
+    "harmful": tolerance_margin(0.0, TOLERANCE, "less is no fall", 5),
 }
 LOSS: dict[Regime, Margin] = {
     "benign": Margin(most=FIGURE_1_THRESHOLD, because="figure 1b's cut", fewest_seeds=5),
@@ -78,12 +78,9 @@ TRANSITION = replace(EXPONENT, fewest_seeds=20)
 def steps(cells: pd.DataFrame, side: Regime, *, strong: bool = False) -> Measurement:
     """Measure steps over T: the least and the most of each seed's cells.
 
-    Args:
-        cells: of one side.
-        side: which one.
-        strong: whether T has σ̃_p in the place of σ_p.
+    With `strong` T has σ̃_p in the place of σ_p.
     """
-    ratios = positive(cells, "steps") / of_rows(
+    ratios = positive_numbers(cells, "steps") / map_parameters(
         BenignVitParameters, cells, lambda cell: predicted_steps(cell, cell.output_scale, side)
     )
     if strong:
@@ -94,9 +91,9 @@ def steps(cells: pd.DataFrame, side: Regime, *, strong: bool = False) -> Measure
     by_seed = ratios.map(np.log).groupby(cells["seed"])
     ends = {"least": by_seed.min(), "most": by_seed.max()}
     level = level_of_each(len(ends))
-    return judged_together(
+    return judge_estimates(
         {
-            f"{name} steps over T": (from_logarithms(mean_estimate(logs, level)), ORDER_OF_T)
+            f"{name} steps over T": (exponentiate(mean_estimate(logs, level)), ORDER_OF_T)
             for name, logs in ends.items()
         },
         note=f"Over each seed's cells, geometric means over seeds; {len(cells)} cells, "
@@ -108,11 +105,11 @@ def steps(cells: pd.DataFrame, side: Regime, *, strong: bool = False) -> Measure
 def powers(cells: pd.DataFrame, side: Regime) -> Measurement:
     """Measure whether steps scale with each parameter as T does."""
     fitted = fitted_powers(cells, "steps", SYMBOLS, POWERS_OF_T)
-    return judged_together(
+    return judge_estimates(
         {
             f"power of {SYMBOLS[name]}": (
                 power,
-                around(STEP_POWERS[side][name], TOLERANCE, "T hides logarithms", 5),
+                tolerance_margin(STEP_POWERS[side][name], TOLERANCE, "T hides logarithms", 5),
             )
             for name, power in fitted.items()
         },
@@ -123,9 +120,9 @@ def powers(cells: pd.DataFrame, side: Regime) -> Measurement:
 def loss(cells: pd.DataFrame, side: Regime) -> Measurement:
     """Measure whether the test loss goes to zero with ε, or stays of order one."""
     power = fitted_powers(cells, "test_loss", SYMBOLS, ("epsilon",))
-    by_seed = done(cells).groupby("seed")["test_loss"]
+    by_seed = require_done(cells).groupby("seed")["test_loss"]
     worst, extreme = ("largest", by_seed.max()) if side == "benign" else ("least", by_seed.min())
-    measured = judged_together(
+    measured = judge_estimates(
         {
             f"{worst} test loss of a seed's cells": (
                 mean_estimate(extreme, level_of_each(2)),
@@ -142,8 +139,8 @@ def loss(cells: pd.DataFrame, side: Regime) -> Measurement:
 
 def attention(cells: pd.DataFrame, side: Regime) -> Measurement:
     """Measure the attention on the signal, mean over all tokens, where training ends."""
-    attention = numbers(done(cells), "train_attention_signal")
-    return judged(
+    attention = finite_numbers(require_done(cells), "train_attention_signal")
+    return judge_estimate(
         mean_estimate(attention.groupby(cells["seed"]).mean()),
         NEAR_ONE,
         details={"least": float(attention.min()), "most": float(attention.max())},
@@ -153,11 +150,11 @@ def attention(cells: pd.DataFrame, side: Regime) -> Measurement:
 
 def test_margin(cells: pd.DataFrame, side: Regime) -> Measurement:
     """Measure by how much the mean test margin grows as log(1/ε) does."""
-    margins = numbers(done(cells), "test_margin")
+    margins = finite_numbers(require_done(cells), "test_margin")
     means = margins.groupby([cells["seed"], cells["epsilon"]]).mean().unstack()
     logs = np.log(1 / means.columns.to_numpy(dtype=np.float64))
     slopes = pd.Series(np.polyfit(logs, means.to_numpy().T, 1)[0], index=means.index)
-    return judged(
+    return judge_estimate(
         mean_estimate(slopes),
         GROWS,
         details={
@@ -169,14 +166,10 @@ def test_margin(cells: pd.DataFrame, side: Regime) -> Measurement:
 
 
 def transition(cells: pd.DataFrame) -> Measurement:
-    """Measure whether the boundary is N · SNR² = C, at the smallest ε.
-
-    Args:
-        cells: of both sides.
-    """
+    """Measure whether the boundary of both sides' cells is N · SNR² = C, at the smallest ε."""
     if why := why_no_boundary(cells, "epsilon"):
         raise inconclusive(f"The boundary can't be found: {why}.")
-    numbers(done(cells, MOST_FAILED), "test_loss")
+    finite_numbers(require_done(cells, MOST_FAILED), "test_loss")
     by_epsilon = boundaries(cells, "epsilon", FIGURE_1_THRESHOLD)
     fit = by_epsilon[0].fit  # at the smallest ε
     if fit is None:
@@ -204,7 +197,7 @@ def transition(cells: pd.DataFrame) -> Measurement:
                 boundary.median
             ),
         }
-    return judged(
+    return judge_estimate(
         fit.exponent,
         TRANSITION,
         details=details,

@@ -10,15 +10,15 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
-from overfit_cli.claims.cells import done, numbers, trained
+from overfit_cli.claims.cells import finite_numbers, require_done, require_trained
 from overfit_cli.claims.rules import (
-    WITHOUT_EXCEPTION,
-    vacuous,
-    vacuous_where_missed,
-    without_exception,
+    THEOREM_RULE,
+    check_requirements,
+    judge_theorem,
+    mark_vacuous,
 )
 from overfit_cli.core.claim import Measurement, not_run
-from overfit_cli.stats.boundaries import crossings
+from overfit_cli.stats.crossings import crossings
 from overfit_cli.studies.softmax_network.convergence.claims.kernels import (
     DRIFT_PRESET,
     WIDE,
@@ -44,15 +44,11 @@ def keep_slow_cells(cells: pd.DataFrame) -> pd.DataFrame:
 
 
 def sufficient_widths(cells: pd.DataFrame) -> pd.DataFrame:
-    """Return the smallest sufficient width of each activation, n and seed.
+    """Return the smallest sufficient width of each `activation`, `n` and `seed`, as `width`.
 
-    Args:
-        cells: one row per cell, failed ones too; no parameter but `m`, `n` and `activation` may
-            vary. One that doesn't come to ε within its steps isn't wide enough.
-
-    Returns:
-        Columns `activation`, `n`, `seed` and `width`: infinite where no m of the sweep suffices,
-        and 0 where all do.
+    No parameter but these and `m` may vary. A cell that doesn't come to ε within its steps, or
+    failed, isn't wide enough. The width is infinite where no m of the sweep suffices, and 0 where
+    all do.
     """
     each = []
     for activation, group in keep_slow_cells(cells).groupby("activation"):
@@ -70,8 +66,8 @@ OUT_OF_REACH = 3.0
 def _softmax(cells: pd.DataFrame) -> pd.DataFrame:
     """The cells that the paper speaks of."""
     is_paper = (cells["activation"] == "softmax") & (cells["initialisation"] == "symmetric")
-    held = done(trained(cells[is_paper]), 1.0)
-    held = held[numbers(held, "steps") > 0]
+    held = require_done(require_trained(cells[is_paper]), 1.0)
+    held = held[finite_numbers(held, "steps") > 0]
     if held.empty:
         raise not_run(
             "It needs cells of activation=softmax and initialisation=symmetric that take a step, "
@@ -83,12 +79,12 @@ def _softmax(cells: pd.DataFrame) -> pd.DataFrame:
 def _theorem(cells: pd.DataFrame) -> Measurement:
     """Measure Theorem 4.2's rate, and by how much its width and step size are missed."""
     held = _softmax(cells)
-    ratios, missing = numbers(held, "rate_ratio"), numbers(held, "width_missing")
-    excess = numbers(held, "step_size_beyond")
-    measured = without_exception(
+    ratios, missing = finite_numbers(held, "rate_ratio"), finite_numbers(held, "width_missing")
+    excess = finite_numbers(held, "step_size_beyond")
+    measured = judge_theorem(
         ratios > 1, held["seed"], details={"loss over the bound, most": float(ratios.max())}
     )
-    return vacuous_where_missed(
+    return check_requirements(
         measured,
         {
             "decades of hidden units missing": missing,
@@ -106,8 +102,8 @@ def _rate(cells: pd.DataFrame) -> Measurement:
         raise not_run(
             f"It needs cells with m of {WIDE} or more, as in `overfit sweep {DRIFT_PRESET}`."
         )
-    ratios, contraction = numbers(held, "rate_ratio"), numbers(held, "contraction")
-    return without_exception(
+    ratios, contraction = finite_numbers(held, "rate_ratio"), finite_numbers(held, "contraction")
+    return judge_theorem(
         ratios > 1,
         held["seed"],
         details={
@@ -121,13 +117,13 @@ def _rate(cells: pd.DataFrame) -> Measurement:
 def _bound(cells: pd.DataFrame, column: str) -> Measurement:
     """Measure by how many decades a number lies above its bound; vacuous where far below."""
     held = _softmax(cells)
-    decades = numbers(held, column)
-    measured = without_exception(
+    decades = finite_numbers(held, column)
+    measured = judge_theorem(
         decades > 0, held["seed"], details={"decades over the bound, most": float(decades.max())}
     )
     if decades.max() > -OUT_OF_REACH:
         return measured
-    return vacuous(
+    return mark_vacuous(
         measured,
         f"The bound is out of reach by {-float(decades.max()):.0f} decades or more.",
         {"decades below it, least": -float(decades.max())},
@@ -137,11 +133,11 @@ def _bound(cells: pd.DataFrame, column: str) -> Measurement:
 def _gap(cells: pd.DataFrame) -> Measurement:
     """Measure the worst test gap over Theorem F.2's bound, where H has moved by less than λ/2."""
     held = _softmax(cells)
-    met = numbers(held, "kernel_drift") <= numbers(held, "lambda_start") / 2
+    met = finite_numbers(held, "kernel_drift") <= finite_numbers(held, "lambda_start") / 2
     if not met.any():
         raise not_run("In no cell has H moved by less than λ/2, as the theorem requires.")
-    ratios = numbers(held[met], "gap_over_bound")
-    measured = without_exception(
+    ratios = finite_numbers(held[met], "gap_over_bound")
+    measured = judge_theorem(
         ratios > 1,
         held["seed"][met],
         details={
@@ -153,7 +149,9 @@ def _gap(cells: pd.DataFrame) -> Measurement:
     if np.log10(ratios.max()) > -OUT_OF_REACH:
         return measured
     decades = -float(np.log10(ratios.max()))
-    return vacuous(measured, "The bound is out of reach.", {"decades below it, least": decades})
+    return mark_vacuous(
+        measured, "The bound is out of reach.", {"decades below it, least": decades}
+    )
 
 
 _claim = partial(softmax_claim, figure="kernel-drift", preset=DRIFT_PRESET)
@@ -163,35 +161,35 @@ BOUND_CLAIMS = (
         "theorem42",
         "Theorem 4.2",
         "With m and η as stated, ‖F − Y‖² falls by 1 − m η λ/2 at every step.",
-        f"m and η are as stated (C = 10, δ = 0.05), and {WITHOUT_EXCEPTION}",
+        f"m and η are as stated (C = 10, δ = 0.05), and {THEOREM_RULE}",
         _theorem,
     ),
     _claim(
         "linear-rate",
         "Lemma 5.3; ours",
         f"With {WIDE} hidden units or more ‖F − Y‖² falls by 1 − m η λ/2 at every step.",
-        WITHOUT_EXCEPTION,
+        THEOREM_RULE,
         _rate,
     ),
     _claim(
         "lemma51-bound",
         "Lemma 5.1",
         "‖H − H*‖_F is at most R n d e^(10B).",
-        f"the bound can be reached, and {WITHOUT_EXCEPTION}",
+        f"the bound can be reached, and {THEOREM_RULE}",
         partial(_bound, column="drift_over_bound"),
     ),
     _claim(
         "lemma53-bound",
         "Lemma 5.3",
         "Weights move by at most D = 4 e^(3B) √(nd) ‖F(0) − Y‖ / (m λ).",
-        f"the bound can be reached, and {WITHOUT_EXCEPTION}",
+        f"the bound can be reached, and {THEOREM_RULE}",
         partial(_bound, column="movement_over_bound"),
     ),
     _claim(
         "theorem-f2-bound",
         "Theorem F.2",
         "The network parts from kernel regression by at most what H's and K's changes allow.",
-        f"the bound can be reached, and {WITHOUT_EXCEPTION}",
+        f"the bound can be reached, and {THEOREM_RULE}",
         _gap,
     ),
 )

@@ -12,8 +12,20 @@ from functools import partial
 
 import pandas as pd
 
-from overfit_cli.claims.cells import Selection, done, numbers, positive, trained
-from overfit_cli.claims.rules import WITHOUT_EXCEPTION, Margin, around, judged, without_exception
+from overfit_cli.claims.cells import (
+    Selection,
+    finite_numbers,
+    positive_numbers,
+    require_done,
+    require_trained,
+)
+from overfit_cli.claims.rules import (
+    THEOREM_RULE,
+    Margin,
+    judge_estimate,
+    judge_theorem,
+    tolerance_margin,
+)
 from overfit_cli.core.claim import Claim, Measurement, inconclusive, not_run
 from overfit_cli.stats.boundaries import scaling_exponents
 from overfit_cli.stats.intervals import mean_estimate
@@ -35,26 +47,26 @@ def _exact(cells: pd.DataFrame, column: str, **fixed: str) -> Measurement:
     held = cells[cells["verify"].astype(bool) & (cells["dtype"] == "float64")]
     for name, value in fixed.items():
         held = held[held[name] == value]
-    held = done(trained(held), 1.0)
+    held = require_done(require_trained(held), 1.0)
     if held.empty:
         raise not_run(f"It needs cells of verify=true, as in `overfit sweep {VERIFIED_PRESET}`.")
-    values = numbers(held, column)
-    return without_exception(values > NONE, held["seed"], details={"most": float(values.max())})
+    values = finite_numbers(held, column)
+    return judge_theorem(values > NONE, held["seed"], details={"most": float(values.max())})
 
 
 def _follows(cells: pd.DataFrame, column: str) -> Measurement:
     """Measure the gap to a kernel regression, of wide softmax networks as the paper has them."""
     of_softmax = (cells["activation"] == "softmax") & (cells["initialisation"] == "symmetric")
-    held = done(trained(cells[of_softmax & (cells["m"] >= WIDE)]), 1.0)
-    held = held[numbers(held, "steps") > 0]
+    held = require_done(require_trained(cells[of_softmax & (cells["m"] >= WIDE)]), 1.0)
+    held = held[finite_numbers(held, "steps") > 0]
     if held.empty:
         raise not_run(
             f"It needs cells of activation=softmax, initialisation=symmetric and m of {WIDE} or "
             f"more that take a step, as in `overfit sweep {DRIFT_PRESET}`."
         )
-    gaps = numbers(held, column)
-    growth = numbers(held, "gradient_growth")
-    return judged(
+    gaps = finite_numbers(held, column)
+    growth = finite_numbers(held, "gradient_growth")
+    return judge_estimate(
         mean_estimate(gaps.groupby(held["seed"]).max()),
         TRACKS,
         details={
@@ -94,7 +106,7 @@ KERNEL_CLAIMS = (
         "gram-matrix",
         "Definition 3.6",
         "JJᵀ = m H, for softmax, exp and ReLU.",
-        f"JJᵀ by autograd differs by at most {NONE:g} of its largest entry; {WITHOUT_EXCEPTION}",
+        f"JJᵀ by autograd differs by at most {NONE:g} of its largest entry; {THEOREM_RULE}",
         partial(_exact, column="gram_error"),
         "lines",
         VERIFIED_PRESET,
@@ -103,7 +115,7 @@ KERNEL_CLAIMS = (
         "zero-output",
         "Definition 3.7",
         "With the symmetric initialisation the network's output is zero.",
-        f"outputs are at most {NONE:g}; {WITHOUT_EXCEPTION}",
+        f"outputs are at most {NONE:g}; {THEOREM_RULE}",
         partial(_exact, column="start_output", initialisation="symmetric"),
         "lines",
         VERIFIED_PRESET,
@@ -112,7 +124,7 @@ KERNEL_CLAIMS = (
         "shift-invariance",
         "equation 1; ours",
         "Moving the weights of all hidden units alike doesn't change a softmax network.",
-        f"outputs change by at most {NONE:g} of the largest; {WITHOUT_EXCEPTION}",
+        f"outputs change by at most {NONE:g} of the largest; {THEOREM_RULE}",
         partial(_exact, column="shift_change", activation="softmax"),
         "lines",
         VERIFIED_PRESET,
@@ -137,8 +149,7 @@ KERNEL_CLAIMS = (
     ),
 )
 
-
-INVERSE = around(-1.0, 0.25, "half the way to the next multiple of 1/2", fewest_seeds=10)
+INVERSE = tolerance_margin(-1.0, 0.25, "half the way to the next multiple of 1/2", fewest_seeds=10)
 LINEAR = Margin(least=0.9, because="1, less a tenth", fewest_seeds=10)
 WAYS = ("symmetric", "independent")
 
@@ -153,7 +164,7 @@ def _cells(cells: pd.DataFrame, activation: Activation, way: str) -> pd.DataFram
         fewest={"m": 3},
         preset=DRIFT_PRESET,
     ).of(cells)
-    return done(chosen)
+    return require_done(chosen)
 
 
 def _power(
@@ -162,12 +173,12 @@ def _power(
     """Measure the power of one column in another, or in m, over the widths of each seed."""
     held = _cells(cells, activation, way)
     for name in (column, against):
-        positive(held, name)
+        positive_numbers(held, name)
     powers = scaling_exponents(held, [against], column)
     if powers is None:
         raise inconclusive(f"On no seed does {against.replace('_', ' ')} change.")
     middle = held.groupby("m")[column].median()
-    return judged(
+    return judge_estimate(
         powers[against],
         margin,
         details={f"median, m = {m}": float(value) for m, value in middle.items()},

@@ -9,13 +9,13 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 
-from overfit_cli.claims.cells import Selection, numbers, trained
+from overfit_cli.claims.cells import Selection, finite_numbers, require_trained
 from overfit_cli.claims.rules import (
-    around,
-    from_logarithms,
-    judged,
-    judged_together,
-    within_a_factor,
+    exponentiate,
+    factor_margin,
+    judge_estimate,
+    judge_estimates,
+    tolerance_margin,
 )
 from overfit_cli.core.claim import Claim, Measurement, inconclusive, not_run
 from overfit_cli.stats.boundaries import contour
@@ -30,8 +30,8 @@ from overfit_cli.studies.softmax_network.convergence.claims.kernels import softm
 from overfit_cli.studies.softmax_network.convergence.parameters import SoftmaxConvergenceParameters
 from overfit_cli.studies.softmax_network.paper import NAMES, Activation
 
-ALMOST_THE_SAME = within_a_factor(1.0, 2.0, "a factor of two", fewest_seeds=10)
-SQUARE = around(2.0, 0.5, "half the way to 1 and to 3", fewest_seeds=10)
+ALMOST_THE_SAME = factor_margin(1.0, 2.0, "a factor of two", fewest_seeds=10)
+SQUARE = tolerance_margin(2.0, 0.5, "half the way to 1 and to 3", fewest_seeds=10)
 
 PRESETS = {"stability": "softmax-table1", "paper": "softmax-table1-paper"}
 DIMENSION = "softmax-dimension"
@@ -43,7 +43,7 @@ _ALIKE = set(SoftmaxConvergenceParameters.model_fields) - _SWEPT - {"step_rule"}
 
 def _grid(cells: pd.DataFrame, rule: str, activations: tuple[str, ...]) -> pd.DataFrame:
     """The cells of a sweep over m and n with one step rule."""
-    grid = trained(
+    grid = require_trained(
         Selection(
             SoftmaxConvergenceParameters,
             at={"step_rule": rule, "activation": activations},
@@ -61,7 +61,7 @@ def _grid(cells: pd.DataFrame, rule: str, activations: tuple[str, ...]) -> pd.Da
     return grid
 
 
-def _compared(
+def _judge_ratio(
     table: pd.DataFrame, column: str, pair: tuple[Activation, Activation], missing: str
 ) -> Measurement:
     """Measure the ratio of a column between two activations, at the largest n, seed by seed."""
@@ -71,8 +71,8 @@ def _compared(
     if finite.empty:
         raise inconclusive(f"On no seed do both have a number: {missing}.")
     ratios = np.log(finite[pair[0]]) - np.log(finite[pair[1]])
-    return judged(
-        from_logarithms(mean_estimate(ratios)),
+    return judge_estimate(
+        exponentiate(mean_estimate(ratios)),
         ALMOST_THE_SAME,
         details={
             **{
@@ -88,20 +88,20 @@ def _compared(
 
 def _steps(cells: pd.DataFrame, pair: tuple[Activation, Activation], rule: str) -> Measurement:
     wide = widest(_grid(cells, rule, pair))
-    numbers(wide[wide["status"] == "done"], "steps_to_epsilon")
-    return _compared(wide, "steps_to_epsilon", pair, "one doesn't come to ε within the steps")
+    finite_numbers(wide[wide["status"] == "done"], "steps_to_epsilon")
+    return _judge_ratio(wide, "steps_to_epsilon", pair, "one doesn't come to ε within the steps")
 
 
 def _widths(cells: pd.DataFrame, pair: tuple[Activation, Activation], rule: str) -> Measurement:
     grid = _grid(cells, rule, pair)
-    numbers(grid[grid["status"] == "done"], "steps_over_limit")
+    finite_numbers(grid[grid["status"] == "done"], "steps_over_limit")
     widths = sufficient_widths(grid)
-    return _compared(widths, "width", pair, "no m of the sweep suffices, or all do")
+    return _judge_ratio(widths, "width", pair, "no m of the sweep suffices, or all do")
 
 
 def _dimension_ratios(cells: pd.DataFrame, pair: tuple[Activation, Activation]) -> Measurement:
     """Measure the ratio of steps between two activations at each d, seed by seed."""
-    chosen = trained(
+    chosen = require_trained(
         Selection(
             SoftmaxConvergenceParameters,
             at={"activation": pair},
@@ -119,23 +119,23 @@ def _dimension_ratios(cells: pd.DataFrame, pair: tuple[Activation, Activation]) 
     ratios = np.log(by_pair[pair[0]]) - np.log(by_pair[pair[1]])
     level = level_of_each(ratios.index.get_level_values("d").nunique())
     by_dimension = {
-        f"d = {d}": (from_logarithms(mean_estimate(logs.droplevel("d"), level)), ALMOST_THE_SAME)
+        f"d = {d}": (exponentiate(mean_estimate(logs.droplevel("d"), level)), ALMOST_THE_SAME)
         for d, logs in ratios.groupby("d")
     }
-    return judged_together(by_dimension, note=f"{NAMES[pair[0]]} over {NAMES[pair[1]]}.")
+    return judge_estimates(by_dimension, note=f"{NAMES[pair[0]]} over {NAMES[pair[1]]}.")
 
 
 def _exponent(cells: pd.DataFrame, activation: Activation) -> Measurement:
     """Measure p of the smallest sufficient width m ∝ n^p, seed by seed."""
     grid = _grid(cells, "stability", (activation,))
-    numbers(grid[grid["status"] == "done"], "steps_over_limit")
+    finite_numbers(grid[grid["status"] == "done"], "steps_over_limit")
     slow = keep_slow_cells(grid)
     fitted = (
         contour(slow, "m", "n", "steps_over_limit", ENOUGH) if grid["n"].nunique() > 2 else None
     )
     if fitted is None:
         raise not_run("It takes a seed with a sufficient width for each of three n or more.")
-    return judged(
+    return judge_estimate(
         mean_estimate(fitted.powers),
         SQUARE,
         details={

@@ -1,8 +1,8 @@
-"""Claims on speed, on step sizes and on a second head, for both data models.
+"""Claims of both data models: bounds, Theorems 1 and 2, speed, step sizes, and a second head.
 
-How the steps to the target loss scale with H; along which step sizes training takes as many steps
-for every H; and whether two heads, each number at its best step size, beat one. The margins of
-claims on both data models stand here.
+Whether Proposition 1 and Corollary 1 hold along trajectories; how the steps to the target loss
+scale with H; along which step sizes training takes as many steps for every H; and whether two
+heads, each number at its best step size, beat one.
 """
 
 from __future__ import annotations
@@ -15,14 +15,168 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
-from overfit_cli.claims.cells import STEP_LIMIT, Selection, done, trained
-from overfit_cli.claims.comparison import BestSetting, Comparison, unless_at_edge
-from overfit_cli.claims.rules import Margin, around, from_logarithms, judged
+from overfit_cli.claims.cells import (
+    STEP_LIMIT,
+    Selection,
+    finite_numbers,
+    require_done,
+    require_trained,
+)
+from overfit_cli.claims.comparison import BestSetting, Comparison, check_edge
+from overfit_cli.claims.rules import (
+    THEOREM_RULE,
+    Margin,
+    check_requirements,
+    exponentiate,
+    judge_estimate,
+    judge_theorem,
+    tolerance_margin,
+)
 from overfit_cli.core.claim import Claim, Measurement, inconclusive, not_run
 from overfit_cli.core.text import plural
 from overfit_cli.stats.boundaries import contour, scaling_exponents
 from overfit_cli.stats.intervals import level_of_each, mean_estimate
-from overfit_cli.studies.multihead.parameters import MultiheadParameters
+from overfit_cli.studies.multihead.parameters import STEP_RULES, MultiheadParameters
+
+BOUNDS = {
+    "proposition1": ("model_gradient", "model_hessian"),
+    "corollary1": ("loss_gradient", "loss_hessian", "loss_concavity"),
+}
+"""The columns that are at most 1 where each holds."""
+
+_IN_WORDS = {
+    "proposition1": "The gradient and the Hessian of a head's output are as small as stated",
+    "corollary1": "The loss's gradient, Hessian and concavity are as small as stated",
+}
+_SOURCES = {"proposition1": "Proposition 1", "corollary1": "Corollary 1"}
+
+DRAWS = 1000
+"""How many random draws it takes."""
+
+ROUND_OFF = 1e-9
+"""By how much a ratio may lie above 1: a gradient at zero weights can be the bound itself."""
+
+
+def bound_claims(prefix: str, trajectories: str, at_random: str) -> tuple[Claim, ...]:
+    """Return the claims that bounds hold along a preset's trajectories, and at another's start."""
+    return tuple(
+        Claim(
+            name=f"{prefix}-{name}{'' if zero else '-random'}",
+            source=f"Deora et al. 2024, {_SOURCES[name]}",
+            statement=f"{_IN_WORDS[name]}, "
+            + ("at every step of training." if zero else "at random weights of any size."),
+            holds_where=f"{THEOREM_RULE}{'' if zero else f'; {DRAWS} cells or more'}",
+            measure=_judge_bound(BOUNDS[name], zero, preset),
+            figure="certificates",
+            preset=preset,
+        )
+        for name in BOUNDS
+        for zero, preset in ((True, trajectories), (False, at_random))
+    )
+
+
+def _judge_bound(
+    columns: tuple[str, ...], zero: bool, preset: str
+) -> Callable[[pd.DataFrame], Measurement]:
+    initial = "zero" if zero else "gaussian"
+
+    def measure(cells: pd.DataFrame) -> Measurement:
+        certified = cells["certify"].astype(bool) & (cells["initialisation"] == initial)
+        ended = require_done(require_trained(cells[certified]), 1.0)
+        if ended.empty:
+            raise not_run(
+                f"It needs cells with certify=true and initialisation={initial}, as in "
+                f"`overfit sweep {preset}`."
+            )
+        if not zero and len(ended) < DRAWS:
+            raise not_run(
+                f"It takes {DRAWS} cells with random weights, and there are {len(ended)}."
+            )
+        ratios = pd.DataFrame({name: finite_numbers(ended, name) for name in columns})
+        return judge_theorem(
+            (ratios > 1 + ROUND_OFF).any(axis=1),
+            ended["seed"],
+            details={
+                **{
+                    f"{name.replace('_', ' ')} over its bound, most": float(ratios[name].max())
+                    for name in columns
+                },
+                "cells": len(ended),
+            },
+            note="At each logged step of each cell.",
+        )
+
+    return measure
+
+
+def theorem_claims(prefix: str, preset: str) -> tuple[Claim, ...]:
+    """Return the claims of Theorems 1 and 2, with the last step as their target θ."""
+    training = (
+        "1",
+        "The mean training loss over K steps of gradient descent is at most 2 L(θ) + 5 ‖θ − θ₀‖² / "
+        "(4 η K), with θ the last step.",
+        "mean_train_loss",
+    )
+    testing = (
+        "2",
+        "The test loss is above the training loss by at most 4/n (2 K L(θ) + 9 ‖θ − θ₀‖² / (4 η)), "
+        "with θ the last step.",
+        "test_loss",
+    )
+    return tuple(
+        Claim(
+            name=f"{prefix}-theorem{number}",
+            source=f"Deora et al. 2024, Theorem {number}",
+            statement=statement,
+            holds_where=f"H and η meet the theorem's requirements, and {THEOREM_RULE}",
+            measure=_theorem(number, column, preset),
+            figure="certificates",
+            preset=preset,
+        )
+        for number, statement, column in (training, testing)
+    )
+
+
+def _theorem(number: str, column: str, preset: str) -> Callable[[pd.DataFrame], Measurement]:
+    bound_column, heads_column = f"theorem{number}_bound", f"theorem{number}_heads"
+
+    def measure(cells: pd.DataFrame) -> Measurement:
+        from_zero = (cells["initialisation"] == "zero") & (cells["trained"] == "all")
+        of_descent = cells[from_zero & (cells["optimiser"] == "gd")]
+        fitted = require_done(require_trained(of_descent), 1.0)
+        if fitted.empty:
+            raise not_run(
+                f"It needs cells of gradient descent from zero, as in `overfit sweep {preset}`."
+            )
+        side = finite_numbers(fitted, column)
+        if column == "test_loss":
+            side = side - finite_numbers(fitted, "train_loss")
+        bound = finite_numbers(fitted, bound_column)
+        lacking = finite_numbers(fitted, heads_column) - np.log10(fitted["heads"].astype(float))
+        too_large = log10_step_sizes(fitted) - finite_numbers(fitted, "theorem_step_size")
+        measured = judge_theorem(
+            side > bound,
+            fitted["seed"],
+            details={"measured over the bound, most": float((side / bound).max())},
+        )
+        return check_requirements(
+            measured,
+            {
+                "decades of heads missing": lacking,
+                "decades by which steps are too large": too_large,
+            },
+            "there are too few heads, or steps are too large",
+        )
+
+    return measure
+
+
+def log10_step_sizes(cells: pd.DataFrame) -> pd.Series[float]:
+    """Return the decimal logarithm of the step size that each cell's heads take."""
+    powers = cells["step_rule"].map(STEP_RULES).astype(float)
+    sizes = cells["learning_rate"].astype(float) * cells["heads"].astype(float) ** powers
+    return sizes.map(math.log10)
+
 
 SLOWER = Margin(least=0.1, because="a factor of 1.5 from 1 head to 50", fewest_seeds=10)
 FASTER = Margin(most=-0.1, because=SLOWER.because, fewest_seeds=10)
@@ -31,8 +185,8 @@ SOONER = Margin(most=1.0, because="1 is no gain", fewest_seeds=10)
 QUICKER = Margin(most=1.0, because="1 is no gain", fewest_seeds=10)
 BETTER = Margin(most=0.0, because="0 is no gain", fewest_seeds=10)
 _HALF_THE_WAY = "half the way to the next power that is a multiple of 1/2"
-ROOT = around(0.5, 0.25, _HALF_THE_WAY, fewest_seeds=10)
-LINEAR = around(1.0, 0.25, _HALF_THE_WAY, fewest_seeds=10)
+ROOT = tolerance_margin(0.5, 0.25, _HALF_THE_WAY, fewest_seeds=10)
+LINEAR = tolerance_margin(1.0, 0.25, _HALF_THE_WAY, fewest_seeds=10)
 
 LEAST_SPAN = 10
 """By which factor the numbers of heads must be apart, at least."""
@@ -50,14 +204,10 @@ _Judge = Callable[[BestSetting, BestSetting, list[BestSetting]], Measurement]
 
 
 def power_of_heads(cells: pd.DataFrame, margin: Margin) -> Measurement:
-    """Measure the power of H in the steps to the target loss, seed by seed.
+    """Measure the power of H in the steps to the target loss, seed by seed, of one setting.
 
-    A seed counts where all its cells come to the target: of the others nobody knows when they
+    A seed counts where all its cells come to the target: of the others it isn't known when they
     would.
-
-    Args:
-        cells: of one setting, of several numbers of heads.
-        margin: of the power.
     """
     span = cells["heads"].max() / cells["heads"].min()
     if span < LEAST_SPAN:
@@ -70,7 +220,7 @@ def power_of_heads(cells: pd.DataFrame, margin: Margin) -> Measurement:
     if powers is None:
         raise inconclusive("No seed has cells that all come to the target loss.")
     middle = complete.groupby("heads")["steps_to_target"].median()
-    return judged(
+    return judge_estimate(
         powers["heads"],
         margin,
         details={
@@ -98,7 +248,7 @@ def cells_with_steps(cells: pd.DataFrame) -> pd.DataFrame:
         UndecidedError: `inconclusive` where something else than training ended a cell, or one has
             no number of steps though its loss isn't above the target.
     """
-    ended = done(trained(cells), 1.0)
+    ended = require_done(require_trained(cells), 1.0)
     without = ended["steps_to_target"].isna()
     above_target = ended["train_loss"].astype(float) >= ended["target_loss"]
     if (lost := int((without & ~above_target).sum())) > 0:
@@ -107,12 +257,7 @@ def cells_with_steps(cells: pd.DataFrame) -> pd.DataFrame:
 
 
 def ratio_of_steps(cells: pd.DataFrame, slow: pd.DataFrame) -> Measurement:
-    """Measure the steps to the target over those of other cells of the same seed and heads.
-
-    Args:
-        cells: of one setting.
-        slow: of the one that it is compared with.
-    """
+    """Measure the steps to the target over those of a slow setting with equal seeds and heads."""
     pairs = cells_with_steps(cells).merge(
         cells_with_steps(slow), on=["seed", "heads"], suffixes=("", "_slow")
     )
@@ -121,8 +266,8 @@ def ratio_of_steps(cells: pd.DataFrame, slow: pd.DataFrame) -> Measurement:
     if finite.empty:
         raise inconclusive("No seed has both settings come to the target loss.")
     of_seeds = finite.map(math.log).groupby(pairs["seed"]).mean()
-    return judged(
-        from_logarithms(mean_estimate(of_seeds)),
+    return judge_estimate(
+        exponentiate(mean_estimate(of_seeds)),
         SOONER,
         details={
             "pairs of cells": len(pairs),
@@ -133,13 +278,7 @@ def ratio_of_steps(cells: pd.DataFrame, slow: pd.DataFrame) -> Measurement:
 
 
 def contour_claims(model: type[MultiheadParameters], prefix: str, preset: str) -> tuple[Claim, ...]:
-    """Return the claims that the contour is η ∝ √H, and that it is η ∝ H.
-
-    Args:
-        model: the study's parameters.
-        prefix: how their names begin.
-        preset: one that has such a grid.
-    """
+    """Return the claims that the contour is η ∝ √H, and that it is η ∝ H."""
     chosen = Selection(
         model,
         vary={"learning_rate"},
@@ -166,14 +305,14 @@ def contour_claims(model: type[MultiheadParameters], prefix: str, preset: str) -
 
 def _contour(cells: pd.DataFrame, chosen: Selection, margin: Margin) -> Measurement:
     """Measure the power of H in the step size that takes `STEPS` steps, seed by seed."""
-    grid = trained(chosen.of(cells))
+    grid = require_trained(chosen.of(cells))
     if grid["heads"].max() < LEAST_SPAN * grid["heads"].min():
         raise inconclusive(f"It needs numbers of heads that are a factor of {LEAST_SPAN} apart.")
     crossing = contour(grid, "learning_rate", "heads", "steps_to_target", STEPS)
     if crossing is None:
         raise inconclusive(f"No seed takes {STEPS} steps at some step size for every H.")
     local = crossing.local_powers().items()
-    return judged(
+    return judge_estimate(
         mean_estimate(crossing.powers),
         margin,
         details={
@@ -190,11 +329,7 @@ def second_head_claims(
 ) -> tuple[Claim, ...]:
     """Return the claims that a second head helps at an equal number of parameters.
 
-    Args:
-        model: the study's parameters.
-        prefix: how their names begin.
-        preset: one that has such cells.
-        errors: whether there is one on test errors too; where nothing is got wrong there isn't.
+    `errors` says whether there is one on test errors too; where nothing is got wrong there isn't.
     """
     at_best = "At an equal number of parameters, each at its best step size, a second head"
     quicker = (
@@ -238,12 +373,12 @@ def _second(
     chosen = _count_spent_steps(selection.of(cells))
     double, single = BEST.pair(chosen, list(model.model_fields), (2, 1))
     measured = judge(double, single, _all_at_best(chosen))
-    return unless_at_edge(measured, double, single)
+    return check_edge(measured, double, single)
 
 
 def _count_spent_steps(cells: pd.DataFrame) -> pd.DataFrame:
     """Take cells whose steps were spent before the target loss for done, after all their steps."""
-    spent = trained(cells)["reason"] == STEP_LIMIT
+    spent = require_trained(cells)["reason"] == STEP_LIMIT
     steps = cells["steps_to_target"].mask(spent, cells["steps"])
     status = cells["status"].mask(spent, "done")
     return cells.assign(steps_to_target=steps, status=status, spent=spent)
@@ -265,8 +400,8 @@ def _all_at_best(chosen: pd.DataFrame) -> list[BestSetting]:
 
 def _quicker(double: BestSetting, single: BestSetting, settings: list[BestSetting]) -> Measurement:
     steps = np.log(double.column("steps_to_target")) - np.log(single.column("steps_to_target"))
-    measured = judged(
-        from_logarithms(mean_estimate(steps, _level(double, single))),
+    measured = judge_estimate(
+        exponentiate(mean_estimate(steps, _level(double, single))),
         QUICKER,
         details=_details(settings, "steps_to_target") | _spent_counts(settings),
         note=f"Geometric means over seeds; H = {double.in_words()}, H = {single.in_words()}.",
@@ -275,7 +410,7 @@ def _quicker(double: BestSetting, single: BestSetting, settings: list[BestSettin
 
 
 def _better(double: BestSetting, single: BestSetting, settings: list[BestSetting]) -> Measurement:
-    return judged(
+    return judge_estimate(
         mean_estimate(
             double.column("test_error") - single.column("test_error"), _level(double, single)
         ),

@@ -1,4 +1,4 @@
-"""The first phase (section 5.1) in closed form, and the attention support vector machine.
+"""Section 5: margins, the first phase in closed form, and the attention support vector machine.
 
 Lemma 2 states U_h = α_h 1 (ζ/2 u⋆ + p)ᵀ for the weights after the first phase, with u⋆ = μ₊ − μ₋.
 The mean of y μ_y over equal labels is u⋆/2, so that the expectation is ζ/4 u⋆. The coefficient is
@@ -12,20 +12,14 @@ Vasudeva et al. 2024).
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 import torch
+from scipy.optimize import nnls
 
-from overfit_cli.studies.multihead.curvature import derivatives
 from overfit_cli.studies.multihead.parameters import Floats, Problem, Samples
-from overfit_cli.studies.multihead.theory import (
-    LargestMargin,
-    MixtureMargins,
-    Weights,
-    largest_margin,
-    optimal_attention,
-    radius,
-)
+from overfit_cli.studies.multihead.theory import Weights, derivatives, radius
 
 CHANCE = 0.05
 """δ, with which Definition 1's second property may fail."""
@@ -34,13 +28,94 @@ MISSED = 0.01
 """ε of Proposition 3: the softmax that may miss the relevant tokens."""
 
 
+@dataclass(frozen=True)
+class LargestMargin:
+    """The largest margin of a linear function of unit norm on some vectors."""
+
+    direction: Floats  # the unit vector that has it
+    margin: float  # the least product of it with a vector
+    bound: float  # an upper bound on all margins: the length of a convex combination
+
+
+def largest_margin(vectors: Floats) -> LargestMargin:
+    """Return the unit vector whose least product with some vectors is largest.
+
+    It points to the shortest vector of their convex hull, whose length is the margin. With weights
+    x ≥ 0 the least of ‖Σ x_i v_i‖² + (1 − Σ x_i)² is at a multiple of that combination: a problem
+    of non-negative least squares. Labels are multiplied into the vectors, (vectors, dimensions).
+    """
+    scale = float(np.linalg.norm(vectors, axis=1).max()) or 1.0
+    rows = np.vstack([vectors.T / scale, np.ones(len(vectors))])  # (dimensions + 1, vectors)
+    target = np.zeros(len(rows))  # (dimensions + 1,)
+    target[-1] = 1.0
+    weights, _ = nnls(rows, target)
+    shortest = weights @ vectors / weights.sum()  # (dimensions,)
+    length = float(np.linalg.norm(shortest))
+    direction: Floats = shortest / length if length else shortest
+    return LargestMargin(direction, float((vectors @ direction).min()), length)
+
+
+@dataclass(frozen=True)
+class MixtureMargins:
+    """The margins that the paper states for the tokenized mixture."""
+
+    tokens: int  # T
+    sparsity: float  # ζ
+    strength: float  # S
+    patterns: int  # M
+    noise_on_signal: float  # Z_μ, the largest product of a noise vector with μ₊ or μ₋
+    noise_on_patterns: float  # Z_ν, M times the largest one with a ν
+    noise: float  # Z, the longest noise vector
+    # P of Lemma 2, the length of what the first phase adds to the oracle classifier
+    deviation: float
+
+    def linear(self) -> float:
+        """Return γ_lin, that of the oracle linear classifier (equation 132)."""
+        irrelevant = 2 * (1 - self.sparsity) * self.noise_on_signal / self.strength**2
+        return self.strength * math.sqrt(self.tokens / 2) * (self.sparsity - irrelevant)
+
+    def tangent(self) -> float:
+        """Return γ⋆, that of the tangent kernel after the first phase (equation 7)."""
+        lost = self.deviation * math.pow(self.tokens, 2.5) * (self.strength + self.noise) ** 3
+        return self.tangent_without_deviation() - lost
+
+    def tangent_without_deviation(self) -> float:
+        """Return what γ⋆ would be if P were 0, as with a first phase of endless samples."""
+        s, z = self.strength, max(self.noise_on_signal, self.noise_on_patterns)
+        inner = self.sparsity * s**4 - 7 * z * s**2 - 12 * z**2 - 16 * z**3 / s**2
+        share = self.tokens * (1 - self.sparsity) * self.sparsity
+        return share * inner / (4 * math.sqrt(2 * (self.patterns + 1))) + self.linear()
+
+    def attention(self, missed: float = 0.0) -> float:
+        """Return γ_attn, that of attention that misses so much of the relevant tokens (11)."""
+        s = self.strength
+        signal = s**2 * (1 - missed) - 2 * missed * self.noise_on_signal
+        return math.sqrt(self.tokens / 2) * signal / s
+
+    def noise_allowed(self) -> float:
+        """Return the largest Z_μ and Z_ν for which Proposition 3 says something."""
+        return self.strength**2 / 8
+
+    def norm_needed(self, missed: float) -> float:
+        """Return Γ_ε, by which Proposition 3 scales W_opt for a softmax that misses ε."""
+        ratio = (1 / self.sparsity - 1) / missed
+        return 8 * math.sqrt(2 * (self.patterns + 1)) / (3 * self.strength**2) * math.log(ratio)
+
+
+def optimal_attention(means: Floats) -> Floats:
+    """Return W_opt of unit norm, (features, features), from rows μ₊, μ₋, ν₁ to ν_M (equation 9)."""
+    plus, minus, *patterns = means
+    total = plus + minus
+    W = np.outer(plus, plus) + np.outer(minus, minus)  # (features, features)
+    W = W + sum(np.outer(pattern, total) for pattern in patterns)
+    unit: Floats = W / np.linalg.norm(W)
+    return unit
+
+
 def first_phase_columns(problem: Problem, weights: Weights, signs: Floats) -> dict[str, float]:
     """Return Lemma 2's coefficient, Definition 1's properties over their bounds, and margins.
 
-    Args:
-        problem: the mixture's, with its patterns.
-        weights: the heads after the first phase.
-        signs: α of each class, shape (classes,).
+    The weights are those after the first phase, and the signs α of each class, (classes,).
     """
     assert problem.patterns is not None
     assert problem.train.relevant is not None
@@ -48,7 +123,7 @@ def first_phase_columns(problem: Problem, weights: Weights, signs: Floats) -> di
     oracle = plus - minus
     sparsity = float(problem.train.relevant.mean())
     row = weights.projections[0, 0].numpy() / signs[0]  # the same for all tokens
-    coefficient = float(row @ oracle / (oracle @ oracle)) / sparsity
+    coefficient = float(row @ oracle / (oracle @ oracle)) / sparsity  # ⟨row, u⋆⟩ / (‖u⋆‖² ζ)
     deviation = float(np.linalg.norm(row - sparsity / 4 * oracle))
     stated = mixture_margins(problem.train, problem.patterns, deviation)
     largest, constructed = tangent_margins(problem, weights, signs)
@@ -79,17 +154,14 @@ def _heads_for_tangent_margin(problem: Problem, weights: Weights, stated: Mixtur
 
 
 def mixture_margins(samples: Samples, patterns: Floats, deviation: float) -> MixtureMargins:
-    """Return the sizes that the paper's margins depend on, with the noise that was drawn.
+    """Return the sizes that the paper's margins depend on, with the noise that was drawn and P.
 
-    Args:
-        samples: samples of the mixture.
-        patterns: μ₊, μ₋ and ν₁ to ν_M as rows.
-        deviation: P.
+    The patterns are μ₊, μ₋ and ν₁ to ν_M as rows.
     """
     assert samples.relevant is not None
-    irrelevant = samples.inputs[~samples.relevant]
+    irrelevant = samples.inputs[~samples.relevant]  # (irrelevant tokens, features)
     others = patterns[2:]
-    noise = irrelevant - others[(irrelevant @ others.T).argmax(1)]
+    noise = irrelevant - others[(irrelevant @ others.T).argmax(1)]  # (irrelevant tokens, features)
     return MixtureMargins(
         tokens=samples.inputs.shape[1],
         sparsity=float(samples.relevant.mean()),
@@ -105,7 +177,7 @@ def mixture_margins(samples: Samples, patterns: Floats, deviation: float) -> Mix
 def _definition_1(problem: Problem, weights: Weights, stated: MixtureMargins) -> dict[str, float]:
     """Return P1's norm and P2's output over Proposition 2's bounds; above 1 breaks one."""
     inputs = weights.projections.new_tensor(problem.train.inputs)
-    norms = weights.projections.flatten(1).norm(dim=1)
+    norms = weights.projections.flatten(1).norm(dim=1)  # ‖U_h‖, (classes,)
     heads = float(weights.counts.sum())
     output = inputs.new_zeros(len(inputs))  # Φ̃, (samples,)
     for count, U, W in zip(weights.counts, weights.projections, weights.attentions, strict=True):
@@ -120,17 +192,12 @@ def _definition_1(problem: Problem, weights: Weights, stated: MixtureMargins) ->
 
 
 def proposition_3(problem: Problem, stated: MixtureMargins) -> dict[str, float]:
-    """Return the noise, the softmax missed and the margin of θ_opt, over their stated bounds.
-
-    Args:
-        problem: the mixture's.
-        stated: its margins.
-    """
+    """Return the noise, the softmax missed and the margin of θ_opt, over their stated bounds."""
     assert problem.patterns is not None
     samples, relevant = problem.train, problem.train.relevant
     assert relevant is not None
     W = torch.as_tensor(stated.norm_needed(MISSED) * optimal_attention(problem.patterns))  # Γ W_opt
-    X = torch.as_tensor(samples.inputs)
+    X = torch.as_tensor(samples.inputs)  # (samples, tokens, features)
     outputs = derivatives(X, torch.as_tensor(_oracle(problem)), W).outputs  # (samples,)
     A = (X @ W @ X.mT).softmax(-1)  # (samples, t, s)
     missed = (A * torch.as_tensor(~relevant)[:, None]).sum(-1)  # (samples, t)
@@ -158,12 +225,7 @@ def tangent_margins(
     """Return the largest margin of the tangent kernel with its bound, and that of section 5.2's θ⋆.
 
     Both are for parameters of norm √2 (Definition 1, P3). Heads of a class have the same features,
-    so that of the best θ they have the same share.
-
-    Args:
-        problem: the mixture's.
-        weights: the heads after the first phase.
-        signs: α of each class, shape (classes,).
+    so that of the best θ they have the same share. The signs are α of each class, (classes,).
     """
     assert problem.patterns is not None
     inputs = weights.projections.new_tensor(problem.train.inputs)
@@ -198,15 +260,8 @@ def constraints(inputs: Floats, labels: Floats, U: Floats) -> Floats:
     """Return the vectors whose largest margin is that of the attention support vector machine.
 
     For each row t of a sample the best token α has the largest y ⟨u_t, x_s⟩. W separates it from
-    the others where x_tᵀ W (x_α − x_s) is positive for all s: products of W with these vectors.
-
-    Args:
-        inputs: X, shape (samples, tokens, features).
-        labels: y, shape (samples,).
-        U: fixed, shape (tokens, features).
-
-    Returns:
-        x_t (x_α − x_s)ᵀ in a row for each sample, t and s other than α, (vectors, features²).
+    the others where x_tᵀ W (x_α − x_s) is positive for all s: products of W with these vectors, x_t
+    (x_α − x_s)ᵀ in a row for each sample, t and s other than α, (vectors, features²).
     """
     values = labels[:, None, None] * (U @ inputs.swapaxes(1, 2))  # y ⟨u_t, x_s⟩, (n, t, s)
     best = values.argmax(-1)  # α, (n, t)
@@ -218,31 +273,22 @@ def constraints(inputs: Floats, labels: Floats, U: Floats) -> Floats:
     return vectors
 
 
-def solution(samples: Samples, U: Floats) -> LargestMargin | None:
-    """Return the machine's solution for one head; None where no W separates the best tokens.
-
-    Args:
-        samples: the training samples.
-        U: shape (tokens, features).
-    """
+def machine_solution(samples: Samples, U: Floats) -> LargestMargin | None:
+    """Return the machine's solution for one head; None where no W separates the best tokens."""
     vectors = constraints(samples.inputs, samples.labels, U)
     best = largest_margin(vectors)
     longest = float(np.linalg.norm(vectors, axis=1).max())
     return best if best.margin > _ZERO_MARGIN * longest else None
 
 
-def columns(samples: Samples, weights: Weights) -> dict[str, float]:
+def machine_columns(samples: Samples, weights: Weights) -> dict[str, float]:
     """Return the mean cosine of the heads' W with their solutions, and the solutions' least margin.
 
     There is no cosine where a head has no solution, or no W yet.
-
-    Args:
-        samples: the training samples.
-        weights: one cell's heads.
     """
     cosines, margins = [], []
     for U, W in zip(weights.projections, weights.attentions, strict=True):
-        best = solution(samples, U.cpu().double().numpy())
+        best = machine_solution(samples, U.cpu().double().numpy())
         flat = W.cpu().double().numpy().ravel()  # (features²,)
         length = float(np.linalg.norm(flat))
         margins.append(best.margin if best else 0.0)

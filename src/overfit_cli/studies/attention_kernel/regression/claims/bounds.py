@@ -13,12 +13,18 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from overfit_cli.claims.cells import Selection, Values, done, numbers, trained
+from overfit_cli.claims.cells import (
+    Selection,
+    Values,
+    finite_numbers,
+    require_done,
+    require_trained,
+)
 from overfit_cli.claims.rules import (
-    FEWEST_WITHOUT_EXCEPTION,
-    WITHOUT_EXCEPTION,
-    vacuous,
-    without_exception,
+    FEWEST_SEEDS_OF_THEOREM,
+    THEOREM_RULE,
+    judge_theorem,
+    mark_vacuous,
 )
 from overfit_cli.core.claim import Claim, Measurement, inconclusive, not_run
 from overfit_cli.core.text import plural
@@ -40,20 +46,20 @@ _SIZES = Selection(
 )
 
 
-def _wide(cells: pd.DataFrame) -> pd.Series[bool]:
+def _is_wide(cells: pd.DataFrame) -> pd.Series[bool]:
     """Whether D d ≥ N n²."""
     return cells["d"] * cells["d_h"] >= cells["n"] * cells["tokens"] ** 2
 
 
 def _lambda_b(cells: pd.DataFrame) -> Measurement:
     """Measure whether λ_B is above zero wherever D ≥ N n/H."""
-    chosen = done(_SIZES.of(cells))
+    chosen = require_done(_SIZES.of(cells))
     chosen = chosen[chosen["d"] * chosen["heads"] >= chosen["n"] * chosen["tokens"]]
     if chosen.empty:
         raise not_run("It needs cells with D ≥ N n/H.")
-    smallest = numbers(chosen, "lambda_b")
+    smallest = finite_numbers(chosen, "lambda_b")
     by_heads = smallest.groupby(chosen["heads"]).min()
-    return without_exception(
+    return judge_theorem(
         smallest <= ZERO,
         chosen["seed"],
         details={
@@ -65,15 +71,15 @@ def _lambda_b(cells: pd.DataFrame) -> Measurement:
 
 def _delta(cells: pd.DataFrame) -> Measurement:
     """Measure whether δ is above zero wherever D d ≥ N n²."""
-    chosen = done(_SIZES.of(cells))
-    chosen = chosen[_wide(chosen)]
+    chosen = require_done(_SIZES.of(cells))
+    chosen = chosen[_is_wide(chosen)]
     if chosen.empty:
         raise not_run("It needs cells with D d ≥ N n².")
-    smallest = numbers(chosen, "delta")
+    smallest = finite_numbers(chosen, "delta")
     narrow = chosen["d_h"] < chosen["tokens"]
     dependent = ~narrow & (chosen["d"] < chosen["n"] * chosen["tokens"])
     others = smallest[~narrow & ~dependent]
-    return without_exception(
+    return judge_theorem(
         smallest <= ZERO,
         chosen["seed"],
         note="A token's scores depend on its query in at most min(n, d) directions, so the rank of "
@@ -92,18 +98,18 @@ def _delta(cells: pd.DataFrame) -> Measurement:
 
 def _delta_needs(cells: pd.DataFrame) -> Measurement:
     """Measure whether δ is zero wherever D d < N n²; it can't be otherwise."""
-    chosen = done(_SIZES.of(cells))
-    chosen = chosen[~_wide(chosen)]
+    chosen = require_done(_SIZES.of(cells))
+    chosen = chosen[~_is_wide(chosen)]
     if chosen.empty:
         raise not_run("It needs cells with D d < N n².")
-    smallest = numbers(chosen, "delta")
+    smallest = finite_numbers(chosen, "delta")
     why = (
         "A matrix of N n² rows and fewer columns can't have full row rank: this is linear algebra."
     )
-    measured = without_exception(smallest > ZERO, chosen["seed"], details={"cells": len(chosen)})
+    measured = judge_theorem(smallest > ZERO, chosen["seed"], details={"cells": len(chosen)})
     if measured.verdict == "fails":
         return measured
-    return vacuous(measured, why, {"largest δ": float(smallest.max())})
+    return mark_vacuous(measured, why, {"largest δ": float(smallest.max())})
 
 
 def _claim(
@@ -117,7 +123,7 @@ def _claim(
         name=f"sizes-{name}",
         source=f"{SOURCE}, {source}",
         statement=statement,
-        holds_where=f"{WITHOUT_EXCEPTION}; {symbol} is zero up to {ZERO:g}",
+        holds_where=f"{THEOREM_RULE}; {symbol} is zero up to {ZERO:g}",
         measure=measure,
         preset=_PRESET,
     )
@@ -125,11 +131,7 @@ def _claim(
 
 SIZE_CLAIMS = (
     _claim(
-        "lambda-b",
-        "Remark 1",
-        "Where D ≥ N n/H, random weights have λ_B > 0.",
-        "λ_B",
-        _lambda_b,
+        "lambda-b", "Remark 1", "Where D ≥ N n/H, random weights have λ_B > 0.", "λ_B", _lambda_b
     ),
     _claim(
         "delta",
@@ -142,26 +144,19 @@ SIZE_CLAIMS = (
 )
 
 
-class Design(NamedTuple):
-    """Cells that bear on lemmas, and the preset that has them."""
-
-    values: Values
-    preset: str
-
-
 class Lemma(NamedTuple):
-    """A lemma's claim: its name, its source in the paper, its bound, and its column."""
+    """A lemma's claim: its name, its source, its bound, its column, and values of its cells."""
 
     name: str
     source: str
     statement: str
     column: str
-    design: Design
+    values: Values
 
 
-_SOFTMAX = Design({"kernel": "softmax", "trained": "all", "heads": (1, 2, 4)}, "kernel-theorem2")
-_GAUSSIAN = Design({"kernel": "gaussian", "trained": "all", "heads": (1, 2, 4)}, "kernel-theorem2")
-_QUERY = Design({"kernel": "gaussian", "trained": "query"}, "kernel-theorem3")
+_SOFTMAX: Values = {"kernel": "softmax", "trained": "all", "heads": (1, 2, 4)}
+_GAUSSIAN: Values = {"kernel": "gaussian", "trained": "all", "heads": (1, 2, 4)}
+_QUERY: Values = {"kernel": "gaussian", "trained": "query"}
 
 LOOSE = 0.01
 """A bound is taken as one that could be broken where cells come as near to it as this share: two
@@ -243,19 +238,20 @@ LEMMAS = (
 )
 
 
-def _judge_lemma(cells: pd.DataFrame, column: str, design: Design) -> Measurement:
+def _judge_lemma(cells: pd.DataFrame, lemma: Lemma, preset: str) -> Measurement:
     """Measure whether a left side is ever on the wrong side of its right side, and how near."""
-    chosen = trained(selection(design.values, design.preset, any_target=True).of(cells))
-    ratio = chosen[column].astype(float)[(chosen["status"] == "done") | chosen[column].notna()]
+    chosen = require_trained(selection(lemma.values, preset, any_target=True).of(cells))
+    ratio = chosen[lemma.column].astype(float)
+    ratio = ratio[(chosen["status"] == "done") | ratio.notna()]
     if (missing := int(ratio.isna().sum())) or ratio.empty:
         raise inconclusive(
             f"{missing} of {len(ratio)} cells don't have the numbers: too many scores, or nothing "
             "moved."
         )
-    below = column == FROM_BELOW
+    below = lemma.column == FROM_BELOW
     with np.errstate(divide="ignore"):
         near = 1 / ratio if below else ratio  # above 1 where the bound is broken
-    measured = without_exception(
+    measured = judge_theorem(
         near > 1 + ROUNDING,
         chosen.loc[ratio.index, "seed"],
         details={
@@ -266,11 +262,11 @@ def _judge_lemma(cells: pd.DataFrame, column: str, design: Design) -> Measuremen
         },
     )
     biting = chosen.loc[ratio.index[near > LOOSE], "seed"].nunique()
-    if measured.verdict == "fails" or biting >= FEWEST_WITHOUT_EXCEPTION:
+    if measured.verdict == "fails" or biting >= FEWEST_SEEDS_OF_THEOREM:
         return measured
     with np.errstate(divide="ignore"):
         decades = -float(np.log10(near.max()))
-    return vacuous(
+    return mark_vacuous(
         measured,
         f"The bound is too loose to be broken: on {plural(biting, 'seed')} cells come within a "
         f"factor of {1 / LOOSE:g} of it.",
@@ -278,15 +274,17 @@ def _judge_lemma(cells: pd.DataFrame, column: str, design: Design) -> Measuremen
     )
 
 
-LEMMA_CLAIMS = tuple(
-    Claim(
+def _lemma_claim(lemma: Lemma) -> Claim:
+    preset = "kernel-theorem3" if lemma.values is _QUERY else "kernel-theorem2"
+    return Claim(
         name=lemma.name,
         source=f"{SOURCE}, appendix, {lemma.source}",
         statement=lemma.statement,
-        holds_where=f"{WITHOUT_EXCEPTION}, and on as many some cell comes within a factor of "
+        holds_where=f"{THEOREM_RULE}, and on as many some cell comes within a factor of "
         f"{1 / LOOSE:g} of the bound",
-        measure=partial(_judge_lemma, column=lemma.column, design=lemma.design),
-        preset=lemma.design.preset,
+        measure=partial(_judge_lemma, lemma=lemma, preset=preset),
+        preset=preset,
     )
-    for lemma in LEMMAS
-)
+
+
+LEMMA_CLAIMS = tuple(map(_lemma_claim, LEMMAS))

@@ -1,0 +1,148 @@
+"""Expected verdicts: a TOML file that CI compares a report with."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from overfit_cli.core.claim import VERDICTS, Verdict
+from overfit_cli.core.files import read_toml
+from overfit_cli.core.text import BadValue, most_alike, shorten
+from overfit_cli.report.judge import Judged
+
+MOST_BYTES = 1 << 20
+
+
+Expected = Mapping[str, Sequence[Verdict]]
+"""The expected verdicts of each claim, by `study/claim`: usually one."""
+
+
+@dataclass(frozen=True)
+class VerdictCheck:
+    """The differences between the verdicts of a report and the expected ones.
+
+    Attributes:
+        unexpected: the difference of a claim's verdict in words, by `study/claim`.
+        unknown: the claims of the file that no study has, with the nearest claim or an empty text.
+        left_out: the number of claims outside the report, which were not compared.
+        compared: the number of compared claims.
+    """
+
+    unexpected: Mapping[str, str]
+    unknown: Mapping[str, str]
+    left_out: int
+    compared: int
+
+    @property
+    def is_fulfilled(self) -> bool:
+        """Whether verdicts were compared, and all are as expected."""
+        return self.compared > 0 and not self.unexpected and not self.unknown
+
+
+def read_expected(path: Path) -> Expected:
+    """Read a file of expected verdicts: a table for each study, with a verdict for each claim.
+
+    A claim may have a list of verdicts, each of which is accepted.
+
+    Raises:
+        BadValue: if it cannot be read, or has other content.
+    """
+    content = read_toml(path, MOST_BYTES, "expect")
+    expected: dict[str, Sequence[Verdict]] = {}
+    for study, claims in content.items():
+        if not isinstance(claims, dict):
+            raise BadValue(
+                "expect",
+                str(path),
+                f"{shorten(study)}: write a table for each study, [STUDY], with lines "
+                "CLAIM = 'VERDICT'.",
+            )
+        for claim, value in claims.items():
+            verdicts = value if isinstance(value, list) and value else [value]
+            for verdict in verdicts:
+                if verdict not in tuple(VERDICTS):  # it may be a list
+                    accepts = f"it takes {', '.join(VERDICTS)}."
+                    raise BadValue(
+                        "expect", str(path), f"{claim} = {shorten(str(verdict))}: {accepts}"
+                    )
+            expected[f"{study}/{claim}"] = verdicts
+    return expected
+
+
+def check_verdicts(
+    judged: Sequence[Judged], expected: Expected, reported: Sequence[Judged] | None = None
+) -> VerdictCheck:
+    """Compare verdicts with the expected ones.
+
+    Args:
+        judged: every claim.
+        expected: the expected verdicts.
+        reported: the claims of the report; None for all.
+    """
+    compared, unexpected = judged if reported is None else reported, dict[str, str]()
+    for claim in compared:
+        verdict, accepted = claim.measurement.verdict, expected.get(claim.address)
+        if accepted is None:
+            unexpected[claim.address] = f"{verdict}, and no verdict is expected"
+        elif verdict not in accepted:
+            unexpected[claim.address] = f"{verdict}, expected {' or '.join(accepted)}"
+    left_out = len(judged) - len(compared)
+    unknown = _unknown_claims(judged, expected, all_reported=reported is None)
+    return VerdictCheck(unexpected, unknown, left_out, len(compared))
+
+
+def _unknown_claims(
+    judged: Sequence[Judged], expected: Expected, *, all_reported: bool
+) -> dict[str, str]:
+    """The expected claims that no study has, each with the nearest claim.
+
+    A report on some runs does not know the claims of functions with other runs.
+    """
+    addresses, studies = {claim.address for claim in judged}, {claim.study for claim in judged}
+    return {
+        claim: _closest_claim(claim, addresses)
+        for claim in sorted(expected.keys() - addresses)
+        if all_reported or claim.partition("/")[0] in studies
+    }
+
+
+def _closest_claim(claim: str, addresses: Collection[str]) -> str:
+    """The most similar claim of the same study, or the claim of this name of another study."""
+    study, _, name = claim.partition("/")
+    split = [address.partition("/") for address in addresses]
+    similar = most_alike(
+        name, [claim_name for owner, _, claim_name in split if owner == study], cutoff=_CLOSE
+    )
+    if similar:
+        return f"{study}/{similar}"
+    return next(
+        ("/".join((owner, claim_name)) for owner, _, claim_name in split if claim_name == name), ""
+    )
+
+
+_CLOSE = 0.6
+"""The least similarity of the names of an unknown claim and the nearest one."""
+
+
+def verdicts_toml(judged: Sequence[Judged]) -> str:
+    """Return the verdicts as a file of expected verdicts."""
+    studies: dict[str, dict[str, list[Verdict]]] = {}
+    for claim in judged:  # a claim may be judged on several runs
+        verdicts = studies.setdefault(claim.study, {}).setdefault(claim.claim.name, [])
+        verdicts += [claim.measurement.verdict] * (claim.measurement.verdict not in verdicts)
+    lines = []
+    for study, claims in studies.items():
+        lines += ["", f"[{_key(study)}]"]
+        lines += [
+            f"{_key(name)} = {json.dumps(verdicts if len(verdicts) > 1 else verdicts[0])}"
+            for name, verdicts in claims.items()
+        ]
+    return "\n".join(lines[1:]) + "\n"
+
+
+def _key(name: str) -> str:
+    """A key in TOML, without quotes where possible."""
+    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else json.dumps(name, ensure_ascii=False)

@@ -1,0 +1,188 @@
+"""Crossings of a threshold along the curves of a grid, and their medians over seeds.
+
+A curve is a measured column along x, at one y and one seed, smoothed to be monotone.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
+
+from overfit_cli.core.arrays import Floats
+from overfit_cli.stats.intervals import (
+    median_estimate,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def share_above(
+    cells: pd.DataFrame, x: str, y: str, value: str, threshold: float, positions: Floats
+) -> dict[float, Floats]:
+    """Return, for each y, the share of seeds whose curve along x lies above the threshold.
+
+    A curve is smoothed to be monotone, as for its crossing, and linear between its points (in
+    log(x) where every x is positive). Outside its points a curve that crosses stays on its side; a
+    curve that does not cross has no known side. So the share is a half at the median crossing.
+
+    Args:
+        cells: one row per cell, with a finite `value`; each seed of a y is a curve.
+        x, y: the columns along which a curve runs, and that tells curves apart beside `seed`.
+        value: the measured column.
+        threshold: in the unit of `value`.
+        positions: values of x, of shape (positions,).
+
+    Returns:
+        A share for each position, by y; nan where no curve is known.
+    """
+    logarithmic = bool((cells[x] > 0).all() and (positions > 0).all())
+    scaled = cells.assign(**{x: np.log(cells[x])}) if logarithmic else cells
+    sampled = np.log(positions) if logarithmic else positions
+    shares: dict[float, Floats] = {}
+    for y_value, row in scaled.groupby(y, sort=True):
+        curves = [curve for _, curve in row.sort_values(x).groupby("seed")]
+        sides = np.array([_sides(curve, x, value, threshold, sampled) for curve in curves])
+        curves_known = np.isfinite(sides).sum(axis=0)
+        with np.errstate(invalid="ignore"):
+            shares[cast("float", y_value)] = np.nansum(sides, axis=0) / curves_known
+    return shares
+
+
+def _sides(curve: pd.DataFrame, x: str, value: str, threshold: float, positions: Floats) -> Floats:
+    """The side of a curve at each position: 1 above, 0 below, and nan where it is not known."""
+    x_values = curve[x].to_numpy(dtype=np.float64)
+    levels = monotone_levels(curve[value].to_numpy(dtype=np.float64), threshold)
+    sides = np.where(np.interp(positions, x_values, levels) > 0, 1.0, 0.0)
+    if levels.min() <= 0 < levels.max():
+        return sides
+    return np.where((positions >= x_values[0]) & (positions <= x_values[-1]), sides, np.nan)
+
+
+def crossing(x: Floats, value: Floats, threshold: float) -> float:
+    """Return the x at which `value`, smoothed to be monotone, passes `threshold`.
+
+    The smoothing is an isotonic regression, falling or rising, whichever lies closer to the whole
+    curve (least squares). It is done in log(value) where values and threshold are all positive.
+    Between two points the crossing is interpolated, in log(x) where every x is positive.
+
+    Args:
+        x: ascending, of shape (points,).
+        value: of shape (points,); points that are not finite are left out.
+        threshold: in the unit of `value`.
+
+    Returns:
+        The crossing, in the unit of x; nan if the smoothed curve never passes the threshold.
+    """
+    valid = np.isfinite(value)
+    x, levels = x[valid], monotone_levels(value[valid], threshold)
+    if x.size < 2 or levels.min() > 0 or levels.max() < 0 or levels[0] == levels[-1]:
+        return float("nan")
+    rising = levels if levels[0] < levels[-1] else -levels
+    if x[0] > 0:
+        return float(np.exp(np.interp(0.0, rising, np.log(x))))
+    return float(np.interp(0.0, rising, x))
+
+
+def crossings(cells: pd.DataFrame, x: str, y: str, value: str, threshold: float) -> pd.DataFrame:
+    """Find the crossing of every curve of `value` along `x`: one curve per value of `y` and seed.
+
+    Args:
+        cells: one row per cell; only those whose `status` is `done` are used. No parameter but `x`
+            and `y` may vary in it: a curve would mix its values.
+        x: the column along which a curve runs.
+        y: the column that tells curves apart, beside `seed`.
+        value: the measured column.
+        threshold: in the unit of `value`.
+
+    Returns:
+        Columns `y`, `seed`, `crossing` (nan if there is none) and `side`: `crosses`, or the side
+        of the threshold on which the curve stays, `above` or `below`, or `unknown` with fewer
+        than two points done.
+    """
+    import pandas as pd
+
+    curves = cells.groupby([y, "seed"], sort=True).ngroup().to_numpy()
+    points = cells[x].to_numpy(dtype=np.float64)
+    values = cells[value].to_numpy(dtype=np.float64, na_value=np.nan)
+    usable = np.isfinite(values) & (cells["status"] == "done").to_numpy()
+    order = np.lexsort((points, curves))  # plain arrays: there may be many short curves
+    ends = np.flatnonzero(np.diff(curves[order])) + 1
+    names, seeds = cells[y].to_numpy(), cells["seed"].to_numpy()
+    rows = []
+    for curve in np.split(order, ends) if len(order) else []:
+        done = curve[usable[curve]]
+        crossing_x = crossing(points[done], values[done], threshold)
+        side = _side(points[done], values[done], crossing_x, threshold)
+        rows.append((names[curve[0]], seeds[curve[0]], crossing_x, side))
+    return pd.DataFrame(rows, columns=[y, "seed", "crossing", "side"])
+
+
+def medians_by_row(crossings: pd.DataFrame, y: str) -> pd.DataFrame:
+    """Summarise the crossings of each value of `y` over its seeds.
+
+    Args:
+        crossings: as `crossings` returns them, each positive or nan.
+        y: the name of the column to summarise by.
+
+    Returns:
+        Columns `y`; `crossing`, the median, where a curve that stays above counts as infinity and
+        one that stays below as 0 (nan without any curve); `low` and `high`, its 95 % interval by
+        order statistics, and with fewer than six seeds the least and the greatest; `seeds`, how
+        many curves are known; `never`, how many of them stay above or below.
+    """
+    import pandas as pd
+
+    table = crossing_table(crossings, y)
+    rows = [(y_value, *_summary(logs.dropna().to_numpy())) for y_value, logs in table.iterrows()]
+    never = crossings["side"].isin(["above", "below"]).groupby(crossings[y]).sum()
+    medians = pd.DataFrame(rows, columns=[y, "crossing", "low", "high", "seeds"])
+    return medians.assign(never=never.reindex(medians[y]).to_numpy())
+
+
+def crossing_table(crossings: pd.DataFrame, y: str) -> pd.DataFrame:
+    """Return the logarithm of x at the crossings, one row per value of y and one column per seed.
+
+    A curve that stays above the threshold crosses it beyond the grid, which is infinity; one that
+    stays below, before it: minus infinity. What isn't known is nan.
+
+    Args:
+        crossings: as `crossings` returns them, each positive or nan.
+        y: the name of the column that tells curves apart, beside `seed`.
+    """
+    side = crossings["side"]
+    logs = np.log(crossings["crossing"].to_numpy(dtype=np.float64))
+    logs = np.select([side == "above", side == "below"], [np.inf, -np.inf], logs)
+    return crossings.assign(log=logs).pivot(index=y, columns="seed", values="log")
+
+
+def monotone_levels(value: Floats, threshold: float) -> Floats:
+    """Return the monotone fit minus the threshold: positive above it."""
+    if value.size == 0:
+        return value
+    if threshold > 0 and value.min() > 0:
+        value, threshold = np.log(value), float(np.log(threshold))
+    from scipy.optimize import isotonic_regression
+
+    fits = [isotonic_regression(value, increasing=rising).x for rising in (False, True)]
+    residuals = [float(np.sum((fit - value) ** 2)) for fit in fits]
+    return np.asarray(fits[int(np.argmin(residuals))] - threshold, dtype=np.float64)
+
+
+def _side(x: Floats, value: Floats, crossing_x: float, threshold: float) -> str:
+    if np.unique(x).size < 2:
+        return "unknown"
+    if np.isfinite(crossing_x):
+        return "crosses"
+    return "above" if monotone_levels(value, threshold).mean() > 0 else "below"
+
+
+def _summary(logs: Floats) -> tuple[float, float, float, int]:
+    """The median, the ends of its interval, and of how many curves."""
+    if logs.size == 0:
+        return np.nan, np.nan, np.nan, 0
+    estimate = median_estimate(logs)
+    ends = (estimate.low, estimate.high) if estimate.bounded else (logs.min(), logs.max())
+    median, low, high = np.exp([estimate.value, *ends]).tolist()
+    return median, low, high, logs.size

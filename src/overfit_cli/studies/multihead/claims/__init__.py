@@ -1,1 +1,0 @@
-"""What the claims of both data models measure."""
