@@ -111,13 +111,16 @@ def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=3, help="runs of each that count")
-    rounds = parser.parse_args().rounds
+    parser.add_argument("--only", default="", help="of the sweeps, those whose title has this text")
+    asked = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder, executors() as backends:
         os.chdir(folder)
         Path("busy.py").write_text(FUNCTION)
         for title, make in SWEEPS.items():
+            if asked.only not in title:
+                continue
             grid = make()
-            seconds = measure(grid, backends, rounds)
+            seconds = measure(grid, backends, asked.rounds)
             print(f"{title}, two workers:")
             for name, times in seconds.items():
                 ratios = [own / loky for own, loky in zip(times, seconds["loky"], strict=True)]
