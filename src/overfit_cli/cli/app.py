@@ -103,14 +103,14 @@ class Command(TyperCommand):
         named = [
             parameter
             for parameter in self.params
-            if error.name in (parameter.name, parameter.metavar)
+            if error.name == parameter.name
             or dashed in (*parameter.opts, *parameter.secondary_opts)
         ]
         if error.name in typed:
             option = typed[error.name]
         elif named:
             is_option = isinstance(named[0], TyperOption)
-            option = named[0].opts[0] if is_option else str(named[0].metavar)
+            option = named[0].opts[0] if is_option else str(named[0].metavar).rstrip(".")
             option = dashed if dashed in named[0].secondary_opts else option
             if isinstance(value, bool):
                 option, value = (

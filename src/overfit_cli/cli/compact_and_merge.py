@@ -27,7 +27,7 @@ def compact(
     from overfit_cli.sweeps.maintain import compact_directory
     from overfit_cli.sweeps.store import RunDirectory
 
-    run_directory = RunDirectory(directory, "DIR")
+    run_directory = RunDirectory(directory, "directory")
     if not run_directory.cells.names():
         raise UserError(
             f"DIR {directory}: it holds no cells; name a directory that `overfit sweep` wrote."
@@ -71,7 +71,7 @@ def merge(
     from overfit_cli.sweeps.maintain import merge_directories
     from overfit_cli.sweeps.store import RunDirectory
 
-    sources = [RunDirectory(directory, "DIR") for directory in directories]
+    sources = [RunDirectory(directory, "directories") for directory in directories]
     try:
         merged = merge_directories(sources, RunDirectory(out, "out"))
     except OSError as error:

@@ -147,7 +147,7 @@ def export(
     if trajectories and (averaged or form == "latex"):
         flag = "--means" if means else "--to latex"
         raise UserError(f"{flag}: it is about cells; leave out --trajectories.")
-    run = RunDirectory(directory, "DIR")
+    run = RunDirectory(directory, "directory")
     study, every = load_study_and_cells(run)
     cells = in_order(study, chosen_cells(every, read_selections(where or [], study)))
     if averaged:
