@@ -26,8 +26,8 @@ from overfit_cli.figures.draw import Request, draw_figure
 from overfit_cli.figures.look import check_colour_map, read_log, read_look
 from overfit_cli.figures.picture import Picture, save_with_caption
 from overfit_cli.functions.function_study import study_of_function
-from overfit_cli.report.compare import Comparison, compare_sides
-from overfit_cli.report.compare_figure import draw_difference
+from overfit_cli.report.difference_figure import draw_difference
+from overfit_cli.report.differences import Comparison, compare_sides
 from overfit_cli.report.judge import Judged, judge_all, judge_cells, relevant_claims
 from overfit_cli.sweeps.clusters import executor_of
 from overfit_cli.sweeps.grid import Grid, grid_of_values, parse_shard

@@ -14,8 +14,8 @@ import pytest
 import overfit_cli
 from overfit_cli.cli.compare import difference_rows
 from overfit_cli.core.text import UserError
-from overfit_cli.report.compare import Comparison, compare_sides
-from overfit_cli.report.compare_figure import draw_difference
+from overfit_cli.report.difference_figure import draw_difference
+from overfit_cli.report.differences import Comparison, compare_sides
 from tests.command import call
 from tests.fake_study import heights
 from tests.report.toy_numbers import loss, write_run

@@ -11,7 +11,7 @@ import pytest
 import overfit_cli
 from overfit_cli.cli.compare import closing_lines, opening_lines
 from overfit_cli.core.text import UserError
-from overfit_cli.report.compare import Comparison, compare_sides
+from overfit_cli.report.differences import Comparison, compare_sides
 from tests.report.toy_numbers import loss, write_run
 
 T2 = 4.302653

@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from overfit_cli.core.claim import Measurement
-    from overfit_cli.report.compare import Comparison, Side
+    from overfit_cli.report.differences import Comparison, Side
 
 
 def opening_lines(comparison: Comparison) -> Iterator[str]:
     """Yield sentences on the two sides, and on what is paired with what."""
-    from overfit_cli.report.compare import describe_interpolation
+    from overfit_cli.report.differences import describe_interpolation
 
     for side, label in zip((comparison.a, comparison.b), comparison.labels, strict=True):
         failed = int((side.cells["status"] == "failed").sum())
@@ -252,7 +252,7 @@ def compare(
     first, second = read_path("A", a) or Path(), read_path("B", b) or Path()
     from overfit_cli.core.figure import MOST_AXES
     from overfit_cli.core.files import write_named
-    from overfit_cli.report.compare import compare_sides
+    from overfit_cli.report.differences import compare_sides
 
     comparison = compare_sides(
         first,
@@ -266,7 +266,7 @@ def compare(
     output = console()
     if figure is not None:
         from overfit_cli.figures.picture import save_with_caption
-        from overfit_cli.report.compare_figure import draw_difference
+        from overfit_cli.report.difference_figure import draw_difference
 
         save_with_caption(draw_difference(comparison, typed_command(), figure), figure)
     if numbers is not None:

@@ -123,8 +123,8 @@ def _reason(error: Exception) -> str:
 def _record_now(record: FigureRecord, index: int, path: Path) -> SourceRecord:
     """Return the record of a source if the figure were drawn from the data at `path`."""
     from overfit_cli.figures.draw import figure_and_data, record_of_run
-    from overfit_cli.report.compare import load_side
-    from overfit_cli.report.compare_figure import digest_of_file, record_of_side
+    from overfit_cli.report.difference_figure import digest_of_file, record_of_side
+    from overfit_cli.report.differences import load_side
     from overfit_cli.sweeps.store import RunDirectory
 
     source, compared = record.sources[index], record.compared
@@ -145,8 +145,8 @@ def _redraw(
     from overfit_cli.figures.look import look_of_record
     from overfit_cli.figures.picture import image
     from overfit_cli.figures.record import same_picture, versions
-    from overfit_cli.report.compare import compare_sides
-    from overfit_cli.report.compare_figure import draw_difference
+    from overfit_cli.report.difference_figure import draw_difference
+    from overfit_cli.report.differences import compare_sides
     from overfit_cli.sweeps.store import RunDirectory
 
     names, how = [source.name for source in record.sources], record.compared

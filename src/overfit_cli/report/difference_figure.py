@@ -30,7 +30,7 @@ from overfit_cli.figures.record import (
     versions,
 )
 from overfit_cli.figures.style import THRESHOLD
-from overfit_cli.report.compare import Comparison, Side, describe_interpolation
+from overfit_cli.report.differences import Comparison, Side, describe_interpolation
 from overfit_cli.report.published import MOST_BYTES
 from overfit_cli.stats.pairs import is_log_spaced
 
