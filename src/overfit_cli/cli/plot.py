@@ -222,7 +222,7 @@ def plot(
             directories,
             asked,
             chosen,
-            None if minus is None else RunDirectory(minus, "--minus"),
+            None if minus is None else RunDirectory(minus, "minus"),
             look,
             typed_command(),
             path,
