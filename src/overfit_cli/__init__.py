@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from overfit_cli.core.text import VERSION
 
 if TYPE_CHECKING:
-    from overfit_cli.api import compare, draw, judge, load, sweep
+    from overfit_cli.api import compare, draw, judge, load, sweep, train
     from overfit_cli.core.cell import Column
     from overfit_cli.core.claim import Claim, Measurement
     from overfit_cli.core.parameters import Parameter
@@ -32,24 +32,24 @@ __all__ = [
     "judge",
     "load",
     "sweep",
+    "train",
 ]
 
-_PLACES = {
-    **dict.fromkeys(("compare", "draw", "judge", "load", "sweep"), "api"),
+_MODULES = {
+    **dict.fromkeys(("compare", "draw", "judge", "load", "sweep", "train"), "api"),
     **dict.fromkeys(("Claim", "Measurement"), "core.claim"),
     **dict.fromkeys(("Column", "Study"), "core.study"),
     "Parameter": "core.parameters",
     "UserError": "core.text",
     "experiment": "functions.experiment",
 }
-"""Where each public name lives: it is imported when it is first asked for, so that the command
-line starts quickly."""
+"""The module of each public name, imported at its first use, so that commands start quickly."""
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _PLACES:
+    if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(f"{__name__}.{_PLACES[name]}"), name)
+    return getattr(importlib.import_module(f"{__name__}.{_MODULES[name]}"), name)
 
 
 def __dir__() -> list[str]:

@@ -1,4 +1,4 @@
-"""The commands as functions, for scripts and notebooks: sweep, load, draw, judge, compare."""
+"""Commands as functions for scripts and notebooks: sweep, train, load, draw, judge, compare."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
+from overfit_cli.core.cell import CellResult
 from overfit_cli.core.console import console
 from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.files import RESULTS, set_data_folder
@@ -13,14 +14,15 @@ from overfit_cli.core.parameters import Value
 from overfit_cli.core.registry import add_study, find_study
 from overfit_cli.core.study import AnyStudy, Study
 from overfit_cli.core.text import BadValue, UserError
+from overfit_cli.core.training import resolve_device
 from overfit_cli.core.values import (
     Backend,
     DeviceChoice,
     finite_number,
     list_of_texts,
-    number_of_jobs,
     usable_path,
     valid_choice,
+    whole_number,
 )
 from overfit_cli.figures.draw import Request, draw_figure
 from overfit_cli.figures.look import check_colour_map, read_log, read_look
@@ -29,8 +31,7 @@ from overfit_cli.functions.function_study import study_of_function
 from overfit_cli.report.difference_figure import draw_difference
 from overfit_cli.report.differences import Comparison, compare_sides
 from overfit_cli.report.judge import Judged, judge_all, judge_cells, relevant_claims
-from overfit_cli.sweeps.clusters import executor_of
-from overfit_cli.sweeps.grid import Grid, grid_of_values, parse_shard
+from overfit_cli.sweeps.grid import Grid, grid_of_values
 from overfit_cli.sweeps.load import (
     chosen_cells,
     load_logged_steps,
@@ -39,10 +40,11 @@ from overfit_cli.sweeps.load import (
     read_selections,
 )
 from overfit_cli.sweeps.part_file import cell_schema
-from overfit_cli.sweeps.presets import DEFAULT_SEEDS, Subject, find_subject, sweep_name
+from overfit_cli.sweeps.presets import DEFAULT_SEEDS, Subject, find_subject
 from overfit_cli.sweeps.refine import Refinement, refinement_of
-from overfit_cli.sweeps.runner import Runner, outline
+from overfit_cli.sweeps.runner import Runner, open_sweep, outline
 from overfit_cli.sweeps.runner import refine as run_rounds
+from overfit_cli.sweeps.single_cell import train_cell
 from overfit_cli.sweeps.store import RunDirectory
 
 if TYPE_CHECKING:
@@ -119,28 +121,24 @@ def sweep(
         subject.texts,
     )
     refinement = refinement_of(grid, refine, threshold, tolerance)
-    name = sweep_name(subject, grid) + ("" if refinement is None else "-refined")
     _check_texts(scheduler=scheduler, address=address, shard=shard)
-    part = parse_shard(shard, refined=refinement is not None)
-    with executor_of(
-        valid_choice("backend", backend, get_args(Backend)),
-        number_of_jobs(jobs),
-        valid_choice("device", device, get_args(DeviceChoice)),
+    with open_sweep(
+        subject,
+        grid,
+        console(quiet=quiet),
+        out=None if out is None else usable_path("out", out),
+        shard=shard,
+        refinement=refinement,
+        jobs=jobs,
+        backend=backend,
         scheduler=scheduler,
         address=address,
-    ) as executor:
-        runner = Runner(
-            output=console(quiet=quiet),
-            directory=RunDirectory(
-                RESULTS / name if out is None else usable_path("out", out), "out"
-            ),
-            executor=executor,
-            shard=part,
-            trajectories=trajectories or subject.trajectories,
-            fresh=fresh,
-            retry_failed=retry_failed,
-            fail_fast=fail_fast,
-        )
+        device=device,
+        trajectories=trajectories,
+        fresh=fresh,
+        retry_failed=retry_failed,
+        fail_fast=fail_fast,
+    ) as runner:
         return _run(runner, grid, refinement, refine or 0, dry_run=dry_run)
 
 
@@ -160,6 +158,47 @@ def _run(
         return nothing
     there = runner.directory.load_cells()
     return there[there["key"].isin({cell.key for cell in cells})].reset_index(drop=True)
+
+
+def train(
+    study: Callable[..., Any] | AnyStudy | str | Path,
+    *,
+    seed: int = 0,
+    out: str | Path | None = None,
+    parameters: Mapping[str, Values] | None = None,
+    device: DeviceChoice = "auto",
+    data: str | Path | None = None,
+    quiet: bool = False,
+    **values: Values,
+) -> CellResult:
+    """Train one cell and print its steps, as `overfit train` does; it is kept with its trajectory.
+
+    Args:
+        study: a function, a study, or what the command line takes: `benign-vit`, `fig1`, `FILE.py`.
+        seed: the cell's seed.
+        out: the run directory; by default in `results/`, named after what is trained.
+        parameters: values of parameters whose names are also those of arguments here.
+        device: `auto`, `cpu` or `cuda`.
+        data: the folder of a study's data.
+        quiet: whether to print nothing.
+        **values: the value of each parameter.
+
+    Returns:
+        What was measured, and the logged steps in `trajectory`. A run that failed has a `reason`.
+
+    Raises:
+        UserError: for a value that its parameter doesn't take, or a directory that can't be used.
+    """
+    if data is not None:
+        set_data_folder(usable_path("data", data))
+    subject = _subject(study, None)
+    settings = {**_mapping(parameters), **values}
+    seeds = [whole_number("seed", seed, 0)]
+    grid = grid_of_values(subject.study, settings, seeds, subject.texts)
+    chosen = resolve_device(valid_choice("device", device, get_args(DeviceChoice)))
+    path = None if out is None else usable_path("out", out)
+    result, _ = train_cell(subject, grid, settings, path, chosen, console(quiet=quiet))
+    return result
 
 
 def load(

@@ -19,7 +19,6 @@ from overfit_cli.cli.options import (
     Settings,
     SubjectAndParameters,
     declared_options,
-    read_executor,
     read_words,
     texts_by_name,
     use_data,
@@ -122,9 +121,7 @@ def sweep(
     Every parameter of the study is an option: --n 2:20 --snr 0.1:16. A range is 2:20, 2:20:3,
     0.1:16 (40 points), 0.1:16:100:log, a,b,c, or one value.
     """
-    from overfit_cli.core.files import RESULTS
-    from overfit_cli.sweeps.presets import find_subject, sweep_name
-    from overfit_cli.sweeps.store import RunDirectory
+    from overfit_cli.sweeps.presets import find_subject
 
     began = time.monotonic()
     subject, given = read_words(context, words, settings)
@@ -132,28 +129,31 @@ def sweep(
     if show_help:
         _print_help(context, chosen)
         return 0
-    from overfit_cli.sweeps.grid import parse_shard
     from overfit_cli.sweeps.refine import refinement_of
-    from overfit_cli.sweeps.runner import Runner, outline
+    from overfit_cli.sweeps.runner import open_sweep, outline
     from overfit_cli.sweeps.runner import refine as run_rounds
 
     texts = texts_by_name(context, given, chosen.study)
     use_data(data)
     grid = grid_of(chosen, seeds, texts)
     refinement = refinement_of(grid, refine, threshold, tolerance)
-    name = sweep_name(chosen, grid) + ("-refined" if refinement is not None else "")
-    part = parse_shard(shard, refined=refinement is not None)
-    with read_executor(backend, jobs, device, scheduler, address) as executor:
-        runner = Runner(
-            output=console(),
-            directory=RunDirectory(out or RESULTS / name, "out"),
-            executor=executor,
-            shard=part,
-            trajectories=trajectories or chosen.trajectories,
-            fresh=fresh,
-            retry_failed=retry_failed,
-            fail_fast=fail_fast,
-        )
+    with open_sweep(
+        chosen,
+        grid,
+        console(),
+        out=out,
+        shard=shard,
+        refinement=refinement,
+        jobs=jobs,
+        backend=backend,
+        scheduler=scheduler,
+        address=address,
+        device=device,
+        trajectories=trajectories,
+        fresh=fresh,
+        retry_failed=retry_failed,
+        fail_fast=fail_fast,
+    ) as runner:
         if dry_run:
             outline(runner, grid, refinement, refine or 0, time.monotonic() - began)
             return 0

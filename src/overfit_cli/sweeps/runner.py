@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
+from typing import get_args
 
 from rich.console import Console
 
 from overfit_cli.core.cell import Cell
-from overfit_cli.core.files import error_text
+from overfit_cli.core.files import RESULTS, error_text
 from overfit_cli.core.registry import blaming
 from overfit_cli.core.text import UserError, duration, plural
 from overfit_cli.core.training import Execution
-from overfit_cli.stats.boundary_search import (
-    CONFIDENCE,
-    CrossingEstimate,
-)
+from overfit_cli.core.values import Backend, DeviceChoice, number_of_jobs, valid_choice
+from overfit_cli.stats.boundary_search import CONFIDENCE, CrossingEstimate
+from overfit_cli.sweeps.clusters import executor_of
 from overfit_cli.sweeps.executors import Executor
-from overfit_cli.sweeps.grid import Grid, Shard
+from overfit_cli.sweeps.grid import Grid, Shard, parse_shard
 from overfit_cli.sweeps.manifest import check_data, is_described, read_manifest, record_run
 from overfit_cli.sweeps.plan import Plan, make_plan
+from overfit_cli.sweeps.presets import Subject, sweep_name
 from overfit_cli.sweeps.progress import (
     Progress,
     estimate_in_words,
@@ -299,3 +302,54 @@ def _boundary_in_words(refinement: Refinement, boundary: Sequence[CrossingEstima
                 f"{point.never_seeds + point.crossing_seeds} never cross; they stay {point.side}."
             )
     return sentences
+
+
+@contextmanager
+def open_sweep(
+    subject: Subject,
+    grid: Grid,
+    output: Console,
+    *,
+    out: Path | None,
+    shard: str | None,
+    refinement: Refinement | None,
+    jobs: int,
+    backend: Backend,
+    scheduler: str | None,
+    address: str | None,
+    device: DeviceChoice,
+    trajectories: bool,
+    fresh: bool,
+    retry_failed: bool,
+    fail_fast: bool,
+) -> Iterator[Runner]:
+    """Give the runner of a sweep, on an executor that is closed at the end.
+
+    Args:
+        subject: the study or preset.
+        grid: its grid.
+        output: takes what the sweep prints.
+        out: the run directory; None for one in `results/` with a name of its own.
+        refinement: where the sweep refines; else None.
+        shard, jobs, backend, scheduler, address, device, trajectories, fresh, retry_failed,
+            fail_fast: as in `overfit_cli.sweep`.
+    """
+    name = sweep_name(subject, grid) + ("" if refinement is None else "-refined")
+    part = parse_shard(shard, refined=refinement is not None)
+    with executor_of(
+        valid_choice("backend", backend, get_args(Backend)),
+        number_of_jobs(jobs),
+        valid_choice("device", device, get_args(DeviceChoice)),
+        scheduler=scheduler,
+        address=address,
+    ) as executor:
+        yield Runner(
+            output=output,
+            directory=RunDirectory(out or RESULTS / name, "out"),
+            executor=executor,
+            shard=part,
+            trajectories=trajectories or subject.trajectories,
+            fresh=fresh,
+            retry_failed=retry_failed,
+            fail_fast=fail_fast,
+        )
