@@ -232,8 +232,8 @@ def test_every_overfit_command_of_the_tour_is_one_that_runs(
     line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """On the reference results, without training: sweeps are dry, and their probes cut at once."""
-    monkeypatch.setattr("overfit_cli.sweeps.runner.LONGEST_DRY_RUN", 0.0)
-    monkeypatch.setattr("overfit_cli.sweeps.runner.LEAST_FOR_PROBE", 0.0)
+    monkeypatch.setattr("overfit_cli.sweeps.session.LONGEST_DRY_RUN", 0.0)
+    monkeypatch.setattr("overfit_cli.sweeps.session.LEAST_FOR_PROBE", 0.0)
     command = [word.strip("'") for word in re.findall(r"'[^']*'|\S+", line)][1:]
     tour = tmp_path / "tour"
     tour.mkdir()

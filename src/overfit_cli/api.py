@@ -42,8 +42,8 @@ from overfit_cli.sweeps.load import (
 from overfit_cli.sweeps.part_file import cell_schema
 from overfit_cli.sweeps.presets import DEFAULT_SEEDS, Subject, find_subject
 from overfit_cli.sweeps.refine import Refinement, refinement_of
-from overfit_cli.sweeps.runner import Runner, open_sweep, outline
-from overfit_cli.sweeps.runner import refine as run_rounds
+from overfit_cli.sweeps.session import Session, open_sweep, outline
+from overfit_cli.sweeps.session import refine as run_rounds
 from overfit_cli.sweeps.single_cell import train_cell
 from overfit_cli.sweeps.store import RunDirectory
 
@@ -138,25 +138,25 @@ def sweep(
         fresh=fresh,
         retry_failed=retry_failed,
         fail_fast=fail_fast,
-    ) as runner:
-        return _run(runner, grid, refinement, refine or 0, dry_run=dry_run)
+    ) as session:
+        return _run(session, grid, refinement, refine or 0, dry_run=dry_run)
 
 
 def _run(
-    runner: Runner, grid: Grid, refinement: Refinement | None, rounds: int, *, dry_run: bool
+    session: Session, grid: Grid, refinement: Refinement | None, rounds: int, *, dry_run: bool
 ) -> pd.DataFrame:
     """Run a sweep, and return its cells that are there."""
     if dry_run:
-        outline(runner, grid, refinement, rounds)
+        outline(session, grid, refinement, rounds)
     elif refinement is not None:
-        run_rounds(runner, refinement, rounds)
+        run_rounds(session, refinement, rounds)
     else:
-        runner.sweep(grid)
+        session.sweep(grid)
     cells = grid.cells() if refinement is None else refinement.asked_cells()
-    if not runner.directory.contents().cells:
+    if not session.directory.contents().cells:
         nothing: pd.DataFrame = cell_schema(grid.study).empty_table().to_pandas()
         return nothing
-    there = runner.directory.load_cells()
+    there = session.directory.load_cells()
     return there[there["key"].isin({cell.key for cell in cells})].reset_index(drop=True)
 
 

@@ -112,7 +112,7 @@ def test_a_dry_run_of_a_vast_grid_answers_soon(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_probe_that_takes_long_is_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("overfit_cli.sweeps.runner.LONGEST_DRY_RUN", 1.0)
+    monkeypatch.setattr("overfit_cli.sweeps.session.LONGEST_DRY_RUN", 1.0)
     began = time.monotonic()
     slow = ("--set=pause=60", "--n=2", "--seeds=1")
     done = call("sweep", "toy", *slow, "--dry-run", cwd=tmp_path)

@@ -454,8 +454,8 @@ def test_a_preset_names_study_axes_and_figures(tmp_path: Path) -> None:
 def test_the_shipped_preset_is_the_papers_grid(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("overfit_cli.sweeps.runner.LEAST_FOR_PROBE", 0.0)
-    monkeypatch.setattr("overfit_cli.sweeps.runner.LONGEST_DRY_RUN", 0.0)
+    monkeypatch.setattr("overfit_cli.sweeps.session.LEAST_FOR_PROBE", 0.0)
+    monkeypatch.setattr("overfit_cli.sweeps.session.LONGEST_DRY_RUN", 0.0)
     plan = run("sweep", "fig1", "--profile", "paper", "--dry-run", cwd=tmp_path)
     assert "n 19 × snr 100 × seeds 40" in plan.stdout
 

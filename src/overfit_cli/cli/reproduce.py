@@ -176,12 +176,12 @@ class Reproduction:
         """Run a preset into its directory, and return whether a cell failed."""
         from overfit_cli.cli.sweep import grid_of
         from overfit_cli.sweeps.presets import find_subject
-        from overfit_cli.sweeps.runner import Runner
+        from overfit_cli.sweeps.session import Session
         from overfit_cli.sweeps.store import RunDirectory
 
         subject = find_subject(item.preset.name, self.profile)
         profile = [] if self.profile == "quick" else ["--profile", self.profile]
-        runner = Runner(
+        session = Session(
             output=self.output,
             directory=RunDirectory(path, "run directory"),
             executor=self.executor,
@@ -189,7 +189,7 @@ class Reproduction:
             time_left=time_left.report,
             command=["overfit", "sweep", item.preset.name, *profile],
         )
-        _, summary = runner.sweep(grid_of(subject))
+        _, summary = session.sweep(grid_of(subject))
         return bool(summary.failed)
 
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from overfit_cli.sweeps.grid import Grid
     from overfit_cli.sweeps.plan import Plan
     from overfit_cli.sweeps.presets import Subject
-    from overfit_cli.sweeps.runner import Runner
+    from overfit_cli.sweeps.session import Session
     from overfit_cli.sweeps.store import RunDirectory
 
 
@@ -130,8 +130,8 @@ def sweep(
         _print_help(context, chosen)
         return 0
     from overfit_cli.sweeps.refine import refinement_of
-    from overfit_cli.sweeps.runner import open_sweep, outline
-    from overfit_cli.sweeps.runner import refine as run_rounds
+    from overfit_cli.sweeps.session import open_sweep, outline
+    from overfit_cli.sweeps.session import refine as run_rounds
 
     texts = texts_by_name(context, given, chosen.study)
     use_data(data)
@@ -153,18 +153,18 @@ def sweep(
         fresh=fresh,
         retry_failed=retry_failed,
         fail_fast=fail_fast,
-    ) as runner:
+    ) as session:
         if dry_run:
-            outline(runner, grid, refinement, refine or 0, time.monotonic() - began)
+            outline(session, grid, refinement, refine or 0, time.monotonic() - began)
             return 0
         if refinement is not None and refine is not None:
-            failed = run_rounds(runner, refinement, refine).failed
+            failed = run_rounds(session, refinement, refine).failed
             target = refinement.target
-            following = ["plot", target.figure, "--from", str(runner.directory.path)]
+            following = ["plot", target.figure, "--from", str(session.directory.path)]
             for line in next_lines([*following, "--threshold", f"{target.threshold:g}"]):
-                runner.output.print(line)
+                session.output.print(line)
             return 1 if failed else 0
-        return _run(runner, grid, chosen)
+        return _run(session, grid, chosen)
 
 
 def _print_help(context: typer.Context, chosen: Subject) -> None:
@@ -183,12 +183,12 @@ def _print_help(context: typer.Context, chosen: Subject) -> None:
             )
 
 
-def _run(runner: Runner, grid: Grid, chosen: Subject) -> int:
+def _run(session: Session, grid: Grid, chosen: Subject) -> int:
     """Run a grid, and say what to do next."""
-    plan, summary = runner.sweep(grid)
+    plan, summary = session.sweep(grid)
     if summary.trained or plan.done:  # of failed cells alone nothing can be drawn
-        for line in next_lines(next_command(plan, runner.directory, chosen)):
-            runner.output.print(line)
+        for line in next_lines(next_command(plan, session.directory, chosen)):
+            session.output.print(line)
     return 1 if summary.failed else 0
 
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TypeVar
 
+from overfit_cli.core.batched_training import BYTES_OF_LIBRARIES, group_cells, shared_values
 from overfit_cli.core.cell import Batches, Cell, CellResult, Cells, Column, Results
 from overfit_cli.core.figure import (
     BOUNDARY,
@@ -20,7 +21,6 @@ from overfit_cli.core.figure import (
 )
 from overfit_cli.core.study import Study
 from overfit_cli.core.text import plural
-from overfit_cli.core.together import BYTES_OF_LIBRARIES, shared_values, together
 from overfit_cli.core.training import Training
 from overfit_cli.studies.multihead import PAPER
 from overfit_cli.studies.multihead.parameters import MultiheadParameters, Problem
@@ -228,7 +228,7 @@ class MultiheadStudy(Study[P]):
     def batches(self, cells: Cells[P], device: str) -> Batches[P]:
         """Group cells of a seed that share their draws and shapes; costliest first."""
         by_heads = sorted(cells, key=lambda cell: cell.parameters.heads)
-        return together(by_heads, _shape, _pairs, _LARGEST_BATCH[device], self.cost)
+        return group_cells(by_heads, _shape, _pairs, _LARGEST_BATCH[device], self.cost)
 
     def cost(self, cell: Cell[P]) -> float:
         """Return about how many products of two tokens' features a cell computes."""

@@ -14,8 +14,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from overfit_cli.core.batched_training import BatchedTraining, CellState
 from overfit_cli.core.cell import Cell, CellResult, Results
-from overfit_cli.core.together import CellState, CellsTogether
 from overfit_cli.core.training import Row, Training, drop_nonfinite, failure, logged_steps
 from overfit_cli.studies.multihead import theory
 from overfit_cli.studies.multihead.engine import (
@@ -153,7 +153,7 @@ class _HeadsState(CellState[P]):
     worst: dict[str, float] = field(default_factory=dict)
 
 
-class _HeadsTogether(CellsTogether[P, _HeadsState[P], Gradients]):
+class _HeadsTogether(BatchedTraining[P, _HeadsState[P], Gradients]):
     """Gradient descent on heads, with what is counted at every step and measured at logged ones."""
 
     def __init__(self, batch: Sequence[Cell[P]], problem: Problem, training: Training) -> None:

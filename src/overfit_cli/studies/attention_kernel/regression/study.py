@@ -9,6 +9,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from overfit_cli.core.batched_training import BYTES_OF_LIBRARIES, group_cells
 from overfit_cli.core.cell import Batches, CellResult, Cells, Column, Results
 from overfit_cli.core.claim import Claim
 from overfit_cli.core.figure import (
@@ -21,7 +22,6 @@ from overfit_cli.core.figure import (
 )
 from overfit_cli.core.study import Study
 from overfit_cli.core.text import plural
-from overfit_cli.core.together import BYTES_OF_LIBRARIES, together
 from overfit_cli.core.training import Training
 from overfit_cli.studies.attention_kernel import PAPER
 from overfit_cli.studies.attention_kernel.regression.parameters import (
@@ -242,7 +242,7 @@ class KernelRegression(Study[P]):
         """Group cells of one shape, whatever their seed, target and step size; costliest first."""
         by_seed = sorted(cells, key=lambda cell: cell.seed)
         largest = LARGEST_BATCH[device] * _DEMO_BYTES
-        return together(by_seed, _shape, _bytes_of_tensors, largest, self.cost)
+        return group_cells(by_seed, _shape, _bytes_of_tensors, largest, self.cost)
 
     def cost(self, cell: RegressionCell) -> float:
         """Return about how many multiplications a cell costs."""

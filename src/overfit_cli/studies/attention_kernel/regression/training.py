@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from overfit_cli.core.batched_training import BatchedTraining, CellState
 from overfit_cli.core.cell import CellResult, Results
-from overfit_cli.core.together import CellState, CellsTogether
 from overfit_cli.core.training import Row, Training, drop_nan, logged_steps
 from overfit_cli.studies.attention_kernel.parameters import KERNELS
 from overfit_cli.studies.attention_kernel.regression import engine, lemmas, theory
@@ -46,7 +46,7 @@ class _LayerState(CellState[P]):
     problem: Problem
 
 
-class _LayersTogether(CellsTogether[P, _LayerState, Step]):
+class _LayersTogether(BatchedTraining[P, _LayerState, Step]):
     """Gradient descent on attention layers: all steps of all cells, counted where they diverge."""
 
     def __init__(self, batch: Sequence[RegressionCell], training: Training) -> None:

@@ -12,6 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from overfit_cli.core.batched_training import group_cells
 from overfit_cli.core.cell import Batches, Cell, CellResult, Cells, Column, Results
 from overfit_cli.core.claim import Claim
 from overfit_cli.core.figure import (
@@ -27,7 +28,6 @@ from overfit_cli.core.figure import (
 )
 from overfit_cli.core.study import FigureData, Study
 from overfit_cli.core.text import plural
-from overfit_cli.core.together import together
 from overfit_cli.core.training import Training
 from overfit_cli.studies.benign_vit import PAPER
 from overfit_cli.studies.benign_vit.vit import theory
@@ -297,7 +297,7 @@ class BenignVit(Study[P]):
         def shape(cell: Cell[P]) -> tuple[object, ...]:
             return (cell.seed // REALISATIONS_KEPT, *_shape(cell))
 
-        return together(cells, shape, self.memory, _GPU_BYTES)
+        return group_cells(cells, shape, self.memory, _GPU_BYTES)
 
     def cost(self, cell: Cell[P]) -> float:
         """Return about how many multiplications a cell costs."""

@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping, Sequence
 import torch
 from torch import Tensor
 
+from overfit_cli.core.batched_training import BatchedTraining, CellState
 from overfit_cli.core.cell import CellResult, Cells, Results
-from overfit_cli.core.together import CellState, CellsTogether
 from overfit_cli.core.training import Row, Training, failure
 from overfit_cli.studies.benign_vit.vit.engine import ForwardPass, initial_state, projections_of
 from overfit_cli.studies.benign_vit.vit.parameters import TOKEN_CLASSES, BenignVitParameters
@@ -132,7 +132,7 @@ def train_together(cells: Cells[P], training: Training) -> Results[P]:
     yield from VitsTogether(cells, training).train()
 
 
-class VitsTogether(CellsTogether[P, CellState[P], ForwardPass]):
+class VitsTogether(BatchedTraining[P, CellState[P], ForwardPass]):
     """Gradient descent in token space, a stride of steps at a time.
 
     A cell ends when its training loss is at most its ε, isn't finite, or its steps are spent.

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
+from overfit_cli.core.batched_training import BYTES_OF_LIBRARIES, group_cells, shared_values
 from overfit_cli.core.cell import Batches, CellResult, Cells, Column, Results
 from overfit_cli.core.claim import Claim
 from overfit_cli.core.figure import (
@@ -24,7 +25,6 @@ from overfit_cli.core.figure import (
 )
 from overfit_cli.core.study import Study
 from overfit_cli.core.text import plural
-from overfit_cli.core.together import BYTES_OF_LIBRARIES, shared_values, together
 from overfit_cli.core.training import Training
 from overfit_cli.studies.softmax_network.convergence.parameters import (
     ConvergenceCell,
@@ -271,7 +271,7 @@ class SoftmaxConvergence(Study[P]):
     def batches(self, cells: Cells[P], device: str) -> Batches[P]:
         """Group cells of one activation and one shape, whatever their seed; costliest first."""
         by_seed = sorted(cells, key=lambda cell: cell.seed)
-        return together(
+        return group_cells(
             by_seed,
             partial(shared_values, apart=APART),
             _products,

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
+from overfit_cli.core.batched_training import BatchedTraining, CellState
 from overfit_cli.core.cell import CellResult, Results
-from overfit_cli.core.together import CellState, CellsTogether
 from overfit_cli.core.training import Row, Training, drop_nonfinite, failure, logged_steps
 from overfit_cli.studies.softmax_network.activations import Outputs, gram_matrix
 from overfit_cli.studies.softmax_network.convergence.data import draw_problem
@@ -85,7 +85,7 @@ def train_batch(batch: Sequence[ConvergenceCell], training: Training) -> Results
     yield from results
 
 
-class _NetworksTogether(CellsTogether[P, _NetworkState, _Pass]):
+class _NetworksTogether(BatchedTraining[P, _NetworkState, _Pass]):
     """Gradient descent on networks, beside regression with their tangent kernels."""
 
     def __init__(self, batch: Sequence[ConvergenceCell], training: Training) -> None:

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import pytest
 
+from overfit_cli.core.batched_training import BatchedTraining, CellState, group_cells
 from overfit_cli.core.cell import Cell, CellResult, Results
-from overfit_cli.core.together import CellState, CellsTogether, together
 from overfit_cli.core.training import Execution, Row, Training
 from tests.fake_study import FakeParameters
 
@@ -25,7 +25,7 @@ class Ball(CellState[FakeParameters]):
     steps: int = 0
 
 
-class Balls(CellsTogether[FakeParameters, Ball, list[float]]):
+class Balls(BatchedTraining[FakeParameters, Ball, list[float]]):
     """Weights as plain lists, in the order of the cells."""
 
     def __init__(self, rates: Sequence[float], training: Training) -> None:
@@ -112,7 +112,7 @@ def test_cells_that_have_ended_take_no_further_step() -> None:
 
 def test_batches_share_a_key_and_have_at_most_a_size() -> None:
     cells = [cell_of(index) for index in range(10)]
-    batches = together(
+    batches = group_cells(
         cells, key=lambda cell: cell.seed % 3, size=lambda cell: 1 + cell.seed % 2, most=3.0
     )
     assert sorted(cell.seed for batch in batches for cell in batch) == list(range(10))
@@ -124,10 +124,14 @@ def test_batches_share_a_key_and_have_at_most_a_size() -> None:
 
 def test_a_cell_that_is_too_large_is_a_batch_of_its_own() -> None:
     cells = [cell_of(index) for index in range(3)]
-    assert [len(batch) for batch in together(cells, lambda _: 0, lambda _: 9.0, 1.0)] == [1, 1, 1]
+    assert [len(batch) for batch in group_cells(cells, lambda _: 0, lambda _: 9.0, 1.0)] == [
+        1,
+        1,
+        1,
+    ]
 
 
 def test_the_costliest_batches_come_first() -> None:
     cells = [cell_of(index) for index in range(6)]
-    batches = together(cells, lambda cell: cell.seed, lambda _: 1.0, 1.0, lambda cell: cell.seed)
+    batches = group_cells(cells, lambda cell: cell.seed, lambda _: 1.0, 1.0, lambda cell: cell.seed)
     assert [batch[0].seed for batch in batches] == [5, 4, 3, 2, 1, 0]

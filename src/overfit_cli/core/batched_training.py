@@ -1,7 +1,7 @@
 """Training of several cells at once: how they are batched, and the loop over steps.
 
-A study whose cells of one shape are faster as one tensor groups them with `together`, and derives
-its training from `CellsTogether`. At every step the loop runs
+A study whose cells of one shape are faster as one tensor groups them with `group_cells`, and
+derives its training from `BatchedTraining`. At every step the loop runs
 
     forward pass → which cells end → measure and log those that are due → results of those that
     ended → gradient step → go on with the others
@@ -26,7 +26,7 @@ BYTES_OF_LIBRARIES = 3e8
 """What PyTorch takes in a process before it computes anything."""
 
 
-def together(
+def group_cells(
     cells: Cells[P],
     key: Callable[[Cell[P]], Any],
     size: Callable[[Cell[P]], float],
@@ -74,7 +74,7 @@ State = TypeVar("State", bound=CellState[Any])
 Pass = TypeVar("Pass")
 
 
-class CellsTogether(ABC, Generic[P, State, Pass]):
+class BatchedTraining(ABC, Generic[P, State, Pass]):
     """Cells of one shape in training. `cells` are those that go on, in the order of the tensors.
 
     A study whose cells all take all steps needs neither `ends` nor `select`.

@@ -45,7 +45,7 @@ LEAST_FOR_PROBE = 3.0
 
 
 @dataclass(frozen=True)
-class Runner:
+class Session:
     """How plans are run into a directory.
 
     Attributes:
@@ -198,12 +198,12 @@ class Runner:
 
 
 def outline(
-    runner: Runner, grid: Grid, refinement: Refinement | None, rounds: int, elapsed: float = 0.0
+    session: Session, grid: Grid, refinement: Refinement | None, rounds: int, elapsed: float = 0.0
 ) -> None:
     """Say what a sweep would run, and how long that would take; nothing is run.
 
     Args:
-        runner: what would run it.
+        session: what would run it.
         grid: what it covers.
         refinement: what its rounds would find, if it has any.
         rounds: how many rounds at most.
@@ -212,19 +212,19 @@ def outline(
     Raises:
         UserError: if the directory can't take it, or data is missing.
     """
-    plan = runner.plan(grid if refinement is None else refinement.coarse_grid, outlined=True)
-    runner.prepare(plan)
-    runner.describe(plan)
+    plan = session.plan(grid if refinement is None else refinement.coarse_grid, outlined=True)
+    session.prepare(plan)
+    session.describe(plan)
     left = max(LEAST_FOR_PROBE, LONGEST_DRY_RUN - elapsed)
-    runner.output.print(estimate_in_words(plan, runner.executor_for(plan), left))
+    session.output.print(estimate_in_words(plan, session.executor_for(plan), left))
     if refinement is not None:
-        runner.output.print(
+        session.output.print(
             f"That is the coarse grid, with {len(refinement.coarse_grid.seeds)} of "
             f"{plural(len(grid.seeds), 'seed')}; up to {rounds} rounds of fewer cells follow it."
         )
 
 
-def refine(runner: Runner, refinement: Refinement, rounds: int) -> Summary:
+def refine(session: Session, refinement: Refinement, rounds: int) -> Summary:
     """Run the coarse grid and up to `rounds` rounds after it; say what is known at the end.
 
     Returns:
@@ -237,30 +237,30 @@ def refine(runner: Runner, refinement: Refinement, rounds: int) -> Summary:
         cells = refinement.next_cells()
         if not cells:
             break
-        plan = runner.plan(refinement.coarse_grid, cells)
-        read = runner.prepare(plan)
+        plan = session.plan(refinement.coarse_grid, cells)
+        read = session.prepare(plan)
         what = "The coarse grid" if number == 0 else f"Round {number}"
-        runner.output.print(f"{what}: {plural(len(cells), 'cell')}, {plan.to_run} to run.")
+        session.output.print(f"{what}: {plural(len(cells), 'cell')}, {plan.to_run} to run.")
         if number == 0:
             for sentence in source_in_words(plan):
-                runner.output.print(sentence)
+                session.output.print(sentence)
         if not recorded:
-            runner.record(plan, read, **settings)
+            session.record(plan, read, **settings)
             recorded = bool(plan.batches)
-        summary = runner.run(plan, read)
+        summary = session.run(plan, read)
         total.add(summary)
         reused += plan.done
-        boundary = refinement.learn(runner.directory)
-        if runner.fail_fast and summary.failed:
+        boundary = refinement.learn(session.directory)
+        if session.fail_fast and summary.failed:
             break
     for sentence in [
         *([f"Stale cells there, of another version: {plan.stale}."] if plan.stale else []),
         _summary_in_words(refinement, total, reused),
         *left_in_words(total),
         *_boundary_in_words(refinement, boundary),
-        f"The cells are in {runner.directory.path}/cells.",
+        f"The cells are in {session.directory.path}/cells.",
     ]:
-        runner.output.print(sentence)
+        session.output.print(sentence)
     return total
 
 
@@ -322,8 +322,8 @@ def open_sweep(
     fresh: bool,
     retry_failed: bool,
     fail_fast: bool,
-) -> Iterator[Runner]:
-    """Give the runner of a sweep, on an executor that is closed at the end.
+) -> Iterator[Session]:
+    """Give the session of a sweep, on an executor that is closed at the end.
 
     Args:
         subject: the study or preset.
@@ -343,7 +343,7 @@ def open_sweep(
         scheduler=scheduler,
         address=address,
     ) as executor:
-        yield Runner(
+        yield Session(
             output=output,
             directory=RunDirectory(out or RESULTS / name, "out"),
             executor=executor,
