@@ -24,8 +24,8 @@ import pandas as pd
 import pyarrow.parquet as pq
 
 import overfit_cli
+from overfit_cli.core.errors import UserError
 from overfit_cli.core.registry import find_study
-from overfit_cli.core.text import UserError
 from overfit_cli.core.training import Execution
 from overfit_cli.sweeps.executors import Local
 from overfit_cli.sweeps.grid import Grid, make_grid

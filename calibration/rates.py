@@ -16,9 +16,9 @@ import numpy as np
 import pandas as pd
 
 from overfit_cli.core.claim import Claim, Verdict
+from overfit_cli.core.errors import UserError
 from overfit_cli.core.registry import claims_of, find_study
 from overfit_cli.core.study import AnyStudy
-from overfit_cli.core.text import UserError
 from overfit_cli.core.training import named_rng
 from overfit_cli.sweeps.grid import make_grid
 from overfit_cli.sweeps.presets import find_preset, preset_texts

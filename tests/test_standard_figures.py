@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
-from overfit_cli.core.text import UserError
+from overfit_cli.core.errors import UserError
 from overfit_cli.figures.heatmap import draw_heatmap
 from overfit_cli.figures.picture import save
 from tests.fake_study import LAW, NS, OPTIONS, SIDES, SNRS, data_of, fail, fake_cells

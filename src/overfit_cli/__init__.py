@@ -11,9 +11,9 @@ if TYPE_CHECKING:
     from overfit_cli.api import compare, draw, judge, load, sweep, train
     from overfit_cli.core.cell import Column
     from overfit_cli.core.claim import Claim, Measurement
+    from overfit_cli.core.errors import UserError
     from overfit_cli.core.parameters import Parameter
     from overfit_cli.core.study import Study
-    from overfit_cli.core.text import UserError
     from overfit_cli.functions.experiment import experiment
 
 __version__ = VERSION
@@ -40,7 +40,7 @@ _MODULES = {
     **dict.fromkeys(("Claim", "Measurement"), "core.claim"),
     **dict.fromkeys(("Column", "Study"), "core.study"),
     "Parameter": "core.parameters",
-    "UserError": "core.text",
+    "UserError": "core.errors",
     "experiment": "functions.experiment",
 }
 """The module of each public name, imported at its first use, so that commands start quickly."""

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, get_args
 
 from overfit_cli.core.cell import CellResult
 from overfit_cli.core.console import console
+from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.files import RESULTS, set_data_folder
 from overfit_cli.core.parameters import Value
 from overfit_cli.core.registry import add_study, find_study
 from overfit_cli.core.study import AnyStudy, Study
-from overfit_cli.core.text import BadValue, UserError
 from overfit_cli.core.training import resolve_device
 from overfit_cli.core.values import (
     Backend,
@@ -40,12 +40,12 @@ from overfit_cli.sweeps.load import (
     read_selections,
 )
 from overfit_cli.sweeps.part_file import cell_schema
-from overfit_cli.sweeps.presets import DEFAULT_SEEDS, Subject, find_subject
 from overfit_cli.sweeps.refine import Refinement, refinement_of
 from overfit_cli.sweeps.session import Session, open_sweep, outline
 from overfit_cli.sweeps.session import refine as run_rounds
 from overfit_cli.sweeps.single_cell import train_cell
 from overfit_cli.sweeps.store import RunDirectory
+from overfit_cli.sweeps.subject import DEFAULT_SEEDS, Subject, find_subject
 
 if TYPE_CHECKING:
     import pandas as pd

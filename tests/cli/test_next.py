@@ -9,9 +9,10 @@ import pytest
 from overfit_cli.cli.sweep import next_command
 from overfit_cli.sweeps.grid import make_grid
 from overfit_cli.sweeps.plan import make_plan
-from overfit_cli.sweeps.presets import find_subject, preset_names, sweep_name
+from overfit_cli.sweeps.presets import preset_names
 from overfit_cli.sweeps.ranges import parse_seeds
 from overfit_cli.sweeps.store import RunDirectory
+from overfit_cli.sweeps.subject import find_subject, sweep_name
 from tests.command import call
 
 ROOT = Path(__file__).parents[2]

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from overfit_cli.sweeps.grid import make_grid
-from overfit_cli.sweeps.presets import LONGEST, find_subject, named_after, sweep_name
+from overfit_cli.sweeps.subject import LONGEST, find_subject, named_after, sweep_name
 from tests.command import call
 
 

@@ -12,9 +12,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from overfit_cli.core.errors import UserError
 from overfit_cli.core.figure import Figure, FigureOptions
 from overfit_cli.core.study import FigureData
-from overfit_cli.core.text import UserError
 from overfit_cli.figures.boundary import draw_boundary
 from overfit_cli.figures.curves import draw_curves
 from overfit_cli.figures.cutoff import draw_cutoff

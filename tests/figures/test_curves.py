@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from overfit_cli.core.errors import UserError
 from overfit_cli.core.figure import FigureOptions
-from overfit_cli.core.text import UserError
 from overfit_cli.figures.curves import draw_curves
 from tests.fake_study import NS, SNRS, data_of, fail, fake_cells, fake_trajectories, words
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from overfit_cli.core.errors import UserError
 from overfit_cli.core.figure import Figure, FigureOptions
-from overfit_cli.core.text import UserError
 from overfit_cli.figures.boundary import draw_boundary
 from overfit_cli.figures.cutoff import draw_cutoff
 from overfit_cli.figures.heatmap import draw_heatmap

@@ -12,8 +12,8 @@ import pytest
 from matplotlib.artist import Artist
 from matplotlib.collections import Collection
 
+from overfit_cli.core.errors import UserError
 from overfit_cli.core.figure import FigureOptions
-from overfit_cli.core.text import UserError
 from overfit_cli.figures.lines import draw_lines
 from overfit_cli.figures.panels import side_by_side
 from tests.fake_study import SNRS, data_of, fail, fake_cells, words

@@ -12,8 +12,8 @@ import pandas as pd
 import pytest
 from matplotlib.colors import to_hex
 
+from overfit_cli.core.errors import UserError
 from overfit_cli.core.figure import FigureOptions
-from overfit_cli.core.text import UserError
 from overfit_cli.figures.boundary import draw_boundary
 from overfit_cli.figures.curves import draw_curves
 from overfit_cli.figures.heatmap import draw_heatmap

@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from overfit_cli.core.errors import UserError
 from overfit_cli.core.figure import MOST_PANELS, Figure, FigureOptions
-from overfit_cli.core.text import UserError
 from overfit_cli.figures.inputs import resolve_options
 from overfit_cli.figures.lines import draw_lines
 from overfit_cli.figures.panels import Panel, panels

@@ -11,10 +11,10 @@ import pandas as pd
 import pytest
 from matplotlib.colors import Normalize
 
+from overfit_cli.core.errors import UserError
 from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.parameters import StudyParameters, parameter
 from overfit_cli.core.study import FigureData
-from overfit_cli.core.text import UserError
 from overfit_cli.figures.curves import draw_curves
 from overfit_cli.figures.heatmap import draw_heatmap
 from overfit_cli.figures.lines import draw_lines

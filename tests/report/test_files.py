@@ -15,7 +15,7 @@ import pytest
 
 from overfit_cli.cli import report
 from overfit_cli.core.claim import Measurement, Verdict
-from overfit_cli.core.text import UserError
+from overfit_cli.core.errors import UserError
 from overfit_cli.report.contents import (
     ReportedPaper,
     contents,

@@ -29,9 +29,10 @@ from overfit_cli.cli.reproduce import reproduce
 from overfit_cli.cli.sweep import sweep
 from overfit_cli.cli.train import train
 from overfit_cli.cli.verify import verify
+from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.files import error_text
 from overfit_cli.core.processes import end_quickly, make_streams_patient, output_problem
-from overfit_cli.core.text import VERSION, BadValue, UserError, is_plain_number, shorten, visible
+from overfit_cli.core.text import VERSION, is_plain_number, shorten, visible
 from overfit_cli.core.values import alternatives, number_in_words, usable_path
 
 

@@ -9,7 +9,8 @@ import typer
 
 from overfit_cli.cli import completion
 from overfit_cli.core.console import console, next_lines
-from overfit_cli.core.text import UserError, plural, size
+from overfit_cli.core.errors import UserError
+from overfit_cli.core.text import plural, size
 
 
 def compact(

@@ -16,7 +16,8 @@ from rich.table import Table
 from overfit_cli.cli.completion import columns, conditions, run_directories
 from overfit_cli.cli.options import Where, read_number, read_path
 from overfit_cli.core.console import console, next_lines, typed_command
-from overfit_cli.core.text import UserError, plural, visible
+from overfit_cli.core.errors import UserError
+from overfit_cli.core.text import plural, visible
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -180,7 +180,8 @@ def _parameters(context: typer.Context) -> Mapping[str, ParameterInfo]:
     """The parameters of the study or preset that is typed, or of the default."""
     from overfit_cli.core.parameters import describe
     from overfit_cli.core.registry import find_study, study_names
-    from overfit_cli.sweeps.presets import DEFAULT_STUDY, find_preset
+    from overfit_cli.sweeps.presets import find_preset
+    from overfit_cli.sweeps.subject import DEFAULT_STUDY
 
     subject, words = DEFAULT_STUDY, iter(context.params.get("words") or [])
     for word in words:

@@ -15,7 +15,8 @@ import typer
 from overfit_cli.cli import completion
 from overfit_cli.cli.options import Where
 from overfit_cli.core.console import console, typed_command
-from overfit_cli.core.text import VERSION, UserError, nearest, plural, shorten, visible
+from overfit_cli.core.errors import UserError
+from overfit_cli.core.text import VERSION, nearest, plural, shorten, visible
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import typer
 
 from overfit_cli.cli import completion
+from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.files import set_data_folder
-from overfit_cli.core.text import BadValue, UserError, is_plain_number, nearest, shorten
+from overfit_cli.core.text import is_plain_number, nearest, shorten
 from overfit_cli.core.values import Backend, DeviceChoice, number_of_jobs, usable_path
 
 if TYPE_CHECKING:
@@ -185,7 +186,7 @@ def read_words(
     Raises:
         UserError: if an option has no value, or there are two subjects.
     """
-    from overfit_cli.sweeps.presets import DEFAULT_STUDY
+    from overfit_cli.sweeps.subject import DEFAULT_STUDY
 
     subjects, given, left = list[str](), list[Given](), list(words or [])
     while left:
@@ -261,7 +262,7 @@ def declared_options(context: typer.Context) -> list[str]:
 
 def warn_of_parameter(context: typer.Context, words: Sequence[str], option: str) -> None:
     """Warn if the study that is named has a parameter with the name of a refused option."""
-    from overfit_cli.sweeps.presets import find_subject
+    from overfit_cli.sweeps.subject import find_subject
 
     with contextlib.suppress(UserError):
         subject, _ = read_words(context, words, ())

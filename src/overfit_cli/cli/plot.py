@@ -11,7 +11,8 @@ import typer
 from overfit_cli.cli import completion
 from overfit_cli.cli.options import DataFolder, Where, use_data
 from overfit_cli.core.console import console, typed_command
-from overfit_cli.core.text import UserError, nearest
+from overfit_cli.core.errors import UserError
+from overfit_cli.core.text import nearest
 from overfit_cli.core.values import finite_number
 
 if TYPE_CHECKING:

@@ -26,7 +26,8 @@ from overfit_cli.cli.options import (
 )
 from overfit_cli.cli.report import Asked, write_and_say
 from overfit_cli.core.console import console
-from overfit_cli.core.text import MissingError, UserError, duration_estimate, plural
+from overfit_cli.core.errors import MissingError, UserError
+from overfit_cli.core.text import duration_estimate, plural
 from overfit_cli.core.values import ProfileName
 
 if TYPE_CHECKING:
@@ -175,9 +176,9 @@ class Reproduction:
     def _sweep(self, item: Reproducible, path: Path, time_left: TimeLeft) -> bool:
         """Run a preset into its directory, and return whether a cell failed."""
         from overfit_cli.cli.sweep import grid_of
-        from overfit_cli.sweeps.presets import find_subject
         from overfit_cli.sweeps.session import Session
         from overfit_cli.sweeps.store import RunDirectory
+        from overfit_cli.sweeps.subject import find_subject
 
         subject = find_subject(item.preset.name, self.profile)
         profile = [] if self.profile == "quick" else ["--profile", self.profile]
@@ -294,8 +295,8 @@ def _missing(preset: Preset, profile: str, results: Path) -> float:
     """The share of a preset's cells that its run directory lacks."""
     from overfit_cli.cli.sweep import grid_of
     from overfit_cli.sweeps.plan import make_plan
-    from overfit_cli.sweeps.presets import find_subject
     from overfit_cli.sweeps.store import RunDirectory
+    from overfit_cli.sweeps.subject import find_subject
 
     directory = RunDirectory(results / preset.run_name(profile), "run directory")
     if not directory.path.exists():

@@ -31,9 +31,9 @@ if TYPE_CHECKING:
     from overfit_cli.core.parameters import Value
     from overfit_cli.sweeps.grid import Grid
     from overfit_cli.sweeps.plan import Plan
-    from overfit_cli.sweeps.presets import Subject
     from overfit_cli.sweeps.session import Session
     from overfit_cli.sweeps.store import RunDirectory
+    from overfit_cli.sweeps.subject import Subject
 
 
 Seeds = Annotated[
@@ -121,7 +121,7 @@ def sweep(
     Every parameter of the study is an option: --n 2:20 --snr 0.1:16. A range is 2:20, 2:20:3,
     0.1:16 (40 points), 0.1:16:100:log, a,b,c, or one value.
     """
-    from overfit_cli.sweeps.presets import find_subject
+    from overfit_cli.sweeps.subject import find_subject
 
     began = time.monotonic()
     subject, given = read_words(context, words, settings)

@@ -17,7 +17,8 @@ from overfit_cli.cli.options import (
     use_data,
 )
 from overfit_cli.core.console import console, next_lines
-from overfit_cli.core.text import UserError, duration
+from overfit_cli.core.errors import UserError
+from overfit_cli.core.text import duration
 from overfit_cli.core.values import whole_number
 
 if TYPE_CHECKING:
@@ -46,8 +47,8 @@ def train(
     """
     from overfit_cli.core.training import resolve_device
     from overfit_cli.sweeps.grid import make_grid
-    from overfit_cli.sweeps.presets import find_subject
     from overfit_cli.sweeps.single_cell import train_cell
+    from overfit_cli.sweeps.subject import find_subject
     from overfit_cli.sweeps.worker import FAILURE_PREFIXES
 
     named, given = read_words(context, words, settings)

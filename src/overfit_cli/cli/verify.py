@@ -17,8 +17,9 @@ import typer
 from overfit_cli.cli.completion import run_directories
 from overfit_cli.cli.options import DataFolder, as_option, read_path, use_data
 from overfit_cli.core.console import console
+from overfit_cli.core.errors import UserError
 from overfit_cli.core.files import error_text, read_bounded
-from overfit_cli.core.text import UserError, plural, visible
+from overfit_cli.core.text import plural, visible
 
 if TYPE_CHECKING:
     from overfit_cli.figures.record import FigureRecord, SourceRecord

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 import platformdirs
 from filelock import FileLock
 
-from overfit_cli.core.text import BadValue, MissingError, MissingValue, UserError
+from overfit_cli.core.errors import BadValue, MissingError, MissingValue, UserError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

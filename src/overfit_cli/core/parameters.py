@@ -20,7 +20,8 @@ from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, get_args, get_ori
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 from pydantic_core import ErrorDetails
 
-from overfit_cli.core.text import BadValue, is_plain_number, nearest, shorten
+from overfit_cli.core.errors import BadValue
+from overfit_cli.core.text import is_plain_number, nearest, shorten
 
 if TYPE_CHECKING:
     import pandas as pd

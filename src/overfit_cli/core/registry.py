@@ -13,10 +13,11 @@ from overfit_cli.core.cell import (
     taken_columns,
 )
 from overfit_cli.core.claim import Claim
+from overfit_cli.core.errors import UserError
 from overfit_cli.core.figure import Figure, any_grid
 from overfit_cli.core.parameters import StudyParameters, describe, is_finite_number
 from overfit_cli.core.study import AnyStudy, Study
-from overfit_cli.core.text import UserError, nearest
+from overfit_cli.core.text import nearest
 
 LARGEST_VERSION = 2**63 - 1
 ENTRY_POINT_GROUP = "overfit.studies"

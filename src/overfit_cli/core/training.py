@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from overfit_cli.core.text import BadValue
+from overfit_cli.core.errors import BadValue
 from overfit_cli.core.values import DeviceChoice
 
 if TYPE_CHECKING:

@@ -12,8 +12,9 @@ from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
+from overfit_cli.core.errors import BadValue
 from overfit_cli.core.files import error_text
-from overfit_cli.core.text import BadValue, is_text
+from overfit_cli.core.text import is_text
 
 DeviceChoice = Literal["auto", "cpu", "cuda"]
 Backend = Literal["loky", "threading", "dask", "ray"]

@@ -19,8 +19,8 @@ from typing import BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
+from overfit_cli.core.errors import MissingError, UserError
 from overfit_cli.core.files import error_text, fingerprint, naming_data
-from overfit_cli.core.text import MissingError, UserError
 
 SIZE = 28
 INNER = 20

@@ -22,8 +22,8 @@ from typing import NamedTuple, Self, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from overfit_cli.core.errors import MissingError, UserError
 from overfit_cli.core.files import cache_folder, error_text, read_bounded, write_whole
-from overfit_cli.core.text import MissingError, UserError
 from overfit_cli.datasets.reviews import Texts
 
 VOCABULARY = 257

@@ -18,8 +18,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from overfit_cli.core.errors import MissingError, UserError
 from overfit_cli.core.files import error_text, read_bounded
-from overfit_cli.core.text import MissingError, UserError, shorten
+from overfit_cli.core.text import shorten
 
 PADDING = 0
 """The token after the end of a short review; no word and no byte has this number."""

@@ -10,9 +10,10 @@ import numpy as np
 from matplotlib.ticker import AutoLocator, MaxNLocator, NullLocator, ScalarFormatter
 
 from overfit_cli.core.arrays import Floats
+from overfit_cli.core.errors import BadValue
 from overfit_cli.core.parameters import Value, describe
 from overfit_cli.core.study import FigureData
-from overfit_cli.core.text import BadValue, nearest, round_digits
+from overfit_cli.core.text import nearest, round_digits
 from overfit_cli.figures.labels import (
     RUN,
     axis_label,

@@ -16,9 +16,10 @@ import pandas as pd
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
+from overfit_cli.core.errors import BadValue
 from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.study import AnyStudy, FigureData
-from overfit_cli.core.text import BadValue, plural, round_digits
+from overfit_cli.core.text import plural, round_digits
 from overfit_cli.figures.axes import Axis
 from overfit_cli.figures.curves import logarithms
 from overfit_cli.figures.inputs import (

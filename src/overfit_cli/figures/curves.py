@@ -17,9 +17,10 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 from matplotlib.typing import ColorType, LineStyleType
 
+from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.study import AnyStudy, FigureData
-from overfit_cli.core.text import BadValue, UserError, nearest, plural
+from overfit_cli.core.text import nearest, plural
 from overfit_cli.figures.inputs import check_threshold, choose_scale, is_log, value_is_log
 from overfit_cli.figures.labels import (
     axis_label,

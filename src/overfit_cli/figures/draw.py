@@ -8,10 +8,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
+from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.figure import Figure, FigureOptions
 from overfit_cli.core.registry import figures_of
 from overfit_cli.core.study import FigureData
-from overfit_cli.core.text import VERSION, BadValue, UserError, nearest
+from overfit_cli.core.text import VERSION, nearest
 from overfit_cli.figures.caption import caption
 from overfit_cli.figures.inputs import resolve_options, resolve_symbols
 from overfit_cli.figures.look import as_recorded

@@ -11,10 +11,11 @@ from dataclasses import fields, replace
 import pandas as pd
 
 from overfit_cli.core.arrays import finite_column
+from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.figure import Figure, FigureOptions
 from overfit_cli.core.parameters import describe, parameter_named
 from overfit_cli.core.study import AnyStudy, FigureData
-from overfit_cli.core.text import BadValue, UserError, nearest, round_digits
+from overfit_cli.core.text import nearest, round_digits
 from overfit_cli.figures.axes import Axis, parameter_axis
 from overfit_cli.figures.labels import RUN, axis_label, literal, parameter_values
 from overfit_cli.stats.equations import parse_equation

@@ -8,10 +8,11 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 
 import pandas as pd
 
+from overfit_cli.core.errors import UserError
 from overfit_cli.core.parameters import Value, describe, parameter_named
 from overfit_cli.core.parameters import symbol_text as unicode_of
 from overfit_cli.core.study import AnyStudy, FigureData
-from overfit_cli.core.text import UserError, nearest, visible
+from overfit_cli.core.text import nearest, visible
 
 RUN = "run directory"
 """The name of the run directories as an axis; no parameter can have it."""

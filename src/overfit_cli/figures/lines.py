@@ -13,9 +13,10 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
 from overfit_cli.core.arrays import finite_column
+from overfit_cli.core.errors import BadValue
 from overfit_cli.core.figure import MOST_PANELS, FigureOptions
 from overfit_cli.core.study import FigureData
-from overfit_cli.core.text import BadValue, plural
+from overfit_cli.core.text import plural
 from overfit_cli.figures.axes import Axis, parameter_axis
 from overfit_cli.figures.curves import BAND, logarithms, spans_widely
 from overfit_cli.figures.heatmap import mean_of_seeds

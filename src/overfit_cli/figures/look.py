@@ -17,7 +17,8 @@ from typing import Any
 import matplotlib
 from cycler import Cycler, cycler
 
-from overfit_cli.core.text import BadValue, UserError, is_text, nearest, shorten
+from overfit_cli.core.errors import BadValue, UserError
+from overfit_cli.core.text import is_text, nearest, shorten
 from overfit_cli.core.values import whole_number
 from overfit_cli.figures.picture import Look
 from overfit_cli.figures.style import COLUMN, PAGE

@@ -9,10 +9,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
+from overfit_cli.core.errors import BadValue
 from overfit_cli.core.figure import MOST_PANELS
 from overfit_cli.core.parameters import Value, describe
 from overfit_cli.core.study import FigureData
-from overfit_cli.core.text import BadValue, nearest
+from overfit_cli.core.text import nearest
 from overfit_cli.figures.labels import (
     RUN,
     brief,

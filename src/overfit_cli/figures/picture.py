@@ -17,8 +17,8 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from overfit_cli.core.errors import BadValue
 from overfit_cli.core.files import write_named
-from overfit_cli.core.text import BadValue
 from overfit_cli.figures.labels import typeset, wrap_text
 from overfit_cli.figures.style import COLUMN, PAGE, RC, SIZES, WIDE, points
 

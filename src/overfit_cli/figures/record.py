@@ -21,8 +21,9 @@ from xml.etree import ElementTree
 import numpy as np
 from pydantic import BaseModel, BeforeValidator, Field, ValidationError
 
+from overfit_cli.core.errors import UserError
 from overfit_cli.core.figure import FigureOptions
-from overfit_cli.core.text import UserError, shorten, visible
+from overfit_cli.core.text import shorten, visible
 from overfit_cli.figures.picture import Look
 from overfit_cli.sweeps.manifest import read_manifest
 from overfit_cli.sweeps.part_file import digest_of_numbers, key_of_cells

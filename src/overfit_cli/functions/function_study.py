@@ -22,8 +22,8 @@ from typing import Any
 
 from overfit_cli.core.cell import Cell, CellResult, Cells, Column, Identity, Results, taken_columns
 from overfit_cli.core.claim import Claim
+from overfit_cli.core.errors import MissingError, UserError
 from overfit_cli.core.study import Study
-from overfit_cli.core.text import MissingError, UserError
 from overfit_cli.core.training import Training
 from overfit_cli.functions.digest import OwnFile, own_files
 from overfit_cli.functions.experiment import (

@@ -18,7 +18,8 @@ from pathlib import Path
 from types import CodeType, ModuleType
 from typing import Any, Literal
 
-from overfit_cli.core.text import UserError, nearest
+from overfit_cli.core.errors import UserError
+from overfit_cli.core.text import nearest
 from overfit_cli.functions.digest import OwnFile, digest_of, own_files
 from overfit_cli.functions.experiment import description_of
 

@@ -9,8 +9,9 @@ import typing
 from collections.abc import Callable, Iterator
 from typing import Annotated, Any, Literal, get_args, get_origin
 
+from overfit_cli.core.errors import UserError
 from overfit_cli.core.parameters import Parameter
-from overfit_cli.core.text import UserError, is_text
+from overfit_cli.core.text import is_text
 from overfit_cli.functions.experiment import TYPES, ParameterRecord, name_problem
 
 SEED = "seed"

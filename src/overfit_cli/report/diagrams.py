@@ -10,9 +10,10 @@ import numpy as np
 import pandas as pd
 from matplotlib.colors import LogNorm, Normalize, to_hex
 
+from overfit_cli.core.errors import UserError
 from overfit_cli.core.figure import Figure, FigureOptions
 from overfit_cli.core.study import FigureData
-from overfit_cli.core.text import UserError, round_digits
+from overfit_cli.core.text import round_digits
 from overfit_cli.figures.axes import Axis
 from overfit_cli.figures.heatmap import Map, lay_out_map
 from overfit_cli.figures.inputs import choose_scale, resolve_options, usable_cells

@@ -9,12 +9,13 @@ from pathlib import Path
 
 import pandas as pd
 
+from overfit_cli.core.errors import BadValue
 from overfit_cli.core.figure import Figure, FigureOptions, any_grid
 from overfit_cli.core.files import read_bounded
 from overfit_cli.core.parameters import describe
 from overfit_cli.core.registry import figures_of
 from overfit_cli.core.study import FigureData
-from overfit_cli.core.text import VERSION, BadValue
+from overfit_cli.core.text import VERSION
 from overfit_cli.figures.caption import WIDTH
 from overfit_cli.figures.draw import commands_behind, drawn
 from overfit_cli.figures.inputs import resolve_options

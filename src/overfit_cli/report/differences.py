@@ -17,9 +17,10 @@ import pandas as pd
 
 from overfit_cli.core.arrays import finite_column
 from overfit_cli.core.claim import Measurement
+from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.parameters import Value, describe
 from overfit_cli.core.study import AnyStudy
-from overfit_cli.core.text import BadValue, UserError, nearest, plural, shorten
+from overfit_cli.core.text import nearest, plural, shorten
 from overfit_cli.report.judge import LoadedRun, judge_run
 from overfit_cli.report.published import read_published
 from overfit_cli.stats.intervals import Estimate, difference_estimate, mean_estimate

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from overfit_cli.core.claim import VERDICTS, Verdict
+from overfit_cli.core.errors import BadValue
 from overfit_cli.core.files import read_toml
-from overfit_cli.core.text import BadValue, most_alike, shorten
+from overfit_cli.core.text import most_alike, shorten
 from overfit_cli.report.judge import Judged
 
 MOST_BYTES = 1 << 20

@@ -21,10 +21,10 @@ from pandas.api.types import is_numeric_dtype
 
 from overfit_cli.claims.cells import repeated_seeds
 from overfit_cli.core.claim import Claim, Interval, Measurement, Verdict
+from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.parameters import build, describe
 from overfit_cli.core.registry import claims_of, installed_studies
 from overfit_cli.core.study import AnyStudy
-from overfit_cli.core.text import BadValue, UserError
 from overfit_cli.stats.intervals import level_of_each, set_level
 from overfit_cli.sweeps.load import (
     chosen_cells,

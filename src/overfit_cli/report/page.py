@@ -25,10 +25,11 @@ from markupsafe import Markup
 from PIL import Image
 
 from overfit_cli.core.claim import VERDICTS, Measurement
+from overfit_cli.core.errors import UserError
 from overfit_cli.core.figure import FigureOptions, any_grid
 from overfit_cli.core.registry import figures_of
 from overfit_cli.core.study import AnyStudy
-from overfit_cli.core.text import VERSION, UserError, plural, visible
+from overfit_cli.core.text import VERSION, plural, visible
 from overfit_cli.figures.draw import Request, draw_figure
 from overfit_cli.figures.picture import Look, image
 from overfit_cli.report.contents import (

@@ -13,10 +13,11 @@ import numpy as np
 import pandas as pd
 
 from overfit_cli.core.cell import ROW_COLUMNS
+from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.files import error_text, read_bounded
 from overfit_cli.core.parameters import ParameterInfo, Value, describe, parameter_named, parse_value
 from overfit_cli.core.study import AnyStudy
-from overfit_cli.core.text import BadValue, UserError, nearest, shorten
+from overfit_cli.core.text import nearest, shorten
 from overfit_cli.stats.pairs import setting_keys
 
 MOST_BYTES = 1 << 26

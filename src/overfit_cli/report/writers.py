@@ -9,9 +9,10 @@ from typing import Any
 from xml.etree import ElementTree
 
 from overfit_cli.core.claim import VERDICTS
+from overfit_cli.core.errors import BadValue
 from overfit_cli.core.files import error_text, make_folder, write_whole
 from overfit_cli.core.parameters import Value
-from overfit_cli.core.text import BadValue, escape_markdown, visible
+from overfit_cli.core.text import escape_markdown, visible
 from overfit_cli.report.contents import (
     ReportedPaper,
     ReportedRun,

@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from overfit_cli.core.arrays import Floats
-from overfit_cli.core.text import BadValue, nearest
+from overfit_cli.core.errors import BadValue
+from overfit_cli.core.text import nearest
 
 Term = Callable[[Mapping[str, Floats]], Floats]
 

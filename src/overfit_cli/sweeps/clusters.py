@@ -20,9 +20,10 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import cloudpickle
 
+from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.files import require_extra
 from overfit_cli.core.processes import delaying_interrupts
-from overfit_cli.core.text import BadValue, UserError, plural
+from overfit_cli.core.text import plural
 from overfit_cli.core.training import Device, resolve_device
 from overfit_cli.core.values import Backend, DeviceChoice
 from overfit_cli.sweeps.executors import Event, Executor, Local, Lost, jobs_on

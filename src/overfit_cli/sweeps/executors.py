@@ -17,8 +17,9 @@ import joblib
 from joblib.externals.loky import get_reusable_executor
 from joblib.externals.loky.process_executor import TerminatedWorkerError
 
+from overfit_cli.core.errors import UserError
 from overfit_cli.core.processes import ignoring_interrupts, safe_path, start_worker
-from overfit_cli.core.text import UserError, plural
+from overfit_cli.core.text import plural
 from overfit_cli.core.training import Device
 from overfit_cli.sweeps.worker import Task, TaskRecord, Work, run_task
 

@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from overfit_cli.core.cell import Cell
+from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.parameters import (
     ParameterInfo,
     Value,
@@ -25,7 +26,6 @@ from overfit_cli.core.parameters import (
     unknown_parameter,
 )
 from overfit_cli.core.study import AnyStudy
-from overfit_cli.core.text import BadValue, UserError
 from overfit_cli.core.values import whole_number
 from overfit_cli.sweeps.ranges import MOST_VALUES, parse_range, parse_seeds, rounded
 

@@ -16,10 +16,11 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 import pyarrow as pa
 
+from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.parameters import ParameterInfo, Value, describe, parameter_named, parse_value
 from overfit_cli.core.registry import find_study, study_names
 from overfit_cli.core.study import AnyStudy, FigureData
-from overfit_cli.core.text import BadValue, UserError, nearest, shorten
+from overfit_cli.core.text import nearest, shorten
 from overfit_cli.functions.function_study import FunctionStudy
 from overfit_cli.stats.intervals import t_half_width
 from overfit_cli.sweeps.manifest import planned_cells, read_manifest

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.files import (
     SET_ASIDE,
     error_text,
@@ -31,7 +32,6 @@ from overfit_cli.core.files import (
 )
 from overfit_cli.core.parameters import Value, describe
 from overfit_cli.core.study import AnyStudy
-from overfit_cli.core.text import BadValue, UserError
 from overfit_cli.functions.experiment import FunctionRecord
 from overfit_cli.sweeps.grid import MOST_CELLS, Grid
 

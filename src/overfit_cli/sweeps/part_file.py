@@ -25,11 +25,11 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from overfit_cli.core.cell import CellResult, Column
+from overfit_cli.core.errors import UserError
 from overfit_cli.core.files import error_text, read_bounded, write_whole
 from overfit_cli.core.parameters import describe
 from overfit_cli.core.registry import find_study, study_names
 from overfit_cli.core.study import AnyStudy
-from overfit_cli.core.text import UserError
 from overfit_cli.functions.experiment import FunctionRecord
 
 if TYPE_CHECKING:

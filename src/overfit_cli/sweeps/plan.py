@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from overfit_cli.core.cell import Cell
+from overfit_cli.core.errors import UserError
 from overfit_cli.core.registry import blaming
 from overfit_cli.core.study import AnyStudy
-from overfit_cli.core.text import UserError
 from overfit_cli.core.training import Device
 from overfit_cli.functions.experiment import FunctionRecord
 from overfit_cli.sweeps.grid import Grid, Shard

@@ -1,39 +1,24 @@
-"""Presets, and what a name refers to: a study, a preset, or a function in a file.
+"""Presets: TOML files that name a study, axes and figures, one for each figure of a paper.
 
-A preset is a TOML file that names a study, axes and figures, one for each figure of a paper. Papers
-and their figures are names of presets too. Different sweeps have different default directories.
+Papers and their figures are names of presets too.
 """
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, get_args
+from typing import Annotated, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from overfit_cli.core.cell import Paper
+from overfit_cli.core.errors import UserError
 from overfit_cli.core.files import read_toml
 from overfit_cli.core.registry import find_study
-from overfit_cli.core.text import (
-    BadValue,
-    UserError,
-    is_text,
-    most_alike,
-    natural_key,
-    nearest,
-    shorten,
-)
+from overfit_cli.core.text import most_alike, natural_key, nearest, shorten
 from overfit_cli.core.values import ProfileName, valid_choice
-
-if TYPE_CHECKING:
-    from overfit_cli.core.parameters import Value
-    from overfit_cli.core.study import AnyStudy
-    from overfit_cli.sweeps.grid import Grid
-
 
 MOST_BYTES = 1 << 20
 PROFILES = get_args(ProfileName)
@@ -254,155 +239,3 @@ def _unknown(name: str, known: Collection[str], papers: Sequence[str]) -> str:
     takes = f"it takes a paper ({', '.join(sorted(set(papers)))}), a figure of one or a preset"
     hint = f"did you mean {close!r}?" if close else f"{takes}: `reproduce --dry-run` lists all."
     return f"{shorten(name)!r} is neither a paper nor one of its figures; {hint}"
-
-
-DEFAULT_STUDY = "benign-vit"
-DEFAULT_PROFILE = "quick"
-DEFAULT_SEEDS = "3"
-
-
-@dataclass(frozen=True)
-class Subject:
-    """What a command is about.
-
-    Attributes:
-        study: what is trained.
-        typed: how the user named it.
-        preset: the preset that named the study, if one did.
-        profile: how much of the preset is run.
-        texts: the ranges that the preset sets, by parameter.
-        seeds: the seeds to run if the user names none.
-    """
-
-    study: AnyStudy
-    typed: str
-    preset: Preset | None = None
-    profile: str = DEFAULT_PROFILE
-    texts: Mapping[str, str] = field(default_factory=dict)
-    seeds: str = DEFAULT_SEEDS
-
-    @property
-    def name(self) -> str:
-        """Its name in the names of run directories."""
-        if self.preset is not None:
-            return self.preset.name
-        function = self.study.identity.function
-        return self.study.name if function is None else function.label
-
-    @property
-    def trajectories(self) -> bool:
-        """Whether its preset logs every step."""
-        return self.preset is not None and self.preset.content.trajectories
-
-    @property
-    def run_name(self) -> str:
-        """The name of the run directory where nothing is changed."""
-        return self.name if self.preset is None else self.preset.run_name(self.profile)
-
-
-def find_subject(typed: str, profile: str | None = None) -> Subject:
-    """Return what the user named: a study, a preset or its file, or a function.
-
-    Args:
-        typed: `benign-vit`, `fig1`, `mine.toml`, `FILE.py`, `FILE.py:NAME` or `module:NAME`.
-        profile: how much of a preset to run; None where none is asked for.
-
-    Raises:
-        UserError: if there is none of them, or it has no profiles.
-    """
-    from overfit_cli.core.registry import find_study, study_names
-    from overfit_cli.functions.function_study import study_of_reference
-    from overfit_cli.functions.references import is_reference
-
-    if not is_text(typed):
-        raise UserError(f"{typed}: the name isn't text; it takes a path in UTF-8.")
-    installed = typed in study_names()
-    preset = None if installed else find_preset(typed)
-    if preset is not None:
-        return _of_preset(preset, typed, profile or DEFAULT_PROFILE)
-    if installed:
-        _refuse_profile(profile, find_study(typed), typed)
-        return Subject(find_study(typed), typed)
-    if is_reference(typed):
-        study = study_of_reference(typed)
-        if study.name in study_names():
-            raise UserError(f"{typed}: a study {study.name!r} is installed; give it another name.")
-        _refuse_profile(profile, study, typed)
-        return Subject(study, typed, seeds=DEFAULT_SEEDS if study.seeded else "1")
-    known = [*study_names(), *preset_names()]
-    raise UserError(
-        f"{typed!r} is neither a study nor a preset nor a file FILE.py; {nearest(typed, known)}"
-    )
-
-
-def _refuse_profile(profile: str | None, study: AnyStudy, typed: str) -> None:
-    if profile is None:
-        return
-    named = "profile" in study.parameters.model_fields
-    own = "; the parameter profile is given by --set profile=VALUE" if named else ""
-    raise BadValue("profile", profile, f"{typed} is not a preset; only presets have profiles{own}.")
-
-
-def _of_preset(preset: Preset, typed: str, profile: str) -> Subject:
-    """A preset with its study, if that has what the preset names."""
-    from overfit_cli.core.registry import figures_of, find_study, study_names
-
-    content = preset.content
-    if content.study not in study_names():
-        hint = nearest(content.study, study_names())
-        raise UserError(f"{preset.path.name}: {content.study!r} is not a study; {hint}")
-    study = find_study(content.study)
-    known = figures_of(study) if content.figures else {}
-    for figure in content.figures:
-        if figure not in known:
-            hint = nearest(figure, known)
-            raise UserError(f"{preset.path.name}: {study.name} has no figure {figure!r}; {hint}")
-    texts = preset_texts(preset, profile)
-    seeds = str(preset.profile(profile).seeds)
-    from overfit_cli.sweeps.grid import make_grid
-
-    try:
-        make_grid(study, texts, (0,)).check()
-    except BadValue as error:  # the preset's own value: the user has given none of that name yet
-        raise UserError(f"{preset.path.name}: {error}") from error
-    return Subject(study, typed, preset, profile, texts, seeds)
-
-
-LONGEST = 120
-
-
-def sweep_name(chosen: Subject, grid: Grid) -> str:
-    """Return the name of a sweep's run directory: its study or preset, and what differs from it."""
-    from overfit_cli.core.parameters import describe
-    from overfit_cli.sweeps.grid import make_grid
-
-    own: dict[str, Sequence[Value | None]] = {
-        name: [info.default] for name, info in describe(chosen.study.parameters).items()
-    }
-    own.update(make_grid(chosen.study, chosen.texts, (0,)).values)
-    differing = {name: taken for name, taken in grid.values.items() if set(taken) != set(own[name])}
-    return named_after(chosen.run_name, differing)
-
-
-def named_after(base: str, values: Mapping[str, Sequence[Value]]) -> str:
-    """Return `base` with what sets a run apart: `benign-vit-n20-snr`.
-
-    Of an axis the name alone is told: it may grow, and its cells are then reused.
-    """
-    parts = [
-        name if len(taken) > 1 else f"{name}{_brief(taken[0])}" for name, taken in values.items()
-    ]
-    name = "-".join([base, *parts])
-    name = "".join("_" if letter in _SEPARATORS else letter for letter in name)
-    if len(name) <= LONGEST:
-        return name
-    mark = hashlib.sha256(name.encode()).hexdigest()[:8]
-    return f"{name[: LONGEST - len(mark) - 1]}-{mark}"
-
-
-_SEPARATORS = "/\\:"
-"""What may stand in a text, and separates folders on some system."""
-
-
-def _brief(value: Value) -> str:
-    return f"{value:.12g}" if isinstance(value, float) else str(value)

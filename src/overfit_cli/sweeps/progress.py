@@ -18,9 +18,10 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from overfit_cli.core.errors import UserError
 from overfit_cli.core.parameters import Value
 from overfit_cli.core.processes import delaying_interrupts
-from overfit_cli.core.text import UserError, duration, duration_estimate, plural, size
+from overfit_cli.core.text import duration, duration_estimate, plural, size
 from overfit_cli.sweeps.executors import Executor
 from overfit_cli.sweeps.load import load_headlines
 from overfit_cli.sweeps.plan import Plan

@@ -7,8 +7,9 @@ from typing import cast
 
 import numpy as np
 
+from overfit_cli.core.errors import BadValue
 from overfit_cli.core.parameters import ParameterInfo, Value, parse_value
-from overfit_cli.core.text import BadValue, shorten
+from overfit_cli.core.text import shorten
 
 DEFAULT_POINTS = 40
 MOST_VALUES = 100_000

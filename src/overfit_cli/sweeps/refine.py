@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 import pandas as pd
 
 from overfit_cli.core.cell import Cell
+from overfit_cli.core.errors import BadValue
 from overfit_cli.core.parameters import Value, build, describe
-from overfit_cli.core.text import BadValue
 from overfit_cli.core.values import finite_number, whole_number
 from overfit_cli.stats.boundary_search import (
     FIRST_SEEDS,

@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from overfit_cli.core.cell import CellResult
+from overfit_cli.core.errors import UserError
 from overfit_cli.core.files import error_text
 from overfit_cli.core.processes import answering_interrupts, delaying_interrupts
-from overfit_cli.core.text import UserError
 from overfit_cli.core.training import Execution, training_conditions
 from overfit_cli.sweeps.executors import Executor, Lost
 from overfit_cli.sweeps.plan import Plan

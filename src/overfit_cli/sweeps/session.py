@@ -12,9 +12,10 @@ from typing import get_args
 from rich.console import Console
 
 from overfit_cli.core.cell import Cell
+from overfit_cli.core.errors import UserError
 from overfit_cli.core.files import RESULTS, error_text
 from overfit_cli.core.registry import blaming
-from overfit_cli.core.text import UserError, duration, plural
+from overfit_cli.core.text import duration, plural
 from overfit_cli.core.training import Execution
 from overfit_cli.core.values import Backend, DeviceChoice, number_of_jobs, valid_choice
 from overfit_cli.stats.boundary_search import CONFIDENCE, CrossingEstimate
@@ -23,7 +24,6 @@ from overfit_cli.sweeps.executors import Executor
 from overfit_cli.sweeps.grid import Grid, Shard, parse_shard
 from overfit_cli.sweeps.manifest import check_data, is_described, read_manifest, record_run
 from overfit_cli.sweeps.plan import Plan, make_plan
-from overfit_cli.sweeps.presets import Subject, sweep_name
 from overfit_cli.sweeps.progress import (
     Progress,
     estimate_in_words,
@@ -38,6 +38,7 @@ from overfit_cli.sweeps.refine import Refinement
 from overfit_cli.sweeps.run import Summary, execute
 from overfit_cli.sweeps.speed import Speed
 from overfit_cli.sweeps.store import RunDirectory
+from overfit_cli.sweeps.subject import Subject, sweep_name
 from overfit_cli.sweeps.worker import Work
 
 LONGEST_DRY_RUN = 8.0

@@ -10,17 +10,17 @@ from typing import Literal
 from rich.console import Console
 
 from overfit_cli.core.cell import CellResult
+from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.files import RESULTS, error_text
 from overfit_cli.core.parameters import Value
 from overfit_cli.core.processes import answering_interrupts
 from overfit_cli.core.study import MOST_PROGRESS_COLUMNS, AnyStudy
-from overfit_cli.core.text import BadValue, UserError
 from overfit_cli.core.training import Execution, training_conditions
 from overfit_cli.sweeps.grid import Grid, check_seeds
 from overfit_cli.sweeps.manifest import check_data, record_run
 from overfit_cli.sweeps.plan import make_plan
-from overfit_cli.sweeps.presets import Subject, named_after
 from overfit_cli.sweeps.store import RunDirectory
+from overfit_cli.sweeps.subject import Subject, named_after
 from overfit_cli.sweeps.worker import storable, train_all
 
 

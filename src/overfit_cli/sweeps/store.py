@@ -21,6 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from overfit_cli.core.cell import CellResult
+from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.files import (
     SET_ASIDE,
     TEMPORARY_PREFIX,
@@ -30,7 +31,7 @@ from overfit_cli.core.files import (
     set_aside,
 )
 from overfit_cli.core.study import AnyStudy
-from overfit_cli.core.text import BadValue, UserError, plural
+from overfit_cli.core.text import plural
 from overfit_cli.sweeps.manifest import read_manifest
 from overfit_cli.sweeps.part_file import (
     CELLS,

@@ -21,10 +21,11 @@ from typing import TYPE_CHECKING, Any
 import cloudpickle
 
 from overfit_cli.core.cell import Cell, CellResult
+from overfit_cli.core.errors import MissingError, UserError
 from overfit_cli.core.files import DATA_VARIABLE
 from overfit_cli.core.processes import Interrupted
 from overfit_cli.core.study import AnyStudy
-from overfit_cli.core.text import VERSION, MissingError, UserError, visible
+from overfit_cli.core.text import VERSION, visible
 from overfit_cli.core.training import Execution, Training, resolve_device, training_conditions
 from overfit_cli.sweeps.part_file import cell_table, trajectory_table
 

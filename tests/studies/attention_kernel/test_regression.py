@@ -9,8 +9,8 @@ import pytest
 import torch
 
 from overfit_cli.core.cell import Cell, CellResult
+from overfit_cli.core.errors import UserError
 from overfit_cli.core.parameters import build
-from overfit_cli.core.text import UserError
 from overfit_cli.core.training import Execution, logged_steps
 from overfit_cli.studies.attention_kernel.attention import attention
 from overfit_cli.studies.attention_kernel.parameters import KERNELS

@@ -13,10 +13,10 @@ from PIL import Image
 
 import overfit_cli
 from overfit_cli.core.cell import Cell
+from overfit_cli.core.errors import UserError
 from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.parameters import StudyParameters, Value, build
 from overfit_cli.core.study import AnyStudy, FigureData, Study
-from overfit_cli.core.text import UserError
 from overfit_cli.core.training import Execution
 from overfit_cli.datasets.pathfinder.lra import DIRECTORIES
 from overfit_cli.datasets.pathfinder.paddles import PathfinderSettings

@@ -19,7 +19,7 @@ import overfit_cli
 from calibration.benign_vit_images import WORLDS
 from calibration.rates import TRUTHS, errors, rates
 from overfit_cli.core.cell import Cell, CellResult
-from overfit_cli.core.text import UserError
+from overfit_cli.core.errors import UserError
 from overfit_cli.core.training import Execution
 from overfit_cli.datasets.images import (
     IMAGES,

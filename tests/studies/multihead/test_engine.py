@@ -13,9 +13,9 @@ from torch import Tensor
 from torch.autograd import functional as autograd
 
 from overfit_cli.core.cell import Cell, CellResult
+from overfit_cli.core.errors import UserError
 from overfit_cli.core.parameters import build
 from overfit_cli.core.study import AnyStudy
-from overfit_cli.core.text import UserError
 from overfit_cli.core.training import Execution
 from overfit_cli.studies.multihead import engine, reference, theory, training
 from overfit_cli.studies.multihead import engine as heads

@@ -21,7 +21,7 @@ import overfit_cli
 from overfit_cli.core.cell import Cell, CellResult
 from overfit_cli.core.claim import Measurement
 from overfit_cli.core.classification import Course
-from overfit_cli.core.text import UserError
+from overfit_cli.core.errors import UserError
 from overfit_cli.core.training import Execution
 from overfit_cli.datasets.reviews import END, PAD, START, UNKNOWN, known_words, pad_rows, read_sst2
 from overfit_cli.stats.shortcut_rules import word_counts_accuracy

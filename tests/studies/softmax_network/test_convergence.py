@@ -13,8 +13,8 @@ from scipy import integrate, stats
 from torch import Tensor
 
 from overfit_cli.core.cell import Cell, CellResult
+from overfit_cli.core.errors import UserError
 from overfit_cli.core.parameters import build
-from overfit_cli.core.text import UserError
 from overfit_cli.core.training import Execution
 from overfit_cli.studies.softmax_network.activations import Network, gram_matrix, limit_gram_matrix
 from overfit_cli.studies.softmax_network.convergence import data

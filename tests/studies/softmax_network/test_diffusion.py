@@ -13,8 +13,8 @@ from scipy import integrate, stats
 
 import overfit_cli
 from overfit_cli.core.cell import Cell, CellResult
+from overfit_cli.core.errors import UserError
 from overfit_cli.core.parameters import build
-from overfit_cli.core.text import UserError
 from overfit_cli.core.training import Execution, logged_steps
 from overfit_cli.studies.softmax_network.activations import initial_weights
 from overfit_cli.studies.softmax_network.diffusion import data, engine

@@ -16,8 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from overfit_cli.core.errors import MissingError, UserError
 from overfit_cli.core.files import error_text, read_bounded
-from overfit_cli.core.text import MissingError, UserError, nearest
+from overfit_cli.core.text import nearest
 
 DIRECTORIES = {
     "easy": "curv_baseline",

@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from overfit_cli.core.text import UserError
+from overfit_cli.core.errors import UserError
 
 LARGEST = 1024
 """The largest value of any setting."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from overfit_cli.core.text import UserError
+from overfit_cli.core.errors import UserError
 from overfit_cli.datasets.pathfinder.paddles import (
     Bools,
     Integers,

@@ -15,9 +15,10 @@ import pandas as pd
 from matplotlib.lines import Line2D
 from matplotlib.typing import ColorType, LineStyleType
 
+from overfit_cli.core.errors import UserError
 from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.study import FigureData
-from overfit_cli.core.text import UserError, plural
+from overfit_cli.core.text import plural
 from overfit_cli.figures.curves import Curve, gather_curves
 from overfit_cli.figures.labels import parameter_values, tick_number
 from overfit_cli.figures.panels import Panel, setting_panels

@@ -13,8 +13,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from overfit_cli.core.errors import BadValue
 from overfit_cli.core.parameters import StudyParameters, parameter
-from overfit_cli.core.text import BadValue
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]

@@ -12,8 +12,9 @@ import pandas as pd
 from matplotlib.lines import Line2D
 from matplotlib.typing import LineStyleType
 
+from overfit_cli.core.errors import UserError
 from overfit_cli.core.study import FigureData
-from overfit_cli.core.text import UserError, plural
+from overfit_cli.core.text import plural
 from overfit_cli.figures.labels import parameter_values
 from overfit_cli.figures.picture import Picture
 from overfit_cli.figures.style import COLUMN, PALETTE, Legend, log_ticks

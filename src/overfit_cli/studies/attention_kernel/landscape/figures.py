@@ -17,9 +17,9 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
+from overfit_cli.core.errors import UserError
 from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.study import FigureData
-from overfit_cli.core.text import UserError
 from overfit_cli.figures.labels import short_settings, split_settings, varying_parameters
 from overfit_cli.figures.picture import Picture, styled
 from overfit_cli.figures.style import DIVERGING, PAGE

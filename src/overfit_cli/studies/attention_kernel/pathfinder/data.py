@@ -10,8 +10,8 @@ from typing import Literal
 import numpy as np
 
 from overfit_cli.core.classification import Examples, Task
+from overfit_cli.core.errors import BadValue
 from overfit_cli.core.files import data_folder, fingerprint, naming_data
-from overfit_cli.core.text import BadValue
 from overfit_cli.core.training import named_rng
 from overfit_cli.datasets.pathfinder.lra import read_lra
 from overfit_cli.datasets.pathfinder.paddles import PathfinderSettings

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import fields
 from typing import Any, Literal
 
+from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.parameters import parameter
-from overfit_cli.core.text import BadValue, UserError
 from overfit_cli.datasets.pathfinder.paddles import LARGEST, MINIMA, PathfinderSettings
 from overfit_cli.studies.attention_kernel.parameters import ClassifierParameters
 

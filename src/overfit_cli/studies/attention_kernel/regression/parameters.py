@@ -8,8 +8,8 @@ from typing import Any, Literal
 from pydantic import model_validator
 
 from overfit_cli.core.cell import Cell
+from overfit_cli.core.errors import BadValue
 from overfit_cli.core.parameters import StudyParameters, parameter
-from overfit_cli.core.text import BadValue
 from overfit_cli.studies.attention_kernel.parameters import KernelName
 
 EXAMPLE = {"n": 1, "tokens": 2, "d": 2, "d_h": 2, "heads": 1, "target": "below"}

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from overfit_cli.core.classification import Examples, Task
+from overfit_cli.core.errors import BadValue
 from overfit_cli.core.files import data_folder, fingerprint, naming_data
-from overfit_cli.core.text import BadValue
 from overfit_cli.core.training import named_rng
 from overfit_cli.datasets.imdb import VOCABULARY, read_imdb
 from overfit_cli.datasets.reviews import PADDING, ReviewSettings, Stream, Texts, generated_reviews

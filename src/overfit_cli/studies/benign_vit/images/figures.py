@@ -7,10 +7,10 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
+from overfit_cli.core.errors import BadValue
 from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.parameters import describe, parameters_from_row
 from overfit_cli.core.study import FigureData
-from overfit_cli.core.text import BadValue
 from overfit_cli.figures.labels import brief
 from overfit_cli.figures.panels import ImageRow, draw_image_rows
 from overfit_cli.figures.picture import Picture

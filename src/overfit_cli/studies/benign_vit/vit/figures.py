@@ -21,10 +21,11 @@ from matplotlib.patheffects import withStroke
 from matplotlib.ticker import MaxNLocator
 from matplotlib.typing import ColorType, LineStyleType
 
+from overfit_cli.core.errors import UserError
 from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.parameters import parameters_from_row
 from overfit_cli.core.study import FigureData
-from overfit_cli.core.text import UserError, plural
+from overfit_cli.core.text import plural
 from overfit_cli.figures.boundary import EXPECTED, FittedPowers, draw_powers
 from overfit_cli.figures.curves import Curve, gather_curves
 from overfit_cli.figures.inputs import check_threshold

@@ -13,8 +13,8 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from overfit_cli.core.errors import BadValue
 from overfit_cli.core.parameters import StudyParameters, parameter
-from overfit_cli.core.text import BadValue
 
 MOST_DRAWN = 10**6
 """The most features, or head coordinates, that are drawn one by one."""

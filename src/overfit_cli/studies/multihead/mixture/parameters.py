@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from overfit_cli.core.errors import BadValue
 from overfit_cli.core.parameters import parameter
-from overfit_cli.core.text import BadValue
 from overfit_cli.studies.multihead.parameters import MultiheadParameters
 
 

@@ -11,7 +11,7 @@ import math
 
 import numpy as np
 
-from overfit_cli.core.text import BadValue
+from overfit_cli.core.errors import BadValue
 from overfit_cli.core.training import named_rng
 from overfit_cli.studies.multihead.parameters import Floats, Head, Problem, Samples
 from overfit_cli.studies.multihead.planted.parameters import MultiheadPlantedParameters

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 
 from overfit_cli.core.classification import Examples, Task
+from overfit_cli.core.errors import BadValue
 from overfit_cli.core.files import data_folder, fingerprint, naming_data
-from overfit_cli.core.text import BadValue
 from overfit_cli.core.training import named_rng
 from overfit_cli.datasets.reviews import (
     PAD,

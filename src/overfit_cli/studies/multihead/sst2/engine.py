@@ -11,8 +11,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from overfit_cli.core.errors import BadValue, MissingError, UserError
 from overfit_cli.core.files import fingerprint, naming_data
-from overfit_cli.core.text import BadValue, MissingError, UserError
 from overfit_cli.core.training import named_rng, torch_draws
 from overfit_cli.datasets.reviews import END, PAD, START
 from overfit_cli.studies.multihead.sst2.parameters import MultiheadSst2Parameters

@@ -19,9 +19,10 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.patheffects import withStroke
 
+from overfit_cli.core.errors import UserError
 from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.study import FigureData
-from overfit_cli.core.text import UserError, plural
+from overfit_cli.core.text import plural
 from overfit_cli.figures.heatmap import draw_map
 from overfit_cli.figures.inputs import measured_column, require_numbers
 from overfit_cli.figures.labels import axis_label, tick_number

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import Literal
 
 from overfit_cli.core.cell import Cell
+from overfit_cli.core.errors import BadValue
 from overfit_cli.core.parameters import StudyParameters, parameter
-from overfit_cli.core.text import BadValue
 from overfit_cli.studies.softmax_network.paper import DIGITS, PIXELS, Activation, Initialisation
 
 

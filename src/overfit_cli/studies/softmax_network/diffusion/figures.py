@@ -8,9 +8,9 @@ import matplotlib.axes
 import numpy as np
 import pandas as pd
 
+from overfit_cli.core.errors import UserError
 from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.study import FigureData
-from overfit_cli.core.text import UserError
 from overfit_cli.figures.picture import Picture, new_panels, styled, title_panels
 from overfit_cli.figures.style import PALETTE, legend_below
 from overfit_cli.studies.softmax_network.diffusion.data import mixture
