@@ -24,7 +24,7 @@ from overfit_cli.core.errors import UserError
 from overfit_cli.core.parameters import describe
 from overfit_cli.core.text import escape_markdown, is_text, visible
 from overfit_cli.figures.look import look_of_record
-from overfit_cli.figures.picture import image
+from overfit_cli.figures.picture import file_content
 from overfit_cli.figures.record import read_record
 from overfit_cli.report.published import read_published
 from overfit_cli.stats.equations import parse_equation
@@ -288,7 +288,7 @@ def test_a_mangled_part_is_never_data_under_its_name_and_never_a_crash(
     pq.read_table(pa.BufferReader(CONTENT))
 
 
-FIGURES = {kind: image(picture(), kind) for kind in ("png", "pdf", "svg")}
+FIGURES = {kind: file_content(picture(), kind) for kind in ("png", "pdf", "svg")}
 
 
 @fuzz

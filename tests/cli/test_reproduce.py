@@ -14,7 +14,7 @@ import overfit_cli
 from overfit_cli.cli.reproduce import TimeLeft
 from overfit_cli.core.errors import UserError
 from overfit_cli.sweeps import presets
-from overfit_cli.sweeps.presets import all_presets, everything, find_preset, reproducible
+from overfit_cli.sweeps.presets import all_presets, all_reproducibles, find_preset, reproducible
 from tests.command import call
 from tests.toy_runs import TOY
 
@@ -68,7 +68,9 @@ def test_a_paper_a_figure_and_a_preset_are_found_by_name() -> None:
 
 
 def test_figures_come_in_the_order_of_their_numbers() -> None:
-    figures = [one.address for one in everything() if one.address.startswith("deora2024/fig")]
+    figures = [
+        one.address for one in all_reproducibles() if one.address.startswith("deora2024/fig")
+    ]
     assert figures == [f"deora2024/fig{number}" for number in (2, 3, 3, 4, 5, 5, 6)]
 
 

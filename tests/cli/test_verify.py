@@ -18,7 +18,7 @@ from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 
 import overfit_cli
-from overfit_cli.figures.picture import image
+from overfit_cli.figures.picture import file_content
 from overfit_cli.figures.record import SourceRecord, read_record
 from overfit_cli.sweeps.part_file import write_part
 from tests.command import call
@@ -139,7 +139,7 @@ def test_what_python_drew_is_verified(folder: Path) -> None:
     with contextlib.chdir(folder):
         overfit_cli.compare("one", Path("given.csv"), where="n=2", out="compared.svg")
         figure = overfit_cli.draw("heatmap", "one", title="Shown", size="column", dpi=60)
-        assert image(figure, "png") != image(figure, "png")
+        assert file_content(figure, "png") != file_content(figure, "png")
         figure.savefig("shown.png")
     said = verify("python.png", "compared.svg", "shown.png", cwd=folder)
     assert said.count(", from Python.\n") == said.count(SAME) == 3

@@ -14,7 +14,7 @@ from overfit_cli.core.cell import Column
 from overfit_cli.core.parameters import ParameterInfo, describe, symbol_text
 from overfit_cli.core.registry import installed_studies
 from overfit_cli.core.study import AnyStudy
-from overfit_cli.figures.picture import image
+from overfit_cli.figures.picture import file_content
 
 LONGEST = 28
 STUDIES = [one for one in installed_studies() if type(one).__module__.startswith("overfit_cli.")]
@@ -79,7 +79,7 @@ def test_a_label_and_its_symbol_can_be_drawn(
     for one in _all(study):
         figure.text(0, 0, _text(one))
     with caplog.at_level(logging.WARNING, "matplotlib"):
-        image(figure, "png")
+        file_content(figure, "png")
     assert caplog.messages == []
 
 

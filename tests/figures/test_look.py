@@ -19,7 +19,7 @@ from overfit_cli.figures.curves import draw_curves
 from overfit_cli.figures.heatmap import draw_heatmap
 from overfit_cli.figures.lines import draw_lines
 from overfit_cli.figures.look import check_colour_map, read_log, read_look
-from overfit_cli.figures.picture import Picture, image, looking, save
+from overfit_cli.figures.picture import Picture, file_content, looking, save
 from tests.fake_study import (
     LAW,
     NS,
@@ -213,23 +213,23 @@ def test_a_style_sheet_changes_colours_and_sizes(tmp_path: Path) -> None:
 
 
 def test_a_style_sheet_leaves_no_trace(tmp_path: Path) -> None:
-    before, settings = image(lines(), "png"), dict(mpl.rcParams)
+    before, settings = file_content(lines(), "png"), dict(mpl.rcParams)
     style = sheet(tmp_path, "axes.prop_cycle: cycler('color', ['r'])\nfont.size: 12")
     with look(style=style, title="T", size="page", dpi=50):
-        styled, now = lines(), image(lines(), "png")
-    assert image(lines(), "png") == before, "a later figure is as it was"
-    assert image(styled, "png") == now != before, "and the styled one keeps its own style"
+        styled, now = lines(), file_content(lines(), "png")
+    assert file_content(lines(), "png") == before, "a later figure is as it was"
+    assert file_content(styled, "png") == now != before, "and the styled one keeps its own style"
     assert dict(mpl.rcParams) == settings
 
 
 def test_a_failure_leaves_no_trace_either(tmp_path: Path) -> None:
-    settings, before = dict(mpl.rcParams), image(lines(), "png")
+    settings, before = dict(mpl.rcParams), file_content(lines(), "png")
     with (
         pytest.raises(UserError),
         look(style=sheet(tmp_path, "font.size: 12")),
     ):
         draw_lines(data_of(FEW), replace(LINES, x="nothing"))
-    assert image(lines(), "png") == before
+    assert file_content(lines(), "png") == before
     assert dict(mpl.rcParams) == settings
 
 
@@ -279,7 +279,7 @@ def test_fonts_that_are_missing_beside_one_that_is_there_are_passed_over(
 ) -> None:
     style = sheet(tmp_path, "font.family: No Such Font, monospace")
     with look(style=style), caplog.at_level(logging.WARNING):
-        text = image(lines(), "svg").decode()
+        text = file_content(lines(), "svg").decode()
     assert "monospace" in text.lower() or "Mono" in text
     assert caplog.messages == []
 
@@ -295,14 +295,14 @@ SHIPPED = sorted((Path(mpl.get_data_path()) / "stylelib").glob("[!_]*.mplstyle")
 def test_every_figure_can_be_drawn_in_matplotlibs_own_styles(style: Path) -> None:
     logged = data_of(FEW, None, fake_trajectories(FEW))
     with look(style=style, size="4.5x3.5", dpi=30):
-        image(lines(), "png")
-        image(draw_curves(logged, FigureOptions()), "png")
-        image(draw_heatmap(data_of(CELLS), replace(SIDES, law=(LAW,))), "png")
-        image(draw_boundary(data_of(CELLS), SIDES), "png")
+        file_content(lines(), "png")
+        file_content(draw_curves(logged, FigureOptions()), "png")
+        file_content(draw_heatmap(data_of(CELLS), replace(SIDES, law=(LAW,))), "png")
+        file_content(draw_boundary(data_of(CELLS), SIDES), "png")
 
 
 def test_room_for_legends_is_made_in_any_style(tmp_path: Path) -> None:
     style = sheet(tmp_path, "figure.autolayout: True\nfigure.constrained_layout.use: False")
-    plain = image(lines(), "png")
+    plain = file_content(lines(), "png")
     with look(style=style):
-        assert image(lines(), "png") == plain
+        assert file_content(lines(), "png") == plain

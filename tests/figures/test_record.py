@@ -18,7 +18,7 @@ from pypdf import PdfReader, PdfWriter
 
 from overfit_cli.core.errors import UserError
 from overfit_cli.figures.look import as_recorded, look_of_record, read_look
-from overfit_cli.figures.picture import Look, image
+from overfit_cli.figures.picture import Look, file_content
 from overfit_cli.figures.record import FigureRecord, read_record, same_picture
 from tests.recorded_picture import COMPARED, RECORD, RUN, picture, with_text
 
@@ -29,7 +29,7 @@ KINDS = ("png", "pdf", "svg")
 @pytest.mark.parametrize("record", [RECORD, COMPARED], ids=["plotted", "compared"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_record_is_read_as_it_was_written(kind: str, record: FigureRecord) -> None:
-    first, second = (image(picture(record), kind) for _ in range(2))
+    first, second = (file_content(picture(record), kind) for _ in range(2))
     assert read_record(first) == (kind, record)
     assert first == second
     assert same_picture(kind, first, second)
@@ -50,14 +50,14 @@ def test_the_record_of_every_kept_figure_is_read_and_written_as_it_is() -> None:
 
 def test_other_programs_find_title_maker_and_record() -> None:
     title = 'A \\(ö) "<&> in two lines \\x1b'
-    text = Image.open(io.BytesIO(image(picture(), "png"))).info
+    text = Image.open(io.BytesIO(file_content(picture(), "png"))).info
     assert (text["Title"], text["Software"]) == (title, "overfit 0.1.0, matplotlib 3.10.0")
     assert json.loads(text["overfit"])["runs"][0]["commits"] == ["c0ffee", "decade"]
     names = {"dc": "http://purl.org/dc/elements/1.1/"}
-    drawing = ET.fromstring(image(picture(), "svg"))
+    drawing = ET.fromstring(file_content(picture(), "svg"))
     assert [tag.text for tag in drawing.iterfind(".//dc:title", names)] == [title, "overfit 0.1.0"]
     assert drawing.findtext(".//dc:description", namespaces=names) == RECORD.text()
-    facts = PdfReader(io.BytesIO(image(picture(), "pdf"))).metadata
+    facts = PdfReader(io.BytesIO(file_content(picture(), "pdf"))).metadata
     assert facts is not None
     assert (facts.title, facts.creator) == (title, "overfit 0.1.0")
     assert (facts.producer, facts.keywords) == ("matplotlib 3.10.0", RECORD.text())
@@ -68,7 +68,7 @@ def test_a_figure_saved_by_matplotlibs_own_call_has_its_record_and_style(
     kind: str, tmp_path: Path
 ) -> None:
     picture().savefig(tmp_path / f"mine.{kind.upper()}")
-    assert (tmp_path / f"mine.{kind.upper()}").read_bytes() == image(picture(), kind)
+    assert (tmp_path / f"mine.{kind.upper()}").read_bytes() == file_content(picture(), kind)
     file = io.BytesIO()
     picture().savefig(file, format=kind, metadata={"Title": "Mine"}, dpi=60)
     assert read_record(file.getvalue()) == (kind, RECORD)
@@ -81,10 +81,10 @@ def test_a_record_that_another_program_wrote_anew_is_read() -> None:
     for name, content in ((b"tEXt", text), (b"zTXt", text[:8] + b"\0" + zlib.compress(text[8:]))):
         chunk = struct.pack(">I", len(content)) + name + content
         chunk += struct.pack(">I", zlib.crc32(name + content))
-        bare = image(picture(None), "png")
+        bare = file_content(picture(None), "png")
         end = bare.rindex(b"IEND") - 4
         assert read_record(bare[:end] + chunk + bare[end:])[1] == RECORD
-    writer, file = PdfWriter(io.BytesIO(image(picture(), "pdf"))), io.BytesIO()
+    writer, file = PdfWriter(io.BytesIO(file_content(picture(), "pdf"))), io.BytesIO()
     writer.add_metadata({"/Keywords": RECORD.text(), "/Author": "another"})
     writer.write(file)
     assert read_record(file.getvalue()) == ("pdf", RECORD)
@@ -125,7 +125,7 @@ FILES = [
     (with_text(RECORD.text())[:-30], "it isn't a whole figure ("),
     (b"%PDF-1.4", "it isn't a whole figure ("),
     (b"%PDF-1.4 1 0 obj << /Keywords (unended " + b"\\" * 999, "it isn't a whole figure ("),
-    *((image(picture(None), kind), "it holds no record") for kind in KINDS),
+    *((file_content(picture(None), kind), "it holds no record") for kind in KINDS),
 ]
 CASES = [*((with_text(text), why) for text, why in SPOILT), *FILES]
 

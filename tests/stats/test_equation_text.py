@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from overfit_cli.figures.labels import typeset
-from overfit_cli.figures.picture import Picture, image
+from overfit_cli.figures.picture import Picture, file_content
 from overfit_cli.stats.equations import equation_in_mathtext, parse_equation
 
 SYMBOLS = {
@@ -78,7 +78,7 @@ def test_all_of_them_can_be_drawn() -> None:
     figure = Picture(4, 4)
     for place, (text, _, _) in enumerate(WRITTEN):
         figure.text(0.1, place / len(WRITTEN), mathtext(text))
-    assert len(image(figure, "png")) > 5000
+    assert len(file_content(figure, "png")) > 5000
 
 
 def random_side(chance: random.Random, depth: int) -> str:

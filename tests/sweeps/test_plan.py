@@ -16,7 +16,7 @@ from overfit_cli.studies.benign_vit.vit.study import study as benign_vit
 from overfit_cli.sweeps.grid import Grid, make_grid
 from overfit_cli.sweeps.plan import make_plan
 from overfit_cli.sweeps.speed import estimate
-from overfit_cli.sweeps.store import Contents, Known, RunDirectory
+from overfit_cli.sweeps.store import RunDirectory, StoredCell, StoredCells
 from tests.command import call
 from tests.toy_runs import TOY, sweep_toy
 
@@ -70,8 +70,8 @@ def test_an_outline_of_a_large_grid_is_about_the_whole_of_it(
     grid = grid_of("1:1000", "1:2:20", seeds=2)
     there = grid_of("1:1000", "1:2:20", seeds=1)
     half = make_plan(there, directory, "cpu", outlined=False)
-    known = {cell.key: Known("done", 1, "") for cell in half.cells}
-    directory.contents = lambda **asked: Contents(known, ())  # type: ignore[method-assign]
+    known = {cell.key: StoredCell("done", 1, "") for cell in half.cells}
+    directory.contents = lambda **asked: StoredCells(known, ())  # type: ignore[method-assign]
     plan = make_plan(grid, directory, "cpu", outlined=True)
     assert 500 < len(plan.cells) <= 2000
     assert plan.total(len(plan.cells)) == grid.size == 40_000

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from overfit_cli.cli import completion
-from overfit_cli.core.console import console, next_lines
+from overfit_cli.core.console import console, proposed_command
 from overfit_cli.core.errors import UserError
 from overfit_cli.core.text import plural, size
 
@@ -91,6 +91,6 @@ def merge(
     )
     study, _ = load_study_and_cells(RunDirectory(out), any_version=True)
     if study.claims():
-        for line in next_lines(["report", "--from", str(out)]):
+        for line in proposed_command(["report", "--from", str(out)]):
             output.print(line)
     return 0

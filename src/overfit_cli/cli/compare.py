@@ -15,7 +15,7 @@ from rich.table import Table
 
 from overfit_cli.cli.completion import columns, conditions, run_directories
 from overfit_cli.cli.options import Where, read_number, read_path
-from overfit_cli.core.console import console, next_lines, typed_command
+from overfit_cli.core.console import console, proposed_command, typed_command
 from overfit_cli.core.errors import UserError
 from overfit_cli.core.text import plural, visible
 
@@ -252,7 +252,7 @@ def compare(
     figure, numbers = read_path("--out", out), read_path("--json", json_file)
     first, second = read_path("A", a) or Path(), read_path("B", b) or Path()
     from overfit_cli.core.figure import MOST_AXES
-    from overfit_cli.core.files import write_named
+    from overfit_cli.core.files import write_user_file
     from overfit_cli.report.differences import compare_sides
 
     comparison = compare_sides(
@@ -271,7 +271,7 @@ def compare(
 
         save_with_caption(draw_difference(comparison, typed_command(), figure), figure)
     if numbers is not None:
-        write_named(numbers, as_json(comparison, limit).encode(), "--json")
+        write_user_file(numbers, as_json(comparison, limit).encode(), "--json")
     for line in opening_lines(comparison):
         output.print(line)
     _print_table(output, difference_rows(comparison))
@@ -288,6 +288,6 @@ def compare(
         output.print(differs if beyond else f"Within the tolerance of {limit:g}.")
         return 1 if beyond else 0
     if figure is None and 0 < len(comparison.names) <= MOST_AXES:
-        for line in next_lines([*sys.argv[1:], "--out", "difference.png"]):
+        for line in proposed_command([*sys.argv[1:], "--out", "difference.png"]):
             output.print(line)
     return 0

@@ -57,9 +57,9 @@ def studies(incomplete: str) -> Words:
 @silently
 def reproducible(incomplete: str) -> Words:
     """Complete papers, their figures, and presets."""
-    from overfit_cli.sweeps.presets import everything
+    from overfit_cli.sweeps.presets import all_reproducibles
 
-    presets = everything()
+    presets = all_reproducibles()
     papers = {item.paper.key: item.paper.title for item in presets if item.paper}
     titles = {item.address: item.preset.content.title for item in presets}
     return [*papers.items(), *titles.items(), *(item.preset.name for item in presets)]

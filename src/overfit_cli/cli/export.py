@@ -16,7 +16,7 @@ from overfit_cli.cli import completion
 from overfit_cli.cli.options import Where
 from overfit_cli.core.console import console, typed_command
 from overfit_cli.core.errors import UserError
-from overfit_cli.core.text import VERSION, nearest, plural, shorten, visible
+from overfit_cli.core.text import VERSION, plural, shorten, suggestion, visible
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -88,9 +88,9 @@ def write_content(content: bytes, out: Path) -> None:
     Raises:
         UserError: if it can't be written.
     """
-    from overfit_cli.core.files import write_named
+    from overfit_cli.core.files import write_user_file
 
-    write_named(out, content, "out")
+    write_user_file(out, content, "out")
     console().print(f"Written: {out}")
 
 
@@ -245,7 +245,7 @@ def _read_columns(text: str | None, study: AnyStudy, known: Collection[str]) -> 
         if not name:
             raise UserError(f"--columns {shorten(text or '')}: write names with commas between.")
         if name not in known:
-            raise UserError(f"{said}: there is no column {name!r} here; {nearest(name, known)}")
+            raise UserError(f"{said}: there is no column {name!r} here; {suggestion(name, known)}")
         if name in found:
             raise UserError(f"{said}: {name} is named twice; name it once.")
         found.append(name)

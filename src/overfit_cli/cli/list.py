@@ -189,10 +189,10 @@ def _presets(studies: Iterable[AnyStudy]) -> Iterable[Entry]:
 
 
 def _figures(studies: Iterable[AnyStudy]) -> Iterable[Entry]:
-    from overfit_cli.core.figure import any_grid
+    from overfit_cli.core.figure import grid_figures
     from overfit_cli.core.registry import figures_of
 
-    general = any_grid()
+    general = grid_figures()
     for figure in general.values():
         yield figure.name, f"any study: {figure.title}", ()
     for study in studies:

@@ -17,7 +17,7 @@ import typer
 from overfit_cli.cli import completion
 from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.files import set_data_folder
-from overfit_cli.core.text import is_plain_number, nearest, shorten
+from overfit_cli.core.text import is_plain_number, shorten, suggestion
 from overfit_cli.core.values import Backend, DeviceChoice, number_of_jobs, usable_path
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ DeviceName = Annotated[
 ]
 
 
-def as_option(error: UserError) -> str:
+def error_as_option(error: UserError) -> str:
     """Return what an error says, a bad value's name spelled as an option: `--where n=9: …`."""
     if not isinstance(error, BadValue):
         return str(error)
@@ -114,7 +114,7 @@ def read_path(flag: str, text: str | None) -> Path | None:
     return None if text is None else usable_path(flag.lstrip("-"), text)
 
 
-def use_data(path: Path | None) -> None:
+def set_data_option(path: Path | None) -> None:
     """Take the folder that `--data` names, if it names one.
 
     Raises:
@@ -165,7 +165,7 @@ def read_executor(
     return executor_of(backend, number_of_jobs(jobs), device, scheduler=scheduler, address=address)
 
 
-class Given(NamedTuple):
+class TypedParameter(NamedTuple):
     """A parameter as it is typed: its name or symbol, its flag such as `--set n`, and its text."""
 
     name: str
@@ -175,7 +175,7 @@ class Given(NamedTuple):
 
 def read_words(
     context: typer.Context, words: Sequence[str] | None, settings: Sequence[str] | None
-) -> tuple[str, list[Given]]:
+) -> tuple[str, list[TypedParameter]]:
     """Return the subject of a command, and the parameters that are given.
 
     Args:
@@ -188,7 +188,7 @@ def read_words(
     """
     from overfit_cli.sweeps.subject import DEFAULT_STUDY
 
-    subjects, given, left = list[str](), list[Given](), list(words or [])
+    subjects, given, left = list[str](), list[TypedParameter](), list(words or [])
     while left:
         word = left.pop(0)
         if not word.startswith("--"):
@@ -199,27 +199,27 @@ def read_words(
         flag, equals, text = word.partition("=")
         if not equals:
             if not left or left[0].startswith("--"):
-                hint = nearest(flag, declared_options(context), cutoff=_CLOSE)
+                hint = suggestion(flag, declared_options(context), cutoff=_CLOSE)
                 ending = f"; {hint}" if hint.startswith("did") else "."
                 raise UserError(f"{flag}: it takes a value: {flag} VALUE{ending}")
             text = left.pop(0)
-        given.append(Given(flag.removeprefix("--").replace("-", "_"), flag, text))
+        given.append(TypedParameter(flag.removeprefix("--").replace("-", "_"), flag, text))
     if len(subjects) > 1:
         raise UserError(f"{subjects[1]}: {subjects[0]} is named already; a command takes one.")
     given += [_read_setting(setting) for setting in settings or []]
     return (subjects or [DEFAULT_STUDY])[0], given
 
 
-def _read_setting(setting: str) -> Given:
+def _read_setting(setting: str) -> TypedParameter:
     """A parameter that is given by `--set`."""
     name, equals, text = setting.partition("=")
     if not equals or not name.strip():
         raise UserError(f"--set {setting}: write NAME=VALUE or NAME=RANGE, such as d=1024.")
-    return Given(name.strip(), f"--set {name.strip()}", text)
+    return TypedParameter(name.strip(), f"--set {name.strip()}", text)
 
 
 def texts_by_name(
-    context: typer.Context, given: Sequence[Given], study: AnyStudy
+    context: typer.Context, given: Sequence[TypedParameter], study: AnyStudy
 ) -> dict[str, str]:
     """Return the text of each parameter that is given, by its name: `--SNR 5` sets `snr`.
 
@@ -242,10 +242,10 @@ def texts_by_name(
     for name, flag in flags.items():
         if name not in parameters and not flag.startswith("--set"):
             known = [f"--{parameter}" for parameter in parameters]
-            hint = nearest(flag, [*known, *declared_options(context)], cutoff=_CLOSE)
+            hint = suggestion(flag, [*known, *declared_options(context)], cutoff=_CLOSE)
             raise UserError(
                 f"{flag}: {study.name} has no parameter {name!r}, and overfit no such option; "
-                f"{hint if hint.startswith('did') else nearest(flag, known, cutoff=_CLOSE)}"
+                f"{hint if hint.startswith('did') else suggestion(flag, known, cutoff=_CLOSE)}"
             )
     for option in context.command.params:
         source = context.get_parameter_source(option.name or "")

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from overfit_cli.cli import completion
-from overfit_cli.cli.options import DataFolder, Where, use_data
+from overfit_cli.cli.options import DataFolder, Where, set_data_option
 from overfit_cli.core.console import console, typed_command
 from overfit_cli.core.errors import UserError
-from overfit_cli.core.text import nearest
+from overfit_cli.core.text import suggestion
 from overfit_cli.core.values import finite_number
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def newest_for(figure: str, asked: FigureOptions, where: Sequence[str]) -> RunDi
     figures = {study.name: figures_of(study) for study in installed_studies()}
     known = {name for of_study in figures.values() for name in of_study}
     if figure not in known:
-        raise UserError(f"{figure!r} is not a figure; {nearest(figure, known)}")
+        raise UserError(f"{figure!r} is not a figure; {suggestion(figure, known)}")
     for directory in usable_directories(RESULTS):
         own = figures_of(study_in(directory))
         if figure in own and _fits(directory, own[figure], asked, where):
@@ -199,7 +199,7 @@ def plot(
     from overfit_cli.figures.picture import save_with_caption
     from overfit_cli.sweeps.store import RunDirectory
 
-    use_data(data_folder)
+    set_data_option(data_folder)
 
     if law and no_law:
         raise UserError(f"--law {law[0]}: --no-law leaves out every equation; give one of the two.")

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from overfit_cli.cli import completion
-from overfit_cli.cli.options import DataFolder, Expect, Strict, Where, use_data
+from overfit_cli.cli.options import DataFolder, Expect, Strict, Where, set_data_option
 from overfit_cli.core.console import console
 from overfit_cli.core.files import make_folder
 from overfit_cli.core.text import plural
@@ -222,6 +222,6 @@ def report(
     """Judge the claims of the papers on your runs, and write a page about them."""
     from overfit_cli.core.files import RESULTS
 
-    use_data(data_folder)
+    set_data_option(data_folder)
     asked, folder = Asked(sources or [], where or []), out or RESULTS / "report"
     return write_and_say(console(), asked, folder, "out", expect=expect, strict=strict)

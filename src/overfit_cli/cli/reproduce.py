@@ -22,7 +22,7 @@ from overfit_cli.cli.options import (
     Scheduler,
     Strict,
     read_executor,
-    use_data,
+    set_data_option,
 )
 from overfit_cli.cli.report import Asked, write_and_say
 from overfit_cli.core.console import console
@@ -71,7 +71,7 @@ def reproduce(
     from overfit_cli.report.expected import read_expected
     from overfit_cli.sweeps.presets import reproducible
 
-    use_data(data)
+    set_data_option(data)
     wanted = reproducible(names or [])
     if expect is not None:
         read_expected(expect)  # a name that is wrong is said before hours of training

@@ -20,10 +20,10 @@ from overfit_cli.cli.options import (
     SubjectAndParameters,
     declared_options,
     read_words,
+    set_data_option,
     texts_by_name,
-    use_data,
 )
-from overfit_cli.core.console import console, next_lines
+from overfit_cli.core.console import console, proposed_command
 from overfit_cli.core.values import ProfileName
 
 if TYPE_CHECKING:
@@ -134,7 +134,7 @@ def sweep(
     from overfit_cli.sweeps.session import refine as run_rounds
 
     texts = texts_by_name(context, given, chosen.study)
-    use_data(data)
+    set_data_option(data)
     grid = grid_of(chosen, seeds, texts)
     refinement = refinement_of(grid, refine, threshold, tolerance)
     with open_sweep(
@@ -161,7 +161,7 @@ def sweep(
             failed = run_rounds(session, refinement, refine).failed
             target = refinement.target
             following = ["plot", target.figure, "--from", str(session.directory.path)]
-            for line in next_lines([*following, "--threshold", f"{target.threshold:g}"]):
+            for line in proposed_command([*following, "--threshold", f"{target.threshold:g}"]):
                 session.output.print(line)
             return 1 if failed else 0
         return _run(session, grid, chosen)
@@ -187,7 +187,7 @@ def _run(session: Session, grid: Grid, chosen: Subject) -> int:
     """Run a grid, and say what to do next."""
     plan, summary = session.sweep(grid)
     if summary.trained or plan.done:  # of failed cells alone nothing can be drawn
-        for line in next_lines(next_command(plan, session.directory, chosen)):
+        for line in proposed_command(next_command(plan, session.directory, chosen)):
             session.output.print(line)
     return 1 if summary.failed else 0
 

@@ -13,10 +13,10 @@ from overfit_cli.cli.options import (
     Settings,
     SubjectAndParameters,
     read_words,
+    set_data_option,
     texts_by_name,
-    use_data,
 )
-from overfit_cli.core.console import console, next_lines
+from overfit_cli.core.console import console, proposed_command
 from overfit_cli.core.errors import UserError
 from overfit_cli.core.text import duration
 from overfit_cli.core.values import whole_number
@@ -54,7 +54,7 @@ def train(
     named, given = read_words(context, words, settings)
     subject = find_subject(named)
     texts = texts_by_name(context, given, subject.study)
-    use_data(data)
+    set_data_option(data)
     seeds = (whole_number("seed", seed, 0),)
     grid = make_grid(subject.study, {**subject.texts, **texts}, seeds)
     output = console()
@@ -64,7 +64,7 @@ def train(
     for line in subject.study.summary(result).splitlines():
         output.print(line)
     following = _next_command(subject.study, result, directory)
-    output.print(" ".join([f"Took {duration(result.seconds)}.", *next_lines(following)]))
+    output.print(" ".join([f"Took {duration(result.seconds)}.", *proposed_command(following)]))
     return 1 if result.reason else 0
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import typer
 
 from overfit_cli.cli.completion import run_directories
-from overfit_cli.cli.options import DataFolder, as_option, read_path, use_data
+from overfit_cli.cli.options import DataFolder, error_as_option, read_path, set_data_option
 from overfit_cli.core.console import console
 from overfit_cli.core.errors import UserError
 from overfit_cli.core.files import error_text, read_bounded
@@ -31,7 +31,7 @@ SHORT = 12
 """Digits of a digest that are shown."""
 
 
-class State(NamedTuple):
+class Candidate(NamedTuple):
     """What lies at a path where the data of a figure may be, and a sentence that says so.
 
     The distance is 0 for the same data, 1 for the same cells with other numbers, 2 for other cells,
@@ -84,11 +84,11 @@ def _source_in_words(source: SourceRecord, side: str) -> str:
     return f"From {source.path}{side}: {content}data {source.data[:SHORT]}."
 
 
-def _find(record: FigureRecord, index: int, file: Path, named: Sequence[Path]) -> State:
+def _find(record: FigureRecord, index: int, file: Path, named: Sequence[Path]) -> Candidate:
     """Return the state of the first path with a source's data, or else of the nearest data."""
     source = record.sources[index]
     seen = file.resolve().parent / (source.beside or Path(source.path).name)
-    nearest = State(4, Path(source.path), f"{source.path} isn't here; name it with --from.")
+    nearest = Candidate(4, Path(source.path), f"{source.path} isn't here; name it with --from.")
     for path in (*named, Path(source.path), Path(os.path.relpath(seen))):
         # Unlike Path's own functions, these say no to a name that is too long.
         exists = os.path.isdir(path / "cells") if source.study else os.path.isfile(path)  # noqa: PTH112, PTH113
@@ -97,28 +97,32 @@ def _find(record: FigureRecord, index: int, file: Path, named: Sequence[Path]) -
     return nearest
 
 
-def _state(record: FigureRecord, index: int, path: Path) -> State:
+def _state(record: FigureRecord, index: int, path: Path) -> Candidate:
     """Return how the data at a path differs from what a source's record says."""
     then = record.sources[index]
     try:
         now = _record_now(record, index, path)
     except (OSError, UserError) as error:
         said = _reason(error)
-        return State(3, path, f"{path} can't be used: {said.partition(f' {path}: ')[2] or said}")
+        return Candidate(
+            3, path, f"{path} can't be used: {said.partition(f' {path}: ')[2] or said}"
+        )
     identity = ("study", "version", "cells", "key")
     if any(getattr(now, name) != getattr(then, name) for name in identity):
         cells = f"{plural(now.cells, 'cell')} of {now.study}, version {now.version}, key {now.key}"
-        return State(2, path, f"{path} has other cells: the figure would be drawn from {cells}.")
+        return Candidate(
+            2, path, f"{path} has other cells: the figure would be drawn from {cells}."
+        )
     if now.data != then.data:
         change = "the same cells have other numbers" if then.study else "it has other content"
-        return State(1, path, f"{path} has changed: {change}.")
+        return Candidate(1, path, f"{path} has changed: {change}.")
     what = "These cells are" if then.study else "This file is"
     here = "here" if path.as_posix() == then.path else f"in {path}"
-    return State(0, path, f"{what} {here}, unchanged.")
+    return Candidate(0, path, f"{what} {here}, unchanged.")
 
 
 def _reason(error: Exception) -> str:
-    return as_option(error) if isinstance(error, UserError) else f"{error!r}."
+    return error_as_option(error) if isinstance(error, UserError) else f"{error!r}."
 
 
 def _record_now(record: FigureRecord, index: int, path: Path) -> SourceRecord:
@@ -144,7 +148,7 @@ def _redraw(
     """Return whether the data at paths gives a file's picture, and a sentence that says so."""
     from overfit_cli.figures.draw import Request, draw_figure
     from overfit_cli.figures.look import look_of_record
-    from overfit_cli.figures.picture import image
+    from overfit_cli.figures.picture import file_content
     from overfit_cli.figures.record import same_picture, versions
     from overfit_cli.report.difference_figure import draw_difference
     from overfit_cli.report.differences import compare_sides
@@ -167,7 +171,7 @@ def _redraw(
             raise UserError(f"it would have {width:.0f} × {height:.0f} pixels.")
         picture.metadata = record.metadata()
         # A figure that a notebook showed before it was saved is laid out once more.
-        same = any(same_picture(kind, content, image(picture, kind)) for _ in range(2))
+        same = any(same_picture(kind, content, file_content(picture, kind)) for _ in range(2))
     except Exception as error:  # the record may have been edited
         return False, f"The picture can't be drawn again here: {_reason(error)}"
     if same:
@@ -196,7 +200,7 @@ def verify(
     data_folder: DataFolder = None,
 ) -> int:
     """Say whether a figure's data is here, unchanged, and with --redraw gives the same picture."""
-    use_data(data_folder)
+    set_data_option(data_folder)
     paths = [path for text in files if (path := read_path("FILE", text))]
     named = [path for text in source or [] if (path := read_path("--from", text))]
     for path in named:

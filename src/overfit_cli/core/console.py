@@ -1,4 +1,4 @@
-"""The console, and the folder of results."""
+"""The console, and the commands that it proposes."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def typed_command() -> str:
     return shlex.join(["overfit", *sys.argv[1:]])
 
 
-def next_lines(command: Sequence[str]) -> list[str]:
+def proposed_command(command: Sequence[str]) -> list[str]:
     """Return the line that proposes a command; none where its words cannot be printed."""
     if not command:
         return []

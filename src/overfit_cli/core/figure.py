@@ -153,7 +153,7 @@ CURVES = Figure(
 )
 
 
-def any_grid(threshold: float | None = None) -> Mapping[str, Figure]:
+def grid_figures(threshold: float | None = None) -> Mapping[str, Figure]:
     """Return the figures that every study has.
 
     Args:

@@ -56,7 +56,7 @@ def write_whole(path: Path, content: bytes) -> None:
     _sync_folder(path.parent)
 
 
-def write_named(path: Path, content: bytes, name: str, noun: str = "it") -> None:
+def write_user_file(path: Path, content: bytes, name: str, noun: str = "it") -> None:
     """Write a file that the user names, whole or not at all, and make its folder.
 
     Args:
@@ -235,7 +235,7 @@ def data_folder(user: str) -> Path:
 
 
 @contextlib.contextmanager
-def naming_data(folder: Path) -> Iterator[None]:
+def name_data_in_errors(folder: Path) -> Iterator[None]:
     """Make errors about missing or malformed data name the argument `data` and its value.
 
     Raises:

@@ -21,7 +21,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from pydantic_core import ErrorDetails
 
 from overfit_cli.core.errors import BadValue
-from overfit_cli.core.text import is_plain_number, nearest, shorten
+from overfit_cli.core.text import is_plain_number, shorten, suggestion
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -426,7 +426,9 @@ def build(model: type[StudyParameters], values: Mapping[str, Value]) -> StudyPar
 
 def unknown_parameter(name: str, declared: Mapping[str, ParameterInfo]) -> BadValue:
     """Return the error for an unknown parameter, with the nearest name."""
-    return BadValue(name, None, f"the study has no parameter {name!r}; {nearest(name, declared)}")
+    return BadValue(
+        name, None, f"the study has no parameter {name!r}; {suggestion(name, declared)}"
+    )
 
 
 def _refusal(error: ErrorDetails, declared: Mapping[str, ParameterInfo]) -> BadValue:

@@ -14,10 +14,10 @@ from overfit_cli.core.cell import (
 )
 from overfit_cli.core.claim import Claim
 from overfit_cli.core.errors import UserError
-from overfit_cli.core.figure import Figure, any_grid
+from overfit_cli.core.figure import Figure, grid_figures
 from overfit_cli.core.parameters import StudyParameters, describe, is_finite_number
 from overfit_cli.core.study import AnyStudy, Study
-from overfit_cli.core.text import nearest
+from overfit_cli.core.text import suggestion
 
 LARGEST_VERSION = 2**63 - 1
 ENTRY_POINT_GROUP = "overfit.studies"
@@ -148,7 +148,7 @@ def find_study(name: str) -> AnyStudy:
     if name in _added:
         return _added[name]
     if name not in _entry_points():
-        raise UserError(f"{name!r} is not a study; {nearest(name, study_names())}")
+        raise UserError(f"{name!r} is not a study; {suggestion(name, study_names())}")
     study = _load(_entry_points()[name])
     if isinstance(study, str):
         source = _entry_points()[name].value
@@ -204,7 +204,7 @@ def figures_of(study: AnyStudy) -> Mapping[str, Figure]:
             study_figures = study.figures()
     except UserError as error:
         warnings.warn(str(error), UserWarning, stacklevel=2)
-    general = any_grid(study.threshold)
+    general = grid_figures(study.threshold)
     return {
         **study_figures,
         **{name: figure for name, figure in general.items() if name not in study_figures},

@@ -19,7 +19,7 @@ from overfit_cli.core.cell import (
     Results,
 )
 from overfit_cli.core.claim import Claim
-from overfit_cli.core.figure import Figure, any_grid
+from overfit_cli.core.figure import Figure, grid_figures
 from overfit_cli.core.text import plural
 from overfit_cli.core.training import Training
 
@@ -119,7 +119,7 @@ class Study(ABC, Generic[P]):
 
     def figures(self) -> Mapping[str, Figure]:
         """Return its figures by name: by default those that any grid can have."""
-        return any_grid(self.threshold)
+        return grid_figures(self.threshold)
 
     def claims(self) -> Sequence[Claim]:
         """Return the claims of the paper that its cells can decide."""

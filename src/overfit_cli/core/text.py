@@ -22,7 +22,7 @@ def shorten(text: str) -> str:
     return text if len(text) <= LONGEST_QUOTED else f"{text[:LONGEST_QUOTED]}..."
 
 
-def nearest(word: str, candidates: Iterable[str], *, cutoff: float = 0.5) -> str:
+def suggestion(word: str, candidates: Iterable[str], *, cutoff: float = 0.5) -> str:
     """Return the end of a sentence about an unknown `word`: the nearest name, or all names.
 
     `cutoff` is the least similarity, from 0 to 1.

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from overfit_cli.core.errors import MissingError, UserError
-from overfit_cli.core.files import error_text, fingerprint, naming_data
+from overfit_cli.core.files import error_text, fingerprint, name_data_in_errors
 
 SIZE = 28
 INNER = 20
@@ -82,7 +82,7 @@ def mnist_splits(folder: Path) -> tuple[dict[str, Digits], dict[str, str]]:
     Raises:
         UserError: as `read_mnist`, with the folder's option.
     """
-    with naming_data(folder):
+    with name_data_in_errors(folder):
         splits = read_mnist(folder)
     arrays = [array for split in splits.values() for array in (split.pixels, split.labels)]
     return splits, {"MNIST": fingerprint(*arrays)}

@@ -13,7 +13,7 @@ from overfit_cli.core.arrays import Floats
 from overfit_cli.core.errors import BadValue
 from overfit_cli.core.parameters import Value, describe
 from overfit_cli.core.study import FigureData
-from overfit_cli.core.text import nearest, round_digits
+from overfit_cli.core.text import round_digits, suggestion
 from overfit_cli.figures.labels import (
     RUN,
     axis_label,
@@ -126,7 +126,7 @@ def parameter_axis(
         raise BadValue(side, None, f"this figure needs the name of a parameter; {hint}.")
     if name not in values:
         raise BadValue(
-            side, name, f"{data.study.name} has no parameter {name!r}; {nearest(name, values)}"
+            side, name, f"{data.study.name} has no parameter {name!r}; {suggestion(name, values)}"
         )
     label = axis_label(data.study, name)
     if name not in varying:

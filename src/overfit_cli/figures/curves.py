@@ -20,7 +20,7 @@ from matplotlib.typing import ColorType, LineStyleType
 from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.study import AnyStudy, FigureData
-from overfit_cli.core.text import nearest, plural
+from overfit_cli.core.text import plural, suggestion
 from overfit_cli.figures.inputs import check_threshold, choose_scale, is_log, value_is_log
 from overfit_cli.figures.labels import (
     axis_label,
@@ -321,7 +321,7 @@ def _columns(data: FigureData, value: str | None) -> list[str]:
     for name in selected:
         if name not in logged:
             raise BadValue(
-                "value", name, f"{data.study.name} logs no {name!r}; {nearest(name, logged)}"
+                "value", name, f"{data.study.name} logs no {name!r}; {suggestion(name, logged)}"
             )
     if len(selected) > len(DASHES):
         raise BadValue("value", value, f"a figure of curves takes up to {len(DASHES)} columns.")

@@ -12,7 +12,7 @@ from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.figure import Figure, FigureOptions
 from overfit_cli.core.registry import figures_of
 from overfit_cli.core.study import FigureData
-from overfit_cli.core.text import VERSION, nearest
+from overfit_cli.core.text import VERSION, suggestion
 from overfit_cli.figures.caption import caption
 from overfit_cli.figures.inputs import resolve_options, resolve_symbols
 from overfit_cli.figures.look import as_recorded
@@ -189,7 +189,7 @@ def figure_and_data(
     data = chosen_data(load_figure_data(directory), where)
     figures = figures_of(data.study)
     if name not in figures:
-        raise UserError(f"{data.study.name} has no figure {name!r}; {nearest(name, figures)}")
+        raise UserError(f"{data.study.name} has no figure {name!r}; {suggestion(name, figures)}")
     figure = figures[name]
     if figure.reads == "trajectories" and data.trajectories.empty:
         accepts = (

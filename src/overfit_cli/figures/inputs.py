@@ -15,7 +15,7 @@ from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.figure import Figure, FigureOptions
 from overfit_cli.core.parameters import describe, parameter_named
 from overfit_cli.core.study import AnyStudy, FigureData
-from overfit_cli.core.text import nearest, round_digits
+from overfit_cli.core.text import round_digits, suggestion
 from overfit_cli.figures.axes import Axis, parameter_axis
 from overfit_cli.figures.labels import RUN, axis_label, literal, parameter_values
 from overfit_cli.stats.equations import parse_equation
@@ -146,7 +146,7 @@ def measured_column(data: FigureData, name: str | None) -> tuple[str, str]:
     columns = [*(column.name for column in data.study.columns), "steps", "seconds"]
     if name not in columns:
         raise BadValue(
-            "value", name, f"{data.study.name} measures no {name!r}; {nearest(name, columns)}"
+            "value", name, f"{data.study.name} measures no {name!r}; {suggestion(name, columns)}"
         )
     if name not in data.cells:
         raise BadValue("value", name, f"these cells don't hold {name}; sweep them again.")

@@ -12,7 +12,7 @@ from overfit_cli.core.errors import UserError
 from overfit_cli.core.parameters import Value, describe, parameter_named
 from overfit_cli.core.parameters import symbol_text as unicode_of
 from overfit_cli.core.study import AnyStudy, FigureData
-from overfit_cli.core.text import nearest, visible
+from overfit_cli.core.text import suggestion, visible
 
 RUN = "run directory"
 """The name of the run directories as an axis; no parameter can have it."""
@@ -43,7 +43,7 @@ def axis_label(study: AnyStudy, name: str, *, logged: bool = False) -> str:
     columns = {column.name: column for column in ordered}
     if name not in parameters and name not in columns:
         names = [*parameters, *columns, "steps"]
-        raise UserError(f"{study.name} has no column {name!r}; {nearest(name, names)}")
+        raise UserError(f"{study.name} has no column {name!r}; {suggestion(name, names)}")
     described = parameters[name] if name in parameters else columns[name]
     words = described.label or described.meaning or name.replace("_", " ")
     symbol = f" ${described.symbol}$" if described.symbol else ""

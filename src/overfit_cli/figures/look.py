@@ -18,7 +18,7 @@ import matplotlib
 from cycler import Cycler, cycler
 
 from overfit_cli.core.errors import BadValue, UserError
-from overfit_cli.core.text import is_text, nearest, shorten
+from overfit_cli.core.text import is_text, shorten, suggestion
 from overfit_cli.core.values import whole_number
 from overfit_cli.figures.picture import Look
 from overfit_cli.figures.style import COLUMN, PAGE
@@ -196,7 +196,7 @@ def check_colour_map(name: str | None) -> str | None:
     if name is None:
         return None
     if name not in matplotlib.colormaps:
-        close = nearest(name, matplotlib.colormaps)
+        close = suggestion(name, matplotlib.colormaps)
         hint = close if close.startswith("did") else "viridis, cividis and RdBu are some."
         raise BadValue("cmap", shorten(name), f"matplotlib has no such colour map; {hint}")
     return name

@@ -13,7 +13,7 @@ from overfit_cli.core.errors import BadValue
 from overfit_cli.core.figure import MOST_PANELS
 from overfit_cli.core.parameters import Value, describe
 from overfit_cli.core.study import FigureData
-from overfit_cli.core.text import nearest
+from overfit_cli.core.text import suggestion
 from overfit_cli.figures.labels import (
     RUN,
     brief,
@@ -47,7 +47,7 @@ def panels(data: FigureData, by: str | None) -> list[Panel]:
         return [Panel("", data)]
     values = parameter_values(data)
     if by not in values:
-        hint = nearest(by, values)
+        hint = suggestion(by, values)
         raise BadValue("by", by, f"{data.study.name} has no parameter {by!r}; {hint}")
     if len(values[by]) > MOST_PANELS:
         raise BadValue(

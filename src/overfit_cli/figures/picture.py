@@ -18,7 +18,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from overfit_cli.core.errors import BadValue
-from overfit_cli.core.files import write_named
+from overfit_cli.core.files import write_user_file
 from overfit_cli.figures.labels import typeset, wrap_text
 from overfit_cli.figures.style import COLUMN, PAGE, RC, SIZES, WIDE, points
 
@@ -150,7 +150,7 @@ class Picture(Figure):
 
     def _repr_png_(self) -> bytes:
         # What a notebook looks for: without pyplot it would show the figure's name only.
-        return image(self, "png")
+        return file_content(self, "png")
 
 
 def is_narrow() -> bool:
@@ -215,7 +215,7 @@ def title_panels(all_axes: Sequence[Axes], titles: Sequence[str]) -> None:
         axes.set_title(title, fontsize=smaller)
 
 
-def image(figure: Figure, kind: str) -> bytes:
+def file_content(figure: Figure, kind: str) -> bytes:
     """Return `figure` as the content of a file of the kind png, pdf or svg.
 
     Raises:
@@ -254,7 +254,7 @@ def save(figure: Figure, path: Path) -> None:
     kind = FORMATS.get(path.suffix.lower())
     if kind is None:
         raise BadValue("out", str(path), "the file's name must end in .png, .pdf or .svg.")
-    write_named(path, image(figure, kind), "out", "the figure")
+    write_user_file(path, file_content(figure, kind), "out", "the figure")
 
 
 def save_with_caption(picture: Picture, path: Path) -> None:
@@ -264,4 +264,4 @@ def save_with_caption(picture: Picture, path: Path) -> None:
         UserError: as `save` does.
     """
     save(picture, path)
-    write_named(path.with_suffix(".txt"), picture.caption.encode(), "out", "the caption")
+    write_user_file(path.with_suffix(".txt"), picture.caption.encode(), "out", "the caption")

@@ -19,7 +19,7 @@ from types import CodeType, ModuleType
 from typing import Any, Literal
 
 from overfit_cli.core.errors import UserError
-from overfit_cli.core.text import nearest
+from overfit_cli.core.text import suggestion
 from overfit_cli.functions.digest import OwnFile, digest_of, own_files
 from overfit_cli.functions.experiment import description_of
 
@@ -247,7 +247,7 @@ def _select_function(
     if name:
         named = getattr(module, name, None)
         if not callable(named) or inspect.isclass(named) or isinstance(named, _TYPE_FORMS):
-            raise UserError(f"{reference}: it has no function {name!r}; {nearest(name, public)}")
+            raise UserError(f"{reference}: it has no function {name!r}; {suggestion(name, public)}")
         return name, named
     if implied := _implied_name(module):
         return implied, public[implied]

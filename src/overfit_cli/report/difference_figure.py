@@ -10,7 +10,7 @@ from pathlib import Path
 import pandas as pd
 
 from overfit_cli.core.errors import BadValue
-from overfit_cli.core.figure import Figure, FigureOptions, any_grid
+from overfit_cli.core.figure import Figure, FigureOptions, grid_figures
 from overfit_cli.core.files import read_bounded
 from overfit_cli.core.parameters import describe
 from overfit_cli.core.registry import figures_of
@@ -108,11 +108,11 @@ def _choose_figure(data: FigureData, column: str) -> tuple[Figure, FigureOptions
         x = (numbers or varying)[0]
         # A difference is never drawn on a logarithmic axis.
         log = frozenset({"x"} if numbers and is_log_spaced(values[x]) else ())
-        return any_grid()["lines"], FigureOptions(value=column, x=x, log=log)
+        return grid_figures()["lines"], FigureOptions(value=column, x=x, log=log)
     figure = figures_of(data.study)["heatmap"]
     if "minus" not in figure.accepts or not described.keys() <= set(data.cells):
         # Cells of another version may lack a column that the study's own map needs.
-        figure = any_grid()["heatmap"]
+        figure = grid_figures()["heatmap"]
     options = FigureOptions(value=column)
     if not {figure.options.x, figure.options.y} <= set(numbers):
         options = FigureOptions(value=column, x=numbers[1], y=numbers[0])

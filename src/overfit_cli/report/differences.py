@@ -20,7 +20,7 @@ from overfit_cli.core.claim import Measurement
 from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.parameters import Value, describe
 from overfit_cli.core.study import AnyStudy
-from overfit_cli.core.text import nearest, plural, shorten
+from overfit_cli.core.text import plural, shorten, suggestion
 from overfit_cli.report.judge import LoadedRun, judge_run
 from overfit_cli.report.published import read_published
 from overfit_cli.stats.intervals import Estimate, difference_estimate, mean_estimate
@@ -321,7 +321,9 @@ def _choose_columns(a: Side, b: Side, values: Sequence[str]) -> list[str]:
     for name in values:
         for side, measured in ((a, in_a), (b, in_b)):
             if name not in measured and not (name == "seconds" and name in side.cells):
-                lack = f"{side.letter} {side.path} has no number of it; {nearest(name, measured)}"
+                lack = (
+                    f"{side.letter} {side.path} has no number of it; {suggestion(name, measured)}"
+                )
                 raise BadValue("value", name, lack)
     columns = [name for name in in_a if name in in_b]
     if "steps" in columns and not any(finite_column(side.cells, "steps").any() for side in (a, b)):

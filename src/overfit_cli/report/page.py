@@ -26,12 +26,12 @@ from PIL import Image
 
 from overfit_cli.core.claim import VERDICTS, Measurement
 from overfit_cli.core.errors import UserError
-from overfit_cli.core.figure import FigureOptions, any_grid
+from overfit_cli.core.figure import FigureOptions, grid_figures
 from overfit_cli.core.registry import figures_of
 from overfit_cli.core.study import AnyStudy
 from overfit_cli.core.text import VERSION, plural, visible
 from overfit_cli.figures.draw import Request, draw_figure
-from overfit_cli.figures.picture import Look, image
+from overfit_cli.figures.picture import Look, file_content
 from overfit_cli.report.contents import (
     ReportedPaper,
     ReportedRun,
@@ -214,7 +214,7 @@ def _figures_of_any_run(study: AnyStudy) -> Iterator[str]:
         for name in preset.content.figures
     ]
     figures = figures_of(study)
-    return (name for name in dict.fromkeys([*preset_figures, *any_grid()]) if name in figures)
+    return (name for name in dict.fromkeys([*preset_figures, *grid_figures()]) if name in figures)
 
 
 def _picture(name: str, run: ReportedRun, conditions: Sequence[str]) -> PagePicture:
@@ -229,7 +229,7 @@ def _picture(name: str, run: ReportedRun, conditions: Sequence[str]) -> PagePict
         picture = draw_figure(
             Request(name, [run.directory], FigureOptions(), conditions, look=look)
         )
-        pixels = Image.open(io.BytesIO(image(picture, "png"))).convert("RGB")
+        pixels = Image.open(io.BytesIO(file_content(picture, "png"))).convert("RGB")
     small = io.BytesIO()
     # A figure has few colours: this halves the page without a visible difference.
     reduced = pixels.quantize(COLOURS, dither=Image.Dither.NONE).convert("RGB")

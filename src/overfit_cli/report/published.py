@@ -17,7 +17,7 @@ from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.files import error_text, read_bounded
 from overfit_cli.core.parameters import ParameterInfo, Value, describe, parameter_named, parse_value
 from overfit_cli.core.study import AnyStudy
-from overfit_cli.core.text import nearest, shorten
+from overfit_cli.core.text import shorten, suggestion
 from overfit_cli.stats.pairs import setting_keys
 
 MOST_BYTES = 1 << 26
@@ -90,7 +90,7 @@ def _full_name(path: Path, written: str, study: AnyStudy, names: Sequence[str]) 
     """Return the name of a column that may be written as a symbol."""
     name = written if written in names else parameter_named(study.parameters, written)
     if name not in names:
-        hint = nearest(written, set(names) - (ROW_COLUMNS - {"seed", "steps"}))
+        hint = suggestion(written, set(names) - (ROW_COLUMNS - {"seed", "steps"}))
         raise UserError(
             f"{path}: {study.name} has no parameter and no measured column {shorten(written)!r}; "
             f"{hint} Commas separate columns."

@@ -53,7 +53,7 @@ def share_above(
 def _sides(curve: pd.DataFrame, x: str, value: str, threshold: float, positions: Floats) -> Floats:
     """The side of a curve at each position: 1 above, 0 below, and nan where it is not known."""
     x_values = curve[x].to_numpy(dtype=np.float64)
-    levels = monotone_levels(curve[value].to_numpy(dtype=np.float64), threshold)
+    levels = monotone_excess(curve[value].to_numpy(dtype=np.float64), threshold)
     sides = np.where(np.interp(positions, x_values, levels) > 0, 1.0, 0.0)
     if levels.min() <= 0 < levels.max():
         return sides
@@ -76,7 +76,7 @@ def crossing(x: Floats, value: Floats, threshold: float) -> float:
         The crossing, in the unit of x; nan if the smoothed curve never passes the threshold.
     """
     valid = np.isfinite(value)
-    x, levels = x[valid], monotone_levels(value[valid], threshold)
+    x, levels = x[valid], monotone_excess(value[valid], threshold)
     if x.size < 2 or levels.min() > 0 or levels.max() < 0 or levels[0] == levels[-1]:
         return float("nan")
     rising = levels if levels[0] < levels[-1] else -levels
@@ -157,7 +157,7 @@ def crossing_table(crossings: pd.DataFrame, y: str) -> pd.DataFrame:
     return crossings.assign(log=logs).pivot(index=y, columns="seed", values="log")
 
 
-def monotone_levels(value: Floats, threshold: float) -> Floats:
+def monotone_excess(value: Floats, threshold: float) -> Floats:
     """Return the monotone fit minus the threshold: positive above it."""
     if value.size == 0:
         return value
@@ -175,7 +175,7 @@ def _side(x: Floats, value: Floats, crossing_x: float, threshold: float) -> str:
         return "unknown"
     if np.isfinite(crossing_x):
         return "crosses"
-    return "above" if monotone_levels(value, threshold).mean() > 0 else "below"
+    return "above" if monotone_excess(value, threshold).mean() > 0 else "below"
 
 
 def _summary(logs: Floats) -> tuple[float, float, float, int]:

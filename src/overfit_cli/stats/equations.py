@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from overfit_cli.core.arrays import Floats
 from overfit_cli.core.errors import BadValue
-from overfit_cli.core.text import nearest
+from overfit_cli.core.text import suggestion
 
 Term = Callable[[Mapping[str, Floats]], Floats]
 
@@ -159,9 +159,9 @@ def _term(node: ast.expr, names: Collection[str]) -> Term:
         case ast.Name(id=name) | ast.Call(func=ast.Name(id=name)) if name in FUNCTIONS:
             raise _RefusedError(f"{name} takes one number in parentheses.")
         case ast.Call(func=ast.Name(id=name)):
-            raise _RefusedError(f"{name!r} is not a function; {nearest(name, FUNCTIONS)}")
+            raise _RefusedError(f"{name!r} is not a function; {suggestion(name, FUNCTIONS)}")
         case ast.Name(id=name):
-            raise _RefusedError(f"{name!r} is not an axis here; {nearest(name, names)}")
+            raise _RefusedError(f"{name!r} is not an axis here; {suggestion(name, names)}")
         case _:
             raise _RefusedError(f"{ast.unparse(node)!r} is not arithmetic.")
 

@@ -26,7 +26,7 @@ from overfit_cli.core.processes import delaying_interrupts
 from overfit_cli.core.text import plural
 from overfit_cli.core.training import Device, resolve_device
 from overfit_cli.core.values import Backend, DeviceChoice
-from overfit_cli.sweeps.executors import Event, Executor, Local, Lost, jobs_on
+from overfit_cli.sweeps.executors import Event, Executor, Local, LostBatches, jobs_on
 from overfit_cli.sweeps.worker import (
     KEPT,
     VERSIONS,
@@ -232,7 +232,7 @@ class Dask(Cluster["Future"]):
             with delaying_interrupts():
                 record: TaskRecord = handle.result(timeout=SECONDS_TO_CONNECT)
         except KilledWorker as error:  # dask has tried it again so often
-            return Lost(batches, kills=1 + error.allowed_failures)
+            return LostBatches(batches, kills=1 + error.allowed_failures)
         except (FutureCancelledError, OSError) as error:
             raise self._gone() from error
         except Exception as error:
@@ -342,7 +342,7 @@ class Ray(Cluster[Any]):
         except RayTaskError as error:
             raise self._unable(error.cause) from error
         except RayError:  # its worker or its node is gone
-            return Lost(batches)
+            return LostBatches(batches)
         return record
 
     def _cancel(self, handles: Collection[Any]) -> None:

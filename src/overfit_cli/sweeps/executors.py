@@ -25,7 +25,7 @@ from overfit_cli.sweeps.worker import Task, TaskRecord, Work, run_task
 
 
 @dataclass(frozen=True)
-class Lost:
+class LostBatches:
     """Batches whose workers were killed; no record of them will come.
 
     Attributes:
@@ -37,7 +37,7 @@ class Lost:
     kills: int = 1
 
 
-Event = TaskRecord | Lost
+Event = TaskRecord | LostBatches
 
 
 class Executor(ABC):
@@ -164,7 +164,9 @@ class Local(Executor):
         """
         return Local(min(self.jobs, max(2, batches)), self.backend, self.device)
 
-    def run(self, work: Work, tasks: Iterable[Task], ahead: int) -> Iterator[TaskRecord | Lost]:
+    def run(
+        self, work: Work, tasks: Iterable[Task], ahead: int
+    ) -> Iterator[TaskRecord | LostBatches]:
         """Hand out tasks and give their records; a killed worker ends all that are handed out."""
         handed_out = set[int]()
 
@@ -178,7 +180,7 @@ class Local(Executor):
                 handed_out.difference_update(record.batches)
                 yield record
         except TerminatedWorkerError:
-            yield Lost(tuple(sorted(handed_out)))
+            yield LostBatches(tuple(sorted(handed_out)))
 
 
 def jobs_on(device: Device, asked: int) -> int:

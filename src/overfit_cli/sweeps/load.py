@@ -20,7 +20,7 @@ from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.parameters import ParameterInfo, Value, describe, parameter_named, parse_value
 from overfit_cli.core.registry import find_study, study_names
 from overfit_cli.core.study import AnyStudy, FigureData
-from overfit_cli.core.text import nearest, shorten
+from overfit_cli.core.text import shorten, suggestion
 from overfit_cli.functions.function_study import FunctionStudy
 from overfit_cli.stats.intervals import t_half_width
 from overfit_cli.sweeps.manifest import planned_cells, read_manifest
@@ -253,7 +253,7 @@ def _read(text: str, known: Mapping[str, ParameterInfo], study: AnyStudy, option
     if not equals or not name or not values:
         raise BadValue(option, said, "write NAME=VALUE, NAME=LOW:HIGH or a list NAME=A,B.")
     if name not in known:
-        hint = nearest(name, known)
+        hint = suggestion(name, known)
         raise BadValue(option, said, f"{study.name} has no parameter {name!r}; {hint}")
     info = known[name]
     between = values.count(":") == 1 and info.kind in ("int", "float")

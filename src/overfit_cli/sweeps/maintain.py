@@ -36,7 +36,7 @@ from overfit_cli.sweeps.part_file import (
     study_of,
     write_part,
 )
-from overfit_cli.sweeps.store import PartFolder, RunDirectory, of_another_study, unrepeated
+from overfit_cli.sweeps.store import PartFolder, RunDirectory, of_another_study, without_repeats
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -129,7 +129,7 @@ def _join(folder: PartFolder, group: _Group, aside: Path) -> int:
     first = next(iter(group.values()))
     if len(group) == 1 and (first.schema.metadata or {}).get(VERSION_MARK) == _CURRENT:
         return 0
-    parts = unrepeated(group)
+    parts = without_repeats(group)
     table = pa.concat_tables([part.replace_schema_metadata(None) for part in parts.values()])
     table = table.sort_by([(name, "ascending") for name in folder.kind.ordered_by])
     own = marks(study_of(first), folder.kind, source_of(first))

@@ -17,7 +17,7 @@ from overfit_cli.core.cell import Paper
 from overfit_cli.core.errors import UserError
 from overfit_cli.core.files import read_toml
 from overfit_cli.core.registry import find_study
-from overfit_cli.core.text import most_alike, natural_key, nearest, shorten
+from overfit_cli.core.text import most_alike, natural_key, shorten, suggestion
 from overfit_cli.core.values import ProfileName, valid_choice
 
 MOST_BYTES = 1 << 20
@@ -162,7 +162,7 @@ def _sentence(error: ValidationError) -> str:
     if first["type"] == "extra_forbidden":
         inside = len(first["loc"]) > 1
         known = (Profile if inside else PresetFile).model_fields
-        return f"it has no {place!r}; {nearest(str(first['loc'][-1]), known)}"
+        return f"it has no {place!r}; {suggestion(str(first['loc'][-1]), known)}"
     if first["type"] == "missing":
         return f"it lacks {place!r}, which every preset has."
     given = _quoted(first["input"])
@@ -199,7 +199,7 @@ class Reproducible:
         return f"{self.paper.key if self.paper else 'own'}/{self.preset.reproduces}"
 
 
-def everything() -> list[Reproducible]:
+def all_reproducibles() -> list[Reproducible]:
     """Return every preset, by paper and figure."""
     found = [Reproducible(one, find_study(one.content.study).paper) for one in all_presets()]
     return sorted(found, key=lambda one: (natural_key(one.address), one.preset.name))
@@ -214,7 +214,7 @@ def reproducible(names: Sequence[str]) -> list[Reproducible]:
     Raises:
         UserError: for a name that is none of them.
     """
-    every = everything()
+    every = all_reproducibles()
     if not names:
         return every
     of_name: dict[str, list[Reproducible]] = {}

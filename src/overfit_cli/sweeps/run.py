@@ -14,7 +14,7 @@ from overfit_cli.core.errors import UserError
 from overfit_cli.core.files import error_text
 from overfit_cli.core.processes import answering_interrupts, delaying_interrupts
 from overfit_cli.core.training import Execution, training_conditions
-from overfit_cli.sweeps.executors import Executor, Lost
+from overfit_cli.sweeps.executors import Executor, LostBatches
 from overfit_cli.sweeps.plan import Plan
 from overfit_cli.sweeps.speed import MOST_BATCHES, Speed, cost_of, task_size
 from overfit_cli.sweeps.store import RunDirectory
@@ -153,7 +153,7 @@ class _Run:
         ahead = 1 if self._work.execution.fail_fast else 2
         while self._waiting and not self.stop.is_set():
             for event in self._executor.run(self._work, self._tasks(), ahead):
-                if isinstance(event, Lost):
+                if isinstance(event, LostBatches):
                     records = self._after_a_kill(event)
                 else:
                     records = self._after_a_task(event)
@@ -195,7 +195,7 @@ class _Run:
     def _task(self, numbers: Sequence[int]) -> Task:
         return [(number, self._waiting[number]) for number in numbers]
 
-    def _after_a_kill(self, lost: Lost) -> Iterator[TaskRecord]:
+    def _after_a_kill(self, lost: LostBatches) -> Iterator[TaskRecord]:
         """Count the kill against the batches in flight; give up one that had its chances alone."""
         self._losses += 1
         self.summary.restarts += lost.kills

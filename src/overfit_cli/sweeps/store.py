@@ -218,7 +218,7 @@ def _age(path: Path) -> tuple[int, str]:
         return 0, path.name
 
 
-def unrepeated(parts: Mapping[Path, pa.Table]) -> dict[Path, pa.Table]:
+def without_repeats(parts: Mapping[Path, pa.Table]) -> dict[Path, pa.Table]:
     """Return the parts with each cell in one of them only: where it is done, else in the first.
 
     Args:
@@ -260,7 +260,7 @@ def _done(part: pa.Table) -> pa.ChunkedArray:
     return pa.chunked_array([pa.repeat(True, part.num_rows)])
 
 
-class Known(NamedTuple):
+class StoredCell(NamedTuple):
     """What is known of a cell that is there: status, numerical version, code that trained it.
 
     `source` is a digest; empty where the version tells.
@@ -276,7 +276,7 @@ class Known(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Contents:
+class StoredCells:
     """What a directory holds already, by a cell's key.
 
     Attributes:
@@ -285,7 +285,7 @@ class Contents:
         share: of how many of the part files this is known, from 0 to 1.
     """
 
-    cells: Mapping[str, Known]
+    cells: Mapping[str, StoredCell]
     logged: Collection[str]
     share: float = 1.0
 
@@ -392,24 +392,24 @@ class RunDirectory:
         """Return the keys of the cells that have a trajectory."""
         return _keys(self._own_indices(self.trajectories))
 
-    def contents(self, *, trajectories: bool = False, most: int | None = None) -> Contents:
+    def contents(self, *, trajectories: bool = False, most: int | None = None) -> StoredCells:
         """Return what is there already.
 
         Args:
             trajectories: whether to look at those too.
             most: look at so many parts of a kind only, chosen at random; None for all.
         """
-        found: dict[str, Known] = {}
+        found: dict[str, StoredCell] = {}
         for index in self._own_indices(self.cells, most):
             columns = (index.column(name).to_pylist() for name in ("key", "status", "version"))
             source = source_of(index)
             for key, status, version in zip(*columns, strict=True):
                 if key not in found or found[key].status != "done":
-                    found[key] = Known(status, version, source)
+                    found[key] = StoredCell(status, version, source)
         logged = self._own_indices(self.trajectories, most) if trajectories else []
         parts = len(self.cells.names())
         share = 1.0 if most is None or parts <= most else most / parts
-        return Contents(found, _keys(logged), share)
+        return StoredCells(found, _keys(logged), share)
 
     def prepare(self) -> list[str]:
         """Make the folders, clear what a kill left, and put the parts in order; say what was done.
@@ -509,7 +509,7 @@ class RunDirectory:
                 _leave_out(path, reason)
             else:
                 fitting[path] = part
-        return list(unrepeated(fitting).values())
+        return list(without_repeats(fitting).values())
 
     def _of_the_function(self, parts: Mapping[Path, pa.Table]) -> Mapping[Path, pa.Table]:
         """The parts with a function's parameters as they are now; warn of others, counted."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.registry import find_study
-from overfit_cli.core.text import is_text, nearest
+from overfit_cli.core.text import is_text, suggestion
 from overfit_cli.sweeps.presets import Preset, find_preset, preset_names, preset_texts
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ def find_subject(typed: str, profile: str | None = None) -> Subject:
         return Subject(study, typed, seeds=DEFAULT_SEEDS if study.seeded else "1")
     known = [*study_names(), *preset_names()]
     raise UserError(
-        f"{typed!r} is neither a study nor a preset nor a file FILE.py; {nearest(typed, known)}"
+        f"{typed!r} is neither a study nor a preset nor a file FILE.py; {suggestion(typed, known)}"
     )
 
 
@@ -115,13 +115,13 @@ def _of_preset(preset: Preset, typed: str, profile: str) -> Subject:
 
     content = preset.content
     if content.study not in study_names():
-        hint = nearest(content.study, study_names())
+        hint = suggestion(content.study, study_names())
         raise UserError(f"{preset.path.name}: {content.study!r} is not a study; {hint}")
     study = find_study(content.study)
     known = figures_of(study) if content.figures else {}
     for figure in content.figures:
         if figure not in known:
-            hint = nearest(figure, known)
+            hint = suggestion(figure, known)
             raise UserError(f"{preset.path.name}: {study.name} has no figure {figure!r}; {hint}")
     texts = preset_texts(preset, profile)
     seeds = str(preset.profile(profile).seeds)

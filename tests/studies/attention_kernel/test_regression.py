@@ -181,7 +181,9 @@ def test_singular_values_are_those_of_the_matrices_written_out(kernel: str) -> N
     problem = draw_problem(parameters, 2)
     fixed, state, out = at_start(parameters, 2)
     b = np.linalg.svd(oracle.mixed_tokens(problem, kernel), compute_uv=False)
-    assert float(measures.smallest_of_b(fixed, out)) == pytest.approx(b[-1], rel=1e-9)
+    assert float(measures.smallest_singular_value_of_b(fixed, out)) == pytest.approx(
+        b[-1], rel=1e-9
+    )
     deltas = [
         np.linalg.svd(oracle.score_jacobian(problem, kernel, head), compute_uv=False)[-1]
         for head in range(2)
@@ -396,11 +398,11 @@ def test_nothing_falls_where_the_gradient_is_zero() -> None:
     assert not {"descent", "lipschitz_outputs", "lemma_outputs"} & set(found)
 
 
-def lemma_ratios(kernel: str) -> tuple[dict[str, float], Any, lemmas.Sizes]:
+def lemma_ratios(kernel: str) -> tuple[dict[str, float], Any, lemmas.Norms]:
     parameters = settings(kernel=kernel, trained="all")
     problem = draw_problem(parameters, 7)
     found = lemmas.initial_ratios(*at_start(parameters, 7), [problem])
-    return {name: one for name, [one] in found.items()}, problem, lemmas.sizes(problem)
+    return {name: one for name, [one] in found.items()}, problem, lemmas.norms_of(problem)
 
 
 def test_lemma_2_is_measured_as_autograd_and_the_paper_have_it() -> None:
@@ -450,7 +452,7 @@ def test_lemma_7_is_measured_as_autograd_and_the_paper_have_it() -> None:
 def test_the_constants_of_lemma_3_are_those_of_its_proof() -> None:
     """Equations (87) to (99) for one head and one sample, where no maximum is taken."""
     problem = draw_problem(settings(n=1, heads=1), 2)
-    of = lemmas.sizes(problem)
+    of = lemmas.norms_of(problem)
     [x], [y], q, k, v, o, n = of.inputs, of.labels, of.query[0], of.key[0], of.value, of.output, 3
     phi, psi = n / 2 * x**2 * k, n / 2 * x**2 * q
     z = math.sqrt((n * x**3 * o * v) ** 2 * (q**2 + k**2) + (n * x * o) ** 2)
@@ -467,8 +469,8 @@ def test_the_constants_of_lemma_3_are_those_of_its_proof() -> None:
 
 def test_the_constants_of_lemma_8_are_those_of_its_proof() -> None:
     problem = draw_problem(settings(n=1, heads=1, kernel="gaussian"), 2)
-    of = lemmas.sizes(problem, path=0.5)
-    assert of.query[0] == pytest.approx(lemmas.sizes(problem).query[0] + 0.5)
+    of = lemmas.norms_of(problem, path=0.5)
+    assert of.query[0] == pytest.approx(lemmas.norms_of(problem).query[0] + 0.5)
     [x], [y], q, k, v, o, n = of.inputs, of.labels, of.query[0], of.key[0], of.value, of.output, 3
     z = math.sqrt(2 * n / 4) * x**3 * o * v * math.hypot(q, k)
     reach = n * v * x * o + y

@@ -18,7 +18,7 @@ from PIL import Image
 
 from overfit_cli.core.errors import MissingError, UserError
 from overfit_cli.core.files import error_text, read_bounded
-from overfit_cli.core.text import nearest
+from overfit_cli.core.text import suggestion
 
 DIRECTORIES = {
     "easy": "curv_baseline",
@@ -72,7 +72,7 @@ def read_lra(
 def _directory(folder: Path, difficulty: str, size: int) -> Path:
     """Return the directory of a difficulty."""
     if difficulty not in DIRECTORIES:
-        raise UserError(f"difficulty {difficulty}: {nearest(difficulty, DIRECTORIES)}.")
+        raise UserError(f"difficulty {difficulty}: {suggestion(difficulty, DIRECTORIES)}.")
     name, images = DIRECTORIES[difficulty], f"pathfinder{size}"
     parents = ("", images, f"lra_release/{images}", f"lra_release/lra_release/{images}")
     for part in parents:

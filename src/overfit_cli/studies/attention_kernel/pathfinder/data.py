@@ -11,7 +11,7 @@ import numpy as np
 
 from overfit_cli.core.classification import Examples, Task
 from overfit_cli.core.errors import BadValue
-from overfit_cli.core.files import data_folder, fingerprint, naming_data
+from overfit_cli.core.files import data_folder, fingerprint, name_data_in_errors
 from overfit_cli.core.training import named_rng
 from overfit_cli.datasets.pathfinder.lra import read_lra
 from overfit_cli.datasets.pathfinder.paddles import PathfinderSettings
@@ -74,7 +74,7 @@ def _lra(
 @functools.lru_cache(maxsize=1)
 def _read(folder: Path, difficulty: str, size: int) -> tuple[PathfinderImages, str]:
     """All images, and a fingerprint of them."""
-    with naming_data(folder):
+    with name_data_in_errors(folder):
         pixels, labels = read_lra(folder, difficulty, size)
     unknown = np.full((len(labels), 2), np.nan, dtype=np.complex64)
     return PathfinderImages(pixels, labels, unknown), fingerprint(pixels, labels)

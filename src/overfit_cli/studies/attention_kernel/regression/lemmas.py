@@ -29,7 +29,7 @@ from overfit_cli.studies.attention_kernel.regression.parameters import LARGEST_S
 from overfit_cli.studies.attention_kernel.regression.theory import largest_singular_values
 
 
-def smallest_of_b(fixed: Constants, out: ForwardPass) -> Tensor:
+def smallest_singular_value_of_b(fixed: Constants, out: ForwardPass) -> Tensor:
     """Return λ_B, (cells,): B is [S_i1 X_i, ..., S_iH X_i] over samples, (N n × H D)."""
     mixed = out.attention @ fixed.inputs[:, None]  # (cells, heads, samples, tokens, features)
     B = mixed.permute(0, 2, 3, 1, 4).flatten(3).flatten(1, 2)  # (cells, N n, H D)
@@ -125,7 +125,7 @@ SOFTMAX, GAUSSIAN = KERNELS["softmax"], KERNELS["gaussian"]
 COLUMNS = ("lemma_scores", "lemma_gradients", "lemma_least")
 
 
-class Sizes(NamedTuple):
+class Norms(NamedTuple):
     """The norms that the bounds depend on."""
 
     # tokens, width: n and d
@@ -146,12 +146,12 @@ class Sizes(NamedTuple):
         return math.sqrt(len(self.query))
 
 
-def sizes(problem: Problem, trained: Trained = "query", path: float = 0.0) -> Sizes:
+def norms_of(problem: Problem, trained: Trained = "query", path: float = 0.0) -> Norms:
     """Return the sizes of a problem, and of all weights on a path of some length from its start.
 
     No singular value of the trained weights changes by more than the path's length.
     """
-    size = Sizes(
+    size = Norms(
         tokens=problem.inputs.shape[1],
         width=problem.query.shape[-1],
         inputs=np.linalg.norm(problem.inputs, axis=(1, 2)),
@@ -168,32 +168,32 @@ def sizes(problem: Problem, trained: Trained = "query", path: float = 0.0) -> Si
     return size if trained == "query" else size._replace(value=size.value + path)
 
 
-def change_of_attention(size: Sizes, weights: Floats) -> Floats:
+def attention_change_bound(size: Norms, weights: Floats) -> Floats:
     """Return Lemma 2's φ_i, from W_K, or ψ_i, from W_Q (33, 34), shape (samples,)."""
     bound: Floats = size.tokens / math.sqrt(size.width) * size.inputs**2 * np.linalg.norm(weights)
     return bound
 
 
-def softmax_gradient(size: Sizes, weights: Floats) -> Floats:
+def softmax_gradient(size: Norms, weights: Floats) -> Floats:
     """Return Lemma 2's Q_i, from W_K, or K_i, from W_Q (36, 37), shape (samples,)."""
     largest = size.output * np.linalg.norm(weights) * size.value  # a number
     bound: Floats = size.tokens * size.root_heads * size.inputs**3 * largest
     return bound
 
 
-def change_of_scores(size: Sizes) -> Floats:
+def score_change_bound(size: Norms) -> Floats:
     """Return the right side of Lemma 7 (1), shape (heads, samples)."""
     largest = np.sqrt(size.query**2 + size.key**2)[:, None]
     bound: Floats = math.sqrt(2 * size.tokens / size.width) * size.inputs**2 * largest
     return bound
 
 
-def gaussian_gradient(size: Sizes) -> Floats:
+def gaussian_gradient(size: Norms) -> Floats:
     """Return Lemma 7's Q'_i (60), shape (heads, samples)."""
-    return change_of_scores(size) * size.inputs * size.output * size.value
+    return score_change_bound(size) * size.inputs * size.output * size.value
 
 
-def lipschitz_constants(size: Sizes, kernel: Kernel, trained: Trained) -> tuple[float, float]:
+def lipschitz_constants(size: Norms, kernel: Kernel, trained: Trained) -> tuple[float, float]:
     """Return the proofs' constants of outputs and of gradients: Z and G, or Z' and G'.
 
     Those of Lemma 3 for softmax, in W_Q alone or in all weights (90, 99), and of Lemma 8 for the
@@ -207,7 +207,7 @@ def lipschitz_constants(size: Sizes, kernel: Kernel, trained: Trained) -> tuple[
     return math.nan, math.nan
 
 
-def _constants_of_lemma_3(size: Sizes, everything: bool) -> tuple[float, float]:
+def _constants_of_lemma_3(size: Norms, everything: bool) -> tuple[float, float]:
     """Return Z and G of softmax, for W_Q alone or for all weights (equations 90 and 99)."""
     samples, root = len(size.inputs), size.tokens * size.root_heads
     in_query = softmax_gradient(size, size.key)
@@ -216,7 +216,9 @@ def _constants_of_lemma_3(size: Sizes, everything: bool) -> tuple[float, float]:
     )
     z = np.sqrt(sum(np.square(bound) for bound in (in_query, *others)))  # (samples,)
     # √(φ² + ψ²), (samples,)
-    spread = np.hypot(change_of_attention(size, size.key), change_of_attention(size, size.query))
+    spread = np.hypot(
+        attention_change_bound(size, size.key), attention_change_bound(size, size.query)
+    )
     l_query = root * (_residual_change(size, z) + 2 * _largest_residual(size) * spread)
     reach = root * size.value * size.inputs * size.output + size.labels
     l_value = spread * size.inputs * size.output * reach + root * size.output * z
@@ -225,7 +227,7 @@ def _constants_of_lemma_3(size: Sizes, everything: bool) -> tuple[float, float]:
     return outputs, samples * float(gradients)
 
 
-def _constants_of_lemma_8(size: Sizes) -> tuple[float, float]:
+def _constants_of_lemma_8(size: Norms) -> tuple[float, float]:
     """Return Z' and G' of the Gaussian, for W_Q alone (equations after 101 and 109)."""
     samples = len(size.inputs)
     z = np.linalg.norm(gaussian_gradient(size), axis=0)  # (samples,)
@@ -236,14 +238,14 @@ def _constants_of_lemma_8(size: Sizes) -> tuple[float, float]:
     return samples * float(z.max()), samples * float(l_query.max())
 
 
-def _largest_residual(size: Sizes) -> float:
+def _largest_residual(size: Norms) -> float:
     """Return R̄ (95), which bounds every (MH(X_i) − y_i) W_Oᵀ V'ᵀ."""
     inputs, labels = float(np.linalg.norm(size.inputs)), float(np.linalg.norm(size.labels))
     largest = size.tokens * size.root_heads * size.value * inputs * size.output + labels
     return largest * size.output * inputs * size.value
 
 
-def _residual_change(size: Sizes, z: Floats) -> Floats:
+def _residual_change(size: Norms, z: Floats) -> Floats:
     """Return P_i (97, 108), which bounds the change of these, (samples,)."""
     reach = size.tokens * size.root_heads * size.value * size.inputs * size.output + size.labels
     bound: Floats = (z * size.value + reach) * size.inputs * size.output
@@ -263,7 +265,7 @@ def initial_ratios(
     nothing = dict.fromkeys(COLUMNS, [math.nan] * len(problems))
     if fixed.kernel not in (SOFTMAX, GAUSSIAN) or samples * tokens**2 > LARGEST_SPECTRUM:
         return nothing
-    by_cell = [sizes(problem) for problem in problems]
+    by_cell = [norms_of(problem) for problem in problems]
     lemma = _lemma_2 if fixed.kernel == SOFTMAX else _lemma_7
     return nothing | {
         name: ratios.tolist() for name, ratios in lemma(fixed, state, out, by_cell).items()
@@ -271,7 +273,7 @@ def initial_ratios(
 
 
 def _lemma_2(
-    fixed: Constants, state: Projections, out: ForwardPass, by_cell: Sequence[Sizes]
+    fixed: Constants, state: Projections, out: ForwardPass, by_cell: Sequence[Norms]
 ) -> dict[str, Tensor]:
     """Return Lemma 2's ratios, each (cells,)."""
     # each (cells, samples)
@@ -279,8 +281,8 @@ def _lemma_2(
     in_query, in_key = (norm.square().sum(1).sqrt() for norm in _gradient_norms(fixed, state, out))
     # each (cells, samples)
     residual = out.residual.norm(dim=-1)  # (cells, samples)
-    phi = _stack(fixed, [change_of_attention(size, size.key) for size in by_cell])
-    psi = _stack(fixed, [change_of_attention(size, size.query) for size in by_cell])
+    phi = _stack(fixed, [attention_change_bound(size, size.key) for size in by_cell])
+    psi = _stack(fixed, [attention_change_bound(size, size.query) for size in by_cell])
     q = _stack(fixed, [softmax_gradient(size, size.key) for size in by_cell])
     k = _stack(fixed, [softmax_gradient(size, size.query) for size in by_cell])
     return {
@@ -292,10 +294,12 @@ def _lemma_2(
 
 
 def _lemma_7(
-    fixed: Constants, state: Projections, out: ForwardPass, by_cell: Sequence[Sizes]
+    fixed: Constants, state: Projections, out: ForwardPass, by_cell: Sequence[Norms]
 ) -> dict[str, Tensor]:
     """Return Lemma 7's ratios, each (cells,)."""
-    scores = score_norms(fixed, state) / _stack(fixed, [change_of_scores(size) for size in by_cell])
+    scores = score_norms(fixed, state) / _stack(
+        fixed, [score_change_bound(size) for size in by_cell]
+    )
     residual = out.residual.norm(dim=-1)  # (cells, samples)
     bound = _stack(fixed, [gaussian_gradient(size) for size in by_cell]) * residual[:, None]
     in_query, _ = _gradient_norms(fixed, state, out)

@@ -126,7 +126,7 @@ class _LayersTogether(BatchedTraining[P, _LayerState, Step]):
         """What is logged beside gradients: losses, bounds and what enters them, each (cells,)."""
         fixed, start = self._fixed, self._counts.start
         delta = measures.smallest_of_scores(fixed, state)
-        lambda_b = measures.smallest_of_b(fixed, out)
+        lambda_b = measures.smallest_singular_value_of_b(fixed, out)
         return {
             "train_loss": out.loss,
             "floor": self._tensor(self._initial["floor"]),
@@ -173,7 +173,7 @@ class _LayersTogether(BatchedTraining[P, _LayerState, Step]):
     def _lipschitz(self, index: int) -> dict[str, float]:
         """Ratios of changes along the path, and the same over the proofs' constants on it."""
         trained, path = self._fixed.trained, float(self._descent.path()[index])
-        sizes = lemmas.sizes(self.cells[index].problem, trained, path)
+        sizes = lemmas.norms_of(self.cells[index].problem, trained, path)
         constants = lemmas.lipschitz_constants(sizes, self._fixed.kernel, trained)
         outputs, gradients = (float(ratio[index]) for ratio in self._ratios.largest())
         return {
@@ -191,7 +191,7 @@ def _initial_measurements(
     fixed: Constants, state: Projections, out: ForwardPass, problems: Sequence[Problem]
 ) -> dict[str, list[float]]:
     """What is measured before the first step, by column and cell; nan where no theorem applies."""
-    lambda_b = measures.smallest_of_b(fixed, out).tolist()
+    lambda_b = measures.smallest_singular_value_of_b(fixed, out).tolist()
     delta = measures.smallest_of_scores(fixed, state).tolist()
     stability = fixed.learning_rate * measures.largest_curvature(fixed, out)
     gradients = measures.squared_gradients(fixed, state, out)

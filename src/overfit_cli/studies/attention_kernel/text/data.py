@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from overfit_cli.core.classification import Examples, Task
 from overfit_cli.core.errors import BadValue
-from overfit_cli.core.files import data_folder, fingerprint, naming_data
+from overfit_cli.core.files import data_folder, fingerprint, name_data_in_errors
 from overfit_cli.core.training import named_rng
 from overfit_cli.datasets.imdb import VOCABULARY, read_imdb
 from overfit_cli.datasets.reviews import PADDING, ReviewSettings, Stream, Texts, generated_reviews
@@ -65,7 +65,7 @@ def _imdb(folder: Path, tokens: int, n: int, test_samples: int, seed: int) -> Ta
 @functools.lru_cache(maxsize=1)
 def _read(folder: Path, tokens: int) -> tuple[Texts, Texts, str]:
     """Training and test reviews, and a fingerprint of both."""
-    with naming_data(folder):
+    with name_data_in_errors(folder):
         train, test = read_imdb(folder, tokens)
     return train, test, fingerprint(train.tokens, train.labels, test.tokens, test.labels)
 

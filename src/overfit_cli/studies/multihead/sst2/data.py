@@ -10,7 +10,7 @@ import numpy as np
 
 from overfit_cli.core.classification import Examples, Task
 from overfit_cli.core.errors import BadValue
-from overfit_cli.core.files import data_folder, fingerprint, naming_data
+from overfit_cli.core.files import data_folder, fingerprint, name_data_in_errors
 from overfit_cli.core.training import named_rng
 from overfit_cli.datasets.reviews import (
     PAD,
@@ -79,7 +79,7 @@ def _sample(examples: Examples, count: int, order: np.random.Generator) -> Examp
 
 @functools.lru_cache(maxsize=1)
 def _read(folder: Path) -> tuple[Sentences, Sentences]:
-    with naming_data(folder):
+    with name_data_in_errors(folder):
         return read_sst2(folder)
 
 

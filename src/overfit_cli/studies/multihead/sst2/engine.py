@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from overfit_cli.core.errors import BadValue, MissingError, UserError
-from overfit_cli.core.files import fingerprint, naming_data
+from overfit_cli.core.files import fingerprint, name_data_in_errors
 from overfit_cli.core.training import named_rng, torch_draws
 from overfit_cli.datasets.reviews import END, PAD, START
 from overfit_cli.studies.multihead.sst2.parameters import MultiheadSst2Parameters
@@ -115,7 +115,7 @@ def _load_pretrained(kind: Any, folder: Path, **options: Any) -> Any:
     logging.set_verbosity_error()
     logging.disable_progress_bar()
     model_folder = folder / PRETRAINED
-    with naming_data(folder):
+    with name_data_in_errors(folder):
         if not (model_folder / "config.json").is_file():
             raise MissingError(
                 f"{folder}: with weights=pretrained it takes the folder {PRETRAINED} with a "
