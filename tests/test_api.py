@@ -7,7 +7,7 @@ import re
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -446,3 +446,25 @@ def test_a_frame_whose_study_is_not_known_is_refused() -> None:
         overfit_cli.judge(cells.astype({"n": str}), study="benign-vit")
     with pytest.raises(UserError, match="judge takes run directories, or one frame of cells"):
         overfit_cli.judge(cells, cells, study="benign-vit")
+
+
+def test_one_cell_is_trained_kept_and_returned(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    def learn(rate: float = 0.5, seed: int = 0) -> Iterator[dict[str, float]]:
+        for step in range(3):
+            yield {"step": step, "loss": seed + (1 - rate) ** step}
+
+    result = overfit_cli.train(learn, rate=0.25, seed=1, out="one")
+    assert result.status == "done"
+    assert list(result.trajectory["loss"]) == [2.0, 1.75, 1.5625]
+    assert "1.75" in capsys.readouterr().out
+    assert overfit_cli.load("one")["loss"].tolist() == [1.5625]
+    assert len(overfit_cli.load("one", trajectories=True)) == 3
+    overfit_cli.train(learn, quiet=True)
+    assert not capsys.readouterr().out
+    assert (tmp_path / "results").is_dir()
+    with pytest.raises(overfit_cli.UserError, match="rate: a training takes one value of rate"):
+        overfit_cli.train(learn, rate=[0.1, 0.2])
