@@ -5,18 +5,16 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from overfit_cli.core.errors import BadValue, UserError
-from overfit_cli.core.registry import find_study
+from overfit_cli.core.parameters import Value, describe
+from overfit_cli.core.registry import figures_of, find_study, study_names
+from overfit_cli.core.study import AnyStudy
 from overfit_cli.core.text import is_text, suggestion
+from overfit_cli.functions.function_study import study_of_reference
+from overfit_cli.functions.references import is_reference
+from overfit_cli.sweeps.grid import Grid, make_grid
 from overfit_cli.sweeps.presets import Preset, find_preset, preset_names, preset_texts
-
-if TYPE_CHECKING:
-    from overfit_cli.core.parameters import Value
-    from overfit_cli.core.study import AnyStudy
-    from overfit_cli.sweeps.grid import Grid
-
 
 DEFAULT_STUDY = "benign-vit"
 
@@ -76,10 +74,6 @@ def find_subject(typed: str, profile: str | None = None) -> Subject:
     Raises:
         UserError: if there is none of them, or it has no profiles.
     """
-    from overfit_cli.core.registry import study_names
-    from overfit_cli.functions.function_study import study_of_reference
-    from overfit_cli.functions.references import is_reference
-
     if not is_text(typed):
         raise UserError(f"{typed}: the name isn't text; it takes a path in UTF-8.")
     installed = typed in study_names()
@@ -111,8 +105,6 @@ def _refuse_profile(profile: str | None, study: AnyStudy, typed: str) -> None:
 
 def _of_preset(preset: Preset, typed: str, profile: str) -> Subject:
     """A preset with its study, if that has what the preset names."""
-    from overfit_cli.core.registry import figures_of, study_names
-
     content = preset.content
     if content.study not in study_names():
         hint = suggestion(content.study, study_names())
@@ -125,7 +117,6 @@ def _of_preset(preset: Preset, typed: str, profile: str) -> Subject:
             raise UserError(f"{preset.path.name}: {study.name} has no figure {figure!r}; {hint}")
     texts = preset_texts(preset, profile)
     seeds = str(preset.profile(profile).seeds)
-    from overfit_cli.sweeps.grid import make_grid
 
     try:
         make_grid(study, texts, (0,)).check()
@@ -136,9 +127,6 @@ def _of_preset(preset: Preset, typed: str, profile: str) -> Subject:
 
 def sweep_name(chosen: Subject, grid: Grid) -> str:
     """Return the name of a sweep's run directory: its study or preset, and what differs from it."""
-    from overfit_cli.core.parameters import describe
-    from overfit_cli.sweeps.grid import make_grid
-
     own: dict[str, Sequence[Value | None]] = {
         name: [info.default] for name, info in describe(chosen.study.parameters).items()
     }
