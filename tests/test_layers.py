@@ -10,6 +10,7 @@ import overfit_cli
 
 PACKAGE = Path(overfit_cli.__file__).parent
 
+
 def options_in(tree: ast.AST) -> list[str]:
     """The texts that begin with an option: `--snr`, or `--` before a name that is put in."""
     dashes = {

@@ -156,8 +156,8 @@ def _run(
     if not session.directory.contents().cells:
         nothing: pd.DataFrame = cell_schema(grid.study).empty_table().to_pandas()
         return nothing
-    there = session.directory.load_cells()
-    return there[there["key"].isin({cell.key for cell in cells})].reset_index(drop=True)
+    cells_here = session.directory.load_cells()
+    return cells_here[cells_here["key"].isin({cell.key for cell in cells})].reset_index(drop=True)
 
 
 def train(
@@ -305,7 +305,7 @@ def draw(
     drawn = draw_figure(
         Request(
             figure,
-            [RunDirectory(usable_path("directory", one), "directory") for one in directories],
+            [RunDirectory(usable_path("directory", path), "directory") for path in directories],
             asked,
             list_of_texts("where", where),
             None if minus is None else RunDirectory(usable_path("minus", minus), "minus"),
@@ -350,7 +350,7 @@ def compare(
     """
     if not isinstance(interpolate, bool):
         raise BadValue("interpolate", interpolate, "it takes True or False.")
-    found = compare_sides(
+    comparison = compare_sides(
         usable_path("a", a),
         usable_path("b", b),
         list_of_texts("value", value),
@@ -361,8 +361,8 @@ def compare(
     )
     if out is not None:
         file = usable_path("out", out)
-        save_with_caption(draw_difference(found, out=file), file)
-    return found
+        save_with_caption(draw_difference(comparison, out=file), file)
+    return comparison
 
 
 def judge(*sources: str | Path | pd.DataFrame, study: AnyStudy | str | None = None) -> list[Judged]:
@@ -383,12 +383,12 @@ def judge(*sources: str | Path | pd.DataFrame, study: AnyStudy | str | None = No
     Raises:
         UserError: if a named directory holds no cells, or a frame's study isn't known.
     """
-    frames = [one for one in sources if not isinstance(one, str | Path)]
+    frames = [source for source in sources if not isinstance(source, str | Path)]
     if len(frames) == len(sources) == 1 and hasattr(frames[0], "columns"):
         return relevant_claims(judge_cells(frames[0], _study_of(frames[0], study)))
     if frames:
         raise UserError("judge takes run directories, or one frame of cells.")
-    named = [usable_path("directory", str(one)) for one in sources]
+    named = [usable_path("directory", str(source)) for source in sources]
     return relevant_claims(judge_all(named, RESULTS))
 
 

@@ -38,8 +38,10 @@ def compact(
         for joined in compact_directory(run_directory):
             before = f"{plural(joined.parts_before, 'part')} of {size(joined.bytes_before)}"
             after = f"{plural(joined.parts_after, 'part')} of {size(joined.bytes_after)}"
-            said = f"{before} joined into {after}" if joined.rows else f"{before}, nothing to join"
-            output.print(f"{joined.folder}: {said}.")
+            sentence = (
+                f"{before} joined into {after}" if joined.rows else f"{before}, nothing to join"
+            )
+            output.print(f"{joined.folder}: {sentence}.")
     except OSError as error:
         raise UserError(
             f"DIR {directory}: it can't be written to ({error_text(error)}); "

@@ -81,10 +81,12 @@ def figures(context: typer.Context, incomplete: str) -> Words:
     """Complete the figures of all studies."""
     from overfit_cli.core.registry import figures_of, installed_studies
 
-    known = {
-        name: one.title for study in installed_studies() for name, one in figures_of(study).items()
+    titles = {
+        name: figure.title
+        for study in installed_studies()
+        for name, figure in figures_of(study).items()
     }
-    return list(known.items())
+    return list(titles.items())
 
 
 @silently
@@ -154,8 +156,8 @@ def subjects(context: typer.Context, incomplete: str) -> Words:
 @silently
 def settings(context: typer.Context, incomplete: str) -> Words:
     """Complete `NAME=VALUE` by the parameters of the study: their few values, or the default."""
-    known = _parameters(context).items()
-    values = {name: _choices(info) or [str(info.default)] for name, info in known}
+    parameters = _parameters(context).items()
+    values = {name: _choices(info) or [str(info.default)] for name, info in parameters}
     return [f"{name}={value}" for name in values for value in values[name]]
 
 
@@ -165,8 +167,8 @@ def parameter_options(context: typer.Context, incomplete: str) -> Sequence[tuple
     if "words" not in context.params:
         return []
     dash = "-" if "-" in incomplete[2:] else "_"
-    known = _parameters(context).items()
-    options = {f"--{name.replace('_', dash)}": info.meaning for name, info in known}
+    parameters = _parameters(context).items()
+    options = {f"--{name.replace('_', dash)}": info.meaning for name, info in parameters}
     taken = {option for parameter in context.command.params for option in parameter.opts}
     taken |= {*(context.params["words"] or [])}
     return [

@@ -66,9 +66,9 @@ def in_parquet(study: AnyStudy, rows: pd.DataFrame) -> bytes:
     from overfit_cli.sweeps.part_file import STUDY_MARK
 
     table = pa.Table.from_pandas(rows, preserve_index=False)
-    said = {STUDY_MARK: study.name, b"overfit.version": str(study.version)}
+    marks = {STUDY_MARK: study.name, b"overfit.version": str(study.version)}
     file = io.BytesIO()
-    pq.write_table(table.replace_schema_metadata({**table.schema.metadata, **said}), file)
+    pq.write_table(table.replace_schema_metadata({**table.schema.metadata, **marks}), file)
     return file.getvalue()
 
 
@@ -224,7 +224,7 @@ def _logged_steps(run: RunDirectory, cells: pd.DataFrame) -> pd.DataFrame:
             f"DIR {run.path}: it holds no logged steps of these cells; `overfit train` writes "
             "them, and `overfit sweep --trajectories` does."
         )
-    places = {key: place for place, key in enumerate(cells["key"])}
+    places = {key: index for index, key in enumerate(cells["key"])}
     order = np.lexsort([steps["step"], steps["key"].map(places)])
     return steps.iloc[order].reset_index(drop=True)
 
@@ -237,19 +237,21 @@ def _read_columns(text: str | None, study: AnyStudy, known: Collection[str]) -> 
     """
     from overfit_cli.core.parameters import parameter_named
 
-    found = list[str]()
+    names = list[str]()
     for part in () if text is None else text.split(","):
         written = part.strip()
         name = written if written in known else parameter_named(study.parameters, written)
-        said = f"--columns {shorten(written)}"
+        option = f"--columns {shorten(written)}"
         if not name:
             raise UserError(f"--columns {shorten(text or '')}: write names with commas between.")
         if name not in known:
-            raise UserError(f"{said}: there is no column {name!r} here; {suggestion(name, known)}")
-        if name in found:
-            raise UserError(f"{said}: {name} is named twice; name it once.")
-        found.append(name)
-    return found
+            raise UserError(
+                f"{option}: there is no column {name!r} here; {suggestion(name, known)}"
+            )
+        if name in names:
+            raise UserError(f"{option}: {name} is named twice; name it once.")
+        names.append(name)
+    return names
 
 
 def _latex(

@@ -93,12 +93,12 @@ def verdict_table(judged: Sequence[Judged]) -> Table:
     table.add_column("claim", no_wrap=True)
     table.add_column("verdict", no_wrap=True, min_width=len("inconclusive"))
     table.add_column("measured")
-    for one in judged:
-        verdict = one.measurement.verdict
+    for claim in judged:
+        verdict = claim.measurement.verdict
         table.add_row(
-            visible(one.name),
+            visible(claim.name),
             Text(verdict, style=_COLOURS[verdict]),
-            measured_number(one.measurement),
+            measured_number(claim.measurement),
         )
     return table
 

@@ -234,18 +234,18 @@ def texts_by_name(
     for written, flag, text in given:
         name = parameter_named(study.parameters, written)
         if name in flags:
-            both = " and ".join(dict.fromkeys([flags[name], flag]))
-            raise UserError(f"{shorten(both)}: {name} is given twice; give it once.")
+            twice = " and ".join(dict.fromkeys([flags[name], flag]))
+            raise UserError(f"{shorten(twice)}: {name} is given twice; give it once.")
         flags[name], texts[name] = flag, text
     context.meta[TYPED] = flags
     parameters = study.parameters.model_fields
     for name, flag in flags.items():
         if name not in parameters and not flag.startswith("--set"):
-            known = [f"--{parameter}" for parameter in parameters]
-            hint = suggestion(flag, [*known, *declared_options(context)], cutoff=_CLOSE)
+            options = [f"--{parameter}" for parameter in parameters]
+            hint = suggestion(flag, [*options, *declared_options(context)], cutoff=_CLOSE)
             raise UserError(
                 f"{flag}: {study.name} has no parameter {name!r}, and overfit no such option; "
-                f"{hint if hint.startswith('did') else suggestion(flag, known, cutoff=_CLOSE)}"
+                f"{hint if hint.startswith('did') else suggestion(flag, options, cutoff=_CLOSE)}"
             )
     for option in context.command.params:
         source = context.get_parameter_source(option.name or "")

@@ -36,12 +36,12 @@ def newest_for(figure: str, asked: FigureOptions, where: Sequence[str]) -> RunDi
     from overfit_cli.sweeps.load import study_in, usable_directories
 
     figures = {study.name: figures_of(study) for study in installed_studies()}
-    known = {name for of_study in figures.values() for name in of_study}
-    if figure not in known:
-        raise UserError(f"{figure!r} is not a figure; {suggestion(figure, known)}")
+    names = {name for of_study in figures.values() for name in of_study}
+    if figure not in names:
+        raise UserError(f"{figure!r} is not a figure; {suggestion(figure, names)}")
     for directory in usable_directories(RESULTS):
-        own = figures_of(study_in(directory))
-        if figure in own and _fits(directory, own[figure], asked, where):
+        of_directory = figures_of(study_in(directory))
+        if figure in of_directory and _fits(directory, of_directory[figure], asked, where):
             return directory
     raise UserError(
         f"No run directory in {RESULTS}/ fits {figure}; `overfit sweep` or `overfit train` "
@@ -250,6 +250,6 @@ def _directories(
 
 def _default_path(figure: str, directories: Sequence[RunDirectory], minus: Path | None) -> Path:
     """In the first run directory, named after the others too."""
-    others = [f"-with-{one.path.resolve().name}" for one in directories[1:]]
+    others = [f"-with-{directory.path.resolve().name}" for directory in directories[1:]]
     others += [f"-minus-{minus.resolve().name}"] if minus else []
     return directories[0].path / "figures" / f"{figure}{''.join(others)}.png"

@@ -53,15 +53,15 @@ class Asked:
     def of(self, judged: Sequence[Judged]) -> list[Judged] | None:
         """Return the claims that are asked for; None for all."""
         if self.presets is not None:
-            return [one for one in judged if self._includes(one, self.presets)]
+            return [claim for claim in judged if self._includes(claim, self.presets)]
         if self.sources:
-            own = _presets_of(self.sources)
-            return [one for one in judged if one.is_measured or one.claim.preset in own]
+            presets = _presets_of(self.sources)
+            return [claim for claim in judged if claim.is_measured or claim.claim.preset in presets]
         return None
 
-    def _includes(self, one: Judged, presets: Collection[str]) -> bool:
-        preset = one.claim.preset
-        return preset in presets if preset else one.directory in self.directories
+    def _includes(self, claim: Judged, presets: Collection[str]) -> bool:
+        preset = claim.claim.preset
+        return preset in presets if preset else claim.directory in self.directories
 
 
 def write_and_say(
@@ -119,12 +119,12 @@ def _say_outcome(
     compared: VerdictCheck | None,
 ) -> bool:
     """Say what fails, what is unexpected and what isn't judged; return whether any of it is so."""
-    failed = [one.name for one in about if one.measurement.verdict == "fails"]
+    failed = [claim.name for claim in about if claim.measurement.verdict == "fails"]
     if failed:
         output.print(f"Claims that fail: {len(failed)} of {len(about)}: {', '.join(failed)}.")
     for sentence in () if compared is None else _comparison_in_words(compared):
         output.print(sentence)
-    nothing = not any(one.is_measured for one in about)
+    nothing = not any(claim.is_measured for claim in about)
     for sentence in _nothing_in_words(runs, nothing=nothing):
         output.print(sentence)
     wrong = bool(failed) if compared is None else not compared.is_fulfilled
@@ -140,11 +140,11 @@ def _say_verdicts(
     from overfit_cli.report.judge import relevant_claims
 
     whole = not asked.sources and asked.presets is None
-    if whole and sum(one.is_measured for one in about) > MOST_LISTED:
+    if whole and sum(claim.is_measured for claim in about) > MOST_LISTED:
         output.print(count_table(papers))
         return
     if asked.sources:
-        about = [one for paper in papers for one in paper.judged]
+        about = [claim for paper in papers for claim in paper.judged]
     shown = relevant_claims(about)
     if shown:
         output.print(verdict_table(shown))

@@ -210,9 +210,9 @@ def grid_of(
     from overfit_cli.sweeps.grid import check_seeds, make_grid
     from overfit_cli.sweeps.ranges import parse_seeds
 
-    found = parse_seeds(chosen.seeds if seeds is None else seeds)
-    check_seeds(chosen.study, found)
-    return make_grid(chosen.study, {**chosen.texts, **(texts or {})}, found)
+    numbers = parse_seeds(chosen.seeds if seeds is None else seeds)
+    check_seeds(chosen.study, numbers)
+    return make_grid(chosen.study, {**chosen.texts, **(texts or {})}, numbers)
 
 
 def next_command(plan: Plan, directory: RunDirectory, chosen: Subject) -> list[str]:
@@ -232,11 +232,11 @@ def next_command(plan: Plan, directory: RunDirectory, chosen: Subject) -> list[s
         options = figures[name].options
         return all(axis is None or axis in axes for axis in (options.x, options.y))
 
-    own = [name for name in wanted if drawable(name)]
-    of_steps = [name for name in own if figures[name].reads == "trajectories"]
+    names = [name for name in wanted if drawable(name)]
+    of_steps = [name for name in names if figures[name].reads == "trajectories"]
     others = [name for name, figure in figures.items() if figure.axes == len(axes) > 0]
     source = ["--from", str(directory.path)]
-    for name in (*of_steps, *own, *others):
+    for name in (*of_steps, *names, *others):
         return ["plot", name, *source]
     if len(axes) > 2:
         return ["plot", "heatmap", *_of_more_axes(figures["heatmap"], axes), *source]
@@ -251,8 +251,8 @@ def _of_more_axes(heatmap: Figure, axes: Mapping[str, Sequence[Value]]) -> list[
     from overfit_cli.core.figure import MOST_PANELS
 
     by_size = sorted(axes, key=lambda name: -len(axes[name]))
-    own = [name for name in (heatmap.options.x, heatmap.options.y) if name in axes]
-    mapped = own if len(own) == 2 else by_size[:2]
+    drawn = [name for name in (heatmap.options.x, heatmap.options.y) if name in axes]
+    mapped = drawn if len(drawn) == 2 else by_size[:2]
     others = [name for name in by_size if name not in mapped]
     options = ["--by", others.pop()] if len(axes[others[-1]]) <= MOST_PANELS else []
     for name in others:

@@ -103,9 +103,9 @@ def _state(record: FigureRecord, index: int, path: Path) -> Candidate:
     try:
         now = _record_now(record, index, path)
     except (OSError, UserError) as error:
-        said = _reason(error)
+        reason = _reason(error)
         return Candidate(
-            3, path, f"{path} can't be used: {said.partition(f' {path}: ')[2] or said}"
+            3, path, f"{path} can't be used: {reason.partition(f' {path}: ')[2] or reason}"
         )
     identity = ("study", "version", "cells", "key")
     if any(getattr(now, name) != getattr(then, name) for name in identity):

@@ -49,7 +49,9 @@ def means_table(
 
 def cells_table(study: AnyStudy, cells: pd.DataFrame, notes: Sequence[str]) -> str:
     """Return rows of cells as a table, with real numbers in four digits."""
-    written = {str(name): [value(one, 4) for one in cells[name].tolist()] for name in cells.columns}
+    written = {
+        str(name): [value(cell, 4) for cell in cells[name].tolist()] for name in cells.columns
+    }
     words = {str(name) for name in cells.columns if cells[name].dtype.kind not in "iuf"}
     return _tabular(study, written, words, notes)
 
@@ -77,7 +79,10 @@ def _tabular(
 
 def head(study: AnyStudy, name: str) -> str:
     """Return the head of a column: the symbol of a number that is set, else words and symbol."""
-    settings, columns = describe(study.parameters), {one.name: one for one in study.columns}
+    settings, columns = (
+        describe(study.parameters),
+        {column.name: column for column in study.columns},
+    )
     described = settings.get(name) or columns.get(name)
     if described is None:
         return text({"steps": study.step, "seconds": "time (s)"}.get(name, name))
@@ -129,10 +134,10 @@ def estimate(mean: float, half: float) -> str:
         return value(float(mean), 4)
     power = math.floor(math.log10(max(abs(mean), half)))
     power = 0 if -4 < power < 5 else power
-    of_mean, of_half = (Decimal(one).scaleb(-power) for one in (mean, half))
+    of_mean, of_half = (Decimal(number).scaleb(-power) for number in (mean, half))
     last = Decimal(1).scaleb(Decimal(f"{of_half:.1e}").adjusted() - 1)
-    both = rf"{of_mean.quantize(last) + 0:f} \pm {of_half.quantize(last):f}"
-    return rf"$({both}) \cdot 10^{{{power}}}$" if power else f"${both}$"
+    interval = rf"{of_mean.quantize(last) + 0:f} \pm {of_half.quantize(last):f}"
+    return rf"$({interval}) \cdot 10^{{{power}}}$" if power else f"${interval}$"
 
 
 _ESCAPED = {
@@ -155,7 +160,7 @@ _IN_FORMULAS = re.compile(f"[{_RAISED}]+|[{_LOWERED}]+|[{_GREEK}]|[{''.join(_SIG
 def text(words: str) -> str:
     """Return words so that LaTeX shows them as they are."""
     escaped = "".join(_ESCAPED.get(letter, letter) for letter in visible(words))
-    return _IN_FORMULAS.sub(lambda found: f"${_as_formula(found[0])}$", escaped)
+    return _IN_FORMULAS.sub(lambda match: f"${_as_formula(match[0])}$", escaped)
 
 
 def _as_formula(letters: str) -> str:

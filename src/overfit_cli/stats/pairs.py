@@ -172,8 +172,8 @@ def _interpolate_grid(
     rows = cells.iloc[[0] * len(points)].set_index(points.index)  # what doesn't vary
     rows = rows.assign(**{name: points[name] for name in [*axes, *settings]}, status="done")
     rows[list(columns)] = linear(np.column_stack(targets))
-    known: pd.DataFrame = rows[rows[list(columns)].notna().any(axis=1)]
-    return known
+    with_numbers: pd.DataFrame = rows[rows[list(columns)].notna().any(axis=1)]
+    return with_numbers
 
 
 def _rounded(values: pd.Series[Any]) -> Floats:

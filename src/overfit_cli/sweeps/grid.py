@@ -135,11 +135,11 @@ def make_grid(study: AnyStudy, texts: Mapping[str, str], seeds: tuple[int, ...])
     Raises:
         UserError: for an unknown parameter or a range that can't be read.
     """
-    known = describe(study.parameters)
+    infos = describe(study.parameters)
     for name in texts:
-        if name not in known:
-            raise unknown_parameter(name, known)
-    values = {name: parse_range(info, texts[name]) for name, info in known.items() if name in texts}
+        if name not in infos:
+            raise unknown_parameter(name, infos)
+    values = {name: parse_range(info, texts[name]) for name, info in infos.items() if name in texts}
     return Grid(study, values, seeds)
 
 
@@ -175,13 +175,13 @@ class Shard:
             cost: of a cell, in any unit.
         """
         costs = [cost(cell) for cell in cells]
-        falling = sorted(range(len(cells)), key=lambda place: -costs[place])
-        own = list[int]()
+        falling = sorted(range(len(cells)), key=lambda index: -costs[index])
+        ranks = list[int]()
         for start in range(0, len(falling), 2 * self.of):
-            place = self._place(start)
-            own += [start + place, start + 2 * self.of - 1 - place]
-        chosen = sorted(falling[at] for at in own if at < len(falling))
-        return [cells[at] for at in chosen]
+            index = self._place(start)
+            ranks += [start + index, start + 2 * self.of - 1 - index]
+        chosen = sorted(falling[rank] for rank in ranks if rank < len(falling))
+        return [cells[rank] for rank in chosen]
 
     def _place(self, turn: int) -> int:
         """Its place from 0 in a turn, drawn by a hash: the same with every version of Python."""
@@ -204,14 +204,14 @@ def parse_shard(text: str | None, *, refined: bool = False) -> Shard | None:
     """
     if text is None:
         return None
-    number, slash, of = text.partition("/")
+    number, slash, count = text.partition("/")
     # `isdecimal` alone takes digits of other scripts, and `int` would take thousands of them.
-    plain = all(one.isascii() and one.isdecimal() and len(one) < 9 for one in (number, of))
-    if not slash or not plain or not 1 <= int(number) <= int(of) <= MOST_SHARDS:
+    plain = all(part.isascii() and part.isdecimal() and len(part) < 9 for part in (number, count))
+    if not slash or not plain or not 1 <= int(number) <= int(count) <= MOST_SHARDS:
         raise BadValue("shard", text, f"it takes {ACCEPTS}.")
     if refined:
         raise BadValue("shard", text, "refinement chooses cells from all of them.")
-    return Shard(int(number), int(of))
+    return Shard(int(number), int(count))
 
 
 def grid_of_values(
@@ -231,20 +231,20 @@ def grid_of_values(
     Raises:
         UserError: naming what its parameter doesn't take.
     """
-    known = describe(study.parameters)
+    infos = describe(study.parameters)
     values = dict(make_grid(study, texts, (0,)).values)
     spelled: dict[str, str] = {}
     for written, taken in given.items():
         name = parameter_named(study.parameters, written)
-        if name not in known:
-            raise unknown_parameter(name, known)
+        if name not in infos:
+            raise unknown_parameter(name, infos)
         if name in spelled:
             raise UserError(f"{spelled[name]} and {written}: {name} is given twice; give it once.")
         spelled[name] = written
-        values[name] = _values(known[name], taken)
+        values[name] = _values(infos[name], taken)
     chosen = _seeds(seeds)
     check_seeds(study, chosen, "seeds")
-    ordered = {name: values[name] for name in known if name in values}
+    ordered = {name: values[name] for name in infos if name in values}
     return Grid(study, ordered, chosen)
 
 
@@ -260,7 +260,7 @@ def _values(info: ParameterInfo, taken: Any) -> tuple[Value, ...]:
         raise BadValue(info.name, None, f"no value given; it takes {info.accepts}.")
     if len(listed) > MOST_VALUES:
         raise BadValue(info.name, None, f"it takes up to {MOST_VALUES} values.")
-    return tuple(dict.fromkeys(_value(info, one) for one in listed))
+    return tuple(dict.fromkeys(_value(info, item) for item in listed))
 
 
 def _value(info: ParameterInfo, given: Any) -> Value:

@@ -69,15 +69,15 @@ def load_headlines(directory: RunDirectory, study: AnyStudy) -> dict[str, float]
         UserError: if the directory can't be read.
     """
     wanted = ["key", "status", study.headline] if study.headline else None
-    found: dict[str, float] = {}
+    headlines: dict[str, float] = {}
     for part in directory.cells.read(wanted).values():
         if isinstance(part, Refusal):
             continue
         for key, status, number in _headlines(part, study.headline):
-            known = status == "done" and number is not None
-            if known or key not in found:  # a cell that failed at first may be there twice
-                found[key] = number if known else math.nan
-    return found
+            has_number = status == "done" and number is not None
+            if has_number or key not in headlines:  # a cell that failed at first may be there twice
+                headlines[key] = number if has_number else math.nan
+    return headlines
 
 
 def _headlines(part: pa.Table, name: str) -> Iterator[tuple[str, str, Any]]:
@@ -129,8 +129,8 @@ def load_logged_steps(directory: RunDirectory, cells: pd.DataFrame) -> pd.DataFr
         directory: a run directory.
         cells: its cells.
     """
-    own = cells[["key", "study", "seed", "status", "reason", "steps", *parameters_in(cells)]]
-    return directory.load_trajectories().merge(own, on="key", suffixes=("", "_parameter"))
+    settings = cells[["key", "study", "seed", "status", "reason", "steps", *parameters_in(cells)]]
+    return directory.load_trajectories().merge(settings, on="key", suffixes=("", "_parameter"))
 
 
 def parameters_in(cells: pd.DataFrame) -> list[str]:
@@ -165,8 +165,8 @@ def usable_directories(root: Path) -> list[RunDirectory]:
     Directories with cells of another version, or of a study that can't be told, are left out with a
     warning.
     """
-    found = [(folder.stat().st_mtime, folder.parent) for folder in root.glob("*/cells")]
-    directories = [RunDirectory(path) for _, path in sorted(found, reverse=True)]
+    written = [(folder.stat().st_mtime, folder.parent) for folder in root.glob("*/cells")]
+    directories = [RunDirectory(path) for _, path in sorted(written, reverse=True)]
     return [directory for directory in directories if _is_usable(directory)]
 
 
@@ -242,19 +242,19 @@ def read_selections(
     Raises:
         UserError: for a name that is no parameter of the study, or a value that it doesn't take.
     """
-    known = {**describe(study.parameters), "seed": _SEED}
-    return [_read(text, known, study, option) for text in texts]
+    infos = {**describe(study.parameters), "seed": _SEED}
+    return [_read(text, infos, study, option) for text in texts]
 
 
 def _read(text: str, known: Mapping[str, ParameterInfo], study: AnyStudy, option: str) -> Selection:
     written, equals, values = (part.strip() for part in text.partition("="))
     name = parameter_named(study.parameters, written)
-    said = shorten(text)
+    shown = shorten(text)
     if not equals or not name or not values:
-        raise BadValue(option, said, "write NAME=VALUE, NAME=LOW:HIGH or a list NAME=A,B.")
+        raise BadValue(option, shown, "write NAME=VALUE, NAME=LOW:HIGH or a list NAME=A,B.")
     if name not in known:
         hint = suggestion(name, known)
-        raise BadValue(option, said, f"{study.name} has no parameter {name!r}; {hint}")
+        raise BadValue(option, shown, f"{study.name} has no parameter {name!r}; {hint}")
     info = known[name]
     between = values.count(":") == 1 and info.kind in ("int", "float")
     parts = values.split(":" if between else ",")
@@ -263,7 +263,7 @@ def _read(text: str, known: Mapping[str, ParameterInfo], study: AnyStudy, option
     except BadValue as error:
         raise BadValue(option, f"{written}={error.value}", error.accepts) from None
     if between and cast("float", read[0]) > cast("float", read[1]):
-        raise BadValue(option, said, "the range runs backwards.")
+        raise BadValue(option, shown, "the range runs backwards.")
     return Selection(name, text, read, between, option)
 
 
@@ -273,15 +273,21 @@ def chosen_cells(cells: pd.DataFrame, selections: Sequence[Selection]) -> pd.Dat
     Raises:
         UserError: if none is left, naming the condition that leaves none.
     """
-    for one in selections:
-        if one.name not in cells:  # those of an older version of the study may lack a parameter
-            raise BadValue(one.option, one.text, f"these cells don't hold {one.name}.")
-        left = cells[one.holds(cells[one.name])]
+    for selection in selections:
+        if (
+            selection.name not in cells
+        ):  # those of an older version of the study may lack a parameter
+            raise BadValue(
+                selection.option, selection.text, f"these cells don't hold {selection.name}."
+            )
+        left = cells[selection.holds(cells[selection.name])]
         if left.empty and not cells.empty:
-            there = sorted(cells[one.name].dropna().unique().tolist())
-            some = ", ".join(str(value) for value in there[:6])
-            more = " and more" if len(there) > 6 else ""
-            raise BadValue(one.option, one.text, f"no cell has that; there is {some}{more}.")
+            present = sorted(cells[selection.name].dropna().unique().tolist())
+            some = ", ".join(str(value) for value in present[:6])
+            more = " and more" if len(present) > 6 else ""
+            raise BadValue(
+                selection.option, selection.text, f"no cell has that; there is {some}{more}."
+            )
         cells = left
     return cells
 
@@ -297,8 +303,12 @@ def chosen_data(data: FigureData, texts: Sequence[str]) -> FigureData:
     selections = read_selections(texts, data.study)
     cells = chosen_cells(data.cells, selections)
     planned, steps = data.planned, data.trajectories
-    for one in selections:
-        planned = planned[one.holds(planned[one.name])] if one.name in planned else planned
+    for selection in selections:
+        planned = (
+            planned[selection.holds(planned[selection.name])]
+            if selection.name in planned
+            else planned
+        )
     steps = steps[steps["key"].isin(cells["key"])] if "key" in steps else steps
     return replace(data, cells=cells, planned=planned, trajectories=steps)
 
@@ -325,7 +335,7 @@ def in_order(study: AnyStudy, cells: pd.DataFrame) -> pd.DataFrame:
         info = described.get(str(column.name))
         if info is None or info.kind != "literal":
             return column
-        return column.map({choice: place for place, choice in enumerate(info.choices)})
+        return column.map({choice: rank for rank, choice in enumerate(info.choices)})
 
     names = [*varying_parameters(study, cells), "seed"]
     return cells.sort_values(names, key=places, ignore_index=True)
@@ -363,11 +373,11 @@ def means_over_seeds(
     done = cells["status"] == "done"
     if not done.any():
         raise UserError(_without_means(cells))
-    place = cells.groupby(varying, sort=False).ngroup() if varying else 0 * cells["seed"]
-    columns = [cells.groupby(place)[names].first()] if names else []
-    columns.append(pd.DataFrame({"seeds": done, "failed": ~done}).groupby(place).sum())
+    setting = cells.groupby(varying, sort=False).ngroup() if varying else 0 * cells["seed"]
+    columns = [cells.groupby(setting)[names].first()] if names else []
+    columns.append(pd.DataFrame({"seeds": done, "failed": ~done}).groupby(setting).sum())
     for name in measured or measured_columns(cells):
-        columns.append(_summary(cells[name].where(done), place))
+        columns.append(_summary(cells[name].where(done), setting))
     means = pd.concat(columns, axis=1).reset_index(drop=True)
     for name, times in Counter(means.columns).items():
         if times > 1:
@@ -375,11 +385,11 @@ def means_over_seeds(
     return means
 
 
-def _summary(values: pd.Series[Any], place: pd.Series[int]) -> pd.DataFrame:
+def _summary(values: pd.Series[Any], setting: pd.Series[int]) -> pd.DataFrame:
     """The mean of a column at each place, the ends of its interval, and its deviation."""
     import pandas as pd
 
-    groups = values.astype(np.float64).groupby(place)
+    groups = values.astype(np.float64).groupby(setting)
     mean, deviation, count = groups.mean(), groups.std(), groups.count()
     half = t_half_width(deviation, count.where(count > 1))
     name = values.name

@@ -132,8 +132,8 @@ def _join(folder: PartFolder, group: _Group, aside: Path) -> int:
     parts = without_repeats(group)
     table = pa.concat_tables([part.replace_schema_metadata(None) for part in parts.values()])
     table = table.sort_by([(name, "ascending") for name in folder.kind.ordered_by])
-    own = marks(study_of(first), folder.kind, source_of(first))
-    table = table.replace_schema_metadata(own)
+    metadata = marks(study_of(first), folder.kind, source_of(first))
+    table = table.replace_schema_metadata(metadata)
     with lock_folder(folder.path.parent):
         if not all(path.exists() for path in group):
             return 0  # a sweep has replaced some of these rows
@@ -151,11 +151,13 @@ def _join(folder: PartFolder, group: _Group, aside: Path) -> int:
     return int(table.num_rows)
 
 
-def _same_rows(one: pa.Table, other: pa.Table) -> bool:
+def _same_rows(left: pa.Table, other: pa.Table) -> bool:
     """Whether two tables hold the same rows; nan is the same as nan."""
-    nulls = [[column.null_count for column in table.columns] for table in (one, other)]
-    frames = [one.to_pandas(), other.to_pandas()]
-    return bool(one.schema == other.schema and nulls[0] == nulls[1] and frames[0].equals(frames[1]))
+    nulls = [[column.null_count for column in table.columns] for table in (left, other)]
+    frames = [left.to_pandas(), other.to_pandas()]
+    return bool(
+        left.schema == other.schema and nulls[0] == nulls[1] and frames[0].equals(frames[1])
+    )
 
 
 _CURRENT = SCHEMA_VERSION.encode()
@@ -200,13 +202,17 @@ def merge_directories(sources: Sequence[RunDirectory], out: RunDirectory) -> Mer
     """
     held = [out] if out.cells.names() or read_manifest(out.path) else []
     # Each once, however it was named.
-    others = {one.path.resolve(): one for one in sources if not _same_directory(one, out)}
+    others = {
+        directory.path.resolve(): directory
+        for directory in sources
+        if not _same_directory(directory, out)
+    }
     every = [*held, *others.values()]
-    manifests = {one: _manifest(one) for one in every}
+    manifests = {directory: _manifest(directory) for directory in every}
     _check_alike(manifests)
     for source in others.values():
         _check_whole(source)
-    frames = {one: one.load_cells() for one in every if one.cells.names()}
+    frames = {directory: directory.load_cells() for directory in every if directory.cells.names()}
     if not frames:
         raise UserError(f"DIR {every[-1].path}: it holds no cells, and no other one does.")
     repeated = _check_rows(frames)
@@ -223,8 +229,8 @@ def merge_directories(sources: Sequence[RunDirectory], out: RunDirectory) -> Mer
     return Merged(int(keys.nunique()), repeated, tuple(notes))
 
 
-def _same_directory(one: RunDirectory, other: RunDirectory) -> bool:
-    return one.path.resolve() == other.path.resolve()
+def _same_directory(left: RunDirectory, other: RunDirectory) -> bool:
+    return left.path.resolve() == other.path.resolve()
 
 
 def _manifest(directory: RunDirectory) -> Manifest:
@@ -244,30 +250,31 @@ def _described(manifest: Manifest) -> FunctionRecord | None:
 
 def _check_alike(manifests: dict[RunDirectory, Manifest]) -> None:
     """Refuse directories whose cells can't stand beside each other."""
-    [(first, one), *others] = manifests.items()
-    held = {name: (value, first) for name, value in one.data.items()}
+    [(first, manifest), *others] = manifests.items()
+    held = {name: (value, first) for name, value in manifest.data.items()}
     for directory, other in others:
-        wrong = _unlike(first, one, other)
+        wrong = _unlike(first, manifest, other)
         for name, value in other.data.items():
-            known, where = held.setdefault(name, (value, directory))
-            if known != value:
+            fingerprint, where = held.setdefault(name, (value, directory))
+            if fingerprint != value:
                 wrong = wrong or f"its {name} held something else than that of {where.path}"
         if wrong:
             raise directory.error(f"{wrong}.")
 
 
-def _unlike(first: RunDirectory, one: Manifest, other: Manifest) -> str:
+def _unlike(first: RunDirectory, manifest: Manifest, other: Manifest) -> str:
     """In what a directory is unlike the first one; empty where it is alike."""
-    if other.study != one.study:
-        return f"it holds cells of {other.study}, and {first.path} of {one.study}"
-    if other.version != one.version:
+    if other.study != manifest.study:
+        return f"it holds cells of {other.study}, and {first.path} of {manifest.study}"
+    if other.version != manifest.version:
         return (
-            f"its cells are of version {other.version} of {one.study}, and those of {first.path} "
-            f"of {one.version}"
+            f"its cells are of version {other.version} of {manifest.study}, and those of "
+            f"{first.path} of {manifest.version}"
         )
-    if _described(other) != _described(one):
-        return f"{one.study} has other parameters or another description there than in {first.path}"
-    if {run.source for run in other.runs} != {run.source for run in one.runs}:
+    if _described(other) != _described(manifest):
+        study = manifest.study
+        return f"{study} has other parameters or another description there than in {first.path}"
+    if {run.source for run in other.runs} != {run.source for run in manifest.runs}:
         return f"its cells were trained by other code than those of {first.path}"
     return ""
 
@@ -279,7 +286,7 @@ def _check_rows(frames: dict[RunDirectory, pd.DataFrame]) -> int:
         UserError: naming those that have other numbers in another one.
     """
     rows = pd.concat(
-        [frame.assign(**{_WHERE: str(one.path)}) for one, frame in frames.items()],
+        [frame.assign(**{_WHERE: str(directory.path)}) for directory, frame in frames.items()],
         ignore_index=True,
     )
     several = rows[rows.duplicated("key", keep=False) & (rows["status"] == "done")]
@@ -311,19 +318,19 @@ def _conflicts(rows: pd.DataFrame, named: Sequence[str]) -> tuple[int, list[str]
     keys = pd.unique(rows["key"].to_numpy()[differs.any(axis=1)])
     sentences = list[str]()
     for key in keys[:MOST_NAMED]:
-        own = (rows["key"] == key).to_numpy()
-        name, found = compared[int(differs[own].any(axis=0).argmax())], rows[own]
-        cell = ", ".join(f"{one} {found[one].iloc[0]}" for one in named)
-        there = [f"{value!r} in {place}" for value, place in found[[name, _WHERE]].to_numpy()]
-        sentences.append(f"{cell} has {name} {' and '.join(there)}")
+        of_key = (rows["key"] == key).to_numpy()
+        name, conflicting = compared[int(differs[of_key].any(axis=0).argmax())], rows[of_key]
+        cell = ", ".join(f"{parameter} {conflicting[parameter].iloc[0]}" for parameter in named)
+        values = [f"{value!r} in {path}" for value, path in conflicting[[name, _WHERE]].to_numpy()]
+        sentences.append(f"{cell} has {name} {' and '.join(values)}")
     return len(keys), sentences
 
 
-def _differ(one: pd.Series, other: pd.Series) -> NDArray[np.bool_]:
+def _differ(left: pd.Series, other: pd.Series) -> NDArray[np.bool_]:
     """Where two columns differ, row by row."""
-    a, b = one.to_numpy(), other.to_numpy()  # (rows,)
-    unknown = one.isna().to_numpy() & other.isna().to_numpy()
-    if not pd.api.types.is_float_dtype(one.dtype):
+    a, b = left.to_numpy(), other.to_numpy()  # (rows,)
+    unknown = left.isna().to_numpy() & other.isna().to_numpy()
+    if not pd.api.types.is_float_dtype(left.dtype):
         return np.asarray(~((a == b).astype(bool) | unknown))
     with np.errstate(invalid="ignore"):  # of two infinities
         largest = np.maximum(np.maximum(abs(a), abs(b)), SMALLEST)

@@ -144,8 +144,8 @@ def planned_cells(directory: Path, study: AnyStudy) -> pd.DataFrame:
         seeds = pd.DataFrame({"seed": list(run.seeds)})
         if len(planned) and len(seeds):
             frames.append(seeds.merge(planned, how="cross"))
-    known = [frame for frame in frames if len(frame)] or frames
-    return pd.concat(known).drop_duplicates(ignore_index=True)
+    filled = [frame for frame in frames if len(frame)] or frames
+    return pd.concat(filled).drop_duplicates(ignore_index=True)
 
 
 def _points(study: AnyStudy, values: Mapping[str, Sequence[Value]]) -> Iterator[dict[str, Any]]:
@@ -314,6 +314,6 @@ def is_unreadable(directory: Path) -> bool:
 def _in_words(error: ValidationError) -> str:
     """The first thing that is wrong, with its place."""
     first: Any = error.errors(include_url=False, include_context=False, include_input=False)[0]
-    place = ".".join(str(part) for part in first["loc"][:4])
-    said = str(first["msg"]).removeprefix("Value error, ")
-    return f"{place}: {said}" if place else said
+    field = ".".join(str(part) for part in first["loc"][:4])
+    message = str(first["msg"]).removeprefix("Value error, ")
+    return f"{field}: {message}" if field else message

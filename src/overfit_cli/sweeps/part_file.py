@@ -112,8 +112,8 @@ def _measured(declared: Sequence[Column], others: Iterable[str]) -> list[tuple[s
 
 def marks(study: str, kind: Kind, source: str) -> dict[bytes, bytes]:
     """Return what a part file says of itself; `source` is the digest of a function's code."""
-    found = {VERSION_MARK: SCHEMA_VERSION, STUDY_MARK: study, KIND_MARK: kind.name}
-    return {name: mark.encode() for name, mark in found.items()} | (
+    marks = {VERSION_MARK: SCHEMA_VERSION, STUDY_MARK: study, KIND_MARK: kind.name}
+    return {name: mark.encode() for name, mark in marks.items()} | (
         {SOURCE_MARK: source.encode()} if source else {}
     )
 
@@ -129,8 +129,8 @@ def source_of(part: pa.Table) -> str:
 
 
 def _mark(part: pa.Table, name: bytes) -> str:
-    found: bytes = (part.schema.metadata or {}).get(name, b"")
-    return found.decode(errors="replace")
+    mark: bytes = (part.schema.metadata or {}).get(name, b"")
+    return mark.decode(errors="replace")
 
 
 def misfit(schema: pa.Schema, wanted: Mapping[str, pa.DataType]) -> str:
@@ -162,7 +162,7 @@ def change_of(before: FunctionRecord, now: FunctionRecord) -> str:
 
 
 def _parameter_types(function: FunctionRecord) -> dict[str, pa.DataType]:
-    return {one.name: _TYPES[one.kind] for one in function.parameters}
+    return {parameter.name: _TYPES[parameter.kind] for parameter in function.parameters}
 
 
 def _change(before: Mapping[str, pa.DataType], now: Mapping[str, pa.DataType]) -> str:
@@ -178,14 +178,14 @@ def _change(before: Mapping[str, pa.DataType], now: Mapping[str, pa.DataType]) -
 
 def installed_version(study: str | None) -> int | None:
     """Return the numerical version of an installed study; None where there is none of that name."""
-    found = _installed(study)
-    return None if found is None else found.version
+    installed = _installed(study)
+    return None if installed is None else installed.version
 
 
 def installed_columns(study: str | None, kind: str) -> WantedColumns | None:
     """Return the columns of an installed study's parts of a kind; None where there is none."""
-    found = _installed(study)
-    return None if found is None else _columns_of(found, kind)
+    installed = _installed(study)
+    return None if installed is None else _columns_of(installed, kind)
 
 
 def _installed(study: str | None) -> AnyStudy | None:
@@ -197,11 +197,11 @@ def _installed(study: str | None) -> AnyStudy | None:
 
 
 @functools.cache
-def _columns_of(found: AnyStudy, kind: str) -> WantedColumns:
-    own = cell_schema(found) if kind == CELLS.name else trajectory_schema(found)
+def _columns_of(study: AnyStudy, kind: str) -> WantedColumns:
+    schema = cell_schema(study) if kind == CELLS.name else trajectory_schema(study)
     common = CELLS if kind == CELLS.name else TRAJECTORIES
-    settings = describe(found.parameters) if common is CELLS else ()
-    types = {field.name: field.type for field in own}
+    settings = describe(study.parameters) if common is CELLS else ()
+    types = {field.name: field.type for field in schema}
     return WantedColumns(types, frozenset([*common.columns, *settings]))
 
 
@@ -237,11 +237,11 @@ def wanted_columns(
         kind: what they hold.
         parts: them.
     """
-    own = installed_columns(study, kind.name)
-    if own is not None and installed_version(study) == version:
-        return own
+    declared = installed_columns(study, kind.name)
+    if declared is not None and installed_version(study) == version:
+        return declared
     votes = Counter((field.name, field.type) for part in parts for field in part.schema)
-    types = {name: found for (name, found), _ in reversed(votes.most_common())}
+    types = {name: kind_of for (name, kind_of), _ in reversed(votes.most_common())}
     return WantedColumns(types, frozenset(kind.columns))
 
 
@@ -314,13 +314,13 @@ def digest_of_numbers(
         steps: one row per cell and logged step; None where they don't matter.
         seconds: whether the time that a cell took matters.
     """
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     left_out = set() if seconds else {"seconds"}
     for content in _content(cells.drop(columns=left_out, errors="ignore"), ["key"]):
-        found.update(content)
+        digest.update(content)
     for content in () if steps is None else _content(steps, ["key", "step"]):
-        found.update(content)
-    return found.hexdigest()
+        digest.update(content)
+    return digest.hexdigest()
 
 
 def _content(table: pd.DataFrame, order: Sequence[str]) -> Iterator[bytes]:

@@ -108,14 +108,14 @@ def make_plan(
     if device == "cpu":
         with blaming(grid.study, "the memory of a cell"):
             _check_memory(grid, cells)
-    there = directory.contents(trajectories=trajectories, most=most)
-    stays = [there.stays(cell.key, fresh, retry_failed, trajectories) for cell in cells]
+    contents = directory.contents(trajectories=trajectories, most=most)
+    stays = [contents.stays(cell.key, fresh, retry_failed, trajectories) for cell in cells]
     chosen = [cell for cell, kept in zip(cells, stays, strict=True) if not kept]
-    left = [there.cells[cell.key] for cell, kept in zip(cells, stays, strict=True) if kept]
-    statuses = Counter(known.status for known in left)
-    stale = sum(known.version != grid.study.version for known in there.cells.values())
-    done, failed = (round(statuses[status] / there.share) for status in ("done", "failed"))
-    if there.share < 1:  # most of what wasn't found lies in the parts that weren't looked at
+    left = [contents.cells[cell.key] for cell, kept in zip(cells, stays, strict=True) if kept]
+    statuses = Counter(stored.status for stored in left)
+    stale = sum(stored.version != grid.study.version for stored in contents.cells.values())
+    done, failed = (round(statuses[status] / contents.share) for status in ("done", "failed"))
+    if contents.share < 1:  # most of what wasn't found lies in the parts that weren't looked at
         to_run = max(0, len(cells) - done - failed)
         chosen = random.Random(0).sample(chosen, min(to_run, len(chosen)))
     return Plan(
@@ -124,10 +124,12 @@ def make_plan(
         batches=_batches(grid.study, chosen, device),
         done=min(done, len(cells)),
         failed=failed,
-        again=frozenset(cell.key for cell in chosen if cell.key in there.cells),
-        stale=round(stale / there.share),
+        again=frozenset(cell.key for cell in chosen if cell.key in contents.cells),
+        stale=round(stale / contents.share),
         parameters_changed=parameters_changed,
-        of_other_source=sum(known.is_of_other_source(grid.study.identity.source) for known in left),
+        of_other_source=sum(
+            stored.is_of_other_source(grid.study.identity.source) for stored in left
+        ),
         share=share,
         shard=shard,
     )

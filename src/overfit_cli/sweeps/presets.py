@@ -112,8 +112,8 @@ def preset_folder() -> Path:
 
 def preset_names() -> list[str]:
     """Return the names of the shipped presets."""
-    found = preset_folder().glob("*.toml")
-    return sorted(path.stem for path in found if path.name != EXPECTED_VERDICTS)
+    paths = preset_folder().glob("*.toml")
+    return sorted(path.stem for path in paths if path.name != EXPECTED_VERDICTS)
 
 
 def all_presets() -> list[Preset]:
@@ -128,7 +128,7 @@ def preset_texts(preset: Preset, profile: str) -> dict[str, str]:
 
 def presets_run_into(run_name: str) -> list[Preset]:
     """Return the presets of which some profile is run into a directory of this name."""
-    return [one for one in all_presets() if run_name in map(one.run_name, PROFILES)]
+    return [preset for preset in all_presets() if run_name in map(preset.run_name, PROFILES)]
 
 
 def find_preset(name: str) -> Preset | None:
@@ -158,17 +158,17 @@ def _sentence(error: ValidationError) -> str:
     first = error.errors()[0]
     kinds = ("str", "int", "float", "bool", "constrained-int")
     parts = [str(part) for part in first["loc"] if part not in kinds]
-    place = ".".join(parts)
+    field = ".".join(parts)
     if first["type"] == "extra_forbidden":
         inside = len(first["loc"]) > 1
-        known = (Profile if inside else PresetFile).model_fields
-        return f"it has no {place!r}; {suggestion(str(first['loc'][-1]), known)}"
+        fields = (Profile if inside else PresetFile).model_fields
+        return f"it has no {field!r}; {suggestion(str(first['loc'][-1]), fields)}"
     if first["type"] == "missing":
-        return f"it lacks {place!r}, which every preset has."
+        return f"it lacks {field!r}, which every preset has."
     given = _quoted(first["input"])
     if "set" in parts[:-1]:
-        return f"{place} is {given}: it takes one value, or a range in quotes."
-    return f"{place} is {given}: {first['msg'].lower()}."
+        return f"{field} is {given}: it takes one value, or a range in quotes."
+    return f"{field} is {given}: {first['msg'].lower()}."
 
 
 def _quoted(value: object) -> str:
@@ -201,8 +201,10 @@ class Reproducible:
 
 def all_reproducibles() -> list[Reproducible]:
     """Return every preset, by paper and figure."""
-    found = [Reproducible(one, find_study(one.content.study).paper) for one in all_presets()]
-    return sorted(found, key=lambda one: (natural_key(one.address), one.preset.name))
+    items = [
+        Reproducible(preset, find_study(preset.content.study).paper) for preset in all_presets()
+    ]
+    return sorted(items, key=lambda preset: (natural_key(preset.address), preset.preset.name))
 
 
 def reproducible(names: Sequence[str]) -> list[Reproducible]:
@@ -218,19 +220,21 @@ def reproducible(names: Sequence[str]) -> list[Reproducible]:
     if not names:
         return every
     of_name: dict[str, list[Reproducible]] = {}
-    for one in every:
-        exact = Reproducible(one.preset, one.paper, asked=True)
-        if one.paper:
-            of_name.setdefault(one.paper.key, []).append(one)
-            of_name.setdefault(one.address, []).append(exact)
-            of_name.setdefault(f"{one.paper.key}/{one.preset.name}", [exact])
-        of_name[one.preset.name] = [exact]
+    for item in every:
+        exact = Reproducible(item.preset, item.paper, asked=True)
+        if item.paper:
+            of_name.setdefault(item.paper.key, []).append(item)
+            of_name.setdefault(item.address, []).append(exact)
+            of_name.setdefault(f"{item.paper.key}/{item.preset.name}", [exact])
+        of_name[item.preset.name] = [exact]
     for name in names:
         if name not in of_name:
-            raise UserError(_unknown(name, of_name, [one.paper.key for one in every if one.paper]))
-    wanted = {one.preset.name: one for name in names for one in of_name[name]}
-    wanted |= {one.preset.name: one for name in names for one in of_name[name] if one.asked}
-    return [wanted[one.preset.name] for one in every if one.preset.name in wanted]
+            raise UserError(
+                _unknown(name, of_name, [item.paper.key for item in every if item.paper])
+            )
+    wanted = {item.preset.name: item for name in names for item in of_name[name]}
+    wanted |= {item.preset.name: item for name in names for item in of_name[name] if item.asked}
+    return [wanted[item.preset.name] for item in every if item.preset.name in wanted]
 
 
 def _unknown(name: str, known: Collection[str], papers: Sequence[str]) -> str:

@@ -177,7 +177,10 @@ class SweepDiagram:
         return phase_diagram(
             self._ascending(self.x),
             self._ascending(self.y),
-            {at: total / count if count else None for at, (total, count) in self._sums.items()},
+            {
+                point: total / count if count else None
+                for point, (total, count) in self._sums.items()
+            },
             title=self._title(),
             width=width,
             height=height,

@@ -99,8 +99,8 @@ def _real(start: float, stop: float, rest: list[str], refusal: BadValue) -> tupl
     if len(rest) == 2 and rest[1].strip() not in ("log", "linear"):
         raise refusal
     if not (1 if start == stop else 2) <= points <= MOST_VALUES:
-        said = shorten(rest[0].strip())
-        accepts = f"a range of real numbers has from 2 to {MOST_VALUES} points, not {said}."
+        shown = shorten(rest[0].strip())
+        accepts = f"a range of real numbers has from 2 to {MOST_VALUES} points, not {shown}."
         raise BadValue(refusal.name, refusal.value, accepts)
     if len(rest) == 2 and rest[1].strip() == "log":
         if start <= 0:

@@ -182,8 +182,8 @@ class PartFolder:
             with contextlib.suppress(OSError), lock_folder(self.path.parent):
                 listed = self.names()
                 seen |= {name: look(self.path / name) for name in listed if name not in seen}
-        found = {self.path / name: seen[name] for name in listed if name in seen}
-        return dict(sorted(found.items(), key=lambda one: _age(one[0])))
+        parts = {self.path / name: seen[name] for name in listed if name in seen}
+        return dict(sorted(parts.items(), key=lambda item: _age(item[0])))
 
     def _index(self, path: Path) -> pa.Table | Refusal:
         if path.name in self._indices:
@@ -248,7 +248,8 @@ def _repeated(parts: Mapping[Path, pa.Table]) -> dict[Path, pa.Array]:
             for key in chosen.column("key").unique().to_pylist():
                 kept.setdefault(key, path)
     dropped = {
-        path: [key for key in own.to_pylist() if kept[key] != path] for path, own in keys.items()
+        path: [key for key in keys_of_part.to_pylist() if kept[key] != path]
+        for path, keys_of_part in keys.items()
     }
     return {path: pa.array(lost, pa.string()) for path, lost in dropped.items() if lost}
 
@@ -298,10 +299,10 @@ class StoredCells:
             retry_failed: whether those that failed do.
             trajectories: whether those do that have no trajectory.
         """
-        known = self.cells.get(key)
-        if known is None or fresh:
+        stored = self.cells.get(key)
+        if stored is None or fresh:
             return False
-        if known.status == "failed":
+        if stored.status == "failed":
             return not retry_failed
         return key in self.logged or not trajectories
 
@@ -370,13 +371,13 @@ class RunDirectory:
         if manifest is not None:
             return manifest.study
         indices = self.cells.indices(most).values()
-        found = {study_of(part) for part in indices if isinstance(part, pa.Table)}
-        if len(found) > 1:
+        names = {study_of(part) for part in indices if isinstance(part, pa.Table)}
+        if len(names) > 1:
             raise self.error(
-                f"it holds cells of {' and of '.join(sorted(found))}, and no manifest says whose "
+                f"it holds cells of {' and of '.join(sorted(names))}, and no manifest says whose "
                 "directory it is; move the parts of all but one elsewhere."
             )
-        return found.pop() if found else None
+        return names.pop() if names else None
 
     def newest_version(self) -> int | None:
         """Return the numerical version of its cells; None where it holds none.
@@ -399,17 +400,17 @@ class RunDirectory:
             trajectories: whether to look at those too.
             most: look at so many parts of a kind only, chosen at random; None for all.
         """
-        found: dict[str, StoredCell] = {}
+        cells: dict[str, StoredCell] = {}
         for index in self._own_indices(self.cells, most):
             columns = (index.column(name).to_pylist() for name in ("key", "status", "version"))
             source = source_of(index)
             for key, status, version in zip(*columns, strict=True):
-                if key not in found or found[key].status != "done":
-                    found[key] = StoredCell(status, version, source)
+                if key not in cells or cells[key].status != "done":
+                    cells[key] = StoredCell(status, version, source)
         logged = self._own_indices(self.trajectories, most) if trajectories else []
         parts = len(self.cells.names())
         share = 1.0 if most is None or parts <= most else most / parts
-        return StoredCells(found, _keys(logged), share)
+        return StoredCells(cells, _keys(logged), share)
 
     def prepare(self) -> list[str]:
         """Make the folders, clear what a kill left, and put the parts in order; say what was done.
@@ -469,9 +470,9 @@ class RunDirectory:
                     warnings.warn(sentence, UserWarning, stacklevel=2)
 
     def _version_to_show(self, versions: Iterable[int | None]) -> int | None:
-        found = {version for version in versions if version is not None}
-        own = installed_version(self.study_name())
-        return own if own in found else max(found, default=None)
+        present = {version for version in versions if version is not None}
+        installed = installed_version(self.study_name())
+        return installed if installed in present else max(present, default=None)
 
     def _tidy(self) -> list[str]:
         study, aside = self.study_name(), self.path / SET_ASIDE
@@ -483,15 +484,15 @@ class RunDirectory:
     def _own(self, folder: PartFolder) -> dict[Path, pa.Table]:
         """The parts of the directory's study, the newest first; warn of each that is left out."""
         study = self.study_name()
-        own = {}
+        parts_of_study = {}
         for path, part in folder.read().items():
             if isinstance(part, Refusal):
                 _leave_out(path, part.reason)
             elif study_of(part) != study:
                 _leave_out(path, of_another_study(part, study))
             else:
-                own[path] = part
-        return own
+                parts_of_study[path] = part
+        return parts_of_study
 
     def _own_indices(self, folder: PartFolder, most: int | None = None) -> list[pa.Table]:
         """The indices of the study's own parts, without a word of those left out."""

@@ -89,9 +89,9 @@ def find_subject(typed: str, profile: str | None = None) -> Subject:
             raise UserError(f"{typed}: a study {study.name!r} is installed; give it another name.")
         _refuse_profile(profile, study, typed)
         return Subject(study, typed, seeds=DEFAULT_SEEDS if study.seeded else "1")
-    known = [*study_names(), *preset_names()]
+    names = [*study_names(), *preset_names()]
     raise UserError(
-        f"{typed!r} is neither a study nor a preset nor a file FILE.py; {suggestion(typed, known)}"
+        f"{typed!r} is neither a study nor a preset nor a file FILE.py; {suggestion(typed, names)}"
     )
 
 
@@ -99,8 +99,10 @@ def _refuse_profile(profile: str | None, study: AnyStudy, typed: str) -> None:
     if profile is None:
         return
     named = "profile" in study.parameters.model_fields
-    own = "; the parameter profile is given by --set profile=VALUE" if named else ""
-    raise BadValue("profile", profile, f"{typed} is not a preset; only presets have profiles{own}.")
+    hint = "; the parameter profile is given by --set profile=VALUE" if named else ""
+    raise BadValue(
+        "profile", profile, f"{typed} is not a preset; only presets have profiles{hint}."
+    )
 
 
 def _of_preset(preset: Preset, typed: str, profile: str) -> Subject:
@@ -110,10 +112,10 @@ def _of_preset(preset: Preset, typed: str, profile: str) -> Subject:
         hint = suggestion(content.study, study_names())
         raise UserError(f"{preset.path.name}: {content.study!r} is not a study; {hint}")
     study = find_study(content.study)
-    known = figures_of(study) if content.figures else {}
+    figures = figures_of(study) if content.figures else {}
     for figure in content.figures:
-        if figure not in known:
-            hint = suggestion(figure, known)
+        if figure not in figures:
+            hint = suggestion(figure, figures)
             raise UserError(f"{preset.path.name}: {study.name} has no figure {figure!r}; {hint}")
     texts = preset_texts(preset, profile)
     seeds = str(preset.profile(profile).seeds)
@@ -127,11 +129,13 @@ def _of_preset(preset: Preset, typed: str, profile: str) -> Subject:
 
 def sweep_name(chosen: Subject, grid: Grid) -> str:
     """Return the name of a sweep's run directory: its study or preset, and what differs from it."""
-    own: dict[str, Sequence[Value | None]] = {
+    defaults: dict[str, Sequence[Value | None]] = {
         name: [info.default] for name, info in describe(chosen.study.parameters).items()
     }
-    own.update(make_grid(chosen.study, chosen.texts, (0,)).values)
-    differing = {name: taken for name, taken in grid.values.items() if set(taken) != set(own[name])}
+    defaults.update(make_grid(chosen.study, chosen.texts, (0,)).values)
+    differing = {
+        name: taken for name, taken in grid.values.items() if set(taken) != set(defaults[name])
+    }
     return named_after(chosen.run_name, differing)
 
 
