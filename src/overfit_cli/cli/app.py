@@ -33,7 +33,7 @@ from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.files import error_text
 from overfit_cli.core.processes import end_quickly, make_streams_patient, output_problem
 from overfit_cli.core.text import VERSION, is_plain_number, shorten, visible
-from overfit_cli.core.values import alternatives, number_in_words, usable_path
+from overfit_cli.core.values import JOBS_ACCEPTED, alternatives, number_in_words, usable_path
 
 
 class Command(TyperCommand):
@@ -156,6 +156,8 @@ def _check_texts(parameter: Any, given: Any) -> None:
 
 def _accepted(parameter: Any) -> str:
     """The values that an option takes, in words."""
+    if parameter.name == "jobs":
+        return JOBS_ACCEPTED
     kind, limits = parameter.type_descriptor, parameter.type_descriptor.parameter_info
     if kind.choices:
         return alternatives(kind.choices)

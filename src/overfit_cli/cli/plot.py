@@ -85,7 +85,7 @@ def plot(
             autocompletion=completion.figures,
         ),
     ],
-    source: Annotated[
+    directory: Annotated[
         list[Path] | None,
         typer.Option(
             "--from",
@@ -215,7 +215,7 @@ def plot(
         each_seed=each_seed,
     )
     look, chosen = read_look(title, size, dpi, style), where or []
-    directories = _directories(figure, source or [], asked, chosen)
+    directories = _directories(figure, directory or [], asked, chosen)
     path = out or _default_path(figure, directories, minus)
     picture = draw_figure(
         Request(
@@ -231,7 +231,7 @@ def plot(
     )
     save_with_caption(picture, path)
     output = console()
-    if not source:
+    if not directory:
         output.print(f"From {directories[0].path}, the newest run directory that fits.")
     output.print(f"Drawn: {path}, and its caption in {path.with_suffix('.txt').name}")
     return 0
@@ -245,7 +245,7 @@ def _directories(
 
     if not named:
         return [newest_for(figure, asked, where)]
-    return [RunDirectory(path, "from") for path in named]
+    return [RunDirectory(path) for path in named]
 
 
 def _default_path(figure: str, directories: Sequence[RunDirectory], minus: Path | None) -> Path:

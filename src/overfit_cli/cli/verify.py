@@ -50,7 +50,8 @@ def _verify(file: Path, named: Sequence[Path], *, redraw: bool) -> tuple[bool, l
     try:
         content = read_bounded(file, MOST_BYTES)
     except OSError as error:
-        raise UserError(f"it can't be read ({error_text(error)}).") from None
+        reason = f"it can't be read ({error_text(error)}); name a figure that overfit drew."
+        raise UserError(reason) from None
     kind, record = read_record(content)
     states = [_find(record, index, file, named) for index in range(len(record.sources))]
     command = f": {record.command}" if record.command else ", from Python."
@@ -138,7 +139,7 @@ def _record_now(record: FigureRecord, index: int, path: Path) -> SourceRecord:
     if compared is not None:
         letter, where = ("B", compared.where_b) if index else ("A", compared.where_a)
         return record_of_side(load_side(path, letter, record.where, where), compared.columns[0])
-    figure, data = figure_and_data(record.figure, RunDirectory(path), record.where)
+    figure, data = figure_and_data(record.figure, RunDirectory(path, "from"), record.where)
     return record_of_run(path, data, figure, record.options)
 
 
@@ -162,7 +163,7 @@ def _redraw(
             comparison = compare_sides(a, b, *conditions, interpolated=how.interpolate)
             picture = draw_difference(comparison, names=names)
         else:
-            runs, look = [RunDirectory(path) for path in paths], look_of_record(record.look)
+            runs, look = [RunDirectory(path, "from") for path in paths], look_of_record(record.look)
             minus = runs.pop() if record.minus is not None else None
             request = Request(record.figure, runs, record.options, record.where, minus, look)
             picture = draw_figure(replace(request, names=names))

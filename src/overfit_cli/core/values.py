@@ -51,6 +51,9 @@ def finite_number(name: str, given: Any, above: float = -math.inf) -> float:
     return float(given)
 
 
+JOBS_ACCEPTED = "a whole number of at least 1, or -1 for one per core"
+
+
 def number_of_jobs(given: Any) -> int:
     """Return how many cells to train at the same time; -1 is one per core.
 
@@ -59,8 +62,7 @@ def number_of_jobs(given: Any) -> int:
     """
     is_whole = isinstance(given, Integral) and not isinstance(given, bool)
     if not is_whole or not (given == -1 or 1 <= given <= LARGEST):
-        accepts = "it takes a whole number of at least 1, or -1 for one per core."
-        raise BadValue("jobs", given, accepts)
+        raise BadValue("jobs", given, f"it takes {JOBS_ACCEPTED}.")
     return int(given)
 
 

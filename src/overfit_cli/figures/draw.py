@@ -65,7 +65,7 @@ class Request:
             return list(self.names)
         paths = [source.path for source in self.sources]
         if len({path.resolve() for path in paths}) < len(paths):
-            raise BadValue("from", str(paths[0]), "a run directory is named twice.")
+            raise BadValue("directory", str(paths[0]), "a run directory is named twice.")
         short = [path.resolve().name for path in paths]
         return short if len(set(short)) == len(short) else [str(path) for path in paths]
 
@@ -194,9 +194,9 @@ def figure_and_data(
     if figure.reads == "trajectories" and data.trajectories.empty:
         accepts = (
             f"it holds no trajectories, which {name} is drawn from; `overfit train` writes them, "
-            "and `overfit sweep --trajectories` does."
+            "and a sweep with trajectories does."
         )
-        raise BadValue("from", str(directory.path), accepts)
+        raise BadValue("directory", str(directory.path), accepts)
     return figure, data
 
 
@@ -209,12 +209,12 @@ def _refuse_unheeded(figure: Figure, request: Request) -> None:
     }
     several = len(request.directories) > 1
     if request.minus is not None and several:
-        accepts = "it subtracts from one run directory; name one with --from."
+        accepts = "it subtracts from one run directory; name one."
         raise BadValue("minus", None, accepts)
     if several and "from" not in figure.accepts:
         named = " ".join(str(directory.path) for directory in request.directories)
         accepts = f"{figure.name} draws one run directory, not {len(request.directories)}."
-        raise BadValue("from", named, accepts)
+        raise BadValue("directory", named, accepts)
     if request.minus is not None:
         given["minus"] = str(request.minus.path)
     options = sorted(name.replace("_", "-") for name in figure.accepts - {"from"})

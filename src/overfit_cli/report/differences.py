@@ -109,7 +109,7 @@ def load_side(
         UserError: if it can't be read, holds no cells, or none that is chosen.
     """
     if other is None:
-        study, cells = load_study_and_cells(RunDirectory(path, letter), any_version=True)
+        study, cells = load_study_and_cells(RunDirectory(path, letter.lower()), any_version=True)
         parameters, version = parameters_in(cells), int(cells["version"].iloc[0])
         manifest, shared = read_manifest(path), read_selections(where, study)
     else:
@@ -321,9 +321,7 @@ def _choose_columns(a: Side, b: Side, values: Sequence[str]) -> list[str]:
     for name in values:
         for side, measured in ((a, in_a), (b, in_b)):
             if name not in measured and not (name == "seconds" and name in side.cells):
-                lack = (
-                    f"{side.letter} {side.path} has no number of it; {suggestion(name, measured)}"
-                )
+                lack = f"{side.letter} has no such numbers; {suggestion(name, measured)}"
                 raise BadValue("value", name, lack)
     columns = [name for name in in_a if name in in_b]
     if "steps" in columns and not any(finite_column(side.cells, "steps").any() for side in (a, b)):

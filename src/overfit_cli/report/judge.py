@@ -260,10 +260,8 @@ def load_runs(
             of its study.
     """
     if conditions and not sources:
-        raise BadValue(
-            "where", conditions[0], "name the run directory that it is about with --from."
-        )
-    directories = [RunDirectory(path) for path in dict.fromkeys(sources)]
+        raise BadValue("where", conditions[0], "name the run directory that it is about.")
+    directories = [RunDirectory(path, "sources") for path in dict.fromkeys(sources)]
     directories = directories or sorted(
         usable_directories(root), key=lambda directory: str(directory.path)
     )

@@ -69,17 +69,28 @@ def read_published(path: Path, study: AnyStudy) -> pd.DataFrame:
 
 def _read_table(path: Path) -> pd.DataFrame:
     """Return the file's texts below its header, without blank rows; rows count from 1."""
+    no_row = f"{path}: it has no row; write a header and a row for each point."
     try:
-        lines = io.StringIO(read_bounded(path, MOST_BYTES).decode("utf-8-sig"), newline=None)
+        text = read_bounded(path, MOST_BYTES).decode("utf-8-sig")
+        header = text.partition("\n")[0]
+        if ";" in header and "," not in header:
+            raise UserError(f"{path}: semicolons separate its columns; write commas.")
+        lines = io.StringIO(text, newline=None)
         # The header is read as a row, so that pandas renames no column and takes none for an index.
         rows = pd.read_csv(lines, header=None, dtype=str, keep_default_na=False, engine="python")
     except OSError as error:
         raise UserError(f"{path}: it can't be read ({error_text(error)}).") from error
-    except ValueError as error:  # of pandas, and of text in another encoding
-        raise UserError(f"{path}: it is no CSV file in UTF-8 ({error}).") from None
+    except UnicodeDecodeError:
+        raise UserError(f"{path}: it isn't text in UTF-8; save it as CSV in UTF-8.") from None
+    except pd.errors.EmptyDataError:
+        raise UserError(no_row) from None
+    except ValueError as error:
+        raise UserError(f"{path}: it is no CSV file ({error}).") from None
     rows = rows[(rows != "").any(axis=1)]
     if len(rows) < 2:
-        raise UserError(f"{path}: it has no row; write a header and a row for each point.")
+        raise UserError(no_row)
+    if (rows.iloc[0].fillna("").str.strip() == "").any():
+        raise UserError(f"{path}: a column has no name; give each its own.")
     short = rows.index[rows.isna().any(axis=1)]
     if len(short):
         raise UserError(f"{path}: row {short[0]} has fewer fields than the header.")
@@ -107,4 +118,6 @@ def _parse(path: Path, texts: pd.Series[str], info: ParameterInfo | None) -> lis
             values.append(np.nan if missing else parse_value(info or _NUMBER, text))
         except BadValue as error:
             raise UserError(f"{path}: row {row}: {texts.name}: {error.accepts}") from None
+        if info is _SEED and int(values[-1]) < 0:
+            raise UserError(f"{path}: row {row}: seed {text}: it takes {_SEED.accepts}.")
     return values

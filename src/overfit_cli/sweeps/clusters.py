@@ -393,9 +393,9 @@ def executor_of(
     addresses = {"scheduler": (scheduler, "dask"), "address": (address, "ray")}
     for option, (given, owner) in addresses.items():
         if owner != backend and given is not None:
-            raise BadValue(option, given, f"it requires --backend {owner}.")
+            raise BadValue(option, given, f"it requires the backend {owner}.")
         if owner == backend and not given:
-            raise BadValue("backend", backend, f"it requires --{option} ADDRESS, the cluster's.")
+            raise BadValue("backend", backend, f"it requires {option}, the address of the cluster.")
     limit, remote_device = None if jobs < 0 else jobs, resolve_device(device, local=False)
     if backend == "dask" and scheduler:
         return Dask(scheduler, limit, remote_device)

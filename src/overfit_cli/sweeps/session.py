@@ -291,7 +291,8 @@ def _boundary_in_words(refinement: Refinement, boundary: Sequence[CrossingEstima
         name = f"{target.y} = {point.y:g}"
         if not point.crossing_seeds:
             side = f"stay {point.side}" if point.side else "have no number"
-            seeds = f"{plural(point.never_seeds, 'seed')} of {len(search.seeds)}"
+            count = point.never_seeds if point.side else len(search.seeds) - point.never_seeds
+            seeds = f"{plural(count, 'seed')} of {len(search.seeds)}"
             sentences.append(f"{name}: no crossing; {seeds} {side}.")
             continue
         if not point.converged:

@@ -315,7 +315,7 @@ class RunDirectory:
         name: the argument that names it, for messages.
     """
 
-    def __init__(self, path: Path, name: str = "from") -> None:
+    def __init__(self, path: Path, name: str = "directory") -> None:
         self.path = path
         self.name = name
         self.cells = PartFolder(path / CELLS.name, CELLS)
