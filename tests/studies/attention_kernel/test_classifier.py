@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 import pytest
 import torch
 from torch.nn import functional
 
-from overfit_cli.core.cell import Cell, CellResult
+from overfit_cli.core.cell import CellResult
 from overfit_cli.core.classification import Examples, Task, minibatches
 from overfit_cli.core.training import Execution, Training, named_rng
 from overfit_cli.studies.attention_kernel import classifier, reference
@@ -20,7 +19,7 @@ from overfit_cli.studies.attention_kernel.parameters import KERNELS
 from overfit_cli.studies.attention_kernel.text.data import text_task
 from overfit_cli.studies.attention_kernel.text.parameters import KernelTextParameters
 from overfit_cli.studies.attention_kernel.text.study import study
-from overfit_cli.sweeps.worker import train_all
+from tests.training import cell_of, train
 
 SHAPE = Shape(vocabulary=11, length=6, layers=2, heads=2, d=6, hidden=5)
 SMALL = {
@@ -38,16 +37,6 @@ SMALL = {
 
 def settings(**values: object) -> KernelTextParameters:
     return KernelTextParameters.model_validate({**SMALL, **values})
-
-
-def cell(parameters: KernelTextParameters, seed: int = 0) -> Cell[KernelTextParameters]:
-    return Cell(study.name, study.version, parameters, seed)
-
-
-def trained(
-    *cells: Cell[KernelTextParameters], trajectories: bool = False
-) -> list[CellResult[Any]]:
-    return list(train_all(study, cells, Execution(trajectories=trajectories)))
 
 
 def build(kernel: str, dropout: float = 0.0, seed: int = 0) -> Transformer:
@@ -165,34 +154,37 @@ def numbers(result: CellResult) -> Mapping[str, float]:
 @pytest.mark.slow
 def test_a_cell_gives_the_same_numbers_whatever_it_is_trained_with() -> None:
     cells = [
-        cell(settings(kernel=kernel, learning_rate=rate, dropout=0.2), seed)
+        cell_of(study, settings(kernel=kernel, learning_rate=rate, dropout=0.2), seed)
         for kernel, rate, seed in (("softmax", 0.01, 0), ("gaussian", 0.01, 0), ("softmax", 0.1, 1))
     ]
-    forward = {result.cell.key: numbers(result) for result in trained(*cells)}
-    backward = {result.cell.key: numbers(result) for result in trained(*reversed(cells))}
+    forward = {result.cell.key: numbers(result) for result in train(study, *cells)}
+    backward = {result.cell.key: numbers(result) for result in train(study, *reversed(cells))}
     assert forward == backward
     assert len({one["test_loss"] for one in forward.values()}) == 3
     for one in cells:
-        [alone] = trained(one)
+        [alone] = train(study, one)
         assert numbers(alone) == forward[one.key]
 
 
 def test_neither_global_draws_nor_a_cell_in_between_disturb_a_training() -> None:
-    one, other = cell(settings(dropout=0.2)), cell(settings(dropout=0.2, kernel="gaussian"), 1)
-    [alone] = trained(one)
+    one, other = (
+        cell_of(study, settings(dropout=0.2)),
+        cell_of(study, settings(dropout=0.2, kernel="gaussian"), 1),
+    )
+    [alone] = train(study, one)
 
     def interrupt(row: Mapping[str, float]) -> None:
         torch.manual_seed(int(row["step"]))
         torch.rand(3)
-        trained(other)
+        train(study, other)
 
-    [disturbed] = train_all(study, [one], Execution(on_step=interrupt))
+    [disturbed] = train(study, one, on_step=interrupt)
     assert numbers(disturbed) == numbers(alone)
 
 
 def test_logging_changes_no_number_and_ends_with_what_is_measured() -> None:
-    one = cell(settings())
-    [quiet], [logged] = trained(one), trained(one, trajectories=True)
+    one = cell_of(study, settings())
+    [quiet], [logged] = train(study, one), train(study, one, trajectories=True)
     got = numbers(logged)
     assert got == numbers(quiet)
     assert quiet.trajectory == {}
@@ -207,9 +199,9 @@ def test_logging_changes_no_number_and_ends_with_what_is_measured() -> None:
 
 
 def test_the_last_step_is_evaluated_though_it_is_no_multiple() -> None:
-    [result] = trained(cell(settings(training_steps=5)), trajectories=True)
+    [result] = train(study, cell_of(study, settings(training_steps=5)), trajectories=True)
     assert result.trajectory["step"] == [0, 2, 4, 5]
-    [result] = trained(cell(settings(evaluate_every=100)), trajectories=True)
+    [result] = train(study, cell_of(study, settings(evaluate_every=100)), trajectories=True)
     assert result.trajectory["step"] == [0, 6]
 
 
@@ -272,7 +264,7 @@ def test_a_training_learns_what_the_labels_depend_on() -> None:
     examples = Examples(tokens, (tokens[:, 2] > 1).astype(np.int64))
     task = Task(examples, examples, 4, math.nan)
     parameters = settings(learning_rate=0.02, training_steps=60, n=200, batch_size=50)
-    result = classifier.train_cell(cell(parameters), task, Training(Execution()))
+    result = classifier.train_cell(cell_of(study, parameters), task, Training(Execution()))
     assert result.measurements["test_accuracy"] > 0.95
     assert "shortcut_accuracy" not in result.measurements
 
@@ -330,7 +322,9 @@ def test_a_unit_that_one_sample_alone_moves_is_not_silent() -> None:
 
 def test_a_diverging_cell_is_a_failed_row() -> None:
     wild = settings(optimiser="sgd", learning_rate=1000.0, training_steps=60, kernel="gaussian")
-    [result, fine] = trained(cell(wild), cell(settings()), trajectories=True)
+    [result, fine] = train(
+        study, cell_of(study, wild), cell_of(study, settings()), trajectories=True
+    )
     assert (result.status, result.reason) == ("failed", "diverged")
     assert 0 < result.steps < 60
     assert result.measurements.keys() == {"shortcut_accuracy"}
@@ -341,7 +335,7 @@ def test_a_diverging_cell_is_a_failed_row() -> None:
 
 
 def test_a_summary_names_accuracy_shortcut_and_a_dead_head() -> None:
-    [result] = trained(cell(settings()))
+    [result] = train(study, cell_of(study, settings()))
     got = {
         **result.measurements,
         "test_accuracy": 0.7512,
@@ -357,7 +351,9 @@ def test_a_summary_names_accuracy_shortcut_and_a_dead_head() -> None:
 
 
 def test_every_cell_has_a_batch_of_its_own_the_costliest_first() -> None:
-    cells = [cell(settings(tokens=tokens), seed) for tokens in (10, 30, 20) for seed in (1, 0)]
+    cells = [
+        cell_of(study, settings(tokens=tokens), seed) for tokens in (10, 30, 20) for seed in (1, 0)
+    ]
     batches = study.batches(cells, "cpu")
     assert [len(batch) for batch in batches] == [1] * 6
     order = [(batch[0].parameters.model_dump()["tokens"], batch[0].seed) for batch in batches]

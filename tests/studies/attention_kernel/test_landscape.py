@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 import itertools
 import math
 from collections.abc import Callable, Mapping
@@ -25,7 +26,6 @@ from overfit_cli.core.parameters import Value, build
 from overfit_cli.core.processes import Interrupted
 from overfit_cli.core.study import FigureData
 from overfit_cli.core.text import UserError
-from overfit_cli.core.training import Execution
 from overfit_cli.studies.attention_kernel.classifier import Shape, Transformer, evaluate
 from overfit_cli.studies.attention_kernel.landscape import engine, theory
 from overfit_cli.studies.attention_kernel.landscape.claims import CLAIMS
@@ -38,8 +38,8 @@ from overfit_cli.studies.attention_kernel.landscape.parameters import KernelLand
 from overfit_cli.studies.attention_kernel.landscape.study import study
 from overfit_cli.studies.attention_kernel.landscape.theory import SavedLosses
 from overfit_cli.sweeps.part_file import cell_table, trajectory_table
-from overfit_cli.sweeps.worker import train_all
 from tests.fake_study import words
+from tests.training import cell_of, train
 
 SMALL: dict[str, Value] = {
     "tokens": 10,
@@ -74,7 +74,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def trainings(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Note the stage of each training."""
     noted: list[int] = []
-    train = engine._train_stage
+    train_stage = engine._train_stage
 
     def counted(
         model: Transformer,
@@ -85,7 +85,7 @@ def trainings(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         device: str,
     ) -> None:
         noted.append(stage)
-        train(model, parameters, task, seed, stage, device)
+        train_stage(model, parameters, task, seed, stage, device)
 
     monkeypatch.setattr(engine, "_train_stage", counted)
     return noted
@@ -98,13 +98,10 @@ def settings(values: Mapping[str, Value]) -> KernelLandscapeParameters:
 def cell(
     values: Mapping[str, Value] | None = None, seed: int = 0, **more: Value
 ) -> Cell[KernelLandscapeParameters]:
-    return Cell(study.name, study.version, settings({**(values or {}), **more}), seed)
+    return cell_of(study, settings({**(values or {}), **more}), seed)
 
 
-def trained(*cells: Cell[KernelLandscapeParameters]) -> list[CellResult[Any]]:
-    results = list(train_all(study, cells, Execution(trajectories=True)))
-    assert [result.cell for result in results] == list(cells)
-    return results
+trained = functools.partial(train, study, trajectories=True)
 
 
 def same(
@@ -458,7 +455,7 @@ def test_a_surface_is_logged_point_by_point_around_the_networks_loss(
     assert len(batch.labels) == 5
     assert got["centre_loss"] == evaluate(model, batch, "cpu").loss
     assert f"around {got['centre_loss']:.4f}" in study.summary(result)
-    [quiet] = train_all(study, [one], Execution())
+    [quiet] = train(study, one)
     assert quiet.trajectory == {}
     assert quiet.measurements == got
 

@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 import torch
 
-from overfit_cli.core.cell import Cell, CellResult
 from overfit_cli.core.parameters import build
 from overfit_cli.core.text import UserError
-from overfit_cli.core.training import Execution, logged_steps
+from overfit_cli.core.training import logged_steps
 from overfit_cli.studies.attention_kernel.attention import attention
 from overfit_cli.studies.attention_kernel.parameters import KERNELS
 from overfit_cli.studies.attention_kernel.reference import attention_by_definition
@@ -20,26 +19,14 @@ from overfit_cli.studies.attention_kernel.regression import lemmas as measures
 from overfit_cli.studies.attention_kernel.regression.data import draw_problem, token_values
 from overfit_cli.studies.attention_kernel.regression.parameters import KernelRegressionParameters
 from overfit_cli.studies.attention_kernel.regression.study import study
-from overfit_cli.sweeps.worker import train_all
 from tests.studies.attention_kernel import regression_oracle as oracle
+from tests.training import cell_of, train
 
 SMALL = {"n": 3, "tokens": 3, "d": 11, "d_h": 4, "heads": 2, "training_steps": 40}
 
 
 def settings(**values: object) -> KernelRegressionParameters:
     return KernelRegressionParameters(**{**SMALL, **values})  # type: ignore[arg-type]
-
-
-def cell(parameters: KernelRegressionParameters, seed: int = 0) -> Cell[KernelRegressionParameters]:
-    return Cell(study.name, study.version, parameters, seed)
-
-
-def trained(
-    *cells: Cell[KernelRegressionParameters], trajectories: bool = False
-) -> list[CellResult[Any]]:
-    execution = Execution(trajectories=trajectories)
-    found = {result.cell.key: result for result in train_all(study, cells, execution)}
-    return [found[one.key] for one in cells]
 
 
 def at_start(
@@ -80,7 +67,7 @@ def test_a_masked_key_gets_no_attention() -> None:
 @pytest.mark.parametrize("what", ["query", "value", "all"])
 def test_the_engine_takes_the_steps_that_autograd_takes(kernel: str, what: str) -> None:
     parameters = settings(kernel=kernel, trained=what, target="mixed-sign", learning_rate=0.05)
-    [result] = trained(cell(parameters, 3), trajectories=True)
+    [result] = train(study, cell_of(study, parameters, 3), trajectories=True)
     plain = list(reference.plain_descent(parameters, 3))
     steps = result.trajectory["step"]
     assert steps[-1] == parameters.training_steps
@@ -94,8 +81,8 @@ def test_the_engine_takes_the_steps_that_autograd_takes(kernel: str, what: str) 
 
 def test_single_precision_follows_the_same_path() -> None:
     parameters = settings(kernel="gaussian", trained="all", learning_rate=0.05)
-    [double] = trained(cell(parameters))
-    [single] = trained(cell(parameters.model_copy(update={"dtype": "float32"})))
+    [double] = train(study, cell_of(study, parameters))
+    [single] = train(study, cell_of(study, parameters.model_copy(update={"dtype": "float32"})))
     loss = double.measurements["train_loss"]
     assert single.measurements["train_loss"] == pytest.approx(loss, rel=1e-4)
 
@@ -103,20 +90,20 @@ def test_single_precision_follows_the_same_path() -> None:
 def test_a_cell_gives_the_same_row_whatever_it_is_trained_with() -> None:
     """To 1e-9: a matrix product's last bits depend on where in memory its factors lie."""
     cells = [
-        cell(settings(target=target, learning_rate=rate), seed)
+        cell_of(study, settings(target=target, learning_rate=rate), seed)
         for target in ("below", "inside")
         for rate in (0.03, 0.1, 0.3)
         for seed in range(3)
     ]
-    together = trained(*cells)
+    together = train(study, *cells)
     for one, among in zip(cells, together, strict=True):
-        [alone] = trained(one)
+        [alone] = train(study, one)
         assert alone.measurements == pytest.approx(among.measurements, rel=1e-9)
 
 
 def test_batches_hold_cells_of_one_shape_and_every_cell_once() -> None:
     cells = [
-        cell(settings(kernel=kernel, heads=heads, learning_rate=rate), seed)
+        cell_of(study, settings(kernel=kernel, heads=heads, learning_rate=rate), seed)
         for kernel in ("softmax", "gaussian")
         for heads in (1, 2)
         for rate in (0.1, 0.2)
@@ -148,7 +135,7 @@ def test_softmax_comes_down_to_its_floor_and_the_gaussian_to_zero() -> None:
         KernelRegressionParameters(kernel="gaussian", learning_rate=1, training_steps=600),
         KernelRegressionParameters(kernel="softmax", learning_rate=1, training_steps=600),
     ]
-    [gaussian], [softmax] = (trained(cell(parameters, 1)) for parameters in kernels)
+    [gaussian], [softmax] = (train(study, cell_of(study, parameters, 1)) for parameters in kernels)
     assert gaussian.measurements["relative_loss"] < 1e-6
     assert gaussian.measurements["floor"] == 0
     assert 1 <= softmax.measurements["floor_ratio"] < 1.2
@@ -195,7 +182,9 @@ def test_a_step_is_stable_up_to_the_curvature() -> None:
     fixed, _, out = at_start(base)
     curvature = float(measures.largest_curvature(fixed, out))
     for share, falls in ((1.98, True), (2.05, False)):
-        [result] = trained(cell(base.model_copy(update={"learning_rate": share / curvature})))
+        [result] = train(
+            study, cell_of(study, base.model_copy(update={"learning_rate": share / curvature}))
+        )
         assert result.measurements["stability"] == pytest.approx(share)
         assert (result.measurements.get("relative_loss", math.inf) < 1) == falls
 
@@ -204,7 +193,7 @@ def test_too_wide_a_problem_has_no_delta() -> None:
     """N n² scores and D d weights: where the scores outnumber the weights, δ is 0."""
     assert float(measures.smallest_of_scores(*at_start(settings(d=9, d_h=2))[:2])) == 0
     wide = settings(n=2, tokens=50, d=100, d_h=2, heads=1, training_steps=1)
-    [result] = trained(cell(wide))
+    [result] = train(study, cell_of(study, wide))
     assert "delta" not in result.measurements
     assert math.isfinite(result.measurements["train_loss"])
 
@@ -255,7 +244,8 @@ def test_the_conditions_are_the_formulas_of_the_paper() -> None:
 
 def test_theorem_1_holds_with_the_corrected_constant_and_not_with_the_papers() -> None:
     cells = [
-        cell(
+        cell_of(
+            study,
             KernelRegressionParameters(
                 kernel="softmax", trained="value", heads=4, learning_rate=0.1, training_steps=2000
             ),
@@ -263,7 +253,7 @@ def test_theorem_1_holds_with_the_corrected_constant_and_not_with_the_papers() -
         )
         for seed in range(6)
     ]
-    found = [result.measurements for result in trained(*cells)]
+    found = [result.measurements for result in train(study, *cells)]
     assert all(one["stability"] < 1 for one in found)
     assert sum(one["violations_corrected"] for one in found) == 0
     assert sum(one["violations_paper"] for one in found) > 0
@@ -273,7 +263,7 @@ def test_theorem_1_holds_with_the_corrected_constant_and_not_with_the_papers() -
 def test_violations_are_counted_at_every_step() -> None:
     """Held to the losses of the plain loop, bound by bound."""
     parameters = settings(kernel="softmax", trained="value", learning_rate=0.4, heads=2)
-    [result] = trained(cell(parameters))
+    [result] = train(study, cell_of(study, parameters))
     losses = [loss for loss, _ in reference.plain_descent(parameters, 0)]
     for kind in ("paper", "corrected"):
         factor = 1 - 0.4 * result.measurements[f"rate_{kind}"]
@@ -287,7 +277,7 @@ def test_the_ratio_never_falls_below_the_bound_that_its_proof_gives() -> None:
         settings(kernel="gaussian", learning_rate=0.1),
         settings(kernel="softmax", trained="value", learning_rate=0.1),
     ):
-        [result] = trained(cell(parameters), trajectories=True)
+        [result] = train(study, cell_of(study, parameters), trajectories=True)
         ratio = np.array(result.trajectory["pl_ratio"])
         bound = np.array(result.trajectory["pl_bound"])
         assert (bound > 0).all()
@@ -300,7 +290,7 @@ def test_the_examples_gradient_is_exactly_zero_for_softmax_alone(seed: int) -> N
 
     def result(**values: object) -> Mapping[str, float]:
         parameters = KernelRegressionParameters(**{**example, **values})  # type: ignore[arg-type]
-        return trained(cell(parameters, seed))[0].measurements
+        return train(study, cell_of(study, parameters, seed))[0].measurements
 
     stuck = result(kernel="softmax")
     assert stuck["gradient_query_start"] == stuck["gradient_key_start"] == 0
@@ -341,7 +331,7 @@ def test_told_weights_meet_condition_12_for_softmax_alone() -> None:
         parameters = KernelRegressionParameters.model_validate(
             told | {"kernel": kernel, "training_steps": 20}
         )
-        found[kernel] = trained(cell(parameters))[0].measurements
+        found[kernel] = train(study, cell_of(study, parameters))[0].measurements
     assert found["softmax"]["condition_12"] == pytest.approx(-0.0298, abs=1e-3)
     assert found["softmax"]["gradient_query_start"] == 0
     assert found["softmax"]["start_loss"] == found["softmax"]["train_loss"] > 0
@@ -371,7 +361,7 @@ def test_wide_weights_have_no_full_rank_where_heads_are_narrow() -> None:
 def test_descent_and_ratios_of_changes_are_those_of_the_plain_loop(kernel: str, what: str) -> None:
     """To 1e-8: a change is a difference, and loses digits."""
     parameters = settings(kernel=kernel, trained=what, learning_rate=0.2, training_steps=30)
-    [result] = trained(cell(parameters, 4))
+    [result] = train(study, cell_of(study, parameters, 4))
     path = list(oracle.plain_path(parameters, 4))
     squares = np.cumsum([float(gradient.square().sum()) for *_, gradient in path])
     start = path[0][0]
@@ -392,7 +382,7 @@ def test_nothing_falls_where_the_gradient_is_zero() -> None:
     parameters = KernelRegressionParameters.model_validate(
         {"instance": "example", "kernel": "softmax", "training_steps": 20}
     )
-    found = trained(cell(parameters))[0].measurements
+    found = train(study, cell_of(study, parameters))[0].measurements
     assert not {"descent", "lipschitz_outputs", "lemma_outputs"} & set(found)
 
 
@@ -488,14 +478,14 @@ def test_lemmas_are_left_out_where_there_are_too_many_scores_or_another_kernel()
         settings(n=2, tokens=50, d=100, d_h=2, heads=1, training_steps=1, kernel="softmax"),
         settings(kernel="gaussian-eq11", training_steps=1),
     ):
-        [result] = trained(cell(parameters))
+        [result] = train(study, cell_of(study, parameters))
         assert not set(lemmas.COLUMNS) & set(result.measurements)
 
 
 def test_a_diverged_cell_is_a_failure_with_its_step() -> None:
     wild = settings(kernel="softmax", trained="value", learning_rate=1e4, training_steps=100)
     tame = wild.model_copy(update={"learning_rate": 0.01})
-    [failed, done] = trained(cell(wild), cell(tame), trajectories=True)
+    [failed, done] = train(study, cell_of(study, wild), cell_of(study, tame), trajectories=True)
     assert (failed.status, failed.reason) == ("failed", "diverged")
     assert 0 < failed.steps < 100
     assert "train_loss" not in failed.measurements
@@ -514,8 +504,6 @@ def test_steps_are_logged_ever_fewer_up_to_the_last() -> None:
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 def test_a_gpu_gives_the_numbers_of_the_cpu() -> None:
-    cells = [cell(settings(trained="all", learning_rate=0.05), seed) for seed in range(4)]
-    for cpu, gpu in zip(
-        trained(*cells), list(train_all(study, cells, Execution(device="cuda"))), strict=True
-    ):
+    cells = [cell_of(study, settings(trained="all", learning_rate=0.05), seed) for seed in range(4)]
+    for cpu, gpu in zip(train(study, *cells), train(study, *cells, device="cuda"), strict=True):
         assert gpu.measurements == pytest.approx(cpu.measurements, rel=1e-7)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TypeVar
 
 import numpy as np
 import pandas as pd
@@ -12,12 +11,10 @@ import torch
 from PIL import Image
 
 import overfit_cli
-from overfit_cli.core.cell import Cell
 from overfit_cli.core.figure import FigureOptions
-from overfit_cli.core.parameters import StudyParameters, Value, build
-from overfit_cli.core.study import AnyStudy, FigureData, Study
+from overfit_cli.core.parameters import Value, build
+from overfit_cli.core.study import AnyStudy, FigureData
 from overfit_cli.core.text import UserError
-from overfit_cli.core.training import Execution
 from overfit_cli.datasets.pathfinder.lra import DIRECTORIES
 from overfit_cli.datasets.pathfinder.paddles import PathfinderSettings
 from overfit_cli.datasets.reviews import ReviewSettings, generated_reviews
@@ -33,9 +30,9 @@ from overfit_cli.studies.attention_kernel.text.parameters import KernelTextParam
 from overfit_cli.studies.attention_kernel.text.study import study as text
 from overfit_cli.sweeps.part_file import cell_table
 from overfit_cli.sweeps.store import RunDirectory
-from overfit_cli.sweeps.worker import train_all
 from tests.command import run
 from tests.datasets.imdb_files import REVIEWS, write_folder
+from tests.training import cell_of, train
 
 SMALL: dict[str, Value] = {
     "size": 12,
@@ -64,13 +61,6 @@ def of_text(**values: Value) -> KernelTextParameters:
 
 def of_pathfinder(**values: Value) -> KernelPathfinderParameters:
     return KernelPathfinderParameters.model_validate(SMALL | values)
-
-
-P = TypeVar("P", bound=StudyParameters)
-
-
-def cell_of(study: Study[P], values: dict[str, Value], seed: int = 0) -> Cell[P]:
-    return Cell(study.name, study.version, study.parameters.model_validate(values), seed)
 
 
 def write_lra(folder: Path, images: int = 8) -> Path:
@@ -231,7 +221,7 @@ def test_a_pathfinder_cell_trains_on_either_source(
     lra: dict[str, Value] = {"source": "lra", "size": 8, "n": 5, "test_samples": 3}
     cells = [cell_of(pathfinder, TINY | values) for values in (SMALL, lra)]
     pathfinder.prepare(cells)
-    drawn, read = train_all(pathfinder, cells, Execution())
+    drawn, read = train(pathfinder, *cells)
     assert drawn.status == read.status == "done"
     assert "shortcut_accuracy" in drawn.measurements
     assert "shortcut_accuracy" not in read.measurements  # LRA doesn't say where the discs are.
@@ -295,7 +285,7 @@ def test_the_settings_of_the_images_are_the_parameters() -> None:
 
 def figure_data(values: dict[str, Value], seed: int = 0) -> FigureData:
     cell = cell_of(pathfinder, TINY | values, seed)
-    [result] = train_all(pathfinder, [cell], Execution())
+    [result] = train(pathfinder, cell)
     cells = cell_table(pathfinder, [result]).to_pandas()
     return FigureData(pathfinder, cells, pd.DataFrame(), pd.DataFrame())
 
@@ -342,5 +332,5 @@ def test_heads_that_do_not_share_the_width_are_refused(
 def test_a_gpu_gives_the_numbers_of_the_cpu(study: AnyStudy) -> None:
     own: dict[str, Value] = {"tokens": 12, "n": 9, "test_samples": 5} if study is text else SMALL
     one = cell_of(study, TINY | own | {"dropout": 0.0, "dtype": "float64"})
-    [cpu], [gpu] = (list(train_all(study, [one], Execution(device=on))) for on in ("cpu", "cuda"))
+    [cpu], [gpu] = (train(study, one, device=on) for on in ("cpu", "cuda"))
     assert gpu.measurements == pytest.approx(cpu.measurements, rel=1e-7)

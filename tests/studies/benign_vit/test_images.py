@@ -18,9 +18,8 @@ from torch.nn import functional
 import overfit_cli
 from calibration.benign_vit_images import WORLDS
 from calibration.rates import TRUTHS, errors, rates
-from overfit_cli.core.cell import Cell, CellResult
+from overfit_cli.core.cell import CellResult
 from overfit_cli.core.text import UserError
-from overfit_cli.core.training import Execution
 from overfit_cli.datasets.images import (
     IMAGES,
     LABELS,
@@ -34,20 +33,14 @@ from overfit_cli.studies.benign_vit.images.data import image_task, ring_noise
 from overfit_cli.studies.benign_vit.images.engine import AttentionLayer, ImageTransformer
 from overfit_cli.studies.benign_vit.images.parameters import BenignVitImagesParameters
 from overfit_cli.studies.benign_vit.images.study import study
-from overfit_cli.sweeps.worker import train_all
 from tests.command import run
+from tests.training import cell_of, train
 
 TINY = {"n": 40, "test_samples": 20, "d": 16, "hidden": 16, "batch_size": 16, "max_epochs": 200}
 
 
 def tiny(**settings: object) -> BenignVitImagesParameters:
     return BenignVitImagesParameters.model_validate({**TINY, **settings})
-
-
-def train(parameters: BenignVitImagesParameters, *, trajectories: bool = False) -> CellResult:
-    cell, execution = Cell(study.name, 1, parameters, 0), Execution(trajectories=trajectories)
-    [result] = train_all(study, [cell], execution)
-    return result
 
 
 def idx(magic: int, shape: tuple[int, ...], content: bytes) -> bytes:
@@ -141,7 +134,7 @@ def test_both_splits_are_kept_apart_and_one_is_cut_in_two(
     assert not set(levels["one"][0]) & set(levels["one"][1])
     monkeypatch.setenv("OVERFIT_DATA", str(tmp_path / "one"))
     with pytest.raises(UserError, match="n=9: with test_samples=4, there are 12 such"):
-        study.prepare([Cell(study.name, 1, asked.model_copy(update={"n": 9}), 0)])
+        study.prepare([cell_of(study, asked.model_copy(update={"n": 9}))])
 
 
 BROKEN = {
@@ -269,7 +262,7 @@ def test_a_token_is_a_patch_and_weights_come_from_the_seed() -> None:
 def test_a_cell_trains_as_a_plain_loop_does() -> None:
     """The same weights, order and optimiser, written as anyone would."""
     parameters = tiny(dtype="float64", max_epochs=3, epsilon=1e-9)
-    result = train(parameters)
+    result = train(study, cell_of(study, parameters))[0]
     assert (result.status, result.reason, result.steps) == ("failed", "step limit", 9)
     from overfit_cli.core.training import named_rng
 
@@ -293,29 +286,32 @@ def test_a_cell_trains_as_a_plain_loop_does() -> None:
 
 
 def test_a_cell_ends_when_it_is_fitted_and_logging_changes_nothing() -> None:
-    fitted = train(tiny(epsilon=0.05))
+    fitted = train(study, cell_of(study, tiny(epsilon=0.05)))[0]
     assert (fitted.status, fitted.reason) == ("done", "")
     assert fitted.measurements["train_loss"] <= 0.05
     assert fitted.steps == 3 * fitted.measurements["epochs"]
-    logged = train(tiny(epsilon=0.05), trajectories=True)
+    logged = train(study, cell_of(study, tiny(epsilon=0.05)), trajectories=True)[0]
     assert logged.measurements == fitted.measurements
     assert logged.trajectory["step"][-1] == fitted.steps
     assert logged.trajectory["train_loss"][-1] == fitted.measurements["train_loss"]
-    cell = Cell(study.name, 1, tiny(epsilon=0.05), 0)
+    cell = cell_of(study, tiny(epsilon=0.05))
     said = study.summary(CellResult(cell, fitted.measurements, fitted.steps))
     assert "Fitted to a training loss of 0.0" in said
 
 
 @pytest.mark.slow
 def test_a_cell_that_is_fitted_in_its_last_pass_is_done() -> None:
-    fitted = train(tiny(epsilon=0.05))
+    fitted = train(study, cell_of(study, tiny(epsilon=0.05)))[0]
     last = int(fitted.measurements["epochs"])
-    assert train(tiny(epsilon=0.05, max_epochs=last)).status == "done"
-    assert train(tiny(epsilon=0.05, max_epochs=last - 1)).reason == "step limit"
+    assert train(study, cell_of(study, tiny(epsilon=0.05, max_epochs=last)))[0].status == "done"
+    assert (
+        train(study, cell_of(study, tiny(epsilon=0.05, max_epochs=last - 1)))[0].reason
+        == "step limit"
+    )
 
 
 def test_a_training_that_explodes_is_a_failed_cell() -> None:
-    result = train(tiny(learning_rate=1000, noise_deviation=1e6))
+    result = train(study, cell_of(study, tiny(learning_rate=1000, noise_deviation=1e6)))[0]
     assert result.status == "failed"
     assert result.reason == "diverged"
 

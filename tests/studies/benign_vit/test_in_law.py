@@ -11,7 +11,6 @@ import pytest
 import torch
 from scipy.stats import ks_2samp
 
-from overfit_cli.core.cell import Cell
 from overfit_cli.core.training import Execution, Training, named_rng
 from overfit_cli.studies.benign_vit.reference import train_one_cell
 from overfit_cli.studies.benign_vit.vit.data import bartlett_rows, draw
@@ -19,7 +18,8 @@ from overfit_cli.studies.benign_vit.vit.engine import projections_of
 from overfit_cli.studies.benign_vit.vit.parameters import BenignVitParameters, token_scales
 from overfit_cli.studies.benign_vit.vit.study import study
 from overfit_cli.studies.benign_vit.vit.training import train_together
-from overfit_cli.sweeps.worker import train_all
+from tests import training
+from tests.training import cell_of
 
 SEEDS = 200
 SMALL = {"initialisation": "gaussian", "tokens": 4, "test_samples": 12, "d_v": 5, "sigma_p": 0.3}
@@ -35,15 +35,14 @@ def small(**settings: object) -> BenignVitParameters:
 
 
 def train(settings: BenignVitParameters, seed: int) -> pd.Series[float]:
-    cell = Cell(study.name, study.version, settings, seed)
-    [result] = train_all(study, [cell], Execution(device="cpu"))
+    [result] = training.train(study, cell_of(study, settings, seed))
     return pd.Series({"steps": result.steps, **result.measurements})
 
 
 def train_many(settings: BenignVitParameters, first: int) -> pd.DataFrame:
     """Train a cell for each of `SEEDS` seeds, as one tensor: that is quicker for cells so small."""
     seeds = range(first, first + SEEDS)
-    cells = [Cell(study.name, study.version, settings, seed) for seed in seeds]
+    cells = [cell_of(study, settings, seed) for seed in seeds]
     torch.set_num_threads(1)  # more only get in each other's way
     with torch.inference_mode():
         results = list(train_together(cells, Training(Execution(device="cpu"))))
@@ -308,10 +307,7 @@ def test_taking_many_steps_at_a_time_ends_where_single_steps_do(
 
 
 def test_a_leap_of_zero_takes_single_steps_whatever_its_neighbours_do() -> None:
-    cells = [
-        Cell(study.name, study.version, small(n=4, leap=leap, learning_rate=1e-3), 0)
-        for leap in (0.0, 0.05)
-    ]
+    cells = [cell_of(study, small(n=4, leap=leap, learning_rate=1e-3)) for leap in (0.0, 0.05)]
     results = {r.cell.key: r for r in train_together(cells, Training(Execution(device="cpu")))}
     single, leaping = (results[cell.key] for cell in cells)
     assert (

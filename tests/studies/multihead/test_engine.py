@@ -12,11 +12,10 @@ import torch
 from torch import Tensor
 from torch.autograd import functional as autograd
 
-from overfit_cli.core.cell import Cell, CellResult
+from overfit_cli.core.cell import Cell
 from overfit_cli.core.parameters import build
 from overfit_cli.core.study import AnyStudy
 from overfit_cli.core.text import UserError
-from overfit_cli.core.training import Execution
 from overfit_cli.studies.multihead import engine, reference, theory, training
 from overfit_cli.studies.multihead import engine as heads
 from overfit_cli.studies.multihead.mixture import theory as mixture_theory
@@ -28,7 +27,7 @@ from overfit_cli.studies.multihead.planted import data as planted_data
 from overfit_cli.studies.multihead.planted.parameters import MultiheadPlantedParameters
 from overfit_cli.studies.multihead.planted.study import study as planted
 from overfit_cli.studies.multihead.training import Steps
-from overfit_cli.sweeps.worker import train_all
+from tests.training import cell_of, train_in_batches
 
 STEPS = 150
 OPTIMISERS: dict[Optimiser, float] = {
@@ -40,19 +39,11 @@ OPTIMISERS: dict[Optimiser, float] = {
 }
 """A step size for each."""
 
+trained = partial(train_in_batches, trajectories=True)
+
 
 def cell(study: AnyStudy, seed: int = 0, **values: object) -> Cell[Any]:
-    return Cell(study.name, study.version, study.parameters.model_validate(values), seed)
-
-
-def trained(study: AnyStudy, *cells: Cell[Any], trajectories: bool = True) -> list[CellResult[Any]]:
-    execution = Execution(trajectories=trajectories)
-    found = {
-        result.cell.key: result
-        for batch in study.batches(cells, "cpu")
-        for result in train_all(study, batch, execution)
-    }
-    return [found[one.key] for one in cells]
+    return cell_of(study, values, seed)
 
 
 def plain_losses(parameters: MultiheadParameters, seed: int) -> list[float]:

@@ -18,11 +18,10 @@ from numpy.typing import NDArray
 from torch import nn
 
 import overfit_cli
-from overfit_cli.core.cell import Cell, CellResult
+from overfit_cli.core.cell import Cell
 from overfit_cli.core.claim import Measurement
 from overfit_cli.core.classification import Course
 from overfit_cli.core.text import UserError
-from overfit_cli.core.training import Execution
 from overfit_cli.datasets.reviews import END, PAD, START, UNKNOWN, known_words, pad_rows, read_sst2
 from overfit_cli.stats.shortcut_rules import word_counts_accuracy
 from overfit_cli.studies.multihead.sst2.claims import CLAIMS
@@ -31,8 +30,8 @@ from overfit_cli.studies.multihead.sst2.engine import PRETRAINED, build_model
 from overfit_cli.studies.multihead.sst2.parameters import MultiheadSst2Parameters
 from overfit_cli.studies.multihead.sst2.study import study
 from overfit_cli.studies.multihead.sst2.training import logits_of
-from overfit_cli.sweeps.worker import train_all
 from tests.command import environment, run
+from tests.training import cell_of, train
 
 REAL = Path(os.environ.get("OVERFIT_DATA", "")) / "sst2"
 TRAIN = ["a dull film", "a fine film", "dull and long", "fine , and short", "so fine", "so dull"]
@@ -87,11 +86,7 @@ def settings(**values: Any) -> MultiheadSst2Parameters:
 
 
 def cell(seed: int = 0, **values: Any) -> Cell[MultiheadSst2Parameters]:
-    return Cell(study.name, study.version, settings(**values), seed)
-
-
-def trained(*cells: Cell[MultiheadSst2Parameters], **how: Any) -> list[CellResult[Any]]:
-    return list(train_all(study, cells, Execution(**how)))
+    return cell_of(study, settings(**values), seed)
 
 
 # Data
@@ -322,8 +317,8 @@ def test_what_stands_in_the_padding_has_no_influence(data: Path) -> None:
 
 def test_a_cell_gives_the_same_numbers_whatever_it_is_trained_with(data: Path) -> None:
     cells = [cell(heads=1), cell(heads=4), cell(1), cell(weight_decay=0.5, learning_rate=0.01)]
-    forward = {result.cell.key: result.measurements for result in trained(*cells)}
-    backward = {result.cell.key: result.measurements for result in trained(*reversed(cells))}
+    forward = {result.cell.key: result.measurements for result in train(study, *cells)}
+    backward = {result.cell.key: result.measurements for result in train(study, *reversed(cells))}
     assert forward == backward
     assert len({one["test_loss"] for one in forward.values()}) == 4
     names = {column.name for column in study.columns} - {"steps_to_half"}
@@ -331,16 +326,16 @@ def test_a_cell_gives_the_same_numbers_whatever_it_is_trained_with(data: Path) -
 
     def interrupt(row: Mapping[str, float]) -> None:
         torch.manual_seed(int(row["step"]))
-        trained(cells[2])
+        train(study, cells[2])
 
-    [disturbed] = trained(cells[0], on_step=interrupt, trajectories=True)
+    [disturbed] = train(study, cells[0], on_step=interrupt, trajectories=True)
     assert disturbed.measurements == forward[cells[0].key]
     assert disturbed.trajectory["step"] == [0, 2, 4]
 
 
 def test_a_training_learns_the_word_that_says_it_all(data: Path) -> None:
     one = cell(learning_rate=0.01, training_steps=60, evaluate_every=10, batch_size=6)
-    [result] = trained(one, trajectories=True)
+    [result] = train(study, one, trajectories=True)
     got = result.measurements
     assert (got["test_accuracy"], got["shortcut_accuracy"]) == (1, 1)
     below = [loss < math.log(2) / 2 for loss in result.trajectory["train_loss"]]
@@ -352,7 +347,7 @@ def test_a_training_learns_the_word_that_says_it_all(data: Path) -> None:
 
 
 def test_a_loss_that_is_not_finite_ends_the_cell(data: Path) -> None:
-    [result] = trained(cell(learning_rate=1e3, training_steps=50, weight_decay=1.0))
+    [result] = train(study, cell(learning_rate=1e3, training_steps=50, weight_decay=1.0))
     assert (result.status, result.reason) == ("failed", "diverged")
     assert result.measurements.keys() == {"shortcut_accuracy"}
 
@@ -432,7 +427,7 @@ def test_pretrained_weights_are_trained_with_any_number_of_heads(
     cells = [cell(heads=heads, **asked) for heads in (1, 4)]
     read = study.prepare(cells)
     assert read.keys() == {"SST-2", PRETRAINED}
-    one, other = trained(*cells)
+    one, other = train(study, *cells)
     assert (one.status, other.status) == ("done", "done")
     assert one.measurements["test_loss"] != other.measurements["test_loss"]
     models = [

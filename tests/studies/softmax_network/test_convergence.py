@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from functools import partial
 from typing import Any, get_args
 
 import numpy as np
@@ -12,10 +13,9 @@ import torch
 from scipy import integrate, stats
 from torch import Tensor
 
-from overfit_cli.core.cell import Cell, CellResult
+from overfit_cli.core.cell import Cell
 from overfit_cli.core.parameters import build
 from overfit_cli.core.text import UserError
-from overfit_cli.core.training import Execution
 from overfit_cli.studies.softmax_network.activations import Network, gram_matrix, limit_gram_matrix
 from overfit_cli.studies.softmax_network.convergence import data
 from overfit_cli.studies.softmax_network.convergence.engine import (
@@ -26,23 +26,14 @@ from overfit_cli.studies.softmax_network.convergence.parameters import SoftmaxCo
 from overfit_cli.studies.softmax_network.convergence.study import study
 from overfit_cli.studies.softmax_network.paper import Activation
 from overfit_cli.studies.softmax_network.reference import plain_network, plain_training
-from overfit_cli.sweeps.worker import train_all
+from tests.training import cell_of, train_in_batches
 
 ACTIVATIONS: tuple[Activation, ...] = get_args(Activation)
+trained = partial(train_in_batches, study, trajectories=True)
 
 
 def cell(seed: int = 0, **values: object) -> Cell[SoftmaxConvergenceParameters]:
-    parameters = SoftmaxConvergenceParameters.model_validate(values)
-    return Cell(study.name, study.version, parameters, seed)
-
-
-def trained(*cells: Cell[Any], trajectories: bool = True) -> list[CellResult[Any]]:
-    found = {
-        result.cell.key: result
-        for batch in study.batches(cells, "cpu")
-        for result in train_all(study, batch, Execution(trajectories=trajectories))
-    }
-    return [found[one.key] for one in cells]
+    return cell_of(study, values, seed)
 
 
 def networks(activation: Activation, *, outputs: int = 2) -> tuple[Network, Tensor]:

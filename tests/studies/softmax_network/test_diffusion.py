@@ -12,10 +12,10 @@ import torch
 from scipy import integrate, stats
 
 import overfit_cli
-from overfit_cli.core.cell import Cell, CellResult
+from overfit_cli.core.cell import CellResult
 from overfit_cli.core.parameters import build
 from overfit_cli.core.text import UserError
-from overfit_cli.core.training import Execution, logged_steps
+from overfit_cli.core.training import logged_steps
 from overfit_cli.studies.softmax_network.activations import initial_weights
 from overfit_cli.studies.softmax_network.diffusion import data, engine
 from overfit_cli.studies.softmax_network.diffusion import training as measures
@@ -33,8 +33,8 @@ from overfit_cli.studies.softmax_network.diffusion.parameters import (
 from overfit_cli.studies.softmax_network.diffusion.study import study
 from overfit_cli.studies.softmax_network.paper import NAMES, Activation
 from overfit_cli.studies.softmax_network.reference import plain_network
-from overfit_cli.sweeps.worker import train_all
 from tests.fake_study import words
+from tests.training import cell_of, train
 
 SMALL = {"n": 40, "m": 16, "training_steps": 30, "samples": 200, "validation": 50}
 
@@ -44,8 +44,7 @@ def parameters(**values: object) -> SoftmaxDiffusionParameters:
 
 
 def trained(seed: int = 0, **values: object) -> CellResult[Any]:
-    cell = Cell(study.name, study.version, parameters(**values), seed)
-    [result] = train_all(study, [cell], Execution(trajectories=True))
+    [result] = train(study, cell_of(study, parameters(**values), seed), trajectories=True)
     return result
 
 
