@@ -7,9 +7,12 @@ from pathlib import Path
 from typing import Any, Literal
 from unittest import mock
 
-import matplotlib.figure
 import numpy as np
 import pandas as pd
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.collections import Collection
+from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.text import Text
 
@@ -107,6 +110,24 @@ def data_of(
     return FigureData(FakeStudy(), cells, frames[0], frames[1])
 
 
+def line_heights(axes: Axes) -> list[list[float]]:
+    """The heights of each line that has more than a point."""
+    lines = [heights(line) for line in axes.lines]
+    return [line.tolist() for line in lines if len(line) > 1]
+
+
+def titles(figure: Figure) -> list[str]:
+    """The titles of a figure's axes, each on one line; axes without a title are left out."""
+    texts = [" ".join(axes.get_title(loc="left").split()) for axes in figure.axes]
+    return [text for text in texts if text]
+
+
+def corners(artist: Artist) -> np.ndarray:
+    """The vertices of the first path of a collection, (vertices, 2)."""
+    assert isinstance(artist, Collection)
+    return np.asarray(artist.get_paths()[0].vertices, dtype=np.float64)
+
+
 def heights(line: Line2D) -> np.ndarray:
     """Return the heights of a line's points."""
     return np.asarray(line.get_ydata(), dtype=np.float64)
@@ -117,7 +138,7 @@ def _read(text: str) -> str:
     return typeset(text.replace(r"\mathdefault", ""))
 
 
-def words(figure: matplotlib.figure.Figure, folder: Path) -> str:
+def words(figure: Figure, folder: Path) -> str:
     """Save the figure, and return what a reader reads: every text that is drawn, and the facts.
 
     Each stands on a line of its own, with its mathtext in plain Unicode.

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import functools
 import re
-import subprocess
-import sys
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -24,7 +22,7 @@ from overfit_cli.core.study import Study
 from overfit_cli.core.text import UserError
 from overfit_cli.core.training import Training
 from overfit_cli.figures.record import same_picture
-from tests.command import call, environment
+from tests.command import call, python
 
 SCRIPT = """
 import matplotlib
@@ -56,16 +54,7 @@ assert (again["test_loss"] > 0).all()
 @pytest.mark.slow
 def test_a_notebooks_function_is_swept_by_workers(tmp_path: Path) -> None:
     """As in a notebook, the function stands in no file: its code is sent to the workers."""
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-"],
-        input=SCRIPT,
-        cwd=tmp_path,
-        env=environment(),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
+    done = python("-W", "error", "-", cwd=tmp_path, text=SCRIPT)
     assert "32 there already; 8 to run" in done.stdout
     assert (tmp_path / "heatmap.png").stat().st_size > 1000
 

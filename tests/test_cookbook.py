@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import re
 import shlex
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +12,7 @@ import pandas as pd
 import pytest
 
 import overfit_cli
-from tests.command import call
+from tests.command import call, python
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs" / "cookbook.md").read_text()
@@ -37,17 +35,10 @@ Columns = dict[str, list[Any]]
 def answers() -> list[Columns]:
     """What DuckDB answers to each query of the page, and to its recipe in Python."""
     in_python = next(code for code in IN_PYTHON if "duckdb" in code)
-    process = subprocess.run(
-        [sys.executable, "-W", "error", "-c", ASKS],
-        input=json.dumps([*IN_SHELL, *ALONE, in_python]),
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert process.returncode == 0, process.stderr
-    found: list[Columns] = json.loads(process.stdout)
-    return found
+    asked = json.dumps([*IN_SHELL, *ALONE, in_python])
+    done = python("-W", "error", "-c", ASKS, cwd=ROOT, text=asked)
+    columns: list[Columns] = json.loads(done.stdout)
+    return columns
 
 
 def done(directory: str) -> pd.DataFrame:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import pkgutil
 import re
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -17,7 +15,7 @@ from docs import generate
 from overfit_cli.core.parameters import describe, symbol_text
 from overfit_cli.core.registry import installed_studies
 from overfit_cli.sweeps.presets import preset_names
-from tests.command import run
+from tests.command import python, run
 
 ROOT = Path(__file__).parents[1]
 PAGES = [*sorted((ROOT / "docs").rglob("*.md")), *ROOT.glob("*.md"), ROOT / "results" / "README.md"]
@@ -255,14 +253,7 @@ def test_the_tour_leaves_the_kept_results_as_they_are() -> None:
 def test_the_files_open_as_they_are_in_pandas() -> None:
     """The reference results, and what their README says of them."""
     script = "import pandas; print(len(pandas.read_parquet('results/fig1-quick/cells')))"
-    done = subprocess.run(
-        [sys.executable, "-c", script],
-        cwd=ROOT,
-        env=os.environ,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    done = python("-c", script, cwd=ROOT)
     assert int(done.stdout) == len(overfit_cli.load(ROOT / "results" / "fig1-quick"))
 
 

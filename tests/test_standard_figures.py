@@ -2,8 +2,6 @@ from __future__ import annotations
 
 import errno
 import os
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,6 +13,7 @@ from matplotlib.figure import Figure
 from overfit_cli.core.text import UserError
 from overfit_cli.figures.heatmap import draw_heatmap
 from overfit_cli.figures.picture import save
+from tests.command import python
 from tests.fake_study import LAW, NS, OPTIONS, SIDES, SNRS, data_of, fail, fake_cells
 
 
@@ -95,4 +94,4 @@ def test_figures_load_neither_torch_nor_pyplot() -> None:
         f"import sys; from overfit_cli.figures import {modules};"
         " sys.exit(any(name in sys.modules for name in ('torch', 'matplotlib.pyplot')))"
     )
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+    python("-c", code)

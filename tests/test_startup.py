@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
-from tests.command import environment, run
+from tests.command import python, run
 
 SCRIPT = """
 import sys
@@ -28,15 +26,7 @@ assert not loaded, loaded
 def check_imports(commands: Sequence[Sequence[str]], heavy: list[str], cwd: Path) -> None:
     """Run the commands in one process, which loads nothing heavy."""
     script = SCRIPT.format(commands=commands, heavy=heavy)
-    done = subprocess.run(
-        [sys.executable, "-c", script],
-        cwd=cwd,
-        env=environment(),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
+    python("-c", script, cwd=cwd)
 
 
 @pytest.mark.parametrize(

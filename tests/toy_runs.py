@@ -49,6 +49,11 @@ def rows(path: Path) -> pd.DataFrame:
     return overfit_cli.load(path).drop(columns="seconds")
 
 
+def stored_keys(directory: Path) -> list[str]:
+    """The keys as they lie in the files of a run directory, repeated ones too."""
+    return [key for part in parts_in(directory / "cells") for key in pd.read_parquet(part)["key"]]
+
+
 def parts_in(folder: Path) -> list[Path]:
     """The part files of a folder."""
     return sorted(folder.glob("*.parquet"))

@@ -29,6 +29,7 @@ from tests.fake_study import (
     fake_cells,
     fake_trajectories,
     heights,
+    titles,
     words,
 )
 
@@ -39,11 +40,6 @@ def two(*cells: pd.DataFrame) -> FigureData:
     """Two run directories, `before` and `after`."""
     parts = [data_of(one, None, fake_trajectories(one)) for one in cells]
     return side_by_side(["before", "after"], parts)
-
-
-def titles(figure: object) -> list[str]:
-    axes = figure.axes  # type: ignore[attr-defined]
-    return [title for one in axes if (title := one.get_title(loc="left"))]
 
 
 # Side by side

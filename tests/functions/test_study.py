@@ -5,7 +5,6 @@ from __future__ import annotations
 import pickle
 import re
 import signal
-import subprocess
 import sys
 from pathlib import Path
 
@@ -18,7 +17,7 @@ from overfit_cli.core.parameters import Parameter
 from overfit_cli.functions.experiment import FunctionRecord, ParameterRecord, parameter_model
 from overfit_cli.functions.function_study import study_of_function, study_of_reference
 from overfit_cli.sweeps.manifest import MANIFEST, read_manifest
-from tests.command import call, environment, run, start, wait_for
+from tests.command import call, python, run, start, wait_for
 
 EXPERIMENT = '''
 import os, time
@@ -193,14 +192,8 @@ def test_a_file_may_have_the_name_of_a_library(tmp_path: Path, name: str) -> Non
     """Neither the command nor its workers take it for the library."""
     path = written(tmp_path, EXPERIMENT.replace("seed: int", "where: str = 'x', seed: int"))
     path.rename(tmp_path / f"{name}.py")
-    done = subprocess.run(
-        [Path(sys.executable).with_name("overfit"), "sweep", f"{name}.py", *GRID, "--jobs=2"],
-        cwd=tmp_path,
-        env=environment(),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    command = Path(sys.executable).with_name("overfit")
+    done = python(command, "sweep", f"{name}.py", *GRID, "--jobs=2", cwd=tmp_path)
     assert "32 trained" in done.stdout, done.stderr
 
 
@@ -642,13 +635,7 @@ def test_a_file_that_changes_while_it_is_swept_mixes_no_code(tmp_path: Path) -> 
     sent = cloudpickle.dumps(study)
     written(tmp_path, EXPERIMENT.replace("1 / (1 + n", "2 / (1 + n"))
     script = f"import pickle; print(pickle.loads({sent!r}).function(n=1)['test_loss'])"
-    late = subprocess.run(
-        [sys.executable, "-c", script],
-        env=environment(),
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    late = python("-c", script)
     assert float(late.stdout) == 0.5
     assert pickle.loads(sent).function(n=1)["test_loss"] == 0.5
     written(tmp_path, "def train(:")

@@ -6,8 +6,6 @@ import os
 import re
 import shutil
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,9 +21,9 @@ from overfit_cli.sweeps import worker
 from overfit_cli.sweeps.grid import make_grid
 from overfit_cli.sweeps.worker import VERSIONS, Work, pickled_work, run_remotely
 from tests.clusters import DaskCluster, dask_cluster
-from tests.command import TOY, environment, run, start, wait_for
+from tests.command import TOY, python, run, start, wait_for
 from tests.studies.benign_vit.test_images import write_mnist
-from tests.toy_runs import rows, toy_cells
+from tests.toy_runs import rows, stored_keys, toy_cells
 
 GRID = ("--n", "1:6", "--snr", "1:2:3", "--seeds", "2", "--trajectories")
 SHORT = ("--n", "1:20", "--snr", "1", "--seeds", "1", "--set", "pause=0.15")
@@ -41,12 +39,6 @@ def steps(directory: Path) -> pd.DataFrame:
     """The logged steps, in an order that doesn't depend on when their cells ended."""
     logged = overfit_cli.load(directory, trajectories=True)
     return logged.sort_values(["key", "step"], ignore_index=True)
-
-
-def stored_keys(directory: Path) -> list[str]:
-    """The keys as they lie in the files, repeated ones too."""
-    parts = (directory / "cells").glob("*.parquet")
-    return [key for part in parts for key in pd.read_parquet(part)["key"]]
 
 
 @pytest.fixture(scope="module")
@@ -407,7 +399,7 @@ def test_a_script_sweeps_its_own_function_on_a_cluster(
         f"    overfit_cli.sweep(train, n=[1, 2], seeds=2, out='out', backend='dask', "
         f"scheduler={cluster.address!r})\n"
     )
-    subprocess.run([sys.executable, script], cwd=tmp_path, env=environment(), check=True)
+    python(script, cwd=tmp_path)
     assert sorted(rows(tmp_path / "out")["test_loss"]) == [1, 2, 2, 3]
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,7 +12,7 @@ import pandas as pd
 import pytest
 
 from tests.clusters import RayCluster, free_port, ray_cluster
-from tests.command import environment, run, start, wait_for
+from tests.command import python, run, start, wait_for
 from tests.toy_runs import rows
 
 pytestmark = pytest.mark.slow
@@ -127,14 +125,7 @@ def test_a_script_that_is_connected_stays_so(tmp_path: Path, cluster: RayCluster
         "except overfit_cli.UserError as error:\n"
         "    print(error)\n"
     )
-    done = subprocess.run(
-        [sys.executable, script],
-        cwd=tmp_path,
-        env=environment(),
-        check=True,
-        capture_output=True,
-        text=True,
-    )
+    done = python(script, cwd=tmp_path)
     assert "address='127.0.0.1:9': this process is connected to the ray cluster at" in done.stdout
     assert len(rows(tmp_path / "auto")) == len(rows(tmp_path / "named")) == 2
 

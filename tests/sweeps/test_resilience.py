@@ -20,7 +20,7 @@ import overfit_cli
 from overfit_cli.core.processes import Interrupted, answering_interrupts, delaying_interrupts
 from overfit_cli.sweeps.executors import Local, run_parallel
 from tests.command import run, start, wait_for
-from tests.toy_runs import one_part_per_batch, rows
+from tests.toy_runs import one_part_per_batch, rows, stored_keys
 
 CELLS = ("--n", "1:10", "--snr", "1:2:4", "--seeds", "2", "--jobs", "2")
 GRID = (*CELLS, "--set", "pause=0.02")
@@ -32,12 +32,6 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> pd.DataFrame:
     folder = tmp_path_factory.mktemp("undisturbed")
     run("sweep", "toy", *GRID, "--out", "out", cwd=folder)
     return rows(folder / "out")
-
-
-def stored_keys(directory: Path) -> list[str]:
-    """The keys as they lie in the files, repeated ones too."""
-    parts = (directory / "cells").glob("*.parquet")
-    return [key for part in parts for key in pd.read_parquet(part)["key"]]
 
 
 @pytest.mark.slow

@@ -25,7 +25,7 @@ from overfit_cli.sweeps.plan import Plan, make_plan
 from overfit_cli.sweeps.run import execute
 from overfit_cli.sweeps.store import RunDirectory
 from tests.command import run, start, wait_for
-from tests.toy_runs import TOY, rows
+from tests.toy_runs import TOY, rows, stored_keys
 
 SMALL = {"d": "30", "d_h": "20", "d_v": "6", "tokens": "4", "test_samples": "20", "sigma_p": "1"}
 
@@ -185,11 +185,7 @@ def test_fresh_takes_no_row_away_before_its_new_one_is_written(tmp_path: Path) -
         pd.testing.assert_frame_equal(rows(tmp_path / "out"), before)
     run(*grid, "--trajectories", "--jobs=1", cwd=tmp_path)
     pd.testing.assert_frame_equal(rows(tmp_path / "out"), before)
-    stored = [
-        key
-        for part in (tmp_path / "out" / "cells").glob("*.parquet")
-        for key in pd.read_parquet(part)["key"]
-    ]
+    stored = stored_keys(tmp_path / "out")
     assert len(stored) == len(set(stored)) == 36
 
 
@@ -332,11 +328,7 @@ def test_failed_cells_are_rows_and_run_again_only_on_request(tmp_path: Path) -> 
     assert "6 there as failed (--retry-failed runs them); 0 to run" in again.stdout
     retried = run(*grid, "--retry-failed", cwd=tmp_path, expect=1)
     assert "6 run again; 6 to run" in retried.stdout
-    stored = [
-        key
-        for part in (tmp_path / "out" / "cells").glob("*.parquet")
-        for key in pd.read_parquet(part)["key"]
-    ]
+    stored = stored_keys(tmp_path / "out")
     assert len(stored) == len(set(stored)) == 12
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import os
-import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -30,7 +29,7 @@ from overfit_cli.studies.multihead.sst2.engine import PRETRAINED, build_model
 from overfit_cli.studies.multihead.sst2.parameters import MultiheadSst2Parameters
 from overfit_cli.studies.multihead.sst2.study import study
 from overfit_cli.studies.multihead.sst2.training import logits_of
-from tests.command import environment, run
+from tests.command import python, run
 from tests.training import cell_of, train
 
 REAL = Path(os.environ.get("OVERFIT_DATA", "")) / "sst2"
@@ -244,7 +243,7 @@ def test_neither_the_study_nor_its_claims_import_anything_heavy() -> None:
         "import sys; from overfit_cli.studies.multihead.sst2 import study, data, claims, engine\n"
         "assert not {'torch', 'transformers', 'matplotlib'} & set(sys.modules)"
     )
-    subprocess.run([sys.executable, "-c", script], env=environment(), check=True)
+    python("-c", script)
 
 
 # The model
