@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import io
 import os
 import subprocess
@@ -14,10 +15,14 @@ from pathlib import Path
 from unittest import mock
 
 import pytest
+import typer.main
 
 from overfit_cli.cli import app
 
 TOY = Path(__file__).parent / "toy"
+
+# Typer builds its commands anew for each call: most of the time of a command that is refused.
+typer.main.get_command = functools.cache(typer.main.get_command)
 
 
 def environment(**extra: str) -> dict[str, str]:

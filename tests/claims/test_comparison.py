@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 
 import pandas as pd
@@ -10,8 +9,9 @@ import pytest
 
 from overfit_cli.claims.comparison import BestSetting, Comparison, Place, check_edge
 from overfit_cli.claims.rules import Margin, judge_estimate
-from overfit_cli.core.claim import Measurement, UndecidedError, Verdict
+from overfit_cli.core.claim import Measurement, Verdict
 from overfit_cli.stats.intervals import mean_estimate
+from tests.judged import check_undecided
 
 KERNELS = Comparison("kernel", "rate", "step size", "loss")
 PARAMETERS = ("kernel", "rate", "n")
@@ -39,14 +39,6 @@ def lower(one: BestSetting, other: BestSetting, frame: pd.DataFrame) -> Measurem
 
 def judge(frame: pd.DataFrame, place: Place | None = None) -> Measurement:
     return KERNELS.judged_by(lower, PARAMETERS, ("a", "b"), place)(frame)
-
-
-def refused(verdict: Verdict, words: str, measure: Callable[[], object]) -> None:
-    """Expect that cells decide nothing, with this verdict and these words."""
-    with pytest.raises(UndecidedError) as error:
-        measure()
-    assert error.value.measurement.verdict == verdict
-    assert words in error.value.measurement.note
 
 
 @pytest.mark.parametrize(("b", "verdict"), [(0.5, "holds"), (0.1, "fails"), (0.2, "inconclusive")])
@@ -84,17 +76,17 @@ def test_other_settings_change_nothing() -> None:
 
 def test_cells_of_one_setting_alone_are_not_run() -> None:
     alone = cells().query("kernel == 'a'")
-    refused("not run", "It needs cells of kernel=a,b.", lambda: judge(alone))
-    refused("not run", "It needs cells of kernel=a,b.", lambda: judge(alone.iloc[:0]))
+    check_undecided("not run", "It needs cells of kernel=a,b.", lambda: judge(alone))
+    check_undecided("not run", "It needs cells of kernel=a,b.", lambda: judge(alone.iloc[:0]))
 
 
 def test_a_parameter_that_varies_besides_is_not_run() -> None:
     mixed = pd.concat([cells(), cells().assign(n=3)])
-    refused("not run", "It needs cells of one value of n.", lambda: judge(mixed))
+    check_undecided("not run", "It needs cells of one value of n.", lambda: judge(mixed))
 
 
 def test_a_single_step_size_decides_nothing() -> None:
-    refused(
+    check_undecided(
         "inconclusive",
         "The kernels were tried at 1 and 1 step sizes; it takes 2",
         lambda: judge(cells().query("rate == 1")),
@@ -104,9 +96,9 @@ def test_a_single_step_size_decides_nothing() -> None:
 def test_settings_that_were_not_tried_alike_decide_nothing() -> None:
     frame = cells()
     without = frame[(frame["kernel"] == "a") | (frame["rate"] != 10.0)]
-    refused("inconclusive", "weren't tried at the same step sizes", lambda: judge(without))
+    check_undecided("inconclusive", "weren't tried at the same step sizes", lambda: judge(without))
     fewer = frame[(frame["rate"] != 10.0) | (frame["seed"] < 3)]
-    refused("inconclusive", "were tried with fewer seeds than others", lambda: judge(fewer))
+    check_undecided("inconclusive", "were tried with fewer seeds than others", lambda: judge(fewer))
 
 
 def failing(rates: tuple[float, ...], reason: str = "diverged") -> pd.DataFrame:
@@ -121,24 +113,26 @@ def failing(rates: tuple[float, ...], reason: str = "diverged") -> pd.DataFrame:
 def test_a_step_size_at_which_a_seed_diverged_is_no_best() -> None:
     _, other = KERNELS.pair(failing((1.0,)), PARAMETERS, BOTH)
     assert other.value == 0.1
-    refused("inconclusive", "A kernel has no step size at which", lambda: judge(failing(RATES)))
+    check_undecided(
+        "inconclusive", "A kernel has no step size at which", lambda: judge(failing(RATES))
+    )
 
 
 def test_cells_that_a_worker_lost_decide_nothing() -> None:
     lost = failing((10.0,), "worker killed")
-    refused("inconclusive", "say nothing of their training", lambda: judge(lost))
+    check_undecided("inconclusive", "say nothing of their training", lambda: judge(lost))
 
 
 @pytest.mark.parametrize("bad", [float("nan"), float("inf")])
 def test_a_cell_that_is_done_without_a_number_decides_nothing(bad: float) -> None:
     frame = cells()
     frame.loc[0, "loss"] = bad
-    refused("inconclusive", "have no number of loss", lambda: judge(frame))
+    check_undecided("inconclusive", "have no number of loss", lambda: judge(frame))
 
 
 def test_both_may_be_compared_at_one_step_size() -> None:
     assert judge(cells(0.5, best_of_b=10.0), Place(1.0, "fig1")).verdict == "holds"
-    refused(
+    check_undecided(
         "not run",
         "It needs cells of kernel=a,b at rate=5, as in `overfit sweep fig1`.",
         lambda: judge(cells(), Place(5.0, "fig1")),

@@ -11,11 +11,11 @@ import pandas as pd
 import pytest
 
 from overfit_cli.core.cell import Cell, CellResult
-from overfit_cli.core.claim import Measurement
 from overfit_cli.studies.benign_vit.vit.claims.figure_1 import FIGURE_1
 from overfit_cli.studies.benign_vit.vit.parameters import BenignVitParameters
 from overfit_cli.studies.benign_vit.vit.study import study
 from tests.command import run
+from tests.judged import measure
 
 BY_NAME = {claim.name: claim for claim in FIGURE_1}
 
@@ -40,10 +40,6 @@ def cells(
         train_loss=0.009,
         test_loss=0.69 / (1 + 2.45 * np.exp(away.ravel())),
     )
-
-
-def measure(name: str, frame: pd.DataFrame) -> Measurement:
-    return BY_NAME[name].judge(frame)
 
 
 @pytest.mark.parametrize("name", BY_NAME)

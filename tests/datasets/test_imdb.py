@@ -16,15 +16,10 @@ from overfit_cli.datasets.reviews import Texts
 from overfit_cli.studies.attention_kernel.text.data import bag_of_words_accuracy
 from tests.datasets.imdb_files import OTHERS, REVIEWS, without, write_archive, write_folder
 
+pytestmark = pytest.mark.usefixtures("cache")
+
 ALL = {**OTHERS, **REVIEWS}
 ARCHIVE = Path(os.environ.get("OVERFIT_DATA", "")) / "imdb" / "aclImdb_labelled.tar.gz"
-
-
-@pytest.fixture(autouse=True)
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    folder = tmp_path / "cache"
-    monkeypatch.setenv("OVERFIT_CACHE", str(folder))
-    return folder
 
 
 def as_lists(both: tuple[Texts, Texts]) -> list[list[object]]:

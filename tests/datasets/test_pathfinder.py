@@ -41,6 +41,8 @@ from overfit_cli.studies.attention_kernel.pathfinder.figures import draw_images
 from tests.datasets import pathfinder_oracle as oracle
 from tests.datasets import pathfinder_reference
 
+pytestmark = pytest.mark.usefixtures("cache")
+
 HARD = PathfinderSettings()
 TRAIN = stream_of(0, "train")
 SMALL = PathfinderSettings(
@@ -67,13 +69,6 @@ EVERY_KIND = pytest.mark.parametrize(
     [HARD, SMALL, TINY, *MIRRORED],
     ids=["hard", "small", "tiny", "small, mirrored", "tiny, mirrored"],
 )
-
-
-@pytest.fixture(autouse=True)
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    folder = tmp_path / "cache"
-    monkeypatch.setenv("OVERFIT_CACHE", str(folder))
-    return folder
 
 
 @pytest.fixture

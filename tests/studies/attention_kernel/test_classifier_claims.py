@@ -17,6 +17,7 @@ from overfit_cli.studies.attention_kernel.pathfinder.parameters import KernelPat
 from overfit_cli.studies.attention_kernel.pathfinder.study import study as pathfinder
 from overfit_cli.studies.attention_kernel.text.parameters import KernelTextParameters
 from overfit_cli.studies.attention_kernel.text.study import study as text
+from tests.judged import measure
 
 BY_NAME = {claim.name: claim for claim in (*text.claims(), *pathfinder.claims())}
 JITTER = (-0.025, -0.015, -0.005, 0.005, 0.015, 0.025)
@@ -79,10 +80,6 @@ def fail(frame: pd.DataFrame, which: pd.Series[bool]) -> pd.DataFrame:
     frame.loc[which, "status"] = "failed"
     frame.loc[which, ["mean_test_loss", "test_loss", "test_accuracy", "silent_head"]] = np.nan
     return frame
-
-
-def measure(name: str, frame: pd.DataFrame) -> Measurement:
-    return BY_NAME[name].judge(frame)
 
 
 def expect(found: Measurement, verdict: str, value: float) -> None:

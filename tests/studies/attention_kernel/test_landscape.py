@@ -19,7 +19,6 @@ from torch.nn import functional
 from calibration.kernel_landscape import WORLDS
 from calibration.rates import TRUTHS, errors, rates
 from overfit_cli.core.cell import Cell, CellResult
-from overfit_cli.core.claim import Measurement
 from overfit_cli.core.classification import Task
 from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.parameters import Value, build
@@ -39,7 +38,10 @@ from overfit_cli.studies.attention_kernel.landscape.study import study
 from overfit_cli.studies.attention_kernel.landscape.theory import SavedLosses
 from overfit_cli.sweeps.part_file import cell_table, trajectory_table
 from tests.fake_study import words
+from tests.judged import measure
 from tests.training import cell_of, train
+
+pytestmark = pytest.mark.usefixtures("cache")
 
 SMALL: dict[str, Value] = {
     "tokens": 10,
@@ -62,12 +64,6 @@ IMAGES: dict[str, Value] = {
     "seed_distance": 4,
     "marker_radius": 1,
 }
-
-
-@pytest.fixture(autouse=True)
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("OVERFIT_CACHE", str(tmp_path / "cache"))
-    return tmp_path / "cache"
 
 
 @pytest.fixture
@@ -566,10 +562,6 @@ def frame(softmax: float, gaussian: float, *, seeds: int = 6, pairs: int = 2) ->
         for pair in range(pairs)
     ]
     return pd.DataFrame(rows)
-
-
-def measure(name: str, cells: pd.DataFrame) -> Measurement:
-    return BY_NAME[name].judge(cells)
 
 
 @pytest.mark.parametrize("name", COLUMNS)

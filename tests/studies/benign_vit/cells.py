@@ -5,10 +5,7 @@ from __future__ import annotations
 import tomllib
 from pathlib import Path
 
-import pandas as pd
-
 from overfit_cli.core.cell import Cell
-from overfit_cli.core.claim import Measurement
 from overfit_cli.studies.benign_vit.vit.claims import CLAIMS
 from overfit_cli.studies.benign_vit.vit.parameters import BenignVitParameters
 from overfit_cli.studies.benign_vit.vit.study import study
@@ -16,11 +13,6 @@ from overfit_cli.sweeps.grid import make_grid
 
 BY_NAME = {claim.name: claim for claim in CLAIMS}
 PRESETS = Path(__file__).parents[3] / "experiments"
-
-
-def measure(name: str, cells: pd.DataFrame) -> Measurement:
-    """Judge a claim by its name."""
-    return BY_NAME[name].judge(cells)
 
 
 def preset(name: str, **changed: str) -> list[Cell[BenignVitParameters]]:

@@ -27,7 +27,8 @@ from overfit_cli.studies.benign_vit.vit.theory import (
 )
 from tests.command import run
 from tests.fake_study import words
-from tests.studies.benign_vit.cells import measure, small
+from tests.judged import measure
+from tests.studies.benign_vit.cells import small
 
 
 def made_up(

@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from overfit_cli.core.claim import Measurement
 from overfit_cli.stats.boundaries import scaling_exponents
 from overfit_cli.studies.benign_vit.vit.claims import CLAIMS
 from overfit_cli.studies.benign_vit.vit.claims.dynamics import SETTING
@@ -21,6 +20,7 @@ from overfit_cli.studies.benign_vit.vit.theory import (
     predicted_steps,
     step_scaling,
 )
+from tests.judged import measure
 
 BY_NAME = {claim.name: claim for claim in CLAIMS}
 GRIDS: dict[Regime, dict[str, tuple[float, ...]]] = {
@@ -48,10 +48,6 @@ def cells(
     frame = pd.DataFrame(rows)
     frame["steps"] = (frame["steps"] / frame["steps"].min() * least).round().astype(int)
     return frame
-
-
-def measure(name: str, frame: pd.DataFrame) -> Measurement:
-    return BY_NAME[name].judge(frame)
 
 
 def test_exponents_are_those_that_made_the_numbers() -> None:

@@ -17,7 +17,8 @@ from overfit_cli.studies.benign_vit.vit.theory import (
     predicted_steps,
 )
 from tests.command import run
-from tests.studies.benign_vit.cells import BY_NAME, measure, preset, settings, small
+from tests.judged import measure
+from tests.studies.benign_vit.cells import BY_NAME, preset, settings, small
 
 
 def test_every_cell_of_the_theorems_regime_meets_condition_4_1() -> None:

@@ -18,7 +18,6 @@ from torch import nn
 
 import overfit_cli
 from overfit_cli.core.cell import Cell
-from overfit_cli.core.claim import Measurement
 from overfit_cli.core.classification import Course
 from overfit_cli.core.text import UserError
 from overfit_cli.datasets.reviews import END, PAD, START, UNKNOWN, known_words, pad_rows, read_sst2
@@ -30,6 +29,7 @@ from overfit_cli.studies.multihead.sst2.parameters import MultiheadSst2Parameter
 from overfit_cli.studies.multihead.sst2.study import study
 from overfit_cli.studies.multihead.sst2.training import logits_of
 from tests.command import python, run
+from tests.judged import measure
 from tests.training import cell_of, train
 
 REAL = Path(os.environ.get("OVERFIT_DATA", "")) / "sst2"
@@ -491,10 +491,6 @@ def made_up(
                     | {"test_accuracy": 1 - loss, **same}
                 )
     return pd.DataFrame(found)
-
-
-def measure(name: str, frame: pd.DataFrame) -> Measurement:
-    return BY_NAME[name].judge(frame)
 
 
 @pytest.mark.parametrize("name", BY_NAME)
