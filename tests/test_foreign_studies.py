@@ -50,7 +50,7 @@ def test_what_goes_wrong_in_a_cell_is_a_failed_row_with_its_reason(
     assert all(reason.startswith(REASONS[mood]) for reason in failed["reason"])
     assert failed["test_loss"].isna().all()
     assert failed["reason"].str.len().max() <= 250
-    with_steps = set(RunDirectory(tmp_path / "out").load_trajectories()["key"])
+    with_steps = set(overfit_cli.load(tmp_path / "out", trajectories=True)["key"])
     unlogged = {"raises", "exits", "interrupts", "closes", "wordy-step", "other-step"}
     kept = set() if mood in unlogged else set(failed["key"])
     assert with_steps & set(failed["key"]) == kept, "what was logged is kept, if it can be"

@@ -200,7 +200,7 @@ def test_a_sweep_beside_it_loses_and_doubles_nothing(tmp_path: Path) -> None:
         for key in pq.read_table(part)["key"]
     ]
     assert len(stored) == len(set(stored)) == 40
-    assert len(RunDirectory(tmp_path / "out").load_trajectories()) == 80
+    assert len(overfit_cli.load(tmp_path / "out", trajectories=True)) == 80
 
 
 @pytest.mark.parametrize("name", ["nowhere", "empty", "file.txt"])

@@ -180,7 +180,7 @@ def test_a_renamed_part_is_left_out_and_stays_where_it_is(swept: RunDirectory) -
     renamed = part.rename(part.with_name("mine.parquet"))
     with pytest.warns(UserWarning, match="it was renamed"):
         assert len(rows(swept.path)) == 4
-    sweep_toy(swept.path)
+        sweep_toy(swept.path)
     assert renamed.exists()
     prefixed = renamed.rename(part.with_name(f"machine-2-{part.name}"))
     assert isinstance(read_part(prefixed, CELLS), pa.Table)

@@ -29,7 +29,6 @@ from overfit_cli.studies.attention_kernel.text.data import (
 from overfit_cli.studies.attention_kernel.text.parameters import KernelTextParameters
 from overfit_cli.studies.attention_kernel.text.study import study as text
 from overfit_cli.sweeps.part_file import cell_table
-from overfit_cli.sweeps.store import RunDirectory
 from tests.command import run
 from tests.datasets.imdb_files import REVIEWS, write_folder
 from tests.training import cell_of, train
@@ -108,7 +107,7 @@ def test_imdb_is_trained_on_from_its_folder_to_a_curve(elsewhere: Path) -> None:
     [cell] = overfit_cli.load(elsewhere / "out").to_dict("records")
     assert (cell["status"], cell["source"], cell["n"], cell["steps"]) == ("done", "imdb", 5, 2)
     assert cell["test_accuracy"] in (0, 1 / 3, 2 / 3, 1)
-    logged = RunDirectory(elsewhere / "out").load_trajectories()
+    logged = overfit_cli.load(elsewhere / "out", trajectories=True)
     assert logged["step"].tolist() == [0, 1, 2]
     assert logged["test_loss"].notna().all()
 
