@@ -22,15 +22,15 @@ from overfit_cli.sweeps.executors import Local, run_parallel
 from tests.command import run, start, wait_for
 from tests.toy_runs import one_part_per_batch, rows, stored_keys
 
-CELLS = ("--n", "1:10", "--snr", "1:2:4", "--seeds", "2", "--jobs", "2")
-GRID = (*CELLS, "--set", "pause=0.02")
-LONG_GRID = (*CELLS, "--set", "pause=0.25")  # Ten seconds: longer than twelve kills let it work.
+CELLS = ("--n", "1:10", "--snr", "1:2:4", "--seeds", "2", "--set")
+GRID = (*CELLS, "pause=0.02", "--jobs", "2")
+LONG_GRID = (*CELLS, "pause=0.25", "--jobs", "2")  # Ten seconds: longer than twelve kills let it work.
 
 
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> pd.DataFrame:
     folder = tmp_path_factory.mktemp("undisturbed")
-    run("sweep", "toy", *GRID, "--out", "out", cwd=folder)
+    run("sweep", "toy", *GRID[:-2], "--jobs=1", "--out", "out", cwd=folder)
     return rows(folder / "out")
 
 
