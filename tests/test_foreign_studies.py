@@ -93,11 +93,11 @@ def test_a_member_that_raises_is_a_sentence(
 
     bad = type("Bad", (type(TOY),), {"name": "bad", member: refuse})()
     monkeypatch.setattr("overfit_cli.core.registry._entry_points", lambda: {"bad": Loaded(bad)})
-    command, said = UNPLANNED[member]
+    command, message = UNPLANNED[member]
     arguments = [*command.split(), *(["--jobs=1"] if "sweep" in command else [])]
     done = call(*arguments, cwd=tmp_path, expect=2 if "sweep" in command else 0)
     [sentence] = done.stderr.splitlines()
-    assert sentence.startswith(said)
+    assert sentence.startswith(message)
 
 
 @pytest.mark.parametrize("made", [lambda cells: [], lambda cells: [cells, cells]])
@@ -148,8 +148,10 @@ def test_a_broken_entry_point_costs_its_own_study_and_one_line(installed_here: P
         lines = done.stderr.splitlines()
         assert len(lines) == len(BROKEN), done.stderr
         for name in BROKEN:
-            said = [line for line in lines if line.startswith(f"note: The study '{name}' can't be")]
-            assert len(said) == 1
+            sentences = [
+                line for line in lines if line.startswith(f"note: The study '{name}' can't be")
+            ]
+            assert len(sentences) == 1
         assert "\x1b" not in done.stderr
     for name in ("raises", "exits"):
         refused = run("sweep", name, cwd=tmp_path, expect=2).stderr

@@ -70,6 +70,6 @@ def test_the_help_of_a_sweep_lists_the_studys_parameters(tmp_path: Path) -> None
     shown = run("sweep", "toy", "--help", cwd=tmp_path).stdout
     for words in ("--set NAME=RANGE", "Parameters of toy", "pause", "mood"):
         assert words in shown
-    own = run("sweep", "--help", cwd=tmp_path).stdout
+    output = run("sweep", "--help", cwd=tmp_path).stdout
     for words in ("sigma_p_tilde", "σ̃_p", "a number above 0", "step size", "0.1"):
-        assert words in own
+        assert words in output

@@ -54,11 +54,11 @@ def failing(frame: pd.DataFrame, count: int, reason: str) -> pd.DataFrame:
 
 def test_what_is_not_named_has_its_default_and_other_cells_change_nothing() -> None:
     selection = Selection(Parameters, vary=["n"])
-    own = grid()
+    expected = grid()
     others = pd.concat([grid(d=(16,)), grid().assign(kernel="gaussian")])
-    both = pd.concat([own, others]).sample(frac=1, random_state=0)
-    chosen = selection.of(both).sort_values(["n", "seed"])
-    pd.testing.assert_frame_equal(chosen, own.sort_values(["n", "seed"]))
+    mixed = pd.concat([expected, others]).sample(frac=1, random_state=0)
+    chosen = selection.of(mixed).sort_values(["n", "seed"])
+    pd.testing.assert_frame_equal(chosen, expected.sort_values(["n", "seed"]))
 
 
 def test_failed_cells_are_selected_too() -> None:
@@ -134,9 +134,9 @@ def test_a_number_that_is_missing_or_infinite_decides_nothing(bad: float) -> Non
     cells = grid()
     assert finite_numbers(cells, "loss").tolist() == cells["loss"].tolist()
     cells.loc[0, "loss"] = bad
-    said = "1 of 6 cells have no number of loss."
-    check_undecided("inconclusive", said, lambda: finite_numbers(cells, "loss"))
-    check_undecided("inconclusive", said, lambda: positive_numbers(cells, "loss"))
+    sentence = "1 of 6 cells have no number of loss."
+    check_undecided("inconclusive", sentence, lambda: finite_numbers(cells, "loss"))
+    check_undecided("inconclusive", sentence, lambda: positive_numbers(cells, "loss"))
 
 
 @pytest.mark.parametrize("bad", [0.0, -0.5])
@@ -182,6 +182,6 @@ def test_seeds_that_lack_cells_are_left_out_of_a_grid() -> None:
 def test_columns_of_a_refined_sweep_with_few_cells_are_no_part_of_the_grid() -> None:
     coarse = grid(n=(2, 3), d=(8, 16, 32, 64))
     near = grid(n=(5,), d=(8,), seeds=1)
-    found = whole_grid(pd.concat([coarse, near]), "n", "d")
-    assert len(found) == len(coarse)
-    assert set(found["n"]) == {2, 3}
+    actual = whole_grid(pd.concat([coarse, near]), "n", "d")
+    assert len(actual) == len(coarse)
+    assert set(actual["n"]) == {2, 3}

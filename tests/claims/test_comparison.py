@@ -31,29 +31,29 @@ def cells(b: float = 0.5, best_of_b: float = 1.0, seeds: int = 6) -> pd.DataFram
     return frame.assign(n=2, status="done", reason="")
 
 
-def lower(one: BestSetting, other: BestSetting, frame: pd.DataFrame) -> Measurement:
+def lower(first: BestSetting, second: BestSetting, frame: pd.DataFrame) -> Measurement:
     """Measure whether the first loss is lower, seed by seed."""
-    apart = one.column("loss") - other.column("loss")
-    return check_edge(judge_estimate(mean_estimate(apart), Margin(most=0.0)), one, other)
+    apart = first.column("loss") - second.column("loss")
+    return check_edge(judge_estimate(mean_estimate(apart), Margin(most=0.0)), first, second)
 
 
-def judge(frame: pd.DataFrame, place: Place | None = None) -> Measurement:
-    return KERNELS.judged_by(lower, PARAMETERS, ("a", "b"), place)(frame)
+def judge(frame: pd.DataFrame, index: Place | None = None) -> Measurement:
+    return KERNELS.judged_by(lower, PARAMETERS, ("a", "b"), index)(frame)
 
 
 @pytest.mark.parametrize(("b", "verdict"), [(0.5, "holds"), (0.1, "fails"), (0.2, "inconclusive")])
 def test_each_setting_is_taken_at_its_best(b: float, verdict: Verdict) -> None:
     """With the same loss on both sides every difference is 0, and a tie decides nothing."""
     assert judge(cells(b)).verdict == verdict
-    one, other = KERNELS.pair(cells(b), PARAMETERS, BOTH)
-    assert (one.value, other.value) == (1.0, 1.0)
-    assert (one.tried, one.at_edge) == (RATES, False)
+    first, second = KERNELS.pair(cells(b), PARAMETERS, BOTH)
+    assert (first.value, second.value) == (1.0, 1.0)
+    assert (first.tried, first.at_edge) == (RATES, False)
 
 
 def test_a_worse_setting_whose_best_is_at_the_edge_may_be_better_beyond_it() -> None:
-    found = judge(cells(0.5, best_of_b=10.0))
-    assert found.verdict == "inconclusive"
-    assert "Beyond the edge b may be better." in found.note
+    measurement = judge(cells(0.5, best_of_b=10.0))
+    assert measurement.verdict == "inconclusive"
+    assert "Beyond the edge b may be better." in measurement.note
     # The better one's edge takes nothing back: beyond it can only be better still.
     assert judge(cells(0.1, best_of_b=10.0)).verdict == "fails"
 
@@ -65,8 +65,8 @@ def test_too_few_seeds_decide_nothing() -> None:
 def test_settings_are_compared_on_the_seeds_of_both() -> None:
     frame = cells()
     torn = frame[(frame["kernel"] == "a") | (frame["seed"] < 5)]
-    one, other = KERNELS.pair(torn, PARAMETERS, BOTH)
-    assert one.cells.index.tolist() == other.cells.index.tolist() == [0, 1, 2, 3, 4]
+    first, second = KERNELS.pair(torn, PARAMETERS, BOTH)
+    assert first.cells.index.tolist() == second.cells.index.tolist() == [0, 1, 2, 3, 4]
 
 
 def test_other_settings_change_nothing() -> None:
@@ -147,7 +147,7 @@ def test_the_step_sizes_of_both_are_counted() -> None:
 
 
 def test_a_setting_says_its_value_its_sweep_and_its_edge() -> None:
-    one, other = KERNELS.pair(cells(best_of_b=10.0), PARAMETERS, BOTH)
-    assert one.in_words() == "a at 1 of 0.1, 1, 10"
-    assert other.in_words() == "b at 10 of 0.1, 1, 10, at the edge of the sweep"
-    assert replace(one, tried=(1.0,)).in_words() == "a at 1"
+    first, second = KERNELS.pair(cells(best_of_b=10.0), PARAMETERS, BOTH)
+    assert first.in_words() == "a at 1 of 0.1, 1, 10"
+    assert second.in_words() == "b at 10 of 0.1, 1, 10, at the edge of the sweep"
+    assert replace(first, tried=(1.0,)).in_words() == "a at 1"

@@ -168,11 +168,11 @@ def test_each_seed_has_a_thin_line_where_they_are_few_or_it_is_asked_for(
     cells = fake_cells([5], [1.0, 2.0, 4.0], seeds=seeds, noise=1.0)
     figure = draw_lines(data_of(cells), replace(LINES, each_seed=asked))
     [axes] = figure.axes
-    own = cells.pivot(index="seed", columns="snr", values="test_loss").to_numpy()
-    assert line_heights(axes) == [pytest.approx(own.mean(axis=0)), *own[:each].tolist()]
+    losses = cells.pivot(index="seed", columns="snr", values="test_loss").to_numpy()
+    assert line_heights(axes) == [pytest.approx(losses.mean(axis=0)), *losses[:each].tolist()]
     assert len(axes.collections) == (0 if each else 1)
-    said = "a thin line for each seed" if each else "band of one standard deviation"
-    assert f"mean of {seeds} seeds, {said}." in words(figure, tmp_path)
+    sentence = "a thin line for each seed" if each else "band of one standard deviation"
+    assert f"mean of {seeds} seeds, {sentence}." in words(figure, tmp_path)
 
 
 def test_a_band_can_be_had_of_two_seeds_too(tmp_path: Path) -> None:
@@ -196,8 +196,8 @@ def test_means_on_a_logarithmic_axis_are_geometric(tmp_path: Path) -> None:
 
 
 def test_lines_of_run_directories_are_told_apart_by_their_names(tmp_path: Path) -> None:
-    one, other = data_of(fake_cells([5], [1.0, 2.0])), data_of(fake_cells([10], [1.0, 2.0]))
-    figure = draw_lines(side_by_side(["before", "after"], [one, other]), LINES)
+    first, second = data_of(fake_cells([5], [1.0, 2.0])), data_of(fake_cells([10], [1.0, 2.0]))
+    figure = draw_lines(side_by_side(["before", "after"], [first, second]), LINES)
     assert len(line_heights(figure.axes[0])) == 2
     text = words(figure, tmp_path)
     assert "\nbefore\n" in text
@@ -211,9 +211,9 @@ def test_whole_numbers_along_x_have_whole_ticks(x: list[float], tmp_path: Path) 
     figure = draw_lines(data_of(cells), replace(LINES, x="n"))
     words(figure, tmp_path)
     low, high = figure.axes[0].get_xlim()
-    ticks = [at for at in figure.axes[0].get_xticks() if low <= at <= high]
+    ticks = [index for index in figure.axes[0].get_xticks() if low <= index <= high]
     assert ticks
-    assert all(at == round(at) for at in ticks)
+    assert all(index == round(index) for index in ticks)
 
 
 def test_means_over_other_numbers_of_seeds_are_told(tmp_path: Path) -> None:
@@ -231,8 +231,8 @@ def test_a_refined_sweep_has_a_line_for_each_seed_and_no_mean(tmp_path: Path) ->
     drawn = [np.asarray(line.get_ydata()) for line in figure.axes[0].lines]
     by_seed = [part.sort_values("snr")["test_loss"] for _, part in cells.groupby("seed")]
     assert len(drawn) == len(by_seed)
-    for line, own in zip(drawn, by_seed, strict=True):
-        np.testing.assert_allclose(line, own)
+    for line, losses in zip(drawn, by_seed, strict=True):
+        np.testing.assert_allclose(line, losses)
     assert "a line for each seed" in words(figure, tmp_path)
 
 

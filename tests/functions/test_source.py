@@ -208,9 +208,9 @@ MAKERS: dict[str, Callable[[float], Callable[..., Any]]] = {
 
 @pytest.mark.parametrize("kind", MAKERS)
 def test_the_values_that_a_function_was_made_with_are_part_of_it(kind: str) -> None:
-    one, same, other = (study_of_function(MAKERS[kind](factor)) for factor in (1.0, 1.0, 2.0))
-    assert one.identity.source == same.identity.source != other.identity.source
-    assert list(one.parameters.model_fields) == ["n"]
+    first, same, second = (study_of_function(MAKERS[kind](factor)) for factor in (1.0, 1.0, 2.0))
+    assert first.identity.source == same.identity.source != second.identity.source
+    assert list(first.parameters.model_fields) == ["n"]
 
 
 SCRIPT = """
@@ -272,9 +272,9 @@ def test_a_plan_counts_the_cells_of_another_source_and_says_what_to_type(folder:
     said_by(folder, *HALF, "--out=a")
     text = (folder / "mine.py").read_text()
     (folder / "mine.py").write_text(text.replace("* snr", "* snr**2"))
-    for there in (8, 8):
+    for count in (8, 8):
         output = said_by(folder, *GRID, "--out=a")
-        assert f"The source of mine:train has changed since {there} cells there" in output
+        assert f"The source of mine:train has changed since {count} cells there" in output
         assert "--fresh" in output
     assert list(compact_directory(RunDirectory(folder / "a")))
     assert "has changed since 8 cells" in said_by(folder, *GRID, "--out=a"), "compaction keeps it"

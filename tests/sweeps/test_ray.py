@@ -132,10 +132,10 @@ def test_a_script_that_is_connected_stays_so(tmp_path: Path, cluster: RayCluster
 
 def test_a_worker_without_the_study_ends_the_sweep_with_a_sentence(tmp_path: Path) -> None:
     path = os.environ.get("PYTHONPATH", "")
-    with ray_cluster(tmp_path / "cluster", {"PYTHONPATH": path}) as own:
-        refused = run("sweep", "toy", *GRID, *on(own), "--out", "out", cwd=tmp_path, expect=1)
+    with ray_cluster(tmp_path / "cluster", {"PYTHONPATH": path}) as started:
+        refused = run("sweep", "toy", *GRID, *on(started), "--out", "out", cwd=tmp_path, expect=1)
     assert refused.stderr.startswith(
-        f"overfit: --address {own.address}: a worker can't run a task (ModuleNotFoundError: "
+        f"overfit: --address {started.address}: a worker can't run a task (ModuleNotFoundError: "
     )
     assert refused.stderr.count("\n") == 1
 
@@ -149,10 +149,10 @@ def test_a_cluster_that_is_not_there_is_one_sentence(tmp_path: Path) -> None:
 
 
 def test_a_cluster_that_vanishes_is_one_sentence_and_no_result_is_lost(tmp_path: Path) -> None:
-    with ray_cluster(tmp_path / "cluster") as own:
-        process = start("sweep", "toy", *SHORT, *on(own), "--out", "out", cwd=tmp_path)
+    with ray_cluster(tmp_path / "cluster") as started:
+        process = start("sweep", "toy", *SHORT, *on(started), "--out", "out", cwd=tmp_path)
         wait_for(lambda: begun(tmp_path / "out"))
     _, errors = process.communicate(timeout=120)
     assert process.returncode == 1
-    assert f"overfit: --address {own.address}: the cluster doesn't answer any more" in errors
+    assert f"overfit: --address {started.address}: the cluster doesn't answer any more" in errors
     assert 3 <= len(rows(tmp_path / "out")) < 20

@@ -335,9 +335,9 @@ def test_an_error_in_training_is_a_row_with_its_reason(tmp_path: Path) -> None:
 def test_fail_fast_stops_at_the_first_failure(tmp_path: Path) -> None:
     grid = ("sweep", "toy", "--n", "1:100", "--set", "mood=raises", "--jobs", "2")
     done = run(*grid, "--fail-fast", "--out", "out", cwd=tmp_path, expect=1)
-    there = len(overfit_cli.load(tmp_path / "out"))
-    assert 1 <= there <= 4, "those that were running end"
-    assert f"(--fail-fast): {300 - there} cells are left." in done.stdout
+    count = len(overfit_cli.load(tmp_path / "out"))
+    assert 1 <= count <= 4, "those that were running end"
+    assert f"(--fail-fast): {300 - count} cells are left." in done.stdout
     alone = run(*grid[:-1], "1", "--fail-fast", "--out", "alone", cwd=tmp_path, expect=1)
     assert "1 failed" in alone.stdout
     assert "299 cells are left" in alone.stdout
@@ -383,12 +383,12 @@ def test_figures_and_claims_leave_cells_of_another_version_out(
     none = run("plot", "heatmap", cwd=tmp_path, expect=2).stderr
     assert "No run directory" in none
     reported = run("report", cwd=tmp_path)
-    for said in (none, reported.stderr):
+    for sentence in (none, reported.stderr):
         assert "results/out is left out: its cells are of version 1 of toy" in " ".join(
-            said.split()
+            sentence.split()
         )
-    found = json.loads((tmp_path / "results" / "report" / "claims.json").read_text())
-    assert all(claim["verdict"] == "not run" for claim in found["claims"])
+    report = json.loads((tmp_path / "results" / "report" / "claims.json").read_text())
+    assert all(claim["verdict"] == "not run" for claim in report["claims"])
 
 
 def test_trajectories_are_logged_on_request_for_cells_that_lack_them(tmp_path: Path) -> None:

@@ -88,9 +88,9 @@ def test_what_stands_in_the_padding_has_no_influence(kernel: str) -> None:
 def test_every_kernel_of_a_seed_starts_from_the_same_weights() -> None:
     first = build("softmax").state_dict()
     for kernel in KERNELS:
-        own = build(kernel).state_dict()
-        assert own.keys() == first.keys()
-        assert all(torch.equal(own[name], first[name]) for name in own)
+        state = build(kernel).state_dict()
+        assert state.keys() == first.keys()
+        assert all(torch.equal(state[name], first[name]) for name in state)
     other = build("softmax", seed=1).state_dict()
     assert not torch.equal(other["embedding"], first["embedding"])
     assert not torch.equal(other["head.weight"], first["head.weight"])
@@ -160,31 +160,31 @@ def test_a_cell_gives_the_same_numbers_whatever_it_is_trained_with() -> None:
     forward = {result.cell.key: numbers(result) for result in train(study, *cells)}
     backward = {result.cell.key: numbers(result) for result in train(study, *reversed(cells))}
     assert forward == backward
-    assert len({one["test_loss"] for one in forward.values()}) == 3
-    for one in cells:
-        [alone] = train(study, one)
-        assert numbers(alone) == forward[one.key]
+    assert len({item["test_loss"] for item in forward.values()}) == 3
+    for item in cells:
+        [alone] = train(study, item)
+        assert numbers(alone) == forward[item.key]
 
 
 def test_neither_global_draws_nor_a_cell_in_between_disturb_a_training() -> None:
-    one, other = (
+    first, second = (
         cell_of(study, settings(dropout=0.2)),
         cell_of(study, settings(dropout=0.2, kernel="gaussian"), 1),
     )
-    [alone] = train(study, one)
+    [alone] = train(study, first)
 
     def interrupt(row: Mapping[str, float]) -> None:
         torch.manual_seed(int(row["step"]))
         torch.rand(3)
-        train(study, other)
+        train(study, second)
 
-    [disturbed] = train(study, one, on_step=interrupt)
+    [disturbed] = train(study, first, on_step=interrupt)
     assert numbers(disturbed) == numbers(alone)
 
 
 def test_logging_changes_no_number_and_ends_with_what_is_measured() -> None:
-    one = cell_of(study, settings())
-    [quiet], [logged] = train(study, one), train(study, one, trajectories=True)
+    sample_cell = cell_of(study, settings())
+    [quiet], [logged] = train(study, sample_cell), train(study, sample_cell, trajectories=True)
     got = numbers(logged)
     assert got == numbers(quiet)
     assert quiet.trajectory == {}
@@ -229,8 +229,8 @@ def one_step(parameters: KernelTextParameters) -> tuple[dict[str, torch.Tensor],
     loss = -torch.stack([scores[i, label] for i, label in enumerate(labels)]).mean()
     gradients = torch.autograd.grad(loss, list(model.parameters()))
     every = minibatches(parameters.n, parameters.batch_size, 0)
-    found = next(classifier.training_steps(model, parameters, task.train, every, "cpu"))
-    assert float(found) == pytest.approx(loss.item(), rel=1e-12)
+    actual = next(classifier.training_steps(model, parameters, task.train, every, "cpu"))
+    assert float(actual) == pytest.approx(loss.item(), rel=1e-12)
     after = {name: value.detach() for name, value in model.named_parameters()}
     return before, dict(zip(before, gradients, strict=True)), after
 
@@ -283,14 +283,16 @@ def test_an_evaluation_is_what_the_logits_say(monkeypatch: pytest.MonkeyPatch) -
     tokens, mask = samples()
     logits = reference.logits(reference.weights_of(model), "gaussian", SHAPE.heads, tokens, mask)
     labels = np.arange(4) % 2
-    found = evaluated(model)
+    evaluation = evaluated(model)
     chances = np.exp(logits) / np.exp(logits).sum(1, keepdims=True)
-    assert found.loss == pytest.approx(-np.log(chances[np.arange(4), labels]).mean(), rel=1e-10)
-    assert found.accuracy == (logits.argmax(1) == labels).mean()
+    assert evaluation.loss == pytest.approx(
+        -np.log(chances[np.arange(4), labels]).mean(), rel=1e-10
+    )
+    assert evaluation.accuracy == (logits.argmax(1) == labels).mean()
     monkeypatch.setattr(classifier, "EVALUATED_TOKENS", SHAPE.length)
     piecewise = evaluated(model)
-    assert piecewise.loss == pytest.approx(found.loss, rel=1e-12)
-    assert (piecewise.accuracy, piecewise.silent) == (found.accuracy, found.silent)
+    assert piecewise.loss == pytest.approx(evaluation.loss, rel=1e-12)
+    assert (piecewise.accuracy, piecewise.silent) == (evaluation.accuracy, evaluation.silent)
 
 
 def test_units_that_no_sample_moves_count_as_silent() -> None:
@@ -301,11 +303,11 @@ def test_units_that_no_sample_moves_count_as_silent() -> None:
         model.head.bias[:2] = -1e6
         assert evaluated(model).silent == pytest.approx(2 / 5)
         model.head.bias[:] = -1e6
-    found = evaluated(model)
-    assert found.silent == 1
+    evaluation = evaluated(model)
+    assert evaluation.silent == 1
     labels = torch.arange(4) % 2
     constant = functional.cross_entropy(model.classes.bias.expand(4, 2), labels)
-    assert found.loss == pytest.approx(constant.item())
+    assert evaluation.loss == pytest.approx(constant.item())
 
 
 def test_a_unit_that_one_sample_alone_moves_is_not_silent() -> None:

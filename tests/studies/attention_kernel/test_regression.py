@@ -75,8 +75,8 @@ def test_the_engine_takes_the_steps_that_autograd_takes(kernel: str, what: str) 
         loss, gradients = plain[int(step)]
         assert result.trajectory["train_loss"][row] == pytest.approx(loss, rel=1e-11)
         for name, gradient in gradients.items():
-            found = result.trajectory[f"gradient_{name}"][row]
-            assert found == pytest.approx(float(gradient.norm()), rel=1e-10), name
+            actual = result.trajectory[f"gradient_{name}"][row]
+            assert actual == pytest.approx(float(gradient.norm()), rel=1e-10), name
 
 
 def test_single_precision_follows_the_same_path() -> None:
@@ -96,8 +96,8 @@ def test_a_cell_gives_the_same_row_whatever_it_is_trained_with() -> None:
         for seed in range(3)
     ]
     together = train(study, *cells)
-    for one, among in zip(cells, together, strict=True):
-        [alone] = train(study, one)
+    for cell, among in zip(cells, together, strict=True):
+        [alone] = train(study, cell)
         assert alone.measurements == pytest.approx(among.measurements, rel=1e-9)
 
 
@@ -110,7 +110,7 @@ def test_batches_hold_cells_of_one_shape_and_every_cell_once() -> None:
         for seed in range(40)
     ]
     batches = study.batches(cells, "cpu")
-    assert sorted(one.key for batch in batches for one in batch) == sorted(c.key for c in cells)
+    assert sorted(cell.key for batch in batches for cell in batch) == sorted(c.key for c in cells)
     for batch in batches:
         assert len({(c.parameters.kernel, c.parameters.heads) for c in batch}) == 1
 
@@ -253,11 +253,11 @@ def test_theorem_1_holds_with_the_corrected_constant_and_not_with_the_papers() -
         )
         for seed in range(6)
     ]
-    found = [result.measurements for result in train(study, *cells)]
-    assert all(one["stability"] < 1 for one in found)
-    assert sum(one["violations_corrected"] for one in found) == 0
-    assert sum(one["violations_paper"] for one in found) > 0
-    assert all(one["rate_paper"] > 4 * one["rate_corrected"] for one in found)
+    collected = [result.measurements for result in train(study, *cells)]
+    assert all(item["stability"] < 1 for item in collected)
+    assert sum(item["violations_corrected"] for item in collected) == 0
+    assert sum(item["violations_paper"] for item in collected) > 0
+    assert all(item["rate_paper"] > 4 * item["rate_corrected"] for item in collected)
 
 
 def test_violations_are_counted_at_every_step() -> None:
@@ -326,17 +326,17 @@ def test_the_examples_label_and_weights_can_be_told() -> None:
 def test_told_weights_meet_condition_12_for_softmax_alone() -> None:
     """By 0.03 decades; the Gaussian's δ is 0, for a token's query is its own key."""
     told = {"instance": "example", "label": 2.995, "weights": "identity", "sigma_w": 0.1}
-    found = {}
+    collected = {}
     for kernel in ("softmax", "gaussian"):
         parameters = KernelRegressionParameters.model_validate(
             told | {"kernel": kernel, "training_steps": 20}
         )
-        found[kernel] = train(study, cell_of(study, parameters))[0].measurements
-    assert found["softmax"]["condition_12"] == pytest.approx(-0.0298, abs=1e-3)
-    assert found["softmax"]["gradient_query_start"] == 0
-    assert found["softmax"]["start_loss"] == found["softmax"]["train_loss"] > 0
-    assert found["gaussian"]["condition_12"] == math.inf
-    assert found["gaussian"]["gradient_query_start"] > 0
+        collected[kernel] = train(study, cell_of(study, parameters))[0].measurements
+    assert collected["softmax"]["condition_12"] == pytest.approx(-0.0298, abs=1e-3)
+    assert collected["softmax"]["gradient_query_start"] == 0
+    assert collected["softmax"]["start_loss"] == collected["softmax"]["train_loss"] > 0
+    assert collected["gaussian"]["condition_12"] == math.inf
+    assert collected["gaussian"]["gradient_query_start"] > 0
 
 
 def test_only_the_training_of_values_takes_fewer_features_than_tokens() -> None:
@@ -369,9 +369,9 @@ def test_descent_and_ratios_of_changes_are_those_of_the_plain_loop(kernel: str, 
     assert result.measurements["descent"] == pytest.approx(min(falls), rel=1e-9)
     outputs, gradients = [], []
     for step in logged_steps(30)[:-1]:
-        (_, here, weights, slope), (_, there, moved, other) = path[step], path[step + 1]
+        (_, earlier, weights, slope), (_, later, moved, other) = path[step], path[step + 1]
         length = float((moved - weights).norm())
-        outputs.append(float((there - here).norm()) / length)
+        outputs.append(float((later - earlier).norm()) / length)
         gradients.append(float((other - slope).norm()) / length)
     assert result.measurements["lipschitz_outputs"] == pytest.approx(max(outputs), rel=1e-8)
     assert result.measurements["lipschitz_gradients"] == pytest.approx(max(gradients), rel=1e-8)
@@ -382,38 +382,45 @@ def test_nothing_falls_where_the_gradient_is_zero() -> None:
     parameters = KernelRegressionParameters.model_validate(
         {"instance": "example", "kernel": "softmax", "training_steps": 20}
     )
-    found = train(study, cell_of(study, parameters))[0].measurements
-    assert not {"descent", "lipschitz_outputs", "lemma_outputs"} & set(found)
+    measurements = train(study, cell_of(study, parameters))[0].measurements
+    assert not {"descent", "lipschitz_outputs", "lemma_outputs"} & set(measurements)
 
 
 def lemma_ratios(kernel: str) -> tuple[dict[str, float], Any, lemmas.Sizes]:
     parameters = settings(kernel=kernel, trained="all")
     problem = draw_problem(parameters, 7)
-    found = lemmas.initial_ratios(*at_start(parameters, 7), [problem])
-    return {name: one for name, [one] in found.items()}, problem, lemmas.sizes(problem)
+    ratios = lemmas.initial_ratios(*at_start(parameters, 7), [problem])
+    return {name: item for name, [item] in ratios.items()}, problem, lemmas.sizes(problem)
 
 
 def test_lemma_2_is_measured_as_autograd_and_the_paper_have_it() -> None:
-    found, problem, of = lemma_ratios("softmax")
+    ratios, problem, chosen_settings = lemma_ratios("softmax")
     scores, gradients = [], []
     for i, x in enumerate(problem.inputs):
         size, n, heads = np.linalg.norm(x), 3, 2
-        for which, other in (("query", of.key), ("key", of.query)):
+        for which, other in (("query", chosen_settings.key), ("key", chosen_settings.query)):
             largest = math.sqrt(sum(other**2))
             norms = [oracle.norm_of_attention(problem, i, head, which) for head in range(heads)]
             scores.append(max(norms) / (n / math.sqrt(4) * size**2 * largest))
-            bound = n * math.sqrt(heads) * size**3 * of.output * largest * of.value
+            bound = (
+                n
+                * math.sqrt(heads)
+                * size**3
+                * chosen_settings.output
+                * largest
+                * chosen_settings.value
+            )
             gradient = np.linalg.norm(oracle.gradient_of_sample(problem, "softmax", i, which))
             residual = oracle.residual_of_sample(problem, "softmax", i)
             gradients.append(gradient / (bound * residual))
-    assert found["lemma_scores"] == pytest.approx(max(scores), rel=1e-9)
-    assert found["lemma_gradients"] == pytest.approx(max(gradients), rel=1e-9)
+    assert ratios["lemma_scores"] == pytest.approx(max(scores), rel=1e-9)
+    assert ratios["lemma_gradients"] == pytest.approx(max(gradients), rel=1e-9)
     assert max(scores + gradients) < 1
-    assert math.isnan(found["lemma_least"])
+    assert math.isnan(ratios["lemma_least"])
 
 
 def test_lemma_7_is_measured_as_autograd_and_the_paper_have_it() -> None:
-    found, problem, of = lemma_ratios("gaussian")
+    ratios, problem, chosen_settings = lemma_ratios("gaussian")
     scores, gradients, least = [], [], []
     values = token_values(problem)
     for i, x in enumerate(problem.inputs):
@@ -422,55 +429,71 @@ def test_lemma_7_is_measured_as_autograd_and_the_paper_have_it() -> None:
         slopes = oracle.gradient_of_sample(problem, "gaussian", i, "query")
         for head in range(2):
             first, second = oracle.norms_of_gaussian_scores(problem, i, head)
-            both = math.hypot(of.query[head], of.key[head])
-            bound = math.sqrt(2 * n / width) * size**2 * both
+            norm = math.hypot(chosen_settings.query[head], chosen_settings.key[head])
+            bound = math.sqrt(2 * n / width) * size**2 * norm
             scores += [first / bound, second / (math.sqrt(n) * size**2)]
-            bound *= size * of.output * of.value * residual
+            bound *= size * chosen_settings.output * chosen_settings.value * residual
             gradients.append(np.linalg.norm(slopes[head]) / bound)
         fixed, state, out = at_start(settings(kernel="gaussian", trained="all"), 7)
         slope = engine.gradient_in_scores(fixed, state, out)[0, :, i].norm()
         smallest = np.abs(values[i]).min() * float(out.attention[0, :, i].min())
         least.append(float(slope) / (smallest * residual))
-    assert found["lemma_scores"] == pytest.approx(max(scores), rel=1e-9)
-    assert found["lemma_gradients"] == pytest.approx(max(gradients), rel=1e-9)
-    assert found["lemma_least"] == pytest.approx(min(least), rel=1e-9)
+    assert ratios["lemma_scores"] == pytest.approx(max(scores), rel=1e-9)
+    assert ratios["lemma_gradients"] == pytest.approx(max(gradients), rel=1e-9)
+    assert ratios["lemma_least"] == pytest.approx(min(least), rel=1e-9)
     assert max(scores + gradients) < 1 < min(least)
 
 
 def test_the_constants_of_lemma_3_are_those_of_its_proof() -> None:
     """Equations (87) to (99) for one head and one sample, where no maximum is taken."""
     problem = draw_problem(settings(n=1, heads=1), 2)
-    of = lemmas.sizes(problem)
-    [x], [y], q, k, v, o, n = of.inputs, of.labels, of.query[0], of.key[0], of.value, of.output, 3
+    sizes = lemmas.sizes(problem)
+    [x], [y], q, k, v, o, n = (
+        sizes.inputs,
+        sizes.labels,
+        sizes.query[0],
+        sizes.key[0],
+        sizes.value,
+        sizes.output,
+        3,
+    )
     phi, psi = n / 2 * x**2 * k, n / 2 * x**2 * q
     z = math.sqrt((n * x**3 * o * v) ** 2 * (q**2 + k**2) + (n * x * o) ** 2)
     reach = n * v * x * o + y
     p = z * x * v * o + reach * x * o
     l_query = n * p + 2 * reach * o * x * v * n * math.hypot(phi, psi)
     l_value = math.hypot(phi, psi) * x * o * reach + n * o * z
-    outputs, gradients = lemmas.lipschitz_constants(of, KERNELS["softmax"], "all")
+    outputs, gradients = lemmas.lipschitz_constants(sizes, KERNELS["softmax"], "all")
     assert outputs == pytest.approx(z)
     assert gradients == pytest.approx(2 * l_query + l_value)
-    alone, _ = lemmas.lipschitz_constants(of, KERNELS["softmax"], "query")
+    alone, _ = lemmas.lipschitz_constants(sizes, KERNELS["softmax"], "query")
     assert alone == pytest.approx(n * x**3 * o * k * v)
 
 
 def test_the_constants_of_lemma_8_are_those_of_its_proof() -> None:
     problem = draw_problem(settings(n=1, heads=1, kernel="gaussian"), 2)
-    of = lemmas.sizes(problem, path=0.5)
-    assert of.query[0] == pytest.approx(lemmas.sizes(problem).query[0] + 0.5)
-    [x], [y], q, k, v, o, n = of.inputs, of.labels, of.query[0], of.key[0], of.value, of.output, 3
+    sizes = lemmas.sizes(problem, path=0.5)
+    assert sizes.query[0] == pytest.approx(lemmas.sizes(problem).query[0] + 0.5)
+    [x], [y], q, k, v, o, n = (
+        sizes.inputs,
+        sizes.labels,
+        sizes.query[0],
+        sizes.key[0],
+        sizes.value,
+        sizes.output,
+        3,
+    )
     z = math.sqrt(2 * n / 4) * x**3 * o * v * math.hypot(q, k)
     reach = n * v * x * o + y
     largest = reach * o * x * v
     p = z * x * v * o + reach * x * o
     spread = math.sqrt(n) * x**2 * (q + k)
-    outputs, gradients = lemmas.lipschitz_constants(of, KERNELS["gaussian"], "query")
+    outputs, gradients = lemmas.lipschitz_constants(sizes, KERNELS["gaussian"], "query")
     assert outputs == pytest.approx(z)
     assert gradients == pytest.approx(
         largest * math.sqrt(n) * x**2 + spread * (p + largest * spread)
     )
-    assert np.isnan(lemmas.lipschitz_constants(of, KERNELS["gaussian"], "all")).all()
+    assert np.isnan(lemmas.lipschitz_constants(sizes, KERNELS["gaussian"], "all")).all()
 
 
 def test_lemmas_are_left_out_where_there_are_too_many_scores_or_another_kernel() -> None:

@@ -58,9 +58,9 @@ def test_gaussian_zero_holds_where_one_step_size_serves_all_seeds() -> None:
 
 def test_the_theorem_says_nothing_where_its_condition_is_missed() -> None:
     zero = {"relative_loss": 1e-9, "floor": 0.0, "condition_12": 800.0}
-    found = measure("theorem3-gaussian-below", frame(zero))
-    assert found.verdict == "vacuous"
-    assert found.details["decades by which (12) is missed, median"] == 800
+    measurement = measure("theorem3-gaussian-below", frame(zero))
+    assert measurement.verdict == "vacuous"
+    assert measurement.details["decades by which (12) is missed, median"] == 800
     assert measure("theorem3-gaussian-below", frame(zero | MET)).verdict == "holds"
     assert measure("theorem3-gaussian-below", frame(*stuck_between(zero | MET))).verdict == "fails"
 
@@ -68,9 +68,9 @@ def test_the_theorem_says_nothing_where_its_condition_is_missed() -> None:
 def test_a_claim_doesnt_mix_cells_of_different_lengths() -> None:
     short = {"training_steps": 10, "relative_loss": 0.5, "condition_12": 1.0}
     long = {"training_steps": 1500, "relative_loss": 1e-9, "condition_12": 1.0}
-    found = measure("theorem3-gaussian-below", frame(short, long))
-    assert found.verdict == "not run"
-    assert "one value of training_steps" in found.note
+    measurement = measure("theorem3-gaussian-below", frame(short, long))
+    assert measurement.verdict == "not run"
+    assert "one value of training_steps" in measurement.note
 
 
 def test_softmax_stops_where_its_floor_is_reached_and_no_seed_gets_to_zero() -> None:
@@ -109,9 +109,9 @@ def test_descent_is_judged_at_the_smallest_step_size_of_each_target() -> None:
     softmax = {"kernel": "softmax", "descent": 0.99, "lipschitz_gradients": 0.7}
     softmax |= {"gradient_query_start": 0.5}
     large = softmax | {"learning_rate": 30.0, "descent": 0.03}
-    found = measure("theorem3-descent", frame(softmax, large))
-    assert found.verdict == "holds"
-    assert found.details["least fall, step size 30"] == pytest.approx(0.03)
+    measurement = measure("theorem3-descent", frame(softmax, large))
+    assert measurement.verdict == "holds"
+    assert measurement.details["least fall, step size 30"] == pytest.approx(0.03)
     inside = softmax | {"target": "inside", "descent": 0.4}
     assert measure("theorem3-descent", frame(softmax, inside)).verdict == "fails"
     still = softmax | {"descent": np.nan, "gradient_query_start": 0.0}  # nothing falls, nor must it
@@ -154,9 +154,9 @@ def test_bounds_are_counted_by_heads_and_only_at_stable_steps() -> None:
     assert broken.details["steps above it"] == 70
     assert measure("theorem1-corrected-several", cells).verdict == "holds"
     unstable = frame(bounded(2), bounded(4, broken=7, stability=3.0))
-    found = measure("theorem1-paper-several", unstable)
-    assert found.verdict == "holds"
-    assert found.details["cells whose step is too large to descend"] == 10
+    measurement = measure("theorem1-paper-several", unstable)
+    assert measurement.verdict == "holds"
+    assert measurement.details["cells whose step is too large to descend"] == 10
     assert measure("theorem2-paper-one", cells).verdict == "not run"
 
 
@@ -179,10 +179,10 @@ def test_the_gaussians_analogue_of_theorem_2_is_judged_as_the_theorem(
 
 def test_conditions_are_judged_in_decades_whatever_the_labels() -> None:
     cells = frame(*({"target": t, "condition_12": d} for t, d in (("below", 5.0), ("inside", 9.0))))
-    found = measure("condition-12", cells)
-    assert (found.verdict, found.value) == ("fails", 0.0)
-    assert found.details["decades by which it is missed, least"] == 5.0
-    assert found.details["most"] == 9.0
+    measurement = measure("condition-12", cells)
+    assert (measurement.verdict, measurement.value) == ("fails", 0.0)
+    assert measurement.details["decades by which it is missed, least"] == 5.0
+    assert measurement.details["most"] == 9.0
     some = frame({"condition_12": -50.0})
     some.loc[0, "condition_12"] = 5.0
     assert measure("condition-12", some).verdict == "fails", "a mean would not show it"
@@ -251,17 +251,19 @@ def test_sizes_are_sufficient_only_where_every_cell_of_them_has_full_rank() -> N
     assert measure("sizes-delta", cells).verdict == "holds"
     assert measure("sizes-delta-needed", cells).verdict == "vacuous"
     thin = base | {"d": 32, "d_h": 2, "lambda_b": 1e-3, "delta": 1e-17}
-    found = measure("sizes-delta", frame(wide, small, thin))
-    assert found.verdict == "fails"
-    assert found.details["of them with δ zero"] == 10
+    measurement = measure("sizes-delta", frame(wide, small, thin))
+    assert measurement.verdict == "fails"
+    assert measurement.details["of them with δ zero"] == 10
     heads = small | {"heads": 4}
     assert measure("sizes-lambda-b", frame(wide, small, heads)).verdict == "fails"
     assert measure("sizes-lambda-b", frame(wide)).verdict == "not run"
 
 
-@pytest.mark.parametrize("lemma", LEMMAS, ids=[one.name for one in LEMMAS])
+@pytest.mark.parametrize("lemma", LEMMAS, ids=[item.name for item in LEMMAS])
 def test_one_cell_on_the_wrong_side_of_a_bound_breaks_a_lemma(lemma: Lemma) -> None:
-    values = {name: one[0] if isinstance(one, tuple) else one for name, one in lemma.values.items()}
+    values = {
+        name: item[0] if isinstance(item, tuple) else item for name, item in lemma.values.items()
+    }
     column, name = lemma.column, lemma.name
     right, wrong = (5.0, 0.9) if column == "lemma_least" else (0.2, 1.1)
     cells = frame(values | {column: right})
@@ -292,8 +294,8 @@ def test_a_claim_is_seldom_wrong_in_its_worlds(name: str) -> None:
     cells = design(BY_NAME[name].preset)
     runs = 20
     for truth in TRUTHS:
-        found = rates(BY_NAME[name], getattr(WORLDS[name], truth), cells, runs, truth)
-        for verdict, share in errors(truth, found).items():
+        error_rates = rates(BY_NAME[name], getattr(WORLDS[name], truth), cells, runs, truth)
+        for verdict, share in errors(truth, error_rates).items():
             assert share <= 2 * MOST_ERRORS, (truth, verdict)
         if truth == "true":
-            assert found.share("holds") >= 0.9
+            assert error_rates.share("holds") >= 0.9

@@ -130,12 +130,12 @@ def test_imdbs_reviews_come_in_a_seeds_order_with_their_lengths(
 def test_another_data_folder_is_read_in_one_process_too(
     elsewhere: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found = []
+    collected = []
     for name in ("one", "other"):
         files = {path: name.encode() + content for path, content in REVIEWS.items()}
         monkeypatch.setenv("OVERFIT_DATA", str(write_folder(elsewhere / name, files)))
-        found.append(text_task(of_text(**TINY_IMDB), 0).train.tokens)
-    assert not np.array_equal(found[0], found[1])
+        collected.append(text_task(of_text(**TINY_IMDB), 0).train.tokens)
+    assert not np.array_equal(collected[0], collected[1])
 
 
 @pytest.mark.parametrize(
@@ -157,10 +157,10 @@ def test_more_reviews_than_the_folder_has_are_refused_before_a_sweep(
 
 @pytest.mark.parametrize("name", ["n", "test_samples"])
 def test_imdb_has_25000_reviews_of_each_kind(name: str) -> None:
-    most: dict[str, Value] = {"source": "imdb", name: 25_000}
-    build(KernelTextParameters, most)
+    largest: dict[str, Value] = {"source": "imdb", name: 25_000}
+    build(KernelTextParameters, largest)
     with pytest.raises(UserError, match=f"{name}=25001: with source=imdb, .* up to 25000"):
-        build(KernelTextParameters, most | {name: 25_001})
+        build(KernelTextParameters, largest | {name: 25_001})
     build(KernelTextParameters, {name: 25_001})
 
 
@@ -177,19 +177,19 @@ def test_data_that_no_one_named_is_asked_for_before_a_sweep(study: AnyStudy, sou
 def test_cells_of_different_reviews_do_not_share_a_directory(
     elsewhere: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ours = write_folder(elsewhere / "ours", REVIEWS)
+    sizes = write_folder(elsewhere / "sizes", REVIEWS)
     same = write_folder(elsewhere / "same", REVIEWS)
     theirs = write_folder(elsewhere / "theirs", {**REVIEWS, "test/pos/0_10.txt": b"Oh yes"})
-    found = []
-    for folder in (ours, same, theirs):
+    collected = []
+    for folder in (sizes, same, theirs):
         monkeypatch.setenv("OVERFIT_DATA", str(folder))
-        found.append(text.prepare([cell_of(text, TINY_IMDB)]))
-    assert found[0] == found[1] != found[2]
+        collected.append(text.prepare([cell_of(text, TINY_IMDB)]))
+    assert collected[0] == collected[1] != collected[2]
     of_tiny = [f"--set={name}={value}" for name, value in (TINY | TINY_IMDB).items()]
-    for seeds, data, code in ((1, ours, 0), (2, theirs, 2)):
+    for seeds, data, code in ((1, sizes, 0), (2, theirs, 2)):
         asked = (*of_tiny, f"--seeds={seeds}", f"--data={data}", "--jobs=1", "--out=runs")
-        said = run("sweep", "kernel-text", *asked, cwd=elsewhere, expect=code).stderr
-    assert "--out runs: its cells were trained on other data (IMDb's first 16 bytes held" in said
+        errors = run("sweep", "kernel-text", *asked, cwd=elsewhere, expect=code).stderr
+    assert "--out runs: its cells were trained on other data (IMDb's first 16 bytes held" in errors
     assert overfit_cli.load(elsewhere / "runs")["seed"].tolist() == [0]
 
 
@@ -329,7 +329,7 @@ def test_heads_that_do_not_share_the_width_are_refused(
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 @pytest.mark.parametrize("study", [text, pathfinder], ids=["text", "pathfinder"])
 def test_a_gpu_gives_the_numbers_of_the_cpu(study: AnyStudy) -> None:
-    own: dict[str, Value] = {"tokens": 12, "n": 9, "test_samples": 5} if study is text else SMALL
-    one = cell_of(study, TINY | own | {"dropout": 0.0, "dtype": "float64"})
-    [cpu], [gpu] = (train(study, one, device=on) for on in ("cpu", "cuda"))
+    sizes: dict[str, Value] = {"tokens": 12, "n": 9, "test_samples": 5} if study is text else SMALL
+    sample_cell = cell_of(study, TINY | sizes | {"dropout": 0.0, "dtype": "float64"})
+    [cpu], [gpu] = (train(study, sample_cell, device=on) for on in ("cpu", "cuda"))
     assert gpu.measurements == pytest.approx(cpu.measurements, rel=1e-7)

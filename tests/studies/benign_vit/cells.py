@@ -23,15 +23,15 @@ def preset(name: str, **changed: str) -> list[Cell[BenignVitParameters]]:
     texts = {key: str(value) for key, value in values.items()}
     cells = make_grid(study, texts, tuple(range(quick["seeds"]))).cells()
     return [
-        Cell(study.name, study.version, one.parameters, one.seed)
-        for one in cells
-        if isinstance(one.parameters, BenignVitParameters)
+        Cell(study.name, study.version, cell.parameters, cell.seed)
+        for cell in cells
+        if isinstance(cell.parameters, BenignVitParameters)
     ]
 
 
 def settings(cells: list[Cell[BenignVitParameters]]) -> list[BenignVitParameters]:
     """The cells' parameters."""
-    return [one.parameters for one in cells]
+    return [cell.parameters for cell in cells]
 
 
 def small(**values: object) -> BenignVitParameters:

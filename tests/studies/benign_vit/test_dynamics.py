@@ -143,8 +143,8 @@ def test_lemma_5_1_gives_the_step_actually_taken() -> None:
         positive = tokens.labels[0] > 0
         by_sample = rate * settings.signal_norm**2 * slope * onto[:, 0]
         step = torch.stack([by_sample[positive].sum(), -by_sample[~positive].sum()])
-        most = 2 * rate * settings.sigma_p_tilde**2 * settings.d * slope[:, None] * onto[:, 1:]
-        expected = gamma + step, rho.clone(), most
+        limit = 2 * rate * settings.sigma_p_tilde**2 * settings.d * slope[:, None] * onto[:, 1:]
+        expected = gamma + step, rho.clone(), limit
 
 
 def test_leads_are_those_of_the_lemmas_at_the_worst_sample() -> None:

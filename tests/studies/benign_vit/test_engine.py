@@ -123,7 +123,7 @@ def test_the_engines_projections_are_those_of_the_trained_weights() -> None:
 def test_a_cell_gives_the_same_row_in_any_batch() -> None:
     """Batches, their order and their neighbours change no bit on the CPU."""
     cells = [cell(seed=seed, n=4, snr=snr) for seed in (0, 1) for snr in (0.5, 1.0, 2.0)]
-    alone = [train(study, one)[0].measurements for one in cells]
+    alone = [train(study, item)[0].measurements for item in cells]
     together = [result.measurements for result in train(study, *cells)]
     backwards = [result.measurements for result in train(study, *reversed(cells))]
     assert alone == together == backwards[::-1]
@@ -144,9 +144,9 @@ def test_cells_trained_as_one_tensor_agree_with_cells_trained_one_by_one(
             result.cell.key: result for result in train_together(batch, Training(Execution()))
         }
     assert len({result.steps for result in together.values()}) > 1, "none leaves before the others"
-    for one in cells:
-        [alone] = train(study, one)
-        result = together[one.key]
+    for item in cells:
+        [alone] = train(study, item)
+        result = together[item.key]
         assert (result.status, result.steps) == (alone.status, alone.steps)
         for name, value in alone.measurements.items():
             assert result.measurements[name] == pytest.approx(value, abs=1e-12), name
@@ -155,10 +155,10 @@ def test_cells_trained_as_one_tensor_agree_with_cells_trained_one_by_one(
 def test_batches_for_a_gpu_have_one_shape_and_few_seeds() -> None:
     cells = [cell(seed=seed, n=n, snr=snr) for seed in range(9) for n in (2, 3) for snr in (1, 2)]
     batches = study.batches(cells, "cuda")
-    assert sorted(one.key for batch in batches for one in batch) == sorted(c.key for c in cells)
+    assert sorted(item.key for batch in batches for item in batch) == sorted(c.key for c in cells)
     for batch in batches:
-        assert len({one.parameters.model_dump()["n"] for one in batch}) == 1
-        assert len({one.seed for one in batch}) <= 4, "a process keeps four realisations"
+        assert len({item.parameters.model_dump()["n"] for item in batch}) == 1
+        assert len({item.seed for item in batch}) <= 4, "a process keeps four realisations"
 
 
 def test_projections_for_more_samples_begin_with_those_for_fewer() -> None:
@@ -177,12 +177,12 @@ def test_projections_for_more_samples_begin_with_those_for_fewer() -> None:
 
 def test_the_first_coordinates_carry_the_first_samples() -> None:
     """The head space is rotated so that N samples lie in the first 2r coordinates, exactly."""
-    found = projections_of(small(n=3, d_h=200, dtype="float64"), 0, "cpu")
-    width, rows = found.head_width(3), 3 * 5
+    actual = projections_of(small(n=3, d_h=200, dtype="float64"), 0, "cpu")
+    width, rows = actual.head_width(3), 3 * 5
     assert width == 2 * (2 + 3 * 4)
-    assert float(found.train.q[:rows, width:].abs().max()) < 1e-12
-    assert float(found.train.k[:rows, width:].abs().max()) < 1e-12
-    assert float(found.train.q[rows:, width:].abs().max()) > 1e-3, "later samples reach further"
+    assert float(actual.train.q[:rows, width:].abs().max()) < 1e-12
+    assert float(actual.train.k[:rows, width:].abs().max()) < 1e-12
+    assert float(actual.train.q[rows:, width:].abs().max()) > 1e-3, "later samples reach further"
 
 
 def test_a_cell_that_explodes_is_a_failed_row() -> None:
@@ -283,11 +283,11 @@ def test_a_gpu_gives_the_cpus_rows() -> None:
     cells = [cell(seed=seed, n=4, snr=snr, dtype="float64") for seed in (0, 1) for snr in (0.5, 2)]
     [batch] = study.batches(cells, "cuda")
     on_gpu = {result.cell.key: result for result in train(study, *batch, device="cuda")}
-    for one in cells:
-        [result] = train(study, one)
-        assert on_gpu[one.key].steps == result.steps
+    for item in cells:
+        [result] = train(study, item)
+        assert on_gpu[item.key].steps == result.steps
         for name, value in result.measurements.items():
-            assert on_gpu[one.key].measurements[name] == pytest.approx(value, abs=1e-9)
+            assert on_gpu[item.key].measurements[name] == pytest.approx(value, abs=1e-9)
 
 
 def test_projections_are_shared_by_cells_that_differ_only_in_strength() -> None:

@@ -55,19 +55,19 @@ def cells(steps: Mapping[int, float], *, spent: Mapping[int, int] | None = None)
 def test_a_second_head_is_held_to_one_at_its_best_step_size(
     steps: Mapping[int, float], verdict: str
 ) -> None:
-    found = measure("planted-second-head", cells(steps))
-    assert found.verdict == verdict
-    assert found.value == pytest.approx(steps[2] / steps[1], rel=0.01)
-    assert found.details["step size, H = 4"] == 2.0
+    measurement = measure("planted-second-head", cells(steps))
+    assert measurement.verdict == verdict
+    assert measurement.value == pytest.approx(steps[2] / steps[1], rel=0.01)
+    assert measurement.details["step size, H = 4"] == 2.0
 
 
 def test_seeds_that_do_not_get_there_count_with_all_their_steps() -> None:
-    found = measure("planted-second-head", cells({1: 100, 2: 300}, spent={2: 3}))
+    measurement = measure("planted-second-head", cells({1: 100, 2: 300}, spent={2: 3}))
     steps = [300 * (1 + 0.01 * seed) if seed >= 3 else LIMIT for seed in range(SEEDS)]
-    over = [one / (100 * (1 + 0.01 * seed)) for seed, one in enumerate(steps)]
-    assert found.verdict == "fails"
-    assert found.value == pytest.approx(np.exp(np.mean(np.log(over))), rel=0.01)
-    assert found.details["not at the target, H = 2"] == 3
+    over = [step / (100 * (1 + 0.01 * seed)) for seed, step in enumerate(steps)]
+    assert measurement.verdict == "fails"
+    assert measurement.value == pytest.approx(np.exp(np.mean(np.log(over))), rel=0.01)
+    assert measurement.details["not at the target, H = 2"] == 3
 
 
 @pytest.mark.parametrize(
@@ -77,12 +77,12 @@ def test_no_verdict_is_given_for_heads_some_of_which_do_not_get_there(
     steps: Mapping[int, float], spent: Mapping[int, int]
 ) -> None:
     assert measure("planted-second-head", cells(steps)).verdict != "inconclusive"
-    found = measure("planted-second-head", cells(steps, spent=spent))
-    assert found.verdict == "inconclusive"
-    assert "don't come to the target loss" in found.note
+    measurement = measure("planted-second-head", cells(steps, spent=spent))
+    assert measurement.verdict == "inconclusive"
+    assert "don't come to the target loss" in measurement.note
 
 
 def test_errors_are_compared_where_training_ended() -> None:
-    found = measure("planted-second-head-error", cells({1: 100, 2: 300}, spent={2: 3}))
-    assert found.verdict == "fails"
-    assert found.value == pytest.approx(0.02)
+    measurement = measure("planted-second-head-error", cells({1: 100, 2: 300}, spent={2: 3}))
+    assert measurement.verdict == "fails"
+    assert measurement.value == pytest.approx(0.02)
