@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Literal
 from unittest import mock
@@ -17,7 +17,7 @@ from matplotlib.lines import Line2D
 from matplotlib.text import Text
 
 from overfit_cli.core.cell import Cells, Column, Paper, Results
-from overfit_cli.core.figure import FigureOptions
+from overfit_cli.core.figure import FigureOptions, any_grid
 from overfit_cli.core.parameters import StudyParameters, parameter
 from overfit_cli.core.study import FigureData, Study
 from overfit_cli.core.training import Training
@@ -29,6 +29,16 @@ SNRS = np.linspace(1, 25, 25).tolist()
 LAW = "n * snr**2 = 1000"
 OPTIONS = FigureOptions(x="snr", y="n", value="test_loss")
 SIDES = FigureOptions(x="snr", y="n", value="test_loss", threshold=0.2)
+
+
+# The figures of any grid, by name: tests of what they draw know no module of theirs.
+FIGURES = any_grid()
+Drawing = Callable[[FigureData, FigureOptions], Picture]
+draw_heatmap: Drawing = FIGURES["heatmap"].draw
+draw_cutoff: Drawing = FIGURES["cutoff"].draw
+draw_boundary: Drawing = FIGURES["boundary"].draw
+draw_lines: Drawing = FIGURES["lines"].draw
+draw_curves: Drawing = FIGURES["curves"].draw
 
 
 class FakeParameters(StudyParameters):

@@ -15,12 +15,7 @@ import pytest
 from overfit_cli.core.figure import Figure, FigureOptions
 from overfit_cli.core.study import FigureData
 from overfit_cli.core.text import UserError
-from overfit_cli.figures.boundary import draw_boundary
-from overfit_cli.figures.curves import draw_curves
-from overfit_cli.figures.cutoff import draw_cutoff
 from overfit_cli.figures.draw import Request, draw_figure
-from overfit_cli.figures.heatmap import draw_heatmap
-from overfit_cli.figures.lines import draw_lines
 from overfit_cli.figures.panels import side_by_side
 from overfit_cli.figures.picture import Picture, new_figure, styled
 from tests.fake_study import (
@@ -28,6 +23,11 @@ from tests.fake_study import (
     SIDES,
     SNRS,
     data_of,
+    draw_boundary,
+    draw_curves,
+    draw_cutoff,
+    draw_heatmap,
+    draw_lines,
     fail,
     fake_cells,
     fake_trajectories,

@@ -10,10 +10,18 @@ import pytest
 
 from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.text import UserError
-from overfit_cli.figures.curves import draw_columns, draw_curves
+from overfit_cli.figures.curves import draw_columns
 from overfit_cli.figures.panels import Panel
 from overfit_cli.figures.picture import styled
-from tests.fake_study import data_of, fake_cells, fake_trajectories, line_heights, titles, words
+from tests.fake_study import (
+    data_of,
+    draw_curves,
+    fake_cells,
+    fake_trajectories,
+    line_heights,
+    titles,
+    words,
+)
 
 
 def test_curves_are_drawn_in_panels_with_one_colour_a_setting(tmp_path: Path) -> None:

@@ -11,9 +11,18 @@ import pytest
 
 from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.text import UserError
-from overfit_cli.figures.lines import draw_lines
 from overfit_cli.figures.panels import side_by_side
-from tests.fake_study import SNRS, corners, data_of, fail, fake_cells, line_heights, titles, words
+from tests.fake_study import (
+    SNRS,
+    corners,
+    data_of,
+    draw_lines,
+    fail,
+    fake_cells,
+    line_heights,
+    titles,
+    words,
+)
 
 LINES = FigureOptions(x="snr", value="test_loss")
 

@@ -15,9 +15,6 @@ from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.parameters import StudyParameters, parameter
 from overfit_cli.core.study import FigureData
 from overfit_cli.core.text import UserError
-from overfit_cli.figures.curves import draw_curves
-from overfit_cli.figures.heatmap import draw_heatmap
-from overfit_cli.figures.lines import draw_lines
 from overfit_cli.figures.panels import difference, side_by_side
 from tests.fake_study import (
     NS,
@@ -25,6 +22,9 @@ from tests.fake_study import (
     SNRS,
     FakeStudy,
     data_of,
+    draw_curves,
+    draw_heatmap,
+    draw_lines,
     fail,
     fake_cells,
     fake_trajectories,

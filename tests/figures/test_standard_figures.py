@@ -11,15 +11,9 @@ import pytest
 from matplotlib.figure import Figure
 
 from overfit_cli.core.text import UserError
-from overfit_cli.figures.heatmap import draw_heatmap
 from overfit_cli.figures.picture import save
 from tests.command import python
-from tests.fake_study import LAW, NS, OPTIONS, SIDES, SNRS, data_of, fail, fake_cells
-
-
-@pytest.fixture(scope="module")
-def cells() -> pd.DataFrame:
-    return fake_cells(NS, SNRS)
+from tests.fake_study import LAW, OPTIONS, SIDES, data_of, draw_heatmap, fail
 
 
 @pytest.mark.parametrize(
