@@ -16,10 +16,11 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.text import Text
 
-from overfit_cli.core.cell import Cells, Column, Paper, Results
+from overfit_cli import Column, Study
+from overfit_cli.core.cell import Cells, Paper, Results
 from overfit_cli.core.figure import FigureOptions, any_grid
 from overfit_cli.core.parameters import StudyParameters, parameter
-from overfit_cli.core.study import FigureData, Study
+from overfit_cli.core.study import FigureData
 from overfit_cli.core.training import Training
 from overfit_cli.figures.labels import typeset
 from overfit_cli.figures.picture import Picture, save

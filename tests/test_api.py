@@ -15,11 +15,10 @@ import pandas as pd
 import pytest
 
 import overfit_cli
-from overfit_cli.core.cell import CellResult, Cells, Column, Results
+from overfit_cli import Column, Study, UserError
+from overfit_cli.core.cell import CellResult, Cells, Results
 from overfit_cli.core.parameters import StudyParameters, parameter
 from overfit_cli.core.registry import find_study
-from overfit_cli.core.study import Study
-from overfit_cli.core.text import UserError
 from overfit_cli.core.training import Training
 from overfit_cli.figures.record import same_picture
 from tests.command import call, python

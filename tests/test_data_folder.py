@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from overfit_cli import UserError
 from overfit_cli.core.files import DATA_VARIABLE, data_folder, set_data_folder
-from overfit_cli.core.text import UserError
 
 
 @pytest.fixture(autouse=True)

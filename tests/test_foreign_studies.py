@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 import overfit_cli
+from overfit_cli import UserError
 from overfit_cli.core.cell import Cell
-from overfit_cli.core.text import UserError
 from overfit_cli.sweeps.grid import make_grid
 from overfit_cli.sweeps.plan import make_plan
 from overfit_cli.sweeps.store import RunDirectory

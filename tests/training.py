@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, TypeVar
 
+from overfit_cli import Study
 from overfit_cli.core.cell import Cell, CellResult
 from overfit_cli.core.parameters import StudyParameters
-from overfit_cli.core.study import Study
 from overfit_cli.core.training import Execution
 from overfit_cli.sweeps.worker import train_all
 

@@ -7,9 +7,10 @@ from dataclasses import replace
 import pandas as pd
 import pytest
 
+from overfit_cli import Measurement
 from overfit_cli.claims.comparison import BestSetting, Comparison, Place, check_edge
 from overfit_cli.claims.rules import Margin, judge_estimate
-from overfit_cli.core.claim import Measurement, Verdict
+from overfit_cli.core.claim import Verdict
 from overfit_cli.stats.intervals import mean_estimate
 from tests.judged import check_undecided
 

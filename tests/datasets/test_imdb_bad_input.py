@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from overfit_cli.core.text import UserError
+from overfit_cli import UserError
 from overfit_cli.datasets import imdb
 from overfit_cli.datasets.imdb import read_imdb
 from tests.datasets.imdb_files import REVIEWS, without, write_archive, write_folder

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from overfit_cli.core.text import UserError
+from overfit_cli import UserError
 from overfit_cli.datasets.pathfinder import lra
 from overfit_cli.datasets.pathfinder import samples as pathfinder_images
 from overfit_cli.datasets.pathfinder.lra import DIRECTORIES, read_lra

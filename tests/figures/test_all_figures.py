@@ -12,9 +12,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from overfit_cli import UserError
 from overfit_cli.core.figure import Figure, FigureOptions
 from overfit_cli.core.study import FigureData
-from overfit_cli.core.text import UserError
 from overfit_cli.figures.draw import Request, draw_figure
 from overfit_cli.figures.panels import side_by_side
 from overfit_cli.figures.picture import Picture, new_figure, styled

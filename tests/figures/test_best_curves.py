@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from overfit_cli.core.cell import Column
+from overfit_cli import Column
 from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.parameters import StudyParameters, parameter
 from overfit_cli.core.study import FigureData

@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
-from overfit_cli.core.text import UserError
+from overfit_cli import UserError
 from overfit_cli.figures.panels import side_by_side
 from tests.fake_study import LAW, NS, SIDES, SNRS, data_of, draw_boundary, fake_cells, words
 

@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from overfit_cli import UserError
 from overfit_cli.core.figure import FigureOptions
-from overfit_cli.core.text import UserError
 from overfit_cli.figures.curves import draw_columns
 from overfit_cli.figures.panels import Panel
 from overfit_cli.figures.picture import styled

@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from overfit_cli import UserError
 from overfit_cli.core.figure import FigureOptions
-from overfit_cli.core.text import UserError
 from tests.fake_study import (
     data_of,
     draw_curves,

@@ -12,9 +12,9 @@ from matplotlib.colors import LogNorm
 from matplotlib.contour import QuadContourSet
 from matplotlib.figure import Figure
 
+from overfit_cli import UserError
 from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.study import FigureData
-from overfit_cli.core.text import UserError
 from tests.fake_study import (
     LAW,
     NS,

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from overfit_cli import UserError
 from overfit_cli.core.figure import Figure, FigureOptions
-from overfit_cli.core.text import UserError
 from overfit_cli.figures.inputs import resolve_options, resolve_symbols
 from overfit_cli.figures.laws import DASHES
 from tests.fake_study import (

@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from overfit_cli import UserError
 from overfit_cli.core.figure import FigureOptions
-from overfit_cli.core.text import UserError
 from overfit_cli.figures.panels import side_by_side
 from tests.fake_study import (
     SNRS,

@@ -12,8 +12,8 @@ import pandas as pd
 import pytest
 from matplotlib.colors import to_hex
 
+from overfit_cli import UserError
 from overfit_cli.core.figure import FigureOptions
-from overfit_cli.core.text import UserError
 from overfit_cli.figures.look import check_colour_map, read_log, read_look
 from overfit_cli.figures.picture import Picture, image, looking, save
 from tests.fake_study import (

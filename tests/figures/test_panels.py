@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from overfit_cli import UserError
 from overfit_cli.core.figure import MOST_PANELS, Figure, FigureOptions
-from overfit_cli.core.text import UserError
 from overfit_cli.figures.inputs import resolve_options
 from overfit_cli.figures.panels import Panel, panels
 from tests.fake_study import data_of, draw_lines, fake_cells

@@ -11,10 +11,10 @@ import pandas as pd
 import pytest
 from matplotlib.colors import Normalize
 
+from overfit_cli import UserError
 from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.parameters import StudyParameters, parameter
 from overfit_cli.core.study import FigureData
-from overfit_cli.core.text import UserError
 from overfit_cli.figures.panels import difference, side_by_side
 from tests.fake_study import (
     NS,

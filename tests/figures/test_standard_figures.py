@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
-from overfit_cli.core.text import UserError
+from overfit_cli import UserError
 from overfit_cli.figures.picture import save
 from tests.command import python
 from tests.fake_study import LAW, OPTIONS, SIDES, data_of, draw_heatmap, fail

@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 import overfit_cli
-from overfit_cli.core.parameters import Parameter
+from overfit_cli import Parameter
 from overfit_cli.functions.experiment import FunctionRecord, ParameterRecord, parameter_model
 from overfit_cli.functions.function_study import study_of_function, study_of_reference
 from overfit_cli.sweeps.manifest import MANIFEST, read_manifest

@@ -11,7 +11,7 @@ import pytest
 from calibration.kernel_classifier import WORLDS
 from calibration.rates import TRUTHS, errors
 from calibration.rates import rates as rates_of
-from overfit_cli.core.claim import Measurement
+from overfit_cli import Measurement
 from overfit_cli.studies.attention_kernel.classifier_claims import BEST_KERNELS
 from overfit_cli.studies.attention_kernel.pathfinder.parameters import KernelPathfinderParameters
 from overfit_cli.studies.attention_kernel.pathfinder.study import study as pathfinder

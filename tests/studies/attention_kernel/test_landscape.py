@@ -18,13 +18,13 @@ from torch.nn import functional
 
 from calibration.kernel_landscape import WORLDS
 from calibration.rates import TRUTHS, errors, rates
+from overfit_cli import UserError
 from overfit_cli.core.cell import Cell, CellResult
 from overfit_cli.core.classification import Task
 from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.parameters import Value, build
 from overfit_cli.core.processes import Interrupted
 from overfit_cli.core.study import FigureData
-from overfit_cli.core.text import UserError
 from overfit_cli.studies.attention_kernel.classifier import Shape, Transformer, evaluate
 from overfit_cli.studies.attention_kernel.landscape import engine, theory
 from overfit_cli.studies.attention_kernel.landscape.claims import CLAIMS

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import torch
 
+from overfit_cli import UserError
 from overfit_cli.core.parameters import build
-from overfit_cli.core.text import UserError
 from overfit_cli.core.training import logged_steps
 from overfit_cli.studies.attention_kernel.attention import attention
 from overfit_cli.studies.attention_kernel.parameters import KERNELS

@@ -11,10 +11,10 @@ import torch
 from PIL import Image
 
 import overfit_cli
+from overfit_cli import UserError
 from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.parameters import Value, build
 from overfit_cli.core.study import AnyStudy, FigureData
-from overfit_cli.core.text import UserError
 from overfit_cli.datasets.pathfinder.lra import DIRECTORIES
 from overfit_cli.datasets.pathfinder.paddles import PathfinderSettings
 from overfit_cli.datasets.reviews import ReviewSettings, generated_reviews

@@ -18,8 +18,8 @@ from torch.nn import functional
 import overfit_cli
 from calibration.benign_vit_images import WORLDS
 from calibration.rates import TRUTHS, errors, rates
+from overfit_cli import UserError
 from overfit_cli.core.cell import CellResult
-from overfit_cli.core.text import UserError
 from overfit_cli.datasets.images import (
     IMAGES,
     LABELS,

@@ -12,10 +12,10 @@ import torch
 from torch import Tensor
 from torch.autograd import functional as autograd
 
+from overfit_cli import UserError
 from overfit_cli.core.cell import Cell
 from overfit_cli.core.parameters import build
 from overfit_cli.core.study import AnyStudy
-from overfit_cli.core.text import UserError
 from overfit_cli.studies.multihead import engine, reference, theory, training
 from overfit_cli.studies.multihead import engine as heads
 from overfit_cli.studies.multihead.mixture import theory as mixture_theory

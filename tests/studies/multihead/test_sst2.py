@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from torch import nn
 
 import overfit_cli
+from overfit_cli import UserError
 from overfit_cli.core.cell import Cell
 from overfit_cli.core.classification import Course
-from overfit_cli.core.text import UserError
 from overfit_cli.datasets.reviews import END, PAD, START, UNKNOWN, known_words, pad_rows, read_sst2
 from overfit_cli.stats.shortcut_rules import word_counts_accuracy
 from overfit_cli.studies.multihead.sst2.claims import CLAIMS

@@ -13,9 +13,9 @@ import torch
 from scipy import integrate, stats
 from torch import Tensor
 
+from overfit_cli import UserError
 from overfit_cli.core.cell import Cell
 from overfit_cli.core.parameters import build
-from overfit_cli.core.text import UserError
 from overfit_cli.studies.softmax_network.activations import Network, gram_matrix, limit_gram_matrix
 from overfit_cli.studies.softmax_network.convergence import data
 from overfit_cli.studies.softmax_network.convergence.engine import (

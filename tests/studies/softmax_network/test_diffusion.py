@@ -12,9 +12,9 @@ import torch
 from scipy import integrate, stats
 
 import overfit_cli
+from overfit_cli import UserError
 from overfit_cli.core.cell import CellResult
 from overfit_cli.core.parameters import build
-from overfit_cli.core.text import UserError
 from overfit_cli.core.training import logged_steps
 from overfit_cli.studies.softmax_network.activations import initial_weights
 from overfit_cli.studies.softmax_network.diffusion import data, engine

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 import overfit_cli
-from overfit_cli.core.text import UserError
+from overfit_cli import UserError
 from overfit_cli.figures.labels import typeset
 from overfit_cli.studies.softmax_network.convergence.claims.bounds import sufficient_widths
 from tests.fake_study import words
