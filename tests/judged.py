@@ -10,13 +10,18 @@ import pytest
 
 from overfit_cli import Claim, Measurement
 from overfit_cli.core.claim import UndecidedError, Verdict
-from overfit_cli.core.registry import claims_of, installed_studies
+from overfit_cli.core.registry import claims_of, find_study, installed_studies
+
+
+def claims_by_name(*studies: str) -> Mapping[str, Claim]:
+    """The claims of studies by their names."""
+    return {claim.name: claim for study in studies for claim in claims_of(find_study(study))}
 
 
 @functools.cache
 def all_claims() -> Mapping[str, Claim]:
     """The claims of all installed studies by their names."""
-    return {claim.name: claim for study in installed_studies() for claim in claims_of(study)}
+    return claims_by_name(*(study.name for study in installed_studies()))
 
 
 def measure(name: str, cells: pd.DataFrame) -> Measurement:

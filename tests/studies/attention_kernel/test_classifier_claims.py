@@ -14,12 +14,10 @@ from calibration.rates import rates as rates_of
 from overfit_cli import Measurement
 from overfit_cli.studies.attention_kernel.classifier_claims import BEST_KERNELS
 from overfit_cli.studies.attention_kernel.pathfinder.parameters import KernelPathfinderParameters
-from overfit_cli.studies.attention_kernel.pathfinder.study import study as pathfinder
 from overfit_cli.studies.attention_kernel.text.parameters import KernelTextParameters
-from overfit_cli.studies.attention_kernel.text.study import study as text
-from tests.judged import measure
+from tests.judged import claims_by_name, measure
 
-BY_NAME = {claim.name: claim for claim in (*text.claims(), *pathfinder.claims())}
+BY_NAME = claims_by_name("kernel-text", "kernel-pathfinder")
 JITTER = (-0.025, -0.015, -0.005, 0.005, 0.015, 0.025)
 RATES = (0.001, 0.01, 0.1)
 SOFTMAX, GAUSSIAN = (0.6, 0.5, 0.6), (0.5, 0.4, 0.5)

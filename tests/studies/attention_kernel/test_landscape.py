@@ -27,7 +27,6 @@ from overfit_cli.core.processes import Interrupted
 from overfit_cli.core.study import FigureData
 from overfit_cli.studies.attention_kernel.classifier import Shape, Transformer, evaluate
 from overfit_cli.studies.attention_kernel.landscape import engine, theory
-from overfit_cli.studies.attention_kernel.landscape.claims import CLAIMS
 from overfit_cli.studies.attention_kernel.landscape.engine import (
     Plane,
     draw_directions,
@@ -38,7 +37,7 @@ from overfit_cli.studies.attention_kernel.landscape.study import study
 from overfit_cli.studies.attention_kernel.landscape.theory import SavedLosses
 from overfit_cli.sweeps.part_file import cell_table, trajectory_table
 from tests.fake_study import words
-from tests.judged import measure
+from tests.judged import claims_by_name, measure
 from tests.training import cell_of, train
 
 pytestmark = pytest.mark.usefixtures("cache")
@@ -544,7 +543,7 @@ def test_a_figure_without_a_surface_that_is_done_is_refused() -> None:
 # Claims
 
 
-BY_NAME = {claim.name: claim for claim in CLAIMS}
+BY_NAME = claims_by_name("kernel-landscape")
 COLUMNS = {
     "landscape-minima": "interior_minima",
     "landscape-curvature": "rms_laplacian",

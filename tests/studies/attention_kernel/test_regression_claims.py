@@ -9,13 +9,12 @@ import pytest
 from calibration.kernel_regression import WORLDS
 from calibration.rates import MOST_ERRORS, TRUTHS, design, errors, rates
 from overfit_cli.claims.rules import judge_instance
-from overfit_cli.studies.attention_kernel.regression.claims import CLAIMS
 from overfit_cli.studies.attention_kernel.regression.claims.bounds import LEMMAS, Lemma
 from overfit_cli.studies.attention_kernel.regression.parameters import KernelRegressionParameters
 from overfit_cli.studies.attention_kernel.regression.study import study
-from tests.judged import measure
+from tests.judged import claims_by_name, measure
 
-BY_NAME = {claim.name: claim for claim in CLAIMS}
+BY_NAME = claims_by_name(study.name)
 MET = {"condition_8": -1.0, "condition_12": -1.0}
 """Values of cells of which the theorems say something."""
 

@@ -6,12 +6,12 @@ import tomllib
 from pathlib import Path
 
 from overfit_cli.core.cell import Cell
-from overfit_cli.studies.benign_vit.vit.claims import CLAIMS
 from overfit_cli.studies.benign_vit.vit.parameters import BenignVitParameters
 from overfit_cli.studies.benign_vit.vit.study import study
 from overfit_cli.sweeps.grid import make_grid
+from tests.judged import claims_by_name
 
-BY_NAME = {claim.name: claim for claim in CLAIMS}
+BY_NAME = claims_by_name("benign-vit")
 PRESETS = Path(__file__).parents[3] / "experiments"
 
 

@@ -10,7 +10,6 @@ import pandas as pd
 import pytest
 
 from overfit_cli.stats.boundaries import scaling_exponents
-from overfit_cli.studies.benign_vit.vit.claims import CLAIMS
 from overfit_cli.studies.benign_vit.vit.claims.dynamics import SETTING
 from overfit_cli.studies.benign_vit.vit.parameters import BenignVitParameters
 from overfit_cli.studies.benign_vit.vit.theory import (
@@ -22,7 +21,6 @@ from overfit_cli.studies.benign_vit.vit.theory import (
 )
 from tests.judged import measure
 
-BY_NAME = {claim.name: claim for claim in CLAIMS}
 GRIDS: dict[Regime, dict[str, tuple[float, ...]]] = {
     "benign": {"n": (16, 24, 32), "snr": (16, 20, 25)},
     "harmful": {"n": (4, 8, 16), "snr": (0.5, 1, 2)},

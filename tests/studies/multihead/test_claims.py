@@ -10,10 +10,8 @@ import pandas as pd
 import pytest
 
 from overfit_cli.studies.multihead.planted.parameters import MultiheadPlantedParameters
-from overfit_cli.studies.multihead.planted.study import study as planted
 from tests.judged import measure
 
-BY_NAME = {claim.name: claim for claim in planted.claims()}
 SEEDS = 10
 RATES = (1.0, 2.0, 4.0)
 LIMIT = 1000

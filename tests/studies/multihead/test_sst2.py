@@ -22,14 +22,13 @@ from overfit_cli.core.cell import Cell
 from overfit_cli.core.classification import Course
 from overfit_cli.datasets.reviews import END, PAD, START, UNKNOWN, known_words, pad_rows, read_sst2
 from overfit_cli.stats.shortcut_rules import word_counts_accuracy
-from overfit_cli.studies.multihead.sst2.claims import CLAIMS
 from overfit_cli.studies.multihead.sst2.data import sst2_task
 from overfit_cli.studies.multihead.sst2.engine import PRETRAINED, build_model
 from overfit_cli.studies.multihead.sst2.parameters import MultiheadSst2Parameters
 from overfit_cli.studies.multihead.sst2.study import study
 from overfit_cli.studies.multihead.sst2.training import logits_of
 from tests.command import python, run
-from tests.judged import measure
+from tests.judged import claims_by_name, measure
 from tests.training import cell_of, train
 
 REAL = Path(os.environ.get("OVERFIT_DATA", "")) / "sst2"
@@ -466,7 +465,7 @@ def test_damaged_weights_are_a_sentence(data: Path) -> None:
 
 # Claims
 
-BY_NAME = {claim.name: claim for claim in CLAIMS}
+BY_NAME = claims_by_name(study.name)
 JITTER = (-0.005, -0.003, -0.001, 0.001, 0.003, 0.005)
 
 

@@ -39,7 +39,7 @@ def _sweep(out: Path, **parameters: Any) -> None:
     overfit_cli.sweep(
         "softmax-convergence",
         seeds=3,
-        parameters={"d": 4, "test_samples": 8, **parameters},
+        parameters={"d": 4, "test_samples": 8, "training_steps": 1000, **parameters},
         trajectories=True,
         out=out,
         jobs=1,
