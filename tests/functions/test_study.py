@@ -500,19 +500,23 @@ CLAIMS = {
 }
 
 
-@pytest.mark.parametrize("measure", CLAIMS)
-def test_a_claim_that_fails_at_measuring_decides_nothing(tmp_path: Path, measure: str) -> None:
+def test_a_claim_that_fails_at_measuring_decides_nothing(tmp_path: Path) -> None:
+    claims = ", ".join(
+        f"Claim(name='low-{number}', source='me', statement='It is low.', "
+        f"holds_where='it is below 1', measure={measure})"
+        for number, measure in enumerate(CLAIMS)
+    )
     text = (
         "from overfit_cli import Claim, Measurement, experiment\n"
-        "@experiment(claims=[Claim(name='low', source='me', statement='It is low.', "
-        f"holds_where='it is below 1', measure={measure})])\n"
+        f"@experiment(claims=[{claims}])\n"
         "def train(n: int = 1): return {'loss': n}\n"
     )
     written(tmp_path, text)
     run("sweep", "mine.py", "--jobs=1", cwd=tmp_path)
     output = call("report", "--from=results/mine", "--out=report", cwd=tmp_path).stdout
-    assert "inconclusive" in output
-    assert CLAIMS[measure] in " ".join(output.split())
+    in_one_line = " ".join(output.split())
+    assert output.count("inconclusive") >= len(CLAIMS)
+    assert all(words in in_one_line for words in CLAIMS.values())
 
 
 DECORATORS = {
