@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import io
 import os
 import subprocess
@@ -14,10 +15,14 @@ from pathlib import Path
 from unittest import mock
 
 import pytest
+import typer.main
 
 from overfit_cli.cli import app
 
 TOY = Path(__file__).parent / "toy"
+
+# Typer builds its commands anew for each call: most of the time of a command that is refused.
+typer.main.get_command = functools.cache(typer.main.get_command)
 
 
 def environment(**extra: str) -> dict[str, str]:
@@ -87,9 +92,30 @@ def call(*arguments: str, cwd: Path, expect: int = 0) -> subprocess.CompletedPro
         with pytest.raises(SystemExit) as ended:
             app.main()
     code = int(ended.value.code or 0)
-    said = (output.getvalue(), errors.getvalue())
-    assert code == expect, f"{arguments}: {code}\n{said[0]}\n{said[1]}"
-    return subprocess.CompletedProcess(arguments, code, *said)
+    texts = (output.getvalue(), errors.getvalue())
+    assert code == expect, f"{arguments}: {code}\n{texts[0]}\n{texts[1]}"
+    return subprocess.CompletedProcess(arguments, code, *texts)
+
+
+def python(
+    *arguments: str | Path,
+    cwd: Path | None = None,
+    text: str | None = None,
+    expect: int = 0,
+    env: Mapping[str, str] | None = None,
+) -> subprocess.CompletedProcess[str]:
+    """Run Python with these arguments, and a text as its input, and hold it to an exit code."""
+    done = subprocess.run(
+        [sys.executable, *arguments],
+        cwd=cwd,
+        env=environment(**(env or {})),
+        input=text,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == expect, f"{done.returncode}\n{done.stdout}\n{done.stderr}"
+    return done
 
 
 def wait_for(condition: Callable[[], object], seconds: float = 20) -> None:

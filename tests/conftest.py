@@ -23,6 +23,13 @@ sys.path.insert(0, str(TOY))
 
 
 @pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The user's cache: a folder that isn't there yet."""
+    monkeypatch.setenv("OVERFIT_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+@pytest.fixture
 def installed_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A folder whose packages count as installed in this process, once they are written."""
     monkeypatch.syspath_prepend(tmp_path)

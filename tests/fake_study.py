@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Literal
 from unittest import mock
 
-import matplotlib.figure
 import numpy as np
 import pandas as pd
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.collections import Collection
+from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.text import Text
 
-from overfit_cli.core.cell import Cells, Column, Paper, Results
-from overfit_cli.core.figure import FigureOptions
+from overfit_cli import Column, Study
+from overfit_cli.core.cell import Cells, Paper, Results
+from overfit_cli.core.figure import FigureOptions, grid_figures
 from overfit_cli.core.parameters import StudyParameters, parameter
-from overfit_cli.core.study import FigureData, Study
+from overfit_cli.core.study import FigureData
 from overfit_cli.core.training import Training
 from overfit_cli.figures.labels import typeset
 from overfit_cli.figures.picture import Picture, save
@@ -26,6 +30,16 @@ SNRS = np.linspace(1, 25, 25).tolist()
 LAW = "n * snr**2 = 1000"
 OPTIONS = FigureOptions(x="snr", y="n", value="test_loss")
 SIDES = FigureOptions(x="snr", y="n", value="test_loss", threshold=0.2)
+
+
+# The figures of any grid, by name: tests of what they draw know no module of theirs.
+FIGURES = grid_figures()
+Drawing = Callable[[FigureData, FigureOptions], Picture]
+draw_heatmap: Drawing = FIGURES["heatmap"].draw
+draw_cutoff: Drawing = FIGURES["cutoff"].draw
+draw_boundary: Drawing = FIGURES["boundary"].draw
+draw_lines: Drawing = FIGURES["lines"].draw
+draw_curves: Drawing = FIGURES["curves"].draw
 
 
 class FakeParameters(StudyParameters):
@@ -107,6 +121,24 @@ def data_of(
     return FigureData(FakeStudy(), cells, frames[0], frames[1])
 
 
+def line_heights(axes: Axes) -> list[list[float]]:
+    """The heights of each line that has more than a point."""
+    lines = [heights(line) for line in axes.lines]
+    return [line.tolist() for line in lines if len(line) > 1]
+
+
+def titles(figure: Figure) -> list[str]:
+    """The titles of a figure's axes, each on one line; axes without a title are left out."""
+    texts = [" ".join(axes.get_title(loc="left").split()) for axes in figure.axes]
+    return [text for text in texts if text]
+
+
+def corners(artist: Artist) -> np.ndarray:
+    """The vertices of the first path of a collection, (vertices, 2)."""
+    assert isinstance(artist, Collection)
+    return np.asarray(artist.get_paths()[0].vertices, dtype=np.float64)
+
+
 def heights(line: Line2D) -> np.ndarray:
     """Return the heights of a line's points."""
     return np.asarray(line.get_ydata(), dtype=np.float64)
@@ -117,7 +149,7 @@ def _read(text: str) -> str:
     return typeset(text.replace(r"\mathdefault", ""))
 
 
-def words(figure: matplotlib.figure.Figure, folder: Path) -> str:
+def words(figure: Figure, folder: Path) -> str:
     """Save the figure, and return what a reader reads: every text that is drawn, and the facts.
 
     Each stands on a line of its own, with its mathtext in plain Unicode.

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import functools
 import re
-import subprocess
-import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -17,14 +15,13 @@ import pandas as pd
 import pytest
 
 import overfit_cli
-from overfit_cli.core.cell import CellResult, Cells, Column, Results
-from overfit_cli.core.errors import UserError
+from overfit_cli import Column, Study, UserError
+from overfit_cli.core.cell import CellResult, Cells, Results
 from overfit_cli.core.parameters import StudyParameters, parameter
 from overfit_cli.core.registry import find_study
-from overfit_cli.core.study import Study
 from overfit_cli.core.training import Training
 from overfit_cli.figures.record import same_picture
-from tests.command import call, environment
+from tests.command import call, python
 
 SCRIPT = """
 import matplotlib
@@ -56,16 +53,7 @@ assert (again["test_loss"] > 0).all()
 @pytest.mark.slow
 def test_a_notebooks_function_is_swept_by_workers(tmp_path: Path) -> None:
     """As in a notebook, the function stands in no file: its code is sent to the workers."""
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-"],
-        input=SCRIPT,
-        cwd=tmp_path,
-        env=environment(),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
+    done = python("-W", "error", "-", cwd=tmp_path, text=SCRIPT)
     assert "32 there already; 8 to run" in done.stdout
     assert (tmp_path / "heatmap.png").stat().st_size > 1000
 
@@ -172,10 +160,10 @@ def test_a_sweep_says_what_it_did(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     overfit_cli.sweep("toy", n=[1, 2], mood="raises", seeds=1, out="a", jobs=1)
-    said = capsys.readouterr().out
-    assert "toy: 2 cells (n 2 × seeds 1), a" in said
-    assert "Done: 0 trained" in said
-    assert "2 failed (2 error: RuntimeError: the toy is broken)" in said
+    output = capsys.readouterr().out
+    assert "toy: 2 cells (n 2 × seeds 1), a" in output
+    assert "Done: 0 trained" in output
+    assert "2 failed (2 error: RuntimeError: the toy is broken)" in output
     overfit_cli.sweep("toy", n=[1, 2], mood="raises", seeds=1, out="b", jobs=1, fail_fast=True)
     assert "Stopped after a failed cell (--fail-fast): 1 cell is left." in capsys.readouterr().out
     overfit_cli.sweep("toy", n=[1, 2], seeds=1, out="a", jobs=1, quiet=True)
@@ -402,17 +390,17 @@ def test_a_frame_from_anywhere_is_judged_by_its_studys_claims() -> None:
     cells = pd.DataFrame(grid, columns=["n", "snr", "seed"])
     odds = (1 + 0.001 * cells["seed"]) * cells["n"] * cells["snr"] ** 2 / 1000
     cells = cells.assign(test_loss=0.69 / (1 + 2.45 * odds))
-    judged = {one.name: one.measurement for one in overfit_cli.judge(cells, study="benign-vit")}
+    judged = {item.name: item.measurement for item in overfit_cli.judge(cells, study="benign-vit")}
     assert judged["fig1-falls-with-n"].verdict == "holds"
     assert judged["fig1-contour"].value == pytest.approx(1000, rel=0.01)
     assert "the cells have no column 'train_loss'" in judged["fig1-fitted"].note
     named = cells.assign(study="benign-vit")
-    assert [one.name for one in overfit_cli.judge(named)] == list(judged)
+    assert [item.name for item in overfit_cli.judge(named)] == list(judged)
     halves = pd.concat([named.iloc[::2], named.iloc[1::2]], ignore_index=False)
     halves.index = pd.Index(np.arange(len(halves)) // 2)  # each of them twice, as from two files
-    again = {one.name: one.measurement for one in overfit_cli.judge(halves)}
-    assert {name: one.verdict for name, one in again.items()} == {
-        name: one.verdict for name, one in judged.items()
+    again = {item.name: item.measurement for item in overfit_cli.judge(halves)}
+    assert {name: item.verdict for name, item in again.items()} == {
+        name: item.verdict for name, item in judged.items()
     }
     with pytest.raises(UserError, match="judge takes run directories, or one frame"):
         overfit_cli.judge([1, 2])  # type: ignore[arg-type]
@@ -423,14 +411,20 @@ def test_seeds_that_repeat_anothers_numbers_decide_nothing() -> None:
     cells = pd.DataFrame(grid, columns=["n", "snr", "seed"])
     odds = (1 + 0.001 * (cells["seed"] % 4)) * cells["n"] * cells["snr"] ** 2 / 1000
     cells = cells.assign(test_loss=0.69 / (1 + 2.45 * odds))
-    judged = {one.name: one.measurement for one in overfit_cli.judge(cells, study="benign-vit")}
+    judged = {
+        claim.name: claim.measurement for claim in overfit_cli.judge(cells, study="benign-vit")
+    }
     assert judged["fig1-falls-with-n"].verdict == "inconclusive"
     assert "Seeds 4, 5 have all the numbers of another" in judged["fig1-falls-with-n"].note
     partly = cells.drop(index=cells.index[cells["seed"] == 4][::7])
-    judged = {one.name: one.measurement for one in overfit_cli.judge(partly, study="benign-vit")}
+    judged = {
+        claim.name: claim.measurement for claim in overfit_cli.judge(partly, study="benign-vit")
+    }
     assert "Seeds 4, 5 have all the numbers of another" in judged["fig1-falls-with-n"].note
     flags = cells.assign(test_loss=(cells["test_loss"] < 0.2).astype(float))
-    judged = {one.name: one.measurement for one in overfit_cli.judge(flags, study="benign-vit")}
+    judged = {
+        claim.name: claim.measurement for claim in overfit_cli.judge(flags, study="benign-vit")
+    }
     assert "numbers of another" not in judged["fig1-falls-with-n"].note
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import re
 import shlex
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +12,7 @@ import pandas as pd
 import pytest
 
 import overfit_cli
-from tests.command import call
+from tests.command import call, python
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs" / "cookbook.md").read_text()
@@ -37,17 +35,10 @@ Columns = dict[str, list[Any]]
 def answers() -> list[Columns]:
     """What DuckDB answers to each query of the page, and to its recipe in Python."""
     in_python = next(code for code in IN_PYTHON if "duckdb" in code)
-    process = subprocess.run(
-        [sys.executable, "-W", "error", "-c", ASKS],
-        input=json.dumps([*IN_SHELL, *ALONE, in_python]),
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert process.returncode == 0, process.stderr
-    found: list[Columns] = json.loads(process.stdout)
-    return found
+    asked = json.dumps([*IN_SHELL, *ALONE, in_python])
+    done = python("-W", "error", "-c", ASKS, cwd=ROOT, text=asked)
+    columns: list[Columns] = json.loads(done.stdout)
+    return columns
 
 
 def done(directory: str) -> pd.DataFrame:
@@ -57,28 +48,28 @@ def done(directory: str) -> pd.DataFrame:
 
 
 def test_the_medians_of_the_recipe_in_sql_are_those_of_the_cells(answers: list[Columns]) -> None:
-    found, cells = answers[0], done("fig1-quick")
+    answer, cells = answers[0], done("fig1-quick")
     medians = cells[cells["snr"] < 3].groupby(["n", "snr"])["test_loss"].median()
-    assert found["test_loss"] == pytest.approx(medians.tolist())
-    assert set(found["seeds"]) == {40}
+    assert answer["test_loss"] == pytest.approx(medians.tolist())
+    assert set(answer["seeds"]) == {40}
 
 
 def test_logged_steps_are_joined_to_their_cells(answers: list[Columns]) -> None:
-    found = answers[1]
+    answer = answers[1]
     steps = overfit_cli.load(ROOT / "results" / "dynamics-quick", trajectories=True)
     steps = steps[steps["step"] % 10 == 0]
     medians = steps.groupby(["n", "snr", "step"])["test_loss"].median()
     assert len(medians) > 6
-    assert found["test_loss"] == pytest.approx(medians.tolist())
+    assert answer["test_loss"] == pytest.approx(medians.tolist())
 
 
 def test_two_runs_are_compared_cell_by_cell(answers: list[Columns]) -> None:
-    found = answers[2]
+    answer = answers[2]
     pairs = done("fig1-quick").merge(done("fig1-balanced-quick"), on=["n", "snr", "seed"])
     differences = (pairs["test_loss_x"] - pairs["test_loss_y"]).groupby(pairs["n"]).mean()
-    assert found["n"] == differences.index.tolist()
-    assert found["difference"] == pytest.approx(differences.tolist())
-    assert sum(found["pairs"]) == len(pairs)
+    assert answer["n"] == differences.index.tolist()
+    assert answer["difference"] == pytest.approx(differences.tolist())
+    assert sum(answer["pairs"]) == len(pairs)
 
 
 def test_the_recipe_in_python_counts_the_benign_cells(answers: list[Columns]) -> None:

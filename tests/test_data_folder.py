@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from overfit_cli.core.errors import UserError
+from overfit_cli import UserError
 from overfit_cli.core.files import DATA_VARIABLE, data_folder, set_data_folder
 
 

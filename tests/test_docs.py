@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import pkgutil
 import re
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -17,7 +15,7 @@ from docs import generate
 from overfit_cli.core.parameters import describe, symbol_text
 from overfit_cli.core.registry import installed_studies
 from overfit_cli.sweeps.presets import preset_names
-from tests.command import run
+from tests.command import python, run
 
 ROOT = Path(__file__).parents[1]
 PAGES = [*sorted((ROOT / "docs").rglob("*.md")), *ROOT.glob("*.md"), ROOT / "results" / "README.md"]
@@ -102,8 +100,8 @@ def test_no_formula_is_left_in_a_typesetters_language(page: Path) -> None:
 
 def test_the_symbols_of_every_parameter_and_column_are_written_plainly() -> None:
     for study in installed_studies():
-        symbols = [one.symbol for one in describe(study.parameters).values()]
-        symbols += [one.symbol for one in (*study.columns, *study.trajectory_columns)]
+        symbols = [item.symbol for item in describe(study.parameters).values()]
+        symbols += [item.symbol for item in (*study.columns, *study.trajectory_columns)]
         for symbol in symbols:
             assert not re.search(r"[\\{}]", symbol_text(symbol)), (study.name, symbol)
     assert symbol_text(r"\frac{1}{H}\sum \|W_h\|") == "1/H Σ ‖W_h‖"
@@ -118,9 +116,9 @@ def test_the_symbols_of_every_parameter_and_column_are_written_plainly() -> None
 def test_make_alone_lists_its_targets() -> None:
     done = subprocess.run(["make"], cwd=ROOT, capture_output=True, text=True, check=True)
     listed = set(re.findall(r"^  ([a-z-]+) ", done.stdout, re.MULTILINE))
-    said = re.search(r"^\.PHONY: (.*)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
-    assert said is not None
-    assert listed == set(said[1].split()) - {"help"}
+    match = re.search(r"^\.PHONY: (.*)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    assert match is not None
+    assert listed == set(match[1].split()) - {"help"}
 
 
 def test_the_citation_names_this_version_and_its_papers() -> None:
@@ -136,7 +134,7 @@ def test_no_preset_has_the_name_of_a_study() -> None:
     """`overfit sweep NAME` would run the study with its defaults, and never the preset."""
     presets = set(preset_names())
     assert presets
-    assert not presets & {one.name for one in installed_studies()}
+    assert not presets & {study.name for study in installed_studies()}
 
 
 def test_the_tests_folders_are_those_of_the_package() -> None:
@@ -154,15 +152,19 @@ def test_every_command_is_documented() -> None:
 
 def test_every_study_of_ours_has_its_four_pages_and_a_readme() -> None:
     ours = [
-        one.name for one in installed_studies() if type(one).__module__.startswith("overfit_cli.")
+        item.name
+        for item in installed_studies()
+        if type(item).__module__.startswith("overfit_cli.")
     ]
     assert len(ours) >= 6
     for name in ours:
         pages = {part: (ROOT / "docs" / name / f"{part}.md").read_text() for part in PARTS}
         for part, page in pages.items():
             assert page.startswith(f"# {name}: {part}\n")
-            others = [one for one in PARTS if one != part]
-            assert all(f"[{one.capitalize()}]({one}.md)" in page.split("\n\n")[1] for one in others)
+            others = [item for item in PARTS if item != part]
+            assert all(
+                f"[{item.capitalize()}]({item}.md)" in page.split("\n\n")[1] for item in others
+            )
         for kind in ("parameters", "columns", "trajectories"):
             assert f"<!-- generated: {kind} {name} -->" in pages["reference"]
     for folder in (ROOT / "src" / "overfit_cli" / "studies").iterdir():
@@ -223,8 +225,8 @@ def test_the_readme_shows_each_command_that_runs_or_reads_something() -> None:
 @pytest.mark.parametrize(
     "line",
     [
-        pytest.param(line, marks=[pytest.mark.slow] if at % 3 else [])
-        for at, line in enumerate(TOUR_COMMANDS)
+        pytest.param(line, marks=[pytest.mark.slow] if index % 3 else [])
+        for index, line in enumerate(TOUR_COMMANDS)
         if " train " not in line
     ],
 )
@@ -255,14 +257,7 @@ def test_the_tour_leaves_the_kept_results_as_they_are() -> None:
 def test_the_files_open_as_they_are_in_pandas() -> None:
     """The reference results, and what their README says of them."""
     script = "import pandas; print(len(pandas.read_parquet('results/fig1-quick/cells')))"
-    done = subprocess.run(
-        [sys.executable, "-c", script],
-        cwd=ROOT,
-        env=os.environ,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    done = python("-c", script, cwd=ROOT)
     assert int(done.stdout) == len(overfit_cli.load(ROOT / "results" / "fig1-quick"))
 
 
@@ -273,6 +268,6 @@ def test_the_world_in_the_docs_is_judged_as_the_page_says(
     code = re.search(r"```python\n(.*?)```", page, re.DOTALL)
     assert code is not None
     exec(compile(code[1], "verdicts.md", "exec"), {})
-    said = re.search(r"fails there, with (\d\.\d\d)", page)
-    assert said is not None
-    assert re.search(rf"fig1-exponent fails {said[1][:3]}", capsys.readouterr().out)
+    match = re.search(r"fails there, with (\d\.\d\d)", page)
+    assert match is not None
+    assert re.search(rf"fig1-exponent fails {match[1][:3]}", capsys.readouterr().out)

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 import overfit_cli
+from overfit_cli import UserError
 from overfit_cli.core.cell import Cell
-from overfit_cli.core.errors import UserError
 from overfit_cli.sweeps.grid import make_grid
 from overfit_cli.sweeps.plan import make_plan
 from overfit_cli.sweeps.store import RunDirectory
@@ -50,7 +50,7 @@ def test_what_goes_wrong_in_a_cell_is_a_failed_row_with_its_reason(
     assert all(reason.startswith(REASONS[mood]) for reason in failed["reason"])
     assert failed["test_loss"].isna().all()
     assert failed["reason"].str.len().max() <= 250
-    with_steps = set(RunDirectory(tmp_path / "out").load_trajectories()["key"])
+    with_steps = set(overfit_cli.load(tmp_path / "out", trajectories=True)["key"])
     unlogged = {"raises", "exits", "interrupts", "closes", "wordy-step", "other-step"}
     kept = set() if mood in unlogged else set(failed["key"])
     assert with_steps & set(failed["key"]) == kept, "what was logged is kept, if it can be"
@@ -93,11 +93,11 @@ def test_a_member_that_raises_is_a_sentence(
 
     bad = type("Bad", (type(TOY),), {"name": "bad", member: refuse})()
     monkeypatch.setattr("overfit_cli.core.registry._entry_points", lambda: {"bad": Loaded(bad)})
-    command, said = UNPLANNED[member]
+    command, message = UNPLANNED[member]
     arguments = [*command.split(), *(["--jobs=1"] if "sweep" in command else [])]
     done = call(*arguments, cwd=tmp_path, expect=2 if "sweep" in command else 0)
     [sentence] = done.stderr.splitlines()
-    assert sentence.startswith(said)
+    assert sentence.startswith(message)
 
 
 @pytest.mark.parametrize("made", [lambda cells: [], lambda cells: [cells, cells]])
@@ -148,8 +148,10 @@ def test_a_broken_entry_point_costs_its_own_study_and_one_line(installed_here: P
         lines = done.stderr.splitlines()
         assert len(lines) == len(BROKEN), done.stderr
         for name in BROKEN:
-            said = [line for line in lines if line.startswith(f"note: The study '{name}' can't be")]
-            assert len(said) == 1
+            sentences = [
+                line for line in lines if line.startswith(f"note: The study '{name}' can't be")
+            ]
+            assert len(sentences) == 1
         assert "\x1b" not in done.stderr
     for name in ("raises", "exits"):
         refused = run("sweep", name, cwd=tmp_path, expect=2).stderr

@@ -19,8 +19,8 @@ import pyarrow.parquet as pq
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from overfit_cli import UserError
 from overfit_cli.core.cell import CellResult
-from overfit_cli.core.errors import UserError
 from overfit_cli.core.parameters import describe
 from overfit_cli.core.text import escape_markdown, is_text, visible
 from overfit_cli.figures.look import look_of_record

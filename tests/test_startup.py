@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
-from tests.command import environment, run
+from tests.command import python, run
 
 SCRIPT = """
 import sys
@@ -28,15 +26,7 @@ assert not loaded, loaded
 def check_imports(commands: Sequence[Sequence[str]], heavy: list[str], cwd: Path) -> None:
     """Run the commands in one process, which loads nothing heavy."""
     script = SCRIPT.format(commands=commands, heavy=heavy)
-    done = subprocess.run(
-        [sys.executable, "-c", script],
-        cwd=cwd,
-        env=environment(),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
+    python("-c", script, cwd=cwd)
 
 
 @pytest.mark.parametrize(
@@ -80,6 +70,6 @@ def test_the_help_of_a_sweep_lists_the_studys_parameters(tmp_path: Path) -> None
     shown = run("sweep", "toy", "--help", cwd=tmp_path).stdout
     for words in ("--set NAME=RANGE", "Parameters of toy", "pause", "mood"):
         assert words in shown
-    own = run("sweep", "--help", cwd=tmp_path).stdout
+    output = run("sweep", "--help", cwd=tmp_path).stdout
     for words in ("sigma_p_tilde", "σ̃_p", "a number above 0", "step size", "0.1"):
-        assert words in own
+        assert words in output

@@ -11,10 +11,10 @@ import pytest
 import torch
 from threadpoolctl import threadpool_info
 
-from overfit_cli.core.cell import ROW_COLUMNS, Cell, CellResult, Column, taken_columns
+from overfit_cli import Column, Study
+from overfit_cli.core.cell import ROW_COLUMNS, Cell, CellResult, taken_columns
 from overfit_cli.core.classification import gradient_steps, minibatches
 from overfit_cli.core.registry import why_no_study
-from overfit_cli.core.study import Study
 from overfit_cli.core.training import Execution, Training, failure, training_conditions
 from overfit_cli.sweeps.part_file import CELLS, cell_schema
 from overfit_cli.sweeps.worker import train_all

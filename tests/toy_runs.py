@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import Any
 from unittest import mock
 
 import pandas as pd
@@ -12,12 +13,8 @@ import pandas as pd
 import overfit_cli
 from overfit_cli.core.cell import Cell
 from overfit_cli.core.registry import find_study
-from overfit_cli.core.training import Execution
 from overfit_cli.sweeps import speed
-from overfit_cli.sweeps.executors import Local
 from overfit_cli.sweeps.grid import make_grid
-from overfit_cli.sweeps.plan import make_plan
-from overfit_cli.sweeps.run import execute
 from overfit_cli.sweeps.store import RunDirectory
 
 TOY = find_study("toy")
@@ -30,13 +27,10 @@ def toy_cells(n: str = "1:3", snr: str = "1:2:2", seeds: Sequence[int] = (0,)) -
 
 def sweep_toy(path: Path, n: str = "1:3", *, fresh: bool = False) -> RunDirectory:
     """Sweep the toy over n and two SNR, with trajectories: a part of two cells for each n."""
-    directory = RunDirectory(path, "--out")
-    grid = make_grid(TOY, {"n": n, "snr": "1:2:2"}, (0,))
-    plan = make_plan(grid, directory, "cpu", trajectories=True, fresh=fresh)
-    directory.prepare()
+    grid: dict[str, Any] = {"n": n, "snr": "1:2:2", "seeds": 1, "jobs": 1}
     with one_part_per_batch():
-        execute(plan, directory, Execution(trajectories=True), Local(1))
-    return directory
+        overfit_cli.sweep("toy", out=path, trajectories=True, fresh=fresh, quiet=True, **grid)
+    return RunDirectory(path)
 
 
 def one_part_per_batch() -> AbstractContextManager[object]:
@@ -47,6 +41,11 @@ def one_part_per_batch() -> AbstractContextManager[object]:
 def rows(path: Path) -> pd.DataFrame:
     """The rows that must be the same whoever trains them: all but how long they took."""
     return overfit_cli.load(path).drop(columns="seconds")
+
+
+def stored_keys(directory: Path) -> list[str]:
+    """The keys as they lie in the files of a run directory, repeated ones too."""
+    return [key for part in parts_in(directory / "cells") for key in pd.read_parquet(part)["key"]]
 
 
 def parts_in(folder: Path) -> list[Path]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable
 
 import numpy as np
 import pandas as pd
@@ -23,8 +22,8 @@ from overfit_cli.claims.cells import (
     select_values,
     whole_grid,
 )
-from overfit_cli.core.claim import UndecidedError, Verdict
 from overfit_cli.core.parameters import StudyParameters
+from tests.judged import check_undecided
 
 
 class Parameters(StudyParameters):
@@ -43,14 +42,6 @@ def grid(n: tuple[int, ...] = (2, 3), d: tuple[int, ...] = (8,), seeds: int = 3)
     return frame.assign(kernel="softmax", status="done", reason="", loss=loss)
 
 
-def refused(verdict: Verdict, words: str, select: Callable[[], object]) -> None:
-    """Expect that cells decide nothing, with this verdict and these words."""
-    with pytest.raises(UndecidedError) as error:
-        select()
-    assert error.value.measurement.verdict == verdict
-    assert words in error.value.measurement.note
-
-
 def failing(frame: pd.DataFrame, count: int, reason: str) -> pd.DataFrame:
     """The cells, of which the first so many failed."""
     frame = frame.copy()
@@ -63,11 +54,11 @@ def failing(frame: pd.DataFrame, count: int, reason: str) -> pd.DataFrame:
 
 def test_what_is_not_named_has_its_default_and_other_cells_change_nothing() -> None:
     selection = Selection(Parameters, vary=["n"])
-    own = grid()
+    expected = grid()
     others = pd.concat([grid(d=(16,)), grid().assign(kernel="gaussian")])
-    both = pd.concat([own, others]).sample(frac=1, random_state=0)
-    chosen = selection.of(both).sort_values(["n", "seed"])
-    pd.testing.assert_frame_equal(chosen, own.sort_values(["n", "seed"]))
+    mixed = pd.concat([expected, others]).sample(frac=1, random_state=0)
+    chosen = selection.of(mixed).sort_values(["n", "seed"])
+    pd.testing.assert_frame_equal(chosen, expected.sort_values(["n", "seed"]))
 
 
 def test_failed_cells_are_selected_too() -> None:
@@ -84,26 +75,28 @@ def test_values_are_named_one_or_several() -> None:
 
 def test_without_such_cells_a_claim_is_not_run_and_names_a_preset() -> None:
     selection = Selection(Parameters, at={"n": 9}, preset="fig1")
-    refused(
+    check_undecided(
         "not run",
         "It needs cells of n=9, as in `overfit sweep fig1`.",
         lambda: selection.of(grid()),
     )
-    refused("not run", "It needs cells.", lambda: Selection(Parameters).of(grid().iloc[:0]))
+    check_undecided("not run", "It needs cells.", lambda: Selection(Parameters).of(grid().iloc[:0]))
 
 
 def test_a_parameter_may_have_to_take_several_values() -> None:
     selection = Selection(Parameters, fewest={"n": 3})
     assert len(selection.of(grid(n=(2, 3, 4)))) == 9
-    refused("not run", "It needs 3 values of n; these cells have 2.", lambda: selection.of(grid()))
+    check_undecided(
+        "not run", "It needs 3 values of n; these cells have 2.", lambda: selection.of(grid())
+    )
 
 
 def test_a_parameter_may_have_to_be_the_same_in_all_cells() -> None:
     selection = Selection(Parameters, vary=["n"], alike=["d"])
     assert set(selection.of(grid(d=(16,)))["d"]) == {16}
     mixed = grid(d=(8, 16))
-    refused("not run", "It needs cells of one value of d.", lambda: selection.of(mixed))
-    refused("not run", "one value of n, d.", lambda: check_alike(mixed, ["n", "d"]))
+    check_undecided("not run", "It needs cells of one value of d.", lambda: selection.of(mixed))
+    check_undecided("not run", "one value of n, d.", lambda: check_alike(mixed, ["n", "d"]))
     check_alike(mixed, ["kernel"])
 
 
@@ -113,7 +106,7 @@ def test_a_parameter_may_have_to_be_the_same_in_all_cells() -> None:
 def test_what_training_came_to_counts_and_what_a_worker_lost_does_not() -> None:
     for reason in ("diverged", "step limit"):
         assert len(require_trained(failing(grid(), 2, reason))) == 6
-    refused(
+    check_undecided(
         "inconclusive",
         "2 of 6 cells failed for reasons that say nothing of their training (worker killed)",
         lambda: require_trained(failing(grid(), 2, "worker killed")),
@@ -123,12 +116,14 @@ def test_what_training_came_to_counts_and_what_a_worker_lost_does_not() -> None:
 def test_cells_that_are_done_stand_for_all_only_where_few_failed() -> None:
     assert len(require_done(grid())) == 6
     assert len(require_done(failing(grid(), 1, "diverged"), most_failed=0.2)) == 5
-    refused(
+    check_undecided(
         "inconclusive",
         "2 of 6 cells failed, and those aren't like the rest.",
         lambda: require_done(failing(grid(), 2, "diverged"), most_failed=0.2),
     )
-    refused("inconclusive", "1 of 6 cells", lambda: require_done(failing(grid(), 1, "diverged")))
+    check_undecided(
+        "inconclusive", "1 of 6 cells", lambda: require_done(failing(grid(), 1, "diverged"))
+    )
 
 
 # Numbers
@@ -139,17 +134,21 @@ def test_a_number_that_is_missing_or_infinite_decides_nothing(bad: float) -> Non
     cells = grid()
     assert finite_numbers(cells, "loss").tolist() == cells["loss"].tolist()
     cells.loc[0, "loss"] = bad
-    said = "1 of 6 cells have no number of loss."
-    refused("inconclusive", said, lambda: finite_numbers(cells, "loss"))
-    refused("inconclusive", said, lambda: positive_numbers(cells, "loss"))
+    sentence = "1 of 6 cells have no number of loss."
+    check_undecided("inconclusive", sentence, lambda: finite_numbers(cells, "loss"))
+    check_undecided("inconclusive", sentence, lambda: positive_numbers(cells, "loss"))
 
 
 @pytest.mark.parametrize("bad", [0.0, -0.5])
 def test_a_number_without_a_logarithm_decides_nothing_where_one_is_taken(bad: float) -> None:
     cells = grid()
     cells.loc[0, "loss"] = bad
-    refused("inconclusive", "have a loss of 0 or less", lambda: positive_numbers(cells, "loss"))
-    refused("inconclusive", "There is no cell", lambda: positive_numbers(cells.iloc[:0], "loss"))
+    check_undecided(
+        "inconclusive", "have a loss of 0 or less", lambda: positive_numbers(cells, "loss")
+    )
+    check_undecided(
+        "inconclusive", "There is no cell", lambda: positive_numbers(cells.iloc[:0], "loss")
+    )
 
 
 # Seeds
@@ -183,6 +182,6 @@ def test_seeds_that_lack_cells_are_left_out_of_a_grid() -> None:
 def test_columns_of_a_refined_sweep_with_few_cells_are_no_part_of_the_grid() -> None:
     coarse = grid(n=(2, 3), d=(8, 16, 32, 64))
     near = grid(n=(5,), d=(8,), seeds=1)
-    found = whole_grid(pd.concat([coarse, near]), "n", "d")
-    assert len(found) == len(coarse)
-    assert set(found["n"]) == {2, 3}
+    actual = whole_grid(pd.concat([coarse, near]), "n", "d")
+    assert len(actual) == len(coarse)
+    assert set(actual["n"]) == {2, 3}

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 
 import pandas as pd
 import pytest
 
+from overfit_cli import Measurement
 from overfit_cli.claims.comparison import BestSetting, Comparison, Place, check_edge
 from overfit_cli.claims.rules import Margin, judge_estimate
-from overfit_cli.core.claim import Measurement, UndecidedError, Verdict
+from overfit_cli.core.claim import Verdict
 from overfit_cli.stats.intervals import mean_estimate
+from tests.judged import check_undecided
 
 KERNELS = Comparison("kernel", "rate", "step size", "loss")
 PARAMETERS = ("kernel", "rate", "n")
@@ -31,37 +32,29 @@ def cells(b: float = 0.5, best_of_b: float = 1.0, seeds: int = 6) -> pd.DataFram
     return frame.assign(n=2, status="done", reason="")
 
 
-def lower(one: BestSetting, other: BestSetting, frame: pd.DataFrame) -> Measurement:
+def lower(first: BestSetting, second: BestSetting, frame: pd.DataFrame) -> Measurement:
     """Measure whether the first loss is lower, seed by seed."""
-    apart = one.column("loss") - other.column("loss")
-    return check_edge(judge_estimate(mean_estimate(apart), Margin(most=0.0)), one, other)
+    apart = first.column("loss") - second.column("loss")
+    return check_edge(judge_estimate(mean_estimate(apart), Margin(most=0.0)), first, second)
 
 
-def judge(frame: pd.DataFrame, place: Place | None = None) -> Measurement:
-    return KERNELS.judged_by(lower, PARAMETERS, ("a", "b"), place)(frame)
-
-
-def refused(verdict: Verdict, words: str, measure: Callable[[], object]) -> None:
-    """Expect that cells decide nothing, with this verdict and these words."""
-    with pytest.raises(UndecidedError) as error:
-        measure()
-    assert error.value.measurement.verdict == verdict
-    assert words in error.value.measurement.note
+def judge(frame: pd.DataFrame, index: Place | None = None) -> Measurement:
+    return KERNELS.judged_by(lower, PARAMETERS, ("a", "b"), index)(frame)
 
 
 @pytest.mark.parametrize(("b", "verdict"), [(0.5, "holds"), (0.1, "fails"), (0.2, "inconclusive")])
 def test_each_setting_is_taken_at_its_best(b: float, verdict: Verdict) -> None:
     """With the same loss on both sides every difference is 0, and a tie decides nothing."""
     assert judge(cells(b)).verdict == verdict
-    one, other = KERNELS.pair(cells(b), PARAMETERS, BOTH)
-    assert (one.value, other.value) == (1.0, 1.0)
-    assert (one.tried, one.at_edge) == (RATES, False)
+    first, second = KERNELS.pair(cells(b), PARAMETERS, BOTH)
+    assert (first.value, second.value) == (1.0, 1.0)
+    assert (first.tried, first.at_edge) == (RATES, False)
 
 
 def test_a_worse_setting_whose_best_is_at_the_edge_may_be_better_beyond_it() -> None:
-    found = judge(cells(0.5, best_of_b=10.0))
-    assert found.verdict == "inconclusive"
-    assert "Beyond the edge b may be better." in found.note
+    measurement = judge(cells(0.5, best_of_b=10.0))
+    assert measurement.verdict == "inconclusive"
+    assert "Beyond the edge b may be better." in measurement.note
     # The better one's edge takes nothing back: beyond it can only be better still.
     assert judge(cells(0.1, best_of_b=10.0)).verdict == "fails"
 
@@ -73,8 +66,8 @@ def test_too_few_seeds_decide_nothing() -> None:
 def test_settings_are_compared_on_the_seeds_of_both() -> None:
     frame = cells()
     torn = frame[(frame["kernel"] == "a") | (frame["seed"] < 5)]
-    one, other = KERNELS.pair(torn, PARAMETERS, BOTH)
-    assert one.cells.index.tolist() == other.cells.index.tolist() == [0, 1, 2, 3, 4]
+    first, second = KERNELS.pair(torn, PARAMETERS, BOTH)
+    assert first.cells.index.tolist() == second.cells.index.tolist() == [0, 1, 2, 3, 4]
 
 
 def test_other_settings_change_nothing() -> None:
@@ -84,17 +77,17 @@ def test_other_settings_change_nothing() -> None:
 
 def test_cells_of_one_setting_alone_are_not_run() -> None:
     alone = cells().query("kernel == 'a'")
-    refused("not run", "It needs cells of kernel=a,b.", lambda: judge(alone))
-    refused("not run", "It needs cells of kernel=a,b.", lambda: judge(alone.iloc[:0]))
+    check_undecided("not run", "It needs cells of kernel=a,b.", lambda: judge(alone))
+    check_undecided("not run", "It needs cells of kernel=a,b.", lambda: judge(alone.iloc[:0]))
 
 
 def test_a_parameter_that_varies_besides_is_not_run() -> None:
     mixed = pd.concat([cells(), cells().assign(n=3)])
-    refused("not run", "It needs cells of one value of n.", lambda: judge(mixed))
+    check_undecided("not run", "It needs cells of one value of n.", lambda: judge(mixed))
 
 
 def test_a_single_step_size_decides_nothing() -> None:
-    refused(
+    check_undecided(
         "inconclusive",
         "The kernels were tried at 1 and 1 step sizes; it takes 2",
         lambda: judge(cells().query("rate == 1")),
@@ -104,9 +97,9 @@ def test_a_single_step_size_decides_nothing() -> None:
 def test_settings_that_were_not_tried_alike_decide_nothing() -> None:
     frame = cells()
     without = frame[(frame["kernel"] == "a") | (frame["rate"] != 10.0)]
-    refused("inconclusive", "weren't tried at the same step sizes", lambda: judge(without))
+    check_undecided("inconclusive", "weren't tried at the same step sizes", lambda: judge(without))
     fewer = frame[(frame["rate"] != 10.0) | (frame["seed"] < 3)]
-    refused("inconclusive", "were tried with fewer seeds than others", lambda: judge(fewer))
+    check_undecided("inconclusive", "were tried with fewer seeds than others", lambda: judge(fewer))
 
 
 def failing(rates: tuple[float, ...], reason: str = "diverged") -> pd.DataFrame:
@@ -121,24 +114,26 @@ def failing(rates: tuple[float, ...], reason: str = "diverged") -> pd.DataFrame:
 def test_a_step_size_at_which_a_seed_diverged_is_no_best() -> None:
     _, other = KERNELS.pair(failing((1.0,)), PARAMETERS, BOTH)
     assert other.value == 0.1
-    refused("inconclusive", "A kernel has no step size at which", lambda: judge(failing(RATES)))
+    check_undecided(
+        "inconclusive", "A kernel has no step size at which", lambda: judge(failing(RATES))
+    )
 
 
 def test_cells_that_a_worker_lost_decide_nothing() -> None:
     lost = failing((10.0,), "worker killed")
-    refused("inconclusive", "say nothing of their training", lambda: judge(lost))
+    check_undecided("inconclusive", "say nothing of their training", lambda: judge(lost))
 
 
 @pytest.mark.parametrize("bad", [float("nan"), float("inf")])
 def test_a_cell_that_is_done_without_a_number_decides_nothing(bad: float) -> None:
     frame = cells()
     frame.loc[0, "loss"] = bad
-    refused("inconclusive", "have no number of loss", lambda: judge(frame))
+    check_undecided("inconclusive", "have no number of loss", lambda: judge(frame))
 
 
 def test_both_may_be_compared_at_one_step_size() -> None:
     assert judge(cells(0.5, best_of_b=10.0), Place(1.0, "fig1")).verdict == "holds"
-    refused(
+    check_undecided(
         "not run",
         "It needs cells of kernel=a,b at rate=5, as in `overfit sweep fig1`.",
         lambda: judge(cells(), Place(5.0, "fig1")),
@@ -153,7 +148,7 @@ def test_the_step_sizes_of_both_are_counted() -> None:
 
 
 def test_a_setting_says_its_value_its_sweep_and_its_edge() -> None:
-    one, other = KERNELS.pair(cells(best_of_b=10.0), PARAMETERS, BOTH)
-    assert one.in_words() == "a at 1 of 0.1, 1, 10"
-    assert other.in_words() == "b at 10 of 0.1, 1, 10, at the edge of the sweep"
-    assert replace(one, tried=(1.0,)).in_words() == "a at 1"
+    first, second = KERNELS.pair(cells(best_of_b=10.0), PARAMETERS, BOTH)
+    assert first.in_words() == "a at 1 of 0.1, 1, 10"
+    assert second.in_words() == "b at 10 of 0.1, 1, 10, at the edge of the sweep"
+    assert replace(first, tried=(1.0,)).in_words() == "a at 1"

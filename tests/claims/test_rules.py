@@ -11,11 +11,11 @@ import pandas as pd
 import pytest
 
 from overfit_cli.core.cell import Cell, CellResult
-from overfit_cli.core.claim import Measurement
 from overfit_cli.studies.benign_vit.vit.claims.figure_1 import FIGURE_1
 from overfit_cli.studies.benign_vit.vit.parameters import BenignVitParameters
 from overfit_cli.studies.benign_vit.vit.study import study
 from tests.command import run
+from tests.judged import measure
 
 BY_NAME = {claim.name: claim for claim in FIGURE_1}
 
@@ -42,10 +42,6 @@ def cells(
     )
 
 
-def measure(name: str, frame: pd.DataFrame) -> Measurement:
-    return BY_NAME[name].judge(frame)
-
-
 @pytest.mark.parametrize("name", BY_NAME)
 def test_every_claim_holds_on_cells_that_follow_the_paper(name: str) -> None:
     measurement = measure(name, cells(seeds=40))
@@ -60,10 +56,10 @@ def test_cells_that_are_not_fitted_are_counted_and_their_seeds_weighed() -> None
     frame.loc[7, "status"] = "failed"
     frame.loc[7, "reason"] = "step limit"
     frame.loc[7, "train_loss"] = 0.3
-    one = measure("fig1-fitted", frame)
-    assert (one.verdict, one.value) == ("inconclusive", 19 / 20)
-    assert one.details["cells that aren't fitted"] == 1
-    assert one.details["largest training loss"] == 0.3
+    measurement = measure("fig1-fitted", frame)
+    assert (measurement.verdict, measurement.value) == ("inconclusive", 19 / 20)
+    assert measurement.details["cells that aren't fitted"] == 1
+    assert measurement.details["largest training loss"] == 0.3
     frame.loc[(frame["n"] == 3) & (frame["seed"] < 9), "train_loss"] = 0.3
     assert measure("fig1-fitted", frame).verdict == "fails"
 
@@ -78,9 +74,9 @@ def test_a_boundary_elsewhere_breaks_the_contour_and_the_sides(constant: float) 
 
 
 def test_the_sides_of_another_power_are_told_from_those_of_the_second() -> None:
-    found = measure("fig1-sides", cells(exponent=3.0, constant=10 * 10**3.0))
-    assert found.verdict == "fails"
-    assert found.details["that less the share by another power"] < 0
+    measurement = measure("fig1-sides", cells(exponent=3.0, constant=10 * 10**3.0))
+    assert measurement.verdict == "fails"
+    assert measurement.details["that less the share by another power"] < 0
 
 
 def test_lost_cells_do_not_make_the_sides_hold() -> None:
@@ -92,10 +88,10 @@ def test_lost_cells_do_not_make_the_sides_hold() -> None:
     lost = frame.index[wrong][: int(0.09 * len(frame))]
     frame.loc[lost, ["status", "reason"]] = ["failed", "worker killed"]
     frame.loc[lost, ["test_loss", "train_loss"]] = np.nan
-    found = measure("fig1-sides", frame)
-    assert found.verdict != "holds"
+    measurement = measure("fig1-sides", frame)
+    assert measurement.verdict != "holds"
     share = "share of cells on the predicted side"
-    assert found.details[share] == pytest.approx(whole.details[share], abs=0.001)
+    assert measurement.details[share] == pytest.approx(whole.details[share], abs=0.001)
 
 
 @pytest.mark.parametrize("exponent", [1.5, 2.5])
@@ -164,8 +160,8 @@ def test_curves_that_never_cross_count_as_crossing_beyond_the_grid() -> None:
     assert few.verdict == "holds"
     assert few.details["curves that never cross"] == 4 * 12
     frame.loc[(frame["seed"] < 11) & (frame["n"] > 8), "test_loss"] = 0.6
-    most = measure("fig1-contour", frame)
-    assert (most.verdict, most.value) == ("inconclusive", np.inf)
+    contour = measure("fig1-contour", frame)
+    assert (contour.verdict, contour.value) == ("inconclusive", np.inf)
 
 
 def test_the_exponents_rows_do_not_depend_on_how_many_seeds_there_are() -> None:
@@ -173,12 +169,12 @@ def test_the_exponents_rows_do_not_depend_on_how_many_seeds_there_are() -> None:
     frame = cells(noise=0.5, seeds=40)
     late = (frame["n"] < 9) & (frame["seed"] % 4 == 0)
     frame.loc[late, "test_loss"] = 0.6
-    few, many = (measure("fig1-exponent", frame[frame["seed"] < most]) for most in (12, 40))
+    few, many = (measure("fig1-exponent", frame[frame["seed"] < limit]) for limit in (12, 40))
     rows = "values of n that are fitted"
     assert few.details[rows] == many.details[rows]
     assert few.interval is not None
     assert many.interval is not None
-    width = [one.interval.high - one.interval.low for one in (few, many) if one.interval]
+    width = [item.interval.high - item.interval.low for item in (few, many) if item.interval]
     assert width[1] < width[0]
 
 
@@ -203,8 +199,8 @@ def test_the_report_sets_claims_beside_verdicts_and_strict_makes_an_exit_code(
     assert re.search(r"^Claims that fail: 1 of \d+: toy-claim\.$", relaxed.stdout, re.MULTILINE)
     run("report", "--from", "bad", "--out", "r", "--strict", cwd=tmp_path, expect=1)
     for order in (("good", "bad"), ("bad", "good")):
-        both = [word for name in order for word in ("--from", name)]
-        each = run("report", *both, "--out", "r", "--strict", cwd=tmp_path, expect=1)
+        directories = [word for name in order for word in ("--from", name)]
+        each = run("report", *directories, "--out", "r", "--strict", cwd=tmp_path, expect=1)
         assert "toy-claim (bad)" in each.stdout
         assert "toy-claim (good)" in each.stdout
 
@@ -257,8 +253,8 @@ def test_a_refined_sweep_is_judged_on_its_coarse_grid() -> None:
     piled = [
         near.assign(snr=near["snr"] + 1e-3 * shift, n=n) for shift in range(1, 30) for n in (9,)
     ]
-    both = pd.concat([frame, *(one.drop_duplicates(["seed", "snr"]) for one in piled)])
-    assert measure("fig1-sides", both) == measure("fig1-sides", frame)
+    joined = pd.concat([frame, *(item.drop_duplicates(["seed", "snr"]) for item in piled)])
+    assert measure("fig1-sides", joined) == measure("fig1-sides", frame)
     ends = frame[frame["snr"].isin([frame["snr"].min(), frame["snr"].max()])]
     others = ends[ends["n"] < 5]
     more = pd.concat([frame, *(others.assign(seed=others["seed"] + 100 * k) for k in range(1, 9))])

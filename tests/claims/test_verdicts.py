@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from overfit_cli import Measurement
 from overfit_cli.claims.rules import (
     FEWEST_SEEDS_OF_THEOREM,
     Margin,
@@ -23,7 +24,7 @@ from overfit_cli.claims.rules import (
     share_of_seeds,
     tolerance_margin,
 )
-from overfit_cli.core.claim import Measurement, Verdict
+from overfit_cli.core.claim import Verdict
 from overfit_cli.stats.intervals import Estimate, level_of_each, mean_estimate, set_level
 
 INF, NAN = math.inf, math.nan

@@ -12,8 +12,8 @@ import pandas as pd
 import pytest
 
 import overfit_cli
+from overfit_cli import UserError
 from overfit_cli.cli.compare import difference_rows
-from overfit_cli.core.errors import UserError
 from overfit_cli.report.difference_figure import draw_difference
 from overfit_cli.report.differences import Comparison, compare_sides
 from tests.command import call

@@ -13,7 +13,7 @@ from unittest import mock
 import pytest
 
 from overfit_cli.core.registry import find_study
-from tests.command import call, environment
+from tests.command import call, environment, python
 
 
 @pytest.fixture(scope="module")
@@ -149,15 +149,8 @@ assert not heavy, heavy
 """
     lines = ["sweep kernel-text --le", "train multihead-sst2 --set n", "reproduce ", "plot h"]
     lines += ["plot lines --value ", "plot lines --where ", "export results/grid --columns "]
-    done = subprocess.run(
-        [sys.executable, "-c", script.format(lines=lines)],
-        env=environment(_OVERFIT_COMPLETE="complete_bash"),
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
+    asked = {"_OVERFIT_COMPLETE": "complete_bash"}
+    python("-c", script.format(lines=lines), cwd=folder, env=asked)
 
 
 @pytest.fixture

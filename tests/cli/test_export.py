@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import overfit_cli
-from overfit_cli.core.errors import UserError
+from overfit_cli import UserError
 from tests.command import call, run
 
 T_OF_3 = 4.302652729749464

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 import overfit_cli
+from overfit_cli import UserError
 from overfit_cli.cli.reproduce import TimeLeft
-from overfit_cli.core.errors import UserError
 from overfit_cli.sweeps import presets
 from overfit_cli.sweeps.presets import all_presets, all_reproducibles, find_preset, reproducible
 from tests.command import call

@@ -10,7 +10,7 @@ import pytest
 from matplotlib.image import imread
 
 import overfit_cli
-from overfit_cli.core.errors import UserError
+from overfit_cli import UserError
 from overfit_cli.core.parameters import StudyParameters, parameter, parameter_named
 from overfit_cli.core.registry import find_study
 from overfit_cli.studies.benign_vit.vit.parameters import BenignVitParameters

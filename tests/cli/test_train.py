@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 import overfit_cli
-from overfit_cli.sweeps.store import RunDirectory
 from tests.command import run
 
 
@@ -25,7 +24,7 @@ def test_one_cell_learns_before_ones_eyes(tmp_path: Path) -> None:
 
     directory = tmp_path / "results" / "benign-vit-n4-snr12"
     [cell] = overfit_cli.load(directory).to_dict("records")
-    steps = RunDirectory(directory).load_trajectories()
+    steps = overfit_cli.load(directory, trajectories=True)
     assert steps["step"].tolist() == list(range(cell["steps"] + 1))
     assert steps["train_loss"].iloc[-1] == cell["train_loss"]
 

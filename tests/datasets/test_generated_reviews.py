@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 import pytest
 
-from overfit_cli.core.errors import UserError
+from overfit_cli import UserError
 from overfit_cli.datasets.reviews import NEGATION, ReviewSettings, Texts, generated_reviews
 from overfit_cli.studies.attention_kernel.text.data import bag_of_words_accuracy, stream_of
 from tests.datasets import reviews_oracle as oracle

@@ -16,19 +16,14 @@ from overfit_cli.datasets.reviews import Texts
 from overfit_cli.studies.attention_kernel.text.data import bag_of_words_accuracy
 from tests.datasets.imdb_files import OTHERS, REVIEWS, without, write_archive, write_folder
 
+pytestmark = pytest.mark.usefixtures("cache")
+
 ALL = {**OTHERS, **REVIEWS}
 ARCHIVE = Path(os.environ.get("OVERFIT_DATA", "")) / "imdb" / "aclImdb_labelled.tar.gz"
 
 
-@pytest.fixture(autouse=True)
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    folder = tmp_path / "cache"
-    monkeypatch.setenv("OVERFIT_CACHE", str(folder))
-    return folder
-
-
-def as_lists(both: tuple[Texts, Texts]) -> list[list[object]]:
-    return [[t.tokens.tolist(), t.lengths.tolist(), t.labels.tolist()] for t in both]
+def as_lists(pair: tuple[Texts, Texts]) -> list[list[object]]:
+    return [[t.tokens.tolist(), t.lengths.tolist(), t.labels.tolist()] for t in pair]
 
 
 def as_bytes(tokens: NDArray[np.int16]) -> bytes:
@@ -60,7 +55,7 @@ def test_folder_and_archive_give_the_same_wherever_they_lie(tmp_path: Path, plac
     dotted = write_archive(tmp_path / "c" / place / "aclImdb.tar.gz", ALL, "./aclImdb/")
     sources = [folder, archive, dotted, tmp_path / "a", tmp_path / "b", tmp_path / "c"]
     read = [as_lists(read_imdb(source, 6)) for source in sources]
-    assert all(one == read[0] for one in read)
+    assert all(texts == read[0] for texts in read)
 
 
 def test_the_archive_is_read_where_a_folder_lies_beside_it(tmp_path: Path) -> None:
@@ -92,8 +87,8 @@ def test_a_torn_cache_file_is_written_anew(tmp_path: Path, cache: Path) -> None:
     whole = as_lists(read_imdb(archive, 30))
     (kept,) = cache.iterdir()
     content = kept.read_bytes()
-    at = content.index(b"Never again")
-    flipped = content[:at] + b"A" + content[at + 1 :]
+    index = content.index(b"Never again")
+    flipped = content[:index] + b"A" + content[index + 1 :]
     for torn in (b"", b"PK", content[:-40], content[: len(content) // 2], flipped):
         kept.write_bytes(torn)
         assert as_lists(read_imdb(archive, 30)) == whole

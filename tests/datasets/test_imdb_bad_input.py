@@ -12,15 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from overfit_cli.core.errors import UserError
+from overfit_cli import UserError
 from overfit_cli.datasets import imdb
 from overfit_cli.datasets.imdb import read_imdb
 from tests.datasets.imdb_files import REVIEWS, without, write_archive, write_folder
 
-
-@pytest.fixture(autouse=True)
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OVERFIT_CACHE", str(tmp_path / "cache"))
+pytestmark = pytest.mark.usefixtures("cache")
 
 
 def nothing(folder: Path) -> Path:

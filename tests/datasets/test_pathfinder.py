@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from overfit_cli.core.errors import UserError
+from overfit_cli import UserError
 from overfit_cli.datasets.pathfinder import lra
 from overfit_cli.datasets.pathfinder import samples as pathfinder_images
 from overfit_cli.datasets.pathfinder.lra import DIRECTORIES, read_lra
@@ -40,6 +40,8 @@ from overfit_cli.studies.attention_kernel.pathfinder.data import stream_of
 from overfit_cli.studies.attention_kernel.pathfinder.figures import draw_images
 from tests.datasets import pathfinder_oracle as oracle
 from tests.datasets import pathfinder_reference
+
+pytestmark = pytest.mark.usefixtures("cache")
 
 HARD = PathfinderSettings()
 TRAIN = stream_of(0, "train")
@@ -69,13 +71,6 @@ EVERY_KIND = pytest.mark.parametrize(
 )
 
 
-@pytest.fixture(autouse=True)
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    folder = tmp_path / "cache"
-    monkeypatch.setenv("OVERFIT_CACHE", str(folder))
-    return folder
-
-
 @pytest.fixture
 def drawn(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
     """Note from which image to which each draw goes."""
@@ -96,8 +91,8 @@ def scenes_of(settings: PathfinderSettings) -> Scenes:
     return chunk_scenes(settings, TRAIN, 0)
 
 
-def same(one: PathfinderImages, other: PathfinderImages) -> bool:
-    pairs = zip(vars(one).values(), vars(other).values(), strict=True)
+def same(first: PathfinderImages, second: PathfinderImages) -> bool:
+    pairs = zip(vars(first).values(), vars(second).values(), strict=True)
     return all(np.array_equal(left, right, equal_nan=True) for left, right in pairs)
 
 
@@ -117,8 +112,8 @@ def test_an_image_is_the_same_however_many_are_asked_for() -> None:
 def test_seeds_and_splits_share_no_image() -> None:
     streams = TRAIN, stream_of(0, "test"), stream_of(1, "train")
     drawings = [chunk_scenes(SMALL, stream, 0) for stream in streams]
-    for one, other in combinations(drawings, 2):
-        assert not np.isin(one.paddles.middles, other.paddles.middles).any()
+    for first, second in combinations(drawings, 2):
+        assert not np.isin(first.paddles.middles, second.paddles.middles).any()
 
 
 def paddle_contours(settings: PathfinderSettings) -> Any:
@@ -148,9 +143,9 @@ def test_contours_and_discs_keep_clear_of_each_other_and_of_the_edge(
     scenes, contour = scenes_of(settings), paddle_contours(settings)
     for image in range(8):
         paddles = pathfinder_reference.paddles_of(settings, scenes, image)
-        for one, other in combinations(range(len(paddles)), 2):
-            if contour[one] != contour[other] or other - one > 1:
-                assert oracle.distance(paddles[one], paddles[other]) >= settings.clearance
+        for first, second in combinations(range(len(paddles)), 2):
+            if contour[first] != contour[second] or second - first > 1:
+                assert oracle.distance(paddles[first], paddles[second]) >= settings.clearance
     reach = settings.marker_radius
     assert scenes.distances.min() > 2 * reach
     for along in (scenes.markers.real, scenes.markers.imag):
@@ -232,9 +227,13 @@ def test_places_have_no_order_and_may_be_unknown_or_of_one_label() -> None:
     places = (random.uniform(0, 10, (600, 2, 2)) @ [1, 1j]).astype(np.complex64)
     assert np.array_equal(point_features(places), point_features(places[:, ::-1]))
     above = (places.imag.mean(axis=1) > 5).astype(np.int64)
-    found = best_accuracy_of_positions(places[:400], above[:400], places[400:, ::-1], above[400:])
-    assert found > 0.95
-    assert found == best_accuracy_of_positions(places[:400], above[:400], places[400:], above[400:])
+    accuracy = best_accuracy_of_positions(
+        places[:400], above[:400], places[400:, ::-1], above[400:]
+    )
+    assert accuracy > 0.95
+    assert accuracy == best_accuracy_of_positions(
+        places[:400], above[:400], places[400:], above[400:]
+    )
     ones = np.ones(400, dtype=np.int64)
     alike = best_accuracy_of_positions(places[:400], ones, places[400:], above[400:])
     assert alike == above[400:].mean()

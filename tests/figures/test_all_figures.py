@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from unittest import mock
@@ -12,22 +11,23 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from overfit_cli.core.errors import UserError
+from overfit_cli import UserError
 from overfit_cli.core.figure import Figure, FigureOptions
 from overfit_cli.core.study import FigureData
-from overfit_cli.figures.boundary import draw_boundary
-from overfit_cli.figures.curves import draw_curves
-from overfit_cli.figures.cutoff import draw_cutoff
 from overfit_cli.figures.draw import Request, draw_figure
-from overfit_cli.figures.heatmap import draw_heatmap
-from overfit_cli.figures.lines import draw_lines
 from overfit_cli.figures.panels import side_by_side
 from overfit_cli.figures.picture import Picture, new_figure, styled
 from tests.fake_study import (
     NS,
     SIDES,
     SNRS,
+    Drawing,
     data_of,
+    draw_boundary,
+    draw_curves,
+    draw_cutoff,
+    draw_heatmap,
+    draw_lines,
     fail,
     fake_cells,
     fake_trajectories,
@@ -37,7 +37,7 @@ from tests.fake_study import (
 from tests.toy_runs import sweep_toy
 
 LINES = FigureOptions(x="snr", value="test_loss")
-FIGURES: list[tuple[Callable[[FigureData, FigureOptions], Picture], FigureOptions]] = [
+FIGURES: list[tuple[Drawing, FigureOptions]] = [
     (draw_heatmap, SIDES),
     (draw_cutoff, SIDES),
     (draw_boundary, SIDES),
@@ -67,7 +67,7 @@ def few(seeds: int, failed: int = 0) -> FigureData:
     ],
 )
 def test_seeds_are_told_in_words_that_a_person_would_use(
-    draw: Callable[[FigureData, FigureOptions], Picture],
+    draw: Drawing,
     options: FigureOptions,
     seeds: int,
     failed: int,
@@ -91,7 +91,7 @@ def test_seeds_are_told_in_words_that_a_person_would_use(
     ],
 )
 def test_figures_of_two_runs_can_be_drawn_too(
-    draw: Callable[[FigureData, FigureOptions], Picture], options: FigureOptions, tmp_path: Path
+    draw: Drawing, options: FigureOptions, tmp_path: Path
 ) -> None:
     data = side_by_side(["one", "other"], [few(3), few(2)])
     text = words(draw(data, options), tmp_path)
@@ -100,9 +100,7 @@ def test_figures_of_two_runs_can_be_drawn_too(
 
 
 @pytest.mark.parametrize(("draw", "options"), FIGURES)
-def test_no_text_lies_outside_of_the_picture(
-    draw: Callable[[FigureData, FigureOptions], Picture], options: FigureOptions
-) -> None:
+def test_no_text_lies_outside_of_the_picture(draw: Drawing, options: FigureOptions) -> None:
     figure = draw(few(3, 1), options)
     figure.draw_without_rendering()
     box = figure.get_tightbbox()
@@ -154,9 +152,7 @@ def test_a_figure_with_something_on_it_is_not_empty(what: str) -> None:
 
 
 @pytest.mark.parametrize(("draw", "options"), FIGURES)
-def test_cells_that_all_failed_are_refused(
-    draw: Callable[[FigureData, FigureOptions], Picture], options: FigureOptions
-) -> None:
+def test_cells_that_all_failed_are_refused(draw: Drawing, options: FigureOptions) -> None:
     cells = fake_cells([2, 5, 10, 20], SNRS[::3])
     gone = fail(cells, pd.Series(True, index=cells.index))
     logged = fake_trajectories(cells).assign(train_loss=np.nan)

@@ -6,29 +6,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
-import matplotlib.axes
 import numpy as np
 import pandas as pd
 import pytest
 
-from overfit_cli.core.cell import Column
+from overfit_cli import Column
 from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.parameters import StudyParameters, parameter
 from overfit_cli.core.study import FigureData
 from overfit_cli.figures.curves import draw_best_curves, draw_loss_and_accuracy
 from overfit_cli.stats.pairs import best_of_sweep
-from tests.fake_study import FakeStudy, words
-
-
-def drawn(axes: matplotlib.axes.Axes) -> list[list[float]]:
-    """The heights of each line that has more than a point."""
-    lines = [np.asarray(line.get_ydata(), dtype=np.float64) for line in axes.lines]
-    return [line.tolist() for line in lines if len(line) > 1]
-
-
-def titles(figure_axes: list[matplotlib.axes.Axes]) -> list[str]:
-    """What stands over the axes, however it is broken into lines."""
-    return [" ".join(axes.get_title(loc="left").split()) for axes in figure_axes]
+from tests.fake_study import FakeStudy, line_heights, titles, words
 
 
 class RatesParameters(StudyParameters):
@@ -89,7 +77,7 @@ def test_a_step_size_at_which_a_seed_failed_comes_after_the_others() -> None:
 
 def test_curves_are_each_kernels_at_its_best_and_the_caption_says_so(tmp_path: Path) -> None:
     figure = draw_best_curves(rates(), FigureOptions(value="test_loss"))
-    heights = sorted({line[0] for line in drawn(figure.axes[0])})
+    heights = sorted({line[0] for line in line_heights(figure.axes[0])})
     assert heights == pytest.approx([0.11, 0.31])
     text = words(figure, tmp_path)
     assert "\nBest step sizes: 0.1 for softmax, 0.01 for gaussian.\n" in text
@@ -99,12 +87,12 @@ def test_curves_are_each_kernels_at_its_best_and_the_caption_says_so(tmp_path: P
 
 def test_each_panel_names_its_own_best_step_sizes(tmp_path: Path) -> None:
     figure = draw_best_curves(rates((10, 20)), FigureOptions(value="test_loss", by="kernel"))
-    assert titles(figure.axes[:2]) == ["kernel: softmax", "kernel: gaussian"]
+    assert titles(figure) == ["kernel: softmax", "kernel: gaussian"]
     text = words(figure, tmp_path)
     assert "Best step sizes: 0.1 for samples = 10, 0.1 for samples = 20 (kernel: softmax)." in text
     assert "0.01 for samples = 10, 0.01 for samples = 20 (kernel: gaussian)." in text
     figure = draw_best_curves(rates(), FigureOptions(value="test_loss", by="learning_rate"))
-    assert titles(figure.axes[:2]) == ["step size = 0.01", "step size = 0.1"]
+    assert titles(figure) == ["step size = 0.01", "step size = 0.1"]
     alone = rates()
     data = replace(alone, cells=alone.cells.query("kernel == 'softmax'"))
     assert "\nBest step size: 0.1.\n" in words(draw_best_curves(data, FigureOptions()), tmp_path)

@@ -11,10 +11,9 @@ from matplotlib.axes import Axes
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
-from overfit_cli.core.errors import UserError
-from overfit_cli.figures.boundary import draw_boundary
+from overfit_cli import UserError
 from overfit_cli.figures.panels import side_by_side
-from tests.fake_study import LAW, NS, SIDES, SNRS, data_of, fake_cells, words
+from tests.fake_study import LAW, NS, SIDES, SNRS, data_of, draw_boundary, fake_cells, words
 
 
 def points(axes: Axes, place: int = 0) -> tuple[np.ndarray, np.ndarray]:

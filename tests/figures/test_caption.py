@@ -13,9 +13,8 @@ from overfit_cli import __version__
 from overfit_cli.core.figure import HEATMAP
 from overfit_cli.core.study import FigureData
 from overfit_cli.figures.caption import caption
-from overfit_cli.figures.heatmap import draw_heatmap
 from tests.command import call
-from tests.fake_study import LAW, NS, OPTIONS, SNRS, data_of, fake_cells
+from tests.fake_study import LAW, NS, OPTIONS, SNRS, data_of, draw_heatmap, fake_cells
 
 
 @pytest.fixture(scope="module")

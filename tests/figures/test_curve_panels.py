@@ -4,28 +4,24 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import matplotlib.axes
 import numpy as np
 import pandas as pd
 import pytest
 
-from overfit_cli.core.errors import UserError
+from overfit_cli import UserError
 from overfit_cli.core.figure import FigureOptions
-from overfit_cli.figures.curves import draw_columns, draw_curves
+from overfit_cli.figures.curves import draw_columns
 from overfit_cli.figures.panels import Panel
 from overfit_cli.figures.picture import styled
-from tests.fake_study import data_of, fake_cells, fake_trajectories, words
-
-
-def drawn(axes: matplotlib.axes.Axes) -> list[list[float]]:
-    """The heights of each line that has more than a point."""
-    lines = [np.asarray(line.get_ydata(), dtype=np.float64) for line in axes.lines]
-    return [line.tolist() for line in lines if len(line) > 1]
-
-
-def titles(figure_axes: list[matplotlib.axes.Axes]) -> list[str]:
-    """What stands over the axes, however it is broken into lines."""
-    return [" ".join(axes.get_title(loc="left").split()) for axes in figure_axes]
+from tests.fake_study import (
+    data_of,
+    draw_curves,
+    fake_cells,
+    fake_trajectories,
+    line_heights,
+    titles,
+    words,
+)
 
 
 def test_curves_are_drawn_in_panels_with_one_colour_a_setting(tmp_path: Path) -> None:
@@ -33,7 +29,7 @@ def test_curves_are_drawn_in_panels_with_one_colour_a_setting(tmp_path: Path) ->
     data = data_of(cells, None, fake_trajectories(cells))
     figure = draw_curves(data, FigureOptions(value="train_loss", by="snr", threshold=0.3))
     left, right = figure.axes
-    assert titles([left, right]) == [r"$\mathrm{SNR}$ = 1", r"$\mathrm{SNR}$ = 2"]
+    assert titles(figure) == [r"$\mathrm{SNR}$ = 1", r"$\mathrm{SNR}$ = 2"]
     for axes in (left, right):
         assert len(axes.lines) == 2 + 1
         assert axes.get_xlabel() == "gradient steps"
@@ -91,7 +87,7 @@ def test_curves_that_span_a_million_are_averaged_geometrically(tmp_path: Path) -
     ]
     data = data_of(cells, None, pd.concat(pieces, ignore_index=True))
     figure = draw_curves(data, FigureOptions(value="train_loss"))
-    assert drawn(figure.axes[0]) == [pytest.approx([1e-1, 1e-5, 1e-9])]
+    assert line_heights(figure.axes[0]) == [pytest.approx([1e-1, 1e-5, 1e-9])]
     assert "geometric mean of 9 seeds" in words(figure, tmp_path)
 
 

@@ -6,15 +6,16 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from overfit_cli.core.errors import UserError
+from overfit_cli import UserError
 from overfit_cli.core.figure import FigureOptions
-from overfit_cli.figures.curves import draw_curves
-from tests.fake_study import NS, SNRS, data_of, fail, fake_cells, fake_trajectories, words
-
-
-@pytest.fixture(scope="module")
-def cells() -> pd.DataFrame:
-    return fake_cells(NS, SNRS)
+from tests.fake_study import (
+    data_of,
+    draw_curves,
+    fail,
+    fake_cells,
+    fake_trajectories,
+    words,
+)
 
 
 def test_a_single_cell_is_drawn_with_both_its_losses(tmp_path: Path) -> None:

@@ -5,25 +5,29 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-import pytest
 from matplotlib.collections import QuadMesh
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
-from overfit_cli.figures.cutoff import draw_cutoff
 from overfit_cli.figures.style import MUTED
-from tests.fake_study import NS, OPTIONS, SIDES, SNRS, FakeStudy, data_of, fail, fake_cells, words
+from tests.fake_study import (
+    NS,
+    OPTIONS,
+    SIDES,
+    SNRS,
+    FakeStudy,
+    data_of,
+    draw_cutoff,
+    fail,
+    fake_cells,
+    words,
+)
 
 
 class Named(FakeStudy):
     """A study that names the sides of its headline."""
 
     sides = ("benign", "harmful")
-
-
-@pytest.fixture(scope="module")
-def cells() -> pd.DataFrame:
-    return fake_cells(NS, SNRS)
 
 
 def sides(figure: Figure, place: int = 0) -> np.ndarray:

@@ -12,11 +12,9 @@ from matplotlib.colors import LogNorm
 from matplotlib.contour import QuadContourSet
 from matplotlib.figure import Figure
 
-from overfit_cli.core.errors import UserError
+from overfit_cli import UserError
 from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.study import FigureData
-from overfit_cli.figures.boundary import draw_boundary
-from overfit_cli.figures.heatmap import draw_heatmap
 from tests.fake_study import (
     LAW,
     NS,
@@ -25,17 +23,14 @@ from tests.fake_study import (
     SNRS,
     FakeStudy,
     data_of,
+    draw_boundary,
+    draw_heatmap,
     fail,
     fake_cells,
     words,
 )
 
 Draw = Callable[[FigureData, FigureOptions], Figure]
-
-
-@pytest.fixture(scope="module")
-def cells() -> pd.DataFrame:
-    return fake_cells(NS, SNRS)
 
 
 def hatched(figure: Figure) -> dict[str, int]:

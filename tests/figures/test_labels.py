@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 from matplotlib.figure import Figure
 
-from overfit_cli.core.cell import Column
+from overfit_cli import Column
 from overfit_cli.core.parameters import ParameterInfo, describe, symbol_text
 from overfit_cli.core.registry import installed_studies
 from overfit_cli.core.study import AnyStudy

@@ -8,14 +8,24 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from overfit_cli.core.errors import UserError
+from overfit_cli import UserError
 from overfit_cli.core.figure import Figure, FigureOptions
-from overfit_cli.figures.boundary import draw_boundary
-from overfit_cli.figures.cutoff import draw_cutoff
-from overfit_cli.figures.heatmap import draw_heatmap
 from overfit_cli.figures.inputs import resolve_options, resolve_symbols
 from overfit_cli.figures.laws import DASHES
-from tests.fake_study import LAW, NS, OPTIONS, SIDES, SNRS, FakeStudy, data_of, fake_cells, words
+from tests.fake_study import (
+    LAW,
+    NS,
+    OPTIONS,
+    SIDES,
+    SNRS,
+    FakeStudy,
+    data_of,
+    draw_boundary,
+    draw_cutoff,
+    draw_heatmap,
+    fake_cells,
+    words,
+)
 
 AT = np.linspace(2, 24, 100)
 CELLS = fake_cells(NS, SNRS)

@@ -5,37 +5,26 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-import matplotlib.axes
 import numpy as np
 import pandas as pd
 import pytest
-from matplotlib.artist import Artist
-from matplotlib.collections import Collection
 
-from overfit_cli.core.errors import UserError
+from overfit_cli import UserError
 from overfit_cli.core.figure import FigureOptions
-from overfit_cli.figures.lines import draw_lines
 from overfit_cli.figures.panels import side_by_side
-from tests.fake_study import SNRS, data_of, fail, fake_cells, words
+from tests.fake_study import (
+    SNRS,
+    corners,
+    data_of,
+    draw_lines,
+    fail,
+    fake_cells,
+    line_heights,
+    titles,
+    words,
+)
 
 LINES = FigureOptions(x="snr", value="test_loss")
-
-
-def drawn(axes: matplotlib.axes.Axes) -> list[list[float]]:
-    """The heights of each line that has more than a point."""
-    lines = [np.asarray(line.get_ydata(), dtype=np.float64) for line in axes.lines]
-    return [line.tolist() for line in lines if len(line) > 1]
-
-
-def titles(figure_axes: list[matplotlib.axes.Axes]) -> list[str]:
-    """What stands over the axes, however it is broken into lines."""
-    return [" ".join(axes.get_title(loc="left").split()) for axes in figure_axes]
-
-
-def corners(artist: Artist) -> np.ndarray:
-    """The vertices of the first path of a collection, (vertices, 2)."""
-    assert isinstance(artist, Collection)
-    return np.asarray(artist.get_paths()[0].vertices, dtype=np.float64)
 
 
 def test_a_line_is_the_mean_over_seeds_with_a_band_of_one_deviation(tmp_path: Path) -> None:
@@ -44,7 +33,7 @@ def test_a_line_is_the_mean_over_seeds_with_a_band_of_one_deviation(tmp_path: Pa
     [axes] = figure.axes
     groups = cells.groupby(["n", "snr"])["test_loss"]
     mean, deviation = groups.mean(), groups.std()
-    assert drawn(axes)[:2] == [pytest.approx(mean[n].to_list()) for n in (5, 10)]
+    assert line_heights(axes)[:2] == [pytest.approx(mean[n].to_list()) for n in (5, 10)]
     for n, band in zip((5, 10), axes.collections, strict=True):
         heights = corners(band)[:, 1]
         assert heights.min() == pytest.approx((mean[n] - deviation[n]).min())
@@ -63,7 +52,7 @@ def test_failed_cells_are_left_out_and_crossed_where_every_seed_failed(tmp_path:
     kept = cells[cells["seed"] > 0].groupby("snr")["test_loss"].mean()
     one_gone = fail(cells, cells["seed"] == 0)
     figure = draw_lines(data_of(one_gone), LINES)
-    assert drawn(figure.axes[0]) == [pytest.approx(kept.to_list())]
+    assert line_heights(figure.axes[0]) == [pytest.approx(kept.to_list())]
     text = words(figure, tmp_path)
     assert "3 failed cells left out" in text
     assert "every seed failed" not in text
@@ -78,15 +67,15 @@ def test_a_column_that_spans_a_million_is_averaged_geometrically(tmp_path: Path)
     cells = fake_cells([5], [1.0, 2.0], seeds=2)
     cells["test_loss"] = [1e-8, 1e-2, 1e-4, 1.0]
     figure = draw_lines(data_of(cells), LINES)
-    assert drawn(figure.axes[0])[0] == pytest.approx([1e-6, 1e-1])
+    assert line_heights(figure.axes[0])[0] == pytest.approx([1e-6, 1e-1])
     assert figure.axes[0].get_yscale() == "log"
     assert "geometric mean of 2 seeds" in words(figure, tmp_path)
     cells["test_loss"] = [0.0, 1e-2, 1e-8, 1.0]  # Nothing counts as the least there is.
-    assert drawn(draw_lines(data_of(cells), LINES).axes[0])[0] == pytest.approx([1e-8, 1e-1])
+    assert line_heights(draw_lines(data_of(cells), LINES).axes[0])[0] == pytest.approx([1e-8, 1e-1])
     cells["test_loss"] = [-1e-8, 1e-2, 1e-4, 1.0]
     figure = draw_lines(data_of(cells), LINES)
     assert figure.axes[0].get_yscale() == "linear"
-    assert drawn(figure.axes[0])[0] == pytest.approx([5e-5, 0.505], rel=1e-3)
+    assert line_heights(figure.axes[0])[0] == pytest.approx([5e-5, 0.505], rel=1e-3)
 
 
 def test_where_x_is_no_number_points_stand_beside_each_other_with_bars(tmp_path: Path) -> None:
@@ -121,7 +110,7 @@ def test_a_parameter_can_be_panels_and_keeps_the_lines_colours(tmp_path: Path) -
     )
     figure = draw_lines(data_of(cells), replace(LINES, by="kernel"))
     left, right = figure.axes
-    assert titles([left, right]) == ["kernel: softmax", "kernel: gaussian"]
+    assert titles(figure) == ["kernel: softmax", "kernel: gaussian"]
     assert (len(left.lines), len(right.lines)) == (1, 2)
     assert left.lines[0].get_color() == right.lines[1].get_color() != right.lines[0].get_color()
     assert words(figure, tmp_path).count("\nN = 10\n") == 1
@@ -166,7 +155,7 @@ def test_more_settings_than_colours_get_panels_if_those_of_one_parameter_suffice
     assert [axes.get_title(loc="left") for axes in figure.axes] == [
         f"$N$ = {n}" for n in (2, 4, 6, 8, 10)
     ]
-    assert all(len(drawn(axes)) == 2 for axes in figure.axes)
+    assert all(len(line_heights(axes)) == 2 for axes in figure.axes)
     text = words(figure, tmp_path)
     for line in ("softmax", "gaussian", "kernel"):
         assert text.count(f"\n{line}\n") == 1, "words stand alone, under a heading"
@@ -188,17 +177,17 @@ def test_each_seed_has_a_thin_line_where_they_are_few_or_it_is_asked_for(
     cells = fake_cells([5], [1.0, 2.0, 4.0], seeds=seeds, noise=1.0)
     figure = draw_lines(data_of(cells), replace(LINES, each_seed=asked))
     [axes] = figure.axes
-    own = cells.pivot(index="seed", columns="snr", values="test_loss").to_numpy()
-    assert drawn(axes) == [pytest.approx(own.mean(axis=0)), *own[:each].tolist()]
+    losses = cells.pivot(index="seed", columns="snr", values="test_loss").to_numpy()
+    assert line_heights(axes) == [pytest.approx(losses.mean(axis=0)), *losses[:each].tolist()]
     assert len(axes.collections) == (0 if each else 1)
-    said = "a thin line for each seed" if each else "band of one standard deviation"
-    assert f"mean of {seeds} seeds, {said}." in words(figure, tmp_path)
+    sentence = "a thin line for each seed" if each else "band of one standard deviation"
+    assert f"mean of {seeds} seeds, {sentence}." in words(figure, tmp_path)
 
 
 def test_a_band_can_be_had_of_two_seeds_too(tmp_path: Path) -> None:
     cells = fake_cells([5], [1.0, 2.0], seeds=2, noise=1.0)
     figure = draw_lines(data_of(cells), replace(LINES, each_seed=False))
-    assert len(drawn(figure.axes[0])) == len(figure.axes[0].collections) == 1
+    assert len(line_heights(figure.axes[0])) == len(figure.axes[0].collections) == 1
     assert "band of one standard deviation" in words(figure, tmp_path)
 
 
@@ -207,18 +196,18 @@ def test_means_on_a_logarithmic_axis_are_geometric(tmp_path: Path) -> None:
     cells["test_loss"] = [0.1, 1.0, 0.2, 2.0, 0.4, 4.0]
     figure = draw_lines(data_of(cells), LINES)
     assert figure.axes[0].get_yscale() == "log", "they span more than a factor of ten"
-    assert drawn(figure.axes[0]) == [pytest.approx([0.2, 2.0])]
+    assert line_heights(figure.axes[0]) == [pytest.approx([0.2, 2.0])]
     assert "geometric mean of 3 seeds" in words(figure, tmp_path)
     figure = draw_lines(data_of(cells), replace(LINES, log=frozenset()))
     assert figure.axes[0].get_yscale() == "linear"
-    assert drawn(figure.axes[0]) == [pytest.approx([0.7 / 3, 7 / 3])]
+    assert line_heights(figure.axes[0]) == [pytest.approx([0.7 / 3, 7 / 3])]
     assert "geometric" not in words(figure, tmp_path)
 
 
 def test_lines_of_run_directories_are_told_apart_by_their_names(tmp_path: Path) -> None:
-    one, other = data_of(fake_cells([5], [1.0, 2.0])), data_of(fake_cells([10], [1.0, 2.0]))
-    figure = draw_lines(side_by_side(["before", "after"], [one, other]), LINES)
-    assert len(drawn(figure.axes[0])) == 2
+    first, second = data_of(fake_cells([5], [1.0, 2.0])), data_of(fake_cells([10], [1.0, 2.0]))
+    figure = draw_lines(side_by_side(["before", "after"], [first, second]), LINES)
+    assert len(line_heights(figure.axes[0])) == 2
     text = words(figure, tmp_path)
     assert "\nbefore\n" in text
     assert "\nafter\n" in text
@@ -231,9 +220,9 @@ def test_whole_numbers_along_x_have_whole_ticks(x: list[float], tmp_path: Path) 
     figure = draw_lines(data_of(cells), replace(LINES, x="n"))
     words(figure, tmp_path)
     low, high = figure.axes[0].get_xlim()
-    ticks = [at for at in figure.axes[0].get_xticks() if low <= at <= high]
+    ticks = [index for index in figure.axes[0].get_xticks() if low <= index <= high]
     assert ticks
-    assert all(at == round(at) for at in ticks)
+    assert all(index == round(index) for index in ticks)
 
 
 def test_means_over_other_numbers_of_seeds_are_told(tmp_path: Path) -> None:
@@ -251,8 +240,8 @@ def test_a_refined_sweep_has_a_line_for_each_seed_and_no_mean(tmp_path: Path) ->
     drawn = [np.asarray(line.get_ydata()) for line in figure.axes[0].lines]
     by_seed = [part.sort_values("snr")["test_loss"] for _, part in cells.groupby("seed")]
     assert len(drawn) == len(by_seed)
-    for line, own in zip(drawn, by_seed, strict=True):
-        np.testing.assert_allclose(line, own)
+    for line, losses in zip(drawn, by_seed, strict=True):
+        np.testing.assert_allclose(line, losses)
     assert "a line for each seed" in words(figure, tmp_path)
 
 

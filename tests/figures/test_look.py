@@ -12,12 +12,8 @@ import pandas as pd
 import pytest
 from matplotlib.colors import to_hex
 
-from overfit_cli.core.errors import UserError
+from overfit_cli import UserError
 from overfit_cli.core.figure import FigureOptions
-from overfit_cli.figures.boundary import draw_boundary
-from overfit_cli.figures.curves import draw_curves
-from overfit_cli.figures.heatmap import draw_heatmap
-from overfit_cli.figures.lines import draw_lines
 from overfit_cli.figures.look import check_colour_map, read_log, read_look
 from overfit_cli.figures.picture import Picture, file_content, looking, save
 from tests.fake_study import (
@@ -27,6 +23,10 @@ from tests.fake_study import (
     SIDES,
     SNRS,
     data_of,
+    draw_boundary,
+    draw_curves,
+    draw_heatmap,
+    draw_lines,
     fake_cells,
     fake_trajectories,
     words,

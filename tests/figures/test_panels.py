@@ -6,12 +6,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from overfit_cli.core.errors import UserError
+from overfit_cli import UserError
 from overfit_cli.core.figure import MOST_PANELS, Figure, FigureOptions
 from overfit_cli.figures.inputs import resolve_options
-from overfit_cli.figures.lines import draw_lines
 from overfit_cli.figures.panels import Panel, panels
-from tests.fake_study import data_of, fake_cells
+from tests.fake_study import data_of, draw_lines, fake_cells
 
 
 def test_panels_hold_the_cells_and_the_plan_of_their_value() -> None:

@@ -16,7 +16,7 @@ from PIL import Image
 from pydantic import TypeAdapter
 from pypdf import PdfReader, PdfWriter
 
-from overfit_cli.core.errors import UserError
+from overfit_cli import UserError
 from overfit_cli.figures.look import as_recorded, look_of_record, read_look
 from overfit_cli.figures.picture import Look, file_content
 from overfit_cli.figures.record import FigureRecord, read_record, same_picture

@@ -12,10 +12,17 @@ from matplotlib.collections import PathCollection, QuadMesh
 from matplotlib.figure import Figure
 
 from overfit_cli.core.study import FigureData
-from overfit_cli.figures.cutoff import draw_cutoff
-from overfit_cli.figures.heatmap import draw_heatmap
 from overfit_cli.stats.crossings import crossings, medians_by_row
-from tests.fake_study import OPTIONS, SIDES, FakeStudy, data_of, fake_cells, words
+from tests.fake_study import (
+    OPTIONS,
+    SIDES,
+    FakeStudy,
+    data_of,
+    draw_cutoff,
+    draw_heatmap,
+    fake_cells,
+    words,
+)
 
 NS = [2, 4, 8, 12, 16, 20]
 COARSE = np.linspace(1, 25, 9).tolist()

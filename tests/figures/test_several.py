@@ -11,13 +11,10 @@ import pandas as pd
 import pytest
 from matplotlib.colors import Normalize
 
-from overfit_cli.core.errors import UserError
+from overfit_cli import UserError
 from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.parameters import StudyParameters, parameter
 from overfit_cli.core.study import FigureData
-from overfit_cli.figures.curves import draw_curves
-from overfit_cli.figures.heatmap import draw_heatmap
-from overfit_cli.figures.lines import draw_lines
 from overfit_cli.figures.panels import difference, side_by_side
 from tests.fake_study import (
     NS,
@@ -25,10 +22,14 @@ from tests.fake_study import (
     SNRS,
     FakeStudy,
     data_of,
+    draw_curves,
+    draw_heatmap,
+    draw_lines,
     fail,
     fake_cells,
     fake_trajectories,
     heights,
+    titles,
     words,
 )
 
@@ -37,13 +38,8 @@ LINES = FigureOptions(x="snr", value="test_loss")
 
 def two(*cells: pd.DataFrame) -> FigureData:
     """Two run directories, `before` and `after`."""
-    parts = [data_of(one, None, fake_trajectories(one)) for one in cells]
+    parts = [data_of(cell, None, fake_trajectories(cell)) for cell in cells]
     return side_by_side(["before", "after"], parts)
-
-
-def titles(figure: object) -> list[str]:
-    axes = figure.axes  # type: ignore[attr-defined]
-    return [title for one in axes if (title := one.get_title(loc="left"))]
 
 
 # Side by side
@@ -61,11 +57,11 @@ def test_heatmaps_stand_side_by_side_in_the_same_colours(tmp_path: Path) -> None
 
 
 def test_panels_are_of_each_run_and_each_value(tmp_path: Path) -> None:
-    both = [
+    frames = [
         pd.concat([fake_cells([5, 10], SNRS, kernel=k) for k in ("gaussian", "softmax")])
         for _ in range(2)
     ]
-    figure = draw_heatmap(two(*both), replace(OPTIONS, by="kernel"))
+    figure = draw_heatmap(two(*frames), replace(OPTIONS, by="kernel"))
     assert titles(figure) == [
         "before, kernel: softmax",
         "before, kernel: gaussian",
@@ -151,10 +147,10 @@ def test_runs_that_vary_what_the_other_does_not_know_are_refused() -> None:
 # One less the other
 
 
-def plain_difference(one: pd.DataFrame, other: pd.DataFrame) -> pd.Series:
+def plain_difference(first: pd.DataFrame, second: pd.DataFrame) -> pd.Series:
     """The difference at each place, with pandas alone, over the seeds that both have."""
-    both = one.merge(other, on=["n", "snr", "seed"], suffixes=("", "_other"))
-    return (both["test_loss"] - both["test_loss_other"]).groupby([both["n"], both["snr"]]).mean()
+    pair = first.merge(second, on=["n", "snr", "seed"], suffixes=("", "_other"))
+    return (pair["test_loss"] - pair["test_loss_other"]).groupby([pair["n"], pair["snr"]]).mean()
 
 
 def noisy(seeds: int, shift: int = 0, noise: float = 0.5) -> pd.DataFrame:
@@ -168,25 +164,25 @@ def shown(data: FigureData) -> np.ndarray:
 
 
 def test_a_difference_is_paired_by_seed() -> None:
-    one, other = noisy(5), noisy(4, shift=2, noise=0.8)  # seeds 2 to 4 are in both
-    data = difference(data_of(one), data_of(other), "other", "test_loss")
+    first, second = noisy(5), noisy(4, shift=2, noise=0.8)  # seeds 2 to 4 are in both
+    data = difference(data_of(first), data_of(second), "other", "test_loss")
     assert sorted(set(data.cells["seed"])) == [2, 3, 4]
-    np.testing.assert_allclose(shown(data), plain_difference(one, other).unstack())
-    unpaired = one.groupby(["n", "snr"])["test_loss"].mean().unstack()
-    unpaired -= other.groupby(["n", "snr"])["test_loss"].mean().unstack()
+    np.testing.assert_allclose(shown(data), plain_difference(first, second).unstack())
+    unpaired = first.groupby(["n", "snr"])["test_loss"].mean().unstack()
+    unpaired -= second.groupby(["n", "snr"])["test_loss"].mean().unstack()
     assert not np.allclose(shown(data), unpaired, rtol=1e-3), "which is another number"
 
 
 def test_without_a_seed_in_common_means_are_subtracted() -> None:
-    one, other = noisy(3), noisy(4, shift=3, noise=0.8)
-    data = difference(data_of(one), data_of(other), "other", "test_loss")
-    means = [part.groupby(["n", "snr"])["test_loss"].mean().unstack() for part in (one, other)]
+    first, second = noisy(3), noisy(4, shift=3, noise=0.8)
+    data = difference(data_of(first), data_of(second), "other", "test_loss")
+    means = [part.groupby(["n", "snr"])["test_loss"].mean().unstack() for part in (first, second)]
     np.testing.assert_allclose(shown(data), means[0] - means[1])
 
 
 def test_means_that_are_subtracted_are_called_so_and_no_seed_is(tmp_path: Path) -> None:
-    one, other = noisy(3), noisy(4, shift=3)
-    data = difference(data_of(one), data_of(other), "other", "test_loss")
+    first, second = noisy(3), noisy(4, shift=3)
+    data = difference(data_of(first), data_of(second), "other", "test_loss")
     for figure in (draw_heatmap(data, OPTIONS), draw_lines(at_one_n(data), LINES)):
         text = words(figure, tmp_path)
         assert "mean of 3 seeds less mean of 4 seeds" in text
@@ -194,12 +190,12 @@ def test_means_that_are_subtracted_are_called_so_and_no_seed_is(tmp_path: Path) 
 
 
 def test_what_has_no_counterpart_is_counted() -> None:
-    one, other = noisy(2), noisy(2)
-    data = difference(data_of(one), data_of(other[other["n"] > 5]), "other", "test_loss")
-    there = int((other["n"] > 5).sum())
-    said = f"{there} of {len(one)} cells here and of {there} there have a counterpart"
-    assert data.unpaired == said
-    assert difference(data_of(one), data_of(one), "other", "test_loss").unpaired == ""
+    first, second = noisy(2), noisy(2)
+    data = difference(data_of(first), data_of(second[second["n"] > 5]), "other", "test_loss")
+    count = int((second["n"] > 5).sum())
+    sentence = f"{count} of {len(first)} cells here and of {count} there have a counterpart"
+    assert data.unpaired == sentence
+    assert difference(data_of(first), data_of(first), "other", "test_loss").unpaired == ""
 
 
 def at_one_n(data: FigureData) -> FigureData:
@@ -207,16 +203,16 @@ def at_one_n(data: FigureData) -> FigureData:
 
 
 def test_values_that_agree_to_twelve_digits_are_one_place() -> None:
-    one = noisy(2)
-    other = one.assign(snr=one["snr"] * (1 + 1e-14), test_loss=one["test_loss"] - 0.25)
-    data = difference(data_of(one), data_of(other), "other", "test_loss")
-    assert len(data.cells) == len(one)
+    first = noisy(2)
+    second = first.assign(snr=first["snr"] * (1 + 1e-14), test_loss=first["test_loss"] - 0.25)
+    data = difference(data_of(first), data_of(second), "other", "test_loss")
+    assert len(data.cells) == len(first)
     assert data.cells["test_loss"].to_numpy() == pytest.approx(0.25)
 
 
 def test_what_one_of_the_two_lacks_is_left_out_and_a_failed_cell_fails_its_pair() -> None:
-    one, other = noisy(2), fail(noisy(2), noisy(2)["snr"] == 12)
-    data = difference(data_of(one[one["n"] > 5]), data_of(other), "other", "test_loss")
+    first, second = noisy(2), fail(noisy(2), noisy(2)["snr"] == 12)
+    data = difference(data_of(first[first["n"] > 5]), data_of(second), "other", "test_loss")
     assert set(data.cells["n"]) == {10, 20}
     assert (data.cells["status"].eq("failed") == (data.cells["snr"] == 12)).all()
     assert data.cells.query("snr < 12")["test_loss"].notna().all()
@@ -225,8 +221,8 @@ def test_what_one_of_the_two_lacks_is_left_out_and_a_failed_cell_fails_its_pair(
 def test_a_difference_has_diverging_colours_centred_at_zero_and_says_what_it_is(
     tmp_path: Path,
 ) -> None:
-    one, other = noisy(3), noisy(3, noise=0.9)
-    data = difference(data_of(one), data_of(other), "other", "test_loss")
+    first, second = noisy(3), noisy(3, noise=0.9)
+    data = difference(data_of(first), data_of(second), "other", "test_loss")
     figure = draw_heatmap(data, OPTIONS)
     mesh = figure.axes[0].collections[0]
     low, high = mesh.get_clim()
@@ -238,8 +234,8 @@ def test_a_difference_has_diverging_colours_centred_at_zero_and_says_what_it_is(
     text = words(figure, tmp_path)
     assert "\ntest loss, less that of other\n" in text
     assert "Test loss, less that of other, over" in text
-    own = draw_heatmap(data, replace(OPTIONS, cmap="PiYG"))
-    assert own.axes[0].collections[0].get_cmap().name == "PiYG"
+    recoloured = draw_heatmap(data, replace(OPTIONS, cmap="PiYG"))
+    assert recoloured.axes[0].collections[0].get_cmap().name == "PiYG"
 
 
 def test_a_difference_of_nothing_is_drawn() -> None:
@@ -248,10 +244,10 @@ def test_a_difference_of_nothing_is_drawn() -> None:
 
 
 def test_lines_are_drawn_of_a_difference(tmp_path: Path) -> None:
-    one, other = noisy(3), noisy(3, noise=0.9)
-    data = difference(data_of(one), data_of(other), "other", "test_loss")
+    first, second = noisy(3), noisy(3, noise=0.9)
+    data = difference(data_of(first), data_of(second), "other", "test_loss")
     figure = draw_lines(data, LINES)
-    expected = plain_difference(one, other)
+    expected = plain_difference(first, second)
     for line, n in zip(figure.axes[0].lines, (5, 10, 20), strict=True):
         assert heights(line) == pytest.approx(expected[n].to_numpy())
     assert "less that of other" in words(figure, tmp_path)

@@ -6,18 +6,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from matplotlib.artist import Artist
-from matplotlib.collections import Collection
 from matplotlib.contour import QuadContourSet
 
 from overfit_cli.studies.attention_kernel.landscape.figures import Surface, draw_surfaces
-from tests.fake_study import words
-
-
-def corners(artist: Artist) -> np.ndarray:
-    """The vertices of the first path of a collection, (vertices, 2)."""
-    assert isinstance(artist, Collection)
-    return np.asarray(artist.get_paths()[0].vertices, dtype=np.float64)
+from tests.fake_study import corners, words
 
 
 def ramps() -> list[Surface]:

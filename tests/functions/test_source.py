@@ -6,7 +6,6 @@ import functools
 import importlib
 import os
 import py_compile
-import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -18,7 +17,7 @@ import pytest
 from overfit_cli.functions.function_study import study_of_function, study_of_reference
 from overfit_cli.sweeps.maintain import compact_directory
 from overfit_cli.sweeps.store import RunDirectory
-from tests.command import environment, run
+from tests.command import python, run
 
 MINE = '''
 import lib.scales as scales
@@ -209,9 +208,9 @@ MAKERS: dict[str, Callable[[float], Callable[..., Any]]] = {
 
 @pytest.mark.parametrize("kind", MAKERS)
 def test_the_values_that_a_function_was_made_with_are_part_of_it(kind: str) -> None:
-    one, same, other = (study_of_function(MAKERS[kind](factor)) for factor in (1.0, 1.0, 2.0))
-    assert one.identity.source == same.identity.source != other.identity.source
-    assert list(one.parameters.model_fields) == ["n"]
+    first, same, second = (study_of_function(MAKERS[kind](factor)) for factor in (1.0, 1.0, 2.0))
+    assert first.identity.source == same.identity.source != second.identity.source
+    assert list(first.parameters.model_fields) == ["n"]
 
 
 SCRIPT = """
@@ -228,14 +227,7 @@ for FACTOR in (1, 2):
 @pytest.mark.slow
 def test_a_script_that_changes_its_own_names_has_changed(tmp_path: Path) -> None:
     (tmp_path / "loop.py").write_text(SCRIPT)
-    done = subprocess.run(
-        [sys.executable, "loop.py"],
-        cwd=tmp_path,
-        env=environment(),
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    done = python("loop.py", cwd=tmp_path)
     assert "The source of loop:train has changed since 2 cells there were trained" in done.stdout
 
 
@@ -280,9 +272,9 @@ def test_a_plan_counts_the_cells_of_another_source_and_says_what_to_type(folder:
     said_by(folder, *HALF, "--out=a")
     text = (folder / "mine.py").read_text()
     (folder / "mine.py").write_text(text.replace("* snr", "* snr**2"))
-    for there in (8, 8):
+    for count in (8, 8):
         output = said_by(folder, *GRID, "--out=a")
-        assert f"The source of mine:train has changed since {there} cells there" in output
+        assert f"The source of mine:train has changed since {count} cells there" in output
         assert "--fresh" in output
     assert list(compact_directory(RunDirectory(folder / "a")))
     assert "has changed since 8 cells" in said_by(folder, *GRID, "--out=a"), "compaction keeps it"
@@ -310,20 +302,13 @@ def test_two_files_of_one_name_share_no_directory(folder: Path) -> None:
 
 def test_a_file_is_read_anew_whatever_byte_code_lies_there(tmp_path: Path) -> None:
     """Python tells byte code from its source by length and whole seconds; both may be the same."""
-    path, said = tmp_path / "mine.py", []
-    found = f"references.find_function({str(path)!r})[0]()"
+    path, printed = tmp_path / "mine.py", []
+    call = f"references.find_function({str(path)!r})[0]()"
     for factor in (1, 2):
         path.write_text(f"def train(n: int = 1):\n    return {{'loss': {factor} * n}}\n")
         os.utime(path, (1_700_000_000, 1_700_000_000))
         if factor == 1:
             py_compile.compile(str(path))
-        script = f"from overfit_cli.functions import references; print({found})"
-        done = subprocess.run(
-            [sys.executable, "-c", script],
-            env=environment(),
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        said.append(done.stdout.strip())
-    assert said == ["{'loss': 1}", "{'loss': 2}"]
+        script = f"from overfit_cli.functions import references; print({call})"
+        printed.append(python("-c", script).stdout.strip())
+    assert printed == ["{'loss': 1}", "{'loss': 2}"]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pickle
 import re
 import signal
-import subprocess
 import sys
 from pathlib import Path
 
@@ -14,11 +13,11 @@ import pandas as pd
 import pytest
 
 import overfit_cli
-from overfit_cli.core.parameters import Parameter
+from overfit_cli import Parameter
 from overfit_cli.functions.experiment import FunctionRecord, ParameterRecord, parameter_model
 from overfit_cli.functions.function_study import study_of_function, study_of_reference
 from overfit_cli.sweeps.manifest import MANIFEST, read_manifest
-from tests.command import call, environment, run, start, wait_for
+from tests.command import call, python, run, start, wait_for
 
 EXPERIMENT = '''
 import os, time
@@ -104,10 +103,10 @@ def test_it_goes_on_after_a_kill(tmp_path: Path) -> None:
     process.send_signal(signal.SIGKILL)
     process.communicate()
     done = run(*command[:-1], "--jobs=1", cwd=tmp_path)
-    there = re.search(r"(\d+) there already; (\d+) to run", done.stdout)
-    assert there is not None
-    assert int(there[1]) + int(there[2]) == 32
-    assert 0 < int(there[1]) < 32
+    counted = re.search(r"(\d+) there already; (\d+) to run", done.stdout)
+    assert counted is not None
+    assert int(counted[1]) + int(counted[2]) == 32
+    assert 0 < int(counted[1]) < 32
     assert len(overfit_cli.load(tmp_path / "results" / "mine-n-snr")) == 32
 
 
@@ -164,8 +163,8 @@ def test_what_a_generator_yields_is_a_trajectory_and_its_return_value_the_result
     assert steps["train_loss"].to_numpy() == pytest.approx((1 - steps["rate"]) ** steps["step"])
     call("plot", "curves", cwd=tmp_path)
     call("plot", "curves", "--value=train_loss", "--by=rate", cwd=tmp_path)
-    said = call("plot", "curves", "--value=test_loss", cwd=tmp_path, expect=2).stderr
-    assert "mine:train logs no 'test_loss'; did you mean 'train_loss'?" in said
+    errors = call("plot", "curves", "--value=test_loss", cwd=tmp_path, expect=2).stderr
+    assert "mine:train logs no 'test_loss'; did you mean 'train_loss'?" in errors
 
 
 def test_one_training_shows_its_steps_as_they_come(tmp_path: Path) -> None:
@@ -193,14 +192,8 @@ def test_a_file_may_have_the_name_of_a_library(tmp_path: Path, name: str) -> Non
     """Neither the command nor its workers take it for the library."""
     path = written(tmp_path, EXPERIMENT.replace("seed: int", "where: str = 'x', seed: int"))
     path.rename(tmp_path / f"{name}.py")
-    done = subprocess.run(
-        [Path(sys.executable).with_name("overfit"), "sweep", f"{name}.py", *GRID, "--jobs=2"],
-        cwd=tmp_path,
-        env=environment(),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    command = Path(sys.executable).with_name("overfit")
+    done = python(command, "sweep", f"{name}.py", *GRID, "--jobs=2", cwd=tmp_path)
     assert "32 trained" in done.stdout, done.stderr
 
 
@@ -280,9 +273,9 @@ def test_a_result_of_other_names_than_the_steps_is_drawn(tmp_path: Path) -> None
 
 def test_cells_that_log_nothing_are_there_with_trajectories_too(tmp_path: Path) -> None:
     written(tmp_path, EXPERIMENT)
-    for said in ("32 to run", "32 there already; 0 to run"):
+    for sentence in ("32 to run", "32 there already; 0 to run"):
         done = run("sweep", "mine.py", *GRID, "--trajectories", "--jobs=1", cwd=tmp_path)
-        assert said in done.stdout
+        assert sentence in done.stdout
 
 
 def test_of_many_reasons_a_few_are_said(tmp_path: Path) -> None:
@@ -357,8 +350,8 @@ SIGNATURES = {
 def test_a_signature_that_is_no_studys_is_one_sentence(tmp_path: Path, signature: str) -> None:
     imports = "from typing import Annotated, Literal\nfrom overfit_cli import Parameter\n"
     written(tmp_path, f"{imports}def train({signature}): return {{'a': 1.0}}")
-    said = call("sweep", "mine.py", cwd=tmp_path, expect=2).stderr
-    [sentence] = said.splitlines()
+    errors = call("sweep", "mine.py", cwd=tmp_path, expect=2).stderr
+    [sentence] = errors.splitlines()
     assert sentence.startswith("overfit: mine.py: train")
     assert SIGNATURES[signature] in sentence
 
@@ -402,8 +395,8 @@ def test_a_file_without_a_study_is_one_sentence(tmp_path: Path, text: str) -> No
 
 def test_a_parameter_without_a_default_must_be_given(tmp_path: Path) -> None:
     written(tmp_path, "def train(n: int, rate: float = 0.1): return {'a': n * rate}")
-    said = call("sweep", "mine.py", "--rate=0.1:1:3", cwd=tmp_path, expect=2).stderr
-    assert "--n: it has no default; give a whole number." in said
+    errors = call("sweep", "mine.py", "--rate=0.1:1:3", cwd=tmp_path, expect=2).stderr
+    assert "--n: it has no default; give a whole number." in errors
     run("sweep", "mine.py", "--rate=0.1:1:3", "--n=4", "--jobs=1", cwd=tmp_path)
     run("sweep", "mine.py", "--rate=0.1:1:3", "--n=4", "--dry-run", cwd=tmp_path)
     call("train", "mine.py", "--n=3", cwd=tmp_path)
@@ -413,8 +406,8 @@ def test_a_function_without_a_seed_has_one(tmp_path: Path) -> None:
     written(tmp_path, "def train(n: int = 3): return {'a': n}")
     done = run("sweep", "mine.py", "--n=1:3", "--jobs=1", cwd=tmp_path)
     assert "3 cells (n 3 × seeds 1)" in done.stdout
-    said = call("sweep", "mine.py", "--n=1:3", "--seeds=2", cwd=tmp_path, expect=2).stderr
-    assert "--seeds: mine:train takes no seed; give it a parameter seed: int." in said
+    errors = call("sweep", "mine.py", "--n=1:3", "--seeds=2", cwd=tmp_path, expect=2).stderr
+    assert "--seeds: mine:train takes no seed; give it a parameter seed: int." in errors
 
 
 # The signature
@@ -479,8 +472,8 @@ def test_a_whole_parameter_takes_bounds_between_whole_numbers(tmp_path: Path) ->
     written(tmp_path, f"{imports}def train({given}): return {{'a': float(n)}}")
     run("sweep", "mine.py", "--n=1:3", "--jobs=1", cwd=tmp_path)
     for n in (0, 4):
-        said = call("sweep", "mine.py", f"--n={n}", cwd=tmp_path, expect=2).stderr
-        assert f"n takes a whole number above 0 and up to 3, not {n}" in said
+        errors = call("sweep", "mine.py", f"--n={n}", cwd=tmp_path, expect=2).stderr
+        assert f"n takes a whole number above 0 and up to 3, not {n}" in errors
 
 
 @pytest.mark.slow
@@ -496,8 +489,8 @@ def test_the_decorator_names_headline_threshold_and_claims(tmp_path: Path) -> No
     assert "low" in report
     assert "It is low." in report
     (tmp_path / "mine.py").unlink()
-    said = call("report", "--from", directory, "--out=report", cwd=tmp_path).stderr
-    assert "The claims of mine:fit can't be judged" in said
+    errors = call("report", "--from", directory, "--out=report", cwd=tmp_path).stderr
+    assert "The claims of mine:fit can't be judged" in errors
 
 
 CLAIMS = {
@@ -507,19 +500,23 @@ CLAIMS = {
 }
 
 
-@pytest.mark.parametrize("measure", CLAIMS)
-def test_a_claim_that_fails_at_measuring_decides_nothing(tmp_path: Path, measure: str) -> None:
+def test_a_claim_that_fails_at_measuring_decides_nothing(tmp_path: Path) -> None:
+    claims = ", ".join(
+        f"Claim(name='low-{number}', source='me', statement='It is low.', "
+        f"holds_where='it is below 1', measure={measure})"
+        for number, measure in enumerate(CLAIMS)
+    )
     text = (
         "from overfit_cli import Claim, Measurement, experiment\n"
-        "@experiment(claims=[Claim(name='low', source='me', statement='It is low.', "
-        f"holds_where='it is below 1', measure={measure})])\n"
+        f"@experiment(claims=[{claims}])\n"
         "def train(n: int = 1): return {'loss': n}\n"
     )
     written(tmp_path, text)
     run("sweep", "mine.py", "--jobs=1", cwd=tmp_path)
-    said = call("report", "--from=results/mine", "--out=report", cwd=tmp_path).stdout
-    assert "inconclusive" in said
-    assert CLAIMS[measure] in " ".join(said.split())
+    output = call("report", "--from=results/mine", "--out=report", cwd=tmp_path).stdout
+    in_one_line = " ".join(output.split())
+    assert output.count("inconclusive") >= len(CLAIMS)
+    assert all(words in in_one_line for words in CLAIMS.values())
 
 
 DECORATORS = {
@@ -558,13 +555,13 @@ def test_an_option_of_our_own_that_is_a_parameters_too_is_said_so(tmp_path: Path
 def test_a_function_that_is_called_like_an_installed_study_is_refused(tmp_path: Path) -> None:
     text = "from overfit_cli import experiment\n@experiment(name='toy')\ndef f(): return {'a': 1}"
     written(tmp_path, text)
-    said = call("sweep", "mine.py", cwd=tmp_path, expect=2).stderr
-    assert "a study 'toy' is installed; give it another name." in said
+    errors = call("sweep", "mine.py", cwd=tmp_path, expect=2).stderr
+    assert "a study 'toy' is installed; give it another name." in errors
 
 
 def test_an_option_that_is_none_is_said_with_those_that_are(tmp_path: Path) -> None:
     written(tmp_path, "def train(width: int = 1, learning_rate: float = 0.1): return {'loss': 1}")
-    for words, said in (
+    for words, sentence in (
         (
             ("--lr", "3"),
             "mine:train has no parameter 'lr', and overfit no such option; known: --le",
@@ -573,7 +570,7 @@ def test_an_option_that_is_none_is_said_with_those_that_are(tmp_path: Path) -> N
         (("--fresch", "3"), "did you mean '--fresh'?"),
         (("-n", "3"), "-n: options begin with two dashes, such as --n 5."),
     ):
-        assert said in call("sweep", "mine.py", *words, cwd=tmp_path, expect=2).stderr
+        assert sentence in call("sweep", "mine.py", *words, cwd=tmp_path, expect=2).stderr
 
 
 def test_a_sweep_over_texts_is_drawn_by_the_command_that_it_names(tmp_path: Path) -> None:
@@ -642,13 +639,7 @@ def test_a_file_that_changes_while_it_is_swept_mixes_no_code(tmp_path: Path) -> 
     sent = cloudpickle.dumps(study)
     written(tmp_path, EXPERIMENT.replace("1 / (1 + n", "2 / (1 + n"))
     script = f"import pickle; print(pickle.loads({sent!r}).function(n=1)['test_loss'])"
-    late = subprocess.run(
-        [sys.executable, "-c", script],
-        env=environment(),
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    late = python("-c", script)
     assert float(late.stdout) == 0.5
     assert pickle.loads(sent).function(n=1)["test_loss"] == 0.5
     written(tmp_path, "def train(:")
@@ -719,12 +710,14 @@ def test_a_manifest_with_an_impossible_function_is_none(tmp_path: Path) -> None:
 
 
 def test_a_record_is_a_model_with_the_same_checks() -> None:
-    one = ParameterRecord(name="n", kind="int", default=3, about=Parameter("samples", at_least=1))
-    record = FunctionRecord(name="a:b", label="a", parameters=(one,))
+    parameter = ParameterRecord(
+        name="n", kind="int", default=3, about=Parameter("samples", at_least=1)
+    )
+    record = FunctionRecord(name="a:b", label="a", parameters=(parameter,))
     assert parameter_model(record)().n == 3  # type: ignore[attr-defined]
     again = FunctionRecord.model_validate_json(record.model_dump_json(), strict=True)
     assert again == record
     with pytest.raises(ValueError, match="greater than or equal to 1"):
         parameter_model(again).model_validate({"n": 0})
     with pytest.raises(ValueError, match="two of its parameters have one name"):
-        FunctionRecord(name="a:b", label="a", parameters=(one, one))
+        FunctionRecord(name="a:b", label="a", parameters=(parameter, parameter))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 
-from overfit_cli.core.claim import Claim, Interval, Measurement, Verdict
+from overfit_cli import Claim, Measurement
+from overfit_cli.core.claim import Interval, Verdict
 from overfit_cli.report.judge import Judged
 
 

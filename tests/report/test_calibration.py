@@ -23,9 +23,8 @@ from calibration.rates import (
     worlds_of,
 )
 from calibration.worlds import exception_worlds, number_worlds, share_worlds
+from overfit_cli import Claim, Measurement, UserError
 from overfit_cli.claims.rules import Margin, judge_estimate, judge_theorem, share_of_seeds
-from overfit_cli.core.claim import Claim, Measurement
-from overfit_cli.core.errors import UserError
 from overfit_cli.core.registry import claims_of, find_study
 from overfit_cli.core.training import named_rng
 from overfit_cli.stats.intervals import mean_estimate

@@ -10,8 +10,8 @@ from unittest import mock
 import numpy as np
 import pytest
 
+from overfit_cli import UserError
 from overfit_cli.cli.compare import closing_lines, opening_lines
-from overfit_cli.core.errors import UserError
 from overfit_cli.report.differences import Comparison, compare_sides
 from tests.report.toy_numbers import Numbers, loss, write_run
 from tests.toy_runs import TOY

@@ -13,9 +13,9 @@ from xml.etree import ElementTree
 
 import pytest
 
+from overfit_cli import Measurement, UserError
 from overfit_cli.cli import report
-from overfit_cli.core.claim import Measurement, Verdict
-from overfit_cli.core.errors import UserError
+from overfit_cli.core.claim import Verdict
 from overfit_cli.report.contents import (
     ReportedPaper,
     contents,

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from overfit_cli import Measurement
 from overfit_cli.cli import app
-from overfit_cli.core.claim import Measurement
 from overfit_cli.core.registry import claims_of, find_study
 from overfit_cli.report.judge import (
     Judged,

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import overfit_cli
+from overfit_cli import UserError
 from overfit_cli.cli.compare import closing_lines, opening_lines
-from overfit_cli.core.errors import UserError
 from overfit_cli.report.differences import Comparison, compare_sides
 from tests.report.toy_numbers import loss, write_run
 

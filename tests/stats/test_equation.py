@@ -5,7 +5,7 @@ import time
 import numpy as np
 import pytest
 
-from overfit_cli.core.errors import UserError
+from overfit_cli import UserError
 from overfit_cli.stats.equations import parse_equation
 
 AXES = ("n", "snr")

@@ -6,8 +6,6 @@ import os
 import re
 import shutil
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,9 +21,9 @@ from overfit_cli.sweeps import worker
 from overfit_cli.sweeps.grid import make_grid
 from overfit_cli.sweeps.worker import VERSIONS, Work, pickled_work, run_remotely
 from tests.clusters import DaskCluster, dask_cluster
-from tests.command import TOY, environment, run, start, wait_for
+from tests.command import TOY, python, run, start, wait_for
 from tests.studies.benign_vit.test_images import write_mnist
-from tests.toy_runs import rows, toy_cells
+from tests.toy_runs import rows, stored_keys, toy_cells
 
 GRID = ("--n", "1:6", "--snr", "1:2:3", "--seeds", "2", "--trajectories")
 SHORT = ("--n", "1:20", "--snr", "1", "--seeds", "1", "--set", "pause=0.15")
@@ -41,12 +39,6 @@ def steps(directory: Path) -> pd.DataFrame:
     """The logged steps, in an order that doesn't depend on when their cells ended."""
     logged = overfit_cli.load(directory, trajectories=True)
     return logged.sort_values(["key", "step"], ignore_index=True)
-
-
-def stored_keys(directory: Path) -> list[str]:
-    """The keys as they lie in the files, repeated ones too."""
-    parts = (directory / "cells").glob("*.parquet")
-    return [key for part in parts for key in pd.read_parquet(part)["key"]]
 
 
 @pytest.fixture(scope="module")
@@ -75,10 +67,10 @@ def test_workers_need_no_disk_of_this_process(tmp_path: Path, cluster: DaskClust
 
 
 def test_a_worker_that_is_lost_costs_its_batches_time_and_no_result(tmp_path: Path) -> None:
-    with dask_cluster(tmp_path / "cluster", "one", "two") as own:
-        process = start("sweep", "toy", *SHORT, *on(own), "--out", "out", cwd=tmp_path)
+    with dask_cluster(tmp_path / "cluster", "one", "two") as started:
+        process = start("sweep", "toy", *SHORT, *on(started), "--out", "out", cwd=tmp_path)
         wait_for(lambda: len(list((tmp_path / "out" / "cells").glob("*.parquet"))) >= 3)
-        own.kill("two")
+        started.kill("two")
         output, errors = process.communicate(timeout=60)
     assert process.returncode == 0, errors
     assert errors == ""
@@ -88,15 +80,15 @@ def test_a_worker_that_is_lost_costs_its_batches_time_and_no_result(tmp_path: Pa
 
 @pytest.mark.slow
 def test_a_scheduler_that_vanishes_is_one_sentence_and_no_result_is_lost(tmp_path: Path) -> None:
-    with dask_cluster(tmp_path / "cluster", "one", "two") as own:
-        process = start("sweep", "toy", *SHORT, *on(own), "--out", "out", cwd=tmp_path)
+    with dask_cluster(tmp_path / "cluster", "one", "two") as started:
+        process = start("sweep", "toy", *SHORT, *on(started), "--out", "out", cwd=tmp_path)
         wait_for(lambda: len(list((tmp_path / "out" / "cells").glob("*.parquet"))) >= 3)
-        own.scheduler.kill()
+        started.scheduler.kill()
         _, errors = process.communicate(timeout=60)
         kept = len(rows(tmp_path / "out"))
     assert process.returncode == 1
     assert errors == (
-        f"overfit: --scheduler {own.address}: the cluster doesn't answer any more. What is "
+        f"overfit: --scheduler {started.address}: the cluster doesn't answer any more. What is "
         "finished is kept, and the same command goes on from there.\n"
     )
     assert 3 <= kept < 20
@@ -107,10 +99,10 @@ def test_a_scheduler_that_vanishes_is_one_sentence_and_no_result_is_lost(tmp_pat
 
 @pytest.mark.slow
 def test_a_scheduler_that_hangs_is_one_sentence(tmp_path: Path) -> None:
-    with dask_cluster(tmp_path / "cluster", "one") as own:
-        process = start("sweep", "toy", *LONG, *on(own), "--out", "out", cwd=tmp_path)
+    with dask_cluster(tmp_path / "cluster", "one") as started:
+        process = start("sweep", "toy", *LONG, *on(started), "--out", "out", cwd=tmp_path)
         wait_for(lambda: any((tmp_path / "out" / "cells").glob("*.parquet")))
-        own.scheduler.send_signal(signal.SIGSTOP)
+        started.scheduler.send_signal(signal.SIGSTOP)
         _, errors = process.communicate(timeout=60)
     assert process.returncode == 1
     assert "the cluster doesn't answer any more" in errors
@@ -148,12 +140,12 @@ def test_a_worker_without_a_package_ends_the_sweep_with_a_sentence(
     path = {"PYTHONPATH": os.environ.get("PYTHONPATH", "")}
     if not studies:
         path = with_package(tmp_path / "package", 'raise ModuleNotFoundError("no overfit_cli")')
-    with dask_cluster(tmp_path / "cluster") as own:
-        own.add("poor", path)
-        refused = run("sweep", "toy", *GRID, *on(own), "--out", "out", cwd=tmp_path, expect=1)
+    with dask_cluster(tmp_path / "cluster") as started:
+        started.add("poor", path)
+        refused = run("sweep", "toy", *GRID, *on(started), "--out", "out", cwd=tmp_path, expect=1)
     lacks = "No module named 'toy_study'" if studies else "no overfit_cli"
     assert refused.stderr.startswith(
-        f"overfit: --scheduler {own.address}: a worker can't run a task (ModuleNotFoundError: "
+        f"overfit: --scheduler {started.address}: a worker can't run a task (ModuleNotFoundError: "
         f"{lacks}); it needs overfit {overfit_cli.__version__} on Python 3."
     )
     assert "and the package of the study. What is finished is kept" in refused.stderr
@@ -172,17 +164,17 @@ def test_an_odd_worker_that_joins_late_ends_the_sweep_with_a_sentence(
         text = names_version.read_text()
         names_version.write_text(text.replace(overfit_cli.__version__, "0.0.1"))
         path = {"PYTHONPATH": os.pathsep.join([str(package), str(TOY)])}
-        said = r"a worker has overfit 0\.0\.1 on Python 3\.\d+, and this is overfit 0"
+        sentence = r"a worker has overfit 0\.0\.1 on Python 3\.\d+, and this is overfit 0"
     else:
         path = with_package(package, '__version__ = "0.0.1"')
-        said = r"a worker can't run a task \(ModuleNotFoundError: No module named 'overfit_cli"
-    with dask_cluster(tmp_path / "cluster", "one") as own:
-        process = start("sweep", "toy", *LONG, *on(own), "--out", "out", cwd=tmp_path)
+        sentence = r"a worker can't run a task \(ModuleNotFoundError: No module named 'overfit_cli"
+    with dask_cluster(tmp_path / "cluster", "one") as started:
+        process = start("sweep", "toy", *LONG, *on(started), "--out", "out", cwd=tmp_path)
         wait_for(lambda: any((tmp_path / "out" / "cells").glob("*.parquet")))
-        own.add("odd", path)
+        started.add("odd", path)
         _, errors = process.communicate(timeout=60)
     assert process.returncode == 1
-    assert re.match(f"overfit: --scheduler {own.address}: {said}", errors)
+    assert re.match(f"overfit: --scheduler {started.address}: {sentence}", errors)
     assert errors.count("\n") == 1
     assert 0 < len(rows(tmp_path / "out")) < 60
 
@@ -259,8 +251,8 @@ def test_a_cell_that_kills_every_worker_becomes_a_failed_row(tmp_path: Path) -> 
         "        os.kill(os.getpid(), signal.SIGKILL)\n"
         "    return {'test_loss': 1.0}\n"
     )
-    with dask_cluster(tmp_path / "cluster", "one", "two", restarts=True) as own:
-        grid = ("mine.py", "--n", "1:12", "--seeds", "1", *on(own), "--out", "out")
+    with dask_cluster(tmp_path / "cluster", "one", "two", restarts=True) as started:
+        grid = ("mine.py", "--n", "1:12", "--seeds", "1", *on(started), "--out", "out")
         done = run("sweep", *grid, cwd=tmp_path, expect=1)
     cells = rows(tmp_path / "out")
     assert "11 trained" in done.stdout
@@ -271,13 +263,13 @@ def test_a_cell_that_kills_every_worker_becomes_a_failed_row(tmp_path: Path) -> 
 
 @pytest.mark.slow
 def test_a_sweep_waits_for_a_cluster_that_has_no_worker_yet(tmp_path: Path) -> None:
-    with dask_cluster(tmp_path / "cluster") as own:
-        process = start("sweep", "toy", *GRID, *on(own), "--out", "out", cwd=tmp_path)
+    with dask_cluster(tmp_path / "cluster") as started:
+        process = start("sweep", "toy", *GRID, *on(started), "--out", "out", cwd=tmp_path)
         time.sleep(3)
-        own.add("late")
+        started.add("late")
         output, errors = process.communicate(timeout=60)
     assert (process.returncode, errors) == (0, "")
-    assert f"36 to run, on dask at {own.address}, which has no worker yet." in output
+    assert f"36 to run, on dask at {started.address}, which has no worker yet." in output
     assert len(rows(tmp_path / "out")) == 36
 
 
@@ -309,8 +301,8 @@ def test_cells_that_were_beside_a_killer_are_trained(tmp_path: Path) -> None:
         "    time.sleep(0.8)\n"
         "    return {'test_loss': 1.0}\n"
     )
-    with dask_cluster(tmp_path / "cluster", "one", restarts=True) as own:
-        grid = ("mine.py", "--n", "1:8", "--seeds", "1", *on(own), "--out", "out")
+    with dask_cluster(tmp_path / "cluster", "one", restarts=True) as started:
+        grid = ("mine.py", "--n", "1:8", "--seeds", "1", *on(started), "--out", "out")
         run("sweep", *grid, cwd=tmp_path, expect=1)
     cells = rows(tmp_path / "out")
     assert sorted(cells.loc[cells["status"] == "failed", "n"]) == [3, 6]
@@ -388,8 +380,8 @@ def test_two_sweeps_at_once_import_their_own_files(tmp_path: Path, cluster: Dask
         )
         grid = (f"lazy_{name}.py", "--n", "1:20", "--seeds", "1", "--out", "out")
         processes.append(start("sweep", *grid, *on(cluster), cwd=folder))
-    said = [process.communicate(timeout=90)[1] for process in processes]
-    assert said == ["", ""]
+    sentences = [process.communicate(timeout=90)[1] for process in processes]
+    assert sentences == ["", ""]
     for name, value in (("a", 1), ("b", 1000)):
         assert list(rows(tmp_path / name / "out")["test_loss"]) == [value] * 20
 
@@ -407,7 +399,7 @@ def test_a_script_sweeps_its_own_function_on_a_cluster(
         f"    overfit_cli.sweep(train, n=[1, 2], seeds=2, out='out', backend='dask', "
         f"scheduler={cluster.address!r})\n"
     )
-    subprocess.run([sys.executable, script], cwd=tmp_path, env=environment(), check=True)
+    python(script, cwd=tmp_path)
     assert sorted(rows(tmp_path / "out")["test_loss"]) == [1, 2, 2, 3]
 
 

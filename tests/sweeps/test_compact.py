@@ -127,10 +127,12 @@ def test_cells_that_stand_twice_stand_once_in_the_joined_part(tmp_path: Path) ->
     list(compact_directory(directory))
     [part] = parts_in(tmp_path / "out" / "cells")
     assert pq.read_metadata(part).num_rows == 6
-    own = RunDirectory(directory.path)
+    reopened = RunDirectory(directory.path)
     drop = ["seconds"]
-    pd.testing.assert_frame_equal(own.load_cells().drop(columns=drop), before.drop(columns=drop))
-    pd.testing.assert_frame_equal(steps_of(own), steps)
+    pd.testing.assert_frame_equal(
+        reopened.load_cells().drop(columns=drop), before.drop(columns=drop)
+    )
+    pd.testing.assert_frame_equal(steps_of(reopened), steps)
 
 
 def test_steps_without_a_number_stay_so(tmp_path: Path) -> None:
@@ -151,14 +153,14 @@ def test_joining_makes_no_old_row_newer_than_a_fresh_one(tmp_path: Path) -> None
     expected = directory.load_cells()
     for part in parts_in(tmp_path / "out" / "cells"):
         table = pq.read_table(part).drop_columns("draw")
-        at = table.column_names.index("test_loss")
-        old = write_part(part.parent, table.set_column(at, "test_loss", pa.array([-1.0, -1.0])))
+        index = table.column_names.index("test_loss")
+        old = write_part(part.parent, table.set_column(index, "test_loss", pa.array([-1.0, -1.0])))
         os.utime(old, (10**9, 10**9))
     list(compact_directory(RunDirectory(directory.path)))
-    own = RunDirectory(directory.path)
-    pd.testing.assert_frame_equal(own.load_cells(), expected)
-    own.prepare()
-    pd.testing.assert_frame_equal(own.load_cells(), expected)
+    reopened = RunDirectory(directory.path)
+    pd.testing.assert_frame_equal(reopened.load_cells(), expected)
+    reopened.prepare()
+    pd.testing.assert_frame_equal(reopened.load_cells(), expected)
     assert len(parts_in(tmp_path / "out" / "set-aside" / "cells")) == 3, "nothing is deleted"
 
 
@@ -200,7 +202,7 @@ def test_a_sweep_beside_it_loses_and_doubles_nothing(tmp_path: Path) -> None:
         for key in pq.read_table(part)["key"]
     ]
     assert len(stored) == len(set(stored)) == 40
-    assert len(RunDirectory(tmp_path / "out").load_trajectories()) == 80
+    assert len(overfit_cli.load(tmp_path / "out", trajectories=True)) == 80
 
 
 @pytest.mark.parametrize("name", ["nowhere", "empty", "file.txt"])

@@ -17,8 +17,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import overfit_cli
+from overfit_cli import UserError
 from overfit_cli.core.cell import CellResult
-from overfit_cli.core.errors import UserError
 from overfit_cli.core.registry import find_study
 from overfit_cli.sweeps.grid import make_grid
 from overfit_cli.sweeps.manifest import MANIFEST, record_run
@@ -91,8 +91,8 @@ def with_another(table: pa.Table) -> pa.Table:
 
 
 def with_words(table: pa.Table) -> pa.Table:
-    at = table.column_names.index("test_loss")
-    return table.set_column(at, "test_loss", table.column("test_loss").cast(pa.string()))
+    index = table.column_names.index("test_loss")
+    return table.set_column(index, "test_loss", table.column("test_loss").cast(pa.string()))
 
 
 def with_other_keys(table: pa.Table) -> pa.Table:
@@ -112,8 +112,8 @@ def with_a_mark_that_is_no_text(table: pa.Table) -> pa.Table:
 
 
 def with_rows_of_another_study(table: pa.Table) -> pa.Table:
-    at = table.column_names.index("study")
-    return table.set_column(at, "study", pa.array(["other"] * table.num_rows))
+    index = table.column_names.index("study")
+    return table.set_column(index, "study", pa.array(["other"] * table.num_rows))
 
 
 @pytest.mark.parametrize(
@@ -169,8 +169,8 @@ def test_an_unfit_part_takes_no_good_one_away(
 def test_a_part_of_a_version_to_come_hides_nothing(swept: RunDirectory) -> None:
     expected = rows(swept.path)
     table = pq.read_table(parts_in(swept.path / "cells")[0])
-    at = table.column_names.index("version")
-    write_part(swept.path / "cells", table.set_column(at, "version", pa.array([9, 9])))
+    index = table.column_names.index("version")
+    write_part(swept.path / "cells", table.set_column(index, "version", pa.array([9, 9])))
     pd.testing.assert_frame_equal(rows(swept.path), expected)
     assert RunDirectory(swept.path).newest_version() == 1
 
@@ -180,7 +180,7 @@ def test_a_renamed_part_is_left_out_and_stays_where_it_is(swept: RunDirectory) -
     renamed = part.rename(part.with_name("mine.parquet"))
     with pytest.warns(UserWarning, match="it was renamed"):
         assert len(rows(swept.path)) == 4
-    sweep_toy(swept.path)
+        sweep_toy(swept.path)
     assert renamed.exists()
     prefixed = renamed.rename(part.with_name(f"machine-2-{part.name}"))
     assert isinstance(read_part(prefixed, CELLS), pa.Table)
@@ -204,9 +204,9 @@ def test_no_flipped_bit_passes_as_data(swept: RunDirectory) -> None:
     part = parts_in(swept.path / "cells")[0]
     content, chance = part.read_bytes(), random.Random(0)
     for _ in range(600):
-        at = chance.randrange(8 * len(content))
+        index = chance.randrange(8 * len(content))
         flipped = bytearray(content)
-        flipped[at // 8] ^= 1 << at % 8
+        flipped[index // 8] ^= 1 << index % 8
         part.write_bytes(flipped)
         refused = read_part(part, CELLS)
         assert isinstance(refused, Refusal)
@@ -220,8 +220,8 @@ def test_pages_carry_checksums_for_other_readers(swept: RunDirectory) -> None:
     part = parts_in(swept.path / "cells")[0]
     content = part.read_bytes()
     column = pq.read_metadata(part).row_group(0).column(0)
-    at = column.dictionary_page_offset + column.total_compressed_size // 2
-    part.write_bytes(content[:at] + bytes([content[at] ^ 4]) + content[at + 1 :])
+    index = column.dictionary_page_offset + column.total_compressed_size // 2
+    part.write_bytes(content[:index] + bytes([content[index] ^ 4]) + content[index + 1 :])
     with pytest.raises((OSError, pa.ArrowException)):
         pq.read_table(part, page_checksum_verification=True)
 
@@ -241,8 +241,8 @@ def test_a_damaged_part_is_set_aside_and_its_cells_run_again(swept: RunDirectory
     for folder in ("cells", "trajectories"):
         assert len(parts_in(swept.path / "set-aside" / folder)) == 1
     pd.testing.assert_frame_equal(rows(swept.path), expected)
-    found = RunDirectory(swept.path).load_trajectories()
-    assert found.sort_values(["key", "step"]).to_numpy().tolist() == (
+    loaded = RunDirectory(swept.path).load_trajectories()
+    assert loaded.sort_values(["key", "step"]).to_numpy().tolist() == (
         steps.sort_values(["key", "step"]).to_numpy().tolist()
     )
 
@@ -256,10 +256,10 @@ def test_a_damaged_trajectory_is_logged_again_and_stays(swept: RunDirectory) -> 
     again = call("sweep", "toy", *GRID, "--out", str(swept.path), cwd=swept.path)
     assert "its cells run again where steps are logged" in again.stdout
     assert part.read_bytes() == content
-    found = RunDirectory(swept.path).load_trajectories()
+    loaded = RunDirectory(swept.path).load_trajectories()
     by = ["key", "step"]
     pd.testing.assert_frame_equal(
-        found.sort_values(by, ignore_index=True), steps.sort_values(by, ignore_index=True)
+        loaded.sort_values(by, ignore_index=True), steps.sort_values(by, ignore_index=True)
     )
 
 
@@ -381,10 +381,10 @@ def test_a_part_that_goes_while_it_is_read_is_looked_for_again(
     def names() -> list[str]:
         nonlocal listings
         listings += 1
-        found = original()
+        actual = original()
         if listings == 1:
             sweep_toy(swept.path, fresh=True)
-        return found
+        return actual
 
     monkeypatch.setattr(swept.cells, "names", names)
     assert len(swept.load_cells()) == 6

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from overfit_cli.core.errors import UserError
+from overfit_cli import UserError
 from overfit_cli.core.parameters import Value, describe
 from overfit_cli.studies.benign_vit.vit.parameters import BenignVitParameters
 from overfit_cli.sweeps.ranges import parse_range, parse_seeds

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,7 +12,7 @@ import pandas as pd
 import pytest
 
 from tests.clusters import RayCluster, free_port, ray_cluster
-from tests.command import environment, run, start, wait_for
+from tests.command import python, run, start, wait_for
 from tests.toy_runs import rows
 
 pytestmark = pytest.mark.slow
@@ -127,24 +125,17 @@ def test_a_script_that_is_connected_stays_so(tmp_path: Path, cluster: RayCluster
         "except overfit_cli.UserError as error:\n"
         "    print(error)\n"
     )
-    done = subprocess.run(
-        [sys.executable, script],
-        cwd=tmp_path,
-        env=environment(),
-        check=True,
-        capture_output=True,
-        text=True,
-    )
+    done = python(script, cwd=tmp_path)
     assert "address='127.0.0.1:9': this process is connected to the ray cluster at" in done.stdout
     assert len(rows(tmp_path / "auto")) == len(rows(tmp_path / "named")) == 2
 
 
 def test_a_worker_without_the_study_ends_the_sweep_with_a_sentence(tmp_path: Path) -> None:
     path = os.environ.get("PYTHONPATH", "")
-    with ray_cluster(tmp_path / "cluster", {"PYTHONPATH": path}) as own:
-        refused = run("sweep", "toy", *GRID, *on(own), "--out", "out", cwd=tmp_path, expect=1)
+    with ray_cluster(tmp_path / "cluster", {"PYTHONPATH": path}) as started:
+        refused = run("sweep", "toy", *GRID, *on(started), "--out", "out", cwd=tmp_path, expect=1)
     assert refused.stderr.startswith(
-        f"overfit: --address {own.address}: a worker can't run a task (ModuleNotFoundError: "
+        f"overfit: --address {started.address}: a worker can't run a task (ModuleNotFoundError: "
     )
     assert refused.stderr.count("\n") == 1
 
@@ -158,10 +149,10 @@ def test_a_cluster_that_is_not_there_is_one_sentence(tmp_path: Path) -> None:
 
 
 def test_a_cluster_that_vanishes_is_one_sentence_and_no_result_is_lost(tmp_path: Path) -> None:
-    with ray_cluster(tmp_path / "cluster") as own:
-        process = start("sweep", "toy", *SHORT, *on(own), "--out", "out", cwd=tmp_path)
+    with ray_cluster(tmp_path / "cluster") as started:
+        process = start("sweep", "toy", *SHORT, *on(started), "--out", "out", cwd=tmp_path)
         wait_for(lambda: begun(tmp_path / "out"))
     _, errors = process.communicate(timeout=120)
     assert process.returncode == 1
-    assert f"overfit: --address {own.address}: the cluster doesn't answer any more" in errors
+    assert f"overfit: --address {started.address}: the cluster doesn't answer any more" in errors
     assert 3 <= len(rows(tmp_path / "out")) < 20

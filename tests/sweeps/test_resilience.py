@@ -20,24 +20,23 @@ import overfit_cli
 from overfit_cli.core.processes import Interrupted, answering_interrupts, delaying_interrupts
 from overfit_cli.sweeps.executors import Local, run_parallel
 from tests.command import run, start, wait_for
-from tests.toy_runs import one_part_per_batch, rows
+from tests.toy_runs import one_part_per_batch, rows, stored_keys
 
-CELLS = ("--n", "1:10", "--snr", "1:2:4", "--seeds", "2", "--jobs", "2")
-GRID = (*CELLS, "--set", "pause=0.02")
-LONG_GRID = (*CELLS, "--set", "pause=0.25")  # Ten seconds: longer than twelve kills let it work.
+CELLS = ("--n", "1:10", "--snr", "1:2:4", "--seeds", "2", "--set")
+GRID = (*CELLS, "pause=0.02", "--jobs", "2")
+LONG_GRID = (
+    *CELLS,
+    "pause=0.25",
+    "--jobs",
+    "2",
+)  # Ten seconds: longer than twelve kills let it work.
 
 
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> pd.DataFrame:
     folder = tmp_path_factory.mktemp("undisturbed")
-    run("sweep", "toy", *GRID, "--out", "out", cwd=folder)
+    run("sweep", "toy", *GRID[:-2], "--jobs=1", "--out", "out", cwd=folder)
     return rows(folder / "out")
-
-
-def stored_keys(directory: Path) -> list[str]:
-    """The keys as they lie in the files, repeated ones too."""
-    parts = (directory / "cells").glob("*.parquet")
-    return [key for part in parts for key in pd.read_parquet(part)["key"]]
 
 
 @pytest.mark.slow
@@ -109,8 +108,8 @@ def test_a_killed_worker_costs_one_restart_and_no_result(
     assert "workers were killed and started again 1 time" in done.stdout
     ended = rows(tmp_path / "out").sort_values(["n", "snr", "seed"], ignore_index=True)
     expected = undisturbed.sort_values(["n", "snr", "seed"], ignore_index=True)
-    own = ["key", "mood"]
-    pd.testing.assert_frame_equal(ended.drop(columns=own), expected.drop(columns=own))
+    columns = ["key", "mood"]
+    pd.testing.assert_frame_equal(ended.drop(columns=columns), expected.drop(columns=columns))
 
 
 @pytest.mark.slow
@@ -181,9 +180,9 @@ def test_an_interrupt_is_answered_when_what_must_not_be_torn_is_done() -> None:
 def test_two_sweeps_at_once_into_one_directory_lose_and_duplicate_nothing(
     tmp_path: Path, undisturbed: pd.DataFrame
 ) -> None:
-    both = [start("sweep", "toy", *GRID, "--out", "out", cwd=tmp_path) for _ in range(2)]
-    ended = [process.communicate(timeout=60) for process in both]
-    assert [process.returncode for process in both] == [0, 0], ended
+    processes = [start("sweep", "toy", *GRID, "--out", "out", cwd=tmp_path) for _ in range(2)]
+    ended = [process.communicate(timeout=60) for process in processes]
+    assert [process.returncode for process in processes] == [0, 0], ended
     pd.testing.assert_frame_equal(rows(tmp_path / "out"), undisturbed)
     keys = stored_keys(tmp_path / "out")
     assert len(keys) == len(set(keys))
@@ -269,15 +268,15 @@ def test_a_full_disk_gives_a_sentence_and_keeps_what_was_written(small_disk: Pat
 
 def members(group: int) -> list[int]:
     """The living processes of a process group."""
-    found = []
+    collected = []
     for status in Path("/proc").glob("[0-9]*/stat"):
         try:
             fields = status.read_text().rpartition(")")[2].split()
         except OSError:
             continue
         if int(fields[2]) == group and fields[0] != "Z":
-            found.append(int(status.parent.name))
-    return found
+            collected.append(int(status.parent.name))
+    return collected
 
 
 def test_the_environment_of_these_tests_finds_the_toy(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import overfit_cli
-from overfit_cli.core.errors import UserError
+from overfit_cli import UserError
 from overfit_cli.sweeps.load import chosen_data, load_figure_data
 from overfit_cli.sweeps.store import RunDirectory
 from tests.command import call

@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 
 import overfit_cli
+from overfit_cli import UserError
 from overfit_cli.core.cell import Cell, CellResult
-from overfit_cli.core.errors import UserError
 from overfit_cli.core.registry import find_study
 from overfit_cli.sweeps.grid import Shard, parse_shard
 from overfit_cli.sweeps.store import RunDirectory

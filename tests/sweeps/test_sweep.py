@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import random
 import re
 import shlex
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pyarrow.parquet as pq
@@ -14,41 +16,30 @@ import pytest
 
 import overfit_cli
 from overfit_cli.core.cell import Cell, CellResult
-from overfit_cli.core.training import Execution
 from overfit_cli.studies.benign_vit.vit.study import study as benign_vit
 from overfit_cli.sweeps import progress
-from overfit_cli.sweeps.executors import Local
-from overfit_cli.sweeps.grid import Grid, make_grid
 from overfit_cli.sweeps.manifest import planned_cells
 from overfit_cli.sweeps.part_file import cell_schema
-from overfit_cli.sweeps.plan import Plan, make_plan
-from overfit_cli.sweeps.run import execute
 from overfit_cli.sweeps.store import RunDirectory
 from tests.command import run, start, wait_for
-from tests.toy_runs import TOY, rows
+from tests.toy_runs import TOY, rows, stored_keys
+from tests.training import cell_of, train
 
 SMALL = {"d": "30", "d_h": "20", "d_v": "6", "tokens": "4", "test_samples": "20", "sigma_p": "1"}
+SETTING = {**SMALL, "init_divisor": "4", "epsilon": "0.1"}
 
 
-def small_grid(n: str = "2:4", snr: str = "0.5:4:3", seeds: tuple[int, ...] = (0, 1)) -> Grid:
-    """A grid of the real study that trains in milliseconds."""
-    texts = {"n": n, "snr": snr, "init_divisor": "4", "epsilon": "0.1", **SMALL}
-    return make_grid(benign_vit, texts, seeds)
-
-
-def sweep(grid: Grid, path: Path, jobs: int = 1, backend: str = "loky") -> pd.DataFrame:
-    """Sweep in this process and return the rows, without their times."""
-    directory = RunDirectory(path)
-    directory.prepare()
-    plan = make_plan(grid, directory, "cpu")
-    assert backend in ("loky", "threading")
-    execute(plan, directory, Execution(), Local(jobs, backend))  # type: ignore[arg-type]
+def sweep(path: Path, n: str = "2:4", **how: Any) -> pd.DataFrame:
+    """Sweep the real study over cells that train in milliseconds; the rows without their times."""
+    grid = {**SETTING, "n": n, "snr": "0.5,2.25,4"}
+    chosen = {"seeds": 2, "jobs": 1, "device": "cpu", **how}
+    overfit_cli.sweep("benign-vit", parameters=grid, out=path, **chosen)
     return rows(path)
 
 
 @pytest.fixture(scope="module")
 def reference(tmp_path_factory: pytest.TempPathFactory) -> pd.DataFrame:
-    return sweep(small_grid(), tmp_path_factory.mktemp("reference"))
+    return sweep(tmp_path_factory.mktemp("reference"))
 
 
 @pytest.mark.parametrize(
@@ -62,50 +53,52 @@ def reference(tmp_path_factory: pytest.TempPathFactory) -> pd.DataFrame:
 def test_rows_do_not_depend_on_jobs_or_backend(
     tmp_path: Path, reference: pd.DataFrame, jobs: int, backend: str
 ) -> None:
-    pd.testing.assert_frame_equal(sweep(small_grid(), tmp_path, jobs, backend), reference)
+    pd.testing.assert_frame_equal(sweep(tmp_path, jobs=jobs, backend=backend), reference)
 
 
-def test_rows_do_not_depend_on_batches_or_their_order(
-    tmp_path: Path, reference: pd.DataFrame
-) -> None:
-    directory = RunDirectory(tmp_path)
-    directory.prepare()
-    plan = make_plan(small_grid(), directory, "cpu")
-    cells = [cell for batch in plan.batches for cell in batch]
+def test_rows_do_not_depend_on_batches_or_their_order(reference: pd.DataFrame) -> None:
+    axes = itertools.product((2, 3, 4), (0.5, 2.25, 4.0), (0, 1))
+    cells = [cell_of(benign_vit, {**SETTING, "n": n, "snr": snr}, seed) for n, snr, seed in axes]
     random.Random(0).shuffle(cells)
     shuffled = [cells[first : first + 5] for first in range(0, len(cells), 5)]
     by_shape = [
-        [cell for cell in batch if cell.parameters.model_dump()["n"] == n]
-        for batch in shuffled
-        for n in (2, 3, 4)
+        [cell for cell in batch if cell.parameters.n == n] for n in (2, 3, 4) for batch in shuffled
     ]
-    other = Plan(plan.grid, plan.cells, [b for b in by_shape if b], 0, 0, frozenset(), 0)
-    execute(other, directory, Execution(), Local(1))
-    pd.testing.assert_frame_equal(rows(tmp_path), reference)
+    trained = {
+        result.cell.key: {"steps": result.steps, **result.measurements}
+        for batch in by_shape
+        for result in train(benign_vit, *batch)
+    }
+    expected = reference.set_index("key")
+    columns = ["steps", *(column.name for column in benign_vit.columns)]
+    ours = pd.DataFrame.from_dict(trained, orient="index", columns=columns)
+    pd.testing.assert_frame_equal(
+        ours.loc[expected.index].astype(float),
+        expected[columns].astype(float),
+        check_names=False,
+    )
 
 
 def test_a_grid_grown_in_two_steps_has_the_rows_of_one_grown_at_once(
-    tmp_path: Path, reference: pd.DataFrame
+    tmp_path: Path, reference: pd.DataFrame, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    sweep(small_grid(n="3"), tmp_path)
-    directory = RunDirectory(tmp_path)
-    plan = make_plan(small_grid(), directory, "cpu")
-    assert (plan.done, plan.to_run) == (6, 12)
-    pd.testing.assert_frame_equal(sweep(small_grid(), tmp_path), reference)
+    sweep(tmp_path, n="3")
+    pd.testing.assert_frame_equal(sweep(tmp_path), reference)
+    assert "6 there already; 12 to run" in capsys.readouterr().out
 
 
 def test_results_of_two_machines_merge_by_copying_files(
     tmp_path: Path, reference: pd.DataFrame
 ) -> None:
-    sweep(small_grid(seeds=(0,)), tmp_path / "here")
-    sweep(small_grid(seeds=(1,)), tmp_path / "there")
+    sweep(tmp_path / "here", seeds=[0])
+    sweep(tmp_path / "there", seeds=[1])
     for part in (tmp_path / "there" / "cells").glob("*.parquet"):
         part.rename(tmp_path / "here" / "cells" / part.name)
     pd.testing.assert_frame_equal(rows(tmp_path / "here"), reference)
 
 
 def test_every_row_begins_with_the_common_columns(tmp_path: Path) -> None:
-    sweep(small_grid(n="2", seeds=(4,)), tmp_path)
+    sweep(tmp_path, n="2", seeds=[4])
     parts = list((tmp_path / "cells").glob("*.parquet"))
     parameters = list(benign_vit.parameters.model_fields)
     common = ["key", "study", "version", "seed", *parameters, "status", "reason"]
@@ -185,11 +178,7 @@ def test_fresh_takes_no_row_away_before_its_new_one_is_written(tmp_path: Path) -
         pd.testing.assert_frame_equal(rows(tmp_path / "out"), before)
     run(*grid, "--trajectories", "--jobs=1", cwd=tmp_path)
     pd.testing.assert_frame_equal(rows(tmp_path / "out"), before)
-    stored = [
-        key
-        for part in (tmp_path / "out" / "cells").glob("*.parquet")
-        for key in pd.read_parquet(part)["key"]
-    ]
+    stored = stored_keys(tmp_path / "out")
     assert len(stored) == len(set(stored)) == 36
 
 
@@ -332,11 +321,7 @@ def test_failed_cells_are_rows_and_run_again_only_on_request(tmp_path: Path) -> 
     assert "6 there as failed (--retry-failed runs them); 0 to run" in again.stdout
     retried = run(*grid, "--retry-failed", cwd=tmp_path, expect=1)
     assert "6 run again; 6 to run" in retried.stdout
-    stored = [
-        key
-        for part in (tmp_path / "out" / "cells").glob("*.parquet")
-        for key in pd.read_parquet(part)["key"]
-    ]
+    stored = stored_keys(tmp_path / "out")
     assert len(stored) == len(set(stored)) == 12
 
 
@@ -350,9 +335,9 @@ def test_an_error_in_training_is_a_row_with_its_reason(tmp_path: Path) -> None:
 def test_fail_fast_stops_at_the_first_failure(tmp_path: Path) -> None:
     grid = ("sweep", "toy", "--n", "1:100", "--set", "mood=raises", "--jobs", "2")
     done = run(*grid, "--fail-fast", "--out", "out", cwd=tmp_path, expect=1)
-    there = len(overfit_cli.load(tmp_path / "out"))
-    assert 1 <= there <= 4, "those that were running end"
-    assert f"(--fail-fast): {300 - there} cells are left." in done.stdout
+    count = len(overfit_cli.load(tmp_path / "out"))
+    assert 1 <= count <= 4, "those that were running end"
+    assert f"(--fail-fast): {300 - count} cells are left." in done.stdout
     alone = run(*grid[:-1], "1", "--fail-fast", "--out", "alone", cwd=tmp_path, expect=1)
     assert "1 failed" in alone.stdout
     assert "299 cells are left" in alone.stdout
@@ -398,20 +383,20 @@ def test_figures_and_claims_leave_cells_of_another_version_out(
     none = run("plot", "heatmap", cwd=tmp_path, expect=2).stderr
     assert "No run directory" in none
     reported = run("report", cwd=tmp_path)
-    for said in (none, reported.stderr):
+    for sentence in (none, reported.stderr):
         assert "results/out is left out: its cells are of version 1 of toy" in " ".join(
-            said.split()
+            sentence.split()
         )
-    found = json.loads((tmp_path / "results" / "report" / "claims.json").read_text())
-    assert all(claim["verdict"] == "not run" for claim in found["claims"])
+    report = json.loads((tmp_path / "results" / "report" / "claims.json").read_text())
+    assert all(claim["verdict"] == "not run" for claim in report["claims"])
 
 
 def test_trajectories_are_logged_on_request_for_cells_that_lack_them(tmp_path: Path) -> None:
     grid = ("sweep", "toy", "--jobs", "1", "--n", "1:2", "--seeds", "1", "--out", "out")
     run(*grid, cwd=tmp_path)
-    assert RunDirectory(tmp_path / "out").load_trajectories().empty
+    assert overfit_cli.load(tmp_path / "out", trajectories=True).empty
     run(*grid, "--trajectories", cwd=tmp_path)
-    steps = RunDirectory(tmp_path / "out").load_trajectories()
+    steps = overfit_cli.load(tmp_path / "out", trajectories=True)
     cells = overfit_cli.load(tmp_path / "out")
     assert sorted(steps["key"].unique()) == sorted(cells["key"])
     assert steps["step"].tolist() == [0, 1, 0, 1]

@@ -15,11 +15,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
-from overfit_cli.core.cell import Batches, Cell, CellResult, Cells, Column, Paper, Results
-from overfit_cli.core.claim import Claim, Measurement
+from overfit_cli import Claim, Column, Measurement, Study
+from overfit_cli.core.cell import Batches, Cell, CellResult, Cells, Paper, Results
 from overfit_cli.core.figure import CURVES, HEATMAP, Figure, FigureOptions, collect_figures
 from overfit_cli.core.parameters import StudyParameters, parameter
-from overfit_cli.core.study import Study
 from overfit_cli.core.training import Training, named_rng
 
 Ends = Literal[

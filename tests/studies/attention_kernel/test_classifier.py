@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 import pytest
 import torch
 from torch.nn import functional
 
-from overfit_cli.core.cell import Cell, CellResult
+from overfit_cli.core.cell import CellResult
 from overfit_cli.core.classification import Examples, Task, minibatches
 from overfit_cli.core.training import Execution, Training, named_rng
 from overfit_cli.studies.attention_kernel import classifier, reference
@@ -20,7 +19,7 @@ from overfit_cli.studies.attention_kernel.parameters import KERNELS
 from overfit_cli.studies.attention_kernel.text.data import text_task
 from overfit_cli.studies.attention_kernel.text.parameters import KernelTextParameters
 from overfit_cli.studies.attention_kernel.text.study import study
-from overfit_cli.sweeps.worker import train_all
+from tests.training import cell_of, train
 
 SHAPE = Shape(vocabulary=11, length=6, layers=2, heads=2, d=6, hidden=5)
 SMALL = {
@@ -38,16 +37,6 @@ SMALL = {
 
 def settings(**values: object) -> KernelTextParameters:
     return KernelTextParameters.model_validate({**SMALL, **values})
-
-
-def cell(parameters: KernelTextParameters, seed: int = 0) -> Cell[KernelTextParameters]:
-    return Cell(study.name, study.version, parameters, seed)
-
-
-def trained(
-    *cells: Cell[KernelTextParameters], trajectories: bool = False
-) -> list[CellResult[Any]]:
-    return list(train_all(study, cells, Execution(trajectories=trajectories)))
 
 
 def build(kernel: str, dropout: float = 0.0, seed: int = 0) -> Transformer:
@@ -99,9 +88,9 @@ def test_what_stands_in_the_padding_has_no_influence(kernel: str) -> None:
 def test_every_kernel_of_a_seed_starts_from_the_same_weights() -> None:
     first = build("softmax").state_dict()
     for kernel in KERNELS:
-        own = build(kernel).state_dict()
-        assert own.keys() == first.keys()
-        assert all(torch.equal(own[name], first[name]) for name in own)
+        state = build(kernel).state_dict()
+        assert state.keys() == first.keys()
+        assert all(torch.equal(state[name], first[name]) for name in state)
     other = build("softmax", seed=1).state_dict()
     assert not torch.equal(other["embedding"], first["embedding"])
     assert not torch.equal(other["head.weight"], first["head.weight"])
@@ -165,34 +154,37 @@ def numbers(result: CellResult) -> Mapping[str, float]:
 @pytest.mark.slow
 def test_a_cell_gives_the_same_numbers_whatever_it_is_trained_with() -> None:
     cells = [
-        cell(settings(kernel=kernel, learning_rate=rate, dropout=0.2), seed)
+        cell_of(study, settings(kernel=kernel, learning_rate=rate, dropout=0.2), seed)
         for kernel, rate, seed in (("softmax", 0.01, 0), ("gaussian", 0.01, 0), ("softmax", 0.1, 1))
     ]
-    forward = {result.cell.key: numbers(result) for result in trained(*cells)}
-    backward = {result.cell.key: numbers(result) for result in trained(*reversed(cells))}
+    forward = {result.cell.key: numbers(result) for result in train(study, *cells)}
+    backward = {result.cell.key: numbers(result) for result in train(study, *reversed(cells))}
     assert forward == backward
-    assert len({one["test_loss"] for one in forward.values()}) == 3
-    for one in cells:
-        [alone] = trained(one)
-        assert numbers(alone) == forward[one.key]
+    assert len({item["test_loss"] for item in forward.values()}) == 3
+    for item in cells:
+        [alone] = train(study, item)
+        assert numbers(alone) == forward[item.key]
 
 
 def test_neither_global_draws_nor_a_cell_in_between_disturb_a_training() -> None:
-    one, other = cell(settings(dropout=0.2)), cell(settings(dropout=0.2, kernel="gaussian"), 1)
-    [alone] = trained(one)
+    first, second = (
+        cell_of(study, settings(dropout=0.2)),
+        cell_of(study, settings(dropout=0.2, kernel="gaussian"), 1),
+    )
+    [alone] = train(study, first)
 
     def interrupt(row: Mapping[str, float]) -> None:
         torch.manual_seed(int(row["step"]))
         torch.rand(3)
-        trained(other)
+        train(study, second)
 
-    [disturbed] = train_all(study, [one], Execution(on_step=interrupt))
+    [disturbed] = train(study, first, on_step=interrupt)
     assert numbers(disturbed) == numbers(alone)
 
 
 def test_logging_changes_no_number_and_ends_with_what_is_measured() -> None:
-    one = cell(settings())
-    [quiet], [logged] = trained(one), trained(one, trajectories=True)
+    sample_cell = cell_of(study, settings())
+    [quiet], [logged] = train(study, sample_cell), train(study, sample_cell, trajectories=True)
     got = numbers(logged)
     assert got == numbers(quiet)
     assert quiet.trajectory == {}
@@ -207,9 +199,9 @@ def test_logging_changes_no_number_and_ends_with_what_is_measured() -> None:
 
 
 def test_the_last_step_is_evaluated_though_it_is_no_multiple() -> None:
-    [result] = trained(cell(settings(training_steps=5)), trajectories=True)
+    [result] = train(study, cell_of(study, settings(training_steps=5)), trajectories=True)
     assert result.trajectory["step"] == [0, 2, 4, 5]
-    [result] = trained(cell(settings(evaluate_every=100)), trajectories=True)
+    [result] = train(study, cell_of(study, settings(evaluate_every=100)), trajectories=True)
     assert result.trajectory["step"] == [0, 6]
 
 
@@ -237,8 +229,8 @@ def one_step(parameters: KernelTextParameters) -> tuple[dict[str, torch.Tensor],
     loss = -torch.stack([scores[i, label] for i, label in enumerate(labels)]).mean()
     gradients = torch.autograd.grad(loss, list(model.parameters()))
     every = minibatches(parameters.n, parameters.batch_size, 0)
-    found = next(classifier.training_steps(model, parameters, task.train, every, "cpu"))
-    assert float(found) == pytest.approx(loss.item(), rel=1e-12)
+    actual = next(classifier.training_steps(model, parameters, task.train, every, "cpu"))
+    assert float(actual) == pytest.approx(loss.item(), rel=1e-12)
     after = {name: value.detach() for name, value in model.named_parameters()}
     return before, dict(zip(before, gradients, strict=True)), after
 
@@ -272,7 +264,7 @@ def test_a_training_learns_what_the_labels_depend_on() -> None:
     examples = Examples(tokens, (tokens[:, 2] > 1).astype(np.int64))
     task = Task(examples, examples, 4, math.nan)
     parameters = settings(learning_rate=0.02, training_steps=60, n=200, batch_size=50)
-    result = classifier.train_cell(cell(parameters), task, Training(Execution()))
+    result = classifier.train_cell(cell_of(study, parameters), task, Training(Execution()))
     assert result.measurements["test_accuracy"] > 0.95
     assert "shortcut_accuracy" not in result.measurements
 
@@ -291,14 +283,16 @@ def test_an_evaluation_is_what_the_logits_say(monkeypatch: pytest.MonkeyPatch) -
     tokens, mask = samples()
     logits = reference.logits(reference.weights_of(model), "gaussian", SHAPE.heads, tokens, mask)
     labels = np.arange(4) % 2
-    found = evaluated(model)
+    evaluation = evaluated(model)
     chances = np.exp(logits) / np.exp(logits).sum(1, keepdims=True)
-    assert found.loss == pytest.approx(-np.log(chances[np.arange(4), labels]).mean(), rel=1e-10)
-    assert found.accuracy == (logits.argmax(1) == labels).mean()
+    assert evaluation.loss == pytest.approx(
+        -np.log(chances[np.arange(4), labels]).mean(), rel=1e-10
+    )
+    assert evaluation.accuracy == (logits.argmax(1) == labels).mean()
     monkeypatch.setattr(classifier, "EVALUATED_TOKENS", SHAPE.length)
     piecewise = evaluated(model)
-    assert piecewise.loss == pytest.approx(found.loss, rel=1e-12)
-    assert (piecewise.accuracy, piecewise.silent) == (found.accuracy, found.silent)
+    assert piecewise.loss == pytest.approx(evaluation.loss, rel=1e-12)
+    assert (piecewise.accuracy, piecewise.silent) == (evaluation.accuracy, evaluation.silent)
 
 
 def test_units_that_no_sample_moves_count_as_silent() -> None:
@@ -309,11 +303,11 @@ def test_units_that_no_sample_moves_count_as_silent() -> None:
         model.head.bias[:2] = -1e6
         assert evaluated(model).silent == pytest.approx(2 / 5)
         model.head.bias[:] = -1e6
-    found = evaluated(model)
-    assert found.silent == 1
+    evaluation = evaluated(model)
+    assert evaluation.silent == 1
     labels = torch.arange(4) % 2
     constant = functional.cross_entropy(model.classes.bias.expand(4, 2), labels)
-    assert found.loss == pytest.approx(constant.item())
+    assert evaluation.loss == pytest.approx(constant.item())
 
 
 def test_a_unit_that_one_sample_alone_moves_is_not_silent() -> None:
@@ -330,7 +324,9 @@ def test_a_unit_that_one_sample_alone_moves_is_not_silent() -> None:
 
 def test_a_diverging_cell_is_a_failed_row() -> None:
     wild = settings(optimiser="sgd", learning_rate=1000.0, training_steps=60, kernel="gaussian")
-    [result, fine] = trained(cell(wild), cell(settings()), trajectories=True)
+    [result, fine] = train(
+        study, cell_of(study, wild), cell_of(study, settings()), trajectories=True
+    )
     assert (result.status, result.reason) == ("failed", "diverged")
     assert 0 < result.steps < 60
     assert result.measurements.keys() == {"shortcut_accuracy"}
@@ -341,7 +337,7 @@ def test_a_diverging_cell_is_a_failed_row() -> None:
 
 
 def test_a_summary_names_accuracy_shortcut_and_a_dead_head() -> None:
-    [result] = trained(cell(settings()))
+    [result] = train(study, cell_of(study, settings()))
     got = {
         **result.measurements,
         "test_accuracy": 0.7512,
@@ -357,7 +353,9 @@ def test_a_summary_names_accuracy_shortcut_and_a_dead_head() -> None:
 
 
 def test_every_cell_has_a_batch_of_its_own_the_costliest_first() -> None:
-    cells = [cell(settings(tokens=tokens), seed) for tokens in (10, 30, 20) for seed in (1, 0)]
+    cells = [
+        cell_of(study, settings(tokens=tokens), seed) for tokens in (10, 30, 20) for seed in (1, 0)
+    ]
     batches = study.batches(cells, "cpu")
     assert [len(batch) for batch in batches] == [1] * 6
     order = [(batch[0].parameters.model_dump()["tokens"], batch[0].seed) for batch in batches]

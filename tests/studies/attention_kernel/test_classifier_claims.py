@@ -11,14 +11,13 @@ import pytest
 from calibration.kernel_classifier import WORLDS
 from calibration.rates import TRUTHS, errors
 from calibration.rates import rates as rates_of
-from overfit_cli.core.claim import Measurement
+from overfit_cli import Measurement
 from overfit_cli.studies.attention_kernel.classifier_claims import BEST_KERNELS
 from overfit_cli.studies.attention_kernel.pathfinder.parameters import KernelPathfinderParameters
-from overfit_cli.studies.attention_kernel.pathfinder.study import study as pathfinder
 from overfit_cli.studies.attention_kernel.text.parameters import KernelTextParameters
-from overfit_cli.studies.attention_kernel.text.study import study as text
+from tests.judged import claims_by_name, measure
 
-BY_NAME = {claim.name: claim for claim in (*text.claims(), *pathfinder.claims())}
+BY_NAME = claims_by_name("kernel-text", "kernel-pathfinder")
 JITTER = (-0.025, -0.015, -0.005, 0.005, 0.015, 0.025)
 RATES = (0.001, 0.01, 0.1)
 SOFTMAX, GAUSSIAN = (0.6, 0.5, 0.6), (0.5, 0.4, 0.5)
@@ -81,15 +80,11 @@ def fail(frame: pd.DataFrame, which: pd.Series[bool]) -> pd.DataFrame:
     return frame
 
 
-def measure(name: str, frame: pd.DataFrame) -> Measurement:
-    return BY_NAME[name].judge(frame)
-
-
-def expect(found: Measurement, verdict: str, value: float) -> None:
-    assert found.verdict == verdict, found.note
-    assert found.value == pytest.approx(value)
-    if found.interval is not None:
-        assert found.interval.low - 1e-9 <= value <= found.interval.high + 1e-9
+def expect(actual: Measurement, verdict: str, value: float) -> None:
+    assert actual.verdict == verdict, actual.note
+    assert actual.value == pytest.approx(value)
+    if actual.interval is not None:
+        assert actual.interval.low - 1e-9 <= value <= actual.interval.high + 1e-9
 
 
 PAPER = {"softmax": SOFTMAX, "gaussian": GAUSSIAN}
@@ -99,14 +94,14 @@ REVERSED = {"softmax": GAUSSIAN, "gaussian": SOFTMAX}
 @pytest.mark.parametrize("where", ["text", "pathfinder"])
 def test_a_kernel_whose_loss_is_lower_at_its_best_is_faster(where: str) -> None:
     name = f"{where}-gaussian-faster"
-    found = measure(name, cells(PAPER))
-    assert found.verdict == "holds"
-    assert found.value == pytest.approx(-0.1)
-    assert found.interval is not None
-    assert (found.interval.low, found.interval.high) == pytest.approx((-0.1, -0.1))
-    assert found.interval.kind == "98.33 % t over 6 seeds"
-    found = measure(name, cells(REVERSED))
-    expect(found, "fails", 0.1)
+    measurement = measure(name, cells(PAPER))
+    assert measurement.verdict == "holds"
+    assert measurement.value == pytest.approx(-0.1)
+    assert measurement.interval is not None
+    assert (measurement.interval.low, measurement.interval.high) == pytest.approx((-0.1, -0.1))
+    assert measurement.interval.kind == "98.33 % t over 6 seeds"
+    measurement = measure(name, cells(REVERSED))
+    expect(measurement, "fails", 0.1)
 
 
 def test_the_interval_is_students_and_wider_where_step_sizes_were_chosen() -> None:
@@ -119,10 +114,10 @@ def test_the_interval_is_students_and_wider_where_step_sizes_were_chosen() -> No
         ("text-gaussian-faster", 3.534066),
         ("text-gaussian-faster-one-rate", 2.570582),
     ):
-        found = measure(name, frame)
-        assert found.value == pytest.approx(-0.1)
-        assert found.interval is not None
-        assert found.interval.high == pytest.approx(-0.1 + t * 0.0076376, rel=1e-4)
+        measurement = measure(name, frame)
+        assert measurement.value == pytest.approx(-0.1)
+        assert measurement.interval is not None
+        assert measurement.interval.high == pytest.approx(-0.1 + t * 0.0076376, rel=1e-4)
 
 
 def test_a_difference_within_the_seeds_spread_is_open() -> None:
@@ -137,13 +132,13 @@ def test_a_difference_within_the_seeds_spread_is_open() -> None:
 @pytest.mark.parametrize("where", ["text", "pathfinder"])
 def test_a_kernel_that_ends_higher_is_more_accurate(where: str) -> None:
     name = f"{where}-gaussian-more-accurate"
-    found = measure(name, cells(PAPER))
-    expect(found, "holds", 0.1)
-    assert "gaussian at 0.01 of 0.001, 0.01, 0.1, less softmax at 0.01" in found.note
-    assert found.details["first, mean"] == pytest.approx(0.6)
-    assert found.details["second, deviation"] == pytest.approx(np.std(JITTER, ddof=1))
-    found = measure(name, cells(REVERSED))
-    expect(found, "fails", -0.1)
+    measurement = measure(name, cells(PAPER))
+    expect(measurement, "holds", 0.1)
+    assert "gaussian at 0.01 of 0.001, 0.01, 0.1, less softmax at 0.01" in measurement.note
+    assert measurement.details["first, mean"] == pytest.approx(0.6)
+    assert measurement.details["second, deviation"] == pytest.approx(np.std(JITTER, ddof=1))
+    measurement = measure(name, cells(REVERSED))
+    expect(measurement, "fails", -0.1)
 
 
 def test_a_kernel_whose_accuracy_varies_less_is_steadier() -> None:
@@ -152,17 +147,17 @@ def test_a_kernel_whose_accuracy_varies_less_is_steadier() -> None:
     apart = (-0.02, -0.02, -0.02, 0.02, 0.02, 0.02)
     expect(measure(name, cells(PAPER, jitter=apart, wobble={"gaussian": 0.1})), "holds", 0.018)
     expect(measure(name, cells(PAPER, jitter=apart, wobble={"softmax": 0.1})), "fails", -0.018)
-    found = measure(name, cells(PAPER))
-    expect(found, "inconclusive", 0)
-    assert found.details["softmax, worst accuracy"] == pytest.approx(0.475)
+    measurement = measure(name, cells(PAPER))
+    expect(measurement, "inconclusive", 0)
+    assert measurement.details["softmax, worst accuracy"] == pytest.approx(0.475)
 
 
 @pytest.mark.parametrize("where", ["text", "pathfinder"])
 def test_more_than_the_shortcut_is_learned_where_the_better_kernel_is_above_it(where: str) -> None:
     name = f"{where}-above-shortcut"
-    found = measure(name, cells(PAPER))
-    expect(found, "holds", 0.05)
-    assert "for the better kernel, gaussian at 0.01" in found.note
+    measurement = measure(name, cells(PAPER))
+    expect(measurement, "holds", 0.05)
+    assert "for the better kernel, gaussian at 0.01" in measurement.note
     assert measure(name, cells(PAPER, shortcut_accuracy=0.7)).verdict == "fails"
     assert measure(name, cells(PAPER, shortcut_accuracy=0.6)).verdict == "inconclusive"
 
@@ -174,9 +169,9 @@ def test_a_dead_head_is_found_and_named() -> None:
     frame.loc[dead & (frame["seed"] < 3), "silent_head"] = 1.0
     expect(measure("text-head-alive", frame), "inconclusive", 0.5)
     frame.loc[dead, "silent_head"] = 1.0
-    found = measure("text-head-alive", frame)
-    expect(found, "fails", 0)
-    assert found.details == {
+    measurement = measure("text-head-alive", frame)
+    expect(measurement, "fails", 0)
+    assert measurement.details == {
         "cells": 36,
         "cells with a dead head": 6,
         "of them gaussian at 0.1": 6,
@@ -203,19 +198,19 @@ def test_the_best_step_size_is_each_kernels_own_and_none_at_which_a_seed_failed(
 
 def test_sentences_name_the_sweep_its_edge_and_one_rate_for_both() -> None:
     frame = cells({"softmax": (0.3, 0.5, 0.5), "gaussian": (0.6, 0.2, 0.4)})
-    found = measure("text-gaussian-faster", frame)
-    assert "over 600 steps: gaussian at 0.01 of 0.001, 0.01, 0.1, less softmax" in found.note
-    assert "softmax at 0.001 of 0.001, 0.01, 0.1, at the edge of the sweep" in found.note
-    assert found.details["step sizes of both"] == 3
-    assert found.details["step sizes of both at which gaussian is lower"] == 2
+    measurement = measure("text-gaussian-faster", frame)
+    assert "over 600 steps: gaussian at 0.01 of 0.001, 0.01, 0.1, less softmax" in measurement.note
+    assert "softmax at 0.001 of 0.001, 0.01, 0.1, at the edge of the sweep" in measurement.note
+    assert measurement.details["step sizes of both"] == 3
+    assert measurement.details["step sizes of both at which gaussian is lower"] == 2
 
 
 @pytest.mark.parametrize("control", ["gaussian-normalised", "softmax-times-n", "gaussian-over-n"])
 def test_a_control_is_held_against_softmax_on_its_own_cells(control: str) -> None:
     frame = cells({**PAPER, control: (0.9, 0.7, 0.8)})
-    found = measure(f"text-control-{control}", frame)
-    expect(found, "fails", 0.2)
-    assert f"{control} at 0.01 of 0.001, 0.01, 0.1, less softmax" in found.note
+    measurement = measure(f"text-control-{control}", frame)
+    expect(measurement, "fails", 0.2)
+    assert f"{control} at 0.01 of 0.001, 0.01, 0.1, less softmax" in measurement.note
     at_edge = measure(f"text-control-{control}", cells({**PAPER, control: (0.9, 0.8, 0.7)}))
     expect(at_edge, "inconclusive", 0.2)
     assert f"{control} at 0.1 of 0.001, 0.01, 0.1, at the edge" in at_edge.note
@@ -232,28 +227,28 @@ def test_one_kernel_or_mixed_settings_leave_a_comparison_not_run(name: str) -> N
     assert measure(name, cells({"gaussian": GAUSSIAN}, rates=rates)).verdict == "not run"
     mixed = cells(PAPER, rates=rates)
     mixed.loc[mixed["seed"] == 0, "d"] = 32
-    found = measure(name, mixed)
-    assert found.verdict == "not run"
-    assert found.note == "It needs cells of one value of d."
+    measurement = measure(name, mixed)
+    assert measurement.verdict == "not run"
+    assert measurement.note == "It needs cells of one value of d."
 
 
 @pytest.mark.parametrize("name", COMPARED)
 def test_few_seeds_or_failed_ones_leave_a_comparison_open(name: str) -> None:
     rates = (AT_ONE_RATE.get(name, 0.001), 0.01, 0.1)
-    found = measure(name, cells(PAPER, rates=rates, jitter=JITTER[:3]))
-    assert found.verdict == "inconclusive"
-    assert "seeds; these cells have 3 seeds." in found.note
+    measurement = measure(name, cells(PAPER, rates=rates, jitter=JITTER[:3]))
+    assert measurement.verdict == "inconclusive"
+    assert "seeds; these cells have 3 seeds." in measurement.note
     frame = cells(PAPER, rates=rates)
-    found = measure(name, fail(frame, frame["seed"] == 0))
-    assert found.verdict == "inconclusive"
-    assert "no step size at which all seeds are done" in found.note
+    measurement = measure(name, fail(frame, frame["seed"] == 0))
+    assert measurement.verdict == "inconclusive"
+    assert "no step size at which all seeds are done" in measurement.note
 
 
 @pytest.mark.parametrize("name", AT_BEST)
 def test_a_single_step_size_has_no_best(name: str) -> None:
-    found = measure(name, cells({"softmax": SOFTMAX[:1], "gaussian": GAUSSIAN[:1]}))
-    assert found.verdict == "inconclusive"
-    assert "tried at 1 and 1 step sizes; it takes 2" in found.note
+    measurement = measure(name, cells({"softmax": SOFTMAX[:1], "gaussian": GAUSSIAN[:1]}))
+    assert measurement.verdict == "inconclusive"
+    assert "tried at 1 and 1 step sizes; it takes 2" in measurement.note
 
 
 @pytest.mark.parametrize("name", COMPARED)
@@ -274,10 +269,10 @@ def test_kernels_that_were_not_tried_alike_are_not_compared(name: str) -> None:
 def test_seeds_that_one_kernel_lacks_are_left_out() -> None:
     frame = cells(PAPER)
     frame = frame[(frame["kernel"] == "gaussian") | (frame["seed"] < 5)]
-    found = measure("text-gaussian-faster", frame)
-    assert found.value == pytest.approx(-0.1)
-    assert found.interval is not None
-    assert found.interval.kind == "98.33 % t over 5 seeds"
+    measurement = measure("text-gaussian-faster", frame)
+    assert measurement.value == pytest.approx(-0.1)
+    assert measurement.interval is not None
+    assert measurement.interval.kind == "98.33 % t over 5 seeds"
 
 
 # The paper's one step size
@@ -291,22 +286,22 @@ def test_kernels_are_compared_at_the_papers_step_size_whatever_is_best(where: st
     frame = cells(losses, rates=(rate, 0.01, 0.1))
     for name, best, here in (("faster", -0.1, 0.1), ("more-accurate", 0.1, -0.1)):
         expect(measure(f"{where}-gaussian-{name}", frame), "holds", best)
-        found = measure(f"{where}-gaussian-{name}-one-rate", frame)
-        expect(found, "fails", here)
-        assert f"gaussian at {rate:g}, less softmax at {rate:g}, seed by seed" in found.note
+        measurement = measure(f"{where}-gaussian-{name}-one-rate", frame)
+        expect(measurement, "fails", here)
+        assert f"gaussian at {rate:g}, less softmax at {rate:g}, seed by seed" in measurement.note
 
 
 @pytest.mark.parametrize("name", AT_ONE_RATE)
 def test_a_step_size_that_was_not_run_is_named_with_its_preset(name: str) -> None:
-    found = measure(name, cells(PAPER))
-    assert found.verdict == "not run"
+    measurement = measure(name, cells(PAPER))
+    assert measurement.verdict == "not run"
     preset = "kernel-fig2" if name.startswith("text") else "kernel-fig3"
-    assert found.note.endswith(f"={AT_ONE_RATE[name]:g}, as in `overfit sweep {preset}`.")
+    assert measurement.note.endswith(f"={AT_ONE_RATE[name]:g}, as in `overfit sweep {preset}`.")
 
 
 def accuracies(softmax: Sequence[float], gaussian: Sequence[float]) -> pd.DataFrame:
-    both = cells({"softmax": (0.5,), "gaussian": (0.5,)}, rates=(0.0002,))
-    return both.assign(test_accuracy=[*softmax, *gaussian])
+    frame = cells({"softmax": (0.5,), "gaussian": (0.5,)}, rates=(0.0002,))
+    return frame.assign(test_accuracy=[*softmax, *gaussian])
 
 
 def test_the_worst_run_is_softmaxs_where_the_lowest_five_of_twelve_are() -> None:
@@ -328,13 +323,13 @@ def test_the_worst_run_is_softmaxs_where_the_lowest_five_of_twelve_are() -> None
 @pytest.mark.parametrize("name", ["text-gaussian-faster", "pathfinder-worst-run"])
 def test_made_up_worlds_are_seldom_misjudged(name: str) -> None:
     frame = cells({"softmax": (1, 1, 1), "gaussian": (1, 1, 1)}, rates=(0.0002, 0.001, 0.003))
-    found = {
+    error_rates = {
         truth: rates_of(BY_NAME[name], getattr(WORLDS[name], truth), frame, 20, truth)
         for truth in TRUTHS
     }
-    for truth, rates in found.items():
+    for truth, rates in error_rates.items():
         assert all(share <= 0.1 for share in errors(truth, rates).values()), (truth, rates)
-    assert found["true"].share("holds") > 0.1 + found["false"].share("holds")
+    assert error_rates["true"].share("holds") > 0.1 + error_rates["false"].share("holds")
 
 
 def test_every_claim_has_worlds() -> None:

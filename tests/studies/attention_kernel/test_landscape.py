@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 import itertools
 import math
 from collections.abc import Callable, Mapping
@@ -17,18 +18,15 @@ from torch.nn import functional
 
 from calibration.kernel_landscape import WORLDS
 from calibration.rates import TRUTHS, errors, rates
+from overfit_cli import UserError
 from overfit_cli.core.cell import Cell, CellResult
-from overfit_cli.core.claim import Measurement
 from overfit_cli.core.classification import Task
-from overfit_cli.core.errors import UserError
 from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.parameters import Value, build
 from overfit_cli.core.processes import Interrupted
 from overfit_cli.core.study import FigureData
-from overfit_cli.core.training import Execution
 from overfit_cli.studies.attention_kernel.classifier import Shape, Transformer, evaluate
 from overfit_cli.studies.attention_kernel.landscape import engine, theory
-from overfit_cli.studies.attention_kernel.landscape.claims import CLAIMS
 from overfit_cli.studies.attention_kernel.landscape.engine import (
     Plane,
     draw_directions,
@@ -38,8 +36,11 @@ from overfit_cli.studies.attention_kernel.landscape.parameters import KernelLand
 from overfit_cli.studies.attention_kernel.landscape.study import study
 from overfit_cli.studies.attention_kernel.landscape.theory import SavedLosses
 from overfit_cli.sweeps.part_file import cell_table, trajectory_table
-from overfit_cli.sweeps.worker import train_all
 from tests.fake_study import words
+from tests.judged import claims_by_name, measure
+from tests.training import cell_of, train
+
+pytestmark = pytest.mark.usefixtures("cache")
 
 SMALL: dict[str, Value] = {
     "tokens": 10,
@@ -64,17 +65,11 @@ IMAGES: dict[str, Value] = {
 }
 
 
-@pytest.fixture(autouse=True)
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("OVERFIT_CACHE", str(tmp_path / "cache"))
-    return tmp_path / "cache"
-
-
 @pytest.fixture
 def trainings(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Note the stage of each training."""
     noted: list[int] = []
-    train = engine._train_stage
+    train_stage = engine._train_stage
 
     def counted(
         model: Transformer,
@@ -85,7 +80,7 @@ def trainings(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         device: str,
     ) -> None:
         noted.append(stage)
-        train(model, parameters, task, seed, stage, device)
+        train_stage(model, parameters, task, seed, stage, device)
 
     monkeypatch.setattr(engine, "_train_stage", counted)
     return noted
@@ -98,21 +93,18 @@ def settings(values: Mapping[str, Value]) -> KernelLandscapeParameters:
 def cell(
     values: Mapping[str, Value] | None = None, seed: int = 0, **more: Value
 ) -> Cell[KernelLandscapeParameters]:
-    return Cell(study.name, study.version, settings({**(values or {}), **more}), seed)
+    return cell_of(study, settings({**(values or {}), **more}), seed)
 
 
-def trained(*cells: Cell[KernelLandscapeParameters]) -> list[CellResult[Any]]:
-    results = list(train_all(study, cells, Execution(trajectories=True)))
-    assert [result.cell for result in results] == list(cells)
-    return results
+trained = functools.partial(train, study, trajectories=True)
 
 
 def same(
-    one: list[CellResult[Any]],
-    other: list[CellResult[Any]],
+    first: list[CellResult[Any]],
+    second: list[CellResult[Any]],
 ) -> bool:
     """Bit for bit."""
-    pairs = zip(one, other, strict=True)
+    pairs = zip(first, second, strict=True)
     return all(a.measurements == b.measurements and a.trajectory == b.trajectory for a, b in pairs)
 
 
@@ -146,10 +138,10 @@ def test_the_plane_is_the_loss_of_the_network_with_its_weights_moved(
     model, (tokens, labels, mask) = network(kernel), fixed(padded)
     before = copy.deepcopy(model.state_dict())
     directions = draw_directions(model, "filter", 0, 0)
-    at = torch.tensor([[0.0, 0.0], [0.5, 0.0], [0.0, -0.5], [0.3, 0.7], [-0.2, 0.1]]).double()
-    fast = Plane(model, directions, tokens, labels, mask).losses(at)
+    index = torch.tensor([[0.0, 0.0], [0.5, 0.0], [0.0, -0.5], [0.3, 0.7], [-0.2, 0.1]]).double()
+    fast = Plane(model, directions, tokens, labels, mask).losses(index)
     slow = []
-    for a, b in at:
+    for a, b in index:
         moved = copy.deepcopy(model).eval()
         with torch.no_grad():
             moved.layers[0].query.weight += a * directions.query  # type: ignore[union-attr]
@@ -162,9 +154,9 @@ def test_the_plane_is_the_loss_of_the_network_with_its_weights_moved(
 
 def test_a_network_of_one_layer_has_a_plane_too() -> None:
     model, (tokens, labels, mask) = network("gaussian", layers=1), fixed(True)
-    found = Plane(model, draw_directions(model, "raw", 0, 0), tokens, labels, mask)
+    actual = Plane(model, draw_directions(model, "raw", 0, 0), tokens, labels, mask)
     expected = functional.cross_entropy(model.eval()(tokens, mask), labels).item()
-    assert found.losses(torch.zeros(1, 2).double()).item() == pytest.approx(expected, rel=1e-12)
+    assert actual.losses(torch.zeros(1, 2).double()).item() == pytest.approx(expected, rel=1e-12)
 
 
 def test_filter_directions_have_the_lengths_of_the_weights_rows_and_raw_ones_their_own() -> None:
@@ -181,8 +173,11 @@ def test_filter_directions_have_the_lengths_of_the_weights_rows_and_raw_ones_the
 
 def test_directions_depend_on_seed_and_pair() -> None:
     model = network("softmax")
-    draws = [draw_directions(model, "raw", *of).query for of in ((0, 0), (0, 1), (1, 0))]
-    assert len({float(one[0, 0]) for one in draws}) == 3
+    draws = [
+        draw_directions(model, "raw", *chosen_settings).query
+        for chosen_settings in ((0, 0), (0, 1), (1, 0))
+    ]
+    assert len({float(draw[0, 0]) for draw in draws}) == 3
     assert torch.equal(draw_directions(model, "raw", 0, 0).query, draws[0])
 
 
@@ -197,9 +192,9 @@ def test_kernels_share_the_first_stage_and_pairs_the_second(
     results = trained(*cells)
     assert trainings == [1, 2, 2]
     numbers = [result.measurements for result in results]
-    assert len({one["first_stage_loss"] for one in numbers}) == 1
+    assert len({number["first_stage_loss"] for number in numbers}) == 1
     assert numbers[0]["centre_loss"] == numbers[1]["centre_loss"] != numbers[2]["centre_loss"]
-    assert len({one["rms_laplacian"] for one in numbers}) == 4
+    assert len({number["rms_laplacian"] for number in numbers}) == 4
     # What only shapes the surface trains nothing anew; another seed does.
     trained(cell(points=5), cell(directions="raw"), cell(loss_samples=3), cell(spacing=0.1))
     assert len(trainings) == 3
@@ -346,12 +341,12 @@ def test_a_killed_surface_goes_on_to_the_same_numbers(
     undisturbed = trained(cell())
     losses, evaluated = Plane.losses, 0
 
-    def killed(self: Plane, at: torch.Tensor) -> torch.Tensor:
+    def killed(self: Plane, index: torch.Tensor) -> torch.Tensor:
         nonlocal evaluated
-        evaluated += len(at)
+        evaluated += len(index)
         if evaluated == 20:
             raise Interrupted
-        return losses(self, at)
+        return losses(self, index)
 
     monkeypatch.setattr(Plane, "losses", killed)
     with pytest.raises(Interrupted):
@@ -407,9 +402,9 @@ def test_noise_has_a_minimum_at_every_ninth_point() -> None:
 
 
 def test_minima_are_below_all_eight_neighbours_and_off_the_edge() -> None:
-    for place in ((0, 2), (2, 0), (4, 2), (2, 4)):
+    for index in ((0, 2), (2, 0), (4, 2), (2, 4)):
         surface = np.ones((5, 5))
-        surface[place] = 0
+        surface[index] = 0
         assert theory.interior_minima(surface) == 0
     surface = np.ones((5, 5))
     surface[2, 2] = 0
@@ -435,16 +430,16 @@ def test_a_flat_surface_has_nothing() -> None:
 def test_a_surface_is_logged_point_by_point_around_the_networks_loss(
     values: dict[str, Value],
 ) -> None:
-    one = cell(values)
-    [result] = trained(one)
+    sample_cell = cell(values)
+    [result] = trained(sample_cell)
     assert (result.status, result.steps) == ("done", 5)
     assert result.measurements.keys() == {column.name for column in study.columns}
     logged = result.trajectory
     assert logged.keys() == {"step", *(column.name for column in study.trajectory_columns)}
     assert list(logged["step"]) == list(range(36))
-    at = theory.offsets(6, 0.02)
-    assert list(logged["a"]) == np.repeat(at, 6).tolist()
-    assert list(logged["b"]) == np.tile(at, 6).tolist()
+    index = theory.offsets(6, 0.02)
+    assert list(logged["a"]) == np.repeat(index, 6).tolist()
+    assert list(logged["b"]) == np.tile(index, 6).tolist()
     surface = np.array(logged["loss"]).reshape(6, 6)
     got = result.measurements
     assert surface[2, 2] == pytest.approx(got["centre_loss"], rel=1e-12)
@@ -458,7 +453,7 @@ def test_a_surface_is_logged_point_by_point_around_the_networks_loss(
     assert len(batch.labels) == 5
     assert got["centre_loss"] == evaluate(model, batch, "cpu").loss
     assert f"around {got['centre_loss']:.4f}" in study.summary(result)
-    [quiet] = train_all(study, [one], Execution())
+    [quiet] = train(study, sample_cell)
     assert quiet.trajectory == {}
     assert quiet.measurements == got
 
@@ -471,8 +466,8 @@ def test_a_network_that_diverged_is_a_failed_row() -> None:
     assert study.summary(result) == "The training diverged: there is no surface."
 
 
-def network_of(one: Cell[KernelLandscapeParameters]) -> tuple[int, object]:
-    return one.seed, one.parameters.model_dump()["learning_rate"]
+def network_of(first: Cell[KernelLandscapeParameters]) -> tuple[int, object]:
+    return first.seed, first.parameters.model_dump()["learning_rate"]
 
 
 def test_neighbouring_batches_are_of_different_networks() -> None:
@@ -484,10 +479,10 @@ def test_neighbouring_batches_are_of_different_networks() -> None:
         for seed in (0, 1, 2)
     ]
     batches = study.batches(cells, "cpu")
-    assert sorted(one.key for batch in batches for one in batch) == sorted(c.key for c in cells)
+    assert sorted(item.key for batch in batches for item in batch) == sorted(c.key for c in cells)
     assert [len(batch) for batch in batches] == [1] * 24
-    for [one], [next_] in itertools.pairwise(batches):
-        assert network_of(one) != network_of(next_)
+    for [item], [next_] in itertools.pairwise(batches):
+        assert network_of(item) != network_of(next_)
     assert study.cost(cell(points=50)) > study.cost(cell())
     assert study.memory(cell()) > 0
 
@@ -529,8 +524,8 @@ def test_the_figure_has_a_row_for_each_kernel_of_one_network(tmp_path: Path) -> 
     )
     figure = study.figures()["landscape"].draw(data, FigureOptions())
     text = words(figure, tmp_path)
-    said = "Network 0, pair of directions 0 (networks here: 2, pairs of each: 2)."
-    assert said in text
+    sentence = "Network 0, pair of directions 0 (networks here: 2, pairs of each: 2)."
+    assert sentence in text
     titles = [axes.get_title(loc="left") for axes in figure.axes]
     assert [title for title in titles if title] == ["softmax", "gaussian"]
     first = data.cells.query("seed == 0 and pair == 0 and kernel == 'softmax'").iloc[0]
@@ -548,7 +543,7 @@ def test_a_figure_without_a_surface_that_is_done_is_refused() -> None:
 # Claims
 
 
-BY_NAME = {claim.name: claim for claim in CLAIMS}
+BY_NAME = claims_by_name("kernel-landscape")
 COLUMNS = {
     "landscape-minima": "interior_minima",
     "landscape-curvature": "rms_laplacian",
@@ -571,24 +566,20 @@ def frame(softmax: float, gaussian: float, *, seeds: int = 6, pairs: int = 2) ->
     return pd.DataFrame(rows)
 
 
-def measure(name: str, cells: pd.DataFrame) -> Measurement:
-    return BY_NAME[name].judge(cells)
-
-
 @pytest.mark.parametrize("name", COLUMNS)
 def test_claims_follow_which_kernel_has_more(name: str) -> None:
     assert set(COLUMNS) == set(BY_NAME)
-    found = measure(name, frame(8, 4))
-    assert found.verdict == "holds"
+    measurement = measure(name, frame(8, 4))
+    assert measurement.verdict == "holds"
     expected = math.log2(9.4 / 5.2) if name == "landscape-minima" else 1
-    assert found.value == pytest.approx(expected, rel=1e-2)
-    assert found.details["pairs in which softmax has more"] == 12
-    assert found.interval is not None
-    assert found.interval.kind == "95 % by order over 6 seeds"
+    assert measurement.value == pytest.approx(expected, rel=1e-2)
+    assert measurement.details["pairs in which softmax has more"] == 12
+    assert measurement.interval is not None
+    assert measurement.interval.kind == "95 % by order over 6 seeds"
     assert measure(name, frame(4, 8)).verdict == "fails"
-    found = measure(name, frame(4, 4))
-    assert (found.verdict, found.value) == ("inconclusive", 0)
-    assert found.details["pairs in which both have as much"] == 12
+    measurement = measure(name, frame(4, 4))
+    assert (measurement.verdict, measurement.value) == ("inconclusive", 0)
+    assert measurement.details["pairs in which both have as much"] == 12
 
 
 @pytest.mark.parametrize("name", COLUMNS)
@@ -602,27 +593,27 @@ def test_the_interval_is_over_networks_not_over_pairs() -> None:
     """Ratios of two pairs each; with six networks, the median's interval is all they span."""
     cells = frame(1, 1)
     for seed, power in enumerate((1, 3, 2, 2, 5, 4)):
-        own = cells["seed"] == seed
-        cells.loc[own, "sharpness"] = 1.0
+        of_seed = cells["seed"] == seed
+        cells.loc[of_seed, "sharpness"] = 1.0
         more = 2.0 ** (power + cells["pair"] - 0.5)
-        cells.loc[own & (cells["kernel"] == "softmax"), "sharpness"] = more
-    found = measure("landscape-sharpness", cells)
-    assert found.value == pytest.approx(2.5)
-    assert found.interval is not None
-    assert (found.interval.low, found.interval.high) == pytest.approx((1, 5))
+        cells.loc[of_seed & (cells["kernel"] == "softmax"), "sharpness"] = more
+    measurement = measure("landscape-sharpness", cells)
+    assert measurement.value == pytest.approx(2.5)
+    assert measurement.interval is not None
+    assert (measurement.interval.low, measurement.interval.high) == pytest.approx((1, 5))
 
 
 @pytest.mark.parametrize("name", COLUMNS)
 @pytest.mark.parametrize(("seeds", "pairs"), [(5, 2), (6, 1)])
 def test_few_networks_or_pairs_leave_a_claim_open(name: str, seeds: int, pairs: int) -> None:
-    found = measure(name, frame(8, 4, seeds=seeds, pairs=pairs))
-    assert found.verdict == "inconclusive"
+    measurement = measure(name, frame(8, 4, seeds=seeds, pairs=pairs))
+    assert measurement.verdict == "inconclusive"
     words = (
         "needs 6 seeds; these cells have 5 seeds"
         if seeds == 5
         else "has 1 pair of directions: fewer"
     )
-    assert words in found.note
+    assert words in measurement.note
 
 
 @pytest.mark.parametrize("name", COLUMNS)
@@ -643,9 +634,9 @@ def test_a_pair_that_failed_under_one_kernel_is_left_out(name: str) -> None:
     gone = (cells["seed"] == 0) & (cells["pair"] == 2) & (cells["kernel"] == "gaussian")
     cells.loc[gone, "status"] = "failed"
     cells.loc[gone, COLUMNS[name]] = np.nan
-    found = measure(name, cells)
-    assert found.details["pairs of directions"] == 17
-    assert found.details["pairs in which softmax has more"] == 17
+    measurement = measure(name, cells)
+    assert measurement.details["pairs of directions"] == 17
+    assert measurement.details["pairs in which softmax has more"] == 17
 
 
 @pytest.mark.parametrize("name", COLUMNS)
@@ -653,13 +644,13 @@ def test_a_flat_surface_has_no_ratio_though_its_minima_can_be_counted(name: str)
     """Such is the loss of a network whose head is dead."""
     cells = frame(8, 4)
     cells.loc[(cells["seed"] == 0) & (cells["kernel"] == "gaussian"), COLUMNS[name]] = 0.0
-    found = measure(name, cells)
+    measurement = measure(name, cells)
     if name == "landscape-minima":
-        assert found.interval is not None
-        assert found.interval.high == pytest.approx(math.log2(9), rel=0.02)
+        assert measurement.interval is not None
+        assert measurement.interval.high == pytest.approx(math.log2(9), rel=0.02)
     else:
-        assert found.verdict == "inconclusive"
-        assert found.note == "In 2 of 12 pairs a surface is flat, and there is no ratio."
+        assert measurement.verdict == "inconclusive"
+        assert measurement.note == "In 2 of 12 pairs a surface is flat, and there is no ratio."
 
 
 def test_every_claim_has_worlds_and_counts_are_seldom_misjudged() -> None:
@@ -667,5 +658,8 @@ def test_every_claim_has_worlds_and_counts_are_seldom_misjudged() -> None:
     assert set(WORLDS) == set(BY_NAME)
     claim, design = BY_NAME["landscape-minima"], frame(1, 1)
     for truth in TRUTHS:
-        found = rates(claim, getattr(WORLDS[claim.name], truth), design, 30, truth)
-        assert all(share <= 0.1 for share in errors(truth, found).values()), (truth, found)
+        error_rates = rates(claim, getattr(WORLDS[claim.name], truth), design, 30, truth)
+        assert all(share <= 0.1 for share in errors(truth, error_rates).values()), (
+            truth,
+            error_rates,
+        )

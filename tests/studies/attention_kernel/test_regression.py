@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 import torch
 
-from overfit_cli.core.cell import Cell, CellResult
-from overfit_cli.core.errors import UserError
+from overfit_cli import UserError
 from overfit_cli.core.parameters import build
-from overfit_cli.core.training import Execution, logged_steps
+from overfit_cli.core.training import logged_steps
 from overfit_cli.studies.attention_kernel.attention import attention
 from overfit_cli.studies.attention_kernel.parameters import KERNELS
 from overfit_cli.studies.attention_kernel.reference import attention_by_definition
@@ -20,26 +19,14 @@ from overfit_cli.studies.attention_kernel.regression import lemmas as measures
 from overfit_cli.studies.attention_kernel.regression.data import draw_problem, token_values
 from overfit_cli.studies.attention_kernel.regression.parameters import KernelRegressionParameters
 from overfit_cli.studies.attention_kernel.regression.study import study
-from overfit_cli.sweeps.worker import train_all
 from tests.studies.attention_kernel import regression_oracle as oracle
+from tests.training import cell_of, train
 
 SMALL = {"n": 3, "tokens": 3, "d": 11, "d_h": 4, "heads": 2, "training_steps": 40}
 
 
 def settings(**values: object) -> KernelRegressionParameters:
     return KernelRegressionParameters(**{**SMALL, **values})  # type: ignore[arg-type]
-
-
-def cell(parameters: KernelRegressionParameters, seed: int = 0) -> Cell[KernelRegressionParameters]:
-    return Cell(study.name, study.version, parameters, seed)
-
-
-def trained(
-    *cells: Cell[KernelRegressionParameters], trajectories: bool = False
-) -> list[CellResult[Any]]:
-    execution = Execution(trajectories=trajectories)
-    found = {result.cell.key: result for result in train_all(study, cells, execution)}
-    return [found[one.key] for one in cells]
 
 
 def at_start(
@@ -80,7 +67,7 @@ def test_a_masked_key_gets_no_attention() -> None:
 @pytest.mark.parametrize("what", ["query", "value", "all"])
 def test_the_engine_takes_the_steps_that_autograd_takes(kernel: str, what: str) -> None:
     parameters = settings(kernel=kernel, trained=what, target="mixed-sign", learning_rate=0.05)
-    [result] = trained(cell(parameters, 3), trajectories=True)
+    [result] = train(study, cell_of(study, parameters, 3), trajectories=True)
     plain = list(reference.plain_descent(parameters, 3))
     steps = result.trajectory["step"]
     assert steps[-1] == parameters.training_steps
@@ -88,14 +75,14 @@ def test_the_engine_takes_the_steps_that_autograd_takes(kernel: str, what: str) 
         loss, gradients = plain[int(step)]
         assert result.trajectory["train_loss"][row] == pytest.approx(loss, rel=1e-11)
         for name, gradient in gradients.items():
-            found = result.trajectory[f"gradient_{name}"][row]
-            assert found == pytest.approx(float(gradient.norm()), rel=1e-10), name
+            actual = result.trajectory[f"gradient_{name}"][row]
+            assert actual == pytest.approx(float(gradient.norm()), rel=1e-10), name
 
 
 def test_single_precision_follows_the_same_path() -> None:
     parameters = settings(kernel="gaussian", trained="all", learning_rate=0.05)
-    [double] = trained(cell(parameters))
-    [single] = trained(cell(parameters.model_copy(update={"dtype": "float32"})))
+    [double] = train(study, cell_of(study, parameters))
+    [single] = train(study, cell_of(study, parameters.model_copy(update={"dtype": "float32"})))
     loss = double.measurements["train_loss"]
     assert single.measurements["train_loss"] == pytest.approx(loss, rel=1e-4)
 
@@ -103,27 +90,27 @@ def test_single_precision_follows_the_same_path() -> None:
 def test_a_cell_gives_the_same_row_whatever_it_is_trained_with() -> None:
     """To 1e-9: a matrix product's last bits depend on where in memory its factors lie."""
     cells = [
-        cell(settings(target=target, learning_rate=rate), seed)
+        cell_of(study, settings(target=target, learning_rate=rate), seed)
         for target in ("below", "inside")
         for rate in (0.03, 0.1, 0.3)
         for seed in range(3)
     ]
-    together = trained(*cells)
-    for one, among in zip(cells, together, strict=True):
-        [alone] = trained(one)
+    together = train(study, *cells)
+    for cell, among in zip(cells, together, strict=True):
+        [alone] = train(study, cell)
         assert alone.measurements == pytest.approx(among.measurements, rel=1e-9)
 
 
 def test_batches_hold_cells_of_one_shape_and_every_cell_once() -> None:
     cells = [
-        cell(settings(kernel=kernel, heads=heads, learning_rate=rate), seed)
+        cell_of(study, settings(kernel=kernel, heads=heads, learning_rate=rate), seed)
         for kernel in ("softmax", "gaussian")
         for heads in (1, 2)
         for rate in (0.1, 0.2)
         for seed in range(40)
     ]
     batches = study.batches(cells, "cpu")
-    assert sorted(one.key for batch in batches for one in batch) == sorted(c.key for c in cells)
+    assert sorted(cell.key for batch in batches for cell in batch) == sorted(c.key for c in cells)
     for batch in batches:
         assert len({(c.parameters.kernel, c.parameters.heads) for c in batch}) == 1
 
@@ -148,7 +135,7 @@ def test_softmax_comes_down_to_its_floor_and_the_gaussian_to_zero() -> None:
         KernelRegressionParameters(kernel="gaussian", learning_rate=1, training_steps=600),
         KernelRegressionParameters(kernel="softmax", learning_rate=1, training_steps=600),
     ]
-    [gaussian], [softmax] = (trained(cell(parameters, 1)) for parameters in kernels)
+    [gaussian], [softmax] = (train(study, cell_of(study, parameters, 1)) for parameters in kernels)
     assert gaussian.measurements["relative_loss"] < 1e-6
     assert gaussian.measurements["floor"] == 0
     assert 1 <= softmax.measurements["floor_ratio"] < 1.2
@@ -197,7 +184,9 @@ def test_a_step_is_stable_up_to_the_curvature() -> None:
     fixed, _, out = at_start(base)
     curvature = float(measures.largest_curvature(fixed, out))
     for share, falls in ((1.98, True), (2.05, False)):
-        [result] = trained(cell(base.model_copy(update={"learning_rate": share / curvature})))
+        [result] = train(
+            study, cell_of(study, base.model_copy(update={"learning_rate": share / curvature}))
+        )
         assert result.measurements["stability"] == pytest.approx(share)
         assert (result.measurements.get("relative_loss", math.inf) < 1) == falls
 
@@ -206,7 +195,7 @@ def test_too_wide_a_problem_has_no_delta() -> None:
     """N n² scores and D d weights: where the scores outnumber the weights, δ is 0."""
     assert float(measures.smallest_of_scores(*at_start(settings(d=9, d_h=2))[:2])) == 0
     wide = settings(n=2, tokens=50, d=100, d_h=2, heads=1, training_steps=1)
-    [result] = trained(cell(wide))
+    [result] = train(study, cell_of(study, wide))
     assert "delta" not in result.measurements
     assert math.isfinite(result.measurements["train_loss"])
 
@@ -257,7 +246,8 @@ def test_the_conditions_are_the_formulas_of_the_paper() -> None:
 
 def test_theorem_1_holds_with_the_corrected_constant_and_not_with_the_papers() -> None:
     cells = [
-        cell(
+        cell_of(
+            study,
             KernelRegressionParameters(
                 kernel="softmax", trained="value", heads=4, learning_rate=0.1, training_steps=2000
             ),
@@ -265,17 +255,17 @@ def test_theorem_1_holds_with_the_corrected_constant_and_not_with_the_papers() -
         )
         for seed in range(6)
     ]
-    found = [result.measurements for result in trained(*cells)]
-    assert all(one["stability"] < 1 for one in found)
-    assert sum(one["violations_corrected"] for one in found) == 0
-    assert sum(one["violations_paper"] for one in found) > 0
-    assert all(one["rate_paper"] > 4 * one["rate_corrected"] for one in found)
+    collected = [result.measurements for result in train(study, *cells)]
+    assert all(item["stability"] < 1 for item in collected)
+    assert sum(item["violations_corrected"] for item in collected) == 0
+    assert sum(item["violations_paper"] for item in collected) > 0
+    assert all(item["rate_paper"] > 4 * item["rate_corrected"] for item in collected)
 
 
 def test_violations_are_counted_at_every_step() -> None:
     """Held to the losses of the plain loop, bound by bound."""
     parameters = settings(kernel="softmax", trained="value", learning_rate=0.4, heads=2)
-    [result] = trained(cell(parameters))
+    [result] = train(study, cell_of(study, parameters))
     losses = [loss for loss, _ in reference.plain_descent(parameters, 0)]
     for kind in ("paper", "corrected"):
         factor = 1 - 0.4 * result.measurements[f"rate_{kind}"]
@@ -289,7 +279,7 @@ def test_the_ratio_never_falls_below_the_bound_that_its_proof_gives() -> None:
         settings(kernel="gaussian", learning_rate=0.1),
         settings(kernel="softmax", trained="value", learning_rate=0.1),
     ):
-        [result] = trained(cell(parameters), trajectories=True)
+        [result] = train(study, cell_of(study, parameters), trajectories=True)
         ratio = np.array(result.trajectory["pl_ratio"])
         bound = np.array(result.trajectory["pl_bound"])
         assert (bound > 0).all()
@@ -302,7 +292,7 @@ def test_the_examples_gradient_is_exactly_zero_for_softmax_alone(seed: int) -> N
 
     def result(**values: object) -> Mapping[str, float]:
         parameters = KernelRegressionParameters(**{**example, **values})  # type: ignore[arg-type]
-        return trained(cell(parameters, seed))[0].measurements
+        return train(study, cell_of(study, parameters, seed))[0].measurements
 
     stuck = result(kernel="softmax")
     assert stuck["gradient_query_start"] == stuck["gradient_key_start"] == 0
@@ -338,17 +328,17 @@ def test_the_examples_label_and_weights_can_be_told() -> None:
 def test_told_weights_meet_condition_12_for_softmax_alone() -> None:
     """By 0.03 decades; the Gaussian's δ is 0, for a token's query is its own key."""
     told = {"instance": "example", "label": 2.995, "weights": "identity", "sigma_w": 0.1}
-    found = {}
+    collected = {}
     for kernel in ("softmax", "gaussian"):
         parameters = KernelRegressionParameters.model_validate(
             told | {"kernel": kernel, "training_steps": 20}
         )
-        found[kernel] = trained(cell(parameters))[0].measurements
-    assert found["softmax"]["condition_12"] == pytest.approx(-0.0298, abs=1e-3)
-    assert found["softmax"]["gradient_query_start"] == 0
-    assert found["softmax"]["start_loss"] == found["softmax"]["train_loss"] > 0
-    assert found["gaussian"]["condition_12"] == math.inf
-    assert found["gaussian"]["gradient_query_start"] > 0
+        collected[kernel] = train(study, cell_of(study, parameters))[0].measurements
+    assert collected["softmax"]["condition_12"] == pytest.approx(-0.0298, abs=1e-3)
+    assert collected["softmax"]["gradient_query_start"] == 0
+    assert collected["softmax"]["start_loss"] == collected["softmax"]["train_loss"] > 0
+    assert collected["gaussian"]["condition_12"] == math.inf
+    assert collected["gaussian"]["gradient_query_start"] > 0
 
 
 def test_only_the_training_of_values_takes_fewer_features_than_tokens() -> None:
@@ -373,7 +363,7 @@ def test_wide_weights_have_no_full_rank_where_heads_are_narrow() -> None:
 def test_descent_and_ratios_of_changes_are_those_of_the_plain_loop(kernel: str, what: str) -> None:
     """To 1e-8: a change is a difference, and loses digits."""
     parameters = settings(kernel=kernel, trained=what, learning_rate=0.2, training_steps=30)
-    [result] = trained(cell(parameters, 4))
+    [result] = train(study, cell_of(study, parameters, 4))
     path = list(oracle.plain_path(parameters, 4))
     squares = np.cumsum([float(gradient.square().sum()) for *_, gradient in path])
     start = path[0][0]
@@ -381,9 +371,9 @@ def test_descent_and_ratios_of_changes_are_those_of_the_plain_loop(kernel: str, 
     assert result.measurements["descent"] == pytest.approx(min(falls), rel=1e-9)
     outputs, gradients = [], []
     for step in logged_steps(30)[:-1]:
-        (_, here, weights, slope), (_, there, moved, other) = path[step], path[step + 1]
+        (_, earlier, weights, slope), (_, later, moved, other) = path[step], path[step + 1]
         length = float((moved - weights).norm())
-        outputs.append(float((there - here).norm()) / length)
+        outputs.append(float((later - earlier).norm()) / length)
         gradients.append(float((other - slope).norm()) / length)
     assert result.measurements["lipschitz_outputs"] == pytest.approx(max(outputs), rel=1e-8)
     assert result.measurements["lipschitz_gradients"] == pytest.approx(max(gradients), rel=1e-8)
@@ -394,38 +384,45 @@ def test_nothing_falls_where_the_gradient_is_zero() -> None:
     parameters = KernelRegressionParameters.model_validate(
         {"instance": "example", "kernel": "softmax", "training_steps": 20}
     )
-    found = trained(cell(parameters))[0].measurements
-    assert not {"descent", "lipschitz_outputs", "lemma_outputs"} & set(found)
+    measurements = train(study, cell_of(study, parameters))[0].measurements
+    assert not {"descent", "lipschitz_outputs", "lemma_outputs"} & set(measurements)
 
 
 def lemma_ratios(kernel: str) -> tuple[dict[str, float], Any, lemmas.Norms]:
     parameters = settings(kernel=kernel, trained="all")
     problem = draw_problem(parameters, 7)
-    found = lemmas.initial_ratios(*at_start(parameters, 7), [problem])
-    return {name: one for name, [one] in found.items()}, problem, lemmas.norms_of(problem)
+    ratios = lemmas.initial_ratios(*at_start(parameters, 7), [problem])
+    return {name: item for name, [item] in ratios.items()}, problem, lemmas.norms_of(problem)
 
 
 def test_lemma_2_is_measured_as_autograd_and_the_paper_have_it() -> None:
-    found, problem, of = lemma_ratios("softmax")
+    ratios, problem, chosen_settings = lemma_ratios("softmax")
     scores, gradients = [], []
     for i, x in enumerate(problem.inputs):
         size, n, heads = np.linalg.norm(x), 3, 2
-        for which, other in (("query", of.key), ("key", of.query)):
+        for which, other in (("query", chosen_settings.key), ("key", chosen_settings.query)):
             largest = math.sqrt(sum(other**2))
             norms = [oracle.norm_of_attention(problem, i, head, which) for head in range(heads)]
             scores.append(max(norms) / (n / math.sqrt(4) * size**2 * largest))
-            bound = n * math.sqrt(heads) * size**3 * of.output * largest * of.value
+            bound = (
+                n
+                * math.sqrt(heads)
+                * size**3
+                * chosen_settings.output
+                * largest
+                * chosen_settings.value
+            )
             gradient = np.linalg.norm(oracle.gradient_of_sample(problem, "softmax", i, which))
             residual = oracle.residual_of_sample(problem, "softmax", i)
             gradients.append(gradient / (bound * residual))
-    assert found["lemma_scores"] == pytest.approx(max(scores), rel=1e-9)
-    assert found["lemma_gradients"] == pytest.approx(max(gradients), rel=1e-9)
+    assert ratios["lemma_scores"] == pytest.approx(max(scores), rel=1e-9)
+    assert ratios["lemma_gradients"] == pytest.approx(max(gradients), rel=1e-9)
     assert max(scores + gradients) < 1
-    assert math.isnan(found["lemma_least"])
+    assert math.isnan(ratios["lemma_least"])
 
 
 def test_lemma_7_is_measured_as_autograd_and_the_paper_have_it() -> None:
-    found, problem, of = lemma_ratios("gaussian")
+    ratios, problem, chosen_settings = lemma_ratios("gaussian")
     scores, gradients, least = [], [], []
     values = token_values(problem)
     for i, x in enumerate(problem.inputs):
@@ -434,55 +431,71 @@ def test_lemma_7_is_measured_as_autograd_and_the_paper_have_it() -> None:
         slopes = oracle.gradient_of_sample(problem, "gaussian", i, "query")
         for head in range(2):
             first, second = oracle.norms_of_gaussian_scores(problem, i, head)
-            both = math.hypot(of.query[head], of.key[head])
-            bound = math.sqrt(2 * n / width) * size**2 * both
+            norm = math.hypot(chosen_settings.query[head], chosen_settings.key[head])
+            bound = math.sqrt(2 * n / width) * size**2 * norm
             scores += [first / bound, second / (math.sqrt(n) * size**2)]
-            bound *= size * of.output * of.value * residual
+            bound *= size * chosen_settings.output * chosen_settings.value * residual
             gradients.append(np.linalg.norm(slopes[head]) / bound)
         fixed, state, out = at_start(settings(kernel="gaussian", trained="all"), 7)
         slope = engine.gradient_in_scores(fixed, state, out)[0, :, i].norm()
         smallest = np.abs(values[i]).min() * float(out.attention[0, :, i].min())
         least.append(float(slope) / (smallest * residual))
-    assert found["lemma_scores"] == pytest.approx(max(scores), rel=1e-9)
-    assert found["lemma_gradients"] == pytest.approx(max(gradients), rel=1e-9)
-    assert found["lemma_least"] == pytest.approx(min(least), rel=1e-9)
+    assert ratios["lemma_scores"] == pytest.approx(max(scores), rel=1e-9)
+    assert ratios["lemma_gradients"] == pytest.approx(max(gradients), rel=1e-9)
+    assert ratios["lemma_least"] == pytest.approx(min(least), rel=1e-9)
     assert max(scores + gradients) < 1 < min(least)
 
 
 def test_the_constants_of_lemma_3_are_those_of_its_proof() -> None:
     """Equations (87) to (99) for one head and one sample, where no maximum is taken."""
     problem = draw_problem(settings(n=1, heads=1), 2)
-    of = lemmas.norms_of(problem)
-    [x], [y], q, k, v, o, n = of.inputs, of.labels, of.query[0], of.key[0], of.value, of.output, 3
+    sizes = lemmas.norms_of(problem)
+    [x], [y], q, k, v, o, n = (
+        sizes.inputs,
+        sizes.labels,
+        sizes.query[0],
+        sizes.key[0],
+        sizes.value,
+        sizes.output,
+        3,
+    )
     phi, psi = n / 2 * x**2 * k, n / 2 * x**2 * q
     z = math.sqrt((n * x**3 * o * v) ** 2 * (q**2 + k**2) + (n * x * o) ** 2)
     reach = n * v * x * o + y
     p = z * x * v * o + reach * x * o
     l_query = n * p + 2 * reach * o * x * v * n * math.hypot(phi, psi)
     l_value = math.hypot(phi, psi) * x * o * reach + n * o * z
-    outputs, gradients = lemmas.lipschitz_constants(of, KERNELS["softmax"], "all")
+    outputs, gradients = lemmas.lipschitz_constants(sizes, KERNELS["softmax"], "all")
     assert outputs == pytest.approx(z)
     assert gradients == pytest.approx(2 * l_query + l_value)
-    alone, _ = lemmas.lipschitz_constants(of, KERNELS["softmax"], "query")
+    alone, _ = lemmas.lipschitz_constants(sizes, KERNELS["softmax"], "query")
     assert alone == pytest.approx(n * x**3 * o * k * v)
 
 
 def test_the_constants_of_lemma_8_are_those_of_its_proof() -> None:
     problem = draw_problem(settings(n=1, heads=1, kernel="gaussian"), 2)
-    of = lemmas.norms_of(problem, path=0.5)
-    assert of.query[0] == pytest.approx(lemmas.norms_of(problem).query[0] + 0.5)
-    [x], [y], q, k, v, o, n = of.inputs, of.labels, of.query[0], of.key[0], of.value, of.output, 3
+    sizes = lemmas.norms_of(problem, path=0.5)
+    assert sizes.query[0] == pytest.approx(lemmas.norms_of(problem).query[0] + 0.5)
+    [x], [y], q, k, v, o, n = (
+        sizes.inputs,
+        sizes.labels,
+        sizes.query[0],
+        sizes.key[0],
+        sizes.value,
+        sizes.output,
+        3,
+    )
     z = math.sqrt(2 * n / 4) * x**3 * o * v * math.hypot(q, k)
     reach = n * v * x * o + y
     largest = reach * o * x * v
     p = z * x * v * o + reach * x * o
     spread = math.sqrt(n) * x**2 * (q + k)
-    outputs, gradients = lemmas.lipschitz_constants(of, KERNELS["gaussian"], "query")
+    outputs, gradients = lemmas.lipschitz_constants(sizes, KERNELS["gaussian"], "query")
     assert outputs == pytest.approx(z)
     assert gradients == pytest.approx(
         largest * math.sqrt(n) * x**2 + spread * (p + largest * spread)
     )
-    assert np.isnan(lemmas.lipschitz_constants(of, KERNELS["gaussian"], "all")).all()
+    assert np.isnan(lemmas.lipschitz_constants(sizes, KERNELS["gaussian"], "all")).all()
 
 
 def test_lemmas_are_left_out_where_there_are_too_many_scores_or_another_kernel() -> None:
@@ -490,14 +503,14 @@ def test_lemmas_are_left_out_where_there_are_too_many_scores_or_another_kernel()
         settings(n=2, tokens=50, d=100, d_h=2, heads=1, training_steps=1, kernel="softmax"),
         settings(kernel="gaussian-eq11", training_steps=1),
     ):
-        [result] = trained(cell(parameters))
+        [result] = train(study, cell_of(study, parameters))
         assert not set(lemmas.COLUMNS) & set(result.measurements)
 
 
 def test_a_diverged_cell_is_a_failure_with_its_step() -> None:
     wild = settings(kernel="softmax", trained="value", learning_rate=1e4, training_steps=100)
     tame = wild.model_copy(update={"learning_rate": 0.01})
-    [failed, done] = trained(cell(wild), cell(tame), trajectories=True)
+    [failed, done] = train(study, cell_of(study, wild), cell_of(study, tame), trajectories=True)
     assert (failed.status, failed.reason) == ("failed", "diverged")
     assert 0 < failed.steps < 100
     assert "train_loss" not in failed.measurements
@@ -516,8 +529,6 @@ def test_steps_are_logged_ever_fewer_up_to_the_last() -> None:
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 def test_a_gpu_gives_the_numbers_of_the_cpu() -> None:
-    cells = [cell(settings(trained="all", learning_rate=0.05), seed) for seed in range(4)]
-    for cpu, gpu in zip(
-        trained(*cells), list(train_all(study, cells, Execution(device="cuda"))), strict=True
-    ):
+    cells = [cell_of(study, settings(trained="all", learning_rate=0.05), seed) for seed in range(4)]
+    for cpu, gpu in zip(train(study, *cells), train(study, *cells, device="cuda"), strict=True):
         assert gpu.measurements == pytest.approx(cpu.measurements, rel=1e-7)

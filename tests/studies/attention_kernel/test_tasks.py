@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TypeVar
 
 import numpy as np
 import pandas as pd
@@ -12,12 +11,10 @@ import torch
 from PIL import Image
 
 import overfit_cli
-from overfit_cli.core.cell import Cell
-from overfit_cli.core.errors import UserError
+from overfit_cli import UserError
 from overfit_cli.core.figure import FigureOptions
-from overfit_cli.core.parameters import StudyParameters, Value, build
-from overfit_cli.core.study import AnyStudy, FigureData, Study
-from overfit_cli.core.training import Execution
+from overfit_cli.core.parameters import Value, build
+from overfit_cli.core.study import AnyStudy, FigureData
 from overfit_cli.datasets.pathfinder.lra import DIRECTORIES
 from overfit_cli.datasets.pathfinder.paddles import PathfinderSettings
 from overfit_cli.datasets.reviews import ReviewSettings, generated_reviews
@@ -32,10 +29,9 @@ from overfit_cli.studies.attention_kernel.text.data import (
 from overfit_cli.studies.attention_kernel.text.parameters import KernelTextParameters
 from overfit_cli.studies.attention_kernel.text.study import study as text
 from overfit_cli.sweeps.part_file import cell_table
-from overfit_cli.sweeps.store import RunDirectory
-from overfit_cli.sweeps.worker import train_all
 from tests.command import run
 from tests.datasets.imdb_files import REVIEWS, write_folder
+from tests.training import cell_of, train
 
 SMALL: dict[str, Value] = {
     "size": 12,
@@ -64,13 +60,6 @@ def of_text(**values: Value) -> KernelTextParameters:
 
 def of_pathfinder(**values: Value) -> KernelPathfinderParameters:
     return KernelPathfinderParameters.model_validate(SMALL | values)
-
-
-P = TypeVar("P", bound=StudyParameters)
-
-
-def cell_of(study: Study[P], values: dict[str, Value], seed: int = 0) -> Cell[P]:
-    return Cell(study.name, study.version, study.parameters.model_validate(values), seed)
 
 
 def write_lra(folder: Path, images: int = 8) -> Path:
@@ -118,7 +107,7 @@ def test_imdb_is_trained_on_from_its_folder_to_a_curve(elsewhere: Path) -> None:
     [cell] = overfit_cli.load(elsewhere / "out").to_dict("records")
     assert (cell["status"], cell["source"], cell["n"], cell["steps"]) == ("done", "imdb", 5, 2)
     assert cell["test_accuracy"] in (0, 1 / 3, 2 / 3, 1)
-    logged = RunDirectory(elsewhere / "out").load_trajectories()
+    logged = overfit_cli.load(elsewhere / "out", trajectories=True)
     assert logged["step"].tolist() == [0, 1, 2]
     assert logged["test_loss"].notna().all()
 
@@ -141,12 +130,12 @@ def test_imdbs_reviews_come_in_a_seeds_order_with_their_lengths(
 def test_another_data_folder_is_read_in_one_process_too(
     elsewhere: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found = []
+    collected = []
     for name in ("one", "other"):
         files = {path: name.encode() + content for path, content in REVIEWS.items()}
         monkeypatch.setenv("OVERFIT_DATA", str(write_folder(elsewhere / name, files)))
-        found.append(text_task(of_text(**TINY_IMDB), 0).train.tokens)
-    assert not np.array_equal(found[0], found[1])
+        collected.append(text_task(of_text(**TINY_IMDB), 0).train.tokens)
+    assert not np.array_equal(collected[0], collected[1])
 
 
 @pytest.mark.parametrize(
@@ -168,10 +157,10 @@ def test_more_reviews_than_the_folder_has_are_refused_before_a_sweep(
 
 @pytest.mark.parametrize("name", ["n", "test_samples"])
 def test_imdb_has_25000_reviews_of_each_kind(name: str) -> None:
-    most: dict[str, Value] = {"source": "imdb", name: 25_000}
-    build(KernelTextParameters, most)
+    largest: dict[str, Value] = {"source": "imdb", name: 25_000}
+    build(KernelTextParameters, largest)
     with pytest.raises(UserError, match=f"{name}=25001: with source=imdb, .* up to 25000"):
-        build(KernelTextParameters, most | {name: 25_001})
+        build(KernelTextParameters, largest | {name: 25_001})
     build(KernelTextParameters, {name: 25_001})
 
 
@@ -188,19 +177,19 @@ def test_data_that_no_one_named_is_asked_for_before_a_sweep(study: AnyStudy, sou
 def test_cells_of_different_reviews_do_not_share_a_directory(
     elsewhere: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ours = write_folder(elsewhere / "ours", REVIEWS)
+    sizes = write_folder(elsewhere / "sizes", REVIEWS)
     same = write_folder(elsewhere / "same", REVIEWS)
     theirs = write_folder(elsewhere / "theirs", {**REVIEWS, "test/pos/0_10.txt": b"Oh yes"})
-    found = []
-    for folder in (ours, same, theirs):
+    collected = []
+    for folder in (sizes, same, theirs):
         monkeypatch.setenv("OVERFIT_DATA", str(folder))
-        found.append(text.prepare([cell_of(text, TINY_IMDB)]))
-    assert found[0] == found[1] != found[2]
+        collected.append(text.prepare([cell_of(text, TINY_IMDB)]))
+    assert collected[0] == collected[1] != collected[2]
     of_tiny = [f"--set={name}={value}" for name, value in (TINY | TINY_IMDB).items()]
-    for seeds, data, code in ((1, ours, 0), (2, theirs, 2)):
+    for seeds, data, code in ((1, sizes, 0), (2, theirs, 2)):
         asked = (*of_tiny, f"--seeds={seeds}", f"--data={data}", "--jobs=1", "--out=runs")
-        said = run("sweep", "kernel-text", *asked, cwd=elsewhere, expect=code).stderr
-    assert "--out runs: its cells were trained on other data (IMDb's first 16 bytes held" in said
+        errors = run("sweep", "kernel-text", *asked, cwd=elsewhere, expect=code).stderr
+    assert "--out runs: its cells were trained on other data (IMDb's first 16 bytes held" in errors
     assert overfit_cli.load(elsewhere / "runs")["seed"].tolist() == [0]
 
 
@@ -231,7 +220,7 @@ def test_a_pathfinder_cell_trains_on_either_source(
     lra: dict[str, Value] = {"source": "lra", "size": 8, "n": 5, "test_samples": 3}
     cells = [cell_of(pathfinder, TINY | values) for values in (SMALL, lra)]
     pathfinder.prepare(cells)
-    drawn, read = train_all(pathfinder, cells, Execution())
+    drawn, read = train(pathfinder, *cells)
     assert drawn.status == read.status == "done"
     assert "shortcut_accuracy" in drawn.measurements
     assert "shortcut_accuracy" not in read.measurements  # LRA doesn't say where the discs are.
@@ -295,7 +284,7 @@ def test_the_settings_of_the_images_are_the_parameters() -> None:
 
 def figure_data(values: dict[str, Value], seed: int = 0) -> FigureData:
     cell = cell_of(pathfinder, TINY | values, seed)
-    [result] = train_all(pathfinder, [cell], Execution())
+    [result] = train(pathfinder, cell)
     cells = cell_table(pathfinder, [result]).to_pandas()
     return FigureData(pathfinder, cells, pd.DataFrame(), pd.DataFrame())
 
@@ -340,7 +329,7 @@ def test_heads_that_do_not_share_the_width_are_refused(
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 @pytest.mark.parametrize("study", [text, pathfinder], ids=["text", "pathfinder"])
 def test_a_gpu_gives_the_numbers_of_the_cpu(study: AnyStudy) -> None:
-    own: dict[str, Value] = {"tokens": 12, "n": 9, "test_samples": 5} if study is text else SMALL
-    one = cell_of(study, TINY | own | {"dropout": 0.0, "dtype": "float64"})
-    [cpu], [gpu] = (list(train_all(study, [one], Execution(device=on))) for on in ("cpu", "cuda"))
+    sizes: dict[str, Value] = {"tokens": 12, "n": 9, "test_samples": 5} if study is text else SMALL
+    sample_cell = cell_of(study, TINY | sizes | {"dropout": 0.0, "dtype": "float64"})
+    [cpu], [gpu] = (train(study, sample_cell, device=on) for on in ("cpu", "cuda"))
     assert gpu.measurements == pytest.approx(cpu.measurements, rel=1e-7)

@@ -5,22 +5,14 @@ from __future__ import annotations
 import tomllib
 from pathlib import Path
 
-import pandas as pd
-
 from overfit_cli.core.cell import Cell
-from overfit_cli.core.claim import Measurement
-from overfit_cli.studies.benign_vit.vit.claims import CLAIMS
 from overfit_cli.studies.benign_vit.vit.parameters import BenignVitParameters
 from overfit_cli.studies.benign_vit.vit.study import study
 from overfit_cli.sweeps.grid import make_grid
+from tests.judged import claims_by_name
 
-BY_NAME = {claim.name: claim for claim in CLAIMS}
+BY_NAME = claims_by_name("benign-vit")
 PRESETS = Path(__file__).parents[3] / "experiments"
-
-
-def measure(name: str, cells: pd.DataFrame) -> Measurement:
-    """Judge a claim by its name."""
-    return BY_NAME[name].judge(cells)
 
 
 def preset(name: str, **changed: str) -> list[Cell[BenignVitParameters]]:
@@ -31,15 +23,15 @@ def preset(name: str, **changed: str) -> list[Cell[BenignVitParameters]]:
     texts = {key: str(value) for key, value in values.items()}
     cells = make_grid(study, texts, tuple(range(quick["seeds"]))).cells()
     return [
-        Cell(study.name, study.version, one.parameters, one.seed)
-        for one in cells
-        if isinstance(one.parameters, BenignVitParameters)
+        Cell(study.name, study.version, cell.parameters, cell.seed)
+        for cell in cells
+        if isinstance(cell.parameters, BenignVitParameters)
     ]
 
 
 def settings(cells: list[Cell[BenignVitParameters]]) -> list[BenignVitParameters]:
     """The cells' parameters."""
-    return [one.parameters for one in cells]
+    return [cell.parameters for cell in cells]
 
 
 def small(**values: object) -> BenignVitParameters:

@@ -27,7 +27,8 @@ from overfit_cli.studies.benign_vit.vit.theory import (
 )
 from tests.command import run
 from tests.fake_study import words
-from tests.studies.benign_vit.cells import measure, small
+from tests.judged import measure
+from tests.studies.benign_vit.cells import small
 
 
 def made_up(
@@ -50,34 +51,34 @@ def made_up(
     rows = []
     for seed in range(seeds):
         shift = draws.normal(0, noise)
-        for at, constant in constants.items():
-            steep = slope[at] if isinstance(slope, dict) else slope
+        for index, constant in constants.items():
+            steep = slope[index] if isinstance(slope, dict) else slope
             away_by = shift + draws.normal(0, own_noise)
             for n in (8, 12, 16, 20):
                 for snr in np.geomspace(0.5, 60, 46):
                     away = steep * (np.log(n * snr**exponent / constant) + away_by)
                     rows.append(
                         defaults
-                        | {axis: at, "n": n, "snr": snr, "seed": seed, "status": "done"}
+                        | {axis: index, "n": n, "snr": snr, "seed": seed, "status": "done"}
                         | {"test_loss": 0.69 / (1 + 2.45 * np.exp(away)), "steps": 10}
                     )
     return pd.DataFrame(rows)
 
 
 def test_boundaries_are_those_that_made_the_cells() -> None:
-    found = boundaries(made_up("d", {1e3: 900.0, 1e6: 1100.0}), "d", 0.2)
-    assert [one.at for one in found] == [1e3, 1e6]
-    for one, constant in zip(found, (900, 1100), strict=True):
-        assert one.median == pytest.approx(constant, rel=0.03)
-        assert one.low <= one.median <= one.high
-        assert one.constants.to_numpy() == pytest.approx(constant, rel=0.06)
-        assert one.fit is not None
-        assert one.fit.exponent.value == pytest.approx(2, abs=0.1)
+    actual = boundaries(made_up("d", {1e3: 900.0, 1e6: 1100.0}), "d", 0.2)
+    assert [item.at for item in actual] == [1e3, 1e6]
+    for item, constant in zip(actual, (900, 1100), strict=True):
+        assert item.median == pytest.approx(constant, rel=0.03)
+        assert item.low <= item.median <= item.high
+        assert item.constants.to_numpy() == pytest.approx(constant, rel=0.06)
+        assert item.fit is not None
+        assert item.fit.exponent.value == pytest.approx(2, abs=0.1)
         # 0.69 / (1 + 2.45 e^(2a)) is 0.5 where e^(2a) = 0.155.
-        assert one.onsets.to_numpy() == pytest.approx(constant * 0.155**0.5, rel=0.06)
-        assert balance_at(one) == 2 * (20**2 + 14) * (one.at > 0)
-        assert one.widths.to_numpy() == pytest.approx(0.155**-0.5, rel=0.05)
-        assert (one.curves, one.never) == (20, 0)
+        assert item.onsets.to_numpy() == pytest.approx(constant * 0.155**0.5, rel=0.06)
+        assert balance_at(item) == 2 * (20**2 + 14) * (item.at > 0)
+        assert item.widths.to_numpy() == pytest.approx(0.155**-0.5, rel=0.05)
+        assert (item.curves, item.never) == (20, 0)
 
 
 def test_a_seeds_constant_is_the_middle_of_its_curves() -> None:
@@ -86,13 +87,13 @@ def test_a_seeds_constant_is_the_middle_of_its_curves() -> None:
         made_up("d", {1e3: constant, 1e6: constant}, noise=0).query(f"n == {n}")
         for n, constant in zip((8, 12, 16, 20), (800.0, 1100.0, 900.0, 1200.0), strict=True)
     ]
-    found = boundaries(pd.concat(parts), "d", 0.2)
-    assert found[0].constants.to_numpy() == pytest.approx(np.sqrt(900 * 1100), rel=0.01)
+    actual = boundaries(pd.concat(parts), "d", 0.2)
+    assert actual[0].constants.to_numpy() == pytest.approx(np.sqrt(900 * 1100), rel=0.01)
 
 
 def test_seeds_that_never_cross_count_as_beyond_the_grid() -> None:
-    found = boundaries(made_up("d", {1e3: 1e3, 1e6: 1e7, 1e9: 0.01}), "d", 0.2)
-    never, always = found[1], found[2]
+    actual = boundaries(made_up("d", {1e3: 1e3, 1e6: 1e7, 1e9: 0.01}), "d", 0.2)
+    never, always = actual[1], actual[2]
     assert never.never == always.never == 20
     assert np.isinf(never.constants).all()
     assert np.isinf(never.median)
@@ -136,18 +137,18 @@ def test_the_constant_is_that_of_many_dimensions(
 @pytest.mark.parametrize(("exponent", "verdict"), [(2.0, "holds"), (1.5, "fails")])
 def test_the_exponent_at_the_largest_d(exponent: float, verdict: str) -> None:
     cells = made_up("d", {1e3: 1e3, 1e9: 300.0}, exponent=exponent, seeds=40)
-    found = measure("dimension-exponent", cells)
-    assert found.verdict == verdict
-    assert found.value == pytest.approx(exponent, abs=0.1)
+    measurement = measure("dimension-exponent", cells)
+    assert measurement.verdict == verdict
+    assert measurement.value == pytest.approx(exponent, abs=0.1)
 
 
 def test_one_seed_that_leaves_the_grid_leaves_it_open() -> None:
     cells = made_up("d", {1e3: 1e3, 1e9: 1e3})
     away = (cells["seed"] == 0) & (cells["d"] == 1e9)
     cells["test_loss"] = cells["test_loss"].mask(away, 0.69)
-    found = measure("dimension-constant", cells)
-    assert found.verdict == "inconclusive"
-    assert found.details["curves that never cross"] == 4
+    measurement = measure("dimension-constant", cells)
+    assert measurement.verdict == "inconclusive"
+    assert measurement.details["curves that never cross"] == 4
     for name in ("dimension-constant", "dimension-sharpness"):
         assert measure(name, cells).verdict == "inconclusive"
     few = made_up("d", {1e3: 1e3, 1e9: 1e3}, seeds=2)
@@ -163,9 +164,9 @@ def test_cells_that_are_missing_or_failed_are_no_evidence() -> None:
         whole[~(middle & few)],
         whole[few | middle].query("seed < 2 or d != 1e6"),
     ):
-        found = measure("dimension-constant", cells)
-        assert found.verdict == "inconclusive"
-        assert "seed" in found.note or "failed" in found.note
+        measurement = measure("dimension-constant", cells)
+        assert measurement.verdict == "inconclusive"
+        assert "seed" in measurement.note or "failed" in measurement.note
     fewer = measure("dimension-constant", whole[~(middle & (whole["seed"] == 4))])
     assert fewer.verdict == "holds"
     assert fewer.interval is not None
@@ -181,9 +182,9 @@ def test_a_transition_is_as_wide_as_its_slope_makes_it(
     slopes: tuple[float, float], verdict: str
 ) -> None:
     cells = made_up("d", {1e3: 1e3, 1e9: 1e3}, slope=dict(zip((1e3, 1e9), slopes, strict=True)))
-    found = measure("dimension-sharpness", cells)
-    assert found.verdict == verdict
-    assert found.value == pytest.approx(0.155 ** (1 / slopes[0] - 1 / slopes[1]), rel=0.05)
+    measurement = measure("dimension-sharpness", cells)
+    assert measurement.verdict == verdict
+    assert measurement.value == pytest.approx(0.155 ** (1 / slopes[0] - 1 / slopes[1]), rel=0.05)
 
 
 @pytest.mark.parametrize(
@@ -193,19 +194,19 @@ def test_a_transition_is_as_wide_as_its_slope_makes_it(
 def test_the_transition_begins_where_learning_is_balanced(
     power: float, noise: float, verdict: str
 ) -> None:
-    balances = {at: float(learning_balance(at / 0.2, 16)) for at in (1.0, 2.0, 4.0)}
-    constants = {at: balance**power for at, balance in balances.items()}
+    balances = {index: float(learning_balance(index / 0.2, 16)) for index in (1.0, 2.0, 4.0)}
+    constants = {index: balance**power for index, balance in balances.items()}
     slopes = dict.fromkeys(constants, 2.0)
     cells = made_up("sigma_p_tilde", constants, slope=slopes, noise=noise, own_noise=noise)
     for name in ("transition-balance", "constant-balance"):  # one curve, moved as a whole
-        found = measure(name, cells)
-        assert found.value == pytest.approx(power, abs=0.05)
-        assert found.verdict == verdict, found.note
+        measurement = measure(name, cells)
+        assert measurement.value == pytest.approx(power, abs=0.05)
+        assert measurement.verdict == verdict, measurement.note
 
 
 def test_a_constant_that_stays_while_the_transition_moves_does_not_go_with_the_balance() -> None:
-    balances = {at: float(learning_balance(at / 0.2, 16)) for at in (1.0, 2.0, 4.0)}
-    slopes = {at: np.log(0.155) / np.log(b / 2000) for at, b in balances.items()}
+    balances = {index: float(learning_balance(index / 0.2, 16)) for index in (1.0, 2.0, 4.0)}
+    slopes = {index: np.log(0.155) / np.log(b / 2000) for index, b in balances.items()}
     cells = made_up("sigma_p_tilde", dict.fromkeys(balances, 2000.0), slope=slopes)
     assert measure("constant-balance", cells).verdict == "fails"
     assert measure("transition-balance", cells).verdict == "holds"
@@ -296,6 +297,6 @@ def test_the_figure_says_what_it_needs(tmp_path: Path) -> None:
 
 def test_refinement_works_in_law(tmp_path: Path) -> None:
     grid = ["--n=8,12", "--set=snr=1:40:6:log", "--set=d=1e12", "--seeds=2", "--jobs=1"]
-    said = run("sweep", "dimension", *grid, *TINY, "--refine=2", "--tolerance=2", cwd=tmp_path)
-    assert "Round 1" in said.stdout
-    assert "of 2 values of n" in said.stdout
+    done = run("sweep", "dimension", *grid, *TINY, "--refine=2", "--tolerance=2", cwd=tmp_path)
+    assert "Round 1" in done.stdout
+    assert "of 2 values of n" in done.stdout

@@ -10,7 +10,6 @@ import pandas as pd
 import pytest
 import torch
 
-from overfit_cli.core.cell import Cell
 from overfit_cli.core.training import Execution, Training
 from overfit_cli.studies.benign_vit.reference import VisionTransformer, logistic_loss
 from overfit_cli.studies.benign_vit.vit.data import draw_samples, draw_weights
@@ -20,8 +19,8 @@ from overfit_cli.studies.benign_vit.vit.study import study
 from overfit_cli.studies.benign_vit.vit.theory import stage_ends
 from overfit_cli.studies.benign_vit.vit.training import VitsTogether, logged_row
 from overfit_cli.studies.benign_vit.vit.true_scale import TrueScaleTokens
-from overfit_cli.sweeps.worker import train_all
 from tests.command import run
+from tests.training import cell_of, train
 
 SMALL: dict[str, object] = {
     "n": 6,
@@ -47,7 +46,7 @@ def small(**settings: object) -> BenignVitParameters:
 
 def engine(settings: BenignVitParameters) -> Iterator[tuple[TrueScaleTokens, ForwardPass]]:
     """The engine's tokens and forward passes, step by step; each is changed by the next."""
-    cell = Cell(study.name, study.version, settings, SEED)
+    cell = cell_of(study, settings, SEED)
     trained, count = VitsTogether([cell], Training(Execution())), 0
     while True:
         now = trained.forward(count)
@@ -144,14 +143,14 @@ def test_lemma_5_1_gives_the_step_actually_taken() -> None:
         positive = tokens.labels[0] > 0
         by_sample = rate * settings.signal_norm**2 * slope * onto[:, 0]
         step = torch.stack([by_sample[positive].sum(), -by_sample[~positive].sum()])
-        most = 2 * rate * settings.sigma_p_tilde**2 * settings.d * slope[:, None] * onto[:, 1:]
-        expected = gamma + step, rho.clone(), most
+        limit = 2 * rate * settings.sigma_p_tilde**2 * settings.d * slope[:, None] * onto[:, 1:]
+        expected = gamma + step, rho.clone(), limit
 
 
 def test_leads_are_those_of_the_lemmas_at_the_worst_sample() -> None:
     """Lemmas 5.2's and E.3's comparisons, from the weights that autograd trains."""
     settings = small()
-    [result] = train_all(study, [Cell(study.name, 2, settings, SEED)], Execution(trajectories=True))
+    [result] = train(study, cell_of(study, settings, SEED), trajectories=True)
     oracle = Autograd(settings)
     for step in range(result.steps + 1):
         values = oracle.values(oracle.x)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from overfit_cli.core.cell import Cell, CellResult
+from overfit_cli.core.cell import Cell
 from overfit_cli.core.training import Execution, Training
 from overfit_cli.studies.benign_vit.reference import Trained, train_one_cell
 from overfit_cli.studies.benign_vit.vit.data import draw_samples, draw_weights
@@ -16,7 +16,7 @@ from overfit_cli.studies.benign_vit.vit.engine import projections_of
 from overfit_cli.studies.benign_vit.vit.parameters import BenignVitParameters, token_scales
 from overfit_cli.studies.benign_vit.vit.study import study
 from overfit_cli.studies.benign_vit.vit.training import VitsTogether, train_together
-from overfit_cli.sweeps.worker import train_all
+from tests.training import cell_of, train
 
 TOLERANCE = {"float32": 1e-3, "float64": 1e-9}
 
@@ -28,19 +28,8 @@ def small(**settings: object) -> BenignVitParameters:
     return BenignVitParameters.model_validate({**SMALL, **settings})
 
 
-def cell_of(parameters: BenignVitParameters, seed: int = 0) -> Cell[BenignVitParameters]:
-    return Cell(study.name, study.version, parameters, seed)
-
-
 def cell(seed: int = 0, **settings: object) -> Cell[BenignVitParameters]:
-    return cell_of(small(**settings), seed)
-
-
-def train(*cells: Cell[BenignVitParameters], trajectories: bool = False) -> list[CellResult]:
-    """Train cells as one batch, in the cells' order."""
-    execution = Execution(trajectories=trajectories)
-    results = {result.cell.key: result for result in train_all(study, cells, execution)}
-    return [results[one.key] for one in cells]
+    return cell_of(study, small(**settings), seed)
 
 
 SHAPES = [
@@ -61,7 +50,7 @@ SHAPES = [
 @pytest.mark.parametrize("shape", SHAPES)
 def test_a_cell_trains_as_in_the_autograd_loop(shape: dict[str, object], dtype: str) -> None:
     settings = small(**{"n": 4, "snr": 1.5, "learning_rate": 0.3, **shape, "dtype": dtype})
-    [result] = train(cell_of(settings, 3))
+    [result] = train(study, cell_of(study, settings, 3))
     oracle = train_one_cell(settings, 3)
 
     assert result.status == "done"
@@ -105,7 +94,7 @@ def test_the_papers_own_cells_train_as_in_the_autograd_loop() -> None:
     """At the paper's widths, on both sides of the boundary."""
     for n, snr in itertools.product((2, 7), (1.0, 14.0)):
         settings = BenignVitParameters(n=n, snr=snr)
-        [result] = train(cell_of(settings, 1))
+        [result] = train(study, cell_of(study, settings, 1))
         oracle = train_one_cell(settings, 1)
         assert result.steps == oracle.steps
         assert result.measurements["test_loss"] == pytest.approx(oracle.test_loss, abs=1e-5)
@@ -114,7 +103,7 @@ def test_the_papers_own_cells_train_as_in_the_autograd_loop() -> None:
 def test_the_engines_projections_are_those_of_the_trained_weights() -> None:
     """After training, q, k and v in token space are x W_Q, x W_K and x W_V w_O."""
     settings = small(n=5, snr=1.0, dtype="float64")
-    trained = VitsTogether([cell_of(settings)], Training(Execution()))
+    trained = VitsTogether([cell_of(study, settings)], Training(Execution()))
     [result] = trained.train()
     tokens, oracle = trained.tokens, train_one_cell(settings, 0)
     assert oracle.steps == result.steps == int(trained.state.steps[0])
@@ -134,9 +123,9 @@ def test_the_engines_projections_are_those_of_the_trained_weights() -> None:
 def test_a_cell_gives_the_same_row_in_any_batch() -> None:
     """Batches, their order and their neighbours change no bit on the CPU."""
     cells = [cell(seed=seed, n=4, snr=snr) for seed in (0, 1) for snr in (0.5, 1.0, 2.0)]
-    alone = [train(one)[0].measurements for one in cells]
-    together = [result.measurements for result in train(*cells)]
-    backwards = [result.measurements for result in train(*reversed(cells))]
+    alone = [train(study, item)[0].measurements for item in cells]
+    together = [result.measurements for result in train(study, *cells)]
+    backwards = [result.measurements for result in train(study, *reversed(cells))]
     assert alone == together == backwards[::-1]
 
 
@@ -155,9 +144,9 @@ def test_cells_trained_as_one_tensor_agree_with_cells_trained_one_by_one(
             result.cell.key: result for result in train_together(batch, Training(Execution()))
         }
     assert len({result.steps for result in together.values()}) > 1, "none leaves before the others"
-    for one in cells:
-        [alone] = train(one)
-        result = together[one.key]
+    for item in cells:
+        [alone] = train(study, item)
+        result = together[item.key]
         assert (result.status, result.steps) == (alone.status, alone.steps)
         for name, value in alone.measurements.items():
             assert result.measurements[name] == pytest.approx(value, abs=1e-12), name
@@ -166,10 +155,10 @@ def test_cells_trained_as_one_tensor_agree_with_cells_trained_one_by_one(
 def test_batches_for_a_gpu_have_one_shape_and_few_seeds() -> None:
     cells = [cell(seed=seed, n=n, snr=snr) for seed in range(9) for n in (2, 3) for snr in (1, 2)]
     batches = study.batches(cells, "cuda")
-    assert sorted(one.key for batch in batches for one in batch) == sorted(c.key for c in cells)
+    assert sorted(item.key for batch in batches for item in batch) == sorted(c.key for c in cells)
     for batch in batches:
-        assert len({one.parameters.model_dump()["n"] for one in batch}) == 1
-        assert len({one.seed for one in batch}) <= 4, "a process keeps four realisations"
+        assert len({item.parameters.model_dump()["n"] for item in batch}) == 1
+        assert len({item.seed for item in batch}) <= 4, "a process keeps four realisations"
 
 
 def test_projections_for_more_samples_begin_with_those_for_fewer() -> None:
@@ -188,22 +177,22 @@ def test_projections_for_more_samples_begin_with_those_for_fewer() -> None:
 
 def test_the_first_coordinates_carry_the_first_samples() -> None:
     """The head space is rotated so that N samples lie in the first 2r coordinates, exactly."""
-    found = projections_of(small(n=3, d_h=200, dtype="float64"), 0, "cpu")
-    width, rows = found.head_width(3), 3 * 5
+    actual = projections_of(small(n=3, d_h=200, dtype="float64"), 0, "cpu")
+    width, rows = actual.head_width(3), 3 * 5
     assert width == 2 * (2 + 3 * 4)
-    assert float(found.train.q[:rows, width:].abs().max()) < 1e-12
-    assert float(found.train.k[:rows, width:].abs().max()) < 1e-12
-    assert float(found.train.q[rows:, width:].abs().max()) > 1e-3, "later samples reach further"
+    assert float(actual.train.q[:rows, width:].abs().max()) < 1e-12
+    assert float(actual.train.k[:rows, width:].abs().max()) < 1e-12
+    assert float(actual.train.q[rows:, width:].abs().max()) > 1e-3, "later samples reach further"
 
 
 def test_a_cell_that_explodes_is_a_failed_row() -> None:
-    [result] = train(cell(n=4, snr=1e9, sigma_p=1e6, init_divisor=1e-12))
+    [result] = train(study, cell(n=4, snr=1e9, sigma_p=1e6, init_divisor=1e-12))
     assert result.status == "failed"
     assert result.reason == "diverged"
 
 
 def test_a_cell_out_of_steps_is_a_failed_row() -> None:
-    [result] = train(cell(n=4, learning_rate=1e-6, max_steps=7))
+    [result] = train(study, cell(n=4, learning_rate=1e-6, max_steps=7))
     assert (result.status, result.reason, result.steps) == ("failed", "step limit", 7)
     assert result.measurements["train_loss"] > 0.1
 
@@ -213,14 +202,14 @@ def test_a_loss_of_epsilon_but_for_rounding_is_fitted_by_the_rows_own_numbers() 
     for epsilon in (0.024, 0.3, 0.1, 0.05):
         assert float(np.float32(epsilon)) > epsilon
         chosen = cell(n=8, snr=3.0, epsilon=epsilon, learning_rate=1e-8, max_steps=10**12, leap=0.5)
-        [result] = train(chosen)
+        [result] = train(study, chosen)
         assert result.status == "done"
         assert result.measurements["train_loss"] <= epsilon
 
 
 def test_a_trajectory_logs_every_step_with_what_its_columns_promise() -> None:
     chosen = cell(n=6, snr=1.5, dtype="float64")
-    [result] = train(chosen, trajectories=True)
+    [result] = train(study, chosen, trajectories=True)
     log = {name: np.array(values) for name, values in result.trajectory.items()}
     assert set(log) == {"step", *(column.name for column in study.trajectory_columns)}
     assert log["step"].tolist() == list(range(result.steps + 1))
@@ -229,13 +218,13 @@ def test_a_trajectory_logs_every_step_with_what_its_columns_promise() -> None:
     for source in ("signal", "noise", "rest"):
         onto = [log[f"attention_{source}_{target}"] for target in ("signal", "noise", "rest")]
         np.testing.assert_allclose(np.sum(onto, axis=0), 1.0, atol=1e-12)
-    assert train(chosen)[0].measurements == result.measurements, "logging changes no number"
+    assert train(study, chosen)[0].measurements == result.measurements, "logging changes no number"
 
 
 def test_a_trajectory_ends_at_the_trained_weights() -> None:
     """μ±ᵀ W_V w_O and the inner products of queries and keys, from the oracle's weights."""
     settings = small(n=6, snr=1.5, dtype="float64")
-    [result] = train(cell_of(settings), trajectories=True)
+    [result] = train(study, cell_of(study, settings), trajectories=True)
     oracle = train_one_cell(settings, 0)
     samples = draw_samples(settings, 0, "train", 6)
     noise = torch.from_numpy(samples.tokens[:, 1] * settings.sigma_p_tilde)
@@ -293,14 +282,12 @@ def test_train_and_test_draws_differ_and_longer_sets_extend_shorter_ones() -> No
 def test_a_gpu_gives_the_cpus_rows() -> None:
     cells = [cell(seed=seed, n=4, snr=snr, dtype="float64") for seed in (0, 1) for snr in (0.5, 2)]
     [batch] = study.batches(cells, "cuda")
-    on_gpu = {
-        result.cell.key: result for result in train_all(study, batch, Execution(device="cuda"))
-    }
-    for one in cells:
-        [result] = train(one)
-        assert on_gpu[one.key].steps == result.steps
+    on_gpu = {result.cell.key: result for result in train(study, *batch, device="cuda")}
+    for item in cells:
+        [result] = train(study, item)
+        assert on_gpu[item.key].steps == result.steps
         for name, value in result.measurements.items():
-            assert on_gpu[one.key].measurements[name] == pytest.approx(value, abs=1e-9)
+            assert on_gpu[item.key].measurements[name] == pytest.approx(value, abs=1e-9)
 
 
 def test_projections_are_shared_by_cells_that_differ_only_in_strength() -> None:

@@ -18,9 +18,8 @@ from torch.nn import functional
 import overfit_cli
 from calibration.benign_vit_images import WORLDS
 from calibration.rates import TRUTHS, errors, rates
-from overfit_cli.core.cell import Cell, CellResult
-from overfit_cli.core.errors import UserError
-from overfit_cli.core.training import Execution
+from overfit_cli import UserError
+from overfit_cli.core.cell import CellResult
 from overfit_cli.datasets.images import (
     IMAGES,
     LABELS,
@@ -34,20 +33,14 @@ from overfit_cli.studies.benign_vit.images.data import image_task, ring_noise
 from overfit_cli.studies.benign_vit.images.engine import AttentionLayer, ImageTransformer
 from overfit_cli.studies.benign_vit.images.parameters import BenignVitImagesParameters
 from overfit_cli.studies.benign_vit.images.study import study
-from overfit_cli.sweeps.worker import train_all
 from tests.command import run
+from tests.training import cell_of, train
 
 TINY = {"n": 40, "test_samples": 20, "d": 16, "hidden": 16, "batch_size": 16, "max_epochs": 200}
 
 
 def tiny(**settings: object) -> BenignVitImagesParameters:
     return BenignVitImagesParameters.model_validate({**TINY, **settings})
-
-
-def train(parameters: BenignVitImagesParameters, *, trajectories: bool = False) -> CellResult:
-    cell, execution = Cell(study.name, 1, parameters, 0), Execution(trajectories=trajectories)
-    [result] = train_all(study, [cell], execution)
-    return result
 
 
 def idx(magic: int, shape: tuple[int, ...], content: bytes) -> bytes:
@@ -93,9 +86,9 @@ def test_noise_lies_on_the_ring_and_the_shares_make_the_ratio() -> None:
     assert not noise[:, 4:-4, 4:-4].any()
     assert noise[:, :4].std() == pytest.approx(1, abs=0.02)
     for snr, share in ((0.2, 1 / 6), (2.0, 2 / 3)):
-        found = image_task(tiny(snr=snr, noise_deviation=0.5), 1).train
+        actual = image_task(tiny(snr=snr, noise_deviation=0.5), 1).train
         expected = clean.pixels * share + 0.5 * noise * (1 - share)
-        np.testing.assert_allclose(found.pixels, expected, atol=1e-5)
+        np.testing.assert_allclose(actual.pixels, expected, atol=1e-5)
 
 
 def test_more_samples_extend_fewer_and_training_and_test_images_differ() -> None:
@@ -104,9 +97,9 @@ def test_more_samples_extend_fewer_and_training_and_test_images_differ() -> None
     np.testing.assert_array_equal(many.test.pixels, few.test.pixels)
     whole = image_task(tiny(n=1400, test_samples=397, snr=1e6), 3)
     digits = built_in_digits()
-    both = np.concatenate([whole.train.pixels, whole.test.pixels]).reshape(1797, -1)
+    pixels = np.concatenate([whole.train.pixels, whole.test.pixels]).reshape(1797, -1)
     middle = [image.sum(dtype=np.float64) for image in digits.pixels.reshape(1797, -1)]
-    inside = both.reshape(-1, 28, 28)[:, 4:-4, 4:-4].sum((1, 2), dtype=np.float64)
+    inside = pixels.reshape(-1, 28, 28)[:, 4:-4, 4:-4].sum((1, 2), dtype=np.float64)
     np.testing.assert_allclose(np.sort(inside), np.sort(middle), rtol=1e-4, atol=1e-3)
     assert not np.array_equal(image_task(tiny(), 4).train.pixels, few.train.pixels)
 
@@ -141,7 +134,7 @@ def test_both_splits_are_kept_apart_and_one_is_cut_in_two(
     assert not set(levels["one"][0]) & set(levels["one"][1])
     monkeypatch.setenv("OVERFIT_DATA", str(tmp_path / "one"))
     with pytest.raises(UserError, match="n=9: with test_samples=4, there are 12 such"):
-        study.prepare([Cell(study.name, 1, asked.model_copy(update={"n": 9}), 0)])
+        study.prepare([cell_of(study, asked.model_copy(update={"n": 9}))])
 
 
 BROKEN = {
@@ -165,10 +158,10 @@ BROKEN = {
 @pytest.mark.parametrize("kind", BROKEN)
 @pytest.mark.parametrize("zipped", [False, True])
 def test_a_malformed_file_is_one_sentence(tmp_path: Path, kind: str, zipped: bool) -> None:
-    content, said = BROKEN[kind]
+    content, sentence = BROKEN[kind]
     path = tmp_path / ("images.gz" if zipped else "images")
     path.write_bytes(gzip.compress(content) if zipped else content)
-    with pytest.raises(UserError, match=f"images.*: {said}"):
+    with pytest.raises(UserError, match=f"images.*: {sentence}"):
         read_idx(path, IMAGES)
 
 
@@ -197,9 +190,9 @@ def test_a_pipe_in_the_place_of_the_images_is_none(tmp_path: Path) -> None:
 def test_what_is_missing_or_does_not_fit_names_the_flag(tmp_path: Path) -> None:
     def refused(*words: str) -> None:
         asked = ("--set=source=mnist", "--set=test_samples=2", "--n=4", "--data=data")
-        said = run("train", "benign-vit-images", *asked, cwd=tmp_path, expect=2).stderr
+        error_output = run("train", "benign-vit-images", *asked, cwd=tmp_path, expect=2).stderr
         for word in ("--data", *words):
-            assert word in said, said
+            assert word in error_output, error_output
 
     data = tmp_path / "data"
     data.mkdir()
@@ -229,8 +222,8 @@ def test_cells_of_other_images_do_not_share_a_directory(tmp_path: Path) -> None:
     write_mnist(tmp_path / "theirs", {"t10k": 13})
     for seeds, data, code in (("1", "ours", 1), ("2", "theirs", 2)):
         more = (f"--seeds={seeds}", f"--data={data}")
-        said = run("sweep", "benign-vit-images", *asked, *more, cwd=tmp_path, expect=code)
-    assert "its cells were trained on other data (MNIST held something else then)" in said.stderr
+        done = run("sweep", "benign-vit-images", *asked, *more, cwd=tmp_path, expect=code)
+    assert "its cells were trained on other data (MNIST held something else then)" in done.stderr
     assert overfit_cli.load(tmp_path / "runs")["seed"].tolist() == [0]
 
 
@@ -269,7 +262,7 @@ def test_a_token_is_a_patch_and_weights_come_from_the_seed() -> None:
 def test_a_cell_trains_as_a_plain_loop_does() -> None:
     """The same weights, order and optimiser, written as anyone would."""
     parameters = tiny(dtype="float64", max_epochs=3, epsilon=1e-9)
-    result = train(parameters)
+    result = train(study, cell_of(study, parameters))[0]
     assert (result.status, result.reason, result.steps) == ("failed", "step limit", 9)
     from overfit_cli.core.training import named_rng
 
@@ -293,29 +286,32 @@ def test_a_cell_trains_as_a_plain_loop_does() -> None:
 
 
 def test_a_cell_ends_when_it_is_fitted_and_logging_changes_nothing() -> None:
-    fitted = train(tiny(epsilon=0.05))
+    fitted = train(study, cell_of(study, tiny(epsilon=0.05)))[0]
     assert (fitted.status, fitted.reason) == ("done", "")
     assert fitted.measurements["train_loss"] <= 0.05
     assert fitted.steps == 3 * fitted.measurements["epochs"]
-    logged = train(tiny(epsilon=0.05), trajectories=True)
+    logged = train(study, cell_of(study, tiny(epsilon=0.05)), trajectories=True)[0]
     assert logged.measurements == fitted.measurements
     assert logged.trajectory["step"][-1] == fitted.steps
     assert logged.trajectory["train_loss"][-1] == fitted.measurements["train_loss"]
-    cell = Cell(study.name, 1, tiny(epsilon=0.05), 0)
-    said = study.summary(CellResult(cell, fitted.measurements, fitted.steps))
-    assert "Fitted to a training loss of 0.0" in said
+    cell = cell_of(study, tiny(epsilon=0.05))
+    message = study.summary(CellResult(cell, fitted.measurements, fitted.steps))
+    assert "Fitted to a training loss of 0.0" in message
 
 
 @pytest.mark.slow
 def test_a_cell_that_is_fitted_in_its_last_pass_is_done() -> None:
-    fitted = train(tiny(epsilon=0.05))
+    fitted = train(study, cell_of(study, tiny(epsilon=0.05)))[0]
     last = int(fitted.measurements["epochs"])
-    assert train(tiny(epsilon=0.05, max_epochs=last)).status == "done"
-    assert train(tiny(epsilon=0.05, max_epochs=last - 1)).reason == "step limit"
+    assert train(study, cell_of(study, tiny(epsilon=0.05, max_epochs=last)))[0].status == "done"
+    assert (
+        train(study, cell_of(study, tiny(epsilon=0.05, max_epochs=last - 1)))[0].reason
+        == "step limit"
+    )
 
 
 def test_a_training_that_explodes_is_a_failed_cell() -> None:
-    result = train(tiny(learning_rate=1000, noise_deviation=1e6))
+    result = train(study, cell_of(study, tiny(learning_rate=1000, noise_deviation=1e6)))[0]
     assert result.status == "failed"
     assert result.reason == "diverged"
 
@@ -334,8 +330,8 @@ def test_a_grid_is_swept_drawn_and_judged(tmp_path: Path) -> None:
     text = (tmp_path / "images.svg").read_text()
     assert "SNR 0.2" in text
     assert "SNR 2" in text
-    said = run("report", "--from=runs", "--out=r", cwd=tmp_path).stdout
-    words = " ".join(said.split())
+    output = run("report", "--from=runs", "--out=r", cwd=tmp_path).stdout
+    words = " ".join(output.split())
     assert "fig2-fitted inconclusive" in words
     assert "The share of seeds on which every cell is fitted." in words
     shutil.rmtree(tmp_path / "r")
@@ -358,9 +354,9 @@ def test_a_part_of_the_grid_tells_no_transition() -> None:
     finer = pd.concat([frame(), *(frame().assign(snr=frame()["snr"] * by) for by in (1.2, 0.9))])
     finer = pd.concat([finer, finer.assign(n=finer["n"] + 100)])
     for part in ("n < 1400", "snr < 2", "n > 200", "snr > 0.2"):
-        found = claim.judge(finer.query(part))
-        assert found.verdict == "not run"
-        assert "n from 200 to 1400 and snr from 0.2 to 2 or beyond" in found.note
+        actual = claim.judge(finer.query(part))
+        assert actual.verdict == "not run"
+        assert "n from 200 to 1400 and snr from 0.2 to 2 or beyond" in actual.note
 
 
 def test_verdicts_follow_the_numbers() -> None:
@@ -375,9 +371,9 @@ def test_verdicts_follow_the_numbers() -> None:
     unfitted["status"] = np.where(unfitted["snr"] == 0.2, "failed", "done")
     unfitted["reason"] = np.where(unfitted["snr"] == 0.2, "step limit", "")
     unfitted["train_loss"] = np.where(unfitted["snr"] == 0.2, 0.4, 0.009)
-    found = by_name["fig2-fitted"].judge(unfitted)
-    assert found.verdict == "fails"
-    assert found.details["cells that aren't fitted"] == 18
+    actual = by_name["fig2-fitted"].judge(unfitted)
+    assert actual.verdict == "fails"
+    assert actual.details["cells that aren't fitted"] == 18
     assert by_name["fig2-transition"].judge(unfitted).verdict == "inconclusive"
     lost = unfitted.replace({"reason": "step limit"}, "worker killed")
     assert by_name["fig2-fitted"].judge(lost).verdict == "inconclusive"
@@ -385,15 +381,15 @@ def test_verdicts_follow_the_numbers() -> None:
 
 def test_a_transition_has_one_corner_above_a_guess_and_the_other_below_the_cut() -> None:
     [claim] = [claim for claim in CLAIMS if claim.name == "fig2-transition"]
-    found = claim.judge(frame())
-    assert found.verdict == "holds"
-    ends = [found.details[f"test loss at the {end} N and ratio"] for end in ("least", "largest")]
+    actual = claim.judge(frame())
+    assert actual.verdict == "holds"
+    ends = [actual.details[f"test loss at the {end} N and ratio"] for end in ("least", "largest")]
     assert ends == pytest.approx([3 * 40 ** (0.9 - 1 / 7), 3 / 40])
     for factor, corner in ((0.03, "least"), (4.0, "largest")):
         cells = frame()
-        found = claim.judge(cells.assign(test_loss=factor * cells["test_loss"]))
-        assert found.verdict == "fails"
-        assert f"test loss at the {corner} N and ratio: N from 200 to 1400" in found.note
+        actual = claim.judge(cells.assign(test_loss=factor * cells["test_loss"]))
+        assert actual.verdict == "fails"
+        assert f"test loss at the {corner} N and ratio: N from 200 to 1400" in actual.note
     assert claim.judge(frame().query("seed < 4")).verdict == "inconclusive"
     assert set(WORLDS) == {claim.name for claim in CLAIMS}
 
@@ -402,9 +398,12 @@ def test_a_transition_has_one_corner_above_a_guess_and_the_other_below_the_cut()
 def test_made_up_worlds_are_seldom_misjudged(name: str) -> None:
     [claim] = [claim for claim in CLAIMS if claim.name == name]
     for truth in TRUTHS:
-        found = rates(claim, getattr(WORLDS[name], truth), frame(), 20, truth)
-        assert all(share <= 0.1 for share in errors(truth, found).values()), (truth, found)
-        assert truth != "true" or found.share("holds") > 0.8
+        error_rates = rates(claim, getattr(WORLDS[name], truth), frame(), 20, truth)
+        assert all(share <= 0.1 for share in errors(truth, error_rates).values()), (
+            truth,
+            error_rates,
+        )
+        assert truth != "true" or error_rates.share("holds") > 0.8
 
 
 def test_digits_are_taken_by_row() -> None:

@@ -11,7 +11,6 @@ import pytest
 import torch
 from scipy.stats import ks_2samp
 
-from overfit_cli.core.cell import Cell
 from overfit_cli.core.training import Execution, Training, named_rng
 from overfit_cli.studies.benign_vit.reference import train_one_cell
 from overfit_cli.studies.benign_vit.vit.data import bartlett_rows, draw
@@ -19,7 +18,8 @@ from overfit_cli.studies.benign_vit.vit.engine import projections_of
 from overfit_cli.studies.benign_vit.vit.parameters import BenignVitParameters, token_scales
 from overfit_cli.studies.benign_vit.vit.study import study
 from overfit_cli.studies.benign_vit.vit.training import train_together
-from overfit_cli.sweeps.worker import train_all
+from tests import training
+from tests.training import cell_of
 
 SEEDS = 200
 SMALL = {"initialisation": "gaussian", "tokens": 4, "test_samples": 12, "d_v": 5, "sigma_p": 0.3}
@@ -35,15 +35,14 @@ def small(**settings: object) -> BenignVitParameters:
 
 
 def train(settings: BenignVitParameters, seed: int) -> pd.Series[float]:
-    cell = Cell(study.name, study.version, settings, seed)
-    [result] = train_all(study, [cell], Execution(device="cpu"))
+    [result] = training.train(study, cell_of(study, settings, seed))
     return pd.Series({"steps": result.steps, **result.measurements})
 
 
 def train_many(settings: BenignVitParameters, first: int) -> pd.DataFrame:
     """Train a cell for each of `SEEDS` seeds, as one tensor: that is quicker for cells so small."""
     seeds = range(first, first + SEEDS)
-    cells = [Cell(study.name, study.version, settings, seed) for seed in seeds]
+    cells = [cell_of(study, settings, seed) for seed in seeds]
     torch.set_num_threads(1)  # more only get in each other's way
     with torch.inference_mode():
         results = list(train_together(cells, Training(Execution(device="cpu"))))
@@ -86,10 +85,10 @@ def trained(setting: str, sampling: str) -> pd.DataFrame:
     return train_many(settings, {"direct": 0, "law": 1000}[sampling])
 
 
-def p_values(one: pd.DataFrame, other: pd.DataFrame) -> pd.Series[float]:
+def p_values(first: pd.DataFrame, second: pd.DataFrame) -> pd.Series[float]:
     """Two-sample Kolmogorov–Smirnov tests of every compared measurement."""
     return pd.Series(
-        {name: ks_2samp(one[name], other[name], method="asymp").pvalue for name in COMPARED}
+        {name: ks_2samp(first[name], second[name], method="asymp").pvalue for name in COMPARED}
     )
 
 
@@ -122,12 +121,12 @@ def test_the_comparison_would_notice_another_law(setting: str, other: dict[str, 
 
 def many(rows: int, dimension: int, count: int) -> np.ndarray:
     """`count` factors of some vectors and some more, (count, rows, width)."""
-    one, other = ((named_rng(7, word, "normals"), named_rng(7, word, "lengths")) for word in "ab")
+    left, right = ((named_rng(7, word, "normals"), named_rng(7, word, "lengths")) for word in "ab")
     factors = np.zeros((count, rows, min(rows, dimension)))
     first = rows // 2
     for factor in factors:
-        factor[:first, :first] = bartlett_rows(*one, first, dimension)
-        factor[first:] = bartlett_rows(*other, rows - first, dimension, before=first)
+        factor[:first, :first] = bartlett_rows(*left, first, dimension)
+        factor[first:] = bartlett_rows(*right, rows - first, dimension, before=first)
     return factors
 
 
@@ -157,7 +156,7 @@ MOMENTS: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize(
     "setting",
-    ["huge", *(pytest.param(one, marks=pytest.mark.slow) for one in MOMENTS if one != "huge")],
+    ["huge", *(pytest.param(item, marks=pytest.mark.slow) for item in MOMENTS if item != "huge")],
 )
 def test_draws_have_their_exact_moments(setting: str) -> None:
     """Everything that training sees of one training and one test sample, over many seeds.
@@ -170,8 +169,8 @@ def test_draws_have_their_exact_moments(setting: str) -> None:
     """
     settings, count = small(n=1, test_samples=1, sampling="law", **MOMENTS[setting]), 3000
     features = settings.d - (2 if settings.noise == "orthogonal" else 0)
-    found = [_seen(settings, seed) for seed in range(count)]
-    signal, squares, products, *others = (np.array(part) for part in zip(*found, strict=True))
+    collected = [_seen(settings, seed) for seed in range(count)]
+    signal, squares, products, *others = (np.array(part) for part in zip(*collected, strict=True))
     close = 5 / np.sqrt(count)
     if settings.noise == "orthogonal":
         assert not signal.any()
@@ -255,14 +254,14 @@ def test_a_cell_at_the_least_d_draws_for_no_more_samples_than_there_is_room_for(
 
 
 def test_a_seeds_cells_share_what_is_sampled() -> None:
-    one = projections_of(small(n=3, snr=1.0, d=10**6, sampling="law"), 0, "cpu")
-    other = small(n=20, snr=9.0, d=10**6, sampling="law", epsilon=0.1, noise_per="token")
-    scaled = other.model_copy(update={"sigma_h": 0.3, "sigma_v": 2.0, "output_scale": 0.1})
-    asked = other.model_copy(update={"initialisation": "condition"})
-    for cell in (other, scaled, asked):
-        assert projections_of(cell, 0, "cpu") is one
-    assert projections_of(other.model_copy(update={"d": 10**7}), 0, "cpu") is not one
-    assert projections_of(other, 1, "cpu") is not one
+    first = projections_of(small(n=3, snr=1.0, d=10**6, sampling="law"), 0, "cpu")
+    second = small(n=20, snr=9.0, d=10**6, sampling="law", epsilon=0.1, noise_per="token")
+    scaled = second.model_copy(update={"sigma_h": 0.3, "sigma_v": 2.0, "output_scale": 0.1})
+    asked = second.model_copy(update={"initialisation": "condition"})
+    for cell in (second, scaled, asked):
+        assert projections_of(cell, 0, "cpu") is first
+    assert projections_of(second.model_copy(update={"d": 10**7}), 0, "cpu") is not first
+    assert projections_of(second, 1, "cpu") is not first
 
 
 def test_noise_given_for_a_token_is_as_long_in_any_dimension() -> None:
@@ -272,9 +271,9 @@ def test_noise_given_for_a_token_is_as_long_in_any_dimension() -> None:
         )
         assert settings.noise_norm == 6.4
         assert settings.signal_norm == pytest.approx(6.4 * settings.snr)
-        found = projections_of(settings, 0, "cpu")
+        actual = projections_of(settings, 0, "cpu")
         lengths = (
-            found.train.G.diagonal().view(-1, 4).sqrt().numpy()[:, 1:] * token_scales(settings)[1:]
+            actual.train.G.diagonal().view(-1, 4).sqrt().numpy()[:, 1:] * token_scales(settings)[1:]
         )
         assert float(lengths[:, 0].mean()) == pytest.approx(128, rel=0.02)
         assert float(lengths[:, 1:].mean()) == pytest.approx(6.4, rel=0.02)
@@ -308,10 +307,7 @@ def test_taking_many_steps_at_a_time_ends_where_single_steps_do(
 
 
 def test_a_leap_of_zero_takes_single_steps_whatever_its_neighbours_do() -> None:
-    cells = [
-        Cell(study.name, study.version, small(n=4, leap=leap, learning_rate=1e-3), 0)
-        for leap in (0.0, 0.05)
-    ]
+    cells = [cell_of(study, small(n=4, leap=leap, learning_rate=1e-3)) for leap in (0.0, 0.05)]
     results = {r.cell.key: r for r in train_together(cells, Training(Execution(device="cpu")))}
     single, leaping = (results[cell.key] for cell in cells)
     assert (

@@ -9,9 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from overfit_cli.core.claim import Measurement
 from overfit_cli.stats.boundaries import scaling_exponents
-from overfit_cli.studies.benign_vit.vit.claims import CLAIMS
 from overfit_cli.studies.benign_vit.vit.claims.dynamics import SETTING
 from overfit_cli.studies.benign_vit.vit.parameters import BenignVitParameters
 from overfit_cli.studies.benign_vit.vit.theory import (
@@ -21,8 +19,8 @@ from overfit_cli.studies.benign_vit.vit.theory import (
     predicted_steps,
     step_scaling,
 )
+from tests.judged import measure
 
-BY_NAME = {claim.name: claim for claim in CLAIMS}
 GRIDS: dict[Regime, dict[str, tuple[float, ...]]] = {
     "benign": {"n": (16, 24, 32), "snr": (16, 20, 25)},
     "harmful": {"n": (4, 8, 16), "snr": (0.5, 1, 2)},
@@ -50,10 +48,6 @@ def cells(
     return frame
 
 
-def measure(name: str, frame: pd.DataFrame) -> Measurement:
-    return BY_NAME[name].judge(frame)
-
-
 def test_exponents_are_those_that_made_the_numbers() -> None:
     draws = np.random.default_rng(0)
     rows = [
@@ -62,12 +56,12 @@ def test_exponents_are_those_that_made_the_numbers() -> None:
         for a in (1.0, 2.0, 5.0)
         for b in (0.1, 0.4, 0.7)
     ]
-    found = scaling_exponents(pd.DataFrame(rows), ["a", "b"], "value")
-    assert found is not None
+    actual = scaling_exponents(pd.DataFrame(rows), ["a", "b"], "value")
+    assert actual is not None
     for name, truth in (("a", 1.5), ("b", -0.5)):
-        assert found[name].value == pytest.approx(truth, abs=0.02)
-        assert found[name].low < truth < found[name].high
-        assert found[name].seeds == 6
+        assert actual[name].value == pytest.approx(truth, abs=0.02)
+        assert actual[name].low < truth < actual[name].high
+        assert actual[name].seeds == 6
 
 
 def test_axes_that_move_together_have_no_exponents() -> None:
@@ -89,26 +83,26 @@ def test_steps_that_follow_the_theorem_hold_and_others_fail(regime: Regime) -> N
 
 
 def test_too_few_steps_are_inconclusive_with_the_reason_and_what_would_tell() -> None:
-    found = measure("steps-benign-snr", cells("benign", least=12))
-    assert found.verdict == "inconclusive"
-    assert "Some cells take 12 steps" in found.note
-    assert "overfit sweep scaling-benign" in found.note
+    measurement = measure("steps-benign-snr", cells("benign", least=12))
+    assert measurement.verdict == "inconclusive"
+    assert "Some cells take 12 steps" in measurement.note
+    assert "overfit sweep scaling-benign" in measurement.note
     assert measure("steps-benign-snr", cells("benign", seeds=4)).verdict == "inconclusive"
 
 
 def test_a_law_is_not_read_off_the_cells_that_were_quick_enough() -> None:
     frame = cells("benign")
     frame.loc[frame["steps"] > frame["steps"].quantile(0.6), "status"] = "failed"
-    found = measure("steps-benign-snr", frame)
-    assert found.verdict == "inconclusive"
-    assert "cells of the regime failed" in found.note
+    measurement = measure("steps-benign-snr", frame)
+    assert measurement.verdict == "inconclusive"
+    assert "cells of the regime failed" in measurement.note
 
 
 def test_an_axis_of_two_values_does_not_bend_the_other_powers() -> None:
     frame = cells("benign")
     frame = frame[(frame["epsilon"] == 0.01) | (frame["learning_rate"] != 0.001)]
-    found = measure("steps-benign-learning-rate", frame)
-    assert found.verdict == "holds", found.note
+    measurement = measure("steps-benign-learning-rate", frame)
+    assert measurement.verdict == "holds", measurement.note
 
 
 def test_a_sweep_in_which_something_else_varies_tells_no_law() -> None:
@@ -175,15 +169,18 @@ def test_dynamics_hold_where_every_seed_ends_on_the_right_side(regime: Regime) -
 def test_one_seed_on_the_wrong_side_breaks_the_claim() -> None:
     frame = dynamics("benign")
     frame.loc[3, "value_minus"] = -0.5  # one signal's value below the noise's
-    found = measure("dynamics-benign-value", frame)
-    assert (found.verdict, found.value) == ("inconclusive", 0.9)
+    measurement = measure("dynamics-benign-value", frame)
+    assert (measurement.verdict, measurement.value) == ("inconclusive", 0.9)
     frame.loc[:6, "value_minus"] = -0.5
     assert measure("dynamics-benign-value", frame).verdict == "fails"
     failed = dynamics("benign")
     failed.loc[0, "status"] = "failed"
     failed["reason"] = "step limit"
-    found = measure("dynamics-benign-attention", failed)
-    assert (found.verdict, found.details["cells that aren't fitted"]) == ("inconclusive", 1)
+    measurement = measure("dynamics-benign-attention", failed)
+    assert (measurement.verdict, measurement.details["cells that aren't fitted"]) == (
+        "inconclusive",
+        1,
+    )
     none = measure("dynamics-benign-attention", failed.assign(status="failed"))
     assert (none.verdict, none.value) == ("fails", 0.0)
     wrong_sign = dynamics("harmful", value_plus=-50.0, value_minus=50.0)

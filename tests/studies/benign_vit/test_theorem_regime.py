@@ -17,30 +17,33 @@ from overfit_cli.studies.benign_vit.vit.theory import (
     predicted_steps,
 )
 from tests.command import run
-from tests.studies.benign_vit.cells import BY_NAME, measure, preset, settings, small
+from tests.judged import measure
+from tests.studies.benign_vit.cells import BY_NAME, preset, settings, small
 
 
 def test_every_cell_of_the_theorems_regime_meets_condition_4_1() -> None:
     cells = settings(preset("theorem-regime"))
     assert len(cells) == 528
-    for one in cells:
-        missed = [str(item) for item in condition_items(one, one.output_scale) if item.decades > 0]
+    for cell in cells:
+        missed = [
+            str(item) for item in condition_items(cell, cell.output_scale) if item.decades > 0
+        ]
         assert not missed
 
 
 def test_weights_drawn_as_the_condition_asks_lie_within_its_bounds() -> None:
     for snr in (0.1, 1.0, 10.0):
-        one = small(d=10**12, d_h=10**8, snr=snr, output_scale=2.0)
-        items = {item.number: item for item in condition_items(one, 2.0)}
+        first = small(d=10**12, d_h=10**8, snr=snr, output_scale=2.0)
+        items = {item.number: item for item in condition_items(first, 2.0)}
         assert items[7].decades == items[8].decades == 0
         assert items[8].slack > 0.1, "in the middle of the window"
 
 
 def test_the_condition_is_gone_through_and_shown_where_it_is_tightest() -> None:
-    said = study.notes(preset("theorem-regime"))
-    assert "is met by 528 of 528 cells" in said[0]
+    notes = study.notes(preset("theorem-regime"))
+    assert "is met by 528 of 528 cells" in notes[0]
     for number, words in ((1, "1.48e+10 ≤ d_h: it is 1.5e+10"), (9, "ε ≤ 0.0241: it is 0.024")):
-        [line] = [line for line in said if line.startswith(f"  ({number}) ")]
+        [line] = [line for line in notes if line.startswith(f"  ({number}) ")]
         assert words in line
     narrow = study.notes(preset("theorem-regime", d="1e15"))
     assert "is met by 0 of 528 cells" in narrow[0]
@@ -60,17 +63,17 @@ def theorems_cells() -> pd.DataFrame:
     """The preset's cells as the theorems have them: a boundary at 300, a loss that goes with ε."""
     rows = []
     cells = preset("theorem-regime", snr="0.26,0.45,1.3,1.6,1.75,1.9,2.5,2.95,3.2,3.9")
-    for one, cell in zip(settings(cells), cells, strict=True):
-        product = one.n * one.snr**2
-        benign = 0.1 * (one.epsilon / 0.024) ** 0.5
+    for setting, cell in zip(settings(cells), cells, strict=True):
+        product = setting.n * setting.snr**2
+        benign = 0.1 * (setting.epsilon / 0.024) ** 0.5
         regime: Regime = "benign" if product > 300 else "harmful"
         shares = np.interp(np.log(product), np.log([100, 600]), [0, 1])
         rows.append(
-            one.model_dump()
+            setting.model_dump()
             | {"seed": cell.seed, "status": "done", "reason": ""}
-            | {"steps": round(2 * predicted_steps(one, 1.0, regime))}
+            | {"steps": round(2 * predicted_steps(setting, 1.0, regime))}
             | {"test_loss": 0.69 * (benign / 0.69) ** shares, "test_error": 0.5 * (1 - shares)}
-            | {"train_attention_signal": 0.95, "test_margin": np.log(1 / one.epsilon)}
+            | {"train_attention_signal": 0.95, "test_margin": np.log(1 / setting.epsilon)}
         )
     return pd.DataFrame(rows)
 
@@ -79,10 +82,10 @@ def theorems_cells() -> pd.DataFrame:
 def cells_of_the_transition(step: float) -> pd.DataFrame:
     """Cells across the boundary at 300, on ratios that lie a factor apart; twenty seeds."""
     ratios = 1.45 * step ** np.arange(int(np.log(3.4 / 1.45) / np.log(step)) + 1)
-    cells = preset("theorem-transition", snr=",".join(f"{one:.6g}" for one in ratios))
+    cells = preset("theorem-transition", snr=",".join(f"{item:.6g}" for item in ratios))
     values = [
-        one.model_dump() | {"seed": cell.seed}
-        for one, cell in zip(settings(cells), cells, strict=True)
+        item.model_dump() | {"seed": cell.seed}
+        for item, cell in zip(settings(cells), cells, strict=True)
     ]
     frame = pd.DataFrame(values).assign(status="done", reason="", steps=1, test_error=0.0)
     products = np.log(frame["n"] * frame["snr"] ** 2)
@@ -98,8 +101,8 @@ def test_the_theorems_hold_on_cells_that_follow_them(name: str) -> None:
     cells = theorems_cells()
     if name == "theorem-harmful-steps-strong-noise":  # σ̃_p is 10 σ_p
         cells = cells.assign(steps=cells["steps"] / 100)
-    found = measure(name, cells)
-    assert found.verdict == "holds", found.note
+    measurement = measure(name, cells)
+    assert measurement.verdict == "holds", measurement.note
 
 
 @pytest.mark.parametrize("name", THEOREM)
@@ -112,18 +115,18 @@ def test_the_theorems_are_not_judged_outside_of_their_condition(name: str) -> No
 
 def test_the_boundary_is_judged_where_the_condition_is_met_alone() -> None:
     cells = cells_of_the_transition(1.07)
-    found = measure("theorem-transition", cells)
-    assert found.verdict == "holds", found.note
-    assert found.value == pytest.approx(2, abs=0.05)
+    measurement = measure("theorem-transition", cells)
+    assert measurement.verdict == "holds", measurement.note
+    assert measurement.value == pytest.approx(2, abs=0.05)
     assert measure("theorem-transition", cells.assign(d=10**12)).verdict == "not run"
     guesses = measure("theorem-transition", cells.assign(test_loss=0.69))
     assert guesses.verdict == "inconclusive", "there is no boundary"
 
 
 def test_a_boundary_on_a_coarse_grid_is_left_open() -> None:
-    found = measure("theorem-transition", cells_of_the_transition(1.2))
-    assert found.verdict == "inconclusive"
-    assert "a factor of 1.2 apart" in found.note
+    measurement = measure("theorem-transition", cells_of_the_transition(1.2))
+    assert measurement.verdict == "inconclusive"
+    assert "a factor of 1.2 apart" in measurement.note
 
 
 def with_products(cells: pd.DataFrame, low: float, high: float, **values: object) -> pd.DataFrame:
@@ -159,18 +162,18 @@ def test_holes_in_the_grid_do_not_pass_for_epsilon() -> None:
     cells = theorems_cells()
     signal = with_products(cells, 600, np.inf, test_loss=0.3 / cells["snr"])
     holes = signal[(signal["epsilon"] > 0.02) | (signal["snr"] > 3.4) | (signal["snr"] < 2)]
-    found = measure("theorem-benign-test-loss", holes)
-    assert found.verdict == "fails"
-    assert found.value == pytest.approx(0, abs=0.01)
+    measurement = measure("theorem-benign-test-loss", holes)
+    assert measurement.verdict == "fails"
+    assert measurement.value == pytest.approx(0, abs=0.01)
 
 
 def test_powers_are_not_judged_by_one_of_three_axes() -> None:
     cells = theorems_cells()
     some = cells[(cells["n"] == 96) & cells["snr"].isin([0.26, 3.2])]
     for side in ("benign", "harmful"):
-        found = measure(f"theorem-{side}-powers", some)
-        assert found.verdict == "not run"
-        assert "one value of snr and one of n" in found.note
+        measurement = measure(f"theorem-{side}-powers", some)
+        assert measurement.verdict == "not run"
+        assert "one value of snr and one of n" in measurement.note
 
 
 def test_steps_of_another_order_than_t_break_the_theorems() -> None:
@@ -212,6 +215,6 @@ def test_a_resumed_sweep_speaks_of_all_of_its_cells(tmp_path: Path) -> None:
     again = run("sweep", "theorem-regime", *grid, "--set=leap=0.3", cwd=tmp_path).stdout
     assert "2 trained" in first
     assert "0 trained" in again
-    for said in (first, again):
-        assert "is met by 2 of 2 cells" in said
-        assert "\n  (1) " in said
+    for sentence in (first, again):
+        assert "is met by 2 of 2 cells" in sentence
+        assert "\n  (1) " in sentence

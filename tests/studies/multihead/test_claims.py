@@ -9,11 +9,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from overfit_cli.core.claim import Measurement
 from overfit_cli.studies.multihead.planted.parameters import MultiheadPlantedParameters
-from overfit_cli.studies.multihead.planted.study import study as planted
+from tests.judged import measure
 
-BY_NAME = {claim.name: claim for claim in planted.claims()}
 SEEDS = 10
 RATES = (1.0, 2.0, 4.0)
 LIMIT = 1000
@@ -49,29 +47,25 @@ def cells(steps: Mapping[int, float], *, spent: Mapping[int, int] | None = None)
     return pd.DataFrame(rows)
 
 
-def judged(name: str, frame: pd.DataFrame) -> Measurement:
-    return BY_NAME[name].judge(frame)
-
-
 @pytest.mark.parametrize(
     ("steps", "verdict"), [({1: 100, 2: 50, 4: 70}, "holds"), ({1: 100, 2: 150, 4: 200}, "fails")]
 )
 def test_a_second_head_is_held_to_one_at_its_best_step_size(
     steps: Mapping[int, float], verdict: str
 ) -> None:
-    found = judged("planted-second-head", cells(steps))
-    assert found.verdict == verdict
-    assert found.value == pytest.approx(steps[2] / steps[1], rel=0.01)
-    assert found.details["step size, H = 4"] == 2.0
+    measurement = measure("planted-second-head", cells(steps))
+    assert measurement.verdict == verdict
+    assert measurement.value == pytest.approx(steps[2] / steps[1], rel=0.01)
+    assert measurement.details["step size, H = 4"] == 2.0
 
 
 def test_seeds_that_do_not_get_there_count_with_all_their_steps() -> None:
-    found = judged("planted-second-head", cells({1: 100, 2: 300}, spent={2: 3}))
+    measurement = measure("planted-second-head", cells({1: 100, 2: 300}, spent={2: 3}))
     steps = [300 * (1 + 0.01 * seed) if seed >= 3 else LIMIT for seed in range(SEEDS)]
-    over = [one / (100 * (1 + 0.01 * seed)) for seed, one in enumerate(steps)]
-    assert found.verdict == "fails"
-    assert found.value == pytest.approx(np.exp(np.mean(np.log(over))), rel=0.01)
-    assert found.details["not at the target, H = 2"] == 3
+    over = [step / (100 * (1 + 0.01 * seed)) for seed, step in enumerate(steps)]
+    assert measurement.verdict == "fails"
+    assert measurement.value == pytest.approx(np.exp(np.mean(np.log(over))), rel=0.01)
+    assert measurement.details["not at the target, H = 2"] == 3
 
 
 @pytest.mark.parametrize(
@@ -80,13 +74,13 @@ def test_seeds_that_do_not_get_there_count_with_all_their_steps() -> None:
 def test_no_verdict_is_given_for_heads_some_of_which_do_not_get_there(
     steps: Mapping[int, float], spent: Mapping[int, int]
 ) -> None:
-    assert judged("planted-second-head", cells(steps)).verdict != "inconclusive"
-    found = judged("planted-second-head", cells(steps, spent=spent))
-    assert found.verdict == "inconclusive"
-    assert "don't come to the target loss" in found.note
+    assert measure("planted-second-head", cells(steps)).verdict != "inconclusive"
+    measurement = measure("planted-second-head", cells(steps, spent=spent))
+    assert measurement.verdict == "inconclusive"
+    assert "don't come to the target loss" in measurement.note
 
 
 def test_errors_are_compared_where_training_ended() -> None:
-    found = judged("planted-second-head-error", cells({1: 100, 2: 300}, spent={2: 3}))
-    assert found.verdict == "fails"
-    assert found.value == pytest.approx(0.02)
+    measurement = measure("planted-second-head-error", cells({1: 100, 2: 300}, spent={2: 3}))
+    assert measurement.verdict == "fails"
+    assert measurement.value == pytest.approx(0.02)

@@ -12,11 +12,10 @@ import torch
 from torch import Tensor
 from torch.autograd import functional as autograd
 
-from overfit_cli.core.cell import Cell, CellResult
-from overfit_cli.core.errors import UserError
+from overfit_cli import UserError
+from overfit_cli.core.cell import Cell
 from overfit_cli.core.parameters import build
 from overfit_cli.core.study import AnyStudy
-from overfit_cli.core.training import Execution
 from overfit_cli.studies.multihead import engine, reference, theory, training
 from overfit_cli.studies.multihead import engine as heads
 from overfit_cli.studies.multihead.mixture import theory as mixture_theory
@@ -28,7 +27,7 @@ from overfit_cli.studies.multihead.planted import data as planted_data
 from overfit_cli.studies.multihead.planted.parameters import MultiheadPlantedParameters
 from overfit_cli.studies.multihead.planted.study import study as planted
 from overfit_cli.studies.multihead.training import Steps
-from overfit_cli.sweeps.worker import train_all
+from tests.training import cell_of, train_in_batches
 
 STEPS = 150
 OPTIMISERS: dict[Optimiser, float] = {
@@ -40,19 +39,11 @@ OPTIMISERS: dict[Optimiser, float] = {
 }
 """A step size for each."""
 
+trained = partial(train_in_batches, trajectories=True)
+
 
 def cell(study: AnyStudy, seed: int = 0, **values: object) -> Cell[Any]:
-    return Cell(study.name, study.version, study.parameters.model_validate(values), seed)
-
-
-def trained(study: AnyStudy, *cells: Cell[Any], trajectories: bool = True) -> list[CellResult[Any]]:
-    execution = Execution(trajectories=trajectories)
-    found = {
-        result.cell.key: result
-        for batch in study.batches(cells, "cpu")
-        for result in train_all(study, batch, execution)
-    }
-    return [found[one.key] for one in cells]
+    return cell_of(study, values, seed)
 
 
 def plain_losses(parameters: MultiheadParameters, seed: int) -> list[float]:
@@ -67,7 +58,7 @@ def test_classes_of_heads_train_as_all_heads_do_one_by_one(
     optimiser: Optimiser, first_phase: str
 ) -> None:
     """150 steps in float64, all losses to 1e-12 of themselves, and a margin's last bits."""
-    one = cell(
+    sample_cell = cell(
         mixture,
         seed=3,
         heads=3,
@@ -78,10 +69,10 @@ def test_classes_of_heads_train_as_all_heads_do_one_by_one(
         n=40,
         test_samples=10,
     )
-    [found] = trained(mixture, one)
-    losses = plain_losses(one.parameters, 3)
+    [result] = trained(mixture, sample_cell)
+    losses = plain_losses(sample_cell.parameters, 3)
     for step, log10 in zip(
-        found.trajectory["step"], found.trajectory["log10_train_loss"], strict=True
+        result.trajectory["step"], result.trajectory["log10_train_loss"], strict=True
     ):
         expected = math.log(losses[int(step)])
         assert log10 * math.log(10) == pytest.approx(expected, abs=1e-12, rel=1e-14)
@@ -98,50 +89,54 @@ def test_heads_trained_by_themselves_are_the_classes_again(optimiser: Optimiser)
     }
     together = cell(mixture, **settings)
     apart = cell(mixture, **settings, separate_heads=True)
-    one, other = trained(mixture, together, apart)
-    for name, value in one.measurements.items():
-        assert other.measurements[name] == pytest.approx(value, rel=1e-10, abs=1e-13), name
+    first, second = trained(mixture, together, apart)
+    for name, value in first.measurements.items():
+        assert second.measurements[name] == pytest.approx(value, rel=1e-10, abs=1e-13), name
 
 
 def test_other_initial_weights_train_every_head() -> None:
-    one = cell(mixture, heads=3, initialisation="gaussian", training_steps=50)
-    problem = draw_problem(one.parameters, 0)
-    found = heads.initial_heads(
-        [one.parameters], 0, problem.first, dtype=torch.float64, device="cpu"
+    sample_cell = cell(mixture, heads=3, initialisation="gaussian", training_steps=50)
+    problem = draw_problem(sample_cell.parameters, 0)
+    initial = heads.initial_heads(
+        [sample_cell.parameters], 0, problem.first, dtype=torch.float64, device="cpu"
     )
     x, y = torch.tensor(problem.train.inputs), torch.tensor(problem.train.labels)
-    parts = [weights[0].clone().requires_grad_() for weights in found.weights.values()]
+    parts = [weights[0].clone().requires_grad_() for weights in initial.weights.values()]
     for _ in range(50):
         logits = reference.plain_model(x, list(parts[0]), list(parts[1]))
         loss = torch.nn.functional.softplus(-y * logits).mean()
         for part, gradient in zip(parts, torch.autograd.grad(loss, parts), strict=True):
-            part.data -= one.parameters.learning_rate * gradient
+            part.data -= sample_cell.parameters.learning_rate * gradient
     logits = reference.plain_model(x, list(parts[0]), list(parts[1]))
-    [result] = trained(mixture, one)
+    [result] = trained(mixture, sample_cell)
     expected = torch.nn.functional.softplus(-y * logits).mean().item()
     assert result.measurements["train_loss"] == pytest.approx(expected, rel=1e-12)
     assert result.measurements["head_spread"] > 0.1
 
 
 def test_factors_of_a_head_get_the_gradients_of_their_products() -> None:
-    one = cell(mixture, heads=2, initialisation="gaussian", sigma_init=0.5, head_width="shared")
-    problem = draw_problem(one.parameters, 0)
-    found = heads.initial_heads(
-        [one.parameters], 0, problem.first, dtype=torch.float64, device="cpu"
+    sample_cell = cell(
+        mixture, heads=2, initialisation="gaussian", sigma_init=0.5, head_width="shared"
+    )
+    problem = draw_problem(sample_cell.parameters, 0)
+    initial = heads.initial_heads(
+        [sample_cell.parameters], 0, problem.first, dtype=torch.float64, device="cpu"
     )
     x, y = torch.tensor(problem.train.inputs), torch.tensor(problem.train.labels)
-    weights = {name: one.clone().requires_grad_() for name, one in found.weights.items()}
+    weights = {
+        name: sample_cell.clone().requires_grad_() for name, sample_cell in initial.weights.items()
+    }
     projection, attention = heads.full_matrices(weights)
     logits = reference.plain_model(x, list(projection[0]), list(attention[0]))
     loss = torch.nn.functional.softplus(-y * logits).mean()
     expected = torch.autograd.grad(loss, list(weights.values()))
     with torch.no_grad():
         gradients = engine.HeadGradients(x, y, 1, 2)(
-            *heads.full_matrices(found.weights), found.mixing, found.heads, scaled=False
+            *heads.full_matrices(initial.weights), initial.mixing, initial.heads, scaled=False
         )
-        own = heads.gradients_of(found.weights, gradients.projection, gradients.attention)
+        averaged = heads.gradients_of(initial.weights, gradients.projection, gradients.attention)
     for name, gradient in zip(weights, expected, strict=True):
-        torch.testing.assert_close(own[name], gradient, rtol=1e-10, atol=1e-13)
+        torch.testing.assert_close(averaged[name], gradient, rtol=1e-10, atol=1e-13)
 
 
 @pytest.mark.parametrize("scaled", [False, True])
@@ -158,23 +153,25 @@ def test_samples_taken_some_at_a_time_give_the_gradients_of_all(
     u, w = (torch.tensor(random.normal(size=(2, 2, rows, 3))) for rows in (4, 3))
     counts = torch.tensor([[1.0, 2.0], [4.0, 3.0]], dtype=torch.float64)
     of_all = counts.sum(1)
-    found = engine.HeadGradients(x, y, 2, 2)(
+    actual = engine.HeadGradients(x, y, 2, 2)(
         u, w, counts / of_all.sqrt()[:, None], of_all, scaled=scaled
     )
-    for place, repeats in enumerate(counts.long()):
-        each = [one[place].repeat_interleave(repeats, 0).requires_grad_() for one in (u, w)]
+    for index, repeats in enumerate(counts.long()):
+        each = [item[index].repeat_interleave(repeats, 0).requires_grad_() for item in (u, w)]
         logits = reference.plain_model(x, list(each[0]), list(each[1]))
         loss = torch.nn.functional.softplus(-y * logits).mean()
         firsts = torch.tensor([0, repeats[0]])
-        torch.testing.assert_close(found.logits[place], logits.detach(), rtol=1e-12, atol=1e-14)
-        torch.testing.assert_close(found.loss[place], loss.detach(), rtol=1e-12, atol=0)
+        torch.testing.assert_close(actual.logits[index], logits.detach(), rtol=1e-12, atol=1e-14)
+        torch.testing.assert_close(actual.loss[index], loss.detach(), rtol=1e-12, atol=0)
         size = loss.item() if scaled else 1.0
-        for own, gradient in zip(
-            (found.projection, found.attention), torch.autograd.grad(loss, each), strict=True
+        for averaged, gradient in zip(
+            (actual.projection, actual.attention), torch.autograd.grad(loss, each), strict=True
         ):
-            torch.testing.assert_close(own[place] * size, gradient[firsts], rtol=1e-10, atol=1e-13)
+            torch.testing.assert_close(
+                averaged[index] * size, gradient[firsts], rtol=1e-10, atol=1e-13
+            )
     logits = engine.logits_of(x, u, w, counts / of_all.sqrt()[:, None])
-    torch.testing.assert_close(logits, found.logits, rtol=1e-12, atol=1e-14)
+    torch.testing.assert_close(logits, actual.logits, rtol=1e-12, atol=1e-14)
 
 
 @pytest.mark.parametrize("study", [mixture, planted])
@@ -187,8 +184,8 @@ def test_a_cell_trains_alone_as_it_does_among_others(study: AnyStudy) -> None:
         for count in (1, 3, 10)
     ]
     together = trained(study, *cells)
-    for one, result in zip(cells, together, strict=True):
-        [alone] = trained(study, one)
+    for item, result in zip(cells, together, strict=True):
+        [alone] = trained(study, item)
         assert alone.steps == result.steps
         assert alone.trajectory["step"] == result.trajectory["step"]
         for name, value in alone.measurements.items():
@@ -222,8 +219,8 @@ def test_the_logarithm_of_the_loss_does_not_underflow() -> None:
 def test_log_losses_are_those_of_high_precision(margin: float) -> None:
     with localcontext(prec=800):
         expected = float((1 + (-Decimal(margin)).exp()).ln().ln())
-    found = float(engine.log_logistic_loss(torch.tensor([margin], dtype=torch.float64)))
-    assert found == pytest.approx(expected, rel=1e-14, abs=1e-15)
+    actual = float(engine.log_logistic_loss(torch.tensor([margin], dtype=torch.float64)))
+    assert actual == pytest.approx(expected, rel=1e-14, abs=1e-15)
 
 
 def phi(parameters: Tensor, x: Tensor) -> Tensor:
@@ -234,14 +231,14 @@ def phi(parameters: Tensor, x: Tensor) -> Tensor:
     return (projection * (torch.softmax(x @ attention @ x.mT, -1) @ x)).sum()
 
 
-def _gradient(of: Callable[[Tensor], Tensor], at: Tensor) -> Tensor:
-    found: Tensor = autograd.jacobian(of, at)  # type: ignore[no-untyped-call]
-    return found
+def _gradient(settings: Callable[[Tensor], Tensor], index: Tensor) -> Tensor:
+    actual: Tensor = autograd.jacobian(settings, index)  # type: ignore[no-untyped-call]
+    return actual
 
 
-def _hessian(of: Callable[[Tensor], Tensor], at: Tensor) -> Tensor:
-    found: Tensor = autograd.hessian(of, at)  # type: ignore[no-untyped-call]
-    return found
+def _hessian(settings: Callable[[Tensor], Tensor], index: Tensor) -> Tensor:
+    actual: Tensor = autograd.hessian(settings, index)  # type: ignore[no-untyped-call]
+    return actual
 
 
 def random_heads(count: int) -> tuple[Tensor, Tensor, Tensor]:
@@ -258,15 +255,15 @@ def derivatives_of(inputs: Tensor, weights: Tensor) -> theory.Derivatives:
 
 def test_derivatives_of_a_head_are_those_of_autograd() -> None:
     inputs, _, [weights] = random_heads(1)
-    found = derivatives_of(inputs, weights)
-    for place, x in enumerate(inputs):
+    actual = derivatives_of(inputs, weights)
+    for index, x in enumerate(inputs):
         gradient = _gradient(partial(phi, x=x), weights)
         hessian = _hessian(partial(phi, x=x), weights)
-        torch.testing.assert_close(found.gradients[place], gradient, rtol=1e-10, atol=1e-12)
-        torch.testing.assert_close(found.hessians()[place], hessian, rtol=1e-10, atol=1e-12)
+        torch.testing.assert_close(actual.gradients[index], gradient, rtol=1e-10, atol=1e-12)
+        torch.testing.assert_close(actual.hessians()[index], hessian, rtol=1e-10, atol=1e-12)
     mean = torch.linspace(-1, 1, 6, dtype=torch.float64)
-    whole = torch.einsum("n,nab->ab", mean, found.hessians())
-    torch.testing.assert_close(found.mean_hessian(mean), whole, rtol=1e-10, atol=1e-12)
+    whole = torch.einsum("n,nab->ab", mean, actual.hessians())
+    torch.testing.assert_close(actual.mean_hessian(mean), whole, rtol=1e-10, atol=1e-12)
 
 
 def test_the_curvature_of_classes_is_that_of_all_heads() -> None:
@@ -276,22 +273,22 @@ def test_the_curvature_of_classes_is_that_of_all_heads() -> None:
 
     def loss(of_all: Tensor) -> Tensor:
         logits = torch.stack(
-            [torch.stack([phi(one, x) for one in of_all.view(5, -1)]).sum() for x in inputs]
+            [torch.stack([phi(item, x) for item in of_all.view(5, -1)]).sum() for x in inputs]
         )
         return torch.nn.functional.softplus(-labels * logits / math.sqrt(5)).mean()
 
     value = float(loss(repeated))
     eigenvalues = torch.linalg.eigvalsh(_hessian(loss, repeated)) / value
     gradient = _gradient(loss, repeated) / value
-    found = theory.loss_curvature(
-        [derivatives_of(inputs, one) for one in weights],
+    actual = theory.loss_curvature(
+        [derivatives_of(inputs, item) for item in weights],
         torch.tensor([3.0, 2.0], dtype=torch.float64),
         labels,
     )
-    assert found.log_loss == pytest.approx(math.log(value), rel=1e-12)
-    assert found.gradient == pytest.approx(float(gradient.norm()), rel=1e-10)
-    assert found.largest == pytest.approx(float(eigenvalues.max()), rel=1e-9)
-    assert found.smallest == pytest.approx(float(eigenvalues.min()), rel=1e-9)
+    assert actual.log_loss == pytest.approx(math.log(value), rel=1e-12)
+    assert actual.gradient == pytest.approx(float(gradient.norm()), rel=1e-10)
+    assert actual.largest == pytest.approx(float(eigenvalues.max()), rel=1e-9)
+    assert actual.smallest == pytest.approx(float(eigenvalues.min()), rel=1e-9)
 
 
 def test_the_mixture_is_that_of_the_paper() -> None:
@@ -302,8 +299,8 @@ def test_the_mixture_is_that_of_the_paper() -> None:
     means = patterns(settings)
     assert np.array_equal(means @ means.T, 4 * np.eye(5))
     of_label = np.where(samples.labels[:, None] > 0, means[0], means[1])
-    for x, own, relevant in zip(samples.inputs, of_label, samples.relevant, strict=True):
-        assert (x[relevant] == own).all()
+    for x, pattern, relevant in zip(samples.inputs, of_label, samples.relevant, strict=True):
+        assert (x[relevant] == pattern).all()
     others = samples.inputs[~samples.relevant]  # (tokens, features)
     nearest = (others @ means[2:].T).argmax(1)
     noise = others - means[2:][nearest]
@@ -346,11 +343,11 @@ def test_measures_are_those_of_their_definitions() -> None:
         name: torch.randn(1, 2, *shape, generator=generator, dtype=torch.float64)
         for name, shape in draws.items()
     }
-    found = heads.Heads(weights, torch.tensor([[3.0, 2.0]]).double(), torch.tensor([5.0]).double())
+    actual = heads.Heads(weights, torch.tensor([[3.0, 2.0]]).double(), torch.tensor([5.0]).double())
     each = [0, 0, 0, 1, 1]
-    us = [weights["projection"][0, place] for place in each]
-    ws = [weights["attention"][0, place] for place in each]
-    sizes = training.sizes_of_heads(found)
+    us = [weights["projection"][0, index] for index in each]
+    ws = [weights["attention"][0, index] for index in each]
+    sizes = training.sizes_of_heads(actual)
     assert float(sizes["norm_w"]) == pytest.approx(sum(float(w.norm()) for w in ws) / 5)
     assert float(sizes["norm_u"]) == pytest.approx(sum(float(u.norm()) for u in us) / math.sqrt(5))
     problem = draw_problem(MultiheadMixtureParameters(n=7), 0)
@@ -359,17 +356,17 @@ def test_measures_are_those_of_their_definitions() -> None:
     on_relevant = [
         float((torch.softmax(x @ w @ x.mT, -1) * relevant[:, None]).sum(-1).mean()) for w in ws
     ]
-    assert float(training.attention_on_relevant(found, x, relevant)) == pytest.approx(
+    assert float(training.attention_on_relevant(actual, x, relevant)) == pytest.approx(
         np.mean(on_relevant)
     )
     logits = reference.plain_model(x, us, ws)
-    tested = training.on_test(found, x, y)
+    tested = training.on_test(actual, x, y)
     assert float(tested["test_loss"]) == pytest.approx(
         float(torch.nn.functional.softplus(-y * logits).mean())
     )
     assert float(tested["test_error"]) == pytest.approx(float((y * logits < 0).double().mean()))
     least = (y * logits).min()
-    of_margin = training.margins(found, least[None])
+    of_margin = training.margins(actual, least[None])
     norm = torch.stack(us).norm()
     assert float(of_margin["margin"]) == pytest.approx(float(least / norm))
     head = planted_data.draw_head(10, 4, 0)
@@ -377,7 +374,7 @@ def test_measures_are_those_of_their_definitions() -> None:
     cosine = sum((w * target).sum() for w in ws) / (
         torch.stack(ws).norm() * math.sqrt(5) * target.norm()
     )
-    assert float(training.alignments(found, head)["alignment_w"]) == pytest.approx(float(cosine))
+    assert float(training.alignments(actual, head)["alignment_w"]) == pytest.approx(float(cosine))
 
 
 @pytest.mark.parametrize(
@@ -402,17 +399,17 @@ def test_the_largest_margin_is_certified_from_both_sides() -> None:
     for dimensions, count in ((3, 20), (8, 40), (30, 12)):
         away = random.standard_normal(dimensions)
         vectors = random.standard_normal((count, dimensions)) + 2 * away
-        found = mixture_theory.largest_margin(vectors)
-        assert np.linalg.norm(found.direction) == pytest.approx(1)
-        assert found.margin == pytest.approx(found.bound, rel=1e-9)
-        others = random.standard_normal((2000, dimensions)) + 5 * found.direction
+        margin = mixture_theory.largest_margin(vectors)
+        assert np.linalg.norm(margin.direction) == pytest.approx(1)
+        assert margin.margin == pytest.approx(margin.bound, rel=1e-9)
+        others = random.standard_normal((2000, dimensions)) + 5 * margin.direction
         others /= np.linalg.norm(others, axis=1)[:, None]
-        assert (vectors @ others.T).min(0).max() <= found.margin
+        assert (vectors @ others.T).min(0).max() <= margin.margin
 
 
 def test_the_margin_of_inseparable_vectors_is_zero() -> None:
-    found = mixture_theory.largest_margin(np.array([[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0]]))
-    assert found.bound == pytest.approx(0, abs=1e-12)
+    margin = mixture_theory.largest_margin(np.array([[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0]]))
+    assert margin.bound == pytest.approx(0, abs=1e-12)
 
 
 def test_optimal_attention_has_proposition_3s_attention_and_margin() -> None:
@@ -454,9 +451,9 @@ def test_the_attention_machine_separates_the_best_tokens() -> None:
     vectors = mixture_theory.constraints(samples.inputs, samples.labels, projection)
     assert vectors.shape == (20 * 10 * 9, 16)
     assert samples.relevant is not None
-    found = mixture_theory.largest_margin(vectors)
-    assert found.margin == pytest.approx(found.bound, rel=1e-8)
-    scores = samples.inputs @ found.direction.reshape(4, 4) @ samples.inputs.swapaxes(1, 2)
+    margin = mixture_theory.largest_margin(vectors)
+    assert margin.margin == pytest.approx(margin.bound, rel=1e-8)
+    scores = samples.inputs @ margin.direction.reshape(4, 4) @ samples.inputs.swapaxes(1, 2)
     assert (scores.argmax(-1) == samples.relevant.argmax(1)[:, None]).all()
 
 
@@ -481,7 +478,7 @@ def test_gradients_of_saturated_attention_keep_their_digits() -> None:
     weights = -y / (1 + np.exp(margins_of)) / len(y)
     expected = np.einsum("n,nts,nta,nsb->ab", weights, spread, x, x)
     loss = np.log1p(np.exp(-margins_of)).mean()
-    found = engine.HeadGradients(torch.tensor(x), torch.tensor(y), 1, 1)(
+    actual = engine.HeadGradients(torch.tensor(x), torch.tensor(y), 1, 1)(
         torch.tensor(oracle)[None, None],
         torch.tensor(attention)[None, None],
         torch.ones(1, 1, dtype=torch.float64),
@@ -489,11 +486,11 @@ def test_gradients_of_saturated_attention_keep_their_digits() -> None:
         scaled=True,
     )
     assert np.abs(expected).max() < 1e-30
-    assert found.attention[0, 0].numpy() * loss == pytest.approx(expected, rel=1e-6, abs=1e-60)
+    assert actual.attention[0, 0].numpy() * loss == pytest.approx(expected, rel=1e-6, abs=1e-60)
 
 
 def test_normalised_descent_comes_to_point_where_the_attention_machine_does() -> None:
-    one = cell(
+    sample_cell = cell(
         mixture,
         optimiser="gradient-normalised",
         learning_rate=0.03,
@@ -504,7 +501,7 @@ def test_normalised_descent_comes_to_point_where_the_attention_machine_does() ->
         test_samples=10,
         machine=True,
     )
-    [result] = trained(mixture, one)
+    [result] = trained(mixture, sample_cell)
     cosines = result.trajectory["machine_cosine"]
     assert cosines[1] < 0.95
     assert cosines[-1] > 0.995
@@ -518,13 +515,13 @@ def test_there_is_no_cosine_where_no_attention_separates_the_best_tokens() -> No
         torch.ones(1, 4, 4, dtype=torch.float64),
         torch.ones(1, dtype=torch.float64),
     )
-    found = mixture_theory.machine_columns(samples, weights)
-    assert found["machine_margin"] == 0
-    assert math.isnan(found["machine_cosine"])
+    actual = mixture_theory.machine_columns(samples, weights)
+    assert actual["machine_margin"] == 0
+    assert math.isnan(actual["machine_cosine"])
 
 
 def test_the_first_phase_puts_a_quarter_of_the_sparsity_on_the_oracle() -> None:
-    one = cell(
+    sample_cell = cell(
         mixture,
         first_phase="signs",
         heads=5,
@@ -535,7 +532,7 @@ def test_the_first_phase_puts_a_quarter_of_the_sparsity_on_the_oracle() -> None:
         n=40,
         test_samples=10,
     )
-    [result] = trained(mixture, one)
+    [result] = trained(mixture, sample_cell)
     got = result.measurements
     assert got["first_coefficient"] == pytest.approx(0.25, abs=0.005)
     assert got["first_deviation"] < 0.005
@@ -555,8 +552,10 @@ def test_heads_that_share_the_width_have_as_many_parameters_in_any_number() -> N
             heads=heads_there, d=8, patterns=6, head_width="shared", initialisation="gaussian"
         )
         problem = draw_problem(settings, 0)
-        found = heads.initial_heads([settings], 0, problem.first, dtype=torch.float64, device="cpu")
-        counts.add(sum(one.numel() for one in found.weights.values()))
+        initial = heads.initial_heads(
+            [settings], 0, problem.first, dtype=torch.float64, device="cpu"
+        )
+        counts.add(sum(weight.numel() for weight in initial.weights.values()))
     assert counts == {2 * 8 * 8 + (10 + 8) * 8}
 
 
@@ -594,8 +593,8 @@ def test_steps_that_are_far_too_large_end_in_a_row(learning_rate: float) -> None
 def test_normalised_steps_are_of_their_size_where_squares_underflow() -> None:
     gradients = {"projection": torch.full((1, 1, 2, 2), 3e-200, dtype=torch.float64)}
     gradients["attention"] = torch.full((1, 1, 2, 2), 4e-200, dtype=torch.float64)
-    weights = {name: torch.zeros_like(one) for name, one in gradients.items()}
-    one = torch.ones(1, dtype=torch.float64)
-    Steps("gradient-normalised", 0.1 * one, one, one[None]).take(weights, gradients)
+    weights = {name: torch.zeros_like(unit) for name, unit in gradients.items()}
+    unit = torch.ones(1, dtype=torch.float64)
+    Steps("gradient-normalised", 0.1 * unit, unit, unit[None]).take(weights, gradients)
     length = torch.cat([part.flatten() for part in weights.values()]).norm()
     assert float(length) == pytest.approx(0.1)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import overfit_cli
-from overfit_cli.core.errors import UserError
+from overfit_cli import UserError
 from tests.fake_study import words
 
 SMALL: dict[str, Any] = {"n": 20, "test_samples": 10, "training_steps": 12}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import os
-import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -18,21 +17,19 @@ from numpy.typing import NDArray
 from torch import nn
 
 import overfit_cli
-from overfit_cli.core.cell import Cell, CellResult
-from overfit_cli.core.claim import Measurement
+from overfit_cli import UserError
+from overfit_cli.core.cell import Cell
 from overfit_cli.core.classification import Course
-from overfit_cli.core.errors import UserError
-from overfit_cli.core.training import Execution
 from overfit_cli.datasets.reviews import END, PAD, START, UNKNOWN, known_words, pad_rows, read_sst2
 from overfit_cli.stats.shortcut_rules import word_counts_accuracy
-from overfit_cli.studies.multihead.sst2.claims import CLAIMS
 from overfit_cli.studies.multihead.sst2.data import sst2_task
 from overfit_cli.studies.multihead.sst2.engine import PRETRAINED, build_model
 from overfit_cli.studies.multihead.sst2.parameters import MultiheadSst2Parameters
 from overfit_cli.studies.multihead.sst2.study import study
 from overfit_cli.studies.multihead.sst2.training import logits_of
-from overfit_cli.sweeps.worker import train_all
-from tests.command import environment, run
+from tests.command import python, run
+from tests.judged import claims_by_name, measure
+from tests.training import cell_of, train
 
 REAL = Path(os.environ.get("OVERFIT_DATA", "")) / "sst2"
 TRAIN = ["a dull film", "a fine film", "dull and long", "fine , and short", "so fine", "so dull"]
@@ -87,11 +84,7 @@ def settings(**values: Any) -> MultiheadSst2Parameters:
 
 
 def cell(seed: int = 0, **values: Any) -> Cell[MultiheadSst2Parameters]:
-    return Cell(study.name, study.version, settings(**values), seed)
-
-
-def trained(*cells: Cell[MultiheadSst2Parameters], **how: Any) -> list[CellResult[Any]]:
-    return list(train_all(study, cells, Execution(**how)))
+    return cell_of(study, settings(**values), seed)
 
 
 # Data
@@ -176,12 +169,12 @@ def test_sst2_as_published_has_its_sentences() -> None:
 
 def test_the_most_frequent_words_are_known_and_the_rest_is_one_token(data: Path) -> None:
     assert (START, PAD, END, UNKNOWN) == (0, 1, 2, 3)
-    known = known_words(TRAIN, 3)
-    assert known == {"dull": 4, "fine": 5, "a": 6}
+    vocabulary = known_words(TRAIN, 3)
+    assert vocabulary == {"dull": 4, "fine": 5, "a": 6}
     task = sst2_task(settings(vocabulary=3, tokens=5), 0)
     assert task.vocabulary == 7
-    found = dict(zip(map(tuple, task.test.tokens.tolist()), task.test.labels, strict=True))
-    assert found == {
+    actual = dict(zip(map(tuple, task.test.tokens.tolist()), task.test.labels, strict=True))
+    assert actual == {
         (START, 6, 5, UNKNOWN, END): 1,
         (START, UNKNOWN, UNKNOWN, 4, END): 0,
         (START, 5, END, PAD, PAD): 1,
@@ -205,10 +198,10 @@ def test_counting_words_finds_the_word_that_says_it_all() -> None:
     texts = [draws.integers(0, 30, draws.integers(3, 9)).tolist() for _ in range(300)]
     labels = draws.integers(0, 2, 300)
     told = [[*text, 30 + label] for text, label in zip(texts, labels, strict=True)]
-    for sentences, least, most in ((told, 1.0, 1.0), (texts, 0.3, 0.7)):
+    for sentences, least, limit in ((told, 1.0, 1.0), (texts, 0.3, 0.7)):
         train, test = (pad_rows(part, 31) for part in (sentences[:200], sentences[200:]))
-        found = word_counts_accuracy(train, labels[:200], test, labels[200:], 32)
-        assert least <= found <= most
+        actual = word_counts_accuracy(train, labels[:200], test, labels[200:], 32)
+        assert least <= actual <= limit
 
 
 # What is missing
@@ -228,20 +221,20 @@ def test_what_is_missing_is_said_before_anything_runs(
     monkeypatch.setenv("OVERFIT_DATA", "")
     assert "multihead-sst2 needs data: name its folder" in refused()
     (tmp_path / "empty").mkdir()
-    said = refused("--data", "empty")
-    assert "SST-2's split train isn't there" in said
-    assert "--data" in said
+    sentence = refused("--data", "empty")
+    assert "SST-2's split train isn't there" in sentence
+    assert "--data" in sentence
     write(tmp_path / "data")
     few = refused("--data", "data", test_samples=5)
     assert "--set test_samples 5:" in few
     assert "has 4 test sentences" in few
-    said = refused("--data", "data", weights="pretrained")
-    assert f"it takes the folder {PRETRAINED} with a RoBERTa" in said
+    sentence = refused("--data", "data", weights="pretrained")
+    assert f"it takes the folder {PRETRAINED} with a RoBERTa" in sentence
     assert "heads takes a divisor of d, which is 8" in refused(heads=3)
     monkeypatch.setitem(sys.modules, "transformers", None)
-    said = refused("--data", "data")
-    assert "needs the package transformers" in said
-    assert "pip install 'overfit-cli[text]'" in said
+    sentence = refused("--data", "data")
+    assert "needs the package transformers" in sentence
+    assert "pip install 'overfit-cli[text]'" in sentence
 
 
 def test_neither_the_study_nor_its_claims_import_anything_heavy() -> None:
@@ -249,7 +242,7 @@ def test_neither_the_study_nor_its_claims_import_anything_heavy() -> None:
         "import sys; from overfit_cli.studies.multihead.sst2 import study, data, claims, engine\n"
         "assert not {'torch', 'transformers', 'matplotlib'} & set(sys.modules)"
     )
-    subprocess.run([sys.executable, "-c", script], env=environment(), check=True)
+    python("-c", script)
 
 
 # The model
@@ -263,9 +256,9 @@ def built(heads: int, seed: int = 0, **values: Any) -> nn.Module:
 def test_every_number_of_heads_of_a_seed_starts_from_the_same_weights() -> None:
     first = built(1).state_dict()
     for heads in (2, 4, 8):
-        own = built(heads).state_dict()
-        assert own.keys() == first.keys()
-        assert all(torch.equal(own[name], first[name]) for name in own)
+        state = built(heads).state_dict()
+        assert state.keys() == first.keys()
+        assert all(torch.equal(state[name], first[name]) for name in state)
     other = built(1, seed=1).state_dict()
     assert not torch.equal(other["classifier.out_proj.weight"], first["classifier.out_proj.weight"])
 
@@ -282,10 +275,10 @@ def softmax_heads(
     mixed = np.zeros_like(x)
     for head in range(heads):
         part = slice(head * width, (head + 1) * width)
-        for at in range(len(x)):
-            scores = key[:length, part] @ query[at, part] / math.sqrt(width)
+        for index in range(len(x)):
+            scores = key[:length, part] @ query[index, part] / math.sqrt(width)
             shares = np.exp(scores - scores.max())
-            mixed[at, part] = shares @ value[:length, part] / shares.sum()
+            mixed[index, part] = shares @ value[:length, part] / shares.sum()
     return mixed
 
 
@@ -302,7 +295,7 @@ def test_attention_of_h_heads_is_the_softmax_written_out(data: Path, heads: int)
     samples = sst2_task(settings(), 0).test
     with torch.no_grad():
         logits_of(model, samples, "cpu")
-    weights = {name: one.numpy() for name, one in attention.state_dict().items()}
+    weights = {name: item.numpy() for name, item in attention.state_dict().items()}
     for x, mixed, length in zip(seen[0].numpy(), seen[1].numpy(), samples.row_lengths, strict=True):
         expected = softmax_heads(x, int(length), weights, heads)
         assert mixed == pytest.approx(expected, abs=1e-10)
@@ -322,25 +315,25 @@ def test_what_stands_in_the_padding_has_no_influence(data: Path) -> None:
 
 def test_a_cell_gives_the_same_numbers_whatever_it_is_trained_with(data: Path) -> None:
     cells = [cell(heads=1), cell(heads=4), cell(1), cell(weight_decay=0.5, learning_rate=0.01)]
-    forward = {result.cell.key: result.measurements for result in trained(*cells)}
-    backward = {result.cell.key: result.measurements for result in trained(*reversed(cells))}
+    forward = {result.cell.key: result.measurements for result in train(study, *cells)}
+    backward = {result.cell.key: result.measurements for result in train(study, *reversed(cells))}
     assert forward == backward
-    assert len({one["test_loss"] for one in forward.values()}) == 4
+    assert len({numbers["test_loss"] for numbers in forward.values()}) == 4
     names = {column.name for column in study.columns} - {"steps_to_half"}
-    assert all(one.keys() >= names for one in forward.values())
+    assert all(numbers.keys() >= names for numbers in forward.values())
 
     def interrupt(row: Mapping[str, float]) -> None:
         torch.manual_seed(int(row["step"]))
-        trained(cells[2])
+        train(study, cells[2])
 
-    [disturbed] = trained(cells[0], on_step=interrupt, trajectories=True)
+    [disturbed] = train(study, cells[0], on_step=interrupt, trajectories=True)
     assert disturbed.measurements == forward[cells[0].key]
     assert disturbed.trajectory["step"] == [0, 2, 4]
 
 
 def test_a_training_learns_the_word_that_says_it_all(data: Path) -> None:
-    one = cell(learning_rate=0.01, training_steps=60, evaluate_every=10, batch_size=6)
-    [result] = trained(one, trajectories=True)
+    sample_cell = cell(learning_rate=0.01, training_steps=60, evaluate_every=10, batch_size=6)
+    [result] = train(study, sample_cell, trajectories=True)
     got = result.measurements
     assert (got["test_accuracy"], got["shortcut_accuracy"]) == (1, 1)
     below = [loss < math.log(2) / 2 for loss in result.trajectory["train_loss"]]
@@ -352,7 +345,7 @@ def test_a_training_learns_the_word_that_says_it_all(data: Path) -> None:
 
 
 def test_a_loss_that_is_not_finite_ends_the_cell(data: Path) -> None:
-    [result] = trained(cell(learning_rate=1e3, training_steps=50, weight_decay=1.0))
+    [result] = train(study, cell(learning_rate=1e3, training_steps=50, weight_decay=1.0))
     assert (result.status, result.reason) == ("failed", "diverged")
     assert result.measurements.keys() == {"shortcut_accuracy"}
 
@@ -402,14 +395,14 @@ def save_pretrained(folder: Path) -> None:
     tokenizer = Tokenizer(models.WordLevel({w: i for i, w in enumerate(words)}, unk_token="<unk>"))
     tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
     tokenizer.post_processor = processors.RobertaProcessing(("</s>", 2), ("<s>", 0))
-    own = PreTrainedTokenizerFast(
+    pretrained = PreTrainedTokenizerFast(
         tokenizer_object=tokenizer,
         bos_token="<s>",
         pad_token="<pad>",
         eos_token="</s>",
         unk_token="<unk>",
     )
-    own.save_pretrained(folder)
+    pretrained.save_pretrained(folder)
     config = RobertaConfig(
         vocab_size=len(words),
         hidden_size=8,
@@ -432,9 +425,9 @@ def test_pretrained_weights_are_trained_with_any_number_of_heads(
     cells = [cell(heads=heads, **asked) for heads in (1, 4)]
     read = study.prepare(cells)
     assert read.keys() == {"SST-2", PRETRAINED}
-    one, other = trained(*cells)
-    assert (one.status, other.status) == ("done", "done")
-    assert one.measurements["test_loss"] != other.measurements["test_loss"]
+    left, right = train(study, *cells)
+    assert (left.status, right.status) == ("done", "done")
+    assert left.measurements["test_loss"] != right.measurements["test_loss"]
     models = [
         build_model(settings(heads=h, **asked), 0, s, data) for h, s in ((1, 0), (4, 0), (1, 1))
     ]
@@ -472,7 +465,7 @@ def test_damaged_weights_are_a_sentence(data: Path) -> None:
 
 # Claims
 
-BY_NAME = {claim.name: claim for claim in CLAIMS}
+BY_NAME = claims_by_name(study.name)
 JITTER = (-0.005, -0.003, -0.001, 0.001, 0.003, 0.005)
 
 
@@ -485,35 +478,31 @@ def made_up(
     **same: Any,
 ) -> pd.DataFrame:
     """Cells whose losses grow by a slope with each doubling of heads; the accuracy falls so."""
-    found = []
+    collected = []
     for count in heads:
         for rate in (5e-4, 1e-3, 2e-3):
             for seed, shift in enumerate(jitter):
                 loss = 0.5 + (slope + shift) * math.log2(count) + 0.1 * (rate != best)
                 cell = MultiheadSst2Parameters(heads=count, learning_rate=rate).model_dump()
                 losses = {"mean_train_loss": loss, "mean_test_loss": loss}
-                found.append(
+                collected.append(
                     {**cell, "seed": seed, "status": "done", "steps": 600, **losses}
                     | {"test_accuracy": 1 - loss, **same}
                 )
-    return pd.DataFrame(found)
-
-
-def measure(name: str, frame: pd.DataFrame) -> Measurement:
-    return BY_NAME[name].judge(frame)
+    return pd.DataFrame(collected)
 
 
 @pytest.mark.parametrize("name", BY_NAME)
 def test_claims_follow_the_slope_in_doublings_of_heads(name: str) -> None:
     sign = -1 if name == "sst2-more-accurate" else 1
     for slope, verdict in ((-0.02, "holds"), (0.02, "fails"), (0.0, "inconclusive")):
-        found = measure(name, made_up(slope))
-        assert found.verdict == verdict, found.note
-        assert found.value == pytest.approx(sign * slope)
-    assert found.details["step size, H = 8"] == 1e-3
+        measurement = measure(name, made_up(slope))
+        assert measurement.verdict == verdict, measurement.note
+        assert measurement.value == pytest.approx(sign * slope)
+    assert measurement.details["step size, H = 8"] == 1e-3
     level = "95 %" if "one-rate" in name else "98.33 %"
-    assert found.interval is not None
-    assert found.interval.kind.startswith(level)
+    assert measurement.interval is not None
+    assert measurement.interval.kind.startswith(level)
 
 
 @pytest.mark.parametrize("name", BY_NAME)
@@ -527,8 +516,8 @@ def test_claims_take_three_numbers_of_heads_and_six_seeds(name: str) -> None:
 def test_heads_whose_best_step_size_is_at_the_edge_may_be_faster_beyond() -> None:
     frame = made_up(-0.02, best=2e-3)
     assert measure("sst2-faster", frame).verdict == "inconclusive"
-    most = made_up(-0.02).query("heads < 8")
-    only = pd.concat([most, frame.query("heads == 8")])
+    fewer = made_up(-0.02).query("heads < 8")
+    only = pd.concat([fewer, frame.query("heads == 8")])
     assert measure("sst2-faster", only).verdict == "holds"
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from functools import partial
 from typing import Any, get_args
 
 import numpy as np
@@ -12,10 +13,9 @@ import torch
 from scipy import integrate, stats
 from torch import Tensor
 
-from overfit_cli.core.cell import Cell, CellResult
-from overfit_cli.core.errors import UserError
+from overfit_cli import UserError
+from overfit_cli.core.cell import Cell
 from overfit_cli.core.parameters import build
-from overfit_cli.core.training import Execution
 from overfit_cli.studies.softmax_network.activations import Network, gram_matrix, limit_gram_matrix
 from overfit_cli.studies.softmax_network.convergence import data
 from overfit_cli.studies.softmax_network.convergence.engine import (
@@ -26,23 +26,14 @@ from overfit_cli.studies.softmax_network.convergence.parameters import SoftmaxCo
 from overfit_cli.studies.softmax_network.convergence.study import study
 from overfit_cli.studies.softmax_network.paper import Activation
 from overfit_cli.studies.softmax_network.reference import plain_network, plain_training
-from overfit_cli.sweeps.worker import train_all
+from tests.training import cell_of, train_in_batches
 
 ACTIVATIONS: tuple[Activation, ...] = get_args(Activation)
+trained = partial(train_in_batches, study, trajectories=True)
 
 
 def cell(seed: int = 0, **values: object) -> Cell[SoftmaxConvergenceParameters]:
-    parameters = SoftmaxConvergenceParameters.model_validate(values)
-    return Cell(study.name, study.version, parameters, seed)
-
-
-def trained(*cells: Cell[Any], trajectories: bool = True) -> list[CellResult[Any]]:
-    found = {
-        result.cell.key: result
-        for batch in study.batches(cells, "cpu")
-        for result in train_all(study, batch, Execution(trajectories=trajectories))
-    }
-    return [found[one.key] for one in cells]
+    return cell_of(study, values, seed)
 
 
 def networks(activation: Activation, *, outputs: int = 2) -> tuple[Network, Tensor]:
@@ -59,12 +50,12 @@ def test_outputs_and_gradients_are_those_of_autograd(activation: Activation) -> 
     out = net.forward(x)
     targets = torch.ones_like(out.values)
     gradients = out.gradient(out.values - targets)
-    for place in range(3):
-        weights = net.weights[place].clone().requires_grad_()
-        values = plain_network(activation, x[place], weights, net.signs[place])
+    for index in range(3):
+        weights = net.weights[index].clone().requires_grad_()
+        values = plain_network(activation, x[index], weights, net.signs[index])
         (expected,) = torch.autograd.grad((values - 1).square().sum() / 2, weights)
-        torch.testing.assert_close(out.values[place], values.detach(), rtol=1e-12, atol=1e-12)
-        torch.testing.assert_close(gradients[place], expected, rtol=1e-11, atol=1e-11)
+        torch.testing.assert_close(out.values[index], values.detach(), rtol=1e-12, atol=1e-12)
+        torch.testing.assert_close(gradients[index], expected, rtol=1e-11, atol=1e-11)
 
 
 @pytest.mark.parametrize("outputs", [1, 3])
@@ -73,15 +64,16 @@ def test_the_gram_matrix_is_that_of_the_jacobian(activation: Activation, outputs
     """Definition 3.6: JJᵀ = m H, to 1e-12 of the largest entry; rows run over samples last."""
     net, x = networks(activation, outputs=outputs)
     gram = gram_matrix(net.forward(x))
-    for place in range(3):
-        weights = net.weights[place].clone().requires_grad_()
-        values = plain_network(activation, x[place], weights, net.signs[place])
+    for index in range(3):
+        weights = net.weights[index].clone().requires_grad_()
+        values = plain_network(activation, x[index], weights, net.signs[index])
         each = [
-            torch.autograd.grad(one, weights, retain_graph=True)[0] for one in values.T.flatten()
+            torch.autograd.grad(value, weights, retain_graph=True)[0]
+            for value in values.T.flatten()
         ]
         rows = torch.stack(each).flatten(1)
         products = rows @ rows.T
-        far = (products - 7 * gram[place]).abs().max() / products.abs().max()
+        far = (products - 7 * gram[index]).abs().max() / products.abs().max()
         assert far < 1e-12
     jacobians = jacobian_by_autograd(net, x)
     torch.testing.assert_close(jacobians @ jacobians.mT, 7 * gram, rtol=1e-11, atol=1e-11)
@@ -120,22 +112,22 @@ def test_the_limits_are_what_quadrature_gives(activation: Activation) -> None:
         return float(density * (w @ x > 0) * (w @ y > 0))
 
     mean = integrate.dblquad(integrand, -8, 8, -8, 8, epsabs=1e-4)[0]
-    found = limit_gram_matrix(
+    gram = limit_gram_matrix(
         activation,
         torch.tensor(x[None, None]),
         torch.tensor(y[None, None]),
         torch.tensor([sigma], dtype=torch.float64),
         1,
     )
-    assert float(found) == pytest.approx(float(x @ y) * mean, abs=1e-3)
+    assert float(gram) == pytest.approx(float(x @ y) * mean, abs=1e-3)
 
 
 def test_the_limit_of_relu_is_the_arc_cosine_kernel() -> None:
     angles = torch.linspace(0, math.pi, 7, dtype=torch.float64)
     points = torch.stack([angles.cos(), angles.sin()], -1)[None]
-    found = limit_gram_matrix("relu", points[:, :1], points, torch.ones(1).double(), 1)[0, 0]
+    gram = limit_gram_matrix("relu", points[:, :1], points, torch.ones(1).double(), 1)[0, 0]
     expected = angles.cos() * (math.pi - angles) / (2 * math.pi)
-    torch.testing.assert_close(found, expected, rtol=1e-12, atol=1e-8)
+    torch.testing.assert_close(gram, expected, rtol=1e-12, atol=1e-8)
 
 
 def regression() -> tuple[KernelRegression, Tensor, Tensor, Tensor]:
@@ -149,45 +141,45 @@ def regression() -> tuple[KernelRegression, Tensor, Tensor, Tensor]:
 
 def test_regression_in_closed_form_is_equation_24_step_by_step() -> None:
     """With m = 1, so that η is the rate; at the training inputs and elsewhere."""
-    found, gram, labels, rates = regression()
+    fit, gram, labels, rates = regression()
     cross = torch.tensor(np.random.default_rng(3).normal(size=(2, 4, 5)))
     gamma = torch.zeros_like(labels)
     for step in range(40):
         fitted = (gram @ gamma[..., None]).squeeze(-1)
         elsewhere = (cross @ gamma[..., None]).squeeze(-1)
-        torch.testing.assert_close(found.predictions(step), fitted, rtol=1e-10, atol=1e-12)
+        torch.testing.assert_close(fit.predictions(step), fitted, rtol=1e-10, atol=1e-12)
         torch.testing.assert_close(
-            found.predictions_elsewhere(cross, step), elsewhere, rtol=1e-9, atol=1e-11
+            fit.predictions_elsewhere(cross, step), elsewhere, rtol=1e-9, atol=1e-11
         )
         left = (labels - fitted).norm(dim=1)
-        torch.testing.assert_close(found.remaining(step).norm(dim=1), left, rtol=1e-10, atol=1e-12)
+        torch.testing.assert_close(fit.remaining(step).norm(dim=1), left, rtol=1e-10, atol=1e-12)
         gamma = gamma - rates[:, None] * (fitted - labels)
 
 
 def test_the_gradient_of_23_is_another_iteration() -> None:
-    found, gram, labels, rates = regression()
+    fit, gram, labels, rates = regression()
     gamma = torch.zeros_like(labels)
     for step in range(20):
         fitted = (gram @ gamma[..., None]).squeeze(-1)
         torch.testing.assert_close(
-            found.predictions_by_gradient(step), fitted, rtol=1e-10, atol=1e-12
+            fit.predictions_by_gradient(step), fitted, rtol=1e-10, atol=1e-12
         )
         leaf = gamma.clone().requires_grad_()
         loss = ((gram @ leaf[..., None]).squeeze(-1) - labels).square().sum() / 2
         (gradient,) = torch.autograd.grad(loss, leaf)
-        gamma = gamma - (rates / found.largest)[:, None] * gradient
-    assert (found.predictions(19) - found.predictions_by_gradient(19)).abs().max() > 0.01
+        gamma = gamma - (rates / fit.largest)[:, None] * gradient
+    assert (fit.predictions(19) - fit.predictions_by_gradient(19)).abs().max() > 0.01
 
 
 def test_regression_tells_the_first_step_at_which_it_is_near_enough() -> None:
-    found, _, _, _ = regression()
+    fit, _, _, _ = regression()
     for epsilon in (1.0, 0.3, 1e-3):
-        for place, steps in enumerate(found.steps_to(epsilon)):
+        for index, steps in enumerate(fit.steps_to(epsilon)):
             squares = [
-                float(found.remaining(step)[place].square().sum()) for step in range(int(steps) + 1)
+                float(fit.remaining(step)[index].square().sum()) for step in range(int(steps) + 1)
             ]
             assert squares[-1] <= epsilon < min(squares[:-1], default=math.inf)
-    assert found.steps_to(100.0) == [0.0, 0.0]
+    assert fit.steps_to(100.0) == [0.0, 0.0]
     singular = KernelRegression.with_kernel(torch.zeros(1, 1, 1), torch.ones(1, 1), torch.ones(1))
     assert math.isnan(singular.steps_to(0.5)[0])
 
@@ -195,7 +187,7 @@ def test_regression_tells_the_first_step_at_which_it_is_near_enough() -> None:
 @pytest.mark.parametrize("initialisation", ["symmetric", "independent"])
 @pytest.mark.parametrize("activation", ACTIVATIONS)
 def test_a_cell_trains_as_autograd_does(activation: Activation, initialisation: str) -> None:
-    one = cell(
+    sample_cell = cell(
         activation=activation,
         initialisation=initialisation,
         m=40,
@@ -204,20 +196,20 @@ def test_a_cell_trains_as_autograd_does(activation: Activation, initialisation: 
         outputs=2,
         epsilon=1e-6,
     )
-    [found] = trained(one)
-    problem = data.draw_problem(one.parameters, 0)
+    [result] = trained(sample_cell)
+    problem = data.draw_problem(sample_cell.parameters, 0)
     x, w, a, y = (
-        torch.tensor(one)
-        for one in (problem.inputs, problem.weights, problem.signs, problem.labels)
+        torch.tensor(sample_cell)
+        for sample_cell in (problem.inputs, problem.weights, problem.signs, problem.labels)
     )
     targets = y + plain_network(activation, x, w, a)
-    loop = plain_training(activation, x, targets, w, a, found.measurements["step_size"])
-    plain = list(itertools.islice(loop, found.steps + 1))
-    for step, loss in zip(found.trajectory["step"], found.trajectory["train_loss"], strict=True):
+    loop = plain_training(activation, x, targets, w, a, result.measurements["step_size"])
+    plain = list(itertools.islice(loop, result.steps + 1))
+    for step, loss in zip(result.trajectory["step"], result.trajectory["train_loss"], strict=True):
         assert loss == pytest.approx(plain[int(step)][0], rel=1e-8)
     assert plain[-1][0] * 2 <= 1e-6 < plain[-2][0] * 2
     moved = (plain[-1][1] - w).norm(dim=1).max().item()
-    assert found.trajectory["movement"][-1] == pytest.approx(moved, rel=1e-8)
+    assert result.trajectory["movement"][-1] == pytest.approx(moved, rel=1e-8)
 
 
 def test_a_cell_trains_alone_as_it_does_among_others() -> None:
@@ -227,8 +219,8 @@ def test_a_cell_trains_alone_as_it_does_among_others() -> None:
         for where in ("sphere", "ball")
         for factor in (1.0, 0.3)
     ]
-    for one, result in zip(cells, trained(*cells), strict=True):
-        [alone] = trained(one)
+    for item, result in zip(cells, trained(*cells), strict=True):
+        [alone] = trained(item)
         assert (alone.steps, alone.reason) == (result.steps, result.reason)
         assert alone.trajectory["step"] == result.trajectory["step"]
         for name, value in alone.measurements.items():
@@ -261,17 +253,17 @@ def test_what_a_cell_verifies_tells_the_networks_apart(activation: Activation) -
 
 
 def test_the_stated_rate_is_held_to_every_step_that_is_more_than_round_off() -> None:
-    [found] = trained(cell(m=256, epsilon=0.0, training_steps=2000))
-    squares = [2 * loss for loss in found.trajectory["train_loss"]]
+    [result] = trained(cell(m=256, epsilon=0.0, training_steps=2000))
+    squares = [2 * loss for loss in result.trajectory["train_loss"]]
     assert squares[-1] < 1e-26, "round-off"
-    rate = 1 - found.measurements["step_size"] * 256 * found.measurements["lambda_start"] / 2
+    rate = 1 - result.measurements["step_size"] * 256 * result.measurements["lambda_start"] / 2
     held = [
         square / squares[0] / rate**step
-        for step, square in zip(found.trajectory["step"], squares, strict=True)
+        for step, square in zip(result.trajectory["step"], squares, strict=True)
         if step and square > 1e-14 * squares[0]
     ]
-    assert max(held) == pytest.approx(found.measurements["rate_ratio"], rel=1e-6)
-    assert found.measurements["rate_ratio"] < 1
+    assert max(held) == pytest.approx(result.measurements["rate_ratio"], rel=1e-6)
+    assert result.measurements["rate_ratio"] < 1
 
 
 def test_longer_training_sets_and_wider_networks_extend_shorter_ones() -> None:
@@ -293,8 +285,8 @@ def test_inputs_are_drawn_where_they_are_said_to_be() -> None:
     digits = data.draw_problem(cell(n=100, data="digits", d=10).parameters, 0)
     assert np.linalg.norm(digits.inputs, axis=1).max() <= 1
     assert set(digits.labels.ravel()) == {-1.0, 1.0}
-    both = np.vstack([digits.inputs, digits.test_inputs])
-    assert len(np.unique(both, axis=0)) == 164, "no digit is trained and tested on"
+    inputs = np.vstack([digits.inputs, digits.test_inputs])
+    assert len(np.unique(inputs, axis=0)) == 164, "no digit is trained and tested on"
 
 
 @pytest.mark.parametrize(
@@ -312,6 +304,6 @@ def test_what_cannot_be_drawn_is_refused(given: dict[str, Any], words: str) -> N
 
 
 def test_a_diverging_cell_is_a_row() -> None:
-    [found] = trained(cell(activation="exp", step_factor=100.0, m=16))
-    assert found.reason == "diverged"
-    assert "train_loss" not in found.measurements
+    [result] = trained(cell(activation="exp", step_factor=100.0, m=16))
+    assert result.reason == "diverged"
+    assert "train_loss" not in result.measurements

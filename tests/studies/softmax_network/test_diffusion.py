@@ -12,10 +12,10 @@ import torch
 from scipy import integrate, stats
 
 import overfit_cli
-from overfit_cli.core.cell import Cell, CellResult
-from overfit_cli.core.errors import UserError
+from overfit_cli import UserError
+from overfit_cli.core.cell import CellResult
 from overfit_cli.core.parameters import build
-from overfit_cli.core.training import Execution, logged_steps
+from overfit_cli.core.training import logged_steps
 from overfit_cli.studies.softmax_network.activations import initial_weights
 from overfit_cli.studies.softmax_network.diffusion import data, engine
 from overfit_cli.studies.softmax_network.diffusion import training as measures
@@ -33,8 +33,8 @@ from overfit_cli.studies.softmax_network.diffusion.parameters import (
 from overfit_cli.studies.softmax_network.diffusion.study import study
 from overfit_cli.studies.softmax_network.paper import NAMES, Activation
 from overfit_cli.studies.softmax_network.reference import plain_network
-from overfit_cli.sweeps.worker import train_all
 from tests.fake_study import words
+from tests.training import cell_of, train
 
 SMALL = {"n": 40, "m": 16, "training_steps": 30, "samples": 200, "validation": 50}
 
@@ -44,8 +44,7 @@ def parameters(**values: object) -> SoftmaxDiffusionParameters:
 
 
 def trained(seed: int = 0, **values: object) -> CellResult[Any]:
-    cell = Cell(study.name, study.version, parameters(**values), seed)
-    [result] = train_all(study, [cell], Execution(trajectories=True))
+    [result] = train(study, cell_of(study, parameters(**values), seed), trajectories=True)
     return result
 
 
@@ -61,10 +60,10 @@ def test_noised_points_are_where_the_forward_equation_takes_them() -> None:
     for _ in range(steps):
         x += -x * time / steps + np.sqrt(2 * time / steps) * random.normal(size=len(x))
     clean = np.full((40_000, 1), start)
-    found = data.add_noise(clean, np.full(40_000, time), random).noisy[:, 0]
-    assert found.mean() == pytest.approx(x.mean(), abs=0.02)
-    assert found.std() == pytest.approx(x.std(), abs=0.02)
-    assert stats.ks_2samp(found, x).pvalue > 1e-3
+    actual = data.add_noise(clean, np.full(40_000, time), random).noisy[:, 0]
+    assert actual.mean() == pytest.approx(x.mean(), abs=0.02)
+    assert actual.std() == pytest.approx(x.std(), abs=0.02)
+    assert stats.ks_2samp(actual, x).pvalue > 1e-3
 
 
 @pytest.mark.parametrize("deviation", [0.0, 0.3])
@@ -85,19 +84,19 @@ def test_a_mixture_denoises_as_bayes_rule_by_quadrature_does(deviation: float) -
         else:
             likelihoods = stats.norm.pdf(noisy, shrunk * mixture.means[:, 0], noise)
             total, first = likelihoods.mean(), (likelihoods * mixture.means[:, 0]).mean()
-        at, when = np.array([[noisy]]), np.array([time])
-        assert mixture.denoise(at, when)[0, 0] == pytest.approx(first / total, rel=1e-7)
-        assert mixture.density(at, when)[0] == pytest.approx(total, rel=1e-7)
+        index, when = np.array([[noisy]]), np.array([time])
+        assert mixture.denoise(index, when)[0, 0] == pytest.approx(first / total, rel=1e-7)
+        assert mixture.density(index, when)[0] == pytest.approx(total, rel=1e-7)
 
 
 def test_the_score_is_the_gradient_of_the_logarithm_of_the_density() -> None:
     mixture, small = Mixture(points(4, 2), 0.2), 1e-5
     noisy, times = points(6, 2, 1), np.linspace(0.1, 1.0, 6)
-    found = data.score(mixture.denoise(noisy, times), Pairs(noisy, times, noisy))
+    actual = data.score(mixture.denoise(noisy, times), Pairs(noisy, times, noisy))
     for axis in range(2):
         step = small * np.eye(2)[axis]
         above, below = (np.log(mixture.density(noisy + way * step, times)) for way in (1, -1))
-        np.testing.assert_allclose(found[:, axis], (above - below) / (2 * small), rtol=1e-6)
+        np.testing.assert_allclose(actual[:, axis], (above - below) / (2 * small), rtol=1e-6)
 
 
 def test_the_backward_process_with_the_true_score_ends_at_the_target() -> None:
@@ -110,8 +109,8 @@ def test_the_backward_process_with_the_true_score_ends_at_the_target() -> None:
         for name in ("one", "other")
     )
     near, floor, far = (
-        measures.sliced_wasserstein(one, fresh, np.random.default_rng(1))
-        for one in (samples, again, 0 * samples)
+        measures.sliced_wasserstein(item, fresh, np.random.default_rng(1))
+        for item in (samples, again, 0 * samples)
     )
     assert near < 3 * floor
     assert far > 20 * floor
@@ -138,137 +137,143 @@ def test_means_over_time_are_integrals() -> None:
 
 
 def test_the_sliced_distance_on_a_line_is_the_wasserstein_distance() -> None:
-    one, other = points(50, 1), 0.5 + 2 * points(50, 1, 1)
-    found = measures.sliced_wasserstein(one, other, np.random.default_rng(0))
-    assert found == pytest.approx(stats.wasserstein_distance(one[:, 0], other[:, 0]))
+    first, second = points(50, 1), 0.5 + 2 * points(50, 1, 1)
+    distance = measures.sliced_wasserstein(first, second, np.random.default_rng(0))
+    assert distance == pytest.approx(stats.wasserstein_distance(first[:, 0], second[:, 0]))
 
 
 def test_the_nearest_training_point_tells_how_near_points_are() -> None:
     training = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
-    found = measures.nearest_distance(np.array([[0.1, 0.0], [0.5, 0.0], [0.0, 0.8]]), training)
-    assert found == pytest.approx(0.2)
+    distance = measures.nearest_distance(np.array([[0.1, 0.0], [0.5, 0.0], [0.0, 0.8]]), training)
+    assert distance == pytest.approx(0.2)
 
 
 def test_both_weightings_are_of_one_error() -> None:
     problem = draw_problem(parameters(), 0)
     assert problem.truth is not None
     for test, time in zip(problem.tests, measured_times(parameters()), strict=True):
-        found = measures.errors_at(lambda noisy, _: 0.3 * noisy, test, problem.truth)
+        actual = measures.errors_at(lambda noisy, _: 0.3 * noisy, test, problem.truth)
         weight = 4 * math.sinh(time) ** 2
-        assert found.denoiser_error == pytest.approx(weight * found.score_error, rel=1e-9)
+        assert actual.denoiser_error == pytest.approx(weight * actual.score_error, rel=1e-9)
         scores = data.score(problem.truth.denoise(test.noisy, test.times), test)
-        assert found.score_square == pytest.approx((scores**2).sum(axis=1).mean())
+        assert actual.score_square == pytest.approx((scores**2).sum(axis=1).mean())
 
 
-def plain_tuning(of: SoftmaxDiffusionParameters, seed: int) -> tuple[float, float, int]:
+def plain_tuning(settings: SoftmaxDiffusionParameters, seed: int) -> tuple[float, float, int]:
     """Train with each step size by autograd; the best validation loss, its step size and step."""
-    problem = draw_problem(of, seed)
+    problem = draw_problem(settings, seed)
     train, validation = (
-        np.concatenate([one.times[:, None], one.noisy], axis=1)
-        for one in (problem.train, problem.validation)
+        np.concatenate([item.times[:, None], item.noisy], axis=1)
+        for item in (problem.train, problem.validation)
     )
     unit = np.linalg.norm(train, axis=1).max()
     x, x_validation = torch.tensor(train / unit), torch.tensor(validation / unit)
-    y, y_validation = (torch.tensor(one.clean) for one in (problem.train, problem.validation))
-    w, a = initial_weights("symmetric", (of.m, 1 + of.d, of.d), of.sigma, seed)
-    scale = 1.0 if of.output_scale == "paper" else of.m**-0.5
-    found = []
-    for size in engine.STEP_SIZES[of.optimiser]:
+    y, y_validation = (torch.tensor(item.clean) for item in (problem.train, problem.validation))
+    w, a = initial_weights(
+        "symmetric", (settings.m, 1 + settings.d, settings.d), settings.sigma, seed
+    )
+    scale = 1.0 if settings.output_scale == "paper" else settings.m**-0.5
+    collected = []
+    for size in engine.STEP_SIZES[settings.optimiser]:
         weights = torch.tensor(w, requires_grad=True)
         rate = size
-        if of.optimiser == "gd":
-            start = engine.initial_network(of, seed, problem.train, "cpu")
-            curvature = engine.tangent_spectrum(of, problem.train, start.radius)[0]
-            rate = size / (scale**2 * of.m * curvature)
-        kind = torch.optim.Adam if of.optimiser == "adam" else torch.optim.SGD
+        if settings.optimiser == "gd":
+            start = engine.initial_network(settings, seed, problem.train, "cpu")
+            curvature = engine.tangent_spectrum(settings, problem.train, start.radius)[0]
+            rate = size / (scale**2 * settings.m * curvature)
+        kind = torch.optim.Adam if settings.optimiser == "adam" else torch.optim.SGD
         optimiser = kind([weights], lr=rate)
-        for step in range(of.training_steps + 1):
-            activation: Activation = of.model  # type: ignore[assignment]
+        for step in range(settings.training_steps + 1):
+            activation: Activation = settings.model  # type: ignore[assignment]
             outputs = scale * plain_network(activation, x_validation, weights, torch.tensor(a))
             loss = (outputs - y_validation).square().sum(1).mean().item()
-            if math.isfinite(loss) and step in logged_steps(of.training_steps, ratio=1.1):
-                found.append((loss, rate, step))
+            if math.isfinite(loss) and step in logged_steps(settings.training_steps, ratio=1.1):
+                collected.append((loss, rate, step))
             optimiser.zero_grad()
             fitted = scale * plain_network(activation, x, weights, torch.tensor(a))
             ((fitted - y).square().sum() / 2).backward()
             optimiser.step()
-    return min(found)
+    return min(collected)
 
 
 @pytest.mark.parametrize("model", NAMES)
 @pytest.mark.parametrize(("optimiser", "scale"), [("adam", "root"), ("gd", "paper")])
 def test_networks_are_tuned_as_by_autograd(model: str, optimiser: str, scale: str) -> None:
-    of = {"model": model, "optimiser": optimiser, "output_scale": scale, "dtype": "float64"}
-    found = trained(3, **of).measurements
-    loss, size, step = plain_tuning(parameters(**of), 3)
-    assert found["validation_loss"] == pytest.approx(loss, rel=1e-8)
-    assert found["step_size"] == pytest.approx(size)
-    assert found["best_step"] == step
+    settings = {"model": model, "optimiser": optimiser, "output_scale": scale, "dtype": "float64"}
+    measurements = trained(3, **settings).measurements
+    loss, size, step = plain_tuning(parameters(**settings), 3)
+    assert measurements["validation_loss"] == pytest.approx(loss, rel=1e-8)
+    assert measurements["step_size"] == pytest.approx(size)
+    assert measurements["best_step"] == step
 
 
 def test_the_curvature_is_that_of_a_wide_network() -> None:
     """λ_max(JJᵀ) over m; that of 50,000 units by autograd differs by a few per cent."""
-    of = parameters(n=12, m=50_000, dtype="float64", output_scale="paper")
-    problem = draw_problem(of, 0)
-    start = engine.initial_network(of, 0, problem.train, "cpu")
-    largest, smallest = engine.tangent_spectrum(of, problem.train, start.radius)
+    settings = parameters(n=12, m=50_000, dtype="float64", output_scale="paper")
+    problem = draw_problem(settings, 0)
+    start = engine.initial_network(settings, 0, problem.train, "cpu")
+    largest, smallest = engine.tangent_spectrum(settings, problem.train, start.radius)
     inputs = torch.as_tensor(
         engine.network_inputs(problem.train.noisy, problem.train.times, start.radius)
     )
     weights = start.net.weights[0].clone().requires_grad_()
     values = plain_network("softmax", inputs, weights, start.net.signs[0])[:, 0]
-    rows = torch.stack([torch.autograd.grad(one, weights, retain_graph=True)[0] for one in values])
-    gram = rows.flatten(1) @ rows.flatten(1).T / of.m
+    rows = torch.stack(
+        [torch.autograd.grad(value, weights, retain_graph=True)[0] for value in values]
+    )
+    gram = rows.flatten(1) @ rows.flatten(1).T / settings.m
     assert torch.linalg.eigvalsh(gram)[-1].item() == pytest.approx(largest, rel=0.05)
     assert 0 <= smallest < 1e-3 * largest
 
 
 def test_training_ends_where_the_best_step_is_far_behind() -> None:
     """Twenty noisy points are overfitted within a few steps."""
-    found = trained(n=20, training_steps=1000)
+    result = trained(n=20, training_steps=1000)
     steps = [
         step
         for step, loss in zip(
-            found.trajectory["step"], found.trajectory["validation_loss"], strict=True
+            result.trajectory["step"], result.trajectory["validation_loss"], strict=True
         )
         if loss is not None
     ]
-    assert max(engine.LEAST_STEPS, 3 * found.measurements["best_step"]) < steps[-1] < 1000
-    assert found.steps == steps[-1]
+    assert max(engine.LEAST_STEPS, 3 * result.measurements["best_step"]) < steps[-1] < 1000
+    assert result.steps == steps[-1]
 
 
 def test_what_is_logged_leads_to_what_is_measured() -> None:
-    found = trained()
-    losses = [loss for loss in found.trajectory["validation_loss"] if loss is not None]
-    assert found.measurements["validation_loss"] == min(losses)
-    at = [place for place, time in enumerate(found.trajectory["time"]) if time is not None]
+    result = trained()
+    losses = [loss for loss in result.trajectory["validation_loss"] if loss is not None]
+    assert result.measurements["validation_loss"] == min(losses)
+    index = [
+        position for position, time in enumerate(result.trajectory["time"]) if time is not None
+    ]
     times, errors = (
-        np.array([found.trajectory[name][place] for place in at])
+        np.array([result.trajectory[name][position] for position in index])
         for name in ("time", "score_error")
     )
     np.testing.assert_allclose(times, measured_times(parameters()))
     mean = measures.mean_over_times(errors, times)
-    assert found.measurements["score_error"] == pytest.approx(mean)
+    assert result.measurements["score_error"] == pytest.approx(mean)
     square = measures.mean_over_times(
-        np.array([found.trajectory["score_square"][place] for place in at]), times
+        np.array([result.trajectory["score_square"][position] for position in index]), times
     )
-    assert found.measurements["score_share"] == pytest.approx(mean / square)
-    samples = [one for one in found.trajectory["sample_2"] if one is not None]
+    assert result.measurements["score_share"] == pytest.approx(mean / square)
+    samples = [item for item in result.trajectory["sample_2"] if item is not None]
     assert len(samples) == SMALL["samples"]
 
 
 @pytest.mark.parametrize("model", get_args(Model))
 def test_each_denoiser_is_where_it_should_be(model: str) -> None:
     """The truth has no error, the constant the most; the posterior of all points is the truth."""
-    found = trained(model=model, deviation=0.0, n=2000).measurements
+    measurements = trained(model=model, deviation=0.0, n=2000).measurements
     if model in NAMES:
-        assert 0 < found["score_share"] < 1.2
-        assert found["width_missing"] > 100
+        assert 0 < measurements["score_share"] < 1.2
+        assert measurements["width_missing"] > 100
         return
-    assert "step_size" not in found
-    assert found["score_share"] < {"true": 1e-12, "posterior": 0.01, "constant": 2.0}[model]
+    assert "step_size" not in measurements
+    assert measurements["score_share"] < {"true": 1e-12, "posterior": 0.01, "constant": 2.0}[model]
     if model == "constant":
-        assert found["score_share"] > 0.5
+        assert measurements["score_share"] > 0.5
 
 
 def test_the_posterior_copies_few_digits_and_the_constant_copies_none() -> None:
@@ -285,9 +290,9 @@ def test_the_posterior_copies_few_digits_and_the_constant_copies_none() -> None:
 
 def test_where_noise_hides_copies_memorisation_is_not_told() -> None:
     """At T₀ = 0.02 copies are as far from training points of a plane as fresh draws are."""
-    found = trained(model="posterior", n=400).measurements
-    assert found["neighbour_ratio_copies"] > 0.9
-    assert "memorised" not in found
+    measurements = trained(model="posterior", n=400).measurements
+    assert measurements["neighbour_ratio_copies"] > 0.9
+    assert "memorised" not in measurements
 
 
 def test_longer_training_sets_extend_shorter_ones_and_share_the_test_points() -> None:
@@ -295,19 +300,19 @@ def test_longer_training_sets_extend_shorter_ones_and_share_the_test_points() ->
         short, long = (draw_problem(parameters(n=n, target=target), 1) for n in (20, 30))
         np.testing.assert_array_equal(long.points[:20], short.points)
         np.testing.assert_array_equal(long.validation.noisy, short.validation.noisy)
-        for one, other in zip(long.tests, short.tests, strict=True):
-            np.testing.assert_array_equal(one.noisy, other.noisy)
+        for first, second in zip(long.tests, short.tests, strict=True):
+            np.testing.assert_array_equal(first.noisy, second.noisy)
 
 
 def test_no_digit_is_both_trained_and_tested_on() -> None:
     problem = draw_problem(parameters(target="digits", n=1000, validation=297), 0)
     tested = np.concatenate([test.clean for test in problem.tests])
     sets = [
-        {one.tobytes() for one in points} for points in (problem.points, problem.validation.clean)
+        {item.tobytes() for item in points} for points in (problem.points, problem.validation.clean)
     ]
     assert len(sets[0]) == 1000
     assert not sets[0] & sets[1]
-    assert not (sets[0] | sets[1]) & {one.tobytes() for one in tested}
+    assert not (sets[0] | sets[1]) & {item.tobytes() for item in tested}
 
 
 def test_each_point_is_noised_as_often_as_asked() -> None:
@@ -320,9 +325,9 @@ def test_each_point_is_noised_as_often_as_asked() -> None:
 @pytest.mark.parametrize("sigma", [20.0, 100.0])
 def test_a_network_that_overflows_is_a_failed_cell(sigma: float) -> None:
     """At the first step, or at once."""
-    found = trained(model="exp", sigma=sigma, optimiser="gd", n=50)
-    assert (found.status, found.reason) == ("failed", "diverged")
-    assert found.measurements == {}
+    result = trained(model="exp", sigma=sigma, optimiser="gd", n=50)
+    assert (result.status, result.reason) == ("failed", "diverged")
+    assert result.measurements == {}
 
 
 @pytest.mark.parametrize(
@@ -360,8 +365,8 @@ def test_the_score_figure_has_errors_over_time_and_over_n(run: Path, tmp_path: P
     figure = overfit_cli.draw("score", run, out=tmp_path / "score.png")
     over_time, over_n = figure.axes[:2]
     cells = overfit_cli.load(run)
-    own = cells[cells["model"] == "softmax"]
-    logs = own["score_error"].astype(float).map(math.log).groupby(own["n"]).mean()
+    softmax = cells[cells["model"] == "softmax"]
+    logs = softmax["score_error"].astype(float).map(math.log).groupby(softmax["n"]).mean()
     assert np.asarray(over_n.lines[0].get_ydata(), float) == pytest.approx(np.exp(logs.to_numpy()))
     assert over_time.get_title(loc="left") == "$n$ = 40"
     assert len(over_time.lines) == len(over_n.lines) == 4, "the true score has no error"

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 import overfit_cli
-from overfit_cli.core.errors import UserError
+from overfit_cli import UserError
 from overfit_cli.figures.labels import typeset
 from overfit_cli.studies.softmax_network.convergence.claims.bounds import sufficient_widths
 from tests.fake_study import words
@@ -39,7 +39,7 @@ def _sweep(out: Path, **parameters: Any) -> None:
     overfit_cli.sweep(
         "softmax-convergence",
         seeds=3,
-        parameters={"d": 4, "test_samples": 8, **parameters},
+        parameters={"d": 4, "test_samples": 8, "training_steps": 1000, **parameters},
         trajectories=True,
         out=out,
         jobs=1,

@@ -2,8 +2,6 @@ from __future__ import annotations
 
 import errno
 import os
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,15 +10,10 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
-from overfit_cli.core.errors import UserError
-from overfit_cli.figures.heatmap import draw_heatmap
+from overfit_cli import UserError
 from overfit_cli.figures.picture import save
-from tests.fake_study import LAW, NS, OPTIONS, SIDES, SNRS, data_of, fail, fake_cells
-
-
-@pytest.fixture(scope="module")
-def cells() -> pd.DataFrame:
-    return fake_cells(NS, SNRS)
+from tests.command import python
+from tests.fake_study import LAW, OPTIONS, SIDES, data_of, draw_heatmap, fail
 
 
 @pytest.mark.parametrize(
@@ -95,4 +88,4 @@ def test_figures_load_neither_torch_nor_pyplot() -> None:
         f"import sys; from overfit_cli.figures import {modules};"
         " sys.exit(any(name in sys.modules for name in ('torch', 'matplotlib.pyplot')))"
     )
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+    python("-c", code)

@@ -1,0 +1,37 @@
+"""Verdicts of the installed studies' claims on cells, for tests."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping
+
+import pandas as pd
+import pytest
+
+from overfit_cli import Claim, Measurement
+from overfit_cli.core.claim import UndecidedError, Verdict
+from overfit_cli.core.registry import claims_of, find_study, installed_studies
+
+
+def claims_by_name(*studies: str) -> Mapping[str, Claim]:
+    """The claims of studies by their names."""
+    return {claim.name: claim for study in studies for claim in claims_of(find_study(study))}
+
+
+@functools.cache
+def all_claims() -> Mapping[str, Claim]:
+    """The claims of all installed studies by their names."""
+    return claims_by_name(*(study.name for study in installed_studies()))
+
+
+def measure(name: str, cells: pd.DataFrame) -> Measurement:
+    """Judge the claim of this name."""
+    return all_claims()[name].judge(cells)
+
+
+def check_undecided(verdict: Verdict, words: str, function: Callable[[], object]) -> None:
+    """Expect that cells decide nothing, with this verdict and these words."""
+    with pytest.raises(UndecidedError) as error:
+        function()
+    assert error.value.measurement.verdict == verdict
+    assert words in error.value.measurement.note

@@ -1,0 +1,37 @@
+"""Cells of a study, trained in this process without a run directory."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+from overfit_cli import Study
+from overfit_cli.core.cell import Cell, CellResult
+from overfit_cli.core.parameters import StudyParameters
+from overfit_cli.core.training import Execution
+from overfit_cli.sweeps.worker import train_all
+
+P = TypeVar("P", bound=StudyParameters)
+
+
+def cell_of(study: Study[P], parameters: object = None, seed: int = 0) -> Cell[P]:
+    """A cell of a study, with parameters as its model or as a mapping of some of them."""
+    values = study.parameters.model_validate({} if parameters is None else parameters)
+    return Cell(study.name, study.version, values, seed)
+
+
+def train(study: Study[P], *cells: Cell[P], **execution: Any) -> list[CellResult[Any]]:
+    """Train cells as one batch; the results are in the cells' order."""
+    results = {
+        result.cell.key: result for result in train_all(study, cells, Execution(**execution))
+    }
+    return [results[cell.key] for cell in cells]
+
+
+def train_in_batches(study: Study[P], *cells: Cell[P], **execution: Any) -> list[CellResult[Any]]:
+    """Train cells in the batches of a sweep; the results are in the cells' order."""
+    results = {
+        result.cell.key: result
+        for batch in study.batches(cells, "cpu")
+        for result in train(study, *batch, **execution)
+    }
+    return [results[cell.key] for cell in cells]
