@@ -270,7 +270,7 @@ def test_a_file_with_other_content_is_caught(folder: Path) -> None:
     assert said.count(HERE) == said.count(OTHER) == 2
     (folder / "given.csv").write_text("n;snr;test_loss\n1;1;1.5\n")
     said = verify("points.png", cwd=folder, expect=1)
-    assert "Commas separate columns." in said
+    assert "semicolons separate its columns" in said
 
 
 def test_a_damaged_part_is_named(folder: Path) -> None:
@@ -299,7 +299,10 @@ def test_cells_of_another_version_are_told(folder: Path, monkeypatch: pytest.Mon
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["none.png"], "FILE none.png: it can't be read (No such file or directory).\n"),
+        (
+            ["none.png"],
+            "FILE none.png: it can't be read (No such file or directory); name a figure that overfit drew.\n",
+        ),
         (["one"], "FILE one: it can't be read ("),
         (["given.csv"], "FILE given.csv: it holds no record; it takes a PNG, PDF or SVG file that"),
         (["bare.png"], "FILE bare.png: it holds no record; it takes a PNG, PDF or SVG file that"),
@@ -352,7 +355,7 @@ EDITED: list[tuple[str, dict[str, Any], str]] = [
     (
         "map",
         compared(columns=["loss\x1b"]),
-        "drawn again here: --value loss\\x1b: A one has no number",
+        "drawn again here: --value loss\\x1b: A has no such numbers",
     ),
     ("map", compared(where_a=["n=2"]), f"one{CELLS}6 cells of mine:train"),
     ("map", compared(where_b=["\u202e"]), "two can't be used: --where-b \\u202e: write NAME=VALUE"),

@@ -219,16 +219,16 @@ def test_nothing_lies_between_the_cells_of_a_run_without_an_axis(tmp_path: Path)
 
 
 BAD = [
-    ("", "it is no CSV file in UTF-8 (No columns to parse from file)."),
+    ("", "it has no row; write a header and a row for each point."),
     ("n,snr,test_loss\n", "it has no row; write a header and a row for each point."),
     ("n,snr,test_loss\n2,1\n", "row 1 has fewer fields than the header."),
     (
         "n,snr,test_loss\n2,1,9\n\n2,2,9,\n",
-        "it is no CSV file in UTF-8 (Expected 3 fields in line 4, saw 4).",
+        "it is no CSV file (Expected 3 fields in line 4, saw 4).",
     ),
     (
         "n;snr;test_loss\n2;1;9\n",
-        "no measured column 'n;snr;test_loss'; did you mean 'test_loss'? Commas separate columns.",
+        "semicolons separate its columns; write commas.",
     ),
     (
         "n,snr,tset_loss\n2,1,9\n",
@@ -241,8 +241,9 @@ BAD = [
     ),
     ("n,N,test_loss\n2,1,9\n", "two columns are n; leave one."),
     ("n,n,test_loss\n2,1,9\n", "two columns are n; leave one."),
-    (",snr,test_loss\n2,1,9\n", "toy has no parameter and no measured column ''"),
-    ("n,snr,test_loss,\n2,1,9,\n", "toy has no parameter and no measured column ''"),
+    ("n,snr,seed,test_loss\n2,1,-1,9\n", "row 1: seed -1: it takes a whole number of at least 0."),
+    (",snr,test_loss\n2,1,9\n", "a column has no name; give each its own."),
+    ("n,snr,test_loss,\n2,1,9,\n", "a column has no name; give each its own."),
     ("n,snr,test_loss\n2.5,1,9\n", "row 1: n: n takes a whole number of at least 1"),
     ("n,snr,test_loss\n2,1,9\n2,,9\n", "row 2: snr: snr takes a number above 0, not ''."),
     (
@@ -262,7 +263,7 @@ BAD = [
         "row 1: test_loss: it takes a finite number, or nothing, not '1_0'.",
     ),
     ("n,snr,test_loss\n2,1,9\n\n2,1.0,8\n", "rows 1 and 2 have the same point."),
-    ('n,snr,test_loss\n2,1,"9\n', "it is no CSV file in UTF-8 (unexpected end of data)."),
+    ('n,snr,test_loss\n2,1,"9\n', "it is no CSV file (unexpected end of data)."),
     (
         "n,test_loss\n2,9\n",
         "it has no column snr, which varies in A; choose one value with where-a.",
@@ -294,7 +295,7 @@ def test_a_file_that_is_none_of_published_numbers_is_refused(
 def test_a_file_that_is_no_text_is_refused(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = run.parent / "published.csv"
     path.write_bytes("n,snr,test_loss\n2,1,9\n".encode("utf-16"))
-    with pytest.raises(UserError, match="it is no CSV file in UTF-8"):
+    with pytest.raises(UserError, match="it isn't text in UTF-8"):
         compare_sides(run, path)
     with pytest.raises(UserError, match=r"none.csv: it can't be read \(No such file"):
         compare_sides(run, run.parent / "none.csv")
