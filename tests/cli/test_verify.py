@@ -301,7 +301,7 @@ def test_cells_of_another_version_are_told(folder: Path, monkeypatch: pytest.Mon
     [
         (
             ["none.png"],
-            "FILE none.png: it can't be read (No such file or directory); name a figure that overfit drew.\n",
+            "FILE none.png: it can't be read (No such file or directory); name",
         ),
         (["one"], "FILE one: it can't be read ("),
         (["given.csv"], "FILE given.csv: it holds no record; it takes a PNG, PDF or SVG file that"),
