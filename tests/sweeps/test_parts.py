@@ -399,7 +399,7 @@ def test_a_plan_reads_what_it_needs_only_once(
         read.append(path)
         return read_part(path, *others)  # type: ignore[arg-type]
 
-    monkeypatch.setattr("overfit_cli.sweeps.store.read_part", counted)
+    monkeypatch.setattr("overfit_cli.sweeps.part_folder.read_part", counted)
     directory = RunDirectory(swept.path)
     record_run(swept.path, make_grid(TOY, {"n": "1"}, (0,)), {})
     for _ in range(3):

@@ -36,7 +36,8 @@ from overfit_cli.sweeps.part_file import (
     study_of,
     write_part,
 )
-from overfit_cli.sweeps.store import PartFolder, RunDirectory, of_another_study, without_repeats
+from overfit_cli.sweeps.part_folder import PartFolder, of_another_study, without_repeats
+from overfit_cli.sweeps.store import RunDirectory
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
