@@ -248,6 +248,8 @@ def test_what_cannot_be_swept_is_a_sentence(tmp_path: Path) -> None:
         (3, {}, "3 is neither a function nor a study"),
         (Scaled, {}, "Scaled is a class; give an object of it: Scaled()."),
         (Mean, {}, "Mean is a class; give an object of it: Mean()."),
+        (scaled, {"fresh": "no"}, "fresh='no': it takes True or False."),
+        (scaled, {"n": 3, "parameters": {"n": 2}}, "n=3: it is in parameters too; give it once."),
         (scaled, {"profile": "quick"}, "profile='quick': only presets have profiles"),
         (locked, {"jobs": 2}, "can't be sent to workers (TypeError: cannot pickle"),
     ]

@@ -111,12 +111,14 @@ def sweep(
         UserError: for a value that its parameter doesn't take, or a directory that can't be used.
         KeyboardInterrupt: when interrupted; what is finished is kept.
     """
+    switches = {"trajectories": trajectories, "dry_run": dry_run, "fresh": fresh, "quiet": quiet}
+    _check_switches(**switches, retry_failed=retry_failed, fail_fast=fail_fast)
     if data is not None:
         set_data_folder(usable_path("data", data))
     subject = _subject(study, profile)
     grid = grid_of_values(
         subject.study,
-        {**_mapping(parameters), **axes},
+        _settings(parameters, axes),
         subject.seeds if seeds is None else seeds,
         subject.texts,
     )
@@ -192,7 +194,7 @@ def train(
     if data is not None:
         set_data_folder(usable_path("data", data))
     subject = _subject(study, None)
-    settings = {**_mapping(parameters), **values}
+    settings = _settings(parameters, values)
     seeds = [whole_number("seed", seed, 0)]
     grid = grid_of_values(subject.study, settings, seeds, subject.texts)
     chosen = resolve_device(valid_choice("device", device, get_args(DeviceChoice)))
@@ -221,7 +223,8 @@ def load(
     Raises:
         UserError: if `directory` holds no cells, or none that is chosen; for means, if all failed.
     """
-    run = RunDirectory(usable_path("directory", directory), "directory")
+    _check_switches(trajectories=trajectories, means=means)
+    run = RunDirectory(usable_path("directory", directory))
     if means and trajectories:
         raise UserError("means: they are over cells; leave out trajectories.")
     if where or means:
@@ -286,8 +289,8 @@ def draw(
     """
     _check_texts(figure=figure, x=x, y=y, value=value, by=by, title=title)
     _check_texts(size=size, cmap=cmap, log=log)
-    if each_seed is not None and not isinstance(each_seed, bool):
-        raise BadValue("each_seed", each_seed, "it takes True or False.")
+    if each_seed is not None:
+        _check_switches(each_seed=each_seed)
     if not directories:
         raise UserError("draw takes the run directories to draw from, after the figure's name.")
     asked = FigureOptions(
@@ -305,7 +308,7 @@ def draw(
     drawn = draw_figure(
         Request(
             figure,
-            [RunDirectory(usable_path("directory", path), "directory") for path in directories],
+            [RunDirectory(usable_path("directory", path)) for path in directories],
             asked,
             list_of_texts("where", where),
             None if minus is None else RunDirectory(usable_path("minus", minus), "minus"),
@@ -348,8 +351,7 @@ def compare(
     Raises:
         UserError: if one of both can't be read, or they have no cell or no column in common.
     """
-    if not isinstance(interpolate, bool):
-        raise BadValue("interpolate", interpolate, "it takes True or False.")
+    _check_switches(interpolate=interpolate)
     comparison = compare_sides(
         usable_path("a", a),
         usable_path("b", b),
@@ -429,7 +431,18 @@ def _check_texts(**given: object) -> None:
             raise BadValue(name, text, "it takes a text.")
 
 
-def _mapping(given: object) -> Mapping[str, Values]:
-    if given is not None and not isinstance(given, Mapping):
-        raise BadValue("parameters", given, "it takes values by name.")
-    return given or {}
+def _check_switches(**switches: object) -> None:
+    """Refuse what is neither True nor False, by the names of arguments."""
+    for name, switch in switches.items():
+        if not isinstance(switch, bool):
+            raise BadValue(name, switch, "it takes True or False.")
+
+
+def _settings(parameters: object, values: Mapping[str, Values]) -> Mapping[str, Values]:
+    """The values of parameters by name, from `parameters` and from arguments of their own."""
+    if parameters is not None and not isinstance(parameters, Mapping):
+        raise BadValue("parameters", parameters, "it takes values by name.")
+    named: Mapping[str, Values] = parameters or {}
+    for name in named.keys() & values.keys():
+        raise BadValue(name, values[name], "it is in parameters too; give it once.")
+    return {**named, **values}
