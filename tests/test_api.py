@@ -464,3 +464,23 @@ def test_one_cell_is_trained_kept_and_returned(
     assert (tmp_path / "results").is_dir()
     with pytest.raises(overfit_cli.UserError, match="rate: a training takes one value of rate"):
         overfit_cli.train(learn, rate=[0.1, 0.2])
+
+
+UNGUARDED = """
+import overfit_cli
+
+print("the script begins")
+
+def learn(n: int = 1) -> dict[str, float]:
+    return {"loss": 1 / n}
+
+overfit_cli.sweep(learn, n="1:4", dry_run=True)
+"""
+
+
+def test_a_dry_run_does_not_run_the_script_again(tmp_path: Path) -> None:
+    """The probe's process doesn't import it, so that no guard is needed."""
+    (tmp_path / "script.py").write_text(UNGUARDED)
+    output = python("script.py", cwd=tmp_path).stdout
+    assert output.count("the script begins") == 1
+    assert "From one timed probe" in output

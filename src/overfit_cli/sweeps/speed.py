@@ -7,7 +7,6 @@ the number of batches in a task, and the time left.
 from __future__ import annotations
 
 import contextlib
-import multiprocessing
 import os
 import sys
 import time
@@ -17,6 +16,7 @@ from itertools import chain
 from multiprocessing.connection import Connection
 
 import cloudpickle
+from joblib.externals.loky.backend import get_context
 
 from overfit_cli.core.cell import Cell
 from overfit_cli.core.files import temporary_cache
@@ -214,7 +214,7 @@ def _timed_within(
 ) -> list[Probe]:
     """The probes that end in time, each after the one before, in a process that can be ended."""
     deadline = time.monotonic() + within
-    processes = multiprocessing.get_context("spawn")
+    processes = get_context("loky")  # unlike `spawn`, it doesn't run the user's script again
     mine, theirs = processes.Pipe(duplex=False)
     arguments = (os.getpid(), theirs, cloudpickle.dumps((study, probes)), device)
     timed = list[Probe]()
@@ -228,7 +228,7 @@ def _timed_within(
                 while len(timed) < len(probes) and mine.poll(max(0.0, deadline - time.monotonic())):
                     timed.append(mine.recv())
         finally:
-            worker.kill()
+            worker.terminate()
             worker.join()
     return timed
 
