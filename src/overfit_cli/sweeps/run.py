@@ -167,7 +167,8 @@ class _Run:
         """Take a finished task's batches off those that wait, and take in its time."""
         for number in record.batches:
             del self._waiting[number]
-        self._speed.add(sum(self._costs[number] for number in record.batches), record.seconds)
+        cost = sum(self._costs[number] for number in record.batches)
+        self._speed.add(cost, record.seconds, is_cold=record.is_cold)
         yield record
 
     def _tasks(self) -> Iterator[Task]:

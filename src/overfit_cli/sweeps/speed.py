@@ -37,13 +37,20 @@ class Speed:
     Attributes:
         cost: of what was timed, in the unit of `Study.cost`.
         seconds: that it took.
+        is_cold: whether only first tasks of processes were timed, which import libraries too.
     """
 
     cost: float = 0.0
     seconds: float = 0.0
+    is_cold: bool = False
 
-    def add(self, cost: float, seconds: float) -> None:
-        """Take in what a cost took."""
+    def add(self, cost: float, seconds: float, *, is_cold: bool = False) -> None:
+        """Take in what a cost took; first tasks of processes count until another one has ended."""
+        if is_cold and self.cost and not self.is_cold:
+            return
+        if self.is_cold and not is_cold:
+            self.cost = self.seconds = 0.0
+        self.is_cold = is_cold
         self.cost += cost
         self.seconds += seconds
 

@@ -7,6 +7,7 @@ failed. A task's rows return as tables, which the process that the user started 
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 import os
 import sys
@@ -184,6 +185,7 @@ class TaskRecord:
         headlines: for each cell, its key and its headline measurement; None where it failed.
         reasons: why cells failed, counted.
         seconds: how long the training took.
+        is_cold: whether it was the first task of its process, which imports libraries too.
         problem: a sentence, if it couldn't be trained; empty otherwise.
         headline: the column of the headlines; empty where nothing was measured.
         cells: the rows, one per cell; None where there is none.
@@ -194,6 +196,7 @@ class TaskRecord:
     headlines: tuple[tuple[str, float | None], ...]
     reasons: Counter[str]
     seconds: float = 0.0
+    is_cold: bool = False
     problem: str = ""
     headline: str = ""
     cells: pa.Table | None = None
@@ -235,8 +238,12 @@ def run_task(work: Work, task: Task) -> TaskRecord:
         return unable(task, f"A worker lacks what {study.name} needs: {error}")
     except Interrupted as error:
         raise TaskInterrupted(record_of(study, numbers, results)) from error
-    seconds = time.perf_counter() - began
-    return replace(record_of(study, numbers, results), seconds=seconds)
+    seconds, is_cold = time.perf_counter() - began, next(_TASKS) == 0
+    return replace(record_of(study, numbers, results), seconds=seconds, is_cold=is_cold)
+
+
+_TASKS = itertools.count()
+"""Counts the tasks of this process."""
 
 
 KEPT = "What is finished is kept, and the same command goes on from there."
