@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import re
 from collections import Counter
 from collections.abc import Iterator
@@ -14,6 +15,7 @@ from overfit_cli import Column
 from overfit_cli.core.parameters import ParameterInfo, describe, symbol_text
 from overfit_cli.core.registry import installed_studies
 from overfit_cli.core.study import AnyStudy
+from overfit_cli.figures.labels import tick_number
 from overfit_cli.figures.picture import file_content
 
 LONGEST = 28
@@ -89,3 +91,19 @@ def test_names_in_a_symbol_are_upright(study: AnyStudy) -> None:
     for one in _all(study):
         letters = re.sub(r"\\mathrm\{\w+\}|\\[A-Za-z]+", " ", one.symbol)
         assert not re.search(r"[A-Za-z]{2,}", letters), one
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0.05, "0.05"),
+        (-2.0, "−2"),
+        (3e-7, r"$3 \cdot 10^{-7}$"),
+        (math.inf, r"$\infty$"),
+        (-math.inf, r"$-\infty$"),
+        (math.nan, "nan"),
+    ],
+)
+def test_every_number_can_stand_at_a_tick(value: float, text: str) -> None:
+    """The interval of a fitted law may have no end."""
+    assert tick_number(value) == text

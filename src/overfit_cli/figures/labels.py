@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import textwrap
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -205,7 +206,9 @@ def brief(value: object) -> str:
 
 
 def tick_number(value: float) -> str:
-    """Write a number for a tick: `0.05`, `200`, and extreme ones with a power of ten."""
+    """Write a number for a tick: `0.05`, `200`, extreme ones with a power of ten, and infinity."""
+    if not math.isfinite(value):
+        return "nan" if math.isnan(value) else rf"${'-' if value < 0 else ''}\infty$"
     if value == 0 or 1e-3 <= abs(value) < 1e5:
         return f"{value:g}".replace("-", "−")
     return power(value)

@@ -5,6 +5,7 @@ Papers and their figures are names of presets too.
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -147,6 +148,13 @@ def find_preset(name: str) -> Preset | None:
 
 
 def _read(path: Path) -> Preset:
+    facts = path.stat() if path.is_file() else None
+    return _parse(path, (facts.st_mtime_ns, facts.st_size) if facts else None)
+
+
+@functools.lru_cache(maxsize=256)
+def _parse(path: Path, state: object) -> Preset:
+    """The preset in a file; read again when the file's state, its time and size, has changed."""
     content = read_toml(path, MOST_BYTES)
     try:
         return Preset(path.stem, PresetFile.model_validate(content), path)
