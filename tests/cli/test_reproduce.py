@@ -231,7 +231,7 @@ def test_what_needs_data_that_is_not_here_is_left_out_and_said(
     said = call("reproduce", "--jobs", "1", cwd=tmp_path).stdout
     [line] = {line for line in said.splitlines() if line.startswith("Left out:")}
     assert line.startswith(
-        "Left out: song2024/fig9 (lacking): data: source=imdb needs data: name its folder"
+        "Left out: song2024/fig9 (lacking): --data: source=imdb needs data: name its folder"
     )
     assert line.endswith(" It needs IMDb (--data DIR).")
     assert said.rstrip().endswith(line)
@@ -255,7 +255,7 @@ def test_what_is_wrong_with_a_preset_that_needs_something_is_said_with_code_1(
     (shipped / "wrong.toml").unlink()
     write_text_preset(shipped, "undeclared", needs="")
     said = call("reproduce", "--jobs", "1", cwd=tmp_path, expect=1).stdout
-    assert "(undeclared): data: source=imdb needs data" in said
+    assert "(undeclared): --data: source=imdb needs data" in said
     (tmp_path / "aclImdb" / "train").mkdir(parents=True)
     (shipped / "undeclared.toml").unlink()
     write_text_preset(shipped, "torn", needs="IMDb")

@@ -21,6 +21,7 @@ from overfit_cli.cli.options import (
     Jobs,
     Scheduler,
     Strict,
+    error_as_option,
     read_executor,
     set_data_option,
 )
@@ -163,7 +164,8 @@ class Reproduction:
         needs = item.preset.profile(self.profile).needs
         missing = bool(needs) and isinstance(error, MissingError)
         needed = f" It needs {needs}." if missing else ""
-        self.left_out.append(f"Left out: {item.address} ({item.preset.name}): {error}{needed}")
+        reason = error_as_option(error)
+        self.left_out.append(f"Left out: {item.address} ({item.preset.name}): {reason}{needed}")
         self.output.print(self.left_out[-1])
         self.failed |= not missing
 
@@ -215,7 +217,7 @@ def _draw(output: Console, names: Sequence[str], directory: Path) -> bool:
             save_with_caption(draw_figure(request), path)
         except UserError as error:
             drawn = False
-            output.print(f"Not drawn: {path}: {error}")
+            output.print(f"Not drawn: {path}: {error_as_option(error)}")
         else:
             output.print(f"Drawn: {path}")
     return drawn
