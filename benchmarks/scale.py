@@ -54,7 +54,7 @@ VAST = ["sweep", "--n=21:120", "--snr=0.1:16:10000", "--seeds=5"]
 def fill(grid: Grid, path: Path) -> None:
     """Write every cell as done, in the batches that the study makes."""
     study, chance = grid.study, random.Random(0)
-    directory = RunDirectory(path, "--out")
+    directory = RunDirectory(path, "out")
     directory.prepare()
     record_run(path, grid, {})
     # Tens of thousands of syncs are not what is timed.

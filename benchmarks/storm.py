@@ -287,7 +287,7 @@ HOSTILE: list[object] = [
 
 def sweep(grid: Grid, path: Path, jobs: int = 1, *, fresh: bool = False) -> None:
     """Run what is missing, or everything again, into many small parts."""
-    directory = RunDirectory(path, "--out")
+    directory = RunDirectory(path, "out")
     plan = make_plan(grid, directory, "cpu", trajectories=True, fresh=fresh)
     cells = [cell for batch in plan.batches for cell in batch]
     cut = [cells[at : at + CELLS_PER_PART] for at in range(0, len(cells), CELLS_PER_PART)]

@@ -65,7 +65,7 @@ def test_an_outline_of_a_large_grid_is_about_the_whole_of_it(
 ) -> None:
     """Half of the cells are there already; the outline looks at one in twenty."""
     monkeypatch.setattr("overfit_cli.sweeps.plan.MOST_CELLS_OUTLINED", 2000)
-    directory = RunDirectory(tmp_path, "--out")
+    directory = RunDirectory(tmp_path, "out")
     directory.prepare()
     grid = grid_of("1:1000", "1:2:20", seeds=2)
     there = grid_of("1:1000", "1:2:20", seeds=1)

@@ -93,7 +93,7 @@ def test_all_that_was_timed_tells_how_long_the_rest_takes() -> None:
 
 def test_quick_cells_share_parts(tmp_path: Path) -> None:
     grid = make_grid(TOY, {"n": "1:300", "snr": "1:2:2"}, (0,))
-    directory = RunDirectory(tmp_path, "--out")
+    directory = RunDirectory(tmp_path, "out")
     plan = make_plan(grid, directory, "cpu")
     assert len(plan.batches) == 300
     directory.prepare()
@@ -115,7 +115,7 @@ def test_a_batch_that_kills_among_many_costs_only_itself(
         if (cell.parameters.model_dump()["mood"] == "kills")
         == (cell.parameters.model_dump()["n"] == 4)
     ]
-    directory = RunDirectory(tmp_path / "out", "--out")
+    directory = RunDirectory(tmp_path / "out", "out")
     plan = make_plan(grid, directory, "cpu", cells=cells)
     directory.prepare()
     summary = execute(plan, directory, Execution(), Local(2))

@@ -14,10 +14,10 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from overfit_cli.cli.completion import columns, conditions, run_directories
-from overfit_cli.cli.options import Where, read_number, read_path
+from overfit_cli.cli.options import Where
 from overfit_cli.core.console import console, proposed_command, typed_command
-from overfit_cli.core.errors import UserError
 from overfit_cli.core.text import plural, visible
+from overfit_cli.core.values import finite_number
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -191,11 +191,11 @@ def _where_of(side: str) -> Any:
 
 def compare(
     a: Annotated[
-        str,
+        Path,
         typer.Argument(metavar="A", help="Run directory.", autocompletion=run_directories),
     ],
     b: Annotated[
-        str,
+        Path,
         typer.Argument(
             metavar="B",
             help="Another run directory, or a CSV file of published numbers with a column for each "
@@ -222,15 +222,16 @@ def compare(
         ),
     ] = False,
     tolerance: Annotated[
-        str | None,
+        float | None,
         typer.Option(
+            min=0,
             metavar="T",
             help="Exit with code 1 if a pair differs by more than T; of two runs, also if a "
             "verdict or a status differs, or a cell has no counterpart.",
         ),
     ] = None,
     out: Annotated[
-        str | None,
+        Path | None,
         typer.Option(
             metavar="FILE",
             help="PNG, PDF or SVG file for a figure of the difference in the first column; a "
@@ -238,26 +239,21 @@ def compare(
         ),
     ] = None,
     json_file: Annotated[
-        str | None, typer.Option("--json", metavar="FILE", help="JSON file for all numbers.")
+        Path | None, typer.Option("--json", metavar="FILE", help="JSON file for all numbers.")
     ] = None,
 ) -> int:
     """Compare a run with another run, or with published numbers.
 
     Cells are paired by their parameters and seed; every difference is B less A.
     """
-    accepts = "a number of at least 0"
-    limit = None if tolerance is None else read_number("--tolerance", tolerance, accepts)
-    if limit is not None and limit < 0:
-        raise UserError(f"--tolerance {tolerance}: it takes {accepts}.")
-    figure, numbers = read_path("--out", out), read_path("--json", json_file)
-    first, second = read_path("A", a) or Path(), read_path("B", b) or Path()
+    limit = None if tolerance is None else finite_number("tolerance", tolerance)
     from overfit_cli.core.figure import MOST_AXES
     from overfit_cli.core.files import write_user_file
     from overfit_cli.report.differences import compare_sides
 
     comparison = compare_sides(
-        first,
-        second,
+        a,
+        b,
         values or [],
         where or [],
         where_a or [],
@@ -265,29 +261,29 @@ def compare(
         interpolated=interpolate,
     )
     output = console()
-    if figure is not None:
+    if out is not None:
         from overfit_cli.figures.picture import save_with_caption
         from overfit_cli.report.difference_figure import draw_difference
 
-        save_with_caption(draw_difference(comparison, typed_command(), figure), figure)
-    if numbers is not None:
-        write_user_file(numbers, as_json(comparison, limit).encode(), "--json")
+        save_with_caption(draw_difference(comparison, typed_command(), out), out)
+    if json_file is not None:
+        write_user_file(json_file, as_json(comparison, limit).encode(), "json_file")
     for line in opening_lines(comparison):
         output.print(line)
     _print_table(output, difference_rows(comparison))
     for line in closing_lines(comparison):
         output.print(line)
     _print_table(output, verdict_rows(comparison))
-    if figure is not None:
-        output.print(f"Drawn: {figure}, and its caption in {figure.with_suffix('.txt').name}")
-    if numbers is not None:
-        output.print(f"Written: {numbers}")
+    if out is not None:
+        output.print(f"Drawn: {out}, and its caption in {out.with_suffix('.txt').name}")
+    if json_file is not None:
+        output.print(f"Written: {json_file}")
     if limit is not None:
         beyond = comparison.beyond(limit)
         differs = f"Beyond the tolerance of {limit:g}: {'; '.join(beyond)}."
         output.print(differs if beyond else f"Within the tolerance of {limit:g}.")
         return 1 if beyond else 0
-    if figure is None and 0 < len(comparison.names) <= MOST_AXES:
+    if out is None and 0 < len(comparison.names) <= MOST_AXES:
         for line in proposed_command([*sys.argv[1:], "--out", "difference.png"]):
             output.print(line)
     return 0

@@ -6,7 +6,6 @@ A parameter may be called by its symbol: `--SNR 5`. Unknown names are refused wi
 from __future__ import annotations
 
 import contextlib
-import math
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,8 +16,8 @@ import typer
 from overfit_cli.cli import completion
 from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.files import set_data_folder
-from overfit_cli.core.text import is_plain_number, shorten, suggestion
-from overfit_cli.core.values import Backend, DeviceChoice, number_of_jobs, usable_path
+from overfit_cli.core.text import shorten, suggestion
+from overfit_cli.core.values import Backend, DeviceChoice, number_of_jobs
 
 if TYPE_CHECKING:
     from overfit_cli.core.study import AnyStudy
@@ -90,30 +89,6 @@ def error_as_option(error: UserError) -> str:
     return f"{shown}: {error.accepts}"
 
 
-def read_number(flag: str, text: str, accepts: str = "a number") -> float:
-    """Read a finite number.
-
-    Raises:
-        UserError: if the text is none, saying that the flag takes `accepts`.
-    """
-    try:
-        number = float(text) if is_plain_number(text) else math.nan
-    except ValueError:
-        number = math.nan
-    if not math.isfinite(number):
-        raise UserError(f"{flag} {shorten(text)}: it takes {accepts}.")
-    return number
-
-
-def read_path(flag: str, text: str | None) -> Path | None:
-    """Return the path that `text` names; None where none is given.
-
-    Raises:
-        BadValue: if it is empty, isn't text, or no path can be so.
-    """
-    return None if text is None else usable_path(flag.lstrip("-"), text)
-
-
 def set_data_option(path: Path | None) -> None:
     """Take the folder that `--data` names, if it names one.
 
@@ -155,7 +130,7 @@ Address = Annotated[
 def read_executor(
     backend: Backend, jobs: int, device: DeviceChoice, scheduler: str | None, address: str | None
 ) -> Executor:
-    """Return the executor that the options ask for.
+    """Return the executor that the options name.
 
     Raises:
         UserError: if one of them isn't taken, or no cluster answers.

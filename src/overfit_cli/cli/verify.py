@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import typer
 
 from overfit_cli.cli.completion import run_directories
-from overfit_cli.cli.options import DataFolder, error_as_option, read_path, set_data_option
+from overfit_cli.cli.options import DataFolder, error_as_option, set_data_option
 from overfit_cli.core.console import console
 from overfit_cli.core.errors import UserError
 from overfit_cli.core.files import error_text, read_bounded
@@ -182,11 +182,11 @@ def _redraw(
 
 def verify(
     files: Annotated[
-        list[str],
+        list[Path],
         typer.Argument(metavar="FILE", help="PNG, PDF or SVG file that overfit drew."),
     ],
     source: Annotated[
-        list[str] | None,
+        list[Path] | None,
         typer.Option(
             "--from",
             metavar="DIR",
@@ -202,13 +202,12 @@ def verify(
 ) -> int:
     """Say whether a figure's data is here, unchanged, and with --redraw gives the same picture."""
     set_data_option(data_folder)
-    paths = [path for text in files if (path := read_path("FILE", text))]
-    named = [path for text in source or [] if (path := read_path("--from", text))]
+    named = source or []
     for path in named:
         if not path.exists():
             raise UserError(f"--from {path}: it isn't there; name the figure's run or CSV file.")
     output, code = console(), 0
-    for path in paths:
+    for path in files:
         try:
             holds, sentences = _verify(path, named, redraw=redraw)
         except UserError as error:
