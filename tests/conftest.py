@@ -1,4 +1,4 @@
-"""What all tests share: one thread of computation each, and the toy study."""
+"""Settings of all tests: one thread of computation each, and the toy study."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a terminal shows of a stream: text, line breaks, and the few controls that we use."""
+"""The screen of a terminal after a stream: text, line breaks, and the few controls that we use."""
 
 from __future__ import annotations
 

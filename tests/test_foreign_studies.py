@@ -1,4 +1,4 @@
-"""Whatever a study of somebody else's does, it costs its own cells and a sentence."""
+"""A foreign study, whatever it does, costs its own cells and a sentence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What there is to run, draw and judge is listed in lines that fit, and in full for one study."""
+"""Lists of what can be run, drawn and judged: in lines that fit, and in full for one study."""
 
 from __future__ import annotations
 

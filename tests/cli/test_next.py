@@ -1,4 +1,4 @@
-"""What a sweep proposes to do next works: for every preset, on its kept run."""
+"""Commands that a sweep proposes work: for every preset, on its kept run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a sweep shows while it runs, and what stays on the screen."""
+"""Progress of a sweep on the screen, while it runs and afterwards."""
 
 from __future__ import annotations
 

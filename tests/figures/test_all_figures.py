@@ -1,4 +1,4 @@
-"""What holds of every figure: no text says nonsense, and none is drawn of nothing."""
+"""Properties of every figure: no text says nonsense, and none is drawn of nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What parameters and columns are called along axes and in legends, beside their symbols."""
+"""Labels of parameters and columns along axes and in legends, beside their symbols."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a figure looks: its size, dots, title, colours, axes, and a style sheet of the user's."""
+"""The look of a figure: its size, dots, title, colours, axes, and a style sheet of the user's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a report shows: runs in the order of the paper's figures, and under names of their own."""
+"""Contents of a report: runs in the order of the paper's figures, under names of their own."""
 
 from __future__ import annotations
 

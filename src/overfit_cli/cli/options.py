@@ -28,7 +28,7 @@ HELP_OPTIONS = {"help_option_names": ["-h", "--help"]}
 PARAMETER_OPTIONS = {"ignore_unknown_options": True, **HELP_OPTIONS}
 """The settings of a command that takes every parameter of its study as an option."""
 TYPED = "overfit.typed"
-"""Where a context keeps how the user typed each parameter: `--snr`, `--set d` or `--SNR`."""
+"""The key in a context for each parameter as the user typed it: `--snr`, `--set d` or `--SNR`."""
 
 
 DataFolder = Annotated[
@@ -255,4 +255,4 @@ def _warn_of_namesake(option: str, study: AnyStudy) -> None:
 
 
 _CLOSE = 0.65
-"""How alike two options are of which one is meant; the dashes alone make short ones alike."""
+"""The least likeness of an option that is suggested; the dashes alone make short ones alike."""

@@ -23,7 +23,7 @@ from overfit_cli.core.cell import Batches, Cell, Cells, P, Results
 from overfit_cli.core.training import Row, Training, drop_nonfinite
 
 BYTES_OF_LIBRARIES = 3e8
-"""What PyTorch takes in a process before it computes anything."""
+"""The memory of PyTorch in a process before it computes anything."""
 
 
 def group_cells(

@@ -265,6 +265,10 @@ class ParameterInfo:
         return {symbol_text(self.symbol), *([letters] if letters.isidentifier() else [])} - {""}
 
 
+SEED = ParameterInfo("seed", "int", 0, "seed", "", "", (), "a whole number of at least 0")
+"""The seed, described as the parameters are that it stands beside."""
+
+
 def describe(model: type[StudyParameters]) -> Mapping[str, ParameterInfo]:
     """Return every parameter of `model` by name, in the order of its declaration."""
     return _parameter_infos(model)

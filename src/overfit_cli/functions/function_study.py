@@ -339,7 +339,7 @@ def _validation_text(error: ValueError) -> str:
 
 
 def _read_files(reference: str, function: Any) -> Files:
-    """The user's files that a function is loaded from, its own first; none where it is installed.
+    """The files that a function is loaded from, its own first; none where it has no file.
 
     Raises:
         UserError: if a file can't be read.

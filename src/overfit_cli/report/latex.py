@@ -154,7 +154,7 @@ _SIGNS = {"−": "-", "×": r"\times", "·": r"\cdot", "⋆": r"\star", "≤": r
 _RAISED, _LOWERED = "⁰¹²³⁴⁵⁶⁷⁸⁹⁻", "₀₁₂₃₄₅₆₇₈₉₋"
 _GREEK = "αβγδεζηθικλμνξπρστυφχψωΓΔΘΛΞΠΣΦΨΩ"
 _IN_FORMULAS = re.compile(f"[{_RAISED}]+|[{_LOWERED}]+|[{_GREEK}]|[{''.join(_SIGNS)}]")
-"""What LaTeX takes in formulas alone."""
+"""Characters that LaTeX takes in formulas alone."""
 
 
 def text(words: str) -> str:

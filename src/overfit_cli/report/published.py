@@ -15,7 +15,14 @@ import pandas as pd
 from overfit_cli.core.cell import ROW_COLUMNS
 from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.files import error_text, read_bounded
-from overfit_cli.core.parameters import ParameterInfo, Value, describe, parameter_named, parse_value
+from overfit_cli.core.parameters import (
+    SEED,
+    ParameterInfo,
+    Value,
+    describe,
+    parameter_named,
+    parse_value,
+)
 from overfit_cli.core.study import AnyStudy
 from overfit_cli.core.text import shorten, suggestion
 from overfit_cli.stats.pairs import setting_keys
@@ -24,7 +31,6 @@ MOST_BYTES = 1 << 26
 MISSING = frozenset({"", "nan", "na", "null", "none"})
 """The spellings of a missing number, in small letters."""
 
-_SEED = ParameterInfo("seed", "int", 0, "seed", "", "", (), "a whole number of at least 0")
 _NUMBER = ParameterInfo("it", "float", None, "", "", "", (), "a finite number, or nothing")
 _IGNORED = ("key", "study", "version", "reason")
 
@@ -39,7 +45,7 @@ def read_published(path: Path, study: AnyStudy) -> pd.DataFrame:
         UserError: if the file can't be read, has no column that the study measures, has one of
             another name, holds what is no value of a parameter or no number, or has a point twice.
     """
-    parameters = {**describe(study.parameters), "seed": _SEED}
+    parameters = {**describe(study.parameters), "seed": SEED}
     measured = [*(column.name for column in study.columns), "steps", "seconds"]
     table = _read_table(path)
     names = [*parameters, *measured, "status", *_IGNORED]
@@ -118,6 +124,6 @@ def _parse(path: Path, texts: pd.Series[str], info: ParameterInfo | None) -> lis
             values.append(np.nan if missing else parse_value(info or _NUMBER, text))
         except BadValue as error:
             raise UserError(f"{path}: row {row}: {texts.name}: {error.accepts}") from None
-        if info is _SEED and int(values[-1]) < 0:
-            raise UserError(f"{path}: row {row}: seed {text}: it takes {_SEED.accepts}.")
+        if info is SEED and int(values[-1]) < 0:
+            raise UserError(f"{path}: row {row}: seed {text}: it takes {SEED.accepts}.")
     return values

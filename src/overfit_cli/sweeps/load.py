@@ -17,7 +17,14 @@ import numpy as np
 import pyarrow as pa
 
 from overfit_cli.core.errors import BadValue, UserError
-from overfit_cli.core.parameters import ParameterInfo, Value, describe, parameter_named, parse_value
+from overfit_cli.core.parameters import (
+    SEED,
+    ParameterInfo,
+    Value,
+    describe,
+    parameter_named,
+    parse_value,
+)
 from overfit_cli.core.registry import find_study, study_names
 from overfit_cli.core.study import AnyStudy, FigureData
 from overfit_cli.core.text import shorten, suggestion
@@ -195,7 +202,6 @@ def _leave_out(directory: RunDirectory, reason: str) -> None:
     warnings.warn(f"{directory.path} is left out: {reason}", UserWarning, stacklevel=4)
 
 
-_SEED = ParameterInfo("seed", "int", 0, "seed", "", "", (), "a whole number of at least 0")
 _CLOSE = 1e-9
 """Real numbers that differ by less, relative to themselves, are one value."""
 
@@ -242,7 +248,7 @@ def read_selections(
     Raises:
         UserError: for a name that is no parameter of the study, or a value that it doesn't take.
     """
-    infos = {**describe(study.parameters), "seed": _SEED}
+    infos = {**describe(study.parameters), "seed": SEED}
     return [_read(text, infos, study, option) for text in texts]
 
 

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 
 MOST_BYTES = 64_000_000
-"""How large a joined part may get, in bytes of the parts that it is made of."""
+"""The limit of a joined part, in bytes of the parts that it is made of."""
 
 
 @dataclass(frozen=True)

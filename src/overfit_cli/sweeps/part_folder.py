@@ -34,7 +34,7 @@ Seen = TypeVar("Seen")
 
 
 PASSES = 20
-"""How often a folder is listed again while it changes, before its lock is taken."""
+"""The listings of a folder that changes, before its lock is taken."""
 
 
 class PartFolder:

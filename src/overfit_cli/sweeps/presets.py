@@ -24,7 +24,7 @@ from overfit_cli.core.values import ProfileName, valid_choice
 MOST_BYTES = 1 << 20
 PROFILES = get_args(ProfileName)
 EXPECTED_VERDICTS = "expected-verdicts.toml"
-"""What lies among the presets and is none: the verdicts of their quick profiles."""
+"""The file among the presets with the verdicts of their quick profiles."""
 
 
 _Whole = Annotated[int, Field(ge=-(2**63), lt=2**63)]

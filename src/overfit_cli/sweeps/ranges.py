@@ -14,7 +14,7 @@ from overfit_cli.core.text import shorten
 DEFAULT_POINTS = 40
 MOST_VALUES = 100_000
 ENDLESS = 10**19
-"""What a count of more digits is taken for."""
+"""The value of a count with more digits."""
 
 
 def parse_range(info: ParameterInfo, text: str) -> tuple[Value, ...]:

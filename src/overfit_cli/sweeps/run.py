@@ -29,10 +29,10 @@ from overfit_cli.sweeps.worker import (
 )
 
 CHANCES = 3
-"""How often a batch may be in flight when a worker is killed before its cells count as failed."""
+"""The killed workers with a batch in flight after which its cells count as failed."""
 
 MOST_LOSSES = 30
-"""How often batches are lost with their workers before the sweep gives up."""
+"""The losses of batches with their workers after which the sweep gives up."""
 
 
 @dataclass

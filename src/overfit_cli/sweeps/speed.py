@@ -68,10 +68,10 @@ class Speed:
 
 
 TASK_SECONDS = 1.0
-"""What a task should take: much more than handing it out, and little to lose by a kill."""
+"""The time of a task: much more than handing it out takes, and little to lose by a kill."""
 
 LEAST_SECONDS = 0.25
-"""What a task near the end should still take: a part per cell costs more than the jobs gain."""
+"""The least time of a task near the end: a part per cell costs more than the jobs gain."""
 
 MOST_BATCHES = 1000
 MOST_GROWTH = 4

@@ -10,19 +10,21 @@ from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.parameters import Value, describe
 from overfit_cli.core.registry import figures_of, find_study, study_names
 from overfit_cli.core.study import AnyStudy
-from overfit_cli.core.text import is_text, suggestion
+from overfit_cli.core.text import brief, is_text, suggestion
 from overfit_cli.functions.function_study import study_of_reference
 from overfit_cli.functions.references import is_reference
 from overfit_cli.sweeps.grid import Grid, make_grid
 from overfit_cli.sweeps.presets import Preset, find_preset, preset_names, preset_texts
 
 DEFAULT_STUDY = "benign-vit"
-
-
 DEFAULT_PROFILE = "quick"
-
-
 DEFAULT_SEEDS = "3"
+
+LONGEST = 120
+"""The most letters of a run directory's name."""
+
+_SEPARATORS = "/\\:"
+"""Characters of a text that separate folders on some system."""
 
 
 @dataclass(frozen=True)
@@ -145,7 +147,7 @@ def named_after(base: str, values: Mapping[str, Sequence[Value]]) -> str:
     Of an axis the name alone is told: it may grow, and its cells are then reused.
     """
     parts = [
-        name if len(taken) > 1 else f"{name}{_brief(taken[0])}" for name, taken in values.items()
+        name if len(taken) > 1 else f"{name}{brief(taken[0], 12)}" for name, taken in values.items()
     ]
     name = "-".join([base, *parts])
     name = "".join("_" if letter in _SEPARATORS else letter for letter in name)
@@ -153,14 +155,3 @@ def named_after(base: str, values: Mapping[str, Sequence[Value]]) -> str:
         return name
     mark = hashlib.sha256(name.encode()).hexdigest()[:8]
     return f"{name[: LONGEST - len(mark) - 1]}-{mark}"
-
-
-def _brief(value: Value) -> str:
-    return f"{value:.12g}" if isinstance(value, float) else str(value)
-
-
-LONGEST = 120
-
-
-_SEPARATORS = "/\\:"
-"""What may stand in a text, and separates folders on some system."""

@@ -38,7 +38,7 @@ VERSIONS = f"overfit {VERSION} on Python {sys.version_info.major}.{sys.version_i
 
 LONGEST_REASON = 200
 FAILURE_PREFIXES = ("error: ", "diverged: ")
-"""How reasons begin that a study hasn't given itself."""
+"""Beginnings of the reasons that the machine gives, not the study."""
 
 
 def train_all(study: AnyStudy, batch: Batch, execution: Execution) -> Iterator[CellResult]:

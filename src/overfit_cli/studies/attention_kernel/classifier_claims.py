@@ -24,7 +24,7 @@ from overfit_cli.stats.intervals import level_of_each, mean_estimate
 SOURCE = "Song et al. 2024, section 5.3.1"
 
 SPEED = "mean_test_loss"
-"""What the best step size is best in, and what "faster" means: the test loss over all steps."""
+"""The measure of the best step size, and of "faster": the test loss over all steps."""
 
 BEST_KERNELS = Comparison("kernel", "learning_rate", "step size", best_in=SPEED)
 CONTROLS = {

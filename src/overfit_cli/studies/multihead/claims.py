@@ -51,7 +51,7 @@ _IN_WORDS = {
 _SOURCES = {"proposition1": "Proposition 1", "corollary1": "Corollary 1"}
 
 DRAWS = 1000
-"""How many random draws it takes."""
+"""The number of random draws."""
 
 ROUND_OFF = 1e-9
 """By how much a ratio may lie above 1: a gradient at zero weights can be the bound itself."""

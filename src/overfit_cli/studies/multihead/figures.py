@@ -38,7 +38,7 @@ MOST_SETTINGS = 4
 DASHES: tuple[LineStyleType, ...] = ("-", "--")
 
 SMALLEST_LOSS = 1e-16
-"""Where the axis of losses ends, though some go on falling."""
+"""The end of the axis of losses, though some go on falling."""
 
 
 @dataclass(frozen=True)

@@ -262,7 +262,7 @@ def largest_norm(projection: Tensor, counts: Tensor) -> Tensor:
 
 
 HESSIAN_SAMPLES = 32
-"""How many training samples Hessians are measured on for Proposition 1, the first ones."""
+"""The number of training samples, the first ones, whose Hessians are measured for Proposition 1."""
 
 RATIOS = ("model_gradient", "model_hessian", "loss_gradient", "loss_hessian", "loss_concavity")
 """Measured quantities over their bounds: Proposition 1's two, and Corollary 1's three."""

@@ -297,7 +297,7 @@ class _HeadsTogether(BatchedTraining[P, _HeadsState[P], Gradients]):
 BETAS = (0.9, 0.999)
 
 SMALL = 1e-8
-"""What Adam adds to the root of the mean square; PyTorch's default, as the betas are."""
+"""The number that Adam adds to the root of the mean square; PyTorch's default, as the betas are."""
 
 
 class Steps:

@@ -13,14 +13,14 @@ from overfit_cli.core.parameters import StudyParameters, parameter
 from overfit_cli.studies.attention_kernel.parameters import KernelName
 
 EXAMPLE = {"n": 1, "tokens": 2, "d": 2, "d_h": 2, "heads": 1, "target": "below"}
-"""What section 4.2.2's example fixes: its sizes, and the side of the values its labels lie on."""
+"""Values that section 4.2.2's example fixes: its sizes, and the side on which its labels lie."""
 
 OF_THE_EXAMPLE: dict[str, tuple[object, str]] = {
     "value_gap": (0, "it sets the example's two token values apart."),
     "label": (2, "it is the label of the example's tokens."),
     "weights": ("drawn", "only the example's weights can be told."),
 }
-"""What no random instance has: the value it keeps there, and what it is."""
+"""Parameters that no random instance has: the value they keep there, and their meaning."""
 
 LARGEST_SPECTRUM = 4096
 """The most rows of a matrix whose singular values are computed; beyond it they are left out."""

@@ -9,7 +9,7 @@ from overfit_cli.core.errors import BadValue
 from overfit_cli.core.parameters import StudyParameters, parameter
 
 MOST_SAMPLES = {"digits": 1797, "mnist": 70_000}
-"""How many images there are."""
+"""The number of images."""
 
 Source = Literal["digits", "mnist"]
 

@@ -65,10 +65,10 @@ Looks = Mapping[str, Look]
 """The logged columns of a panel, with the colour and the dash of each."""
 
 _OF: dict[str, LineStyleType] = {"signal": "-", "noise": "--", "rest": ":"}
-"""What attends, by its dash."""
+"""The dash of each attending token."""
 
 _ON = dict(zip(TOKEN_CLASSES, PALETTE, strict=False))
-"""What is attended to, by its colour."""
+"""The colour of each attended token."""
 
 _VALUES = dict(zip(("value_plus", "value_minus", "value_noise"), PALETTE[4:7], strict=True))
 

@@ -238,7 +238,7 @@ FIGURES = collect_figures(
 
 _STEP_OVERHEAD = 5e6
 _CELL_OVERHEAD = 2e7
-"""What isn't matrix products, in multiplications that take as long: measured at N 2 to 20."""
+"""The cost of a step beside its matrix products, in multiplications: measured at N 2 to 20."""
 
 _LEAPS = 30.0
 """About how far scores go in all of a cell's training."""

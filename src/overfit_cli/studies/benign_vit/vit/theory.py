@@ -61,7 +61,7 @@ THEOREMS: Mapping[Regime, str] = {"benign": "4.1", "harmful": "4.2"}
 """The theorem on each regime."""
 
 BALANCE_IN_WORDS = "2 ((σ̃_p/σ_p)² + M − 2)"
-"""What `learning_balance` returns, in words."""
+"""The value of `learning_balance` in words."""
 
 STEP_POWERS: Mapping[Regime, Mapping[str, float]] = {
     "benign": {"snr": -2.0, "epsilon": -1.0, "learning_rate": -1.0, "n": 0.0},
@@ -308,7 +308,7 @@ LEAST_LOGGED = 8
 """The fewest logged steps of a stage that tell a power."""
 
 NOTHING = 1e-12
-"""What a ratio is taken as that is zero or below it, as its logarithm is asked for."""
+"""The value for a ratio of at most zero, so that it has a logarithm."""
 
 
 def signal_update(steps: pd.DataFrame, parameters: BenignVitParameters) -> float:

@@ -78,7 +78,7 @@ FIRST_PHASE = (
     Column("gamma_linear", "the linear model's margin", symbol=r"\gamma_{\mathrm{lin}}"),
     Column("gamma_attention", "attention's margin", symbol=r"\gamma_{\mathrm{attn}}"),
 )
-"""What is measured after the first phase, where bounds are held to what is measured."""
+"""Measurements after the first phase, where bounds are compared with measured values."""
 
 
 class MultiheadMixture(MultiheadStudy[MultiheadMixtureParameters]):

@@ -19,7 +19,7 @@ from overfit_cli.studies.multihead.planted.parameters import MultiheadPlantedPar
 _CHUNK = 1024
 
 _MOST_DRAWS = 1000
-"""How many times as many samples as are needed are drawn, before giving up."""
+"""The largest number of draws, in multiples of the samples that are needed."""
 
 
 def draw_problem(parameters: MultiheadPlantedParameters, seed: int) -> Problem:

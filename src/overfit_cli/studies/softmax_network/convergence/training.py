@@ -43,7 +43,7 @@ LARGEST = (
     "test_gap",
     "test_gap_most",
 )
-"""What a cell has of its logged steps: the largest value."""
+"""Columns of a cell that are the largest value of its logged steps."""
 
 
 @dataclass

@@ -32,7 +32,7 @@ from overfit_cli.studies.softmax_network.diffusion.parameters import SoftmaxDiff
 from overfit_cli.studies.softmax_network.paper import Activation
 
 STEP_SIZES = {"adam": (0.0006, 0.0025, 0.01, 0.04, 0.16, 0.64, 2.56), "gd": (0.1, 0.4, 1.6)}
-"""What is tried: of Adam as they are, of gradient descent over the curvature λ_max(JJᵀ)."""
+"""Step sizes to try: Adam's as they are, gradient descent's over the curvature λ_max(JJᵀ)."""
 
 LEAST_STEPS, PATIENCE = 100, 2
 """Training ends after so many steps, where the best network is from less than half of them."""

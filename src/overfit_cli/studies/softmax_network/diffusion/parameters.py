@@ -14,7 +14,7 @@ from overfit_cli.studies.softmax_network.paper import DIGITS, PIXELS
 Model = Literal["softmax", "exp", "relu", "true", "posterior", "constant"]
 
 TEST_DIGITS = 500
-"""How many digits are tested on."""
+"""The number of test digits."""
 
 
 class SoftmaxDiffusionParameters(StudyParameters):

@@ -103,7 +103,7 @@ LOGGED_SAMPLES = 500
 """At most so many samples of a cell are logged."""
 
 LEAST_ROOM = 0.25
-"""Where copies are nearer to training points than fresh draws by less, memorisation isn't told."""
+"""The least lead of copies over fresh draws, in distance to training points, that tells."""
 
 ROUND_OFF = 1e-14
 """The share of the largest eigenvalue below which the smallest one is round-off."""

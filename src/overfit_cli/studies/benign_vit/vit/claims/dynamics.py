@@ -27,7 +27,7 @@ _ROLES: dict[Regime, tuple[str, str]] = {
     "benign": ("signal", "noise"),
     "harmful": ("noise", "signal"),
 }
-"""What wins, and what loses."""
+"""The attention that wins, and the one that loses."""
 
 OfRegime = Callable[[pd.DataFrame, Regime, str], Measurement]
 Reads = Literal["cells", "trajectories"]
@@ -115,7 +115,7 @@ GROWN: Mapping[str, tuple[tuple[str, str], ...]] = {
     "value-growth": (("value_plus", "value_noise"), ("value_minus", "value_noise")),
     "attention-growth": (("attention_signal", "attention_noise"),),
 }
-"""What grows of the signal, and beside it of the noise, under the last word of the claim's name."""
+"""Columns of the signal and of the noise that grow, by the last word of the claim's name."""
 
 
 def _growth(steps: pd.DataFrame, regime: Regime, quantity: str) -> Measurement:

@@ -33,7 +33,7 @@ from overfit_cli.studies.softmax_network.convergence.parameters import SoftmaxCo
 from overfit_cli.studies.softmax_network.paper import NAMES, Activation
 
 NONE = 1e-12
-"""What is taken for none beside 1, in float64."""
+"""The largest share beside 1 that counts as none, in float64."""
 
 TRACKS = Margin(most=0.05, because="a twentieth of the labels' norm", fewest_seeds=10)
 WIDE = 512
