@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from overfit_cli.stats.boundaries import fit_power_law
 from overfit_cli.stats.crossings import crossing, crossings, medians_by_row
 from tests.fake_study import fail, fake_cells
 
@@ -60,7 +61,7 @@ def test_points_that_are_not_finite_are_left_out() -> None:
 def test_every_y_and_seed_has_a_crossing_or_a_side() -> None:
     cells = fake_cells([1, 10, 40], np.geomspace(4, 20, 30).tolist(), seeds=2)
     found = crossings(cells.sample(frac=1, random_state=0), "snr", "n", "test_loss", 0.2)
-    assert found.columns.tolist() == ["n", "seed", "crossing", "side"]
+    assert found.columns.tolist() == ["n", "seed", "crossing", "side", "passes"]
     assert found["n"].tolist() == [1, 1, 10, 10, 40, 40]
     assert found["side"].tolist() == ["above"] * 2 + ["crosses"] * 4
     assert found["crossing"].tolist()[2:] == pytest.approx([10, 10, 5, 5], rel=1e-3)
@@ -91,7 +92,7 @@ def test_no_cells_give_an_empty_table() -> None:
 
 
 def test_a_row_has_the_median_of_its_curves_and_its_interval_by_order() -> None:
-    values = [9.0, 10.0, 12.0, 11.0, 8.0, 7.0, np.nan]
+    values = [9.0, 10.0, 12.0, 11.0, 8.0, 7.0, np.inf]
     sides = ["crosses"] * 6 + ["above"]
     table = pd.DataFrame({"n": 5, "seed": range(7), "crossing": values, "side": sides})
     row = medians_by_row(table, "n").iloc[0]
@@ -108,9 +109,57 @@ def test_a_row_of_few_seeds_has_the_least_and_the_greatest() -> None:
 
 def test_a_row_may_lie_beyond_the_grid_or_be_unknown() -> None:
     sides = ["crosses", "below", "above", "unknown"]
-    table = pd.DataFrame({"n": [1, 2, 3, 4], "seed": 0, "crossing": [7.0, *[np.nan] * 3]})
+    table = pd.DataFrame({"n": [1, 2, 3, 4], "seed": 0, "crossing": [7.0, -np.inf, np.inf, np.nan]})
     rows = medians_by_row(table.assign(side=sides), "n")
     assert rows["crossing"].tolist()[:3] == pytest.approx([7, 0, np.inf])
     assert np.isnan(rows["crossing"].tolist()[3])
     assert rows["seeds"].tolist() == [1, 1, 1, 0]
     assert rows["never"].tolist() == [0, 1, 1, 0]
+
+
+def mirrored_shares() -> pd.DataFrame:
+    """The error 1 / (1 + (x / c)⁴), where c is near 10 / √y, and the accuracy."""
+    draws, grid = np.random.default_rng(3), np.geomspace(0.5, 4, 15)
+    curves = []
+    for y in (5, 10, 15, 20, 30, 40):
+        for seed, noise in enumerate(np.exp(0.2 * draws.standard_normal(10))):
+            error = 1 / (1 + (grid * noise * np.sqrt(y) / 10) ** 4)
+            row = {"y": y, "seed": seed, "x": grid, "error": error, "accuracy": 1 - error}
+            curves.append(pd.DataFrame(row))
+    return pd.concat(curves, ignore_index=True).assign(status="done")
+
+
+@pytest.mark.parametrize("threshold", [0.5, 0.3, 0.8])
+def test_a_share_and_its_complement_have_the_same_crossings_and_ends(threshold: float) -> None:
+    shares = mirrored_shares()
+    error = crossings(shares, "x", "y", "error", threshold)
+    accuracy = crossings(shares, "x", "y", "accuracy", 1 - threshold)
+    np.testing.assert_allclose(accuracy["crossing"], error["crossing"])
+    assert np.isinf(error["crossing"]).any()
+    mirrored = error["side"].replace({"above": "below", "below": "above"})
+    assert accuracy["side"].tolist() == mirrored.tolist()
+    laws = [fit_power_law(table, "y") for table in (error, accuracy)]
+    assert laws[0] is not None
+    assert laws[1] is not None
+    assert laws[1].exponent[:3] == pytest.approx(laws[0].exponent[:3])
+    assert laws[1].constant[:3] == pytest.approx(laws[0].constant[:3])
+
+
+def test_a_rising_curve_that_stays_below_crosses_beyond_the_grid() -> None:
+    cells = pd.DataFrame({"y": np.repeat([1, 2, 3], 21), "x": np.tile(X, 3), "seed": 0})
+    cells["value"] = cells["x"] * 10.0 ** (2 * cells["y"] - 4)
+    table = crossings(cells.assign(status="done"), "x", "y", "value", 5.0)
+    assert table["side"].tolist() == ["below", "crosses", "above"]
+    assert table["crossing"].tolist() == pytest.approx([np.inf, 5.0, -np.inf])
+
+
+def test_without_a_crossing_the_trend_of_all_curves_tells_the_direction() -> None:
+    cells = pd.DataFrame({"y": 1, "x": X, "seed": 0, "status": "done", "value": X})
+    assert crossings(cells, "x", "y", "value", 50.0)["crossing"].tolist() == [np.inf]
+    falling = cells.assign(value=1 / X)
+    assert crossings(falling, "x", "y", "value", 50.0)["crossing"].tolist() == [-np.inf]
+
+
+def test_a_curve_that_crosses_back_counts_its_passes() -> None:
+    peak = pd.DataFrame({"y": 1, "x": X, "seed": 0, "status": "done", "value": X * (X < 5)})
+    assert crossings(peak, "x", "y", "value", 1.0)["passes"].tolist() == [2]

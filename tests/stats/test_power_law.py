@@ -82,7 +82,9 @@ def test_the_same_seed_gives_the_same_interval_and_it_is_quick() -> None:
 def beyond(table: pd.DataFrame, reach: float) -> pd.DataFrame:
     """What a grid that ends at `reach` shows of crossings."""
     out = table["crossing"] > reach
-    return table.assign(crossing=table["crossing"].mask(out), side=table["side"].mask(out, "above"))
+    return table.assign(
+        crossing=table["crossing"].mask(out, np.inf), side=table["side"].mask(out, "above")
+    )
 
 
 def test_a_curve_that_crosses_beyond_the_grid_counts_as_that() -> None:
@@ -102,8 +104,8 @@ def test_a_curve_that_crosses_beyond_the_grid_counts_as_that() -> None:
 
 def test_curves_that_are_below_throughout_cross_before_the_grid() -> None:
     table = crossings_of(range(2, 21), 5)
-    table.loc[(table["n"] == 20) & (table["seed"] < 2), ["crossing", "side"]] = np.nan, "below"
-    table.loc[(table["n"] == 2) & (table["seed"] < 2), ["crossing", "side"]] = np.nan, "above"
+    table.loc[(table["n"] == 20) & (table["seed"] < 2), ["crossing", "side"]] = -np.inf, "below"
+    table.loc[(table["n"] == 2) & (table["seed"] < 2), ["crossing", "side"]] = np.inf, "above"
     fit = fit_power_law(table, "n", repeats=10)
     assert fit is not None
     assert fit.exponent.value == pytest.approx(2)

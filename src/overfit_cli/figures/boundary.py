@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeGuard
 
 import matplotlib.axes
 import numpy as np
@@ -21,6 +21,7 @@ from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.study import AnyStudy, FigureData
 from overfit_cli.core.text import plural, round_digits
 from overfit_cli.figures.axes import Axis
+from overfit_cli.figures.caption import repeated_crossings
 from overfit_cli.figures.curves import logarithms
 from overfit_cli.figures.inputs import (
     check_threshold,
@@ -44,8 +45,8 @@ from overfit_cli.figures.style import (
     log_ticks,
     points,
 )
-from overfit_cli.stats.boundaries import PowerLaw, fit_power_law
-from overfit_cli.stats.crossings import crossings, medians_by_row
+from overfit_cli.stats.boundaries import FEWEST_FOR_LAW, PowerLaw, fit_power_law
+from overfit_cli.stats.crossings import SIDES, crossings, medians_by_row
 from overfit_cli.stats.intervals import FEWEST_FOR_MEDIAN, Estimate
 
 EXPECTED: dict[str, Any] = {"color": "0.45", "linestyle": (0, (4, 2)), "linewidth": 0.9}
@@ -166,6 +167,7 @@ class DrawnBoundary:
         title: its run or panel; empty where it is the only one.
         colour: its colour.
         rows: the median crossing for each y; see `medians_by_row`.
+        curves: the crossing of each curve; see `crossings`.
         off_grid: by each y whose median lies off the grid, the side of its curves.
         fit: the power law; None without a fit.
     """
@@ -173,6 +175,7 @@ class DrawnBoundary:
     title: str
     colour: str
     rows: pd.DataFrame
+    curves: pd.DataFrame
     off_grid: pd.Series[str]
     fit: PowerLaw | None
 
@@ -211,11 +214,13 @@ def draw_boundary(data: FigureData, options: FigureOptions) -> Picture:
         fit_line = ", ".join(fit.splitlines())
         law = f"{_power_law(data.study, x, y)}, " if boundary.title else ""
         dashed = f"Dashed: {law}{fit_line}, with 95 % bootstrap intervals."
-        figure.facts.append(dashed if boundary.fit else f"Not fitted: {fit_line}.")
+        drawn = _can_be_written(boundary.fit)
+        figure.facts.append(dashed if drawn else f"Not fitted: {fit_line}.")
     colour = HIGHLIGHT if len(drawn_boundaries) == 1 else _BLACK
     laws = draw_equations(figure, [axes], equations, x, y, data, colour=colour)
     off_grid = _off_grid_sentences(data.study, drawn_boundaries, y, threshold)
     figure.facts += [f"{sentence}." for sentence in off_grid]
+    figure.facts += repeated_crossings([boundary.curves for boundary in drawn_boundaries])
     if (
         len(drawn_boundaries) == 1
         and _is_on_grid(drawn_boundaries[0].rows).sum() >= _ROWS_FOR_LEGEND
@@ -260,7 +265,7 @@ def _boundaries(
         ]
         off_grid = off_curves.groupby(y)["side"].agg(_one_side)
         drawn_boundaries.append(
-            DrawnBoundary(part.title, colour, rows, off_grid, fit_power_law(curves, y))
+            DrawnBoundary(part.title, colour, rows, curves, off_grid, fit_power_law(curves, y))
         )
     return drawn_boundaries
 
@@ -272,7 +277,7 @@ def _refuse_nothing(
     if any(_is_on_grid(boundary.rows).any() for boundary in drawn_boundaries):
         return
     sides = sorted(
-        {side for boundary in drawn_boundaries for side in boundary.off_grid} - {"unknown"}
+        {side for boundary in drawn_boundaries for side in boundary.curves["side"]} & {*SIDES}
     )
     stays = f"; it stays {' or '.join(sides)} throughout" if sides else ""
     raise BadValue(
@@ -350,7 +355,7 @@ def _points_text(drawn_boundaries: Sequence[DrawnBoundary]) -> str:
 
 def _draw_fit(axes: matplotlib.axes.Axes, boundary: DrawnBoundary, y: Axis) -> Line2D:
     """Draw the fit over its values of y; without a fit return an empty line."""
-    if boundary.fit is None:
+    if not _can_be_written(boundary.fit):
         return Line2D(
             [], [], linestyle="none", marker="o" if boundary.title else "", color=boundary.colour
         )
@@ -366,11 +371,18 @@ def _draw_fit(axes: matplotlib.axes.Axes, boundary: DrawnBoundary, y: Axis) -> L
     )
 
 
+def _can_be_written(fit: PowerLaw | None) -> TypeGuard[PowerLaw]:
+    """Whether there is a fit with a constant that isn't too large or too small for a number."""
+    return fit is not None and 0 < fit.constant.value < np.inf
+
+
 def _fit_text(study: AnyStudy, boundary: DrawnBoundary, x: Axis, y: Axis) -> str:
     equation = _power_law(study, x, y)
     title = f"{boundary.title}: " if boundary.title else ""
-    if boundary.fit is None:
-        return f"{title}no fit of {equation}, fewer than three points"
+    if not _can_be_written(boundary.fit):
+        few = _is_on_grid(boundary.rows).sum() < FEWEST_FOR_LAW
+        why = "fewer than three points" if few else f"it hardly changes with {y.label}"
+        return f"{title}no fit of {equation}, {why}"
     exponent, constant = (
         _estimate_text(*estimate[:3]) for estimate in (boundary.fit.exponent, boundary.fit.constant)
     )
@@ -407,7 +419,7 @@ def _write_inside(
     axes: matplotlib.axes.Axes, legend: Legend, notes: Legend, boundary: DrawnBoundary
 ) -> None:
     """Put the legend above the boundary, and laws and notes below it."""
-    falls = boundary.fit is None or boundary.fit.exponent.value > 0
+    falls = not _can_be_written(boundary.fit) or boundary.fit.exponent.value > 0
     corners: tuple[Any, Any] = ("upper right", "lower left")
     if not falls:
         corners = ("upper left", "lower right")

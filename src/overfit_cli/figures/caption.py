@@ -13,6 +13,8 @@ from overfit_cli.core.text import VERSION, plural
 from overfit_cli.figures.labels import brief, parameter_values, typeset
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from overfit_cli.figures.picture import Picture
 
 WIDTH = 96
@@ -86,3 +88,19 @@ def fixed_parameters(data: FigureData) -> dict[str, Value]:
         for name, values in parameter_values(data).items()
         if len(values) == 1 and name in described and name not in differ
     }
+
+
+def repeated_crossings(tables: Sequence[pd.DataFrame]) -> list[str]:
+    """Return a sentence on curves that cross a threshold more than once; none without any.
+
+    Args:
+        tables: crossings, as `stats.crossings.crossings` returns them.
+    """
+    passes = [int(count) for table in tables for count in table["passes"]]
+    repeated = [count for count in passes if count > 1]
+    if not repeated:
+        return []
+    return [
+        f"{len(repeated)} of {plural(len(passes), 'curve')} cross it more than once, up to "
+        f"{max(repeated)} times; the crossing is that of a monotone fit."
+    ]

@@ -12,6 +12,7 @@ from scipy.ndimage import distance_transform_edt
 
 from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.study import FigureData
+from overfit_cli.figures.caption import repeated_crossings
 from overfit_cli.figures.heatmap import (
     Grid,
     Map,
@@ -113,10 +114,11 @@ def _draw_refined(
     names: tuple[str, str],
 ) -> Legend:
     """Colour each row by the share of seeds above, and draw the boundary with its band."""
+    curves = []
     for axes, _, part in panels:
         cells = usable_cells(part.data, plan.value)
         mesh = draw_share_above(axes, cells, plan.x, plan.y, plan.value, threshold)
-        draw_known_boundary(axes, cells, plan.x, plan.y, plan.value, threshold)
+        curves.append(draw_known_boundary(axes, cells, plan.x, plan.y, plan.value, threshold))
         draw_sampled(axes, cells, plan.x, plan.y)
     side = f" ({names[1]})" if names[1] else ""
     label = f"share of seeds with {plan.label} > {tick_number(threshold)}{side}"
@@ -127,4 +129,5 @@ def _draw_refined(
         f"Colour, for each {plan.y.label}: the share of seeds above, each seed's curve fitted to "
         f"be monotone. Line: the median crossing over seeds; band: {legend[-1][1]}."
     )
+    figure.facts += repeated_crossings(curves)
     return legend + legend_of_dots()

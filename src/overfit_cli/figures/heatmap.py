@@ -27,6 +27,7 @@ from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.study import FigureData
 from overfit_cli.core.text import plural
 from overfit_cli.figures.axes import Axis
+from overfit_cli.figures.caption import repeated_crossings
 from overfit_cli.figures.inputs import (
     check_threshold,
     choose_scale,
@@ -194,17 +195,17 @@ def draw_share_above(
 
 def draw_known_boundary(
     axes: Axes, cells: pd.DataFrame, x: Axis, y: Axis, value: str, threshold: float
-) -> None:
-    """Draw the median crossing for each y, with its interval as a band."""
-    if cells.empty:
-        return
-    medians = medians_by_row(crossings(cells, x.name, y.name, value, threshold), y.name)
+) -> pd.DataFrame:
+    """Draw the median crossing for each y, with its interval as a band; return the crossings."""
+    curves = crossings(cells, x.name, y.name, value, threshold)
+    medians = medians_by_row(curves, y.name)
     x_low, x_high = axes.get_xlim()
     crossed = medians[medians["seeds"] > 0].sort_values(y.name)
     ends = crossed[["low", "crossing", "high"]].clip(x_low, x_high)
     axes.fill_betweenx(crossed[y.name], ends["low"], ends["high"], **_BAND)
     in_view = crossed["crossing"].between(x_low, x_high)
     axes.plot(ends["crossing"].where(in_view), crossed[y.name], **_LINE)
+    return curves
 
 
 def draw_sampled(axes: Axes, cells: pd.DataFrame, x: Axis, y: Axis) -> None:
@@ -404,9 +405,13 @@ def _draw_levels(
     legend = _draw_contours(complete, plan, level)
     if legend:
         figure.facts.append(f"White line: {plan.label} = {tick_number(level)}.")
-    for axes, _, part in refined:
-        cells = usable_cells(part.data, plan.value)
-        draw_known_boundary(axes, cells, plan.x, plan.y, plan.value, level)
+    curves = [
+        draw_known_boundary(
+            axes, usable_cells(part.data, plan.value), plan.x, plan.y, plan.value, level
+        )
+        for axes, _, part in refined
+    ]
+    figure.facts += repeated_crossings(curves)
     return legend + (legend_of_boundary(plan.value, refined) if refined else [])
 
 

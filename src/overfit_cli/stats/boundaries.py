@@ -71,6 +71,9 @@ def contour(cells: pd.DataFrame, x: str, y: str, value: str, threshold: float) -
     )
 
 
+FEWEST_FOR_LAW = 3
+"""The least number of values of y that a power law is fitted to."""
+
 TAIL_DRAWS = 50
 """The least number of bootstrap draws outside an interval: with fewer its ends are random."""
 
@@ -105,15 +108,15 @@ def fit_power_law(
     draws, so whole seeds are resampled. The interval of p follows from that of the slope.
 
     Args:
-        crossings: columns `y`, `seed`, `crossing` and `side`, as `crossings` returns them; rows
-            where y is not positive are left out.
+        crossings: columns `y`, `seed` and `crossing`, as `crossings` returns them; rows where y is
+            not positive are left out.
         y: the name of the column of y.
         repeats: the least number of bootstrap draws: a higher level takes more of them.
         seed: the seed of the bootstrap.
 
     Returns:
         The fit; None with fewer than three values of y, or where the crossing does not change
-        with y, so that no finite p describes it.
+        with y, so that no finite p describes it. C may be infinite, or 0, where it hardly does.
     """
     table = crossing_table(crossings[crossings[y] > 0], y).dropna(axis=1, how="all")
     seeds = table.shape[1]
@@ -122,7 +125,7 @@ def fit_power_law(
     log_y, log_x = np.log(table.index.to_numpy(dtype=np.float64)), table.to_numpy()
     medians = row_medians(log_x)
     has_median = np.isfinite(medians)
-    if has_median.sum() < 3:
+    if has_median.sum() < FEWEST_FOR_LAW:
         return None
     log_y, log_x = log_y[has_median], log_x[has_median]
     fitted = _fits(log_y, medians[has_median][None])[0]
@@ -183,7 +186,7 @@ def _fits(log_y: Floats, medians: Floats) -> Floats:
     with np.errstate(all="ignore"):
         spread = (u * u).sum(axis=1) - sum_u**2 / count
         slope = ((u * v).sum(axis=1) - sum_u * sum_v / count) / spread
-        slope[(count < 3) | (spread < 1e-12) | (np.abs(slope) < 1e-12)] = np.nan
+        slope[(count < FEWEST_FOR_LAW) | (spread < 1e-12) | (np.abs(slope) < 1e-12)] = np.nan
         intercept = (sum_v - slope * sum_u) / count
         return np.stack([slope, centre - intercept / slope], axis=1)
 
@@ -212,8 +215,8 @@ class Curves:
 class Boundary:
     """The boundary at one value of another parameter.
 
-    A curve above the threshold throughout crosses it at infinity, a curve below it throughout at
-    0. The transition begins where a curve passes the onset.
+    A curve that crosses the threshold beyond the grid does so at infinity, one that crosses it
+    before the grid at 0. The transition begins where a curve passes the onset.
 
     Attributes:
         at: the value of the other parameter.
@@ -307,18 +310,14 @@ def _boundary(axis_value: float, cells: pd.DataFrame, curves: Curves) -> Boundar
 
 
 def crossing_products(crossings: pd.DataFrame, y: str, power: float) -> pd.Series[float]:
-    """Return y · x^p at crossings; infinity and 0 for curves that stay above or below.
+    """Return y · x^p at crossings; infinity and 0 where they lie beyond the grid and before it.
 
     Args:
         crossings: as `crossings` returns them, without unknown ones.
         y: the name of the column of y.
         power: p.
     """
-    import pandas as pd
-
-    end = np.where(crossings["side"] == "above", np.inf, 0.0)
-    x = np.where(crossings["side"] == "crosses", crossings["crossing"], end)
-    return pd.Series(crossings[y] * x**power, index=crossings.index)
+    return crossings[y] * crossings["crossing"].clip(lower=0) ** power
 
 
 def _middle(values: pd.Series[float]) -> float:

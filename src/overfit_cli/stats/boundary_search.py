@@ -105,13 +105,12 @@ def next_points(search: Search, cells: pd.DataFrame) -> list[Point]:
         search: the search.
         cells: one row per cell that was run, with `y`, `seed`, `x` and `value`, nan if it failed.
     """
-    is_decreasing = _is_decreasing(cells)
     curves_by_y = _curves(search, cells)
     spread = _pooled_spread(curves_by_y.values())
     points: list[Point] = []
     for y, curves in curves_by_y.items():
         if not _estimate(search, y, curves, spread).converged:
-            points += _refining_points(search, y, curves, spread, is_decreasing)
+            points += _refining_points(search, y, curves, spread)
     sampled = {Point(*row) for row in cells[["y", "seed", "x"]].itertuples(index=False)}
     return sorted(set(points) - sampled)
 
@@ -131,6 +130,7 @@ class _Curve:
         seed: its seed.
         x: the sampled x, ascending, not as logarithms.
         state: whether it crosses, or the side on which it is.
+        falls: whether the curves of the search fall along x.
         crossing: the position of its crossing.
         width: the uncertainty of that: the length of the stretch in which samples of both sides
             are mixed, or of the gap between the sides, over the root of the number of samples.
@@ -140,23 +140,30 @@ class _Curve:
     seed: int
     x: Floats
     state: Literal["crosses", "above", "below", "unknown"]
+    falls: bool
     crossing: float = math.nan
     width: float = math.nan
     middle: float = math.nan
 
     @property
     def position(self) -> float:
-        """The position of the crossing; infinite where it lies beyond the grid."""
-        ends = {"above": math.inf, "below": -math.inf}
-        return ends.get(self.state, self.crossing)
+        """The position of the crossing; infinite where it lies outside the grid."""
+        if self.state not in ("above", "below"):
+            return self.crossing
+        return math.inf if self.is_before_crossing else -math.inf
+
+    @property
+    def is_before_crossing(self) -> bool:
+        """Whether a curve on one side so far would cross at larger x."""
+        return (self.state == "above") == self.falls
 
 
 def _curves(search: Search, cells: pd.DataFrame) -> dict[float, list[_Curve]]:
     """The curves of the seeds that were run, by y."""
-    groups = dict(iter(cells.groupby(["y", "seed"])))
+    groups, falls = dict(iter(cells.groupby(["y", "seed"]))), _fall(cells)
     return {
         y: [
-            _make_curve(seed, groups[y, seed].sort_values("x"), search.threshold)
+            _make_curve(seed, groups[y, seed].sort_values("x"), search.threshold, falls=falls)
             for seed in search.seeds
             if (y, seed) in groups
         ]
@@ -164,7 +171,7 @@ def _curves(search: Search, cells: pd.DataFrame) -> dict[float, list[_Curve]]:
     }
 
 
-def _make_curve(seed: int, cells: pd.DataFrame, threshold: float) -> _Curve:
+def _make_curve(seed: int, cells: pd.DataFrame, threshold: float, *, falls: bool) -> _Curve:
     """A curve from its cells by ascending `x`, with `value`, nan where a cell failed."""
     x, values = (cells[name].to_numpy(dtype=np.float64) for name in ("x", "value"))
     finite = np.isfinite(values)
@@ -172,8 +179,8 @@ def _make_curve(seed: int, cells: pd.DataFrame, threshold: float) -> _Curve:
     crossing_x = crossing(sampled, values, threshold)
     if not math.isfinite(crossing_x):
         if sampled.size == 0:
-            return _Curve(seed, x, "unknown")
-        return _Curve(seed, x, "above" if np.median(values) > threshold else "below")
+            return _Curve(seed, x, "unknown", falls)
+        return _Curve(seed, x, "above" if np.median(values) > threshold else "below", falls)
     is_above = values > threshold
     first, last = is_above[0], is_above[-1]
     # From the last sample before any has changed sides, to the first after which all have.
@@ -185,7 +192,7 @@ def _make_curve(seed: int, cells: pd.DataFrame, threshold: float) -> _Curve:
     gap = int(np.argmax(np.diff(stretch)))
     width = float(stretch[-1] - stretch[0]) / math.sqrt(len(stretch) - 1)
     gap_middle = float(stretch[gap : gap + 2].mean())
-    return _Curve(seed, x, "crosses", math.log(crossing_x), width, gap_middle)
+    return _Curve(seed, x, "crosses", falls, math.log(crossing_x), width, gap_middle)
 
 
 def _crossing_curves(curves: list[_Curve]) -> list[_Curve]:
@@ -197,7 +204,7 @@ def _positions(curves: list[_Curve]) -> Floats:
     return np.array([curve.crossing for curve in curves])
 
 
-def _is_decreasing(cells: pd.DataFrame) -> bool:
+def _fall(cells: pd.DataFrame) -> bool:
     """Whether the column falls along x on at least as many curves as it rises on."""
     measured = cells[np.isfinite(cells["value"].to_numpy(dtype=np.float64))].sort_values("x")
     ends = measured.groupby(["y", "seed"])["value"].agg(["first", "last"])
@@ -313,14 +320,14 @@ def _pooled_spread(groups: Iterable[list[_Curve]]) -> _Spread:
 
 
 def _refining_points(
-    search: Search, y: float, curves: list[_Curve], spread: _Spread, is_decreasing: bool
+    search: Search, y: float, curves: list[_Curve], spread: _Spread
 ) -> list[Point]:
     """The points that make the estimate at y less uncertain."""
     points = [
         Point(y, curve.seed, x)
         for curve in curves
         if _is_open(search, curve)
-        for x in _outer_samples(search, curve, is_decreasing)
+        for x in _outer_samples(search, curve)
     ]
     crossing_curves = _crossing_curves(curves)
     median = _median_position(curves)
@@ -364,12 +371,12 @@ def _sufficient_seeds(search: Search, curves: list[_Curve], spread: _Spread) -> 
     return total
 
 
-def _outer_samples(search: Search, curve: _Curve, is_decreasing: bool) -> list[float]:
+def _outer_samples(search: Search, curve: _Curve) -> list[float]:
     """Where a curve that lies on one side may cross: twice as far out, or at the other end."""
     ends = [search.coarse[0], search.coarse[-1]]
     low, high = math.log(curve.x[0]), math.log(curve.x[-1])
     span = max(high - low, 0.05)
-    upward = (curve.state == "above") == is_decreasing
+    upward = curve.is_before_crossing
     if curve.x[-1] >= ends[1] if upward else curve.x[0] <= ends[0]:
         return ends
     x = _sample_at(high + span if upward else low - span)

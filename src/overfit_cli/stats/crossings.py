@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from overfit_cli.core.arrays import Floats
-from overfit_cli.stats.intervals import (
-    median_estimate,
-)
+from overfit_cli.stats.intervals import median_estimate
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+SIDES = ("above", "below")
+"""The sides of a threshold on which a curve may stay."""
 
 
 def share_above(
@@ -64,8 +66,8 @@ def crossing(x: Floats, value: Floats, threshold: float) -> float:
     """Return the x at which `value`, smoothed to be monotone, passes `threshold`.
 
     The smoothing is an isotonic regression, falling or rising, whichever lies closer to the whole
-    curve (least squares). It is done in log(value) where values and threshold are all positive.
-    Between two points the crossing is interpolated, in log(x) where every x is positive.
+    curve (least squares), on the scale of `monotone_excess`. Between two points the crossing is
+    interpolated, in log(x) where every x is positive.
 
     Args:
         x: ascending, of shape (points,).
@@ -76,7 +78,11 @@ def crossing(x: Floats, value: Floats, threshold: float) -> float:
         The crossing, in the unit of x; nan if the smoothed curve never passes the threshold.
     """
     valid = np.isfinite(value)
-    x, levels = x[valid], monotone_excess(value[valid], threshold)
+    return _root(x[valid], monotone_excess(value[valid], threshold))
+
+
+def _root(x: Floats, levels: Floats) -> float:
+    """The x at which monotone levels pass zero; nan where they don't."""
     if x.size < 2 or levels.min() > 0 or levels.max() < 0 or levels[0] == levels[-1]:
         return float("nan")
     rising = levels if levels[0] < levels[-1] else -levels
@@ -88,6 +94,10 @@ def crossing(x: Floats, value: Floats, threshold: float) -> float:
 def crossings(cells: pd.DataFrame, x: str, y: str, value: str, threshold: float) -> pd.DataFrame:
     """Find the crossing of every curve of `value` along `x`: one curve per value of `y` and seed.
 
+    A curve on one side of the threshold crosses it outside the grid, at the end that the direction
+    of the curves tells. They rise along x if more of the crossing curves rise than fall; where
+    none crosses, if the sum of their changes is positive.
+
     Args:
         cells: one row per cell; only those whose `status` is `done` are used. No parameter but `x`
             and `y` may vary in it: a curve would mix its values.
@@ -97,9 +107,10 @@ def crossings(cells: pd.DataFrame, x: str, y: str, value: str, threshold: float)
         threshold: in the unit of `value`.
 
     Returns:
-        Columns `y`, `seed`, `crossing` (nan if there is none) and `side`: `crosses`, or the side
-        of the threshold on which the curve stays, `above` or `below`, or `unknown` with fewer
-        than two points done.
+        Columns `y`, `seed`, `crossing` (infinite beyond the grid, minus infinity before it, nan
+        where it isn't known), `side`: `crosses`, or the side of the threshold on which the curve
+        stays, `above` or `below`, or `unknown` with fewer than two points done; and `passes`: how
+        often the curve itself, before it is smoothed, changes sides.
     """
     import pandas as pd
 
@@ -110,25 +121,47 @@ def crossings(cells: pd.DataFrame, x: str, y: str, value: str, threshold: float)
     order = np.lexsort((points, curves))  # plain arrays: there may be many short curves
     ends = np.flatnonzero(np.diff(curves[order])) + 1
     names, seeds = cells[y].to_numpy(), cells["seed"].to_numpy()
-    rows = []
+    rows, changes = [], []
     for curve in np.split(order, ends) if len(order) else []:
         done = curve[usable[curve]]
-        crossing_x = crossing(points[done], values[done], threshold)
-        side = _side(points[done], values[done], crossing_x, threshold)
-        rows.append((names[curve[0]], seeds[curve[0]], crossing_x, side))
-    return pd.DataFrame(rows, columns=[y, "seed", "crossing", "side"])
+        levels = monotone_excess(values[done], threshold)
+        root = _root(points[done], levels)
+        passes = int(np.count_nonzero(np.diff(values[done] > threshold)))
+        rows.append((names[curve[0]], seeds[curve[0]], root, _side(points[done], levels), passes))
+        changes.append(levels[-1] - levels[0] if levels.size else 0.0)
+    table = pd.DataFrame(rows, columns=[y, "seed", "crossing", "side", "passes"])
+    after, before = ("below", "above") if _rises(table["side"], changes) else ("above", "below")
+    ends_of_grid = [table["side"] == after, table["side"] == before]
+    return table.assign(crossing=np.select(ends_of_grid, [np.inf, -np.inf], table["crossing"]))
+
+
+def _side(x: Floats, levels: Floats) -> str:
+    """The side on which a monotone curve stays; `crosses`, or `unknown` with one point."""
+    if np.unique(x).size < 2:
+        return "unknown"
+    if np.isfinite(_root(x, levels)):
+        return "crosses"
+    return "above" if levels.mean() > 0 else "below"
+
+
+def _rises(sides: pd.Series[str], changes: list[float]) -> bool:
+    """Whether curves rise along x, by those that cross, or else by the sum of all changes."""
+    crossing_changes = np.array(changes)[(sides == "crosses").to_numpy()]
+    if crossing_changes.size:
+        return bool(np.sign(crossing_changes).sum() > 0)
+    return float(np.sum(changes)) > 0
 
 
 def medians_by_row(crossings: pd.DataFrame, y: str) -> pd.DataFrame:
     """Summarise the crossings of each value of `y` over its seeds.
 
     Args:
-        crossings: as `crossings` returns them, each positive or nan.
+        crossings: as `crossings` returns them, of a positive x.
         y: the name of the column to summarise by.
 
     Returns:
-        Columns `y`; `crossing`, the median, where a curve that stays above counts as infinity and
-        one that stays below as 0 (nan without any curve); `low` and `high`, its 95 % interval by
+        Columns `y`; `crossing`, the median, where a curve that crosses beyond the grid counts as
+        infinity and before it as 0 (nan without any curve); `low` and `high`, its 95 % interval by
         order statistics, and with fewer than six seeds the least and the greatest; `seeds`, how
         many curves are known; `never`, how many of them stay above or below.
     """
@@ -136,7 +169,7 @@ def medians_by_row(crossings: pd.DataFrame, y: str) -> pd.DataFrame:
 
     table = crossing_table(crossings, y)
     rows = [(y_value, *_summary(logs.dropna().to_numpy())) for y_value, logs in table.iterrows()]
-    never = crossings["side"].isin(["above", "below"]).groupby(crossings[y]).sum()
+    never = crossings["side"].isin(SIDES).groupby(crossings[y]).sum()
     medians = pd.DataFrame(rows, columns=[y, "crossing", "low", "high", "seeds"])
     return medians.assign(never=never.reindex(medians[y]).to_numpy())
 
@@ -144,24 +177,30 @@ def medians_by_row(crossings: pd.DataFrame, y: str) -> pd.DataFrame:
 def crossing_table(crossings: pd.DataFrame, y: str) -> pd.DataFrame:
     """Return the logarithm of x at the crossings, one row per value of y and one column per seed.
 
-    A curve that stays above the threshold crosses it beyond the grid, which is infinity; one that
-    stays below, before it: minus infinity. What isn't known is nan.
+    It is infinite where a curve crosses beyond the grid, and minus infinity where before it.
 
     Args:
-        crossings: as `crossings` returns them, each positive or nan.
+        crossings: as `crossings` returns them, of a positive x.
         y: the name of the column that tells curves apart, beside `seed`.
     """
-    side = crossings["side"]
-    logs = np.log(crossings["crossing"].to_numpy(dtype=np.float64))
-    logs = np.select([side == "above", side == "below"], [np.inf, -np.inf], logs)
+    positions = crossings["crossing"].clip(lower=0).to_numpy(dtype=np.float64)
+    with np.errstate(divide="ignore"):
+        logs = np.log(positions)
     return crossings.assign(log=logs).pivot(index=y, columns="seed", values="log")
 
 
 def monotone_excess(value: Floats, threshold: float) -> Floats:
-    """Return the monotone fit minus the threshold: positive above it."""
+    """Return the monotone fit minus the threshold: positive above it, on the scale of the fit.
+
+    The scale is log(v / (1 − v)) of numbers between 0 and 1, on which a share and its complement
+    have the same crossing; log(v) of positive numbers of which some are above 1; else v itself.
+    """
     if value.size == 0:
         return value
-    if threshold > 0 and value.min() > 0:
+    least, largest = min(value.min(), threshold), max(value.max(), threshold)
+    if least > 0 and largest < 1:
+        value, threshold = _log_odds(value), float(_log_odds(np.asarray(threshold)))
+    elif least > 0 and largest > 1:
         value, threshold = np.log(value), float(np.log(threshold))
     from scipy.optimize import isotonic_regression
 
@@ -170,12 +209,8 @@ def monotone_excess(value: Floats, threshold: float) -> Floats:
     return np.asarray(fits[int(np.argmin(residuals))] - threshold, dtype=np.float64)
 
 
-def _side(x: Floats, value: Floats, crossing_x: float, threshold: float) -> str:
-    if np.unique(x).size < 2:
-        return "unknown"
-    if np.isfinite(crossing_x):
-        return "crosses"
-    return "above" if monotone_excess(value, threshold).mean() > 0 else "below"
+def _log_odds(share: Floats) -> Floats:
+    return np.asarray(np.log(share) - np.log1p(-share))
 
 
 def _summary(logs: Floats) -> tuple[float, float, float, int]:
