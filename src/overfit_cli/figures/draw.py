@@ -8,13 +8,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
+from overfit_cli.core.arrays import LARGEST, without_overflow
 from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.figure import Figure, FigureOptions
 from overfit_cli.core.registry import figures_of
 from overfit_cli.core.study import FigureData
-from overfit_cli.core.text import VERSION, suggestion
+from overfit_cli.core.text import VERSION, plural, suggestion
 from overfit_cli.figures.caption import caption
 from overfit_cli.figures.inputs import resolve_options, resolve_symbols
+from overfit_cli.figures.labels import tick_number
 from overfit_cli.figures.look import as_recorded
 from overfit_cli.figures.panels import difference, side_by_side
 from overfit_cli.figures.picture import Look, Picture, looking
@@ -162,6 +164,7 @@ def drawn(
         UserError: if the data doesn't hold what it is drawn from, or nothing would be drawn.
     """
     look = look or Look()
+    data, left_out = _without_overflow(data, figure, asked.value or figure.options.value)
     if asked.cmap is not None:
         look = replace(look, settings={**look.settings, "image.cmap": asked.cmap})
     with looking(look):
@@ -169,6 +172,7 @@ def drawn(
         picture: Picture = figure.draw(data, options)
     if picture.is_empty():
         raise UserError(f"{figure.name}: nothing would be drawn; the cells hold no number for it.")
+    picture.facts += left_out
     usual = (options.x, options.y, options.value) == (
         figure.options.x,
         figure.options.y,
@@ -176,6 +180,27 @@ def drawn(
     )
     picture.caption = caption(figure, picture, data, commands, usual=usual)
     return picture
+
+
+def _without_overflow(
+    data: FigureData, figure: Figure, value: str | None
+) -> tuple[FigureData, list[str]]:
+    """Leave out numbers that are too large to average and draw; say how many in a sentence.
+
+    Args:
+        data: the cells and logged steps.
+        figure: the figure.
+        value: the column that it draws; None where it is the headline or several.
+    """
+    measured = [column.name for column in data.study.columns]
+    logged = [column.name for column in data.study.trajectory_columns]
+    cells, _ = without_overflow(data.cells, measured)
+    steps, count = without_overflow(data.trajectories, logged)
+    if figure.reads == "cells":
+        _, count = without_overflow(data.cells, [value or data.study.headline])
+    limit = tick_number(LARGEST)
+    sentences = [f"Left out: {plural(count, 'number')} beyond ±{limit}."] if count else []
+    return replace(data, cells=cells, trajectories=steps), sentences
 
 
 def figure_and_data(

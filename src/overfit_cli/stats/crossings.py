@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
-from overfit_cli.core.arrays import Floats
+from overfit_cli.core.arrays import Floats, finite_column
 from overfit_cli.stats.intervals import median_estimate
 
 if TYPE_CHECKING:
@@ -116,8 +116,8 @@ def crossings(cells: pd.DataFrame, x: str, y: str, value: str, threshold: float)
 
     curves = cells.groupby([y, "seed"], sort=True).ngroup().to_numpy()
     points = cells[x].to_numpy(dtype=np.float64)
-    values = cells[value].to_numpy(dtype=np.float64, na_value=np.nan)
-    usable = np.isfinite(values) & (cells["status"] == "done").to_numpy()
+    values = finite_column(cells, value).to_numpy()
+    usable = np.isfinite(values)
     order = np.lexsort((points, curves))  # plain arrays: there may be many short curves
     ends = np.flatnonzero(np.diff(curves[order])) + 1
     names, seeds = cells[y].to_numpy(), cells["seed"].to_numpy()
