@@ -247,7 +247,8 @@ def draw(
     y: str | None = None,
     value: str | None = None,
     by: str | None = None,
-    each_seed: bool | None = None,
+    mean: str | None = None,
+    band: str | None = None,
     threshold: float | None = None,
     law: str | Sequence[str] | None = None,
     where: str | Sequence[str] = (),
@@ -268,7 +269,9 @@ def draw(
         x, y: the parameters across and up.
         value: the column to draw.
         by: a parameter with a panel for each value; of boundaries, a colour.
-        each_seed: whether each seed has a line; by default where there are fewer than three.
+        mean: the statistic over seeds: `arithmetic` (the default), `geometric` or `median`.
+        band: the band around it: `interval` (95 %, the default), `sd`, `quartiles`, or `seeds` for
+            a line for each seed, which is the default where there are fewer than three.
         threshold: where a cell changes sides.
         law: equations to draw as curves, such as `N * SNR**2 = 1000`; `()` for none, also where the
             figure has its own.
@@ -289,8 +292,6 @@ def draw(
     """
     _check_texts(figure=figure, x=x, y=y, value=value, by=by, title=title)
     _check_texts(size=size, cmap=cmap, log=log)
-    if each_seed is not None:
-        _check_switches(each_seed=each_seed)
     if not directories:
         raise UserError("draw takes the run directories to draw from, after the figure's name.")
     asked = FigureOptions(
@@ -302,7 +303,8 @@ def draw(
         by=by,
         log=read_log(log),
         cmap=check_colour_map(cmap),
-        each_seed=each_seed,
+        mean=mean,
+        band=band,
     )
     file = None if out is None else usable_path("out", out)
     drawn = draw_figure(

@@ -57,14 +57,17 @@ BAD = [
     # What it shows
     (f"{HEATMAP} --law n=3 --no-law", "--law n=3: --no-law leaves out every equation; give one"),
     (f"{HEATMAP} --law n=3 --law n=", "--law n=: it takes one equation in n and snr"),
-    (f"{HEATMAP} --each-seed", "--each-seed: heatmap doesn't take it; it takes by, cmap,"),
-    ("plot lines --from out --x snr --each-seed --band", "--each-seed and --band: give one, once."),
+    (f"{HEATMAP} --mean median", "--mean median: heatmap doesn't take it; it takes by, cmap,"),
+    (
+        "plot lines --from out --x snr --band std",
+        "--band std: it takes interval, sd, quartiles or",
+    ),
     (
         "plot lines --from out --x snr --log y,value,z",
         "--log y,value,z: it takes some of x",
     ),
     ("list nope", "KIND nope: it takes studies, presets, figures or claims."),
-    (f"{HEATMAP} --band", "--band: heatmap doesn't take it; it takes by"),
+    (f"{HEATMAP} --band sd", "--band sd: heatmap doesn't take it; it takes by"),
     ("plot lines --from out --x snr --law n=3", "--law n=3: lines doesn't take it; it takes"),
     ("plot lines --from out --x snr --no-law", "--no-law: lines doesn't take it; it takes"),
     ("plot lines --from out --x snr --cmap magma", "--cmap magma: lines doesn't take it"),
@@ -117,5 +120,9 @@ def test_the_same_options_given_rightly_draw(folder: Path) -> None:
     right += ("--law=n=3", "--law=n = 1 / snr", "--style=good.mplstyle", "--where=n=2:5")
     done = call(*HEATMAP.split(), *right, "--from=other", "--out=right.png", cwd=folder)
     assert "Drawn: right.png, and its caption in right.txt" in done.stdout
-    for line in ("lines --x snr --each-seed", "lines --x snr --band", "curves --each-seed --by n"):
+    for line in (
+        "lines --x snr --band seeds",
+        "lines --x snr --mean median",
+        "curves --band seeds --by n",
+    ):
         call("plot", *line.split(), "--from=out", "--out=right.png", cwd=folder)

@@ -274,7 +274,7 @@ PANELS = [
     ("plot curves --from rates --by kernal", ["--by kernal", "did you mean 'kernel'"]),
     (
         "plot curves --from rates --x n",
-        ["--x n", "doesn't take it", "by, cmap, each-seed, log"],
+        ["--x n", "doesn't take it", "band, by, cmap, log, mean"],
     ),
     ("plot curves --from rates --value train_los", ["--value train_los", "'train_loss'"]),
     (

@@ -42,9 +42,9 @@ FIGURES: list[tuple[Drawing, FigureOptions]] = [
     (draw_cutoff, SIDES),
     (draw_boundary, SIDES),
     (draw_lines, LINES),
-    (draw_lines, replace(LINES, each_seed=False)),
+    (draw_lines, replace(LINES, band="sd")),
     (draw_curves, FigureOptions(value="train_loss")),
-    (draw_curves, FigureOptions(value="train_loss", each_seed=True)),
+    (draw_curves, FigureOptions(value="train_loss", band="seeds")),
 ]
 
 

@@ -106,10 +106,15 @@ def test_a_single_step_size_is_not_called_the_best(tmp_path: Path) -> None:
 
 def test_loss_and_accuracy_stand_side_by_side_unless_a_column_is_asked_for(tmp_path: Path) -> None:
     figure = draw_loss_and_accuracy(rates(), FigureOptions())
-    assert [axes.get_ylabel() for axes in figure.axes] == ["test loss", "test accuracy"]
+    assert [axes.get_ylabel() for axes in figure.axes] == [
+        "test loss (mean, 95\xa0% interval)",
+        "test accuracy (mean, 95\xa0%\ninterval)",
+    ]
     assert "Best step sizes: 0.1 for softmax, 0.01 for gaussian." in words(figure, tmp_path)
     figure = draw_loss_and_accuracy(rates(), FigureOptions(value="test_accuracy"))
-    assert [axes.get_ylabel() for axes in figure.axes] == ["test accuracy"]
+    assert [axes.get_ylabel() for axes in figure.axes] == [
+        "test accuracy (mean, 95\xa0%\ninterval)"
+    ]
     figure = draw_loss_and_accuracy(rates(), FigureOptions(by="kernel"))
     assert len(figure.axes) == 2
-    assert figure.axes[0].get_ylabel() == "test loss"
+    assert figure.axes[0].get_ylabel() == "test loss (mean, 95\xa0% interval)"

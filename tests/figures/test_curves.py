@@ -47,7 +47,7 @@ def test_more_cells_are_averaged_over_seeds_where_all_of_them_ran(tmp_path: Path
     lines = figure.axes[0].lines
     assert [len(np.asarray(line.get_xdata())) for line in lines] == [20] * 3
     assert len(figure.axes[0].collections) == 3
-    assert "mean of 3 seeds, band of one standard deviation." in words(figure, tmp_path)
+    assert "mean of 3 seeds, band: 95 % interval." in words(figure, tmp_path)
 
 
 def test_cells_logged_at_other_steps_are_averaged_between_them(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 
 from overfit_cli import UserError
 from overfit_cli.core.figure import FigureOptions
@@ -27,24 +28,77 @@ from tests.fake_study import (
 LINES = FigureOptions(x="snr", value="test_loss")
 
 
-def test_a_line_is_the_mean_over_seeds_with_a_band_of_one_deviation(tmp_path: Path) -> None:
-    cells = fake_cells([5, 10], [1.0, 2.0, 4.0], noise=1.0)
-    figure = draw_lines(data_of(cells), replace(LINES, threshold=0.3))
+@pytest.mark.parametrize(
+    ("band", "factor", "words_of_band"),
+    [
+        (None, stats.t.ppf(0.975, 5) / np.sqrt(6), "95 % interval"),
+        ("interval", stats.t.ppf(0.975, 5) / np.sqrt(6), "95 % interval"),
+        ("sd", 1.0, "one standard deviation"),
+    ],
+)
+def test_a_line_is_the_mean_over_seeds_with_a_band(
+    band: str | None, factor: float, words_of_band: str, tmp_path: Path
+) -> None:
+    cells = fake_cells([5, 10], [1.0, 2.0, 4.0], seeds=6, noise=0.1)
+    figure = draw_lines(data_of(cells), replace(LINES, threshold=0.3, band=band))
     [axes] = figure.axes
     groups = cells.groupby(["n", "snr"])["test_loss"]
-    mean, deviation = groups.mean(), groups.std()
+    mean, half = groups.mean(), factor * groups.std()
     assert line_heights(axes)[:2] == [pytest.approx(mean[n].to_list()) for n in (5, 10)]
-    for n, band in zip((5, 10), axes.collections, strict=True):
-        heights = corners(band)[:, 1]
-        assert heights.min() == pytest.approx((mean[n] - deviation[n]).min())
-        assert heights.max() == pytest.approx((mean[n] + deviation[n]).max())
+    for n, drawn_band in zip((5, 10), axes.collections, strict=True):
+        heights = corners(drawn_band)[:, 1]
+        assert heights.min() == pytest.approx((mean[n] - half[n]).min())
+        assert heights.max() == pytest.approx((mean[n] + half[n]).max())
     text = words(figure, tmp_path)
-    for line in ("N = 5", "N = 10", "threshold 0.3", "test loss", "signal-to-noise ratio SNR"):
+    label = f"test loss (mean, {words_of_band})"
+    for line in ("N = 5", "N = 10", "threshold 0.3", label, "signal-to-noise ratio SNR"):
         assert f"\n{line}\n" in text
     assert (
         "Test loss against signal-to-noise ratio SNR: "
-        "mean of 3 seeds, band of one standard deviation." in text
+        f"mean of 6 seeds, band: {words_of_band}." in text
     )
+
+
+def test_the_means_are_those_of_an_export_whatever_is_chosen() -> None:
+    """Neither a logarithmic axis nor a choice of cells changes the kind of mean; zeros count."""
+    cells = fake_cells([5, 20], [1.0, 2.0], seeds=3)
+    cells["test_loss"] = [0.0, 1e-9, 0.2, 2.0, 0.4, 4.0, 0.3, 0.4, 0.3, 0.4, 0.3, 0.4]
+    means = cells.groupby(["n", "snr"])["test_loss"].mean()
+    for log in (None, frozenset[str]()):
+        heights = line_heights(draw_lines(data_of(cells), replace(LINES, log=log)).axes[0])
+        assert heights == [pytest.approx(means[n].to_list()) for n in (5, 20)]
+    chosen = draw_lines(data_of(cells[cells["n"] == 20]), LINES)
+    assert line_heights(chosen.axes[0])[0] == pytest.approx(means[20].to_list())
+
+
+def test_the_band_of_a_share_stays_between_0_and_1() -> None:
+    cells = fake_cells([5], [1.0, 2.0], seeds=3)
+    cells["test_loss"] = [0.0, 1.0, 0.1, 0.9, 1.0, 0.95]
+    heights = corners(draw_lines(data_of(cells), LINES).axes[0].collections[0])[:, 1]
+    assert (heights.min(), heights.max()) == (0, 1)
+
+
+def test_another_mean_is_drawn_and_named_where_asked_for(tmp_path: Path) -> None:
+    cells = fake_cells([5], [1.0, 2.0], seeds=3)
+    cells["test_loss"] = [0.1, 1.0, 0.2, 2.0, 0.4, 7.0]
+    for mean, heights in (("geometric", [0.2, 14 ** (1 / 3)]), ("median", [0.2, 2.0])):
+        figure = draw_lines(data_of(cells), replace(LINES, mean=mean))
+        assert line_heights(figure.axes[0]) == [pytest.approx(heights)]
+        name = "geometric mean" if mean == "geometric" else "median"
+        text = words(figure, tmp_path)
+        assert f"{name} of 3 seeds" in text
+        assert f"test loss ({name}, " in text
+    quartiles = replace(LINES, mean="median", band="quartiles")
+    band = corners(draw_lines(data_of(cells), quartiles).axes[0].collections[0])[:, 1]
+    assert (band.min(), band.max()) == pytest.approx((0.15, 4.5))
+
+
+def test_a_geometric_mean_of_zero_is_refused() -> None:
+    cells = fake_cells([5], [1.0, 2.0], seeds=3).assign(test_loss=0.0)
+    with pytest.raises(UserError, match="mean='geometric': 6 of the numbers are not positive"):
+        draw_lines(data_of(cells), replace(LINES, mean="geometric"))
+    with pytest.raises(UserError, match="band='sd': a median takes interval, quartiles or seeds"):
+        draw_lines(data_of(cells), replace(LINES, mean="median", band="sd"))
 
 
 def test_failed_cells_are_left_out_and_crossed_where_every_seed_failed(tmp_path: Path) -> None:
@@ -61,21 +115,6 @@ def test_failed_cells_are_left_out_and_crossed_where_every_seed_failed(tmp_path:
     assert np.isnan(np.asarray(line.get_ydata(), dtype=np.float64)).tolist() == [False, False, True]
     assert (cross.get_marker(), np.asarray(cross.get_xdata()).tolist()) == ("x", [4.0])
     assert "every seed failed" in words(figure, tmp_path)
-
-
-def test_a_column_that_spans_a_million_is_averaged_geometrically(tmp_path: Path) -> None:
-    cells = fake_cells([5], [1.0, 2.0], seeds=2)
-    cells["test_loss"] = [1e-8, 1e-2, 1e-4, 1.0]
-    figure = draw_lines(data_of(cells), LINES)
-    assert line_heights(figure.axes[0])[0] == pytest.approx([1e-6, 1e-1])
-    assert figure.axes[0].get_yscale() == "log"
-    assert "geometric mean of 2 seeds" in words(figure, tmp_path)
-    cells["test_loss"] = [0.0, 1e-2, 1e-8, 1.0]  # Nothing counts as the least there is.
-    assert line_heights(draw_lines(data_of(cells), LINES).axes[0])[0] == pytest.approx([1e-8, 1e-1])
-    cells["test_loss"] = [-1e-8, 1e-2, 1e-4, 1.0]
-    figure = draw_lines(data_of(cells), LINES)
-    assert figure.axes[0].get_yscale() == "linear"
-    assert line_heights(figure.axes[0])[0] == pytest.approx([5e-5, 0.505], rel=1e-3)
 
 
 def test_where_x_is_no_number_points_stand_beside_each_other_with_bars(tmp_path: Path) -> None:
@@ -170,38 +209,25 @@ def test_colours_follow_the_declared_order_of_words() -> None:
     assert (first.get_color(), second.get_color()) == ("C0", "C1")
 
 
-@pytest.mark.parametrize(("seeds", "asked", "each"), [(2, None, 2), (3, None, 0), (3, True, 3)])
+@pytest.mark.parametrize(("seeds", "band", "each"), [(2, None, 2), (3, None, 0), (3, "seeds", 3)])
 def test_each_seed_has_a_thin_line_where_they_are_few_or_it_is_asked_for(
-    seeds: int, asked: bool | None, each: int, tmp_path: Path
+    seeds: int, band: str | None, each: int, tmp_path: Path
 ) -> None:
     cells = fake_cells([5], [1.0, 2.0, 4.0], seeds=seeds, noise=1.0)
-    figure = draw_lines(data_of(cells), replace(LINES, each_seed=asked))
+    figure = draw_lines(data_of(cells), replace(LINES, band=band))
     [axes] = figure.axes
     losses = cells.pivot(index="seed", columns="snr", values="test_loss").to_numpy()
     assert line_heights(axes) == [pytest.approx(losses.mean(axis=0)), *losses[:each].tolist()]
     assert len(axes.collections) == (0 if each else 1)
-    sentence = "a thin line for each seed" if each else "band of one standard deviation"
+    sentence = "a thin line for each seed" if each else "band: 95 % interval"
     assert f"mean of {seeds} seeds, {sentence}." in words(figure, tmp_path)
 
 
 def test_a_band_can_be_had_of_two_seeds_too(tmp_path: Path) -> None:
     cells = fake_cells([5], [1.0, 2.0], seeds=2, noise=1.0)
-    figure = draw_lines(data_of(cells), replace(LINES, each_seed=False))
+    figure = draw_lines(data_of(cells), replace(LINES, band="sd"))
     assert len(line_heights(figure.axes[0])) == len(figure.axes[0].collections) == 1
-    assert "band of one standard deviation" in words(figure, tmp_path)
-
-
-def test_means_on_a_logarithmic_axis_are_geometric(tmp_path: Path) -> None:
-    cells = fake_cells([5], [1.0, 2.0], seeds=3)
-    cells["test_loss"] = [0.1, 1.0, 0.2, 2.0, 0.4, 4.0]
-    figure = draw_lines(data_of(cells), LINES)
-    assert figure.axes[0].get_yscale() == "log", "they span more than a factor of ten"
-    assert line_heights(figure.axes[0]) == [pytest.approx([0.2, 2.0])]
-    assert "geometric mean of 3 seeds" in words(figure, tmp_path)
-    figure = draw_lines(data_of(cells), replace(LINES, log=frozenset()))
-    assert figure.axes[0].get_yscale() == "linear"
-    assert line_heights(figure.axes[0]) == [pytest.approx([0.7 / 3, 7 / 3])]
-    assert "geometric" not in words(figure, tmp_path)
+    assert "band: one standard deviation" in words(figure, tmp_path)
 
 
 def test_lines_of_run_directories_are_told_apart_by_their_names(tmp_path: Path) -> None:

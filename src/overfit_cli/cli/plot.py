@@ -13,7 +13,7 @@ from overfit_cli.cli.options import DataFolder, Where, set_data_option
 from overfit_cli.core.console import console, typed_command
 from overfit_cli.core.errors import UserError
 from overfit_cli.core.text import suggestion
-from overfit_cli.core.values import finite_number
+from overfit_cli.core.values import Band, Mean, finite_number
 
 if TYPE_CHECKING:
     from overfit_cli.core.figure import Figure, FigureOptions
@@ -137,12 +137,13 @@ def plot(
             autocompletion=completion.axes,
         ),
     ] = None,
-    each_seed: Annotated[
-        bool | None,
-        typer.Option(
-            "--each-seed/--band",
-            help="A line for each seed, or their mean with a band.",
-        ),
+    mean: Annotated[
+        Mean | None,
+        typer.Option(help="Mean over seeds; arithmetic by default."),
+    ] = None,
+    band: Annotated[
+        Band | None,
+        typer.Option(help="Band around it: 95 % interval by default; seeds: a line for each."),
     ] = None,
     threshold: Annotated[
         float | None,
@@ -212,7 +213,8 @@ def plot(
         by=by,
         log=read_log(log),
         cmap=check_colour_map(cmap),
-        each_seed=each_seed,
+        mean=mean,
+        band=band,
     )
     look, chosen = read_look(title, size, dpi, style), where or []
     directories = _directories(figure, directory or [], asked, chosen)

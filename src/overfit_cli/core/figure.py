@@ -32,7 +32,9 @@ class FigureOptions:
             several, separated by commas: the first that varies is taken.
         log: those of `x`, `y` and `value` that are logarithmic; the others are then linear.
         cmap: the name of matplotlib's colour map.
-        each_seed: whether each seed has its own line.
+        mean: the statistic over seeds: `arithmetic`, `geometric` or `median`.
+        band: the band around it: `interval` (95 %), `sd`, `quartiles`, or `seeds` for a line for
+            each seed.
     """
 
     x: str | None = None
@@ -43,7 +45,8 @@ class FigureOptions:
     by: str | None = None
     log: frozenset[str] | None = None
     cmap: str | None = None
-    each_seed: bool | None = None
+    mean: str | None = None
+    band: str | None = None
 
 
 Draw = Callable[[Any, FigureOptions], Any]
@@ -111,7 +114,7 @@ class Figure:
 
 
 _GRID = frozenset({"x", "y", "value", "threshold", "law", "log", "from"})
-_LINES = frozenset({"value", "threshold", "by", "log", "each_seed", "from"})
+_LINES = frozenset({"value", "threshold", "by", "log", "mean", "band", "from"})
 
 HEATMAP = Figure(
     name="heatmap",

@@ -19,6 +19,8 @@ from overfit_cli.core.text import is_text
 DeviceChoice = Literal["auto", "cpu", "cuda"]
 Backend = Literal["loky", "threading", "dask", "ray"]
 ProfileName = Literal["quick", "paper"]
+Mean = Literal["arithmetic", "geometric", "median"]
+Band = Literal["interval", "sd", "quartiles", "seeds"]
 
 LARGEST = 2**63 - 1
 """The largest whole number that a file of cells holds."""

@@ -22,7 +22,6 @@ from overfit_cli.core.study import AnyStudy, FigureData
 from overfit_cli.core.text import plural, round_digits
 from overfit_cli.figures.axes import Axis
 from overfit_cli.figures.caption import repeated_crossings
-from overfit_cli.figures.curves import logarithms
 from overfit_cli.figures.inputs import (
     check_threshold,
     measured_column,
@@ -105,7 +104,7 @@ def draw_powers(
 
 def _draw(axes: matplotlib.axes.Axes, row: FittedPowers, axis: str, value: str) -> None:
     cells, exponent, theorem = _middle_cells(row, axis), row.exponents[axis], row.expected[axis]
-    logs = logarithms(cells[value].astype(float)).groupby(cells[axis]).agg(["mean", "std"])
+    logs = cells[value].astype(float).map(np.log).groupby(cells[axis]).agg(["mean", "std"])
     x, mean = logs.index.to_numpy(dtype=np.float64), logs["mean"].to_numpy()
     spread = logs["std"].fillna(0.0).to_numpy()
     bars = np.exp(mean) * np.array([1 - np.exp(-spread), np.exp(spread) - 1])

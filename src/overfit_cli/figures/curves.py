@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, cast
 
 import matplotlib.axes
 import numpy as np
@@ -21,6 +21,7 @@ from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.study import AnyStudy, FigureData
 from overfit_cli.core.text import plural, suggestion
+from overfit_cli.core.values import Band, Mean
 from overfit_cli.figures.inputs import check_threshold, choose_scale, is_log, value_is_log
 from overfit_cli.figures.labels import (
     axis_label,
@@ -44,37 +45,27 @@ from overfit_cli.figures.style import (
     log_ticks,
     named_lines,
 )
+from overfit_cli.stats.bands import MEANS, Averaging
 from overfit_cli.stats.pairs import best_of_sweep
-
-WIDE_SPAN = 1e6
-"""The span from which a mean is geometric."""
-
-
-def spans_widely(numbers: pd.Series[float]) -> bool:
-    """Whether numbers, none negative, span more than a factor of a million; zeros are ignored."""
-    finite = numbers[np.isfinite(numbers)]
-    positive = finite[finite > 0]
-    if positive.empty or finite.min() < 0:
-        return False
-    return bool(positive.max() / positive.min() > WIDE_SPAN)
-
-
-def logarithms(numbers: pd.Series[float]) -> pd.Series[float]:
-    """Return the logarithms of a setting's numbers; nan where none of them is positive.
-
-    Zeros, such as an underflowed loss, count as the setting's smallest positive number.
-    """
-    positive = numbers[numbers > 0]
-    if positive.empty:
-        return numbers * np.nan
-    return numbers.clip(lower=positive.min()).map(np.log)
-
 
 BAND = 3
 """The number of seeds from which a setting is drawn as a mean with a band."""
 
-Middle = Literal["mean", "geometric mean", "median"]
-"""The statistic over the seeds of a setting."""
+MEAN = Averaging()
+"""The arithmetic mean with its 95 % interval."""
+
+MIDDLE_HALF = Averaging("median", "quartiles")
+"""The median with its quartiles."""
+
+
+def averaging(options: FigureOptions, seeds: int) -> Averaging:
+    """Return the statistic over so many seeds, and its band, as the user wants it.
+
+    By default it is the arithmetic mean with its 95 % interval, or with a line for each seed where
+    there are fewer than three.
+    """
+    band = options.band or ("interval" if seeds >= BAND else "seeds")
+    return Averaging(cast("Mean", options.mean or "arithmetic"), cast("Band", band))
 
 
 @dataclass(frozen=True)
@@ -84,8 +75,7 @@ class Curve:
     Attributes:
         text: the values that differ from other curves; empty where it is the only one.
         mean: the statistic over seeds: one row per step (the index), one column per logged column.
-        low, high: of the same shape: one standard deviation below and above a mean, or the
-            quartiles for a median; without meaning for a single cell.
+        low, high: of the same shape: the ends of its band; nan for a single cell.
     """
 
     text: str
@@ -101,11 +91,13 @@ class CurveSet:
     Attributes:
         curves: the curves of each part.
         kind: the statistic and its band, in words.
+        label: the same for an axis; empty where nothing is averaged.
         heading: the heading of the legend: the parameters whose values are words in the texts.
     """
 
     curves: list[list[Curve]]
     kind: str
+    label: str
     heading: str
 
 
@@ -114,7 +106,7 @@ def gather_curves(
     columns: list[str],
     *,
     most_single: int,
-    middle: Middle = "mean",
+    over_seeds: Averaging = MEAN,
     each_seed: bool = False,
 ) -> CurveSet:
     """Return each part's curves in the order of their parameters.
@@ -125,7 +117,7 @@ def gather_curves(
         most_single: the largest number of cells of a part that are a curve each, if no setting has
             three seeds. Otherwise cells that are done are averaged over seeds, up to the last step
             that all cells of a setting have; a cell is linear between its logged steps.
-        middle: the statistic; for a geometric mean the deviation is that of the logarithm too.
+        over_seeds: the statistic over seeds, and its band.
         each_seed: whether each cell is a curve in any case, with the text of its setting.
 
     Raises:
@@ -144,12 +136,15 @@ def gather_curves(
     elif everything["seed"].nunique() > 1:
         names = [*names, "seed"]
     told = [name for name in names if not (each_seed and name == "seed")]
-    curves = [_curves(part, names, told, columns, middle) for part in parts]
+    curves = [_curves(part, names, told, columns, over_seeds) for part in parts]
     if not any(curves):
         raise BadValue("value", columns[0], "no cell that is done has a number logged there.")
     seed_lines = each_seed and seeds.max() > 1
-    kind = "a line for each seed" if seed_lines else _kind_of_curves(everything, averaged, middle)
-    return CurveSet(curves, kind, heading(parts[0].study, told))
+    kind = _kind_of_curves(everything, averaged, over_seeds)
+    kind = "a line for each seed" if seed_lines else kind
+    most_seeds = int(everything["seed"].nunique())
+    label = over_seeds.label(most_seeds) if averaged and most_seeds > 1 else ""
+    return CurveSet(curves, kind, label, heading(parts[0].study, told))
 
 
 def _logged_part(part: FigureData) -> FigureData:
@@ -158,22 +153,26 @@ def _logged_part(part: FigureData) -> FigureData:
     return replace(part, cells=cells, planned=part.planned.iloc[:0])
 
 
-def _kind_of_curves(cells: pd.DataFrame, averaged: bool, middle: Middle) -> str:
+def _kind_of_curves(cells: pd.DataFrame, averaged: bool, over_seeds: Averaging) -> str:
     """A curve and its band in words."""
     if not averaged:
         return "a single cell" if len(cells) == 1 else "single cells"
     is_done = cells["status"] == "done"
-    band = "the middle half" if middle == "median" else "one standard deviation"
     seeds = cells.loc[is_done, "seed"].nunique()
     failed = int((~is_done).sum())
     left_out = f"; {plural(failed, 'failed cell')} left out" if failed else ""
     if seeds == 1:
         return f"one seed{left_out}"
-    return f"{middle} of {seeds} seeds, band of {band}{left_out}"
+    band = over_seeds.band_in_words(seeds)
+    return f"{MEANS[over_seeds.mean]} of {seeds} seeds, band: {band}{left_out}"
 
 
 def _curves(
-    part: FigureData, names: list[str], told: list[str], columns: list[str], middle: Middle
+    part: FigureData,
+    names: list[str],
+    told: list[str],
+    columns: list[str],
+    over_seeds: Averaging,
 ) -> list[Curve]:
     """A curve for each setting of the parameters `names`; the text has those of `told`."""
     steps = part.trajectories.merge(part.cells[["key", "status"]], on="key")
@@ -184,30 +183,23 @@ def _curves(
     for values, cells in split_settings(part, names):
         text = short_settings(part.study, {name: values[name] for name in told})
         setting_steps = steps[steps["key"].isin(cells["key"])]
-        curves.append(_curve(text, setting_steps, columns, middle))
+        curves.append(_curve(text, setting_steps, columns, over_seeds))
     return curves
 
 
-def _curve(text: str, steps: pd.DataFrame, columns: list[str], middle: Middle) -> Curve:
+def _curve(text: str, steps: pd.DataFrame, columns: list[str], over_seeds: Averaging) -> Curve:
     if (steps["status"] == "failed").all():
         text = f"{text} (failed)".strip()
-    logs = middle == "geometric mean"
-    if logs:
-        steps = steps.assign(**{name: logarithms(steps[name]) for name in columns})
-    summaries = {name: _summary(_cell_table(steps, name), middle) for name in columns}
+    tables = {name: _cell_table(steps, name) for name in columns}
+    summaries = {
+        name: [pd.Series(end, table.index) for end in over_seeds.summarise(table.to_numpy())]
+        for name, table in tables.items()
+    }
     ends = [
         pd.DataFrame({name: bounds[bound] for name, bounds in summaries.items()})
         for bound in range(3)
     ]
-    return Curve(text, *(end.map(np.exp) if logs else end for end in ends))
-
-
-def _summary(table: pd.DataFrame, middle: Middle) -> list[pd.Series[float]]:
-    """The statistic over the cells of each step, and both ends of its band."""
-    if middle == "median":
-        return [table.quantile(share, axis=1) for share in (0.5, 0.25, 0.75)]
-    mean, deviation = table.mean(axis=1), table.std(axis=1)
-    return [mean, mean - deviation, mean + deviation]
+    return Curve(text, *ends)
 
 
 def _cell_table(steps: pd.DataFrame, column: str) -> pd.DataFrame:
@@ -231,11 +223,10 @@ def draw_curves(data: FigureData, options: FigureOptions) -> Picture:
 
     The columns are `options.value`, separated by commas; by default the study's losses
     (`..._loss`), its headline, or the first logged column. Up to eight cells, with fewer than three
-    seeds of a setting, are a curve each. More cells are averaged over seeds, with a band of one
-    standard deviation, up to the last step that all seeds of a curve have reached, unless the user
-    wants a curve of each seed. Means are geometric where the column spans a factor of a million.
-    More settings than colours have panels, if those of one parameter suffice, or otherwise shades
-    of the colour map.
+    seeds of a setting, are a curve each. More cells are averaged over seeds, with the 95 % interval
+    of the mean, up to the last step that all seeds of a curve have reached, unless the user wants
+    another mean or band, or a curve of each seed. More settings than colours have panels, if those
+    of one parameter suffice, or otherwise shades of the colour map.
 
     Raises:
         UserError: if no steps were logged, a column or `by` is unknown, or the threshold is not
@@ -252,19 +243,19 @@ def draw_panels(parts: Sequence[Panel], options: FigureOptions) -> Picture:
     study = parts[0].data.study
     columns = _columns(parts[0].data, options.value)
     threshold = check_threshold(options.threshold)
-    geometric = spans_widely(_drawable_numbers(parts, columns[0]))
+    thin = options.band == "seeds"
+    over_seeds = averaging(replace(options, band=options.band or "interval"), BAND)
     gathered = gather_curves(
         [part.data for part in parts],
         columns,
         most_single=len(PALETTE),
-        middle="geometric mean" if geometric else "mean",
-        each_seed=bool(options.each_seed),
+        over_seeds=over_seeds,
+        each_seed=thin,
     )
     curves = [curve for panel_curves in gathered.curves for curve in panel_curves]
     columns = [name for name in columns if any(curve.mean[name].notna().any() for curve in curves)]
     figure, all_axes = new_panels(len(parts), height=2.8, share_y=False)
     texts = list(dict.fromkeys(curve.text for curve in curves))
-    thin = bool(options.each_seed)
     for axes, panel_curves in zip(all_axes, gathered.curves, strict=True):
         _scale(axes, panel_curves or curves, columns, options)
         _draw(axes, panel_curves, columns, texts, thin=thin)
@@ -274,6 +265,8 @@ def draw_panels(parts: Sequence[Panel], options: FigureOptions) -> Picture:
         legend.append((lines[0], f"threshold {tick_number(threshold)}"))
     loss_label = "loss" if all(name.endswith("loss") for name in columns) else ""
     ylabel = axis_label(study, columns[0], logged=True) if len(columns) == 1 else loss_label
+    if gathered.label:
+        ylabel = f"{ylabel} ({gathered.label})" if ylabel else gathered.label
     all_axes[0].set_ylabel(wrap_text(ylabel, HIGH))
     for axes in all_axes:
         axes.set_xlabel(study.step)
@@ -291,10 +284,12 @@ def draw_columns(part: Panel, columns: Sequence[str]) -> Picture:
     [curves] = gathered.curves
     texts = list(dict.fromkeys(curve.text for curve in curves))
     figure, all_axes = new_panels(len(logged), height=2.8, share_y=False)
+    averaged = f" ({gathered.label})" if gathered.label else ""
     for axes, name in zip(all_axes, logged, strict=True):
         _scale(axes, curves, [name], FigureOptions())
         _draw(axes, curves, [name], texts, thin=False)
-        axes.set(xlabel=study.step, ylabel=wrap_text(axis_label(study, name, logged=True), HIGH))
+        label = f"{axis_label(study, name, logged=True)}{averaged}"
+        axes.set(xlabel=study.step, ylabel=wrap_text(label, HIGH))
     figure.facts.append(_fact(study, logged, gathered.kind))
     legend = _legend(study, logged[:1], texts)
     legend_below(figure, legend, 2 * len(logged), gathered.heading)
@@ -341,15 +336,6 @@ def _drop_other_cells(data: FigureData, columns: list[str]) -> FigureData:
     marked = data.planned.merge(data.cells.loc[excluded, names], how="left", indicator=True)
     planned = marked[marked["_merge"] == "left_only"].drop(columns="_merge")
     return replace(data, cells=data.cells[~excluded], planned=planned)
-
-
-def _drawable_numbers(parts: Sequence[Panel], column: str) -> pd.Series[float]:
-    """The numbers of a column in any panel; those of failed cells only where all cells failed."""
-    steps = parts[0].data.trajectories
-    cells = pd.concat([part.data.cells for part in parts])
-    is_done = cells["status"] == "done"
-    keys = cells["key"][is_done] if is_done.any() else cells["key"]
-    return steps.loc[steps["key"].isin(keys), column].astype(np.float64)
 
 
 def _scale(
@@ -476,7 +462,7 @@ def draw_loss_and_accuracy(data: FigureData, options: FigureOptions) -> Picture:
 
     With a column, panels or several runs in the options it draws these, as `draw_best_curves`.
     """
-    if options.value is not None or options.by is not None or options.each_seed or data.runs:
+    if any((options.value, options.by, options.mean, options.band, data.runs)):
         return draw_best_curves(data, options)
     panel, words = _best_step_sizes(Panel("", data))
     figure = draw_columns(panel, ("test_loss", "test_accuracy"))

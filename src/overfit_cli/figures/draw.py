@@ -172,7 +172,8 @@ def drawn(
         picture: Picture = figure.draw(data, options)
     if picture.is_empty():
         raise UserError(f"{figure.name}: nothing would be drawn; the cells hold no number for it.")
-    picture.facts += left_out
+    if left_out:
+        picture.facts = [*(picture.facts or [f"{figure.title}."]), *left_out]
     usual = (options.x, options.y, options.value) == (
         figure.options.x,
         figure.options.y,
@@ -196,9 +197,12 @@ def _without_overflow(
     logged = [column.name for column in data.study.trajectory_columns]
     cells, _ = without_overflow(data.cells, measured)
     steps, count = without_overflow(data.trajectories, logged)
-    if figure.reads == "cells":
-        _, count = without_overflow(data.cells, [value or data.study.headline])
     limit = tick_number(LARGEST)
+    if figure.reads == "cells":
+        column = value or data.study.headline
+        _, count = without_overflow(data.cells, [column])
+        if count and not cells[column].notna().any():
+            raise BadValue("value", column, f"all its {count} numbers lie beyond ±{limit}.")
     sentences = [f"Left out: {plural(count, 'number')} beyond ±{limit}."] if count else []
     return replace(data, cells=cells, trajectories=steps), sentences
 
@@ -251,8 +255,6 @@ def _refuse_unheeded(figure: Figure, request: Request) -> None:
 
 def _as_typed(name: str, value: object) -> tuple[str, object]:
     """Return an option of a figure and its value, as the command line has them."""
-    if name == "each_seed":
-        return ("each_seed" if value else "band"), None
     if name == "log" and isinstance(value, frozenset):
         return "log", ",".join(sorted(value)) or "none"
     if isinstance(value, tuple):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import matplotlib.axes
@@ -18,7 +18,7 @@ from overfit_cli.core.figure import MOST_PANELS, FigureOptions
 from overfit_cli.core.study import FigureData
 from overfit_cli.core.text import plural
 from overfit_cli.figures.axes import Axis, parameter_axis
-from overfit_cli.figures.curves import BAND, logarithms, spans_widely
+from overfit_cli.figures.curves import averaging
 from overfit_cli.figures.heatmap import mean_of_seeds
 from overfit_cli.figures.inputs import (
     check_threshold,
@@ -57,6 +57,7 @@ from overfit_cli.figures.style import (
     log_ticks,
     named_lines,
 )
+from overfit_cli.stats.bands import MEANS, Averaging
 
 MARKERS = "os^Dvp*P"
 _OFFSET = 0.08
@@ -97,7 +98,7 @@ class LinesPlan:
         names: the parameters whose settings have a line each.
         lines: the lines of each panel.
         texts: the settings, in order.
-        geometric: whether means are geometric.
+        averaging: the statistic over seeds, and its band.
         log: whether the column's axis is logarithmic.
     """
 
@@ -107,7 +108,7 @@ class LinesPlan:
     names: Sequence[str]
     lines: Sequence[Sequence[Line]]
     texts: Sequence[str]
-    geometric: bool
+    averaging: Averaging
     log: bool
 
 
@@ -115,13 +116,12 @@ class LinesPlan:
 def draw_lines(data: FigureData, options: FigureOptions) -> Picture:
     """Draw `options.value` against x, with panels by `by` and a line for each other setting.
 
-    Points are means over seeds, with a band of one standard deviation, or with a line for each seed
-    where there are fewer than three seeds or the user wants it. In a refined sweep, whose points
-    have different seeds, each seed has a line, and there is no mean. Means are geometric on a
-    logarithmic axis, and where the column spans a factor of a million. Where x is no number, points
-    stand side by side, with bars. A cross at the top marks values at which every seed failed. More
-    settings than colours have panels, if those of one parameter suffice; a number with more values
-    than panels has shades.
+    Points are means over seeds with their 95 % intervals, or with a line for each seed where there
+    are fewer than three seeds, unless the user wants another mean or band. In a refined sweep,
+    whose points have different seeds, each seed has a line, and there is no mean. Where x is no
+    number, points stand side by side, with bars. A cross at the top marks values at which every
+    seed failed. More settings than colours have panels, if those of one parameter suffice; a
+    number with more values than panels has shades.
 
     Raises:
         UserError: if x does not vary, there are more lines than colours in any case, the column is
@@ -129,7 +129,7 @@ def draw_lines(data: FigureData, options: FigureOptions) -> Picture:
     """
     plan = _gather_lines(data, options)
     threshold = check_threshold(options.threshold)
-    seed_lines, looks = _has_seed_lines(data, options), _looks(len(plan.texts))
+    seed_lines, looks = plan.averaging.band == "seeds", _looks(len(plan.texts))
     figure, all_axes = new_panels(len(plan.parts), height=2.8)
     for axes, lines in zip(all_axes, plan.lines, strict=True):
         _dress(axes, plan.x, log=plan.log)
@@ -143,8 +143,9 @@ def draw_lines(data: FigureData, options: FigureOptions) -> Picture:
         if threshold is not None:
             axes.axhline(threshold, **THRESHOLD)
         if axes.get_yscale() == "log":
+            axes.set_ylim(_positive_limits(lines, axes.get_ylim()))
             log_ticks(axes.yaxis, *axes.get_ylim())
-    all_axes[0].set_ylabel(wrap_text(plan.label, HIGH))
+    all_axes[0].set_ylabel(wrap_text(_averaged_label(data, plan), HIGH))
     label_outer(all_axes)
     title_panels(all_axes, [part.title for part in plan.parts])
     figure.facts.append(_fact(data, plan, seed_lines=seed_lines))
@@ -163,11 +164,11 @@ def _gather_lines(data: FigureData, options: FigureOptions) -> LinesPlan:
     value, label = measured_column(data, options.value)
     numbers = require_numbers(data, value)[value]
     log = choose_scale(value_is_log(options), numbers, factor=10)
-    geometric = log or (spans_widely(numbers) and not data.less)
     panel_parameter = _panels(data, x, options.by)
     parts = panels(data, panel_parameter)
     names = [name for name in varying_parameters(data) if name not in (x.name, panel_parameter)]
-    lines = [_lines(part.data, names, x, value, geometric) for part in parts]
+    over_seeds = _averaging(data, options)
+    lines = [_lines(part.data, names, x, value, over_seeds) for part in parts]
     texts = list(dict.fromkeys(line.text for panel_lines in lines for line in panel_lines))
     if len(texts) > len(PALETTE) and not is_one_number(data, names):
         raise BadValue(
@@ -176,8 +177,7 @@ def _gather_lines(data: FigureData, options: FigureOptions) -> LinesPlan:
             f"the other parameters have {len(texts)} settings here, and a figure shows up to "
             f"{len(PALETTE)} lines{_suggestion(data, x)}",
         )
-    log = log or (geometric and options.log is None)
-    return LinesPlan(x, label, parts, names, lines, texts, geometric, log)
+    return LinesPlan(x, label, parts, names, lines, texts, over_seeds, log)
 
 
 def _panels(data: FigureData, x: Axis, panel_parameter: str | None) -> str | None:
@@ -208,35 +208,40 @@ def _suggestion(data: FigureData, x: Axis) -> str:
     return "; a heatmap over two of them shows more."
 
 
-def _has_seed_lines(data: FigureData, options: FigureOptions) -> bool:
-    """Whether each seed has its own line."""
-    if data.averaged or data.refined:
-        return data.refined
-    if options.each_seed is not None:
-        return options.each_seed
-    return data.cells["seed"].nunique() < BAND
+def _averaging(data: FigureData, options: FigureOptions) -> Averaging:
+    """The statistic over seeds; a refined sweep has a line for each seed."""
+    if data.refined:
+        options = replace(options, mean=None, band="seeds")
+    if data.averaged:  # by the means that are subtracted
+        options = replace(options, mean=None, band="interval")
+    return averaging(options, data.cells["seed"].nunique())
 
 
-def _lines(data: FigureData, names: list[str], x: Axis, value: str, geometric: bool) -> list[Line]:
+def _lines(
+    data: FigureData, names: list[str], x: Axis, value: str, over_seeds: Averaging
+) -> list[Line]:
     return [
-        _line(short_settings(data.study, values), cells, x, value, geometric)
+        _line(short_settings(data.study, values), cells, x, value, over_seeds)
         for values, cells in split_settings(data, names)
     ]
 
 
-def _line(text: str, cells: pd.DataFrame, x: Axis, value: str, geometric: bool) -> Line:
+def _line(text: str, cells: pd.DataFrame, x: Axis, value: str, over_seeds: Averaging) -> Line:
     positions = cells[x.name].map(dict(zip(x.values, x.positions, strict=True)))
     x_values = np.array(sorted(positions.unique()), dtype=np.float64)
     done = finite_column(cells, value)
-    usable = logarithms(done) if geometric else done
-    groups = usable.groupby(positions)
-    mean, deviation = groups.mean().to_numpy(), groups.std().fillna(0.0).to_numpy()
-    low, high = mean - deviation, mean + deviation
-    if geometric:
-        mean, low, high = np.exp(mean), np.exp(low), np.exp(high)
     failed = (cells["status"] == "failed").groupby(positions).all().to_numpy()
     seeds = done.groupby([positions, cells["seed"]]).mean().unstack().to_numpy()
-    return Line(text, x_values, mean, low, high, failed, seeds, groups.count().to_numpy())
+    mean, low, high = over_seeds.summarise(seeds)
+    return Line(text, x_values, mean, low, high, failed, seeds, np.isfinite(seeds).sum(axis=1))
+
+
+def _positive_limits(lines: Sequence[Line], limits: tuple[float, float]) -> tuple[float, float]:
+    """Limits of a logarithmic axis that begin at the least mean or positive end of a band."""
+    ends = np.concatenate([np.concatenate([line.mean, line.low]) for line in lines])
+    positive = ends[ends > 0]
+    least = float(positive.min()) if positive.size else limits[0]
+    return max(limits[0], least / 2), limits[1]
 
 
 def _dress(axes: matplotlib.axes.Axes, x: Axis, *, log: bool) -> None:
@@ -286,18 +291,24 @@ def _mark_failed(axes: matplotlib.axes.Axes, x: np.ndarray, look: Mapping[str, A
 def _fact(data: FigureData, plan: LinesPlan, *, seed_lines: bool) -> str:
     """The sentence of the caption."""
     counts = np.concatenate([line.count for lines in plan.lines for line in lines])
-    kind = "geometric mean" if plan.geometric else "mean"
-    is_category = plan.x.scale == "category"
-    spread = f"{'bars' if is_category else 'band'} of one standard deviation"
-    if seed_lines and not is_category:
-        spread = "a thin line for each seed"
     largest = int(counts.max())
-    middle = f"{mean_of_seeds(int(counts[counts > 0].min()), largest, kind)}, {spread}"
+    kind, band = MEANS[plan.averaging.mean], plan.averaging.band_in_words(largest)
+    if not seed_lines:
+        band = f"{'bars' if plan.x.scale == 'category' else 'band'}: {band}"
+    middle = f"{mean_of_seeds(int(counts[counts > 0].min()), largest, kind)}, {band}"
     if largest == 1 or data.refined or data.averaged:
         middle = "a line for each seed" if data.refined else data.averaged or "one seed"
     failed = int((data.cells["status"] == "failed").sum())
     left_out = f"; {plural(failed, 'failed cell')} left out" if failed else ""
     return f"{opening(plan.label)} against {plan.x.label}: {middle}{left_out}."
+
+
+def _averaged_label(data: FigureData, plan: LinesPlan) -> str:
+    """The label of the column, with the statistic over seeds and its band."""
+    largest = max(int(line.count.max()) for lines in plan.lines for line in lines)
+    if largest < 2 or data.refined or data.averaged:
+        return plan.label
+    return f"{plan.label} ({plan.averaging.label(largest)})"
 
 
 def _legend(plan: LinesPlan, threshold: float | None) -> Legend:

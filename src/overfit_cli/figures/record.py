@@ -200,11 +200,20 @@ def read_record(content: bytes) -> tuple[str, FigureRecord]:
     if not isinstance(text, str) or not text.lstrip().startswith("{"):
         raise UserError("it holds no record; it takes a PNG, PDF or SVG file that overfit drew.")
     try:
-        return kind, FigureRecord.model_validate_json(text, strict=True)
+        return kind, FigureRecord.model_validate_json(_with_band(text), strict=True)
     except ValidationError as error:
         first = error.errors(include_url=False, include_context=False, include_input=False)[0]
     field = shorten(".".join(map(str, first["loc"][:4])))
     raise UserError(f"its record can't be read ({f'{field}: ' if field else ''}{first['msg']}).")
+
+
+def _with_band(text: str) -> str:
+    """A record with the option `band`, whose place `each_seed` had at first."""
+    if '"each_seed"' not in text:
+        return text
+    for switch, band in (("true", "seeds"), ("false", "sd")):
+        text = text.replace(f'"each_seed": {switch}', f'"band": "{band}"')
+    return text
 
 
 def _keywords_of_pdf(content: bytes) -> str | None:

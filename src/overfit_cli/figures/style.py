@@ -130,8 +130,10 @@ def log_ticks(axis: Axis, low: float, high: float) -> None:
     axis.set_minor_formatter(NullFormatter())
     write = tick_number if short else power
     axis.set_major_formatter(FuncFormatter(lambda value, _: write(value)))
-    if high / low < 4:
+    with np.errstate(over="ignore"):
+        ratio = np.float64(high) / low
+    if ratio < 4:
         axis.set_major_locator(AutoLocator())
     else:
-        subs = (1.0, 2.0, 5.0) if high / low < 300 else (1.0,)
+        subs = (1.0, 2.0, 5.0) if ratio < 300 else (1.0,)
         axis.set_major_locator(LogLocator(subs=subs))

@@ -116,7 +116,7 @@ def crossings(cells: pd.DataFrame, x: str, y: str, value: str, threshold: float)
 
     curves = cells.groupby([y, "seed"], sort=True).ngroup().to_numpy()
     points = cells[x].to_numpy(dtype=np.float64)
-    values = finite_column(cells, value).to_numpy()
+    values = np.asarray(finite_column(cells, value), dtype=np.float64)
     usable = np.isfinite(values)
     order = np.lexsort((points, curves))  # plain arrays: there may be many short curves
     ends = np.flatnonzero(np.diff(curves[order])) + 1

@@ -19,7 +19,7 @@ from overfit_cli.core.errors import UserError
 from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.study import FigureData
 from overfit_cli.core.text import plural
-from overfit_cli.figures.curves import Curve, gather_curves
+from overfit_cli.figures.curves import MIDDLE_HALF, Curve, gather_curves
 from overfit_cli.figures.labels import parameter_values, tick_number
 from overfit_cli.figures.panels import Panel, setting_panels
 from overfit_cli.figures.picture import Picture, styled, title_panels
@@ -82,7 +82,7 @@ def draw_heads(data: FigureData, options: FigureOptions) -> Picture:
     kind = ""
     for of_row, row in zip(grid, rows, strict=True):
         selected = [_select_heads(part.data, count) for part in parts for count in heads]
-        gathered = gather_curves(selected, list(row.columns), most_single=1, middle="median")
+        gathered = gather_curves(selected, list(row.columns), most_single=1, over_seeds=MIDDLE_HALF)
         curves, kind = gathered.curves, gathered.kind
         of_parts = [
             curves[start : start + len(heads)] for start in range(0, len(curves), len(heads))

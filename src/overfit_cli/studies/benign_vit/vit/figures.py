@@ -27,7 +27,7 @@ from overfit_cli.core.parameters import parameters_from_row
 from overfit_cli.core.study import FigureData
 from overfit_cli.core.text import plural
 from overfit_cli.figures.boundary import EXPECTED, FittedPowers, draw_powers
-from overfit_cli.figures.curves import Curve, gather_curves
+from overfit_cli.figures.curves import MIDDLE_HALF, Curve, gather_curves
 from overfit_cli.figures.inputs import check_threshold
 from overfit_cli.figures.labels import axis_label, brief, setting, tick_number
 from overfit_cli.figures.panels import Panel, setting_panels
@@ -214,7 +214,7 @@ def draw_curve_grid(settings: Sequence[SettingPanels], rows: Mapping[str, Looks]
     """Draw curves, without a legend; several seeds are a median and its middle half."""
     columns = [name for looks in rows.values() for name in looks]
     gathered = gather_curves(
-        [panels.data for panels in settings], columns, most_single=1, middle="median"
+        [panels.data for panels in settings], columns, most_single=1, over_seeds=MIDDLE_HALF
     )
     figure = Picture(COLUMN * max(1.0, 0.95 * len(settings)), 5.4)
     grid = figure.subplots(len(rows), len(settings), sharex="col", squeeze=False)
