@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 
 from overfit_cli import __version__
+from overfit_cli.figures.draw import Request
+from overfit_cli.figures.picture import Picture
 from overfit_cli.report import page as html
 from overfit_cli.report.contents import ReportedPaper, contents, detail_lines
 from overfit_cli.report.judge import judge_runs, load_runs
@@ -137,3 +139,20 @@ def test_it_says_when_and_with_what_it_was_written(monkeypatch: pytest.MonkeyPat
 def test_numbers_with_ends_are_told_as_intervals() -> None:
     details = {"power": 2.0, "power, from": 1.5, "power, to": 2.5, "cells, from": 3.0, "seeds": 4}
     assert detail_lines(details) == ["power 2 [1.5, 2.5]", "cells, from 3", "seeds 4"]
+
+
+def test_a_figure_that_fails_is_named_and_costs_nothing_else(
+    papers: list[ReportedPaper], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A study's figure may have a defect; the verdicts are written all the same."""
+    draw = html.draw_figure
+
+    def fail_at_boundaries(request: Request) -> Picture:
+        if request.figure == "boundary":
+            raise ValueError("not enough values to unpack")
+        return draw(request)
+
+    monkeypatch.setattr(html, "draw_figure", fail_at_boundaries)
+    page = html.page(papers)
+    assert shown_in(page)["b"] == ["heatmap", "cutoff", "lines", "diagram"]
+    assert "boundary: its drawing failed (ValueError: not enough values to unpack)." in page

@@ -197,7 +197,21 @@ def test_a_refined_sweep_says_what_it_knows_and_is_drawn_where_it_sampled(tmp_pa
     told = " ".join((tmp_path / "a.txt").read_text().split())
     assert "the share of seeds above, each seed's curve fitted to be monotone" in told
     manifest = json.loads((tmp_path / "runs" / "manifest.json").read_text())
-    assert manifest["runs"][0]["settings"]["refine"] == 3
+    settings = manifest["runs"][0]["settings"]
+    assert (settings["refine"], settings["threshold"], settings["value"]) == (3, 0.2, "test_loss")
+
+
+def test_a_refined_run_is_drawn_at_its_own_threshold(tmp_path: Path) -> None:
+    asked = ["--refine=2", "--threshold=0.3", "--tolerance=1", "--out=runs"]
+    run("sweep", *ASKED[:-2], *asked, cwd=tmp_path)
+    for figure in ("cutoff", "boundary"):
+        run("plot", figure, "--from=runs", "--out=own.png", cwd=tmp_path)
+        assert "0.3" in (tmp_path / "own.txt").read_text().split("\n\n")[0]
+    elsewhere = run(
+        "plot", "boundary", "--from=runs", "--threshold=0.4", "--out=other.png", cwd=tmp_path
+    )
+    note = "the sweep chose its cells where 0.3 is crossed; at 0.4 few may lie."
+    assert note in " ".join(elsewhere.stderr.split())
 
 
 def test_it_goes_on_after_a_kill_and_asks_for_the_same_cells(tmp_path: Path) -> None:

@@ -207,6 +207,8 @@ class FigureData:
             is none.
         refined: whether the cells were chosen one by one, by a sweep that refines; of several run
             directories, whether any's were.
+        boundary: the column and the threshold near whose crossing a sweep that refines chose its
+            cells; None where it isn't known, or not one for all run directories.
         collections: fingerprints of the data that the cells were trained on, by name.
         runs: what several run directories are called, if there are several: cells, plan and
             trajectories are then those of all, and a column `run directory` says whose.
@@ -222,6 +224,7 @@ class FigureData:
     planned: pd.DataFrame
     trajectories: pd.DataFrame
     refined: bool = False
+    boundary: tuple[str, float] | None = None
     collections: Mapping[str, str] = field(default_factory=dict)
     runs: tuple[str, ...] = ()
     refined_runs: frozenset[str] = frozenset()

@@ -6,6 +6,7 @@ An option is the user's where one is given, else the study's as far as it fits t
 from __future__ import annotations
 
 import math
+import warnings
 from dataclasses import fields, replace
 
 import pandas as pd
@@ -38,6 +39,11 @@ def resolve_options(figure: Figure, user_options: FigureOptions, data: FigureDat
     if figure.equation_of is not None:
         law = figure.equation_of(data)
         study_options = replace(study_options, law=None if law is None else (law,))
+    if "threshold" in figure.accepts and data.boundary is not None:
+        column, threshold = data.boundary
+        if chosen.get("value") in (None, column or data.study.headline):
+            study_options = replace(study_options, threshold=threshold)
+            _warn_of_other_threshold(user_options.threshold, threshold)
     options = _choose_axes(figure.axes, replace(study_options, **chosen), user_options, data)
     if "by" not in chosen and options.by is not None:
         values = parameter_values(data)
@@ -47,6 +53,16 @@ def resolve_options(figure: Figure, user_options: FigureOptions, data: FigureDat
     if "law" not in chosen and not _equation_is_about(study_options, options):
         options = replace(options, law=None)
     return options
+
+
+def _warn_of_other_threshold(given: float | None, threshold: float) -> None:
+    """Warn where cells that were chosen near one threshold are drawn at another."""
+    if given is not None and given != threshold:
+        warnings.warn(
+            f"the sweep chose its cells where {threshold:g} is crossed; at {given:g} few may lie.",
+            UserWarning,
+            stacklevel=2,
+        )
 
 
 def resolve_symbols(options: FigureOptions, study: AnyStudy) -> FigureOptions:

@@ -8,7 +8,6 @@ drawn first, until `MOST_BYTES` are used.
 from __future__ import annotations
 
 import base64
-import contextlib
 import hashlib
 import io
 import math
@@ -29,7 +28,7 @@ from overfit_cli.core.errors import UserError
 from overfit_cli.core.figure import FigureOptions, grid_figures
 from overfit_cli.core.registry import figures_of
 from overfit_cli.core.study import AnyStudy
-from overfit_cli.core.text import VERSION, plural, visible
+from overfit_cli.core.text import VERSION, plural, shorten, visible
 from overfit_cli.figures.draw import Request, draw_figure
 from overfit_cli.figures.picture import Look, file_content
 from overfit_cli.report.contents import (
@@ -187,16 +186,25 @@ def _illustrate(target: RunOnPage, conditions: Sequence[str]) -> None:
     """
     run = target.run
     names = _figures_of_presets(run.path.resolve().name)
-    for name in names:
+    for name in names or _figures_of_any_run(run.study):
+        if not names and len(target.pictures) == MOST_FIGURES:
+            break
         try:
             target.pictures.append(_picture(name, run, conditions))
         except UserError as error:
-            target.not_drawn.append(f"{name}: {str(error).removeprefix(f'{name}: ')}")
-    for name in () if names else _figures_of_any_run(run.study):
-        if len(target.pictures) < MOST_FIGURES:
-            with contextlib.suppress(UserError):
-                target.pictures.append(_picture(name, run, conditions))
-    target.diagram = _diagram(run, conditions)
+            if names:
+                target.not_drawn.append(f"{name}: {str(error).removeprefix(f'{name}: ')}")
+        except Exception as error:  # one figure must not cost the whole report
+            target.not_drawn.append(f"{name}: {_defect(error)}")
+    try:
+        target.diagram = _diagram(run, conditions)
+    except Exception as error:
+        target.not_drawn.append(f"phase diagram: {_defect(error)}")
+
+
+def _defect(error: Exception) -> str:
+    """The sentence of an error that is a defect of the drawing, or of a study's figure."""
+    return f"its drawing failed ({type(error).__name__}: {visible(shorten(str(error)))})."
 
 
 def _figures_of_presets(run_name: str) -> list[str]:

@@ -284,6 +284,15 @@ class Manifest(BaseModel):
         """Whether a sweep chose cells one by one, where the boundary was uncertain."""
         return any("refine" in run.settings for run in self.runs)
 
+    @property
+    def boundary(self) -> tuple[str, float] | None:
+        """The column and the threshold of the last sweep that refined; None without one."""
+        for run in reversed(self.runs):
+            column, threshold = run.settings.get("value"), run.settings.get("threshold")
+            if "refine" in run.settings and isinstance(threshold, float):
+                return str(column), threshold
+        return None
+
 
 def read_manifest(directory: Path) -> Manifest | None:
     """Return the manifest; None where there is none, or, with a warning, none that can be read."""

@@ -141,7 +141,7 @@ class Session:
             for sentence in study.notes(plan.cells):
                 self.output.print(sentence)
 
-    def record(self, plan: Plan, read: Mapping[str, str], **settings: int | float) -> None:
+    def record(self, plan: Plan, read: Mapping[str, str], **settings: str | int | float) -> None:
         """Put the directory in order, and enter a run that trains something into its manifest.
 
         Raises:
@@ -233,7 +233,11 @@ def refine(session: Session, refinement: Refinement, rounds: int) -> Summary:
     """
     total, reused, boundary = Summary(), 0, list[CrossingEstimate]()
     recorded = False
-    settings: dict[str, int | float] = {"refine": rounds, "tolerance": refinement.search.tolerance}
+    settings: dict[str, str | int | float] = {
+        "refine": rounds,
+        "tolerance": refinement.search.tolerance,
+        "threshold": float(refinement.target.threshold),
+    }
     for number in range(rounds + 1):
         cells = refinement.next_cells()
         if not cells:
@@ -246,7 +250,7 @@ def refine(session: Session, refinement: Refinement, rounds: int) -> Summary:
             for sentence in source_in_words(plan):
                 session.output.print(sentence)
         if not recorded:
-            session.record(plan, read, **settings)
+            session.record(plan, read, **settings | {"value": refinement.target.value})
             recorded = bool(plan.batches)
         summary = session.run(plan, read)
         total.add(summary)
