@@ -35,9 +35,6 @@ from overfit_cli.report.differences import Comparison, Side, describe_interpolat
 from overfit_cli.report.published import MOST_BYTES
 from overfit_cli.stats.pairs import is_log_spaced
 
-FIGURE = "difference"
-"""The figure's name in a record."""
-
 
 def draw_difference(
     comparison: Comparison, command: str = "", out: Path | None = None, names: Sequence[str] = ()
@@ -125,26 +122,24 @@ def _record(
     comparison: Comparison, names: tuple[str, str], command: str, out: Path | None
 ) -> FigureRecord:
     """Return the record of a comparison's figure, whose sides are called by `names`."""
-    a, b = comparison.a, comparison.b
-    columns = tuple(comparison.table()["column"])
-    runs = [record_of_side(a, columns[0], out, names[0])]
-    published = None
+    column, a, b = comparison.differences[0]["column"], comparison.a, comparison.b
+    runs, published = [record_of_side(a, column, out, names[0])], None
     if b.is_published:
         data, beside = digest_of_file(b.path), path_beside(b.path, out)
         published = SourceRecord(path=b.path.as_posix(), beside=beside, name=names[1], data=data)
     else:
-        runs.append(record_of_side(b, columns[0], out, names[1]))
+        runs.append(record_of_side(b, column, out, names[1]))
     return FigureRecord(
         schema=1,
         overfit=VERSION,
         packages=versions(),
         command=command,
-        title=f"{columns[0]}: {names[1]} less {names[0]}",
-        figure=FIGURE,
-        where=a.shared,
+        title=f"{column}: {names[1]} less {names[0]}",
+        figure="difference",
+        where=comparison.where,
         runs=tuple(runs),
         compared=ComparisonRecord(
-            columns=columns,
+            columns=tuple(record["column"] for record in comparison.differences),
             where_a=a.where,
             where_b=b.where,
             interpolate=comparison.interpolation is not None,
