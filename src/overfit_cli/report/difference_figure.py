@@ -34,6 +34,7 @@ from overfit_cli.figures.style import THRESHOLD
 from overfit_cli.report.differences import Comparison, Side, describe_interpolation
 from overfit_cli.report.published import MOST_BYTES
 from overfit_cli.stats.pairs import is_log_spaced
+from overfit_cli.sweeps.manifest import read_manifest
 
 
 def draw_difference(
@@ -75,12 +76,13 @@ def _figure_data(comparison: Comparison, less: str) -> FigureData:
     column = comparison.differences[0]["column"]
     cells = pairs.left.assign(**{column: pairs.right[column]}, status=pairs.right["status"])
     seeds = [side.cells["seed"].nunique() for side in (b, a) if pairs.by == "means"]
+    manifests = [read_manifest(side.path) for side in (a, b) if not side.is_published]
     return FigureData(
         a.study,
         subtract(cells, pairs.left, column),
         planned=pd.DataFrame(columns=["seed", *a.parameters]),
         trajectories=pd.DataFrame(),
-        refined=a.refined or b.refined,
+        refined=any(manifest is not None and manifest.refined for manifest in manifests),
         less=less,
         averaged="mean of {} seeds less mean of {} seeds".format(*seeds) if seeds else "",
         unpaired=f"{alone['a']} of A and {alone['b']} of B without a counterpart"

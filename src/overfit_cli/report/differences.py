@@ -38,7 +38,6 @@ from overfit_cli.sweeps.load import (
     parameters_in,
     read_selections,
 )
-from overfit_cli.sweeps.manifest import read_manifest
 from overfit_cli.sweeps.store import RunDirectory
 
 
@@ -54,7 +53,6 @@ class Side:
         cells: one row per cell, done and failed; published points may lack `seed`.
         parameters: the parameters that have a column.
         version: the cells' numerical version; None of published points.
-        refined: whether a sweep chose the cells one by one.
     """
 
     letter: str
@@ -64,7 +62,6 @@ class Side:
     cells: pd.DataFrame
     parameters: tuple[str, ...]
     version: int | None
-    refined: bool
 
     @property
     def is_published(self) -> bool:
@@ -112,21 +109,18 @@ def load_side(
     Raises:
         UserError: if it can't be read, holds no cells, or none that is chosen.
     """
-    manifest, version = None, None
+    version = None
     if other is None:
         study, cells = load_study_and_cells(RunDirectory(path, letter.lower()), any_version=True)
         parameters, version = parameters_in(cells), int(cells["version"].iloc[0])
-        manifest = read_manifest(path)
+        shared = read_selections(where, study)
     else:
         study, cells = other.study, read_published(path, other.study)
         parameters = [name for name in describe(study.parameters) if name in cells]
-    chosen = read_selections(where, study)
-    if other is not None:
-        chosen = [selection for selection in chosen if selection.name in cells]
-    chosen += read_selections(where_here, study, f"where_{letter.lower()}")
+        shared = [choice for choice in read_selections(where, study) if choice.name in cells]
+    chosen = [*shared, *read_selections(where_here, study, f"where_{letter.lower()}")]
     cells = chosen_cells(cells, chosen).reset_index(drop=True)
-    refined = manifest is not None and manifest.refined
-    return Side(letter, path, tuple(where_here), study, cells, tuple(parameters), version, refined)
+    return Side(letter, path, tuple(where_here), study, cells, tuple(parameters), version)
 
 
 @dataclass(frozen=True)
