@@ -125,12 +125,10 @@ def _record(
 ) -> FigureRecord:
     """Return the record of a comparison's figure, whose sides are called by `names`."""
     column, a, b = comparison.differences[0]["column"], comparison.a, comparison.b
-    runs, published = [record_of_side(a, column, out, names[0])], None
-    if b.is_published:
-        data, beside = digest_of_file(b.path), path_beside(b.path, out)
-        published = SourceRecord(path=b.path.as_posix(), beside=beside, name=names[1], data=data)
-    else:
-        runs.append(record_of_side(b, column, out, names[1]))
+    runs = [
+        record_of_side(side, column, out, name) for side, name in zip((a, b), names, strict=True)
+    ]
+    published = runs.pop() if b.is_published else None
     return FigureRecord(
         schema=1,
         overfit=VERSION,
@@ -153,7 +151,10 @@ def _record(
 def record_of_side(
     side: Side, column: str, out: Path | None = None, name: str = ""
 ) -> SourceRecord:
-    """Return the record of a side that is a run; times count where `column` is `seconds`."""
+    """Return the record of a side; the times of a run count where `column` is `seconds`."""
+    if side.is_published:
+        data, beside = digest_of_file(side.path), path_beside(side.path, out)
+        return SourceRecord(path=side.path.as_posix(), beside=beside, name=name, data=data)
     return record_of_cells(
         side.path, side.study.name, side.cells, seconds=column == "seconds", out=out, name=name
     )
