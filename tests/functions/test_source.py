@@ -232,29 +232,66 @@ def test_a_script_that_changes_its_own_names_has_changed(tmp_path: Path) -> None
 
 
 NOTEBOOK = """
+import functools
 import numpy as np
-FACTOR = {factor}
+FACTOR = 1
+NAMES = {"a", "b", "c"}
+WEIGHTS = np.ones(3)
+ACTIVATIONS = {"identity": lambda x: x, "bounded": np.tanh}
 table = [FACTOR]
 table.append(table)
-def helper(n):
-    return table[0] * n {more}
+class Model:
+    def loss(self, n):
+        return n + WEIGHTS.sum()
+@functools.cache
+def cached(n):
+    return len(NAMES) + n
+def helper(n, scale=1.0):
+    return table[0] * ACTIVATIONS["identity"](n) * scale
 def train(n: int = 1, seed: int = 0):
-    return {{"loss": helper(n) * np.pi}}
+    return {"loss": helper(cached(n)) * Model().loss(n)}
 """
 
 
-def typed_in(**values: object) -> str:
+def typed_in(notebook: str) -> str:
     """The digest of a function that stands nowhere, as one that is typed into a session."""
     names: dict[str, Any] = {"__name__": "__main__"}
-    exec(NOTEBOOK.format(**values), names)
+    exec(notebook, names)
     return study_of_function(names["train"]).identity.source
 
 
-def test_what_a_notebooks_function_uses_is_part_of_it() -> None:
-    before = typed_in(factor=1, more="")
-    assert typed_in(factor=1, more="") == before
-    assert typed_in(factor=2, more="") != before
-    assert typed_in(factor=1, more="+ 1") != before
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("cached(n))", "cached(n) + 1)"),
+        ("FACTOR = 1", "FACTOR = 2"),
+        ('"b", "c"', '"b"'),
+        ("np.ones(3)", "np.array([1.0, 1.0, 2.0])"),
+        ("lambda x: x", "lambda x: -x"),
+        ("np.tanh", "np.sin"),
+        ("return n + WEIGHTS", "return n - WEIGHTS"),
+        ("len(NAMES) + n", "len(NAMES) - n"),
+        ("scale=1.0", "scale=2.0"),
+        ("(n) * scale", "(n) / scale"),
+    ],
+)
+def test_what_a_notebooks_function_uses_is_part_of_it(old: str, new: str) -> None:
+    assert typed_in(NOTEBOOK.replace(old, new, 1)) != typed_in(NOTEBOOK)
+
+
+def test_a_notebooks_function_is_the_same_in_each_process(folder: Path) -> None:
+    script = "\n".join(
+        [
+            "import near",
+            NOTEBOOK.replace("FACTOR = 1", "FACTOR = near.offset"),
+            "from overfit_cli.functions.function_study import study_of_function",
+            "print(study_of_function(train).identity.source)",
+        ]
+    )
+    first = python("-c", script, cwd=folder).stdout
+    assert python("-c", script, cwd=folder).stdout == first
+    (folder / "far.py").write_text("ZERO = 1\n")
+    assert python("-c", script, cwd=folder).stdout != first, "a file that it imports has changed"
 
 
 # What a sweep says

@@ -16,7 +16,7 @@ from rich.table import Table
 from overfit_cli.cli.completion import columns, conditions, run_directories
 from overfit_cli.cli.options import Where
 from overfit_cli.core.console import console, proposed_command, typed_command
-from overfit_cli.core.text import plural, visible
+from overfit_cli.core.text import brief, plural, visible
 from overfit_cli.core.values import finite_number
 
 if TYPE_CHECKING:
@@ -31,24 +31,23 @@ def opening_lines(comparison: Comparison) -> Iterator[str]:
     from overfit_cli.report.differences import describe_interpolation
 
     for side, label in zip((comparison.a, comparison.b), comparison.labels, strict=True):
-        failed = int((side.cells["status"] == "failed").sum())
         count = plural(len(side.cells), "point" if side.is_published else "cell")
         yield (
             f"{side.letter}: {label}, {'published, ' if side.is_published else ''}{count} of "
             f"{side.study.name}{f', of version {side.version}' * side.is_of_another_version}"
-            f"{f', {failed} failed' if failed else ''}."
+            f"{f', {side.failed} failed' if side.failed else ''}."
         )
     for name, values in comparison.settings.items():
-        yield f"{name}: {_written(values['a'])} in A, {_written(values['b'])} in B."
+        yield f"{name}: {brief(values['a'], 6)} in A, {brief(values['b'], 6)} in B."
     pairs, alone, unit = comparison.pairs, comparison.alone, comparison.unit
-    agreeing = [*comparison.names, *(["seed"] if pairs.by == "seed" else [])]
-    same = " and ".join(filter(None, [", ".join(agreeing[:-1]), *agreeing[-1:]]))
-    sentence = f"{plural(pairs.both, 'pair')} of cells with the same {same}."
-    if pairs.by != "seed":
-        same = f" with the same {same}" if same else ""
-        means = "means over seeds: no seed is on both sides."
-        how = "B beside the mean over A's seeds." if pairs.by == "point" else means
-        sentence = f"Compared at {plural(pairs.both, 'place')}{same}, {how}"
+    agreeing = " and ".join(filter(None, [", ".join(pairs.keys[:-1]), *pairs.keys[-1:]]))
+    same = f" with the same {agreeing}" if agreeing else ""
+    places = f"Compared at {plural(pairs.both, 'place')}{same}, "
+    sentence = {
+        "seed": f"{plural(pairs.both, 'pair')} of cells{same}.",
+        "means": f"{places}means over seeds: no seed is on both sides.",
+        "point": f"{places}B beside the mean over A's seeds.",
+    }[pairs.by]
     if comparison.interpolation is not None:
         sentence += f" {describe_interpolation(comparison.interpolation)}"
     if any(alone.values()):
@@ -89,8 +88,8 @@ def difference_rows(comparison: Comparison) -> Iterator[dict[str, str]]:
     for record in comparison.differences:
         largest, change = record["largest"]["difference"], record["difference"]
         interval = f" [{change['low']:.4g}, {change['high']:.4g}]"
-        values = record["largest"]["at"].items() if largest else ()
-        location = ", ".join(f"{name} {_written(value)}" for name, value in values)
+        place = record["largest"]["at"].items() if largest else ()
+        location = ", ".join(f"{name} {brief(value, 6)}" for name, value in place)
         yield {
             "column": record["column"],
             "mean of A": f"{record['mean_a']:.4g}",
@@ -120,27 +119,22 @@ def _print_table(output: Console, rows: Iterator[dict[str, str]]) -> None:
         output.print(table)
 
 
-def _written(value: object) -> str:
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
-
-
 def as_json(comparison: Comparison, tolerance: float | None = None) -> str:
     """Return a comparison as JSON, with what differs by more than a tolerance, if there is one.
 
     Numbers that aren't finite are null.
     """
-    by_seed = comparison.pairs.by == "seed"
     content = {
         "schema": 1,
         "difference": "B - A",
         "a": _side_content(comparison.a),
         "b": _side_content(comparison.b),
         "settings": comparison.settings,
-        "paired_by": [*comparison.names, *(["seed"] if by_seed else [])],
+        "paired_by": comparison.pairs.keys,
         "pairs": comparison.pairs.both,
         "alone": comparison.alone,
         "failed_on_one_side": comparison.failed,
-        "means_over_seeds": not by_seed,
+        "means_over_seeds": comparison.pairs.by != "seed",
         "interpolated": comparison.interpolation,
         "columns": comparison.differences,
         "columns_on_one_side": comparison.only_in,
@@ -168,7 +162,7 @@ def _side_content(side: Side) -> dict[str, Any]:
         "study": side.study.name,
         "version": side.version,
         "cells": len(side.cells),
-        "failed": int((side.cells["status"] == "failed").sum()),
+        "failed": side.failed,
     }
 
 
@@ -252,13 +246,7 @@ def compare(
     from overfit_cli.report.differences import compare_sides
 
     comparison = compare_sides(
-        a,
-        b,
-        values or [],
-        where or [],
-        where_a or [],
-        where_b or [],
-        interpolated=interpolate,
+        a, b, values or [], where or [], where_a or [], where_b or [], interpolated=interpolate
     )
     output = console()
     if out is not None:

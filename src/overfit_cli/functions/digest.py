@@ -8,17 +8,17 @@ there, with the code and the values that it uses.
 from __future__ import annotations
 
 import ast
+import contextlib
 import functools
 import hashlib
 import importlib.util
 import inspect
 import sys
-import sysconfig
 import textwrap
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from types import CodeType, FunctionType, MethodType, ModuleType
+from types import CellType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -41,24 +41,55 @@ def digest_of(function: Callable[..., Any], file: OwnFile | None) -> str:
         function: the function.
         file: the file that defines it; None for a function of a script or a notebook.
     """
-    texts = set[str]()
-    if file is None:
-        texts.add(_describe(function, texts, {}))
-    else:
-        texts |= {_file_text(path) for path in own_files(file)}
-    return hashlib.sha256("\n".join(sorted(texts)).encode()).hexdigest()[:16]
+    text = _text_of_files(file) if file else _text_of_values(function)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def own_files(file: OwnFile) -> list[OwnFile]:
-    """Return a file and all files of the user's that it imports, directly or through another."""
-    files = {file.path: file}
-    queue = [file]
+# Functions of files
+
+
+def own_files(*files: OwnFile) -> list[OwnFile]:
+    """Return files and all files of the user's that they import, directly or through another."""
+    by_path = {file.path: file for file in files}
+    queue = list(files)
     for source in queue:
         for imported in _imports(source):
-            if imported.path not in files:
-                files[imported.path] = imported
+            if imported.path not in by_path:
+                by_path[imported.path] = imported
                 queue.append(imported)
-    return list(files.values())
+    return list(by_path.values())
+
+
+def _imports(file: OwnFile) -> Iterator[OwnFile]:
+    """The user's own files that a file imports, wherever in it the import stands."""
+    for node in ast.walk(_tree(file.path)):
+        names = list[str]()
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and (file.package or not node.level):
+            base = importlib.util.resolve_name("." * node.level + (node.module or ""), file.package)
+            names = [f"{base}.{alias.name}" for alias in node.names]
+        for name in names:
+            yield from _files_of_module(name)
+
+
+def _files_of_module(name: str) -> Iterator[OwnFile]:
+    """The file of a module and of the packages around it, where they are the user's own."""
+    parts = name.split(".")
+    if parts[0] == _OURS or parts[0] in sys.stdlib_module_names:
+        return
+    for end in range(1, len(parts) + 1):
+        try:
+            spec = importlib.util.find_spec(".".join(parts[:end]))
+        except (ImportError, ValueError, AttributeError):
+            return  # the last part is no module, but a name in one
+        folder = next(iter(spec.submodule_search_locations or ()), "") if spec else ""
+        path = Path((spec.origin if spec else "") or folder)
+        installed = {"site-packages", "dist-packages"} & {*path.parts}
+        if spec is None or installed or not path.is_absolute():
+            return  # before its submodules are looked up, which would import it
+        if path.suffix == ".py":
+            yield OwnFile(path, spec.parent or "")
 
 
 def _tree(path: Path) -> ast.Module:
@@ -68,9 +99,14 @@ def _tree(path: Path) -> ast.Module:
         return ast.Module([], [])
 
 
-def _file_text(file: OwnFile) -> str:
+def _text_of_files(*files: OwnFile) -> str:
+    """The code of files and of what they import; their paths don't count."""
+    return "\n".join(sorted({_file_text(file.path) for file in own_files(*files)}))
+
+
+def _file_text(path: Path) -> str:
     """The code of a file, without imports of this package and what only a script runs."""
-    tree = _tree(file.path)
+    tree = _tree(path)
     statements = list[ast.stmt]()
     for statement in tree.body:
         if isinstance(statement, ast.If) and "__name__" in ast.unparse(statement.test):
@@ -78,10 +114,10 @@ def _file_text(file: OwnFile) -> str:
         elif not ast.unparse(statement).startswith((f"from {_OURS} ", f"import {_OURS}")):
             statements.append(statement)
     tree.body = statements
-    return _text(tree)
+    return _code_text(tree)
 
 
-def _text(tree: ast.AST) -> str:
+def _code_text(tree: ast.AST) -> str:
     """Code without comments, layout, documentation, and the decorator `experiment`."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
@@ -96,168 +132,88 @@ def _is_documentation(statement: ast.stmt) -> bool:
     return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
 
 
-def _imports(file: OwnFile) -> Iterator[OwnFile]:
-    """The user's own files that a file imports, wherever in it the import stands."""
-    for node in ast.walk(_tree(file.path)):
-        names = list[str]()
-        if isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom) and (file.package or not node.level):
-            base = importlib.util.resolve_name("." * node.level + (node.module or ""), file.package)
-            names = [f"{base}.{alias.name}" for alias in node.names]
-        for name in names:
-            yield from _module_files(name)
+# Functions of scripts and notebooks
 
 
-def _module_files(name: str) -> Iterator[OwnFile]:
-    """The file of a module and of the packages around it, where they are the user's own."""
-    parts = name.split(".")
-    if parts[0] == _OURS or parts[0] in sys.stdlib_module_names:
-        return
-    for end in range(1, len(parts) + 1):
-        try:
-            spec = importlib.util.find_spec(".".join(parts[:end]))
-        except (ImportError, ValueError, AttributeError):
-            return  # the last part is no module, but a name in one
-        folder = next(iter(spec.submodule_search_locations or ()), "") if spec else ""
-        path = Path((spec.origin if spec else "") or folder)
-        if spec is None or not _is_own(path):
-            return  # before its submodules are looked up, which would import it
-        if path.suffix == ".py":
-            yield OwnFile(path, spec.parent or "")
+def _text_of_values(function: Callable[..., Any]) -> str:
+    """The code and the values that a function uses, as a text that is the same in each process."""
+    texts, numbers = list[str](), dict[int, int]()
+    queue: list[object] = [function]  # it keeps the values alive, so that no id is used twice
+    for number, value in enumerate(queue):
+        if value is None or isinstance(value, bool | int | float | complex | str | bytes | range):
+            texts.append(repr(value))
+        elif numbers.setdefault(id(value), number) < number:
+            texts.append(f"value {numbers[id(value)]}")
+        else:
+            parts = _parts(value)
+            name = getattr(value, "__name__", type(value).__name__)
+            texts.append(f"{name} of {len(parts)} parts")
+            queue += parts
+    return "\n".join(texts)
 
 
-def _is_own(path: Path) -> bool:
-    """Whether a file is the user's: neither installed nor a part of Python or of this package."""
-    installed = {"site-packages", "dist-packages"} & {*path.parts}
-    return path.is_absolute() and not installed and not {*path.parents} & _library_folders()
-
-
-@functools.cache
-def _library_folders() -> set[Path]:
-    folders = [Path(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib")]
-    resolved = [folder.resolve() for folder in folders]
-    return {*folders, *resolved, Path(__file__).resolve().parents[1]}
-
-
-def _describe(value: Any, texts: set[str], seen: dict[int, object]) -> str:
-    """A value as text that is the same in every process.
-
-    Args:
-        value: a value or code.
-        texts: takes the text of the user's files whose code the value holds.
-        seen: the objects that were described already, by their id; they are kept alive.
-    """
-    if value is None or isinstance(value, bool | int | float | complex | str | bytes | range):
-        return repr(value)
-    if id(value) in seen:
-        return "described above"
-    seen[id(value)] = value
-    describe = functools.partial(_describe, texts=texts, seen=seen)
+def _parts(value: Any) -> list[object]:
+    """What a value holds, or uses when it is called: values and texts."""
     if isinstance(value, Mapping):
-        return str({str(name): describe(item) for name, item in value.items()})
-    if isinstance(value, list | tuple | set | frozenset):
-        items = [describe(item) for item in value]
-        return str(items if isinstance(value, list | tuple) else sorted(items))
-    array = _as_array(value)
-    if array is not None:
-        digest = hashlib.sha256(np.ascontiguousarray(array).tobytes()).hexdigest()
-        return f"{array.dtype} {array.shape} {digest}"
-    code = value if isinstance(value, FunctionType | type | ModuleType) else type(value)
-    file = _imported_file(code)
-    if file is not None:
-        texts |= {_file_text(imported) for imported in own_files(file)}
-    typed_in = file is None and _is_typed_in(code)
-    name = str(getattr(code, "__qualname__", code.__name__))
-    parts = _parts(value, code, typed_in=typed_in, own=typed_in or file is not None)
-    return str([name, *(describe(part) for part in parts)])
-
-
-def _parts(value: Any, code: Any, *, typed_in: bool, own: bool) -> list[object]:
-    """The values that code or an object depends on.
-
-    Args:
-        value: a function, class, module or object.
-        code: the value itself, or the class of an object.
-        typed_in: whether the code has no file.
-        own: whether the code is the user's.
-    """
+        return [*value, *value.values()]
+    if isinstance(value, list | tuple):
+        return [*value]
+    if isinstance(value, set | frozenset):
+        return sorted(value, key=repr)
     if isinstance(value, functools.partial):
         return [value.func, value.args, value.keywords]
     if isinstance(value, MethodType):
         return [value.__func__, value.__self__]
-    if isinstance(value, FunctionType):
-        typed = [_function_text(value), _globals_of(value)] if typed_in else []
-        return [_closure(value), *typed]
-    if isinstance(value, type):
-        members = [getattr(member, "__func__", member) for member in vars(value).values()]
-        return [*value.__bases__, *members] if typed_in else []
-    if code is value:  # a module
-        return []
-    return [code, getattr(value, "__dict__", {})] if own else []
+    return _array_parts(value) if hasattr(value, "__array__") else _parts_of_code(value)
 
 
-def _imported_file(code: Any) -> OwnFile | None:
-    """The file of an imported module of the user's, or of a function or class in it."""
-    name = code.__name__ if isinstance(code, ModuleType) else code.__module__
-    module = sys.modules.get(str(name))
-    file = getattr(module, "__file__", None)
-    if module is None or file is None or name == "__main__" or not _is_own(Path(file)):
-        return None
-    return OwnFile(Path(file), module.__package__ or "")
-
-
-def _is_typed_in(code: Any) -> bool:
-    """Whether a function or class is of a notebook, a script, or of no module that is known."""
-    name = getattr(code, "__module__", "")
-    return name == "__main__" or name not in sys.modules
-
-
-def _function_text(function: FunctionType) -> str:
-    """A function's code as text; what it is compiled to where no text of it alone is kept."""
-    try:
-        tree = ast.parse(textwrap.dedent(inspect.getsource(function.__code__)))
-    except (OSError, TypeError, SyntaxError, ValueError):
-        return _compiled_text(function.__code__)
-    alone = len(tree.body) == 1 and isinstance(tree.body[0], ast.FunctionDef)
-    return _text(tree) if alone else _compiled_text(function.__code__)
-
-
-def _compiled_text(code: CodeType) -> str:
-    constants = [
-        _compiled_text(constant)
-        if isinstance(constant, CodeType)
-        else repr(sorted(map(repr, constant)) if isinstance(constant, frozenset) else constant)
-        for constant in code.co_consts
-    ]
-    return repr((code.co_code, code.co_names, constants))
-
-
-def _closure(function: FunctionType) -> list[object]:
-    values = list[object]()
-    for cell in function.__closure__ or ():
-        try:
-            values.append(cell.cell_contents)
-        except ValueError:  # the variable has no value yet
-            continue
-    return values
-
-
-def _globals_of(function: FunctionType) -> dict[str, object]:
-    """The global names that a function's code uses, with their values."""
-    names, codes = set[str](), [function.__code__]
-    for code in codes:
-        names |= {*code.co_names}
-        codes += [constant for constant in code.co_consts if isinstance(constant, CodeType)]
-    return {name: function.__globals__[name] for name in sorted(names & {*function.__globals__})}
-
-
-def _as_array(value: Any) -> np.ndarray[Any, Any] | None:
-    """An array or tensor of numbers as NumPy's; None of anything else."""
-    if not hasattr(value, "__array__"):
-        return None
-    try:
+def _array_parts(value: Any) -> list[object]:
+    """The type, the shape and the digest of an array or tensor of numbers."""
+    with contextlib.suppress(Exception):  # it may lie on another device
         array = np.asarray(value.detach() if hasattr(value, "detach") else value)
-    except Exception:  # it may lie on another device
-        return None
-    return None if array.dtype == object else array
+        if array.dtype != object:
+            return [str(array.dtype), array.shape, hashlib.sha256(array.tobytes()).hexdigest()]
+    return []
+
+
+def _parts_of_code(value: Any) -> list[object]:
+    """What code uses; of an object of the user's, its class and its state.
+
+    Code in a file of the user's counts with the whole file, and code of a library by its name.
+    """
+    if isinstance(value, ModuleType):
+        return [_text_of_files(*_files_of_module(value.__name__))]
+    code = value if isinstance(value, FunctionType | type) else type(value)
+    module = sys.modules.get(code.__module__)
+    typed_in = module in (None, sys.modules["__main__"])
+    if isinstance(value, FunctionType):
+        cells = [cell.cell_contents for cell in value.__closure__ or () if cell != CellType()]
+        made_with = [value.__defaults__, value.__kwdefaults__, *cells]
+        return [*made_with, *(_code_and_globals(value) if typed_in else [module])]
+    if isinstance(value, type):
+        defined = {
+            name: member
+            for name, member in vars(value).items()
+            if isinstance(member, FunctionType) or not name.startswith("__")
+        }
+        return [*value.__bases__, defined] if typed_in else [module]
+    if typed_in or any(_files_of_module(code.__module__)):
+        return [code, getattr(value, "__dict__", {})]
+    return [getattr(value, "__wrapped__", None)]  # of a static method, or a cached function
+
+
+def _code_and_globals(function: FunctionType) -> list[object]:
+    """A function's code, and the global values that it names, by their names.
+
+    The code is its text; what it is compiled to where no text of it alone is kept.
+    """
+    codes = [function.__code__]
+    for code in codes:
+        codes += [constant for constant in code.co_consts if isinstance(constant, CodeType)]
+    names = {name for code in codes for name in code.co_names} & {*function.__globals__}
+    values = {name: function.__globals__[name] for name in sorted(names)}
+    with contextlib.suppress(OSError, TypeError, SyntaxError, ValueError):
+        [definition] = ast.parse(textwrap.dedent(inspect.getsource(function.__code__))).body
+        if isinstance(definition, ast.FunctionDef):
+            return [_code_text(definition), values]
+    return [[(code.co_code, code.co_names, code.co_consts) for code in codes], values]

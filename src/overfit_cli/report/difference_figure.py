@@ -34,9 +34,7 @@ from overfit_cli.figures.style import THRESHOLD
 from overfit_cli.report.differences import Comparison, Side, describe_interpolation
 from overfit_cli.report.published import MOST_BYTES
 from overfit_cli.stats.pairs import is_log_spaced
-
-FIGURE = "difference"
-"""The figure's name in a record."""
+from overfit_cli.sweeps.manifest import read_manifest
 
 
 def draw_difference(
@@ -78,12 +76,13 @@ def _figure_data(comparison: Comparison, less: str) -> FigureData:
     column = comparison.differences[0]["column"]
     cells = pairs.left.assign(**{column: pairs.right[column]}, status=pairs.right["status"])
     seeds = [side.cells["seed"].nunique() for side in (b, a) if pairs.by == "means"]
+    manifests = [read_manifest(side.path) for side in (a, b) if not side.is_published]
     return FigureData(
         a.study,
         subtract(cells, pairs.left, column),
         planned=pd.DataFrame(columns=["seed", *a.parameters]),
         trajectories=pd.DataFrame(),
-        refined=a.refined or b.refined,
+        refined=any(manifest is not None and manifest.refined for manifest in manifests),
         less=less,
         averaged="mean of {} seeds less mean of {} seeds".format(*seeds) if seeds else "",
         unpaired=f"{alone['a']} of A and {alone['b']} of B without a counterpart"
@@ -125,26 +124,22 @@ def _record(
     comparison: Comparison, names: tuple[str, str], command: str, out: Path | None
 ) -> FigureRecord:
     """Return the record of a comparison's figure, whose sides are called by `names`."""
-    a, b = comparison.a, comparison.b
-    columns = tuple(comparison.table()["column"])
-    runs = [record_of_side(a, columns[0], out, names[0])]
-    published = None
-    if b.is_published:
-        data, beside = digest_of_file(b.path), path_beside(b.path, out)
-        published = SourceRecord(path=b.path.as_posix(), beside=beside, name=names[1], data=data)
-    else:
-        runs.append(record_of_side(b, columns[0], out, names[1]))
+    column, a, b = comparison.differences[0]["column"], comparison.a, comparison.b
+    runs = [
+        record_of_side(side, column, out, name) for side, name in zip((a, b), names, strict=True)
+    ]
+    published = runs.pop() if b.is_published else None
     return FigureRecord(
         schema=1,
         overfit=VERSION,
         packages=versions(),
         command=command,
-        title=f"{columns[0]}: {names[1]} less {names[0]}",
-        figure=FIGURE,
-        where=a.shared,
+        title=f"{column}: {names[1]} less {names[0]}",
+        figure="difference",
+        where=comparison.where,
         runs=tuple(runs),
         compared=ComparisonRecord(
-            columns=columns,
+            columns=tuple(record["column"] for record in comparison.differences),
             where_a=a.where,
             where_b=b.where,
             interpolate=comparison.interpolation is not None,
@@ -156,7 +151,10 @@ def _record(
 def record_of_side(
     side: Side, column: str, out: Path | None = None, name: str = ""
 ) -> SourceRecord:
-    """Return the record of a side that is a run; times count where `column` is `seconds`."""
+    """Return the record of a side; the times of a run count where `column` is `seconds`."""
+    if side.is_published:
+        data, beside = digest_of_file(side.path), path_beside(side.path, out)
+        return SourceRecord(path=side.path.as_posix(), beside=beside, name=name, data=data)
     return record_of_cells(
         side.path, side.study.name, side.cells, seconds=column == "seconds", out=out, name=name
     )

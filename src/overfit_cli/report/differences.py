@@ -38,7 +38,6 @@ from overfit_cli.sweeps.load import (
     parameters_in,
     read_selections,
 )
-from overfit_cli.sweeps.manifest import read_manifest
 from overfit_cli.sweeps.store import RunDirectory
 
 
@@ -49,23 +48,20 @@ class Side:
     Attributes:
         letter: `A` or `B`.
         path: the run directory, or the CSV file.
-        where, shared: the conditions that choose cells of this side alone, and of both sides.
+        where: the conditions that choose cells of this side alone.
         study: the study of the cells.
         cells: one row per cell, done and failed; published points may lack `seed`.
         parameters: the parameters that have a column.
         version: the cells' numerical version; None of published points.
-        refined: whether a sweep chose the cells one by one.
     """
 
     letter: str
     path: Path
     where: tuple[str, ...]
-    shared: tuple[str, ...]
     study: AnyStudy
     cells: pd.DataFrame
     parameters: tuple[str, ...]
-    version: int | None = None
-    refined: bool = False
+    version: int | None
 
     @property
     def is_published(self) -> bool:
@@ -76,6 +72,11 @@ class Side:
     def is_of_another_version(self) -> bool:
         """Whether the installed study has another numerical version than the cells."""
         return self.version not in (None, self.study.version)
+
+    @property
+    def failed(self) -> int:
+        """How many of its cells failed."""
+        return int((self.cells["status"] == "failed").sum())
 
     def values(self, name: str) -> list[Value]:
         """Return the distinct values of a parameter, in order; none where it has no column."""
@@ -108,27 +109,18 @@ def load_side(
     Raises:
         UserError: if it can't be read, holds no cells, or none that is chosen.
     """
+    version = None
     if other is None:
         study, cells = load_study_and_cells(RunDirectory(path, letter.lower()), any_version=True)
         parameters, version = parameters_in(cells), int(cells["version"].iloc[0])
-        manifest, shared = read_manifest(path), read_selections(where, study)
+        shared = read_selections(where, study)
     else:
         study, cells = other.study, read_published(path, other.study)
-        parameters, version = [name for name in describe(study.parameters) if name in cells], None
-        manifest = None
+        parameters = [name for name in describe(study.parameters) if name in cells]
         shared = [choice for choice in read_selections(where, study) if choice.name in cells]
-    shared += read_selections(where_here, study, f"where_{letter.lower()}")
-    return Side(
-        letter,
-        path,
-        tuple(where_here),
-        tuple(where),
-        study,
-        chosen_cells(cells, shared).reset_index(drop=True),
-        tuple(parameters),
-        version,
-        refined=manifest is not None and manifest.refined,
-    )
+    chosen = [*shared, *read_selections(where_here, study, f"where_{letter.lower()}")]
+    cells = chosen_cells(cells, chosen).reset_index(drop=True)
+    return Side(letter, path, tuple(where_here), study, cells, tuple(parameters), version)
 
 
 @dataclass(frozen=True)
@@ -137,6 +129,7 @@ class Comparison:
 
     Attributes:
         a, b: the two sides.
+        where: the conditions that choose cells of both.
         settings: parameters with one value on each side that isn't the same: A's and B's.
         names: the parameters in whose values pairs agree.
         pairs: cells, or means over seeds, with their counterparts.
@@ -153,6 +146,7 @@ class Comparison:
 
     a: Side
     b: Side
+    where: tuple[str, ...]
     settings: Mapping[str, Mapping[str, Value]]
     names: tuple[str, ...]
     pairs: Pairs
@@ -208,11 +202,10 @@ class Comparison:
         Args:
             tolerance: how large a difference of a pair may be, in the unit of its column.
         """
-        largest = {record["column"]: record["largest"]["difference"] for record in self.differences}
         changes = [
-            f"{column} by up to {abs(difference):.4g}"
-            for column, difference in largest.items()
-            if abs(difference) > tolerance
+            f"{record['column']} by up to {largest:.4g}"
+            for record in self.differences
+            if (largest := abs(record["largest"]["difference"])) > tolerance
         ]
         if self.b.is_published:
             return changes
@@ -241,8 +234,8 @@ def describe_interpolation(counts: Mapping[str, Any]) -> str:
 
 
 def compare_sides(
-    a: Path,
-    b: Path,
+    path_a: Path,
+    path_b: Path,
     values: Sequence[str] = (),
     where: Sequence[str] = (),
     where_a: Sequence[str] = (),
@@ -255,22 +248,13 @@ def compare_sides(
     The arguments and the errors are those of `overfit_cli.compare`; `interpolated` is its
     `interpolate`.
     """
-    if is_csv(a):
-        raise UserError(f"A {a}: A is a run directory; name the CSV file second.")
-    first = load_side(a, "A", where, where_a)
-    second = load_side(b, "B", where, where_b, other=first if is_csv(b) else None)
-    return compare_loaded(first, second, values, interpolated=interpolated)
-
-
-def is_csv(path: Path) -> bool:
-    """Whether a path names a file of published numbers, by its ending."""
-    return path.suffix.lower() == ".csv" and not path.is_dir()
-
-
-def compare_loaded(
-    a: Side, b: Side, values: Sequence[str] = (), *, interpolated: bool = False
-) -> Comparison:
-    """Compare two sides that are loaded; see `compare_sides`."""
+    a_is_file, b_is_file = (
+        path.suffix.lower() == ".csv" and not path.is_dir() for path in (path_a, path_b)
+    )
+    if a_is_file:
+        raise UserError(f"A {path_a}: A is a run directory; name the CSV file second.")
+    a = load_side(path_a, "A", where, where_a)
+    b = load_side(path_b, "B", where, where_b, other=a if b_is_file else None)
     names, settings = _pair_parameters(a, b)
     columns = _choose_columns(a, b, values)
     cells, interpolation = a.cells, None
@@ -284,12 +268,13 @@ def compare_loaded(
     return Comparison(
         a=a,
         b=b,
+        where=tuple(where),
         settings=settings,
         names=tuple(names),
         pairs=pairs,
         interpolation=interpolation,
         alone={"a": measured.here - measured.both, "b": pairs.there - pairs.both},
-        differences=tuple(_compare_column(name, pairs, names, cells, b.cells) for name in columns),
+        differences=tuple(_compare_column(name, pairs, cells, b.cells) for name in columns),
         only_in={
             "a": [] if b.is_published else [name for name in a.columns() if name in lonely],
             "b": [name for name in b.columns() if name in lonely],
@@ -375,9 +360,7 @@ def _interpolate(
     }
 
 
-def _compare_column(
-    column: str, pairs: Pairs, names: Sequence[str], a: pd.DataFrame, b: pd.DataFrame
-) -> dict[str, Any]:
+def _compare_column(column: str, pairs: Pairs, a: pd.DataFrame, b: pd.DataFrame) -> dict[str, Any]:
     """Return how two sides differ in a column.
 
     Seeds are independent draws, and cells of one seed aren't: the mean difference is that of each
@@ -392,15 +375,15 @@ def _compare_column(
     estimate = Estimate(np.nan, np.nan, np.nan, "", 0)
     first, second = (numbers.groupby(rows["seed"]).mean() for numbers in (left, right))
     if pairs.by == "means" and len(rows):
-        middle = dict(zip(setting_keys(rows, names), (left + right) / 2, strict=True))
-        first, second = (_mean_by_seed(cells, column, names, middle) for cells in (a, b))
+        middle = dict(zip(setting_keys(rows, pairs.keys), (left + right) / 2, strict=True))
+        first, second = (_mean_by_seed(cells, column, pairs.keys, middle) for cells in (a, b))
         estimate = difference_estimate(second, first)
     elif len(rows):
         estimate = mean_estimate(second - first)
-    located = rows[[*names, *(["seed"] if pairs.by == "seed" else [])]]
+    located = rows[list(pairs.keys)]
     changes, points = right - left, list[dict[str, Any]]()
     if pairs.by == "point":
-        for _, numbers in left.groupby(setting_keys(rows, names), sort=False):
+        for _, numbers in left.groupby(setting_keys(rows, pairs.keys), sort=False):
             published = float(right[numbers.index[0]])
             change = mean_estimate(published - numbers)
             changes[numbers.index] = change.value

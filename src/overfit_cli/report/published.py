@@ -32,7 +32,6 @@ MISSING = frozenset({"", "nan", "na", "null", "none"})
 """The spellings of a missing number, in small letters."""
 
 _NUMBER = ParameterInfo("it", "float", None, "", "", "", (), "a finite number, or nothing")
-_IGNORED = ("key", "study", "version", "reason")
 
 
 def read_published(path: Path, study: AnyStudy) -> pd.DataFrame:
@@ -48,7 +47,7 @@ def read_published(path: Path, study: AnyStudy) -> pd.DataFrame:
     parameters = {**describe(study.parameters), "seed": SEED}
     measured = [*(column.name for column in study.columns), "steps", "seconds"]
     table = _read_table(path)
-    names = [*parameters, *measured, "status", *_IGNORED]
+    names = [*parameters, *measured, "status", "key", "study", "version", "reason"]
     table.columns = pd.Index([_full_name(path, str(name), study, names) for name in table])
     if table.columns.has_duplicates:
         name = table.columns[table.columns.duplicated()][0]
@@ -75,11 +74,10 @@ def read_published(path: Path, study: AnyStudy) -> pd.DataFrame:
 
 def _read_table(path: Path) -> pd.DataFrame:
     """Return the file's texts below its header, without blank rows; rows count from 1."""
-    no_row = f"{path}: it has no row; write a header and a row for each point."
     try:
         text = read_bounded(path, MOST_BYTES).decode("utf-8-sig")
-        header = text.partition("\n")[0]
-        if ";" in header and "," not in header:
+        first_line = text.partition("\n")[0]
+        if ";" in first_line and "," not in first_line:
             raise UserError(f"{path}: semicolons separate its columns; write commas.")
         lines = io.StringIO(text, newline=None)
         # The header is read as a row, so that pandas renames no column and takes none for an index.
@@ -89,18 +87,19 @@ def _read_table(path: Path) -> pd.DataFrame:
     except UnicodeDecodeError:
         raise UserError(f"{path}: it isn't text in UTF-8; save it as CSV in UTF-8.") from None
     except pd.errors.EmptyDataError:
-        raise UserError(no_row) from None
+        rows = pd.DataFrame()
     except ValueError as error:
         raise UserError(f"{path}: it is no CSV file ({error}).") from None
     rows = rows[(rows != "").any(axis=1)]
     if len(rows) < 2:
-        raise UserError(no_row)
-    if (rows.iloc[0].fillna("").str.strip() == "").any():
+        raise UserError(f"{path}: it has no row; write a header and a row for each point.")
+    header = rows.iloc[0].str.strip()
+    if (header == "").any():
         raise UserError(f"{path}: a column has no name; give each its own.")
     short = rows.index[rows.isna().any(axis=1)]
     if len(short):
         raise UserError(f"{path}: row {short[0]} has fewer fields than the header.")
-    return rows.iloc[1:].set_axis(rows.iloc[0].str.strip().to_list(), axis="columns")
+    return rows.iloc[1:].set_axis(header.to_list(), axis="columns")
 
 
 def _full_name(path: Path, written: str, study: AnyStudy, names: Sequence[str]) -> str:

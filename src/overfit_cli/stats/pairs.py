@@ -43,6 +43,7 @@ class Pairs:
         left, right: the rows; those at one position of both are a pair.
         by: `seed` where cells of one seed are paired, `means` where means over seeds are, and
             `point` where the right table has no seeds, and each seed of the left has its point.
+        keys: the columns in which the rows of a pair agree, `seed` last where seeds are paired.
         here, there: the number of places of the left table, and of the right one.
         both: the number of places that both have.
     """
@@ -50,6 +51,7 @@ class Pairs:
     left: pd.DataFrame
     right: pd.DataFrame
     by: Kind
+    keys: Sequence[str]
     here: int
     there: int
     both: int
@@ -80,6 +82,7 @@ def pair_up(
         left.iloc[matches["row"]].reset_index(drop=True),
         right.iloc[matches["row_right"]].reset_index(drop=True),
         kind,
+        keys,
         here=left_keys.nunique(),
         there=right_keys.nunique(),
         both=matches["key"].nunique(),
