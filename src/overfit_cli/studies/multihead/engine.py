@@ -66,10 +66,9 @@ def full_matrices(weights: Mapping[str, Tensor]) -> tuple[Tensor, Tensor]:
     """Return U, (cells, classes, tokens, features), and W, (cells, classes, features, features)."""
     if "projection" in weights:
         return weights["projection"], weights["attention"]
-    return (
-        weights["places"] @ weights["values"].mT,  # U = P Vᵀ
-        weights["queries"] @ weights["keys"].mT,  # W = Q Kᵀ
-    )
+    U = weights["places"] @ weights["values"].mT  # P Vᵀ, (cells, classes, T, d)
+    W = weights["queries"] @ weights["keys"].mT  # Q Kᵀ, (cells, classes, d, d)
+    return U, W
 
 
 def gradients_of(weights: Mapping[str, Tensor], grad_U: Tensor, grad_W: Tensor) -> Weights:
@@ -77,10 +76,11 @@ def gradients_of(weights: Mapping[str, Tensor], grad_U: Tensor, grad_W: Tensor) 
     if "projection" in weights:
         return {"projection": grad_U, "attention": grad_W}
     return {
-        "places": grad_U @ weights["values"],
-        "values": grad_U.mT @ weights["places"],
-        "queries": grad_W @ weights["keys"],
-        "keys": grad_W.mT @ weights["queries"],
+        # each (cells, classes, rows, width), with T rows of P and d of the others
+        "places": grad_U @ weights["values"],  # ∂L/∂P = ∂L/∂U V
+        "values": grad_U.mT @ weights["places"],  # ∂L/∂V = (∂L/∂U)ᵀ P
+        "queries": grad_W @ weights["keys"],  # ∂L/∂Q = ∂L/∂W K
+        "keys": grad_W.mT @ weights["queries"],  # ∂L/∂K = (∂L/∂W)ᵀ Q
     }
 
 
@@ -132,7 +132,7 @@ def first_gradient(first: Samples) -> Floats:
     """
     n, T, _ = first.inputs.shape
     row: Floats = np.einsum("n,ntd->d", first.labels, first.inputs) / (2 * n * T)  # (features,)
-    return np.broadcast_to(row, first.inputs.shape[1:])
+    return np.broadcast_to(row, first.inputs.shape[1:])  # (tokens, features)
 
 
 def _initial_classes(
@@ -151,7 +151,7 @@ def _initial_classes(
         counts, signs = np.array([float(H)]), signs[:1]  # each (1,)
     return {
         "projection": signs[:, None, None] * first_gradient(first),  # (classes, T, d)
-        "attention": np.zeros((len(signs), d, d)),
+        "attention": np.zeros((len(signs), d, d)),  # (classes, d, d)
     }, counts
 
 
@@ -162,18 +162,19 @@ def _gaussian(parameters: MultiheadParameters, seed: int) -> dict[str, Floats]:
     if parameters.head_width == "shared":
         width = d // parameters.heads
         shapes = {"places": (T, width), **dict.fromkeys(("values", "queries", "keys"), (d, width))}
-    return {
-        name: parameters.sigma_init
-        * named_rng(seed, "init", name).standard_normal((parameters.heads, *shape))
+    normals = {
+        name: named_rng(seed, "init", name).standard_normal((parameters.heads, *shape))
         for name, shape in shapes.items()
-    }
+    }  # each (heads, *shape)
+    return {name: parameters.sigma_init * drawn for name, drawn in normals.items()}
 
 
 def squared_norm(weights: Mapping[str, Tensor], counts: Tensor) -> Tensor:
     """Return the squared Frobenius norm of all heads together, (cells,)."""
-    # each (cells, classes)
-    by_name = [tensor.square().sum((-2, -1)) for tensor in weights.values()]
-    by_class = torch.stack(by_name).sum(0)  # (cells, classes)
+    by_name = [
+        tensor.square().sum((-2, -1)) for tensor in weights.values()
+    ]  # each (cells, classes)
+    by_class = torch.stack(by_name).sum(0)  # Σ ‖θ_h‖² of one head, (cells, classes)
     return (counts * by_class).sum(-1)
 
 
@@ -235,14 +236,14 @@ class HeadGradients:
             logs = torch.stack([log_mean_loss(of_part) for of_part in margins])  # (parts, cells)
             shares = (logs + counts.log()[:, None]).softmax(0)  # (parts, cells)
         else:
-            shares = shares.expand(-1, len(loss))
+            shares = shares.expand(-1, len(loss))  # (parts, cells)
         grad_U = torch.stack([part.projection for part in by_part])  # (parts, cells, classes, T, d)
         grad_W = torch.stack([part.attention for part in by_part])  # (parts, cells, classes, d, d)
         return Gradients(
-            torch.cat([part.logits for part in by_part], 1),
+            torch.cat([part.logits for part in by_part], 1),  # (cells, samples)
             loss,
-            torch.einsum("pc,pc...->c...", shares, grad_U),
-            torch.einsum("pc,pc...->c...", shares, grad_W),
+            torch.einsum("pc,pc...->c...", shares, grad_U),  # (cells, classes, T, d)
+            torch.einsum("pc,pc...->c...", shares, grad_W),  # (cells, classes, d, d)
         )
 
 
@@ -322,8 +323,8 @@ class _Part:
 
         # ∂L/∂u_t = Σ_i w_i Σ_s A x_s
         totals = self._E_sum.view(n, T, cells, classes)  # Σ_s E, (samples, t, cells, classes)
-        ratios = (weights.T[:, None, :, None] / totals).view(n, columns)  # w / Σ_s E
-        wA = self._E.mul_(ratios)  # in place of E, (s, samples, t · C)
+        ratios = weights.T[:, None, :, None] / totals  # w / Σ_s E, in the same shape
+        wA = self._E.mul_(ratios.view(n, columns))  # in place of E, (s, samples, t · C)
         grad_U = self._X_columns.T @ wA.view(-1, columns)  # (d, t · C)
         grad_U = grad_U.view(d, T, C).permute(2, 1, 0)  # (C, T, d)
 
@@ -378,10 +379,9 @@ def attention_scores(inputs: Tensor, W: Tensor) -> Tensor:
     """Return A = softmax(X W Xᵀ), row t over s, as (cells, classes, t, s, samples)."""
     X = inputs.permute(2, 1, 0)  # (d, tokens, samples)
     d, T, n = X.shape
-    queries = (W.mT @ X.reshape(d, -1)).view(
-        *W.shape[:2], d, T, n
-    )  # Wᵀ x_t, (cells, classes, d, t, samples)
+    queries = W.mT @ X.reshape(d, -1)  # Wᵀ x_t, (cells, classes, d, t · samples)
+    queries = queries.view(*W.shape[:2], d, T, n)  # (cells, classes, d, t, samples)
     S = queries.new_zeros(*W.shape[:2], T, T, n)  # (cells, classes, t, s, samples)
-    for query, key in zip(queries.unbind(2), X, strict=True):  # one feature after the other
-        S.addcmul_(query[..., None, :], key)  # S_ts += (Wᵀ x_t)_a x_sa
+    for query, key in zip(queries.unbind(2), X, strict=True):  # one feature a after the other
+        S.addcmul_(query[..., None, :], key)  # S_ts = Σ_a (Wᵀ x_t)_a x_sa, the sum so far
     return S.softmax(3)
