@@ -83,7 +83,7 @@ class Cluster(Executor):
             try:
                 self._slots = self._ask_for_slots()
             except Exception as error:  # of many kinds, by what the connection was doing
-                raise self._failure("the cluster doesn't answer any more") from error
+                raise self._failure() from error
             self._next_count = time.monotonic() + SECONDS_BETWEEN_COUNTS
         return self._slots if self.limit is None else min(self._slots, self.limit)
 
@@ -122,19 +122,17 @@ class Cluster(Executor):
         except Exception as error:
             if kills := self._kills(error):
                 return TaskRecord(numbers_of(task), kills=kills)
-            cause = getattr(error, "cause", error)  # ray wraps what the task has raised
             if isinstance(error, self.gone):
-                problem = "the cluster doesn't answer any more"
-            elif isinstance(cause, UserError):
-                problem = str(cause)
-            else:
-                problem = (
-                    f"a worker can't run a task ({type(cause).__name__}: {cause}); it needs "
-                    f"{VERSIONS} and the package of the study"
-                )
-            raise self._failure(problem) from error
+                raise self._failure() from error
+            cause = getattr(error, "cause", error)  # ray wraps what the task has raised
+            if isinstance(cause, UserError):
+                raise self._failure(str(cause)) from error
+            raise self._failure(
+                f"a worker can't run a task ({type(cause).__name__}: {cause}); it needs "
+                f"{VERSIONS} and the package of the study"
+            ) from error
 
-    def _failure(self, problem: str) -> UserError:
+    def _failure(self, problem: str = "the cluster doesn't answer any more") -> UserError:
         """The error that ends a sweep under way."""
         return BadValue(self.option, self.address, f"{problem}. {KEPT}", exit_code=1)
 
