@@ -10,7 +10,13 @@ from overfit_cli.report.judge import Judged
 
 
 def judged(
-    name: str, verdict: Verdict, *, study: str = "one", has_cells: bool = True, value: float = 1.0
+    name: str,
+    verdict: Verdict,
+    *,
+    study: str = "one",
+    has_cells: bool = True,
+    value: float = 1.0,
+    preset: str = "quick",
 ) -> Judged:
     interval = Interval(-math.inf, math.inf, "95 % t")
     measurement = Measurement(verdict=verdict, value=value, interval=interval, note="Measured.")
@@ -21,6 +27,7 @@ def judged(
         source="nowhere",
         statement="It is so.",
         holds_where="it is above 0",
+        preset=preset,
         measure=lambda cells: measurement,
     )
     return Judged(study, claim, measurement, None, has_cells=has_cells)

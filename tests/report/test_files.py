@@ -289,9 +289,11 @@ def test_without_a_named_run_many_verdicts_are_counted_and_what_fails_is_named(
         call("sweep", "toy", *grid, cwd=tmp_path)
     listed = call("report", cwd=tmp_path).stdout
     assert re.search(r"toy-claim +holds +0\.3333", listed)
-    assert "228 claims need other cells than these; report.md says which." in listed
+    assert "need other cells" not in listed, (
+        "the toy has one claim; papers without cells are left out"
+    )
     monkeypatch.setattr(report, "MOST_LISTED", 0)
-    lines = call("report", cwd=tmp_path).stdout.splitlines()
+    lines = call("report", "--only=jiang2024", "--only=toy", cwd=tmp_path).stdout.splitlines()
     assert len(lines) < 20
     rows = [re.split(r"\s{2,}", line.strip()) for line in lines]
     assert ["paper", "holds", "fails", "inconclusive", "vacuous", "not run"] in rows
@@ -301,7 +303,7 @@ def test_without_a_named_run_many_verdicts_are_counted_and_what_fails_is_named(
     assert own.index("1") == heading.index("holds") + 4, "the first name decides"
     assert "Drawing the page of all 2 runs in results/." in lines
     (tmp_path / "results" / "first").rename(tmp_path / "results" / "third")
-    assert "Claims that fail: 1 of 229: toy-claim." in call("report", cwd=tmp_path).stdout
+    assert "Claims that fail: 1 of 1: toy-claim." in call("report", cwd=tmp_path).stdout
 
 
 @pytest.mark.slow
@@ -342,3 +344,15 @@ def test_a_place_that_is_no_folder_is_refused_before_anything_is_judged(tmp_path
     done = call("report", "--from", "run", "--out", "file", cwd=tmp_path, expect=2)
     assert done.stdout == ""
     assert done.stderr == "overfit: --out file: file is a file; a directory is needed.\n"
+
+
+def test_a_report_is_about_the_studies_that_have_cells_or_are_named(tmp_path: Path) -> None:
+    call("sweep", "toy", "--n=2", "--seeds=1", "--jobs=1", "--out=results/a", cwd=tmp_path)
+    call("report", "--out=own", cwd=tmp_path)
+    claims = json.loads((tmp_path / "own" / "claims.json").read_text())
+    assert {claim["study"] for claim in claims["claims"]} == {"toy"}
+    call("report", "--out=more", "--only=toy", "--only=kernel-text", cwd=tmp_path)
+    claims = json.loads((tmp_path / "more" / "claims.json").read_text())
+    assert {claim["study"] for claim in claims["claims"]} == {"toy", "kernel-text"}
+    said = call("report", "--only=kernel-txt", cwd=tmp_path, expect=2).stderr
+    assert said.startswith("overfit: --only kernel-txt: it is no study; did you mean 'kernel-text'")

@@ -40,6 +40,11 @@ def test_claims_that_were_measured_are_shown_and_others_of_their_study_are_not()
     assert names(relevant_claims(every)) == ["a", "c"]
 
 
+def test_a_claim_without_a_preset_is_shown_wherever_its_study_has_cells() -> None:
+    every = [judged("a", "holds"), judged("b", "not run", preset="")]
+    assert names(relevant_claims(every)) == ["a", "b"]
+
+
 def test_a_study_whose_cells_bear_on_none_of_its_claims_shows_them_all() -> None:
     every = [judged("a", "not run"), judged("b", "not run"), judged("c", "fails", study="other")]
     assert names(relevant_claims(every)) == ["a", "b", "c"]

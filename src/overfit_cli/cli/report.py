@@ -16,8 +16,9 @@ import typer
 from overfit_cli.cli import completion
 from overfit_cli.cli.options import DataFolder, Expect, Strict, Where, set_data_option
 from overfit_cli.core.console import console
+from overfit_cli.core.errors import BadValue
 from overfit_cli.core.files import make_folder
-from overfit_cli.core.text import plural
+from overfit_cli.core.text import plural, suggestion
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -42,6 +43,7 @@ class Asked:
         presets: those whose claims are asked for; None for all. The page has every claim.
         directories: where these presets were run; claims without a preset are asked for there.
         profile: which run of a claim's preset decides, if there are several.
+        only: studies and papers to report; empty for the studies that have cells.
     """
 
     sources: Sequence[Path] = ()
@@ -49,6 +51,31 @@ class Asked:
     presets: Collection[str] | None = None
     directories: Collection[Path] = ()
     profile: str = "quick"
+    only: Sequence[str] = ()
+
+    def studies(self, runs: Sequence[LoadedRun]) -> set[str]:
+        """Return the names of the studies to report.
+
+        Raises:
+            UserError: for a name of neither a study nor a paper.
+        """
+        from overfit_cli.core.registry import installed_studies
+        from overfit_cli.sweeps.presets import all_presets
+
+        if not self.only:
+            names = self.presets or ()
+            asked = {each.content.study for each in all_presets() if each.name in names}
+            return asked | {run.study.name for run in runs}
+        known = {study.name: study for study in (*installed_studies(), *(r.study for r in runs))}
+        papers: dict[str, set[str]] = {}
+        for study in known.values():
+            if study.paper:
+                papers.setdefault(study.paper.key, set()).add(study.name)
+        named = {**papers, **{name: {name} for name in known}}
+        for name in self.only:
+            if name not in named:
+                raise BadValue("only", name, f"it is no study; {suggestion(name, named)}")
+        return set().union(*(named[name] for name in self.only))
 
     def of(self, judged: Sequence[Judged]) -> list[Judged] | None:
         """Return the claims that are asked for; None for all."""
@@ -98,9 +125,12 @@ def write_and_say(
     expected = None if expect is None else read_expected(expect)
     runs = load_runs(asked.sources, RESULTS, asked.where)
     judged = judge_runs(runs, on_every_run=bool(asked.sources), profile=asked.profile)
-    wanted = asked.of(judged)
-    about = judged if wanted is None else wanted
-    papers = contents(judged, runs, asked.where)
+    studies = asked.studies(runs)
+    reported = [claim for claim in judged if claim.study in studies]
+    wanted = asked.of(reported if asked.only else judged)
+    about = reported if wanted is None else wanted
+    shown_runs = [run for run in runs if run.study.name in studies]
+    papers = contents(reported, shown_runs, asked.where)
     _say_verdicts(output, asked, papers, about)
     compared = None if expected is None else check_verdicts(judged, expected, wanted)
     unexpected = None if compared is None else compared.unexpected
@@ -148,7 +178,9 @@ def _say_verdicts(
     shown = relevant_claims(about)
     if shown:
         output.print(verdict_table(shown))
-    for sentence in (*claim_sentences(shown), *family_sentences(shown)) if asked.sources else ():
+    in_full = shown if asked.sources else [claim for claim in shown if claim.is_open]
+    families = family_sentences(shown) if asked.sources else []
+    for sentence in (*claim_sentences(in_full), *families):
         output.print(sentence, soft_wrap=False)
     if 0 < len(shown) < len(about):
         left = len(about) - len(shown)
@@ -215,13 +247,22 @@ def report(
         ),
     ] = None,
     where: Where = None,
+    only: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="STUDY",
+            help="Study, or paper, to report; may be repeated.  [default: those with cells]",
+            autocompletion=completion.studies,
+        ),
+    ] = None,
     strict: Strict = False,
     expect: Expect = None,
     data_folder: DataFolder = None,
 ) -> int:
-    """Judge the claims of the papers on your runs, and write a page about them."""
+    """Judge claims on your runs, and write a page about them."""
     from overfit_cli.core.files import RESULTS
 
     set_data_option(data_folder)
-    asked, folder = Asked(sources or [], where or []), out or RESULTS / "report"
+    asked = Asked(sources or [], where or [], only=only or [])
+    folder = out or RESULTS / "report"
     return write_and_say(console(), asked, folder, "out", expect=expect, strict=strict)

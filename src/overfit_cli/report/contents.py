@@ -65,11 +65,18 @@ def measured_number(measurement: Measurement) -> str:
     return f"{number_with_interval(measurement.value, interval)} {kind}".strip()
 
 
+MOST_COUNTED = 1e7
+"""Whole numbers below it are written in full: they are counts."""
+
+
 def number_with_interval(value: float | None, interval: Interval | None) -> str:
     """Return a number with its interval: `2.03 [1.95, 2.11]`; a dash without one."""
     if value is None:
         return "–"
-    return f"{value:.4g} [{interval.low:.4g}, {interval.high:.4g}]" if interval else f"{value:.4g}"
+    if interval is None:
+        is_count = abs(value) < MOST_COUNTED and value == round(value)
+        return f"{value:.0f}" if is_count else f"{value:.4g}"
+    return f"{value:.4g} [{interval.low:.4g}, {interval.high:.4g}]"
 
 
 def detail_lines(details: Mapping[str, float]) -> list[str]:
@@ -87,7 +94,7 @@ def detail_lines(details: Mapping[str, float]) -> list[str]:
 
 def describe_measurement(measurement: Measurement) -> str:
     """Return the note and the details of a measurement: `N·SNR² …; curves 640`."""
-    details = "; ".join(f"{name} {number:.4g}" for name, number in measurement.details.items())
+    details = "; ".join(detail_lines(measurement.details))
     if len(details.split(" ", 1)[0]) > 1:  # d and D are different symbols
         details = details[:1].upper() + details[1:]
     return f"{measurement.note} {details}{'.' if details else ''}".strip()

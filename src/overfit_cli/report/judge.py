@@ -185,14 +185,24 @@ class Judged:
         """Whether there were cells that bear on the claim."""
         return self.measurement.verdict != "not run"
 
+    @property
+    def is_open(self) -> bool:
+        """Whether there are cells, and the claim is undecided."""
+        return self.measurement.verdict in ("inconclusive", "vacuous")
+
 
 def relevant_claims(judged: Sequence[Judged]) -> list[Judged]:
-    """Return the measured claims, and all claims of a study whose cells bear on none."""
+    """Return the measured claims, and further ones of studies that have cells.
+
+    Those are all claims of a study whose cells bear on none, and claims that name no preset: these
+    cells should decide them.
+    """
     measured = {claim.study for claim in judged if claim.is_measured}
     return [
         claim
         for claim in judged
-        if claim.is_measured or (claim.has_cells and claim.study not in measured)
+        if claim.is_measured
+        or (claim.has_cells and (claim.study not in measured or not claim.claim.preset))
     ]
 
 
