@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -56,7 +57,7 @@ REFUSALS = (
 @pytest.fixture(scope="module")
 def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("hostile") / "run"
-    grid = {"n": [10, 20, 40, 80], "snr": [0.25, 0.5, 1.0, 2.0, 4.0]}
+    grid: dict[str, Any] = {"n": [10, 20, 40, 80], "snr": [0.25, 0.5, 1.0, 2.0, 4.0]}
     cells = overfit_cli.sweep(measure, seeds=3, jobs=1, quiet=True, out=out, **grid)
     assert (cells["status"] == "done").all()
     return out
@@ -67,10 +68,10 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_figure_is_drawn_or_refused_in_a_sentence(
     column: str, figure: str, hostile: Path, tmp_path: Path
 ) -> None:
-    options: dict[str, object] = {"x": "snr"} if figure == "lines" else {}
+    x = "snr" if figure == "lines" else None
     try:
         picture = overfit_cli.draw(
-            figure, hostile, value=column, out=tmp_path / "figure.png", dpi=20, **options
+            figure, hostile, value=column, x=x, out=tmp_path / "figure.png", dpi=20
         )
     except UserError as error:
         assert any(words in str(error) for words in REFUSALS), error

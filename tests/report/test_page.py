@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from overfit_cli import __version__
-from overfit_cli.figures.draw import Request
+from overfit_cli.figures.draw import Request, draw_figure
 from overfit_cli.figures.picture import Picture
 from overfit_cli.report import page as html
 from overfit_cli.report.contents import ReportedPaper, contents, detail_lines
@@ -145,12 +145,10 @@ def test_a_figure_that_fails_is_named_and_costs_nothing_else(
     papers: list[ReportedPaper], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A study's figure may have a defect; the verdicts are written all the same."""
-    draw = html.draw_figure
-
     def fail_at_boundaries(request: Request) -> Picture:
         if request.figure == "boundary":
             raise ValueError("not enough values to unpack")
-        return draw(request)
+        return draw_figure(request)
 
     monkeypatch.setattr(html, "draw_figure", fail_at_boundaries)
     page = html.page(papers)
