@@ -108,12 +108,12 @@ def test_loss_and_accuracy_stand_side_by_side_unless_a_column_is_asked_for(tmp_p
     figure = draw_loss_and_accuracy(rates(), FigureOptions())
     assert [axes.get_ylabel() for axes in figure.axes] == [
         "test loss (mean, 95\xa0% interval)",
-        "test accuracy (mean, 95\xa0%\ninterval)",
+        "test accuracy\n(mean, 95\xa0% interval)",
     ]
     assert "Best step sizes: 0.1 for softmax, 0.01 for gaussian." in words(figure, tmp_path)
     figure = draw_loss_and_accuracy(rates(), FigureOptions(value="test_accuracy"))
     assert [axes.get_ylabel() for axes in figure.axes] == [
-        "test accuracy (mean, 95\xa0%\ninterval)"
+        "test accuracy\n(mean, 95\xa0% interval)"
     ]
     figure = draw_loss_and_accuracy(rates(), FigureOptions(by="kernel"))
     assert len(figure.axes) == 2

@@ -145,6 +145,7 @@ def test_a_figure_that_fails_is_named_and_costs_nothing_else(
     papers: list[ReportedPaper], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A study's figure may have a defect; the verdicts are written all the same."""
+
     def fail_at_boundaries(request: Request) -> Picture:
         if request.figure == "boundary":
             raise ValueError("not enough values to unpack")

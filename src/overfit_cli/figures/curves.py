@@ -26,12 +26,12 @@ from overfit_cli.figures.inputs import check_threshold, choose_scale, is_log, va
 from overfit_cli.figures.labels import (
     axis_label,
     heading,
+    label_with_note,
     parameter_values,
     short_settings,
     split_settings,
     tick_number,
     varying_parameters,
-    wrap_text,
 )
 from overfit_cli.figures.panels import Panel, panels, panels_for_lines
 from overfit_cli.figures.picture import Picture, new_panels, styled, title_panels
@@ -265,9 +265,7 @@ def draw_panels(parts: Sequence[Panel], options: FigureOptions) -> Picture:
         legend.append((lines[0], f"threshold {tick_number(threshold)}"))
     loss_label = "loss" if all(name.endswith("loss") for name in columns) else ""
     ylabel = axis_label(study, columns[0], logged=True) if len(columns) == 1 else loss_label
-    if gathered.label:
-        ylabel = f"{ylabel} ({gathered.label})" if ylabel else gathered.label
-    all_axes[0].set_ylabel(wrap_text(ylabel, HIGH))
+    all_axes[0].set_ylabel(label_with_note(ylabel, gathered.label, HIGH))
     for axes in all_axes:
         axes.set_xlabel(study.step)
     title_panels(all_axes, [part.title for part in parts])
@@ -284,12 +282,11 @@ def draw_columns(part: Panel, columns: Sequence[str]) -> Picture:
     [curves] = gathered.curves
     texts = list(dict.fromkeys(curve.text for curve in curves))
     figure, all_axes = new_panels(len(logged), height=2.8, share_y=False)
-    averaged = f" ({gathered.label})" if gathered.label else ""
     for axes, name in zip(all_axes, logged, strict=True):
         _scale(axes, curves, [name], FigureOptions())
         _draw(axes, curves, [name], texts, thin=False)
-        label = f"{axis_label(study, name, logged=True)}{averaged}"
-        axes.set(xlabel=study.step, ylabel=wrap_text(label, HIGH))
+        label = label_with_note(axis_label(study, name, logged=True), gathered.label, HIGH)
+        axes.set(xlabel=study.step, ylabel=label)
     figure.facts.append(_fact(study, logged, gathered.kind))
     legend = _legend(study, logged[:1], texts)
     legend_below(figure, legend, 2 * len(logged), gathered.heading)

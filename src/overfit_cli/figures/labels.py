@@ -193,6 +193,14 @@ def wrap_text(text: str, letters: int) -> str:
     return text
 
 
+def label_with_note(label: str, note: str, letters: int) -> str:
+    """Return a label with a note in brackets, on a line of its own where both are too long."""
+    if not note:
+        return wrap_text(label, letters)
+    fits = len(typeset(f"{label} ({note})")) <= letters
+    return wrap_text(f"{label} ({note})" if fits else f"{label}\n({note})".lstrip(), letters)
+
+
 def brief(value: object) -> str:
     """Write a parameter's value for a title or a legend: real numbers with up to four digits.
 

@@ -30,6 +30,7 @@ from overfit_cli.figures.inputs import (
 )
 from overfit_cli.figures.labels import (
     heading,
+    label_with_note,
     opening,
     parameter_values,
     short_settings,
@@ -145,7 +146,7 @@ def draw_lines(data: FigureData, options: FigureOptions) -> Picture:
         if axes.get_yscale() == "log":
             axes.set_ylim(_positive_limits(lines, axes.get_ylim()))
             log_ticks(axes.yaxis, *axes.get_ylim())
-    all_axes[0].set_ylabel(wrap_text(_averaged_label(data, plan), HIGH))
+    all_axes[0].set_ylabel(label_with_note(plan.label, _averaged(data, plan), HIGH))
     label_outer(all_axes)
     title_panels(all_axes, [part.title for part in plan.parts])
     figure.facts.append(_fact(data, plan, seed_lines=seed_lines))
@@ -303,12 +304,12 @@ def _fact(data: FigureData, plan: LinesPlan, *, seed_lines: bool) -> str:
     return f"{opening(plan.label)} against {plan.x.label}: {middle}{left_out}."
 
 
-def _averaged_label(data: FigureData, plan: LinesPlan) -> str:
-    """The label of the column, with the statistic over seeds and its band."""
+def _averaged(data: FigureData, plan: LinesPlan) -> str:
+    """The statistic over seeds and its band; empty where nothing is averaged."""
     largest = max(int(line.count.max()) for lines in plan.lines for line in lines)
     if largest < 2 or data.refined or data.averaged:
-        return plan.label
-    return f"{plan.label} ({plan.averaging.label(largest)})"
+        return ""
+    return plan.averaging.label(largest)
 
 
 def _legend(plan: LinesPlan, threshold: float | None) -> Legend:
