@@ -525,6 +525,7 @@ DECORATORS = {
     "threshold='a'": "experiment(threshold='a'): it takes a finite number",
     "headline=3": "experiment(headline=3): it takes the name of a column",
     "version='2'": "experiment(version='2'): it takes a whole number",
+    "columns=[Column('a', 'A.'), Column('a', 'B.')]": "experiment(columns=...): two are called 'a'",
     "claims=[Claim(name='a', source='', statement='', holds_where='', measure='e')]": "the claim "
     "'a' has no function that measures it",
 }
@@ -532,7 +533,7 @@ DECORATORS = {
 
 @pytest.mark.parametrize("said", DECORATORS)
 def test_a_decorator_that_says_it_wrongly_is_one_sentence(tmp_path: Path, said: str) -> None:
-    text = "from overfit_cli import Claim, experiment\n"
+    text = "from overfit_cli import Claim, Column, experiment\n"
     written(tmp_path, f"{text}@experiment({said})\ndef train(n: int = 1): return {{'loss': n}}\n")
     refused = call("sweep", "mine.py", cwd=tmp_path, expect=2).stderr
     assert f"mine.py: it can't be loaded: TypeError: {DECORATORS[said]}" in refused

@@ -64,6 +64,10 @@ class Description:
                 if not isinstance(item, kind):
                     words = f"it takes a list of {kind.__name__}(...)"
                     raise TypeError(f"experiment({name}=[{item!r}]): {words}")
+            names = [item.name for item in getattr(self, name)]
+            if len(set(names)) < len(names):
+                repeated = next(item for item in names if names.count(item) > 1)
+                raise TypeError(f"experiment({name}=...): two are called {repeated!r}; rename one")
 
 
 def experiment(
