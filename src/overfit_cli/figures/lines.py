@@ -134,7 +134,8 @@ def draw_lines(data: FigureData, options: FigureOptions) -> Picture:
     figure, all_axes = new_panels(len(plan.parts), height=2.8)
     for axes, lines in zip(all_axes, plan.lines, strict=True):
         _dress(axes, plan.x, log=plan.log)
-        for line in lines:
+        shown = _positive_bands(lines) if plan.log else lines
+        for line in shown:
             index = plan.texts.index(line.text)
             if plan.x.scale == "category":
                 offset = _OFFSET * (index - (len(plan.texts) - 1) / 2)
@@ -143,8 +144,9 @@ def draw_lines(data: FigureData, options: FigureOptions) -> Picture:
                 _draw_joined(axes, line, looks[index], seed_lines=seed_lines, mean=not data.refined)
         if threshold is not None:
             axes.axhline(threshold, **THRESHOLD)
+        if any(np.any(line.low <= 0) for line in lines) and plan.log and not seed_lines:
+            axes.set_ylim(bottom=min(np.nanmin(line.low) for line in shown))
         if axes.get_yscale() == "log":
-            axes.set_ylim(_positive_limits(lines, axes.get_ylim()))
             log_ticks(axes.yaxis, *axes.get_ylim())
     all_axes[0].set_ylabel(label_with_note(plan.label, _averaged(data, plan), HIGH))
     label_outer(all_axes)
@@ -237,12 +239,11 @@ def _line(text: str, cells: pd.DataFrame, x: Axis, value: str, over_seeds: Avera
     return Line(text, x_values, mean, low, high, failed, seeds, np.isfinite(seeds).sum(axis=1))
 
 
-def _positive_limits(lines: Sequence[Line], limits: tuple[float, float]) -> tuple[float, float]:
-    """Limits of a logarithmic axis that begin at the least mean or positive end of a band."""
+def _positive_bands(lines: Sequence[Line]) -> list[Line]:
+    """Lines for a logarithmic axis: bands down to 0 end below the least mean and positive end."""
     ends = np.concatenate([np.concatenate([line.mean, line.low]) for line in lines])
-    positive = ends[ends > 0]
-    least = float(positive.min()) if positive.size else limits[0]
-    return max(limits[0], least / 2), limits[1]
+    least = min(ends[ends > 0], default=0.0) / 3
+    return [replace(line, low=np.maximum(line.low, least)) for line in lines]
 
 
 def _dress(axes: matplotlib.axes.Axes, x: Axis, *, log: bool) -> None:
