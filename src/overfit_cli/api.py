@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
@@ -349,7 +348,8 @@ def compare(
 
     Returns:
         The differences, B less A: `table()` has a row for each column, `verdicts` what both
-        measure of each claim, and `beyond(tolerance)` what differs by more.
+        measure of each claim, `beyond(tolerance)` what differs by more, and `notes` whether they
+        are of other code or data.
 
     Raises:
         UserError: if one of both can't be read, or they have no cell or no column in common.
@@ -364,8 +364,9 @@ def compare(
         list_of_texts("where_b", where_b),
         interpolated=interpolate,
     )
-    for sentence in comparison.notes:
-        warnings.warn(sentence, UserWarning, stacklevel=2)
+    for side in (comparison.a, comparison.b):
+        if not side.is_published:
+            RunDirectory(side.path).warn_of_sources(side.cells)
     if out is not None:
         file = usable_path("out", out)
         save_with_caption(draw_difference(comparison, out=file), file)

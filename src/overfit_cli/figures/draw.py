@@ -270,8 +270,11 @@ def _compared(
     """The data of all directories, side by side or one less the other."""
     names, value = request.called(), asked.value or figure.options.value
     if request.minus is None:
-        headline = parts[0].study.headline if figure.reads == "cells" else None
-        drawn = (asked.x or figure.options.x, asked.y or figure.options.y, value or headline)
+        drawn = (
+            asked.x or figure.options.x,
+            asked.y or figure.options.y,
+            value or _usual_column(figure, parts),
+        )
         return side_by_side(names, parts, [name for name in drawn if name])
     data, minus = parts
     less = difference(data, minus, names[-1], value)
@@ -279,6 +282,16 @@ def _compared(
         text = f"{names[-1]}: {less.unpaired}; the others are left out"
         warnings.warn(text, UserWarning, stacklevel=2)
     return less
+
+
+def _usual_column(figure: Figure, parts: Sequence[FigureData]) -> str:
+    """The headline of the first study, or of its logged columns one that all of them have."""
+    study = parts[0].study
+    if figure.reads == "cells":
+        return study.headline
+    logged = [column.name for column in study.trajectory_columns]
+    shared = [name for name in logged if all(name in part.trajectories for part in parts)]
+    return next(iter([*shared, *logged]), "")
 
 
 def commands_behind(directories: Sequence[Path], drawing: str) -> list[str]:

@@ -147,5 +147,7 @@ def thresholds_in_words(runs: Mapping[str, tuple[str, float] | None]) -> str:
     refined = {name: target for name, target in runs.items() if target is not None}
     if len(set(refined.values())) < 2:
         return ""
-    texts = [f"{column} {value:g} ({name})" for name, (column, value) in refined.items()]
+    texts = [
+        f"{f'{column} {value:g}'.strip()} ({name})" for name, (column, value) in refined.items()
+    ]
     return f"Refined at different thresholds: {', '.join(texts)}."
