@@ -31,12 +31,13 @@ def commit_of(study: AnyStudy) -> tuple[str | None, bool | None]:
     if not study.identity.source:
         return package_commit(), None
     paths = [file.path for file in study.source_files() if file.path is not None]
-    commit = _git(paths[0].parent, "rev-parse", "HEAD") if paths else ""
-    if not commit:
+    folders = paths[0].parents if paths else ()
+    root = next((folder for folder in folders if (folder / ".git").exists()), None)
+    commit = None if root is None else _git(root, "rev-parse HEAD")
+    if root is None or not commit:
         return None, None
-    root = Path(_git(paths[0].parent, "rev-parse", "--show-toplevel"))
-    inside = [str(path) for path in paths if path.is_relative_to(root)]
-    return commit, bool(_git(root, "status", "--porcelain", "--ignored", "--", *inside))
+    inside = [path for path in paths if path.is_relative_to(root)]
+    return commit, _git(root, "status --porcelain --ignored --", *inside) != ""
 
 
 def package_commit() -> str | None:
@@ -44,17 +45,17 @@ def package_commit() -> str | None:
     here = Path(__file__).resolve()
     if not any((folder / ".git").exists() for folder in here.parents[:4]):
         return None
-    return _git(here.parent, "rev-parse", "HEAD") or None
+    return _git(here.parent, "rev-parse HEAD")
 
 
-def _git(folder: Path, *words: str) -> str:
-    """What git prints about a folder; empty where it fails, or isn't installed."""
-    command = ["git", "-C", str(folder), *words]
+def _git(folder: Path, command: str, *paths: Path) -> str | None:
+    """What git prints in a folder; None where it fails, or isn't installed."""
+    words = ["git", "-C", str(folder), *command.split(), *map(str, paths)]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        done = subprocess.run(words, capture_output=True, text=True, check=False)
     except OSError:
-        return ""
-    return "" if done.returncode else done.stdout.strip()
+        return None
+    return None if done.returncode else done.stdout.strip()
 
 
 def short_commit(commit: str, digits: int) -> str:
