@@ -199,8 +199,8 @@ def test_a_figure_of_two_studies_names_both_or_is_refused(folder: Path) -> None:
     both = ("--from=ridge", "--from=other")
     assert not run("plot", "heatmap", *both, "--out=h.png", cwd=folder).stderr
     caption = " ".join((folder / "h.txt").read_text().split())
-    assert "ridge: Settings: ridge:train, version 1: sigma 0.5." in caption
-    assert "other: Settings: other:train, version 1: width 3, sigma 0.5." in caption
+    assert "Settings: ridge, ridge:train, version 1: sigma 0.5." in caption
+    assert "other, other:train, version 1: width 3, sigma 0.5." in caption
     words = ("plot", "heatmap", "--from=ridge", "--from=third", "--out=h.png")
     assert "third: its cells are of third:train and have no loss" in (
         run(*words, cwd=folder, expect=2).stderr

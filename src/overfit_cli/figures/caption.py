@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from overfit_cli.core.figure import Figure as StudyFigure
@@ -45,7 +45,7 @@ def caption(
     """
     shows = " ".join(picture.facts or [f"{figure.title}."])
     source = f" After {figure.source}." if figure.source and usual and not data.less else ""
-    cells = " ".join([cells_in_words(data), *provenance_in_words(data)])
+    cells = " ".join([cells_in_words(data), *provenance_in_words(data.parts or {"": data})])
     parts = [shows + source, cells, settings_in_words(data)]
     wrapped = [textwrap.fill(typeset(part), WIDTH, break_on_hyphens=False) for part in parts]
     command_lines = (
@@ -76,12 +76,14 @@ def cells_in_words(data: FigureData) -> str:
     )
 
 
-def provenance_in_words(data: FigureData) -> list[str]:
-    """Write of which sources the cells are, and which data and thresholds of runs differ.
+def provenance_in_words(parts: Mapping[str, FigureData]) -> list[str]:
+    """Write of which sources cells are, and which data and thresholds of runs differ.
 
     Nothing is written of what is one for all cells.
+
+    Args:
+        parts: the data of each run, by its name; a single one needs none.
     """
-    parts = data.parts or {"": data}
     sentences = []
     for study in dict.fromkeys(part.study.name for part in parts.values()):
         runs = {name: part for name, part in parts.items() if part.study.name == study}
@@ -97,13 +99,18 @@ def provenance_in_words(data: FigureData) -> list[str]:
 def settings_in_words(data: FigureData) -> str:
     """Write the study and the parameters that have one value; of several studies, each one's."""
     if len({(part.study.name, part.study.version) for part in data.parts.values()}) > 1:
-        return " ".join(f"{name}: {settings_in_words(part)}" for name, part in data.parts.items())
+        each = [f"{name}, {_settings_of_study(part)}" for name, part in data.parts.items()]
+        return f"Settings: {' '.join(each)}"
+    return f"Settings: {_settings_of_study(data)}"
+
+
+def _settings_of_study(data: FigureData) -> str:
     study = data.study
     paper = f" ({study.paper})" if study.paper else ""
     texts = [f"{name} {brief(value)}" for name, value in fixed_parameters(data).items()]
     differs = f" They differ in: {'; '.join(data.differs)}." if data.differs else ""
     settings = f": {', '.join(texts)}" if texts else ""
-    return f"Settings: {study.name}{paper}, version {study.version}{settings}.{differs}"
+    return f"{study.name}{paper}, version {study.version}{settings}.{differs}"
 
 
 def fixed_parameters(data: FigureData) -> dict[str, Value]:

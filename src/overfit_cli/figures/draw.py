@@ -88,7 +88,7 @@ def draw_figure(request: Request) -> Picture:
     ]
     asked = resolve_symbols(request.options, first.study)
     data = _compared(request, parts, asked, figure)
-    for sentence in provenance_in_words(data):
+    for sentence in provenance_in_words(data.parts or {"": data}):
         warnings.warn(sentence, UserWarning, stacklevel=2)
     commands = commands_behind([source.path for source in request.sources], request.command)
     picture = drawn(figure, data, asked, commands, request.look)

@@ -181,7 +181,7 @@ def run_facts(data: FigureData, manifest: Manifest | None) -> RunFacts:
     reasons = dict(Counter(failed).most_common())
     described = describe(data.study.parameters)
     return RunFacts(
-        cells=" ".join([typeset(cells_in_words(data)), *provenance_in_words(data)]),
+        cells=" ".join([typeset(cells_in_words(data)), *provenance_in_words({"": data})]),
         settings=typeset(settings_in_words(data)),
         failures=_failures(reasons),
         provenance=_provenance(sweeps),

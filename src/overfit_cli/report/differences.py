@@ -8,7 +8,7 @@ judged on both sides, both verdicts. Every difference is B less A.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -163,7 +163,7 @@ class Comparison:
     @property
     def notes(self) -> list[str]:
         """Sentences on cells of several sources, on data and on thresholds that differ."""
-        return provenance_in_words(FigureData(self.a.study, *_NO_FRAMES, parts=self.parts))
+        return provenance_in_words(self.parts)
 
     @property
     def labels(self) -> tuple[str, str]:
@@ -293,17 +293,18 @@ def compare_sides(
     )
 
 
-_NO_FRAMES = (pd.DataFrame(), pd.DataFrame(), pd.DataFrame())
-
-
 def _as_figure_data(side: Side) -> FigureData:
     """A run's cells with what is known of how they were made."""
-    manifest, (_, *others) = read_manifest(side.path), _NO_FRAMES
-    data = FigureData(side.study, side.cells, *others)
-    if manifest is None:
-        return data
-    sources = RunDirectory(side.path).sources(side.cells)
-    return replace(data, boundary=manifest.boundary, collections=manifest.data, sources=sources)
+    manifest = read_manifest(side.path)
+    return FigureData(
+        side.study,
+        side.cells,
+        planned=pd.DataFrame(),
+        trajectories=pd.DataFrame(),
+        boundary=None if manifest is None else manifest.boundary,
+        collections={} if manifest is None else manifest.data,
+        sources=RunDirectory(side.path).sources(side.cells),
+    )
 
 
 def _pair_parameters(a: Side, b: Side) -> tuple[list[str], dict[str, dict[str, Value]]]:

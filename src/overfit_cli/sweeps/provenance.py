@@ -7,7 +7,7 @@ function has files of its own: theirs counts, and the run directory keeps a copy
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from overfit_cli.core.files import write_whole
@@ -92,7 +92,7 @@ def copy_sources(source: Path, target: Path) -> None:
             write_whole(copied, path.read_bytes())
 
 
-def count_sources(sources: Mapping[str, str], keys: Sequence[str]) -> dict[str, int]:
+def count_sources(sources: Mapping[str, str], keys: Iterable[str]) -> dict[str, int]:
     """Return how many cells each source trained, the most first.
 
     Args:
