@@ -398,7 +398,8 @@ def _read_files(reference: str, function: Any) -> tuple[SourceFile, ...]:
     if file is None:
         with contextlib.suppress(OSError, TypeError):
             text = inspect.getsource(_inner(function))
-            return (SourceFile(f"{_inner(function).__name__}.py".strip("<>"), text.encode()),)
+            name = str(_inner(function).__name__).strip("<>")
+            return (SourceFile(f"{name}.py", text.encode()),)
         return ()
     try:
         return tuple(
