@@ -10,7 +10,7 @@ from overfit_cli.core.cell import CellResult
 from overfit_cli.core.console import console
 from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.figure import FigureOptions
-from overfit_cli.core.files import RESULTS, set_data_folder
+from overfit_cli.core.files import RESULTS
 from overfit_cli.core.parameters import Value
 from overfit_cli.core.registry import add_study, find_study
 from overfit_cli.core.study import AnyStudy, Study
@@ -45,7 +45,7 @@ from overfit_cli.sweeps.session import Session, open_sweep, outline
 from overfit_cli.sweeps.session import refine as run_rounds
 from overfit_cli.sweeps.single_cell import train_cell
 from overfit_cli.sweeps.store import RunDirectory
-from overfit_cli.sweeps.subject import DEFAULT_SEEDS, Subject, find_subject
+from overfit_cli.sweeps.subject import DEFAULT_SEEDS, Subject, find_subject, take_data_folder
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -113,9 +113,8 @@ def sweep(
     """
     switches = {"trajectories": trajectories, "dry_run": dry_run, "fresh": fresh, "quiet": quiet}
     _check_switches(**switches, retry_failed=retry_failed, fail_fast=fail_fast)
-    if data is not None:
-        set_data_folder(usable_path("data", data))
     subject = _subject(study, profile)
+    take_data_folder(subject.study, None if data is None else usable_path("data", data))
     grid = grid_of_values(
         subject.study,
         _settings(parameters, axes),
@@ -191,9 +190,8 @@ def train(
     Raises:
         UserError: for a value that its parameter doesn't take, or a directory that can't be used.
     """
-    if data is not None:
-        set_data_folder(usable_path("data", data))
     subject = _subject(study, None)
+    take_data_folder(subject.study, None if data is None else usable_path("data", data))
     settings = _settings(parameters, values)
     seeds = [whole_number("seed", seed, 0)]
     grid = grid_of_values(subject.study, settings, seeds, subject.texts)
@@ -230,10 +228,12 @@ def load(
     if where or means:
         study, every = load_study_and_cells(run)
         cells = chosen_cells(every, read_selections(list_of_texts("where", where), study))
+        run.warn_of_sources(cells)
         if means:
             return means_over_seeds(study, cells)
     else:
         cells = run.load_cells()
+        run.warn_of_sources(cells)
     if not trajectories:
         return cells
     return load_logged_steps(run, cells)
@@ -348,7 +348,8 @@ def compare(
 
     Returns:
         The differences, B less A: `table()` has a row for each column, `verdicts` what both
-        measure of each claim, and `beyond(tolerance)` what differs by more.
+        measure of each claim, `beyond(tolerance)` what differs by more, and `notes` whether they
+        are of other code or data.
 
     Raises:
         UserError: if one of both can't be read, or they have no cell or no column in common.
@@ -363,6 +364,9 @@ def compare(
         list_of_texts("where_b", where_b),
         interpolated=interpolate,
     )
+    for side in (comparison.a, comparison.b):
+        if not side.is_published:
+            RunDirectory(side.path).warn_of_sources(side.cells)
     if out is not None:
         file = usable_path("out", out)
         save_with_caption(draw_difference(comparison, out=file), file)

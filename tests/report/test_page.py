@@ -125,14 +125,14 @@ def test_a_figure_that_a_presets_cells_can_not_carry_is_named_with_the_reason(
 
 
 def test_it_says_when_and_with_what_it_was_written(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(html, "git_commit", lambda: "0123456789abcdef")
+    monkeypatch.setattr(html, "package_commit", lambda: "0123456789abcdef")
     before = datetime.now(UTC).date()
     (day,) = re.findall(
         rf"Written (\S+) with overfit {re.escape(__version__)} \(commit 0123456789\)\.",
         html.page([]),
     )
     assert before <= datetime.fromisoformat(day).date() <= before + timedelta(days=1)
-    monkeypatch.setattr(html, "git_commit", lambda: None)
+    monkeypatch.setattr(html, "package_commit", lambda: None)
     assert f"with overfit {__version__}.</p>" in html.page([])
 
 

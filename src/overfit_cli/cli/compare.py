@@ -39,6 +39,7 @@ def opening_lines(comparison: Comparison) -> Iterator[str]:
         )
     for name, values in comparison.settings.items():
         yield f"{name}: {brief(values['a'], 6)} in A, {brief(values['b'], 6)} in B."
+    yield from comparison.notes
     pairs, alone, unit = comparison.pairs, comparison.alone, comparison.unit
     agreeing = " and ".join(filter(None, [", ".join(pairs.keys[:-1]), *pairs.keys[-1:]]))
     same = f" with the same {agreeing}" if agreeing else ""
@@ -130,6 +131,7 @@ def as_json(comparison: Comparison, tolerance: float | None = None) -> str:
         "a": _side_content(comparison.a),
         "b": _side_content(comparison.b),
         "settings": comparison.settings,
+        "notes": comparison.notes,
         "paired_by": comparison.pairs.keys,
         "pairs": comparison.pairs.both,
         "alone": comparison.alone,

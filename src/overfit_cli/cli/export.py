@@ -151,6 +151,7 @@ def export(
     run = RunDirectory(directory, "directory")
     study, every = load_study_and_cells(run)
     cells = in_order(study, chosen_cells(every, read_selections(where or [], study)))
+    run.warn_of_sources(cells)
     if averaged:
         rows, measured = _means(study, run, cells, columns, form)
     else:

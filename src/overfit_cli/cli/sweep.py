@@ -20,7 +20,6 @@ from overfit_cli.cli.options import (
     SubjectAndParameters,
     declared_options,
     read_words,
-    set_data_option,
     texts_by_name,
 )
 from overfit_cli.core.console import console, proposed_command
@@ -121,7 +120,7 @@ def sweep(
     Every parameter of the study is an option: --n 2:20 --snr 0.1:16. A range is 2:20, 2:20:3,
     0.1:16 (40 points), 0.1:16:100:log, a,b,c, or one value.
     """
-    from overfit_cli.sweeps.subject import find_subject
+    from overfit_cli.sweeps.subject import find_subject, take_data_folder
 
     began = time.monotonic()
     subject, given = read_words(context, words, settings)
@@ -134,7 +133,7 @@ def sweep(
     from overfit_cli.sweeps.session import refine as run_rounds
 
     texts = texts_by_name(context, given, chosen.study)
-    set_data_option(data)
+    take_data_folder(chosen.study, data)
     grid = grid_of(chosen, seeds, texts)
     refinement = refinement_of(grid, refine, threshold, tolerance)
     with open_sweep(

@@ -13,7 +13,6 @@ from overfit_cli.cli.options import (
     Settings,
     SubjectAndParameters,
     read_words,
-    set_data_option,
     texts_by_name,
 )
 from overfit_cli.core.console import console, proposed_command
@@ -48,13 +47,13 @@ def train(
     from overfit_cli.core.training import resolve_device
     from overfit_cli.sweeps.grid import make_grid
     from overfit_cli.sweeps.single_cell import train_cell
-    from overfit_cli.sweeps.subject import find_subject
+    from overfit_cli.sweeps.subject import find_subject, take_data_folder
     from overfit_cli.sweeps.worker import FAILURE_PREFIXES
 
     named, given = read_words(context, words, settings)
     subject = find_subject(named)
     texts = texts_by_name(context, given, subject.study)
-    set_data_option(data)
+    take_data_folder(subject.study, data)
     seeds = (whole_number("seed", seed, 0),)
     grid = make_grid(subject.study, {**subject.texts, **texts}, seeds)
     output = console()

@@ -76,13 +76,16 @@ def _in_words(packages: Mapping[str, str]) -> str:
 
 
 def _source_in_words(source: SourceRecord, side: str) -> str:
+    from overfit_cli.sweeps.provenance import short_commit, sources_in_words
+
     content = "published numbers; "
     if source.study:
-        commits = ", ".join(commit[:SHORT] for commit in source.commits)
+        commits = ", ".join(short_commit(commit, SHORT) for commit in source.commits)
         trained = f", trained at commit {commits}" if commits else ""
         content = f"{plural(source.cells, 'cell')} of {source.study}, version {source.version}"
         content += f"{trained}; key {source.key}, "
-    return f"From {source.path}{side}: {content}data {source.data[:SHORT]}."
+    mixed = sources_in_words({"": source.sources})
+    return f"From {source.path}{side}: {content}data {source.data[:SHORT]}. {mixed}".rstrip()
 
 
 def _find(record: FigureRecord, index: int, file: Path, named: Sequence[Path]) -> Candidate:

@@ -9,6 +9,7 @@ import re
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any, Generic, Literal, NamedTuple, Self, TypeAlias
 
 from typing_extensions import TypeVar
@@ -54,6 +55,20 @@ class Identity(NamedTuple):
 
     source: str = ""
     function: Any = None
+
+
+class SourceFile(NamedTuple):
+    """A file with code that trains.
+
+    Attributes:
+        name: its path from the folder that imports find it in.
+        content: its text.
+        path: where it lies; None for code that was typed into a notebook.
+    """
+
+    name: str
+    content: bytes
+    path: Path | None = None
 
 
 P = TypeVar("P", bound=StudyParameters)

@@ -17,6 +17,7 @@ from overfit_cli.core.cell import (
     P,
     Paper,
     Results,
+    SourceFile,
 )
 from overfit_cli.core.claim import Claim
 from overfit_cli.core.figure import Figure, grid_figures
@@ -155,6 +156,14 @@ class Study(ABC, Generic[P]):
         """
         return {}
 
+    def source_files(self) -> Sequence[SourceFile]:
+        """Return the user's files with the code that trains; none of an installed study.
+
+        Raises:
+            UserError: if one can't be read.
+        """
+        return ()
+
     def notes(self, cells: Cells[P]) -> Sequence[str]:
         """Return what to say about cells before they are trained, one line each."""
         return ()
@@ -210,6 +219,7 @@ class FigureData:
         boundary: the column and the threshold near whose crossing a sweep that refines chose its
             cells; None where it isn't known, or not one for all run directories.
         collections: fingerprints of the data that the cells were trained on, by name.
+        sources: digests of the code that trained cells, by key; empty of an installed study.
         runs: what several run directories are called, if there are several: cells, plan and
             trajectories are then those of all, and a column `run directory` says whose.
         refined_runs: those of several run directories whose cells were chosen so.
@@ -217,6 +227,7 @@ class FigureData:
         averaged: how many seeds' means are subtracted, in words, if not cells but means are.
         unpaired: in words, how many cells have no counterpart in what is subtracted.
         differs: in words, how settings that don't vary differ between run directories.
+        parts: the data of each of several run directories, by its name; the subtracted one is last.
     """
 
     study: AnyStudy
@@ -226,9 +237,11 @@ class FigureData:
     refined: bool = False
     boundary: tuple[str, float] | None = None
     collections: Mapping[str, str] = field(default_factory=dict)
+    sources: Mapping[str, str] = field(default_factory=dict)
     runs: tuple[str, ...] = ()
     refined_runs: frozenset[str] = frozenset()
     less: str = ""
     averaged: str = ""
     unpaired: str = ""
     differs: tuple[str, ...] = ()
+    parts: Mapping[str, FigureData] = field(default_factory=dict)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from overfit_cli.core.figure import Figure as StudyFigure
@@ -11,6 +11,12 @@ from overfit_cli.core.parameters import Value, describe
 from overfit_cli.core.study import FigureData
 from overfit_cli.core.text import VERSION, plural
 from overfit_cli.figures.labels import brief, parameter_values, typeset
+from overfit_cli.sweeps.provenance import (
+    count_sources,
+    data_in_words,
+    sources_in_words,
+    thresholds_in_words,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -39,7 +45,8 @@ def caption(
     """
     shows = " ".join(picture.facts or [f"{figure.title}."])
     source = f" After {figure.source}." if figure.source and usual and not data.less else ""
-    parts = [shows + source, cells_in_words(data), settings_in_words(data)]
+    cells = " ".join([cells_in_words(data), *provenance_in_words(data.parts or {"": data})])
+    parts = [shows + source, cells, settings_in_words(data)]
     wrapped = [textwrap.fill(typeset(part), WIDTH, break_on_hyphens=False) for part in parts]
     command_lines = (
         ["\n".join(["Commands:", *(f"  {command}" for command in commands)])] if commands else []
@@ -69,14 +76,41 @@ def cells_in_words(data: FigureData) -> str:
     )
 
 
+def provenance_in_words(parts: Mapping[str, FigureData]) -> list[str]:
+    """Write of which sources cells are, and which data and thresholds of runs differ.
+
+    Nothing is written of what is one for all cells.
+
+    Args:
+        parts: the data of each run, by its name; a single one needs none.
+    """
+    sentences = []
+    for study in dict.fromkeys(part.study.name for part in parts.values()):
+        runs = {name: part for name, part in parts.items() if part.study.name == study}
+        counts = {
+            name: count_sources(part.sources, part.cells["key"]) for name, part in runs.items()
+        }
+        sentences.append(sources_in_words(counts))
+    sentences += data_in_words({name: part.collections for name, part in parts.items()})
+    sentences.append(thresholds_in_words({name: part.boundary for name, part in parts.items()}))
+    return [sentence for sentence in sentences if sentence]
+
+
 def settings_in_words(data: FigureData) -> str:
-    """Write the study and the parameters that have one value."""
+    """Write the study and the parameters that have one value; of several studies, each one's."""
+    if len({(part.study.name, part.study.version) for part in data.parts.values()}) > 1:
+        each = [f"{name}, {_settings_of_study(part)}" for name, part in data.parts.items()]
+        return f"Settings: {' '.join(each)}"
+    return f"Settings: {_settings_of_study(data)}"
+
+
+def _settings_of_study(data: FigureData) -> str:
     study = data.study
     paper = f" ({study.paper})" if study.paper else ""
     texts = [f"{name} {brief(value)}" for name, value in fixed_parameters(data).items()]
     differs = f" They differ in: {'; '.join(data.differs)}." if data.differs else ""
-    settings = ", ".join(texts)
-    return f"Settings: {study.name}{paper}, version {study.version}: {settings}.{differs}"
+    settings = f": {', '.join(texts)}" if texts else ""
+    return f"{study.name}{paper}, version {study.version}{settings}.{differs}"
 
 
 def fixed_parameters(data: FigureData) -> dict[str, Value]:

@@ -14,7 +14,7 @@ from overfit_cli.core.figure import Figure, FigureOptions
 from overfit_cli.core.registry import figures_of
 from overfit_cli.core.study import FigureData
 from overfit_cli.core.text import VERSION, plural, suggestion
-from overfit_cli.figures.caption import caption
+from overfit_cli.figures.caption import caption, provenance_in_words
 from overfit_cli.figures.inputs import resolve_options, resolve_symbols
 from overfit_cli.figures.labels import tick_number
 from overfit_cli.figures.look import as_recorded
@@ -87,7 +87,9 @@ def draw_figure(request: Request) -> Picture:
         *(figure_and_data(request.figure, other, request.where)[1] for other in others),
     ]
     asked = resolve_symbols(request.options, first.study)
-    data = _compared(request, parts, asked.value or figure.options.value)
+    data = _compared(request, parts, asked, figure)
+    for sentence in provenance_in_words(data.parts or {"": data}):
+        warnings.warn(sentence, UserWarning, stacklevel=2)
     commands = commands_behind([source.path for source in request.sources], request.command)
     picture = drawn(figure, data, asked, commands, request.look)
     picture.metadata = _record_of(request, figure, parts).metadata()
@@ -262,17 +264,34 @@ def _as_typed(name: str, value: object) -> tuple[str, object]:
     return name, value
 
 
-def _compared(request: Request, parts: Sequence[FigureData], value: str | None) -> FigureData:
+def _compared(
+    request: Request, parts: Sequence[FigureData], asked: FigureOptions, figure: Figure
+) -> FigureData:
     """The data of all directories, side by side or one less the other."""
-    names = request.called()
+    names, value = request.called(), asked.value or figure.options.value
     if request.minus is None:
-        return side_by_side(names, parts)
+        drawn = (
+            asked.x or figure.options.x,
+            asked.y or figure.options.y,
+            value or _usual_column(figure, parts),
+        )
+        return side_by_side(names, parts, [name for name in drawn if name])
     data, minus = parts
     less = difference(data, minus, names[-1], value)
     if less.unpaired:
         text = f"{names[-1]}: {less.unpaired}; the others are left out"
         warnings.warn(text, UserWarning, stacklevel=2)
     return less
+
+
+def _usual_column(figure: Figure, parts: Sequence[FigureData]) -> str:
+    """The headline of the first study, or of its logged columns one that all of them have."""
+    study = parts[0].study
+    if figure.reads == "cells":
+        return study.headline
+    logged = [column.name for column in study.trajectory_columns]
+    shared = [name for name in logged if all(name in part.trajectories for part in parts)]
+    return next(iter([*shared, *logged]), "")
 
 
 def commands_behind(directories: Sequence[Path], drawing: str) -> list[str]:

@@ -145,21 +145,27 @@ def _panel_data(data: FigureData, by: str, value: Value) -> FigureData:
     )
 
 
-def side_by_side(names: Sequence[str], parts: Sequence[FigureData]) -> FigureData:
+def side_by_side(
+    names: Sequence[str], parts: Sequence[FigureData], needed: Sequence[str] = ()
+) -> FigureData:
     """Return the data of several run directories together, with the column `run directory`.
 
     Args:
         names: the distinct names of the run directories.
         parts: their data, in the same order.
+        needed: the columns that the figure draws: the axes and the measured one.
 
     Raises:
-        UserError: if a parameter that varies in one of them is unknown in another.
+        UserError: if a parameter that varies in one of them is unknown in another, or one of
+            another study than the first has no number of a column that is drawn.
     """
     if len(parts) == 1:
         return parts[0]
     first = parts[0]
     for name, part in zip(names, parts, strict=True):
         _check_alike(first, part, names[0], name)
+        if part.study.name != first.study.name:
+            _check_has(part, needed, name, names[0])
     frames = [_tag_run(name, part) for name, part in zip(names, parts, strict=True)]
     cells, planned, trajectories = (
         pd.concat(list(column), ignore_index=True) for column in zip(*frames, strict=True)
@@ -175,8 +181,13 @@ def side_by_side(names: Sequence[str], parts: Sequence[FigureData]) -> FigureDat
         refined_runs=frozenset(
             name for name, part in zip(names, parts, strict=True) if part.refined
         ),
-        differs=_differences(names, parts),
+        differs=_differences(names, parts) if _is_one_study(parts) else (),
+        parts=dict(zip(names, parts, strict=True)),
     )
+
+
+def _is_one_study(parts: Sequence[FigureData]) -> bool:
+    return len({part.study.name for part in parts}) == 1
 
 
 def _differences(names: Sequence[str], parts: Sequence[FigureData]) -> tuple[str, ...]:
@@ -204,6 +215,19 @@ def _check_alike(first: FigureData, second: FigureData, called: str, name: str) 
                 name,
                 f"{fixed_part.study.name} has no parameter {sorted(unknown)[0]!r}, which varies in "
                 f"{varied_name}; name runs of the same parameters.",
+            )
+
+
+def _check_has(part: FigureData, needed: Sequence[str], name: str, first: str) -> None:
+    """Refuse a run of another study that lacks a column of the figure."""
+    for column in needed:
+        frames = (part.cells, part.trajectories)
+        if not any(column in frame and frame[column].notna().any() for frame in frames):
+            raise BadValue(
+                "from",
+                name,
+                f"its cells are of {part.study.name} and have no {column}, which the figure of "
+                f"{first} draws; name runs of one study, or a column that both have.",
             )
 
 
@@ -257,6 +281,7 @@ def difference(data: FigureData, minus: FigureData, name: str, value: str | None
         averaged=f"mean of {seeds[0]} seeds less mean of {seeds[1]} seeds" if means else "",
         unpaired=_unpaired(pairs, "places" if means else "cells"),
         differs=_differences(["here", name], [data, minus]),
+        parts={"here": data, name: minus},
     )
 
 

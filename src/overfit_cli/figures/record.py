@@ -27,6 +27,8 @@ from overfit_cli.core.text import shorten, visible
 from overfit_cli.figures.picture import Look
 from overfit_cli.sweeps.manifest import read_manifest
 from overfit_cli.sweeps.part_file import digest_of_numbers, key_of_cells
+from overfit_cli.sweeps.provenance import count_sources
+from overfit_cli.sweeps.store import RunDirectory
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -56,6 +58,7 @@ class SourceRecord(BaseModel, frozen=True, extra="forbid"):
         path, beside: as the user named it, and from the figure's folder (see `path_beside`).
         name: its name in the figure; empty where it is the only one.
         study, version, commits: of the cells, and of the code that trained them.
+        sources: how many of its cells each source of a function trained, by its digest.
         cells, key: the number of cells that were drawn, and a digest of their keys.
         data: a digest of the cells' numbers; of a file, the SHA-256 of its content.
     """
@@ -66,6 +69,7 @@ class SourceRecord(BaseModel, frozen=True, extra="forbid"):
     study: Text = ""
     version: int = 0
     commits: tuple[Text, ...] = ()
+    sources: Mapping[Text, int] = {}
     cells: int = 0
     key: Text = ""
     data: Text
@@ -157,7 +161,9 @@ def record_of_cells(
     Logged steps and the seconds that cells took are part of it where the figure draws them.
     """
     manifest = read_manifest(path)
-    commits = [run.git_commit for run in manifest.runs] if manifest is not None else []
+    runs = manifest.runs if manifest is not None else ()
+    sources = count_sources(RunDirectory(path).sources(cells), cells["key"])
+    commits = [run.commit for run in runs if not run.source or run.source in sources]
     return SourceRecord(
         path=path.as_posix(),
         beside=path_beside(path, out),
@@ -165,6 +171,7 @@ def record_of_cells(
         study=study,
         version=int(cells["version"].iloc[0]),
         commits=tuple(dict.fromkeys(filter(None, commits))),
+        sources=sources,
         cells=len(cells),
         key=key_of_cells(cells),
         data=digest_of_numbers(cells, steps, seconds=seconds),

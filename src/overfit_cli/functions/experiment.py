@@ -26,7 +26,7 @@ from overfit_cli.core.registry import (
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
 _ATTRIBUTE = "__overfit__"
-_HOLDS: dict[str, Any] = {"columns": Column, "claims": Claim}
+_HOLDS: dict[str, Any] = {"columns": Column, "claims": Claim, "data": str}
 
 
 @dataclass(frozen=True)
@@ -41,6 +41,7 @@ class Description:
     sides: tuple[str, str] = ("", "")
     columns: tuple[Column, ...] = ()
     claims: tuple[Claim, ...] = ()
+    data: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         """Refuse what is of another type.
@@ -62,7 +63,8 @@ class Description:
         for name, kind in _HOLDS.items():
             for item in getattr(self, name):
                 if not isinstance(item, kind):
-                    words = f"it takes a list of {kind.__name__}(...)"
+                    called = "names of files" if kind is str else f"{kind.__name__}(...)"
+                    words = f"it takes a list of {called}"
                     raise TypeError(f"experiment({name}=[{item!r}]): {words}")
             names = [item.name for item in getattr(self, name)]
             if len(set(names)) < len(names):
@@ -80,6 +82,7 @@ def experiment(
     sides: tuple[str, str] = ("", ""),
     columns: Sequence[Column] = (),
     claims: Sequence[Claim] = (),
+    data: Sequence[str] = (),
 ) -> Callable[[Decorated], Decorated]:
     """Decorate a function that is a study, to say what its signature doesn't.
 
@@ -92,17 +95,27 @@ def experiment(
         sides: what a cell is called whose headline is up to the threshold, and above it.
         columns: meaning, symbol, unit and label of columns that it returns or yields.
         claims: what its cells can decide; `overfit report` judges them.
+        data: files that it reads, as seen from the folder of its file: a run directory is held to
+            their content.
 
     Raises:
         TypeError: if one of them is of another type, or the parentheses are missing.
     """
     if without_names:
         raise TypeError("it is written @experiment(...), with its parentheses and names in them")
-    for argument, value in (("columns", columns), ("claims", claims)):
-        if not isinstance(value, Iterable):
+    for argument, value in (("columns", columns), ("claims", claims), ("data", data)):
+        if not isinstance(value, Iterable) or isinstance(value, str):
             raise TypeError(f"experiment({argument}={value!r}): it takes a list")
     description = Description(
-        name, version, title, headline, threshold, sides, tuple(columns), tuple(claims)
+        name,
+        version,
+        title,
+        headline,
+        threshold,
+        sides,
+        tuple(columns),
+        tuple(claims),
+        tuple(data),
     )
 
     def mark(function: Decorated) -> Decorated:
@@ -164,6 +177,7 @@ class FunctionRecord(_Record):
         parameters: in the order of the signature.
         columns: those that `experiment` declares; the cells may have more.
         claims: whether it has claims.
+        data: the files that it reads, as seen from the folder of its file.
 
     Raises:
         ValueError: if no study can have such parameters.
@@ -181,6 +195,7 @@ class FunctionRecord(_Record):
     parameters: tuple[ParameterRecord, ...] = ()
     columns: tuple[ColumnRecord, ...] = ()
     claims: bool = False
+    data: tuple[str, ...] = ()
 
     @model_validator(mode="after")
     def _check_parameters(self) -> FunctionRecord:

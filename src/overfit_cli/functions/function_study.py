@@ -9,6 +9,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import functools
+import hashlib
 import inspect
 import math
 import os
@@ -20,9 +21,19 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from overfit_cli.core.cell import Cell, CellResult, Cells, Column, Identity, Results, taken_columns
+from overfit_cli.core.cell import (
+    Cell,
+    CellResult,
+    Cells,
+    Column,
+    Identity,
+    Results,
+    SourceFile,
+    taken_columns,
+)
 from overfit_cli.core.claim import Claim
 from overfit_cli.core.errors import MissingError, UserError
+from overfit_cli.core.files import error_text
 from overfit_cli.core.study import Study
 from overfit_cli.core.training import Training
 from overfit_cli.functions.digest import OwnFile, own_files
@@ -97,9 +108,22 @@ class FunctionStudy(Study[FunctionParameters]):
         made = functools.partial(FunctionStudy, source_digest=source_digest)
         return made, (self.record, self.function)
 
+    def source_files(self) -> Sequence[SourceFile]:
+        """Return the function's file and those of the user's that it imports; else its own text."""
+        return _read_files(self.record.reference, self.function)
+
     @functools.cached_property
     def _files(self) -> Files:
-        return _read_files(self.record.reference, self.function)
+        return tuple((file.name, file.content) for file in self.source_files() if file.path)
+
+    def prepare(self, cells: Cells[FunctionParameters]) -> Mapping[str, str]:
+        """Return fingerprints of the files that `experiment` names as the function's data.
+
+        Raises:
+            MissingError: if one isn't there.
+        """
+        folder = _folder_of(self.record.reference, self.function)
+        return {name: _fingerprint(folder / name, self.name) for name in self.record.data}
 
     @property
     def has_steps(self) -> bool:
@@ -323,6 +347,7 @@ def _make_study(function: Function, source: Source) -> FunctionStudy:
             parameters=tuple(parameters),
             columns=tuple(ColumnRecord(**vars(column)) for column in described.columns),
             claims=bool(described.claims),
+            data=described.data,
         )
     except ValueError as error:
         raise UserError(f"{where}: {_validation_text(error)}.") from error
@@ -338,26 +363,73 @@ def _validation_text(error: ValueError) -> str:
 # Studies sent to another process
 
 
-def _read_files(reference: str, function: Any) -> Files:
-    """The files that a function is loaded from, its own first; none where it has no file.
+def _file_of(reference: str, function: Any) -> OwnFile | None:
+    """The file that a function is loaded from; None where it has none."""
+    where = split_reference(reference)[0] if reference else ""
+    if where.endswith(".py"):
+        path, package = Path(where), ""
+    else:
+        module = sys.modules.get(getattr(_inner(function), "__module__", None) or "")
+        path = Path(getattr(module, "__file__", None) or "")
+        package = getattr(module, "__package__", None) or ""
+    return OwnFile(path.resolve(), package) if path.is_file() else None
+
+
+def _inner(function: Any) -> Any:
+    return function.func if isinstance(function, functools.partial) else function
+
+
+def _folder_of(reference: str, function: Any) -> Path:
+    """The folder of a function's file; the working folder where it has none."""
+    where = split_reference(reference)[0] if reference else ""
+    if where.endswith(".py"):  # a worker of a cluster may lack the file, and share the folder
+        return Path(where).parent
+    file = _file_of(reference, function)
+    return Path.cwd() if file is None else file.path.parent
+
+
+def _read_files(reference: str, function: Any) -> tuple[SourceFile, ...]:
+    """The files that a function is loaded from, its own first; of one without a file its text.
 
     Raises:
         UserError: if a file can't be read.
     """
-    where, _ = split_reference(reference)
-    module = sys.modules.get(function.__module__ or "")
-    path = Path(where if where.endswith(".py") else getattr(module, "__file__", None) or "")
-    if not path.is_file():
+    file = _file_of(reference, function)
+    if file is None:
+        with contextlib.suppress(OSError, TypeError):
+            text = inspect.getsource(_inner(function))
+            name = str(_inner(function).__name__).strip("<>")
+            return (SourceFile(f"{name}.py", text.encode()),)
         return ()
-    package = "" if where.endswith(".py") else getattr(module, "__package__", None) or ""
     try:
         return tuple(
-            (_path_in_root(file).as_posix(), file.path.read_bytes())
-            for file in own_files(OwnFile(path.resolve(), package))
+            SourceFile(_path_in_root(file).as_posix(), file.path.read_bytes(), file.path)
+            for file in own_files(file)
             if file.path.is_file()
         )
     except OSError as error:
         raise UserError(f"{error.filename}: it can't be read ({error.strerror}).") from error
+
+
+def _fingerprint(path: Path, study: str) -> str:
+    """A name for the content of a file.
+
+    Raises:
+        MissingError: if there is no such file, or it can't be read.
+    """
+    try:
+        facts = path.stat()
+        return _digest_of_file(path, facts.st_mtime_ns, facts.st_size)
+    except OSError as error:
+        reason = error_text(error)
+        raise MissingError(f"{path}, data of {study}: it can't be read ({reason}).") from error
+
+
+@functools.lru_cache(maxsize=64)
+def _digest_of_file(path: Path, *state: int) -> str:
+    """A digest of a file's content; the state, its time and size, says when to read it again."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()[:24]
 
 
 def _path_in_root(file: OwnFile) -> Path:

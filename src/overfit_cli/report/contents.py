@@ -20,13 +20,19 @@ from overfit_cli.core.parameters import describe
 from overfit_cli.core.registry import find_study
 from overfit_cli.core.study import AnyStudy, FigureData
 from overfit_cli.core.text import duration, natural_key, plural, visible
-from overfit_cli.figures.caption import cells_in_words, fixed_parameters, settings_in_words
+from overfit_cli.figures.caption import (
+    cells_in_words,
+    fixed_parameters,
+    provenance_in_words,
+    settings_in_words,
+)
 from overfit_cli.figures.labels import parameter_values, typeset
 from overfit_cli.report.judge import Judged, LoadedRun
 from overfit_cli.stats.intervals import LEVEL, level_of_each
 from overfit_cli.sweeps.load import chosen_data, load_figure_data
 from overfit_cli.sweeps.manifest import Manifest, Run, read_manifest
 from overfit_cli.sweeps.presets import PROFILES, all_presets, find_preset
+from overfit_cli.sweeps.provenance import short_commit
 from overfit_cli.sweeps.store import RunDirectory
 
 
@@ -148,7 +154,7 @@ class RunFacts:
     """The facts of a run, in words and as data for programs.
 
     Attributes:
-        cells: the numbers of cells, their seeds and axes, in words.
+        cells: the numbers of cells, their seeds, axes and sources, in words.
         settings: the parameters that have one value, in words.
         failures: the reasons of failed cells, in words; empty without failures.
         provenance: the date, the versions and the platform, in words.
@@ -182,7 +188,7 @@ def run_facts(data: FigureData, manifest: Manifest | None) -> RunFacts:
     reasons = dict(Counter(failed).most_common())
     described = describe(data.study.parameters)
     return RunFacts(
-        cells=typeset(cells_in_words(data)),
+        cells=" ".join([typeset(cells_in_words(data)), *provenance_in_words({"": data})]),
         settings=typeset(settings_in_words(data)),
         failures=_failures(reasons),
         provenance=_provenance(sweeps),
@@ -218,7 +224,7 @@ def _provenance(sweeps: Sequence[Run]) -> str:
     versions = [
         f"{name} {version}" for name in _PACKAGES if (version := last.packages.get(name, ""))
     ]
-    commit = [f"commit {last.git_commit[:10]}"] if last.git_commit else []
+    commit = [f"commit {short_commit(last.commit, 10)}"] if last.commit else []
     parts = [*versions, *commit, f"Python {last.python}" if last.python else "", last.platform]
     date = f"{last.started[:10]}: " if last.started else ""
     return f"{date}{', '.join(visible(part) for part in parts if part)}."

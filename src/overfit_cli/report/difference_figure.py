@@ -92,6 +92,7 @@ def _figure_data(comparison: Comparison, less: str) -> FigureData:
             f"{name} {brief(values['a'])} (A), {brief(values['b'])} (B)"
             for name, values in comparison.settings.items()
         ),
+        parts=comparison.parts,
     )
 
 

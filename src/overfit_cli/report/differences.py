@@ -19,8 +19,9 @@ from overfit_cli.core.arrays import finite_column
 from overfit_cli.core.claim import Measurement
 from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.parameters import Value, describe
-from overfit_cli.core.study import AnyStudy
+from overfit_cli.core.study import AnyStudy, FigureData
 from overfit_cli.core.text import plural, shorten, suggestion
+from overfit_cli.figures.caption import provenance_in_words
 from overfit_cli.report.judge import LoadedRun, judge_run
 from overfit_cli.report.published import read_published
 from overfit_cli.stats.intervals import Estimate, difference_estimate, mean_estimate
@@ -38,6 +39,7 @@ from overfit_cli.sweeps.load import (
     parameters_in,
     read_selections,
 )
+from overfit_cli.sweeps.manifest import read_manifest
 from overfit_cli.sweeps.store import RunDirectory
 
 
@@ -142,6 +144,7 @@ class Comparison:
             seed; `points` where B is published: `at`, the run's mean `a`, `b`, their `difference`.
         only_in: the measured columns of which one side alone has numbers.
         verdicts: by the name of each claim that can be measured on both sides: A's and B's.
+        parts: the sides that are runs, by their letters, as figures have them.
     """
 
     a: Side
@@ -155,6 +158,12 @@ class Comparison:
     differences: tuple[Mapping[str, Any], ...]
     only_in: Mapping[str, list[str]]
     verdicts: Mapping[str, tuple[Measurement, Measurement]]
+    parts: Mapping[str, FigureData]
+
+    @property
+    def notes(self) -> list[str]:
+        """Sentences on cells of several sources, on data and on thresholds that differ."""
+        return provenance_in_words(self.parts)
 
     @property
     def labels(self) -> tuple[str, str]:
@@ -280,6 +289,21 @@ def compare_sides(
             "b": [name for name in b.columns() if name in lonely],
         },
         verdicts=_compare_verdicts(a, b),
+        parts={side.letter: _as_figure_data(side) for side in (a, b) if not side.is_published},
+    )
+
+
+def _as_figure_data(side: Side) -> FigureData:
+    """A run's cells with what is known of how they were made."""
+    manifest = read_manifest(side.path)
+    return FigureData(
+        side.study,
+        side.cells,
+        planned=pd.DataFrame(),
+        trajectories=pd.DataFrame(),
+        boundary=None if manifest is None else manifest.boundary,
+        collections={} if manifest is None else manifest.data,
+        sources=RunDirectory(side.path).sources(side.cells),
     )
 
 

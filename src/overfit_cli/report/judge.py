@@ -318,8 +318,10 @@ def _load_study_and_cells(
     directory: RunDirectory, conditions: Sequence[str]
 ) -> tuple[AnyStudy, pd.DataFrame]:
     """The study of a run directory, and its chosen cells."""
-    study, cells = load_study_and_cells(directory)
-    return study, chosen_cells(cells, read_selections(conditions, study))
+    study, every = load_study_and_cells(directory)
+    cells = chosen_cells(every, read_selections(conditions, study))
+    directory.warn_of_sources(cells)
+    return study, cells
 
 
 def judge_run(run: LoadedRun) -> list[Judged]:

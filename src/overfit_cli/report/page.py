@@ -41,8 +41,8 @@ from overfit_cli.report.contents import (
 )
 from overfit_cli.report.diagrams import make_diagram
 from overfit_cli.sweeps.load import chosen_data, load_figure_data
-from overfit_cli.sweeps.manifest import git_commit
 from overfit_cli.sweeps.presets import all_presets, presets_run_into
+from overfit_cli.sweeps.provenance import package_commit
 
 MOST_BYTES = 5_000_000
 """The limit of all figures and diagrams of a page."""
@@ -327,7 +327,7 @@ def _digest(text: str) -> str:
 
 def _written_sentence() -> str:
     """A sentence with the date and the version."""
-    commit = git_commit()
+    commit = package_commit()
     commit_text = f" (commit {commit[:10]})" if commit else ""
     return f"Written {datetime.now(UTC):%Y-%m-%d} with overfit {VERSION}{commit_text}."
 

@@ -132,7 +132,7 @@ def _json_of_run(study: ReportedStudy, run: ReportedRun) -> dict[str, Any]:
                 "packages": dict(sweep.packages),
                 "python": sweep.python,
                 "platform": sweep.platform,
-                "git_commit": sweep.git_commit,
+                "git_commit": sweep.commit or None,
             }
             for sweep in facts.sweeps
         ],

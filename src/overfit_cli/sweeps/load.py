@@ -164,6 +164,7 @@ def load_figure_data(directory: RunDirectory) -> FigureData:
         refined=manifest is not None and manifest.refined,
         boundary=None if manifest is None else manifest.boundary,
         collections={} if manifest is None else manifest.data,
+        sources=directory.sources(cells),
     )
 
 

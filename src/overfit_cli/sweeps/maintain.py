@@ -37,6 +37,7 @@ from overfit_cli.sweeps.part_file import (
     write_part,
 )
 from overfit_cli.sweeps.part_folder import PartFolder, of_another_study, without_repeats
+from overfit_cli.sweeps.provenance import copy_sources, thresholds_in_words
 from overfit_cli.sweeps.store import RunDirectory
 
 if TYPE_CHECKING:
@@ -181,7 +182,7 @@ class Merged:
     Attributes:
         cells: how many cells the merged directory has.
         repeated: how many of them stood in several directories, with the same numbers.
-        notes: what was done to put the merged directory in order.
+        notes: what was done to put the merged directory in order, and thresholds that differ.
     """
 
     cells: int
@@ -223,9 +224,14 @@ def merge_directories(sources: Sequence[RunDirectory], out: RunDirectory) -> Mer
             # Trajectories first: a cell that is there has its trajectory.
             _copy(source.trajectories, out.trajectories, manifests[source].study)
             _copy(source.cells, out.cells, manifests[source].study)
+            copy_sources(source.path, out.path)
         text = _joined([*manifests.values()]).model_dump_json(indent=2, by_alias=True) + "\n"
         write_whole(out.path / MANIFEST, text.encode())
     notes += out.prepare()
+    thresholds = {
+        str(directory.path): manifest.boundary for directory, manifest in manifests.items()
+    }
+    notes += filter(None, [thresholds_in_words(thresholds)])
     keys = pd.concat([frame["key"] for frame in frames.values()])
     return Merged(int(keys.nunique()), repeated, tuple(notes))
 

@@ -11,7 +11,6 @@ import itertools
 import math
 import os
 import platform
-import subprocess
 import sys
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
@@ -34,6 +33,7 @@ from overfit_cli.core.parameters import Value, describe
 from overfit_cli.core.study import AnyStudy
 from overfit_cli.functions.experiment import FunctionRecord
 from overfit_cli.sweeps.grid import MOST_CELLS, Grid
+from overfit_cli.sweeps.provenance import DIRTY, commit_of, keep_source
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -109,6 +109,7 @@ def record_run(
         )
         text = manifest.model_dump_json(indent=2, by_alias=True) + "\n"
         write_whole(directory / MANIFEST, text.encode())
+        keep_source(directory, study)
 
 
 def is_described(directory: Path, study: AnyStudy) -> bool:
@@ -160,6 +161,7 @@ def _entry(
     grid: Grid, settings: Mapping[str, str | int | float], command: Sequence[str] | None
 ) -> Run:
     study = grid.study
+    commit, dirty = commit_of(study)
     return Run(
         source=study.identity.source,
         values=dict(grid.values),
@@ -173,7 +175,8 @@ def _entry(
         platform=platform.platform(),
         processor=platform.processor() or platform.machine(),
         cores=os.cpu_count(),
-        git_commit=git_commit(),
+        git_commit=commit,
+        git_dirty=dirty,
     )
 
 
@@ -197,16 +200,6 @@ def _version(package: str) -> str | None:
         return None
 
 
-def git_commit() -> str | None:
-    """Return the commit of the code that runs; None where it runs from no checkout."""
-    here = Path(__file__).resolve()
-    if not any((folder / ".git").exists() for folder in here.parents[:4]):
-        return None
-    command = ["git", "-C", str(here.parent), "rev-parse", "HEAD"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    return done.stdout.strip() or None
-
-
 MANIFEST = "manifest.json"
 MOST_BYTES = 1 << 26
 
@@ -227,7 +220,9 @@ class Run(BaseModel):
         started: when, in UTC, as ISO 8601.
         packages: the versions of what computes, stores and draws.
         python, platform, processor, cores: what it ran on.
-        git_commit: the commit of the code, where it ran from a checkout.
+        git_commit: the commit of the code that trained, where it lies in a repository. Of a
+            function it once was this package's: then `git_dirty` is None.
+        git_dirty: whether a function's files differed from the commit; None where that isn't known.
         source: a digest of the code that trained, where that was a function's.
     """
 
@@ -245,7 +240,15 @@ class Run(BaseModel):
     processor: str = ""
     cores: int | None = None
     git_commit: str | None = None
+    git_dirty: bool | None = None
     source: str = ""
+
+    @property
+    def commit(self) -> str:
+        """The commit of the code that trained, marked where files differed; empty without one."""
+        if not self.git_commit or (self.source and self.git_dirty is None):
+            return ""
+        return self.git_commit + (DIRTY if self.git_dirty else "")
 
     @property
     def size(self) -> int:

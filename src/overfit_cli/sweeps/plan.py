@@ -9,15 +9,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import pyarrow as pa
+
 from overfit_cli.core.cell import Cell
 from overfit_cli.core.errors import UserError
+from overfit_cli.core.parameters import Value
 from overfit_cli.core.registry import blaming
 from overfit_cli.core.study import AnyStudy
+from overfit_cli.core.text import brief, plural, shorten
 from overfit_cli.core.training import Device
 from overfit_cli.functions.experiment import FunctionRecord
 from overfit_cli.sweeps.grid import Grid, Shard
 from overfit_cli.sweeps.manifest import Run, read_manifest
-from overfit_cli.sweeps.part_file import change_of
+from overfit_cli.sweeps.part_file import change_of, study_of
 from overfit_cli.sweeps.store import RunDirectory
 
 MOST_CELLS_OUTLINED = 50_000
@@ -146,6 +150,39 @@ def _compare_function(study: AnyStudy, directory: RunDirectory) -> str:
         return ""
     _check_file(study, manifest.function, manifest.runs, directory)
     return change_of(manifest.function, study.identity.function)
+
+
+def other_settings(plan: Plan, directory: RunDirectory) -> str:
+    """Say how many cells there have another value of a parameter that the plan has one value of.
+
+    Parameters that an earlier sweep had as an axis don't count, nor is anything said of an outline.
+    """
+    stored = directory.contents().cells if plan.share == 1 and plan.cells else {}
+    if not stored.keys() - {cell.key for cell in plan.cells}:
+        return ""
+    manifest = read_manifest(directory.path)
+    earlier = {axis for run in (manifest.runs if manifest else ()) for axis in run.axes}
+    points = [cell.parameters.model_dump() for cell in plan.cells]
+    taken = {name: {point[name] for point in points} for name in points[0]}
+    here = {
+        name: min(values)
+        for name, values in taken.items()
+        if len(values) == 1 and name not in earlier
+    }
+    count, others = 0, dict[str, set[Value]]()
+    for part in directory.cells.read(["key", "study", "version", *here]).values():
+        if isinstance(part, pa.Table) and study_of(part) == plan.grid.study.name:
+            for row in part.to_pylist():
+                differing = [name for name in here if row.get(name, here[name]) != here[name]]
+                count += bool(differing) and row["version"] == plan.grid.study.version
+                for name in differing:
+                    others.setdefault(name, set()).add(row[name])
+    texts = [
+        f"{name} {shorten(', '.join(map(brief, sorted(values))))} (here {brief(here[name])})"
+        for name, values in others.items()
+    ]
+    are = f"{plural(count, 'cell')} of other settings {'is' if count == 1 else 'are'}"
+    return f"{are} there: {'; '.join(texts)}." if count else ""
 
 
 def _batches(study: AnyStudy, cells: list[Cell], device: Device) -> list[list[Cell]]:

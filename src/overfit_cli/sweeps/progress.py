@@ -132,6 +132,10 @@ def summary_in_words(plan: Plan, directory: RunDirectory, summary: Summary) -> l
         done += f", {failed_in_words(summary)}"
     done += restarts_in_words(summary)
     sentences = [f"Done: {done}. The cells are in {directory.path}/cells."]
+    if plan.of_other_source and not summary.trained:
+        cells = plural(plan.of_other_source, "cell")
+        are = "is" if plan.of_other_source == 1 else "are"
+        sentences.append(f"{cells} {are} of other code; --fresh trains them again.")
     return sentences + left_in_words(summary)
 
 

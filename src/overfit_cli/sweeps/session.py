@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -12,7 +13,7 @@ from typing import get_args
 from rich.console import Console
 
 from overfit_cli.core.cell import Cell
-from overfit_cli.core.errors import UserError
+from overfit_cli.core.errors import MissingError, UserError
 from overfit_cli.core.files import RESULTS, error_text
 from overfit_cli.core.registry import blaming
 from overfit_cli.core.text import duration, plural
@@ -23,7 +24,7 @@ from overfit_cli.sweeps.clusters import executor_of
 from overfit_cli.sweeps.executors import Executor
 from overfit_cli.sweeps.grid import Grid, Shard, parse_shard
 from overfit_cli.sweeps.manifest import check_data, is_described, read_manifest, record_run
-from overfit_cli.sweeps.plan import Plan, make_plan
+from overfit_cli.sweeps.plan import Plan, make_plan, other_settings
 from overfit_cli.sweeps.progress import (
     Progress,
     estimate_in_words,
@@ -124,6 +125,9 @@ class Session:
         """
         study = plan.grid.study
         if not plan.batches:
+            if study.identity.function is not None:
+                with contextlib.suppress(MissingError):  # nothing needs it
+                    check_data(self.directory.path, study.prepare(plan.cells))
             return {}
         work = Work(study, self.execution)
         self.executor_for(plan).check(work)
@@ -137,9 +141,15 @@ class Session:
         study = plan.grid.study
         for sentence in plan_in_words(plan, self.directory, self.executor_for(plan)):
             self.output.print(sentence)
+        self.describe_others(plan)
         with blaming(study, "its notes"):
             for sentence in study.notes(plan.cells):
                 self.output.print(sentence)
+
+    def describe_others(self, plan: Plan) -> None:
+        """Say which cells of other settings are there."""
+        if sentence := other_settings(plan, self.directory):
+            self.output.print(sentence)
 
     def record(self, plan: Plan, read: Mapping[str, str], **settings: str | int | float) -> None:
         """Put the directory in order, and enter a run that trains something into its manifest.
@@ -249,6 +259,7 @@ def refine(session: Session, refinement: Refinement, rounds: int) -> Summary:
         if number == 0:
             for sentence in source_in_words(plan):
                 session.output.print(sentence)
+            session.describe_others(plan)
         if not recorded:
             session.record(plan, read, **settings | {"value": refinement.target.value})
             recorded = bool(plan.batches)

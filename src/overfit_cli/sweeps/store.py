@@ -42,6 +42,7 @@ from overfit_cli.sweeps.part_file import (
     wanted_columns,
 )
 from overfit_cli.sweeps.part_folder import PartFolder, of_another_study, without_repeats
+from overfit_cli.sweeps.provenance import count_sources, sources_in_words
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -133,6 +134,27 @@ class RunDirectory:
         cells = cells[cells["version"] == newest]
         cells = cells.drop_duplicates("key")
         return cells.sort_values("key").reset_index(drop=True)
+
+    def sources(self, cells: pd.DataFrame) -> dict[str, str]:
+        """Return the digest of the code that trained each of these cells, by key.
+
+        None is known of an installed study's, or of a cell from before digests were kept.
+        """
+        manifest = read_manifest(self.path)
+        digests = {run.source for run in manifest.runs} if manifest is not None else set[str]()
+        if len(digests) < 2:  # the parts needn't be read
+            return {key: digest for digest in digests if digest for key in cells["key"]}
+        stored = self.contents().cells
+        return {key: stored[key].source for key in cells["key"] if stored[key].source}
+
+    def mixed_sources(self, cells: pd.DataFrame) -> str:
+        """Return in words of how many sources cells are; empty where they are of one."""
+        return sources_in_words({"": count_sources(self.sources(cells), cells["key"])})
+
+    def warn_of_sources(self, cells: pd.DataFrame) -> None:
+        """Warn where cells are of several sources."""
+        if words := self.mixed_sources(cells):
+            warnings.warn(f"{self.path}: {words}", UserWarning, stacklevel=3)
 
     def load_trajectories(self) -> pd.DataFrame:
         """Return one row per cell and logged step; no rows where none was logged."""

@@ -5,8 +5,10 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from overfit_cli.core.errors import BadValue, UserError
+from overfit_cli.core.files import set_data_folder
 from overfit_cli.core.parameters import Value, describe
 from overfit_cli.core.registry import figures_of, find_study, study_names
 from overfit_cli.core.study import AnyStudy
@@ -127,6 +129,24 @@ def _of_preset(preset: Preset, typed: str, profile: str) -> Subject:
     except BadValue as error:  # the preset's own value: the user has given none of that name yet
         raise UserError(f"{preset.path.name}: {error}") from error
     return Subject(study, typed, preset, profile, texts, seeds)
+
+
+def take_data_folder(study: AnyStudy, folder: Path | None) -> None:
+    """Let a study read its data in a folder that the user names; None names none.
+
+    Raises:
+        BadValue: if it isn't there, or the study is a function, which reads files by itself.
+    """
+    if folder is None:
+        return
+    if study.identity.function is not None:
+        raise BadValue(
+            "data",
+            str(folder),
+            f"{study.name} is a function, which opens its files by itself; name them in "
+            '@experiment(data=["FILE"]), and a run directory is held to their content.',
+        )
+    set_data_folder(folder)
 
 
 def sweep_name(chosen: Subject, grid: Grid) -> str:
