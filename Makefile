@@ -52,6 +52,7 @@ bench: $(VENV)/installed-dev  ## measure speed, side by side with plain ways
 	$(BIN)/python -m benchmarks.classifier
 	$(BIN)/python -m benchmarks.landscape
 	$(BIN)/python -m benchmarks.heads
+	$(BIN)/python -m benchmarks.buffers
 	$(BIN)/python -m benchmarks.gram
 	$(BIN)/python -m benchmarks.refine
 	$(BIN)/python -m benchmarks.dimension

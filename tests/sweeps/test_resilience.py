@@ -12,15 +12,16 @@ from collections.abc import Generator
 from pathlib import Path
 from typing import cast
 
-import joblib
 import pandas as pd
 import pytest
 
 import overfit_cli
 from overfit_cli.core.processes import Interrupted, answering_interrupts, delaying_interrupts
-from overfit_cli.sweeps.executors import Local, run_parallel
+from overfit_cli.core.training import Execution
+from overfit_cli.sweeps.executors import Local
+from overfit_cli.sweeps.worker import TaskRecord, Work
 from tests.command import run, start, wait_for
-from tests.toy_runs import one_part_per_batch, rows, stored_keys
+from tests.toy_runs import TOY, one_part_per_batch, rows, stored_keys, toy_cells
 
 CELLS = ("--n", "1:10", "--snr", "1:2:4", "--seeds", "2", "--set")
 GRID = (*CELLS, "pause=0.02", "--jobs", "2")
@@ -160,10 +161,11 @@ def test_ctrl_c_leaves_at_once_and_keeps_what_is_finished(
 
 
 def test_results_that_nobody_takes_any_more_are_dropped_without_a_word() -> None:
-    calls = (joblib.delayed(time.sleep)(0.01) for _ in range(50))
-    results = cast("Generator[None]", run_parallel(Local(2, "threading"), calls, ahead=2))
-    next(results)
-    results.close()
+    tasks = [[(number, [cell])] for number, cell in enumerate(toy_cells("1:25"))]
+    run_of_tasks = Local(2, "threading").run(Work(TOY, Execution()), tasks, ahead=2)
+    records = cast("Generator[TaskRecord]", run_of_tasks)
+    assert next(records).trained == 1
+    records.close()
 
 
 def test_an_interrupt_is_answered_when_what_must_not_be_torn_is_done() -> None:

@@ -14,33 +14,30 @@ import queue
 import socket
 import time
 from abc import abstractmethod
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator
+from concurrent.futures import CancelledError, Future
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import Any
 
 import cloudpickle
+import joblib
 
 from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.files import require_extra
 from overfit_cli.core.processes import delaying_interrupts
-from overfit_cli.core.text import plural
 from overfit_cli.core.training import Device, resolve_device
 from overfit_cli.core.values import Backend, DeviceChoice
-from overfit_cli.sweeps.executors import Event, Executor, Local, LostBatches, jobs_on
+from overfit_cli.sweeps.executors import Executor, Local
 from overfit_cli.sweeps.worker import (
     KEPT,
     VERSIONS,
     Task,
     TaskRecord,
     Work,
+    numbers_of,
     pickled_work,
     run_remotely,
 )
-
-if TYPE_CHECKING:
-    from distributed import Future
-
-Handle = TypeVar("Handle")
 
 SECONDS_BETWEEN_COUNTS = 1.0
 """The shortest time between two counts of a cluster's workers."""
@@ -48,200 +45,164 @@ SECONDS_BETWEEN_COUNTS = 1.0
 SECONDS_TO_CONNECT = 10
 
 
-class Cluster(Executor, Generic[Handle]):
+class Cluster(Executor):
     """The workers of a cluster that is running already.
 
-    A backend submits a task, waits for handles of tasks that end, and retrieves their records.
+    The futures of both backends have the methods of those of `concurrent.futures`.
 
     Args:
-        address: of its scheduler.
+        address: the address of its scheduler or head.
         limit: of the tasks that run at a time; None for as many as there is room for.
         device: the device that cells train on.
+
+    Raises:
+        UserError: if no cluster answers there.
     """
 
     option: str
     """The option that names the address, as Python spells it."""
+    package: str
+    absent: str
+    """The sentence that nothing answers, after the name of an exception."""
+    gone: tuple[type[Exception], ...] = ()
+    """What a future raises when its cluster is gone."""
 
-    def __init__(self, address: str, limit: int | None, device: Device) -> None:
+    def __init__(self, address: str, limit: int | None = None, device: Device = "cpu") -> None:
+        super().__init__(f"on {self.name} at {address}", limit, device)
         self.address = address
-        self.device = device
-        self._limit = limit
         self._slots, self._next_count = 0, 0.0
+        require_extra(self.package, self.name, f"The backend {self.name}")
+        try:
+            self._connect()
+        except (OSError, ValueError, RuntimeError, TypeError) as error:
+            problem = self.absent.format(type(error).__name__)
+            raise BadValue(self.option, address, problem) from error
 
-    @property
-    def jobs(self) -> int:
-        """The number of tasks that run at a time now."""
-        return max(1, self._jobs())
-
-    @property
-    def requested_jobs(self) -> int:
-        """The limit; without one, the number of tasks that run at a time now."""
-        return self._limit or self.jobs
-
-    @property
-    def description(self) -> str:
-        """Its jobs and its address."""
-        jobs, backend = self._jobs(), f"on {self.name} at {self.address}"
-        return f"{plural(jobs, 'job')} {backend}" if jobs else f"{backend}, which has no worker yet"
-
-    def _jobs(self) -> int:
-        """The number of tasks that run at a time; 0 where there is no worker."""
+    def _count_slots(self) -> int:
         if time.monotonic() >= self._next_count:
-            self._slots = self._count_slots()
+            try:
+                self._slots = self._ask_for_slots()
+            except Exception as error:  # of many kinds, by what the connection was doing
+                raise self._failure() from error
             self._next_count = time.monotonic() + SECONDS_BETWEEN_COUNTS
-        return self._slots if self._limit is None else min(self._slots, self._limit)
+        return self._slots if self.limit is None else min(self._slots, self.limit)
 
-    def _pickle(self, work: Work) -> None:
-        pickled_work(work)
-
-    def run(self, work: Work, tasks: Iterable[Task], ahead: int) -> Iterator[Event]:
-        """Hand out tasks while there is room, and give their records; see `Executor.run`."""
+    def run(self, work: Work, tasks: Iterable[Task], ahead: int) -> Iterator[TaskRecord]:
+        """Hand out tasks while there is room; see `Executor.run`."""
         pickled, waiting = pickled_work(work), iter(tasks)
-        in_flight: dict[Handle, Task] = {}
+        in_flight: dict[Future[TaskRecord], Task] = {}
+        ended = queue.SimpleQueue[Future[TaskRecord]]()
         try:
             while True:
                 jobs = self.jobs  # asked for in each round, as this notices a lost cluster
-                room = self._limit or ahead * jobs
+                room = self.limit or ahead * jobs
                 while len(in_flight) < room and (task := next(waiting, None)):
-                    in_flight[self._submit(pickled, cloudpickle.dumps(task))] = task
+                    future = self._submit(pickled, cloudpickle.dumps(task))
+                    in_flight[future] = task
+                    future.add_done_callback(ended.put)
                 if not in_flight:
                     return
-                for handle in self._wait(in_flight, SECONDS_BETWEEN_COUNTS):
-                    batches = tuple(number for number, _ in in_flight.pop(handle))
-                    yield self._retrieve(handle, batches)
+                with contextlib.suppress(queue.Empty):
+                    future = ended.get(timeout=SECONDS_BETWEEN_COUNTS)
+                    yield self._record(future, in_flight.pop(future))
         finally:
-            self._cancel(in_flight)
+            with contextlib.suppress(Exception):  # the cluster may be gone
+                self._cancel(list(in_flight))
 
-    def _failure(self, problem: str) -> UserError:
-        """The error that ends a sweep under way."""
-        return BadValue(self.option, self.address, f"{problem}. {KEPT}", exit_code=1)
-
-    def _gone(self) -> UserError:
-        """The error of a cluster that doesn't answer any more."""
-        return self._failure("the cluster doesn't answer any more")
-
-    def _unable(self, error: BaseException) -> UserError:
-        """The error of a worker that can't run tasks, such as one without this package."""
-        if isinstance(error, UserError):
-            return self._failure(str(error))
-        return self._failure(
-            f"a worker can't run a task ({type(error).__name__}: {error}); it needs {VERSIONS} and "
-            "the package of the study"
-        )
-
-    @abstractmethod
-    def _count_slots(self) -> int:
-        """Return how many tasks all workers can run at a time.
-
-        Raises:
-            UserError: if the cluster is gone.
-        """
-
-    @abstractmethod
-    def _submit(self, work: bytes, task: bytes) -> Handle:
-        """Hand out a task: `run_remotely` takes both arguments."""
-
-    @abstractmethod
-    def _wait(self, handles: Collection[Handle], timeout: float) -> list[Handle]:
-        """Return handles of tasks that have ended; none where none ends in so many seconds."""
-
-    @abstractmethod
-    def _retrieve(self, handle: Handle, batches: tuple[int, ...]) -> Event:
-        """Return the record of a task that has ended, or the loss of its worker.
+    def _record(self, future: Future[TaskRecord], task: Task) -> TaskRecord:
+        """The record of a task that has ended.
 
         Raises:
             UserError: if the cluster is gone, or a worker can't run tasks at all.
         """
+        try:
+            # Ctrl-C in the midst of a call would have dask log an error of its own.
+            with delaying_interrupts():
+                return future.result(timeout=SECONDS_TO_CONNECT)
+        except Exception as error:
+            if kills := self._kills(error):
+                return TaskRecord(numbers_of(task), kills=kills)
+            if isinstance(error, self.gone):
+                raise self._failure() from error
+            cause = getattr(error, "cause", error)  # ray wraps what the task has raised
+            if isinstance(cause, UserError):
+                raise self._failure(str(cause)) from error
+            raise self._failure(
+                f"a worker can't run a task ({type(cause).__name__}: {cause}); it needs "
+                f"{VERSIONS} and the package of the study"
+            ) from error
+
+    def _failure(self, problem: str = "the cluster doesn't answer any more") -> UserError:
+        """The error that ends a sweep under way."""
+        return BadValue(self.option, self.address, f"{problem}. {KEPT}", exit_code=1)
 
     @abstractmethod
-    def _cancel(self, handles: Collection[Handle]) -> None:
+    def _connect(self) -> None:
+        """Connect to the cluster, or raise."""
+
+    @abstractmethod
+    def _ask_for_slots(self) -> int:
+        """Return how many tasks all workers can run at a time; raise if the cluster is gone."""
+
+    @abstractmethod
+    def _submit(self, work: bytes, task: bytes) -> Future[TaskRecord]:
+        """Hand out a task: `run_remotely` takes both arguments."""
+
+    @abstractmethod
+    def _kills(self, error: Exception) -> int:
+        """Return how many workers were killed where a task has ended so; 0 at another error."""
+
+    @abstractmethod
+    def _cancel(self, futures: list[Any]) -> None:
         """Take back tasks that wait for a worker; those that run may end."""
 
 
-class Dask(Cluster["Future"]):
+class Dask(Cluster):
     """The workers of a dask scheduler, with a task for each of their threads.
 
-    Dask itself runs a task again whose worker was lost, up to `allowed-failures` times (3).
-
-    Args:
-        address: of the scheduler, such as `tcp://127.0.0.1:8786`.
-        limit: of the tasks that run at a time; None for as many as workers have threads.
-        device: the device that cells train on.
-
-    Raises:
-        UserError: if there is no scheduler.
+    Dask itself runs a task again whose worker was lost, up to `allowed-failures` times (3). The
+    address is such as `tcp://127.0.0.1:8786`.
     """
 
-    name, option = "dask", "scheduler"
+    name, option, package = "dask", "scheduler", "distributed"
+    absent = (
+        "no dask scheduler answers there ({}); `dask scheduler` starts one and says its address."
+    )
+    gone = (CancelledError, OSError)
 
-    def __init__(self, address: str, limit: int | None = None, device: Device = "cpu") -> None:
-        super().__init__(address, limit, device)
-        require_extra("distributed", "dask", "The backend dask")
+    def _connect(self) -> None:
         from distributed import Client
 
         for name in ("distributed", "distributed.client"):
             # A lost connection is our own error, in one sentence.
             logging.getLogger(name).setLevel(logging.CRITICAL)
-        try:
-            self._client = Client(address, timeout=SECONDS_TO_CONNECT, set_as_default=False)
-        except (OSError, ValueError, RuntimeError, TypeError) as error:
-            raise BadValue(
-                self.option,
-                address,
-                f"no dask scheduler answers there ({type(error).__name__}); `dask scheduler` "
-                "starts one and says its address.",
-            ) from error
-        self._ended: queue.SimpleQueue[Future] = queue.SimpleQueue()
+        self._client = Client(self.address, timeout=SECONDS_TO_CONNECT, set_as_default=False)
 
-    def close(self) -> None:
-        """Leave the cluster; it stays as it is."""
+    def __exit__(self, *error: object) -> None:
         with contextlib.suppress(Exception):  # the scheduler may be gone
             self._client.close()
 
-    def _count_slots(self) -> int:
-        try:
-            # Ctrl-C in the midst of a call would have dask log an error of its own.
-            with delaying_interrupts():
-                threads: dict[str, int] = self._client.sync(
-                    self._client.scheduler.ncores, workers=None, callback_timeout=SECONDS_TO_CONNECT
-                )
-        except Exception as error:  # of many kinds, by what the connection was doing
-            raise self._gone() from error
-        if self._client.status != "running":  # the answer is old then
-            raise self._gone()
+    def _ask_for_slots(self) -> int:
+        with delaying_interrupts():
+            threads: dict[str, int] = self._client.sync(
+                self._client.scheduler.ncores, workers=None, callback_timeout=SECONDS_TO_CONNECT
+            )
+        if self._client.status != "running":
+            raise ConnectionError("the answer is old")
         return sum(threads.values())
 
-    def _submit(self, work: bytes, task: bytes) -> Future:
+    def _submit(self, work: bytes, task: bytes) -> Future[TaskRecord]:
         call = pickle.dumps(_Call((VERSIONS, work, task)))
-        future: Future = self._client.submit(pickle.loads, call, pure=False)
-        future.add_done_callback(self._ended.put)
+        future: Future[TaskRecord] = self._client.submit(pickle.loads, call, pure=False)
         return future
 
-    def _wait(self, handles: Collection[Future], timeout: float) -> list[Future]:
-        try:
-            ended = self._ended.get(timeout=timeout)
-        except queue.Empty:
-            return []
-        return [ended] if ended in handles else []
-
-    def _retrieve(self, handle: Future, batches: tuple[int, ...]) -> Event:
+    def _kills(self, error: Exception) -> int:
         from distributed import KilledWorker
-        from distributed.client import FutureCancelledError
 
-        try:
-            with delaying_interrupts():
-                record: TaskRecord = handle.result(timeout=SECONDS_TO_CONNECT)
-        except KilledWorker as error:  # dask has tried it again so often
-            return LostBatches(batches, kills=1 + error.allowed_failures)
-        except (FutureCancelledError, OSError) as error:
-            raise self._gone() from error
-        except Exception as error:
-            raise self._unable(error) from error
-        return record
+        return 1 + error.allowed_failures if isinstance(error, KilledWorker) else 0
 
-    def _cancel(self, handles: Collection[Future]) -> None:
-        with contextlib.suppress(Exception):  # the scheduler may be gone
-            self._client.cancel(list(handles))
+    def _cancel(self, futures: list[Any]) -> None:
+        self._client.cancel(futures)
 
 
 @dataclass(frozen=True)
@@ -258,113 +219,68 @@ class _Call:
         return run_remotely, self.arguments
 
 
-class Ray(Cluster[Any]):
+class Ray(Cluster):
     """The CPUs of a ray cluster, with a task for each.
 
-    Where this process is connected to it already, that connection is used, and stays.
-
-    Args:
-        address: of the head, such as `127.0.0.1:6379`, or `auto` for the one on this machine.
-        limit: of the tasks that run at a time; None for as many as there are CPUs.
-        device: the device that cells train on.
-
-    Raises:
-        UserError: if there is no cluster, or this process is connected to another one.
+    The address is such as `127.0.0.1:6379`, or `auto` for the cluster of this machine. Where this
+    process is connected to it already, that connection is used, and stays.
     """
 
-    name, option = "ray", "address"
+    name, option, package = "ray", "address", "ray"
+    absent = (
+        "no ray cluster answers there ({}); it takes HOST:PORT or auto. `ray start --head` starts "
+        "a cluster and says its address; one with tokens needs RAY_AUTH_MODE=token."
+    )
 
-    def __init__(self, address: str, limit: int | None = None, device: Device = "cpu") -> None:
-        super().__init__(address, limit, device)
-        require_extra("ray", "ray", "The backend ray")
+    def _connect(self) -> None:
         import ray
 
         self._ray: Any = ray
-        self._connected_here = not ray.is_initialized()
-        if self._connected_here:
-            self._connect()
+        self._is_ours = not ray.is_initialized()
+        if self._is_ours:
+            if self.address != "auto":
+                _knock(self.address)  # ray itself would try for minutes
+            ray.init(address=self.address, log_to_driver=False, logging_level=logging.ERROR)
         self._head: str = ray.get_runtime_context().gcs_address
-        if address not in ("auto", self._head) and not self._connected_here:
+        if not self._is_ours and self.address not in ("auto", self._head):
             raise BadValue(
                 self.option,
-                address,
+                self.address,
                 f"this process is connected to the ray cluster at {self._head}; name that one or "
                 "auto, or call ray.shutdown().",
             )
         self._run = ray.remote(num_cpus=1, max_retries=0)(run_remotely)
 
-    def _connect(self) -> None:
-        """Connect this process to the cluster."""
-        try:
-            if self.address != "auto":
-                _knock(self.address)  # ray itself would try for minutes
-        except (OSError, ValueError) as error:
-            raise BadValue(
-                self.option,
-                self.address,
-                f"no ray cluster answers there ({type(error).__name__}); it takes HOST:PORT or "
-                "auto, and `ray start --head` starts a cluster and says its address.",
-            ) from error
-        try:
-            self._ray.init(address=self.address, log_to_driver=False, logging_level=logging.ERROR)
-        except (ConnectionError, ValueError, RuntimeError) as error:
-            raise BadValue(
-                self.option,
-                self.address,
-                f"ray can't connect to a cluster there ({type(error).__name__}); a cluster with "
-                "tokens needs RAY_AUTH_MODE=token.",
-            ) from error
-
-    def close(self) -> None:
-        """Leave the cluster; it stays as it is."""
-        if self._connected_here:
+    def __exit__(self, *error: object) -> None:
+        if self._is_ours:
             self._ray.shutdown()
 
-    def _count_slots(self) -> int:
-        try:
-            _knock(self._head)
-        except OSError as error:  # ray itself would wait for it, and then end this process
-            raise self._gone() from error
+    def _ask_for_slots(self) -> int:
+        _knock(self._head)  # ray itself would wait for it, and then end this process
         return int(self._ray.cluster_resources().get("CPU", 0))
 
-    def _submit(self, work: bytes, task: bytes) -> Any:
-        return self._run.remote(VERSIONS, work, task)
+    def _submit(self, work: bytes, task: bytes) -> Future[TaskRecord]:
+        future: Future[TaskRecord] = self._run.remote(VERSIONS, work, task).future()
+        return future
 
-    def _wait(self, handles: Collection[Any], timeout: float) -> list[Any]:
-        ended, _ = self._ray.wait(list(handles), timeout=timeout)
-        return list(ended)
-
-    def _retrieve(self, handle: Any, batches: tuple[int, ...]) -> Event:
+    def _kills(self, error: Exception) -> int:
         from ray.exceptions import RayError, RayTaskError
 
-        try:
-            record: TaskRecord = self._ray.get(handle)
-        except RayTaskError as error:
-            raise self._unable(error.cause) from error
-        except RayError:  # its worker or its node is gone
-            return LostBatches(batches)
-        return record
+        # A RayTaskError was raised by the task itself; otherwise its worker or its node is gone.
+        return int(isinstance(error, RayError) and not isinstance(error, RayTaskError))
 
-    def _cancel(self, handles: Collection[Any]) -> None:
+    def _cancel(self, futures: list[Any]) -> None:
         # A task that ends while ray cancels it can abort this process ("unexpected system state").
-        # A connection of our own takes its tasks back when `close` shuts it down.
-        if self._connected_here:
-            return
-        for handle in handles:
-            with contextlib.suppress(Exception):  # the cluster may be gone
-                self._ray.cancel(handle)
+        # A connection of our own takes its tasks back when it is shut down.
+        if not self._is_ours:
+            for future in futures:
+                self._ray.cancel(future.object_ref)
 
 
 def _knock(address: str) -> None:
-    """Connect to HOST:PORT and leave again.
-
-    Raises:
-        OSError: if nothing listens there.
-        ValueError: if it isn't such an address.
-    """
+    """Connect to HOST:PORT and leave again, or raise OSError or ValueError."""
     host, _, port = address.rpartition(":")
-    with socket.create_connection((host, int(port)), timeout=SECONDS_TO_CONNECT):
-        pass
+    socket.create_connection((host, int(port)), timeout=SECONDS_TO_CONNECT).close()
 
 
 def executor_of(
@@ -379,10 +295,9 @@ def executor_of(
 
     Args:
         backend: its name.
-        jobs: how many tasks to run at a time, on a cluster at most; -1 for as many as there is
-            room for.
-        device: what cells train on. `auto` is this machine's GPU where it has one, and the
-            processor on a cluster.
+        jobs: the limit of the tasks that run at a time; -1 for as many as there is room for.
+        device: the device that cells train on. `auto` is this machine's GPU where it has one, and
+            the processor on a cluster.
         scheduler: the address of dask's scheduler.
         address: the address of ray's head.
 
@@ -390,16 +305,18 @@ def executor_of(
         UserError: if an address is missing, or of another backend, or nothing answers there, or
             this machine should have a GPU and has none.
     """
-    addresses = {"scheduler": (scheduler, "dask"), "address": (address, "ray")}
-    for option, (given, owner) in addresses.items():
-        if owner != backend and given is not None:
-            raise BadValue(option, given, f"it requires the backend {owner}.")
-        if owner == backend and not given:
-            raise BadValue("backend", backend, f"it requires {option}, the address of the cluster.")
-    limit, remote_device = None if jobs < 0 else jobs, resolve_device(device, local=False)
-    if backend == "dask" and scheduler:
-        return Dask(scheduler, limit, remote_device)
-    if backend == "ray" and address:
-        return Ray(address, limit, remote_device)
+    clusters: list[tuple[type[Cluster], str | None]] = [(Dask, scheduler), (Ray, address)]
+    for cluster, given in clusters:
+        if cluster.name != backend and given is not None:
+            raise BadValue(cluster.option, given, f"it requires the backend {cluster.name}.")
+        if cluster.name == backend and not given:
+            accepts = f"it requires {cluster.option}, the address of the cluster."
+            raise BadValue("backend", backend, accepts)
+    for cluster, given in clusters:
+        if given:
+            remote = resolve_device(device, local=False)
+            return cluster(given, None if jobs < 0 else jobs, remote)
     here = resolve_device(device)
-    return Local(jobs_on(here, jobs), "threading" if backend == "threading" else "loky", here)
+    fills_a_gpu = here == "cuda" and jobs < 0  # one batch does
+    number = 1 if fills_a_gpu else max(1, int(joblib.effective_n_jobs(jobs)))
+    return Local(number, "threading" if backend == "threading" else "loky", here)

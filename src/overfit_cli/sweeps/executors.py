@@ -9,10 +9,8 @@ import os
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from typing import Any, Literal, Self
 
-import cloudpickle
 import joblib
 from joblib.externals.loky import get_reusable_executor
 from joblib.externals.loky.process_executor import TerminatedWorkerError
@@ -21,55 +19,48 @@ from overfit_cli.core.errors import UserError
 from overfit_cli.core.processes import ignoring_interrupts, safe_path, start_worker
 from overfit_cli.core.text import plural
 from overfit_cli.core.training import Device
-from overfit_cli.sweeps.worker import Task, TaskRecord, Work, run_task
-
-
-@dataclass(frozen=True)
-class LostBatches:
-    """Batches whose workers were killed; no record of them will come.
-
-    Attributes:
-        batches: their numbers.
-        kills: how many workers were killed with them, one after another.
-    """
-
-    batches: tuple[int, ...]
-    kills: int = 1
-
-
-Event = TaskRecord | LostBatches
+from overfit_cli.sweeps.worker import Task, TaskRecord, Work, pickled_work, run_task
 
 
 class Executor(ABC):
-    """A set of workers that train tasks.
+    """A set of workers that train tasks; a context, which leaves their cluster at the end.
 
-    It is a context, and closes its connection at the end.
+    Args:
+        location: what follows the number of jobs in a sentence, such as `on loky`.
+        limit: of the tasks that run at a time; None for as many as there is room for.
+        device: the device that cells train on.
+
+    Attributes:
+        name: the backend, as `--backend` names it.
+        has_processes: whether cells are trained in other processes than this one.
     """
 
     name: str
-    """The backend, as `--backend` names it."""
-    device: Device
-    """The device that cells train on."""
+    has_processes = True
+
+    def __init__(self, location: str, limit: int | None, device: Device) -> None:
+        self.location, self.limit, self.device = location, limit, device
+
+    @abstractmethod
+    def _count_slots(self) -> int:
+        """Return how many tasks can run at a time now; 0 on a cluster without workers."""
 
     @property
-    @abstractmethod
     def jobs(self) -> int:
-        """The number of tasks that run at a time; at least one."""
+        """The number of tasks that run at a time now; at least one."""
+        return max(1, self._count_slots())
 
     @property
     def requested_jobs(self) -> int:
-        """The number of tasks that it is to run at a time, even where workers are still missing."""
-        return self.jobs
+        """The limit of `jobs`, even where workers are missing; without one, `jobs`."""
+        return self.limit or self.jobs
 
     @property
-    @abstractmethod
     def description(self) -> str:
-        """Its jobs and its name, for the plan: `2 jobs on loky`."""
-
-    @property
-    def has_processes(self) -> bool:
-        """Whether cells are trained in other processes than this one."""
-        return True
+        """Its jobs and their location, for the plan: `2 jobs on loky`."""
+        if not (slots := self._count_slots()):
+            return f"{self.location}, which has no worker yet"
+        return f"{plural(slots, 'job')} {self.location}".rstrip()
 
     def for_batches(self, batches: int) -> Executor:
         """Return the part of it that so many batches keep busy."""
@@ -84,7 +75,7 @@ class Executor(ABC):
         if not self.has_processes:
             return
         try:
-            self._pickle(work)
+            pickled_work(work)
         except UserError:
             raise
         except Exception as error:  # an object of the study may raise anything
@@ -93,14 +84,11 @@ class Executor(ABC):
                 "one job on this machine and --backend threading send nothing."
             ) from error
 
-    def _pickle(self, work: Work) -> None:
-        cloudpickle.dumps(work.study)
-
     @abstractmethod
-    def run(self, work: Work, tasks: Iterable[Task], ahead: int) -> Iterator[Event]:
-        """Hand out tasks; give a record of each as it ends, and the batches of killed workers.
+    def run(self, work: Work, tasks: Iterable[Task], ahead: int) -> Iterator[TaskRecord]:
+        """Hand out tasks, and give the record of each as it ends or its worker is killed.
 
-        It may end after workers were lost, with tasks left that it hasn't taken.
+        After a kill it may end, with tasks left that it hasn't taken.
 
         Args:
             work: what all tasks share.
@@ -112,126 +100,73 @@ class Executor(ABC):
             KeyboardInterrupt: when interrupted; tasks that wait for a worker are cancelled then.
         """
 
-    def close(self) -> None:  # noqa: B027 (local workers have no connection)
-        """Close its connection."""
-
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *error: object) -> None:
-        self.close()
-
-
-LocalBackend = Literal["loky", "threading"]
-Call = tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]
-"""A function with its arguments, as `joblib.delayed` gives it."""
+    def __exit__(self, *error: object) -> None:  # noqa: B027 (local workers have no cluster)
+        """Leave the cluster, if there is one; it stays as it is."""
 
 
 class Local(Executor):
-    """The workers of this machine.
+    """The workers of this machine, as many as there are jobs."""
 
-    Args:
-        jobs: the number of tasks that run at a time.
-        backend: the joblib backend.
-        device: the device that cells train on.
-    """
-
-    def __init__(self, jobs: int, backend: LocalBackend = "loky", device: Device = "cpu") -> None:
+    def __init__(
+        self, jobs: int, backend: Literal["loky", "threading"] = "loky", device: Device = "cpu"
+    ) -> None:
+        super().__init__(f"on {backend}" if jobs > 1 else "", jobs, device)
+        self.name = self._backend = backend
         self._jobs = jobs
-        self.device = device
-        self.name = self.backend = backend
+        self.has_processes = backend == "loky" and jobs > 1
 
-    @property
-    def jobs(self) -> int:
-        """The number of tasks that run at a time."""
+    def _count_slots(self) -> int:
         return self._jobs
 
-    @property
-    def description(self) -> str:
-        """Its jobs, and the backend where there are several."""
-        return plural(self.jobs, "job") + (f" on {self.name}" if self.jobs > 1 else "")
-
-    @property
-    def has_processes(self) -> bool:
-        """Whether there are worker processes."""
-        return self.name == "loky" and self.jobs > 1
-
     def for_batches(self, batches: int) -> Local:
-        """Return the workers that so many batches keep busy.
+        """Return the workers that so many batches keep busy, at least two of several.
 
-        At least two where two were asked for: a cell that kills its worker is then a failed row,
-        and in one job would be the end of this process.
+        A cell that kills its worker is then a failed row; in one job it would end this process.
         """
-        return Local(min(self.jobs, max(2, batches)), self.backend, self.device)
+        return Local(min(self._jobs, max(2, batches)), self._backend, self.device)
 
-    def run(
-        self, work: Work, tasks: Iterable[Task], ahead: int
-    ) -> Iterator[TaskRecord | LostBatches]:
-        """Hand out tasks and give their records; a killed worker ends all that are handed out."""
+    def run(self, work: Work, tasks: Iterable[Task], ahead: int) -> Iterator[TaskRecord]:
+        """Hand out tasks as joblib takes them; a killed worker ends all that are handed out."""
         handed_out = set[int]()
 
-        def calls() -> Iterator[Call]:
+        def calls() -> Iterator[tuple[Callable[..., TaskRecord], Any, Any]]:
             for task in tasks:
                 handed_out.update(number for number, _ in task)
                 yield joblib.delayed(run_task)(work, task)
 
-        try:
-            for record in run_parallel(self, calls(), ahead):
-                handed_out.difference_update(record.batches)
-                yield record
-        except TerminatedWorkerError:
-            yield LostBatches(tuple(sorted(handed_out)))
-
-
-def jobs_on(device: Device, asked: int) -> int:
-    """Return the number of cells to train at a time; -1 is one per core.
-
-    On a GPU that is one: a batch fills it.
-    """
-    if device == "cuda" and asked < 0:
-        return 1
-    return max(1, int(joblib.effective_n_jobs(asked)))
-
-
-def run_parallel(local: Local, calls: Iterable[Call], ahead: int) -> Iterator[Any]:
-    """Make the calls and give their results as they come; no process outlives an interrupt.
-
-    Args:
-        local: jobs and backend.
-        calls: taken as they are handed out.
-        ahead: how many calls per job are handed out at a time.
-
-    Raises:
-        TerminatedWorkerError: when a worker process is killed.
-        KeyboardInterrupt: when interrupted; worker processes are gone then.
-    """
-    limits, start = {}, {}
-    if local.has_processes:
-        limits = {"inner_max_num_threads": 1}
-        start = {"initializer": start_worker, "initargs": (os.getpid(),)}
-    with joblib.parallel_config(backend=local.backend, **limits), safe_path():
-        parallel = joblib.Parallel(
-            n_jobs=local.jobs,
-            return_as="generator_unordered",
-            batch_size=1,
-            pre_dispatch=ahead * local.jobs,
-            **start,
-        )
-        # Workers start inside this call and inherit what it does with Ctrl-C: only this process
-        # answers it.
-        with ignoring_interrupts():
-            results = parallel(calls)
-        try:
-            for result in results:  # noqa: UP028 (`yield from` would pass GeneratorExit on)
-                yield result
-        except GeneratorExit:
-            # Ctrl-C came while a result was dealt with. joblib ends its workers; it would advise
-            # on the tasks that it cancels.
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                results.close()
-            raise
-        except KeyboardInterrupt:
-            if local.has_processes:
-                get_reusable_executor().shutdown(wait=False, kill_workers=True)
-            raise
+        limits, start = {}, {}
+        if self.has_processes:
+            limits = {"inner_max_num_threads": 1}
+            start = {"initializer": start_worker, "initargs": (os.getpid(),)}
+        with joblib.parallel_config(backend=self._backend, **limits), safe_path():
+            parallel = joblib.Parallel(
+                n_jobs=self._jobs,
+                return_as="generator_unordered",
+                batch_size=1,
+                pre_dispatch=ahead * self._jobs,
+                **start,
+            )
+            # Workers start inside this call and inherit what it does with Ctrl-C: only this
+            # process answers it.
+            with ignoring_interrupts():
+                records = parallel(calls())
+            try:
+                for record in records:
+                    handed_out.difference_update(record.batches)
+                    yield record
+            except TerminatedWorkerError:
+                yield TaskRecord(tuple(sorted(handed_out)), kills=1)
+            except GeneratorExit:
+                # Ctrl-C came while a record was dealt with. joblib ends its workers; it would
+                # advise on the tasks that it cancels.
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")
+                    records.close()
+                raise
+            except KeyboardInterrupt:
+                if self.has_processes:
+                    get_reusable_executor().shutdown(wait=False, kill_workers=True)
+                raise

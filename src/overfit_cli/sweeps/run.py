@@ -14,7 +14,7 @@ from overfit_cli.core.errors import UserError
 from overfit_cli.core.files import error_text
 from overfit_cli.core.processes import answering_interrupts, delaying_interrupts
 from overfit_cli.core.training import Execution, training_conditions
-from overfit_cli.sweeps.executors import Executor, LostBatches
+from overfit_cli.sweeps.executors import Executor
 from overfit_cli.sweeps.plan import Plan
 from overfit_cli.sweeps.speed import MOST_BATCHES, Speed, cost_of, task_size
 from overfit_cli.sweeps.store import RunDirectory
@@ -152,24 +152,19 @@ class _Run:
         # Tasks that wait for a worker couldn't be taken back.
         ahead = 1 if self._work.execution.fail_fast else 2
         while self._waiting and not self.stop.is_set():
-            for event in self._executor.run(self._work, self._tasks(), ahead):
-                if isinstance(event, LostBatches):
-                    records = self._after_a_kill(event)
-                else:
-                    records = self._after_a_task(event)
-                for record in records:
-                    # Before its rows are written, as tasks are handed out meanwhile.
-                    if self._work.execution.fail_fast and record.reasons:
-                        self.stop.set()
-                    yield record
-
-    def _after_a_task(self, record: TaskRecord) -> Iterator[TaskRecord]:
-        """Take a finished task's batches off those that wait, and take in its time."""
-        for number in record.batches:
-            del self._waiting[number]
-        cost = sum(self._costs[number] for number in record.batches)
-        self._speed.add(cost, record.seconds, is_cold=record.is_cold)
-        yield record
+            for record in self._executor.run(self._work, self._tasks(), ahead):
+                ended = self._fail_after_kills(record) if record.kills else record
+                if ended is None:
+                    continue
+                for number in ended.batches:
+                    del self._waiting[number]
+                if ended is record:
+                    cost = sum(self._costs[number] for number in record.batches)
+                    self._speed.add(cost, record.seconds, is_cold=record.is_cold)
+                # Before its rows are written, as tasks are handed out meanwhile.
+                if self._work.execution.fail_fast and ended.reasons:
+                    self.stop.set()
+                yield ended
 
     def _tasks(self) -> Iterator[Task]:
         """The batches that wait, a task at a time.
@@ -196,8 +191,12 @@ class _Run:
     def _task(self, numbers: Sequence[int]) -> Task:
         return [(number, self._waiting[number]) for number in numbers]
 
-    def _after_a_kill(self, lost: LostBatches) -> Iterator[TaskRecord]:
-        """Count the kill against the batches in flight; give up one that had its chances alone."""
+    def _fail_after_kills(self, lost: TaskRecord) -> TaskRecord | None:
+        """Count a kill against the batches in flight; fail one that had its chances alone.
+
+        Raises:
+            UserError: if workers are killed over and over.
+        """
         self._losses += 1
         self.summary.restarts += lost.kills
         if self._losses > MOST_LOSSES:
@@ -207,9 +206,8 @@ class _Run:
                 exit_code=1,
             )
         self._strikes.update(lost.batches)
-        if len(lost.batches) == 1:
-            [number] = lost.batches
-            if self._strikes[number] >= CHANCES:
-                batch = self._waiting.pop(number)
-                failures = [CellResult(cell, reason="worker killed") for cell in batch]
-                yield record_of(self._work.study, [number], failures)
+        if len(lost.batches) != 1 or self._strikes[lost.batches[0]] < CHANCES:
+            return None
+        [(_, batch)] = self._task(lost.batches)
+        failures = [CellResult(cell, reason="worker killed") for cell in batch]
+        return record_of(self._work.study, lost.batches, failures)

@@ -158,7 +158,12 @@ def _in_one_line(error: BaseException) -> str:
 
 Batch = Sequence[Cell]
 Task = Sequence[tuple[int, Batch]]
-"""Batches with their numbers; a worker trains them one after another and writes one part."""
+"""Batches with their numbers; a worker trains them one after another, and they are one part."""
+
+
+def numbers_of(task: Task) -> tuple[int, ...]:
+    """Return the numbers of a task's batches."""
+    return tuple(number for number, _ in task)
 
 
 @dataclass(frozen=True)
@@ -178,7 +183,7 @@ class Work:
 
 @dataclass(frozen=True)
 class TaskRecord:
-    """What a finished task gave.
+    """What came of a task.
 
     Attributes:
         batches: the numbers of its batches.
@@ -187,17 +192,19 @@ class TaskRecord:
         seconds: how long the training took.
         is_cold: whether it was the first task of its process, which imports libraries too.
         problem: a sentence, if it couldn't be trained; empty otherwise.
+        kills: how many workers were killed with it, one after another; it has no result then.
         headline: the column of the headlines; empty where nothing was measured.
         cells: the rows, one per cell; None where there is none.
         steps: the rows of the trajectories, one per cell and logged step.
     """
 
     batches: tuple[int, ...]
-    headlines: tuple[tuple[str, float | None], ...]
-    reasons: Counter[str]
+    headlines: tuple[tuple[str, float | None], ...] = ()
+    reasons: Counter[str] = field(default_factory=Counter)
     seconds: float = 0.0
     is_cold: bool = False
     problem: str = ""
+    kills: int = 0
     headline: str = ""
     cells: pa.Table | None = None
     steps: pa.Table | None = None
@@ -222,7 +229,7 @@ def run_task(work: Work, task: Task) -> TaskRecord:
     Raises:
         TaskInterrupted: when interrupted, with the record of the finished cells.
     """
-    numbers = tuple(number for number, _ in task)
+    numbers = numbers_of(task)
     study, execution = work.study, work.execution
     began = time.perf_counter()
     results: list[CellResult] = []
@@ -251,8 +258,7 @@ KEPT = "What is finished is kept, and the same command goes on from there."
 
 def unable(task: Task, why: str) -> TaskRecord:
     """Return the record of a task that this process can't train at all, for a reason."""
-    numbers = tuple(number for number, _ in task)
-    return TaskRecord(numbers, (), Counter(), problem=f"{why} {KEPT}")
+    return TaskRecord(numbers_of(task), problem=f"{why} {KEPT}")
 
 
 def record_of(study: AnyStudy, batches: Sequence[int], results: Sequence[CellResult]) -> TaskRecord:

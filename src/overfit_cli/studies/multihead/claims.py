@@ -181,7 +181,6 @@ def log10_step_sizes(cells: pd.DataFrame) -> pd.Series[float]:
 SLOWER = Margin(least=0.1, because="a factor of 1.5 from 1 head to 50", fewest_seeds=10)
 FASTER = Margin(most=-0.1, because=SLOWER.because, fewest_seeds=10)
 REACHED = Margin(least=0.95, because="within a twentieth of γ_attn", fewest_seeds=10)
-SOONER = Margin(most=1.0, because="1 is no gain", fewest_seeds=10)
 QUICKER = Margin(most=1.0, because="1 is no gain", fewest_seeds=10)
 BETTER = Margin(most=0.0, because="0 is no gain", fewest_seeds=10)
 _HALF_THE_WAY = "half the way to the next power that is a multiple of 1/2"
@@ -254,27 +253,6 @@ def cells_with_steps(cells: pd.DataFrame) -> pd.DataFrame:
     if (lost := int((without & ~above_target).sum())) > 0:
         raise inconclusive(f"{lost} of {plural(len(ended), 'cell')} have no number of steps.")
     return ended
-
-
-def ratio_of_steps(cells: pd.DataFrame, slow: pd.DataFrame) -> Measurement:
-    """Measure the steps to the target over those of a slow setting with equal seeds and heads."""
-    pairs = cells_with_steps(cells).merge(
-        cells_with_steps(slow), on=["seed", "heads"], suffixes=("", "_slow")
-    )
-    ratio = pairs["steps_to_target"] / pairs["steps_to_target_slow"]
-    finite = ratio.dropna()
-    if finite.empty:
-        raise inconclusive("No seed has both settings come to the target loss.")
-    of_seeds = finite.map(math.log).groupby(pairs["seed"]).mean()
-    return judge_estimate(
-        exponentiate(mean_estimate(of_seeds)),
-        SOONER,
-        details={
-            "pairs of cells": len(pairs),
-            "pairs of which one never comes to the target": len(pairs) - len(finite),
-        },
-        note="Geometric means over heads, seed by seed.",
-    )
 
 
 def contour_claims(model: type[MultiheadParameters], prefix: str, preset: str) -> tuple[Claim, ...]:

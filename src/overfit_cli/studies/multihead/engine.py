@@ -66,10 +66,9 @@ def full_matrices(weights: Mapping[str, Tensor]) -> tuple[Tensor, Tensor]:
     """Return U, (cells, classes, tokens, features), and W, (cells, classes, features, features)."""
     if "projection" in weights:
         return weights["projection"], weights["attention"]
-    return (
-        weights["places"] @ weights["values"].mT,  # U = P Vᵀ
-        weights["queries"] @ weights["keys"].mT,  # W = Q Kᵀ
-    )
+    U = weights["places"] @ weights["values"].mT  # P Vᵀ, (cells, classes, T, d)
+    W = weights["queries"] @ weights["keys"].mT  # Q Kᵀ, (cells, classes, d, d)
+    return U, W
 
 
 def gradients_of(weights: Mapping[str, Tensor], grad_U: Tensor, grad_W: Tensor) -> Weights:
@@ -77,10 +76,11 @@ def gradients_of(weights: Mapping[str, Tensor], grad_U: Tensor, grad_W: Tensor) 
     if "projection" in weights:
         return {"projection": grad_U, "attention": grad_W}
     return {
-        "places": grad_U @ weights["values"],
-        "values": grad_U.mT @ weights["places"],
-        "queries": grad_W @ weights["keys"],
-        "keys": grad_W.mT @ weights["queries"],
+        # each (cells, classes, rows, width), with T rows of P and d of the others
+        "places": grad_U @ weights["values"],  # ∂L/∂P = ∂L/∂U V
+        "values": grad_U.mT @ weights["places"],  # ∂L/∂V = (∂L/∂U)ᵀ P
+        "queries": grad_W @ weights["keys"],  # ∂L/∂Q = ∂L/∂W K
+        "keys": grad_W.mT @ weights["queries"],  # ∂L/∂K = (∂L/∂W)ᵀ Q
     }
 
 
@@ -132,7 +132,7 @@ def first_gradient(first: Samples) -> Floats:
     """
     n, T, _ = first.inputs.shape
     row: Floats = np.einsum("n,ntd->d", first.labels, first.inputs) / (2 * n * T)  # (features,)
-    return np.broadcast_to(row, first.inputs.shape[1:])
+    return np.broadcast_to(row, first.inputs.shape[1:])  # (tokens, features)
 
 
 def _initial_classes(
@@ -151,7 +151,7 @@ def _initial_classes(
         counts, signs = np.array([float(H)]), signs[:1]  # each (1,)
     return {
         "projection": signs[:, None, None] * first_gradient(first),  # (classes, T, d)
-        "attention": np.zeros((len(signs), d, d)),
+        "attention": np.zeros((len(signs), d, d)),  # (classes, d, d)
     }, counts
 
 
@@ -162,18 +162,19 @@ def _gaussian(parameters: MultiheadParameters, seed: int) -> dict[str, Floats]:
     if parameters.head_width == "shared":
         width = d // parameters.heads
         shapes = {"places": (T, width), **dict.fromkeys(("values", "queries", "keys"), (d, width))}
-    return {
-        name: parameters.sigma_init
-        * named_rng(seed, "init", name).standard_normal((parameters.heads, *shape))
+    normals = {
+        name: named_rng(seed, "init", name).standard_normal((parameters.heads, *shape))
         for name, shape in shapes.items()
-    }
+    }  # each (heads, *shape)
+    return {name: parameters.sigma_init * drawn for name, drawn in normals.items()}
 
 
 def squared_norm(weights: Mapping[str, Tensor], counts: Tensor) -> Tensor:
     """Return the squared Frobenius norm of all heads together, (cells,)."""
-    # each (cells, classes)
-    by_name = [tensor.square().sum((-2, -1)) for tensor in weights.values()]
-    by_class = torch.stack(by_name).sum(0)  # (cells, classes)
+    by_name = [
+        tensor.square().sum((-2, -1)) for tensor in weights.values()
+    ]  # each (cells, classes)
+    by_class = torch.stack(by_name).sum(0)  # Σ ‖θ_h‖² of one head, (cells, classes)
     return (counts * by_class).sum(-1)
 
 
@@ -217,8 +218,8 @@ class HeadGradients:
         for part, y in zip(self._parts, self._labels, strict=True):
             logits = part.logits(U, W, mixing)  # (cells, samples)
             margins = logits * y  # (cells, samples)
-            weights = loss_weights(margins, scaled) * (-y / len(y))  # ∂L/∂Φ̃, (cells, samples)
-            weights /= H.sqrt()[:, None]  # ∂L/∂Φ of one head, (cells, samples)
+            slopes = loss_weights(margins, scaled) * (-y / len(y))  # ∂L/∂Φ̃, (cells, samples)
+            weights = slopes / H.sqrt()[:, None]  # ∂L/∂Φ of one head, (cells, samples)
             loss = functional.softplus(-margins).mean(-1)  # (cells,)
             by_part.append(Gradients(logits, loss, *part.gradients(weights, scaled)))
         return by_part[0] if len(by_part) == 1 else self._join(by_part, scaled)
@@ -235,14 +236,14 @@ class HeadGradients:
             logs = torch.stack([log_mean_loss(of_part) for of_part in margins])  # (parts, cells)
             shares = (logs + counts.log()[:, None]).softmax(0)  # (parts, cells)
         else:
-            shares = shares.expand(-1, len(loss))
+            shares = shares.expand(-1, len(loss))  # (parts, cells)
         grad_U = torch.stack([part.projection for part in by_part])  # (parts, cells, classes, T, d)
         grad_W = torch.stack([part.attention for part in by_part])  # (parts, cells, classes, d, d)
         return Gradients(
-            torch.cat([part.logits for part in by_part], 1),
+            torch.cat([part.logits for part in by_part], 1),  # (cells, samples)
             loss,
-            torch.einsum("pc,pc...->c...", shares, grad_U),
-            torch.einsum("pc,pc...->c...", shares, grad_W),
+            torch.einsum("pc,pc...->c...", shares, grad_U),  # (cells, classes, T, d)
+            torch.einsum("pc,pc...->c...", shares, grad_W),  # (cells, classes, d, d)
         )
 
 
@@ -257,8 +258,8 @@ def _split_samples(inputs: Tensor, cells: int, classes: int) -> list[_Part]:
     n, T, _ = inputs.shape
     columns = T * cells * classes
     size = min(n, max(1, _PART_NUMBERS[inputs.device.type] // (T * columns)))
-    memory = [inputs.new_empty(T * size * columns) for _ in range(3)]
-    return [_Part(samples, memory, cells, classes) for samples in torch.split(inputs, size)]
+    arrays = [inputs.new_empty(T * size * columns) for _ in range(2)]
+    return [_Part(samples, arrays, cells, classes) for samples in torch.split(inputs, size)]
 
 
 class _Part:
@@ -267,51 +268,49 @@ class _Part:
     Arrays over pairs of tokens are ordered (s, samples, t · C): sums over s then run over long
     rows, and each sample's scores are one small matrix product. No table of products of two tokens'
     features is kept: it would be d² times as large as the scores, and reading it would cost more
-    than all else. Each array is computed in place in one of three kept ones, which hold in turn
+    than all else. Two arrays are kept, and each formula overwrites the one before it:
 
-        first: S, then E (after `logits`), then w A;    second: G (after `logits`), then ∂L/∂S;
-        third: scores in another order, then E G;    row: max_s S, then Ḡ (after `logits`).
+        first: S, then E (after `logits`), then w A (after `gradients`);
+        second: G (after `logits`), then ∂L/∂S (after `gradients`).
+
+    With a new array for each formula a step takes 1.02 times as long for one class of heads of DM1,
+    and 1.3 times for figure 4's six cells or for 50 heads one by one (`benchmarks.buffers`).
     """
 
-    def __init__(self, inputs: Tensor, memory: Sequence[Tensor], cells: int, classes: int) -> None:
+    def __init__(self, inputs: Tensor, arrays: Sequence[Tensor], cells: int, classes: int) -> None:
         n, T, d = inputs.shape
         self.size = n
         columns = T * cells * classes
         self._X = inputs.contiguous()  # (samples, tokens, features)
         self._X_rows = self._X.view(-1, d)  # (samples · t, features)
         self._X_columns = inputs.transpose(0, 1).reshape(-1, d)  # (s · samples, features)
-        self._memory = [
-            vector[: T * n * columns].view(T, n, columns) for vector in memory
-        ]  # first, second and third, each (s, samples, t · C)
-        self._row = inputs.new_empty(n, columns)  # (samples, t · C)
+        self._first, self._second = (
+            array[: T * n * columns].view(T, n, columns) for array in arrays
+        )  # each (s, samples, t · C)
 
     def logits(self, U: Tensor, W: Tensor, mixing: Tensor) -> Tensor:
         """Return Φ̃ = Σ_c mixing_c Σ_t Ḡ_t, (cells, samples), and keep E, Σ_s E, G and Ḡ."""
         cells, classes, T, d = U.shape
         C, n = cells * classes, self.size
-        first, second, third = self._memory
 
         # S = x_tᵀ W x_s;  E = exp(S − max_s S), and A = E / Σ_s E
         W_columns = W.reshape(C, d, d).transpose(0, 1).reshape(d, -1)  # (d, C · d)
         queries = (self._X_rows @ W_columns).view(n, T * C, d)  # x_tᵀ W, (samples, t · C, d)
-        scores = torch.bmm(self._X, queries.mT, out=third.view(n, T, T * C))  # (samples, s, t · C)
-        S = first.copy_(scores.transpose(0, 1))  # (s, samples, t · C)
-        # `first` holds S before this line and E after it
-        self._E = S.sub_(torch.amax(S, 0, out=self._row)).exp_()  # (s, samples, t · C)
+        S = self._first.copy_((self._X @ queries.mT).transpose(0, 1))  # (s, samples, t · C)
+        self._E = S.sub_(S.amax(0)).exp_()  # in place of S, (s, samples, t · C)
         self._E_sum = self._E.sum(0)  # (samples, t · C)
 
         # G = ⟨u_t, x_s⟩, and Ḡ = Σ_s A G
         U_rows = U.reshape(C, T, d).transpose(0, 1).reshape(T * C, d)  # (t · C, d)
-        torch.mm(self._X_columns, U_rows.T, out=second.view(-1, T * C))
-        self._G = second  # (s, samples, t · C)
-        EG = torch.mul(self._E, self._G, out=third)  # in place of the scores, (s, samples, t · C)
-        self._G_mean = torch.sum(EG, 0, out=self._row).div_(self._E_sum)  # (samples, t · C)
+        torch.mm(self._X_columns, U_rows.T, out=self._second.view(-1, T * C))
+        self._G = self._second  # (s, samples, t · C)
+        self._G_mean = (self._E * self._G).sum(0) / self._E_sum  # (samples, t · C)
 
         outputs = self._G_mean.view(n, T, cells, classes).sum(1)  # Φ, (samples, cells, classes)
         return (mixing * outputs).sum(-1).T  # (cells, samples)
 
     def gradients(self, weights: Tensor, scaled: bool) -> tuple[Tensor, Tensor]:
-        """Return the gradients in U and in W, after `logits`; the arrays that it kept are lost.
+        """Return the gradients in U and in W, after `logits`; E and G are lost.
 
         The weights are w = ∂L/∂Φ of a head, (cells, samples). Where `scaled` they are divided by
         the loss.
@@ -324,18 +323,16 @@ class _Part:
 
         # ∂L/∂u_t = Σ_i w_i Σ_s A x_s
         totals = self._E_sum.view(n, T, cells, classes)  # Σ_s E, (samples, t, cells, classes)
-        ratios = (weights.T[:, None, :, None] / totals).view(n, columns)  # w / Σ_s E
-        # `first` holds E before this line and w A after it
-        wA = self._E.mul_(ratios)  # (s, samples, t · C)
+        ratios = weights.T[:, None, :, None] / totals  # w / Σ_s E, in the same shape
+        wA = self._E.mul_(ratios.view(n, columns))  # in place of E, (s, samples, t · C)
         grad_U = self._X_columns.T @ wA.view(-1, columns)  # (d, t · C)
         grad_U = grad_U.view(d, T, C).permute(2, 1, 0)  # (C, T, d)
 
         # ∂L/∂S = w A (G − Ḡ), and ∂L/∂W = Σ_i Σ_t x_t (Σ_s ∂L/∂S x_s)ᵀ
-        # `second` holds G before this line and ∂L/∂S after it
-        grad_S = self._G.sub_(self._G_mean).mul_(wA)  # (s, samples, t · C)
+        grad_S = self._G.sub_(self._G_mean).mul_(wA)  # in place of G, (s, samples, t · C)
         if dominant is not None:
-            _balance(grad_S, dominant)
-        pulls = torch.bmm(self._X.mT, grad_S.transpose(0, 1))  # Σ_s ∂L/∂S x_s, (samples, d, t · C)
+            grad_S = _balance(grad_S, dominant)  # (s, samples, t · C)
+        pulls = self._X.mT @ grad_S.transpose(0, 1)  # Σ_s ∂L/∂S x_s, (samples, d, t · C)
         pulls = pulls.view(n, d, T, C).permute(0, 2, 3, 1)  # (samples, t, C, d)
         grad_W = self._X_rows.T @ pulls.reshape(n * T, -1)  # (d, C · d)
         grad_W = grad_W.view(d, C, d).transpose(0, 1)  # (C, d, d)
@@ -343,15 +340,15 @@ class _Part:
         return grad_U.reshape(cells, classes, T, d), grad_W.reshape(cells, classes, d, d)
 
 
-def _balance(grad_S: Tensor, dominant: Tensor) -> None:
-    """Set the gradient in a dominant score to minus the sum of the others of its row, in place.
+def _balance(grad_S: Tensor, dominant: Tensor) -> Tensor:
+    """Return ∂L/∂S with that in a dominant score as minus the sum of the others of its row.
 
     A row's gradients sum to zero. As attention saturates all of them become small, and the dominant
     one, a difference of two numbers that don't, is lost to round-off. A dominant score has more
-    than half of its row's softmax. Both shapes are (s, samples, t · C).
+    than half of its row's softmax. All shapes are (s, samples, t · C).
     """
     others = grad_S.masked_fill(dominant, 0.0).sum(0)  # (samples, t · C)
-    grad_S.copy_(torch.where(dominant, others.neg_(), grad_S))
+    return torch.where(dominant, -others, grad_S)
 
 
 def loss_weights(margins: Tensor, scaled: bool) -> Tensor:
@@ -382,10 +379,9 @@ def attention_scores(inputs: Tensor, W: Tensor) -> Tensor:
     """Return A = softmax(X W Xᵀ), row t over s, as (cells, classes, t, s, samples)."""
     X = inputs.permute(2, 1, 0)  # (d, tokens, samples)
     d, T, n = X.shape
-    queries = (W.mT @ X.reshape(d, -1)).view(
-        *W.shape[:2], d, T, n
-    )  # Wᵀ x_t, (cells, classes, d, t, samples)
+    queries = W.mT @ X.reshape(d, -1)  # Wᵀ x_t, (cells, classes, d, t · samples)
+    queries = queries.view(*W.shape[:2], d, T, n)  # (cells, classes, d, t, samples)
     S = queries.new_zeros(*W.shape[:2], T, T, n)  # (cells, classes, t, s, samples)
-    for query, key in zip(queries.unbind(2), X, strict=True):  # one feature after the other
-        S.addcmul_(query[..., None, :], key)  # S_ts += (Wᵀ x_t)_a x_sa
+    for query, key in zip(queries.unbind(2), X, strict=True):  # one feature a after the other
+        S.addcmul_(query[..., None, :], key)  # S_ts = Σ_a (Wᵀ x_t)_a x_sa, the sum so far
     return S.softmax(3)

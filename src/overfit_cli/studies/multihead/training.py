@@ -43,8 +43,8 @@ def sizes_of_heads(heads: Heads) -> Columns:
     U, W = full_matrices(heads.weights)  # (cells, classes, T, d), (cells, classes, d, d)
     H = heads.heads  # (cells,)
     return {
-        "norm_w": _sum_over_heads(heads, _norms(W)) / H,
-        "norm_u": _sum_over_heads(heads, _norms(U)) / H.sqrt(),
+        "norm_w": _sum_over_heads(heads, _norms(W)) / H,  # (cells,)
+        "norm_u": _sum_over_heads(heads, _norms(U)) / H.sqrt(),  # (cells,)
     }
 
 
@@ -78,19 +78,19 @@ def alignments(heads: Heads, planted: Head) -> Columns:
         target = torch.as_tensor(planted_matrix).to(matrices)  # W⋆ (d, d) or U⋆ (T, d)
         inner = _sum_over_heads(heads, (matrices * target).sum((-2, -1)))  # (cells,)
         whole = squared_norm({name: matrices}, heads.counts).sqrt()  # (cells,)
-        cosines[name] = _ratio(inner, whole * heads.heads.sqrt() * target.norm())
+        cosines[name] = _ratio(inner, whole * heads.heads.sqrt() * target.norm())  # (cells,)
     return cosines
 
 
 def spread_of_heads(heads: Heads) -> Tensor:
     """Return the largest ‖θ_h − θ̄‖ / ‖θ̄‖ over heads, with θ̄ their mean, (cells,)."""
-    parts = [matrices.flatten(2) for matrices in full_matrices(heads.weights)]
-    theta = torch.cat(parts, 2)  # (cells, classes, parameters)
+    U, W = full_matrices(heads.weights)  # (cells, classes, T, d), (cells, classes, d, d)
+    theta = torch.cat([U.flatten(2), W.flatten(2)], 2)  # θ, (cells, classes, parameters)
     share = (heads.counts / heads.heads[:, None])[..., None]  # (cells, classes, 1)
     mean = (share * theta).sum(1, keepdim=True)  # θ̄, (cells, 1, parameters)
     distances = (theta - mean).norm(dim=-1)  # (cells, classes)
     largest = torch.where(heads.counts > 0, distances, 0.0).amax(1)  # (cells,)
-    return _ratio(largest, mean.norm(dim=-1).squeeze(1))
+    return _ratio(largest, mean.norm(dim=-1).squeeze(1))  # (cells,)
 
 
 def on_test(heads: Heads, inputs: Tensor, labels: Tensor) -> Columns:
@@ -98,8 +98,8 @@ def on_test(heads: Heads, inputs: Tensor, labels: Tensor) -> Columns:
     U, W = full_matrices(heads.weights)  # (cells, classes, T, d), (cells, classes, d, d)
     margins = labels * logits_of(inputs, U, W, heads.mixing)  # y Φ̃, (cells, samples)
     return {
-        "test_loss": torch.nn.functional.softplus(-margins).mean(-1),
-        "test_error": error_share(margins),
+        "test_loss": torch.nn.functional.softplus(-margins).mean(-1),  # (cells,)
+        "test_error": error_share(margins),  # (cells,)
     }
 
 
@@ -327,28 +327,31 @@ class Steps:
         """Change the weights by a step θ ← θ − η · direction, in place."""
         self._taken += 1
         size = self._step_sizes  # η, (cells, 1, 1, 1)
-        if self._optimiser == "gradient-normalised":  # η / ‖∇L‖
-            size = size / _norm(gradients, self._counts)[:, None, None, None]
+        if self._optimiser == "gradient-normalised":
+            norm = _norm(gradients, self._counts)  # ‖∇L‖, (cells,)
+            size = size / norm[:, None, None, None]  # (cells, 1, 1, 1)
         for name, gradient in gradients.items():
-            weights[name].addcmul_(size, self._direction(name, gradient), value=-1)
+            direction = self._direction(name, gradient)  # in the shape of the weights
+            weights[name].addcmul_(size, direction, value=-1)
 
     def _direction(self, name: str, gradient: Tensor) -> Tensor:
         """Return what is subtracted for a step size of 1, in the gradient's shape."""
         if self._optimiser == "momentum":
-            velocity = _moment(self._first, name, gradient)  # v ← μ v + ∇L
-            return velocity.mul_(self._momentum).add_(gradient)
+            v = _moment(self._first, name, gradient)  # (cells, classes, rows, columns)
+            return v.mul_(self._momentum).add_(gradient)  # v ← μ v + ∇L
         if self._optimiser == "adam":
             return self._adam(name, gradient)
         return gradient
 
     def _adam(self, name: str, gradient: Tensor) -> Tensor:
         """Return m̂ / (√v̂ + ε) with m ← β₁ m + (1 − β₁) ∇L and v ← β₂ v + (1 − β₂) (∇L)²."""
-        first = _moment(self._first, name, gradient)
-        second = _moment(self._second, name, gradient)
-        first.lerp_(gradient, 1 - BETAS[0])
-        second.mul_(BETAS[1]).addcmul_(gradient, gradient, value=1 - BETAS[1])
-        mean, square = (1 - beta**self._taken for beta in BETAS)  # m̂ = m / mean, v̂ = v / square
-        return (first / mean) / ((second / square).sqrt() + SMALL)
+        m = _moment(self._first, name, gradient)  # (cells, classes, rows, columns)
+        v = _moment(self._second, name, gradient)  # (cells, classes, rows, columns)
+        m.lerp_(gradient, 1 - BETAS[0])
+        v.mul_(BETAS[1]).addcmul_(gradient, gradient, value=1 - BETAS[1])
+        # m̂ = m / (1 − β₁^k) and v̂ = v / (1 − β₂^k) at step k
+        mean, square = (1 - beta**self._taken for beta in BETAS)
+        return (m / mean) / ((v / square).sqrt() + SMALL)
 
     def keep(self, cells: Tensor) -> None:
         """Go on with some of the cells alone, given by their indices."""
@@ -370,7 +373,9 @@ def _norm(gradients: Mapping[str, Tensor], counts: Tensor) -> Tensor:
     by_name = [
         gradient.abs().amax((-3, -2, -1)) for gradient in gradients.values()
     ]  # each (cells,)
-    largest = torch.stack(by_name).amax(0)  # (cells,)
-    largest = largest.clamp(min=torch.finfo(largest.dtype).tiny)
-    scaled = {name: gradient / largest[:, None, None, None] for name, gradient in gradients.items()}
+    largest = torch.stack(by_name).amax(0)  # max |∇L|, (cells,)
+    largest = largest.clamp(min=torch.finfo(largest.dtype).tiny)  # (cells,)
+    scaled = {
+        name: gradient / largest[:, None, None, None] for name, gradient in gradients.items()
+    }  # each in its gradient's shape
     return largest * squared_norm(scaled, counts).sqrt()

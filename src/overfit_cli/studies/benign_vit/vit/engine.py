@@ -269,12 +269,11 @@ class TokenSpace:
         f(X) = 1/M Σ_i a_i·v with a_i = softmax_j(s_i s_j q̃_i·k̃_j) and v_j = s_j ṽ_j (equation 1).
 
         Args:
-            products: q̃ k̃ᵀ, (cells, samples, tokens, tokens). The scores overwrite them: a pass
-                has no larger tensor, and a copy costs as much as the softmax.
+            products: q̃ k̃ᵀ, (cells, samples, tokens, tokens).
             v: ṽ, (cells, samples, tokens).
             y: labels, (cells, samples).
         """
-        scores = products.mul_(self.score_scale)  # (cells, samples, tokens, tokens)
+        scores = products * self.score_scale  # (cells, samples, tokens, tokens)
         attention = torch.softmax(scores, dim=-1)  # (cells, samples, tokens, tokens)
         values = v * self.s[:, None]  # (cells, samples, tokens)
         attended = (attention @ values[..., None]).squeeze(-1)  # (cells, samples, tokens)
@@ -293,8 +292,8 @@ class TokenSpace:
         g = rate[:, None] * self.labels * minus_slope  # (cells, samples)
         g = (g / now.attended[0].numel())[..., None]  # over N M, (cells, samples, 1)
         lead = now.values[:, :, None] - now.attended[..., None]  # v_j − a_i·v, (.., i, j)
-        by_score = lead.mul_(now.attention)  # in place: it is the step's largest tensor
-        by_score.mul_(g[..., None] * self.s_pair)  # (cells, samples, tokens, tokens)
+        factor = g[..., None] * self.s_pair  # g s_i s_j, (cells, samples, tokens, tokens)
+        by_score = lead * now.attention * factor  # (cells, samples, tokens, tokens)
         by_value = now.attention.sum(2) * (g * self.s[:, None])  # (cells, samples, tokens)
         return Update(by_score, by_value)
 

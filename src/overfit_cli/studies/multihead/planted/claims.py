@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -15,16 +16,15 @@ from overfit_cli.claims.cells import (
     require_done,
     require_trained,
 )
-from overfit_cli.claims.rules import Margin, judge_estimate, share_of_seeds
+from overfit_cli.claims.rules import Margin, exponentiate, judge_estimate, share_of_seeds
 from overfit_cli.core.claim import Claim, Measurement, inconclusive
 from overfit_cli.stats.intervals import mean_estimate
 from overfit_cli.studies.multihead.claims import (
     FASTER,
     REACHED,
-    SOONER,
     bound_claims,
+    cells_with_steps,
     power_of_heads,
-    ratio_of_steps,
     second_head_claims,
 )
 from overfit_cli.studies.multihead.planted.parameters import MultiheadPlantedParameters
@@ -36,6 +36,7 @@ Cells end with both above 0.97, or with one below 0.42: see the study's guide.
 """
 
 ON_MOST_TEACHERS = Margin(least=0.8, because="four planted heads of five", fewest_seeds=17)
+SOONER = Margin(most=1.0, because="1 is no gain", fewest_seeds=10)
 
 ROOT: Values = {"optimiser": "gd", "step_rule": "sqrt-heads", "learning_rate": 1.0}
 
@@ -141,6 +142,27 @@ def _margin(cells: pd.DataFrame, setting: Setting) -> Measurement:
 def _faster(cells: pd.DataFrame, setting: Setting) -> Measurement:
     chosen = setting.select(cells)
     return power_of_heads(chosen[finds_planted(chosen)], FASTER)
+
+
+def ratio_of_steps(cells: pd.DataFrame, slow: pd.DataFrame) -> Measurement:
+    """Measure the steps to the target over those of a slow setting with equal seeds and heads."""
+    pairs = cells_with_steps(cells).merge(
+        cells_with_steps(slow), on=["seed", "heads"], suffixes=("", "_slow")
+    )
+    ratio = pairs["steps_to_target"] / pairs["steps_to_target_slow"]
+    finite = ratio.dropna()
+    if finite.empty:
+        raise inconclusive("No seed has both settings come to the target loss.")
+    of_seeds = finite.map(math.log).groupby(pairs["seed"]).mean()
+    return judge_estimate(
+        exponentiate(mean_estimate(of_seeds)),
+        SOONER,
+        details={
+            "pairs of cells": len(pairs),
+            "pairs of which one never comes to the target": len(pairs) - len(finite),
+        },
+        note="Geometric means over heads, seed by seed.",
+    )
 
 
 def _momentum(cells: pd.DataFrame) -> Measurement:

@@ -82,8 +82,8 @@ def sliced_wasserstein(left: Floats, right: Floats, draws: np.random.Generator) 
 
     On a line it is the mean distance of the sorted points: mean_θ mean_i |⟨θ, x⟩_(i) − ⟨θ, y⟩_(i)|.
     """
-    directions = draws.standard_normal((left.shape[1], DIRECTIONS))  # (d, directions)
-    directions /= np.linalg.norm(directions, axis=0)  # θ, of unit length
+    normals = draws.standard_normal((left.shape[1], DIRECTIONS))  # (d, directions)
+    directions = normals / np.linalg.norm(normals, axis=0)  # θ, of unit length, (d, directions)
     x, y = (np.sort(points @ directions, axis=0) for points in (left, right))  # (points, dir.)
     return float(np.abs(x - y).mean())
 
