@@ -193,7 +193,7 @@ class Reproduction:
             command=["overfit", "sweep", item.preset.name, *profile],
         )
         _, summary = session.sweep(grid_of(subject))
-        return bool(summary.failed)
+        return bool(summary.failed or summary.earlier)
 
 
 def _directory(item: Reproducible) -> str:

@@ -71,6 +71,19 @@ def taken_columns(parameters: type[StudyParameters]) -> frozenset[str]:
     return ROW_COLUMNS | parameters.model_fields.keys()
 
 
+NAME_TAKEN = "which every row has already"
+
+
+def name_taken(name: str) -> str:
+    """Return why no measurement can have the name of one of these columns, and another name."""
+    return f"a column can't be called {name!r}, {NAME_TAKEN}; call it {another_name(name)}"
+
+
+def another_name(name: str) -> str:
+    """Return a name to propose in place of one that is taken."""
+    return "training_steps" if name == "steps" else f"my_{name}"
+
+
 @dataclass(frozen=True)
 class Cell(Generic[P_co]):
     """One training run: a study at a numerical version, a value for every parameter, and a seed."""

@@ -97,12 +97,14 @@ class Execution:
         trajectories: whether steps are logged.
         on_step: called with each logged row (`step` and the trajectory columns).
         fail_fast: whether a failed cell ends its task and the sweep.
+        on_error: called with each exception of a training.
     """
 
     device: Device = "cpu"
     trajectories: bool = False
     on_step: Callable[[Row], None] | None = None
     fail_fast: bool = False
+    on_error: Callable[[BaseException], None] | None = None
 
 
 class Training:

@@ -20,7 +20,16 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from overfit_cli.core.cell import Cell, CellResult, Cells, Column, Identity, Results, taken_columns
+from overfit_cli.core.cell import (
+    Cell,
+    CellResult,
+    Cells,
+    Column,
+    Identity,
+    Results,
+    name_taken,
+    taken_columns,
+)
 from overfit_cli.core.claim import Claim
 from overfit_cli.core.errors import MissingError, UserError
 from overfit_cli.core.study import Study
@@ -116,7 +125,7 @@ class FunctionStudy(Study[FunctionParameters]):
         if not isinstance(name, str) or not name:
             return f"{name!r} is not a column name"
         if name in taken_columns(self.parameters):
-            return f"a column can't be called {name!r}, which every row has already"
+            return name_taken(name)
         return ""
 
     def claims(self) -> Sequence[Claim]:
@@ -211,7 +220,7 @@ def run_generator(
             return (row if ended.value is None else ended.value), steps
         row = numbers_in(yielded, "yielded")
         if taken := columns & row.keys():
-            raise ValueError(f"it yielded {min(taken)!r}, a column that every row has already")
+            raise ValueError(name_taken(min(taken)))
         step, steps = _next_step(row.pop("step", None), step)
         training.log(cell, step, row)
 

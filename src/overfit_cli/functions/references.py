@@ -19,6 +19,7 @@ from types import CodeType, ModuleType
 from typing import Any, Literal
 
 from overfit_cli.core.errors import UserError
+from overfit_cli.core.failures import error_in_words
 from overfit_cli.core.text import suggestion
 from overfit_cli.functions.digest import OwnFile, digest_of, own_files
 from overfit_cli.functions.experiment import description_of
@@ -200,11 +201,10 @@ def _load_module(name: str) -> ModuleType:
 
 
 def _unloadable(where: str, error: BaseException) -> UserError:
-    words = " ".join(str(error).split())
     hint = ""
-    if isinstance(error, ImportError) and "relative import" in words:
+    if isinstance(error, ImportError) and "relative import" in str(error):
         hint = " A file of a package is named package.module:FUNCTION."
-    return UserError(f"{where}: it can't be loaded: {type(error).__name__}: {words}.{hint}")
+    return UserError(f"{where}: it can't be loaded: {error_in_words(error)}.{hint}")
 
 
 def _public(module: ModuleType) -> dict[str, Callable[..., Any]]:

@@ -19,6 +19,7 @@ from rich.table import Table
 from rich.text import Text
 
 from overfit_cli.core.errors import UserError
+from overfit_cli.core.failures import count_alike
 from overfit_cli.core.parameters import Value
 from overfit_cli.core.processes import delaying_interrupts
 from overfit_cli.core.text import duration, duration_estimate, plural, size
@@ -111,11 +112,21 @@ def jobs_in_words(executor: Executor) -> str:
 
 def failed_in_words(summary: Summary) -> str:
     """Say how many cells failed, and why."""
-    shown = summary.failed.most_common(MOST_REASONS)
-    reasons = [f"{count} {reason}" for reason, count in shown]
-    if others := summary.failed.total() - sum(count for _, count in shown):
-        reasons.append(f"{others} for {len(summary.failed) - len(shown)} other reasons")
+    kinds = count_alike(summary.failed)
+    shown, others = kinds[:MOST_REASONS], kinds[MOST_REASONS:]
+    reasons = [f"{kind.count} {kind.words}" for kind in shown]
+    if others:
+        count = sum(kind.count for kind in others)
+        reasons.append(f"{count} for {plural(len(others), 'other reason')}")
     return f"{summary.failed.total()} failed ({', '.join(reasons)})"
+
+
+def earlier_in_words(summary: Summary) -> str:
+    """Say how many cells failed in earlier runs; nothing if none did."""
+    if not summary.earlier:
+        return ""
+    again = "runs it again" if summary.earlier == 1 else "runs them again"
+    return f", {summary.earlier} failed earlier; --retry-failed {again}"
 
 
 def restarts_in_words(summary: Summary) -> str:
@@ -130,15 +141,22 @@ def summary_in_words(plan: Plan, directory: RunDirectory, summary: Summary) -> l
     done = f"{summary.trained} trained in {duration(summary.seconds)}, {plan.done} reused"
     if summary.failed:
         done += f", {failed_in_words(summary)}"
-    done += restarts_in_words(summary)
+    done += earlier_in_words(summary) + restarts_in_words(summary)
     sentences = [f"Done: {done}. The cells are in {directory.path}/cells."]
     return sentences + left_in_words(summary)
 
 
 def left_in_words(summary: Summary) -> list[str]:
-    """Say how many cells a sweep left that ended at a failed one, if any."""
-    cells = f"{plural(summary.left, 'cell')} {'is' if summary.left == 1 else 'are'}"
-    return [f"Stopped after a failed cell (--fail-fast): {cells} left."] if summary.left else []
+    """Say where the code of failed cells raised, and how many cells a sweep left for a failure."""
+    kinds = count_alike(summary.failed)[:MOST_REASONS]
+    sentences = [f"Failed: {kind.place}" for kind in kinds if kind.place and not summary.stopped]
+    if summary.left:
+        left = f"{plural(summary.left, 'cell')} {'is' if summary.left == 1 else 'are'} left."
+        why = "Stopped after a failed cell (--fail-fast):"
+        sentences.append(
+            f"Stopped: {summary.stopped}. {left}" if summary.stopped else f"{why} {left}"
+        )
+    return sentences
 
 
 @dataclass

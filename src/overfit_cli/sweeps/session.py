@@ -26,6 +26,7 @@ from overfit_cli.sweeps.manifest import check_data, is_described, read_manifest,
 from overfit_cli.sweeps.plan import Plan, make_plan
 from overfit_cli.sweeps.progress import (
     Progress,
+    earlier_in_words,
     estimate_in_words,
     failed_in_words,
     left_in_words,
@@ -256,7 +257,7 @@ def refine(session: Session, refinement: Refinement, rounds: int) -> Summary:
         total.add(summary)
         reused += plan.done
         boundary = refinement.learn(session.directory)
-        if session.fail_fast and summary.failed:
+        if summary.stopped or (session.fail_fast and summary.failed):
             break
     for sentence in [
         *([f"Stale cells there, of another version: {plan.stale}."] if plan.stale else []),
@@ -271,7 +272,7 @@ def refine(session: Session, refinement: Refinement, rounds: int) -> Summary:
 
 def _summary_in_words(refinement: Refinement, total: Summary, reused: int) -> str:
     failed = f", {failed_in_words(total)}" if total.failed else ""
-    failed += restarts_in_words(total)
+    failed += earlier_in_words(total) + restarts_in_words(total)
     grid = len(refinement.search.y) * len(refinement.search.seeds)
     low, high = refinement.search.coarse[0], refinement.search.coarse[-1]
     full = grid * (round((high - low) / refinement.search.tolerance) + 1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Literal
 
@@ -11,6 +12,7 @@ from rich.console import Console
 
 from overfit_cli.core.cell import CellResult
 from overfit_cli.core.errors import BadValue, UserError
+from overfit_cli.core.failures import traceback_lines
 from overfit_cli.core.files import RESULTS, error_text
 from overfit_cli.core.parameters import Value
 from overfit_cli.core.processes import answering_interrupts
@@ -59,11 +61,16 @@ def train_cell(
     check_data(directory.path, data_read)
     for sentence in directory.prepare():
         output.print(sentence)
-    execution = Execution(device=device, trajectories=True, on_step=watch.add)
+    errors = list[BaseException]()
+    execution = Execution(
+        device=device, trajectories=True, on_step=watch.add, on_error=errors.append
+    )
     with answering_interrupts(), training_conditions():
         [result] = train_all(study, [cell], execution)
         result = storable(study, result)
     watch.finish()
+    for line in chain.from_iterable(map(traceback_lines, errors)):
+        output.print(line)
     try:
         record_run(directory.path, grid, {"jobs": 1, "device": device}, data_read)
         directory.finish(directory.write(study, [result]), replaced=True)
