@@ -200,7 +200,7 @@ def test_a_file_may_have_the_name_of_a_library(tmp_path: Path, name: str) -> Non
 # What goes wrong
 
 OUTCOMES = {
-    "raise ValueError('no\\nluck')": "error: ValueError: no luck",
+    "raise ValueError('no\\nluck')": "error: ValueError: no | luck at mine.py:3 in train: raise Val",
     "raise SystemExit(3)": "error: SystemExit: 3",
     "return 3.0": "error: TypeError: it returned 3.0, and not a dict of numbers",
     "return None": "error: TypeError: it returned None, and not a dict of numbers",
@@ -208,8 +208,6 @@ OUTCOMES = {
     "return {'test_loss': 'low'}": "error: TypeError: it returned test_loss = 'low', which is",
     "return {'test_loss': [1, 2]}": "error: TypeError: it returned test_loss = [1, 2], which is",
     "import numpy as np; return {'test_loss': np.zeros(2)}": "error: TypeError: it returned test_",
-    "return {'n': 1.0}": "error: a column can't be called 'n', which every row has already",
-    "return {'status': 1.0}": "error: a column can't be called 'status', which every row has",
     "return {3: 1.0}": "error: 3 is not a column name",
     "return {'test_loss': float('nan')}": "diverged: test_loss isn't finite",
     "return {'test_loss': float('inf')}": "diverged: test_loss isn't finite",
@@ -240,8 +238,8 @@ GENERATORS = {
     "yield {'step': 2.5, 'loss': 1.0}": "ValueError: it yielded step = 2.5 after 2",
     "yield {'step': 2**64, 'loss': 1.0}": "ValueError: it yielded step = 1.84467e+19 after 2",
     "yield {'step': float('nan'), 'loss': 1.0}": "ValueError: it yielded step = nan after 2",
-    "yield {'n': 2.0, 'loss': 1.0}": "ValueError: it yielded 'n', a column that every row has",
-    "yield {'key': 2.0}": "ValueError: it yielded 'key', a column that every row has already",
+    "yield {'n': 2.0, 'loss': 1.0}": "ValueError: a column can't be called 'n', which every row has",
+    "yield {'key': 2.0}": "ValueError: a column can't be called 'key', which every row",
     "raise RuntimeError('no luck')": "RuntimeError: no luck",
     "return {}": "ValueError: it returned no number",
 }
@@ -279,10 +277,74 @@ def test_cells_that_log_nothing_are_there_with_trajectories_too(tmp_path: Path) 
 
 
 def test_of_many_reasons_a_few_are_said(tmp_path: Path) -> None:
-    written(tmp_path, "def f(n: int = 1): raise ValueError(f'no {n}')")
+    written(tmp_path, "def f(n: int = 1): raise type(f'No{n}', (Exception,), {})")
     done = run("sweep", "mine.py", "--n=1:30", "--jobs=1", cwd=tmp_path, expect=1)
     assert "26 for 26 other reasons" in done.stdout
-    assert len(done.stdout) < 600
+    assert len(done.stdout) < 1000
+
+
+BROKEN = """
+def features(n):
+    return {"y": n}["x"]
+
+def train(n: int = 1, seed: int = 0):
+    if n > LEAST:
+        return {"loss": features(n)}
+    return {"loss": 1.0 / n}
+"""
+PLACE = "mine.py:3 in features: return {\"y\": n}[\"x\"]; from mine.py:7 in train"
+
+
+def test_a_failed_cell_says_where_in_the_users_file(tmp_path: Path) -> None:
+    written(tmp_path, BROKEN.replace("LEAST", "2"))
+    done = run("sweep", "mine.py", "--n=1:4", "--jobs=1", cwd=tmp_path, expect=1)
+    assert "6 failed (6 error: KeyError: 'x')." in done.stdout
+    assert f"Failed: KeyError at {PLACE}\n" in done.stdout
+    cells = overfit_cli.load(tmp_path / "results" / "mine-n")
+    assert {*cells["reason"]} == {"", f"error: KeyError: 'x' at {PLACE}"}
+    again = run("sweep", "mine.py", "--n=1:4", "--jobs=1", cwd=tmp_path, expect=1)
+    assert "6 reused, 6 failed earlier; --retry-failed runs them again." in again.stdout
+    trained = call("train", "mine.py", "--n=3", cwd=tmp_path, expect=1)
+    shown = [line.strip() for line in trained.stdout.splitlines()]
+    assert f'File "{tmp_path}/mine.py", line 7, in train' in shown
+    assert shown[-1] == "KeyError: 'x'"
+    call("report", "--from=results/mine-n", cwd=tmp_path)
+    report = (tmp_path / "results" / "report" / "report.md").read_text()
+    assert "Failed cells: 6 error: KeyError: 'x' at mine.py:3 in features" in report
+
+
+def test_a_sweep_stops_where_its_first_cells_all_fail_alike(tmp_path: Path) -> None:
+    written(tmp_path, BROKEN.replace("LEAST", "0"))
+    done = run("sweep", "mine.py", "--n=1:400", "--seeds=1", "--jobs=1", cwd=tmp_path, expect=1)
+    assert re.search(r"Stopped: the first \d\d cells all failed alike: KeyError: 'x' at", done.stdout)
+    assert re.search(r"3\d\d cells are left\.", done.stdout)
+    assert "Next: overfit train mine.py" in done.stdout
+    cells = overfit_cli.load(tmp_path / "results" / "mine-n")
+    assert 20 <= len(cells) < 100
+    assert cells["n"].max() > 100, "cells from anywhere in the grid are among them"
+
+
+@pytest.mark.parametrize("condition", ["n < 300", "n > 1"])
+def test_a_sweep_goes_on_where_some_cell_is_done(tmp_path: Path, condition: str) -> None:
+    body = f"  if {condition}: raise ValueError(n)\n  return {{'loss': n}}\n"
+    written(tmp_path, f"def f(n: int = 1):\n{body}")
+    done = run("sweep", "mine.py", "--n=1:400", "--jobs=1", cwd=tmp_path, expect=1)
+    assert "Stopped" not in done.stdout
+    assert len(overfit_cli.load(tmp_path / "results" / "mine-n")) == 400
+
+
+@pytest.mark.parametrize("name", ["n", "status", "steps"])
+def test_a_column_with_a_taken_name_stops_the_sweep_at_its_first_cell(
+    tmp_path: Path, name: str
+) -> None:
+    written(tmp_path, f"def f(n: int = 1): return {{'loss': n, '{name}': 1}}")
+    done = run("sweep", "mine.py", "--n=1:9", "--jobs=1", cwd=tmp_path, expect=1)
+    other = "training_steps" if name == "steps" else f"my_{name}"
+    assert f"a column can't be called '{name}', which every row has already; call it {other}." in (
+        done.stdout
+    )
+    assert "8 cells are left." in done.stdout
+    assert len(overfit_cli.load(tmp_path / "results" / "mine-n")) == 1
 
 
 def test_one_training_shows_a_column_from_where_it_appears(tmp_path: Path) -> None:
@@ -583,9 +645,9 @@ def test_a_sweep_over_texts_is_drawn_by_the_command_that_it_names(tmp_path: Path
 
 def test_of_failed_cells_alone_no_figure_is_named(tmp_path: Path) -> None:
     written(tmp_path, "def f(n: int = 1): raise ValueError")
-    assert (
-        "Next" not in run("sweep", "mine.py", "--n=1:3", "--jobs=1", cwd=tmp_path, expect=1).stdout
-    )
+    done = run("sweep", "mine.py", "--n=2:4", "--jobs=1", cwd=tmp_path, expect=1)
+    assert "Next: overfit train mine.py --set n=2\n" in done.stdout
+    assert "plot" not in done.stdout
 
 
 # A changed signature
