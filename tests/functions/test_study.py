@@ -347,6 +347,19 @@ def test_a_column_with_a_taken_name_stops_the_sweep_at_its_first_cell(
     assert len(overfit_cli.load(tmp_path / "results" / "mine-n")) == 1
 
 
+def test_the_parameter_steps_is_stored_as_training_steps(tmp_path: Path) -> None:
+    """Every row has a column `steps`: those that were taken."""
+    text = "def f(steps: int = 3, rate: float = 0.5):\n"
+    text += "  for t in range(steps): yield {'loss': rate / (1 + t)}\n"
+    written(tmp_path, text)
+    run("sweep", "mine.py", "--steps=2:5", "--set=rate=1", "--jobs=1", "--out=results/a", cwd=tmp_path)
+    cells = overfit_cli.load(tmp_path / "results" / "a")
+    assert [*cells["training_steps"]] == [*cells["steps"]] == [*1 / cells["loss"]]
+    called = overfit_cli.train(str(tmp_path / "mine.py"), steps=7, out=tmp_path / "a", quiet=True)
+    assert called.steps == 7
+    call("plot", "lines", "--x=steps", "--where=steps=3:4", "--out=a.svg", cwd=tmp_path)
+
+
 def test_one_training_shows_a_column_from_where_it_appears(tmp_path: Path) -> None:
     text = "def f():\n  yield {'a': 1.0}\n  yield {'a': 2.0, 'b': 3.0}\n  yield {'b': 4.0}\n"
     written(tmp_path, text)
@@ -396,7 +409,8 @@ SIGNATURES = {
     "n: int = True": "parameter n: its default True is no int",
     "n: Literal['a', 1] = 'a'": "parameter n: its type is typing.Literal['a', 1]; it takes int",
     "n: Literal['a', 'b'] = 'c'": "the default of n, 'c': Input should be 'a' or 'b'",
-    "steps: int = 3": "parameter steps: every row has a column of that name; call it something",
+    "seconds: int = 3": "parameter seconds: every row has a column of that name; call it something",
+    "steps: int = 3, training_steps: int = 4": "two of its parameters have one name",
     "copy: int = 3": "parameter copy: the name is taken; call it something else, such as my_copy",
     "_n: int = 3": "parameter _n: a name begins with a letter",
     "seed: float = 0.5": "parameter seed: a seed is an int",

@@ -13,7 +13,7 @@ from typing import Any, Generic, Literal, NamedTuple, Self, TypeAlias
 
 from typing_extensions import TypeVar
 
-from overfit_cli.core.parameters import StudyParameters, parameters_json
+from overfit_cli.core.parameters import TRAINING_STEPS, StudyParameters, parameters_json
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ def name_taken(name: str) -> str:
 
 def another_name(name: str) -> str:
     """Return a name to propose in place of one that is taken."""
-    return "training_steps" if name == "steps" else f"my_{name}"
+    return TRAINING_STEPS if name == "steps" else f"my_{name}"
 
 
 @dataclass(frozen=True)

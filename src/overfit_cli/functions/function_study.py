@@ -151,10 +151,13 @@ class FunctionStudy(Study[FunctionParameters]):
         """
         if self.function is None:
             raise MissingError(self._problem or f"{self.name}: the function isn't loaded.")
+        declared = self.record.parameters
         with _importing_from(self._folder):
             for cell in batch:
                 seed = {SEED: cell.seed} if self.seeded else {}
-                returned = self.function(**dict(cell.parameters), **seed)
+                values = cell.parameters.model_dump()
+                named = {item.argument or item.name: values[item.name] for item in declared}
+                returned = self.function(**named, **seed)
                 steps = 0
                 if isinstance(returned, Generator):
                     returned, steps = run_generator(cell, returned, training)
