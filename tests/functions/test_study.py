@@ -200,7 +200,7 @@ def test_a_file_may_have_the_name_of_a_library(tmp_path: Path, name: str) -> Non
 # What goes wrong
 
 OUTCOMES = {
-    "raise ValueError('no\\nluck')": "error: ValueError: no | luck at mine.py:3 in train: raise Val",
+    "raise ValueError('no\\nluck')": "error: ValueError: no | luck at mine.py:3 in train: raise",
     "raise SystemExit(3)": "error: SystemExit: 3",
     "return 3.0": "error: TypeError: it returned 3.0, and not a dict of numbers",
     "return None": "error: TypeError: it returned None, and not a dict of numbers",
@@ -238,7 +238,7 @@ GENERATORS = {
     "yield {'step': 2.5, 'loss': 1.0}": "ValueError: it yielded step = 2.5 after 2",
     "yield {'step': 2**64, 'loss': 1.0}": "ValueError: it yielded step = 1.84467e+19 after 2",
     "yield {'step': float('nan'), 'loss': 1.0}": "ValueError: it yielded step = nan after 2",
-    "yield {'n': 2.0, 'loss': 1.0}": "ValueError: a column can't be called 'n', which every row has",
+    "yield {'n': 2.0, 'loss': 1.0}": "ValueError: a column can't be called 'n', which every",
     "yield {'key': 2.0}": "ValueError: a column can't be called 'key', which every row",
     "raise RuntimeError('no luck')": "RuntimeError: no luck",
     "return {}": "ValueError: it returned no number",
@@ -292,7 +292,7 @@ def train(n: int = 1, seed: int = 0):
         return {"loss": features(n)}
     return {"loss": 1.0 / n}
 """
-PLACE = "mine.py:3 in features: return {\"y\": n}[\"x\"]; from mine.py:7 in train"
+PLACE = 'mine.py:3 in features: return {"y": n}["x"]; from mine.py:7 in train'
 
 
 def test_a_failed_cell_says_where_in_the_users_file(tmp_path: Path) -> None:
@@ -316,7 +316,7 @@ def test_a_failed_cell_says_where_in_the_users_file(tmp_path: Path) -> None:
 def test_a_sweep_stops_where_its_first_cells_all_fail_alike(tmp_path: Path) -> None:
     written(tmp_path, BROKEN.replace("LEAST", "0"))
     done = run("sweep", "mine.py", "--n=1:400", "--seeds=1", "--jobs=1", cwd=tmp_path, expect=1)
-    assert re.search(r"Stopped: the first \d\d cells all failed alike: KeyError: 'x' at", done.stdout)
+    assert re.search(r"Stopped: the first \d\d cells all failed alike: KeyError: 'x'", done.stdout)
     assert re.search(r"3\d\d cells are left\.", done.stdout)
     assert "Next: overfit train mine.py" in done.stdout
     cells = overfit_cli.load(tmp_path / "results" / "mine-n")
@@ -352,7 +352,15 @@ def test_the_parameter_steps_is_stored_as_training_steps(tmp_path: Path) -> None
     text = "def f(steps: int = 3, rate: float = 0.5):\n"
     text += "  for t in range(steps): yield {'loss': rate / (1 + t)}\n"
     written(tmp_path, text)
-    run("sweep", "mine.py", "--steps=2:5", "--set=rate=1", "--jobs=1", "--out=results/a", cwd=tmp_path)
+    run(
+        "sweep",
+        "mine.py",
+        "--steps=2:5",
+        "--set=rate=1",
+        "--jobs=1",
+        "--out=results/a",
+        cwd=tmp_path,
+    )
     cells = overfit_cli.load(tmp_path / "results" / "a")
     assert [*cells["training_steps"]] == [*cells["steps"]] == [*1 / cells["loss"]]
     called = overfit_cli.train(str(tmp_path / "mine.py"), steps=7, out=tmp_path / "a", quiet=True)
@@ -797,3 +805,47 @@ def test_a_record_is_a_model_with_the_same_checks() -> None:
         parameter_model(again).model_validate({"n": 0})
     with pytest.raises(ValueError, match="two of its parameters have one name"):
         FunctionRecord(name="a:b", label="a", parameters=(parameter, parameter))
+
+
+# Which function
+
+
+MADE = {
+    "functools.partial(fit, k=3)": "Fit.",
+    "Model()": "A model.",
+    "experiment(claims=[CLAIM])(fit)": "Fit.",
+}
+
+
+@pytest.mark.parametrize("made", MADE)
+def test_what_is_called_train_may_be_made_of_something_else(tmp_path: Path, made: str) -> None:
+    name = f"others_{len(made)}"
+    library = "def fit(n: int = 2, k: int = 3):\n  '''Fit.\n\n  With more words.'''\n"
+    written(tmp_path, f"{library}  return {{'loss': n * k}}\n", f"{name}.py")
+    text = f"""
+import functools
+from overfit_cli import Claim, Measurement, experiment
+from {name} import fit
+
+class Model:
+    '''A model.'''
+    def __call__(self, n: int = 2):
+        return {{"loss": 3 * n}}
+
+def measure(cells):
+    return Measurement("holds", 1.0)
+
+CLAIM = Claim(
+    name="bound", source="me", statement="It holds.", holds_where="always", measure=measure
+)
+train = {made}
+"""
+    written(tmp_path, text)
+    shown = call("sweep", "mine.py", "--help", cwd=tmp_path).stdout
+    assert MADE[made] in shown.splitlines()
+    assert ("With more words." in shown) == ("fit" in made)
+    run("sweep", "mine.py", "--n=1:3", "--seeds=1", "--jobs=1", cwd=tmp_path)
+    assert sorted(overfit_cli.load(tmp_path / "results" / "mine-n")["loss"]) == [3, 6, 9]
+    if "CLAIM" in made:
+        listed = call("list", "claims", "mine.py", cwd=tmp_path).stdout
+        assert listed.split()[:3] == ["bound", "It", "holds."]

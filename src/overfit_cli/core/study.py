@@ -108,6 +108,11 @@ class Study(ABC, Generic[P]):
         return bool(self.trajectory_columns)
 
     @property
+    def description(self) -> str:
+        """The text that `--help` shows: its title, or more."""
+        return self.title
+
+    @property
     def headline(self) -> str:
         """The column shown while a sweep runs, and by figures asked for no other."""
         return self.columns[0].name if self.columns else ""

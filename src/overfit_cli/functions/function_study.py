@@ -116,6 +116,12 @@ class FunctionStudy(Study[FunctionParameters]):
         return inspect.isgeneratorfunction(inspect.unwrap(self.function or _no_function))
 
     @property
+    def description(self) -> str:
+        """The function's documentation; its title where `experiment` gives another one."""
+        text = _documentation(self.function)
+        return text if text.startswith(self.title) else f"{self.title}\n\n{text}".strip()
+
+    @property
     def headline(self) -> str:
         """The declared column, else the first one measured; empty before anything is measured."""
         return self.record.headline or (self.columns[0].name if self.columns else "")
@@ -175,6 +181,13 @@ class FunctionStudy(Study[FunctionParameters]):
         if self.record.headline and self.record.headline not in numbers:
             raise ValueError(f"it returned no {self.record.headline!r}, which is its headline")
         return numbers
+
+
+def _documentation(function: Function | None) -> str:
+    """A function's documentation; empty without any."""
+    if isinstance(function, functools.partial):
+        return _documentation(function.func)
+    return (inspect.getdoc(function) or "") if function is not None else ""
 
 
 def _no_function() -> None:
@@ -320,7 +333,7 @@ def _make_study(function: Function, source: Source) -> FunctionStudy:
     described = description_of(function) or Description()
     where = f"{source.file}: {source.function}"
     parameters, seeded = read_signature(function, where)
-    first_line = (inspect.getdoc(function) or "").partition("\n")[0]
+    first_line = _documentation(function).partition("\n")[0]
     try:
         record = FunctionRecord(
             name=described.name or f"{source.module}:{source.function}",

@@ -208,12 +208,24 @@ def _unloadable(where: str, error: BaseException) -> UserError:
 
 
 def _public(module: ModuleType) -> dict[str, Callable[..., Any]]:
-    """The functions that a module defines itself, by name, without those that begin with _."""
+    """The functions that a module defines itself, by name, without those that begin with _.
+
+    What is called `train` is among them too if it is made there: decorated, a `functools.partial`,
+    or an object that can be called.
+    """
     return {
         name: value
         for name, value in vars(module).items()
-        if name[0] != "_" and _is_defined_in(value, module)
+        if name[0] != "_"
+        and (_is_defined_in(value, module) or (name == PREFERRED and _is_made(value)))
     }
+
+
+def _is_made(value: object) -> bool:
+    """Whether a value can be a study's function, and is no plain function that was imported."""
+    if not callable(value) or inspect.isclass(value) or isinstance(value, _TYPE_FORMS):
+        return False
+    return bool(description_of(value)) or not inspect.isroutine(inspect.unwrap(value))
 
 
 def _is_defined_in(value: object, module: ModuleType) -> bool:

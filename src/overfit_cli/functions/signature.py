@@ -59,11 +59,11 @@ def _with_annotations(function: Callable[..., Any]) -> Any:
 def _read_parameters(
     signature: inspect.Signature, hints: dict[str, Any], where: str
 ) -> Iterator[ParameterRecord]:
-    for name, parameter in signature.parameters.items():
-        label = f"{where}, parameter {name}"
+    for argument, parameter in signature.parameters.items():
+        name = TRAINING_STEPS if argument == "steps" else argument
+        label = f"{where}, parameter {argument}"
         if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
             raise UserError(f"{label}: each parameter is named in the signature, without * or /.")
-        argument, name = name, TRAINING_STEPS if name == "steps" else name
         if name == SEED:
             if hints.get(name, int) is not int:
                 raise UserError(f"{label}: a seed is an int.")
