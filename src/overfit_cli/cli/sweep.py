@@ -155,7 +155,8 @@ def sweep(
         fail_fast=fail_fast,
     ) as session:
         if dry_run:
-            outline(session, grid, refinement, refine or 0, time.monotonic() - began)
+            elapsed = time.monotonic() - began
+            outline(session, grid, refinement, refine or 0, elapsed)
             return 0
         if refinement is not None and refine is not None:
             total = run_rounds(session, refinement, refine)

@@ -27,7 +27,7 @@ from overfit_cli.sweeps.executors import Executor
 from overfit_cli.sweeps.load import load_headlines
 from overfit_cli.sweeps.plan import Plan
 from overfit_cli.sweeps.run import Summary
-from overfit_cli.sweeps.speed import Speed, cost_of, estimate
+from overfit_cli.sweeps.speed import Estimate, Speed, cost_of
 from overfit_cli.sweeps.store import RunDirectory
 from overfit_cli.sweeps.terminal import phase_diagram
 
@@ -80,22 +80,20 @@ def source_in_words(plan: Plan) -> list[str]:
     return sentences
 
 
-def estimate_in_words(plan: Plan, executor: Executor, within: float) -> str:
-    """Return what a plan would take, from a probe of `within` seconds at most."""
-    if not plan.batches:
-        return "Nothing would run."
-    likely = estimate(plan, executor.requested_jobs, executor.device, within)
+def estimate_in_words(plan: Plan, executor: Executor, likely: Estimate) -> str:
+    """Return what a plan with something to run would take."""
     nothing = "Nothing was run or written."
     memory = [] if likely.memory is None else [f"{size(likely.memory)} of memory"]
     if likely.seconds is None or likely.disk is None:
         needed = "".join(f"; about {words}" for words in memory)
-        return (
-            f"No probe ended within {duration(within)}, so how long it takes isn't known{needed}. "
-            f"{nothing}"
-        )
+        takes = ", so how long it takes isn't known"
+        if likely.seconds is not None:
+            usual = f"{duration_estimate(likely.seconds)} on {jobs_in_words(executor)}"
+            takes = f". From the time that the preset took elsewhere: {usual}"
+        return f"No probe ended within {duration(likely.within)}{takes}{needed}. {nothing}"
     source = "From one timed probe"
     if likely.cut:
-        source = f"From a small probe, because a typical one took over {duration(within)}"
+        source = f"From a small probe, because a typical one took over {duration(likely.within)}"
     time = f"{duration_estimate(likely.seconds)} on {jobs_in_words(executor)}"
     if len(plan.batches) > 1 and math.isclose(likely.seconds, likely.longest or 0.0):
         time += ", as long as the longest batch"

@@ -37,7 +37,7 @@ from overfit_cli.sweeps.progress import (
 )
 from overfit_cli.sweeps.refine import Refinement
 from overfit_cli.sweeps.run import Summary, execute
-from overfit_cli.sweeps.speed import Speed
+from overfit_cli.sweeps.speed import Estimate, Speed, estimate
 from overfit_cli.sweeps.store import RunDirectory
 from overfit_cli.sweeps.subject import Subject, sweep_name
 from overfit_cli.sweeps.worker import Work
@@ -61,6 +61,7 @@ class Session:
         fail_fast: whether to stop at the first failed cell.
         time_left: says what is left of several sweeps, after a share of this one's cost; None
             where there is no other.
+        cell_seconds: see `Subject`.
         command: what runs the same cells again; None for what was typed.
     """
 
@@ -73,6 +74,7 @@ class Session:
     retry_failed: bool = False
     fail_fast: bool = False
     time_left: Callable[[float], str] | None = None
+    cell_seconds: float | None = None
     command: Sequence[str] | None = None
 
     def sweep(self, grid: Grid) -> tuple[Plan, Summary]:
@@ -169,6 +171,14 @@ class Session:
                 f"{self.directory.path} can't be written to ({error_text(error)})."
             ) from error
 
+    def estimate(self, plan: Plan, elapsed: float = 0.0) -> Estimate:
+        """Return what a prepared plan with something to run would take; see `outline`."""
+        executor = self.executor_for(plan)
+        jobs = executor.requested_jobs
+        within = max(LEAST_FOR_PROBE, LONGEST_DRY_RUN - elapsed)
+        work = None if self.cell_seconds is None else self.cell_seconds * plan.total(plan.to_run)
+        return estimate(plan, jobs, executor.device, within, work and work / jobs)
+
     def run(self, plan: Plan, read: Mapping[str, str]) -> Summary:
         """Train a plan's cells on the data that was read for it, showing how far it is.
 
@@ -200,7 +210,11 @@ class Session:
 
 
 def outline(
-    session: Session, grid: Grid, refinement: Refinement | None, rounds: int, elapsed: float = 0.0
+    session: Session,
+    grid: Grid,
+    refinement: Refinement | None,
+    rounds: int,
+    elapsed: float = 0.0,
 ) -> None:
     """Say what a sweep would run, and how long that would take; nothing is run.
 
@@ -217,8 +231,11 @@ def outline(
     plan = session.plan(grid if refinement is None else refinement.coarse_grid, outlined=True)
     session.prepare(plan)
     session.describe(plan)
-    left = max(LEAST_FOR_PROBE, LONGEST_DRY_RUN - elapsed)
-    session.output.print(estimate_in_words(plan, session.executor_for(plan), left))
+    if plan.batches:
+        likely = session.estimate(plan, elapsed)
+        session.output.print(estimate_in_words(plan, session.executor_for(plan), likely))
+    else:
+        session.output.print("Nothing would run.")
     if refinement is not None:
         session.output.print(
             f"That is the coarse grid, with {len(refinement.coarse_grid.seeds)} of "
@@ -359,4 +376,5 @@ def open_sweep(
             fresh=fresh,
             retry_failed=retry_failed,
             fail_fast=fail_fast,
+            cell_seconds=subject.cell_seconds,
         )
