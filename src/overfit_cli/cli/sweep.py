@@ -175,6 +175,8 @@ def _print_help(context: typer.Context, chosen: Subject) -> None:
     output, declared = console(), declared_options(context)
     for line in context.get_help().splitlines():
         output.print(line)
+    if chosen.study.description:
+        output.print()
     for line in chosen.study.description.splitlines():
         output.print(line)
     output.print(parameter_table(chosen.study))

@@ -109,8 +109,8 @@ class Study(ABC, Generic[P]):
 
     @property
     def description(self) -> str:
-        """The text that `--help` shows: its title, or more."""
-        return self.title
+        """What `--help` says beside its parameters; empty where they say enough."""
+        return ""
 
     @property
     def headline(self) -> str:

@@ -86,11 +86,11 @@ def estimate_in_words(plan: Plan, executor: Executor, likely: Estimate) -> str:
     memory = [] if likely.memory is None else [f"{size(likely.memory)} of memory"]
     if likely.seconds is None or likely.disk is None:
         needed = "".join(f"; about {words}" for words in memory)
-        takes = ", so how long it takes isn't known"
+        told = ", so how long it takes isn't known"
         if likely.seconds is not None:
             usual = f"{duration_estimate(likely.seconds)} on {jobs_in_words(executor)}"
-            takes = f". From the time that the preset took elsewhere: {usual}"
-        return f"No probe ended within {duration(likely.within)}{takes}{needed}. {nothing}"
+            told = f". From the time that the preset took elsewhere: {usual}"
+        return f"No probe ended within {duration(likely.within)}{told}{needed}. {nothing}"
     source = "From one timed probe"
     if likely.cut:
         source = f"From a small probe, because a typical one took over {duration(likely.within)}"
