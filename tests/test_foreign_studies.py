@@ -19,7 +19,7 @@ from tests.toy_runs import TOY
 
 GRID = ("sweep", "toy", "--n=1:3", "--snr=1:2:2", "--seeds=1", "--trajectories", "--out=out")
 REASONS = {
-    "raises": "error: RuntimeError: the toy is broken",
+    "raises": "error: RuntimeError: the toy | is broken",
     "exits": "error: SystemExit: enough",
     "interrupts": "error: KeyboardInterrupt",
     "nan": "diverged: test_loss isn't finite",

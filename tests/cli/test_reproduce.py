@@ -295,6 +295,27 @@ def test_a_dry_run_says_the_times_and_writes_nothing(shipped: Path, tmp_path: Pa
     assert "first, about 30 s" in call(*command, cwd=tmp_path).stdout  # a third of it is missing
 
 
+def test_both_dry_runs_tell_one_time(
+    shipped: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its minutes count where no probe ends in time."""
+    write_preset(shipped, "slow", n="1:400", more="pause = 0.05", minutes=90)
+    commands = (["sweep", "slow", "--dry-run"], ["reproduce", "slow", "--dry-run"])
+    probed, fallen_back = list[float](), list[float]()
+    for seconds, times in ((8.0, probed), (0.0, fallen_back)):
+        monkeypatch.setattr("overfit_cli.sweeps.session.LONGEST_DRY_RUN", seconds)
+        monkeypatch.setattr("overfit_cli.sweeps.session.LEAST_FOR_PROBE", seconds)
+        for command in commands:
+            said = call(*command, "--jobs", "2", cwd=tmp_path).stdout
+            told = re.search(r"about (?:(\d+) h )?(\d+) (?:min|s)", said)
+            assert told is not None, said
+            times.append(60 * int(told[1] or 0) + int(told[2]))
+    assert min(fallen_back) >= 90  # minutes
+    assert max(probed) < 1000  # seconds
+    for first, second in (probed, fallen_back):
+        assert max(first, second) < 1.5 * min(first, second)
+
+
 def test_the_time_left_is_corrected_by_the_speed_of_this_machine(
     shipped: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 import overfit_cli
-from tests.command import run
+from overfit_cli.sweeps import single_cell
+from tests.command import call, run
 
 
 def test_one_cell_learns_before_ones_eyes(tmp_path: Path) -> None:
@@ -65,3 +66,23 @@ def test_a_training_with_much_to_say_of_it_gets_a_name_that_a_disk_takes(tmp_pat
     folders = [folder.name for folder in (tmp_path / "results").iterdir()]
     assert len(folders) == 2
     assert all(name.startswith("benign-vit-") and len(name) <= 120 for name in folders)
+
+
+def test_a_training_that_logs_no_step_says_what_it_does(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(single_cell, "PATIENCE", 0.01)
+    text = "import time\ndef f(n: int = 1):\n  time.sleep(0.3)\n  return {'loss': n}\n"
+    (tmp_path / "mine.py").write_text(text)
+    done = call("train", "mine.py", cwd=tmp_path)
+    assert done.stdout.splitlines()[0] == "Training, without a step so far ..."
+
+
+def test_a_cache_that_takes_nothing_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("OVERFIT_CACHE", str(tmp_path / "file" / "cache"))
+    (tmp_path / "mine.py").write_text("def f(n: int = 1): return {'loss': n}\n")
+    done = call("train", "mine.py", cwd=tmp_path)
+    assert f"note: OVERFIT_CACHE={tmp_path}/file/cache: nothing can be kept there" in done.stderr

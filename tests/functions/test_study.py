@@ -200,7 +200,7 @@ def test_a_file_may_have_the_name_of_a_library(tmp_path: Path, name: str) -> Non
 # What goes wrong
 
 OUTCOMES = {
-    "raise ValueError('no\\nluck')": "error: ValueError: no luck",
+    "raise ValueError('no\\nluck')": "error: ValueError: no | luck at mine.py:3 in train: raise",
     "raise SystemExit(3)": "error: SystemExit: 3",
     "return 3.0": "error: TypeError: it returned 3.0, and not a dict of numbers",
     "return None": "error: TypeError: it returned None, and not a dict of numbers",
@@ -208,8 +208,6 @@ OUTCOMES = {
     "return {'test_loss': 'low'}": "error: TypeError: it returned test_loss = 'low', which is",
     "return {'test_loss': [1, 2]}": "error: TypeError: it returned test_loss = [1, 2], which is",
     "import numpy as np; return {'test_loss': np.zeros(2)}": "error: TypeError: it returned test_",
-    "return {'n': 1.0}": "error: a column can't be called 'n', which every row has already",
-    "return {'status': 1.0}": "error: a column can't be called 'status', which every row has",
     "return {3: 1.0}": "error: 3 is not a column name",
     "return {'test_loss': float('nan')}": "diverged: test_loss isn't finite",
     "return {'test_loss': float('inf')}": "diverged: test_loss isn't finite",
@@ -240,8 +238,8 @@ GENERATORS = {
     "yield {'step': 2.5, 'loss': 1.0}": "ValueError: it yielded step = 2.5 after 2",
     "yield {'step': 2**64, 'loss': 1.0}": "ValueError: it yielded step = 1.84467e+19 after 2",
     "yield {'step': float('nan'), 'loss': 1.0}": "ValueError: it yielded step = nan after 2",
-    "yield {'n': 2.0, 'loss': 1.0}": "ValueError: it yielded 'n', a column that every row has",
-    "yield {'key': 2.0}": "ValueError: it yielded 'key', a column that every row has already",
+    "yield {'n': 2.0, 'loss': 1.0}": "ValueError: a column can't be called 'n', which every",
+    "yield {'key': 2.0}": "ValueError: a column can't be called 'key', which every row",
     "raise RuntimeError('no luck')": "RuntimeError: no luck",
     "return {}": "ValueError: it returned no number",
 }
@@ -279,10 +277,95 @@ def test_cells_that_log_nothing_are_there_with_trajectories_too(tmp_path: Path) 
 
 
 def test_of_many_reasons_a_few_are_said(tmp_path: Path) -> None:
-    written(tmp_path, "def f(n: int = 1): raise ValueError(f'no {n}')")
+    written(tmp_path, "def f(n: int = 1): raise type(f'No{n}', (Exception,), {})")
     done = run("sweep", "mine.py", "--n=1:30", "--jobs=1", cwd=tmp_path, expect=1)
     assert "26 for 26 other reasons" in done.stdout
-    assert len(done.stdout) < 600
+    assert len(done.stdout) < 1000
+
+
+BROKEN = """
+def features(n):
+    return {"y": n}["x"]
+
+def train(n: int = 1, seed: int = 0):
+    if n > LEAST:
+        return {"loss": features(n)}
+    return {"loss": 1.0 / n}
+"""
+PLACE = 'mine.py:3 in features: return {"y": n}["x"]; from mine.py:7 in train'
+
+
+def test_a_failed_cell_says_where_in_the_users_file(tmp_path: Path) -> None:
+    written(tmp_path, BROKEN.replace("LEAST", "2"))
+    done = run("sweep", "mine.py", "--n=1:4", "--jobs=1", cwd=tmp_path, expect=1)
+    assert "6 failed (6 error: KeyError: 'x')." in done.stdout
+    assert f"Failed: KeyError at {PLACE}\n" in done.stdout
+    cells = overfit_cli.load(tmp_path / "results" / "mine-n")
+    assert {*cells["reason"]} == {"", f"error: KeyError: 'x' at {PLACE}"}
+    again = run("sweep", "mine.py", "--n=1:4", "--jobs=1", cwd=tmp_path, expect=1)
+    assert "6 reused, 6 failed earlier; --retry-failed runs them again." in again.stdout
+    trained = call("train", "mine.py", "--n=3", cwd=tmp_path, expect=1)
+    shown = [line.strip() for line in trained.stdout.splitlines()]
+    assert f'File "{tmp_path}/mine.py", line 7, in train' in shown
+    assert shown[-1] == "KeyError: 'x'"
+    call("report", "--from=results/mine-n", cwd=tmp_path)
+    report = (tmp_path / "results" / "report" / "report.md").read_text()
+    assert "Failed cells: 6 error: KeyError: 'x' at mine.py:3 in features" in report
+
+
+def test_a_sweep_stops_where_its_first_cells_all_fail_alike(tmp_path: Path) -> None:
+    written(tmp_path, BROKEN.replace("LEAST", "0"))
+    done = run("sweep", "mine.py", "--n=1:400", "--seeds=1", "--jobs=1", cwd=tmp_path, expect=1)
+    assert re.search(r"Stopped: the first \d\d cells all failed alike: KeyError: 'x'", done.stdout)
+    assert re.search(r"3\d\d cells are left\.", done.stdout)
+    assert "Next: overfit train mine.py" in done.stdout
+    cells = overfit_cli.load(tmp_path / "results" / "mine-n")
+    assert 20 <= len(cells) < 100
+    assert cells["n"].max() > 100, "cells from anywhere in the grid are among them"
+
+
+@pytest.mark.parametrize("condition", ["n < 300", "n > 1"])
+def test_a_sweep_goes_on_where_some_cell_is_done(tmp_path: Path, condition: str) -> None:
+    body = f"  if {condition}: raise ValueError(n)\n  return {{'loss': n}}\n"
+    written(tmp_path, f"def f(n: int = 1):\n{body}")
+    done = run("sweep", "mine.py", "--n=1:400", "--jobs=1", cwd=tmp_path, expect=1)
+    assert "Stopped" not in done.stdout
+    assert len(overfit_cli.load(tmp_path / "results" / "mine-n")) == 400
+
+
+@pytest.mark.parametrize("name", ["n", "status", "steps"])
+def test_a_column_with_a_taken_name_stops_the_sweep_at_its_first_cell(
+    tmp_path: Path, name: str
+) -> None:
+    written(tmp_path, f"def f(n: int = 1): return {{'loss': n, '{name}': 1}}")
+    done = run("sweep", "mine.py", "--n=1:9", "--jobs=1", cwd=tmp_path, expect=1)
+    other = "training_steps" if name == "steps" else f"my_{name}"
+    assert f"a column can't be called '{name}', which every row has already; call it {other}." in (
+        done.stdout
+    )
+    assert "8 cells are left." in done.stdout
+    assert len(overfit_cli.load(tmp_path / "results" / "mine-n")) == 1
+
+
+def test_the_parameter_steps_is_stored_as_training_steps(tmp_path: Path) -> None:
+    """Every row has a column `steps`: those that were taken."""
+    text = "def f(steps: int = 3, rate: float = 0.5):\n"
+    text += "  for t in range(steps): yield {'loss': rate / (1 + t)}\n"
+    written(tmp_path, text)
+    run(
+        "sweep",
+        "mine.py",
+        "--steps=2:5",
+        "--set=rate=1",
+        "--jobs=1",
+        "--out=results/a",
+        cwd=tmp_path,
+    )
+    cells = overfit_cli.load(tmp_path / "results" / "a")
+    assert [*cells["training_steps"]] == [*cells["steps"]] == [*1 / cells["loss"]]
+    called = overfit_cli.train(str(tmp_path / "mine.py"), steps=7, out=tmp_path / "a", quiet=True)
+    assert called.steps == 7
+    call("plot", "lines", "--x=steps", "--where=steps=3:4", "--out=a.svg", cwd=tmp_path)
 
 
 def test_one_training_shows_a_column_from_where_it_appears(tmp_path: Path) -> None:
@@ -334,7 +417,8 @@ SIGNATURES = {
     "n: int = True": "parameter n: its default True is no int",
     "n: Literal['a', 1] = 'a'": "parameter n: its type is typing.Literal['a', 1]; it takes int",
     "n: Literal['a', 'b'] = 'c'": "the default of n, 'c': Input should be 'a' or 'b'",
-    "steps: int = 3": "parameter steps: every row has a column of that name; call it something",
+    "seconds: int = 3": "parameter seconds: every row has a column of that name; call it something",
+    "steps: int = 3, training_steps: int = 4": "two of its parameters have one name",
     "copy: int = 3": "parameter copy: the name is taken; call it something else, such as my_copy",
     "_n: int = 3": "parameter _n: a name begins with a letter",
     "seed: float = 0.5": "parameter seed: a seed is an int",
@@ -584,9 +668,9 @@ def test_a_sweep_over_texts_is_drawn_by_the_command_that_it_names(tmp_path: Path
 
 def test_of_failed_cells_alone_no_figure_is_named(tmp_path: Path) -> None:
     written(tmp_path, "def f(n: int = 1): raise ValueError")
-    assert (
-        "Next" not in run("sweep", "mine.py", "--n=1:3", "--jobs=1", cwd=tmp_path, expect=1).stdout
-    )
+    done = run("sweep", "mine.py", "--n=2:4", "--jobs=1", cwd=tmp_path, expect=1)
+    assert "Next: overfit train mine.py --set n=2\n" in done.stdout
+    assert "plot" not in done.stdout
 
 
 # A changed signature
@@ -722,3 +806,47 @@ def test_a_record_is_a_model_with_the_same_checks() -> None:
         parameter_model(again).model_validate({"n": 0})
     with pytest.raises(ValueError, match="two of its parameters have one name"):
         FunctionRecord(name="a:b", label="a", parameters=(parameter, parameter))
+
+
+# Which function
+
+
+MADE = {
+    "functools.partial(fit, k=3)": "Fit.",
+    "Model()": "A model.",
+    "experiment(claims=[CLAIM])(fit)": "Fit.",
+}
+
+
+@pytest.mark.parametrize("made", MADE)
+def test_what_is_called_train_may_be_made_of_something_else(tmp_path: Path, made: str) -> None:
+    name = f"others_{len(made)}"
+    library = "def fit(n: int = 2, k: int = 3):\n  '''Fit.\n\n  With more words.'''\n"
+    written(tmp_path, f"{library}  return {{'loss': n * k}}\n", f"{name}.py")
+    text = f"""
+import functools
+from overfit_cli import Claim, Measurement, experiment
+from {name} import fit
+
+class Model:
+    '''A model.'''
+    def __call__(self, n: int = 2):
+        return {{"loss": 3 * n}}
+
+def measure(cells):
+    return Measurement("holds", 1.0)
+
+CLAIM = Claim(
+    name="bound", source="me", statement="It holds.", holds_where="always", measure=measure
+)
+train = {made}
+"""
+    written(tmp_path, text)
+    shown = call("sweep", "mine.py", "--help", cwd=tmp_path).stdout
+    assert MADE[made] in shown.splitlines()
+    assert ("With more words." in shown) == ("fit" in made)
+    run("sweep", "mine.py", "--n=1:3", "--seeds=1", "--jobs=1", cwd=tmp_path)
+    assert sorted(overfit_cli.load(tmp_path / "results" / "mine-n")["loss"]) == [3, 6, 9]
+    if "CLAIM" in made:
+        listed = call("list", "claims", "mine.py", cwd=tmp_path).stdout
+        assert listed.split()[:3] == ["bound", "It", "holds."]

@@ -317,8 +317,9 @@ def test_failed_cells_are_rows_and_run_again_only_on_request(tmp_path: Path) -> 
     failed = cells[cells["status"] == "failed"]
     assert sorted(failed["n"].unique()) == [1, 3]
     assert failed["test_loss"].isna().all()
-    again = run(*grid, cwd=tmp_path)
+    again = run(*grid, cwd=tmp_path, expect=1)
     assert "6 there as failed (--retry-failed runs them); 0 to run" in again.stdout
+    assert "6 failed earlier; --retry-failed runs them again" in again.stdout
     retried = run(*grid, "--retry-failed", cwd=tmp_path, expect=1)
     assert "6 run again; 6 to run" in retried.stdout
     stored = stored_keys(tmp_path / "out")
@@ -328,8 +329,8 @@ def test_failed_cells_are_rows_and_run_again_only_on_request(tmp_path: Path) -> 
 def test_an_error_in_training_is_a_row_with_its_reason(tmp_path: Path) -> None:
     grid = ("sweep", "toy", "--n", "1:2", "--set", "mood=raises", "--out", "out", "--jobs=1")
     run(*grid, cwd=tmp_path, expect=1)
-    reasons = overfit_cli.load(tmp_path / "out")["reason"].unique().tolist()
-    assert reasons == ["error: RuntimeError: the toy is broken"]
+    [reason] = overfit_cli.load(tmp_path / "out")["reason"].unique().tolist()
+    assert reason.startswith("error: RuntimeError: the toy | is broken at toy_study.py:")
 
 
 def test_fail_fast_stops_at_the_first_failure(tmp_path: Path) -> None:

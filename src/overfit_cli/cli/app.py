@@ -30,7 +30,7 @@ from overfit_cli.cli.sweep import sweep
 from overfit_cli.cli.train import train
 from overfit_cli.cli.verify import verify
 from overfit_cli.core.errors import BadValue, UserError
-from overfit_cli.core.files import error_text
+from overfit_cli.core.files import check_cache, error_text
 from overfit_cli.core.processes import end_quickly, make_streams_patient, output_problem
 from overfit_cli.core.text import VERSION, is_plain_number, shorten, visible
 from overfit_cli.core.values import JOBS_ACCEPTED, alternatives, number_in_words, usable_path
@@ -167,6 +167,8 @@ def _accepted(parameter: Any) -> str:
 NAME = "overfit"
 INTERRUPTED = 130
 INSTALL = "--install-completion"
+TRAINING = ("sweep", "train", "reproduce")
+"""The commands that train, and so use the cache."""
 
 app = typer.Typer(
     name=NAME,
@@ -203,6 +205,8 @@ def _overfit(
     """Run the experiments of papers on the theory of attention, and say which claims hold."""
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())
+    elif context.invoked_subcommand in TRAINING and not context.resilient_parsing:
+        check_cache()
 
 
 def main() -> None:

@@ -138,10 +138,13 @@ def list_everything(
 ) -> int:
     """List studies, presets, figures and claims, one per line; in full for one study."""
     from overfit_cli.core.registry import find_study, installed_studies
+    from overfit_cli.functions.function_study import study_of_reference
+    from overfit_cli.functions.references import is_reference
 
     output = console()
     if study is not None:
-        for name, line, more in _ENTRIES[kind or "studies"]([find_study(study)]):
+        chosen_study = study_of_reference(study) if is_reference(study) else find_study(study)
+        for name, line, more in _ENTRIES[kind or "studies"]([chosen_study]):
             output.print(name)
             for heading, text in (("", line), *more):
                 said = f"{heading}: {text}" if heading else text

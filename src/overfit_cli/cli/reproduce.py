@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 
     from overfit_cli.sweeps.executors import Executor
     from overfit_cli.sweeps.presets import Preset, Reproducible
+    from overfit_cli.sweeps.session import Session
+    from overfit_cli.sweeps.subject import Subject
 
 
 def reproduce(
@@ -121,12 +123,28 @@ class Reproduction:
 
         time_left = self._measure_time(self.executor.requested_jobs)
         for item in self.wanted:
+            if item.asked and time_left.seconds(item.preset) != 0.0:
+                time_left.expect(item.preset, self._estimate(item))
             profile, left = item.preset.profile(self.profile), time_left.seconds(item.preset)
             time = "time not known" if left is None else duration_estimate(left) if left else "done"
             needs = f"; needs {profile.needs}" if profile.needs else ""
             self.output.print(f"{item.address}: {item.preset.name}, {time}{needs}")
         size = f"{plural(len(self.wanted), 'preset')} on {jobs_in_words(self.executor)}"
         self.output.print(f"{size}: {time_left.sentence()}.")
+
+    def _estimate(self, item: Reproducible) -> float | None:
+        """The seconds that a preset should take here, from the probe of `overfit sweep --dry-run`.
+
+        None where none ended in time, or where something that it needs is missing.
+        """
+        from overfit_cli.core.files import RESULTS
+
+        session, subject = self._session(item, RESULTS / item.preset.run_name(self.profile))
+        with suppress(UserError):
+            plan = session.plan(subject.grid(), outlined=True)
+            session.prepare(plan)
+            return session.estimate(plan).seconds if plan.batches else 0.0
+        return None
 
     def run(self) -> None:
         """Run and draw one preset after the other; what can't be run is left out and said.
@@ -177,7 +195,14 @@ class Reproduction:
 
     def _sweep(self, item: Reproducible, path: Path, time_left: TimeLeft) -> bool:
         """Run a preset into its directory, and return whether a cell failed."""
-        from overfit_cli.cli.sweep import grid_of
+        session, subject = self._session(item, path, time_left)
+        _, summary = session.sweep(subject.grid())
+        return bool(summary.failed or summary.earlier)
+
+    def _session(
+        self, item: Reproducible, path: Path, time_left: TimeLeft | None = None
+    ) -> tuple[Session, Subject]:
+        """The session that runs a preset into its directory."""
         from overfit_cli.sweeps.session import Session
         from overfit_cli.sweeps.store import RunDirectory
         from overfit_cli.sweeps.subject import find_subject
@@ -189,11 +214,11 @@ class Reproduction:
             directory=RunDirectory(path, "run directory"),
             executor=self.executor,
             trajectories=subject.trajectories,
-            time_left=time_left.report,
+            time_left=None if time_left is None else time_left.report,
+            cell_seconds=subject.cell_seconds,
             command=["overfit", "sweep", item.preset.name, *profile],
         )
-        _, summary = session.sweep(grid_of(subject))
-        return bool(summary.failed)
+        return session, subject
 
 
 def _directory(item: Reproducible) -> str:
@@ -223,9 +248,6 @@ def _draw(output: Console, names: Sequence[str], directory: Path) -> bool:
     return drawn
 
 
-MEASURED_ON = 2
-"""The jobs on which the minutes of presets were measured."""
-
 _PRIOR = 300.0
 """Seconds of work at the measured speed that are added to what this machine has done: the first
 presets are short, and most of their time is the start of workers."""
@@ -244,6 +266,7 @@ class TimeLeft:
     """
 
     def __init__(self, presets: Sequence[Preset], profile: str, jobs: int, results: Path) -> None:
+        from overfit_cli.sweeps.presets import MEASURED_ON
         from overfit_cli.sweeps.speed import Speed
 
         self._left: dict[str, float | None] = {}
@@ -259,6 +282,11 @@ class TimeLeft:
     def seconds(self, preset: Preset) -> float | None:
         """Return how many seconds a preset should still take; None where that isn't known."""
         return self._left[preset.name]
+
+    def expect(self, preset: Preset, seconds: float | None) -> None:
+        """Take in how long a preset should take here; None changes nothing."""
+        if seconds is not None:
+            self._left[preset.name] = seconds
 
     @contextmanager
     def running(self, preset: Preset, position: str) -> Iterator[None]:
@@ -295,7 +323,6 @@ class TimeLeft:
 
 def _missing(preset: Preset, profile: str, results: Path) -> float:
     """The share of a preset's cells that its run directory lacks."""
-    from overfit_cli.cli.sweep import grid_of
     from overfit_cli.sweeps.plan import make_plan
     from overfit_cli.sweeps.store import RunDirectory
     from overfit_cli.sweeps.subject import find_subject
@@ -303,6 +330,6 @@ def _missing(preset: Preset, profile: str, results: Path) -> float:
     directory = RunDirectory(results / preset.run_name(profile), "run directory")
     if not directory.path.exists():
         return 1.0
-    grid, steps = grid_of(find_subject(preset.name, profile)), preset.content.trajectories
+    grid, steps = find_subject(preset.name, profile).grid(), preset.content.trajectories
     plan = make_plan(grid, directory, "cpu", trajectories=steps, outlined=True)
     return plan.to_run / max(1, len(plan.cells))

@@ -154,15 +154,16 @@ def sweep(
         fail_fast=fail_fast,
     ) as session:
         if dry_run:
-            outline(session, grid, refinement, refine or 0, time.monotonic() - began)
+            elapsed = time.monotonic() - began
+            outline(session, grid, refinement, refine or 0, elapsed)
             return 0
         if refinement is not None and refine is not None:
-            failed = run_rounds(session, refinement, refine).failed
+            total = run_rounds(session, refinement, refine)
             target = refinement.target
             following = ["plot", target.figure, "--from", str(session.directory.path)]
             for line in proposed_command([*following, "--threshold", f"{target.threshold:g}"]):
                 session.output.print(line)
-            return 1 if failed else 0
+            return 1 if total.failed or total.earlier else 0
         return _run(session, grid, chosen)
 
 
@@ -172,6 +173,10 @@ def _print_help(context: typer.Context, chosen: Subject) -> None:
 
     output, declared = console(), declared_options(context)
     for line in context.get_help().splitlines():
+        output.print(line)
+    if chosen.study.description:
+        output.print()
+    for line in chosen.study.description.splitlines():
         output.print(line)
     output.print(parameter_table(chosen.study))
     for name in chosen.study.parameters.model_fields:
@@ -186,9 +191,27 @@ def _run(session: Session, grid: Grid, chosen: Subject) -> int:
     """Run a grid, and say what to do next."""
     plan, summary = session.sweep(grid)
     if summary.trained or plan.done:  # of failed cells alone nothing can be drawn
-        for line in proposed_command(next_command(plan, session.directory, chosen)):
-            session.output.print(line)
-    return 1 if summary.failed else 0
+        following = next_command(plan, session.directory, chosen)
+    else:
+        following = _training_of(summary.example, plan, chosen)
+    for line in proposed_command(following):
+        session.output.print(line)
+    return 1 if summary.failed or summary.earlier else 0
+
+
+def _training_of(key: str, plan: Plan, chosen: Subject) -> list[str]:
+    """The command that trains one cell of a plan; empty without a key."""
+    from overfit_cli.core.parameters import describe
+
+    cell = next((cell for cell in plan.cells if cell.key == key), None)
+    if cell is None:
+        return []
+    values, defaults = cell.parameters.model_dump(), describe(chosen.study.parameters)
+    words = ["train", chosen.typed]
+    for name, value in values.items():
+        if value != defaults[name].default:
+            words += ["--set", f"{name}={value}"]
+    return words + (["--seed", str(cell.seed)] if cell.seed else [])
 
 
 def grid_of(

@@ -14,7 +14,7 @@ from typing import Any, Generic, Literal, NamedTuple, Self, TypeAlias
 
 from typing_extensions import TypeVar
 
-from overfit_cli.core.parameters import StudyParameters, parameters_json
+from overfit_cli.core.parameters import TRAINING_STEPS, StudyParameters, parameters_json
 
 
 @dataclass(frozen=True)
@@ -84,6 +84,19 @@ ROW_COLUMNS = frozenset({"key", "study", "version", "seed", "status", "reason", 
 def taken_columns(parameters: type[StudyParameters]) -> frozenset[str]:
     """Return the columns that rows of cells with these parameters have before any measurement."""
     return ROW_COLUMNS | parameters.model_fields.keys()
+
+
+NAME_TAKEN = "which every row has already"
+
+
+def name_taken(name: str) -> str:
+    """Return why no measurement can have the name of one of these columns, and another name."""
+    return f"a column can't be called {name!r}, {NAME_TAKEN}; call it {another_name(name)}"
+
+
+def another_name(name: str) -> str:
+    """Return a name to propose in place of one that is taken."""
+    return TRAINING_STEPS if name == "steps" else f"my_{name}"
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ import stat
 import tempfile
 import tomllib
 import uuid
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -184,6 +185,20 @@ def cache_folder() -> Path:
     """Return the folder that `OVERFIT_CACHE` names, or the user's; it need not exist."""
     named = os.environ.get(CACHE_VARIABLE)
     return Path(named).expanduser() if named else platformdirs.user_cache_path("overfit")
+
+
+def check_cache() -> None:
+    """Warn if nothing can be kept in the folder that `OVERFIT_CACHE` names."""
+    if not os.environ.get(CACHE_VARIABLE):
+        return
+    folder = cache_folder()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        words = f"nothing can be kept there ({error_text(error)}), so what is drawn is drawn again"
+        warnings.warn(f"{CACHE_VARIABLE}={folder}: {words}.", UserWarning, stacklevel=2)
 
 
 @contextlib.contextmanager

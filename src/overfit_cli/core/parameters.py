@@ -302,9 +302,13 @@ def parameter_named(model: type[StudyParameters], text: str) -> str:
     """Return the name of the parameter that `text` is the name or the symbol of.
 
     A symbol is spelled as terminals show it, `SNR` or `σ_p`, or as `sigma_p`, and must belong to
-    one parameter only. Any other text is returned unchanged.
+    one parameter only. `steps`, a column of every row, names the parameter `training_steps`. Any
+    other text is returned unchanged.
     """
     return find_name(describe(model), text)
+
+
+TRAINING_STEPS = "training_steps"
 
 
 def find_name(parameters: Mapping[str, ParameterInfo], text: str) -> str:
@@ -312,6 +316,8 @@ def find_name(parameters: Mapping[str, ParameterInfo], text: str) -> str:
     if text in parameters:
         return text
     named = [name for name, info in parameters.items() if text in info.spelled_symbols]
+    if text == "steps" and not named and TRAINING_STEPS in parameters:
+        return TRAINING_STEPS
     return named[0] if len(named) == 1 else text
 
 

@@ -109,6 +109,11 @@ class Study(ABC, Generic[P]):
         return bool(self.trajectory_columns)
 
     @property
+    def description(self) -> str:
+        """What `--help` says beside its parameters; empty where they say enough."""
+        return ""
+
+    @property
     def headline(self) -> str:
         """The column shown while a sweep runs, and by figures asked for no other."""
         return self.columns[0].name if self.columns else ""

@@ -97,12 +97,16 @@ class Execution:
         trajectories: whether steps are logged.
         on_step: called with each logged row (`step` and the trajectory columns).
         fail_fast: whether a failed cell ends its task and the sweep.
+        on_error: called with each exception of a training.
+        on_task: called with what a training does next, in words, where it may take long.
     """
 
     device: Device = "cpu"
     trajectories: bool = False
     on_step: Callable[[Row], None] | None = None
     fail_fast: bool = False
+    on_error: Callable[[BaseException], None] | None = None
+    on_task: Callable[[str], None] | None = None
 
 
 class Training:
@@ -122,6 +126,11 @@ class Training:
     def logs(self) -> bool:
         """Whether steps are logged. Costly measurements may be left out where they are not."""
         return self._execution.trajectories
+
+    def say(self, task: str) -> None:
+        """Say what comes next that may take long and logs no step: `Drawing the samples`."""
+        if self._execution.on_task is not None:
+            self._execution.on_task(task)
 
     def log(self, cell: Cell[Any], step: float, row: Row) -> None:
         """Log a step of a cell; without effect where steps are not logged.

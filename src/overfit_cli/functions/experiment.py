@@ -141,7 +141,8 @@ class _Record(BaseModel):
 class ParameterRecord(_Record):
     """A parameter of a function: its type and its declaration.
 
-    `default` is None where the parameter must be given; `choices` are those of a `Literal`.
+    `default` is None where the parameter must be given; `choices` are those of a `Literal`;
+    `argument` is its name in the signature, where that is another one.
     """
 
     name: str
@@ -149,6 +150,7 @@ class ParameterRecord(_Record):
     choices: tuple[str | int, ...] = ()
     default: int | float | bool | str | None = None
     about: Parameter = Parameter()
+    argument: str = ""
 
     def field(self) -> tuple[Any, Any]:
         """Return the type and the field that pydantic's `create_model` takes."""

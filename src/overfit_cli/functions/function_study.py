@@ -29,6 +29,7 @@ from overfit_cli.core.cell import (
     Identity,
     Results,
     SourceFile,
+    name_taken,
     taken_columns,
 )
 from overfit_cli.core.claim import Claim
@@ -131,6 +132,12 @@ class FunctionStudy(Study[FunctionParameters]):
         return inspect.isgeneratorfunction(inspect.unwrap(self.function or _no_function))
 
     @property
+    def description(self) -> str:
+        """The function's documentation; its title where `experiment` gives another one."""
+        text = _documentation(self.function)
+        return text if text.startswith(self.title) else f"{self.title}\n\n{text}".strip()
+
+    @property
     def headline(self) -> str:
         """The declared column, else the first one measured; empty before anything is measured."""
         return self.record.headline or (self.columns[0].name if self.columns else "")
@@ -140,7 +147,7 @@ class FunctionStudy(Study[FunctionParameters]):
         if not isinstance(name, str) or not name:
             return f"{name!r} is not a column name"
         if name in taken_columns(self.parameters):
-            return f"a column can't be called {name!r}, which every row has already"
+            return name_taken(name)
         return ""
 
     def claims(self) -> Sequence[Claim]:
@@ -166,10 +173,13 @@ class FunctionStudy(Study[FunctionParameters]):
         """
         if self.function is None:
             raise MissingError(self._problem or f"{self.name}: the function isn't loaded.")
+        declared = self.record.parameters
         with _importing_from(self._folder):
             for cell in batch:
                 seed = {SEED: cell.seed} if self.seeded else {}
-                returned = self.function(**dict(cell.parameters), **seed)
+                values = cell.parameters.model_dump()
+                named = {item.argument or item.name: values[item.name] for item in declared}
+                returned = self.function(**named, **seed)
                 steps = 0
                 if isinstance(returned, Generator):
                     returned, steps = run_generator(cell, returned, training)
@@ -187,6 +197,13 @@ class FunctionStudy(Study[FunctionParameters]):
         if self.record.headline and self.record.headline not in numbers:
             raise ValueError(f"it returned no {self.record.headline!r}, which is its headline")
         return numbers
+
+
+def _documentation(function: Function | None) -> str:
+    """A function's documentation; empty without any."""
+    if isinstance(function, functools.partial):
+        return _documentation(function.func)
+    return (inspect.getdoc(function) or "") if function is not None else ""
 
 
 def _no_function() -> None:
@@ -235,7 +252,7 @@ def run_generator(
             return (row if ended.value is None else ended.value), steps
         row = numbers_in(yielded, "yielded")
         if taken := columns & row.keys():
-            raise ValueError(f"it yielded {min(taken)!r}, a column that every row has already")
+            raise ValueError(name_taken(min(taken)))
         step, steps = _next_step(row.pop("step", None), step)
         training.log(cell, step, row)
 
@@ -332,7 +349,7 @@ def _make_study(function: Function, source: Source) -> FunctionStudy:
     described = description_of(function) or Description()
     where = f"{source.file}: {source.function}"
     parameters, seeded = read_signature(function, where)
-    first_line = (inspect.getdoc(function) or "").partition("\n")[0]
+    first_line = _documentation(function).partition("\n")[0]
     try:
         record = FunctionRecord(
             name=described.name or f"{source.module}:{source.function}",

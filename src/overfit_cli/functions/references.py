@@ -19,6 +19,7 @@ from types import CodeType, ModuleType
 from typing import Any, Literal
 
 from overfit_cli.core.errors import UserError
+from overfit_cli.core.failures import error_in_words
 from overfit_cli.core.text import suggestion
 from overfit_cli.functions.digest import OwnFile, digest_of, own_files
 from overfit_cli.functions.experiment import description_of
@@ -200,20 +201,31 @@ def _load_module(name: str) -> ModuleType:
 
 
 def _unloadable(where: str, error: BaseException) -> UserError:
-    words = " ".join(str(error).split())
     hint = ""
-    if isinstance(error, ImportError) and "relative import" in words:
+    if isinstance(error, ImportError) and "relative import" in str(error):
         hint = " A file of a package is named package.module:FUNCTION."
-    return UserError(f"{where}: it can't be loaded: {type(error).__name__}: {words}.{hint}")
+    return UserError(f"{where}: it can't be loaded: {error_in_words(error)}.{hint}")
 
 
 def _public(module: ModuleType) -> dict[str, Callable[..., Any]]:
-    """The functions that a module defines itself, by name, without those that begin with _."""
+    """The functions that a module defines itself, by name, without those that begin with _.
+
+    What is called `train` is among them too if it is made there: decorated, a `functools.partial`,
+    or an object that can be called.
+    """
     return {
         name: value
         for name, value in vars(module).items()
-        if name[0] != "_" and _is_defined_in(value, module)
+        if name[0] != "_"
+        and (_is_defined_in(value, module) or (name == PREFERRED and _is_made(value)))
     }
+
+
+def _is_made(value: object) -> bool:
+    """Whether a value can be a study's function, and is no plain function that was imported."""
+    if not callable(value) or inspect.isclass(value) or isinstance(value, _TYPE_FORMS):
+        return False
+    return bool(description_of(value)) or not inspect.isroutine(inspect.unwrap(value))
 
 
 def _is_defined_in(value: object, module: ModuleType) -> bool:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import Annotated, Any, Literal, get_args, get_origin
 
 from overfit_cli.core.errors import UserError
-from overfit_cli.core.parameters import Parameter
+from overfit_cli.core.parameters import TRAINING_STEPS, Parameter
 from overfit_cli.core.text import is_text
 from overfit_cli.functions.experiment import TYPES, ParameterRecord, name_problem
 
@@ -59,8 +59,9 @@ def _with_annotations(function: Callable[..., Any]) -> Any:
 def _read_parameters(
     signature: inspect.Signature, hints: dict[str, Any], where: str
 ) -> Iterator[ParameterRecord]:
-    for name, parameter in signature.parameters.items():
-        label = f"{where}, parameter {name}"
+    for argument, parameter in signature.parameters.items():
+        name = TRAINING_STEPS if argument == "steps" else argument
+        label = f"{where}, parameter {argument}"
         if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
             raise UserError(f"{label}: each parameter is named in the signature, without * or /.")
         if name == SEED:
@@ -72,7 +73,8 @@ def _read_parameters(
         if parameter.default is None:
             raise UserError(f"{label}: its default is None; {_TYPES}.")
         default = None if parameter.default is parameter.empty else parameter.default
-        yield _read_parameter(name, hints.get(name, type(default)), default, label)
+        read = _read_parameter(name, hints.get(argument, type(default)), default, label)
+        yield read if argument == name else read.model_copy(update={"argument": argument})
 
 
 def _read_parameter(name: str, hint: Any, default: Any, label: str) -> ParameterRecord:

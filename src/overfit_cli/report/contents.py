@@ -16,6 +16,7 @@ from typing import Any
 
 from overfit_cli.core.cell import Paper
 from overfit_cli.core.claim import VERDICTS, Claim, Interval, Measurement, Verdict
+from overfit_cli.core.failures import count_alike
 from overfit_cli.core.parameters import describe
 from overfit_cli.core.registry import find_study
 from overfit_cli.core.study import AnyStudy, FigureData
@@ -209,10 +210,9 @@ def run_facts(data: FigureData, manifest: Manifest | None) -> RunFacts:
 def _failures(reasons: Mapping[str, int]) -> str:
     if not reasons:
         return ""
-    texts = [
-        f"{count} {visible(reason)}" for reason, count in list(reasons.items())[:_MOST_REASONS]
-    ]
-    unnamed = len(reasons) - len(texts)
+    kinds = count_alike(reasons)
+    texts = [f"{kind.count} {visible(kind.example)}" for kind in kinds[:_MOST_REASONS]]
+    unnamed = len(kinds) - len(texts)
     return f"Failed cells: {', '.join(texts)}{f' and {unnamed} other reasons' if unnamed else ''}."
 
 

@@ -49,6 +49,10 @@ class Profile(BaseModel):
     set: Mapping[str, _Value] = Field(default_factory=dict)
 
 
+MEASURED_ON = 2
+"""The jobs on which the minutes of presets were measured."""
+
+
 class PresetFile(BaseModel):
     """What a preset's TOML file holds.
 

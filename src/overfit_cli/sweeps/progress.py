@@ -19,6 +19,7 @@ from rich.table import Table
 from rich.text import Text
 
 from overfit_cli.core.errors import UserError
+from overfit_cli.core.failures import count_alike
 from overfit_cli.core.parameters import Value
 from overfit_cli.core.processes import delaying_interrupts
 from overfit_cli.core.text import duration, duration_estimate, plural, size
@@ -26,7 +27,7 @@ from overfit_cli.sweeps.executors import Executor
 from overfit_cli.sweeps.load import load_headlines
 from overfit_cli.sweeps.plan import Plan
 from overfit_cli.sweeps.run import Summary
-from overfit_cli.sweeps.speed import Speed, cost_of, estimate
+from overfit_cli.sweeps.speed import Estimate, Speed, cost_of
 from overfit_cli.sweeps.store import RunDirectory
 from overfit_cli.sweeps.terminal import phase_diagram
 
@@ -79,22 +80,20 @@ def source_in_words(plan: Plan) -> list[str]:
     return sentences
 
 
-def estimate_in_words(plan: Plan, executor: Executor, within: float) -> str:
-    """Return what a plan would take, from a probe of `within` seconds at most."""
-    if not plan.batches:
-        return "Nothing would run."
-    likely = estimate(plan, executor.requested_jobs, executor.device, within)
+def estimate_in_words(plan: Plan, executor: Executor, likely: Estimate) -> str:
+    """Return what a plan with something to run would take."""
     nothing = "Nothing was run or written."
     memory = [] if likely.memory is None else [f"{size(likely.memory)} of memory"]
     if likely.seconds is None or likely.disk is None:
         needed = "".join(f"; about {words}" for words in memory)
-        return (
-            f"No probe ended within {duration(within)}, so how long it takes isn't known{needed}. "
-            f"{nothing}"
-        )
+        told = ", so how long it takes isn't known"
+        if likely.seconds is not None:
+            usual = f"{duration_estimate(likely.seconds)} on {jobs_in_words(executor)}"
+            told = f". From the time that the preset took elsewhere: {usual}"
+        return f"No probe ended within {duration(likely.within)}{told}{needed}. {nothing}"
     source = "From one timed probe"
     if likely.cut:
-        source = f"From a small probe, because a typical one took over {duration(within)}"
+        source = f"From a small probe, because a typical one took over {duration(likely.within)}"
     time = f"{duration_estimate(likely.seconds)} on {jobs_in_words(executor)}"
     if len(plan.batches) > 1 and math.isclose(likely.seconds, likely.longest or 0.0):
         time += ", as long as the longest batch"
@@ -111,11 +110,21 @@ def jobs_in_words(executor: Executor) -> str:
 
 def failed_in_words(summary: Summary) -> str:
     """Say how many cells failed, and why."""
-    shown = summary.failed.most_common(MOST_REASONS)
-    reasons = [f"{count} {reason}" for reason, count in shown]
-    if others := summary.failed.total() - sum(count for _, count in shown):
-        reasons.append(f"{others} for {len(summary.failed) - len(shown)} other reasons")
+    kinds = count_alike(summary.failed)
+    shown, others = kinds[:MOST_REASONS], kinds[MOST_REASONS:]
+    reasons = [f"{kind.count} {kind.words}" for kind in shown]
+    if others:
+        count = sum(kind.count for kind in others)
+        reasons.append(f"{count} for {plural(len(others), 'other reason')}")
     return f"{summary.failed.total()} failed ({', '.join(reasons)})"
+
+
+def earlier_in_words(summary: Summary) -> str:
+    """Say how many cells failed in earlier runs; nothing if none did."""
+    if not summary.earlier:
+        return ""
+    again = "runs it again" if summary.earlier == 1 else "runs them again"
+    return f", {summary.earlier} failed earlier; --retry-failed {again}"
 
 
 def restarts_in_words(summary: Summary) -> str:
@@ -130,7 +139,7 @@ def summary_in_words(plan: Plan, directory: RunDirectory, summary: Summary) -> l
     done = f"{summary.trained} trained in {duration(summary.seconds)}, {plan.done} reused"
     if summary.failed:
         done += f", {failed_in_words(summary)}"
-    done += restarts_in_words(summary)
+    done += earlier_in_words(summary) + restarts_in_words(summary)
     sentences = [f"Done: {done}. The cells are in {directory.path}/cells."]
     if plan.of_other_source and not summary.trained:
         cells = plural(plan.of_other_source, "cell")
@@ -140,9 +149,16 @@ def summary_in_words(plan: Plan, directory: RunDirectory, summary: Summary) -> l
 
 
 def left_in_words(summary: Summary) -> list[str]:
-    """Say how many cells a sweep left that ended at a failed one, if any."""
-    cells = f"{plural(summary.left, 'cell')} {'is' if summary.left == 1 else 'are'}"
-    return [f"Stopped after a failed cell (--fail-fast): {cells} left."] if summary.left else []
+    """Say where the code of failed cells raised, and how many cells a sweep left for a failure."""
+    kinds = count_alike(summary.failed)[:MOST_REASONS]
+    sentences = [f"Failed: {kind.place}" for kind in kinds if kind.place and not summary.stopped]
+    if summary.left:
+        left = f"{plural(summary.left, 'cell')} {'is' if summary.left == 1 else 'are'} left."
+        why = "Stopped after a failed cell (--fail-fast):"
+        sentences.append(
+            f"Stopped: {summary.stopped}. {left}" if summary.stopped else f"{why} {left}"
+        )
+    return sentences
 
 
 @dataclass

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import contextlib
+import random
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from overfit_cli.core.cell import CellResult
+from overfit_cli.core.cell import NAME_TAKEN, CellResult
 from overfit_cli.core.errors import UserError
+from overfit_cli.core.failures import is_exception, kind_of
 from overfit_cli.core.files import error_text
 from overfit_cli.core.processes import answering_interrupts, delaying_interrupts
 from overfit_cli.core.training import Execution, training_conditions
@@ -34,6 +36,12 @@ CHANCES = 3
 MOST_LOSSES = 30
 """The losses of batches with their workers after which the sweep gives up."""
 
+MOST_ALIKE = 20
+"""The first cells after which a sweep stops, if all of them raised the same exception."""
+
+ELSEWHERE = 10
+"""How many of these are from places of the grid that are chosen at random."""
+
 
 @dataclass
 class Summary:
@@ -44,7 +52,10 @@ class Summary:
         failed: reasons of the cells that failed in this run, counted.
         restarts: how often workers were killed and started again.
         seconds: wall time.
-        left: how many cells weren't trained because another one had failed.
+        left: how many cells weren't trained because others had failed.
+        earlier: how many cells failed in earlier runs, and weren't run again.
+        example: the key of a cell that raised; empty where none did.
+        stopped: why the sweep stopped by itself, with `--fail-fast` aside; empty where it didn't.
     """
 
     trained: int = 0
@@ -52,6 +63,9 @@ class Summary:
     restarts: int = 0
     seconds: float = 0.0
     left: int = 0
+    earlier: int = 0
+    example: str = ""
+    stopped: str = ""
 
     def add(self, other: Summary) -> None:
         """Count in what another run did."""
@@ -60,6 +74,16 @@ class Summary:
         self.restarts += other.restarts
         self.seconds += other.seconds
         self.left += other.left
+        self.earlier += other.earlier
+        self.example = self.example or other.example
+        self.stopped = self.stopped or other.stopped
+
+    def count(self, record: TaskRecord) -> None:
+        """Count in what a task did."""
+        self.trained += record.trained
+        self.failed.update(record.reasons)
+        if not self.example and any(map(is_exception, record.reasons)):
+            self.example = next(key for key, headline in record.headlines if headline is None)
 
 
 def execute(
@@ -116,8 +140,6 @@ def execute(
                     problems.append(problem)
                     run.stop.set()
                     continue
-                run.summary.trained += record.trained
-                run.summary.failed.update(record.reasons)
                 run.summary.seconds = time.monotonic() - began
                 on_record(record)
         except TaskInterrupted as interrupted:
@@ -138,7 +160,7 @@ class _Run:
     """
 
     def __init__(self, plan: Plan, work: Work, executor: Executor, speed: Speed) -> None:
-        self.summary = Summary()
+        self.summary = Summary(earlier=plan.failed)
         self.stop = threading.Event()
         self._work, self._executor = work, executor
         self._waiting: dict[int, Batch] = dict(enumerate(plan.batches))
@@ -146,6 +168,9 @@ class _Run:
         self._speed = speed
         self._strikes: Counter[int] = Counter()
         self._losses = 0
+        self._sizes = [len(batch) for batch in plan.batches]
+        self._any_done, self._alike = plan.done > 0, False
+        self._elsewhere = 0
 
     def records(self) -> Iterator[TaskRecord]:
         """Give a record for each task; after a killed worker go on with what is missing."""
@@ -161,10 +186,25 @@ class _Run:
                 if ended is record:
                     cost = sum(self._costs[number] for number in record.batches)
                     self._speed.add(cost, record.seconds, is_cold=record.is_cold)
+                self.summary.count(ended)
+                self.summary.stopped = self._why_to_stop()
                 # Before its rows are written, as tasks are handed out meanwhile.
-                if self._work.execution.fail_fast and ended.reasons:
+                if self.summary.stopped or (self._work.execution.fail_fast and ended.reasons):
                     self.stop.set()
                 yield ended
+
+    def _why_to_stop(self) -> str:
+        """What all cells so far have in common that makes others pointless; empty if nothing."""
+        failed, trained = self.summary.failed, self.summary.trained
+        taken = next((reason for reason in failed if NAME_TAKEN in reason), "")
+        if taken and not trained:
+            return taken.removeprefix("error: ")
+        raised = all(map(is_exception, failed)) and len({*map(kind_of, failed)}) == 1
+        self._alike = raised and not trained and not self._any_done
+        if not self._alike or not 0 < self._elsewhere <= failed.total() >= MOST_ALIKE:
+            return ""
+        example = next(iter(failed)).removeprefix("error: ")
+        return f"the first {failed.total()} cells all failed alike: {example}"
 
     def _tasks(self) -> Iterator[Task]:
         """The batches that wait, a task at a time.
@@ -181,12 +221,21 @@ class _Run:
         costs = [self._costs[number] for number in numbers]
         left = sum(costs)
         while start < len(numbers) and not self.stop.is_set():
+            if self._alike and not self._elsewhere:
+                numbers[start:] = self._from_elsewhere(numbers[:start], numbers[start:])
+                costs = [self._costs[number] for number in numbers]
             finished = len(self._costs) - len(self._waiting)
             coming = costs[start : start + MOST_BATCHES]
             end = start + task_size(coming, left, self._executor.jobs, self._speed, finished)
             left -= sum(costs[start:end])
             yield self._task(numbers[start:end])
             start = end
+
+    def _from_elsewhere(self, handed_out: Sequence[int], rest: Sequence[int]) -> list[int]:
+        """The rest of the batches, some from anywhere first: an early region may fail by itself."""
+        chosen = random.Random(0).sample(rest, min(ELSEWHERE, len(rest)))
+        self._elsewhere = sum(self._sizes[number] for number in (*handed_out, *chosen))
+        return [*chosen, *(number for number in rest if number not in chosen)]
 
     def _task(self, numbers: Sequence[int]) -> Task:
         return [(number, self._waiting[number]) for number in numbers]

@@ -27,6 +27,7 @@ from overfit_cli.sweeps.manifest import check_data, is_described, read_manifest,
 from overfit_cli.sweeps.plan import Plan, make_plan, other_settings
 from overfit_cli.sweeps.progress import (
     Progress,
+    earlier_in_words,
     estimate_in_words,
     failed_in_words,
     left_in_words,
@@ -37,7 +38,7 @@ from overfit_cli.sweeps.progress import (
 )
 from overfit_cli.sweeps.refine import Refinement
 from overfit_cli.sweeps.run import Summary, execute
-from overfit_cli.sweeps.speed import Speed
+from overfit_cli.sweeps.speed import Estimate, Speed, estimate
 from overfit_cli.sweeps.store import RunDirectory
 from overfit_cli.sweeps.subject import Subject, sweep_name
 from overfit_cli.sweeps.worker import Work
@@ -61,6 +62,7 @@ class Session:
         fail_fast: whether to stop at the first failed cell.
         time_left: says what is left of several sweeps, after a share of this one's cost; None
             where there is no other.
+        cell_seconds: see `Subject`.
         command: what runs the same cells again; None for what was typed.
     """
 
@@ -73,6 +75,7 @@ class Session:
     retry_failed: bool = False
     fail_fast: bool = False
     time_left: Callable[[float], str] | None = None
+    cell_seconds: float | None = None
     command: Sequence[str] | None = None
 
     def sweep(self, grid: Grid) -> tuple[Plan, Summary]:
@@ -178,6 +181,14 @@ class Session:
                 f"{self.directory.path} can't be written to ({error_text(error)})."
             ) from error
 
+    def estimate(self, plan: Plan, elapsed: float = 0.0) -> Estimate:
+        """Return what a prepared plan with something to run would take; see `outline`."""
+        executor = self.executor_for(plan)
+        jobs = executor.requested_jobs
+        within = max(LEAST_FOR_PROBE, LONGEST_DRY_RUN - elapsed)
+        work = None if self.cell_seconds is None else self.cell_seconds * plan.total(plan.to_run)
+        return estimate(plan, jobs, executor.device, within, work and work / jobs)
+
     def run(self, plan: Plan, read: Mapping[str, str]) -> Summary:
         """Train a plan's cells on the data that was read for it, showing how far it is.
 
@@ -209,7 +220,11 @@ class Session:
 
 
 def outline(
-    session: Session, grid: Grid, refinement: Refinement | None, rounds: int, elapsed: float = 0.0
+    session: Session,
+    grid: Grid,
+    refinement: Refinement | None,
+    rounds: int,
+    elapsed: float = 0.0,
 ) -> None:
     """Say what a sweep would run, and how long that would take; nothing is run.
 
@@ -226,8 +241,11 @@ def outline(
     plan = session.plan(grid if refinement is None else refinement.coarse_grid, outlined=True)
     session.prepare(plan)
     session.describe(plan)
-    left = max(LEAST_FOR_PROBE, LONGEST_DRY_RUN - elapsed)
-    session.output.print(estimate_in_words(plan, session.executor_for(plan), left))
+    if plan.batches:
+        likely = session.estimate(plan, elapsed)
+        session.output.print(estimate_in_words(plan, session.executor_for(plan), likely))
+    else:
+        session.output.print("Nothing would run.")
     if refinement is not None:
         session.output.print(
             f"That is the coarse grid, with {len(refinement.coarse_grid.seeds)} of "
@@ -267,7 +285,7 @@ def refine(session: Session, refinement: Refinement, rounds: int) -> Summary:
         total.add(summary)
         reused += plan.done
         boundary = refinement.learn(session.directory)
-        if session.fail_fast and summary.failed:
+        if summary.stopped or (session.fail_fast and summary.failed):
             break
     for sentence in [
         *([f"Stale cells there, of another version: {plan.stale}."] if plan.stale else []),
@@ -282,7 +300,7 @@ def refine(session: Session, refinement: Refinement, rounds: int) -> Summary:
 
 def _summary_in_words(refinement: Refinement, total: Summary, reused: int) -> str:
     failed = f", {failed_in_words(total)}" if total.failed else ""
-    failed += restarts_in_words(total)
+    failed += earlier_in_words(total) + restarts_in_words(total)
     grid = len(refinement.search.y) * len(refinement.search.seeds)
     low, high = refinement.search.coarse[0], refinement.search.coarse[-1]
     full = grid * (round((high - low) / refinement.search.tolerance) + 1)
@@ -369,4 +387,5 @@ def open_sweep(
             fresh=fresh,
             retry_failed=retry_failed,
             fail_fast=fail_fast,
+            cell_seconds=subject.cell_seconds,
         )

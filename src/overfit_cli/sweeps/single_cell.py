@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Collection, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
-from typing import Literal
+from typing import Literal, Self
 
 from rich.console import Console
 
 from overfit_cli.core.cell import CellResult
 from overfit_cli.core.errors import BadValue, UserError
+from overfit_cli.core.failures import traceback_lines
 from overfit_cli.core.files import RESULTS, error_text
 from overfit_cli.core.parameters import Value
 from overfit_cli.core.processes import answering_interrupts
@@ -53,17 +56,25 @@ def train_cell(
         accepts = f"a training takes one value of {name}, not {len(values)}; a sweep takes several."
         raise BadValue(name, None, accepts)
     directory = RunDirectory(out or RESULTS / _name(subject, settings, grid), "out")
-    study, watch = grid.study, Watch(output, grid.study)
+    study = grid.study
     cell = make_plan(grid, directory, device).cells[0]
     data_read = study.prepare([cell])
     check_data(directory.path, data_read)
     for sentence in directory.prepare():
         output.print(sentence)
-    execution = Execution(device=device, trajectories=True, on_step=watch.add)
-    with answering_interrupts(), training_conditions():
+    watch, errors = Watch(output, study), list[BaseException]()
+    execution = Execution(
+        device=device,
+        trajectories=True,
+        on_step=watch.add,
+        on_error=errors.append,
+        on_task=watch.wait_for,
+    )
+    with watch, answering_interrupts(), training_conditions():
         [result] = train_all(study, [cell], execution)
         result = storable(study, result)
-    watch.finish()
+    for line in chain.from_iterable(map(traceback_lines, errors)):
+        output.print(line)
     try:
         record_run(directory.path, grid, {"jobs": 1, "device": device}, data_read)
         directory.finish(directory.write(study, [result]), replaced=True)
@@ -82,8 +93,14 @@ def _name(subject: Subject, settings: Collection[str], grid: Grid) -> str:
     return named_after(subject.name, values | ({"seed": (seed,)} if seed else {}))
 
 
+PATIENCE = 3.0
+"""Seconds without a step after which it is said what is done."""
+
+
 class Watch:
     """Printer of logged steps: all of the first ones, then ever fewer, and the last.
+
+    It is a context, in which the training runs.
 
     Args:
         output: takes the lines.
@@ -97,9 +114,26 @@ class Watch:
         self._next = 0
         self._held: Mapping[str, float] | None = None
         self._headed = False
+        self._timer = threading.Timer(0, lambda: None)
+
+    def __enter__(self) -> Self:
+        self.wait_for("Training, without a step so far")
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._timer.cancel()
+        self.finish()
+
+    def wait_for(self, task: str) -> None:
+        """Print what is done, if no step and no other task comes for a while."""
+        self._timer.cancel()
+        self._timer = threading.Timer(PATIENCE, lambda: self.output.print(f"{task} ..."))
+        self._timer.daemon = True
+        self._timer.start()
 
     def add(self, row: Mapping[str, float]) -> None:
         """Take in a logged step."""
+        self._timer.cancel()
         if self._open:
             self._add_columns(row)
         if not any(name in row for name in self._columns):

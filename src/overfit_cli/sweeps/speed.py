@@ -6,14 +6,16 @@ the number of batches in a task, and the time left.
 
 from __future__ import annotations
 
+import bisect
 import contextlib
 import os
 import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
+from itertools import accumulate, chain
 from multiprocessing.connection import Connection
+from pathlib import Path
 
 import cloudpickle
 from joblib.externals.loky.backend import get_context
@@ -130,50 +132,79 @@ class Estimate:
     """What a plan will take.
 
     Attributes:
-        seconds: wall time for all that is left to run; None where no probe ended in time.
-        memory: bytes, with as many cells at a time as there are jobs; None as for `seconds`, of a
+        seconds: wall time for all that is left to run; None where no probe ended in time, and
+            nothing else says it.
+        memory: bytes, with as many cells at a time as there are jobs; None as for `disk`, of a
             study that leaves it to the probe.
-        disk: bytes of part files; None as for `seconds`.
+        disk: bytes of part files; None where no probe ended in time.
         cut: whether the clock cut the probe of a typical batch, so that a smaller one was taken.
-        longest: how long the longest batch takes, which no number of jobs can undercut; None as for
-            `seconds`.
+        within: seconds that the probe had.
+        longest: how long the longest batch takes, which no number of jobs can undercut; None where
+            no probe ended in time.
     """
 
     seconds: float | None
     memory: float | None
     disk: float | None
     cut: bool
+    within: float
     longest: float | None = None
 
 
-def estimate(plan: Plan, jobs: int, device: Device, within: float) -> Estimate:
-    """Train the plan's middle batch, as its study shortens it, and scale up by all batches' cost.
+MOST_BUSY = 4.0
 
-    Nothing of it is kept. Smaller probes come first, for the case that the clock cuts it.
+LEAST_OF_TYPICAL = 1e-3
+"""The least cost of a probe, as a part of the middle one's: less says nothing of its speed."""
+
+
+def processes_per_core() -> float:
+    """Return how many processes share a core with a new one: from 1 to `MOST_BUSY`."""
+    try:
+        load = os.getloadavg()[0] / (os.cpu_count() or 1)
+    except (AttributeError, OSError):  # Windows
+        return 1.0
+    return min(1.0 + load, MOST_BUSY)
+
+
+def estimate(
+    plan: Plan, jobs: int, device: Device, within: float, usual: float | None = None
+) -> Estimate:
+    """Train a few of the plan's batches, as its study shortens them, and scale up by all's cost.
+
+    Nothing of it is kept. Cheap batches come first, for the case that the clock cuts the others.
 
     Args:
         plan: something to run.
         jobs: how many batches run at a time.
         device: what they run on.
-        within: seconds after which a probe is cut.
+        within: seconds after which the probes are cut, on a machine that does nothing else.
+        usual: seconds that the plan takes on such a machine, if that is known: these count where
+            the clock cuts the probe of the middle batch.
     """
+    shared = processes_per_core()
+    within *= shared
     study = plan.grid.study
     costs = [cost_of(study, batch) for batch in plan.batches]
     batches, cells = plan.total(len(plan.batches)), [*chain.from_iterable(plan.batches)]
     busy = min(jobs, batches)
     declared = [needed for cell in cells if (needed := study.memory(cell)) is not None]
     memory = busy * max(declared) if declared else None
-    probes = _probes(plan, costs, device)
+    probes, needed = _probes(plan, costs, device)
+    if usual is not None:  # it is a better guess than what a cheap batch tells
+        probes, needed = probes[needed - 1 :], 1
     timed = _timed_within(study, probes, device, within)
+    if usual is not None and len(timed) < needed:
+        return Estimate(usual * shared, memory, None, cut=True, within=within)
     if not timed:
-        return Estimate(None, memory, None, cut=True)
+        return Estimate(None, memory, None, cut=True, within=within)
     last, total = timed[-1], sum(costs) / plan.share
     parts = min(batches, (last.speed.time(total) or 0.0) / TASK_SECONDS + 1)
     return Estimate(
         seconds=last.speed.time(total, busy, max(costs)),
         memory=memory or busy * last.memory or None,
         disk=plan.total(len(cells)) * last.bytes_per_cell + _BYTES_PER_PART * parts,
-        cut=len(timed) < len(probes),
+        cut=len(timed) < needed,
+        within=within,
         longest=last.speed.time(max(costs)),
     )
 
@@ -183,21 +214,35 @@ def cost_of(study: AnyStudy, cells: Sequence[Cell]) -> float:
     return sum(study.cost(cell) for cell in cells)
 
 
-def _probes(plan: Plan, costs: Sequence[float], device: Device) -> list[list[Cell]]:
-    """What to time, the cheapest first: the study's default cell, a cheap batch, the middle one."""
+def _probes(plan: Plan, costs: Sequence[float], device: Device) -> tuple[list[list[Cell]], int]:
+    """What to time, the cheapest first, and how many of them at least.
+
+    These are the study's default cell, a cheap batch and the middle one. A dearer one follows, if
+    the half of all cost is in batches that cost more than it: its speed is nearer to theirs.
+    """
     study = plan.grid.study
     order = sorted(range(len(costs)), key=costs.__getitem__)
-    typical = plan.batches[order[len(order) // 2]]
-    if plan.share < 1:
-        typical = _batch_of(typical[0], plan.grid, device)
-    middle = [study.probe(cell) for cell in typical]
+    halves = [*accumulate(costs[index] for index in order)]
+    dear = bisect.bisect_left(halves, halves[-1] / 2)
+    middle, dearer = (
+        [study.probe(cell) for cell in _typical(plan, order[rank], device)]
+        for rank in (len(order) // 2, dear)
+    )
     smaller = [[study.probe(cell) for cell in plan.batches[order[0]]]]
     if all(info.default is not None for info in describe(study.parameters).values()):
         default = Cell(study.name, study.version, study.parameters(), seed=0)
         smaller.append([study.probe(default)])
     limit = cost_of(study, middle) / 2
-    cheaper = [probe for probe in smaller if cost_of(study, probe) < limit]
-    return [*sorted(cheaper, key=lambda probe: cost_of(study, probe)), middle]
+    least_cost = LEAST_OF_TYPICAL * limit
+    cheaper = [probe for probe in smaller if least_cost <= cost_of(study, probe) < limit]
+    least = [*sorted(cheaper, key=lambda probe: cost_of(study, probe)), middle]
+    return [*least, *([dearer] if cost_of(study, dearer) > 2 * limit else [])], len(least)
+
+
+def _typical(plan: Plan, number: int, device: Device) -> Sequence[Cell]:
+    """A batch of a plan, as it is where all cells are looked at."""
+    batch = plan.batches[number]
+    return batch if plan.share == 1 else _batch_of(batch[0], plan.grid, device)
 
 
 def _batch_of(cell: Cell, grid: Grid, device: Device) -> list[Cell]:
@@ -245,7 +290,7 @@ def _send_probes(parent: int, out: Connection, pickled: bytes, device: Device) -
     start_worker(parent)
     study, probes = cloudpickle.loads(pickled)
     with training_conditions():
-        _timed(study, probes[0], device)  # it pays for imports
+        list(train_all(study, probes[0], Execution(device=device)))  # it pays for imports
         for probe in probes:
             out.send(_timed(study, probe, device))
 
@@ -255,9 +300,13 @@ def _timed(study: AnyStudy, cells: list[Cell], device: Device) -> Probe:
     execution = Execution(device=device)
     seconds = 0.0
     for _ in range(2):
-        began = time.perf_counter()
+        began, computed, waited = time.perf_counter(), time.thread_time(), _seconds_waited()
         results = list(train_all(study, cells, execution))
         seconds = time.perf_counter() - began
+        if waited is not None:
+            # How long it waited just now is chance: others' share of the core on average counts.
+            seconds -= (_seconds_waited() or waited) - waited
+            seconds += (time.thread_time() - computed) * (processes_per_core() - 1)
         if seconds > SHORT:
             break
     return Probe(
@@ -265,6 +314,13 @@ def _timed(study: AnyStudy, cells: list[Cell], device: Device) -> Probe:
         bytes_per_cell=cell_table(study, results).nbytes / len(cells),
         memory=_most_memory(),
     )
+
+
+def _seconds_waited() -> float | None:
+    """How long this thread has waited for a core; None where the system doesn't say."""
+    with contextlib.suppress(OSError, ValueError, IndexError):
+        return int(Path("/proc/thread-self/schedstat").read_text().split()[1]) / 1e9
+    return None
 
 
 def _most_memory() -> float:

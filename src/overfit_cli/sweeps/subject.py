@@ -16,7 +16,8 @@ from overfit_cli.core.text import brief, is_text, suggestion
 from overfit_cli.functions.function_study import study_of_reference
 from overfit_cli.functions.references import is_reference
 from overfit_cli.sweeps.grid import Grid, make_grid
-from overfit_cli.sweeps.presets import Preset, find_preset, preset_names, preset_texts
+from overfit_cli.sweeps.presets import MEASURED_ON, Preset, find_preset, preset_names, preset_texts
+from overfit_cli.sweeps.ranges import parse_seeds
 
 DEFAULT_STUDY = "benign-vit"
 DEFAULT_PROFILE = "quick"
@@ -56,6 +57,18 @@ class Subject:
             return self.preset.name
         function = self.study.identity.function
         return self.study.name if function is None else function.label
+
+    @property
+    def cell_seconds(self) -> float | None:
+        """The seconds that a cell of its preset took in one job; None where that isn't known."""
+        minutes = None if self.preset is None else self.preset.profile(self.profile).minutes
+        if minutes is None:
+            return None
+        return 60 * minutes * MEASURED_ON / self.grid().size
+
+    def grid(self) -> Grid:
+        """Return its grid where the user changes nothing."""
+        return make_grid(self.study, self.texts, parse_seeds(self.seeds))
 
     @property
     def trajectories(self) -> bool:

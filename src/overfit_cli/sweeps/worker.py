@@ -23,6 +23,7 @@ import cloudpickle
 
 from overfit_cli.core.cell import Cell, CellResult
 from overfit_cli.core.errors import MissingError, UserError
+from overfit_cli.core.failures import LONGEST_REASON, error_in_words
 from overfit_cli.core.files import DATA_VARIABLE
 from overfit_cli.core.processes import Interrupted
 from overfit_cli.core.study import AnyStudy
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
 VERSIONS = f"overfit {VERSION} on Python {sys.version_info.major}.{sys.version_info.minor}"
 """The versions that the processes of a sweep must share."""
 
-LONGEST_REASON = 200
 FAILURE_PREFIXES = ("error: ", "diverged: ")
 """Beginnings of the reasons that the machine gives, not the study."""
 
@@ -67,7 +67,9 @@ def train_all(study: AnyStudy, batch: Batch, execution: Execution) -> Iterator[C
         except (Interrupted, MissingError):
             raise
         except BaseException as error:  # a study may raise anything
-            reason, raised = _in_one_line(error), True
+            reason, raised = error_in_words(error), True
+            if execution.on_error is not None:
+                execution.on_error(error)
             break
         del left[cell.key]
         yield checked
@@ -138,7 +140,7 @@ def storable(study: AnyStudy, result: CellResult) -> CellResult:
         cell_table(study, [result])
         trajectory_table(study, [result])
     except Exception as error:  # a result may hold anything
-        return _failed_result(replace(result, trajectory={}, steps=0), _in_one_line(error))
+        return _failed_result(replace(result, trajectory={}, steps=0), error_in_words(error))
     return result
 
 
@@ -146,14 +148,6 @@ def _failed_result(result: CellResult, reason: str) -> CellResult:
     """A failed result, without the numbers, with the steps that were logged."""
     reason = f"error: {visible(reason)[:LONGEST_REASON]}"
     return replace(result, measurements={}, reason=reason)
-
-
-def _in_one_line(error: BaseException) -> str:
-    try:
-        words = visible(" ".join(str(error).split()))
-    except Exception:  # an exception may fail to give its words
-        words = ""
-    return f"{type(error).__name__}: {words[:LONGEST_REASON]}" if words else type(error).__name__
 
 
 Batch = Sequence[Cell]

@@ -18,6 +18,8 @@ from overfit_cli.studies.attention_kernel.parameters import ClassifierParameters
 
 P = TypeVar("P", bound=ClassifierParameters)
 
+DRAWING = "Drawing the samples, or reading them from the cache"
+
 _SILENT_HEAD = Column(
     "silent_head",
     "share of the head's units that are zero on every test sample",
@@ -105,6 +107,7 @@ class ClassifierStudy(TransformerStudy[P]):
         from overfit_cli.studies.attention_kernel.classifier import train_cell
 
         for cell in batch:
+            training.say(DRAWING)
             yield train_cell(cell, self.task(cell.parameters, cell.seed), training)
 
     def summary(self, result: CellResult[P]) -> str:

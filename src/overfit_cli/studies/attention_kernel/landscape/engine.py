@@ -247,12 +247,14 @@ def train_cell(cell: Cell[P], task: Task, training: Training) -> CellResult[P]:
     With 50 points of spacing 0.02 the surface is section 5.2's, from −0.48 to 0.5.
     """
     parameters, device = cell.parameters, training.device
+    training.say("Training the network, which is kept in the cache")
     first, model = (trained_network(parameters, task, cell.seed, k, device) for k in (1, 2))
     batch = fixed_batch(parameters, task, cell.seed)
     centre = evaluate(model, batch, device).loss
     steps = parameters.training_steps + parameters.second_steps
     if reason := failure(centre):
         return CellResult(cell, {}, steps, reason)
+    training.say("Evaluating the loss around it")
     name = f"{cell.key}-{data_fingerprint(task)}-{device}.npz"
     losses = losses_around(model, cell, batch, device)
     points = parameters.points, parameters.spacing

@@ -9,7 +9,7 @@ from overfit_cli.core.claim import Claim
 from overfit_cli.core.classification import Task
 from overfit_cli.core.figure import Figure, collect_figures, lazy_drawing
 from overfit_cli.core.training import Training
-from overfit_cli.studies.attention_kernel.classifier_study import TransformerStudy
+from overfit_cli.studies.attention_kernel.classifier_study import DRAWING, TransformerStudy
 from overfit_cli.studies.attention_kernel.landscape.parameters import KernelLandscapeParameters
 from overfit_cli.studies.attention_kernel.landscape.theory import MEASURES
 
@@ -93,6 +93,7 @@ class KernelLandscape(TransformerStudy[P]):
         from overfit_cli.studies.attention_kernel.landscape.engine import train_cell
 
         for cell in batch:
+            training.say(DRAWING)
             yield train_cell(cell, self.task(cell.parameters, cell.seed), training)
 
     def summary(self, result: CellResult[P]) -> str:
