@@ -66,7 +66,7 @@ class Description:
                     called = "names of files" if kind is str else f"{kind.__name__}(...)"
                     words = f"it takes a list of {called}"
                     raise TypeError(f"experiment({name}=[{item!r}]): {words}")
-            names = [item.name for item in getattr(self, name)]
+            names = [getattr(item, "name", item) for item in getattr(self, name)]
             if len(set(names)) < len(names):
                 repeated = next(item for item in names if names.count(item) > 1)
                 raise TypeError(f"experiment({name}=...): two are called {repeated!r}; rename one")
