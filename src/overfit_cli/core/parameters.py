@@ -378,8 +378,11 @@ def parse_value(info: ParameterInfo, text: str) -> Value:
         raise refusal
     if info.kind == "float":
         return float(number) + 0.0  # -0 becomes 0: a cell has one key
-    if number != number.to_integral_value() or abs(number) >= 2**63:
+    if number != number.to_integral_value():
         raise refusal
+    if abs(number) >= 2**63:
+        accepts = f"it is too large; {info.name} takes {info.accepts} below 2**63."
+        raise BadValue(info.name, excerpt, accepts)
     return int(number)
 
 
