@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
-from overfit_cli.core.cell import CellResult
+from overfit_cli.core.cell import Cell, CellResult
 from overfit_cli.core.console import console
 from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.files import RESULTS, set_data_folder
-from overfit_cli.core.parameters import Value
+from overfit_cli.core.parameters import StudyParameters, Value
 from overfit_cli.core.registry import add_study, find_study
 from overfit_cli.core.study import AnyStudy, Study
 from overfit_cli.core.training import resolve_device
@@ -62,6 +62,8 @@ def sweep(
     profile: str | None = None,
     out: str | Path | None = None,
     parameters: Mapping[str, Values] | None = None,
+    together: str | Sequence[str] = (),
+    only: str | Sequence[str] = (),
     jobs: int = -1,
     backend: Backend = "loky",
     scheduler: str | None = None,
@@ -88,6 +90,9 @@ def sweep(
         profile: how much of a preset to run, `quick` or `paper`.
         out: the run directory; by default in `results/`, named after what is swept.
         parameters: values of parameters whose names are also those of arguments here.
+        together: parameters whose lists go together, such as `n,d`: their first values are a point,
+            their second ones, and so on.
+        only: conditions that points of the grid must meet, such as `n >= 2*d`.
         jobs: cells trained at a time; -1 is one per core.
         backend: `loky` (processes) or `threading`; `dask` or `ray` for a cluster.
         scheduler, address: where the cluster of `dask`, of `ray` answers.
@@ -102,10 +107,12 @@ def sweep(
         refine: begin with the grid, and go on so many rounds where the boundary is uncertain.
         threshold, tolerance: with `refine`, where a cell changes sides, and how well to know it.
         quiet: whether to print nothing.
-        **axes: the values of each parameter: one, several, or a range as a text.
+        **axes: the values of each parameter: one, several, a range as a text, or an expression in
+            other parameters as a text, such as `2*d`.
 
     Returns:
-        One row per cell of the sweep that is there, failed ones too.
+        One row per cell of the sweep that is there, failed ones too: in the order of the grid, and
+        of its seeds at each point.
 
     Raises:
         UserError: for a value that its parameter doesn't take, or a directory that can't be used.
@@ -121,6 +128,8 @@ def sweep(
         _settings(parameters, axes),
         subject.seeds if seeds is None else seeds,
         subject.texts,
+        [*subject.together, *list_of_texts("together", together)],
+        [*subject.only, *list_of_texts("only", only)],
     )
     refinement = refinement_of(grid, refine, threshold, tolerance)
     _check_texts(scheduler=scheduler, address=address, shard=shard)
@@ -158,8 +167,18 @@ def _run(
     if not session.directory.contents().cells:
         nothing: pd.DataFrame = cell_schema(grid.study).empty_table().to_pandas()
         return nothing
+    ranks = {cell.key: rank for rank, cell in enumerate(_by_point(cells))}
     cells_here = session.directory.load_cells()
-    return cells_here[cells_here["key"].isin({cell.key for cell in cells})].reset_index(drop=True)
+    chosen = cells_here[cells_here["key"].isin(ranks.keys())]
+    return chosen.sort_values("key", key=lambda keys: keys.map(ranks), ignore_index=True)
+
+
+def _by_point(cells: Sequence[Cell]) -> list[Cell]:
+    """Cells with those of one point, of each seed, beside each other."""
+    points: dict[StudyParameters, list[Cell]] = {}
+    for cell in cells:
+        points.setdefault(cell.parameters, []).append(cell)
+    return [cell for of_point in points.values() for cell in of_point]
 
 
 def train(

@@ -36,6 +36,20 @@ if TYPE_CHECKING:
     from overfit_cli.sweeps.subject import Subject
 
 
+Together = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="NAME,NAME",
+        help="Step through the lists of these parameters together; may be repeated.",
+    ),
+]
+Only = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="CONDITION",
+        help="Only points of the grid that meet this, such as 'n >= 2*d'; may be repeated.",
+    ),
+]
 Seeds = Annotated[
     str | None,
     typer.Option(
@@ -93,6 +107,8 @@ def sweep(
     context: typer.Context,
     words: SubjectAndParameters = None,
     settings: Settings = None,
+    together: Together = None,
+    only: Only = None,
     seeds: Seeds = None,
     profile: Profile = None,
     out: Out = None,
@@ -119,7 +135,8 @@ def sweep(
     or package.module:NAME. The default is benign-vit.
 
     Every parameter of the study is an option: --n 2:20 --snr 0.1:16. A range is 2:20, 2:20:3,
-    0.1:16 (40 points), 0.1:16:100:log, a,b,c, or one value.
+    0.1:16 (40 points), 0.1:16:100:log (of whole numbers too), a,b,c, one value, or an expression
+    in other parameters: --n '2*d'.
     """
     from overfit_cli.sweeps.subject import find_subject
 
@@ -135,7 +152,7 @@ def sweep(
 
     texts = texts_by_name(context, given, chosen.study)
     set_data_option(data)
-    grid = grid_of(chosen, seeds, texts)
+    grid = grid_of(chosen, seeds, texts, together or (), only or ())
     refinement = refinement_of(grid, refine, threshold, tolerance)
     with open_sweep(
         chosen,
@@ -196,6 +213,8 @@ def grid_of(
     chosen: Subject,
     seeds: str | None = None,
     texts: Mapping[str, str] | None = None,
+    together: Sequence[str] = (),
+    only: Sequence[str] = (),
 ) -> Grid:
     """Return the grid of a subject.
 
@@ -203,6 +222,7 @@ def grid_of(
         chosen: the study, preset or function.
         seeds: the text of `--seeds`; None for the seeds of the study or preset.
         texts: the values that the user gives, by parameter; they come before the preset's.
+        together, only: what ties lists and leaves out points, besides the preset's own.
 
     Raises:
         UserError: if a value isn't taken.
@@ -212,7 +232,9 @@ def grid_of(
 
     numbers = parse_seeds(chosen.seeds if seeds is None else seeds)
     check_seeds(chosen.study, numbers)
-    return make_grid(chosen.study, {**chosen.texts, **(texts or {})}, numbers)
+    given = {**chosen.texts, **(texts or {})}
+    together, only = [*chosen.together, *together], [*chosen.only, *only]
+    return make_grid(chosen.study, given, numbers, together, only)
 
 
 def next_command(plan: Plan, directory: RunDirectory, chosen: Subject) -> list[str]:
@@ -224,7 +246,7 @@ def next_command(plan: Plan, directory: RunDirectory, chosen: Subject) -> list[s
 
     figures = figures_of(chosen.study)
     wanted = chosen.preset.content.figures if chosen.preset else ()
-    axes = plan.grid.axes
+    axes, free = plan.grid.axes, plan.grid.free_axes
 
     def drawable(name: str) -> bool:
         if figures[name].reads == "trajectories":
@@ -234,11 +256,11 @@ def next_command(plan: Plan, directory: RunDirectory, chosen: Subject) -> list[s
 
     names = [name for name in wanted if drawable(name)]
     of_steps = [name for name in names if figures[name].reads == "trajectories"]
-    others = [name for name, figure in figures.items() if figure.axes == len(axes) > 0]
+    others = [name for name, figure in figures.items() if figure.axes == len(free) > 0]
     source = ["--from", str(directory.path)]
     for name in (*of_steps, *names, *others):
         return ["plot", name, *source]
-    if len(axes) > 2:
+    if len(free) > 2:
         return ["plot", "heatmap", *_of_more_axes(figures["heatmap"], axes), *source]
     return ["report", *source] if chosen.study.claims() else []
 

@@ -315,6 +315,13 @@ def find_name(parameters: Mapping[str, ParameterInfo], text: str) -> str:
     return named[0] if len(named) == 1 else text
 
 
+def spellings(parameters: Mapping[str, ParameterInfo]) -> dict[str, str]:
+    """Return the name of each parameter by every spelling of it that `find_name` takes."""
+    texts = {text for info in parameters.values() for text in (info.name, *info.spelled_symbols)}
+    names = {text: find_name(parameters, text) for text in texts}
+    return {text: name for text, name in names.items() if name in parameters}
+
+
 def _kind(annotation: Any) -> tuple[Kind | None, tuple[str, ...]]:
     """The kind of a type, and its choices; None for a type that no parameter can have."""
     if get_origin(annotation) is not Literal:

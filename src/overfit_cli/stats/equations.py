@@ -243,7 +243,7 @@ def parse_condition(name: str, text: str, names: Mapping[str, str]) -> Condition
 def _expression(text: str, names: Mapping[str, str]) -> Expression:
     tree = _tree(text, names)
     occurring = _names_in([tree], names)
-    term = _term(tree, frozenset(names.values()), _EXPRESSION_FUNCTIONS, "a number of the study")
+    term = _term(tree, frozenset(names.values()), _EXPRESSION_FUNCTIONS, "a parameter")
     return Expression(text, occurring, term)
 
 
