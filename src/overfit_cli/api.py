@@ -34,6 +34,7 @@ from overfit_cli.report.judge import Judged, judge_all, judge_cells, relevant_cl
 from overfit_cli.sweeps.grid import Grid, grid_of_values
 from overfit_cli.sweeps.load import (
     chosen_cells,
+    conditions,
     load_logged_steps,
     load_study_and_cells,
     means_over_seeds,
@@ -53,6 +54,9 @@ if TYPE_CHECKING:
 
 Values = Value | str | Iterable[Any]
 """One value, several, or a range as the command line has it: `"0.1:16:100:log"`."""
+
+Conditions = str | Sequence[str] | Mapping[str, Values]
+"""Conditions as texts, such as `"n=5:20"` or `"test_loss<0.1"`, or values by name: `{"n": 5}`."""
 
 
 def sweep(
@@ -227,7 +231,7 @@ def load(
     *,
     trajectories: bool = False,
     means: bool = False,
-    where: str | Sequence[str] = (),
+    where: Conditions = (),
 ) -> pd.DataFrame:
     """Return the cells of a run directory, one row each, failed ones too; or their logged steps.
 
@@ -237,7 +241,8 @@ def load(
             parameters, the seed and the status of its cell.
         means: whether to return one row per combination of parameters instead, with means over
             seeds, as `overfit export --means` does: see `sweeps.means.means_over_seeds`.
-        where: conditions on parameters or the seed that choose cells, such as `n=5:20`.
+        where: conditions on parameters, the seed or measured columns that choose cells: `n=5:20`,
+            `test_loss<0.1`, several such texts, or values by name: `{"n": [5, 10]}`.
 
     Raises:
         UserError: if `directory` holds no cells, or none that is chosen; for means, if all failed.
@@ -248,7 +253,7 @@ def load(
         raise UserError("means: they are over cells; leave out trajectories.")
     if where or means:
         study, every = load_study_and_cells(run)
-        cells = chosen_cells(every, read_selections(list_of_texts("where", where), study))
+        cells = chosen_cells(every, read_selections(conditions("where", where), study))
         if means:
             return means_over_seeds(study, cells)
     else:
@@ -270,7 +275,7 @@ def draw(
     band: str | None = None,
     threshold: float | None = None,
     law: str | Sequence[str] | None = None,
-    where: str | Sequence[str] = (),
+    where: Conditions = (),
     title: str | None = None,
     size: str | None = None,
     dpi: int | None = None,
@@ -294,7 +299,8 @@ def draw(
         threshold: where a cell changes sides.
         law: equations to draw as curves, such as `N * SNR**2 = 1000`; `()` for none, also where the
             figure has its own.
-        where: conditions on parameters or the seed that choose cells, such as `n=5:20`.
+        where: conditions on parameters, the seed or measured columns that choose cells: `n=5:20`,
+            `test_loss<0.1`, several such texts, or values by name: `{"n": [5, 10]}`.
         title: stands above the figure.
         size: `column`, `page`, or width and height, such as `3.4x2.6` in inches or `85x65mm`.
         dpi: dots per inch; by default 300.
@@ -331,7 +337,7 @@ def draw(
             figure,
             [RunDirectory(usable_path("directory", path)) for path in directories],
             asked,
-            list_of_texts("where", where),
+            conditions("where", where),
             None if minus is None else RunDirectory(usable_path("minus", minus), "minus"),
             read_look(title, size, dpi, None if style is None else usable_path("style", style)),
             out=file,
@@ -347,9 +353,9 @@ def compare(
     b: str | Path,
     *,
     value: str | Sequence[str] = (),
-    where: str | Sequence[str] = (),
-    where_a: str | Sequence[str] = (),
-    where_b: str | Sequence[str] = (),
+    where: Conditions = (),
+    where_a: Conditions = (),
+    where_b: Conditions = (),
     interpolate: bool = False,
     out: str | Path | None = None,
 ) -> Comparison:
@@ -360,7 +366,7 @@ def compare(
         b: another, or a file whose name ends in `.csv`, with a column for each parameter that
             varies and for each measured column.
         value: the measured columns to compare; by default all that both have numbers of.
-        where: conditions on parameters or the seed that choose cells of both, such as `n=5:20`.
+        where: conditions that choose cells of both, as `load` has them.
         where_a, where_b: the same for one of the two.
         interpolate: whether to interpolate A between its cells, where B has other points.
         out: a .png, .pdf or .svg to write, with a caption beside it; None for none.
@@ -377,9 +383,9 @@ def compare(
         usable_path("a", a),
         usable_path("b", b),
         list_of_texts("value", value),
-        list_of_texts("where", where),
-        list_of_texts("where_a", where_a),
-        list_of_texts("where_b", where_b),
+        conditions("where", where),
+        conditions("where_a", where_a),
+        conditions("where_b", where_b),
         interpolated=interpolate,
     )
     if out is not None:

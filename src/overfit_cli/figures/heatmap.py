@@ -58,7 +58,7 @@ class Grid:
         mean: the mean over the seeds with a number; nan where no seed has one.
         failed: whether every seed that ran failed.
         partly: whether some seeds failed, and the mean is that of the others.
-        missing: whether there is neither a number nor a failure.
+        missing: whether it was planned, and there is neither a number nor a failure.
         sampled: whether cells were run, in a refined sweep; False everywhere in another sweep.
         seeds: the number of seeds of each mean.
         min_seeds, max_seeds: the least and the greatest of those; 0 without a mean.
@@ -96,7 +96,7 @@ def lay_out(data: FigureData, x: Axis, y: Axis, value: str) -> Grid:
 
     A grid that was grown may have more points in some rows than in others. A point that was not
     planned, but lies between two planned ones, shows the nearest of them, along x and then along
-    y. Without a plan every point of the grid counts as planned.
+    y; any other one stays blank. Without a plan every point of the grid counts as planned.
     """
     groups = usable_cells(data, value).groupby([y.name, x.name])[value]
     mean, seeds = _table(groups.mean(), x, y), _table(groups.count(), x, y)
@@ -113,7 +113,7 @@ def lay_out(data: FigureData, x: Axis, y: Axis, value: str) -> Grid:
         mean=mean_shown,
         failed=failed,
         partly=~absent & np.isfinite(mean_shown) & (broken.ravel()[source] > 0),
-        missing=np.isnan(mean_shown) & ~failed,
+        missing=np.isnan(mean_shown) & ~failed & ~absent,
         seeds=np.nan_to_num(np.where(absent, 0.0, seeds.ravel()[source])),
         sampled=np.isfinite(_table(_count(data.cells, x, y), x, y)) & data.refined,
         min_seeds=int(np.nanmin(seeds)) if has_numbers else 0,
@@ -276,9 +276,9 @@ def draw_heatmap(data: FigureData, options: FigureOptions) -> Picture:
     colours, which are logarithmic where the values are positive and span more than a factor of 100.
     A line is the contour of the threshold; the study's threshold applies to its headline. Points
     where every seed failed are hatched, those where some seeds failed are hatched over their
-    colour, and those without a number are dotted; the legend counts them. For a refined sweep only
-    points with cells are coloured, in dots whose area grows with the number of seeds, and the line
-    is the median crossing with its interval.
+    colour, and planned ones without a number are dotted; the legend counts them. For a refined
+    sweep only points with cells are coloured, in dots whose area grows with the number of seeds,
+    and the line is the median crossing with its interval.
 
     Raises:
         UserError: if x or y cannot be an axis, another parameter varies, the column is unknown or
