@@ -80,6 +80,7 @@ def sweep(
     fresh: bool = False,
     retry_failed: bool = False,
     fail_fast: bool = False,
+    time_limit: float | None = None,
     refine: int | None = None,
     threshold: float | None = None,
     tolerance: float | None = None,
@@ -108,6 +109,8 @@ def sweep(
         fresh: run cells again that are there.
         retry_failed: run cells again that failed.
         fail_fast: stop when a cell fails; cells that are running end.
+        time_limit: the seconds that a cell may take; one that takes longer fails. In a thread (the
+            backends `threading` and `dask`) it ends at its next logged step, or when it returns.
         refine: begin with the grid, and go on so many rounds where the boundary is uncertain.
         threshold, tolerance: with `refine`, where a cell changes sides, and how well to know it.
         quiet: whether to print nothing.
@@ -153,6 +156,7 @@ def sweep(
         fresh=fresh,
         retry_failed=retry_failed,
         fail_fast=fail_fast,
+        time_limit=time_limit,
     ) as session:
         return _run(session, grid, refinement, refine or 0, dry_run=dry_run)
 

@@ -77,6 +77,14 @@ FailFast = Annotated[
     bool,
     typer.Option("--fail-fast", help="Stop at the first failed cell; running cells finish."),
 ]
+TimeLimit = Annotated[
+    float | None,
+    typer.Option(
+        "--time-limit",
+        metavar="SECONDS",
+        help="Longest time of a cell; one that takes longer fails.",
+    ),
+]
 Refine = Annotated[
     int | None,
     typer.Option(
@@ -124,6 +132,7 @@ def sweep(
     fresh: Fresh = False,
     retry_failed: RetryFailed = False,
     fail_fast: FailFast = False,
+    time_limit: TimeLimit = None,
     refine: Refine = None,
     threshold: Threshold = None,
     tolerance: Tolerance = None,
@@ -170,6 +179,7 @@ def sweep(
         fresh=fresh,
         retry_failed=retry_failed,
         fail_fast=fail_fast,
+        time_limit=time_limit,
     ) as session:
         if dry_run:
             outline(session, grid, refinement, refine or 0, time.monotonic() - began)
