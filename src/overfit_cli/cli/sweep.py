@@ -82,7 +82,7 @@ TimeLimit = Annotated[
     typer.Option(
         "--time-limit",
         metavar="SECONDS",
-        help="Longest time of a cell; one that takes longer fails.",
+        help="Longest time of a cell; a slower one fails.",
     ),
 ]
 Refine = Annotated[

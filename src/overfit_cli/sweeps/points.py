@@ -136,12 +136,12 @@ def _value(
         BadValue: if it is not finite, or not whole where it must be.
     """
     whole = info.kind == "int"
-    if math.isfinite(number) and not whole:
-        return rounded(number) + 0.0
-    near = round(number) if math.isfinite(number) else 0
-    close = abs(number - near) <= CLOSE * max(1.0, abs(number))  # False of nan and infinity
-    if close and abs(near) < 2**63:
-        return near
+    if math.isfinite(number):
+        if not whole:
+            return rounded(number) + 0.0
+        near = round(number)
+        if abs(number - near) <= CLOSE * max(1.0, abs(number)) and abs(near) < 2**63:
+            return near
     places = ", ".join(f"{name} = {value:g}" for name, value in sorted(setting.items()))
     where = f" at {places}" if places else ""
     hint = "; round(…), floor(…) or ceil(…) makes it whole" if whole else ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import cast
 
 from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.parameters import Value, describe
@@ -13,7 +14,7 @@ from overfit_cli.core.study import AnyStudy
 from overfit_cli.core.text import brief, is_text, suggestion
 from overfit_cli.functions.function_study import study_of_reference
 from overfit_cli.functions.references import is_reference
-from overfit_cli.sweeps.grid import Grid, make_grid
+from overfit_cli.sweeps.grid import Given, Grid, make_grid
 from overfit_cli.sweeps.presets import Preset, find_preset, preset_names, preset_texts
 
 DEFAULT_STUDY = "benign-vit"
@@ -147,13 +148,14 @@ def _study_of(preset: Preset) -> AnyStudy:
 
 def sweep_name(chosen: Subject, grid: Grid) -> str:
     """Return the name of a sweep's run directory: its study or preset, and what differs from it."""
-    defaults: dict[str, Sequence[Value | None]] = {
+    defaults: dict[str, Sequence[Given | None]] = {
         name: [info.default] for name, info in describe(chosen.study.parameters).items()
     }
-    preset = make_grid(chosen.study, chosen.texts, (0,), chosen.together, chosen.only)
-    defaults.update(preset.values)
+    defaults.update(make_grid(chosen.study, chosen.texts, (0,)).given)
     differing = {
-        name: taken for name, taken in grid.values.items() if set(taken) != set(defaults[name])
+        name: grid.values[name] if name in grid.derived else cast("tuple[Value, ...]", taken)
+        for name, taken in grid.given.items()
+        if set(taken) != set(defaults[name])
     }
     return named_after(chosen.run_name, differing)
 
