@@ -29,7 +29,12 @@ FUNCTIONS: Mapping[str, Callable[[Floats], Floats]] = {
     "exp": np.exp,
     "sqrt": np.sqrt,
 }
-_EXPRESSION_FUNCTIONS = {**FUNCTIONS, "round": np.round, "floor": np.floor, "ceil": np.ceil}
+_EXPRESSION_FUNCTIONS: Mapping[str, Callable[[Floats], Floats]] = {
+    **FUNCTIONS,
+    "round": np.round,
+    "floor": np.floor,
+    "ceil": np.ceil,
+}
 OPERATORS: Mapping[type[ast.operator], Callable[[Floats, Floats], Floats]] = {
     ast.Add: np.add,
     ast.Sub: np.subtract,
