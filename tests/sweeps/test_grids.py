@@ -121,7 +121,7 @@ def test_a_sweep_keeps_what_its_grid_covers(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     cells = overfit_cli.sweep(
-        "toy", n=[3, 1, 2], snr="n,2*n", only="snr < 5", seeds=2, jobs=1, out="a", quiet=True
+        "toy", n=[3, 1, 2], snr=["n", "2*n"], only="snr < 5", seeds=2, jobs=1, out="a", quiet=True
     )
     shown = list(zip(cells["n"], cells["snr"], cells["seed"], strict=True))
     pairs = [(3, 3.0), (1, 1.0), (1, 2.0), (2, 2.0), (2, 4.0)]

@@ -69,7 +69,7 @@ class Grid:
         """Whether it is the full product of its values."""
         return not (self.together or self.only or self.derived)
 
-    @property
+    @functools.cached_property
     def derived(self) -> dict[str, list[Expression]]:
         """The parameters that have expressions among their values, and these."""
         found = {
@@ -84,7 +84,7 @@ class Grid:
         groups = {name: group for group in self.together for name in group}
         return list(dict.fromkeys(groups.get(name, (name,)) for name in self.given))
 
-    @property
+    @functools.cached_property
     def values(self) -> Mapping[str, tuple[Value, ...]]:
         """The values of each parameter that was set, as the grid's points have them."""
         if self.is_product:
@@ -184,7 +184,7 @@ class Grid:
         ]
         rows = [tuple(itertools.chain(*row)) for row in itertools.product(*factors)]
         names = [name for group in self.groups for name in group]
-        columns = dict(zip(names, zip(*rows, strict=True), strict=True)) if names else {}
+        columns = {name: [row[index] for row in rows] for index, name in enumerate(names)}
         points = solved(Points(infos, len(rows), columns), self.derived)
         for condition in self.only:
             points = points.chosen(condition)
@@ -443,7 +443,15 @@ def _values(infos: Mapping[str, ParameterInfo], name: str, taken: Any) -> tuple[
         raise BadValue(info.name, None, f"no value given; it takes {info.accepts}.")
     if len(listed) > MOST_VALUES:
         raise BadValue(info.name, None, f"it takes up to {MOST_VALUES} values.")
-    return tuple(dict.fromkeys(_value(info, item) for item in listed))
+    return tuple(dict.fromkeys(_value_or_expression(infos, name, item) for item in listed))
+
+
+def _value_or_expression(infos: Mapping[str, ParameterInfo], name: str, item: Any) -> Given:
+    if isinstance(item, str) and infos[name].kind in ("int", "float"):
+        names = spellings(infos)
+        if _is_arithmetic(item, names):
+            return parse_expression(name, item, names)
+    return _value(infos[name], item)
 
 
 def _value(info: ParameterInfo, given: Any) -> Value:
