@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -51,7 +52,7 @@ CHOICES = [
 
 @pytest.mark.parametrize(("where", "rule"), CHOICES, ids=[str(one) for one, _ in CHOICES])
 def test_cells_are_those_that_a_plain_filter_leaves(
-    run: Path, where: list[str] | dict[str, object], rule: object
+    run: Path, where: list[str] | dict[str, Any], rule: object
 ) -> None:
     every = overfit_cli.load(run)
     assert callable(rule)

@@ -236,9 +236,9 @@ class Selection:
             wanted = np.array(self.values, dtype=np.float64)
             chosen = compare(numbers[:, None], "=", wanted).any(1)
         else:
-            each = [compare(numbers, sign, np.float64(bound)) for sign, bound in self.bounds]
-            chosen = np.logical_and.reduce(each)
-        rows: pd.Series[bool] = column.notna() & chosen
+            each = [compare(numbers, sign, np.asarray(bound)) for sign, bound in self.bounds]
+            chosen = np.stack(each).all(0)
+        rows: pd.Series[bool] = column.notna() & np.asarray(chosen, np.bool_)
         return rows
 
 
@@ -325,7 +325,7 @@ def _condition(argument: str, name: Any, taken: Any) -> str:
     """The condition of a name with a value, several, or a text such as `5:20` or `<0.1`."""
     if isinstance(taken, str):
         return f"{name}{taken}" if taken.lstrip()[:1] in ("<", ">") else f"{name}={taken}"
-    several = isinstance(taken, Iterable) and getattr(taken, "ndim", 1)
+    several = isinstance(taken, Iterable) and getattr(taken, "ndim", None) != 0
     items = list(taken) if several else [taken]
     values = [item.item() if isinstance(item, np.generic) else item for item in items]
     if not values or not all(isinstance(value, bool | int | float | str) for value in values):
