@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -159,6 +160,20 @@ def test_points_that_a_condition_leaves_out_are_not_missing(
         assert int(lay_out(data, x, y, "test_loss").missing.sum()) == missing
     done = call("sweep", "toy", *grid, "--out=all", cwd=tmp_path)
     assert "6 there already; 0 to run" in done.stdout
+
+
+def test_a_hole_that_a_condition_leaves_stays_blank(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    overfit_cli.sweep(
+        "toy", n="1:3", snr="1,2,3", only="n != snr", seeds=1, jobs=1, out="a", quiet=True
+    )
+    x = Axis("snr", "snr", (1.0, 2.0, 3.0), "linear", whole=False)
+    y = Axis("n", "n", (1, 2, 3), "linear", whole=True)
+    shown = lay_out(load_figure_data(RunDirectory(Path("a"))), x, y, "test_loss")
+    assert np.array_equal(np.isnan(shown.mean), np.eye(3))
+    assert not shown.missing.any()
 
 
 def test_a_manifest_of_before_covers_a_full_product(tmp_path: Path) -> None:

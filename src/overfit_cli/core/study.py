@@ -209,6 +209,8 @@ class FigureData:
             directories, whether any's were.
         boundary: the column and the threshold near whose crossing a sweep that refines chose its
             cells; None where it isn't known, or not one for all run directories.
+        sparse: whether points between planned ones were left out on purpose, and stay blank; of
+            several run directories, in any.
         collections: fingerprints of the data that the cells were trained on, by name.
         runs: what several run directories are called, if there are several: cells, plan and
             trajectories are then those of all, and a column `run directory` says whose.
@@ -225,6 +227,7 @@ class FigureData:
     trajectories: pd.DataFrame
     refined: bool = False
     boundary: tuple[str, float] | None = None
+    sparse: bool = False
     collections: Mapping[str, str] = field(default_factory=dict)
     runs: tuple[str, ...] = ()
     refined_runs: frozenset[str] = frozenset()

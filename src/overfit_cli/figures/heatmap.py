@@ -102,7 +102,7 @@ def lay_out(data: FigureData, x: Axis, y: Axis, value: str) -> Grid:
     mean, seeds = _table(groups.mean(), x, y), _table(groups.count(), x, y)
     broken = _table(_count(data.cells[data.cells["status"] == "failed"], x, y), x, y)
     planned = _planned(data, x, y)
-    source = _nearest_planned(planned, x, y)
+    source = _nearest_planned(planned, x, y, between=not data.sparse)
     absent = source < 0
     mean_shown = np.where(absent, np.nan, mean.ravel()[source])
     failed = ~absent & np.isnan(mean_shown) & (broken.ravel()[source] > 0)
@@ -142,10 +142,17 @@ def _planned(data: FigureData, x: Axis, y: Axis) -> Mask:
     return np.isfinite(_table(_count(either, x, y), x, y))
 
 
-def _nearest_planned(planned: Mask, x: Axis, y: Axis) -> NDArray[np.int64]:
-    """Return the flat index of the point whose cells each point shows; -1 for none."""
+def _nearest_planned(planned: Mask, x: Axis, y: Axis, *, between: bool) -> NDArray[np.int64]:
+    """Return the flat index of the point whose cells each point shows; -1 for none.
+
+    Args:
+        planned: which points were planned.
+        x, y: the axes.
+        between: whether points between planned ones show the nearest of them.
+    """
     source = np.where(planned, np.arange(planned.size).reshape(planned.shape), -1)
-    for lines, positions in ((source, x.positions), (source.T, y.positions)):
+    directions = ((source, x.positions), (source.T, y.positions)) if between else ()
+    for lines, positions in directions:
         for line in lines:
             filled = np.flatnonzero(line >= 0)
             if filled.size:

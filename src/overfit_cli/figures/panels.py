@@ -170,6 +170,7 @@ def side_by_side(names: Sequence[str], parts: Sequence[FigureData]) -> FigureDat
         planned=planned,
         trajectories=trajectories,
         refined=any(part.refined for part in parts),
+        sparse=any(part.sparse for part in parts),
         boundary=first.boundary if len({part.boundary for part in parts}) == 1 else None,
         runs=tuple(names),
         refined_runs=frozenset(

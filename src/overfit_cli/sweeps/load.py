@@ -166,6 +166,7 @@ def load_figure_data(directory: RunDirectory) -> FigureData:
         planned_cells(directory.path, study),
         trajectories,
         refined=manifest is not None and manifest.refined,
+        sparse=manifest is not None and manifest.sparse,
         boundary=None if manifest is None else manifest.boundary,
         collections={} if manifest is None else manifest.data,
     )

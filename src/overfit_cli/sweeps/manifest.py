@@ -302,6 +302,11 @@ class Manifest(BaseModel):
         return any("refine" in run.settings for run in self.runs)
 
     @property
+    def sparse(self) -> bool:
+        """Whether conditions or lists that go together left out points of a product."""
+        return any(run.only or run.together for run in self.runs)
+
+    @property
     def boundary(self) -> tuple[str, float] | None:
         """The column and the threshold of the last sweep that refined; None without one."""
         for run in reversed(self.runs):
