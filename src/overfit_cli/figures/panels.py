@@ -253,7 +253,7 @@ def difference(data: FigureData, minus: FigureData, name: str, value: str | None
     return replace(
         data,
         cells=subtract(pairs.left, pairs.right, column),
-        planned=data.planned.iloc[:0],
+        planned=data.planned if data.sparse else data.planned.iloc[:0],
         less=name,
         averaged=f"mean of {seeds[0]} seeds less mean of {seeds[1]} seeds" if means else "",
         unpaired=_unpaired(pairs, "places" if means else "cells"),
