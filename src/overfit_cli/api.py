@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
-from overfit_cli.core.cell import CellResult
+from overfit_cli.core.cell import Cell, CellResult
 from overfit_cli.core.console import console
 from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.files import RESULTS
-from overfit_cli.core.parameters import Value
+from overfit_cli.core.parameters import StudyParameters, Value
 from overfit_cli.core.registry import add_study, find_study
 from overfit_cli.core.study import AnyStudy, Study
 from overfit_cli.core.training import resolve_device
@@ -34,6 +34,7 @@ from overfit_cli.report.judge import Judged, judge_all, judge_cells, relevant_cl
 from overfit_cli.sweeps.grid import Grid, grid_of_values
 from overfit_cli.sweeps.load import (
     chosen_cells,
+    conditions,
     load_logged_steps,
     load_study_and_cells,
     means_over_seeds,
@@ -54,6 +55,9 @@ if TYPE_CHECKING:
 Values = Value | str | Iterable[Any]
 """One value, several, or a range as the command line has it: `"0.1:16:100:log"`."""
 
+Conditions = str | Sequence[str] | Mapping[str, Values]
+"""Conditions as texts, such as `"n=5:20"` or `"test_loss<0.1"`, or values by name: `{"n": 5}`."""
+
 
 def sweep(
     study: Callable[..., Any] | AnyStudy | str | Path,
@@ -62,6 +66,8 @@ def sweep(
     profile: str | None = None,
     out: str | Path | None = None,
     parameters: Mapping[str, Values] | None = None,
+    together: str | Sequence[str] = (),
+    only: str | Sequence[str] = (),
     jobs: int = -1,
     backend: Backend = "loky",
     scheduler: str | None = None,
@@ -74,6 +80,7 @@ def sweep(
     fresh: bool = False,
     retry_failed: bool = False,
     fail_fast: bool = False,
+    time_limit: float | None = None,
     refine: int | None = None,
     threshold: float | None = None,
     tolerance: float | None = None,
@@ -88,6 +95,9 @@ def sweep(
         profile: how much of a preset to run, `quick` or `paper`.
         out: the run directory; by default in `results/`, named after what is swept.
         parameters: values of parameters whose names are also those of arguments here.
+        together: parameters whose lists go together, such as `n,d`: their first values are a point,
+            their second ones, and so on.
+        only: conditions that points of the grid must meet, such as `n >= 2*d`.
         jobs: cells trained at a time; -1 is one per core.
         backend: `loky` (processes) or `threading`; `dask` or `ray` for a cluster.
         scheduler, address: where the cluster of `dask`, of `ray` answers.
@@ -99,13 +109,17 @@ def sweep(
         fresh: run cells again that are there.
         retry_failed: run cells again that failed.
         fail_fast: stop when a cell fails; cells that are running end.
+        time_limit: the seconds that a cell may take; one that takes longer fails. In a thread (the
+            backends `threading` and `dask`) it ends at its next logged step, or when it returns.
         refine: begin with the grid, and go on so many rounds where the boundary is uncertain.
         threshold, tolerance: with `refine`, where a cell changes sides, and how well to know it.
         quiet: whether to print nothing.
-        **axes: the values of each parameter: one, several, or a range as a text.
+        **axes: the values of each parameter: one, several, a range as a text, or an expression in
+            other parameters as a text, such as `2*d`.
 
     Returns:
-        One row per cell of the sweep that is there, failed ones too.
+        One row per cell of the sweep that is there, failed ones too: in the order of the grid, and
+        of its seeds at each point.
 
     Raises:
         UserError: for a value that its parameter doesn't take, or a directory that can't be used.
@@ -120,6 +134,8 @@ def sweep(
         _settings(parameters, axes),
         subject.seeds if seeds is None else seeds,
         subject.texts,
+        [*subject.together, *list_of_texts("together", together)],
+        [*subject.only, *list_of_texts("only", only)],
     )
     refinement = refinement_of(grid, refine, threshold, tolerance)
     _check_texts(scheduler=scheduler, address=address, shard=shard)
@@ -139,6 +155,7 @@ def sweep(
         fresh=fresh,
         retry_failed=retry_failed,
         fail_fast=fail_fast,
+        time_limit=time_limit,
     ) as session:
         return _run(session, grid, refinement, refine or 0, dry_run=dry_run)
 
@@ -157,8 +174,18 @@ def _run(
     if not session.directory.contents().cells:
         nothing: pd.DataFrame = cell_schema(grid.study).empty_table().to_pandas()
         return nothing
+    ranks = {cell.key: rank for rank, cell in enumerate(_by_point(cells))}
     cells_here = session.directory.load_cells()
-    return cells_here[cells_here["key"].isin({cell.key for cell in cells})].reset_index(drop=True)
+    chosen = cells_here[cells_here["key"].isin(ranks.keys())]
+    return chosen.sort_values("key", key=lambda keys: keys.map(ranks), ignore_index=True)
+
+
+def _by_point(cells: Sequence[Cell]) -> list[Cell]:
+    """Cells with those of one point, of each seed, beside each other."""
+    points: dict[StudyParameters, list[Cell]] = {}
+    for cell in cells:
+        points.setdefault(cell.parameters, []).append(cell)
+    return [cell for of_point in points.values() for cell in of_point]
 
 
 def train(
@@ -206,7 +233,7 @@ def load(
     *,
     trajectories: bool = False,
     means: bool = False,
-    where: str | Sequence[str] = (),
+    where: Conditions = (),
 ) -> pd.DataFrame:
     """Return the cells of a run directory, one row each, failed ones too; or their logged steps.
 
@@ -216,7 +243,8 @@ def load(
             parameters, the seed and the status of its cell.
         means: whether to return one row per combination of parameters instead, with means over
             seeds, as `overfit export --means` does: see `sweeps.means.means_over_seeds`.
-        where: conditions on parameters or the seed that choose cells, such as `n=5:20`.
+        where: conditions on parameters, the seed or measured columns that choose cells: `n=5:20`,
+            `test_loss<0.1`, several such texts, or values by name: `{"n": [5, 10]}`.
 
     Raises:
         UserError: if `directory` holds no cells, or none that is chosen; for means, if all failed.
@@ -227,7 +255,7 @@ def load(
         raise UserError("means: they are over cells; leave out trajectories.")
     if where or means:
         study, every = load_study_and_cells(run)
-        cells = chosen_cells(every, read_selections(list_of_texts("where", where), study))
+        cells = chosen_cells(every, read_selections(conditions("where", where), study))
         run.warn_of_sources(cells)
         if means:
             return means_over_seeds(study, cells)
@@ -251,7 +279,7 @@ def draw(
     band: str | None = None,
     threshold: float | None = None,
     law: str | Sequence[str] | None = None,
-    where: str | Sequence[str] = (),
+    where: Conditions = (),
     title: str | None = None,
     size: str | None = None,
     dpi: int | None = None,
@@ -275,7 +303,8 @@ def draw(
         threshold: where a cell changes sides.
         law: equations to draw as curves, such as `N * SNR**2 = 1000`; `()` for none, also where the
             figure has its own.
-        where: conditions on parameters or the seed that choose cells, such as `n=5:20`.
+        where: conditions on parameters, the seed or measured columns that choose cells: `n=5:20`,
+            `test_loss<0.1`, several such texts, or values by name: `{"n": [5, 10]}`.
         title: stands above the figure.
         size: `column`, `page`, or width and height, such as `3.4x2.6` in inches or `85x65mm`.
         dpi: dots per inch; by default 300.
@@ -312,7 +341,7 @@ def draw(
             figure,
             [RunDirectory(usable_path("directory", path)) for path in directories],
             asked,
-            list_of_texts("where", where),
+            conditions("where", where),
             None if minus is None else RunDirectory(usable_path("minus", minus), "minus"),
             read_look(title, size, dpi, None if style is None else usable_path("style", style)),
             out=file,
@@ -328,9 +357,9 @@ def compare(
     b: str | Path,
     *,
     value: str | Sequence[str] = (),
-    where: str | Sequence[str] = (),
-    where_a: str | Sequence[str] = (),
-    where_b: str | Sequence[str] = (),
+    where: Conditions = (),
+    where_a: Conditions = (),
+    where_b: Conditions = (),
     interpolate: bool = False,
     out: str | Path | None = None,
 ) -> Comparison:
@@ -341,7 +370,7 @@ def compare(
         b: another, or a file whose name ends in `.csv`, with a column for each parameter that
             varies and for each measured column.
         value: the measured columns to compare; by default all that both have numbers of.
-        where: conditions on parameters or the seed that choose cells of both, such as `n=5:20`.
+        where: conditions that choose cells of both, as `load` has them.
         where_a, where_b: the same for one of the two.
         interpolate: whether to interpolate A between its cells, where B has other points.
         out: a .png, .pdf or .svg to write, with a caption beside it; None for none.
@@ -359,9 +388,9 @@ def compare(
         usable_path("a", a),
         usable_path("b", b),
         list_of_texts("value", value),
-        list_of_texts("where", where),
-        list_of_texts("where_a", where_a),
-        list_of_texts("where_b", where_b),
+        conditions("where", where),
+        conditions("where_a", where_a),
+        conditions("where_b", where_b),
         interpolated=interpolate,
     )
     for side in (comparison.a, comparison.b):

@@ -247,7 +247,7 @@ BAD = [
     ("a b --tolerance nan", "--tolerance nan: it takes a number of at least 0."),
     ("a b --value tset_loss", "--value tset_loss: A has no such numbers; did you mean 'test"),
     ("a b --value draw", "--value draw: A has no such numbers; "),
-    ("a b --where m=1", "--where m=1: toy has no parameter 'm'"),
+    ("a b --where m=1", "--where m=1: toy has no parameter or column 'm'"),
     ("a b --where-a n=7", "--where-a n=7: no cell has that; there is 1, 2."),
     ("a b --where-b n", "--where-b n: write NAME=VALUE"),
     ("a b --out a.bmp", "--out a.bmp: the file's name must end in .png, .pdf or .svg."),

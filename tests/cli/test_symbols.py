@@ -101,7 +101,10 @@ def test_python_takes_symbols_too(tmp_path: Path) -> None:
         ("sweep --Q 3", "--Q: benign-vit has no parameter 'Q'"),
         ("plot heatmap --from out --x Q", "--x Q: benign-vit has no parameter 'Q'"),
         ("plot heatmap --from out --where SNR=low", "--where SNR=low: snr takes a number above 0"),
-        ("plot heatmap --from out --where Q=3", "--where Q=3: benign-vit has no parameter 'Q'"),
+        (
+            "plot heatmap --from out --where Q=3",
+            "--where Q=3: benign-vit has no parameter or column 'Q'",
+        ),
     ],
 )
 def test_what_symbols_are_given_wrongly_is_said_as_the_user_wrote_them(

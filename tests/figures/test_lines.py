@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
+import overfit_cli
 from overfit_cli import UserError
 from overfit_cli.core.figure import FigureOptions
 from overfit_cli.figures.panels import side_by_side
@@ -277,3 +278,12 @@ def test_a_number_with_more_values_than_panels_makes_lines_in_shades(tmp_path: P
     assert len(figure.axes) == 1
     assert len({line.get_color() for line in figure.axes[0].lines}) == 19
     assert "\nN = 20\n" in words(figure, tmp_path)
+
+
+def test_what_varies_with_x_makes_no_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    overfit_cli.sweep("toy", n=[1, 2, 3], snr="2*n", seeds=3, jobs=1, out="a", quiet=True)
+    figure = overfit_cli.draw("lines", "a", x="n")
+    drawn = [np.asarray(line.get_xdata()).tolist() for line in figure.axes[0].lines]
+    assert [values for values in drawn if len(values) == 3] == [[1, 2, 3]]
+    assert "Varying with n: snr." in figure.caption

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
 
 import overfit_cli
 from overfit_cli import UserError
-from overfit_cli.sweeps.load import chosen_data, load_figure_data
+from overfit_cli.sweeps.load import chosen_data, conditions, load_figure_data
 from overfit_cli.sweeps.store import RunDirectory
 from tests.command import call
 
@@ -31,6 +32,13 @@ CHOICES = [
     (["snr=0.1:0.4"], lambda cells: cells["snr"] < 0.5),
     (["mood=well"], lambda cells: cells["mood"] == "well"),
     (["seed=1"], lambda cells: cells["seed"] == 1),
+    (["n=4:"], lambda cells: cells["n"] >= 4),
+    (["n=:2"], lambda cells: cells["n"] <= 2),
+    (["n>=2", "n < 5", "snr<=0.4"], lambda cells: cells["n"].between(2, 4) & (cells["snr"] < 0.5)),
+    (["test_loss<0.5"], lambda cells: cells["test_loss"] < 0.5),
+    (["draw=0.2:0.7"], lambda cells: cells["draw"].between(0.2, 0.7)),
+    ({"n": 5}, lambda cells: cells["n"] == 5),
+    ({"n": (2, 5), "snr": ">0.1"}, lambda cells: cells["n"].isin([2, 5]) & (cells["snr"] > 0.2)),
     (
         ["n=2:4", "mood=prints", "snr=0.7,0.1"],
         lambda cells: (
@@ -42,9 +50,9 @@ CHOICES = [
 ]
 
 
-@pytest.mark.parametrize(("where", "rule"), CHOICES, ids=[" ".join(one) for one, _ in CHOICES])
+@pytest.mark.parametrize(("where", "rule"), CHOICES, ids=[str(one) for one, _ in CHOICES])
 def test_cells_are_those_that_a_plain_filter_leaves(
-    run: Path, where: list[str], rule: object
+    run: Path, where: list[str] | dict[str, Any], rule: object
 ) -> None:
     every = overfit_cli.load(run)
     assert callable(rule)
@@ -54,7 +62,7 @@ def test_cells_are_those_that_a_plain_filter_leaves(
     pd.testing.assert_frame_equal(found, expected)
     logged = overfit_cli.load(run, where=where, trajectories=True)
     assert set(logged["key"]) == set(expected["key"])
-    data = chosen_data(load_figure_data(RunDirectory(run)), where)
+    data = chosen_data(load_figure_data(RunDirectory(run)), conditions("where", where))
     assert set(data.cells["key"]) == set(data.trajectories["key"]) == set(expected["key"])
     assert len(data.planned) == len(expected)
 
@@ -90,6 +98,33 @@ def test_the_newest_directory_is_one_that_has_such_cells(run: Path, tmp_path: Pa
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    ("where", "sentence"),
+    [
+        ("n=", r"where='n=': write NAME=VALUE, NAME=LOW:HIGH, NAME=A,B or NAME<VALUE"),
+        ("n=:", r"where='n=:': write NAME=VALUE"),
+        ("n=1:2:3", r"where='n=1:2:3': n takes a whole number"),
+        ("n=5:2", r"where='n=5:2': the range runs backwards"),
+        ("test_los<1", r"no parameter or column 'test_los'; did you mean 'test_loss'"),
+        ("test_loss<1e-9", r"no cell has that; test_loss is 0\.\d+ to 0\.9\d+ here"),
+        ("mood>well", r"mood is no number; write mood=VALUE"),
+        ("n>", r"write NAME=VALUE"),
+        ({"n": None}, r"one value or several by name"),
+    ],
+)
+def test_a_condition_that_cannot_be_read_is_shown_as_it_was_written(
+    run: Path, where: str | dict[str, object], sentence: str
+) -> None:
+    with pytest.raises(UserError, match=sentence):
+        overfit_cli.load(run, where=where)  # type: ignore[arg-type]
+
+
+def test_cells_that_a_measured_column_leaves_out_are_not_missing(run: Path) -> None:
+    figure = overfit_cli.draw("heatmap", run, where=["mood=well", "test_loss<0.9", "n<6"])
+    shown = [text.get_text() for legend in figure.legends for text in legend.get_texts()]
+    assert not any("missing" in text for text in shown)
+
+
 def test_claims_are_judged_on_chosen_cells(tmp_path: Path) -> None:
     from_all = Path(__file__).parents[2] / "results" / "fig1-quick"
     call("report", f"--from={from_all}", "--where=seed=0:4", "--out=few", cwd=tmp_path)

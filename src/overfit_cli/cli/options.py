@@ -57,8 +57,9 @@ Where = Annotated[
     list[str] | None,
     typer.Option(
         "--where",
-        metavar="NAME=RANGE",
-        help="Only cells with these values: n=5:20 or kernel=softmax,gaussian; may be repeated.",
+        metavar="CONDITION",
+        help="Only these cells: n=5:20, n=100:, kernel=softmax,gaussian or 'test_loss<0.1'; may be "
+        "repeated.",
         autocompletion=completion.conditions,
     ),
 ]

@@ -35,6 +35,20 @@ if TYPE_CHECKING:
     from overfit_cli.sweeps.subject import Subject
 
 
+Together = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="NAME,NAME",
+        help="Step through the lists of these parameters together; may be repeated.",
+    ),
+]
+Only = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="CONDITION",
+        help="Only points of the grid that meet this, such as 'n >= 2*d'; may be repeated.",
+    ),
+]
 Seeds = Annotated[
     str | None,
     typer.Option(
@@ -61,6 +75,14 @@ RetryFailed = Annotated[bool, typer.Option("--retry-failed", help="Run failed ce
 FailFast = Annotated[
     bool,
     typer.Option("--fail-fast", help="Stop at the first failed cell; running cells finish."),
+]
+TimeLimit = Annotated[
+    float | None,
+    typer.Option(
+        "--time-limit",
+        metavar="SECONDS",
+        help="Longest time of a cell; a slower one fails.",
+    ),
 ]
 Refine = Annotated[
     int | None,
@@ -92,6 +114,8 @@ def sweep(
     context: typer.Context,
     words: SubjectAndParameters = None,
     settings: Settings = None,
+    together: Together = None,
+    only: Only = None,
     seeds: Seeds = None,
     profile: Profile = None,
     out: Out = None,
@@ -107,6 +131,7 @@ def sweep(
     fresh: Fresh = False,
     retry_failed: RetryFailed = False,
     fail_fast: FailFast = False,
+    time_limit: TimeLimit = None,
     refine: Refine = None,
     threshold: Threshold = None,
     tolerance: Tolerance = None,
@@ -118,7 +143,8 @@ def sweep(
     or package.module:NAME. The default is benign-vit.
 
     Every parameter of the study is an option: --n 2:20 --snr 0.1:16. A range is 2:20, 2:20:3,
-    0.1:16 (40 points), 0.1:16:100:log, a,b,c, or one value.
+    0.1:16 (40 points), 0.1:16:100:log (of whole numbers too), a,b,c, one value, or an expression
+    in other parameters: --n '2*d'.
     """
     from overfit_cli.sweeps.subject import find_subject, take_data_folder
 
@@ -134,7 +160,7 @@ def sweep(
 
     texts = texts_by_name(context, given, chosen.study)
     take_data_folder(chosen.study, data)
-    grid = grid_of(chosen, seeds, texts)
+    grid = grid_of(chosen, seeds, texts, together or (), only or ())
     refinement = refinement_of(grid, refine, threshold, tolerance)
     with open_sweep(
         chosen,
@@ -152,6 +178,7 @@ def sweep(
         fresh=fresh,
         retry_failed=retry_failed,
         fail_fast=fail_fast,
+        time_limit=time_limit,
     ) as session:
         if dry_run:
             elapsed = time.monotonic() - began
@@ -218,6 +245,8 @@ def grid_of(
     chosen: Subject,
     seeds: str | None = None,
     texts: Mapping[str, str] | None = None,
+    together: Sequence[str] = (),
+    only: Sequence[str] = (),
 ) -> Grid:
     """Return the grid of a subject.
 
@@ -225,6 +254,7 @@ def grid_of(
         chosen: the study, preset or function.
         seeds: the text of `--seeds`; None for the seeds of the study or preset.
         texts: the values that the user gives, by parameter; they come before the preset's.
+        together, only: what ties lists and leaves out points, besides the preset's own.
 
     Raises:
         UserError: if a value isn't taken.
@@ -234,7 +264,9 @@ def grid_of(
 
     numbers = parse_seeds(chosen.seeds if seeds is None else seeds)
     check_seeds(chosen.study, numbers)
-    return make_grid(chosen.study, {**chosen.texts, **(texts or {})}, numbers)
+    given = {**chosen.texts, **(texts or {})}
+    together, only = [*chosen.together, *together], [*chosen.only, *only]
+    return make_grid(chosen.study, given, numbers, together, only)
 
 
 def next_command(plan: Plan, directory: RunDirectory, chosen: Subject) -> list[str]:
@@ -246,7 +278,7 @@ def next_command(plan: Plan, directory: RunDirectory, chosen: Subject) -> list[s
 
     figures = figures_of(chosen.study)
     wanted = chosen.preset.content.figures if chosen.preset else ()
-    axes = plan.grid.axes
+    axes, free = plan.grid.axes, plan.grid.free_axes
 
     def drawable(name: str) -> bool:
         if figures[name].reads == "trajectories":
@@ -256,11 +288,11 @@ def next_command(plan: Plan, directory: RunDirectory, chosen: Subject) -> list[s
 
     names = [name for name in wanted if drawable(name)]
     of_steps = [name for name in names if figures[name].reads == "trajectories"]
-    others = [name for name, figure in figures.items() if figure.axes == len(axes) > 0]
+    others = [name for name, figure in figures.items() if figure.axes == len(free) > 0]
     source = ["--from", str(directory.path)]
     for name in (*of_steps, *names, *others):
         return ["plot", name, *source]
-    if len(axes) > 2:
+    if len(free) > 2:
         return ["plot", "heatmap", *_of_more_axes(figures["heatmap"], axes), *source]
     return ["report", *source] if chosen.study.claims() else []
 

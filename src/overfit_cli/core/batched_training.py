@@ -143,6 +143,7 @@ class BatchedTraining(ABC, Generic[P, State, Pass]):
     def train(self) -> Results[P]:
         """Take all steps, and give the results in the order in which the cells end."""
         for step in itertools.count():
+            self.training.check_time()
             now = self.forward(step)
             ended = [True] * len(self.cells) if step == self._last else self.ends(now)
             over = any(ended)

@@ -321,6 +321,13 @@ def find_name(parameters: Mapping[str, ParameterInfo], text: str) -> str:
     return named[0] if len(named) == 1 else text
 
 
+def spellings(parameters: Mapping[str, ParameterInfo]) -> dict[str, str]:
+    """Return the name of each parameter by every spelling of it that `find_name` takes."""
+    texts = {text for info in parameters.values() for text in (info.name, *info.spelled_symbols)}
+    names = {text: find_name(parameters, text) for text in texts}
+    return {text: name for text, name in names.items() if name in parameters}
+
+
 def _kind(annotation: Any) -> tuple[Kind | None, tuple[str, ...]]:
     """The kind of a type, and its choices; None for a type that no parameter can have."""
     if get_origin(annotation) is not Literal:
@@ -384,8 +391,11 @@ def parse_value(info: ParameterInfo, text: str) -> Value:
         raise refusal
     if info.kind == "float":
         return float(number) + 0.0  # -0 becomes 0: a cell has one key
-    if number != number.to_integral_value() or abs(number) >= 2**63:
+    if number != number.to_integral_value():
         raise refusal
+    if abs(number) >= 2**63:
+        accepts = f"it is too large; {info.name} takes {info.accepts} below 2**63."
+        raise BadValue(info.name, excerpt, accepts)
     return int(number)
 
 

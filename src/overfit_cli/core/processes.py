@@ -193,5 +193,39 @@ def _handling(number: signal.Signals, handler: Any) -> Iterator[None]:
         signal.signal(number, before)
 
 
+@contextlib.contextmanager
+def alarm(deadline: float, error: type[BaseException]) -> Iterator[None]:
+    """Raise an error inside at a time of `time.monotonic`, and every second after it.
+
+    In the main thread only, where signals arrive, and where the system has this signal. Compiled
+    code, such as one large product of matrices, ends first, and so does an import: a library that
+    is imported by half can't be used in this process any more.
+    """
+    in_main = threading.current_thread() is threading.main_thread()
+    if not in_main or not hasattr(signal, "SIGALRM"):
+        yield
+        return
+
+    def ring(number: int, frame: FrameType | None) -> None:
+        if not _is_importing(frame):
+            raise error
+
+    before = signal.signal(signal.SIGALRM, ring)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, max(deadline - time.monotonic(), 1e-6), 1.0)
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def _is_importing(frame: FrameType | None) -> bool:
+    while frame is not None:
+        if frame.f_code.co_filename.startswith("<frozen importlib"):
+            return True
+        frame = frame.f_back
+    return False
+
+
 def _interrupt(number: int, frame: FrameType | None) -> NoReturn:
     raise Interrupted

@@ -223,6 +223,8 @@ class FigureData:
             directories, whether any's were.
         boundary: the column and the threshold near whose crossing a sweep that refines chose its
             cells; None where it isn't known, or not one for all run directories.
+        sparse: whether points between planned ones were left out on purpose, and stay blank; of
+            several run directories, in any.
         collections: fingerprints of the data that the cells were trained on, by name.
         sources: digests of the code that trained cells, by key; empty of an installed study.
         runs: what several run directories are called, if there are several: cells, plan and
@@ -241,6 +243,7 @@ class FigureData:
     trajectories: pd.DataFrame
     refined: bool = False
     boundary: tuple[str, float] | None = None
+    sparse: bool = False
     collections: Mapping[str, str] = field(default_factory=dict)
     sources: Mapping[str, str] = field(default_factory=dict)
     runs: tuple[str, ...] = ()

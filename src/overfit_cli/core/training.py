@@ -10,6 +10,7 @@ import contextlib
 import math
 import os
 import sys
+import time
 import warnings
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -20,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from overfit_cli.core.errors import BadValue
+from overfit_cli.core.processes import alarm
 from overfit_cli.core.values import DeviceChoice
 
 if TYPE_CHECKING:
@@ -99,6 +101,7 @@ class Execution:
         fail_fast: whether a failed cell ends its task and the sweep.
         on_error: called with each exception of a training.
         on_task: called with what a training does next, in words, where it may take long.
+        time_limit: the seconds that a cell may take; None for any time.
     """
 
     device: Device = "cpu"
@@ -107,15 +110,26 @@ class Execution:
     fail_fast: bool = False
     on_error: Callable[[BaseException], None] | None = None
     on_task: Callable[[str], None] | None = None
+    time_limit: float | None = None
+
+
+TIME_LIMIT = "time limit"
+"""The reason of a cell that took longer than it may."""
+
+
+class TimeLimitReached(BaseException):
+    """A training takes longer than it may; it is no `Exception`, which a function may catch."""
 
 
 class Training:
-    """The training of a batch: its device, and the log of its cells' steps."""
+    """The training of a batch: its device, its deadline, and the log of its cells' steps."""
 
     def __init__(self, execution: Execution) -> None:
         self._execution = execution
         self._logged: dict[str, dict[str, list[Any]]] = {}
         self._steps: dict[str, int] = {}
+        limit = execution.time_limit
+        self._deadline = math.inf if limit is None else time.monotonic() + limit
 
     @property
     def device(self) -> Device:
@@ -132,6 +146,21 @@ class Training:
         if self._execution.on_task is not None:
             self._execution.on_task(task)
 
+    def check_time(self) -> None:
+        """Raise if the time is over; a loop over steps calls it, as threads take no signal.
+
+        Raises:
+            TimeLimitReached: then.
+        """
+        if self._deadline < math.inf and time.monotonic() > self._deadline:
+            raise TimeLimitReached
+
+    def limited(self) -> contextlib.AbstractContextManager[None]:
+        """Return a context that ends with `TimeLimitReached` when the time is over."""
+        if self._deadline == math.inf:
+            return contextlib.nullcontext()
+        return alarm(self._deadline, TimeLimitReached)
+
     def log(self, cell: Cell[Any], step: float, row: Row) -> None:
         """Log a step of a cell; without effect where steps are not logged.
 
@@ -141,8 +170,11 @@ class Training:
             row: values by the names of the study's `trajectory_columns`.
         """
         self._steps[cell.key] = int(step)
-        if not self.logs:
-            return
+        if self.logs:
+            self._keep(cell, step, row)
+        self.check_time()
+
+    def _keep(self, cell: Cell[Any], step: float, row: Row) -> None:
         columns = self._logged.setdefault(cell.key, {"step": []})
         count = len(columns["step"])
         for name, value in {"step": step, **row}.items():

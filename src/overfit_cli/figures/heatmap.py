@@ -58,7 +58,7 @@ class Grid:
         mean: the mean over the seeds with a number; nan where no seed has one.
         failed: whether every seed that ran failed.
         partly: whether some seeds failed, and the mean is that of the others.
-        missing: whether there is neither a number nor a failure.
+        missing: whether it was planned, and there is neither a number nor a failure.
         sampled: whether cells were run, in a refined sweep; False everywhere in another sweep.
         seeds: the number of seeds of each mean.
         min_seeds, max_seeds: the least and the greatest of those; 0 without a mean.
@@ -96,13 +96,13 @@ def lay_out(data: FigureData, x: Axis, y: Axis, value: str) -> Grid:
 
     A grid that was grown may have more points in some rows than in others. A point that was not
     planned, but lies between two planned ones, shows the nearest of them, along x and then along
-    y. Without a plan every point of the grid counts as planned.
+    y; any other one stays blank. Without a plan every point of the grid counts as planned.
     """
     groups = usable_cells(data, value).groupby([y.name, x.name])[value]
     mean, seeds = _table(groups.mean(), x, y), _table(groups.count(), x, y)
     broken = _table(_count(data.cells[data.cells["status"] == "failed"], x, y), x, y)
     planned = _planned(data, x, y)
-    source = _nearest_planned(planned, x, y)
+    source = _nearest_planned(planned, x, y, between=not data.sparse)
     absent = source < 0
     mean_shown = np.where(absent, np.nan, mean.ravel()[source])
     failed = ~absent & np.isnan(mean_shown) & (broken.ravel()[source] > 0)
@@ -113,7 +113,7 @@ def lay_out(data: FigureData, x: Axis, y: Axis, value: str) -> Grid:
         mean=mean_shown,
         failed=failed,
         partly=~absent & np.isfinite(mean_shown) & (broken.ravel()[source] > 0),
-        missing=np.isnan(mean_shown) & ~failed,
+        missing=np.isnan(mean_shown) & ~failed & ~absent,
         seeds=np.nan_to_num(np.where(absent, 0.0, seeds.ravel()[source])),
         sampled=np.isfinite(_table(_count(data.cells, x, y), x, y)) & data.refined,
         min_seeds=int(np.nanmin(seeds)) if has_numbers else 0,
@@ -142,10 +142,17 @@ def _planned(data: FigureData, x: Axis, y: Axis) -> Mask:
     return np.isfinite(_table(_count(either, x, y), x, y))
 
 
-def _nearest_planned(planned: Mask, x: Axis, y: Axis) -> NDArray[np.int64]:
-    """Return the flat index of the point whose cells each point shows; -1 for none."""
+def _nearest_planned(planned: Mask, x: Axis, y: Axis, *, between: bool) -> NDArray[np.int64]:
+    """Return the flat index of the point whose cells each point shows; -1 for none.
+
+    Args:
+        planned: which points were planned.
+        x, y: the axes.
+        between: whether points between planned ones show the nearest of them.
+    """
     source = np.where(planned, np.arange(planned.size).reshape(planned.shape), -1)
-    for lines, positions in ((source, x.positions), (source.T, y.positions)):
+    directions = ((source, x.positions), (source.T, y.positions)) if between else ()
+    for lines, positions in directions:
         for line in lines:
             filled = np.flatnonzero(line >= 0)
             if filled.size:
@@ -276,9 +283,9 @@ def draw_heatmap(data: FigureData, options: FigureOptions) -> Picture:
     colours, which are logarithmic where the values are positive and span more than a factor of 100.
     A line is the contour of the threshold; the study's threshold applies to its headline. Points
     where every seed failed are hatched, those where some seeds failed are hatched over their
-    colour, and those without a number are dotted; the legend counts them. For a refined sweep only
-    points with cells are coloured, in dots whose area grows with the number of seeds, and the line
-    is the median crossing with its interval.
+    colour, and planned ones without a number are dotted; the legend counts them. For a refined
+    sweep only points with cells are coloured, in dots whose area grows with the number of seeds,
+    and the line is the median crossing with its interval.
 
     Raises:
         UserError: if x or y cannot be an axis, another parameter varies, the column is unknown or

@@ -29,6 +29,7 @@ from overfit_cli.figures.inputs import (
     value_is_log,
 )
 from overfit_cli.figures.labels import (
+    RUN,
     heading,
     label_with_note,
     opening,
@@ -152,6 +153,9 @@ def draw_lines(data: FigureData, options: FigureOptions) -> Picture:
     label_outer(all_axes)
     title_panels(all_axes, [part.title for part in plan.parts])
     figure.facts.append(_fact(data, plan, seed_lines=seed_lines))
+    varying = [name for name in varying_parameters(data) if name != plan.x.name]
+    if tied := [name for name in varying if name not in _others(data, plan.x)]:
+        figure.facts.append(f"Varying with {plan.x.name}: {', '.join(tied)}.")
     legend = _legend(plan, threshold)
     legend_below(figure, legend, 2 * len(plan.parts), heading(data.study, plan.names))
     return figure
@@ -169,7 +173,7 @@ def _gather_lines(data: FigureData, options: FigureOptions) -> LinesPlan:
     log = choose_scale(value_is_log(options), numbers, factor=10)
     panel_parameter = _panels(data, x, options.by)
     parts = panels(data, panel_parameter)
-    names = [name for name in varying_parameters(data) if name not in (x.name, panel_parameter)]
+    names = [name for name in _others(data, x) if name != panel_parameter]
     over_seeds = _averaging(data, options)
     lines = [_lines(part.data, names, x, value, over_seeds) for part in parts]
     texts = list(dict.fromkeys(line.text for panel_lines in lines for line in panel_lines))
@@ -183,12 +187,20 @@ def _gather_lines(data: FigureData, options: FigureOptions) -> LinesPlan:
     return LinesPlan(x, label, parts, names, lines, texts, over_seeds, log)
 
 
+def _others(data: FigureData, x: Axis) -> list[str]:
+    """The parameters that vary besides x, except those that each x has one value of."""
+    names = [name for name in varying_parameters(data) if name != x.name]
+    every = pd.concat([frame for frame in (data.cells, data.planned) if len(frame)])
+    free = every.groupby(x.name)[[name for name in names if name != RUN]].nunique().max() > 1
+    return [name for name in names if free.get(name, True)]
+
+
 def _panels(data: FigureData, x: Axis, panel_parameter: str | None) -> str | None:
     """The parameter of the panels: the user's, or one with at most as many lines as colours.
 
     The user's parameter, if it is a number with more values than panels, makes lines in shades.
     """
-    names = [name for name in varying_parameters(data) if name != x.name]
+    names = _others(data, x)
     if panel_parameter is not None:
         too_many = len(parameter_values(data).get(panel_parameter, ())) > MOST_PANELS
         return None if too_many and is_one_number(data, names) else panel_parameter
@@ -205,7 +217,7 @@ def _looks(count: int) -> list[dict[str, Any]]:
 
 def _suggestion(data: FigureData, x: Axis) -> str:
     """The end of a sentence on too many lines: the panels that would suffice."""
-    names = [name for name in varying_parameters(data) if name != x.name]
+    names = _others(data, x)
     if name := panels_that_help(data.cells, names, len(PALETTE)):
         return f"; --by {name} makes panels of one of them."
     return "; a heatmap over two of them shows more."

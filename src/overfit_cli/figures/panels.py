@@ -176,6 +176,7 @@ def side_by_side(
         planned=planned,
         trajectories=trajectories,
         refined=any(part.refined for part in parts),
+        sparse=any(part.sparse for part in parts),
         boundary=first.boundary if len({part.boundary for part in parts}) == 1 else None,
         runs=tuple(names),
         refined_runs=frozenset(
@@ -276,7 +277,7 @@ def difference(data: FigureData, minus: FigureData, name: str, value: str | None
     return replace(
         data,
         cells=subtract(pairs.left, pairs.right, column),
-        planned=data.planned.iloc[:0],
+        planned=data.planned if data.sparse else data.planned.iloc[:0],
         less=name,
         averaged=f"mean of {seeds[0]} seeds less mean of {seeds[1]} seeds" if means else "",
         unpaired=_unpaired(pairs, "places" if means else "cells"),

@@ -77,11 +77,13 @@ def _figure_data(comparison: Comparison, less: str) -> FigureData:
     cells = pairs.left.assign(**{column: pairs.right[column]}, status=pairs.right["status"])
     seeds = [side.cells["seed"].nunique() for side in (b, a) if pairs.by == "means"]
     manifests = [read_manifest(side.path) for side in (a, b) if not side.is_published]
+    sparse = any(manifest is not None and manifest.sparse for manifest in manifests)
     return FigureData(
         a.study,
         subtract(cells, pairs.left, column),
-        planned=pd.DataFrame(columns=["seed", *a.parameters]),
+        planned=cells.loc[slice(None) if sparse else [], ["seed", *a.parameters]],
         trajectories=pd.DataFrame(),
+        sparse=sparse,
         refined=any(manifest is not None and manifest.refined for manifest in manifests),
         less=less,
         averaged="mean of {} seeds less mean of {} seeds".format(*seeds) if seeds else "",

@@ -1,5 +1,7 @@
 """Equations that a user writes, such as `n * snr**2 = 1000`: parsing, evaluation, typesetting.
 
+Expressions (`2*d`) and comparisons of them (`n >= 2*d`) are read by the same parser.
+
 They are never run as code.
 """
 
@@ -9,7 +11,7 @@ import ast
 import math
 import re
 import warnings
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -17,7 +19,7 @@ from numpy.typing import NDArray
 
 from overfit_cli.core.arrays import Floats
 from overfit_cli.core.errors import BadValue
-from overfit_cli.core.text import suggestion
+from overfit_cli.core.text import shorten, suggestion
 
 Term = Callable[[Mapping[str, Floats]], Floats]
 
@@ -26,6 +28,12 @@ FUNCTIONS: Mapping[str, Callable[[Floats], Floats]] = {
     "log": np.log,
     "exp": np.exp,
     "sqrt": np.sqrt,
+}
+_EXPRESSION_FUNCTIONS: Mapping[str, Callable[[Floats], Floats]] = {
+    **FUNCTIONS,
+    "round": np.round,
+    "floor": np.floor,
+    "ceil": np.ceil,
 }
 OPERATORS: Mapping[type[ast.operator], Callable[[Floats, Floats], Floats]] = {
     ast.Add: np.add,
@@ -86,12 +94,7 @@ def parse_equation(text: str, names: Collection[str] | Mapping[str, str]) -> Equ
     spellings = names if isinstance(names, Mapping) else {name: name for name in names}
     try:
         left, right = (_tree(side, spellings) for side in _split(tidy, spellings))
-        occurring = frozenset(
-            node.id
-            for side in (left, right)
-            for node in ast.walk(side)
-            if isinstance(node, ast.Name) and node.id in spellings.values()
-        )
+        occurring = _names_in((left, right), spellings)
         sides = [_term(side, frozenset(spellings.values())) for side in (left, right)]
         if not occurring:
             raise _RefusedError("it names none of them.")
@@ -106,17 +109,164 @@ def parse_equation(text: str, names: Collection[str] | Mapping[str, str]) -> Equ
     return Equation(tidy, occurring, (left, right), *sides)
 
 
-def _split(text: str, names: Collection[str]) -> list[str]:
+def _names_in(trees: Sequence[ast.expr], spellings: Mapping[str, str]) -> frozenset[str]:
+    nodes = (node for tree in trees for node in ast.walk(tree))
+    names = {node.id for node in nodes if isinstance(node, ast.Name)}
+    return frozenset(names & {*spellings.values()})
+
+
+@dataclass(frozen=True)
+class Expression:
+    """An expression in the names of parameters, such as `2*d`.
+
+    Attributes:
+        text: the expression as the user wrote it, with single blanks.
+        names: the names that occur in it.
+        value: the expression as a function of the values by name.
+    """
+
+    text: str
+    names: frozenset[str] = field(compare=False)
+    value: Term = field(repr=False, compare=False)
+
+    def __str__(self) -> str:
+        return self.text
+
+
+def parse_expression(name: str, text: str, names: Mapping[str, str]) -> Expression:
+    """Read an expression: what an equation's side may be, and round, floor and ceil.
+
+    Args:
+        name: whose value it is, for the error.
+        text: the expression.
+        names: the name of each spelling that may occur.
+
+    Raises:
+        BadValue: if it is anything else.
+    """
+    tidy = " ".join(text.split())
+    try:
+        _check_characters(tidy, names)
+        return _expression(tidy, names)
+    except _RefusedError as refused:
+        raise BadValue(
+            name,
+            shorten(tidy),
+            "it takes a number, or an expression in other parameters with numbers, + - * / **, "
+            f"parentheses, log, exp, sqrt, round, floor and ceil, but {refused}",
+        ) from None
+
+
+@dataclass(frozen=True)
+class Condition:
+    """A comparison of expressions, such as `n >= 2*d` or `1 < n/d <= 4`.
+
+    Attributes:
+        text: the comparison as the user wrote it, with single blanks.
+        names: the names that occur in it.
+        sides: its expressions.
+        signs: what stands between them.
+    """
+
+    text: str
+    names: frozenset[str] = field(compare=False)
+    sides: tuple[Expression, ...] = field(repr=False, compare=False)
+    signs: tuple[str, ...] = field(repr=False, compare=False)
+
+    def __str__(self) -> str:
+        return self.text
+
+    def holds(self, values: Mapping[str, Floats]) -> NDArray[np.bool_]:
+        """Return where it holds, of the shape of the values; real numbers may differ by rounding.
+
+        Args:
+            values: numbers by name, of one shape.
+        """
+        with np.errstate(all="ignore"):
+            numbers = [side.value(values) for side in self.sides]
+            compared = [
+                compare(left, sign, right)
+                for left, sign, right in zip(numbers, self.signs, numbers[1:], strict=False)
+            ]
+        holds: NDArray[np.bool_] = np.logical_and.reduce(np.broadcast_arrays(*compared))
+        return holds
+
+
+CLOSE = 1e-9
+"""Real numbers that differ by less, relative to themselves, are one value."""
+
+
+def compare(left: Floats, sign: str, right: Floats) -> NDArray[np.bool_]:
+    """Return where `left sign right` holds; nan compares as false.
+
+    Args:
+        left, right: numbers of shapes that broadcast.
+        sign: `<`, `<=`, `>`, `>=`, `=`, `==` or `!=`.
+    """
+    if sign in (">", ">="):
+        return compare(right, sign.replace(">", "<"), left)
+    same = np.isclose(left, right, rtol=CLOSE, atol=0)
+    known = ~(np.isnan(left) | np.isnan(right))
+    holds = {"<": (left < right) & ~same, "<=": (left < right) | same, "!=": known & ~same}
+    chosen: NDArray[np.bool_] = holds.get(sign, same)
+    return chosen
+
+
+def parse_condition(name: str, text: str, names: Mapping[str, str]) -> Condition:
+    """Read a comparison of expressions: `n >= 2*d`, or several in a row: `1 < n/d <= 4`.
+
+    Args:
+        name: the argument that has it, for the error.
+        text: the comparison.
+        names: the name of each spelling that may occur.
+
+    Raises:
+        BadValue: if it is anything else.
+    """
+    tidy = " ".join(text.split())
+    parts = re.split(r"(<=|>=|==|!=|<|>|=)", tidy)
+    try:
+        _check_characters(tidy, {*names, "<", ">", "!", "="})
+        if len(parts) == 1:
+            raise _RefusedError("it compares nothing.")
+        if not all(part.strip() for part in parts):
+            raise _RefusedError("one side is empty.")
+        sides = tuple(_expression(part.strip(), names) for part in parts[::2])
+        occurring = frozenset[str]().union(*(side.names for side in sides))
+        if not occurring:
+            raise _RefusedError("it names no parameter.")
+    except _RefusedError as refused:
+        raise BadValue(
+            name,
+            shorten(tidy),
+            "it takes a comparison (<, <=, >, >=, = or !=) of expressions in parameters, such as "
+            f"'n >= 2*d', but {refused}",
+        ) from None
+    return Condition(tidy, occurring, sides, tuple(parts[1::2]))
+
+
+def _expression(text: str, names: Mapping[str, str]) -> Expression:
+    tree = _tree(text, names)
+    occurring = _names_in([tree], names)
+    term = _term(tree, frozenset(names.values()), _EXPRESSION_FUNCTIONS, "a parameter")
+    return Expression(text, occurring, term)
+
+
+def _check_characters(text: str, names: Collection[str]) -> None:
     if len(text) > LONGEST:
         raise _RefusedError(f"it is longer than {LONGEST} characters.")
     for character in text:
         if character == "^":
             raise _RefusedError("powers are written **, not ^.")
-        accepted = character.isascii() and (character.isalnum() or character in "_.+-*/() =")
+        accepted = character.isascii() and (character.isalnum() or character in "_.+-*/() ")
         if not accepted and not any(character in name for name in names):
             raise _RefusedError(f"it has a {character!r}.")
     if re.search(r"(?<!\w)(\d\w*_|0[xob])", text, re.IGNORECASE):
         raise _RefusedError("its numbers aren't written in plain decimals.")
+
+
+def _split(text: str, names: Collection[str]) -> list[str]:
+    _check_characters(text, {*names, "="})
     sides = text.split("=")
     if len(sides) != 2:
         raise _RefusedError(f"it has {len(sides) - 1} equals signs, not one.")
@@ -140,28 +290,33 @@ def _tree(text: str, names: Mapping[str, str]) -> ast.expr:
     return tree
 
 
-def _term(node: ast.expr, names: Collection[str]) -> Term:
+def _term(
+    node: ast.expr,
+    names: Collection[str],
+    functions: Mapping[str, Callable[[Floats], Floats]] = FUNCTIONS,
+    noun: str = "an axis here",
+) -> Term:
     match node:
         case ast.Constant(value=int() | float() as number) if not isinstance(number, bool):
             return _constant(number)
         case ast.Name(id=name) if name in names:
             return lambda values: values[name]
         case ast.UnaryOp(op=ast.USub(), operand=operand):
-            negated = _term(operand, names)
+            negated = _term(operand, names, functions, noun)
             return lambda values: -negated(values)
         case ast.BinOp(op=op) if type(op) in OPERATORS:
             operate = OPERATORS[type(op)]
-            left, right = _term(node.left, names), _term(node.right, names)
+            left, right = (_term(side, names, functions, noun) for side in (node.left, node.right))
             return lambda values: operate(left(values), right(values))
-        case ast.Call(func=ast.Name(id=name), args=[operand], keywords=[]) if name in FUNCTIONS:
-            function, argument = FUNCTIONS[name], _term(operand, names)
+        case ast.Call(func=ast.Name(id=name), args=[operand], keywords=[]) if name in functions:
+            function, argument = functions[name], _term(operand, names, functions, noun)
             return lambda values: function(argument(values))
-        case ast.Name(id=name) | ast.Call(func=ast.Name(id=name)) if name in FUNCTIONS:
+        case ast.Name(id=name) | ast.Call(func=ast.Name(id=name)) if name in functions:
             raise _RefusedError(f"{name} takes one number in parentheses.")
         case ast.Call(func=ast.Name(id=name)):
-            raise _RefusedError(f"{name!r} is not a function; {suggestion(name, FUNCTIONS)}")
+            raise _RefusedError(f"{name!r} is not a function; {suggestion(name, functions)}")
         case ast.Name(id=name):
-            raise _RefusedError(f"{name!r} is not an axis here; {suggestion(name, names)}")
+            raise _RefusedError(f"{name!r} is not {noun}; {suggestion(name, names)}")
         case _:
             raise _RefusedError(f"{ast.unparse(node)!r} is not arithmetic.")
 

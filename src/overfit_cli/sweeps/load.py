@@ -1,17 +1,19 @@
 """Cells of a run as figures and claims read them: loaded, chosen, averaged over seeds.
 
-Conditions such as `n=5:20` or `kernel=softmax` choose cells by their parameters or seeds.
+Conditions such as `n=5:20`, `kernel=softmax` or `test_loss<0.1` choose cells by their parameters,
+seeds and measurements.
 """
 
 from __future__ import annotations
 
 import math
+import re
 import warnings
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -28,7 +30,9 @@ from overfit_cli.core.parameters import (
 from overfit_cli.core.registry import find_study, study_names
 from overfit_cli.core.study import AnyStudy, FigureData
 from overfit_cli.core.text import shorten, suggestion
+from overfit_cli.core.values import list_of_texts
 from overfit_cli.functions.function_study import FunctionStudy
+from overfit_cli.stats.equations import compare
 from overfit_cli.stats.intervals import t_half_width
 from overfit_cli.sweeps.manifest import planned_cells, read_manifest
 from overfit_cli.sweeps.part_file import CELLS, TRAJECTORIES, Refusal
@@ -162,6 +166,7 @@ def load_figure_data(directory: RunDirectory) -> FigureData:
         planned_cells(directory.path, study),
         trajectories,
         refined=manifest is not None and manifest.refined,
+        sparse=manifest is not None and manifest.sparse,
         boundary=None if manifest is None else manifest.boundary,
         collections={} if manifest is None else manifest.data,
         sources=directory.sources(cells),
@@ -204,75 +209,130 @@ def _leave_out(directory: RunDirectory, reason: str) -> None:
     warnings.warn(f"{directory.path} is left out: {reason}", UserWarning, stacklevel=4)
 
 
-_CLOSE = 1e-9
-"""Real numbers that differ by less, relative to themselves, are one value."""
-
-
 @dataclass(frozen=True)
 class Selection:
-    """A condition on one parameter, or on the seed.
+    """A condition on one parameter, the seed, or a measured column.
 
     Attributes:
-        name: the parameter's, or `seed`.
+        name: the column's name.
         text: what the user wrote, for messages.
-        values: those that are chosen; with `between`, the two ends of a range.
-        between: whether everything between the two ends is chosen.
+        values: those that are chosen; empty where there are bounds.
+        bounds: comparisons that chosen numbers meet, such as `>=` with 5.
+        is_measured: whether it is on a measured column.
         option: the option that gave it, for messages.
     """
 
     name: str
     text: str
-    values: tuple[Value, ...]
-    between: bool
+    values: tuple[Value, ...] = ()
+    bounds: tuple[tuple[str, float], ...] = ()
+    is_measured: bool = False
     option: str = "where"
 
     def holds(self, column: pd.Series[Any]) -> pd.Series[bool]:
         """Return which rows are chosen."""
-        if self.between:
-            low, high = (cast("float", value) for value in self.values)
-            slack = _CLOSE * max(abs(low), abs(high))
-            return column.between(low - slack, high + slack)
-        if column.dtype.kind != "f":
+        if self.values and column.dtype.kind != "f":
             return column.isin(self.values)
-        wanted = np.array(self.values, dtype=np.float64)
-        near = np.isclose(column.to_numpy()[:, None], wanted, rtol=_CLOSE, atol=0).any(1)
-        chosen: pd.Series[bool] = column.notna() & near
-        return chosen
+        numbers = column.to_numpy(np.float64)
+        if self.values:
+            wanted = np.array(self.values, dtype=np.float64)
+            chosen = compare(numbers[:, None], "=", wanted).any(1)
+        else:
+            each = [compare(numbers, sign, np.asarray(bound)) for sign, bound in self.bounds]
+            chosen = np.stack(each).all(0)
+        rows: pd.Series[bool] = column.notna() & np.asarray(chosen, np.bool_)
+        return rows
 
 
 def read_selections(
     texts: Sequence[str], study: AnyStudy, option: str = "where"
 ) -> list[Selection]:
-    """Read conditions such as `n=5:20`, `snr=0.1:16`, `kernel=softmax,gaussian` or `seed=0:9`.
+    """Read conditions such as `n=5:20`, `kernel=softmax,gaussian`, `seed=0:9` or `test_loss<0.1`.
 
-    A parameter may be called by its symbol: `SNR=0.1:16`.
+    They are on parameters, which may be called by their symbols (`SNR=0.1:16`), on the seed, and on
+    measured columns.
 
     Raises:
-        UserError: for a name that is no parameter of the study, or a value that it doesn't take.
+        UserError: for a name that is no column of the study, or a value that it doesn't take.
     """
     infos = {**describe(study.parameters), "seed": SEED}
-    return [_read(text, infos, study, option) for text in texts]
+    measured = [column.name for column in study.columns if column.name not in infos]
+    others = {name: replace(_NUMBER, name=name) for name in ("steps", "seconds", *measured)}
+    return [_read(text, infos, others, study, option) for text in texts]
 
 
-def _read(text: str, known: Mapping[str, ParameterInfo], study: AnyStudy, option: str) -> Selection:
-    written, equals, values = (part.strip() for part in text.partition("="))
-    name = parameter_named(study.parameters, written)
+_NUMBER = ParameterInfo("", "float", None, "", "", "", (), "a number")
+_FORMS = "write NAME=VALUE, NAME=LOW:HIGH, NAME=A,B or NAME<VALUE (<, <=, > or >=, in quotes)."
+
+
+def _read(
+    text: str,
+    parameters: Mapping[str, ParameterInfo],
+    measured: Mapping[str, ParameterInfo],
+    study: AnyStudy,
+    option: str,
+) -> Selection:
+    parts = re.fullmatch(r"([^<>=]+)(<=|>=|<|>|==?)(.+)", text, re.DOTALL)
     shown = shorten(text)
-    if not equals or not name or not values:
-        raise BadValue(option, shown, "write NAME=VALUE, NAME=LOW:HIGH or a list NAME=A,B.")
+    if parts is None or not all(part.strip() for part in parts.groups()):
+        raise BadValue(option, shown, _FORMS)
+    written, sign, values = (part.strip() for part in parts.groups())
+    name = parameter_named(study.parameters, written)
+    known = {**measured, **parameters}
     if name not in known:
         hint = suggestion(name, known)
-        raise BadValue(option, shown, f"{study.name} has no parameter {name!r}; {hint}")
-    info = known[name]
-    between = values.count(":") == 1 and info.kind in ("int", "float")
-    parts = values.split(":" if between else ",")
-    try:
-        read = tuple(parse_value(info, part) for part in parts)
-    except BadValue as error:
-        raise BadValue(option, f"{written}={error.value}", error.accepts) from None
-    if between and cast("float", read[0]) > cast("float", read[1]):
+        raise BadValue(option, shown, f"{study.name} has no parameter or column {name!r}; {hint}")
+    info, is_measured = known[name], name not in parameters
+    is_number = info.kind in ("int", "float")
+    if sign in ("=", "==") and not (is_number and values.count(":") == 1):
+        chosen = tuple(_value(info, part, shown, option) for part in values.split(","))
+        return Selection(name, text, chosen, (), is_measured, option)
+    if not is_number:
+        accepts = f"{name} is no number; write {name}=VALUE or a list {name}=A,B."
+        raise BadValue(option, shown, accepts)
+    low, colon, high = values.partition(":")
+    ends = [(">=", low), ("<=", high)] if colon and sign.startswith("=") else [(sign, values)]
+    bounds = tuple(
+        (sign, float(_value(replace(info, kind="float"), end, shown, option)))
+        for sign, end in ends
+        if end.strip()
+    )
+    if not bounds:
+        raise BadValue(option, shown, _FORMS)
+    if len(bounds) == 2 and bounds[0][1] > bounds[1][1]:
         raise BadValue(option, shown, "the range runs backwards.")
-    return Selection(name, text, read, between, option)
+    return Selection(name, text, (), bounds, is_measured, option)
+
+
+def _value(info: ParameterInfo, text: str, shown: str, option: str) -> Value:
+    """A value in a condition, refused with the whole condition."""
+    try:
+        return parse_value(info, text)
+    except BadValue as error:
+        raise BadValue(option, shown, error.accepts) from None
+
+
+def conditions(name: str, given: Any) -> list[str]:
+    """Return conditions as texts: what is given is one, several, or values by name.
+
+    Raises:
+        BadValue: for anything else.
+    """
+    if not isinstance(given, Mapping):
+        return list_of_texts(name, given)
+    return [_condition(name, column, taken) for column, taken in given.items()]
+
+
+def _condition(argument: str, name: Any, taken: Any) -> str:
+    """The condition of a name with a value, several, or a text such as `5:20` or `<0.1`."""
+    if isinstance(taken, str):
+        return f"{name}{taken}" if taken.lstrip()[:1] in ("<", ">") else f"{name}={taken}"
+    several = isinstance(taken, Iterable) and getattr(taken, "ndim", None) != 0
+    items = list(taken) if several else [taken]
+    values = [item.item() if isinstance(item, np.generic) else item for item in items]
+    if not values or not all(isinstance(value, bool | int | float | str) for value in values):
+        raise BadValue(argument, {name: taken}, "it takes one value or several by name.")
+    return f"{name}={','.join(map(str, values))}"
 
 
 def chosen_cells(cells: pd.DataFrame, selections: Sequence[Selection]) -> pd.DataFrame:
@@ -288,16 +348,24 @@ def chosen_cells(cells: pd.DataFrame, selections: Sequence[Selection]) -> pd.Dat
             raise BadValue(
                 selection.option, selection.text, f"these cells don't hold {selection.name}."
             )
-        left = cells[selection.holds(cells[selection.name])]
+        column = cells[selection.name]
+        left = cells[selection.holds(column)]
         if left.empty and not cells.empty:
-            present = sorted(cells[selection.name].dropna().unique().tolist())
-            some = ", ".join(str(value) for value in present[:6])
-            more = " and more" if len(present) > 6 else ""
             raise BadValue(
-                selection.option, selection.text, f"no cell has that; there is {some}{more}."
+                selection.option, selection.text, f"no cell has that; {_present(selection, column)}"
             )
         cells = left
     return cells
+
+
+def _present(selection: Selection, column: pd.Series[Any]) -> str:
+    """What a column has, as the end of a sentence."""
+    present = sorted(column.dropna().unique().tolist())
+    if selection.is_measured:
+        ends = f"{present[0]:.6g} to {present[-1]:.6g}" if present else "no number"
+        return f"{selection.name} is {ends} here."
+    some = ", ".join(str(value) for value in present[:6])
+    return f"there is {some}{' and more' if len(present) > 6 else ''}."
 
 
 def chosen_data(data: FigureData, texts: Sequence[str]) -> FigureData:
@@ -311,10 +379,12 @@ def chosen_data(data: FigureData, texts: Sequence[str]) -> FigureData:
     selections = read_selections(texts, data.study)
     cells = chosen_cells(data.cells, selections)
     planned, steps = data.planned, data.trajectories
+    if any(selection.is_measured for selection in selections):  # what is left out isn't missing
+        planned = cells[[name for name in planned if name in cells]]
     for selection in selections:
         planned = (
             planned[selection.holds(planned[selection.name])]
-            if selection.name in planned
+            if selection.name in planned and len(planned)
             else planned
         )
     steps = steps[steps["key"].isin(cells["key"])] if "key" in steps else steps

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import importlib.metadata
-import itertools
 import math
 import os
 import platform
@@ -29,10 +28,11 @@ from overfit_cli.core.files import (
     set_aside,
     write_whole,
 )
-from overfit_cli.core.parameters import Value, describe
+from overfit_cli.core.parameters import describe
 from overfit_cli.core.study import AnyStudy
 from overfit_cli.functions.experiment import FunctionRecord
-from overfit_cli.sweeps.grid import MOST_CELLS, Grid
+from overfit_cli.stats.equations import Expression
+from overfit_cli.sweeps.grid import MOST_CELLS, Grid, recorded_grid
 from overfit_cli.sweeps.provenance import DIRTY, commit_of, keep_source
 
 if TYPE_CHECKING:
@@ -130,8 +130,11 @@ def planned_cells(directory: Path, study: AnyStudy) -> pd.DataFrame:
     manifest = read_manifest(directory)
     frames = [pd.DataFrame(columns=["seed", *describe(study.parameters)])]
     # A sweep that was resumed twenty times has twenty entries of the same cells.
-    works = {repr((run.values, run.seeds)): run for run in (manifest.runs if manifest else ())}
-    points = sum(math.prod(map(len, run.values.values())) for run in works.values())
+    works = {
+        repr((run.values, run.seeds, run.together, run.only)): run
+        for run in (manifest.runs if manifest else ())
+    }
+    points = sum(run.size // max(1, len(run.seeds)) for run in works.values())
     if points > MOST_PLANNED:
         warnings.warn(
             f"{directory / MANIFEST} plans {points} points, over {MOST_PLANNED}: what is missing "
@@ -141,7 +144,7 @@ def planned_cells(directory: Path, study: AnyStudy) -> pd.DataFrame:
         )
         return frames[0]
     for run in works.values():
-        planned = pd.DataFrame(list(_points(study, run.values)))
+        planned = pd.DataFrame(list(_points(study, run)))
         seeds = pd.DataFrame({"seed": list(run.seeds)})
         if len(planned) and len(seeds):
             frames.append(seeds.merge(planned, how="cross"))
@@ -149,12 +152,15 @@ def planned_cells(directory: Path, study: AnyStudy) -> pd.DataFrame:
     return pd.concat(filled).drop_duplicates(ignore_index=True)
 
 
-def _points(study: AnyStudy, values: Mapping[str, Sequence[Value]]) -> Iterator[dict[str, Any]]:
-    """Every combination of the values, with the defaults that hold for it."""
-    for point in itertools.product(*values.values()):
-        # What the model refuses is no point: somebody may have edited the file.
-        with contextlib.suppress(ValidationError):
-            yield study.parameters(**dict(zip(values, point, strict=True))).model_dump()
+def _points(study: AnyStudy, run: Run) -> Iterator[dict[str, Any]]:
+    """Every point of a run, with the defaults that hold for it."""
+    # What the study refuses is no point: somebody may have edited the file.
+    with contextlib.suppress(UserError):
+        grid = recorded_grid(study, run.values, run.together, run.only)
+        for point in grid.rows():
+            with contextlib.suppress(ValidationError):
+                values = dict(zip(grid.given, point, strict=True))
+                yield study.parameters(**values).model_dump()
 
 
 def _entry(
@@ -164,7 +170,12 @@ def _entry(
     commit, dirty = commit_of(study)
     return Run(
         source=study.identity.source,
-        values=dict(grid.values),
+        values={
+            name: tuple(item.text if isinstance(item, Expression) else item for item in items)
+            for name, items in grid.given.items()
+        },
+        together=grid.together,
+        only=tuple(condition.text for condition in grid.only),
         axes=tuple(grid.axes),
         seeds=grid.seeds,
         settings=dict(settings),
@@ -212,7 +223,9 @@ class Run(BaseModel):
     """One sweep or training into the directory that trained something.
 
     Attributes:
-        values: for each parameter that was set, its values.
+        values: for each parameter that was set, its values; an expression in others as a text.
+        together: parameters whose values go together.
+        only: the conditions that points of the grid met.
         axes: the parameters that took several.
         seeds: the seeds of every point.
         settings: how it was run (jobs, backend, device, ...).
@@ -230,6 +243,8 @@ class Run(BaseModel):
 
     values: Mapping[str, tuple[_Value, ...]]
     seeds: tuple[Annotated[int, Field(ge=0, lt=2**63)], ...]
+    together: tuple[tuple[str, ...], ...] = ()
+    only: tuple[str, ...] = ()
     axes: tuple[str, ...] = ()
     settings: Mapping[str, _Value | None] = Field(default_factory=dict)
     command: tuple[str, ...] = ()
@@ -252,8 +267,10 @@ class Run(BaseModel):
 
     @property
     def size(self) -> int:
-        """The number of cells that it was to cover."""
-        return math.prod(len(taken) for taken in self.values.values()) * len(self.seeds)
+        """The number of cells that it was to cover, before conditions left out some."""
+        following = {name for group in self.together for name in group[1:]}
+        lengths = [len(taken) for name, taken in self.values.items() if name not in following]
+        return math.prod(lengths) * len(self.seeds)
 
     @model_validator(mode="after")
     def _can_be_gone_through(self) -> Run:
@@ -286,6 +303,11 @@ class Manifest(BaseModel):
     def refined(self) -> bool:
         """Whether a sweep chose cells one by one, where the boundary was uncertain."""
         return any("refine" in run.settings for run in self.runs)
+
+    @property
+    def sparse(self) -> bool:
+        """Whether conditions or lists that go together left out points of a product."""
+        return any(run.only or run.together for run in self.runs)
 
     @property
     def boundary(self) -> tuple[str, float] | None:

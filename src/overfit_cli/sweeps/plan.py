@@ -104,7 +104,7 @@ def make_plan(
     parameters_changed = _compare_function(grid.study, directory)
     whole = grid.size if cells is None else len(cells)
     if cells is None:
-        cells = (grid.thinned(MOST_CELLS_OUTLINED) if outlined else grid).cells()
+        cells = grid.some_cells(MOST_CELLS_OUTLINED) if outlined else grid.cells()
     share = len(cells) / whole
     if shard is not None:
         with blaming(grid.study, "the cost of a cell"):

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from overfit_cli.core.cell import Paper
 from overfit_cli.core.errors import UserError
@@ -29,6 +29,9 @@ EXPECTED_VERDICTS = "expected-verdicts.toml"
 
 _Whole = Annotated[int, Field(ge=-(2**63), lt=2**63)]
 _Value = str | bool | _Whole | float
+_Texts = Annotated[
+    tuple[str, ...], BeforeValidator(lambda given: (given,) if isinstance(given, str) else given)
+]
 
 
 class Profile(BaseModel):
@@ -39,6 +42,7 @@ class Profile(BaseModel):
         minutes: how long it takes on two cores, as measured; None where that isn't known.
         needs: what must be there before it can run, in words; empty where that is nothing.
         set: values that differ from the preset's own.
+        together, only: what ties lists and leaves out points, besides the preset's own.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -47,6 +51,8 @@ class Profile(BaseModel):
     minutes: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
     needs: str = ""
     set: Mapping[str, _Value] = Field(default_factory=dict)
+    together: _Texts = ()
+    only: _Texts = ()
 
 
 MEASURED_ON = 2
@@ -57,7 +63,8 @@ class PresetFile(BaseModel):
     """What a preset's TOML file holds.
 
     Attributes:
-        title, study: what it shows, and what is run for it.
+        title, study: what it shows, and what is run for it: a study, or a function such as
+            `ridge.py` or `ridge.py:train`, in a file beside it.
         reproduces: the paper's figure or table that it stands for, such as `fig1`; several presets
             may stand for one. Where there is none, it is called by the preset's own name.
         figures: what to draw of it.
@@ -65,6 +72,8 @@ class PresetFile(BaseModel):
         directory: the name of its run directory, where several presets share one because their
             cells belong in one picture; else it is the preset's own name.
         set: values of parameters, for both profiles.
+        together: parameters whose lists go together, such as `n,d`.
+        only: conditions on the points of the grid, such as `n >= d`.
         quick, paper: how much is run.
     """
 
@@ -77,6 +86,8 @@ class PresetFile(BaseModel):
     trajectories: bool = False
     directory: str = Field(default="", pattern=r"^[\w.-]*$")
     set: Mapping[str, _Value] = Field(default_factory=dict)
+    together: _Texts = ()
+    only: _Texts = ()
     quick: Profile = Profile()
     paper: Profile = Profile()
 
@@ -100,7 +111,10 @@ class Preset:
             UserError: if there is no such profile.
         """
         chosen: Profile = getattr(self.content, valid_choice("profile", name, PROFILES))
-        return chosen.model_copy(update={"set": {**self.content.set, **chosen.set}})
+        together = (*self.content.together, *chosen.together)
+        only = (*self.content.only, *chosen.only)
+        shared = {**self.content.set, **chosen.set}
+        return chosen.model_copy(update={"set": shared, "together": together, "only": only})
 
     @property
     def reproduces(self) -> str:

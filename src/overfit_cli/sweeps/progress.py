@@ -46,8 +46,7 @@ MOST_REASONS = 4
 def plan_in_words(plan: Plan, directory: RunDirectory, executor: Executor) -> list[str]:
     """Return what a sweep covers, what is there already, and what will run."""
     grid = plan.grid
-    axes = [f"{name} {len(values)}" for name, values in grid.axes.items()]
-    shape = " × ".join([*axes, f"seeds {len(grid.seeds)}"])
+    shape = shape_in_words(grid)
     cells = plural(plan.total(len(plan.cells)), "cell")
     shard = "" if plan.shard is None else f" of {grid.size}, shard {plan.shard}"
     covers = f"{grid.study.name}: {cells}{shard} ({shape}), {directory.path}"
@@ -61,6 +60,19 @@ def plan_in_words(plan: Plan, directory: RunDirectory, executor: Executor) -> li
     to_run = f"{plan.total(plan.to_run)} to run, {executor.description}"
     sample = "" if plan.share == 1 else f"From {len(plan.cells)} cells chosen at random, about: "
     return [covers, sample + "; ".join([*kept, to_run]) + ".", *source_in_words(plan)]
+
+
+def shape_in_words(grid: Grid) -> str:
+    """Return the factors of a grid, and what ties, derives or leaves out its points."""
+    lengths = [(group, len(grid.given[group[0]])) for group in grid.groups]
+    axes = [f"{' with '.join(group)} {length}" for group, length in lengths if length > 1]
+    rules = [
+        f"{name} = {', '.join(map(str, expressions))}" for name, expressions in grid.derived.items()
+    ]
+    if grid.only:
+        conditions = " and ".join(map(str, grid.only))
+        rules.append(f"{conditions} at {grid.points} of {plural(grid.full_points, 'point')}")
+    return "; ".join([" × ".join([*axes, f"seeds {len(grid.seeds)}"]), *rules])
 
 
 def source_in_words(plan: Plan) -> list[str]:
@@ -190,7 +202,11 @@ class SweepDiagram:
 
     def points(self) -> set[Point]:
         """Return every point that the grid has cells at."""
-        return set(itertools.product(self.grid.axes[self.x], self.grid.axes[self.y]))
+        if self.grid.is_product:
+            return set(itertools.product(self.grid.axes[self.x], self.grid.axes[self.y]))
+        names = list(self.grid.given)
+        x, y = names.index(self.x), names.index(self.y)
+        return {(row[x], row[y]) for row in self.grid.rows()}
 
     def render(self, width: int, height: int) -> RenderableType:
         """Render the diagram in at most so many columns and rows of cells."""
@@ -244,12 +260,13 @@ def diagram_of(plan: Plan, directory: RunDirectory) -> SweepDiagram | None:
 
 def _longest_axes(grid: Grid) -> tuple[str, str] | None:
     """The two axes with the most numbers, as (up, across); of equally long ones the first."""
+    axes = {name: grid.axes[name] for name in grid.free_axes}
     numeric = [
         name
-        for name, values in grid.axes.items()
+        for name, values in axes.items()
         if not any(isinstance(value, (str, bool)) for value in values)
     ]
-    longest = sorted(numeric, key=lambda name: -len(grid.axes[name]))[:2]
+    longest = sorted(numeric, key=lambda name: -len(axes[name]))[:2]
     if len(longest) < 2:
         return None
     up, across = (name for name in numeric if name in longest)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import re
+import warnings
 from typing import cast
 
 import numpy as np
@@ -80,6 +82,11 @@ def _spaced(info: ParameterInfo, text: str) -> tuple[Value, ...]:
 
 
 def _whole(start: int, stop: int, rest: list[str], refusal: BadValue) -> tuple[Value, ...]:
+    if len(rest) == 2 and rest[1].strip() == "log":
+        return _whole_by_ratio(start, stop, rest[0], refusal)
+    if rest and re.fullmatch(r"0+|-[0-9]+", rest[0].strip()):
+        accepts = f"the step of a range is at least 1, not {shorten(rest[0].strip())}."
+        raise BadValue(refusal.name, refusal.value, accepts)
     step = _count(rest[0]) if rest else 1
     if len(rest) > 1 or not step or step == ENDLESS:
         raise refusal
@@ -92,6 +99,20 @@ def _whole(start: int, stop: int, rest: list[str], refusal: BadValue) -> tuple[V
     return tuple(range(start, stop + 1, step))
 
 
+def _whole_by_ratio(start: int, stop: int, text: str, refusal: BadValue) -> tuple[Value, ...]:
+    """Distinct whole numbers nearest to points spaced by ratio; a note where they are fewer."""
+    spaced = _real(start, stop, [text, "log"], refusal)
+    values = tuple(dict.fromkeys(round(value) for value in cast("tuple[float, ...]", spaced)))
+    if len(values) < len(spaced):
+        warnings.warn(
+            f"{refusal.name} {refusal.value}: {len(spaced)} log-spaced points round to "
+            f"{len(values)} distinct whole numbers",
+            UserWarning,
+            stacklevel=2,
+        )
+    return values
+
+
 def _real(start: float, stop: float, rest: list[str], refusal: BadValue) -> tuple[Value, ...]:
     points = _count(rest[0]) if rest else DEFAULT_POINTS
     if len(rest) > 2 or points is None:
@@ -100,7 +121,7 @@ def _real(start: float, stop: float, rest: list[str], refusal: BadValue) -> tupl
         raise refusal
     if not (1 if start == stop else 2) <= points <= MOST_VALUES:
         shown = shorten(rest[0].strip())
-        accepts = f"a range of real numbers has from 2 to {MOST_VALUES} points, not {shown}."
+        accepts = f"a range by points has from 2 to {MOST_VALUES} points, not {shown}."
         raise BadValue(refusal.name, refusal.value, accepts)
     if len(rest) == 2 and rest[1].strip() == "log":
         if start <= 0:
@@ -129,7 +150,7 @@ def rounded(value: float) -> float:
 def _forms(info: ParameterInfo) -> str:
     """The forms that a parameter takes, in words."""
     if info.kind == "int":
-        return f"{info.accepts}; a range 2:20 or 2:20:3; or a list 2,5,9"
+        return f"{info.accepts}; a range 2:20, 2:20:3 or 2:200:8:log; or a list 2,5,9"
     if info.kind == "float":
         return (
             f"{info.accepts}; a range 0.1:16 ({DEFAULT_POINTS} points), 0.1:16:100 or "

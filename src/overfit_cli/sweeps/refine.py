@@ -125,7 +125,7 @@ class Refinement:
     @property
     def coarse_grid(self) -> Grid:
         """The grid of the first round: of the first seeds only."""
-        return Grid(self.grid.study, self.grid.values, self.grid.seeds[:FIRST_SEEDS])
+        return replace(self.grid, seeds=self.grid.seeds[:FIRST_SEEDS])
 
     @property
     def asked(self) -> int:
@@ -219,6 +219,9 @@ def refinement_of(
                 raise BadValue(name, given, "it requires refine, the number of rounds.")
         return None
     whole_number("refine", rounds, 0)
+    if not grid.is_product:
+        accepts = "it takes a full grid: leave out together, only and expressions in parameters."
+        raise BadValue("refine", rounds, accepts)
     level = None if threshold is None else finite_number("threshold", threshold)
     half_width = None if tolerance is None else finite_number("tolerance", tolerance, above=0)
     return Refinement(grid, boundary_target(grid, level), half_width)

@@ -18,7 +18,13 @@ from overfit_cli.core.files import RESULTS, error_text
 from overfit_cli.core.registry import blaming
 from overfit_cli.core.text import duration, plural
 from overfit_cli.core.training import Execution
-from overfit_cli.core.values import Backend, DeviceChoice, number_of_jobs, valid_choice
+from overfit_cli.core.values import (
+    Backend,
+    DeviceChoice,
+    finite_number,
+    number_of_jobs,
+    valid_choice,
+)
 from overfit_cli.stats.boundary_search import CONFIDENCE, CrossingEstimate
 from overfit_cli.sweeps.clusters import executor_of
 from overfit_cli.sweeps.executors import Executor
@@ -60,6 +66,7 @@ class Session:
         fresh: whether cells run again that are there.
         retry_failed: whether cells run again that failed.
         fail_fast: whether to stop at the first failed cell.
+        time_limit: the seconds that a cell may take; None for any time.
         time_left: says what is left of several sweeps, after a share of this one's cost; None
             where there is no other.
         cell_seconds: see `Subject`.
@@ -74,6 +81,7 @@ class Session:
     fresh: bool = False
     retry_failed: bool = False
     fail_fast: bool = False
+    time_limit: float | None = None
     time_left: Callable[[float], str] | None = None
     cell_seconds: float | None = None
     command: Sequence[str] | None = None
@@ -117,7 +125,12 @@ class Session:
     @property
     def execution(self) -> Execution:
         """How cells are trained."""
-        return Execution(self.executor.device, self.trajectories, fail_fast=self.fail_fast)
+        return Execution(
+            self.executor.device,
+            self.trajectories,
+            fail_fast=self.fail_fast,
+            time_limit=self.time_limit,
+        )
 
     def prepare(self, plan: Plan) -> Mapping[str, str]:
         """Read what the plan's cells need from outside, if any will run; return fingerprints of it.
@@ -172,6 +185,7 @@ class Session:
             "backend": executor.name,
             "device": executor.device,
             **({} if self.shard is None else {"shard": str(self.shard)}),
+            **({} if self.time_limit is None else {"time_limit": self.time_limit}),
             **settings,
         }
         try:
@@ -357,6 +371,7 @@ def open_sweep(
     fresh: bool,
     retry_failed: bool,
     fail_fast: bool,
+    time_limit: float | None,
 ) -> Iterator[Session]:
     """Give the session of a sweep, on an executor that is closed at the end.
 
@@ -367,9 +382,10 @@ def open_sweep(
         out: the run directory; None for one in `results/` with a name of its own.
         refinement: where the sweep refines; else None.
         shard, jobs, backend, scheduler, address, device, trajectories, fresh, retry_failed,
-            fail_fast: as in `overfit_cli.sweep`.
+            fail_fast, time_limit: as in `overfit_cli.sweep`.
     """
     name = sweep_name(subject, grid) + ("" if refinement is None else "-refined")
+    limit = None if time_limit is None else finite_number("time_limit", time_limit, above=0)
     part = parse_shard(shard, refined=refinement is not None)
     with executor_of(
         valid_choice("backend", backend, get_args(Backend)),
@@ -388,4 +404,5 @@ def open_sweep(
             retry_failed=retry_failed,
             fail_fast=fail_fast,
             cell_seconds=subject.cell_seconds,
+            time_limit=limit,
         )

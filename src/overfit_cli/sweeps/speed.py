@@ -12,7 +12,7 @@ import os
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import accumulate, chain
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -250,14 +250,15 @@ def _batch_of(cell: Cell, grid: Grid, device: Device) -> list[Cell]:
 
     An outline's own batches are of cells that lie far apart, and share less.
     """
-    longest = max(grid.axes, key=lambda axis: len(grid.axes[axis]), default="")
+    axes = grid.axes if grid.is_product else {}  # neighbours elsewhere may be no points
+    longest = max(axes, key=lambda axis: len(axes[axis]), default="")
     values: dict[str, tuple[Value, ...]] = {
         name: (getattr(cell.parameters, name),) for name in grid.values
     }
     if longest:
         index = grid.values[longest].index(values[longest][0])
         values[longest] = grid.values[longest][max(0, index - NEIGHBOURS) : index + NEIGHBOURS]
-    row = replace(grid, values=values, seeds=(cell.seed,)).cells()
+    row = Grid(grid.study, values, (cell.seed,)).cells()
     return next(batch for batch in grid.study.batches(row, device) if cell in batch)
 
 

@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import cast
 
 from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.files import set_data_folder
@@ -15,7 +16,7 @@ from overfit_cli.core.study import AnyStudy
 from overfit_cli.core.text import brief, is_text, suggestion
 from overfit_cli.functions.function_study import study_of_reference
 from overfit_cli.functions.references import is_reference
-from overfit_cli.sweeps.grid import Grid, make_grid
+from overfit_cli.sweeps.grid import Given, Grid, make_grid
 from overfit_cli.sweeps.presets import MEASURED_ON, Preset, find_preset, preset_names, preset_texts
 from overfit_cli.sweeps.ranges import parse_seeds
 
@@ -41,6 +42,7 @@ class Subject:
         profile: how much of the preset is run.
         texts: the ranges that the preset sets, by parameter.
         seeds: the seeds to run if the user names none.
+        together, only: what ties the preset's lists and leaves out points; see `make_grid`.
     """
 
     study: AnyStudy
@@ -49,6 +51,8 @@ class Subject:
     profile: str = DEFAULT_PROFILE
     texts: Mapping[str, str] = field(default_factory=dict)
     seeds: str = DEFAULT_SEEDS
+    together: tuple[str, ...] = ()
+    only: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -124,24 +128,37 @@ def _refuse_profile(profile: str | None, study: AnyStudy, typed: str) -> None:
 
 def _of_preset(preset: Preset, typed: str, profile: str) -> Subject:
     """A preset with its study, if that has what the preset names."""
-    content = preset.content
-    if content.study not in study_names():
-        hint = suggestion(content.study, study_names())
-        raise UserError(f"{preset.path.name}: {content.study!r} is not a study; {hint}")
-    study = find_study(content.study)
+    content, chosen = preset.content, preset.profile(profile)
+    study = _study_of(preset)
     figures = figures_of(study) if content.figures else {}
     for figure in content.figures:
         if figure not in figures:
             hint = suggestion(figure, figures)
             raise UserError(f"{preset.path.name}: {study.name} has no figure {figure!r}; {hint}")
     texts = preset_texts(preset, profile)
-    seeds = str(preset.profile(profile).seeds)
-
+    seeds = str(chosen.seeds) if study.seeded or "seeds" in chosen.model_fields_set else "1"
     try:
-        make_grid(study, texts, (0,)).check()
+        make_grid(study, texts, (0,), chosen.together, chosen.only).check()
     except BadValue as error:  # the preset's own value: the user has given none of that name yet
         raise UserError(f"{preset.path.name}: {error}") from error
-    return Subject(study, typed, preset, profile, texts, seeds)
+    return Subject(study, typed, preset, profile, texts, seeds, chosen.together, chosen.only)
+
+
+def _study_of(preset: Preset) -> AnyStudy:
+    """The study that a preset names, or the function: of a file beside the preset's own."""
+    name = preset.content.study
+    if name in study_names():
+        return find_study(name)
+    if not is_reference(name):
+        hint = suggestion(name, study_names())
+        raise UserError(
+            f"{preset.path.name}: {name!r} is neither a study nor a file FILE.py; {hint}"
+        )
+    is_file = name.partition(":")[0].endswith(".py")
+    try:
+        return study_of_reference(str(preset.path.parent / name) if is_file else name)
+    except UserError as error:
+        raise UserError(f"{preset.path.name}: {error}") from error
 
 
 def take_data_folder(study: AnyStudy, folder: Path | None) -> None:
@@ -164,12 +181,14 @@ def take_data_folder(study: AnyStudy, folder: Path | None) -> None:
 
 def sweep_name(chosen: Subject, grid: Grid) -> str:
     """Return the name of a sweep's run directory: its study or preset, and what differs from it."""
-    defaults: dict[str, Sequence[Value | None]] = {
+    defaults: dict[str, Sequence[Given | None]] = {
         name: [info.default] for name, info in describe(chosen.study.parameters).items()
     }
-    defaults.update(make_grid(chosen.study, chosen.texts, (0,)).values)
+    defaults.update(make_grid(chosen.study, chosen.texts, (0,)).given)
     differing = {
-        name: taken for name, taken in grid.values.items() if set(taken) != set(defaults[name])
+        name: grid.values[name] if name in grid.derived else cast("tuple[Value, ...]", taken)
+        for name, taken in grid.given.items()
+        if set(taken) != set(defaults[name])
     }
     return named_after(chosen.run_name, differing)
 

@@ -28,7 +28,14 @@ from overfit_cli.core.files import DATA_VARIABLE
 from overfit_cli.core.processes import Interrupted
 from overfit_cli.core.study import AnyStudy
 from overfit_cli.core.text import VERSION, visible
-from overfit_cli.core.training import Execution, Training, resolve_device, training_conditions
+from overfit_cli.core.training import (
+    TIME_LIMIT,
+    Execution,
+    TimeLimitReached,
+    Training,
+    resolve_device,
+    training_conditions,
+)
 from overfit_cli.sweeps.part_file import cell_table, trajectory_table
 
 if TYPE_CHECKING:
@@ -45,19 +52,22 @@ def train_all(study: AnyStudy, batch: Batch, execution: Execution) -> Iterator[C
     """Give one result for each cell, whatever the study does.
 
     Cells are trained together; if that fails, what is left is trained one by one, to find the
-    culprit. A cell that raises, exits, or has no result that could be stored is a failed one.
+    culprit. A cell that raises, exits, or has no result that could be stored is a failed one. A
+    batch may take as long as one cell, and each cell of it that is left then as long again.
 
     Raises:
         MissingError: if this machine lacks what the study needs.
     """
     left = {cell.key: cell for cell in batch}
-    reason, raised = "the study gave no result for it", False
+    reason, raised = "error: the study gave no result for it", False
     training, began = Training(execution), time.perf_counter()
     results: Iterator[CellResult] | None = None
     while True:
         try:
-            results = iter(study.train(batch, training)) if results is None else results
-            result = next(results)
+            with training.limited():
+                results = iter(study.train(batch, training)) if results is None else results
+                result = next(results)
+                training.check_time()
             cell = _cell_of(left, result)
             share = (time.perf_counter() - began) / len(batch)
             result = replace(result, seconds=share, trajectory=training.trajectory(cell))
@@ -66,6 +76,9 @@ def train_all(study: AnyStudy, batch: Batch, execution: Execution) -> Iterator[C
             break
         except (Interrupted, MissingError):
             raise
+        except TimeLimitReached:
+            reason, raised = TIME_LIMIT, True
+            break
         except BaseException as error:  # a study may raise anything
             reason, raised = error_in_words(error), True
             if execution.on_error is not None:
@@ -79,7 +92,7 @@ def train_all(study: AnyStudy, batch: Batch, execution: Execution) -> Iterator[C
         else:
             seconds = (time.perf_counter() - began) / len(batch)
             logged, steps = training.trajectory(cell), training.steps_logged(cell)
-            yield CellResult(cell, {}, steps, f"error: {reason}", seconds, logged)
+            yield CellResult(cell, {}, steps, reason, seconds, logged)
 
 
 def _cell_of(left: dict[str, Cell], result: object) -> Cell:

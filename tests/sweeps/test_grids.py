@@ -1,0 +1,279 @@
+"""Grids with derived values, lists that go together, conditions, and a time limit."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import overfit_cli
+from overfit_cli import UserError
+from overfit_cli.core.parameters import describe
+from overfit_cli.core.registry import find_study
+from overfit_cli.figures.axes import Axis
+from overfit_cli.figures.heatmap import lay_out
+from overfit_cli.sweeps.grid import Grid, make_grid
+from overfit_cli.sweeps.load import load_figure_data
+from overfit_cli.sweeps.manifest import planned_cells, read_manifest
+from overfit_cli.sweeps.ranges import parse_range
+from overfit_cli.sweeps.store import RunDirectory
+from tests.command import call, run
+
+TOY = find_study("toy")
+
+
+def points(
+    texts: dict[str, str], together: tuple[str, ...] = (), only: tuple[str, ...] = ()
+) -> list[tuple[int, float]]:
+    """The values of n and snr at the points of a grid."""
+    cells = make_grid(TOY, texts, (0,), together, only).cells()
+    values = [cell.parameters.model_dump() for cell in cells]
+    return [(point["n"], point["snr"]) for point in values]
+
+
+def test_an_expression_gives_a_value_at_each_point() -> None:
+    assert points({"n": "2:4", "snr": "2*n"}) == [(2, 4.0), (3, 6.0), (4, 8.0)]
+    assert points({"n": "floor(sqrt(snr)) + 1", "snr": "1,4,10"}) == [(2, 1.0), (3, 4.0), (4, 10.0)]
+    assert points({"n": "10**2", "snr": "n/3"}) == [(100, 33.3333333333)]
+    default = TOY.parameters().model_dump()["n"]
+    assert points({"snr": "n**2"}) == [(default, default**2)]
+
+
+def test_a_list_of_expressions_and_numbers_is_an_axis() -> None:
+    assert points({"n": "2,3", "snr": "n,2*n,7"}) == [
+        (2, 2.0),
+        (2, 4.0),
+        (2, 7.0),
+        (3, 3.0),
+        (3, 6.0),
+        (3, 7.0),
+    ]
+
+
+def test_lists_go_together() -> None:
+    assert points({"n": "2,3", "snr": "0.5,4"}, ("n,snr",)) == [(2, 0.5), (3, 4.0)]
+    tied = make_grid(TOY, {"n": "2,3", "snr": "0.5,4", "mood": "well,nan"}, (0, 1), ("n,snr",))
+    assert tied.size == len(tied.cells()) == 8
+    assert list(tied.axes) == ["n", "snr", "mood"]
+    assert tied.free_axes == ["n", "mood"]
+
+
+def test_conditions_leave_out_points() -> None:
+    grid = {"n": "1:3", "snr": "1,2,3"}
+    assert points(grid, only=("n >= snr",)) == [
+        (n, snr) for n, snr in itertools.product((1, 2, 3), (1.0, 2.0, 3.0)) if n >= snr
+    ]
+    assert points(grid, only=("1 < n/snr <= 2", "n != 3")) == [(2, 1.0)]
+    assert points({"n": "1:30", "snr": "0.1:3:30"}, only=("snr = 0.1*n",)) == [
+        (n, round(n / 10, 1)) for n in range(1, 31)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("texts", "together", "only", "sentence"),
+    [
+        ({"n": "snr/2", "snr": "1"}, (), (), r"n='snr/2': it is 0.5 at snr = 1, .* round"),
+        ({"n": "1/0"}, (), (), "n='1/0': it is inf"),
+        ({"n": "2*snr", "snr": "n"}, (), (), "n depends on snr, which depends on n; give one"),
+        ({"n": "2*n"}, (), (), "n depends on itself"),
+        ({"n": "2*srn"}, (), (), "'srn' is not a parameter; did you mean 'snr'"),
+        ({"n": "2*mood"}, (), (), "mood is no number"),
+        ({"n": "__import__('os')"}, (), (), "n="),
+        ({"n": "-snr", "snr": "1"}, (), (), "n takes a whole number of at least 1 .*, not -1"),
+        ({"n": "1,2", "snr": "1,2,3"}, ("n,snr",), (), "equally many values of each, not 2 of n"),
+        ({"n": "1,2"}, ("n,snr",), (), "snr has no list of values"),
+        ({"n": "1,2"}, ("n",), (), "two parameters or more"),
+        ({"n": "1,2"}, ("n,srn",), (), "no parameter 'srn'; did you mean 'snr'"),
+        ({"n": "1,2", "snr": "1,2"}, ("n,snr", "n,snr"), (), "n is named twice"),
+        ({"n": "1,2"}, (), ("n > 2",), "only='n > 2': no point of the grid meets it"),
+        ({"n": "1,2"}, (), ("n",), "it compares nothing"),
+        ({"n": "1,2"}, (), ("n >",), "one side is empty"),
+        ({"n": "1,2"}, (), ("n > m",), "'m' is not a parameter"),
+        ({"n": "1,2"}, (), ("mood = 1",), "mood is no number"),
+        ({"n": "1,2"}, (), ("2 > 1",), "it names no parameter"),
+    ],
+)
+def test_what_makes_no_grid_is_refused_in_a_sentence(
+    texts: dict[str, str], together: tuple[str, ...], only: tuple[str, ...], sentence: str
+) -> None:
+    with pytest.raises(UserError, match=sentence):
+        make_grid(TOY, texts, (0,), together, only).cells()
+
+
+def test_whole_numbers_are_spaced_by_ratio() -> None:
+    info = describe(TOY.parameters)["n"]
+    assert parse_range(info, "50:400:4:log") == (50, 100, 200, 400)
+    with pytest.warns(UserWarning, match="n 1:4:8:log: 8 log-spaced points round to 4 distinct"):
+        assert parse_range(info, "1:4:8:log") == (1, 2, 3, 4)
+    with pytest.raises(UserError, match=r"the step of a range is at least 1, not -1\."):
+        parse_range(info, "1:3:-1")
+    with pytest.raises(UserError, match=r"it is too large; n takes .* below 2\*\*63"):
+        parse_range(info, "9" * 30)
+
+
+def test_a_sweep_keeps_what_its_grid_covers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    cells = overfit_cli.sweep(
+        "toy", n=[3, 1, 2], snr=["n", "2*n"], only="snr < 5", seeds=2, jobs=1, out="a", quiet=True
+    )
+    shown = list(zip(cells["n"], cells["snr"], cells["seed"], strict=True))
+    pairs = [(3, 3.0), (1, 1.0), (1, 2.0), (2, 2.0), (2, 4.0)]
+    assert shown == [(*pair, seed) for pair in pairs for seed in (0, 1)]
+    planned = planned_cells(Path("a"), TOY)
+    assert set(zip(planned["n"], planned["snr"], planned["seed"], strict=True)) == set(shown)
+    again = run(
+        "sweep",
+        "toy",
+        "--n=1:3",
+        "--snr=n,2*n",
+        "--only=snr < 5",
+        "--seeds=2",
+        "--out=a",
+        cwd=tmp_path,
+    )
+    expected = "toy: 10 cells (n 3 × snr 2 × seeds 2; snr = n, 2*n; snr < 5 at 5 of 6 points), a"
+    assert expected in " ".join(again.stdout.split())
+    assert "10 there already; 0 to run" in again.stdout
+
+
+def test_points_that_a_condition_leaves_out_are_not_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    grid = ("--n=1:3", "--snr=1:3:3", "--only=n >= snr", "--seeds=1", "--jobs=1")
+    for number in (1, 2):
+        call("sweep", "toy", *grid, f"--shard={number}/2", f"--out=part-{number}", cwd=tmp_path)
+    call("merge", "part-1", "part-2", "--out=all", cwd=tmp_path)
+    x = Axis("snr", "snr", (1.0, 2.0, 3.0), "linear", whole=False)
+    y = Axis("n", "n", (1, 2, 3), "linear", whole=True)
+    for folder, missing in (("all", 0), ("part-1", 3)):
+        data = load_figure_data(RunDirectory(Path(folder)))
+        assert int(lay_out(data, x, y, "test_loss").missing.sum()) == missing
+    done = call("sweep", "toy", *grid, "--out=all", cwd=tmp_path)
+    assert "6 there already; 0 to run" in done.stdout
+
+
+def test_a_hole_that_a_condition_leaves_stays_blank(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    overfit_cli.sweep(
+        "toy", n="1:3", snr="1,2,3", only="n != snr", seeds=1, jobs=1, out="a", quiet=True
+    )
+    x = Axis("snr", "snr", (1.0, 2.0, 3.0), "linear", whole=False)
+    y = Axis("n", "n", (1, 2, 3), "linear", whole=True)
+    shown = lay_out(load_figure_data(RunDirectory(Path("a"))), x, y, "test_loss")
+    assert np.array_equal(np.isnan(shown.mean), np.eye(3))
+    assert not shown.missing.any()
+
+
+def test_a_manifest_of_before_covers_a_full_product(tmp_path: Path) -> None:
+    run_of_before = {"values": {"n": [1, 2], "snr": [1.0, 2.0]}, "seeds": [0]}
+    text = {"schema": 1, "study": "toy", "version": 1, "runs": [run_of_before]}
+    (tmp_path / "manifest.json").write_text(json.dumps(text))
+    assert read_manifest(tmp_path) is not None
+    assert len(planned_cells(tmp_path, TOY)) == 4
+
+
+def test_a_large_grid_that_goes_together_is_no_product() -> None:
+    numbers = ",".join(map(str, range(1, 1001)))
+    grid = make_grid(TOY, {"n": numbers, "snr": numbers}, (0,), ("n,snr",))
+    assert isinstance(grid, Grid)
+    assert grid.size == 1000
+    assert len(grid.some_cells(100)) == 100
+
+
+FUNCTION = """
+def train(n: int = 4, d: int = 2, seed: int = 0):
+    return {"loss": n / d + seed}
+"""
+PRESET = """
+title = "Ratios"
+study = "ratio.py"
+figures = ["lines"]
+only = "n >= d"
+set = { n = "2*d", d = "1,2" }
+quick = { seeds = 2 }
+paper = { set = { n = "4,8" }, together = ["n,d"] }
+"""
+
+
+def test_a_preset_names_a_function_in_a_file_beside_it(tmp_path: Path) -> None:
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own" / "ratio.py").write_text(FUNCTION)
+    (tmp_path / "own" / "ratio.toml").write_text(PRESET)
+    done = call("sweep", "own/ratio.toml", "--jobs=1", cwd=tmp_path)
+    assert "ratio:train: 4 cells (d 2 × seeds 2; n = 2*d; n >= d at 2 of 2 points)" in done.stdout
+    assert "Next: overfit plot lines --from results/ratio-quick" in done.stdout
+    tied = call("sweep", "own/ratio.toml", "--profile=paper", "--jobs=1", cwd=tmp_path)
+    assert "ratio:train: 6 cells (n with d 2 × seeds 3; n >= d at 2 of 2 points)" in tied.stdout
+    cells = overfit_cli.load(tmp_path / "results" / "ratio-paper")
+    assert {*zip(cells["n"], cells["d"], strict=True)} == {(4, 1), (8, 2)}
+
+
+def test_a_run_directory_is_named_after_what_is_given(tmp_path: Path) -> None:
+    for line in (["--only=n > 1"], ["--only=n > 2"]):
+        done = call("sweep", "toy", "--n=1:3", "--seeds=1", "--jobs=1", *line, cwd=tmp_path)
+        assert "results/toy-n/cells" in done.stdout
+
+
+def sleep(n: int = 1) -> dict[str, float]:
+    end = time.monotonic() + (20 if n == 2 else 0)
+    while time.monotonic() < end:
+        time.sleep(0.01)
+    return {"loss": n}
+
+
+def sleep_in_steps(n: int = 1) -> Iterator[dict[str, float]]:
+    for _ in range(2000 if n == 2 else 1):
+        time.sleep(0.01)
+        yield {"loss": n}
+
+
+def reasons(cells: pd.DataFrame) -> list[str]:
+    return [str(reason or "") for reason in cells.sort_values("n")["reason"].fillna("")]
+
+
+def test_a_cell_that_takes_too_long_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    cells = overfit_cli.sweep(sleep, n=[1, 2, 3], jobs=1, time_limit=0.1, out="a", quiet=True)
+    assert reasons(cells) == ["", "time limit", ""]
+    again = overfit_cli.sweep(sleep, n=[1, 3], jobs=1, out="a", quiet=True)
+    assert list(again["n"]) == [1, 3]
+    with pytest.raises(UserError, match=r"time_limit=0: it takes a number above 0"):
+        overfit_cli.sweep(sleep, n=[1], jobs=1, time_limit=0, out="b", quiet=True)
+
+
+def test_in_a_thread_a_cell_ends_at_its_next_step(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    options = {"jobs": 2, "backend": "threading", "time_limit": 0.1, "quiet": True}
+    cells = overfit_cli.sweep(sleep_in_steps, n=[1, 2], out="a", **options)  # type: ignore[arg-type]
+    assert reasons(cells) == ["", "time limit"]
+    assert threading.active_count() < 20
+
+
+def test_a_batch_that_takes_too_long_is_trained_cell_by_cell(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    cells = overfit_cli.sweep(
+        "toy",
+        n=[1, 2, 3, 4],
+        parameters={"pause": 0.08},
+        seeds=2,
+        jobs=1,
+        time_limit=0.25,
+        quiet=True,
+    )
+    assert set(cells["status"]) == {"done"}
