@@ -199,7 +199,10 @@ def test_merging_twice_changes_nothing(tmp_path: Path, whole: Path) -> None:
         path.name: path.read_bytes() for path in (tmp_path / "all").rglob("*.*") if path.is_file()
     }
     done = run("merge", "out-1", "out-2", "--out", "all", cwd=tmp_path)
-    assert "2 directories merged into all: 36 cells; 36 cells stood in several." in done.stdout
+    assert (
+        "2 directories merged into all: 36 cells; 36 cells were in more than one directory."
+        in done.stdout
+    )
     after = {
         path.name: path.read_bytes() for path in (tmp_path / "all").rglob("*.*") if path.is_file()
     }
@@ -279,7 +282,7 @@ def test_numbers_are_compared_to_a_relative_tolerance(
         result = CellResult(cell, {"test_loss": 1.0, "draw": number})
         RunDirectory(tmp_path / name).write(toy, [result])
     done = run("merge", "one", "two", "--out", "all", cwd=tmp_path, expect=0 if same else 2)
-    assert ("1 cell stood in several" in done.stdout) == same
+    assert ("1 cell was in more than one" in done.stdout) == same
     assert ("1 cell with other numbers" in done.stderr) != same
 
 

@@ -39,7 +39,8 @@ if TYPE_CHECKING:
 Seeds = Annotated[
     str | None,
     typer.Option(
-        metavar="SEEDS", help="Number of seeds (5), or a list (3:7 or 0,4,9).  [default: 3]"
+        metavar="SEEDS",
+        help="Number of seeds (5), or a list (3:7 or 0,4,9).  [default: 3, or the preset's]",
     ),
 ]
 Profile = Annotated[

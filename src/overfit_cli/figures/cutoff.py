@@ -126,8 +126,8 @@ def _draw_refined(
     figure.colorbar(mesh, ax=all_axes, label=wrap_text(label, HIGH), pad=0.02)
     legend = legend_of_boundary(plan.value, panels)
     figure.facts.append(
-        f"Colour, for each {plan.y.label}: the share of seeds above, each seed's curve fitted to "
-        f"be monotone. Line: the median crossing over seeds; band: {legend[-1][1]}."
+        f"Colour, for each value of {plan.y.label}: the share of seeds above, each seed's curve "
+        f"fitted to be monotone. Line: the median crossing over seeds; band: {legend[-1][1]}."
     )
     figure.facts += repeated_crossings(curves)
     return legend + legend_of_dots()

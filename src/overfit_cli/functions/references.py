@@ -222,6 +222,12 @@ def _is_defined_in(value: object, module: ModuleType) -> bool:
     return inspect.isfunction(inner) and inner.__module__ == module.__name__
 
 
+def _is_callable_object(module: ModuleType, name: str) -> bool:
+    """Whether a name is that of an object that can be called, such as a `functools.partial`."""
+    value = getattr(module, name, None)
+    return callable(value) and not inspect.isroutine(value) and not inspect.isclass(value)
+
+
 def _implied_name(module: ModuleType) -> str:
     """The function that a module implies: its only public or decorated one, or train.
 
@@ -230,7 +236,7 @@ def _implied_name(module: ModuleType) -> str:
     public = _public(module)
     decorated = {name: value for name, value in public.items() if description_of(value)}
     public = decorated or public
-    if PREFERRED in public:
+    if PREFERRED in public or (not decorated and _is_callable_object(module, PREFERRED)):
         return PREFERRED
     return next(iter(public)) if len(public) == 1 else ""
 
@@ -250,7 +256,7 @@ def _select_function(
             raise UserError(f"{reference}: it has no function {name!r}; {suggestion(name, public)}")
         return name, named
     if implied := _implied_name(module):
-        return implied, public[implied]
+        return implied, getattr(module, implied)
     if not public:
         raise UserError(f"{reference}: it has no function; define train(...) in it.")
     raise UserError(
