@@ -223,6 +223,8 @@ def _run() -> int:
     """Run the command line and return its exit code."""
     code: int
     try:
+        if INSTALL in sys.argv and len(sys.argv) > 2:
+            raise UserError(f"{INSTALL}: it stands alone, and is for the shell that you run.")
         code = app(prog_name=NAME, standalone_mode=False) or 0
     except UserError as error:
         _say(str(error))
