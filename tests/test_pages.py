@@ -36,6 +36,8 @@ PAGES = [
     if page.name not in TESTED_ELSEWHERE
 ]
 IN_THE_CLONE = {"README.md", "tour.md", "cookbook.md", "results.md"}
+"""Where these pages say that one is; others begin in `tour`."""
+
 QUICK = {"commands.md"}
 """Pages that take less than two seconds."""
 
@@ -43,10 +45,8 @@ BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 NAMED = re.compile(r"`([\w.]+\.(?:toml|mplstyle))`:$")
 """The end of the sentence before a block that is a file's content."""
 
-FOREIGN = re.compile(
-    r"--backend (dask|ray)|\bDIR\b|\b[A-Z]{4,}\b(?!\.)|^(sbatch|pip|duckdb|rsync|make)\b"
-)
-"""Commands that are left out, and those with a word in place of a name."""
+FOREIGN = re.compile(r"--backend (dask|ray)|\bDIR\b|^(sbatch|pip|duckdb|rsync|make)\b")
+"""What is left out: other programs, clusters, and folders of data."""
 
 
 class Step(NamedTuple):
@@ -68,21 +68,20 @@ def steps_of(page: Path) -> Iterator[Step]:
     """Yield the commands and the files of a page; its Python blocks are one script at the end."""
     text = page.read_text()
     if page.name == "README.md":
-        yield from (
-            Step(command) for command in re.findall(r"^\| `(overfit [^`]*)` \|", text, re.M)
-        )
+        in_table = re.findall(r"^\| `(overfit [^`]*)` \|", text, re.MULTILINE)
+        yield from (Step(command) for command in in_table)
     script = ""
     for match in BLOCK.finditer(text):
         language, content = match.groups()
         before = text[: match.start()].rstrip()
         if name := NAMED.search(before) or re.match(r"# (\w+\.py)\n", content):
             yield Step(file=name[1], content=content)
-        elif language == "python" and "duckdb" not in content and "SLURM" not in content:
+        elif language == "python" and re.search(r"^(import|from) overfit_cli", content, re.M):
             script += content + "\n"
         elif not language:
             yield from _commands(content)
-    if script and "import overfit_cli" in script:
-        yield Step(file="page.py", content=f"if True:\n    pass\n{script}")
+    if script:
+        yield Step(file="page.py", content=script)
         yield Step("python page.py")
 
 
@@ -205,9 +204,5 @@ def test_the_commands_of_a_page_run_as_printed(
     monkeypatch.setattr("overfit_cli.report.page._illustrate", lambda target, conditions: None)
     reader = Reader(tmp_path, page)
     for step in steps_of(page):
-        if (
-            step.file
-            or step.command.startswith("overfit sweep")
-            or not FOREIGN.search(step.command)
-        ):
+        if step.command.startswith("overfit sweep") or not FOREIGN.search(step.command):
             reader.follow(step)

@@ -239,7 +239,10 @@ def test_a_damaged_file_of_a_source_is_refused(tmp_path: Path, whole: Path) -> N
         content = torn.read_bytes()
         torn.write_bytes(content[:-100])
         refused = run("merge", str(whole), "two", "--out", "all", cwd=tmp_path, expect=2)
-        assert f"DIR two: of {kind}/{torn.name}, its content isn't what" in refused.stderr
+        assert (
+            f"DIR two: {kind}/{torn.name} is skipped by every reader: its checksum"
+            in refused.stderr
+        )
         assert refused.stderr.endswith("runs its cells again. Nothing was merged.\n")
         torn.write_bytes(content)
     assert not (tmp_path / "all").exists()
@@ -334,7 +337,7 @@ def test_directories_that_are_not_alike_are_refused(tmp_path: Path, whole: Path)
     ("arguments", "said"),
     [
         ("merge --out all", "Missing argument"),
-        ("merge nowhere --out all", "DIR nowhere: it has no manifest that can be read"),
+        ("merge nowhere --out all", "DIR nowhere: there is no such directory"),
         ("merge nowhere", "Missing option '--out'"),
     ],
 )

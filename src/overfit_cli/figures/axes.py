@@ -124,8 +124,7 @@ def parameter_axis(
     values, varying = parameter_values(data), varying_parameters(data)
     hint = varying_in_words(varying)
     if name is None:
-        needs = f"this figure needs a parameter that varies on its {side} axis"
-        raise BadValue(side, None, f"{needs}; {hint}.")
+        raise BadValue(side, None, f"name the parameter on this axis; {hint}.")
     if name not in values:
         raise BadValue(
             side, name, f"{data.study.name} has no parameter {name!r}; {suggestion(name, values)}"
