@@ -47,8 +47,8 @@ of the claim's preset. Seeds differ by as much as was measured.
 
 These verdicts are errors: "holds" in a false or open world, and "fails" in a true or open one. Up
 to 5 % of them are allowed; with {runs} runs this may show as up to {100 * most:.0f} %. All other
-runs are `inconclusive`. This is common for true claims too: the column "true: holds" says how often a true
-claim is confirmed.
+runs are `inconclusive`. This is common for true claims too: the column "true: holds" says how often
+a true claim is confirmed.
 
 `python -m calibration` makes this page. [verdicts.md](verdicts.md) explains the rules, and
 `overfit_cli.judge(cells)` judges worlds of your own.

@@ -42,9 +42,9 @@ def draw_cutoff(data: FigureData, options: FigureOptions) -> Picture:
     """Draw in two colours the side of the threshold of the mean over seeds.
 
     The default threshold is the middle of the means that are drawn. The regions have the study's
-    names of the sides of its headline. For a refined sweep, whose cells are too few and too uneven for
-    means, the colour is the share of seeds whose fitted curves lie above, and the boundary has its
-    band.
+    names of the sides of its headline. For a refined sweep, whose cells are too few and too uneven
+    for means, the colour is the share of seeds whose fitted curves lie above, and the boundary has
+    its band.
 
     Raises:
         UserError: as `draw_heatmap`.

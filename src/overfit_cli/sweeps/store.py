@@ -333,7 +333,7 @@ def _leave_out(reasons: Mapping[Path, str]) -> None:
         texts = [f"{path} is left out: {reason}." for path in alike]
         if count > MOST_NAMED:
             texts = [
-                f"{count} files in {alike[0].parent} are left out; of the first, {alike[0].name}: "
+                f"{count} files in {alike[0].parent} are left out, such as {alike[0].name}: "
                 f"{reason}."
             ]
         for text in texts:
