@@ -47,7 +47,7 @@ REFUSED = [
     ("sweep ridge.py n=5", "n=5: ridge.py is named already; write --n 5."),
     (
         "sweep toy --snr 0:1:5 --refine 2 --threshold 1",
-        "3 values of snr, all above 0; snr = 0 isn't.",
+        "all above 0; snr = 0 isn't.",
     ),
     ("sweep benign-vit --set sampling=law", "are rotation invariant; set initialisation=gaussian."),
     ("plot heatmap --from run --where n=2", HEATMAP),
