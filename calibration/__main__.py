@@ -46,9 +46,9 @@ of the claim's preset. Seeds differ by as much as was measured.
   cell decides has no number.
 
 These verdicts are errors: "holds" in a false or open world, and "fails" in a true or open one. Up
-to 5 % of them are allowed; with {runs} runs this may show as up to {most:.0%}. All other runs are
-`inconclusive`. This is common for true claims too: the column "true: holds" says how often a true
-claim is confirmed.
+to 5 % of them are allowed; with {runs} runs this may show as up to {100 * most:.0f} %. All other
+runs are `inconclusive`. This is common for true claims too: the column "true: holds" says how often
+a true claim is confirmed.
 
 `python -m calibration` makes this page. [verdicts.md](verdicts.md) explains the rules, and
 `overfit_cli.judge(cells)` judges worlds of your own.

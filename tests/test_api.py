@@ -325,8 +325,8 @@ FIGURES_GIVEN_WRONGLY: list[tuple[dict[str, Any], str]] = [
     ({"law": 3}, "law=3: it takes a text, or several."),
     ({"law": [1]}, "law=[1]: it takes a text, or several."),
     ({"where": 3}, "where=3: it takes a text, or several."),
-    ({"mean": "mode"}, "mean='mode': heatmap doesn't take it"),
-    ({"band": "seeds"}, "band='seeds': heatmap doesn't take it"),
+    ({"mean": "mode"}, "mean='mode': heatmap has no such option"),
+    ({"band": "seeds"}, "band='seeds': heatmap has no such option"),
     ({"style": 3}, "style=3: it takes a path."),
     ({"minus": 3}, "minus=3: it takes a path."),
 ]

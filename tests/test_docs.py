@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pkgutil
 import re
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -182,7 +181,7 @@ def test_the_study_in_the_docs_works_as_it_stands(installed_here: Path) -> None:
     assert code is not None
     assert project is not None
     assert commands is not None
-    assert len(code[1].splitlines()) <= 66, "the page promises a short one"
+    assert len(code[1].splitlines()) <= 68, "the page promises a short one"
     (tmp_path / "mean_sign.py").write_text(code[1])
     info = tmp_path / "mean_sign-0.1.dist-info"
     info.mkdir()
@@ -195,10 +194,10 @@ def test_the_study_in_the_docs_works_as_it_stands(installed_here: Path) -> None:
         words = line.split()[1:]
         one_job = ["--jobs=1"] if words[0] == "sweep" else []
         done = run(*words, *one_job, cwd=tmp_path)
-    assert "more-is-better" in done.stdout
+    assert re.search(r"gaussian-mean +holds", done.stdout), done.stdout
     directory = tmp_path / "results" / "mean-sign-n-snr"
     cells = overfit_cli.load(directory)
-    assert len(cells) == 20 * 20 * 3
+    assert len(cells) == 20 * 20 * 5
     assert (
         tmp_path / "results" / "mean-sign-n-snr" / "figures" / "heatmap.png"
     ).stat().st_size > 1000
@@ -219,32 +218,6 @@ README_COMMANDS = re.findall(r"`(overfit \w+ [^`]*)`", (ROOT / "README.md").read
 
 def test_the_readme_shows_each_command_that_runs_or_reads_something() -> None:
     assert {line.split()[1] for line in README_COMMANDS} >= set(COMMANDS) - {"compact", "list"}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "line",
-    [
-        pytest.param(line, marks=[pytest.mark.slow] if index % 3 else [])
-        for index, line in enumerate(TOUR_COMMANDS)
-        if " train " not in line
-    ],
-)
-def test_every_overfit_command_of_the_tour_is_one_that_runs(
-    line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """On the reference results, without training: sweeps are dry, and their probes cut at once."""
-    monkeypatch.setattr("overfit_cli.sweeps.session.LONGEST_DRY_RUN", 0.0)
-    monkeypatch.setattr("overfit_cli.sweeps.session.LEAST_FOR_PROBE", 0.0)
-    command = [word.strip("'") for word in re.findall(r"'[^']*'|\S+", line)][1:]
-    tour = tmp_path / "tour"
-    tour.mkdir()
-    for source in (word for word in command if word.startswith(("results/", "../results/"))):
-        kept = source.removeprefix("../")
-        shutil.copytree(ROOT / kept, tour / source)
-    if command[0] == "sweep" and "--dry-run" not in command:
-        command.append("--dry-run")
-    run(*command, cwd=tour)
 
 
 def test_the_tour_leaves_the_kept_results_as_they_are() -> None:

@@ -33,6 +33,7 @@ from overfit_cli.report.differences import Comparison, compare_sides
 from overfit_cli.report.judge import Judged, judge_all, judge_cells, relevant_claims
 from overfit_cli.sweeps.grid import Grid, grid_of_values
 from overfit_cli.sweeps.load import (
+    NO_STEPS,
     chosen_cells,
     conditions,
     load_logged_steps,
@@ -247,7 +248,8 @@ def load(
             `test_loss<0.1`, several such texts, or values by name: `{"n": [5, 10]}`.
 
     Raises:
-        UserError: if `directory` holds no cells, or none that is chosen; for means, if all failed.
+        UserError: if `directory` holds no cells, or none that is chosen; for means, if all failed;
+            for trajectories, if no step of these cells was logged.
     """
     _check_switches(trajectories=trajectories, means=means)
     run = RunDirectory(usable_path("directory", directory))
@@ -264,7 +266,10 @@ def load(
         run.warn_of_sources(cells)
     if not trajectories:
         return cells
-    return load_logged_steps(run, cells)
+    steps = load_logged_steps(run, cells)
+    if steps.empty:
+        raise run.error(NO_STEPS)
+    return steps
 
 
 def draw(
@@ -412,19 +417,22 @@ def judge(*sources: str | Path | pd.DataFrame, study: AnyStudy | str | None = No
             anywhere: a row per cell, with `seed` and the study's columns; parameters that are
             absent have their defaults. With a column `step`, a row per cell and logged step: then
             claims on trajectories are judged.
-        study: whose cells a frame has, where it has no column `study`.
+        study: whose cells a frame has, where it has no column `study`; a run directory says it.
 
     Returns:
         The claims that cells there bear on; of a study whose cells bear on none, all.
 
     Raises:
-        UserError: if a named directory holds no cells, or a frame's study isn't known.
+        UserError: if a named directory holds no cells, a frame's study isn't known, or one is named
+            for a directory.
     """
     frames = [source for source in sources if not isinstance(source, str | Path)]
     if len(frames) == len(sources) == 1 and hasattr(frames[0], "columns"):
         return relevant_claims(judge_cells(frames[0], _study_of(frames[0], study)))
     if frames:
         raise UserError("judge takes run directories, or one frame of cells.")
+    if study is not None:
+        raise UserError("study: it says whose cells a frame has; a run directory says it itself.")
     named = [usable_path("directory", str(source)) for source in sources]
     return relevant_claims(judge_all(named, RESULTS))
 

@@ -76,7 +76,7 @@ def test_a_boundary_elsewhere_breaks_the_contour_and_the_sides(constant: float) 
 def test_the_sides_of_another_power_are_told_from_those_of_the_second() -> None:
     measurement = measure("fig1-sides", cells(exponent=3.0, constant=10 * 10**3.0))
     assert measurement.verdict == "fails"
-    assert measurement.details["that less the share by another power"] < 0
+    assert measurement.details["lead over the best other power"] < 0
 
 
 def test_lost_cells_do_not_make_the_sides_hold() -> None:
@@ -239,7 +239,7 @@ def test_a_conclusion_names_the_regime_and_its_numbers() -> None:
     assert "N·SNR² = 2000" in benign
     assert "Theorem 4.1's T, with a constant of 1, is 0.773 steps." in benign
     assert "5 of 10 items are met" in benign
-    assert "(1) 4e+10 ≤ d_h: it is 512, missed by 7.9 decades" in benign
+    assert "(1) 4e+10 ≤ d_h: here 512, missed by 7.9 decades" in benign
     harmful = study.summary(CellResult(cell, numbers | {"test_loss": 0.5}, 21))
     assert harmful.startswith("Harmful overfitting")
     failed = study.summary(CellResult(cell, numbers, 9, "step limit"))

@@ -105,7 +105,7 @@ def test_a_margin_says_where_the_interval_must_lie_and_why() -> None:
     assert str(Margin(most=0.5)) == "below 0.5"
     assert str(Margin(least=0.5)) == "above 0.5"
     assert ONE_TO_TWO.in_words("the exponent") == (
-        "the exponent has its whole interval from 1 to 2 (the paper's constants); 5 seeds or more"
+        "the exponent has its whole interval from 1 to 2 (the paper's constants); at least 5 seeds"
     )
 
 

@@ -57,7 +57,7 @@ BAD = [
     # What it shows
     (f"{HEATMAP} --law n=3 --no-law", "--law n=3: --no-law leaves out every equation; give one"),
     (f"{HEATMAP} --law n=3 --law n=", "--law n=: it takes one equation in n and snr"),
-    (f"{HEATMAP} --mean median", "--mean median: heatmap doesn't take it; it takes by, cmap,"),
+    (f"{HEATMAP} --mean median", "--mean median: heatmap has no such option; it accepts by, cmap,"),
     (
         "plot lines --from out --x snr --band std",
         "--band std: it takes interval, sd, quartiles or",
@@ -67,11 +67,11 @@ BAD = [
         "--log y,value,z: it takes some of x",
     ),
     ("list nope", "KIND nope: it takes studies, presets, figures or claims."),
-    (f"{HEATMAP} --band sd", "--band sd: heatmap doesn't take it; it takes by"),
-    ("plot lines --from out --x snr --law n=3", "--law n=3: lines doesn't take it; it takes"),
-    ("plot lines --from out --x snr --no-law", "--no-law: lines doesn't take it; it takes"),
-    ("plot lines --from out --x snr --cmap magma", "--cmap magma: lines doesn't take it"),
-    ("plot boundary --from out --cmap magma", "--cmap magma: boundary doesn't take it"),
+    (f"{HEATMAP} --band sd", "--band sd: heatmap has no such option; it accepts by"),
+    ("plot lines --from out --x snr --law n=3", "--law n=3: lines has no such option; it accepts"),
+    ("plot lines --from out --x snr --no-law", "--no-law: lines has no such option; it accepts"),
+    ("plot lines --from out --x snr --cmap magma", "--cmap magma: lines has no such option"),
+    ("plot boundary --from out --cmap magma", "--cmap magma: boundary has no such option"),
     ("plot boundary --from out --threshold 99", "--threshold 99: test loss crosses it nowhere on"),
     ("plot boundary --from out --threshold 99", "it stays below throughout."),
     # Several run directories
@@ -85,8 +85,8 @@ BAD = [
         "--minus other: no cell of it has the seed and the values of n, s",
     ),
     (f"{HEATMAP} --from other --minus toy", "--minus: it subtracts from one run directory; name"),
-    ("plot boundary --from out --minus other", "--minus other: boundary doesn't take it"),
-    ("plot curves --from out --minus other", "--minus other: curves doesn't take it"),
+    ("plot boundary --from out --minus other", "--minus other: boundary has no such option"),
+    ("plot curves --from out --minus other", "--minus other: curves has no such option"),
     # Nothing to draw
     ("plot heatmap --from broken", "mine:train has measured nothing here: no cell is done."),
     ("plot lines --from broken --x n", "mine:train has measured nothing here: no cell is done."),

@@ -268,20 +268,20 @@ DATA = [
 PANELS = [
     ("plot heatmap --from out --by n", ["--by n", "it is an axis already"]),
     ("plot learning-rates --from rates --by kernal", ["--by kernal", "did you mean 'kernel'"]),
-    ("plot learning-rates --from rates --x heads", ["--x heads", "here vary: kernel, learning_r"]),
-    ("plot learning-rates --from rates --y n", ["--y n", "doesn't take it", "by,"]),
+    ("plot learning-rates --from rates --x heads", ["--x heads", "kernel and learning_rate vary."]),
+    ("plot learning-rates --from rates --y n", ["--y n", "has no such option", "by,"]),
     ("plot learning-rates --from rates --value los", ["--value los", "measures no 'los'"]),
     ("plot curves --from rates --by kernal", ["--by kernal", "did you mean 'kernel'"]),
     (
         "plot curves --from rates --x n",
-        ["--x n", "doesn't take it", "band, by, cmap, log, mean"],
+        ["--x n", "has no such option", "band, by, cmap, log, mean"],
     ),
     ("plot curves --from rates --value train_los", ["--value train_los", "'train_loss'"]),
     (
         "plot curves --from rates --value floor,delta,lambda_b,pl_ratio,pl_bound",
         ["--value", "up to 4 columns"],
     ),
-    ("plot samples --from rates", ["kernel-regression has no figure 'samples'", "'lines'"]),
+    ("plot samples --from rates", ["kernel-regression has no figure 'samples'", "lines."]),
 ]
 
 DIRECTORIES = [

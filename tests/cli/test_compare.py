@@ -127,14 +127,14 @@ def test_the_table_shows_both_means_the_interval_and_where_most_differs(folder: 
     assert [*steps.values()] == ["steps", "3", "3", "0 [0, 0]", "0"]
     assert all(words in shown for words in ("test_loss", "2.26", "2.335", "0.075"))
     assert "Intervals of B − A: 95 % t over 3 seeds.\n" in shown
-    assert "Verdicts that change: none of 1 claim judged on both sides." in shown
+    assert "No verdict changes (1 claim judged on both sides)." in shown
     assert lines[-1] == "Next: overfit compare a b --out difference.png"
 
 
 def test_published_numbers_are_a_table_too(folder: Path) -> None:
     shown = call("compare", "a", "a.csv", cwd=folder).stdout
     assert "B: a.csv, published, 3 points of toy.\n" in shown
-    assert "Compared at 3 places with the same n and snr, B beside the mean over A's" in shown
+    assert "3 points (n, snr) in common; B is compared with A's mean over" in shown
     assert "Without a counterpart: 1 place of A, 0 places of B." in shown
     assert "0.49 at n 2, snr 1" in " ".join(shown.split())
 

@@ -281,7 +281,7 @@ def test_a_damaged_part_is_named(folder: Path) -> None:
     done = call("verify", "heatmap.png", cwd=folder, expect=1)
     assert "  results/toy " in done.stdout
     assert "unchanged" not in done.stdout
-    assert f"{part.name} is left out: its content isn't what its name says" in done.stderr
+    assert f"{part.name} is left out: its checksum doesn't match its name" in done.stderr
 
 
 def test_cells_of_another_version_are_told(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

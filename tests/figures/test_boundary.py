@@ -36,7 +36,10 @@ def test_a_boundary_recovers_the_law_on_logarithmic_axes(tmp_path: Path) -> None
     snr, n = points(axes)
     np.testing.assert_allclose(n * snr**2, 1000, rtol=0.1)
     text = words(figure, tmp_path)
-    assert "Where test loss crosses 0.2, for each training samples N: median of 5 seeds" in text
+    assert (
+        "Where test loss crosses 0.2, for each value of training samples N: median of 5 seeds"
+        in text
+    )
     assert "\nmedian of 5 seeds, least to greatest\n" in text
     assert "\nN·SNR² = 1000\n" in text
     assert "throughout" not in text

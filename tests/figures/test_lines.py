@@ -160,8 +160,8 @@ def test_a_parameter_can_be_panels_and_keeps_the_lines_colours(tmp_path: Path) -
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (FigureOptions(value="test_loss"), "x: this figure needs the name of a parameter"),
-        (FigureOptions(x="width"), "x='width': width has one value"),
+        (FigureOptions(value="test_loss"), "x: name the parameter on this axis"),
+        (FigureOptions(x="width"), "x='width': width is constant"),
         (FigureOptions(x="snrr"), "x='snrr': .* did you mean 'snr'"),
         (
             FigureOptions(x="snr", by="width"),

@@ -524,7 +524,7 @@ def fit(
 def test_types_meanings_and_bounds_come_from_the_signature(tmp_path: Path) -> None:
     written(tmp_path, RICH)
     shown = call("sweep", "mine.py", "--help", cwd=tmp_path).stdout
-    assert re.search(r"width +m +10 +a whole number of at least +hidden units", shown)
+    assert re.search(r"width +m +10 +a whole number of at least 1 +hidden units", shown)
     assert re.search(r"rate +1 +a number above 0 +step size \(1/s\)", shown)
     assert re.search(r"heads +1 +one of 1, 2, 4", shown)
     assert "For the parameter device write --set device=RANGE: --device is an option" in shown

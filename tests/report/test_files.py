@@ -261,7 +261,7 @@ def test_a_strict_report_in_which_nothing_is_judged_is_red(tmp_path: Path) -> No
     for how in ([], ["--expect", "expected.toml"]):
         strict = ["report", "--from", "mine", "--strict", *how]
         said = call(*strict, "--out", "first", cwd=tmp_path, expect=1).stdout
-        assert "No claim was judged: these cells bear on none; " in said.splitlines()[-1]
+        assert "No claim applies to these runs; " in said.splitlines()[-1]
     assert "0 of 0 verdicts are as expected; " in said
 
 

@@ -262,7 +262,10 @@ BAD = [
         "n,snr,test_loss\n2,1,1_0\n",
         "row 1: test_loss: it takes a finite number, or nothing, not '1_0'.",
     ),
-    ("n,snr,test_loss\n2,1,9\n\n2,1.0,8\n", "rows 1 and 2 have the same point."),
+    (
+        "n,snr,test_loss\n2,1,9\n\n2,1.0,8\n",
+        "rows 1 and 2 have the same n and snr; give each row its own point",
+    ),
     ('n,snr,test_loss\n2,1,"9\n', "it is no CSV file (unexpected end of data)."),
     (
         "n,test_loss\n2,9\n",

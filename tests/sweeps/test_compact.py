@@ -205,9 +205,16 @@ def test_a_sweep_beside_it_loses_and_doubles_nothing(tmp_path: Path) -> None:
     assert len(overfit_cli.load(tmp_path / "out", trajectories=True)) == 80
 
 
-@pytest.mark.parametrize("name", ["nowhere", "empty", "file.txt"])
-def test_a_directory_without_cells_is_refused(tmp_path: Path, name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("nowhere", "there is no such directory; name one that"),
+        ("empty", "it holds no cells; name a directory"),
+        ("file.txt", "that is a file; name a directory"),
+    ],
+)
+def test_a_directory_without_cells_is_refused(tmp_path: Path, name: str, why: str) -> None:
     (tmp_path / "empty").mkdir()
     (tmp_path / "file.txt").touch()
     refused = run("compact", name, cwd=tmp_path, expect=2)
-    assert refused.stderr.startswith(f"overfit: DIR {name}: it holds no cells; name a directory")
+    assert refused.stderr.startswith(f"overfit: DIR {name}: {why}")

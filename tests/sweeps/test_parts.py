@@ -233,7 +233,7 @@ def test_a_damaged_part_is_set_aside_and_its_cells_run_again(swept: RunDirectory
         content = bytearray(part.read_bytes())
         content[len(content) // 2] ^= 1
         part.write_bytes(content)
-    with pytest.warns(UserWarning, match="its content isn't what its name says"):
+    with pytest.warns(UserWarning, match="its checksum doesn't match its name"):
         assert len(rows(swept.path)) == 4
     again = call("sweep", "toy", *GRID, "--out", str(swept.path), cwd=swept.path)
     assert again.stdout.count("is damaged and is set aside in") == 2

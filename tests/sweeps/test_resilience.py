@@ -199,7 +199,7 @@ def test_a_torn_part_is_set_aside_and_its_cells_run_again(
     undisturbed = rows(tmp_path / "out")
     torn = sorted((tmp_path / "out" / "cells").glob("*.parquet"))[3]
     torn.write_bytes(torn.read_bytes()[:-40])
-    with pytest.warns(UserWarning, match="its content isn't what its name says"):
+    with pytest.warns(UserWarning, match="its checksum doesn't match its name"):
         assert len(overfit_cli.load(tmp_path / "out")) == len(undisturbed) - 4
     again = run(*grid, cwd=tmp_path)
     assert f"{torn.relative_to(tmp_path)} is damaged and is set aside" in again.stdout

@@ -199,7 +199,10 @@ def test_merging_twice_changes_nothing(tmp_path: Path, whole: Path) -> None:
         path.name: path.read_bytes() for path in (tmp_path / "all").rglob("*.*") if path.is_file()
     }
     done = run("merge", "out-1", "out-2", "--out", "all", cwd=tmp_path)
-    assert "2 directories merged into all: 36 cells; 36 cells stood in several." in done.stdout
+    assert (
+        "2 directories merged into all: 36 cells; 36 cells were in more than one directory."
+        in done.stdout
+    )
     after = {
         path.name: path.read_bytes() for path in (tmp_path / "all").rglob("*.*") if path.is_file()
     }
@@ -236,7 +239,10 @@ def test_a_damaged_file_of_a_source_is_refused(tmp_path: Path, whole: Path) -> N
         content = torn.read_bytes()
         torn.write_bytes(content[:-100])
         refused = run("merge", str(whole), "two", "--out", "all", cwd=tmp_path, expect=2)
-        assert f"DIR two: of {kind}/{torn.name}, its content isn't what" in refused.stderr
+        assert (
+            f"DIR two: {kind}/{torn.name} is skipped by every reader: its checksum"
+            in refused.stderr
+        )
         assert refused.stderr.endswith("runs its cells again. Nothing was merged.\n")
         torn.write_bytes(content)
     assert not (tmp_path / "all").exists()
@@ -279,7 +285,7 @@ def test_numbers_are_compared_to_a_relative_tolerance(
         result = CellResult(cell, {"test_loss": 1.0, "draw": number})
         RunDirectory(tmp_path / name).write(toy, [result])
     done = run("merge", "one", "two", "--out", "all", cwd=tmp_path, expect=0 if same else 2)
-    assert ("1 cell stood in several" in done.stdout) == same
+    assert ("1 cell was in more than one" in done.stdout) == same
     assert ("1 cell with other numbers" in done.stderr) != same
 
 
@@ -331,7 +337,7 @@ def test_directories_that_are_not_alike_are_refused(tmp_path: Path, whole: Path)
     ("arguments", "said"),
     [
         ("merge --out all", "Missing argument"),
-        ("merge nowhere --out all", "DIR nowhere: it has no manifest that can be read"),
+        ("merge nowhere --out all", "DIR nowhere: there is no such directory"),
         ("merge nowhere", "Missing option '--out'"),
     ],
 )

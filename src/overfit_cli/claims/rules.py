@@ -20,8 +20,8 @@ from overfit_cli.stats.intervals import Estimate, level_of_each, mean_estimate, 
 
 FEWEST_SEEDS_OF_THEOREM = 10
 THEOREM_RULE = (
-    f"no cell breaks it; {FEWEST_SEEDS_OF_THEOREM} seeds or more, so that a third of all draws "
-    "can't"
+    f"no cell breaks it; at least {FEWEST_SEEDS_OF_THEOREM} seeds, enough to rule out a violation "
+    "on a third of all draws"
 )
 
 INSTANCE_RULE = "nothing is drawn, so that one cell decides"
@@ -79,7 +79,7 @@ class Margin:
             number: the measured number, such as `the exponent`.
         """
         origin = f" ({self.because})" if self.because else ""
-        return f"{number} has its whole interval {self}{origin}; {self.fewest_seeds} seeds or more"
+        return f"{number} has its whole interval {self}{origin}; at least {self.fewest_seeds} seeds"
 
 
 def judge_estimate(
@@ -305,7 +305,7 @@ def rank_correlation(grid: pd.DataFrame, value: str, axis: str, line_axis: str) 
     ]
     if lines.empty:
         raise inconclusive(f"No line along {axis} tells a trend.")
-    return mean_estimate(lines.groupby(level="seed").mean())
+    return mean_estimate(lines.groupby(level="seed").mean(), within=(-1.0, 1.0))
 
 
 def falls(grid: pd.DataFrame, value: str, axis: str, line_axis: str) -> Measurement:

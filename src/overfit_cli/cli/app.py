@@ -32,7 +32,7 @@ from overfit_cli.cli.verify import verify
 from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.files import check_cache, error_text
 from overfit_cli.core.processes import end_quickly, make_streams_patient, output_problem
-from overfit_cli.core.text import VERSION, is_plain_number, shorten, visible
+from overfit_cli.core.text import VERSION, is_plain_number, most_alike, shorten, visible
 from overfit_cli.core.values import JOBS_ACCEPTED, alternatives, number_in_words, usable_path
 
 
@@ -64,7 +64,7 @@ class Command(TyperCommand):
                 raise
             if texts.get("words"):
                 warn_of_parameter(ctx, texts["words"], error.param.opts[0])
-            refused = BadValue(error.param.name, text, f"it takes {_accepted(error.param)}.")
+            refused = BadValue(error.param.name, text, f"it takes {_accepted(error.param, text)}")
             raise UserError(self._as_typed(refused, ctx)) from error
         except BadValue as error:
             raise UserError(self._as_typed(error, ctx)) from error
@@ -151,17 +151,18 @@ def _check_texts(parameter: Any, given: Any) -> None:
         if kind in (Path, list[Path]):
             usable_path(parameter.name, text)
         elif kind in (int, float) and not is_plain_number(text):
-            raise BadValue(parameter.name, text, f"it takes {_accepted(parameter)}.")
+            raise BadValue(parameter.name, text, f"it takes {_accepted(parameter, text)}")
 
 
-def _accepted(parameter: Any) -> str:
-    """The values that an option takes, in words."""
+def _accepted(parameter: Any, given: str) -> str:
+    """The values that an option takes, in words, and the one that is most like what was given."""
     if parameter.name == "jobs":
-        return JOBS_ACCEPTED
+        return f"{JOBS_ACCEPTED}."
     kind, limits = parameter.type_descriptor, parameter.type_descriptor.parameter_info
     if kind.choices:
-        return alternatives(kind.choices)
-    return number_in_words(kind.annotation, limits.min, limits.max)
+        near = most_alike(given, kind.choices, cutoff=0.7)
+        return alternatives(kind.choices) + (f"; did you mean {near!r}?" if near else ".")
+    return f"{number_in_words(kind.annotation, limits.min, limits.max)}."
 
 
 NAME = "overfit"
@@ -226,6 +227,8 @@ def _run() -> int:
     """Run the command line and return its exit code."""
     code: int
     try:
+        if INSTALL in sys.argv and len(sys.argv) > 2:
+            raise UserError(f"{INSTALL}: it stands alone, and is for the shell that you run.")
         code = app(prog_name=NAME, standalone_mode=False) or 0
     except UserError as error:
         _say(str(error))

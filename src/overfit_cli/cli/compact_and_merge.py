@@ -30,9 +30,7 @@ def compact(
 
     run_directory = RunDirectory(directory, "directory")
     if not run_directory.cells.names():
-        raise UserError(
-            f"DIR {directory}: it holds no cells; name a directory that `overfit sweep` wrote."
-        )
+        raise run_directory.error(run_directory.why_empty())
     output = console()
     try:
         for joined in compact_directory(run_directory):
@@ -61,7 +59,8 @@ def merge(
         ),
     ],
     out: Annotated[
-        Path, typer.Option(metavar="DIR", help="Where to; what it holds already is merged too.")
+        Path,
+        typer.Option(metavar="DIR", help="Output directory; cells already in it are merged too."),
     ],
 ) -> int:
     """Join run directories of one study, such as those of a sweep's shards.
@@ -86,10 +85,11 @@ def merge(
     output = console()
     for note in merged.notes:
         output.print(note)
-    twice = f"; {plural(merged.repeated, 'cell')} stood in several" if merged.repeated else ""
+    were = "was" if merged.repeated == 1 else "were"
+    several = f"; {plural(merged.repeated, 'cell')} {were} in more than one directory"
     output.print(
         f"{plural(len(sources), 'directory')} merged into {out}: "
-        f"{plural(merged.cells, 'cell')}{twice}."
+        f"{plural(merged.cells, 'cell')}{several if merged.repeated else ''}."
     )
     study, _ = load_study_and_cells(RunDirectory(out), any_version=True)
     if study.claims():

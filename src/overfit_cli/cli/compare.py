@@ -14,6 +14,7 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from overfit_cli.cli.completion import columns, conditions, run_directories
+from overfit_cli.cli.export import print_content
 from overfit_cli.cli.options import Where
 from overfit_cli.core.console import console, proposed_command, typed_command
 from overfit_cli.core.text import brief, plural, visible
@@ -43,11 +44,11 @@ def opening_lines(comparison: Comparison) -> Iterator[str]:
     pairs, alone, unit = comparison.pairs, comparison.alone, comparison.unit
     agreeing = " and ".join(filter(None, [", ".join(pairs.keys[:-1]), *pairs.keys[-1:]]))
     same = f" with the same {agreeing}" if agreeing else ""
-    places = f"Compared at {plural(pairs.both, 'place')}{same}, "
+    points = plural(pairs.both, "point") + (f" ({agreeing})" if agreeing else "")
     sentence = {
         "seed": f"{plural(pairs.both, 'pair')} of cells{same}.",
-        "means": f"{places}means over seeds: no seed is on both sides.",
-        "point": f"{places}B beside the mean over A's seeds.",
+        "means": f"{points} in common; means over seeds are compared: no seed is on both sides.",
+        "point": f"{points} in common; B is compared with A's mean over seeds.",
     }[pairs.by]
     if comparison.interpolation is not None:
         sentence += f" {describe_interpolation(comparison.interpolation)}"
@@ -81,7 +82,9 @@ def closing_lines(comparison: Comparison) -> Iterator[str]:
         yield "Verdicts aren't compared: cells are of another version than the installed claims."
     if comparison.verdicts:
         judged = f"{plural(len(comparison.verdicts), 'claim')} judged on both sides"
-        yield f"Verdicts that change: {len(comparison.changed) or 'none'} of {judged}."
+        changed = len(comparison.changed)
+        change = f"{plural(changed, 'verdict')} {'changes' if changed == 1 else 'change'}"
+        yield f"{change if changed else 'No verdict changes'} ({judged})."
 
 
 def difference_rows(comparison: Comparison) -> Iterator[dict[str, str]]:
@@ -235,7 +238,10 @@ def compare(
         ),
     ] = None,
     json_file: Annotated[
-        Path | None, typer.Option("--json", metavar="FILE", help="JSON file for all numbers.")
+        Path | None,
+        typer.Option(
+            "--json", metavar="FILE", help="JSON file for all numbers; - is standard output, alone."
+        ),
     ] = None,
 ) -> int:
     """Compare a run with another run, or with published numbers.
@@ -250,14 +256,19 @@ def compare(
     comparison = compare_sides(
         a, b, values or [], where or [], where_a or [], where_b or [], interpolated=interpolate
     )
-    output = console()
+    to_stdout = json_file == Path("-")
+    output = console(quiet=to_stdout)
     if out is not None:
         from overfit_cli.figures.picture import save_with_caption
         from overfit_cli.report.difference_figure import draw_difference
 
         save_with_caption(draw_difference(comparison, typed_command(), out), out)
     if json_file is not None:
-        write_user_file(json_file, as_json(comparison, limit).encode(), "json_file")
+        content = as_json(comparison, limit).encode()
+        if to_stdout:
+            print_content(content)
+        else:
+            write_user_file(json_file, content, "json_file")
     for line in opening_lines(comparison):
         output.print(line)
     _print_table(output, difference_rows(comparison))

@@ -124,8 +124,8 @@ def export(
         str | None,
         typer.Option(
             metavar="A,B,...",
-            help="Parameters and measured columns.  [default: all; in LaTeX the parameters that "
-            "vary and the study's main column]",
+            help="Measured columns, and parameters beside those that vary, which every row has.  "
+            "[default: all; in LaTeX the study's main column]",
             autocompletion=completion.columns,
         ),
     ] = None,
@@ -208,23 +208,23 @@ def _rows(
     chosen = _read_columns(columns, study, names)
     if form == "latex" and not chosen:
         failed = ["status"] if (cells["status"] == "failed").any() else []
-        main = [study.headline] if study.headline in names else []
-        chosen = [*varying_parameters(study, cells), "seed", *main, *failed]
-    return rows[chosen or names]
+        chosen = [*([study.headline] if study.headline in names else []), *failed]
+    if not chosen:
+        return rows[names]
+    # What tells rows apart comes with every choice of columns.
+    told_by = [*varying_parameters(study, cells), "seed", *(["step"] if trajectories else [])]
+    return rows[[*(name for name in told_by if name not in chosen), *chosen]]
 
 
 def _logged_steps(run: RunDirectory, cells: pd.DataFrame) -> pd.DataFrame:
     """The logged steps of cells, in their order."""
     import numpy as np
 
-    from overfit_cli.sweeps.load import load_logged_steps
+    from overfit_cli.sweeps.load import NO_STEPS, load_logged_steps
 
     steps = load_logged_steps(run, cells)
     if steps.empty:
-        raise UserError(
-            f"DIR {run.path}: it holds no logged steps of these cells; `overfit train` writes "
-            "them, and `overfit sweep --trajectories` does."
-        )
+        raise run.error(NO_STEPS)
     places = {key: index for index, key in enumerate(cells["key"])}
     order = np.lexsort([steps["step"], steps["key"].map(places)])
     return steps.iloc[order].reset_index(drop=True)

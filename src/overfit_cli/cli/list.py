@@ -92,7 +92,7 @@ def verdict_table(judged: Sequence[Judged]) -> Table:
     table = Table(box=SIMPLE_HEAD)
     table.add_column("claim", no_wrap=True)
     table.add_column("verdict", no_wrap=True, min_width=len("inconclusive"))
-    table.add_column("measured")
+    table.add_column("measured", overflow="fold")
     for claim in judged:
         verdict = claim.measurement.verdict
         table.add_row(

@@ -16,7 +16,7 @@ import typer
 from overfit_cli.cli import completion
 from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.files import set_data_folder
-from overfit_cli.core.text import shorten, suggestion
+from overfit_cli.core.text import most_alike, shorten
 from overfit_cli.core.values import Backend, DeviceChoice, number_of_jobs
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ Settings = Annotated[
     typer.Option(
         "--set",
         metavar="NAME=RANGE",
-        help="Set any parameter; needed if an option has its name.",
+        help="Set any parameter; required if its name is also an option.",
         autocompletion=completion.settings,
     ),
 ]
@@ -67,8 +67,8 @@ Strict = Annotated[
     bool,
     typer.Option(
         "--strict",
-        help="Exit with code 1 if a claim fails, or with --expect if a verdict is another; and if "
-        "nothing is judged.",
+        help="Exit with code 1 if a claim fails (with --expect: if a verdict differs from the "
+        "expected one) or if nothing was judged.",
     ),
 ]
 Expect = Annotated[
@@ -175,15 +175,32 @@ def read_words(
         flag, equals, text = word.partition("=")
         if not equals:
             if not left or left[0].startswith("--"):
-                hint = suggestion(flag, declared_options(context), cutoff=_CLOSE)
-                ending = f"; {hint}" if hint.startswith("did") else "."
-                raise UserError(f"{flag}: it takes a value: {flag} VALUE{ending}")
+                raise UserError(_without_value(context, flag, (subjects or [DEFAULT_STUDY])[0]))
             text = left.pop(0)
         given.append(TypedParameter(flag.removeprefix("--").replace("-", "_"), flag, text))
     if len(subjects) > 1:
-        raise UserError(f"{subjects[1]}: {subjects[0]} is named already; a command takes one.")
+        name, equals, text = subjects[1].partition("=")
+        hint = f"write --{name} {text}" if equals and name.isidentifier() else "a command takes one"
+        raise UserError(f"{subjects[1]}: {subjects[0]} is named already; {hint}.")
     given += [_read_setting(setting) for setting in settings or []]
     return (subjects or [DEFAULT_STUDY])[0], given
+
+
+def _without_value(context: typer.Context, flag: str, subject: str) -> str:
+    """What is wrong with an option without a value: of a parameter the value, else the name."""
+    from overfit_cli.core.parameters import parameter_named
+    from overfit_cli.sweeps.subject import find_subject
+
+    options = declared_options(context)
+    with contextlib.suppress(UserError):
+        parameters = find_subject(subject).study.parameters
+        written = flag.removeprefix("--").replace("-", "_")
+        if parameter_named(parameters, written) in parameters.model_fields:
+            return f"{flag}: it takes a value: {flag} VALUE."
+        options += [f"--{name}" for name in parameters.model_fields]
+    near = most_alike(flag, options, cutoff=_CLOSE)
+    hint = f"; did you mean {near!r}?" if near else "; a parameter is given as --NAME VALUE."
+    return f"{flag}: {context.command.name} has no such option{hint}"
 
 
 def _read_setting(setting: str) -> TypedParameter:
@@ -218,10 +235,11 @@ def texts_by_name(
     for name, flag in flags.items():
         if name not in parameters and not flag.startswith("--set"):
             options = [f"--{parameter}" for parameter in parameters]
-            hint = suggestion(flag, [*options, *declared_options(context)], cutoff=_CLOSE)
+            near = most_alike(flag, [*options, *declared_options(context)], cutoff=_CLOSE)
+            known = f"known: {', '.join(sorted(options)) or 'none'}."
             raise UserError(
                 f"{flag}: {study.name} has no parameter {name!r}, and overfit no such option; "
-                f"{hint if hint.startswith('did') else suggestion(flag, options, cutoff=_CLOSE)}"
+                + (f"did you mean {near!r}?" if near and len(name) > 1 else known)
             )
     for option in context.command.params:
         source = context.get_parameter_source(option.name or "")

@@ -178,7 +178,7 @@ def plot(
     ] = None,
     cmap: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="Map of colours, by matplotlib's name."),
+        typer.Option(metavar="NAME", help="Matplotlib colour map."),
     ] = None,
     log: Annotated[
         str | None,
@@ -189,7 +189,7 @@ def plot(
     ] = None,
     style: Annotated[
         Path | None,
-        typer.Option(metavar="FILE.mplstyle", help="Style sheet of matplotlib's."),
+        typer.Option(metavar="FILE.mplstyle", help="Matplotlib style sheet."),
     ] = None,
     data_folder: DataFolder = None,
 ) -> int:

@@ -181,13 +181,11 @@ def _say_verdicts(
     in_full = shown if asked.sources else [claim for claim in shown if claim.is_open]
     families = family_sentences(shown) if asked.sources else []
     for sentence in (*claim_sentences(in_full), *families):
-        output.print(sentence, soft_wrap=False)
+        output.print(sentence)
     if 0 < len(shown) < len(about):
         left = len(about) - len(shown)
-        need = "needs" if left == 1 else "need"
-        output.print(
-            f"{plural(left, 'claim')} {need} other cells than these; report.md says which."
-        )
+        others = f"{left} other claim is" if left == 1 else f"{left} other claims are"
+        output.print(f"{others} not tested by these runs; see report.md.")
 
 
 def _presets_of(sources: Sequence[Path]) -> frozenset[str]:
@@ -222,8 +220,8 @@ def _nothing_in_words(runs: Sequence[LoadedRun], *, nothing: bool) -> Iterator[s
             yield f"{run.directory.path}: {cells} failed, so there are no numbers to judge by."
     if nothing:
         none = f"no run directory in {RESULTS}/ can be used; `overfit reproduce` makes them."
-        other = "these cells bear on none; `overfit list claims STUDY` names presets that do."
-        yield f"No claim was judged: {other if runs else none}"
+        other = "; `overfit list claims STUDY` names the presets that claims apply to."
+        yield f"No claim applies to these runs{other}" if runs else f"No claim was judged: {none}"
 
 
 def report(

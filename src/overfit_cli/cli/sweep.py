@@ -52,7 +52,8 @@ Only = Annotated[
 Seeds = Annotated[
     str | None,
     typer.Option(
-        metavar="SEEDS", help="Number of seeds (5), or a list (3:7 or 0,4,9).  [default: 3]"
+        metavar="SEEDS",
+        help="Number of seeds (5), or a list (3:7 or 0,4,9).  [default: 3, or the preset's]",
     ),
 ]
 Profile = Annotated[

@@ -38,7 +38,7 @@ def train(
     data: DataFolder = None,
     device: DeviceName = "auto",
 ) -> int:
-    """Train one cell, show every step, and save its trajectory.
+    """Train one cell, show some of its steps, and save all of them.
 
     The argument is a study or a preset (see `overfit list`), or a function: FILE.py, FILE.py:NAME
     or package.module:NAME. The default is benign-vit. Every parameter of the study is an option:

@@ -13,18 +13,34 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 
+_WIDEST = 10_000
+"""The columns that a table may have where it isn't shown on a terminal."""
+
+
 def console(*, quiet: bool = False) -> Console:
     """Return the console that all output goes through; it honours NO_COLOR and the width.
 
-    On a terminal sentences are wrapped between words; elsewhere a sentence is a line. Names are
-    shown as they are: nothing in a text is markup, and a text is one line.
+    On a terminal sentences are wrapped between words; elsewhere a sentence is a line, and so is a
+    row of a table. Names are shown as they are: nothing in a text is markup, and a text is one
+    line.
     """
     from rich.console import Console
+    from rich.table import Table
 
     class Plain(Console):
         def print(self, *objects: Any, **options: Any) -> None:
             printed = [visible(item) if isinstance(item, str) else item for item in objects]
+            if not self.is_terminal:
+                printed = [self._unwrapped(item) for item in printed]
             super().print(*printed, **options)
+
+        def _unwrapped(self, item: Any) -> Any:
+            """A table with a line for each row, and no blanks at their ends."""
+            if not isinstance(item, Table):
+                return item
+            lines = self.render_lines(item, self.options.update(width=_WIDEST), pad=False)
+            texts = ["".join(part.text for part in line).rstrip() for line in lines]
+            return "\n".join(text for text in texts if text)
 
     result = Plain(highlight=False, markup=False, emoji=False, quiet=quiet)
     result.soft_wrap = not result.is_terminal

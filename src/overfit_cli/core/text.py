@@ -71,6 +71,11 @@ def brief(value: object, digits: int = 4) -> str:
     return f"{value:.{digits}g}" if isinstance(value, float) else str(value)
 
 
+def percent(share: float, digits: int = 0) -> str:
+    """Return a share in percent, with so many digits after the point: `95 %`."""
+    return f"{100 * share:.{digits}f} %"
+
+
 def round_digits(number: float, digits: int) -> float:
     """Return a number with so many significant digits."""
     return float(f"{number:.{digits}g}")

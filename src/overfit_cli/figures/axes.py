@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, cast
 
@@ -121,16 +122,16 @@ def parameter_axis(
             be logarithmic.
     """
     values, varying = parameter_values(data), varying_parameters(data)
-    hint = f"here vary: {', '.join(varying)}" if varying else "no parameter varies here"
+    hint = varying_in_words(varying)
     if name is None:
-        raise BadValue(side, None, f"this figure needs the name of a parameter; {hint}.")
+        raise BadValue(side, None, f"name the parameter on this axis; {hint}.")
     if name not in values:
         raise BadValue(
             side, name, f"{data.study.name} has no parameter {name!r}; {suggestion(name, values)}"
         )
     label = axis_label(data.study, name)
     if name not in varying:
-        raise BadValue(side, name, f"{name} has one value in these cells; {hint}.")
+        raise BadValue(side, name, f"{name} is constant in these cells; {hint}.")
     kind = "run" if name == RUN else describe(data.study.parameters)[name].kind
     scale = _scale(values[name]) if kind in ("int", "float") else "category"
     if log is not None and scale != "category":
@@ -140,6 +141,13 @@ def parameter_axis(
     if log and cast("float", values[name][0]) <= 0:
         raise BadValue("log", side, f"{name} isn't positive throughout.")
     return Axis(name, label, values[name], scale, whole=kind == "int")
+
+
+def varying_in_words(varying: Sequence[str]) -> str:
+    """Return which parameters vary: `only n varies`, `n and snr vary`."""
+    if len(varying) < 2:
+        return f"only {varying[0]} varies" if varying else "no parameter varies"
+    return f"{', '.join(varying[:-1])} and {varying[-1]} vary"
 
 
 def _short(value: Value) -> str:

@@ -203,7 +203,7 @@ def draw_boundary(data: FigureData, options: FigureOptions) -> Picture:
     _dress(axes, x, y, pd.concat([boundary.rows for boundary in drawn_boundaries]))
     legend: Legend = []
     figure.facts.append(
-        f"Where {label} crosses {tick_number(threshold)}, for each {y.label}: "
+        f"Where {label} crosses {tick_number(threshold)}, for each value of {y.label}: "
         f"{_points_text(drawn_boundaries)}."
     )
     for boundary in drawn_boundaries:
@@ -275,10 +275,9 @@ def _refuse_nothing(
     """Refuse to draw where no boundary lies on the grid."""
     if any(_is_on_grid(boundary.rows).any() for boundary in drawn_boundaries):
         return
-    sides = sorted(
-        {side for boundary in drawn_boundaries for side in boundary.curves["side"]} & {*SIDES}
-    )
-    stays = f"; it stays {' or '.join(sides)} throughout" if sides else ""
+    sides = {side for boundary in drawn_boundaries for side in boundary.curves["side"]} & {*SIDES}
+    words = list(dict.fromkeys(word for side in sorted(sides) for word in side.split(" or ")))
+    stays = f"; it stays {' or '.join(words)} throughout" if sides else ""
     raise BadValue(
         "threshold",
         float(f"{threshold:g}"),

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import matplotlib.axes
 import numpy as np
+import pandas as pd
 from matplotlib.colors import ListedColormap
 from matplotlib.patches import Patch
 from scipy.ndimage import distance_transform_edt
@@ -27,7 +28,7 @@ from overfit_cli.figures.heatmap import (
     new_map,
     split_by_sampling,
 )
-from overfit_cli.figures.inputs import middle_threshold, require_numbers, usable_cells
+from overfit_cli.figures.inputs import middle_threshold, usable_cells
 from overfit_cli.figures.labels import tick_number, wrap_text
 from overfit_cli.figures.picture import Picture, styled
 from overfit_cli.figures.style import HIGH, MUTED, Legend
@@ -40,10 +41,10 @@ _LEAST_SHARE = 0.04
 def draw_cutoff(data: FigureData, options: FigureOptions) -> Picture:
     """Draw in two colours the side of the threshold of the mean over seeds.
 
-    The default threshold is the middle of the measured numbers. The regions have the study's names
-    of the sides of its headline. For a refined sweep, whose cells are too few and too uneven for
-    means, the colour is the share of seeds whose fitted curves lie above, and the boundary has its
-    band.
+    The default threshold is the middle of the means that are drawn. The regions have the study's
+    names of the sides of its headline. For a refined sweep, whose cells are too few and too uneven
+    for means, the colour is the share of seeds whose fitted curves lie above, and the boundary has
+    its band.
 
     Raises:
         UserError: as `draw_heatmap`.
@@ -51,7 +52,8 @@ def draw_cutoff(data: FigureData, options: FigureOptions) -> Picture:
     plan = lay_out_map(data, options)
     threshold = options.threshold
     if threshold is None:
-        threshold = middle_threshold(require_numbers(data, plan.value)[plan.value])
+        drawn = np.concatenate([grid.mean[np.isfinite(grid.mean)] for grid in plan.grids])
+        threshold = middle_threshold(pd.Series(drawn))
     names = data.study.sides if plan.value == data.study.headline else ("", "")
     figure, all_axes = new_map(plan)
     legend: Legend = []
@@ -126,8 +128,8 @@ def _draw_refined(
     figure.colorbar(mesh, ax=all_axes, label=wrap_text(label, HIGH), pad=0.02)
     legend = legend_of_boundary(plan.value, panels)
     figure.facts.append(
-        f"Colour, for each {plan.y.label}: the share of seeds above, each seed's curve fitted to "
-        f"be monotone. Line: the median crossing over seeds; band: {legend[-1][1]}."
+        f"Colour, for each value of {plan.y.label}: the share of seeds above, each seed's curve "
+        f"fitted to be monotone. Line: the median crossing over seeds; band: {legend[-1][1]}."
     )
     figure.facts += repeated_crossings(curves)
     return legend + legend_of_dots()

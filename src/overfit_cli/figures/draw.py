@@ -13,10 +13,11 @@ from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.figure import Figure, FigureOptions
 from overfit_cli.core.registry import figures_of
 from overfit_cli.core.study import FigureData
-from overfit_cli.core.text import VERSION, plural, suggestion
+from overfit_cli.core.text import VERSION, most_alike, plural
+from overfit_cli.figures.axes import varying_in_words
 from overfit_cli.figures.caption import caption, provenance_in_words
 from overfit_cli.figures.inputs import resolve_options, resolve_symbols
-from overfit_cli.figures.labels import tick_number
+from overfit_cli.figures.labels import tick_number, varying_parameters
 from overfit_cli.figures.look import as_recorded
 from overfit_cli.figures.panels import difference, side_by_side
 from overfit_cli.figures.picture import Look, Picture, looking
@@ -171,7 +172,10 @@ def drawn(
         look = replace(look, settings={**look.settings, "image.cmap": asked.cmap})
     with looking(look):
         options = resolve_options(figure, asked, data)
-        picture: Picture = figure.draw(data, options)
+        try:
+            picture: Picture = figure.draw(data, options)
+        except BadValue as error:
+            raise _by_default(error, figure, asked, data) from error
     if picture.is_empty():
         raise UserError(f"{figure.name}: nothing would be drawn; the cells hold no number for it.")
     if left_out:
@@ -183,6 +187,24 @@ def drawn(
     )
     picture.caption = caption(figure, picture, data, commands, usual=usual)
     return picture
+
+
+def _by_default(
+    error: BadValue, figure: Figure, asked: FigureOptions, data: FigureData
+) -> UserError:
+    """An error about an option, in other words where nobody gave it: it is the figure's own."""
+    if getattr(asked, error.name, None) is not None:
+        return error
+    varying = varying_parameters(data)
+    if error.name in ("x", "y") and len(varying) < figure.axes:
+        needs = "two parameters that vary" if figure.axes == 2 else "a parameter that varies"
+        other = "; `overfit plot lines` needs one" if len(varying) == 1 else ""
+        here = varying_in_words(varying)
+        return UserError(f"{figure.name} needs {needs}, and here {here}{other}.")
+    if error.value is not None and hasattr(asked, error.name):
+        shown = f"{figure.name} has {error.name}={error.value} by default"
+        return UserError(f"{shown}: {error.accepts}")
+    return error
 
 
 def _without_overflow(
@@ -220,7 +242,9 @@ def figure_and_data(
     data = chosen_data(load_figure_data(directory), where)
     figures = figures_of(data.study)
     if name not in figures:
-        raise UserError(f"{data.study.name} has no figure {name!r}; {suggestion(name, figures)}")
+        near = most_alike(name, figures, cutoff=0.7)
+        hint = f"did you mean {near!r}?" if near else f"it has {', '.join(sorted(figures))}."
+        raise UserError(f"{data.study.name} has no figure {name!r}; {hint}")
     figure = figures[name]
     if figure.reads == "trajectories" and data.trajectories.empty:
         accepts = (
@@ -251,7 +275,7 @@ def _refuse_unheeded(figure: Figure, request: Request) -> None:
     options = sorted(name.replace("_", "-") for name in figure.accepts - {"from"})
     for name in (name for name in given if name not in figure.accepts):
         option, value = _as_typed(name, given[name])
-        accepts = f"{figure.name} doesn't take it; it takes {', '.join(options) or 'none'}."
+        accepts = f"{figure.name} has no such option; it accepts {', '.join(options) or 'none'}."
         raise BadValue(option, value, accepts)
 
 

@@ -6,6 +6,7 @@ a refined sweep are dots at their own positions.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -37,7 +38,7 @@ from overfit_cli.figures.inputs import (
     two_axes,
     usable_cells,
 )
-from overfit_cli.figures.labels import opening, tick_number, wrap_text
+from overfit_cli.figures.labels import opening, tick_number, typeset, wrap_text
 from overfit_cli.figures.laws import draw_equations, parse_equations
 from overfit_cli.figures.panels import Panel, panels_of_runs
 from overfit_cli.figures.picture import Picture, label_outer, new_panels, styled, title_panels
@@ -304,7 +305,13 @@ def draw_map(
     bar = figure.colorbar(mesh, ax=list(all_axes), label=wrap_text(plan.label, HIGH), pad=0.02)
     if isinstance(mesh.norm, LogNorm):
         log_ticks(bar.ax.yaxis, float(mesh.norm.vmin or 1), float(mesh.norm.vmax or 1))
-    legend = _draw_levels(figure, all_axes, plan, _level(data, options, plan))
+    legend = _draw_levels(
+        figure,
+        all_axes,
+        plan,
+        _level(data, options, plan),
+        asked=options.threshold is not None,
+    )
     overlays = [overlay(axes, part) for axes, part in zip(all_axes, plan.parts, strict=True)]
     legend += next((entries for entries in overlays if entries), [])
     finish_map(figure, all_axes, plan, data, options, legend)
@@ -403,15 +410,26 @@ def _level(data: FigureData, options: FigureOptions, plan: Map) -> float | None:
 
 
 def _draw_levels(
-    figure: Picture, all_axes: Sequence[matplotlib.axes.Axes], plan: Map, level: float | None
+    figure: Picture,
+    all_axes: Sequence[matplotlib.axes.Axes],
+    plan: Map,
+    level: float | None,
+    *,
+    asked: bool,
 ) -> Legend:
-    """Draw the contour of the means at this level, or the crossings of a refined sweep."""
+    """Draw the contour of the means at this level, or the crossings of a refined sweep.
+
+    Where the user asked for the level and no mean lies on its other side, a note says so.
+    """
     if level is None:
         return []
     complete, refined = split_by_sampling(all_axes, plan)
     legend = _draw_contours(complete, plan, level)
     if legend:
         figure.facts.append(f"White line: {plan.label} = {tick_number(level)}.")
+    elif asked and complete:
+        nowhere = f"{typeset(plan.label)} = {tick_number(level)} lies nowhere on this grid"
+        warnings.warn(f"no contour: {nowhere}", UserWarning, stacklevel=2)
     curves = [
         draw_known_boundary(
             axes, usable_cells(part.data, plan.value), plan.x, plan.y, plan.value, level

@@ -56,11 +56,12 @@ def family_sentences(judged: Sequence[Judged]) -> list[str]:
             for claim in claims
             if claim.joint_verdict != claim.measurement.verdict
         ]
-        exception = f" but {', '.join(changed)}" if changed else ""
+        size = claims[0].family
+        change = f": {', '.join(changed)}" if changed else " nothing changes"
+        depend = "depends" if size == 1 else "depend"
         lines.append(
-            f"{study}: seeds decide {plural(claims[0].family, 'verdict')}, at {LEVEL:.0%} each. At "
-            f"{LEVEL:.0%} for all together (Holm, from {level_of_each(claims[0].family):.2%} each) "
-            f"every verdict stays{exception}."
+            f"{study}: {plural(size, 'verdict')} {depend} on seeds ({100 * LEVEL:.4g} % each). "
+            f"After Holm's correction (starting at {100 * level_of_each(size):.4g} %){change}."
         )
     return lines
 

@@ -21,6 +21,7 @@ from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.parameters import Value, describe
 from overfit_cli.core.study import AnyStudy, FigureData
 from overfit_cli.core.text import plural, shorten, suggestion
+from overfit_cli.core.values import finite_number
 from overfit_cli.figures.caption import provenance_in_words
 from overfit_cli.report.judge import LoadedRun, judge_run
 from overfit_cli.report.published import read_published
@@ -210,7 +211,12 @@ class Comparison:
 
         Args:
             tolerance: how large a difference of a pair may be, in the unit of its column.
+
+        Raises:
+            UserError: for a tolerance that is negative, or no number.
         """
+        if finite_number("tolerance", tolerance) < 0:
+            raise BadValue("tolerance", tolerance, "it takes a number of at least 0.")
         changes = [
             f"{record['column']} by up to {largest:.4g}"
             for record in self.differences

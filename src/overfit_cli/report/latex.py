@@ -109,7 +109,7 @@ def value(given: Any, digits: int = 6) -> str:
         return ABSENT
     if math.isinf(given):
         return r"$\infty$" if given > 0 else r"$-\infty$"
-    return _formula(f"{given:.{digits}g}")
+    return _formula(f"{given + 0.0:.{digits}g}")  # -0.0 becomes 0
 
 
 def _formula(number: str) -> str:

@@ -65,10 +65,15 @@ def read_published(path: Path, study: AnyStudy) -> pd.DataFrame:
     cells = pd.DataFrame(columns, index=table.index)
     failed = table["status"].str.strip() == "failed" if "status" in table else False
     cells["status"] = np.where(failed, "failed", "done")
-    point = setting_keys(cells, [name for name in parameters if name in cells])
+    given = [name for name in parameters if name in cells]
+    point = setting_keys(cells, given)
     if point.duplicated().any():
         first, second = point.index[point == point[point.duplicated()].iloc[0]][:2]
-        raise UserError(f"{path}: rows {first} and {second} have the same point.")
+        same = f"the same {' and '.join(given)}" if given else "no parameter"
+        raise UserError(
+            f"{path}: rows {first} and {second} have {same}; give each row its own point, with a "
+            "column for each parameter that varies."
+        )
     return cells
 
 

@@ -55,12 +55,19 @@ class Estimate(NamedTuple):
         return not (np.isnan(self.low) or (self.low == -np.inf and self.high == np.inf))
 
 
-def mean_estimate(values: ArrayLike, level: float | None = None) -> Estimate:
+def mean_estimate(
+    values: ArrayLike,
+    level: float | None = None,
+    *,
+    within: tuple[float, float] = (-np.inf, np.inf),
+) -> Estimate:
     """Return the mean of independent values with its t interval.
 
     Args:
         values: shape (seeds,), finite.
         level: the confidence level; by default that of one interval.
+        within: the least and the largest value that there can be, such as 0 and 1 of a share; the
+            interval ends there.
     """
     level = level or level_of_each(1)
     sample = np.asarray(values, dtype=np.float64)
@@ -69,7 +76,8 @@ def mean_estimate(values: ArrayLike, level: float | None = None) -> Estimate:
     if count < 2:
         return Estimate(mean, np.nan, np.nan, kind, count)
     half = float(t_half_width(float(sample.std(ddof=1)), count, level))
-    return Estimate(mean, float(mean - half), float(mean + half), kind, count)
+    low, high = np.clip([mean - half, mean + half], *within)
+    return Estimate(mean, float(low), float(high), kind, count)
 
 
 def t_half_width(

@@ -119,6 +119,12 @@ def study_in(
     manifest = read_manifest(directory.path)
     if manifest is None or manifest.function is None:
         name = directory.study_name() if cells is None else str(cells["study"].iloc[0])
+        if name and ":" in name and name not in study_names():
+            raise directory.error(
+                f"its cells are of the function {name}, which only its manifest describes, and "
+                f"that can't be read; `overfit sweep FILE.py` into {directory.path} with one cell "
+                "more writes it again."
+            )
         return find_study(name or "")
     if cells is None:
         return FunctionStudy(manifest.function)
@@ -131,6 +137,12 @@ def study_in(
     steps = [] if trajectories is None else [str(name) for name in trajectories.columns]
     logged = [name for name in steps if name not in TRAJECTORIES.columns]
     return FunctionStudy(manifest.function, measured=measured, logged=logged)
+
+
+NO_STEPS = (
+    "it holds no logged steps of these cells; `overfit train` writes them, and a sweep with "
+    "trajectories does."
+)
 
 
 def load_logged_steps(directory: RunDirectory, cells: pd.DataFrame) -> pd.DataFrame:
@@ -195,6 +207,9 @@ def _is_usable(directory: RunDirectory) -> bool:
         _leave_out(directory, str(error))
         return False
     newest = directory.newest_version()
+    if newest is None:
+        _leave_out(directory, "it holds no cells yet.")
+        return False
     if study.identity.function is not None or newest == study.version:
         return True
     _leave_out(

@@ -181,7 +181,7 @@ class Merged:
 
     Attributes:
         cells: how many cells the merged directory has.
-        repeated: how many of them stood in several directories, with the same numbers.
+        repeated: how many of them were in several directories, with the same numbers.
         notes: what was done to put the merged directory in order, and thresholds that differ.
     """
 
@@ -243,9 +243,8 @@ def _same_directory(left: RunDirectory, other: RunDirectory) -> bool:
 def _manifest(directory: RunDirectory) -> Manifest:
     manifest = read_manifest(directory.path)
     if manifest is None:
-        raise directory.error(
-            "it has no manifest that can be read; name a directory that `overfit sweep` wrote."
-        )
+        reason = "it has no manifest that can be read; name a directory that `overfit sweep` wrote."
+        raise directory.error(reason if directory.path.is_dir() else directory.why_empty())
     return manifest
 
 
@@ -351,8 +350,9 @@ def _check_whole(source: RunDirectory) -> None:
         for path, part in folder.indices().items():
             if isinstance(part, Refusal) and part.damaged:
                 raise source.error(
-                    f"of {path.relative_to(source.path)}, {part.reason}. The same sweep into it "
-                    "runs its cells again. Nothing was merged."
+                    f"{path.relative_to(source.path)} is skipped by every reader: {part.reason}. "
+                    "The same sweep into it runs its cells again; or move the file elsewhere. "
+                    "Nothing was merged."
                 )
 
 

@@ -361,7 +361,7 @@ class Refusal:
 
 
 GONE = Refusal("it is gone")
-DAMAGED = Refusal("its content isn't what its name says: it is damaged", damaged=True)
+DAMAGED = Refusal("its checksum doesn't match its name, so the file is damaged", damaged=True)
 TORN = Refusal("it isn't a whole parquet file", damaged=True)
 
 

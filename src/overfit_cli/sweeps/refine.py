@@ -189,12 +189,12 @@ class Refinement:
                     f"{name}, such as {self.grid.values[name][0]}.",
                 )
         coarse = sorted(float(value) for value in self._values(x))
-        if len(coarse) < LEAST_COARSE or coarse[0] <= 0:
+        begins = f"refining begins with at least {LEAST_COARSE} values of {x}, all above 0; "
+        if coarse and coarse[0] <= 0:
+            raise BadValue(x, None, f"{begins}{x} = {coarse[0]:g} isn't.")
+        if len(coarse) < LEAST_COARSE:
             raise BadValue(
-                x,
-                None,
-                f"refining begins with at least {LEAST_COARSE} values of {x}, all above 0; there "
-                f"are {len(coarse)}.",
+                x, None, f"{begins}there {'is' if len(coarse) == 1 else 'are'} {len(coarse)}."
             )
         return coarse
 

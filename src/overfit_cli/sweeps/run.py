@@ -143,7 +143,8 @@ def execute(
                 run.summary.seconds = time.monotonic() - began
                 on_record(record)
         except TaskInterrupted as interrupted:
-            write(interrupted.record)
+            if not write(interrupted.record):
+                on_record(interrupted.record)
             raise
         with contextlib.suppress(OSError):  # cells that stand twice are no loss
             directory.finish(written, replaced=bool(plan.again))

@@ -16,7 +16,7 @@ from overfit_cli.core.cell import Cell
 from overfit_cli.core.errors import MissingError, UserError
 from overfit_cli.core.files import RESULTS, error_text
 from overfit_cli.core.registry import blaming
-from overfit_cli.core.text import duration, plural
+from overfit_cli.core.text import duration, percent, plural
 from overfit_cli.core.training import Execution
 from overfit_cli.core.values import (
     Backend,
@@ -321,7 +321,7 @@ def _summary_in_words(refinement: Refinement, total: Summary, reused: int) -> st
     return (
         f"Done: {total.trained} trained in {duration(total.seconds)}, {reused} reused{failed}. A "
         f"grid with the tolerance's spacing would have {full} cells: these are "
-        f"{refinement.asked / full:.1%} of it."
+        f"{percent(refinement.asked / full, 1)} of it."
     )
 
 
@@ -332,7 +332,8 @@ def _boundary_in_words(refinement: Refinement, boundary: Sequence[CrossingEstima
     sentences = [
         f"Where {target.value} crosses {target.threshold:g} along {target.x}, the median of "
         f"{plural(len(search.seeds), 'seed')}, is known to ±{search.tolerance:.3g} "
-        f"({CONFIDENCE:.0%}) at {len(converged)} of {plural(len(boundary), 'value')} of {target.y}."
+        f"({percent(CONFIDENCE)}) at {len(converged)} of {plural(len(boundary), 'value')} of "
+        f"{target.y}."
     ]
     for point in boundary:
         name = f"{target.y} = {point.y:g}"
@@ -346,9 +347,12 @@ def _boundary_in_words(refinement: Refinement, boundary: Sequence[CrossingEstima
             width = f"±{point.half_width:.3g}" if math.isfinite(point.half_width) else "less"
             sentences.append(f"{name}: {point.crossing:.4g}, known to {width} only.")
         if point.never_seeds:
+            several = point.never_seeds > 1
             sentences.append(
-                f"{name}: {plural(point.never_seeds, 'seed')} of "
-                f"{point.never_seeds + point.crossing_seeds} never cross; they stay {point.side}."
+                f"{name}: {point.never_seeds} of "
+                f"{plural(point.never_seeds + point.crossing_seeds, 'seed')} "
+                f"{'cross' if several else 'crosses'} nowhere; "
+                f"{'they stay' if several else 'it stays'} {point.side}."
             )
     return sentences
 

@@ -129,7 +129,7 @@ class RunDirectory:
         of_newest = {path: part for path, part in parts.items() if versions[path] == newest}
         tables = self._fitting(CELLS, of_newest, newest)
         if not any(table.num_rows for table in tables):
-            raise self.error(self._why_empty())
+            raise self.error(self.why_empty())
         cells: pd.DataFrame = pa.concat_tables(tables, promote_options="default").to_pandas()
         cells = cells[cells["version"] == newest]
         cells = cells.drop_duplicates("key")
@@ -292,14 +292,15 @@ class RunDirectory:
     def _own(self, folder: PartFolder) -> dict[Path, pa.Table]:
         """The parts of the directory's study, the newest first; warn of each that is left out."""
         study = self.study_name()
-        parts_of_study = {}
+        parts_of_study, reasons = {}, dict[Path, str]()
         for path, part in folder.read().items():
             if isinstance(part, Refusal):
-                _leave_out(path, part.reason)
+                reasons[path] = part.reason
             elif study_of(part) != study:
-                _leave_out(path, of_another_study(part, study))
+                reasons[path] = of_another_study(part, study)
             else:
                 parts_of_study[path] = part
+        _leave_out(reasons)
         return parts_of_study
 
     def _own_indices(self, folder: PartFolder, most: int | None = None) -> list[pa.Table]:
@@ -312,12 +313,9 @@ class RunDirectory:
         """The parts with the study's columns, each cell in one; warn of each that is left out."""
         parts = self._of_the_function(parts) if kind is CELLS else parts
         wanted = wanted_columns(self.study_name(), version, kind, parts.values())
-        fitting = {}
-        for path, part in parts.items():
-            if reason := wanted.misfit(part.schema):
-                _leave_out(path, reason)
-            else:
-                fitting[path] = part
+        misfits = {path: wanted.misfit(part.schema) for path, part in parts.items()}
+        _leave_out({path: reason for path, reason in misfits.items() if reason})
+        fitting = {path: part for path, part in parts.items() if not misfits[path]}
         return list(without_repeats(fitting).values())
 
     def _of_the_function(self, parts: Mapping[Path, pa.Table]) -> Mapping[Path, pa.Table]:
@@ -337,7 +335,8 @@ class RunDirectory:
             warnings.warn(f"{words}: {how}.", UserWarning, stacklevel=2)
         return {path: part for path, part in parts.items() if not changes[path]}
 
-    def _why_empty(self) -> str:
+    def why_empty(self) -> str:
+        """Return why no cells can be read: no directory, a file, or a directory without any."""
         if not self.path.exists():
             return "there is no such directory; name one that `overfit sweep` wrote."
         if not self.path.is_dir():
@@ -345,8 +344,22 @@ class RunDirectory:
         return "it holds no cells; name a directory that `overfit sweep` wrote."
 
 
-def _leave_out(path: Path, reason: str) -> None:
-    warnings.warn(f"{path} is left out: {reason}.", UserWarning, stacklevel=3)
+MOST_NAMED = 3
+"""More files that are left out for one reason are counted."""
+
+
+def _leave_out(reasons: Mapping[Path, str]) -> None:
+    """Warn of each file that is left out; of many for one reason, counted."""
+    for reason, count in Counter(reasons.values()).items():
+        alike = [path for path in reasons if reasons[path] == reason]
+        texts = [f"{path} is left out: {reason}." for path in alike]
+        if count > MOST_NAMED:
+            texts = [
+                f"{count} files in {alike[0].parent} are left out, such as {alike[0].name}: "
+                f"{reason}."
+            ]
+        for text in texts:
+            warnings.warn(text, UserWarning, stacklevel=4)
 
 
 def _keys(indices: Sequence[pa.Table]) -> set[str]:

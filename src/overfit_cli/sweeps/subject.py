@@ -13,7 +13,7 @@ from overfit_cli.core.files import set_data_folder
 from overfit_cli.core.parameters import Value, describe
 from overfit_cli.core.registry import figures_of, find_study, study_names
 from overfit_cli.core.study import AnyStudy
-from overfit_cli.core.text import brief, is_text, suggestion
+from overfit_cli.core.text import brief, is_text, most_alike, suggestion
 from overfit_cli.functions.function_study import study_of_reference
 from overfit_cli.functions.references import is_reference
 from overfit_cli.sweeps.grid import Given, Grid, make_grid
@@ -110,10 +110,10 @@ def find_subject(typed: str, profile: str | None = None) -> Subject:
             raise UserError(f"{typed}: a study {study.name!r} is installed; give it another name.")
         _refuse_profile(profile, study, typed)
         return Subject(study, typed, seeds=DEFAULT_SEEDS if study.seeded else "1")
-    names = [*study_names(), *preset_names()]
-    raise UserError(
-        f"{typed!r} is neither a study nor a preset nor a file FILE.py; {suggestion(typed, names)}"
-    )
+    near = most_alike(typed, [*study_names(), *preset_names()])
+    near = f"{typed}.py" if Path(f"{typed}.py").is_file() else near
+    hint = f"did you mean {near!r}?" if near else "`overfit list` names those that are installed."
+    raise UserError(f"{typed!r} is neither a study nor a preset nor a file FILE.py; {hint}")
 
 
 def _refuse_profile(profile: str | None, study: AnyStudy, typed: str) -> None:

@@ -346,7 +346,7 @@ def test_a_summary_names_accuracy_shortcut_and_a_dead_head() -> None:
     }
     lively = CellResult(result.cell, got, 6)
     assert study.summary(lively) == (
-        "Test accuracy 75.1% after 6 steps; the shortcut rule has 60.0%."
+        "Test accuracy 75.1 % after 6 steps; the shortcut rule has 60.0 %."
     )
     dead = CellResult(result.cell, {**got, "silent_head": 1.0}, 6)
     assert "The head is dead" in study.summary(dead)

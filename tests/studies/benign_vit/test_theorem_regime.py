@@ -42,7 +42,7 @@ def test_weights_drawn_as_the_condition_asks_lie_within_its_bounds() -> None:
 def test_the_condition_is_gone_through_and_shown_where_it_is_tightest() -> None:
     notes = study.notes(preset("theorem-regime"))
     assert "is met by 528 of 528 cells" in notes[0]
-    for number, words in ((1, "1.48e+10 ≤ d_h: it is 1.5e+10"), (9, "ε ≤ 0.0241: it is 0.024")):
+    for number, words in ((1, "1.48e+10 ≤ d_h: here 1.5e+10"), (9, "ε ≤ 0.0241: here 0.024")):
         [line] = [line for line in notes if line.startswith(f"  ({number}) ")]
         assert words in line
     narrow = study.notes(preset("theorem-regime", d="1e15"))
@@ -54,7 +54,7 @@ def test_the_condition_is_gone_through_and_shown_where_it_is_tightest() -> None:
 def test_the_tightest_cell_is_the_one_that_misses_most() -> None:
     cells = [small(d=10**9, d_h=d_h) for d_h in (10**3, 10**9)]
     [line] = [line for line in condition_in_words(cells) if line.startswith("  (1) ")]
-    assert "it is 1e+03" in line
+    assert "here 1e+03" in line
     assert "2 cells miss it" in line
 
 

@@ -340,7 +340,7 @@ def test_a_training_learns_the_word_that_says_it_all(data: Path) -> None:
     assert got["steps_to_half"] == result.trajectory["step"][below.index(True)]
     assert got["mean_train_loss"] == pytest.approx(np.mean(result.trajectory["train_loss"][1:]))
     assert study.summary(result) == (
-        "Test accuracy 100.0% after 60 steps; counting words has 100.0%."
+        "Test accuracy 100.0 % after 60 steps; counting words has 100.0 %."
     )
 
 

@@ -124,7 +124,7 @@ def test_eigenvalues_have_a_line_for_each_dimension(grid: Path, tmp_path: Path) 
 
 
 def test_a_figure_names_what_else_varies(widths: Path, tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="draw initialisation, which varies here"):
+    with pytest.raises(UserError, match="initialisation varies here, and this figure doesn't"):
         overfit_cli.draw("table1", widths, out=tmp_path / "table1.png")
 
 

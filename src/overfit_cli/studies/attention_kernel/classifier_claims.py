@@ -117,7 +117,7 @@ class ClassifierClaims:
             "The lowest test accuracies are those of softmax attention (0.58, Gaussian attention's "
             f"worst is 0.62), at the paper's step size, {self.paper_rate:g}.",
             "the lowest accuracies of both kernels' runs are all softmax's, so many of them that "
-            "chance gives it 2.5 times of 100 at most; 4 seeds or more",
+            "chance gives it 2.5 times of 100 at most; at least 4 seeds",
             _worst_run,
             f"{SOURCE}, figure 3",
             position=self.one_rate,

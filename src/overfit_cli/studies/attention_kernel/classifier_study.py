@@ -11,7 +11,7 @@ from overfit_cli.core.cell import Cell, CellResult, Cells, Column, Results
 from overfit_cli.core.classification import COLUMNS, TRAJECTORY_COLUMNS, Task
 from overfit_cli.core.figure import Figure, learning_figures
 from overfit_cli.core.study import Study
-from overfit_cli.core.text import plural
+from overfit_cli.core.text import percent, plural
 from overfit_cli.core.training import Training
 from overfit_cli.studies.attention_kernel import PAPER
 from overfit_cli.studies.attention_kernel.parameters import ClassifierParameters
@@ -114,11 +114,10 @@ class ClassifierStudy(TransformerStudy[P]):
         measured = result.measurements
         if result.reason:
             return f"The training {result.reason} at step {result.steps}."
-        sentence = (
-            f"Test accuracy {measured['test_accuracy']:.1%} after {plural(result.steps, 'step')}"
-        )
+        accuracy = percent(measured["test_accuracy"], 1)
+        sentence = f"Test accuracy {accuracy} after {plural(result.steps, 'step')}"
         if "shortcut_accuracy" in measured:
-            sentence += f"; the shortcut rule has {measured['shortcut_accuracy']:.1%}"
+            sentence += f"; the shortcut rule has {percent(measured['shortcut_accuracy'], 1)}"
         if measured["silent_head"] == 1:
             sentence += ". The head is dead: all its units are zero on every test sample"
         return sentence + "."

@@ -20,7 +20,7 @@ from overfit_cli.core.figure import (
     lazy_drawing,
 )
 from overfit_cli.core.study import Study
-from overfit_cli.core.text import plural
+from overfit_cli.core.text import percent, plural
 from overfit_cli.core.training import Training
 from overfit_cli.studies.multihead import PAPER
 from overfit_cli.studies.multihead.parameters import MultiheadParameters, Problem
@@ -266,10 +266,10 @@ class MultiheadStudy(Study[P]):
         sentence = (
             f"{heads.capitalize()} brought the training loss to {loss} in "
             f"{plural(result.steps, 'step')}, with a test loss of {measured['test_loss']:.3g} and "
-            f"a test error of {measured['test_error']:.1%}."
+            f"a test error of {percent(measured['test_error'], 1)}."
         )
         if measured.get("margin_share", 0) > 0:
-            sentence += f" The least margin is {measured['margin_share']:.0%} of γ_attn."
+            sentence += f" The least margin is {percent(measured['margin_share'], 0)} of γ_attn."
         return sentence
 
 

@@ -49,9 +49,10 @@ def done_cells(data: FigureData, varying: Iterable[str]) -> pd.DataFrame:
         UserError: if another one does, or no cell is done.
     """
     if undrawn := [name for name in varying_parameters(data) if name not in {*varying}]:
+        vary, each = ("varies", "it") if len(undrawn) == 1 else ("vary", "each")
         raise UserError(
-            f"This figure doesn't draw {', '.join(undrawn)}, which varies here; choose one value "
-            f"with --where {undrawn[0]}=VALUE."
+            f"{' and '.join(undrawn)} {vary} here, and this figure doesn't draw that; choose one "
+            f"value of {each}, as by the condition {undrawn[0]}=VALUE."
         )
     done = data.cells[data.cells["status"] == "done"]
     if done.empty:

@@ -91,7 +91,7 @@ CLAIMS = (
         name="fig2-fitted",
         source="Jiang et al. 2024, section 6",
         statement="The training images are fitted at every N and every signal-to-noise ratio.",
-        holds_where=FITTED.in_words("the share of seeds on which all cells are"),
+        holds_where=FITTED.in_words("the share of seeds whose cells are all fitted"),
         measure=_judge_fitted,
         preset="fig2",
     ),

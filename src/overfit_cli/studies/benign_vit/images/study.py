@@ -17,7 +17,7 @@ from overfit_cli.core.figure import (
     lazy_drawing,
 )
 from overfit_cli.core.study import Study
-from overfit_cli.core.text import plural
+from overfit_cli.core.text import percent, plural
 from overfit_cli.core.training import Training
 from overfit_cli.studies.benign_vit import PAPER
 from overfit_cli.studies.benign_vit.images.parameters import BenignVitImagesParameters
@@ -113,7 +113,8 @@ class BenignVitImages(Study[P]):
         return (
             f"Fitted to a training loss of {measured['train_loss']:.4f} in "
             f"{measured['epochs']:.0f} passes ({plural(result.steps, 'step')}), with a test loss "
-            f"of {measured['test_loss']:.3f} and a test error of {measured['test_error']:.1%}."
+            f"of {measured['test_loss']:.3f} and a test error of "
+            f"{percent(measured['test_error'], 1)}."
         )
 
 

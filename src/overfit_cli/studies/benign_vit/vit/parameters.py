@@ -207,8 +207,8 @@ class BenignVitParameters(StudyParameters):
             yield BadValue(
                 "initialisation",
                 self.initialisation,
-                "with sampling=law, initialisation "
-                "takes gaussian or condition: only Gaussian weights look alike from every side.",
+                "with sampling=law, initialisation takes gaussian or condition, because only "
+                "Gaussian weights are rotation invariant; set initialisation=gaussian.",
             )
         least = self.noise_tokens + 2
         if self.sampling == "law" and self.d < least:

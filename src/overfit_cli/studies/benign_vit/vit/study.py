@@ -27,7 +27,7 @@ from overfit_cli.core.figure import (
     lazy_drawing,
 )
 from overfit_cli.core.study import FigureData, Study
-from overfit_cli.core.text import plural
+from overfit_cli.core.text import percent, plural
 from overfit_cli.core.training import Training
 from overfit_cli.studies.benign_vit import PAPER
 from overfit_cli.studies.benign_vit.vit import theory
@@ -349,7 +349,7 @@ class BenignVit(Study[P]):
         return (
             f"{regime.capitalize()} overfitting: fitted to a training loss of "
             f"{measured['train_loss']:.4f} in {plural(result.steps, 'step')}, with a test loss of "
-            f"{measured['test_loss']:.3f} and a test error of {measured['test_error']:.0%} on "
+            f"{measured['test_loss']:.3f} and a test error of {percent(measured['test_error'])} on "
             f"{settings.test_samples} samples. N·SNR² = {product:.4g}; "
             f"{_boundary_in_words(settings)}, which predicts {predicted} overfitting. "
             f"{_theory_in_words(settings, measured['output_norm'])}"

@@ -188,7 +188,7 @@ class Bound:
         sides += [self.name, f" ≤ {self.high:.3g}" if math.isfinite(self.high) else ""]
         decades = f"{self.decades:.1f}" if self.decades >= 0.05 else f"{self.decades:.1g}"
         missed = f", missed by {decades} decades" if self.decades > 0 else ""
-        return f"({self.number}) {''.join(sides)}: it is {self.value:.3g}{missed}"
+        return f"({self.number}) {''.join(sides)}: here {self.value:.3g}{missed}"
 
 
 def all_met(bounds: Iterable[Bound]) -> bool:

@@ -298,7 +298,7 @@ def _direction(cells: pd.DataFrame, trained: str) -> Measurement:
     cosines = finite_numbers(solvable, "machine_cosine")
     by_heads = cosines.groupby(solvable["heads"])
     return judge_estimate(
-        mean_estimate(cosines.groupby(solvable["seed"]).min()),
+        mean_estimate(cosines.groupby(solvable["seed"]).min(), within=(-1.0, 1.0)),
         NEAR,
         details={
             **{

@@ -10,7 +10,7 @@ from overfit_cli.core.classification import COLUMNS, TRAJECTORY_COLUMNS
 from overfit_cli.core.figure import Figure, learning_figures
 from overfit_cli.core.files import require_extra
 from overfit_cli.core.study import Study
-from overfit_cli.core.text import plural
+from overfit_cli.core.text import percent, plural
 from overfit_cli.core.training import Training
 from overfit_cli.studies.multihead import PAPER
 from overfit_cli.studies.multihead.sst2.parameters import MultiheadSst2Parameters
@@ -87,8 +87,9 @@ class MultiheadSst2(Study[P]):
         if result.reason:
             return f"The training {result.reason} at step {result.steps}."
         return (
-            f"Test accuracy {measured['test_accuracy']:.1%} after {plural(result.steps, 'step')}; "
-            f"counting words has {measured['shortcut_accuracy']:.1%}."
+            f"Test accuracy {percent(measured['test_accuracy'], 1)} after "
+            f"{plural(result.steps, 'step')}; "
+            f"counting words has {percent(measured['shortcut_accuracy'], 1)}."
         )
 
 

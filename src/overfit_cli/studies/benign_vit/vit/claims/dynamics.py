@@ -56,6 +56,7 @@ def _measure(cells: pd.DataFrame, regime: Regime, quantity: str) -> Measurement:
     chosen = require_trained(_figure_cells(cells, regime))
     fitted = chosen["status"] == "done"
     signal, noise = _ends(chosen, quantity, regime)
+    winner, loser = _ROLES[regime]
     right = fitted & ((signal > noise) if regime == "benign" else (noise > signal))
     return judge_estimate(
         share_of_seeds(right, chosen["seed"]),
@@ -68,7 +69,7 @@ def _measure(cells: pd.DataFrame, regime: Regime, quantity: str) -> Measurement:
             "steps to ε, mean": float(chosen.loc[fitted, "steps"].mean()),
             "cells that aren't fitted": int((~fitted).sum()),
         },
-        note="The share of seeds on which it does.",
+        note=f"The share of seeds on which the {winner}'s is larger at the end than the {loser}'s.",
     )
 
 
@@ -77,7 +78,7 @@ def _claim(regime: Regime, quantity: str, statement: str, measure: OfRegime, rea
         name=f"dynamics-{regime}-{quantity}",
         source=f"Jiang et al. 2024, appendix A, figure {3 if regime == 'benign' else 4}",
         statement=f"Where overfitting is {regime}, {statement}.",
-        holds_where=ON_MOST_SEEDS.in_words("the share of seeds on which it does"),
+        holds_where=ON_MOST_SEEDS.in_words("the share of seeds on which this is so"),
         measure=lambda cells: measure(cells, regime, quantity),
         figure="dynamics",
         preset=f"dynamics-{regime}",
@@ -151,7 +152,8 @@ def _growth(steps: pd.DataFrame, regime: Regime, quantity: str) -> Measurement:
         share_of_seeds(right, ends["seed", "last"]),
         ON_MOST_SEEDS,
         details=details,
-        note="The share of seeds on which it does, over the whole training.",
+        note=f"The share of seeds on which the {_ROLES[regime][0]}'s grows faster than the "
+        f"{_ROLES[regime][1]}'s throughout training.",
     )
 
 

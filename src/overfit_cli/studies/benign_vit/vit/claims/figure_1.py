@@ -56,7 +56,9 @@ RIVALS = (1.0, 3.0)
 
 FITTED = Margin(least=0.8, because="four draws of five", fewest_seeds=17)
 
-CONTOUR = factor_margin(FIGURE_1_CONSTANT, 1.25, "the red curve's 1000, up to a quarter", 6)
+CONTOUR = factor_margin(
+    FIGURE_1_CONSTANT, 1.25, "within a factor of 1.25 of the red curve's 1000", 6
+)
 
 SHARE = Margin(least=0.9, because="nine cells of ten", fewest_seeds=5)
 
@@ -155,13 +157,16 @@ def _sides(cells: pd.DataFrame) -> Measurement:
     level = level_of_each(2)
     return judge_estimates(
         {
-            "share of cells on the predicted side": (mean_estimate(shares["paper"], level), SHARE),
-            "that less the share by another power": (
+            "share of cells on the predicted side": (
+                mean_estimate(shares["paper"], level, within=(0.0, 1.0)),
+                SHARE,
+            ),
+            "lead over the best other power": (
                 mean_estimate(shares["paper"] - shares["rival"], level),
                 BETTER,
             ),
         },
-        note="Shares seed by seed; cells that failed count against it. The other power is the "
+        note="Shares are per seed; failed cells count as misses. The other power is the "
         "better of N·SNR and N·SNR³, with the constant that suits these cells best.",
     )
 
@@ -224,7 +229,7 @@ FIGURE_1 = (
         name="fig1-fitted",
         source="Jiang et al. 2024, section 6 and Theorems 4.1.1 and 4.2.1",
         statement="Every cell is fitted to ε, where overfitting is benign and where it is harmful.",
-        holds_where=FITTED.in_words("the share of seeds on which all cells are"),
+        holds_where=FITTED.in_words("the share of seeds whose cells are all fitted"),
         measure=_judge_fitted,
         preset="fig1",
     ),
@@ -243,7 +248,7 @@ FIGURE_1 = (
         statement="The test loss is below 0.2 where N·SNR² is above 1000, and above elsewhere; "
         "neither N·SNR nor N·SNR³ tells that as well.",
         holds_where=f"{SHARE.in_words('the share of cells on their side')}; and "
-        f"{BETTER.in_words('that less the share by N·SNR or N·SNR³')}",
+        f"{BETTER.in_words('its lead over the share by N·SNR or N·SNR³')}",
         measure=_sides,
         figure="cutoff",
         preset="fig1",

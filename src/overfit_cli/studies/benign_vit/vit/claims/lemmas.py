@@ -132,7 +132,8 @@ def _stage_3_attention(steps: pd.DataFrame) -> Measurement:
         def last(of_cell: pd.DataFrame, parameters: BenignVitParameters) -> float:
             return float(of_cell[f"attention_{source}_signal"].iloc[-1])
 
-        return mean_estimate(_means(_number_by_cell(steps, "benign", last)), level)
+        of_seeds = _means(_number_by_cell(steps, "benign", last))
+        return mean_estimate(of_seeds, level, within=(0.0, 1.0))
 
     words = {"signal": "the signal", "noise": "token 2", "rest": "tokens 3 to M"}
     return judge_estimates(

@@ -152,9 +152,9 @@ def _judge_power(scaling: StepScaling, axis: str, margin: Margin, regime: Regime
         )
     if scaling.fewest < LEAST_STEPS:
         raise inconclusive(
-            f"Some cells take {plural(scaling.fewest, 'step')}, and steps are whole: fewer than "
-            f"{LEAST_STEPS} are too coarse. A smaller step size decides: `overfit sweep "
-            f"scaling-{regime}`."
+            f"Some cells take {plural(scaling.fewest, 'step')}. Step counts are integers; below "
+            f"{LEAST_STEPS} they are too coarse to fit a power. A smaller step size decides: "
+            f"`overfit sweep scaling-{regime}`."
         )
     if axis not in scaling.exponents:
         raise inconclusive("No seed has cells that tell the axes apart.")

@@ -141,7 +141,7 @@ def attention(cells: pd.DataFrame, side: Regime) -> Measurement:
     """Measure the attention on the signal, mean over all tokens, where training ends."""
     attention = finite_numbers(require_done(cells), "train_attention_signal")
     return judge_estimate(
-        mean_estimate(attention.groupby(cells["seed"]).mean()),
+        mean_estimate(attention.groupby(cells["seed"]).mean(), within=(0.0, 1.0)),
         NEAR_ONE,
         details={"least": float(attention.min()), "most": float(attention.max())},
         note="Mean over tokens, samples and each seed's cells.",
@@ -286,7 +286,7 @@ def _claims(side: Regime, course: str, region: str) -> list[Claim]:
             ", its T",
             "the number of steps scales with ‖μ‖, ε and N as T does",
             f"each power has its whole interval within {TOLERANCE:g} of T's: {powers_of_t} "
-            "(T hides logarithms); 5 seeds or more",
+            "(T hides logarithms); at least 5 seeds",
             powers,
         ),
         _claim(

@@ -1,0 +1,208 @@
+"""Every command of every page runs as printed, in the order of the page, where the page says.
+
+The README, the tour, the cookbook and results begin in the clone of the repository, with the kept
+runs that they name; other pages begin in an empty folder `tour` there. What would take long is made
+small by these rules:
+
+- A sweep of a study or a preset, and `overfit reproduce`, is planned as printed (`--dry-run`), its
+  probe cut. The kept run of the preset then lies where the sweep would have written.
+- A sweep of a function is planned as printed, and then trained on few values of each range.
+- A training of a study's cell is planned as a sweep of this cell.
+- The folders that come from another machine are copies of the kept run of figure 1.
+- The page of a report has no pictures.
+- What needs a cluster, a queue, another machine, the network or real data is left out.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from tests.command import call, python
+
+ROOT = Path(__file__).parents[1]
+TESTED_ELSEWHERE = {"adding-a-study.md", "verdicts.md", "gallery.md"}
+"""Pages that need an installed package, that tests of their own run, or whose figures are drawn."""
+
+PAGES = [
+    page
+    for page in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))
+    if page.name not in TESTED_ELSEWHERE
+]
+IN_THE_CLONE = {"README.md", "tour.md", "cookbook.md", "results.md"}
+"""Where these pages say that one is; others begin in `tour`."""
+
+QUICK = {"commands.md"}
+"""Pages that take less than two seconds."""
+
+BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+NAMED = re.compile(r"`([\w.]+\.(?:toml|mplstyle))`:$")
+"""The end of the sentence before a block that is a file's content."""
+
+FOREIGN = re.compile(r"--backend (dask|ray)|\bDIR\b|^(sbatch|pip|duckdb|rsync|make)\b")
+"""What is left out: other programs, clusters, and folders of data."""
+
+
+class Step(NamedTuple):
+    """A step of a page: a command in a shell, or a file to write.
+
+    Attributes:
+        command: the command; empty where there is none.
+        shown: what the page shows below it.
+        file, content: the name of a file, and what it holds.
+    """
+
+    command: str = ""
+    shown: tuple[str, ...] = ()
+    file: str = ""
+    content: str = ""
+
+
+def steps_of(page: Path) -> Iterator[Step]:
+    """Yield the commands and the files of a page; its Python blocks are one script at the end."""
+    text = page.read_text()
+    if page.name == "README.md":
+        in_table = re.findall(r"^\| `(overfit [^`]*)` \|", text, re.MULTILINE)
+        yield from (Step(command) for command in in_table)
+    script = ""
+    for match in BLOCK.finditer(text):
+        language, content = match.groups()
+        before = text[: match.start()].rstrip()
+        if name := NAMED.search(before) or re.match(r"# (\w+\.py)\n", content):
+            yield Step(file=name[1], content=content)
+        elif language == "python" and re.search(r"^(import|from) overfit_cli", content, re.M):
+            script += content + "\n"
+        elif not language:
+            yield from _commands(content)
+    if script:
+        yield Step(file="page.py", content=script)
+        yield Step("python page.py")
+
+
+def _commands(content: str) -> Iterator[Step]:
+    """The commands of a block, each with the lines that are shown below it."""
+    lines = content.replace("\\\n", " ").splitlines()
+    prompted = [re.match(r"\w*\$ (.*)", line) for line in lines]
+    if not any(prompted):
+        prompted = [re.match(r"((?:overfit|cd|mkdir|cp) .*)", line) for line in lines]
+        if not prompted[0]:
+            return
+    starts = [number for number, match in enumerate(prompted) if match]
+    for start, end in zip(starts, [*starts[1:], len(lines)], strict=True):
+        match = prompted[start]
+        yield Step(match[1] if match else "", tuple(lines[start + 1 : end]))
+
+
+class Reader:
+    """Someone who types what a page says, in a fresh copy of the repository.
+
+    Args:
+        clone: where to put the copy.
+        page: the page; the runs that it names are in the copy.
+    """
+
+    def __init__(self, clone: Path, page: Path) -> None:
+        self.folder = self.clone = clone
+        for name in ("docs", "experiments"):
+            shutil.copytree(ROOT / name, clone / name)
+        (clone / "results").mkdir()
+        text = page.read_text()
+        for name in sorted(set(re.findall(r"\bresults/([\w-]+)", text))):
+            self._keep(name, clone / "results" / name)
+        if page.name not in IN_THE_CLONE:
+            self.folder = clone / "tour"
+            self.folder.mkdir()
+        if page.name == "README.md":
+            example = (ROOT / "docs" / "your-own-function.md").read_text()
+            (clone / "my_experiment.py").write_text(BLOCK.findall(example)[0][1])
+        for name in {"part-1", "part-2", "from-second"} & set(re.findall(r"[\w-]+", text)):
+            self._keep("fig1-quick", self.folder / name)
+
+    def _keep(self, name: str, target: Path) -> None:
+        if (ROOT / "results" / name).is_dir() and not target.exists():
+            shutil.copytree(ROOT / "results" / name, target)
+
+    def follow(self, step: Step) -> None:
+        """Do what a step says."""
+        if step.file:
+            (self.folder / step.file).write_text(step.content)
+            return
+        words = shlex.split(step.command, comments=True)
+        if words[0] == "cd":
+            self.folder = self.folder / words[1]
+        elif words[0] == "mkdir":
+            (self.folder / words[-1]).mkdir()
+        elif words[0] == "cp":
+            shutil.copy(self.folder / words[1], self.folder / words[2])
+        elif words[0] == "python":
+            python(*words[1:], cwd=self.folder)
+        elif words[0] == "overfit":
+            self._overfit(words[1:], step)
+
+    def _overfit(self, words: list[str], step: Step) -> None:
+        subject = next((word for word in words[1:] if not word.startswith("-")), "")
+        if words[0] in ("sweep", "train") and ".py" not in step.command:
+            self._plan(["sweep", *words[1:]], subject)
+        elif words[0] == "sweep":
+            if "--dry-run" not in words:
+                self._run(*words, "--dry-run")
+            self._run(*map(_fewer, words), "--jobs=1", expect=(0, 1))
+        elif words[0] == "reproduce":
+            self._run(*words, "--dry-run")
+        else:
+            may_differ = {"--strict", "--tolerance"} & {*words}
+            done = self._run(*words, expect=(0, 1) if may_differ else (0,))
+            for line in step.shown:
+                assert not line.startswith("Drawn: ") or line in done, line
+
+    def _plan(self, words: list[str], subject: str) -> None:
+        """Plan a sweep, and put the kept run of its preset where it would have written."""
+        foreign = FOREIGN.search(shlex.join(words))
+        if not foreign:
+            planned = self._run(*(word for word in words if word != "--dry-run"), "--dry-run")
+            [directory] = re.findall(r"\), (\S+)$", planned.splitlines()[0])
+            self._keep(Path(directory).name, self.folder / directory)
+        if "--out" in words:
+            self._keep(f"{subject}-quick", self.folder / words[words.index("--out") + 1])
+        elif foreign:
+            self._keep(f"{subject}-quick", self.folder / "results" / f"{subject}-quick")
+
+    def _run(self, *words: str, expect: tuple[int, ...] = (0,)) -> str:
+        """Run `overfit` and return what it says."""
+        return call(*words, cwd=self.folder, expect=expect).stdout
+
+
+def _fewer(word: str) -> str:
+    """A range of few values in place of one of many."""
+    match = re.fullmatch(r"([\d.]+):([\d.]+)(?::[\d.]+)?", word)
+    return f"{match[1]},{match[2]}" if match else word
+
+
+def _cost(page: Path) -> list[pytest.MarkDecorator]:
+    return [] if page.name in QUICK else [pytest.mark.slow]
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        pytest.param(page, id=str(page.relative_to(ROOT)), marks=_cost(page))
+        for page in PAGES
+        if any(step.command for step in steps_of(page))
+    ],
+)
+def test_the_commands_of_a_page_run_as_printed(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("overfit_cli.sweeps.session.LONGEST_DRY_RUN", 0.0)
+    monkeypatch.setattr("overfit_cli.sweeps.session.LEAST_FOR_PROBE", 0.0)
+    monkeypatch.setattr("overfit_cli.report.page._illustrate", lambda target, conditions: None)
+    reader = Reader(tmp_path, page)
+    for step in steps_of(page):
+        if step.command.startswith("overfit sweep") or not FOREIGN.search(step.command):
+            reader.follow(step)
