@@ -167,9 +167,9 @@ def left_in_words(summary: Summary) -> list[str]:
     if summary.left:
         left = f"{plural(summary.left, 'cell')} {'is' if summary.left == 1 else 'are'} left."
         why = "Stopped after a failed cell (--fail-fast):"
-        sentences.append(
-            f"Stopped: {summary.stopped}. {left}" if summary.stopped else f"{why} {left}"
-        )
+        if summary.stopped:
+            why = f"Stopped: {summary.stopped}. After a correction add --retry-failed;"
+        sentences.append(f"{why} {left}")
     return sentences
 
 
