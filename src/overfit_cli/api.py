@@ -251,6 +251,7 @@ def draw(
     band: str | None = None,
     threshold: float | None = None,
     law: str | Sequence[str] | None = None,
+    theory: str | None = None,
     where: str | Sequence[str] = (),
     title: str | None = None,
     size: str | None = None,
@@ -266,8 +267,8 @@ def draw(
         figure: its name, such as `heatmap`.
         *directories: what a sweep or a training wrote; several are overlaid or side by side.
         minus: a run directory to subtract, cell by cell.
-        x, y: the parameters across and up.
-        value: the column to draw.
+        x, y: the parameters across and up, or expressions such as `n / d`.
+        value: the column to draw, or an expression such as `test_error - train_error`.
         by: a parameter with a panel for each value; of boundaries, a colour.
         mean: the statistic over seeds: `arithmetic` (the default), `geometric` or `median`.
         band: the band around it: `interval` (95 %, the default), `sd`, `quartiles`, or `seeds` for
@@ -275,6 +276,7 @@ def draw(
         threshold: where a cell changes sides.
         law: equations to draw as curves, such as `N * SNR**2 = 1000`; `()` for none, also where the
             figure has its own.
+        theory: the column of a theory, or an expression, to draw beside the value, dashed.
         where: conditions on parameters or the seed that choose cells, such as `n=5:20`.
         title: stands above the figure.
         size: `column`, `page`, or width and height, such as `3.4x2.6` in inches or `85x65mm`.
@@ -290,7 +292,7 @@ def draw(
     Raises:
         UserError: if there is no such figure, or the directories don't hold what it is drawn from.
     """
-    _check_texts(figure=figure, x=x, y=y, value=value, by=by, title=title)
+    _check_texts(figure=figure, x=x, y=y, value=value, by=by, title=title, theory=theory)
     _check_texts(size=size, cmap=cmap, log=log)
     if not directories:
         raise UserError("draw takes the run directories to draw from, after the figure's name.")
@@ -305,6 +307,7 @@ def draw(
         cmap=check_colour_map(cmap),
         mean=mean,
         band=band,
+        theory=theory,
     )
     file = None if out is None else usable_path("out", out)
     drawn = draw_figure(

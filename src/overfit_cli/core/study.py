@@ -217,6 +217,7 @@ class FigureData:
         averaged: how many seeds' means are subtracted, in words, if not cells but means are.
         unpaired: in words, how many cells have no counterpart in what is subtracted.
         differs: in words, how settings that don't vary differ between run directories.
+        replaced: parameters in whose place an expression is an axis.
     """
 
     study: AnyStudy
@@ -232,3 +233,4 @@ class FigureData:
     averaged: str = ""
     unpaired: str = ""
     differs: tuple[str, ...] = ()
+    replaced: frozenset[str] = frozenset()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import warnings
 from collections.abc import Sequence
@@ -15,6 +16,11 @@ from overfit_cli.core.registry import figures_of
 from overfit_cli.core.study import FigureData
 from overfit_cli.core.text import VERSION, plural, suggestion
 from overfit_cli.figures.caption import caption
+from overfit_cli.figures.expressions import (
+    derive_axes,
+    derive_columns,
+    undefined_numbers,
+)
 from overfit_cli.figures.inputs import resolve_options, resolve_symbols
 from overfit_cli.figures.labels import tick_number
 from overfit_cli.figures.look import as_recorded
@@ -87,7 +93,8 @@ def draw_figure(request: Request) -> Picture:
         *(figure_and_data(request.figure, other, request.where)[1] for other in others),
     ]
     asked = resolve_symbols(request.options, first.study)
-    data = _compared(request, parts, asked.value or figure.options.value)
+    derived = [derive_columns(figure, part, asked) for part in parts]
+    data = _compared(request, derived, asked.value or figure.options.value)
     commands = commands_behind([source.path for source in request.sources], request.command)
     picture = drawn(figure, data, asked, commands, request.look)
     picture.metadata = _record_of(request, figure, parts).metadata()
@@ -140,7 +147,8 @@ def record_of_run(
     cells, steps = data.cells, None
     if figure.reads == "trajectories":
         steps = data.trajectories[data.trajectories["key"].isin(cells["key"])]
-    seconds = "seconds" in (options.value, figure.options.value)
+    columns = " ".join(filter(None, (options.value, options.theory, figure.options.value)))
+    seconds = "seconds" in re.findall(r"\w+", columns)
     return record_of_cells(path, data.study.name, cells, steps, seconds=seconds, out=out, name=name)
 
 
@@ -164,12 +172,15 @@ def drawn(
         UserError: if the data doesn't hold what it is drawn from, or nothing would be drawn.
     """
     look = look or Look()
-    data, left_out = _without_overflow(data, figure, asked.value or figure.options.value)
+    left_out = undefined_numbers(data, asked)
+    data, too_large = _without_overflow(data, figure, asked.value or figure.options.value)
+    left_out += too_large
     if asked.cmap is not None:
         look = replace(look, settings={**look.settings, "image.cmap": asked.cmap})
     with looking(look):
-        options = resolve_options(figure, asked, data)
-        picture: Picture = figure.draw(data, options)
+        on_axes = derive_axes(data, asked)
+        options = resolve_options(figure, asked, on_axes)
+        picture: Picture = figure.draw(on_axes, options)
     if picture.is_empty():
         raise UserError(f"{figure.name}: nothing would be drawn; the cells hold no number for it.")
     if left_out:
