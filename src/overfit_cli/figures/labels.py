@@ -63,6 +63,8 @@ def formula_symbol(study: AnyStudy, name: str) -> str:
     described = describe(study.parameters).get(name) or columns.get(name)
     if described is not None and described.symbol:
         return described.symbol
+    if described is not None and not name.isidentifier() and _MATH.fullmatch(described.label):
+        return rf"\left({described.label[1:-1]}\right)"  # an expression
     word = name.replace("_", r"\_")
     return rf"\mathrm{{{word}}}"
 

@@ -153,11 +153,11 @@ def parse_expression(option: str, text: str, names: Mapping[str, str], noun: str
     tidy = " ".join(text.split())
     try:
         _check_text(tidy, names)
-        expression = _expression(tidy, names, f"is not one of the {noun} here")
+        expression = _expression(tidy, names, f"is none of the {noun} here")
         if not expression.names:
             raise _RefusedError("it names none of them.")
     except _RefusedError as refused:
-        takes = f"it takes one of the {noun}, or arithmetic of them with numbers, {_ARITHMETIC}"
+        takes = f"it takes arithmetic of {noun} with {_ARITHMETIC}"
         raise BadValue(option, _excerpt(tidy), f"{takes}, but {refused}") from None
     return expression
 
