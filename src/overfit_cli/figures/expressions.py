@@ -118,7 +118,8 @@ def _with_axis(data: FigureData, side: str, text: str, taken: Collection[str | N
         hint = ", ".join(varying_parameters(data)) or "nothing"
         raise BadValue(side, text, f"it has one value in these cells; here vary: {hint}.")
     if not replaceable:
-        raise BadValue(side, text, f"{' and '.join(varying)} has an axis or panels already.")
+        accepts = "each parameter in it that varies here has an axis or panels already."
+        raise BadValue(side, text, accepts)
     frames = {
         field: frame.assign(**{text: _rounded(_evaluated(expression, frame))})
         for field in ("cells", "planned")
@@ -162,9 +163,15 @@ def _formula(study: AnyStudy, expression: Expression) -> str:
     return expression_in_mathtext(expression, functools.partial(formula_symbol, study))
 
 
+def _given(value: object, _: AnyStudy) -> object:
+    return value
+
+
 def _study_with(study: AnyStudy, **members: object) -> AnyStudy:
     """A copy of a study with other members, whether its class or the study itself has them."""
-    properties = {name: property(lambda _, value=value: value) for name, value in members.items()}
+    properties = {
+        name: property(functools.partial(_given, value)) for name, value in members.items()
+    }
     kind = type(type(study).__name__, (type(study),), properties)
     copied: AnyStudy = object.__new__(kind)
     copied.__dict__.update(vars(study))

@@ -169,12 +169,9 @@ def parse_equations(
 
 def _numbers(data: FigureData) -> list[str]:
     """The parameters that are numbers, of which these cells have a column."""
-    described = describe(data.study.parameters)
-    return [
-        name
-        for name in data.cells
-        if name in described and described[name].kind in ("int", "float")
-    ]
+    described = describe(data.study.parameters).items()
+    numbers = [name for name, info in described if info.kind in ("int", "float")]
+    return [name for name in numbers if name in data.cells]
 
 
 def draw_equations(

@@ -203,7 +203,8 @@ def _expression(text: str, spellings: Mapping[str, str], unknown: str) -> Expres
     for name in (name for name in spellings if not name.isidentifier()):
         with contextlib.suppress(_RefusedError):  # a name such as "test error" can't be written
             part = ast.dump(_tree(name, spellings))
-            replaced = _Replaced(part, spellings[name]).visit(copy.deepcopy(replaced))
+            transformed = _Replaced(part, spellings[name]).visit(copy.deepcopy(replaced))
+            replaced = cast("ast.expr", transformed)
     names = frozenset(spellings.values())
     return Expression(names & _names(replaced), tree, _term(replaced, names, unknown))
 
