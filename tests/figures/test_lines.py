@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -277,3 +278,15 @@ def test_a_number_with_more_values_than_panels_makes_lines_in_shades(tmp_path: P
     assert len(figure.axes) == 1
     assert len({line.get_color() for line in figure.axes[0].lines}) == 19
     assert "\nN = 20\n" in words(figure, tmp_path)
+
+
+def test_ticks_of_narrow_panels_stand_clear_of_each_other() -> None:
+    cells = fake_cells([2, 4, 8], [16.0, 64.0, 256.0, 1024.0, 4096.0])
+    figure = draw_lines(data_of(cells), replace(LINES, by="n"))
+    figure.draw_without_rendering()
+    for axes in figure.axes:
+        low, high = axes.get_xlim()
+        ticks = zip(axes.get_xticks(), axes.get_xticklabels(), strict=True)
+        boxes = [label.get_window_extent() for tick, label in ticks if low <= tick <= high]
+        assert len(boxes) > 1
+        assert all(left.x1 < right.x0 for left, right in pairwise(boxes))

@@ -255,10 +255,10 @@ def draw_panels(parts: Sequence[Panel], options: FigureOptions) -> Picture:
     )
     curves = [curve for panel_curves in gathered.curves for curve in panel_curves]
     columns = [name for name in columns if any(curve.mean[name].notna().any() for curve in curves)]
-    figure, all_axes = new_panels(len(parts), height=2.8, share_y=False)
+    figure, all_axes = new_panels(len(parts), height=2.8)
     texts = list(dict.fromkeys(curve.text for curve in curves))
     for axes, panel_curves in zip(all_axes, gathered.curves, strict=True):
-        _scale(axes, panel_curves or curves, columns, options)
+        _scale(axes, curves, columns, options)
         _draw(axes, panel_curves, columns, texts, thin=thin)
         _draw_theory(axes, panel_curves, theory, texts)
     legend = _legend(study, columns, texts)

@@ -135,5 +135,16 @@ def log_ticks(axis: Axis, low: float, high: float) -> None:
     if ratio < 4:
         axis.set_major_locator(AutoLocator())
     else:
-        subs = (1.0, 2.0, 5.0) if ratio < 300 else (1.0,)
-        axis.set_major_locator(LogLocator(subs=subs))
+        fine, coarse = LogLocator(subs=(1.0, 2.0, 5.0)), LogLocator(subs=(1.0,))
+        texts = [write(value) for value in fine.tick_values(low, high) if low <= value <= high]
+        axis.set_major_locator(fine if ratio < 300 and _fit_along(axis, texts) else coarse)
+
+
+def _fit_along(axis: Axis, texts: Sequence[str]) -> bool:
+    """Return whether the texts of ticks stand clear of each other, by the usual width of digits."""
+    figure = axis.get_figure(root=True)
+    if figure is None or axis.axis_name != "x":
+        return True
+    digits = sum(len(typeset(text)) + 1 for text in texts)
+    room = axis.axes.get_position().width * figure.get_figwidth()
+    return digits * points("xtick.labelsize") * 0.56 / 72 <= room
