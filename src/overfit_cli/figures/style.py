@@ -14,6 +14,7 @@ from matplotlib.font_manager import FontProperties
 from matplotlib.ticker import AutoLocator, FuncFormatter, LogLocator, NullFormatter, NullLocator
 from matplotlib.typing import ColorType
 
+from overfit_cli.core.arrays import Floats
 from overfit_cli.figures.labels import power, tick_number, typeset, wrap_text
 
 COLUMN = 3.4  # inches: one column of a two-column paper
@@ -136,15 +137,17 @@ def log_ticks(axis: Axis, low: float, high: float) -> None:
         axis.set_major_locator(AutoLocator())
     else:
         fine, coarse = LogLocator(subs=(1.0, 2.0, 5.0)), LogLocator(subs=(1.0,))
-        texts = [write(value) for value in fine.tick_values(low, high) if low <= value <= high]
-        axis.set_major_locator(fine if ratio < 300 and _fit_along(axis, texts) else coarse)
+        ticks = [tick for tick in fine.tick_values(low, high) if low <= tick <= high]
+        shares = np.log(ticks) / np.log(ratio)
+        fit = _fit_along(axis, shares, [len(typeset(write(tick))) for tick in ticks])
+        axis.set_major_locator(fine if ratio < 300 and fit else coarse)
 
 
-def _fit_along(axis: Axis, texts: Sequence[str]) -> bool:
-    """Return whether the texts of ticks stand clear of each other, by the usual width of digits."""
+def _fit_along(axis: Axis, shares: Floats, letters: Sequence[int]) -> bool:
+    """Return whether texts at shares of an axis stand clear of each other, by a digit's width."""
     figure = axis.get_figure(root=True)
     if figure is None or axis.axis_name != "x":
         return True
-    digits = sum(len(typeset(text)) + 1 for text in texts)
     room = axis.axes.get_position().width * figure.get_figwidth()
-    return digits * points("xtick.labelsize") * 0.56 / 72 <= room
+    needed = np.convolve(letters, [0.5, 0.5], "valid") + 0.5
+    return bool((np.diff(shares) * room >= needed * points("xtick.labelsize") * 0.56 / 72).all())
