@@ -284,6 +284,7 @@ def draw(
     band: str | None = None,
     threshold: float | None = None,
     law: str | Sequence[str] | None = None,
+    theory: str | None = None,
     where: Conditions = (),
     title: str | None = None,
     size: str | None = None,
@@ -299,8 +300,8 @@ def draw(
         figure: its name, such as `heatmap`.
         *directories: what a sweep or a training wrote; several are overlaid or side by side.
         minus: a run directory to subtract, cell by cell.
-        x, y: the parameters across and up.
-        value: the column to draw.
+        x, y: the parameters across and up, or expressions such as `n / d`.
+        value: the column to draw, or an expression such as `test_error - train_error`.
         by: a parameter with a panel for each value; of boundaries, a colour.
         mean: the statistic over seeds: `arithmetic` (the default), `geometric` or `median`.
         band: the band around it: `interval` (95 %, the default), `sd`, `quartiles`, or `seeds` for
@@ -308,6 +309,7 @@ def draw(
         threshold: where a cell changes sides.
         law: equations to draw as curves, such as `N * SNR**2 = 1000`; `()` for none, also where the
             figure has its own.
+        theory: the column of a theory, or an expression, to draw beside the value, dashed.
         where: conditions on parameters, the seed or measured columns that choose cells: `n=5:20`,
             `test_loss<0.1`, several such texts, or values by name: `{"n": [5, 10]}`.
         title: stands above the figure.
@@ -324,7 +326,7 @@ def draw(
     Raises:
         UserError: if there is no such figure, or the directories don't hold what it is drawn from.
     """
-    _check_texts(figure=figure, x=x, y=y, value=value, by=by, title=title)
+    _check_texts(figure=figure, x=x, y=y, value=value, by=by, title=title, theory=theory)
     _check_texts(size=size, cmap=cmap, log=log)
     if not directories:
         raise UserError("draw takes the run directories to draw from, after the figure's name.")
@@ -339,6 +341,7 @@ def draw(
         cmap=check_colour_map(cmap),
         mean=mean,
         band=band,
+        theory=theory,
     )
     file = None if out is None else usable_path("out", out)
     drawn = draw_figure(

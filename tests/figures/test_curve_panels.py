@@ -108,3 +108,12 @@ def test_columns_side_by_side_have_scales_of_their_own(tmp_path: Path) -> None:
     assert left.lines[1].get_color() == right.lines[1].get_color()
     text = words(figure, tmp_path)
     assert text.count("\nN = 10\n") == 1
+
+
+def test_panels_of_one_column_share_its_axis() -> None:
+    """One panel alone would be linear, and the other logarithmic."""
+    cells = fake_cells([1, 400], [1.0])
+    data = data_of(cells, trajectories=fake_trajectories(cells))
+    figure = draw_curves(data, FigureOptions(value="train_loss", by="n"))
+    assert {axes.get_yscale() for axes in figure.axes} == {"log"}
+    assert len({axes.get_ylim() for axes in figure.axes}) == 1

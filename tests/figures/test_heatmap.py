@@ -227,7 +227,9 @@ def test_words_can_be_an_axis_in_the_order_of_their_declaration(tmp_path: Path) 
     figure = draw_heatmap(data_of(pd.concat([other, one])), replace(OPTIONS, y="kernel"))
     labels = [tick.get_text() for tick in figure.axes[0].get_yticklabels()]
     assert labels == ["softmax", "gaussian"]
-    with pytest.raises(UserError, match="'kernel' is not an axis here; known: snr"):
+    with pytest.raises(
+        UserError, match="'kernel' is neither an axis nor a constant here; known: n, snr"
+    ):
         draw_heatmap(
             data_of(pd.concat([one, other])), replace(OPTIONS, y="kernel", law=("kernel=1",))
         )
@@ -253,7 +255,7 @@ def test_steps_and_seconds_can_be_drawn(
         ({"value": "tets_loss"}, "fake measures no 'tets_loss'; did you mean 'test_loss'?"),
         ({"value": "snr"}, "value='snr': fake measures no 'snr'"),
         ({"threshold": float("nan")}, "threshold=nan: a threshold is a finite number."),
-        ({"law": ("n * width = 3",)}, "'width' is not an axis here"),
+        ({"law": ("n * kernel = 3",)}, "'kernel' is neither an axis nor a constant"),
     ],
 )
 def test_what_a_heatmap_cannot_show_is_refused(

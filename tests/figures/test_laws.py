@@ -86,7 +86,7 @@ def test_symbols_and_names_may_be_mixed(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("law", "sentence"),
     [
-        ("M = 3", "'M' is not an axis here; known: n, snr."),
+        ("M = 3", "'M' is neither an axis nor a constant here; known: n, snr, width."),
         ("N = ", "one side is empty"),
         ("N · SNR = 1", "it has a '·'"),
         ("N^2 = SNR", r"powers are written \*\*, not \^"),

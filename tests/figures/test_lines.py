@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -287,3 +288,15 @@ def test_what_varies_with_x_makes_no_lines(tmp_path: Path, monkeypatch: pytest.M
     drawn = [np.asarray(line.get_xdata()).tolist() for line in figure.axes[0].lines]
     assert [values for values in drawn if len(values) == 3] == [[1, 2, 3]]
     assert "Varying with n: snr." in figure.caption
+
+
+def test_ticks_of_narrow_panels_stand_clear_of_each_other() -> None:
+    cells = fake_cells([2, 4, 8], [16.0, 64.0, 256.0, 1024.0, 4096.0])
+    figure = draw_lines(data_of(cells), replace(LINES, by="n"))
+    figure.draw_without_rendering()
+    for axes in figure.axes:
+        low, high = axes.get_xlim()
+        ticks = zip(axes.get_xticks(), axes.get_xticklabels(), strict=True)
+        boxes = [label.get_window_extent() for tick, label in ticks if low <= tick <= high]
+        assert len(boxes) > 1
+        assert all(left.x1 < right.x0 for left, right in pairwise(boxes))

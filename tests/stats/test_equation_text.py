@@ -61,7 +61,7 @@ RAISED, LOWERED = "[⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+", str.maketrans("⁻⁰¹²
 
 
 def mathtext(text: str) -> str:
-    return equation_in_mathtext(parse_equation(text, list(SYMBOLS)), SYMBOLS)
+    return equation_in_mathtext(parse_equation(text, list(SYMBOLS)), SYMBOLS.__getitem__)
 
 
 @pytest.mark.parametrize(("text", "written", "plain"), WRITTEN)

@@ -54,6 +54,7 @@ def _fits(
 ) -> bool:
     """Whether it has the trajectories, the axes and whatever else the figure is drawn from."""
     from overfit_cli.figures.draw import figure_and_data
+    from overfit_cli.figures.expressions import derive_axes, derive_columns
     from overfit_cli.figures.inputs import resolve_options, resolve_symbols
     from overfit_cli.figures.labels import parameter_values
 
@@ -65,7 +66,12 @@ def _fits(
         if where:
             return False  # it lacks the parameter, or has no such cell
         raise
-    options = resolve_options(figure, resolve_symbols(asked, data.study), data)
+    asked = resolve_symbols(asked, data.study)
+    try:
+        data = derive_axes(derive_columns(figure, data, asked), asked)
+    except UserError:
+        return False  # it has other parameters or columns
+    options = resolve_options(figure, asked, data)
     values = parameter_values(data)
     axes = [name for name in (options.x, options.y) if name is not None]
     varied = {name for name, taken in values.items() if len(taken) > 1}
@@ -114,19 +120,25 @@ def plot(
     x: Annotated[
         str | None,
         typer.Option(
-            metavar="NAME", help="Parameter on the horizontal axis.", autocompletion=completion.axes
+            metavar="NAME",
+            help="Parameter on the horizontal axis, or an expression such as 'n / d'.",
+            autocompletion=completion.axes,
         ),
     ] = None,
     y: Annotated[
         str | None,
         typer.Option(
-            metavar="NAME", help="Parameter on the vertical axis.", autocompletion=completion.axes
+            metavar="NAME",
+            help="Parameter on the vertical axis, or an expression.",
+            autocompletion=completion.axes,
         ),
     ] = None,
     value: Annotated[
         str | None,
         typer.Option(
-            metavar="COLUMN", help="Measured column to draw.", autocompletion=completion.columns
+            metavar="COLUMN",
+            help="Measured column to draw, or an expression such as 'test_error - train_error'.",
+            autocompletion=completion.columns,
         ),
     ] = None,
     by: Annotated[
@@ -160,6 +172,14 @@ def plot(
         bool,
         typer.Option("--no-law", help="Leave out the study's own."),
     ] = False,
+    theory: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="Column of a theory to draw beside the value, dashed; of lines and curves.",
+            autocompletion=completion.columns,
+        ),
+    ] = None,
     where: Where = None,
     title: Annotated[
         str | None,
@@ -215,6 +235,7 @@ def plot(
         cmap=check_colour_map(cmap),
         mean=mean,
         band=band,
+        theory=theory,
     )
     look, chosen = read_look(title, size, dpi, style), where or []
     directories = _directories(figure, directory or [], asked, chosen)

@@ -23,11 +23,12 @@ class FigureOptions:
     """The options of a figure; None leaves the choice to the figure.
 
     Attributes:
-        x, y: names of the parameters on the axes.
-        value: name of the measured column that is drawn.
+        x, y: the parameters on the axes: names, or expressions such as `n / d`.
+        value: the measured column that is drawn: a name, or an expression such as
+            `test_error - train_error`.
         threshold: the value at which a cell changes sides.
-        law: equations to draw as curves, in the names of the axes: `n * snr**2 = 1000`; an empty
-            tuple draws none.
+        law: equations to draw as curves, in the names of the axes and of constants:
+            `n * snr**2 = 1000`; an empty tuple draws none.
         by: name of the parameter whose values have a panel each; a study's own options may name
             several, separated by commas: the first that varies is taken.
         log: those of `x`, `y` and `value` that are logarithmic; the others are then linear.
@@ -35,6 +36,7 @@ class FigureOptions:
         mean: the statistic over seeds: `arithmetic`, `geometric` or `median`.
         band: the band around it: `interval` (95 %), `sd`, `quartiles`, or `seeds` for a line for
             each seed.
+        theory: the column of a theory, a name or an expression, that is drawn beside the value.
     """
 
     x: str | None = None
@@ -47,6 +49,7 @@ class FigureOptions:
     cmap: str | None = None
     mean: str | None = None
     band: str | None = None
+    theory: str | None = None
 
 
 Draw = Callable[[Any, FigureOptions], Any]
@@ -114,7 +117,7 @@ class Figure:
 
 
 _GRID = frozenset({"x", "y", "value", "threshold", "law", "log", "from"})
-_LINES = frozenset({"value", "threshold", "by", "log", "mean", "band", "from"})
+_LINES = frozenset({"value", "threshold", "by", "log", "mean", "band", "theory", "from"})
 
 HEATMAP = Figure(
     name="heatmap",
@@ -144,7 +147,7 @@ LINES = Figure(
     title="A measured column against a parameter, a line for each setting of the others",
     reads="cells",
     draw=lazy_drawing("overfit_cli.figures.lines:draw_lines"),
-    accepts=_LINES | {"x", "minus"},
+    accepts=_LINES | {"x", "law", "minus"},
     axes=1,
 )
 CURVES = Figure(

@@ -261,8 +261,13 @@ class ParameterInfo:
     @property
     def spelled_symbols(self) -> set[str]:
         """The spellings of the symbol: as terminals show it, `SNR` or `σ_p`, and `eta` for η."""
-        letters = self.symbol.replace("\\", "")
-        return {symbol_text(self.symbol), *([letters] if letters.isidentifier() else [])} - {""}
+        return symbol_spellings(self.symbol)
+
+
+def symbol_spellings(symbol: str) -> set[str]:
+    """Return the spellings of a symbol: as terminals show it, `SNR` or `σ_p`, and `eta` for η."""
+    letters = symbol.replace("\\", "")
+    return {symbol_text(symbol), *([letters] if letters.isidentifier() else [])} - {""}
 
 
 SEED = ParameterInfo("seed", "int", 0, "seed", "", "", (), "a whole number of at least 0")

@@ -235,6 +235,7 @@ class FigureData:
         unpaired: in words, how many cells have no counterpart in what is subtracted.
         differs: in words, how settings that don't vary differ between run directories.
         parts: the data of each of several run directories, by its name; the subtracted one is last.
+        replaced: parameters in whose place an expression is an axis.
     """
 
     study: AnyStudy
@@ -253,3 +254,4 @@ class FigureData:
     unpaired: str = ""
     differs: tuple[str, ...] = ()
     parts: Mapping[str, FigureData] = field(default_factory=dict)
+    replaced: frozenset[str] = frozenset()

@@ -30,7 +30,7 @@ from overfit_cli.figures.inputs import (
     two_axes,
 )
 from overfit_cli.figures.labels import axis_label, formula_symbol, tick_number, typeset, wrap_text
-from overfit_cli.figures.laws import draw_equations, parse_equations
+from overfit_cli.figures.laws import Place, draw_equations, parse_equations
 from overfit_cli.figures.panels import panels_of_runs
 from overfit_cli.figures.picture import Picture, new_figure, styled
 from overfit_cli.figures.style import (
@@ -216,7 +216,12 @@ def draw_boundary(data: FigureData, options: FigureOptions) -> Picture:
         drawn = _can_be_written(boundary.fit)
         figure.facts.append(dashed if drawn else f"Not fitted: {fit_line}.")
     colour = HIGHLIGHT if len(drawn_boundaries) == 1 else _BLACK
-    laws = draw_equations(figure, [axes], equations, x, y, data, colour=colour)
+    places = [
+        Place(axes, part.data.cells, boundary.colour)
+        for part, boundary in zip(panels_of_runs(data, options.by), drawn_boundaries, strict=True)
+    ]
+    names = (x.name, y.name)
+    laws = draw_equations(figure, places, equations, names, data, colour=colour)
     off_grid = _off_grid_sentences(data.study, drawn_boundaries, y, threshold)
     figure.facts += [f"{sentence}." for sentence in off_grid]
     figure.facts += repeated_crossings([boundary.curves for boundary in drawn_boundaries])

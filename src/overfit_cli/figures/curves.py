@@ -226,7 +226,7 @@ def draw_curves(data: FigureData, options: FigureOptions) -> Picture:
     seeds of a setting, are a curve each. More cells are averaged over seeds, with the 95 % interval
     of the mean, up to the last step that all seeds of a curve have reached, unless the user wants
     another mean or band, or a curve of each seed. More settings than colours have panels, if those
-    of one parameter suffice, or otherwise shades of the colour map.
+    of one parameter suffice, or otherwise shades of the colour map. A theory's column is dashed.
 
     Raises:
         UserError: if no steps were logged, a column or `by` is unknown, or the threshold is not
@@ -242,24 +242,28 @@ def draw_panels(parts: Sequence[Panel], options: FigureOptions) -> Picture:
     """Draw curves as `draw_curves` does, in given panels; the caller is `styled`."""
     study = parts[0].data.study
     columns = _columns(parts[0].data, options.value)
+    theory = _theory_column(parts[0].data, columns, options.theory)
     threshold = check_threshold(options.threshold)
     thin = options.band == "seeds"
     over_seeds = averaging(replace(options, band=options.band or "interval"), BAND)
     gathered = gather_curves(
         [part.data for part in parts],
-        columns,
+        list(dict.fromkeys([*columns, *theory])),
         most_single=len(PALETTE),
         over_seeds=over_seeds,
         each_seed=thin,
     )
     curves = [curve for panel_curves in gathered.curves for curve in panel_curves]
     columns = [name for name in columns if any(curve.mean[name].notna().any() for curve in curves)]
-    figure, all_axes = new_panels(len(parts), height=2.8, share_y=False)
+    figure, all_axes = new_panels(len(parts), height=2.8)
     texts = list(dict.fromkeys(curve.text for curve in curves))
     for axes, panel_curves in zip(all_axes, gathered.curves, strict=True):
-        _scale(axes, panel_curves or curves, columns, options)
+        _scale(axes, curves, columns, options)
         _draw(axes, panel_curves, columns, texts, thin=thin)
+        _draw_theory(axes, panel_curves, theory, texts)
     legend = _legend(study, columns, texts)
+    labels = [axis_label(study, name, logged=True) for name in theory]
+    legend += [(Line2D([], [], color="0.3", linestyle="--"), label) for label in labels]
     if threshold is not None:
         lines = [axes.axhline(threshold, **THRESHOLD) for axes in all_axes]
         legend.append((lines[0], f"threshold {tick_number(threshold)}"))
@@ -270,8 +274,34 @@ def draw_panels(parts: Sequence[Panel], options: FigureOptions) -> Picture:
         axes.set_xlabel(study.step)
     title_panels(all_axes, [part.title for part in parts])
     figure.facts.append(_fact(study, columns, gathered.kind))
+    figure.facts += [f"Dashed: {label}." for label in labels]
     legend_below(figure, legend, 2 * len(parts), gathered.heading)
     return figure
+
+
+def _theory_column(data: FigureData, columns: Sequence[str], theory: str | None) -> list[str]:
+    """The column of a theory, if there is one.
+
+    Raises:
+        UserError: if it is unknown, or stands beside several columns.
+    """
+    if theory is None:
+        return []
+    if len(columns) > 1:
+        accepts = f"it stands beside one column, and {len(columns)} are drawn; name one as value."
+        raise BadValue("theory", theory, accepts)
+    return _columns(data, theory, "theory")[:1]
+
+
+def _draw_theory(
+    axes: matplotlib.axes.Axes, curves: list[Curve], theory: Sequence[str], texts: list[str]
+) -> None:
+    """Draw the column of a theory in the colours of the curves, without a band."""
+    colours = dict(zip(texts, _colours(len(texts)), strict=True))
+    for curve in curves:
+        for column in theory:
+            mean = curve.mean[column].dropna()
+            axes.plot(mean.index, mean, color=colours[curve.text], linestyle="--")
 
 
 def draw_columns(part: Panel, columns: Sequence[str]) -> Picture:
@@ -299,7 +329,8 @@ def _fact(study: AnyStudy, columns: Sequence[str], kind: str) -> str:
     return f"{labels[:1].upper()}{labels[1:]} against {study.step}: {kind}."
 
 
-def _columns(data: FigureData, value: str | None) -> list[str]:
+def _columns(data: FigureData, value: str | None, option: str = "value") -> list[str]:
+    """The columns that `value` names with commas between, for the option of that name."""
     if data.trajectories.empty:
         raise UserError("No steps were logged here; `overfit train` logs a cell's steps.")
     names = [column.name for column in data.study.trajectory_columns]
@@ -307,13 +338,13 @@ def _columns(data: FigureData, value: str | None) -> list[str]:
     losses = [name for name in logged if name.endswith("_loss") and not name.startswith("log")]
     requested = [] if value is None else [name.strip() for name in value.split(",")]
     if value is not None and not all(requested):
-        raise BadValue("value", value, "it takes names of logged columns, commas between.")
+        raise BadValue(option, value, "it takes names of logged columns, commas between.")
     headline = [name for name in logged if name == data.study.headline]
     selected = list(dict.fromkeys(requested)) or losses or headline or logged[:1]
     for name in selected:
         if name not in logged:
             raise BadValue(
-                "value", name, f"{data.study.name} logs no {name!r}; {suggestion(name, logged)}"
+                option, name, f"{data.study.name} logs no {name!r}; {suggestion(name, logged)}"
             )
     if len(selected) > len(DASHES):
         raise BadValue("value", value, f"a figure of curves takes up to {len(DASHES)} columns.")
@@ -459,7 +490,7 @@ def draw_loss_and_accuracy(data: FigureData, options: FigureOptions) -> Picture:
 
     With a column, panels or several runs in the options it draws these, as `draw_best_curves`.
     """
-    if any((options.value, options.by, options.mean, options.band, data.runs)):
+    if any((options.value, options.theory, options.by, options.mean, options.band, data.runs)):
         return draw_best_curves(data, options)
     panel, words = _best_step_sizes(Panel("", data))
     figure = draw_columns(panel, ("test_loss", "test_accuracy"))

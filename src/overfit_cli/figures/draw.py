@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import warnings
 from collections.abc import Sequence
@@ -16,6 +17,7 @@ from overfit_cli.core.study import FigureData
 from overfit_cli.core.text import VERSION, most_alike, plural
 from overfit_cli.figures.axes import varying_in_words
 from overfit_cli.figures.caption import caption, provenance_in_words
+from overfit_cli.figures.expressions import derive_axes, derive_columns, undefined_numbers
 from overfit_cli.figures.inputs import resolve_options, resolve_symbols
 from overfit_cli.figures.labels import tick_number, varying_parameters
 from overfit_cli.figures.look import as_recorded
@@ -88,7 +90,8 @@ def draw_figure(request: Request) -> Picture:
         *(figure_and_data(request.figure, other, request.where)[1] for other in others),
     ]
     asked = resolve_symbols(request.options, first.study)
-    data = _compared(request, parts, asked, figure)
+    derived = [derive_columns(figure, part, asked) for part in parts]
+    data = _compared(request, derived, asked, figure)
     for sentence in provenance_in_words(data.parts or {"": data}):
         warnings.warn(sentence, UserWarning, stacklevel=2)
     commands = commands_behind([source.path for source in request.sources], request.command)
@@ -143,7 +146,8 @@ def record_of_run(
     cells, steps = data.cells, None
     if figure.reads == "trajectories":
         steps = data.trajectories[data.trajectories["key"].isin(cells["key"])]
-    seconds = "seconds" in (options.value, figure.options.value)
+    columns = " ".join(filter(None, (options.value, options.theory, figure.options.value)))
+    seconds = "seconds" in re.findall(r"\w+", columns)
     return record_of_cells(path, data.study.name, cells, steps, seconds=seconds, out=out, name=name)
 
 
@@ -167,15 +171,18 @@ def drawn(
         UserError: if the data doesn't hold what it is drawn from, or nothing would be drawn.
     """
     look = look or Look()
-    data, left_out = _without_overflow(data, figure, asked.value or figure.options.value)
+    left_out = undefined_numbers(data, asked)
+    data, too_large = _without_overflow(data, figure, asked.value or figure.options.value)
+    left_out += too_large
     if asked.cmap is not None:
         look = replace(look, settings={**look.settings, "image.cmap": asked.cmap})
     with looking(look):
-        options = resolve_options(figure, asked, data)
+        on_axes = derive_axes(data, asked)
+        options = resolve_options(figure, asked, on_axes)
         try:
-            picture: Picture = figure.draw(data, options)
+            picture: Picture = figure.draw(on_axes, options)
         except BadValue as error:
-            raise _by_default(error, figure, asked, data) from error
+            raise _by_default(error, figure, asked, on_axes) from error
     if picture.is_empty():
         raise UserError(f"{figure.name}: nothing would be drawn; the cells hold no number for it.")
     if left_out:
@@ -294,12 +301,9 @@ def _compared(
     """The data of all directories, side by side or one less the other."""
     names, value = request.called(), asked.value or figure.options.value
     if request.minus is None:
-        drawn = (
-            asked.x or figure.options.x,
-            asked.y or figure.options.y,
-            value or _usual_column(figure, parts),
-        )
-        return side_by_side(names, parts, [name for name in drawn if name])
+        axes = (asked.x or figure.options.x, asked.y or figure.options.y)
+        named = [name for name in axes if name and name.isidentifier()]  # others are expressions
+        return side_by_side(names, parts, [*named, value or _usual_column(figure, parts)])
     data, minus = parts
     less = difference(data, minus, names[-1], value)
     if less.unpaired:

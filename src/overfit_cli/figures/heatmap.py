@@ -34,12 +34,13 @@ from overfit_cli.figures.inputs import (
     choose_scale,
     is_log,
     measured_column,
+    require_grid,
     require_numbers,
     two_axes,
     usable_cells,
 )
 from overfit_cli.figures.labels import opening, tick_number, typeset, wrap_text
-from overfit_cli.figures.laws import draw_equations, parse_equations
+from overfit_cli.figures.laws import Place, draw_equations, parse_equations
 from overfit_cli.figures.panels import Panel, panels_of_runs
 from overfit_cli.figures.picture import Picture, label_outer, new_panels, styled, title_panels
 from overfit_cli.figures.style import DIVERGING, HIGH, MUTED, Legend, legend_below, log_ticks
@@ -325,6 +326,7 @@ def lay_out_map(data: FigureData, options: FigureOptions) -> Map:
         UserError: see `draw_heatmap`.
     """
     x, y = two_axes(data, options, panels=True)
+    require_grid(data, options, x, y)
     value, label = measured_column(data, options.value)
     check_threshold(options.threshold)
     parse_equations(data, options, (x, y))
@@ -356,7 +358,8 @@ def finish_map(
 ) -> None:
     """Draw equations and the marks of points without a number over a map, and its legend below."""
     equations = parse_equations(data, options, (plan.x, plan.y))
-    legend = legend + draw_equations(figure, all_axes, equations, plan.x, plan.y, data)
+    places = [Place(axes, part.data.cells) for axes, part in zip(all_axes, plan.parts, strict=True)]
+    legend = legend + draw_equations(figure, places, equations, (plan.x.name, plan.y.name), data)
     complete, refined = split_by_sampling(all_axes, plan)
     for state in HATCHES:
         count = sum(int(getattr(grid, state).sum()) for _, grid, _ in complete)

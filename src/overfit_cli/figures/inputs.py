@@ -48,7 +48,7 @@ def resolve_options(figure: Figure, user_options: FigureOptions, data: FigureDat
     if "by" not in chosen and options.by is not None:
         values = parameter_values(data)
         free = [name for name in options.by.split(",") if name not in (options.x, options.y)]
-        varied = [name for name in free if len(values[name]) > 1]
+        varied = [name for name in free if len(values.get(name, ())) > 1]
         options = replace(options, by=varied[0] if varied else None)
     if "law" not in chosen and not _equation_is_about(study_options, options):
         options = replace(options, law=None)
@@ -140,6 +140,22 @@ def two_axes(
     return x, y
 
 
+def require_grid(data: FigureData, options: FigureOptions, x: Axis, y: Axis) -> None:
+    """Refuse an expression along an axis whose points make no grid with the other axis.
+
+    Raises:
+        UserError: if they make none.
+    """
+    frames = [frame for frame in (data.cells, data.planned) if {x.name, y.name} <= {*frame}]
+    names = [x.name, y.name]
+    points = len(pd.concat([frame[names] for frame in frames]).drop_duplicates())
+    if data.replaced and points < len(x.values) * len(y.values):
+        side, axis = ("y", y) if y.name == options.y and not y.name.isidentifier() else ("x", x)
+        other = x if axis is y else y
+        accepts = f"its values with those of {other.name} make no grid; lines draws them."
+        raise BadValue(side, axis.name, accepts)
+
+
 def is_log(options: FigureOptions, axis: str) -> bool | None:
     """Return whether the user wants `x`, `y` or `value` logarithmic; None without a choice."""
     return None if options.log is None else axis in options.log
@@ -150,8 +166,13 @@ def value_is_log(options: FigureOptions) -> bool | None:
     return None if options.log is None else bool({"y", "value"} & options.log)
 
 
-def measured_column(data: FigureData, name: str | None) -> tuple[str, str]:
+def measured_column(data: FigureData, name: str | None, option: str = "value") -> tuple[str, str]:
     """Return the name and the label of the column to draw: by default the study's headline.
+
+    Args:
+        data: the figure's data.
+        name: the column; None for the headline.
+        option: the option that names it.
 
     Raises:
         UserError: if the study measures no such column, or these cells do not have it.
@@ -162,10 +183,10 @@ def measured_column(data: FigureData, name: str | None) -> tuple[str, str]:
     columns = [*(column.name for column in data.study.columns), "steps", "seconds"]
     if name not in columns:
         raise BadValue(
-            "value", name, f"{data.study.name} measures no {name!r}; {suggestion(name, columns)}"
+            option, name, f"{data.study.name} measures no {name!r}; {suggestion(name, columns)}"
         )
     if name not in data.cells:
-        raise BadValue("value", name, f"these cells don't hold {name}; sweep them again.")
+        raise BadValue(option, name, f"these cells don't hold {name}; sweep them again.")
     label = axis_label(data.study, name)
     return name, f"{label}, less that of {literal(data.less)}" if data.less else label
 

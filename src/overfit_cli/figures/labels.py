@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 import pandas as pd
 
 from overfit_cli.core.errors import UserError
-from overfit_cli.core.parameters import Value, describe, parameter_named
+from overfit_cli.core.parameters import Value, describe, parameter_named, symbol_spellings
 from overfit_cli.core.parameters import symbol_text as unicode_of
 from overfit_cli.core.study import AnyStudy, FigureData
 from overfit_cli.core.text import suggestion, visible
@@ -63,6 +63,8 @@ def formula_symbol(study: AnyStudy, name: str) -> str:
     described = describe(study.parameters).get(name) or columns.get(name)
     if described is not None and described.symbol:
         return described.symbol
+    if described is not None and not name.isidentifier() and _MATH.fullmatch(described.label):
+        return rf"\left({described.label[1:-1]}\right)"  # an expression
     word = name.replace("_", r"\_")
     return rf"\mathrm{{{word}}}"
 
@@ -109,19 +111,33 @@ def heading(study: AnyStudy, names: Collection[str]) -> str:
 
 
 def spellings(study: AnyStudy, names: Collection[str]) -> dict[str, str]:
-    """Return the names of some parameters by their spellings in an equation: name and symbol."""
-    names_by_spelling = {name: name for name in names}
+    """Return the names of parameters and columns by their spellings in an equation.
+
+    A name is spelled by itself or by its symbol. A symbol of several is a parameter's, or none.
+    """
+    names_by_spelling: dict[str, str] = {}
+    columns = {column.name: column for column in (*study.columns, *study.trajectory_columns)}
+    spelled = [
+        (symbol, column.name)
+        for column in columns.values()
+        if column.name in names
+        for symbol in symbol_spellings(column.symbol)
+    ]
+    symbols = [symbol for symbol, _ in spelled]
+    names_by_spelling |= {symbol: name for symbol, name in spelled if symbols.count(symbol) == 1}
     for name, info in describe(study.parameters).items():
         for symbol in info.spelled_symbols if name in names else ():
             if parameter_named(study.parameters, symbol) == name:
                 names_by_spelling[symbol] = name
-    return names_by_spelling
+    return {**names_by_spelling, **{name: name for name in names}}
 
 
 def parameter_values(data: FigureData) -> dict[str, tuple[Value, ...]]:
     """Return the values that each parameter takes in cells and plan, in order, by its name."""
     values_by_name: dict[str, tuple[Value, ...]] = {RUN: data.runs} if data.runs else {}
     for name, info in describe(data.study.parameters).items():
+        if name in data.replaced:
+            continue
         columns = [frame[name] for frame in (data.cells, data.planned) if name in frame]
         values = {value for column in columns for value in column.dropna().unique().tolist()}
         if info.kind == "literal":

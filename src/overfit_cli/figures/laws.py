@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
 
 import matplotlib.patheffects
 import numpy as np
+import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.typing import LineStyleType
+from matplotlib.typing import ColorType, LineStyleType
 
 from overfit_cli.core.arrays import Floats
+from overfit_cli.core.errors import BadValue
 from overfit_cli.core.figure import FigureOptions
+from overfit_cli.core.parameters import describe
 from overfit_cli.core.study import FigureData
 from overfit_cli.figures.axes import Axis
 from overfit_cli.figures.labels import formula_symbol, spellings
@@ -27,30 +33,58 @@ FURTHER_COLOURS = ("0.15", "#CC79A7")  # colours of equations beyond the number 
 CEILING = 1e100  # keeps the arithmetic of contouring finite
 
 
+@dataclass(frozen=True)
+class Place:
+    """Where equations are drawn.
+
+    Attributes:
+        axes: axes with their final scales and limits.
+        cells: the cells whose constants count.
+        colour: the colour of an equation that differs between places of the same axes.
+        outlined: whether a curve has a white outline, which keeps it readable on any colour.
+    """
+
+    axes: Axes
+    cells: pd.DataFrame
+    colour: ColorType = HIGHLIGHT
+    outlined: bool = True
+
+
 def draw_equation(
-    axes: Axes, equation: Equation, x: str, y: str, index: int = 0, colour: str = HIGHLIGHT
-) -> tuple[Line2D, bool]:
-    """Draw the equation within the limits of `axes`; return the line, and whether it is visible.
+    axes: Axes,
+    equation: Equation,
+    names: tuple[str, str],
+    constants: Mapping[str, float],
+    colour: ColorType,
+    dash: LineStyleType,
+) -> tuple[Line2D, str]:
+    """Draw the equation within the limits of `axes`.
 
     Args:
         axes: axes with their final scales and limits.
-        equation: an equation in the names `x` and `y`.
-        x: the parameter to the right.
-        y: the parameter upward.
-        index: the index among several equations, which selects the dash.
-        colour: the colour of the first equations.
+        equation: an equation in the names of the axes and of the constants.
+        names: what is to the right, and upward.
+        constants: the number of each constant.
+        colour, dash: the style.
+
+    Returns:
+        The line, and why it is not visible; empty where it is.
     """
     log_x, log_y = axes.get_xscale() == "log", axes.get_yscale() == "log"
-    curve = equation_curve(
-        equation, x, y, axes.get_xlim(), axes.get_ylim(), log_x=log_x, log_y=log_y
-    )
-    dash = DASHES[index % len(DASHES)]
-    colour = (colour, *FURTHER_COLOURS)[index // len(DASHES) % (1 + len(FURTHER_COLOURS))]
+    spans = axes.get_xlim(), axes.get_ylim()
+    curve = equation_curve(equation, *names, *spans, constants, log_x=log_x, log_y=log_y)
     line = Line2D(curve[:, 0], curve[:, 1], color=colour, linestyle=dash)
-    white = matplotlib.patheffects.withStroke(linewidth=2.4, foreground="white")
-    line.set_path_effects([white])  # keeps it readable on any colour
     axes.add_line(line)
-    return line, bool(np.isfinite(curve).any())
+    if np.isfinite(curve).any():
+        return line, ""
+    grid = np.meshgrid(*(_sample_points(span, log=False) for span in spans))
+    values = {**dict(zip(names, grid, strict=True)), **_arrays(constants)}
+    exists = np.isfinite(equation.difference(values)).any()
+    return line, "out of view" if exists else "not a finite number anywhere here"
+
+
+def _arrays(constants: Mapping[str, float]) -> dict[str, Floats]:
+    return {name: np.asarray(number) for name, number in constants.items()}
 
 
 def equation_curve(
@@ -59,6 +93,7 @@ def equation_curve(
     y: str,
     x_span: tuple[float, float],
     y_span: tuple[float, float],
+    constants: Mapping[str, float] = MappingProxyType({}),
     *,
     log_x: bool,
     log_y: bool,
@@ -66,21 +101,23 @@ def equation_curve(
     """Return the points where the equation holds.
 
     Args:
-        equation: an equation in the names `x` and `y`.
-        x: the parameter to the right.
-        y: the parameter upward.
+        equation: an equation in the names `x` and `y`, and of the constants.
+        x: the name of what is to the right.
+        y: the name of what is upward.
         x_span: the lowest and highest x.
         y_span: the lowest and highest y.
+        constants: the number of each constant.
         log_x: whether to interpolate x logarithmically.
         log_y: whether to interpolate y logarithmically.
 
     Returns:
         x and y, shape (points, 2); rows of nan separate the pieces.
     """
+    fixed = _arrays(constants)
 
     def difference(u: Floats, v: Floats) -> Floats:
         values = {x: np.exp(u) if log_x else u, y: np.exp(v) if log_y else v}
-        return np.clip(equation.difference(values), -CEILING, CEILING)
+        return np.clip(equation.difference({**values, **fixed}), -CEILING, CEILING)
 
     curve = _zero_line(difference, _sample_points(x_span, log_x), _sample_points(y_span, log_y))
     for column, log in enumerate((log_x, log_y)):
@@ -110,34 +147,106 @@ def _zero_line(difference: Difference, u: Floats, v: Floats) -> Floats:
 
 
 def parse_equations(
-    data: FigureData, options: FigureOptions, axes: Sequence[Axis]
+    data: FigureData, options: FigureOptions, axes: Sequence[Axis], column: str = ""
 ) -> list[Equation]:
-    """Return the equations to draw, in the names of the axes that are numbers.
+    """Return the equations to draw, in the names of the axes that are numbers, and of constants.
+
+    Args:
+        data: the figure's data.
+        options: the options, with the equations.
+        axes: the axes.
+        column: the measured column along y, if it has an axis.
 
     Raises:
         UserError: if a text is no equation in them.
     """
-    names = spellings(data.study, [axis.name for axis in axes if axis.scale != "category"])
-    return [parse_equation(text, names) for text in options.law or ()]
+    names = [axis.name for axis in axes if axis.scale != "category"]
+    names += [column] if column else []
+    constants = set(_numbers(data)) - {axis.name for axis in axes} - data.replaced
+    spelled = spellings(data.study, names), spellings(data.study, constants)
+    return [parse_equation(text, *spelled) for text in options.law or ()]
+
+
+def _numbers(data: FigureData) -> list[str]:
+    """The parameters that are numbers, of which these cells have a column."""
+    described = describe(data.study.parameters).items()
+    numbers = [name for name, info in described if info.kind in ("int", "float")]
+    return [name for name in numbers if name in data.cells]
 
 
 def draw_equations(
     figure: Picture,
-    panels: Sequence[Axes],
+    places: Sequence[Place],
     equations: Sequence[Equation],
-    x: Axis,
-    y: Axis,
+    names: tuple[str, str],
     data: FigureData,
     *,
     colour: str = HIGHLIGHT,
+    first_dash: int = 0,
 ) -> Legend:
-    """Draw equations in every panel, each with its own dash; return their legend."""
+    """Draw equations in every place, each with its own dash; return their legend.
+
+    Args:
+        figure: the figure, whose caption names them.
+        places: where they are drawn. Places of the same axes with the same constants have one
+            curve; otherwise each has a curve in its own colour.
+        equations: the equations.
+        names: what is to the right, and upward.
+        data: the figure's data.
+        colour: the colour of the first equations.
+        first_dash: the index of the first equation's dash.
+
+    Raises:
+        UserError: if an equation has a name that is no axis, and not constant in a place.
+    """
     legend: Legend = []
-    symbols = {axis.name: formula_symbol(data.study, axis.name) for axis in (x, y)}
-    for index, equation in enumerate(equations):
-        lines = [draw_equation(axes, equation, x.name, y.name, index, colour) for axes in panels]
-        text = equation_in_mathtext(equation, symbols)
-        visible = any(is_visible for _, is_visible in lines)
-        figure.facts.append(f"Line: {text}.")
-        legend.append((lines[0][0], text if visible else f"{text} (out of view)"))
+    for index, equation in enumerate(equations, start=first_dash):
+        dash = DASHES[index % len(DASHES)]
+        shared = (colour, *FURTHER_COLOURS)[index // len(DASHES) % (1 + len(FURTHER_COLOURS))]
+        drawn: dict[tuple[Axes, tuple[float, ...]], Place] = {}
+        for place in places:
+            constants = _constants(equation, names, place.cells)
+            drawn.setdefault((place.axes, tuple(constants.values())), place)
+        varies = len(drawn) > len({axes for axes, _ in drawn})
+        lines = [
+            draw_equation(
+                axes,
+                equation,
+                names,
+                _constants(equation, names, place.cells),
+                place.colour if varies else shared,
+                dash,
+            )
+            for (axes, _), place in drawn.items()
+        ]
+        white = matplotlib.patheffects.withStroke(linewidth=2.4, foreground="white")
+        for (line, _), place in zip(lines, drawn.values(), strict=True):
+            line.set_path_effects([white] if place.outlined else [])
+        text = equation_in_mathtext(equation, functools.partial(formula_symbol, data.study))
+        hidden = {problem for _, problem in lines}
+        problem = "" if "" in hidden else f" ({min(hidden)})"
+        figure.facts.append(f"Line: {text}{problem}.")
+        handle = Line2D([], [], color="0.3", linestyle=dash) if varies else lines[0][0]
+        legend.append((handle, f"{text}{problem}"))
     return legend
+
+
+def _constants(equation: Equation, names: tuple[str, str], cells: pd.DataFrame) -> dict[str, float]:
+    """The number of each constant of an equation.
+
+    Raises:
+        UserError: if one varies in the cells.
+    """
+    constants = {}
+    for name in sorted(equation.names.difference(names)):
+        values = sorted(cells[name].dropna().unique().tolist())
+        if len(values) != 1:
+            excerpt = f"{', '.join(map(str, values[:4]))}{', ...' if len(values) > 4 else ''}"
+            raise BadValue(
+                "law",
+                equation.text,
+                f"{name} varies here ({excerpt}), and is neither an axis nor a constant; choose "
+                f"one value (where {name}=VALUE).",
+            )
+        constants[name] = float(values[0])
+    return constants

@@ -40,6 +40,7 @@ from overfit_cli.figures.labels import (
     varying_parameters,
     wrap_text,
 )
+from overfit_cli.figures.laws import DASHES, Place, draw_equations, parse_equations
 from overfit_cli.figures.panels import (
     Panel,
     is_one_number,
@@ -60,6 +61,7 @@ from overfit_cli.figures.style import (
     named_lines,
 )
 from overfit_cli.stats.bands import MEANS, Averaging
+from overfit_cli.stats.equations import Equation
 
 MARKERS = "os^Dvp*P"
 _OFFSET = 0.08
@@ -77,6 +79,8 @@ class Line:
         failed: whether every seed failed.
         seeds: the values of each seed, shape (values of x, seeds).
         count: the number of seeds of the mean.
+        theory: the arithmetic mean over seeds of the column of a theory; None without one.
+        cells: the cells.
     """
 
     text: str
@@ -87,6 +91,8 @@ class Line:
     failed: np.ndarray
     seeds: np.ndarray
     count: np.ndarray
+    theory: np.ndarray | None
+    cells: pd.DataFrame
 
 
 @dataclass(frozen=True)
@@ -102,6 +108,8 @@ class LinesPlan:
         texts: the settings, in order.
         averaging: the statistic over seeds, and its band.
         log: whether the column's axis is logarithmic.
+        value: the name of the column.
+        theory: the label of the theory's column; empty without one.
     """
 
     x: Axis
@@ -112,6 +120,8 @@ class LinesPlan:
     texts: Sequence[str]
     averaging: Averaging
     log: bool
+    value: str
+    theory: str
 
 
 @styled
@@ -123,13 +133,16 @@ def draw_lines(data: FigureData, options: FigureOptions) -> Picture:
     whose points have different seeds, each seed has a line, and there is no mean. Where x is no
     number, points stand side by side, with bars. A cross at the top marks values at which every
     seed failed. More settings than colours have panels, if those of one parameter suffice; a
-    number with more values than panels has shades.
+    number with more values than panels has shades. A theory's column is dashed, and so are
+    equations in x, the column and constants; of those that differ between lines, each line has its
+    curve.
 
     Raises:
-        UserError: if x does not vary, there are more lines than colours in any case, the column is
-            unknown or empty, or the threshold is not finite.
+        UserError: if x does not vary, there are more lines than colours in any case, a column is
+            unknown or empty, an equation is invalid, or the threshold is not finite.
     """
     plan = _gather_lines(data, options)
+    equations = _parse_laws(data, options, plan)
     threshold = check_threshold(options.threshold)
     seed_lines, looks = plan.averaging.band == "seeds", _looks(len(plan.texts))
     figure, all_axes = new_panels(len(plan.parts), height=2.8)
@@ -157,6 +170,7 @@ def draw_lines(data: FigureData, options: FigureOptions) -> Picture:
     if tied := [name for name in varying if name not in _others(data, plan.x)]:
         figure.facts.append(f"Varying with {plan.x.name}: {', '.join(tied)}.")
     legend = _legend(plan, threshold)
+    legend += _draw_laws(figure, all_axes, plan, equations, data)
     legend_below(figure, legend, 2 * len(plan.parts), heading(data.study, plan.names))
     return figure
 
@@ -175,7 +189,9 @@ def _gather_lines(data: FigureData, options: FigureOptions) -> LinesPlan:
     parts = panels(data, panel_parameter)
     names = [name for name in _others(data, x) if name != panel_parameter]
     over_seeds = _averaging(data, options)
-    lines = [_lines(part.data, names, x, value, over_seeds) for part in parts]
+    theory = ("", "") if options.theory is None else _theory_column(data, options.theory)
+    columns = (value, theory[0])
+    lines = [_lines(part.data, names, x, columns, over_seeds) for part in parts]
     texts = list(dict.fromkeys(line.text for panel_lines in lines for line in panel_lines))
     if len(texts) > len(PALETTE) and not is_one_number(data, names):
         raise BadValue(
@@ -184,7 +200,52 @@ def _gather_lines(data: FigureData, options: FigureOptions) -> LinesPlan:
             f"the other parameters have {len(texts)} settings here, and a figure shows up to "
             f"{len(PALETTE)} lines{_suggestion(data, x)}",
         )
-    return LinesPlan(x, label, parts, names, lines, texts, over_seeds, log)
+    return LinesPlan(x, label, parts, names, lines, texts, over_seeds, log, value, theory[1])
+
+
+def _theory_column(data: FigureData, name: str) -> tuple[str, str]:
+    """The name and the label of a theory's column.
+
+    Raises:
+        UserError: if it is unknown, or means or cells are subtracted.
+    """
+    if data.less:
+        raise BadValue("theory", name, "a difference of runs has no column of a theory.")
+    return measured_column(data, name, "theory")
+
+
+def _parse_laws(data: FigureData, options: FigureOptions, plan: LinesPlan) -> list[Equation]:
+    """The equations to draw.
+
+    Raises:
+        UserError: if x is no number, or one is not in x, the column and constants.
+    """
+    if options.law and plan.x.scale == "category":
+        accepts = f"it takes a figure along a number, and {plan.x.name} is none."
+        raise BadValue("law", options.law[0], accepts)
+    return parse_equations(data, options, [plan.x], plan.value)
+
+
+def _draw_laws(
+    figure: Picture,
+    all_axes: Sequence[matplotlib.axes.Axes],
+    plan: LinesPlan,
+    equations: Sequence[Equation],
+    data: FigureData,
+) -> Legend:
+    """Draw equations within the limits of the lines; return their legend."""
+    looks = _looks(len(plan.texts))
+    for axes in all_axes:
+        axes.set(xlim=axes.get_xlim(), ylim=axes.get_ylim())
+    places = [
+        Place(axes, line.cells, looks[plan.texts.index(line.text)]["color"], outlined=False)
+        for axes, lines in zip(all_axes, plan.lines, strict=True)
+        for line in lines
+    ]
+    names, first_dash = (plan.x.name, plan.value), 2 if plan.theory else 1
+    return draw_equations(
+        figure, places, equations, names, data, colour="0.15", first_dash=first_dash
+    )
 
 
 def _others(data: FigureData, x: Axis) -> list[str]:
@@ -233,22 +294,28 @@ def _averaging(data: FigureData, options: FigureOptions) -> Averaging:
 
 
 def _lines(
-    data: FigureData, names: list[str], x: Axis, value: str, over_seeds: Averaging
+    data: FigureData, names: list[str], x: Axis, columns: tuple[str, str], over_seeds: Averaging
 ) -> list[Line]:
     return [
-        _line(short_settings(data.study, values), cells, x, value, over_seeds)
+        _line(short_settings(data.study, values), cells, x, columns, over_seeds)
         for values, cells in split_settings(data, names)
     ]
 
 
-def _line(text: str, cells: pd.DataFrame, x: Axis, value: str, over_seeds: Averaging) -> Line:
+def _line(
+    text: str, cells: pd.DataFrame, x: Axis, columns: tuple[str, str], over_seeds: Averaging
+) -> Line:
+    """The line of some cells, of a column and, unless its name is empty, of a theory's column."""
+    value, theory = columns
     positions = cells[x.name].map(dict(zip(x.values, x.positions, strict=True)))
     x_values = np.array(sorted(positions.unique()), dtype=np.float64)
     done = finite_column(cells, value)
     failed = (cells["status"] == "failed").groupby(positions).all().to_numpy()
     seeds = done.groupby([positions, cells["seed"]]).mean().unstack().to_numpy()
     mean, low, high = over_seeds.summarise(seeds)
-    return Line(text, x_values, mean, low, high, failed, seeds, np.isfinite(seeds).sum(axis=1))
+    count = np.isfinite(seeds).sum(axis=1)
+    expected = finite_column(cells, theory).groupby(positions).mean().to_numpy() if theory else None
+    return Line(text, x_values, mean, low, high, failed, seeds, count, expected, cells)
 
 
 def _positive_bands(lines: Sequence[Line]) -> list[Line]:
@@ -278,6 +345,8 @@ def _draw_joined(
     """Draw a line, with a band or with a line for each seed."""
     if mean:
         axes.plot(line.x, line.mean, **look)
+    if line.theory is not None:
+        axes.plot(line.x, line.theory, color=look["color"], linestyle=DASHES[1])
     if seed_lines:
         for seed in line.seeds.T:  # joined across values of x without a cell
             valid = np.isfinite(seed)
@@ -293,6 +362,8 @@ def _draw_points(
     """Draw points with bars, moved by an offset in units of the distance between values."""
     x, bars = line.x + offset, [line.mean - line.low, line.high - line.mean]
     axes.errorbar(x, line.mean, bars, linestyle="", capsize=2, **look)
+    if line.theory is not None:
+        axes.plot(x, line.theory, "_", color=look["color"], markersize=9)
     _mark_failed(axes, x[line.failed], look)
 
 
@@ -314,7 +385,13 @@ def _fact(data: FigureData, plan: LinesPlan, *, seed_lines: bool) -> str:
         middle = "a line for each seed" if data.refined else data.averaged or "one seed"
     failed = int((data.cells["status"] == "failed").sum())
     left_out = f"; {plural(failed, 'failed cell')} left out" if failed else ""
-    return f"{opening(plan.label)} against {plan.x.label}: {middle}{left_out}."
+    beside = f" {_theory_mark(plan)}: {plan.theory}." if plan.theory else ""
+    return f"{opening(plan.label)} against {plan.x.label}: {middle}{left_out}.{beside}"
+
+
+def _theory_mark(plan: LinesPlan) -> str:
+    """How a theory's column is drawn."""
+    return "Bar without a point" if plan.x.scale == "category" else "Dashed"
 
 
 def _averaged(data: FigureData, plan: LinesPlan) -> str:
@@ -334,6 +411,10 @@ def _legend(plan: LinesPlan, threshold: float | None) -> Legend:
     ]
     if any(line.failed.any() for lines in plan.lines for line in lines):
         legend.append((Line2D([], [], color="0.3", marker="x", linestyle=""), "every seed failed"))
+    if plan.theory:
+        is_category = plan.x.scale == "category"
+        look = {"marker": "_", "linestyle": ""} if is_category else {"linestyle": DASHES[1]}
+        legend.append((Line2D([], [], color="0.3", **look), plan.theory))
     if threshold is not None:
         legend.append((Line2D([], [], **THRESHOLD), f"threshold {tick_number(threshold)}"))
     return legend

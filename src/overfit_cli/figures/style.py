@@ -8,12 +8,13 @@ from typing import Any
 import matplotlib
 import numpy as np
 from cycler import cycler
-from matplotlib.axis import Axis
+from matplotlib.axis import Axis, XAxis
 from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
 from matplotlib.ticker import AutoLocator, FuncFormatter, LogLocator, NullFormatter, NullLocator
 from matplotlib.typing import ColorType
 
+from overfit_cli.core.arrays import Floats
 from overfit_cli.figures.labels import power, tick_number, typeset, wrap_text
 
 COLUMN = 3.4  # inches: one column of a two-column paper
@@ -135,5 +136,18 @@ def log_ticks(axis: Axis, low: float, high: float) -> None:
     if ratio < 4:
         axis.set_major_locator(AutoLocator())
     else:
-        subs = (1.0, 2.0, 5.0) if ratio < 300 else (1.0,)
-        axis.set_major_locator(LogLocator(subs=subs))
+        fine, coarse = LogLocator(subs=(1.0, 2.0, 5.0)), LogLocator(subs=(1.0,))
+        ticks = [tick for tick in fine.tick_values(low, high) if low <= tick <= high]
+        shares = np.log(ticks) / np.log(ratio)
+        fit = _fit_along(axis, shares, [len(typeset(write(tick))) for tick in ticks])
+        axis.set_major_locator(fine if ratio < 300 and fit else coarse)
+
+
+def _fit_along(axis: Axis, shares: Floats, letters: Sequence[int]) -> bool:
+    """Return whether texts at shares of an axis stand clear of each other, by a digit's width."""
+    figure = axis.get_figure(root=True)
+    if figure is None or not isinstance(axis, XAxis):
+        return True
+    room = axis.axes.get_position().width * figure.get_figwidth()
+    needed = np.convolve(letters, [0.5, 0.5], "valid") + 0.5
+    return bool((np.diff(shares) * room >= needed * points("xtick.labelsize") * 0.56 / 72).all())

@@ -1,18 +1,20 @@
-"""Equations that a user writes, such as `n * snr**2 = 1000`: parsing, evaluation, typesetting.
+"""Equations, expressions and comparisons: `n * snr**2 = 1000`, `n / d`, `n >= 2*d`.
 
-Expressions (`2*d`) and comparisons of them (`n >= 2*d`) are read by the same parser.
-
-They are never run as code.
+A user writes them. They are parsed, evaluated and typeset, and never run as code.
 """
 
 from __future__ import annotations
 
 import ast
+import contextlib
+import copy
 import math
 import re
 import warnings
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,14 +24,15 @@ from overfit_cli.core.errors import BadValue
 from overfit_cli.core.text import shorten, suggestion
 
 Term = Callable[[Mapping[str, Floats]], Floats]
+Functions = Mapping[str, Callable[[Floats], Floats]]
 
 LONGEST = 200  # characters; keeps parsing and recursion shallow whatever is in the text
-FUNCTIONS: Mapping[str, Callable[[Floats], Floats]] = {
+FUNCTIONS: Functions = {
     "log": np.log,
     "exp": np.exp,
     "sqrt": np.sqrt,
 }
-_EXPRESSION_FUNCTIONS: Mapping[str, Callable[[Floats], Floats]] = {
+_VALUE_FUNCTIONS: Functions = {
     **FUNCTIONS,
     "round": np.round,
     "floor": np.floor,
@@ -45,21 +48,53 @@ OPERATORS: Mapping[type[ast.operator], Callable[[Floats, Floats], Floats]] = {
 
 
 @dataclass(frozen=True)
-class Equation:
-    """An equation in the names of a figure's axes.
+class Expression:
+    """Arithmetic of numbers and names.
 
     Attributes:
-        text: the equation as the user wrote it, with single blanks.
-        names: the names that occur in it.
-        sides: its two sides as Python's syntax trees, in these names.
-        left, right: the two sides as functions of the values by name.
+        text: the expression as the user wrote it, with single blanks.
+        names: the names that occur in it, expressions that are names among them.
+        tree: the expression as Python's syntax tree, with the names of parameters and columns.
+        term: the expression as a function of the values by name.
     """
 
     text: str
-    names: frozenset[str]
-    sides: tuple[ast.expr, ast.expr] = field(repr=False, compare=False)
-    left: Term = field(repr=False, compare=False)
-    right: Term = field(repr=False, compare=False)
+    names: frozenset[str] = field(compare=False)
+    tree: ast.expr = field(repr=False, compare=False)
+    term: Term = field(repr=False, compare=False)
+
+    def __str__(self) -> str:
+        return self.text
+
+    def value(self, values: Mapping[str, NDArray[np.generic]]) -> Floats:
+        """Return its value, not finite where it is not defined.
+
+        Args:
+            values: numbers by name, of shapes that broadcast; at least for the names in it.
+        """
+        floats = {name: np.asarray(value, dtype=np.float64) for name, value in values.items()}
+        shape = np.broadcast_shapes(*(value.shape for value in floats.values()))
+        with np.errstate(all="ignore"):
+            return np.zeros(shape) + self.term(floats)
+
+
+@dataclass(frozen=True)
+class Equation:
+    """An equation in the names of a figure's axes, and of constants.
+
+    Attributes:
+        text: the equation as the user wrote it, with single blanks.
+        left, right: its two sides.
+    """
+
+    text: str
+    left: Expression
+    right: Expression
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The names that occur in it."""
+        return self.left.names | self.right.names
 
     def difference(self, values: Mapping[str, NDArray[np.generic]]) -> Floats:
         """Return the left side minus the right side, which is zero on its curve.
@@ -70,74 +105,80 @@ class Equation:
         Returns:
             Floats of the shape that all of `values` broadcast to; not finite where a side is not.
         """
-        floats = {name: np.asarray(value, dtype=np.float64) for name, value in values.items()}
-        shape = np.broadcast_shapes(*(value.shape for value in floats.values()))
         with np.errstate(all="ignore"):
-            return np.zeros(shape) + (self.left(floats) - self.right(floats))
+            return self.left.value(values) - self.right.value(values)
 
 
 class _RefusedError(Exception):
     """The reason why a text is no equation."""
 
 
-def parse_equation(text: str, names: Collection[str] | Mapping[str, str]) -> Equation:
-    """Read an equation: + - * / **, parentheses, numbers, log, exp, sqrt, and `names`.
+_ARITHMETIC = "+ - * / **, parentheses, log, exp and sqrt"
+
+
+def parse_equation(
+    text: str,
+    names: Collection[str] | Mapping[str, str],
+    constants: Mapping[str, str] = MappingProxyType({}),
+) -> Equation:
+    """Read an equation: + - * / **, parentheses, numbers, log, exp, sqrt, names and constants.
 
     Args:
         text: the equation.
-        names: the names that may occur; a mapping has the name of each spelling.
+        names: the names of axes; a mapping has the name of each spelling. A spelling may be an
+            expression, such as `n / d`.
+        constants: the name of each spelling of a constant.
+
+    Raises:
+        UserError: if it is anything else, or has no axis.
+    """
+    tidy = " ".join(text.split())
+    axes = names if isinstance(names, Mapping) else {name: name for name in names}
+    spellings = {**constants, **axes}
+    unknown = "is neither an axis nor a constant here" if constants else "is not an axis here"
+    try:
+        left, right = (_expression(side, spellings, unknown) for side in _split(tidy, spellings))
+        if not (left.names | right.names) & {*axes.values()}:
+            raise _RefusedError("it names none of them.")
+    except _RefusedError as refused:
+        raise BadValue(
+            "law",
+            _excerpt(tidy),
+            f"it takes one equation in {' and '.join(sorted({*axes.values()}))} with numbers, "
+            f"{'constants, ' if constants else ''}{_ARITHMETIC}, but {refused}",
+        ) from None
+    return Equation(tidy, left, right)
+
+
+def parse_expression(option: str, text: str, names: Mapping[str, str], noun: str) -> Expression:
+    """Read an expression: + - * / **, parentheses, numbers, log, exp, sqrt, and `names`.
+
+    Args:
+        option: the option whose value it is.
+        text: the expression.
+        names: the name of each spelling.
+        noun: what the names are, in the plural.
 
     Raises:
         UserError: if it is anything else.
     """
     tidy = " ".join(text.split())
-    spellings = names if isinstance(names, Mapping) else {name: name for name in names}
     try:
-        left, right = (_tree(side, spellings) for side in _split(tidy, spellings))
-        occurring = _names_in((left, right), spellings)
-        sides = [_term(side, frozenset(spellings.values())) for side in (left, right)]
-        if not occurring:
+        _check_text(tidy, names)
+        expression = _expression(tidy, names, f"is none of the {noun} here")
+        if not expression.names:
             raise _RefusedError("it names none of them.")
     except _RefusedError as refused:
-        excerpt = tidy if len(tidy) <= 60 else tidy[:57] + "..."
-        raise BadValue(
-            "law",
-            excerpt,
-            f"it takes one equation in {' and '.join(sorted({*spellings.values()}))} with numbers, "
-            f"+ - * / **, parentheses, log, exp and sqrt, but {refused}",
-        ) from None
-    return Equation(tidy, occurring, (left, right), *sides)
+        takes = f"it takes arithmetic of {noun} with {_ARITHMETIC}"
+        raise BadValue(option, _excerpt(tidy), f"{takes}, but {refused}") from None
+    return expression
 
 
-def _names_in(trees: Sequence[ast.expr], spellings: Mapping[str, str]) -> frozenset[str]:
-    nodes = (node for tree in trees for node in ast.walk(tree))
-    names = {node.id for node in nodes if isinstance(node, ast.Name)}
-    return frozenset(names & {*spellings.values()})
-
-
-@dataclass(frozen=True)
-class Expression:
-    """An expression in the names of parameters, such as `2*d`.
-
-    Attributes:
-        text: the expression as the user wrote it, with single blanks.
-        names: the names that occur in it.
-        value: the expression as a function of the values by name.
-    """
-
-    text: str
-    names: frozenset[str] = field(compare=False)
-    value: Term = field(repr=False, compare=False)
-
-    def __str__(self) -> str:
-        return self.text
-
-
-def parse_expression(name: str, text: str, names: Mapping[str, str]) -> Expression:
-    """Read an expression: what an equation's side may be, and round, floor and ceil.
+def parse_derived_value(name: str, text: str, names: Mapping[str, str]) -> Expression:
+    """Read a parameter's value that is an expression; it may round too.
 
     Args:
-        name: whose value it is, for the error.
+        name: the parameter, for the error.
         text: the expression.
         names: the name of each spelling that may occur.
 
@@ -146,8 +187,8 @@ def parse_expression(name: str, text: str, names: Mapping[str, str]) -> Expressi
     """
     tidy = " ".join(text.split())
     try:
-        _check_characters(tidy, names)
-        return _expression(tidy, names)
+        _check_text(tidy, names)
+        return _expression(tidy, names, "is not a parameter", _VALUE_FUNCTIONS)
     except _RefusedError as refused:
         raise BadValue(
             name,
@@ -163,18 +204,21 @@ class Condition:
 
     Attributes:
         text: the comparison as the user wrote it, with single blanks.
-        names: the names that occur in it.
         sides: its expressions.
         signs: what stands between them.
     """
 
     text: str
-    names: frozenset[str] = field(compare=False)
     sides: tuple[Expression, ...] = field(repr=False, compare=False)
     signs: tuple[str, ...] = field(repr=False, compare=False)
 
     def __str__(self) -> str:
         return self.text
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The names that occur in it."""
+        return frozenset[str]().union(*(side.names for side in self.sides))
 
     def holds(self, values: Mapping[str, Floats]) -> NDArray[np.bool_]:
         """Return where it holds, of the shape of the values; real numbers may differ by rounding.
@@ -182,8 +226,8 @@ class Condition:
         Args:
             values: numbers by name, of one shape.
         """
+        numbers = [side.value(values) for side in self.sides]
         with np.errstate(all="ignore"):
-            numbers = [side.value(values) for side in self.sides]
             compared = [
                 compare(left, sign, right)
                 for left, sign, right in zip(numbers, self.signs, numbers[1:], strict=False)
@@ -226,14 +270,17 @@ def parse_condition(name: str, text: str, names: Mapping[str, str]) -> Condition
     tidy = " ".join(text.split())
     parts = re.split(r"(<=|>=|==|!=|<|>|=)", tidy)
     try:
-        _check_characters(tidy, {*names, "<", ">", "!", "="})
+        _check_text(tidy, {*names, "<", ">", "!"})
         if len(parts) == 1:
             raise _RefusedError("it compares nothing.")
         if not all(part.strip() for part in parts):
             raise _RefusedError("one side is empty.")
-        sides = tuple(_expression(part.strip(), names) for part in parts[::2])
-        occurring = frozenset[str]().union(*(side.names for side in sides))
-        if not occurring:
+        sides = tuple(
+            _expression(part.strip(), names, "is not a parameter", _VALUE_FUNCTIONS)
+            for part in parts[::2]
+        )
+        condition = Condition(tidy, sides, tuple(parts[1::2]))
+        if not condition.names:
             raise _RefusedError("it names no parameter.")
     except _RefusedError as refused:
         raise BadValue(
@@ -242,31 +289,29 @@ def parse_condition(name: str, text: str, names: Mapping[str, str]) -> Condition
             "it takes a comparison (<, <=, >, >=, = or !=) of expressions in parameters, such as "
             f"'n >= 2*d', but {refused}",
         ) from None
-    return Condition(tidy, occurring, sides, tuple(parts[1::2]))
+    return condition
 
 
-def _expression(text: str, names: Mapping[str, str]) -> Expression:
-    tree = _tree(text, names)
-    occurring = _names_in([tree], names)
-    term = _term(tree, frozenset(names.values()), _EXPRESSION_FUNCTIONS, "a parameter")
-    return Expression(text, occurring, term)
+def _excerpt(text: str) -> str:
+    return text if len(text) <= 60 else text[:57] + "..."
 
 
-def _check_characters(text: str, names: Collection[str]) -> None:
+def _check_text(text: str, names: Collection[str]) -> None:
+    """Refuse letters and numbers that are no arithmetic."""
     if len(text) > LONGEST:
         raise _RefusedError(f"it is longer than {LONGEST} characters.")
     for character in text:
         if character == "^":
             raise _RefusedError("powers are written **, not ^.")
-        accepted = character.isascii() and (character.isalnum() or character in "_.+-*/() ")
+        accepted = character.isascii() and (character.isalnum() or character in "_.+-*/() =")
         if not accepted and not any(character in name for name in names):
-            raise _RefusedError(f"it has a {character!r}.")
+            raise _RefusedError(f"it is not arithmetic: it has a {character!r}.")
     if re.search(r"(?<!\w)(\d\w*_|0[xob])", text, re.IGNORECASE):
         raise _RefusedError("its numbers aren't written in plain decimals.")
 
 
 def _split(text: str, names: Collection[str]) -> list[str]:
-    _check_characters(text, {*names, "="})
+    _check_text(text, names)
     sides = text.split("=")
     if len(sides) != 2:
         raise _RefusedError(f"it has {len(sides) - 1} equals signs, not one.")
@@ -275,8 +320,35 @@ def _split(text: str, names: Collection[str]) -> list[str]:
     return sides
 
 
+def _expression(
+    text: str, spellings: Mapping[str, str], unknown: str, functions: Functions = FUNCTIONS
+) -> Expression:
+    """Read one side of an equation, or an expression.
+
+    Args:
+        text: the text.
+        spellings: the name of each spelling.
+        unknown: what is wrong with any other name.
+        functions: the functions that may occur, by name.
+    """
+    tree = _tree(text, spellings)
+    replaced = tree
+    for name in (name for name in spellings if not name.isidentifier()):
+        with contextlib.suppress(_RefusedError):  # a name such as "test error" can't be written
+            part = ast.dump(_tree(name, spellings))
+            transformed = _Replaced(part, spellings[name]).visit(copy.deepcopy(replaced))
+            replaced = cast("ast.expr", transformed)
+    names = frozenset(spellings.values())
+    term = _term(replaced, names, unknown, functions)
+    return Expression(text, names & _names(replaced), tree, term)
+
+
+def _names(tree: ast.AST) -> set[str]:
+    return {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+
+
 def _tree(text: str, names: Mapping[str, str]) -> ast.expr:
-    """A side as a tree, each name spelled as its parameter is."""
+    """A text as a tree, each name spelled as its parameter is."""
     text = text.strip()
     try:
         with warnings.catch_warnings():
@@ -290,33 +362,42 @@ def _tree(text: str, names: Mapping[str, str]) -> ast.expr:
     return tree
 
 
-def _term(
-    node: ast.expr,
-    names: Collection[str],
-    functions: Mapping[str, Callable[[Floats], Floats]] = FUNCTIONS,
-    noun: str = "an axis here",
-) -> Term:
+class _Replaced(ast.NodeTransformer):
+    """Puts a name in the place of each part of an expression that is this one."""
+
+    def __init__(self, part: str, name: str) -> None:
+        self.part, self.name = part, name
+
+    def visit(self, node: ast.AST) -> ast.AST:
+        if ast.dump(node) == self.part:
+            return ast.Name(self.name, ast.Load())
+        return cast("ast.AST", super().visit(node))
+
+
+def _term(node: ast.expr, names: Collection[str], unknown: str, functions: Functions) -> Term:
     match node:
         case ast.Constant(value=int() | float() as number) if not isinstance(number, bool):
             return _constant(number)
         case ast.Name(id=name) if name in names:
             return lambda values: values[name]
         case ast.UnaryOp(op=ast.USub(), operand=operand):
-            negated = _term(operand, names, functions, noun)
+            negated = _term(operand, names, unknown, functions)
             return lambda values: -negated(values)
         case ast.BinOp(op=op) if type(op) in OPERATORS:
             operate = OPERATORS[type(op)]
-            left, right = (_term(side, names, functions, noun) for side in (node.left, node.right))
+            left, right = (
+                _term(side, names, unknown, functions) for side in (node.left, node.right)
+            )
             return lambda values: operate(left(values), right(values))
         case ast.Call(func=ast.Name(id=name), args=[operand], keywords=[]) if name in functions:
-            function, argument = functions[name], _term(operand, names, functions, noun)
+            function, argument = functions[name], _term(operand, names, unknown, functions)
             return lambda values: function(argument(values))
         case ast.Name(id=name) | ast.Call(func=ast.Name(id=name)) if name in functions:
             raise _RefusedError(f"{name} takes one number in parentheses.")
         case ast.Call(func=ast.Name(id=name)):
             raise _RefusedError(f"{name!r} is not a function; {suggestion(name, functions)}")
         case ast.Name(id=name):
-            raise _RefusedError(f"{name!r} is not {noun}; {suggestion(name, names)}")
+            raise _RefusedError(f"{name!r} {unknown}; {suggestion(name, names)}")
         case _:
             raise _RefusedError(f"{ast.unparse(node)!r} is not arithmetic.")
 
@@ -332,15 +413,20 @@ _SUM, _PRODUCT, _POWER, _ATOM = range(4)
 """Precedence of an expression: one of lower precedence than required stands in parentheses."""
 
 
-def equation_in_mathtext(equation: Equation, symbols: Mapping[str, str]) -> str:
+def equation_in_mathtext(equation: Equation, symbol: Callable[[str], str]) -> str:
     """Return an equation in mathtext, with its dollar signs.
 
     Args:
         equation: the equation.
-        symbols: the symbols of its names, in mathtext without dollar signs.
+        symbol: gives the symbol of a name, in mathtext without dollar signs.
     """
-    left, right = (_write(side, symbols)[0] for side in equation.sides)
+    left, right = (expression_in_mathtext(side, symbol) for side in (equation.left, equation.right))
     return f"${left} = {right}$"
+
+
+def expression_in_mathtext(expression: Expression, symbol: Callable[[str], str]) -> str:
+    """Return an expression in mathtext, without dollar signs; see `equation_in_mathtext`."""
+    return _write(expression.tree, symbol)[0]
 
 
 _SIGNS: Mapping[type[ast.operator], tuple[str, int, int]] = {
@@ -352,34 +438,34 @@ _SIGNS: Mapping[type[ast.operator], tuple[str, int, int]] = {
 """The sign of an operator, and the precedence that its two sides require."""
 
 
-def _write(node: ast.expr, symbols: Mapping[str, str]) -> tuple[str, int]:
+def _write(node: ast.expr, symbol: Callable[[str], str]) -> tuple[str, int]:
     """A tree in mathtext, and its precedence."""
     match node:
         case ast.Constant(value=int() | float() as number):
             return _number(number)
         case ast.Name(id=name):
-            return f"{{{symbols[name]}}}", _ATOM
+            return f"{{{symbol(name)}}}", _ATOM
         case ast.UnaryOp(operand=operand):
-            return f"-{_operand(operand, _PRODUCT, symbols)}", _SUM
+            return f"-{_operand(operand, _PRODUCT, symbol)}", _SUM
         case ast.BinOp(left=base, op=ast.Pow(), right=exponent):
-            return f"{_operand(base, _ATOM, symbols)}^{{{_write(exponent, symbols)[0]}}}", _POWER
+            return f"{_operand(base, _ATOM, symbol)}^{{{_write(exponent, symbol)[0]}}}", _POWER
         case ast.BinOp(left=left, op=operator, right=right):
             sign, first, second = _SIGNS[type(operator)]
             return (
-                f"{_operand(left, first, symbols)}{sign}{_operand(right, second, symbols)}",
+                f"{_operand(left, first, symbol)}{sign}{_operand(right, second, symbol)}",
                 first,
             )
         case ast.Call(func=ast.Name(id=name), args=[operand]):
-            content = _write(operand, symbols)[0]
+            content = _write(operand, symbol)[0]
             text = rf"\sqrt{{{content}}}" if name == "sqrt" else rf"\{name}\left({content}\right)"
             return text, _ATOM
         case _:
             raise AssertionError("an equation has no other expressions")
 
 
-def _operand(node: ast.expr, required: int, symbols: Mapping[str, str]) -> str:
+def _operand(node: ast.expr, required: int, symbol: Callable[[str], str]) -> str:
     """A part of an expression, in parentheses where its precedence is lower than required."""
-    text, precedence = _write(node, symbols)
+    text, precedence = _write(node, symbol)
     return text if precedence >= required else rf"\left({text}\right)"
 
 

@@ -35,7 +35,7 @@ from overfit_cli.core.parameters import (
 from overfit_cli.core.study import AnyStudy
 from overfit_cli.core.text import suggestion
 from overfit_cli.core.values import whole_number
-from overfit_cli.stats.equations import Condition, Expression, parse_condition, parse_expression
+from overfit_cli.stats.equations import Condition, Expression, parse_condition, parse_derived_value
 from overfit_cli.sweeps.points import Points, solved
 from overfit_cli.sweeps.ranges import MOST_VALUES, parse_range, parse_seeds, rounded
 
@@ -266,7 +266,9 @@ def recorded_grid(
 
     def read(name: str, item: Value) -> Given:
         is_number = name in infos and infos[name].kind in ("int", "float")
-        return parse_expression(name, item, names) if is_number and isinstance(item, str) else item
+        return (
+            parse_derived_value(name, item, names) if is_number and isinstance(item, str) else item
+        )
 
     given = {name: tuple(read(name, item) for item in items) for name, items in values.items()}
     return _with_rules(Grid(study, given, (0,)), [",".join(group) for group in together], only)
@@ -310,7 +312,7 @@ def _read(infos: Mapping[str, ParameterInfo], name: str, text: str) -> tuple[Giv
     if not is_number or not any(arithmetic) or not all(item.strip() for item in items):
         return parse_range(info, text)
     read = [
-        parse_expression(name, item, names) if formula else parse_value(info, item)
+        parse_derived_value(name, item, names) if formula else parse_value(info, item)
         for item, formula in zip(items, arithmetic, strict=True)
     ]
     return tuple(dict.fromkeys(read))
@@ -450,7 +452,7 @@ def _value_or_expression(infos: Mapping[str, ParameterInfo], name: str, item: An
     if isinstance(item, str) and infos[name].kind in ("int", "float"):
         names = spellings(infos)
         if _is_arithmetic(item, names):
-            return parse_expression(name, item, names)
+            return parse_derived_value(name, item, names)
     return _value(infos[name], item)
 
 

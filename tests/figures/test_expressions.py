@@ -1,0 +1,201 @@
+"""Expressions for columns and axes, equations with constants, and the columns of theories."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from overfit_cli import UserError
+from overfit_cli.core.figure import FigureOptions
+from overfit_cli.core.study import FigureData
+from overfit_cli.figures.draw import drawn
+from overfit_cli.figures.expressions import derive_columns
+from overfit_cli.figures.panels import difference
+from overfit_cli.figures.picture import Picture
+from overfit_cli.figures.style import PALETTE
+from tests.command import call
+from tests.fake_study import (
+    FIGURES,
+    data_of,
+    fake_cells,
+    fake_trajectories,
+    line_heights,
+    titles,
+    words,
+)
+from tests.toy_runs import sweep_toy
+
+WIDTHS = (64, 128)
+
+
+def wide_cells() -> pd.DataFrame:
+    """Cells of two widths; the training loss is the theory of the test loss, half as large."""
+    parts = [fake_cells([4, 8, 16], [1.0, 2.0, 4.0], width=width) for width in WIDTHS]
+    cells = pd.concat(parts, ignore_index=True)
+    cells["test_loss"] = cells["n"] / cells["width"] * cells["snr"]
+    cells["key"] += cells["width"].astype(str)
+    return cells.assign(train_loss=cells["test_loss"] / 2)
+
+
+CELLS = wide_cells()
+AT_ONE_SNR = CELLS[CELLS["snr"] == 2.0]
+
+
+def picture(name: str, data: FigureData, **options: object) -> Picture:
+    """A figure as the command line draws it."""
+    asked = FigureOptions(**options)  # type: ignore[arg-type]
+    return drawn(FIGURES[name], derive_columns(FIGURES[name], data, asked), asked, [])
+
+
+def test_a_constant_stands_in_a_law_and_each_panel_has_its_own(tmp_path: Path) -> None:
+    """The curve of n · SNR² = width passes n = 16 at SNR = √(width / 16)."""
+    options = {"x": "snr", "y": "n", "by": "width", "law": ("n * snr**2 = width",)}
+    figure = picture("heatmap", data_of(CELLS), **options)
+    for axes, width in zip(figure.axes[:2], WIDTHS, strict=True):
+        snr, n = np.asarray(axes.lines[0].get_xydata(), dtype=np.float64).T
+        seen = np.isfinite(snr)
+        np.testing.assert_allclose((n * snr**2)[seen], width, rtol=0.01)
+    assert titles(figure) == ["width = 64", "width = 128"]
+    assert "\nLine: N·SNR² = width.\n" in words(figure, tmp_path)
+
+
+def test_lines_take_laws_in_the_column_and_in_constants_of_a_line(tmp_path: Path) -> None:
+    laws = ("test_loss = snr * n / width", "test_loss = 0.25", "test_loss = 99")
+    figure = picture("lines", data_of(AT_ONE_SNR), x="n", law=laws)
+    lines = figure.axes[0].lines[2:]
+    assert [line.get_color() for line in lines[:2]] == list(PALETTE[:2])
+    for line, width in zip(lines, WIDTHS, strict=False):
+        n, loss = np.asarray(line.get_xydata(), dtype=np.float64).T
+        seen = np.isfinite(n)
+        np.testing.assert_allclose(loss[seen], 2.0 * n[seen] / width, rtol=0.01)
+    assert len(lines) == 4, "a law without a line's constants has one curve"
+    text = words(figure, tmp_path)
+    assert "\ntest_loss = 0.25\n" in text
+    assert "\nLine: test_loss = SNR·N / width.\n" in text
+    assert "\nLine: test_loss = 99 (out of view).\n" in text
+
+
+def test_a_law_that_is_no_number_is_said_to_be_none(tmp_path: Path) -> None:
+    law = ("n = 3 + log(0 * snr)",)
+    figure = picture("heatmap", data_of(CELLS), x="snr", y="n", by="width", law=law)
+    assert ". Line: N = 3 + log(0·SNR) (not a finite number anywhere here)." in (
+        figure.caption.replace("\n", " ")
+    )
+
+
+def test_a_theory_is_dashed_beside_its_line_without_a_band(tmp_path: Path) -> None:
+    figure = picture("lines", data_of(AT_ONE_SNR), x="n", theory="train_loss")
+    [axes] = figure.axes
+    measured, theory = line_heights(axes)[:2]
+    assert theory == pytest.approx([height / 2 for height in measured])
+    assert axes.lines[1].get_color() == axes.lines[0].get_color()
+    assert len(axes.collections) == len(WIDTHS)
+    text = words(figure, tmp_path)
+    assert "\ntraining loss\n" in text
+    assert "Dashed: training loss.\n" in text
+
+
+def test_curves_have_a_theory_too() -> None:
+    cells = AT_ONE_SNR[AT_ONE_SNR["width"] == 64]
+    data = data_of(cells, trajectories=fake_trajectories(cells))
+    value = "test_loss - train_loss"
+    figure = picture("curves", data, value=value, theory="0.1 - 0.4 * train_loss")
+    heights = line_heights(figure.axes[0])
+    for measured, theory in zip(heights[:3], heights[3:], strict=True):
+        assert theory == pytest.approx(measured)
+    assert "Test_loss" not in figure.caption
+    with pytest.raises(
+        UserError, match=r"^theory='train_loss': it stands beside one column, and 2"
+    ):
+        picture("curves", data, value="test_loss,train_loss", theory="train_loss")
+
+
+@pytest.mark.parametrize("name", ["heatmap", "cutoff", "lines"])
+def test_a_value_may_be_an_expression(name: str, tmp_path: Path) -> None:
+    cells = CELLS[CELLS["width"] == 64]
+    value = "sqrt(test_loss - train_loss) * N"
+    figure = picture(name, data_of(cells), x="snr", value=value)
+    assert "√(test_loss - train_loss)·N" in words(figure, tmp_path)
+    if name == "lines":
+        first = cells[cells["n"] == 4].groupby("snr")[["n", "train_loss"]].mean()
+        heights = np.sqrt(first["train_loss"]) * first["n"]
+        assert line_heights(figure.axes[0])[0] == pytest.approx(heights.tolist())
+
+
+def test_cells_without_the_number_of_an_expression_are_counted() -> None:
+    figure = picture("lines", data_of(AT_ONE_SNR), x="n", value="log(test_loss - 0.1)")
+    assert "Left out: 3 cells where log(test_loss - 0.1) is not a finite number." in (
+        figure.caption.replace("\n", " ")
+    )
+
+
+def test_an_axis_may_be_an_expression_and_laws_may_contain_it(tmp_path: Path) -> None:
+    """It takes the place of n, which has more values; each width keeps its line."""
+    law = ("test_loss = 2 * (n / width)",)
+    figure = picture("lines", data_of(AT_ONE_SNR), x="n/width", law=law)
+    [axes] = figure.axes
+    for line, width in zip(axes.lines, WIDTHS, strict=False):
+        np.testing.assert_allclose(np.asarray(line.get_xdata()), np.array([4, 8, 16]) / width)
+    x, loss = np.asarray(axes.lines[2].get_xydata(), dtype=np.float64).T
+    np.testing.assert_allclose(loss[np.isfinite(x)], 2 * x[np.isfinite(x)], rtol=0.01)
+    assert len(axes.lines) == 3
+    text = words(figure, tmp_path)
+    assert "\nN / width\n" in text
+    assert "\ntest_loss = 2·(N / width)\n" in text
+    assert "Axes: n 4, 8, 16; width 64, 128." in figure.caption
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "sentence"),
+    [
+        ("lines", {"x": "n/wdith"}, "'wdith' is none of the parameters that are numbers here; did"),
+        ("lines", {"x": "3/7"}, "it names none of them"),
+        ("lines", {"x": "log(n-4)"}, "it is not a finite number where n=4."),
+        ("lines", {"x": "n/width", "law": ("n = 3",)}, "'n' is neither an axis nor a constant"),
+        ("lines", {"x": "n", "value": "test_los*2"}, "'test_los' is none of the columns and"),
+        ("lines", {"x": "n", "value": "__import__('os')"}, "it is not arithmetic: it has a"),
+        ("lines", {"x": "n", "theory": "thoery"}, "theory='thoery': fake measures no 'thoery'"),
+        ("heatmap", {"x": "n/width", "y": "width"}, "its values with those of width make no grid"),
+        (
+            "heatmap",
+            {"x": "n/width", "y": "n", "by": "width"},
+            "that varies here has an axis or panels",
+        ),
+    ],
+)
+def test_what_cannot_be_drawn_is_refused(
+    name: str, options: dict[str, object], sentence: str
+) -> None:
+    cells = CELLS[CELLS["snr"] == 2.0] if name == "heatmap" else CELLS
+    with pytest.raises(UserError) as refused:
+        picture(name, data_of(cells), **options)
+    assert sentence in str(refused.value)
+
+
+def test_an_expression_with_one_value_is_refused() -> None:
+    cells = CELLS[CELLS["width"] == 64]
+    with pytest.raises(UserError, match=r"^x='width \* 2': it has one value in these cells; here"):
+        picture("lines", data_of(cells), x="width * 2")
+
+
+def test_figures_of_expressions_are_drawn_again(tmp_path: Path) -> None:
+    sweep_toy(tmp_path / "run")
+    options = ("--x", "snr * n", "--value", "test_loss * 2", "--theory", "draw + test_loss")
+    law = ("--law", "(test_loss * 2) = 0.1 * (snr * n)", "--out", "drawn.png")
+    call("plot", "lines", "--from", "run", *options, *law, cwd=tmp_path)
+    said = call("verify", "--redraw", "drawn.png", cwd=tmp_path).stdout
+    assert "Drawn again, the picture is the same." in said
+
+
+def test_a_difference_of_runs_takes_an_expression() -> None:
+    value = "test_loss / n"
+    double = CELLS.assign(test_loss=2 * CELLS["test_loss"])
+    asked = FigureOptions(value=value)
+    doubled, single = (
+        derive_columns(FIGURES["lines"], data_of(cells), asked) for cells in (double, CELLS)
+    )
+    less = difference(doubled, single, "single", value)
+    assert less.cells[value].to_list() == pytest.approx((CELLS["test_loss"] / CELLS["n"]).to_list())
