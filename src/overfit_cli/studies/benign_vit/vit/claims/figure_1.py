@@ -56,7 +56,9 @@ RIVALS = (1.0, 3.0)
 
 FITTED = Margin(least=0.8, because="four draws of five", fewest_seeds=17)
 
-CONTOUR = factor_margin(FIGURE_1_CONSTANT, 1.25, "within a factor of 1.25 of the red curve's 1000", 6)
+CONTOUR = factor_margin(
+    FIGURE_1_CONSTANT, 1.25, "within a factor of 1.25 of the red curve's 1000", 6
+)
 
 SHARE = Margin(least=0.9, because="nine cells of ten", fewest_seeds=5)
 
