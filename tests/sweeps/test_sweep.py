@@ -16,6 +16,7 @@ import pytest
 
 import overfit_cli
 from overfit_cli.core.cell import Cell, CellResult
+from overfit_cli.core.errors import UserError
 from overfit_cli.studies.benign_vit.vit.study import study as benign_vit
 from overfit_cli.sweeps import progress
 from overfit_cli.sweeps.manifest import planned_cells
@@ -395,7 +396,8 @@ def test_figures_and_claims_leave_cells_of_another_version_out(
 def test_trajectories_are_logged_on_request_for_cells_that_lack_them(tmp_path: Path) -> None:
     grid = ("sweep", "toy", "--jobs", "1", "--n", "1:2", "--seeds", "1", "--out", "out")
     run(*grid, cwd=tmp_path)
-    assert overfit_cli.load(tmp_path / "out", trajectories=True).empty
+    with pytest.raises(UserError, match="it holds no logged steps"):
+        overfit_cli.load(tmp_path / "out", trajectories=True)
     run(*grid, "--trajectories", cwd=tmp_path)
     steps = overfit_cli.load(tmp_path / "out", trajectories=True)
     cells = overfit_cli.load(tmp_path / "out")

@@ -44,7 +44,7 @@ def opening_lines(comparison: Comparison) -> Iterator[str]:
     pairs, alone, unit = comparison.pairs, comparison.alone, comparison.unit
     agreeing = " and ".join(filter(None, [", ".join(pairs.keys[:-1]), *pairs.keys[-1:]]))
     same = f" with the same {agreeing}" if agreeing else ""
-    points = plural(pairs.both, "point") + (f" ({agreeing})" if agreeing else "")
+    points = plural(pairs.both, "point") + (f" ({', '.join(pairs.keys)})" if agreeing else "")
     sentence = {
         "seed": f"{plural(pairs.both, 'pair')} of cells{same}.",
         "means": f"{points} in common; means over seeds are compared: no seed is on both sides.",

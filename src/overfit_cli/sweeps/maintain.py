@@ -351,7 +351,7 @@ def _check_whole(source: RunDirectory) -> None:
             if isinstance(part, Refusal) and part.damaged:
                 raise source.error(
                     f"{path.relative_to(source.path)} is skipped by every reader: {part.reason}. "
-                    "The same sweep into it runs its cells again; or move the file elsewhere. "
+                    "Move it elsewhere, or the same sweep into the directory runs its cells again. "
                     "Nothing was merged."
                 )
 
