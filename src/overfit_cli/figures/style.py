@@ -8,7 +8,7 @@ from typing import Any
 import matplotlib
 import numpy as np
 from cycler import cycler
-from matplotlib.axis import Axis
+from matplotlib.axis import Axis, XAxis
 from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
 from matplotlib.ticker import AutoLocator, FuncFormatter, LogLocator, NullFormatter, NullLocator
@@ -146,7 +146,7 @@ def log_ticks(axis: Axis, low: float, high: float) -> None:
 def _fit_along(axis: Axis, shares: Floats, letters: Sequence[int]) -> bool:
     """Return whether texts at shares of an axis stand clear of each other, by a digit's width."""
     figure = axis.get_figure(root=True)
-    if figure is None or axis.axis_name != "x":
+    if figure is None or not isinstance(axis, XAxis):
         return True
     room = axis.axes.get_position().width * figure.get_figwidth()
     needed = np.convolve(letters, [0.5, 0.5], "valid") + 0.5
