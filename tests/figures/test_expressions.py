@@ -194,6 +194,8 @@ def test_a_difference_of_runs_takes_an_expression() -> None:
     value = "test_loss / n"
     double = CELLS.assign(test_loss=2 * CELLS["test_loss"])
     asked = FigureOptions(value=value)
-    both = [derive_columns(FIGURES["lines"], data_of(cells), asked) for cells in (double, CELLS)]
-    less = difference(*both, "single", value)
+    data, minus = (
+        derive_columns(FIGURES["lines"], data_of(cells), asked) for cells in (double, CELLS)
+    )
+    less = difference(data, minus, "single", value)
     assert less.cells[value].to_list() == pytest.approx((CELLS["test_loss"] / CELLS["n"]).to_list())
