@@ -107,9 +107,7 @@ def test_curves_have_a_theory_too() -> None:
     for measured, theory in zip(heights[:3], heights[3:], strict=True):
         assert theory == pytest.approx(measured)
     assert "Test_loss" not in figure.caption
-    with pytest.raises(
-        UserError, match=r"^theory='train_loss': it stands beside one column, and 2"
-    ):
+    with pytest.raises(UserError, match=r"^theory='train_loss': it stands beside one column"):
         picture("curves", data, value="test_loss,train_loss", theory="train_loss")
 
 
