@@ -288,8 +288,7 @@ def _theory_column(data: FigureData, columns: Sequence[str], theory: str | None)
     if theory is None:
         return []
     if len(columns) > 1:
-        accepts = f"it stands beside one column, and {len(columns)} are drawn; name one as value."
-        raise BadValue("theory", theory, accepts)
+        raise BadValue("theory", theory, "it stands beside one column; name one as value.")
     return _columns(data, theory, "theory")[:1]
 
 

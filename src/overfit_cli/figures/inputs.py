@@ -66,12 +66,22 @@ def _warn_of_other_threshold(given: float | None, threshold: float) -> None:
 
 
 def resolve_symbols(options: FigureOptions, study: AnyStudy) -> FigureOptions:
-    """Return the options with the names of parameters in place of their symbols."""
+    """Return the options with the names of parameters in place of their symbols, stripped."""
 
     def resolve(name: str | None) -> str | None:
-        return None if name is None else parameter_named(study.parameters, name)
+        return None if name is None else parameter_named(study.parameters, name.strip())
 
-    return replace(options, x=resolve(options.x), y=resolve(options.y), by=resolve(options.by))
+    def strip(text: str | None) -> str | None:
+        return None if text is None else text.strip()
+
+    return replace(
+        options,
+        x=resolve(options.x),
+        y=resolve(options.y),
+        by=resolve(options.by),
+        value=strip(options.value),
+        theory=strip(options.theory),
+    )
 
 
 def _choose_axes(
@@ -178,7 +188,7 @@ def measured_column(data: FigureData, name: str | None, option: str = "value") -
         UserError: if the study measures no such column, or these cells do not have it.
     """
     name = data.study.headline if name is None else name
-    if not name:
+    if not name and not data.study.columns:
         raise UserError(f"{data.study.name} has measured nothing here: no cell is done.")
     columns = [*(column.name for column in data.study.columns), "steps", "seconds"]
     if name not in columns:

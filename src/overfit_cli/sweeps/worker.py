@@ -80,7 +80,7 @@ def train_all(study: AnyStudy, batch: Batch, execution: Execution) -> Iterator[C
             reason, raised = TIME_LIMIT, True
             break
         except BaseException as error:  # a study may raise anything
-            reason, raised = error_in_words(error), True
+            reason, raised = f"error: {error_in_words(error)}", True
             if execution.on_error is not None:
                 execution.on_error(error)
             break
