@@ -42,7 +42,7 @@ def test_heads_have_a_line_for_each_number_of_them_in_every_row(tmp_path: Path) 
         ends = cells.loc[cells["heads"] == heads, "train_loss"]
         assert line[-1] == pytest.approx(float(ends.median()))
     said = words(figure, tmp_path)
-    assert "median of 3 seeds, band of the middle half" in said
+    assert "median of 3 seeds, band: the middle half" in said
     assert "gradient steps" in said
 
 
