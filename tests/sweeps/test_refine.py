@@ -80,9 +80,9 @@ def test_the_coarse_grid_comes_first_for_two_seeds() -> None:
 
 @pytest.mark.parametrize("noise", [pytest.param(0.0, marks=pytest.mark.slow), 0.03])
 def test_crossings_agree_with_the_full_grids_within_the_tolerance(noise: float) -> None:
-    """Over six repetitions at 95 % of n at least, with a fifth of the runs at most."""
+    """Over eight repetitions at 95 % of n at least, with a fifth of the runs at most."""
     agree = []
-    for repetition in range(6):
+    for repetition in range(8):
         value = world(repetition, noise=noise)
         known, found = explore(search(), value)
         full = full_grid(value)
