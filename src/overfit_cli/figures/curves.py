@@ -51,6 +51,9 @@ from overfit_cli.stats.pairs import best_of_sweep
 BAND = 3
 """The number of seeds from which a setting is drawn as a mean with a band."""
 
+WIDE_SPAN = 1e6
+"""The span from which y is logarithmic although some numbers are 0."""
+
 MEAN = Averaging()
 """The arithmetic mean with its 95 % interval."""
 
@@ -370,6 +373,8 @@ def _scale(
 ) -> None:
     """Make y logarithmic where all numbers are positive and span more than a factor of 10.
 
+    Zeros, such as an underflowed loss, don't prevent it where the others span `WIDE_SPAN`.
+
     The user's choice takes precedence, also of a logarithmic scale for the steps. Of several
     columns the first sets the limits: a bound outside them does not compress the measurements.
     """
@@ -377,7 +382,11 @@ def _scale(
     first_column = np.concatenate([curve.mean[columns[0]].to_numpy() for curve in curves])
     level = np.nan if options.threshold is None else options.threshold
     low, high = np.nanmin([*first_column, level]), np.nanmax([*first_column, level])
-    extent = pd.Series([float(np.nanmin(everything)), low, high])
+    least = float(np.nanmin(everything))
+    positive = first_column[first_column > 0]
+    if least == 0 and positive.size and high / positive.min() > WIDE_SPAN:
+        low = least = float(positive.min())  # numbers that are 0 lie below the axis
+    extent = pd.Series([least, low, high])
     if choose_scale(value_is_log(options), extent, factor=10):
         axes.set_yscale("log")
         axes.set_ylim(low / 1.5, high * 1.3)
@@ -466,7 +475,6 @@ def _best_step_sizes(part: Panel) -> tuple[Panel, str]:
         return part, ""
     grouping = [name for name in varying_parameters(part.data) if name != RATE]
     cells = best_of_sweep(part.data.cells, RATE, grouping, part.data.study.headline)
-    # The caption names the step sizes, so that a setting has one colour in every panel.
     relabelled = cells.assign(**{RATE: cells[RATE].iloc[0]})
     planned = part.data.planned.iloc[:0]
     words = _best_sentence(replace(part.data, cells=cells), grouping)

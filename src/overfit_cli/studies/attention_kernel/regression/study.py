@@ -193,7 +193,13 @@ FIGURES = collect_figures(
     replace(
         CURVES,
         title="Loss against steps at each kernel's best step size, with floors and bounds",
-        options=FigureOptions(value="train_loss,floor,bound_paper,bound_corrected", by=_PANELS),
+        # Losses fall by 30 orders of magnitude, at another rate for each seed.
+        options=FigureOptions(
+            value="train_loss,floor,bound_paper,bound_corrected",
+            by=_PANELS,
+            mean="median",
+            band="quartiles",
+        ),
         draw=lazy_drawing("overfit_cli.figures.curves:draw_best_curves"),
     ),
     replace(
