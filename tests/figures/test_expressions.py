@@ -146,6 +146,12 @@ def test_an_axis_may_be_an_expression_and_laws_may_contain_it(tmp_path: Path) ->
     assert "Axes: n 4, 8, 16; width 64, 128." in figure.caption
 
 
+def test_each_value_of_a_parameter_in_x_keeps_its_line_where_no_two_share_an_x() -> None:
+    cells = AT_ONE_SNR.assign(width=AT_ONE_SNR["width"].replace({64: 60, 128: 101}))
+    [axes] = picture("lines", data_of(cells), x="n/width").axes
+    assert [len(np.asarray(line.get_xdata())) for line in axes.lines] == [3, 3]
+
+
 @pytest.mark.parametrize(
     ("name", "options", "sentence"),
     [

@@ -77,7 +77,10 @@ def test_a_figure_of_two_sides_cuts_in_the_middle_where_no_threshold_is_named(
     call("plot", figure, "--threshold=0.2", "--out=b.svg", cwd=tmp_path)
     # By ratio, because the losses go from 1 / 21 to 1 / 1.5.
     for name, cut in (("a", "0.178"), ("b", "0.2")):
-        signs = {"cutoff": f"test loss &gt; {cut}<", "boundary": f"crosses {cut}, for each n"}
+        signs = {
+            "cutoff": f"test loss &gt; {cut}<",
+            "boundary": f"crosses {cut}, for each value of n",
+        }
         files = [(tmp_path / f"{name}.{ending}").read_text() for ending in ("svg", "txt")]
         assert signs[figure] in "".join(files)
 

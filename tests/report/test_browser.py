@@ -382,7 +382,7 @@ def test_without_scripts_every_claim_and_figure_is_there(started: Browser, addre
     context = started.new_context(java_script_enabled=False)
     page = context.new_page()
     page.goto(address)
-    assert len(shown(page)) > 200
+    assert len(shown(page)) > 100
     assert page.locator(".pictures img:visible").count() >= 7
     expect(page.locator(".filters")).to_be_hidden()
     assert page.locator("button:visible").count() == 0

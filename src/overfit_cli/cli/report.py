@@ -65,7 +65,8 @@ class Asked:
         if not self.only:
             names = self.presets or ()
             asked = {each.content.study for each in all_presets() if each.name in names}
-            return asked | {run.study.name for run in runs}
+            with_cells = asked | {run.study.name for run in runs}
+            return with_cells or {study.name for study in installed_studies()}
         known = {study.name: study for study in (*installed_studies(), *(r.study for r in runs))}
         papers: dict[str, set[str]] = {}
         for study in known.values():

@@ -249,8 +249,14 @@ def _draw_laws(
 
 
 def _others(data: FigureData, x: Axis) -> list[str]:
-    """The parameters that vary besides x, except those that each x has one value of."""
+    """The parameters that vary besides x, except those that each x has one value of.
+
+    Where x is an expression, such as n / d, each of its values may have one d by chance; the
+    parameters that it doesn't replace keep their lines.
+    """
     names = [name for name in varying_parameters(data) if name != x.name]
+    if data.replaced:
+        return names
     every = pd.concat([frame for frame in (data.cells, data.planned) if len(frame)])
     free = every.groupby(x.name)[[name for name in names if name != RUN]].nunique().max() > 1
     return [name for name in names if free.get(name, True)]
