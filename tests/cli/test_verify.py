@@ -145,6 +145,7 @@ def test_what_python_drew_is_verified(folder: Path) -> None:
     assert said.count(", from Python.\n") == said.count(SAME) == 3
 
 
+@pytest.mark.slow
 def test_only_what_a_figure_draws_matters(folder: Path) -> None:
     """Not seconds, logged steps, how cells lie in files, or other cells; but the last bit."""
     call("plot", "heatmap", "--from=results/toy", "--value=seconds", "--out=timed.png", cwd=folder)

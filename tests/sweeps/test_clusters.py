@@ -66,6 +66,7 @@ def test_workers_need_no_disk_of_this_process(tmp_path: Path, cluster: DaskClust
     pd.testing.assert_frame_equal(steps(tmp_path / "there"), steps(tmp_path / "here"))
 
 
+@pytest.mark.slow
 def test_a_worker_that_is_lost_costs_its_batches_time_and_no_result(tmp_path: Path) -> None:
     with dask_cluster(tmp_path / "cluster", "one", "two") as started:
         process = start("sweep", "toy", *SHORT, *on(started), "--out", "out", cwd=tmp_path)

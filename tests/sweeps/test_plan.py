@@ -120,6 +120,7 @@ def test_a_probe_that_takes_long_is_cut(tmp_path: Path, monkeypatch: pytest.Monk
     assert re.search(r"From a small probe, because a typical one took over \d\.\d s", done.stdout)
 
 
+@pytest.mark.slow
 def test_many_jobs_take_no_less_than_the_longest_batch(tmp_path: Path) -> None:
     grid = ("--set=pause=0.02", "--n=1:8", "--snr=1:2:5", "--seeds=1")  # a batch is 0.1 s
     few, many = (

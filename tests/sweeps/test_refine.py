@@ -78,7 +78,8 @@ def test_the_coarse_grid_comes_first_for_two_seeds() -> None:
     assert {point.seed for point in points} == {0, 1}
 
 
-@pytest.mark.parametrize("noise", [pytest.param(0.0, marks=pytest.mark.slow), 0.03])
+@pytest.mark.slow
+@pytest.mark.parametrize("noise", [0.0, 0.03])
 def test_crossings_agree_with_the_full_grids_within_the_tolerance(noise: float) -> None:
     """Over eight repetitions at 95 % of n at least, with a fifth of the runs at most."""
     agree = []
