@@ -5,6 +5,7 @@ Tasks go out and records with their rows come back; this process writes them.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import warnings
 from abc import ABC, abstractmethod
@@ -161,8 +162,9 @@ class Local(Executor):
                 yield TaskRecord(tuple(sorted(handed_out)), kills=1)
             except GeneratorExit:
                 # Ctrl-C came while a record was dealt with. joblib ends its workers; it would
-                # advise on the tasks that it cancels.
-                with warnings.catch_warnings():
+                # advise on the tasks that it cancels. Threads that train may reset the filters of
+                # warnings meanwhile, and where warnings are errors it would be raised.
+                with contextlib.suppress(UserWarning), warnings.catch_warnings():
                     warnings.simplefilter("ignore")
                     records.close()
                 raise
