@@ -11,10 +11,11 @@ import pytest
 
 from overfit_cli.claims.cells import (
     Selection,
-    check_alike,
+    add_planned,
     complete_seeds,
     describe_values,
     finite_numbers,
+    one_setting,
     positive_numbers,
     repeated_seeds,
     require_done,
@@ -22,6 +23,7 @@ from overfit_cli.claims.cells import (
     select_values,
     whole_grid,
 )
+from overfit_cli.core.claim import Claim, Measurement
 from overfit_cli.core.parameters import StudyParameters
 from tests.judged import check_undecided
 
@@ -94,10 +96,63 @@ def test_a_parameter_may_have_to_take_several_values() -> None:
 def test_a_parameter_may_have_to_be_the_same_in_all_cells() -> None:
     selection = Selection(Parameters, vary=["n"], alike=["d"])
     assert set(selection.of(grid(d=(16,)))["d"]) == {16}
-    mixed = grid(d=(8, 16))
-    check_undecided("not run", "It needs cells of one value of d.", lambda: selection.of(mixed))
-    check_undecided("not run", "one value of n, d.", lambda: check_alike(mixed, ["n", "d"]))
-    check_alike(mixed, ["kernel"])
+    mixed = pd.concat([grid(d=(8,)), grid(n=(2,), d=(16,), seeds=1)])
+    assert set(selection.of(mixed)["d"]) == {8}
+    assert set(one_setting(mixed.sample(frac=1, random_state=0), ["d"])["d"]) == {8}
+    assert one_setting(mixed, ["kernel"]) is mixed
+
+
+def test_the_note_says_how_many_cells_of_other_settings_are_left_out() -> None:
+    selection = Selection(Parameters, vary=["n"], alike=["d"])
+    mixed = pd.concat([grid(d=(8,)), grid(n=(2,), d=(16,), seeds=1)])
+    claim = Claim(
+        name="loss",
+        source="",
+        statement="",
+        holds_where="",
+        measure=lambda cells: Measurement(verdict="holds", value=float(len(selection.of(cells)))),
+    )
+    judged = claim.judge(mixed)
+    assert (judged.verdict, judged.value) == ("holds", 6.0)
+    assert judged.note == "Judged at d=8; 1 cell of other settings left out."
+
+
+# Balance
+
+
+def test_a_setting_that_a_seed_lacks_and_another_has_is_an_absent_cell() -> None:
+    selection = Selection(Parameters, vary=["n"])
+    torn = grid(n=(2, 3)).drop(index=5)  # n = 3 of the last seed
+    chosen = selection.of(torn)
+    absent = chosen[chosen["reason"] == "absent"]
+    assert absent[["n", "seed", "d", "kernel", "status"]].to_numpy().tolist() == [
+        [3, 2, 8, "softmax", "failed"]
+    ]
+    check_undecided(
+        "inconclusive", "1 of 6 cells failed or are absent", lambda: require_done(chosen)
+    )
+    check_undecided("inconclusive", "(absent)", lambda: require_trained(chosen))
+    unbalanced = Selection(Parameters, vary=["n"], balanced=False)
+    pd.testing.assert_frame_equal(unbalanced.of(torn), torn)
+
+
+def test_values_that_a_claim_speaks_of_must_be_among_the_cells() -> None:
+    selection = Selection(Parameters, includes={"n": (2, 50)}, preset="heads")
+    check_undecided(
+        "not run",
+        "It needs cells of n=50 too, as in `overfit sweep heads`.",
+        lambda: selection.of(grid()),
+    )
+    assert len(Selection(Parameters, includes={"n": (2,)}).of(grid())) == 6
+
+
+def test_planned_cells_that_are_absent_are_failed_ones() -> None:
+    cells = grid().assign(study="toy")
+    planned = grid(n=(2, 3, 4))[["n", "d", "kernel", "seed"]]
+    extended = add_planned(cells, planned)
+    assert extended["reason"].tolist() == [""] * 6 + ["absent"] * 3
+    assert set(extended.loc[6:, "n"]) == {4}
+    assert add_planned(cells, planned[planned["n"] < 4]) is cells
 
 
 # Cells that failed
@@ -118,7 +173,7 @@ def test_cells_that_are_done_stand_for_all_only_where_few_failed() -> None:
     assert len(require_done(failing(grid(), 1, "diverged"), most_failed=0.2)) == 5
     check_undecided(
         "inconclusive",
-        "2 of 6 cells failed, and those aren't like the rest.",
+        "2 of 6 cells failed or are absent, and those may differ from the rest.",
         lambda: require_done(failing(grid(), 2, "diverged"), most_failed=0.2),
     )
     check_undecided(

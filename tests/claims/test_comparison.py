@@ -81,9 +81,9 @@ def test_cells_of_one_setting_alone_are_not_run() -> None:
     check_undecided("not run", "It needs cells of kernel=a,b.", lambda: judge(alone.iloc[:0]))
 
 
-def test_a_parameter_that_varies_besides_is_not_run() -> None:
-    mixed = pd.concat([cells(), cells().assign(n=3)])
-    check_undecided("not run", "It needs cells of one value of n.", lambda: judge(mixed))
+def test_cells_of_other_settings_change_nothing() -> None:
+    other = cells().query("seed < 2").assign(n=3, loss=9.0)
+    assert judge(pd.concat([other, cells()])) == judge(cells())
 
 
 def test_a_single_step_size_decides_nothing() -> None:

@@ -12,7 +12,7 @@ from overfit_cli import Measurement
 from overfit_cli.claims.rules import (
     FEWEST_SEEDS_OF_THEOREM,
     Margin,
-    check_requirements,
+    Requirements,
     exponentiate,
     factor_margin,
     joint_verdict,
@@ -25,7 +25,13 @@ from overfit_cli.claims.rules import (
     tolerance_margin,
 )
 from overfit_cli.core.claim import Verdict
-from overfit_cli.stats.intervals import Estimate, level_of_each, mean_estimate, set_level
+from overfit_cli.stats.intervals import (
+    Estimate,
+    level_of_each,
+    mean_estimate,
+    set_level,
+    share_estimate,
+)
 
 INF, NAN = math.inf, math.nan
 ONE_TO_TWO = Margin(1.0, 2.0, "the paper's constants")
@@ -246,7 +252,8 @@ def test_a_theorem_holds_without_exception_on_enough_seeds(
     found = judge_theorem(*cases(seeds, wrong), note="A bound.", details={"cells": 9})
     assert found.verdict == verdict
     assert found.value == (seeds - wrong) / seeds
-    assert found.note == "The share of seeds without an exception. A bound."
+    assert found.note.startswith("The share of seeds without an exception. A bound.")
+    assert ("It needs 10 seeds" in found.note) == (verdict == "inconclusive")
     # No other draw takes an exception back; that there is none is a matter of seeds.
     assert found.by_chance == (wrong == 0)
 
@@ -279,11 +286,85 @@ def test_what_could_not_have_been_otherwise_says_nothing(verdict: Verdict) -> No
     assert found.note == "Measured. The bound is above 1."
 
 
-def test_a_theorem_whose_requirements_are_missed_by_some_cell_is_vacuous() -> None:
-    before = judge_estimate(number(1.2, 1.8), ONE_TO_TWO)
-    met, missed = pd.Series([-1.0, 0.0]), pd.Series([-1.0, 2.5])
-    assert check_requirements(before, {"decades": met}, "heads") == before
-    found = check_requirements(before, {"steps": met, "decades": missed}, "heads")
-    assert found.verdict == "vacuous"
-    assert found.note == "Its requirements aren't met by 1 of 2 cells: heads."
-    assert (found.details["decades, least"], found.details["decades, most"]) == (-1.0, 2.5)
+def requirements(*missed: float) -> Requirements:
+    """One requirement, with the distance of each cell to it."""
+    return Requirements({"decades of heads missing": pd.Series(missed)}, "there are too few heads")
+
+
+def test_a_theorem_is_judged_on_the_cells_that_meet_its_hypotheses() -> None:
+    broken, seed = cases(seeds=20, wrong=20, cells=1)
+    met = [0.0] * 19 + [2.5]
+    refuted = judge_theorem(broken, seed, requirements=requirements(*met))
+    assert (refuted.verdict, refuted.value) == ("fails", 0.0)
+    assert refuted.details["cells that meet its hypotheses"] == 19
+    elsewhere = judge_theorem(seed == 19, seed, requirements=requirements(*met))
+    assert elsewhere.verdict == "holds"  # the exception misses the hypothesis
+    few = judge_theorem(seed < 0, seed, requirements=requirements(*[0.0] * 9, *[1.0] * 11))
+    assert few.verdict == "inconclusive"
+    assert few.note.endswith("It needs 10 seeds; these cells have 9.")
+
+
+def test_a_theorem_is_vacuous_where_no_cell_meets_its_hypotheses() -> None:
+    broken, seed = cases(seeds=20, wrong=20, cells=1)
+    found = judge_theorem(broken, seed, requirements=requirements(*[0.5] * 19, math.nan))
+    assert (found.verdict, found.by_chance) == ("vacuous", False)
+    assert found.note == "No cell meets its hypotheses: there are too few heads."
+    assert found.details["decades of heads missing, least"] == 0.5
+
+
+@pytest.mark.parametrize(
+    ("decades", "verdict"), [(-3.1, "vacuous"), (-2.9, "holds"), (0.1, "fails")]
+)
+def test_a_bound_that_all_cells_lie_far_below_could_not_have_been_broken(
+    decades: float, verdict: Verdict
+) -> None:
+    seed = pd.Series(range(12))
+    over = pd.Series(decades, seed.index)
+    assert judge_theorem(over > 0, seed, decades_over=over).verdict == verdict
+
+
+def test_a_cell_that_failed_refutes_nothing_and_lets_nothing_hold() -> None:
+    broken, seed = cases(seeds=20, wrong=1, cells=1)
+    unknown: pd.Series[bool] = seed == 0
+    found = judge_theorem(broken, seed, unknown=unknown)
+    assert found.verdict == "inconclusive"
+    assert found.details["cells that failed or are absent"] == 1
+    another = judge_theorem(broken | (seed == 7), seed, unknown=unknown)
+    assert another.verdict == "fails"  # whatever the lost cell is
+
+
+def test_a_share_of_seeds_allows_for_both_outcomes_of_a_cell_that_failed() -> None:
+    broken, seed = cases(seeds=20, wrong=0, cells=2)
+    lost: pd.Series[bool] = pd.Series(range(40)) < 6  # three whole seeds
+    found, known = share_of_seeds(~broken, seed, lost), share_of_seeds(~broken, seed)
+    assert found.high == known.high == 1.0
+    assert found.low == pytest.approx(share_estimate(17, 20).low)
+
+
+# Equivalence: two one-sided tests
+
+
+def test_equivalence_holds_by_the_90_percent_interval_and_fails_by_the_95() -> None:
+    margin = Margin(1.0, 2.0)
+    near = Estimate(1.5, 0.95, 2.05, "95 % t over 10 seeds", 10, inner=(1.02, 1.98))
+    assert margin.verdict(near) == "holds"
+    assert Margin(least=1.0).verdict(near) == "inconclusive"  # one side keeps its level
+    beyond = Estimate(2.5, 1.95, 3.05, "95 % t over 10 seeds", 10, inner=(2.05, 2.95))
+    assert margin.verdict(beyond) == "inconclusive"
+
+
+def test_equivalence_errs_one_time_in_twenty_at_an_end_of_its_margin() -> None:
+    draws = np.random.default_rng(0).normal(1.0, 0.1, (2000, 10))
+    verdicts = [Margin(0.0, 1.0).verdict(mean_estimate(values)) for values in draws]
+    assert verdicts.count("holds") / 2000 == pytest.approx(0.05, abs=0.015)
+    assert verdicts.count("fails") / 2000 == pytest.approx(0.025, abs=0.012)
+
+
+def test_seeds_that_nearly_repeat_another_do_not_count() -> None:
+    values = 1.5 + 0.1 * np.random.default_rng(0).normal(size=3)
+    copies = np.tile(values, 7) * (1 + 1e-9 * np.arange(21))
+    found = judge_estimate(mean_estimate(copies), Margin(1.0, 2.0))
+    assert found.verdict == "inconclusive"
+    assert "It needs 5 seeds; these cells have 3 seeds." in found.note
+    counts = mean_estimate(np.tile([1.0, 1.5, 2.0], 7))  # short decimals agree by chance
+    assert counts.seeds == 21

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -10,6 +11,8 @@ from scipy import stats
 
 from overfit_cli.stats.intervals import (
     FEWEST_FOR_MEDIAN,
+    Estimate,
+    count_distinct,
     difference_estimate,
     mean_estimate,
     median_estimate,
@@ -106,3 +109,56 @@ def test_a_difference_from_one_value_has_no_interval_and_of_equal_values_a_point
     assert difference_estimate([2.0], [0.5, 1.5]).value == 1.0
     assert not difference_estimate([2.0], [0.5, 1.5]).bounded
     assert difference_estimate([2.0, 2.0], [0.5, 0.5])[:3] == (1.5, 1.5, 1.5)
+
+
+# Values that are not known
+
+
+def test_an_interval_contains_those_of_all_values_between_their_ends() -> None:
+    random = np.random.default_rng(3)
+    least = random.normal(0, 1, 12)
+    most = least + np.where(np.arange(12) < 3, random.random(12), 0.0)
+    whole, medians = mean_estimate(least, up_to=most), median_estimate(least, up_to=most)
+    for _ in range(300):
+        values = random.uniform(least, most)
+        mean, median = mean_estimate(values), median_estimate(values)
+        assert whole.low <= mean.low <= mean.high <= whole.high
+        assert medians.low <= median.low <= median.high <= medians.high
+        for wide, narrow in ((whole, mean), (medians, median)):
+            assert wide.inner is not None
+            assert narrow.inner is not None
+            assert wide.inner[0] <= narrow.inner[0] <= narrow.inner[1] <= wide.inner[1]
+    assert mean_estimate(least, up_to=least) == mean_estimate(least)
+
+
+def test_a_value_without_an_end_leaves_a_mean_unbounded_and_a_median_bounded_below() -> None:
+    least = np.arange(1.0, 13.0)
+    most = np.where(least > 9, math.inf, least)
+    assert not mean_estimate(least, up_to=most).bounded
+    assert mean_estimate(least / 20, up_to=most, within=(0, 1))[1:3] == (0, 1)
+    median = median_estimate(least, up_to=most)
+    assert (median.low, median.high) == (3.0, math.inf)
+    assert median.value == median_estimate(least).value
+
+
+def test_unknown_tries_may_be_successes_or_none() -> None:
+    both = share_estimate(10, 20, unknown=4)
+    assert both.low == share_estimate(10, 20).low
+    assert both.high == share_estimate(14, 20).high
+    assert both.value == 0.6
+
+
+def test_near_copies_are_counted_once_and_short_decimals_always() -> None:
+    assert count_distinct([0.123456, 0.123456 * (1 + 1e-9), 0.2345678]) == 2
+    assert count_distinct([0.5, 0.5, 17.0, 17.0, math.inf, math.inf]) == 6
+    assert count_distinct([1e-9, 2e-9, -3e-9]) == 3
+
+
+@pytest.mark.parametrize("estimate", [mean_estimate, median_estimate])
+def test_the_inner_interval_misses_twice_as_often(
+    estimate: Callable[..., Estimate],
+) -> None:
+    values = np.random.default_rng(1).normal(size=40)
+    found, wide = estimate(values, 0.975), estimate(values, 0.95)
+    assert found.inner == (wide.low, wide.high)
+    assert found.transformed(math.exp).inner == (math.exp(wide.low), math.exp(wide.high))

@@ -8,11 +8,12 @@ from dataclasses import dataclass, field
 import numpy as np
 import pandas as pd
 
-from overfit_cli.core.arrays import varying
+from overfit_cli.core.arrays import Floats, varying
 from overfit_cli.core.cell import taken_columns
-from overfit_cli.core.claim import inconclusive, not_run
+from overfit_cli.core.claim import add_remark, inconclusive, not_run
 from overfit_cli.core.parameters import StudyParameters
 from overfit_cli.core.text import plural
+from overfit_cli.stats.intervals import NEAR_COPY, is_short_decimal
 
 Values = Mapping[str, object]
 """Values of parameters; a tuple stands for any of its values."""
@@ -20,15 +21,19 @@ Values = Mapping[str, object]
 
 @dataclass(frozen=True)
 class Selection:
-    """The cells that a claim is judged on.
+    """The cells that a claim is judged on: settings times seeds.
 
     Attributes:
         model: the study's parameters; those that are not named below have their defaults.
         at: values of parameters.
         vary: parameters that may take several values.
-        alike: parameters that may take any value, the same in all cells.
+        alike: parameters that may take any value, the same in all cells: of several settings of
+            them the one with most cells is judged.
         fewest: the least number of values of a parameter.
+        includes: values of a parameter that must be among the cells.
         preset: a preset that has such cells.
+        balanced: whether every seed has every setting: those that it lacks are added as failed
+            cells, with the reason `ABSENT`. A refined sweep is not balanced.
     """
 
     model: type[StudyParameters]
@@ -36,7 +41,9 @@ class Selection:
     vary: Collection[str] = ()
     alike: Collection[str] = ()
     fewest: Mapping[str, int] = field(default_factory=dict)
+    includes: Mapping[str, tuple[object, ...]] = field(default_factory=dict)
     preset: str = ""
+    balanced: bool = True
 
     def of(self, cells: pd.DataFrame) -> pd.DataFrame:
         """Return the selected cells, failed cells included.
@@ -44,21 +51,28 @@ class Selection:
         Raises:
             UndecidedError: `not run` without such cells, or where they do not form the grid.
         """
-        free = {*self.vary, *self.alike, *self.fewest}
+        free = {*self.vary, *self.alike, *self.fewest, *self.includes}
         single = {name: value for name, value in self.at.items() if not isinstance(value, tuple)}
         defaults = self.model.model_validate(single).model_dump()
         fixed = {name: value for name, value in defaults.items() if name not in free}
         selected = select_values(cells, fixed | dict(self.at))
         if selected.empty:
             raise not_run(f"It needs cells{self._in_words()}{self._for_example()}.")
-        check_alike(selected, [name for name in self.model.model_fields if name in self.alike])
+        names = list(self.model.model_fields)
+        selected = one_setting(selected, [name for name in names if name in self.alike])
         for name, count in self.fewest.items():
             if (count_here := selected[name].nunique()) < count:
                 raise not_run(
                     f"It needs {count} values of {name}; these cells have {count_here}"
                     f"{self._for_example()}."
                 )
-        return selected
+        for name, values in self.includes.items():
+            if lacking := tuple(value for value in values if value not in set(selected[name])):
+                raise not_run(
+                    f"It needs cells of {describe_values({name: lacking})} too"
+                    f"{self._for_example()}."
+                )
+        return add_absent(selected, names) if self.balanced else selected
 
     def _in_words(self) -> str:
         return f" of {describe_values(self.at)}" if self.at else ""
@@ -84,14 +98,74 @@ def describe_values(values: Values) -> str:
     return ", ".join(f"{name}={value}" for name, value in texts.items())
 
 
-def check_alike(cells: pd.DataFrame, names: Iterable[str]) -> None:
-    """Refuse cells of several values of parameters that must take one.
+def one_setting(cells: pd.DataFrame, names: Iterable[str]) -> pd.DataFrame:
+    """Return the cells of one setting of parameters: that with most cells.
 
-    Raises:
-        UndecidedError: `not run`, with the names of these parameters.
+    The note of the claim says how many cells of other settings are left out.
+
+    Args:
+        cells: one row per cell, or per cell and logged step.
+        names: the parameters that must take one value.
     """
-    if varied := varying(cells, names):
-        raise not_run(f"It needs cells of one value of {', '.join(varied)}.")
+    varied = varying(cells, names)
+    if not varied:
+        return cells
+    settings = cells.groupby(varied, dropna=False).ngroup()
+    largest = settings.value_counts().sort_index().idxmax()
+    chosen: pd.DataFrame = cells[settings == largest]
+    values = describe_values({name: chosen[name].iloc[0] for name in varied})
+    left_out = len(cells) - len(chosen)
+    add_remark(f"Judged at {values}; {plural(left_out, 'cell')} of other settings left out.")
+    return chosen
+
+
+ABSENT = "absent"
+"""The reason of a cell that a design has and that there is no row of."""
+
+
+def add_absent(cells: pd.DataFrame, names: Iterable[str]) -> pd.DataFrame:
+    """Return the cells, with a failed one for each setting that a seed lacks and another has.
+
+    Args:
+        cells: one row per cell; logged steps are returned as they are.
+        names: the study's parameters.
+    """
+    if "step" in cells:
+        return cells
+    varied = varying(cells, names)
+    settings, seeds = cells[varied].drop_duplicates(), cells[["seed"]].drop_duplicates()
+    if len(cells) == len(settings) * len(seeds):
+        return cells
+    design = settings.merge(seeds, how="cross") if varied else seeds
+    marked = design.merge(cells[[*varied, "seed"]], how="left", indicator=True)
+    lacking = marked.loc[marked["_merge"] == "left_only", [*varied, "seed"]]
+    fixed = {name: cells[name].iloc[0] for name in names if name not in varied}
+    rows = lacking.assign(**fixed, status="failed", reason=ABSENT)
+    return pd.concat([cells, rows], ignore_index=True)
+
+
+def add_planned(cells: pd.DataFrame, planned: pd.DataFrame) -> pd.DataFrame:
+    """Return a run's cells, with a failed one for each planned cell that is absent.
+
+    Args:
+        cells: one row per cell.
+        planned: `seed` and the parameters, one row per cell.
+    """
+    names = [name for name in planned if name in cells]
+    if planned.empty or cells.empty:
+        return cells
+    marked = planned[names].merge(cells[names], how="left", indicator=True)
+    lacking = marked.loc[marked["_merge"] == "left_only", names]
+    if lacking.empty:
+        return cells
+    rows = lacking.assign(status="failed", reason=ABSENT, study=cells["study"].iloc[0])
+    return pd.concat([cells, rows], ignore_index=True)
+
+
+def is_unknown(cells: pd.DataFrame) -> pd.Series[bool]:
+    """Return which cells failed for reasons that say nothing of their training, or are absent."""
+    failed: pd.Series[bool] = cells["status"] != "done"
+    return failed & ~cells["reason"].isin(OUTCOMES) if failed.any() else failed
 
 
 def require_trained(cells: pd.DataFrame) -> pd.DataFrame:
@@ -102,10 +176,7 @@ def require_trained(cells: pd.DataFrame) -> pd.DataFrame:
     Raises:
         UndecidedError: `inconclusive` where some failed for another reason.
     """
-    failed = cells["status"] != "done"
-    if not failed.any():
-        return cells
-    strange = failed & ~cells["reason"].isin(OUTCOMES)
+    strange = is_unknown(cells)
     if strange.any():
         reasons = ", ".join(sorted(set(cells.loc[strange, "reason"].astype(str))))
         raise inconclusive(
@@ -116,10 +187,10 @@ def require_trained(cells: pd.DataFrame) -> pd.DataFrame:
 
 
 def repeated_seeds(cells: pd.DataFrame, parameters: type[StudyParameters]) -> list[int]:
-    """Return the seeds whose numbers equal those of a smaller seed, wherever both have cells.
+    """Return the seeds whose numbers are those of a smaller seed, wherever both have cells.
 
-    Whole numbers and short decimals, such as counts and accuracies, agree by chance: columns of
-    such numbers alone are not compared.
+    Numbers are equal up to `NEAR_COPY`. Whole numbers and short decimals, such as counts and
+    accuracies, agree by chance: columns of such numbers alone are not compared.
 
     Args:
         cells: one row per cell, or per cell and logged step.
@@ -129,26 +200,36 @@ def repeated_seeds(cells: pd.DataFrame, parameters: type[StudyParameters]) -> li
     setting_names = [name for name in (*parameters.model_fields, "step") if name in done]
     excluded = [name for name in taken_columns(parameters) | {"step"} if name in done]
     numbers = done.drop(columns=excluded).select_dtypes("number").astype(float)
-    long = [name for name, column in numbers.items() if (column.dropna() * 1e4 % 1 != 0).any()]
+    long = [name for name, column in numbers.items() if not is_short_decimal(column).all()]
     if not long:
         return []
-    hashes = done[["seed"]].assign(
-        setting=pd.util.hash_pandas_object(done[setting_names], index=False),
-        numbers=pd.util.hash_pandas_object(numbers[long], index=False).astype(str),
-    )
-    table = hashes.pivot_table(index="setting", columns="seed", values="numbers", aggfunc="first")
+    setting = pd.util.hash_pandas_object(done[setting_names], index=False).to_numpy()
+    tables = [  # of each column, (settings, seeds)
+        pd.Series(numbers[name].to_numpy(), [setting, done["seed"].to_numpy()]).unstack()
+        for name in long
+    ]
+    seeds = tables[0].columns
+    columns = [table.to_numpy() for table in tables]
     return [
-        int(seed)
-        for index, seed in enumerate(table.columns)
-        if _repeats(table.iloc[:, :index], table.iloc[:, index])
+        int(seeds[later])
+        for later in range(len(seeds))
+        if any(_is_copy(columns, earlier, later) for earlier in range(later))
     ]
 
 
-def _repeats(earlier: pd.DataFrame, column: pd.Series[str]) -> bool:
-    """Whether a seed agrees with an earlier one wherever both have cells."""
-    shared = earlier.notna() & column.notna().to_numpy()[:, None]
-    equal = earlier.eq(column, axis=0) | ~shared
-    return bool((equal.all() & shared.any()).any())
+def _is_copy(columns: Iterable[Floats], earlier: int, later: int) -> bool:
+    """Whether one seed's numbers are another's, in all columns of shape (settings, seeds)."""
+    has_shared = False
+    for table in columns:
+        first, second = table[:, earlier], table[:, later]
+        shared = ~(np.isnan(first) | np.isnan(second))
+        first, second = first[shared], second[shared]
+        with np.errstate(invalid="ignore"):  # between infinities
+            near = np.abs(first - second) <= NEAR_COPY * np.abs(second)
+        if not (near | (first == second)).all():
+            return False
+        has_shared |= bool(shared.any())
+    return has_shared
 
 
 def finite_numbers(cells: pd.DataFrame, name: str) -> pd.Series[float]:
@@ -198,7 +279,8 @@ def require_done(cells: pd.DataFrame, most_failed: float = 0.0) -> pd.DataFrame:
     failed = int((cells["status"] != "done").sum())
     if failed > most_failed * len(cells):
         raise inconclusive(
-            f"{failed} of {plural(len(cells), 'cell')} failed, and those aren't like the rest."
+            f"{failed} of {plural(len(cells), 'cell')} failed or are absent, and those may differ "
+            "from the rest."
         )
     return cells[cells["status"] == "done"]
 

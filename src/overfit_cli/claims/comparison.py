@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 import pandas as pd
 
-from overfit_cli.claims.cells import check_alike, finite_numbers, require_trained
+from overfit_cli.claims.cells import finite_numbers, one_setting, require_trained
 from overfit_cli.core.claim import Measurement, inconclusive, not_run
 from overfit_cli.stats.pairs import best_of_sweep
 
@@ -180,7 +180,7 @@ class Comparison:
         if cells[self.compared].nunique() < len(settings):
             raise not_run(f"It needs cells of {self.compared}={','.join(map(str, settings))}.")
         fixed = [name for name in parameters if name not in (self.compared, self.swept)]
-        check_alike(cells, fixed)
+        cells = one_setting(cells, fixed)
         self._check_whole(require_trained(cells))
         best = [
             candidate

@@ -1,8 +1,9 @@
 """Rules that turn a number's interval and a claim's margin into a verdict.
 
 A claim holds where the whole interval lies inside the margin and fails where it lies outside.
-A theorem fails at one exception. A trend along an axis of a grid is the rank correlation of each
-line, averaged within each seed.
+A theorem fails at one exception; it is judged on the cells that meet its hypotheses. A trend along
+an axis of a grid is the rank correlation of each line, averaged within each seed, and no reversal
+at its end.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
+import numpy as np
 import pandas as pd
 
 from overfit_cli.claims.cells import finite_numbers
@@ -32,7 +34,8 @@ class Margin:
     """The range in which a number must lie for a claim to hold; fixed before any cell is seen.
 
     Two finite ends make a claim of equivalence, or of an order of magnitude; one end makes a
-    one-sided claim.
+    one-sided claim. Equivalence holds by two one-sided tests, each at half the error of the whole
+    interval: the 90 % interval lies inside. It fails where the 95 % interval lies outside.
 
     Attributes:
         least, most: its ends.
@@ -59,7 +62,9 @@ class Margin:
             return "inconclusive"
         if estimate.low == estimate.high and estimate.low in (self.least, self.most):
             return "inconclusive"
-        if self.least <= estimate.low and estimate.high <= self.most:
+        has_two_ends = math.isfinite(self.most - self.least)
+        low, high = (has_two_ends and estimate.inner) or (estimate.low, estimate.high)
+        if self.least <= low and high <= self.most:
             return "holds"
         is_below = -math.inf < estimate.high < self.least
         return "fails" if is_below or self.most < estimate.low < math.inf else "inconclusive"
@@ -103,7 +108,10 @@ def judge_estimate(
 
 
 def judge_estimates(
-    estimates: Mapping[str, tuple[Estimate, Margin]], *, note: str = ""
+    estimates: Mapping[str, tuple[Estimate, Margin]],
+    *,
+    note: str = "",
+    details: Mapping[str, float] | None = None,
 ) -> Measurement:
     """Return the measurement of a claim that several numbers decide, each with its own margin.
 
@@ -114,6 +122,7 @@ def judge_estimates(
     Args:
         estimates: the numbers and their margins, by name.
         note: further sentences for the reader.
+        details: further numbers.
     """
     measurements = {name: judge_estimate(*number) for name, number in estimates.items()}
     verdict = joint_verdict(measurement.verdict for measurement in measurements.values())
@@ -121,7 +130,7 @@ def judge_estimates(
         name for name, measurement in measurements.items() if measurement.verdict == verdict
     ]
     decisive = min(candidates, key=lambda name: _slack(*estimates[name]))
-    details: dict[str, float] = {}
+    details = dict(details or {})
     for name, (number, _) in estimates.items():
         details |= {name: number.value, f"{name}, from": number.low, f"{name}, to": number.high}
     words = " ".join(part for part in (f"{decisive}:", note, measurements[decisive].note) if part)
@@ -139,49 +148,129 @@ def _slack(estimate: Estimate, margin: Margin) -> float:
 
 def exponentiate(estimate: Estimate) -> Estimate:
     """Return the estimate of a positive number from that of its logarithm."""
-    value, low, high = (math.exp(number) for number in estimate[:3])
-    return estimate._replace(value=value, low=low, high=high)
+    return estimate.transformed(math.exp)
 
 
-def share_of_seeds(correct: pd.Series[bool], seeds: pd.Series[int]) -> Estimate:
+def share_of_seeds(
+    correct: pd.Series[bool], seeds: pd.Series[int], unknown: pd.Series[bool] | None = None
+) -> Estimate:
     """Return the share of the seeds of which all cells are correct, with its exact interval.
 
     Args:
         correct: whether each cell is correct.
         seeds: the seed of each cell.
+        unknown: whether it is not known of a cell: the interval then allows for both.
     """
-    seed_flags = correct.groupby(seeds.to_numpy()).all()
-    return share_estimate(int(seed_flags.sum()), len(seed_flags))
+    by_seed = seeds.to_numpy()
+    right = correct.groupby(by_seed).all()
+    if unknown is None:
+        return share_estimate(int(right.sum()), len(right))
+    possible = (correct | unknown).groupby(by_seed).all()
+    certain = (correct & ~unknown).groupby(by_seed).all()
+    open_seeds = int((possible & ~certain).sum())
+    return share_estimate(int(certain.sum()), len(right), unknown=open_seeds)
+
+
+@dataclass(frozen=True)
+class Requirements:
+    """The hypotheses of a theorem, by the distance of each cell to them.
+
+    Attributes:
+        missed: the distance of each cell to each hypothesis by its name, such as `decades of heads
+            missing`; above 0 the cell does not meet it. A cell without a number does not.
+        in_words: the hypotheses that are missed, for the sentence after its colon.
+    """
+
+    missed: Mapping[str, pd.Series[float]]
+    in_words: str
+
+    def met(self) -> pd.Series[bool]:
+        """Return which cells meet all of them."""
+        flags = [amounts <= 0 for amounts in self.missed.values()]
+        return pd.Series(np.logical_and.reduce([f.to_numpy() for f in flags]), flags[0].index)
+
+    def distances(self) -> dict[str, float]:
+        """Return the least and the largest distance to each of them."""
+        return {
+            f"{words}, {end}": float(number)
+            for words, amounts in self.missed.items()
+            for end, number in (("least", amounts.min()), ("most", amounts.max()))
+        }
+
+
+OUT_OF_REACH = 3.0
+"""The decades below a bound from which on it could not have been broken."""
 
 
 def judge_theorem(
     broken: pd.Series[bool],
     seeds: pd.Series[int],
     *,
+    unknown: pd.Series[bool] | None = None,
+    requirements: Requirements | None = None,
+    decades_over: pd.Series[float] | None = None,
     note: str = "",
     details: Mapping[str, float] | None = None,
 ) -> Measurement:
     """Return the measurement of a theorem: one cell that breaks it refutes it.
 
+    It is judged on the cells that meet its hypotheses, however many others there are, and vacuous
+    where none does. It is vacuous too where all lie `OUT_OF_REACH` decades or more below a bound.
     It holds where no cell of `FEWEST_SEEDS_OF_THEOREM` seeds breaks it: if it were broken on a
     third of all draws, so many seeds without a break would have a probability below 1/50.
 
     Args:
-        broken: whether each cell breaks it, though its hypothesis is met.
+        broken: whether each cell breaks it.
         seeds: the seed of each cell.
+        unknown: whether that is not known of a cell, which failed or is absent: such a cell
+            refutes nothing, and with it nothing holds.
+        requirements: the theorem's hypotheses.
+        decades_over: the decades by which each cell lies above a bound; negative below it.
         note: further sentences for the reader.
         details: further numbers.
     """
-    estimate = share_of_seeds(~broken, seeds)
+    details = dict(details or {})
+    cells = pd.DataFrame({"broken": broken, "seed": seeds, "unknown": False, "decades": math.inf})
+    if unknown is not None:
+        cells["unknown"] = unknown
+    if decades_over is not None:
+        cells["decades"] = decades_over
+        details["decades over the bound, most"] = float(decades_over.max())
+    if requirements is not None:
+        met = requirements.met()
+        details |= requirements.distances() | {"cells that meet its hypotheses": int(met.sum())}
+        if not met.any():
+            why = f"No cell meets its hypotheses: {requirements.in_words}."
+            return mark_vacuous(Measurement(verdict="vacuous", note=note), why, details)
+        cells = cells[met]
+    measured = _judge_without_exception(cells, note, details)
+    if measured.verdict == "fails" or cells["decades"].max() > -OUT_OF_REACH:
+        return measured
+    below = -float(cells["decades"].max())
+    return mark_vacuous(measured, f"The bound is out of reach by {below:.0f} decades or more.", {})
+
+
+def _judge_without_exception(
+    cells: pd.DataFrame, note: str, details: Mapping[str, float]
+) -> Measurement:
+    """Judge whether no cell is broken; columns `broken`, `unknown` and `seed`."""
+    is_broken = bool((cells["broken"] & ~cells["unknown"]).any())
+    estimate = share_of_seeds(~cells["broken"], cells["seed"], cells["unknown"])
+    missing = int(cells["unknown"].sum())
     fewest = max(FEWEST_SEEDS_OF_THEOREM, math.log(1 - level_of_each(1)) / math.log(2 / 3))
-    verdict: Verdict = "holds" if estimate.seeds >= fewest else "inconclusive"
+    verdict: Verdict = "holds" if not missing and estimate.seeds >= fewest else "inconclusive"
+    if missing:
+        details = {**details, "cells that failed or are absent": missing}
+        note = f"{note} Cells that failed or are absent may break it."
+    elif verdict == "inconclusive" and not is_broken:
+        note = f"{note} It needs {math.ceil(fewest)} seeds; these cells have {estimate.seeds}."
     return Measurement(
-        verdict="fails" if broken.any() else verdict,
-        decided="case" if broken.any() else "interval",
+        verdict="fails" if is_broken else verdict,
+        decided="case" if is_broken else "interval",
         value=estimate.value,
         interval=Interval(estimate.low, estimate.high, estimate.kind),
-        details=details or {},
-        note=f"The share of seeds without an exception. {note}".strip(),
+        details=details,
+        note=f"The share of seeds without an exception. {note.strip()}".strip(),
     )
 
 
@@ -223,32 +312,6 @@ def mark_vacuous(measured: Measurement, reason: str, details: Mapping[str, float
     return replace(measured, verdict="vacuous", details={**measured.details, **details}, note=note)
 
 
-def check_requirements(
-    measured: Measurement, missed: Mapping[str, pd.Series[float]], requirements: str
-) -> Measurement:
-    """Return the measurement of a theorem, as vacuous where a cell misses a requirement.
-
-    Args:
-        measured: the measurement.
-        missed: the distance of each cell to each requirement, by its name, such as `decades of
-            heads missing`; above 0 the requirement is not met.
-        requirements: the requirements, for the sentence after its colon.
-    """
-    flags = [(amounts > 0).to_numpy() for amounts in missed.values()]
-    missing = [any(cell_flags) for cell_flags in zip(*flags, strict=True)]
-    if not any(missing):
-        return measured
-    count = f"{sum(missing)} of {len(missing)} cells"
-    details = {
-        f"{words}, {end}": float(number)
-        for words, amounts in missed.items()
-        for end, number in (("least", amounts.min()), ("most", amounts.max()))
-    }
-    return mark_vacuous(
-        measured, f"Its requirements aren't met by {count}: {requirements}.", details
-    )
-
-
 def joint_verdict(verdicts: Iterable[Verdict]) -> Verdict:
     """Return the joint verdict of several claims: `fails` where one fails."""
     present = set(verdicts)
@@ -270,9 +333,14 @@ LEAST_VALUES = 3
 """The least number of values of an axis that show a trend."""
 
 FALLING = Margin(most=0.0, because="0 is no trend", fewest_seeds=5)
+NO_REVERSAL = Margin(most=0.5, because="0 is flat, 1 a rise on every line", fewest_seeds=5)
+END = 4
+"""The end of a line is a quarter of its values, two at least."""
 
 
-def rank_correlation(grid: pd.DataFrame, value: str, axis: str, line_axis: str) -> Estimate:
+def rank_correlation(
+    grid: pd.DataFrame, value: str, axis: str, line_axis: str, level: float | None = None
+) -> Estimate:
     """Return the mean rank correlation of a column with an axis, over the lines of a grid.
 
     The lines of a seed share its draws: each seed counts once, with the mean over its lines. A line
@@ -283,6 +351,7 @@ def rank_correlation(grid: pd.DataFrame, value: str, axis: str, line_axis: str) 
         value: the column.
         axis: the parameter along which the lines run.
         line_axis: the grid's other parameter; its value and a seed identify a line.
+        level: the confidence level; by default that of one interval.
 
     Raises:
         UndecidedError: `inconclusive` where no line shows a trend, or a cell has no number.
@@ -305,16 +374,33 @@ def rank_correlation(grid: pd.DataFrame, value: str, axis: str, line_axis: str) 
     ]
     if lines.empty:
         raise inconclusive(f"No line along {axis} tells a trend.")
-    return mean_estimate(lines.groupby(level="seed").mean(), within=(-1.0, 1.0))
+    return mean_estimate(lines.groupby(level="seed").mean(), level, within=(-1.0, 1.0))
 
 
 def falls(grid: pd.DataFrame, value: str, axis: str, line_axis: str) -> Measurement:
-    """Measure whether a column falls along an axis; see `rank_correlation`."""
-    estimate = rank_correlation(grid, value, axis, line_axis)
-    return judge_estimate(
-        estimate,
-        FALLING,
+    """Measure whether a column falls along an axis, and does not rise again at its end.
+
+    See `rank_correlation`; the end is the last quarter of the axis's values, two at least.
+    """
+    values = np.sort(grid[axis].unique())
+    end = grid[grid[axis].isin(values[-max(2, math.ceil(len(values) / END)) :])]
+    level = level_of_each(2)
+    name = f"rank correlation with {axis}"
+    return judge_estimates(
+        {
+            name: (rank_correlation(grid, value, axis, line_axis, level), FALLING),
+            f"{name} from {end[axis].min():g} on": (
+                rank_correlation(end, value, axis, line_axis, level),
+                NO_REVERSAL,
+            ),
+        },
         details={f"values of {line_axis}": grid[line_axis].nunique()},
         note=f"The rank correlation of {value.replace('_', ' ')} with {axis} at one value of "
         f"{line_axis}, averaged over those values, seed by seed.",
     )
+
+
+FALLS_WHERE = (
+    f"{FALLING.in_words('the mean rank correlation')}; at the end of the lines it is not above "
+    f"{NO_REVERSAL.most:g} ({NO_REVERSAL.because})"
+)

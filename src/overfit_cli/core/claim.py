@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from contextvars import ContextVar
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal, get_args
 
 if TYPE_CHECKING:
@@ -20,6 +21,15 @@ VERDICTS: Mapping[Verdict, str] = {
     "not run": "no cells bear on it",
 }
 """Each verdict with its meaning."""
+
+Kind = Literal["paper", "sharp", "ours", "identity"]
+KINDS: Mapping[Kind, str] = {
+    "paper": "a sentence of the paper, as printed, with its hypotheses and constants",
+    "sharp": "whether a bound of the paper is tight, or a condition of it is needed",
+    "ours": "a question of this tool, or of the user",
+    "identity": "what holds by algebra or by definition: a check of the code",
+}
+"""Each kind of claim with its meaning: whose sentence it is."""
 
 
 @dataclass(frozen=True)
@@ -75,6 +85,16 @@ class Measurement:
         return self.decided == "ranks"
 
 
+_remarks: ContextVar[list[str] | None] = ContextVar("remarks", default=None)
+
+
+def add_remark(sentence: str) -> None:
+    """Add a sentence to the note of the claim that is being judged, such as on cells left out."""
+    remarks = _remarks.get()
+    if remarks is not None and sentence not in remarks:
+        remarks.append(sentence)
+
+
 class UndecidedError(Exception):
     """Raised by a claim's measure where the cells do not decide it; it has the measurement."""
 
@@ -95,12 +115,15 @@ def inconclusive(note: str) -> UndecidedError:
 
 @dataclass(frozen=True, kw_only=True)
 class Claim:
-    """A sentence of a paper, and how it is measured.
+    """A sentence, and how it is measured.
 
     Attributes:
         name: a short name, such as `fig1-contour`.
+        kind: whose sentence it is: one of `KINDS`.
         source: the paper and the place in it.
-        statement: the claim in our words.
+        statement: the sentence; of kind `paper` it says what the paper says, no more and no less.
+        hypotheses: what the paper requires, and how the judged cells meet it; empty where it
+            requires nothing.
         holds_where: the condition on the measured numbers, and the origin of its margin.
         measure: takes the study's cells, one row each, failed ones included, and returns the
             measurement; it raises `not_run` or `inconclusive` where they do not decide.
@@ -114,18 +137,42 @@ class Claim:
     statement: str
     holds_where: str
     measure: Callable[[pd.DataFrame], Measurement]
+    kind: Kind = "ours"
+    hypotheses: str = ""
     figure: str = ""
     preset: str = ""
     reads: Literal["cells", "trajectories"] = "cells"
 
     def __post_init__(self) -> None:
-        """Refuse a `measure` that is no function.
+        """Refuse a `measure` that is no function, and an unknown kind.
 
         Raises:
             TypeError: if `measure` cannot be called.
+            ValueError: with the names of the kinds.
         """
         if not callable(self.measure):
             raise TypeError(f"the claim {self.name!r} has no function that measures it")
+        if self.kind not in KINDS:
+            kinds = ", ".join(KINDS)
+            raise ValueError(
+                f"the kind of the claim {self.name!r} is one of {kinds}, not {self.kind!r}"
+            )
+
+    def contradiction(self, measurement: Measurement) -> str:
+        """Return the sentence of the paper that a verdict `fails` contradicts, and the number.
+
+        Empty for another verdict, and for a claim that is no sentence of a paper.
+        """
+        if self.kind != "paper" or measurement.verdict != "fails":
+            return ""
+        met = f" Its hypotheses are met: {self.hypotheses}." if self.hypotheses else ""
+        interval, number = measurement.interval, ""
+        if measurement.value is not None:
+            number = f" Measured: {measurement.value:.4g}"
+            if interval is not None:
+                number += f" [{interval.low:.4g}, {interval.high:.4g}], {interval.kind}"
+            number += f", where it holds if {self.holds_where}."
+        return f"{self.source} says: {self.statement}{met}{number}"
 
     def judge(self, cells: pd.DataFrame) -> Measurement:
         """Return the measurement on cells; `inconclusive` where measuring raises an error.
@@ -134,6 +181,16 @@ class Claim:
             cells: one row per cell, with the columns of the study; or one per cell and logged
                 step, where it reads trajectories.
         """
+        remarks: list[str] = []
+        token = _remarks.set(remarks)
+        try:
+            measurement = self._measured(cells)
+        finally:
+            _remarks.reset(token)
+        return replace(measurement, note=" ".join([measurement.note, *remarks]).strip())
+
+    def _measured(self, cells: pd.DataFrame) -> Measurement:
+        """Return the measurement, or why there is none."""
         try:
             result: object = self.measure(cells)
         except UndecidedError as undecided:

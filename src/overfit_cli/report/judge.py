@@ -19,7 +19,8 @@ from typing import Any
 import pandas as pd
 from pandas.api.types import is_numeric_dtype
 
-from overfit_cli.claims.cells import repeated_seeds
+from overfit_cli.claims.cells import add_planned, repeated_seeds
+from overfit_cli.claims.seals import looks_in_words, seal_in_words
 from overfit_cli.core.claim import Claim, Interval, Measurement, Verdict
 from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.parameters import build, describe
@@ -33,6 +34,7 @@ from overfit_cli.sweeps.load import (
     read_selections,
     usable_directories,
 )
+from overfit_cli.sweeps.manifest import Manifest, planned_cells, read_manifest
 from overfit_cli.sweeps.presets import PROFILES, find_preset
 from overfit_cli.sweeps.store import RunDirectory
 
@@ -276,7 +278,7 @@ def load_runs(
         usable_directories(root), key=lambda directory: str(directory.path)
     )
     return [
-        LoadedRun(directory, *_load_study_and_cells(directory, conditions))
+        LoadedRun(directory, *_load_study_and_cells(directory, conditions), bool(conditions))
         for directory in directories
     ]
 
@@ -344,22 +346,44 @@ class LoadedRun:
         directory: the run directory.
         study: the study of its cells.
         cells: the cells to judge, one row each.
+        is_chosen: whether conditions chose these cells of the run's.
     """
 
     directory: RunDirectory
     study: AnyStudy
     cells: pd.DataFrame
+    is_chosen: bool = False
 
     def judge(self, claim: Claim) -> Measurement:
-        """Judge a claim on its cells, or on their logged steps."""
+        """Judge a claim on its cells, or on their logged steps.
+
+        The level is that of this look at the run's seeds, and the note says whether the claim was
+        changed since its first cell: see `claims.seals`.
+        """
         frame = self._cells if claim.reads == "cells" else self._logged
         if claim.reads == "trajectories" and frame.rows.empty:
             return Measurement(verdict="not run", note=NO_STEPS)
-        return frame.judge(claim)
+        manifest = self._manifest
+        further = 0 if manifest is None else manifest.further_looks
+        with set_level(level_of_each(2**further)):
+            measurement = frame.judge(claim)
+            looks = looks_in_words(further, level_of_each(1)) if measurement.by_chance else ""
+        sealed = {} if manifest is None else manifest.claims
+        seal = seal_in_words(claim, sealed, with_code=self.study.identity.function is not None)
+        return replace(measurement, note=" ".join(filter(None, [measurement.note, looks, seal])))
+
+    @functools.cached_property
+    def _manifest(self) -> Manifest | None:
+        return read_manifest(self.directory.path)
 
     @functools.cached_property
     def _cells(self) -> Table:
-        return Table(self.cells, self.study)
+        """The cells, and those that were planned and are absent, unless cells were chosen."""
+        manifest = self._manifest
+        if manifest is None or manifest.refined or self.is_chosen:
+            return Table(self.cells, self.study)
+        planned = planned_cells(self.directory.path, self.study)
+        return Table(add_planned(self.cells, planned), self.study)
 
     @functools.cached_property
     def _logged(self) -> Table:

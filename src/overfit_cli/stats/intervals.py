@@ -1,8 +1,12 @@
-"""Intervals over seeds: of means, of shares, and of medians of values that may be infinite."""
+"""Intervals over seeds: of means, of shares, and of medians of values that may be infinite.
+
+A value that is not known, of a cell that failed or has not come to its end, lies between two ends.
+Its estimate's interval then contains those of all values in between.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import NamedTuple
@@ -10,12 +14,20 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from overfit_cli.core.arrays import Floats
+
 LEVEL = 0.95
 """The confidence level of a single claim's interval."""
 
 _level = ContextVar("level", default=LEVEL)
 FEWEST_FOR_MEDIAN = 6
 """With fewer seeds the interval of a median has no ends."""
+
+NEAR_COPY = 1e-6
+"""Numbers of two seeds that agree to this share are copies: they are no draws of their own."""
+
+SHORT_DECIMAL = 1e-4
+"""Multiples of it, such as counts and accuracies, agree by chance: they are never copies."""
 
 
 def level_of_each(numbers: int) -> float:
@@ -40,7 +52,10 @@ class Estimate(NamedTuple):
         value: the number.
         low, high: the ends of the interval; nan where there are too few seeds for one.
         kind: the kind of the interval, such as `95 % t over 10 seeds`.
-        seeds: the number of independent values.
+        seeds: the number of independent values: near copies of another value do not count.
+        inner: the ends of the interval that misses the number twice as often, 90 % for 95 %: two
+            one-sided tests of equivalence compare it with a margin (Schuirmann 1987). None where
+            it is not known.
     """
 
     value: float
@@ -48,11 +63,43 @@ class Estimate(NamedTuple):
     high: float
     kind: str
     seeds: int
+    inner: tuple[float, float] | None = None
 
     @property
     def bounded(self) -> bool:
         """Whether the interval has an end."""
         return not (np.isnan(self.low) or (self.low == -np.inf and self.high == np.inf))
+
+    def transformed(self, function: Callable[[float], float]) -> Estimate:
+        """Return the estimate of an increasing function of the number."""
+        value, low, high = (function(number) for number in self[:3])
+        inner = self.inner and (function(self.inner[0]), function(self.inner[1]))
+        return self._replace(value=value, low=low, high=high, inner=inner)
+
+
+def _inner_level(level: float) -> float:
+    """The level of the interval that misses its number twice as often."""
+    return 1 - 2 * (1 - level)
+
+
+def count_distinct(values: ArrayLike) -> int:
+    """Count the values that are no near copies of another; see `NEAR_COPY`.
+
+    Args:
+        values: shape (seeds,), without nan.
+    """
+    sample = np.sort(np.asarray(values, dtype=np.float64))
+    with np.errstate(invalid="ignore"):  # between infinities
+        is_copy = np.diff(sample) <= NEAR_COPY * np.abs(sample[1:])
+    return len(sample) - int((is_copy & ~is_short_decimal(sample[1:])).sum())
+
+
+def is_short_decimal(values: ArrayLike) -> NDArray[np.bool_]:
+    """Return which numbers are multiples of `SHORT_DECIMAL`; those that are not finite are."""
+    numbers = np.asarray(values, dtype=np.float64)
+    with np.errstate(invalid="ignore"):
+        multiples = numbers / SHORT_DECIMAL
+        return ~np.isfinite(numbers) | (np.abs(multiples - np.round(multiples)) < 1e-9)
 
 
 def mean_estimate(
@@ -60,24 +107,43 @@ def mean_estimate(
     level: float | None = None,
     *,
     within: tuple[float, float] = (-np.inf, np.inf),
+    up_to: ArrayLike | None = None,
 ) -> Estimate:
     """Return the mean of independent values with its t interval.
 
     Args:
-        values: shape (seeds,), finite.
+        values: shape (seeds,), finite; with `up_to` the least that each may be.
         level: the confidence level; by default that of one interval.
         within: the least and the largest value that there can be, such as 0 and 1 of a share; the
             interval ends there.
+        up_to: the most that each value may be, of the same shape. The interval contains the t
+            intervals of all values in between: it is unbounded where one of them is.
     """
     level = level or level_of_each(1)
-    sample = np.asarray(values, dtype=np.float64)
-    count, mean = len(sample), float(sample.mean())
+    least = np.asarray(values, dtype=np.float64)
+    most = least if up_to is None else np.asarray(up_to, dtype=np.float64)
+    count, mean = len(least), float((least.mean() + most.mean()) / 2)
     kind = f"{100 * level:.4g} % t over {count} seeds"
     if count < 2:
         return Estimate(mean, np.nan, np.nan, kind, count)
-    half = float(t_half_width(float(sample.std(ddof=1)), count, level))
-    low, high = np.clip([mean - half, mean + half], *within)
-    return Estimate(mean, float(low), float(high), kind, count)
+    if not np.isfinite([least, most]).all():
+        return Estimate(mean, *within, kind, count)
+    deviation = _largest_deviation(least, most)
+    ends = [
+        np.clip([least.mean() - half, most.mean() + half], *within).tolist()
+        for half in (
+            float(t_half_width(deviation, count, each)) for each in (level, _inner_level(level))
+        )
+    ]
+    (low, high), inner = ends
+    return Estimate(mean, low, high, kind, count_distinct(least), (inner[0], inner[1]))
+
+
+def _largest_deviation(least: Floats, most: Floats) -> float:
+    """A bound on the standard deviation of values between their ends; exact where these agree."""
+    centre = (least.mean() + most.mean()) / 2
+    squares = np.maximum((least - centre) ** 2, (most - centre) ** 2)
+    return float(np.sqrt(squares.sum() / (len(least) - 1)))
 
 
 def t_half_width(
@@ -122,52 +188,87 @@ def difference_estimate(
     error = sum(parts)
     denominator = sum(part**2 / (count - 1) for part, count in zip(parts, counts, strict=True))
     freedom = error**2 / denominator if denominator > 0 else np.inf
-    half = float(stdtrit(freedom, (1 + level) / 2)) * np.sqrt(error)
+    half, inner = (
+        float(stdtrit(freedom, (1 + each) / 2)) * float(np.sqrt(error))
+        for each in (level, _inner_level(level))
+    )
+    distinct = min(map(count_distinct, samples))
     return Estimate(
-        difference, float(difference - half), float(difference + half), kind, min(counts)
+        difference,
+        difference - half,
+        difference + half,
+        kind,
+        distinct,
+        (difference - inner, difference + inner),
     )
 
 
-def share_estimate(successes: int, tries: int, level: float | None = None) -> Estimate:
+def share_estimate(
+    successes: int, tries: int, level: float | None = None, *, unknown: int = 0
+) -> Estimate:
     """Return the share of successes with its exact interval (Clopper and Pearson 1934).
 
     Args:
         successes: of independent tries.
         tries: at least one.
         level: the least confidence level; by default that of one interval.
+        unknown: further tries of these that may be successes: the interval allows for none and for
+            all of them.
     """
+    level = level or level_of_each(1)
+    low, high = _exact_ends(successes, successes + unknown, tries, level)
+    kind = f"{100 * level:.4g} % exact over {tries} seeds"
+    inner = _exact_ends(successes, successes + unknown, tries, _inner_level(level))
+    return Estimate((successes + unknown / 2) / tries, low, high, kind, tries, inner)
+
+
+def _exact_ends(least: int, most: int, tries: int, level: float) -> tuple[float, float]:
+    """The lower end of an exact interval for `least` successes, and the upper one for `most`."""
     from scipy.special import betaincinv
 
-    tail = (1 - (level or level_of_each(1))) / 2
-    failures = tries - successes
-    low = float(betaincinv(successes, failures + 1, tail)) if successes else 0.0
-    high = float(betaincinv(successes + 1, failures, 1 - tail)) if failures else 1.0
-    kind = f"{100 * (1 - 2 * tail):.4g} % exact over {tries} seeds"
-    return Estimate(successes / tries, low, high, kind, tries)
+    tail = (1 - level) / 2
+    low = float(betaincinv(least, tries - least + 1, tail)) if least else 0.0
+    high = float(betaincinv(most + 1, tries - most, 1 - tail)) if most < tries else 1.0
+    return low, high
 
 
-def median_estimate(values: ArrayLike, level: float | None = None) -> Estimate:
+def median_estimate(
+    values: ArrayLike, level: float | None = None, *, up_to: ArrayLike | None = None
+) -> Estimate:
     """Return the median of independent values with its interval by order statistics.
 
     It is valid for any distribution, and for infinite values, which lie beyond a grid.
 
     Args:
-        values: shape (seeds,), without nan.
+        values: shape (seeds,), without nan; with `up_to` the least that each may be.
         level: the least confidence level; by default that of one interval.
+        up_to: the most that each value may be, of the same shape. The interval contains those of
+            all values in between.
 
     Returns:
         The median; its interval is infinite on both sides with fewer than `FEWEST_FOR_MEDIAN`.
     """
+    level = level or level_of_each(1)
+    least = np.sort(np.asarray(values, dtype=np.float64))
+    most = least if up_to is None else np.sort(np.asarray(up_to, dtype=np.float64))
+    count, lower, upper = len(least), middle(least), middle(most)
+    value = lower if lower == upper else (lower + upper) / 2
+    low, high = _ordered_ends(least, most, level)
+    kind = f"{100 * level:.4g} % by order over {count} seeds"
+    inner = _ordered_ends(least, most, _inner_level(level))
+    return Estimate(value, low, high, kind, count_distinct(least), inner)
+
+
+def _ordered_ends(least: Floats, most: Floats, level: float) -> tuple[float, float]:
+    """The ends of a median's interval, of values sorted by the least and by the most they may be.
+
+    So few values as are left out on each side seldom lie on one side of the median.
+    """
     from scipy.special import bdtr
 
-    level = level or level_of_each(1)
-    ordered = np.sort(np.asarray(values, dtype=np.float64))
-    count = len(ordered)
-    # The number of values outside on each side: so few seldom lie on one side of the median.
+    count = len(least)
     excluded = int(np.sum(bdtr(np.arange(count), count, 0.5) <= (1 - level) / 2))
-    low, high = (ordered[excluded - 1], ordered[-excluded]) if excluded else (-np.inf, np.inf)
-    kind = f"{100 * level:.4g} % by order over {count} seeds"
-    return Estimate(middle(ordered), float(low), float(high), kind, count)
+    return (float(least[excluded - 1]), float(most[-excluded])) if excluded else (-np.inf, np.inf)
 
 
 def middle(values: ArrayLike) -> float:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from overfit_cli.claims.seals import count_further_looks, digests
 from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.files import (
     SET_ASIDE,
@@ -29,6 +30,7 @@ from overfit_cli.core.files import (
     write_whole,
 )
 from overfit_cli.core.parameters import describe
+from overfit_cli.core.registry import claims_of
 from overfit_cli.core.study import AnyStudy
 from overfit_cli.functions.experiment import FunctionRecord
 from overfit_cli.stats.equations import Expression
@@ -106,10 +108,16 @@ def record_run(
             data={**(before.data if before else {}), **(data or {})},
             runs=(*(before.runs if before else ()), _entry(grid, settings, command)),
             function=study.identity.function,
+            claims=before.claims if before else sealed_claims(study),
         )
         text = manifest.model_dump_json(indent=2, by_alias=True) + "\n"
         write_whole(directory / MANIFEST, text.encode())
         keep_source(directory, study)
+
+
+def sealed_claims(study: AnyStudy) -> dict[str, str]:
+    """Return the digest of each of a study's claims as it is now."""
+    return digests(claims_of(study), with_code=study.identity.function is not None)
 
 
 def is_described(directory: Path, study: AnyStudy) -> bool:
@@ -288,6 +296,7 @@ class Manifest(BaseModel):
         data: fingerprints of the collections that the cells were trained on, by name.
         runs: every run that trained something, the first one first.
         function: what is known of the study, where it is a function.
+        claims: digests of the study's claims from before the first cell, by name.
     """
 
     model_config = ConfigDict(frozen=True, extra="allow")
@@ -298,6 +307,12 @@ class Manifest(BaseModel):
     data: Mapping[str, str] = Field(default_factory=dict)
     runs: tuple[Run, ...] = ()
     function: FunctionRecord | None = None
+    claims: Mapping[str, str] = Field(default_factory=dict)
+
+    @property
+    def further_looks(self) -> int:
+        """How many runs added seeds to those of the runs before them."""
+        return count_further_looks([run.seeds for run in self.runs])
 
     @property
     def refined(self) -> bool:

@@ -26,7 +26,7 @@ from overfit_cli.claims.comparison import BestSetting, Comparison, check_edge
 from overfit_cli.claims.rules import (
     THEOREM_RULE,
     Margin,
-    check_requirements,
+    Requirements,
     exponentiate,
     judge_estimate,
     judge_theorem,
@@ -154,18 +154,17 @@ def _theorem(number: str, column: str, preset: str) -> Callable[[pd.DataFrame], 
         bound = finite_numbers(fitted, bound_column)
         lacking = finite_numbers(fitted, heads_column) - np.log10(fitted["heads"].astype(float))
         too_large = log10_step_sizes(fitted) - finite_numbers(fitted, "theorem_step_size")
-        measured = judge_theorem(
+        return judge_theorem(
             side > bound,
             fitted["seed"],
+            requirements=Requirements(
+                {
+                    "decades of heads missing": lacking,
+                    "decades by which steps are too large": too_large,
+                },
+                "there are too few heads, or steps are too large",
+            ),
             details={"measured over the bound, most": float((side / bound).max())},
-        )
-        return check_requirements(
-            measured,
-            {
-                "decades of heads missing": lacking,
-                "decades by which steps are too large": too_large,
-            },
-            "there are too few heads, or steps are too large",
         )
 
     return measure

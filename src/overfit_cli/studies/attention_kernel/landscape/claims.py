@@ -11,7 +11,7 @@ from collections.abc import Callable
 import numpy as np
 import pandas as pd
 
-from overfit_cli.claims.cells import check_alike
+from overfit_cli.claims.cells import one_setting
 from overfit_cli.claims.rules import Margin, judge_estimate
 from overfit_cli.core.claim import Claim, Measurement, inconclusive, not_run
 from overfit_cli.core.text import plural
@@ -28,7 +28,7 @@ def _table_by_kernel(cells: pd.DataFrame, column: str) -> pd.DataFrame:
     """A measured column under both kernels, one row per network and pair."""
     cells = cells[cells["kernel"].isin(["softmax", "gaussian"]) & (cells["status"] == "done")]
     others = [name for name in KernelLandscapeParameters.model_fields if name not in _FREE]
-    check_alike(cells, others)
+    cells = one_setting(cells, others)
     if cells["kernel"].nunique() < 2:
         raise not_run("It needs cells of kernel=softmax,gaussian.")
     values = cells.assign(value=cells[column].astype(float))

@@ -10,7 +10,7 @@ import pandas as pd
 
 from overfit_cli.claims.cells import Selection, positive_numbers, require_done
 from overfit_cli.claims.rules import (
-    FALLING,
+    FALLS_WHERE,
     LEAST_VALUES,
     Margin,
     exponentiate,
@@ -77,7 +77,7 @@ def _falls(axis: str, second_axis: str, words: str) -> Claim:
         name=f"fig2-falls-with-{axis}",
         source="Jiang et al. 2024, figure 2c",
         statement=f"On images too, the test loss falls as {words} grows.",
-        holds_where=FALLING.in_words("the mean rank correlation"),
+        holds_where=FALLS_WHERE,
         measure=lambda cells: falls(
             require_done(GRID.of(cells), 0.1), "test_loss", axis, second_axis
         ),

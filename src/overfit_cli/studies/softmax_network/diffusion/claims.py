@@ -21,7 +21,7 @@ from overfit_cli.claims.cells import (
 )
 from overfit_cli.claims.rules import (
     Margin,
-    check_requirements,
+    Requirements,
     exponentiate,
     factor_margin,
     judge_estimate,
@@ -159,16 +159,17 @@ def theorem(cells: pd.DataFrame) -> Measurement:
         finite_numbers(held, "bound_over_error"),
         finite_numbers(held, "width_missing"),
     )
-    measured = judge_theorem(
-        excess < 0, held["seed"], details={"decades of 1/(λ√n) over the error, least": excess.min()}
-    )
-    return check_requirements(
-        measured,
-        {
-            "decades of hidden units missing": missing,
-            "decades by which steps are too large": finite_numbers(held, "step_size_beyond"),
-        },
-        "there are too few hidden units, or steps are too large",
+    return judge_theorem(
+        excess < 0,
+        held["seed"],
+        requirements=Requirements(
+            {
+                "decades of hidden units missing": missing,
+                "decades by which steps are too large": finite_numbers(held, "step_size_beyond"),
+            },
+            "there are too few hidden units, or steps are too large",
+        ),
+        details={"decades of 1/(λ√n) over the error, least": excess.min()},
     )
 
 

@@ -11,7 +11,7 @@ from functools import partial
 
 import pandas as pd
 
-from overfit_cli.claims.cells import check_alike
+from overfit_cli.claims.cells import one_setting
 from overfit_cli.claims.rules import (
     Margin,
     exponentiate,
@@ -53,7 +53,7 @@ def _number_by_cell(steps: pd.DataFrame, side: Regime, number: OfCell) -> pd.Ser
             "It needs logged steps of cells with initialisation=condition that meet Condition 4.1, "
             f"as in `overfit sweep theorem-dynamics-{side}`."
         )
-    check_alike(chosen, _ALIKE)
+    chosen = one_setting(chosen, _ALIKE)
     if (failed := int((chosen["status"] != "done").sum())) > 0:
         raise inconclusive(f"{failed} of {len(chosen)} cells failed before they were fitted.")
     by_cell = {}

@@ -12,7 +12,7 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
-from overfit_cli.claims.cells import check_alike, finite_numbers, positive_numbers, require_done
+from overfit_cli.claims.cells import finite_numbers, one_setting, positive_numbers, require_done
 from overfit_cli.claims.rules import (
     Margin,
     exponentiate,
@@ -233,8 +233,7 @@ def _judge_side(side: Regime, judge: OnSide) -> Callable[[pd.DataFrame], Measure
                 f"sides of the boundary, at {LEAST_EPSILONS} values of epsilon, as in `overfit "
                 "sweep theorem-regime`."
             )
-        check_alike(regime.cells, _ALIKE)
-        return judge(regime.sides[side], side)
+        return judge(one_setting(regime.sides[side], _ALIKE), side)
 
     return measure
 
@@ -247,8 +246,7 @@ def _transition(cells: pd.DataFrame) -> Measurement:
             "It needs cells with initialisation=condition that meet Condition 4.1, as in `overfit "
             "sweep theorem-transition`."
         )
-    check_alike(chosen, _ALIKE)
-    return transition(chosen)
+    return transition(one_setting(chosen, _ALIKE))
 
 
 def _claim(

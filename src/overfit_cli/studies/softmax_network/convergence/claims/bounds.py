@@ -13,7 +13,7 @@ import pandas as pd
 from overfit_cli.claims.cells import finite_numbers, require_done, require_trained
 from overfit_cli.claims.rules import (
     THEOREM_RULE,
-    check_requirements,
+    Requirements,
     judge_theorem,
     mark_vacuous,
 )
@@ -81,16 +81,17 @@ def _theorem(cells: pd.DataFrame) -> Measurement:
     held = _softmax(cells)
     ratios, missing = finite_numbers(held, "rate_ratio"), finite_numbers(held, "width_missing")
     excess = finite_numbers(held, "step_size_beyond")
-    measured = judge_theorem(
-        ratios > 1, held["seed"], details={"loss over the bound, most": float(ratios.max())}
-    )
-    return check_requirements(
-        measured,
-        {
-            "decades of hidden units missing": missing,
-            "decades by which steps are too large": excess,
-        },
-        "there are too few hidden units, or steps are too large",
+    return judge_theorem(
+        ratios > 1,
+        held["seed"],
+        requirements=Requirements(
+            {
+                "decades of hidden units missing": missing,
+                "decades by which steps are too large": excess,
+            },
+            "there are too few hidden units, or steps are too large",
+        ),
+        details={"loss over the bound, most": float(ratios.max())},
     )
 
 

@@ -1,0 +1,87 @@
+"""Seals of claims: digests that a run directory keeps from before its first cell, and looks.
+
+A claim whose digest differs was changed after cells were seen. Seeds that are added to a run are a
+further look at the same claims: the k-th further look is judged at the error α/2^k, so that all
+looks together err in at most twice as many cases as one.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import inspect
+from collections.abc import Iterable, Mapping, Sequence
+
+from overfit_cli.core.claim import Claim
+
+
+def digest_of_claim(claim: Claim, *, with_code: bool) -> str:
+    """Return a digest of a claim in 16 hexadecimal digits: of its texts, and of its code.
+
+    Args:
+        claim: the claim.
+        with_code: whether the code of its `measure` counts, as of a user's own claim. That of an
+            installed study changes with its package, whose version a run directory keeps.
+    """
+    texts = [claim.name, claim.kind, claim.statement, claim.hypotheses, claim.holds_where]
+    texts += [_code(claim.measure)] if with_code else []
+    return hashlib.sha256(repr(texts).encode()).hexdigest()[:16]
+
+
+def _code(value: object) -> str:
+    """The code of a function with what is bound to it; the text of another value."""
+    if isinstance(value, functools.partial):
+        bound = [*value.args, *(item for pair in sorted(value.keywords.items()) for item in pair)]
+        return " ".join(map(_code, (value.func, *bound)))
+    if not inspect.isfunction(value):
+        return repr(value) if not callable(value) else type(value).__qualname__
+    try:
+        text = inspect.getsource(value)
+    except (OSError, TypeError):
+        text = value.__code__.co_code.hex()
+    cells = [cell.cell_contents for cell in value.__closure__ or ()]
+    return " ".join([text, *map(_code, cells)])
+
+
+def digests(claims: Iterable[Claim], *, with_code: bool) -> dict[str, str]:
+    """Return the digest of each claim by its name; see `digest_of_claim`."""
+    return {claim.name: digest_of_claim(claim, with_code=with_code) for claim in claims}
+
+
+def seal_in_words(claim: Claim, sealed: Mapping[str, str], *, with_code: bool) -> str:
+    """Say that a claim was changed, or added, after the first cell; empty where it was not.
+
+    Args:
+        claim: the claim as it is now.
+        sealed: the digests from before the first cell; empty where none were kept.
+        with_code: as for `digest_of_claim`.
+    """
+    if not sealed:
+        return ""
+    if claim.name not in sealed:
+        return "This claim was added after the first cell was trained."
+    if sealed[claim.name] != digest_of_claim(claim, with_code=with_code):
+        return "This claim was changed after the first cell was trained."
+    return ""
+
+
+def count_further_looks(seeds: Sequence[Sequence[int]]) -> int:
+    """Count the runs that added seeds to those of the runs before them.
+
+    Args:
+        seeds: the seeds of each run into a directory, the first run first.
+    """
+    known: set[int] = set()
+    looks = 0
+    for run in seeds:
+        looks += bool(known) and not known.issuperset(run)
+        known |= set(run)
+    return looks
+
+
+def looks_in_words(further: int, level: float) -> str:
+    """Say that seeds were added, and the level that follows; empty where none were."""
+    if not further:
+        return ""
+    times = "once" if further == 1 else f"{further} times"
+    return f"Seeds were added {times}, so that intervals have the level {100 * level:.4g} %."
