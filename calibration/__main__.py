@@ -22,6 +22,7 @@ RUNS = 200
 
 HEADINGS = (
     "claim",
+    "kind",
     "cells",
     "seeds",
     "true: holds",
@@ -92,7 +93,7 @@ def cells_of_row(calibrated: Calibration) -> Sequence[str]:
         false.share("fails"),
         _decided(undecidable),
     ]
-    counts = (f"{calibrated.cells}", f"{calibrated.seeds}")
+    counts = (calibrated.claim.kind, f"{calibrated.cells}", f"{calibrated.seeds}")
     return (calibrated.claim.name, *counts, *(f"{100 * share:.1f} %" for share in shares))
 
 

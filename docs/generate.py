@@ -14,10 +14,11 @@ import sys
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from docs.pictures import gallery
 from overfit_cli.cli.list import COLUMN_HEADINGS, PARAMETER_HEADINGS, column_rows, parameter_rows
-from overfit_cli.core.claim import VERDICTS
+from overfit_cli.core.claim import KINDS, VERDICTS
 from overfit_cli.core.registry import find_study, installed_studies
 
 FOLDER = Path(__file__).parent
@@ -57,16 +58,26 @@ def _table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def _claims_by_paper() -> str:
-    """How many claims of each paper have each verdict in the report that is kept."""
+    """How many claims of each paper and kind have each verdict in the report that is kept."""
     content = json.loads((FOLDER.parent / "results" / "report" / "claims.json").read_text())
     papers = {study.paper.key: study.paper for study in installed_studies() if study.paper}
     rows = []
     for key in dict.fromkeys(claim["paper"] for claim in content["claims"]):
-        found = Counter(one["verdict"] for one in content["claims"] if one["paper"] == key)
+        claims = [claim for claim in content["claims"] if claim["paper"] == key]
+        counts = Counter((claim["kind"], _headline(claim)) for claim in claims)
         title = f"[{papers[key]}]({papers[key].url}), *{papers[key].title}*"
-        rows.append([title, *(str(found[verdict] or "") for verdict in VERDICTS)])
-    lines = [["paper", *VERDICTS], ["---", *("--:" for _ in VERDICTS)], *rows]
+        for kind in KINDS:
+            numbers = [counts[kind, verdict] for verdict in VERDICTS]
+            if any(numbers):
+                rows.append([title, kind, *(str(number or "") for number in numbers)])
+                title = ""
+    lines = [["paper", "kind", *VERDICTS], ["---", "---", *("--:" for _ in VERDICTS)], *rows]
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def _headline(claim: dict[str, Any]) -> str:
+    """The verdict of a claim at the level of all claims of its study together."""
+    return str(claim["family"]["verdict"] if claim["family"] else claim["verdict"])
 
 
 def _help(command: str) -> str:

@@ -15,7 +15,7 @@ import pytest
 
 from overfit_cli import Measurement, UserError
 from overfit_cli.cli import report
-from overfit_cli.core.claim import Verdict
+from overfit_cli.core.claim import Kind, Verdict
 from overfit_cli.report.contents import (
     ReportedPaper,
     contents,
@@ -57,17 +57,49 @@ def test_claims_stand_under_their_studies_and_papers() -> None:
     assert [one.key for one in found] == ["jiang2024", "nobody2024", "song2024"]
     assert [len(one.judged) for one in found] == [2, 1, 2]
     assert found[0].counts == {
-        "holds": 1,
-        "fails": 1,
-        "inconclusive": 0,
-        "vacuous": 0,
-        "not run": 0,
+        "ours": {"holds": 1, "fails": 1, "inconclusive": 0, "vacuous": 0, "not run": 0}
     }
+
+
+def of_kind(name: str, kind: Kind, verdict: Verdict) -> Judged:
+    made = judged(name, verdict, study=VIT)
+    claim = replace(made.claim, kind=kind, source="Theorem 1", statement="The loss is at most 1.")
+    return replace(made, claim=replace(claim, hypotheses="a positive σ, of every cell"))
+
+
+def test_kinds_are_counted_apart_and_at_the_level_of_all_together() -> None:
+    claims = [
+        of_kind("a", "paper", "holds"),
+        replace(of_kind("b", "paper", "holds"), family=9, joint_verdict="inconclusive"),
+        of_kind("c", "identity", "holds"),
+        of_kind("d", "sharp", "fails"),
+    ]
+    text = markdown(papers(claims))
+    assert "| Jiang et al. 2024 | paper | 1 |  | 1 |  |  |" in text
+    assert "| Jiang et al. 2024 | sharp |  | 1 |  |  |  |" in text
+    assert "| Jiang et al. 2024 | identity | 1 |  |  |  |  |" in text
+    assert "| ours |" not in text
+    kinds = [claim["kind"] for claim in json.loads(claims_json(papers(claims)))["claims"]]
+    assert kinds == ["paper", "paper", "identity", "sharp"]
+
+
+def test_what_fails_of_a_papers_sentences_names_the_sentence_and_the_number() -> None:
+    refuted, finding = of_kind("a", "paper", "fails"), of_kind("b", "sharp", "fails")
+    sentence = (
+        "Theorem 1 says: The loss is at most 1. Its hypotheses are met: a positive σ, of every cell. "
+        "Measured:"
+    )
+    assert refuted.contradiction.startswith(sentence)
+    assert finding.contradiction == of_kind("c", "paper", "holds").contradiction == ""
+    assert sentence in markdown(papers([refuted]))
+    first, second = json.loads(claims_json(papers([refuted, finding])))["claims"]
+    assert first["contradicts"] == refuted.contradiction
+    assert second["contradicts"] is None
 
 
 def test_markdown_counts_verdicts_by_paper_and_says_how_to_measure_again() -> None:
     text = markdown(papers([of_preset("a", "not run", "fig2"), *SOME[1:]]))
-    assert "| Jiang et al. 2024 |  | 1 |  |  | 1 |" in text
+    assert "| Jiang et al. 2024 | ours |  | 1 |  |  | 1 |" in text
     assert "Again: `overfit reproduce fig2`" in text
     assert "on two cores" in text
 

@@ -91,12 +91,14 @@ def verdict_table(judged: Sequence[Judged]) -> Table:
 
     table = Table(box=SIMPLE_HEAD)
     table.add_column("claim", no_wrap=True)
+    table.add_column("kind", no_wrap=True)
     table.add_column("verdict", no_wrap=True, min_width=len("inconclusive"))
     table.add_column("measured", overflow="fold")
     for claim in judged:
         verdict = claim.measurement.verdict
         table.add_row(
             visible(claim.name),
+            claim.claim.kind,
             Text(verdict, style=_COLOURS[verdict]),
             measured_number(claim.measurement),
         )
@@ -104,17 +106,29 @@ def verdict_table(judged: Sequence[Judged]) -> Table:
 
 
 def count_table(papers: Sequence[ReportedPaper]) -> Table:
-    """Return how many claims of each paper have each verdict, as a table for the terminal."""
-    from overfit_cli.core.claim import VERDICTS
+    """Return how many claims of each paper and kind have each verdict, for the terminal."""
+    from overfit_cli.core.claim import KINDS, VERDICTS
+    from overfit_cli.report.contents import count_rows
 
-    rows = [(paper.cited, paper.counts) for paper in papers if paper.judged]
+    rows = count_rows(papers)
     table = Table(box=SIMPLE_HEAD)
     table.add_column("paper", overflow="fold")
+    table.add_column("kind", no_wrap=True)
     for verdict in VERDICTS:
         table.add_column(verdict, justify="right", style=_COLOURS[verdict])
-    of_all = {verdict: sum(counts[verdict] for _, counts in rows) for verdict in VERDICTS}
-    for cited, counts in [*rows, ("all", of_all)]:
-        table.add_row(visible(cited), *(str(counts[verdict] or "") for verdict in VERDICTS))
+    totals = [
+        (
+            "all papers",
+            kind,
+            {name: sum(c[name] for _, k, c in rows if k == kind) for name in VERDICTS},
+        )
+        for kind in KINDS
+    ]
+    previous = ""
+    for cited, kind, counts in [*rows, *(total for total in totals if any(total[2].values()))]:
+        name = "" if cited == previous else visible(cited)
+        table.add_row(name, kind, *(str(counts[verdict] or "") for verdict in VERDICTS))
+        previous = cited
     return table
 
 
@@ -206,11 +220,17 @@ def _figures(studies: Iterable[AnyStudy]) -> Iterable[Entry]:
 
 
 def _claims(studies: Iterable[AnyStudy]) -> Iterable[Entry]:
+    from overfit_cli.core.claim import KINDS
     from overfit_cli.core.registry import claims_of
 
     for study in studies:
         for claim in claims_of(study):
-            about = (("holds where", claim.holds_where), ("source", claim.source))
+            about = (
+                ("kind", f"{claim.kind}: {KINDS[claim.kind]}"),
+                ("hypotheses", claim.hypotheses or "none"),
+                ("holds where", claim.holds_where),
+                ("source", claim.source),
+            )
             yield claim.name, claim.statement, (*about, ("preset", claim.preset or "none"))
 
 

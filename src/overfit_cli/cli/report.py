@@ -153,6 +153,9 @@ def _say_outcome(
     failed = [claim.name for claim in about if claim.measurement.verdict == "fails"]
     if failed:
         output.print(f"Claims that fail: {len(failed)} of {len(about)}: {', '.join(failed)}.")
+    for claim in about:
+        if claim.contradiction:
+            output.print(f"{claim.name}: {claim.contradiction}")
     for sentence in () if compared is None else _comparison_in_words(compared):
         output.print(sentence)
     nothing = not any(claim.is_measured for claim in about)

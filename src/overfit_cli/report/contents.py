@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from overfit_cli.core.cell import Paper
-from overfit_cli.core.claim import VERDICTS, Claim, Interval, Measurement, Verdict
+from overfit_cli.core.claim import KINDS, VERDICTS, Claim, Interval, Kind, Measurement, Verdict
 from overfit_cli.core.failures import count_alike
 from overfit_cli.core.parameters import describe
 from overfit_cli.core.registry import find_study
@@ -289,10 +289,21 @@ class ReportedPaper:
         return [claim for study in self.studies for claim in study.judged]
 
     @cached_property
-    def counts(self) -> Mapping[Verdict, int]:
-        """The number of its claims with each verdict."""
-        counts = Counter(claim.measurement.verdict for claim in self.judged)
-        return {verdict: counts[verdict] for verdict in VERDICTS}
+    def counts(self) -> Mapping[Kind, Mapping[Verdict, int]]:
+        """The number of its claims of each kind with each verdict, at the level of all together.
+
+        Kinds without a claim are left out.
+        """
+        counts = Counter((claim.claim.kind, claim.headline) for claim in self.judged)
+        kinds = [kind for kind in KINDS if any(kind == counted for counted, _ in counts)]
+        return {kind: {verdict: counts[kind, verdict] for verdict in VERDICTS} for kind in kinds}
+
+
+def count_rows(papers: Sequence[ReportedPaper]) -> list[tuple[str, Kind, Mapping[Verdict, int]]]:
+    """Return the rows of a table of counts: citation, kind, and the claims with each verdict."""
+    return [
+        (paper.cited, kind, counts) for paper in papers for kind, counts in paper.counts.items()
+    ]
 
 
 @dataclass(frozen=True)

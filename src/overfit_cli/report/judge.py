@@ -183,6 +183,16 @@ class Judged:
         return self.claim.name if self.is_only else f"{self.claim.name} ({self.directory})"
 
     @property
+    def headline(self) -> Verdict:
+        """The verdict that counts: at the level of all claims together, where seeds decide."""
+        return self.joint_verdict or self.measurement.verdict
+
+    @property
+    def contradiction(self) -> str:
+        """The sentence of a paper that the verdict contradicts; see `Claim.contradiction`."""
+        return self.claim.contradiction(self.measurement)
+
+    @property
     def is_measured(self) -> bool:
         """Whether there were cells that bear on the claim."""
         return self.measurement.verdict != "not run"

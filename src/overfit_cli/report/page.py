@@ -23,7 +23,7 @@ from jinja2.utils import htmlsafe_json_dumps
 from markupsafe import Markup
 from PIL import Image
 
-from overfit_cli.core.claim import VERDICTS, Measurement
+from overfit_cli.core.claim import KINDS, VERDICTS, Measurement
 from overfit_cli.core.errors import UserError
 from overfit_cli.core.figure import FigureOptions, grid_figures
 from overfit_cli.core.registry import figures_of
@@ -61,6 +61,7 @@ SCRIPTS = ("elements.js", "claims.js", "figures.js", "reading.js", "panel.js", "
 _MARKS = {"holds": "✓", "fails": "✗", "inconclusive": "?", "vacuous": "○", "not run": "–"}
 _HEADINGS = (
     ("claim", "name"),
+    ("kind", ""),
     ("verdict", "verdict"),
     ("measured", "value"),
     ("holds where", ""),
@@ -280,6 +281,7 @@ def _environment() -> Environment:
     )
     environment.globals |= {
         "version": VERSION,
+        "kinds": KINDS,
         "verdicts": VERDICTS,
         "marks": _MARKS,
         "headings": _HEADINGS,

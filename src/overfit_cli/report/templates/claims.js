@@ -6,10 +6,12 @@ const words = new Map(rows.map((row) => [row, row.textContent.toLowerCase()]));
 function filter() {
   const paper = find("#of-paper").value;
   const verdicts = new Set(all("input[name=verdict]:checked").map((box) => box.value));
+  const kinds = new Set(all("input[name=kind]:checked").map((box) => box.value));
   const wanted = find("#words").value.toLowerCase().split(/\s+/).filter(Boolean);
   let count = 0;
   for (const row of rows) {
     const fits = verdicts.has(row.dataset.verdict)
+      && kinds.has(row.dataset.kind)
       && (!paper || row.closest(".paper").dataset.paper === paper)
       && wanted.every((word) => words.get(row).includes(word));
     row.hidden = !fits;
