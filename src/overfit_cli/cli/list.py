@@ -200,6 +200,8 @@ def _presets(studies: Iterable[AnyStudy]) -> Iterable[Entry]:
             figures = ", ".join(content.figures)
             study = find_study(content.study)
             about = [("study", content.study), ("figures", figures)]
+            if content.quick.stand_in:
+                about.append(("quick", content.quick.stand_in))
             if study.paper:
                 about.append(("reproduce", f"{study.paper.key}/{preset.reproduces}"))
             yield name, content.title, tuple(about)

@@ -21,6 +21,7 @@ from overfit_cli.core.cell import (
 )
 from overfit_cli.core.claim import Claim
 from overfit_cli.core.figure import Figure, grid_figures
+from overfit_cli.core.parameters import map_parameters
 from overfit_cli.core.text import plural
 from overfit_cli.core.training import Training
 
@@ -43,6 +44,9 @@ class Study(ABC, Generic[P]):
 
     paper: Paper | None = None
     """The paper whose experiment it is; None where it is of no paper."""
+
+    paper_data: str = ""
+    """The data that the paper's experiment reads, such as `IMDb`; empty where it draws its own."""
 
     trajectory_columns: tuple[Column, ...] = ()
     """What is logged on the way, when asked for."""
@@ -161,6 +165,13 @@ class Study(ABC, Generic[P]):
         """
         return {}
 
+    def stand_in(self, parameters: P) -> str:
+        """Return what stands in for the paper's data or model, as a sentence; empty for nothing.
+
+        Every figure, caption, claim and preset of such cells says it.
+        """
+        return ""
+
     def source_files(self) -> Sequence[SourceFile]:
         """Return the user's files with the code that trains; none of an installed study.
 
@@ -206,6 +217,20 @@ class Study(ABC, Generic[P]):
 
 
 AnyStudy = Study[Any]
+
+
+def stand_ins_of(study: AnyStudy, cells: pd.DataFrame) -> list[str]:
+    """Return what stands in for the paper's data in cells, each sentence once.
+
+    Args:
+        study: the study of the cells.
+        cells: one row per cell, with the study's parameters.
+    """
+    if not study.paper_data:
+        return []
+    settings = cells[list(study.parameters.model_fields)].drop_duplicates()
+    sentences = map_parameters(study.parameters, settings, study.stand_in)
+    return sorted({sentence for sentence in sentences if sentence})
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from overfit_cli.core.figure import Figure as StudyFigure
 from overfit_cli.core.parameters import Value, describe
-from overfit_cli.core.study import FigureData
+from overfit_cli.core.study import FigureData, stand_ins_of
 from overfit_cli.core.text import VERSION, plural
 from overfit_cli.figures.labels import brief, parameter_values, typeset
 from overfit_cli.sweeps.provenance import (
@@ -45,9 +45,10 @@ def caption(
     """
     shows = " ".join(picture.facts or [f"{figure.title}."])
     source = f" After {figure.source}." if figure.source and usual and not data.less else ""
-    cells = " ".join([cells_in_words(data), *provenance_in_words(data.parts or {"": data})])
-    parts = [shows + source, cells, settings_in_words(data)]
-    wrapped = [textwrap.fill(typeset(part), WIDTH, break_on_hyphens=False) for part in parts]
+    parts = data.parts or {"": data}
+    cells = " ".join([cells_in_words(data), *provenance_in_words(parts), *stand_ins(parts)])
+    texts = [shows + source, cells, settings_in_words(data)]
+    wrapped = [textwrap.fill(typeset(text), WIDTH, break_on_hyphens=False) for text in texts]
     command_lines = (
         ["\n".join(["Commands:", *(f"  {command}" for command in commands)])] if commands else []
     )
@@ -94,6 +95,18 @@ def provenance_in_words(parts: Mapping[str, FigureData]) -> list[str]:
     sentences += data_in_words({name: part.collections for name, part in parts.items()})
     sentences.append(thresholds_in_words({name: part.boundary for name, part in parts.items()}))
     return [sentence for sentence in sentences if sentence]
+
+
+def stand_ins(parts: Mapping[str, FigureData]) -> list[str]:
+    """Return what stands in for the papers' data in the cells of runs: see `Study.stand_in`.
+
+    Args:
+        parts: the data of each run, by its name.
+    """
+    sentences = [
+        sentence for part in parts.values() for sentence in stand_ins_of(part.study, part.cells)
+    ]
+    return list(dict.fromkeys(sentences))
 
 
 def settings_in_words(data: FigureData) -> str:

@@ -16,7 +16,7 @@ from overfit_cli.core.registry import figures_of
 from overfit_cli.core.study import FigureData
 from overfit_cli.core.text import VERSION, most_alike, plural
 from overfit_cli.figures.axes import varying_in_words
-from overfit_cli.figures.caption import caption, provenance_in_words
+from overfit_cli.figures.caption import caption, provenance_in_words, stand_ins
 from overfit_cli.figures.expressions import derive_axes, derive_columns, undefined_numbers
 from overfit_cli.figures.inputs import resolve_options, resolve_symbols
 from overfit_cli.figures.labels import tick_number, varying_parameters
@@ -176,7 +176,7 @@ def drawn(
     left_out += too_large
     if asked.cmap is not None:
         look = replace(look, settings={**look.settings, "image.cmap": asked.cmap})
-    with looking(look):
+    with looking(look, " ".join(stand_ins(data.parts or {"": data}))):
         on_axes = derive_axes(data, asked)
         options = resolve_options(figure, asked, on_axes)
         try:

@@ -54,16 +54,18 @@ class Look:
 
 
 _look: contextvars.ContextVar[Look] = contextvars.ContextVar("look", default=Look())  # noqa: B039
+_note: contextvars.ContextVar[str] = contextvars.ContextVar("note", default="")
 
 
 @contextmanager
-def looking(look: Look) -> Iterator[None]:
-    """Give every picture that is made inside this look."""
-    before = _look.set(look)
+def looking(look: Look, note: str = "") -> Iterator[None]:
+    """Give every picture that is made inside this look, and a sentence in small letters above."""
+    before, note_before = _look.set(look), _note.set(note)
     try:
         yield
     finally:
         _look.reset(before)
+        _note.reset(note_before)
 
 
 def _style(look: Look) -> Any:
@@ -118,10 +120,12 @@ class Picture(Figure):
         self.metadata: Mapping[str, Mapping[str, str]] = {}
         size = (self.look.width or width, self.look.height or height)
         super().__init__(figsize=size)
-        if self.look.title:
+        if self.look.title or _note.get():
             letters = int(0.7 * WIDE * size[0] / COLUMN)  # they are larger than others
             title = wrap_text(self.look.title, letters)
-            self.suptitle(title, x=0.01, ha="left", fontsize="large")
+            note = wrap_text(_note.get(), int(WIDE * size[0] / COLUMN))
+            text = "\n".join(filter(None, [title, note]))
+            self.suptitle(text, x=0.01, ha="left", fontsize="large" if title else "small")
 
     def draw(self, renderer: Any) -> None:
         """Draw it in its own style."""

@@ -26,6 +26,7 @@ from overfit_cli.figures.caption import (
     fixed_parameters,
     provenance_in_words,
     settings_in_words,
+    stand_ins,
 )
 from overfit_cli.figures.labels import parameter_values, typeset
 from overfit_cli.report.judge import Judged, LoadedRun
@@ -167,6 +168,7 @@ class RunFacts:
         axes: the values of the parameters that vary.
         parameters: the parameters that have one value, with this value.
         sweeps: the sweeps into the directory, the first one first.
+        stand_ins: what stands in for the paper's data, in words.
     """
 
     cells: str
@@ -180,6 +182,7 @@ class RunFacts:
     axes: Mapping[str, Sequence[Any]]
     parameters: Mapping[str, Any]
     sweeps: Sequence[Run]
+    stand_ins: Sequence[str]
 
 
 def run_facts(data: FigureData, manifest: Manifest | None) -> RunFacts:
@@ -190,7 +193,13 @@ def run_facts(data: FigureData, manifest: Manifest | None) -> RunFacts:
     reasons = dict(Counter(failed).most_common())
     described = describe(data.study.parameters)
     return RunFacts(
-        cells=" ".join([typeset(cells_in_words(data)), *provenance_in_words({"": data})]),
+        cells=" ".join(
+            [
+                typeset(cells_in_words(data)),
+                *provenance_in_words({"": data}),
+                *stand_ins({"": data}),
+            ]
+        ),
         settings=typeset(settings_in_words(data)),
         failures=_failures(reasons),
         provenance=_provenance(sweeps),
@@ -205,6 +214,7 @@ def run_facts(data: FigureData, manifest: Manifest | None) -> RunFacts:
         },
         parameters=fixed_parameters(data),
         sweeps=sweeps,
+        stand_ins=stand_ins({"": data}),
     )
 
 
@@ -264,6 +274,11 @@ class ReportedStudy:
     study: AnyStudy
     judged: Sequence[Judged]
     runs: Sequence[ReportedRun]
+
+    @property
+    def stand_ins(self) -> list[str]:
+        """What stands in for the paper's data in its runs; see `Study.stand_in`."""
+        return list(dict.fromkeys(text for run in self.runs for text in run.facts.stand_ins))
 
 
 @dataclass(frozen=True)

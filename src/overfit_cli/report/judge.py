@@ -25,7 +25,7 @@ from overfit_cli.core.claim import Claim, Interval, Measurement, Verdict
 from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.parameters import build, describe
 from overfit_cli.core.registry import claims_of, installed_studies
-from overfit_cli.core.study import AnyStudy
+from overfit_cli.core.study import AnyStudy, stand_ins_of
 from overfit_cli.stats.intervals import level_of_each, set_level
 from overfit_cli.sweeps.load import (
     chosen_cells,
@@ -380,7 +380,15 @@ class LoadedRun:
             looks = looks_in_words(further, level_of_each(1)) if measurement.by_chance else ""
         sealed = {} if manifest is None else manifest.claims
         seal = seal_in_words(claim, sealed, with_code=self.study.identity.function is not None)
-        return replace(measurement, note=" ".join(filter(None, [measurement.note, looks, seal])))
+        parts = [measurement.note, looks, seal]
+        if measurement.verdict != "not run":
+            parts += self._stand_ins
+        return replace(measurement, note=" ".join(filter(None, parts)))
+
+    @functools.cached_property
+    def _stand_ins(self) -> list[str]:
+        """What stands in for the paper's data in the cells."""
+        return stand_ins_of(self.study, self.cells)
 
     @functools.cached_property
     def _manifest(self) -> Manifest | None:

@@ -126,6 +126,7 @@ def _json_of_run(study: ReportedStudy, run: ReportedRun) -> dict[str, Any]:
         "version": study.study.version,
         "cells": {"done": facts.done, "failed": sum(facts.reasons.values())},
         "reasons": dict(facts.reasons),
+        "stand_ins": list(facts.stand_ins),
         "seeds": list(facts.seeds),
         "axes": {name: [_value(value) for value in values] for name, values in facts.axes.items()},
         "parameters": {name: _value(value) for name, value in facts.parameters.items()},
@@ -166,7 +167,8 @@ def markdown(papers: Sequence[ReportedPaper], unexpected: Mapping[str, str] | No
         lines += [f"## {escape_markdown(paper.cited + title)}", ""]
         for study in paper.studies:
             title = f"{study.study.name}: {study.study.title}"
-            lines += [f"### {escape_markdown(title)}", "", *_claims(study.judged)]
+            lines += [f"### {escape_markdown(title)}", "", *_stand_ins(study)]
+            lines += _claims(study.judged)
             for run in study.runs:
                 lines += _markdown_of_run(run)
     return "\n".join(lines)
@@ -198,6 +200,11 @@ COUNTED = (
     "Verdicts are counted at the level at which those of a study are right together 95 times of "
     "100. What holds by algebra is a check of the code, and no finding."
 )
+
+
+def _stand_ins(study: ReportedStudy) -> list[str]:
+    """The line on what stands in for the paper's data."""
+    return [escape_markdown(" ".join(study.stand_ins)), ""] if study.stand_ins else []
 
 
 def _claims(judged: Sequence[Judged]) -> Iterator[str]:

@@ -41,6 +41,8 @@ class Profile(BaseModel):
         seeds: how many, or which.
         minutes: how long it takes on two cores, as measured; None where that isn't known.
         needs: what must be there before it can run, in words; empty where that is nothing.
+        stand_in: what stands in for the paper's data, as the study says of such cells; required
+            where something does.
         set: values that differ from the preset's own.
         together, only: what ties lists and leaves out points, besides the preset's own.
     """
@@ -50,6 +52,7 @@ class Profile(BaseModel):
     seeds: str | _Whole = 3
     minutes: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
     needs: str = ""
+    stand_in: str = ""
     set: Mapping[str, _Value] = Field(default_factory=dict)
     together: _Texts = ()
     only: _Texts = ()

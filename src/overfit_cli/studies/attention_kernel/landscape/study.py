@@ -28,7 +28,11 @@ class KernelLandscape(TransformerStudy[P]):
 
     name = "kernel-landscape"
     version = 2
-    title = "Loss landscapes of softmax and of Gaussian attention"
+    title = (
+        "Loss landscapes of softmax and of Gaussian attention, on reviews and images, real or "
+        "generated in their place"
+    )
+    paper_data = "IMDb and Pathfinder of the Long Range Arena"
     parameters = KernelLandscapeParameters
     headline = "rms_laplacian"
     columns = (
@@ -49,6 +53,14 @@ class KernelLandscape(TransformerStudy[P]):
         Column("loss", "loss"),
     )
     progress_columns = ()
+
+    def stand_in(self, parameters: P) -> str:
+        if parameters.source != "generated":
+            return ""
+        if parameters.task == "text":
+            return "Generated reviews stand in for IMDb's."
+        size = parameters.size
+        return f"Generated images of {size} × {size} pixels stand in for Pathfinder's of LRA."
 
     def figures(self) -> Mapping[str, Figure]:
         return collect_figures(LANDSCAPE)

@@ -23,7 +23,8 @@ class KernelPathfinder(ClassifierStudy[KernelPathfinderParameters]):
 
     name = "kernel-pathfinder"
     version = 3
-    title = "Softmax against Gaussian attention on Pathfinder"
+    title = "Softmax against Gaussian attention on Pathfinder, LRA's or generated in its place"
+    paper_data = "Pathfinder of the Long Range Arena"
     parameters = KernelPathfinderParameters
     source_of_curves = "Song et al. 2024, figure 3"
 
@@ -40,6 +41,12 @@ class KernelPathfinder(ClassifierStudy[KernelPathfinderParameters]):
         return claims.study_claims(
             "Pathfinder", "figure 3", (claims.steadier(), claims.worst_run())
         )
+
+    def stand_in(self, parameters: KernelPathfinderParameters) -> str:
+        if parameters.source != "generated":
+            return ""
+        size = parameters.size
+        return f"Generated images of {size} × {size} pixels stand in for Pathfinder's of LRA."
 
     def task(self, parameters: KernelPathfinderParameters, seed: int) -> Task:
         from overfit_cli.studies.attention_kernel.pathfinder.data import pathfinder_task

@@ -15,7 +15,8 @@ class KernelText(ClassifierStudy[KernelTextParameters]):
 
     name = "kernel-text"
     version = 2
-    title = "Softmax against Gaussian attention on text classification"
+    title = "Softmax against Gaussian attention on reviews, IMDb's or generated in their place"
+    paper_data = "IMDb"
     parameters = KernelTextParameters
     source_of_curves = "Song et al. 2024, figure 2"
 
@@ -26,6 +27,10 @@ class KernelText(ClassifierStudy[KernelTextParameters]):
             "text", self.parameters, "the bag-of-words rule", "kernel-fig2", paper_rate=1e-4
         )
         return claims.study_claims("text classification", "figure 2", claims.controls())
+
+    def stand_in(self, parameters: KernelTextParameters) -> str:
+        generated = parameters.source == "generated"
+        return "Generated reviews stand in for IMDb's." if generated else ""
 
     def task(self, parameters: KernelTextParameters, seed: int) -> Task:
         from overfit_cli.studies.attention_kernel.text.data import text_task

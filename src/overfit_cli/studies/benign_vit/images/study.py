@@ -52,7 +52,11 @@ class BenignVitImages(Study[P]):
 
     name = "benign-vit-images"
     version = 1
-    title = "Benign and harmful overfitting of a Vision Transformer on handwritten digits"
+    title = (
+        "Benign and harmful overfitting of a Vision Transformer on handwritten digits, MNIST's or "
+        "others in their place"
+    )
+    paper_data = "MNIST"
     paper = PAPER
     parameters = BenignVitImagesParameters
     columns = (
@@ -61,6 +65,11 @@ class BenignVitImages(Study[P]):
     )
     trajectory_columns = _LOGGED
     headline = "test_loss"
+
+    def stand_in(self, parameters: P) -> str:
+        if parameters.source == "mnist":
+            return ""
+        return "Digits of 8 × 8 pixels, enlarged to 20 × 20, stand in for MNIST's."
 
     def figures(self) -> Mapping[str, Figure]:
         return _FIGURES

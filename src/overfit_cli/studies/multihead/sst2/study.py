@@ -23,7 +23,8 @@ class MultiheadSst2(Study[P]):
 
     name = "multihead-sst2"
     version = 1
-    title = "RoBERTa of several numbers of heads on SST-2"
+    title = "RoBERTa of several numbers of heads on SST-2, or a small network in its place"
+    paper_data = "SST-2 and roberta-base"
     paper = PAPER
     parameters = MultiheadSst2Parameters
     headline = "mean_test_loss"
@@ -42,6 +43,14 @@ class MultiheadSst2(Study[P]):
         ),
     )
     trajectory_columns = TRAJECTORY_COLUMNS
+
+    def stand_in(self, parameters: P) -> str:
+        if parameters.weights == "pretrained":
+            return ""
+        return (
+            f"A network of {plural(parameters.layers, 'layer')} and width {parameters.d}, trained "
+            "from random weights, stands in for roberta-base."
+        )
 
     def figures(self) -> Mapping[str, Figure]:
         return learning_figures("each number of heads", "Deora et al. 2024, figure 6")

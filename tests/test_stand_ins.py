@@ -1,0 +1,73 @@
+"""Data that stands in for a paper's is named wherever a result of it is shown."""
+
+from __future__ import annotations
+
+import html
+from pathlib import Path
+
+import pytest
+
+import overfit_cli
+from overfit_cli.core.registry import find_study, installed_studies
+from overfit_cli.core.study import AnyStudy, stand_ins_of
+from overfit_cli.sweeps.grid import make_grid
+from overfit_cli.sweeps.presets import PROFILES, Preset, all_presets, preset_texts
+from tests.command import call
+
+REVIEWS = "Generated reviews stand in for IMDb's."
+REAL = {study.name for study in installed_studies() if study.paper_data}
+
+
+def presets_on_real_data() -> list[Preset]:
+    return [preset for preset in all_presets() if preset.content.study in REAL]
+
+
+def spoken(study: AnyStudy, preset: Preset, profile: str) -> str:
+    cells = make_grid(study, preset_texts(preset, profile), (0,)).cells()
+    sentences = {study.stand_in(cell.parameters) for cell in cells}
+    return " ".join(sorted(filter(None, sentences)))
+
+
+def test_the_studies_on_real_data_are_these() -> None:
+    assert {
+        "benign-vit-images",
+        "kernel-landscape",
+        "kernel-pathfinder",
+        "kernel-text",
+        "multihead-sst2",
+    } == REAL
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+@pytest.mark.parametrize("preset", presets_on_real_data(), ids=lambda preset: preset.name)
+def test_a_preset_says_what_stands_in_for_the_papers_data(preset: Preset, profile: str) -> None:
+    """A preset on generated data without the sentence is refused here."""
+    study = find_study(preset.content.study)
+    assert preset.profile(profile).stand_in == spoken(study, preset, profile)
+    reads_papers_data = "--data" in preset.profile(profile).needs
+    assert bool(preset.profile(profile).stand_in) or reads_papers_data
+
+
+def test_a_study_that_draws_its_own_data_has_nothing_that_stands_in() -> None:
+    cells = overfit_cli.load("results/fig1-quick").head(3)
+    assert stand_ins_of(find_study("benign-vit"), cells) == []
+
+
+def test_the_figure_its_caption_and_the_report_name_it(tmp_path: Path) -> None:
+    run, out = "results/kernel-fig2-quick", tmp_path / "report"
+    picture = overfit_cli.draw("lines", run, x="learning_rate", by="kernel")
+    assert REVIEWS in picture.caption.replace("\n", " ")
+    assert picture.get_suptitle() == REVIEWS
+    call("report", "--from", run, "--out", str(out), cwd=Path.cwd())
+    for file in ("report.md", "index.html", "claims.json"):
+        assert REVIEWS in html.unescape((out / file).read_text())
+    judged = overfit_cli.judge(run)
+    measured = [claim for claim in judged if claim.is_measured]
+    assert measured
+    assert all(REVIEWS in claim.measurement.note for claim in measured)
+
+
+def test_lists_name_it() -> None:
+    listed = call("list", "presets", "kernel-text", cwd=Path.cwd()).stdout
+    assert REVIEWS in " ".join(listed.split())
+    assert "generated in their place" in call("list", "studies", cwd=Path.cwd()).stdout
