@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -26,6 +26,7 @@ from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.parameters import build, describe
 from overfit_cli.core.registry import claims_of, installed_studies
 from overfit_cli.core.study import AnyStudy, stand_ins_of
+from overfit_cli.report.seal import sealed_in_words
 from overfit_cli.stats.intervals import level_of_each, set_level
 from overfit_cli.sweeps.load import (
     chosen_cells,
@@ -380,10 +381,15 @@ class LoadedRun:
             looks = looks_in_words(further, level_of_each(1)) if measurement.by_chance else ""
         sealed = {} if manifest is None else manifest.claims
         seal = seal_in_words(claim, sealed, with_code=self.study.identity.function is not None)
-        parts = [measurement.note, looks, seal]
+        parts = [measurement.note, looks, seal, self._sealed.get(claim.name, "")]
         if measurement.verdict != "not run":
             parts += self._stand_ins
         return replace(measurement, note=" ".join(filter(None, parts)))
+
+    @functools.cached_property
+    def _sealed(self) -> Mapping[str, str]:
+        """What the seal beside a function's file says of each claim."""
+        return sealed_in_words(self.study)
 
     @functools.cached_property
     def _stand_ins(self) -> list[str]:
