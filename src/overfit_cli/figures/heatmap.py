@@ -431,7 +431,7 @@ def _draw_levels(
     if legend:
         figure.facts.append(f"White line: {plan.label} = {tick_number(level)}.")
     elif asked and complete:
-        nowhere = f"{typeset(plan.label)} = {tick_number(level)} lies nowhere on this grid"
+        nowhere = f"the means don't cross {typeset(plan.label)} = {tick_number(level)}"
         warnings.warn(f"no contour: {nowhere}", UserWarning, stacklevel=2)
     curves = [
         draw_known_boundary(
