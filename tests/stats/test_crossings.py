@@ -81,7 +81,7 @@ def test_points_that_are_not_finite_are_left_out() -> None:
 def test_every_y_and_seed_has_a_crossing_or_a_side() -> None:
     cells = fake_cells([1, 10, 40], np.geomspace(4, 20, 30).tolist(), seeds=2)
     found = crossings(cells.sample(frac=1, random_state=0), "snr", "n", "test_loss", 0.2)
-    assert found.columns.tolist() == ["n", "seed", "crossing", "side", "passes"]
+    assert found.columns.tolist() == ["n", "seed", "crossing", "side", "passes", "rises"]
     assert found["n"].tolist() == [1, 1, 10, 10, 40, 40]
     assert found["side"].tolist() == ["above"] * 2 + ["crosses"] * 4
     assert found["crossing"].tolist()[2:] == pytest.approx([10, 10, 5, 5], rel=1e-3)

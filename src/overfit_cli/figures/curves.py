@@ -113,7 +113,9 @@ def gather_curves(
     Raises:
         UserError: if there is no number to draw in any part.
     """
+    count = sum(int((part.cells["status"] == "done").sum()) for part in parts)
     parts = [_logged_part(part) for part in parts]
+    unlogged = count - sum(int((part.cells["status"] == "done").sum()) for part in parts)
     everything = pd.concat([part.cells for part in parts])
     varying = {name for part in parts for name in varying_parameters(part)}
     names = [name for name in parameter_values(parts[0]) if name in varying]
@@ -132,6 +134,10 @@ def gather_curves(
     seed_lines = each_seed and seeds.max() > 1
     kind = _kind_of_curves(everything, averaged, over_seeds)
     kind = "a line for each seed" if seed_lines else kind
+    steps = pd.concat([part.trajectories for part in parts])
+    if averaged and steps.groupby("key")["step"].max().nunique() > 1:
+        kind += "; each curve up to the last step that all its seeds have"
+    kind += f"; {plural(unlogged, 'cell')} without logged steps left out" if unlogged else ""
     most_seeds = int(everything["seed"].nunique())
     label = over_seeds.label(most_seeds) if averaged and most_seeds > 1 else ""
     return CurveSet(curves, kind, label, heading(parts[0].study, told))

@@ -95,6 +95,8 @@ def undefined_numbers(data: FigureData, options: FigureOptions) -> list[str]:
                 count = int((~np.isfinite(table[text].to_numpy(np.float64))).sum())
                 rows = plural(count, unit)
                 sentence = f"Left out: {rows} where {text} is not a finite number."
+                if text == options.theory:
+                    sentence = f"No {text} where it is not a finite number: in {rows}."
                 sentences += [sentence] if count else []
     return list(dict.fromkeys(sentences))
 

@@ -405,8 +405,18 @@ def _fact(data: FigureData, plan: LinesPlan, *, seed_lines: bool) -> str:
         middle = "a line for each seed" if data.refined else data.averaged or "one seed"
     failed = int((data.cells["status"] == "failed").sum())
     left_out = f"; {plural(failed, 'failed cell')} left out" if failed else ""
-    beside = f" {_theory_mark(plan)}: {plan.theory}." if plan.theory else ""
+    numbers = finite_column(data.cells, plan.value)
+    without = int((numbers.isna() & (data.cells["status"] == "done")).sum())
+    left_out += f"; {plural(without, 'cell')} without a number left out" if without else ""
+    beside = f" {_theory_mark(plan)}: {plan.theory}{_hidden_theory(plan)}." if plan.theory else ""
     return f"{opening(plan.label)} against {plan.x.label}: {middle}{left_out}.{beside}"
+
+
+def _hidden_theory(plan: LinesPlan) -> str:
+    """How many of a theory's numbers a logarithmic axis has no place for, in words."""
+    theories = [line.theory for lines in plan.lines for line in lines if line.theory is not None]
+    hidden = sum(int((theory <= 0).sum()) for theory in theories) if plan.log else 0
+    return f" ({plural(hidden, 'number')} of 0 or less not shown)" if hidden else ""
 
 
 def _theory_mark(plan: LinesPlan) -> str:

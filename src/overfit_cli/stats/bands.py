@@ -72,7 +72,7 @@ class Averaging:
         rows = [self._summarise_row(row[np.isfinite(row)]) for row in values]
         summary = np.array(rows, dtype=np.float64).reshape(-1, 3)
         if self.mean == "geometric":
-            summary = np.exp(np.minimum(summary, np.log(LARGEST)))
+            summary = np.exp(np.clip(summary, -np.log(LARGEST), np.log(LARGEST)))
         middle, low, high = summary.T
         return middle, np.clip(low, *bounds), np.clip(high, *bounds)
 

@@ -116,8 +116,9 @@ def crossings(cells: pd.DataFrame, x: str, y: str, value: str, threshold: float)
     Returns:
         Columns `y`, `seed`, `crossing` (infinite beyond the grid, minus infinity before it, nan
         where it isn't known), `side`: `crosses`, or the side of the threshold on which the curve
-        stays, `above` or `below`, or `unknown` with fewer than two points done; and `passes`: how
-        often the curve itself, before it is smoothed, changes sides.
+        stays, `above` or `below`, or `unknown` with fewer than two points done; `passes`: how
+        often the curve itself, before it is smoothed, changes sides; and `rises`: whether the
+        smoothed curve rises.
     """
     import pandas as pd
 
@@ -134,9 +135,11 @@ def crossings(cells: pd.DataFrame, x: str, y: str, value: str, threshold: float)
         levels = monotone_excess(values[done], threshold, scale)
         root = _root(points[done], levels)
         passes = int(np.count_nonzero(np.diff(values[done] > threshold)))
-        rows.append((names[curve[0]], seeds[curve[0]], root, _side(points[done], levels), passes))
-        changes.append(levels[-1] - levels[0] if levels.size else 0.0)
-    table = pd.DataFrame(rows, columns=[y, "seed", "crossing", "side", "passes"])
+        change = levels[-1] - levels[0] if levels.size else 0.0
+        side = _side(points[done], levels)
+        rows.append((names[curve[0]], seeds[curve[0]], root, side, passes, change > 0))
+        changes.append(change)
+    table = pd.DataFrame(rows, columns=[y, "seed", "crossing", "side", "passes", "rises"])
     after, before = ("below", "above") if _rises(table["side"], changes) else ("above", "below")
     ends_of_grid = [table["side"] == after, table["side"] == before]
     return table.assign(crossing=np.select(ends_of_grid, [np.inf, -np.inf], table["crossing"]))
