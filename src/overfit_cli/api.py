@@ -243,7 +243,7 @@ def load(
         trajectories: whether to return one row per cell and logged step instead, with the
             parameters, the seed and the status of its cell.
         means: whether to return one row per combination of parameters instead, with means over
-            seeds, as `overfit export --means` does: see `sweeps.means.means_over_seeds`.
+            seeds, as `overfit export --means` does: see `sweeps.load.means_over_seeds`.
         where: conditions on parameters, the seed or measured columns that choose cells: `n=5:20`,
             `test_loss<0.1`, several such texts, or values by name: `{"n": [5, 10]}`.
 

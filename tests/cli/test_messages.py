@@ -83,7 +83,7 @@ def test_a_value_that_nobody_gave_is_said_to_be_the_default(tmp_path: Path) -> N
     said = call("plot", "boundary", "--from", "results/mine-n-lam", cwd=tmp_path, expect=2).stderr
     assert "--threshold" not in said
     drawn = call("plot", "heatmap", "--threshold", "5", cwd=tmp_path)
-    assert "note: no contour: risk = 5 lies nowhere on this grid" in drawn.stderr
+    assert "note: no contour: the means don't cross risk = 5" in drawn.stderr
 
 
 @pytest.mark.parametrize(

@@ -149,7 +149,7 @@ def test_a_figure_by_name_says_its_own_verdicts_and_keeps_the_page_of_everything
     said = call("reproduce", "--jobs", "1", "nobody2024/fig2", cwd=tmp_path).stdout
     assert re.search(r"of-second +holds", said)
     assert "of-first" not in said
-    assert "Drawing the page of all 3 runs in results/." in said
+    assert "Drawing the page of 3 runs in results/." in said
     found = reported(tmp_path)
     runs = {one["directory"] for one in found["runs"]}
     assert runs == {"results/first-quick", "results/second-quick", "results/further"}

@@ -157,3 +157,23 @@ def test_more_boundaries_than_colours_are_refused() -> None:
     widths = [fake_cells([5, 10], SNRS, seeds=1, width=2**power) for power in range(9)]
     with pytest.raises(UserError, match=r"by='width': it makes 9 boundaries, .* up to 8"):
         draw_boundary(data_of(pd.concat(widths)), replace(SIDES, by="width"))
+
+
+def test_a_caption_says_throughout_only_where_every_curve_stays(tmp_path: Path) -> None:
+    """Where the median alone lies beyond the grid, some curves cross on it."""
+    cells = fake_cells([5, 10, 20, 40], SNRS, seeds=6)
+    high = (cells["n"] == 5) & (cells["seed"] < 4)
+    cells["test_loss"] = cells["test_loss"].where(~high, 0.6)
+    text = words(draw_boundary(data_of(cells), SIDES), tmp_path)
+    assert "the median crosses beyond the grid (2 of 6 seeds on it)" in " ".join(text.split())
+    whole = cells["test_loss"].where(cells["n"] != 5, 0.6)
+    text = words(draw_boundary(data_of(cells.assign(test_loss=whole)), SIDES), tmp_path)
+    assert "above 0.2 throughout" in " ".join(text.split())
+
+
+def test_a_caption_says_that_some_curves_rise_and_others_fall(tmp_path: Path) -> None:
+    cells = fake_cells([5, 10, 20, 40], SNRS, seeds=6)
+    rising = cells["seed"] < 2
+    cells["test_loss"] = cells["test_loss"].where(~rising, 0.4 - cells["test_loss"])
+    text = words(draw_boundary(data_of(cells), SIDES), tmp_path)
+    assert "crossing curves rise, the others fall." in " ".join(text.split())

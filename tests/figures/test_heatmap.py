@@ -92,7 +92,7 @@ def test_without_a_threshold_or_a_crossing_there_is_no_contour(
 ) -> None:
     figure = draw_heatmap(data_of(cells), OPTIONS)
     assert not contour(figure).size
-    with pytest.warns(UserWarning, match="no contour: test loss = 0.9 lies nowhere on this grid"):
+    with pytest.warns(UserWarning, match="no contour: the means don't cross test loss = 0.9"):
         figure = draw_heatmap(data_of(cells), replace(SIDES, threshold=0.9))
     assert not contour(figure).size
     assert "test loss =" not in words(figure, tmp_path)

@@ -84,6 +84,19 @@ def test_a_figure_is_drawn_or_refused_in_a_sentence(
     assert (tmp_path / "figure.png").stat().st_size > 0
 
 
+@pytest.mark.parametrize("band", ["interval", "sd", "quartiles", "seeds"])
+@pytest.mark.parametrize("mean", ["arithmetic", "geometric", "median"])
+def test_every_mean_and_band_is_drawn_or_refused_without_a_warning(
+    mean: str, band: str, hostile: Path
+) -> None:
+    for column in (column if isinstance(column, str) else column.values[0] for column in COLUMNS):
+        try:
+            overfit_cli.draw("lines", hostile, value=str(column), x="snr", mean=mean, band=band)
+        except UserError as error:
+            taken = (*REFUSALS, "not positive", "a median takes", "hold no number")
+            assert any(words in str(error) for words in taken), error
+
+
 def test_numbers_too_large_to_draw_are_left_out_and_counted(hostile: Path) -> None:
     caption = overfit_cli.draw("heatmap", hostile, value="span").caption
     assert "Left out: 23 numbers beyond ±10¹⁵⁰." in caption
@@ -103,6 +116,6 @@ def test_tables_and_comparisons_take_them_too(hostile: Path, tmp_path: Path) -> 
             run("export", str(hostile), "--out", file, *means, cwd=tmp_path)
             assert Path(file).stat().st_size > 0
     compared = overfit_cli.compare(hostile, hostile)
-    assert compared
+    assert compared.beyond(0) == []
     done = run("compare", str(hostile), str(hostile), cwd=tmp_path)
     assert "Traceback" not in done.stderr

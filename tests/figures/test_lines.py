@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -15,6 +16,7 @@ import overfit_cli
 from overfit_cli import UserError
 from overfit_cli.core.figure import FigureOptions
 from overfit_cli.figures.panels import side_by_side
+from tests.command import call
 from tests.fake_study import (
     SNRS,
     corners,
@@ -288,6 +290,47 @@ def test_what_varies_with_x_makes_no_lines(tmp_path: Path, monkeypatch: pytest.M
     drawn = [np.asarray(line.get_xdata()).tolist() for line in figure.axes[0].lines]
     assert [values for values in drawn if len(values) == 3] == [[1, 2, 3]]
     assert "Varying with n: snr." in figure.caption
+
+
+def test_a_parameter_that_goes_with_an_axis_leaves_a_map_two_axes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    grid = {"n": [1, 2, 3], "snr": "2*n", "pause": [0.0, 1e-4]}
+    overfit_cli.sweep("toy", seeds=2, jobs=1, out="a", quiet=True, **grid)
+    for options in ({}, {"x": "pause", "y": "n"}, {"x": "snr", "y": "pause"}):
+        axes = overfit_cli.draw("heatmap", "a", **options).axes[0]
+        assert "time a cell takes" in axes.get_xlabel() + axes.get_ylabel()
+    command = call(
+        "sweep",
+        "toy",
+        "--n=1,2,3",
+        "--snr=2*n",
+        "--set",
+        "pause=0,0.0001",
+        "--jobs=1",
+        cwd=tmp_path,
+    )
+    following = shlex.split(command.stdout.rpartition("Next: overfit ")[2])
+    call(*following, cwd=tmp_path)
+
+
+def test_lines_of_one_seed_and_of_several_share_a_log_axis(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for seeds in (1, 3):
+        overfit_cli.sweep(
+            "toy", n=[1, 2], mood="well", snr=seeds, seeds=seeds, jobs=1, out="a", quiet=True
+        )
+    assert overfit_cli.draw("lines", "a", x="n", log="y", band="interval").axes
+
+
+def test_a_refined_sweep_takes_no_other_band() -> None:
+    data = replace(data_of(fake_cells([2, 4], SNRS[::6])), refined=True)
+    for options in (replace(LINES, mean="median"), replace(LINES, band="quartiles")):
+        with pytest.raises(UserError, match="different seeds; each seed has a line"):
+            draw_lines(data, options)
 
 
 def test_ticks_of_narrow_panels_stand_clear_of_each_other() -> None:

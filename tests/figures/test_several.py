@@ -276,3 +276,17 @@ def test_runs_that_share_nothing_have_no_difference(
     with pytest.raises(UserError) as refused:
         difference(data_of(noisy(2)), data_of(change(noisy(2))), "other", "test_loss")
     assert str(refused.value) == sentence
+
+
+def test_a_contour_follows_the_points_of_its_own_run() -> None:
+    """Beside a run with other values of x the contour is that of the run alone."""
+    cells = fake_cells([5, 10, 20, 40], [2.0, 4.0, 8.0, 16.0], seeds=3)
+    others = fake_cells([5, 10, 20, 40], [3.0, 5.0, 6.5, 9.0, 12.0], seeds=3)
+    options = FigureOptions(x="snr", y="n", value="test_loss", threshold=0.2)
+    alone = draw_heatmap(data_of(cells), options)
+    beside = draw_heatmap(side_by_side(["a", "b"], [data_of(cells), data_of(others)], []), options)
+    paths = [
+        [path.vertices for path in figure.axes[0].collections[1].get_paths()]
+        for figure in (alone, beside)
+    ]
+    np.testing.assert_allclose(np.concatenate(paths[0]), np.concatenate(paths[1]))

@@ -9,11 +9,13 @@ import sys
 from pathlib import Path
 
 import cloudpickle
+import numpy as np
 import pandas as pd
 import pytest
 
 import overfit_cli
 from overfit_cli import Parameter
+from overfit_cli.core.failures import count_alike, error_in_words, kind_of
 from overfit_cli.functions.experiment import FunctionRecord, ParameterRecord, parameter_model
 from overfit_cli.functions.function_study import study_of_function, study_of_reference
 from overfit_cli.sweeps.manifest import MANIFEST, read_manifest
@@ -320,11 +322,39 @@ def test_a_sweep_stops_where_its_first_cells_all_fail_alike(tmp_path: Path) -> N
     written(tmp_path, BROKEN.replace("LEAST", "0"))
     done = run("sweep", "mine.py", "--n=1:400", "--seeds=1", "--jobs=1", cwd=tmp_path, expect=1)
     assert re.search(r"Stopped: the first \d\d cells all failed alike: KeyError: 'x'", done.stdout)
-    assert re.search(r"3\d\d cells are left\.", done.stdout)
+    assert re.search(r"3\d\d cells were not run\.", done.stdout)
     assert "Next: overfit train mine.py" in done.stdout
     cells = overfit_cli.load(tmp_path / "results" / "mine-n")
     assert 20 <= len(cells) < 100
     assert cells["n"].max() > 100, "cells from anywhere in the grid are among them"
+
+
+def test_words_of_an_error_are_no_place() -> None:
+    reasons = [f"error: ValueError: diverged at step {n} and lost at t1.py:3 in f" for n in (0, 7)]
+    assert {kind_of(reason) for reason in reasons} == {("ValueError", "t1.py:3 in f")}
+    [alike] = count_alike(dict.fromkeys(reasons, 1))
+    assert alike.words == "error: ValueError: diverged at step 0 and lost, and similar"
+    assert alike.place == "ValueError at t1.py:3 in f"
+
+
+def test_a_place_lies_in_the_users_files_not_in_compiled_ones() -> None:
+    try:
+        np.random.default_rng(0).choice([])
+    except ValueError as error:
+        assert ".pyx" not in error_in_words(error)
+        assert "test_study.py" in error_in_words(error)
+
+
+def test_a_time_limit_leaves_whole_logged_steps(tmp_path: Path) -> None:
+    columns = ", ".join(f"'c{index}': step" for index in range(40))
+    body = f"  step = 0\n  while True:\n    step += 1\n    yield {{'step': step, {columns}}}\n"
+    written(tmp_path, f"def f(n: int = 1):\n{body}")
+    options = ("--time-limit=0.1", "--trajectories", "--jobs=1", "--seeds=1")
+    done = run("sweep", "mine.py", "--n=1:4", *options, cwd=tmp_path, expect=1)
+    assert "4 failed (4 time limit)" in done.stdout
+    steps = overfit_cli.load(tmp_path / "results" / "mine-n", trajectories=True)
+    assert len(steps) > 0
+    assert steps.notna().all(axis=None)
 
 
 @pytest.mark.parametrize("condition", ["n < 300", "n > 1"])
@@ -346,7 +376,7 @@ def test_a_column_with_a_taken_name_stops_the_sweep_at_its_first_cell(
     assert f"a column can't be called '{name}', which every row has already; call it {other}." in (
         done.stdout
     )
-    assert "8 cells are left." in done.stdout
+    assert "8 cells were not run." in done.stdout
     assert len(overfit_cli.load(tmp_path / "results" / "mine-n")) == 1
 
 

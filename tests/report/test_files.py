@@ -333,7 +333,7 @@ def test_without_a_named_run_many_verdicts_are_counted_and_what_fails_is_named(
     [own] = [line for line in lines if "Nobody 2024" in line]
     [heading] = [line for line in lines if "holds" in line]
     assert own.index("1") == heading.index("holds") + 4, "the first name decides"
-    assert "Drawing the page of all 2 runs in results/." in lines
+    assert "Drawing the page of 2 runs in results/." in lines
     (tmp_path / "results" / "first").rename(tmp_path / "results" / "third")
     assert "Claims that fail: 1 of 1: toy-claim." in call("report", cwd=tmp_path).stdout
 
@@ -387,4 +387,5 @@ def test_a_report_is_about_the_studies_that_have_cells_or_are_named(tmp_path: Pa
     claims = json.loads((tmp_path / "more" / "claims.json").read_text())
     assert {claim["study"] for claim in claims["claims"]} == {"toy", "kernel-text"}
     said = call("report", "--only=kernel-txt", cwd=tmp_path, expect=2).stderr
-    assert said.startswith("overfit: --only kernel-txt: it is no study; did you mean 'kernel-text'")
+    sentence = "overfit: --only kernel-txt: it is no study and no paper; did you mean 'kernel-text'"
+    assert said.startswith(sentence)

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from overfit_cli.stats.boundaries import fit_power_law
-from overfit_cli.stats.crossings import crossing, crossings, medians_by_row
+from overfit_cli.stats.crossings import crossing, crossings, medians_by_row, share_above
 from tests.fake_study import fail, fake_cells
 
 X = np.geomspace(0.1, 10, 21)
@@ -52,6 +52,26 @@ def test_too_little_to_see_a_crossing_is_none(value: list[float]) -> None:
     assert math.isnan(crossing(X[: len(value)], np.array(value), 2.0))
 
 
+def test_one_scale_serves_all_curves() -> None:
+    """A share that reaches 1 on some seed crosses where it would if it came near 1."""
+    rows = [
+        (x, 1, seed, v) for seed, end in enumerate((0.999, 1.0)) for x, v in ((1, 0.001), (10, end))
+    ]
+    cells = pd.DataFrame(rows, columns=["x", "y", "seed", "share"]).assign(status="done")
+    found = crossings(cells, "x", "y", "share", 0.1)["crossing"]
+    assert found[0] == pytest.approx(found[1], rel=1e-2)
+
+
+def test_a_curve_that_stays_at_the_threshold_crosses_in_the_middle() -> None:
+    x = np.array([0.0, 1.0, 2.0, 3.0])
+    for value in (np.array([1.0, 0.5, 0.5, 0.0]), np.array([0.0, 0.5, 0.5, 1.0])):
+        assert crossing(x, value, 0.5) == pytest.approx(1.5)
+    rows = [(float(at), 1, 0, v) for at, v in zip(x, (1.0, 0.5, 0.5, 0.0), strict=True)]
+    cells = pd.DataFrame(rows, columns=["x", "y", "seed", "v"])
+    shares = share_above(cells, "x", "y", "v", 0.5, np.array([0.9, 1.5, 2.1]))
+    assert shares[1.0].tolist() == [1.0, 0.5, 0.0]
+
+
 def test_points_that_are_not_finite_are_left_out() -> None:
     value = 1 / X
     value[[2, 15]] = np.nan, np.inf
@@ -61,7 +81,7 @@ def test_points_that_are_not_finite_are_left_out() -> None:
 def test_every_y_and_seed_has_a_crossing_or_a_side() -> None:
     cells = fake_cells([1, 10, 40], np.geomspace(4, 20, 30).tolist(), seeds=2)
     found = crossings(cells.sample(frac=1, random_state=0), "snr", "n", "test_loss", 0.2)
-    assert found.columns.tolist() == ["n", "seed", "crossing", "side", "passes"]
+    assert found.columns.tolist() == ["n", "seed", "crossing", "side", "passes", "rises"]
     assert found["n"].tolist() == [1, 1, 10, 10, 40, 40]
     assert found["side"].tolist() == ["above"] * 2 + ["crosses"] * 4
     assert found["crossing"].tolist()[2:] == pytest.approx([10, 10, 5, 5], rel=1e-3)

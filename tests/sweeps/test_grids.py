@@ -65,6 +65,32 @@ def test_lists_go_together() -> None:
     assert tied.free_axes == ["n", "mood"]
 
 
+def test_lists_that_go_together_keep_what_they_repeat() -> None:
+    """A value that one list repeats has another partner; a point that repeats counts once."""
+    tied = {"n": "2,2,3", "snr": "0.5,4,4"}
+    assert points(tied, ("n,snr",)) == [(2, 0.5), (2, 4.0), (3, 4.0)]
+    assert points({"n": "2,2,3,2", "snr": "0.5,4,4,4"}, ("n,snr",)) == points(tied, ("n,snr",))
+    cells = overfit_cli.sweep(
+        "toy", n=[2, 2, 3], snr=[0.5, 4, 4], together="n,snr", dry_run=True, quiet=True
+    )
+    assert cells.empty
+    assert points({"n": "2,2,3", "snr": "1,1"}) == [(2, 1.0), (3, 1.0)]
+    assert points({"n": "2,4", "snr": "n,4"}) == [(2, 2.0), (2, 4.0), (4, 4.0)]
+
+
+def test_only_round_off_makes_a_number_whole() -> None:
+    assert points({"n": "snr/3", "snr": "6"}) == [(2, 6.0)]
+    with pytest.raises(UserError, match="it is 2e"):
+        points({"n": "snr/2", "snr": "4000000001"})
+
+
+def test_log_spaced_whole_numbers_keep_their_ends() -> None:
+    infos = describe(TOY.parameters)
+    for stop in (9_999_999_999_999, 1_234_567_890_123):
+        values = parse_range(infos["n"], f"1:{stop}:3:log")
+        assert (values[0], values[-1]) == (1, stop)
+
+
 def test_conditions_leave_out_points() -> None:
     grid = {"n": "1:3", "snr": "1,2,3"}
     assert points(grid, only=("n >= snr",)) == [

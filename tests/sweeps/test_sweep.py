@@ -339,10 +339,10 @@ def test_fail_fast_stops_at_the_first_failure(tmp_path: Path) -> None:
     done = run(*grid, "--fail-fast", "--out", "out", cwd=tmp_path, expect=1)
     count = len(overfit_cli.load(tmp_path / "out"))
     assert 1 <= count <= 4, "those that were running end"
-    assert f"(--fail-fast): {300 - count} cells are left." in done.stdout
+    assert f"(--fail-fast): {300 - count} cells were not run." in done.stdout
     alone = run(*grid[:-1], "1", "--fail-fast", "--out", "alone", cwd=tmp_path, expect=1)
     assert "1 failed" in alone.stdout
-    assert "299 cells are left" in alone.stdout
+    assert "299 cells were not run" in alone.stdout
 
 
 def test_cells_of_an_older_version_are_stale_and_the_plan_says_so(

@@ -97,7 +97,7 @@ class Command(TyperCommand):
         """The sentence of a bad value, which begins with an option of this command.
 
         What is no option of it is a parameter of the study, given by `--set`. An option without a
-        value is named by what was given: `--band` for `each_seed=False`, `--no-law` for no laws.
+        value is named by what was given: `--no-law` for no laws.
         """
         option, value = error.name, error.value
         typed = ctx.meta.get(TYPED, {})

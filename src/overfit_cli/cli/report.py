@@ -75,7 +75,9 @@ class Asked:
         named = {**papers, **{name: {name} for name in known}}
         for name in self.only:
             if name not in named:
-                raise BadValue("only", name, f"it is no study; {suggestion(name, named)}")
+                raise BadValue(
+                    "only", name, f"it is no study and no paper; {suggestion(name, named)}"
+                )
         return set().union(*(named[name] for name in self.only))
 
     def of(self, judged: Sequence[Judged]) -> list[Judged] | None:
@@ -135,11 +137,11 @@ def write_and_say(
     _say_verdicts(output, asked, papers, about)
     compared = None if expected is None else check_verdicts(judged, expected, wanted)
     unexpected = None if compared is None else compared.unexpected
-    if len(runs) > 1 and not asked.sources:  # with many figures it takes a minute
-        output.print(f"Drawing the page of all {len(runs)} runs in {RESULTS}/.")
+    if len(shown_runs) > 1 and not asked.sources:  # with many figures it takes a minute
+        output.print(f"Drawing the page of {len(shown_runs)} runs in {RESULTS}/.")
     for path in write_report(papers, folder, asked.where, unexpected, name=name):
         output.print(f"Written: {path}")
-    wrong = _say_outcome(output, runs, about, compared)
+    wrong = _say_outcome(output, shown_runs, about, compared)
     return int(strict and wrong)
 
 

@@ -234,10 +234,11 @@ def _training_of(key: str, plan: Plan, chosen: Subject) -> list[str]:
     cell = next((cell for cell in plan.cells if cell.key == key), None)
     if cell is None:
         return []
-    values, defaults = cell.parameters.model_dump(), describe(chosen.study.parameters)
+    values, infos = cell.parameters.model_dump(), describe(chosen.study.parameters)
+    usual = {name: (info.default,) for name, info in infos.items()} | dict(chosen.grid().values)
     words = ["train", chosen.typed]
     for name, value in values.items():
-        if value != defaults[name].default:
+        if usual[name] != (value,):
             words += ["--set", f"{name}={value}"]
     return words + (["--seed", str(cell.seed)] if cell.seed else [])
 
@@ -260,14 +261,25 @@ def grid_of(
     Raises:
         UserError: if a value isn't taken.
     """
+    from overfit_cli.core.errors import BadValue, UserError
     from overfit_cli.sweeps.grid import check_seeds, make_grid
     from overfit_cli.sweeps.ranges import parse_seeds
 
     numbers = parse_seeds(chosen.seeds if seeds is None else seeds)
     check_seeds(chosen.study, numbers)
     given = {**chosen.texts, **(texts or {})}
-    together, only = [*chosen.together, *together], [*chosen.only, *only]
-    return make_grid(chosen.study, given, numbers, together, only)
+    try:
+        return make_grid(
+            chosen.study,
+            given,
+            numbers,
+            [*chosen.together, *together],
+            [*chosen.only, *only],
+        )
+    except BadValue as error:
+        if error.name == "together" and error.value in chosen.together:
+            raise UserError(f"{chosen.typed} ties {error.value}: {error.accepts}") from error
+        raise
 
 
 def next_command(plan: Plan, directory: RunDirectory, chosen: Subject) -> list[str]:

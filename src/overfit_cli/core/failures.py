@@ -20,11 +20,12 @@ MOST_PLACES = 3
 _LONGEST_LINE = 80
 _OVERFIT = str(Path(__file__).resolve().parents[1])
 _STANDARD_LIBRARY = sysconfig.get_path("stdlib")
+_COMPILED = {".pyx", ".pxi", ".pxd"}
 _INSTALLED = {"site-packages", "dist-packages"}
 
 _ERROR = re.compile(
     r"error: (?P<type>\w+)(?P<words>: .*?)??"
-    r"(?: at (?P<place>[^:]*(?:\.py|>):\d+(?: in [^:;]+)?)(?P<line>[:;] .*)?)?$"
+    r"(?: at (?P<place>(?:(?! at )[^:])*(?:\.py|>):\d+(?: in [^:;]+)?)(?P<line>[:;] .*)?)?$"
 )
 """The parts of the reason of a cell that raised."""
 
@@ -39,6 +40,8 @@ def _is_users(file: str) -> bool:
     if file.startswith("<"):
         return file.startswith("<ipython")
     path = Path(file)
+    if path.suffix in _COMPILED:
+        return False
     if path.is_relative_to(_OVERFIT) or not _INSTALLED.isdisjoint(path.parts):
         return False
     return not path.is_relative_to(_STANDARD_LIBRARY)

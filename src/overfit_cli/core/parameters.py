@@ -329,6 +329,7 @@ def find_name(parameters: Mapping[str, ParameterInfo], text: str) -> str:
 def spellings(parameters: Mapping[str, ParameterInfo]) -> dict[str, str]:
     """Return the name of each parameter by every spelling of it that `find_name` takes."""
     texts = {text for info in parameters.values() for text in (info.name, *info.spelled_symbols)}
+    texts.add("steps")
     names = {text: find_name(parameters, text) for text in texts}
     return {text: name for text, name in names.items() if name in parameters}
 

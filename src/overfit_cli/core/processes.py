@@ -206,8 +206,10 @@ def alarm(deadline: float, error: type[BaseException]) -> Iterator[None]:
         yield
         return
 
+    is_over = False
+
     def ring(number: int, frame: FrameType | None) -> None:
-        if not _is_importing(frame):
+        if not is_over and not _is_importing(frame):
             raise error
 
     before = signal.signal(signal.SIGALRM, ring)
@@ -215,6 +217,7 @@ def alarm(deadline: float, error: type[BaseException]) -> Iterator[None]:
         signal.setitimer(signal.ITIMER_REAL, max(deadline - time.monotonic(), 1e-6), 1.0)
         yield
     finally:
+        is_over = True
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
 

@@ -126,7 +126,7 @@ class Training:
 
     def __init__(self, execution: Execution) -> None:
         self._execution = execution
-        self._logged: dict[str, dict[str, list[Any]]] = {}
+        self._logged: dict[str, list[Row]] = {}
         self._steps: dict[str, int] = {}
         limit = execution.time_limit
         self._deadline = math.inf if limit is None else time.monotonic() + limit
@@ -175,18 +175,16 @@ class Training:
         self.check_time()
 
     def _keep(self, cell: Cell[Any], step: float, row: Row) -> None:
-        columns = self._logged.setdefault(cell.key, {"step": []})
-        count = len(columns["step"])
-        for name, value in {"step": step, **row}.items():
-            columns.setdefault(name, [None] * count).append(value)
-        for values in columns.values():
-            values.extend([None] * (count + 1 - len(values)))
+        logged = {"step": step, **row}
+        self._logged.setdefault(cell.key, []).append(logged)  # whole, whenever a signal comes
         if self._execution.on_step is not None:
-            self._execution.on_step({"step": step, **row})
+            self._execution.on_step(logged)
 
     def trajectory(self, cell: Cell[Any]) -> Mapping[str, Sequence[float]]:
         """Return the logged values of a cell by column, `step` among them; empty without any."""
-        return self._logged.get(cell.key, {})
+        rows = self._logged.get(cell.key, [])
+        names = dict.fromkeys(name for row in rows for name in row)
+        return {name: [row.get(name) for row in rows] for name in names}  # type: ignore[misc]
 
     def steps_logged(self, cell: Cell[Any]) -> int:
         """Return the last step of a cell that `log` was called with; 0 without any."""

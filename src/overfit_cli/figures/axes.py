@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 from typing import Literal, cast
 
 import matplotlib.axes
@@ -71,6 +71,10 @@ class Axis:
                 ends[0] = max(ends[0], scaled[0] / 2)  # a positive parameter stays positive
         edges = np.concatenate([ends[:1], middle, ends[1:]])
         return self.unscaled(edges)
+
+    def only(self, values: Collection[Value]) -> Axis:
+        """Return the axis with those of its values that are among these."""
+        return replace(self, values=tuple(value for value in self.values if value in values))
 
     def scaled(self, positions: Floats) -> Floats:
         """Return positions on the scale of the axis."""

@@ -21,7 +21,8 @@ from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.study import AnyStudy, FigureData
 from overfit_cli.core.text import plural, round_digits
 from overfit_cli.figures.axes import Axis
-from overfit_cli.figures.caption import repeated_crossings
+from overfit_cli.figures.caption import mixed_directions, repeated_crossings
+from overfit_cli.figures.heatmap import mean_of_seeds
 from overfit_cli.figures.inputs import (
     check_threshold,
     measured_column,
@@ -167,7 +168,7 @@ class DrawnBoundary:
         colour: its colour.
         rows: the median crossing for each y; see `medians_by_row`.
         curves: the crossing of each curve; see `crossings`.
-        off_grid: by each y whose median lies off the grid, the side of its curves.
+        off_grid: by each y whose median lies off the grid, what its curves do, in words.
         fit: the power law; None without a fit.
     """
 
@@ -206,6 +207,10 @@ def draw_boundary(data: FigureData, options: FigureOptions) -> Picture:
         f"Where {label} crosses {tick_number(threshold)}, for each value of {y.label}: "
         f"{_points_text(drawn_boundaries)}."
     )
+    named = [boundary for boundary in drawn_boundaries if boundary.title]
+    if any((part.rows[_is_on_grid(part.rows)]["never"] > 0).any() for part in named):
+        open_dot = Line2D([], [], marker="o", color=_BLACK, markerfacecolor="white", linestyle="")
+        legend.append((open_dot, "some seeds cross off the grid"))
     for boundary in drawn_boundaries:
         legend += _draw_points(axes, boundary, y)
         fit = _fit_text(data.study, boundary, x, y)
@@ -222,9 +227,10 @@ def draw_boundary(data: FigureData, options: FigureOptions) -> Picture:
     ]
     names = (x.name, y.name)
     laws = draw_equations(figure, places, equations, names, data, colour=colour)
-    off_grid = _off_grid_sentences(data.study, drawn_boundaries, y, threshold)
+    off_grid = _off_grid_sentences(data.study, drawn_boundaries, y)
     figure.facts += [f"{sentence}." for sentence in off_grid]
     figure.facts += repeated_crossings([boundary.curves for boundary in drawn_boundaries])
+    figure.facts += mixed_directions([boundary.curves for boundary in drawn_boundaries])
     if (
         len(drawn_boundaries) == 1
         and _is_on_grid(drawn_boundaries[0].rows).sum() >= _ROWS_FOR_LEGEND
@@ -264,10 +270,14 @@ def _boundaries(
     for part, colour in zip(parts, PALETTE, strict=False):
         curves = crossings(part.data.cells, x, y, value, threshold)
         rows = medians_by_row(curves, y)
-        off_curves = curves[
-            curves[y].isin(rows.loc[~_is_on_grid(rows), y]) & (curves["side"] != "crosses")
-        ]
-        off_grid = off_curves.groupby(y)["side"].agg(_one_side)
+        off_curves = curves[curves[y].isin(rows.loc[~_is_on_grid(rows), y])]
+        off_grid = pd.Series(
+            {
+                y_value: _off_grid_words(group, threshold, refined=part.data.refined)
+                for y_value, group in off_curves.groupby(y)
+            },
+            dtype=object,
+        )
         drawn_boundaries.append(
             DrawnBoundary(part.title, colour, rows, curves, off_grid, fit_power_law(curves, y))
         )
@@ -295,9 +305,19 @@ def _is_on_grid(rows: pd.DataFrame) -> pd.Series[bool]:
     return (rows["crossing"] > 0) & (rows["crossing"] < np.inf)
 
 
-def _one_side(sides: pd.Series[str]) -> str:
-    known_sides = sorted(set(sides) - {"unknown"})
-    return " or ".join(known_sides) if known_sides else "unknown"
+def _off_grid_words(curves: pd.DataFrame, threshold: float, *, refined: bool) -> str:
+    """What the curves of one y do, whose median crosses the threshold beyond the grid."""
+    sides = set(curves["side"]) - {"unknown"}
+    if not sides:
+        return "not known"
+    if len(sides) > 1 or "crosses" in sides:
+        crossed = int((curves["side"] == "crosses").sum())
+        seeds = plural(len(curves), "seed")
+        return f"the median crosses beyond the grid ({crossed} of {seeds} on it)"
+    side = f"{sides.pop()} {tick_number(threshold)}"
+    if (curves["passes"] > 0).any():
+        return f"the monotone fits stay {side}"
+    return f"{side} on all samples" if refined else f"{side} throughout"
 
 
 def _dress(axes: matplotlib.axes.Axes, x: Axis, y: Axis, rows: pd.DataFrame) -> None:
@@ -351,9 +371,11 @@ def _draw_points(axes: matplotlib.axes.Axes, boundary: DrawnBoundary, y: Axis) -
 
 
 def _points_text(drawn_boundaries: Sequence[DrawnBoundary]) -> str:
-    seeds = max(int(boundary.rows["seeds"].max()) for boundary in drawn_boundaries)
-    ends = "95 % interval" if seeds >= FEWEST_FOR_MEDIAN else "least to greatest"
-    return f"median of {seeds} seeds, {ends}" if seeds > 1 else "one seed"
+    counts = pd.concat([boundary.rows["seeds"] for boundary in drawn_boundaries])
+    least, greatest = int(counts[counts > 0].min()), int(counts.max())
+    ends = "95 % interval" if greatest >= FEWEST_FOR_MEDIAN else "least to greatest"
+    seeds = mean_of_seeds(least, greatest, "median")
+    return f"{seeds}, {ends}" if greatest > 1 else seeds
 
 
 def _draw_fit(axes: matplotlib.axes.Axes, boundary: DrawnBoundary, y: Axis) -> Line2D:
@@ -376,7 +398,11 @@ def _draw_fit(axes: matplotlib.axes.Axes, boundary: DrawnBoundary, y: Axis) -> L
 
 def _can_be_written(fit: PowerLaw | None) -> TypeGuard[PowerLaw]:
     """Whether there is a fit with a constant that isn't too large or too small for a number."""
-    return fit is not None and 0 < fit.constant.value < np.inf
+    return (
+        fit is not None
+        and 0 < fit.constant.value < np.inf
+        and bool(np.isfinite(fit.exponent.value))
+    )
 
 
 def _fit_text(study: AnyStudy, boundary: DrawnBoundary, x: Axis, y: Axis) -> str:
@@ -405,16 +431,15 @@ def _estimate_text(*numbers: float) -> str:
 
 
 def _off_grid_sentences(
-    study: AnyStudy, drawn_boundaries: Sequence[DrawnBoundary], y: Axis, threshold: float
+    study: AnyStudy, drawn_boundaries: Sequence[DrawnBoundary], y: Axis
 ) -> list[str]:
-    """The values of y at which the median lies beyond the grid, with the side, in words."""
+    """The values of y at which the median lies beyond the grid, with what curves do, in words."""
     symbol = formula_symbol(study, y.name)
     return [
         (f"{boundary.title}, " if boundary.title else "")
-        + f"${symbol}$ = {list_values(values.index.tolist(), y)}: "
-        + ("not known" if side == "unknown" else f"{side} {tick_number(threshold)} throughout")
+        + f"${symbol}$ = {list_values(values.index.tolist(), y)}: {words}"
         for boundary in drawn_boundaries
-        for side, values in boundary.off_grid.groupby(boundary.off_grid)
+        for words, values in boundary.off_grid.groupby(boundary.off_grid)
     ]
 
 

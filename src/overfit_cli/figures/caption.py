@@ -137,6 +137,18 @@ def fixed_parameters(data: FigureData) -> dict[str, Value]:
     }
 
 
+def mixed_directions(tables: Sequence[pd.DataFrame]) -> list[str]:
+    """Return a sentence where some crossing curves rise and others fall; none where all agree.
+
+    Args:
+        tables: crossings, as `stats.crossings.crossings` returns them.
+    """
+    rises = [rise for table in tables for rise in table.loc[table["side"] == "crosses", "rises"]]
+    if len(set(rises)) < 2:
+        return []
+    return [f"{sum(rises)} of {plural(len(rises), 'crossing curve')} rise, the others fall."]
+
+
 def repeated_crossings(tables: Sequence[pd.DataFrame]) -> list[str]:
     """Return a sentence on curves that cross a threshold more than once; none without any.
 

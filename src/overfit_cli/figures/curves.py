@@ -6,9 +6,9 @@ Columns that span many decades have geometric means: the largest values dominate
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, cast
+from typing import Any
 
 import matplotlib.axes
 import numpy as np
@@ -21,8 +21,14 @@ from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.study import AnyStudy, FigureData
 from overfit_cli.core.text import plural, suggestion
-from overfit_cli.core.values import Band, Mean
-from overfit_cli.figures.inputs import check_threshold, choose_scale, is_log, value_is_log
+from overfit_cli.figures.inputs import (
+    BAND,
+    averaging,
+    check_threshold,
+    choose_scale,
+    is_log,
+    value_is_log,
+)
 from overfit_cli.figures.labels import (
     axis_label,
     heading,
@@ -40,35 +46,16 @@ from overfit_cli.figures.style import (
     PALETTE,
     THRESHOLD,
     Legend,
-    colours_of_map,
     legend_below,
+    line_colours,
     log_ticks,
     named_lines,
 )
-from overfit_cli.stats.bands import MEANS, Averaging
+from overfit_cli.stats.bands import MEAN, MEANS, Averaging, natural_bounds
 from overfit_cli.stats.pairs import best_of_sweep
-
-BAND = 3
-"""The number of seeds from which a setting is drawn as a mean with a band."""
 
 WIDE_SPAN = 1e6
 """The span from which y is logarithmic although some numbers are 0."""
-
-MEAN = Averaging()
-"""The arithmetic mean with its 95 % interval."""
-
-MIDDLE_HALF = Averaging("median", "quartiles")
-"""The median with its quartiles."""
-
-
-def averaging(options: FigureOptions, seeds: int) -> Averaging:
-    """Return the statistic over so many seeds, and its band, as the user wants it.
-
-    By default it is the arithmetic mean with its 95 % interval, or with a line for each seed where
-    there are fewer than three.
-    """
-    band = options.band or ("interval" if seeds >= BAND else "seeds")
-    return Averaging(cast("Mean", options.mean or "arithmetic"), cast("Band", band))
 
 
 @dataclass(frozen=True)
@@ -126,7 +113,9 @@ def gather_curves(
     Raises:
         UserError: if there is no number to draw in any part.
     """
+    count = sum(int((part.cells["status"] == "done").sum()) for part in parts)
     parts = [_logged_part(part) for part in parts]
+    unlogged = count - sum(int((part.cells["status"] == "done").sum()) for part in parts)
     everything = pd.concat([part.cells for part in parts])
     varying = {name for part in parts for name in varying_parameters(part)}
     names = [name for name in parameter_values(parts[0]) if name in varying]
@@ -145,6 +134,10 @@ def gather_curves(
     seed_lines = each_seed and seeds.max() > 1
     kind = _kind_of_curves(everything, averaged, over_seeds)
     kind = "a line for each seed" if seed_lines else kind
+    steps = pd.concat([part.trajectories for part in parts])
+    if averaged and steps.groupby("key")["step"].max().nunique() > 1:
+        kind += "; each curve up to the last step that all its seeds have"
+    kind += f"; {plural(unlogged, 'cell')} without logged steps left out" if unlogged else ""
     most_seeds = int(everything["seed"].nunique())
     label = over_seeds.label(most_seeds) if averaged and most_seeds > 1 else ""
     return CurveSet(curves, kind, label, heading(parts[0].study, told))
@@ -182,27 +175,30 @@ def _curves(
     steps[columns] = steps[columns].astype(np.float64).replace([np.inf, -np.inf], np.nan)
     if not steps[columns].notna().any(axis=None):
         return []
+    bounds = {name: natural_bounds(steps[name].to_numpy(np.float64)) for name in columns}
     curves = []
     for values, cells in split_settings(part, names):
         text = short_settings(part.study, {name: values[name] for name in told})
         setting_steps = steps[steps["key"].isin(cells["key"])]
-        curves.append(_curve(text, setting_steps, columns, over_seeds))
+        curves.append(_curve(text, setting_steps, bounds, over_seeds))
     return curves
 
 
-def _curve(text: str, steps: pd.DataFrame, columns: list[str], over_seeds: Averaging) -> Curve:
+def _curve(
+    text: str,
+    steps: pd.DataFrame,
+    bounds: Mapping[str, tuple[float, float]],
+    over_seeds: Averaging,
+) -> Curve:
+    """The curve of some cells, of the columns that have bounds."""
     if (steps["status"] == "failed").all():
         text = f"{text} (failed)".strip()
-    tables = {name: _cell_table(steps, name) for name in columns}
-    summaries = {
-        name: [pd.Series(end, table.index) for end in over_seeds.summarise(table.to_numpy())]
-        for name, table in tables.items()
-    }
-    ends = [
-        pd.DataFrame({name: bounds[bound] for name, bounds in summaries.items()})
-        for bound in range(3)
-    ]
-    return Curve(text, *ends)
+    summaries: dict[str, list[pd.Series[float]]] = {}
+    for name, ends in bounds.items():
+        table = _cell_table(steps, name)
+        summary = over_seeds.summarise(table.to_numpy(), ends)
+        summaries[name] = [pd.Series(numbers, table.index) for numbers in summary]
+    return Curve(text, *(pd.DataFrame({n: s[i] for n, s in summaries.items()}) for i in range(3)))
 
 
 def _cell_table(steps: pd.DataFrame, column: str) -> pd.DataFrame:
@@ -292,14 +288,17 @@ def _theory_column(data: FigureData, columns: Sequence[str], theory: str | None)
         return []
     if len(columns) > 1:
         raise BadValue("theory", theory, "it stands beside one column; name one as value.")
-    return _columns(data, theory, "theory")[:1]
+    named = _columns(data, theory, "theory")
+    if len(named) > 1:
+        raise BadValue("theory", theory, f"it takes one column, not {len(named)}.")
+    return named
 
 
 def _draw_theory(
     axes: matplotlib.axes.Axes, curves: list[Curve], theory: Sequence[str], texts: list[str]
 ) -> None:
     """Draw the column of a theory in the colours of the curves, without a band."""
-    colours = dict(zip(texts, _colours(len(texts)), strict=True))
+    colours = dict(zip(texts, line_colours(len(texts)), strict=True))
     for curve in curves:
         for column in theory:
             mean = curve.mean[column].dropna()
@@ -412,7 +411,7 @@ def _draw(
             for curve in curves:
                 _draw_curve(axes, curve, column, colour, "-", thin=thin)
         return
-    colours = dict(zip(texts, _colours(len(texts)), strict=True))
+    colours = dict(zip(texts, line_colours(len(texts)), strict=True))
     for curve in curves:
         for column, dash in zip(columns, DASHES, strict=False):
             _draw_curve(axes, curve, column, colours[curve.text], dash, thin=thin)
@@ -423,7 +422,7 @@ def _legend(study: AnyStudy, columns: list[str], texts: list[str]) -> Legend:
     if len(texts) == 1:
         entries = list(zip(labels, PALETTE, strict=False)) if len(columns) > 1 else []
         return [(Line2D([], [], color=colour), label) for label, colour in entries]
-    colours = _colours(len(texts))
+    colours = line_colours(len(texts))
     dashes = zip(DASHES, labels, strict=False) if len(columns) > 1 else ()
     cells = [(Line2D([], [], color=colours[i]), texts[i]) for i in named_lines(len(texts))]
     columns_ = [(Line2D([], [], color="0.3", linestyle=dash), text) for dash, text in dashes]
@@ -444,12 +443,6 @@ def _draw_curve(
     axes.plot(mean.index, mean, color=colour, linestyle=dash, **look)
     low, high = curve.low[column].dropna(), curve.high[column].dropna()
     axes.fill_between(low.index, low, high, color=colour, alpha=0.2, linewidth=0)
-
-
-def _colours(count: int) -> list[ColorType]:
-    if count <= len(PALETTE):
-        return list(PALETTE[:count])
-    return colours_of_map(np.linspace(0, 0.95, count).tolist())
 
 
 RATE = "learning_rate"

@@ -19,7 +19,7 @@ from overfit_cli.figures.axes import varying_in_words
 from overfit_cli.figures.caption import caption, provenance_in_words, stand_ins
 from overfit_cli.figures.expressions import derive_axes, derive_columns, undefined_numbers
 from overfit_cli.figures.inputs import resolve_options, resolve_symbols
-from overfit_cli.figures.labels import tick_number, varying_parameters
+from overfit_cli.figures.labels import tick_number, typeset, varying_parameters
 from overfit_cli.figures.look import as_recorded
 from overfit_cli.figures.panels import difference, side_by_side
 from overfit_cli.figures.picture import Look, Picture, looking
@@ -228,7 +228,7 @@ def _without_overflow(
     logged = [column.name for column in data.study.trajectory_columns]
     cells, _ = without_overflow(data.cells, measured)
     steps, count = without_overflow(data.trajectories, logged)
-    limit = tick_number(LARGEST)
+    limit = typeset(tick_number(LARGEST))
     if figure.reads == "cells":
         column = value or data.study.headline
         _, count = without_overflow(data.cells, [column])

@@ -18,10 +18,16 @@ from overfit_cli.core.arrays import Floats
 from overfit_cli.core.cell import Column
 from overfit_cli.core.errors import BadValue
 from overfit_cli.core.figure import Figure, FigureOptions
-from overfit_cli.core.parameters import Parameter, describe
+from overfit_cli.core.parameters import Parameter
 from overfit_cli.core.study import AnyStudy, FigureData
 from overfit_cli.core.text import plural, round_digits
-from overfit_cli.figures.labels import RUN, formula_symbol, spellings, varying_parameters
+from overfit_cli.figures.labels import (
+    RUN,
+    formula_symbol,
+    number_parameters,
+    spellings,
+    varying_parameters,
+)
 from overfit_cli.stats.equations import Expression, expression_in_mathtext, parse_expression
 
 DIGITS = 12
@@ -59,7 +65,7 @@ def _with_column(data: FigureData, option: str, text: str, *, logged: bool) -> F
     declared = study.trajectory_columns if logged else study.columns
     measured = [column.name for column in declared]
     measured += ["step"] if logged else ["steps", "seconds"]
-    numbers = _number_parameters(data)
+    numbers = number_parameters(data)
     spelled = spellings(study, {*measured, *numbers})
     expression = parse_expression(option, text, spelled, "columns and parameters")
     table = data.cells
@@ -79,15 +85,20 @@ def _with_column(data: FigureData, option: str, text: str, *, logged: bool) -> F
 
 
 def undefined_numbers(data: FigureData, options: FigureOptions) -> list[str]:
-    """Return sentences on done cells where an expression is not a finite number."""
+    """Return sentences on cells and logged steps where an expression is not a finite number."""
     sentences = []
-    for text in filter(None, (options.value, options.theory)):
-        if not text.isidentifier() and text in data.cells:
-            numbers = data.cells.loc[data.cells["status"] == "done", text].to_numpy(np.float64)
-            if count := int((~np.isfinite(numbers)).sum()):
-                cells = plural(count, "cell")
-                sentences.append(f"Left out: {cells} where {text} is not a finite number.")
-    return sentences
+    tables = {"cell": data.cells[data.cells["status"] == "done"], "logged step": data.trajectories}
+    asked = [options.value or "", options.theory or ""]
+    for text in [*asked, *(part.strip() for given in asked for part in given.split(","))]:
+        for unit, table in tables.items():
+            if text and not text.isidentifier() and text in table:
+                count = int((~np.isfinite(table[text].to_numpy(np.float64))).sum())
+                rows = plural(count, unit)
+                sentence = f"Left out: {rows} where {text} is not a finite number."
+                if text == options.theory:
+                    sentence = f"No {text} where it is not a finite number: in {rows}."
+                sentences += [sentence] if count else []
+    return list(dict.fromkeys(sentences))
 
 
 def derive_axes(data: FigureData, options: FigureOptions) -> FigureData:
@@ -109,7 +120,7 @@ def derive_axes(data: FigureData, options: FigureOptions) -> FigureData:
 
 
 def _with_axis(data: FigureData, side: str, text: str, taken: Collection[str | None]) -> FigureData:
-    numbers = _number_parameters(data)
+    numbers = number_parameters(data)
     spelled = spellings(data.study, numbers)
     expression = parse_expression(side, text, spelled, "parameters that are numbers")
     varying = [name for name in varying_parameters(data) if name in expression.names]
@@ -138,14 +149,6 @@ def _with_axis(data: FigureData, side: str, text: str, taken: Collection[str | N
     )
     study = _study_with(data.study, parameters=model)
     return replace(data, study=study, replaced=data.replaced | {gone}, **frames)
-
-
-def _number_parameters(data: FigureData) -> list[str]:
-    return [
-        name
-        for name, info in describe(data.study.parameters).items()
-        if info.kind in ("int", "float") and name in data.cells and name not in data.replaced
-    ]
 
 
 def _evaluated(expression: Expression, table: pd.DataFrame) -> Floats:

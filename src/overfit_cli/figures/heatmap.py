@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from overfit_cli.core.arrays import Floats
 from overfit_cli.core.errors import BadValue
 from overfit_cli.core.figure import FigureOptions
+from overfit_cli.core.parameters import Value
 from overfit_cli.core.study import FigureData
 from overfit_cli.core.text import plural
 from overfit_cli.figures.axes import Axis
@@ -96,10 +97,16 @@ def mean_of_seeds(least: int, greatest: int, middle: str = "mean") -> str:
 def lay_out(data: FigureData, x: Axis, y: Axis, value: str) -> Grid:
     """Average `value` over seeds at each point of the grid of `x` and `y`.
 
+    The axes of the grid have the values that the data has: beside another run directory the axes of
+    a figure have more.
+
     A grid that was grown may have more points in some rows than in others. A point that was not
     planned, but lies between two planned ones, shows the nearest of them, along x and then along
     y; any other one stays blank. Without a plan every point of the grid counts as planned.
     """
+    x, y = (
+        axis if axis.scale == "category" else axis.only(_values_of(data, axis)) for axis in (x, y)
+    )
     groups = usable_cells(data, value).groupby([y.name, x.name])[value]
     mean, seeds = _table(groups.mean(), x, y), _table(groups.count(), x, y)
     broken = _table(_count(data.cells[data.cells["status"] == "failed"], x, y), x, y)
@@ -122,6 +129,12 @@ def lay_out(data: FigureData, x: Axis, y: Axis, value: str) -> Grid:
         max_seeds=int(np.nanmax(seeds)) if has_numbers else 0,
         left_out=int(np.nansum(broken[np.isfinite(mean)])),
     )
+
+
+def _values_of(data: FigureData, axis: Axis) -> set[Value]:
+    """The values of an axis that cells or planned cells have."""
+    frames = [frame for frame in (data.cells, data.planned) if axis.name in frame]
+    return {value for frame in frames for value in frame[axis.name].unique().tolist()}
 
 
 def _table(series: pd.Series[Any], x: Axis, y: Axis) -> Floats:
@@ -431,7 +444,7 @@ def _draw_levels(
     if legend:
         figure.facts.append(f"White line: {plan.label} = {tick_number(level)}.")
     elif asked and complete:
-        nowhere = f"{typeset(plan.label)} = {tick_number(level)} lies nowhere on this grid"
+        nowhere = f"the means don't cross {typeset(plan.label)} = {tick_number(level)}"
         warnings.warn(f"no contour: {nowhere}", UserWarning, stacklevel=2)
     curves = [
         draw_known_boundary(

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import warnings
 from dataclasses import fields, replace
+from typing import cast
 
 import pandas as pd
 
@@ -17,8 +18,18 @@ from overfit_cli.core.figure import Figure, FigureOptions
 from overfit_cli.core.parameters import describe, parameter_named
 from overfit_cli.core.study import AnyStudy, FigureData
 from overfit_cli.core.text import round_digits, suggestion
+from overfit_cli.core.values import Band, Mean
 from overfit_cli.figures.axes import Axis, parameter_axis
-from overfit_cli.figures.labels import RUN, axis_label, literal, parameter_values
+from overfit_cli.figures.labels import (
+    RUN,
+    axis_label,
+    free_parameters,
+    independent_parameters,
+    literal,
+    parameter_values,
+    varying_parameters,
+)
+from overfit_cli.stats.bands import Averaging
 from overfit_cli.stats.equations import parse_equation
 
 
@@ -59,7 +70,7 @@ def _warn_of_other_threshold(given: float | None, threshold: float) -> None:
     """Warn where cells that were chosen near one threshold are drawn at another."""
     if given is not None and given != threshold:
         warnings.warn(
-            f"the sweep chose its cells where {threshold:g} is crossed; at {given:g} few may lie.",
+            f"the sweep placed its cells near {threshold:g}; few may be near {given:g}.",
             UserWarning,
             stacklevel=2,
         )
@@ -88,12 +99,10 @@ def _choose_axes(
     axes: int, options: FigureOptions, user_options: FigureOptions, data: FigureData
 ) -> FigureOptions:
     """Replace axes that do not vary: of two axes, y is the parameter that is declared first."""
-    values = parameter_values(data)
-    varying = [
-        name
-        for name, axis_values in values.items()
-        if len(axis_values) > 1 and name not in (user_options.by, RUN)
-    ]
+    taken = (user_options.by, RUN)
+    varying = [name for name in independent_parameters(data) if name not in taken]
+    if len(varying) < axes:
+        varying = [name for name in varying_parameters(data) if name not in taken]
     x, y = options.x, options.y
     if axes == 2 and user_options.y is None and y not in varying:
         y = next((name for name in varying if name != x), y)
@@ -137,8 +146,10 @@ def two_axes(
         raise BadValue("x", x.name, f"y is {y.name} too; the two axes take different parameters.")
     if options.by in (x.name, y.name):
         raise BadValue("by", options.by, "it is an axis already; panels take another parameter.")
-    for name, values in parameter_values(data).items():
-        if len(values) > 1 and name not in (x.name, y.name, options.by, RUN):
+    taken = [name for name in (x.name, y.name, options.by) if name is not None]
+    for name in free_parameters(data, taken):
+        if name != RUN:
+            values = parameter_values(data)[name]
             panels_hint = f" or panels (by {name})," if panels else ""
             excerpt = f"{', '.join(map(str, values[:4]))}{', ...' if len(values) > 4 else ''}"
             raise BadValue(
@@ -258,3 +269,17 @@ def require_numbers(data: FigureData, value: str) -> pd.DataFrame:
     if usable.empty:
         raise BadValue("value", value, f"none of the {len(data.cells)} cells has a number there.")
     return usable
+
+
+BAND = 3
+"""The number of seeds from which a setting is drawn as a mean with a band."""
+
+
+def averaging(options: FigureOptions, seeds: int) -> Averaging:
+    """Return the statistic over so many seeds, and its band, as the user wants it.
+
+    By default it is the arithmetic mean with its 95 % interval, or with a line for each seed where
+    there are fewer than three.
+    """
+    band = options.band or ("interval" if seeds >= BAND else "seeds")
+    return Averaging(cast("Mean", options.mean or "arithmetic"), cast("Band", band))

@@ -10,7 +10,13 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 import pandas as pd
 
 from overfit_cli.core.errors import UserError
-from overfit_cli.core.parameters import Value, describe, parameter_named, symbol_spellings
+from overfit_cli.core.parameters import (
+    TRAINING_STEPS,
+    Value,
+    describe,
+    parameter_named,
+    symbol_spellings,
+)
 from overfit_cli.core.parameters import symbol_text as unicode_of
 from overfit_cli.core.study import AnyStudy, FigureData
 from overfit_cli.core.text import suggestion, visible
@@ -129,6 +135,8 @@ def spellings(study: AnyStudy, names: Collection[str]) -> dict[str, str]:
         for symbol in info.spelled_symbols if name in names else ():
             if parameter_named(study.parameters, symbol) == name:
                 names_by_spelling[symbol] = name
+    if TRAINING_STEPS in names:
+        names_by_spelling.setdefault("steps", TRAINING_STEPS)
     return {**names_by_spelling, **{name: name for name in names}}
 
 
@@ -156,6 +164,42 @@ def _varies_within_a_run(data: FigureData, name: str) -> bool:
 def varying_parameters(data: FigureData) -> list[str]:
     """Return the names of the parameters that take several values, run directories among them."""
     return [name for name, values in parameter_values(data).items() if len(values) > 1]
+
+
+def number_parameters(data: FigureData) -> list[str]:
+    """Return the parameters that are numbers, of which the cells have a column."""
+    described = describe(data.study.parameters).items()
+    numbers = [name for name, info in described if info.kind in ("int", "float")]
+    return [name for name in numbers if name in data.cells and name not in data.replaced]
+
+
+def free_parameters(data: FigureData, axes: Sequence[str]) -> list[str]:
+    """Return the parameters that vary besides axes, but for those that each point of them fixes.
+
+    A list that goes together with an axis, or an expression in it, mixes nothing. Where an axis is
+    an expression, such as n / d, each of its values may have one d by chance: no parameter but
+    those that it replaces is left out.
+
+    Args:
+        data: the figure's data.
+        axes: the names of the axes.
+    """
+    names = [name for name in varying_parameters(data) if name not in axes]
+    if data.replaced or not axes:
+        return names
+    every = pd.concat([frame for frame in (data.cells, data.planned) if len(frame)])
+    counted = [name for name in names if name != RUN]
+    counts = every.groupby(list(axes), dropna=False)[counted].nunique().max() > 1
+    return [name for name in names if counts.get(name, True)]
+
+
+def independent_parameters(data: FigureData) -> list[str]:
+    """Return the parameters that vary, without those that an earlier one fixes."""
+    names = list[str]()
+    for name in varying_parameters(data):
+        if all(name in free_parameters(data, [earlier]) for earlier in names):
+            names.append(name)
+    return names
 
 
 def split_settings(

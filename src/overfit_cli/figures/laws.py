@@ -18,10 +18,9 @@ from matplotlib.typing import ColorType, LineStyleType
 from overfit_cli.core.arrays import Floats
 from overfit_cli.core.errors import BadValue
 from overfit_cli.core.figure import FigureOptions
-from overfit_cli.core.parameters import describe
 from overfit_cli.core.study import FigureData
 from overfit_cli.figures.axes import Axis
-from overfit_cli.figures.labels import formula_symbol, spellings
+from overfit_cli.figures.labels import formula_symbol, number_parameters, spellings
 from overfit_cli.figures.picture import Picture
 from overfit_cli.figures.style import HIGHLIGHT, Legend
 from overfit_cli.stats.equations import Equation, equation_in_mathtext, parse_equation
@@ -162,16 +161,9 @@ def parse_equations(
     """
     names = [axis.name for axis in axes if axis.scale != "category"]
     names += [column] if column else []
-    constants = set(_numbers(data)) - {axis.name for axis in axes} - data.replaced
+    constants = set(number_parameters(data)) - {axis.name for axis in axes} - data.replaced
     spelled = spellings(data.study, names), spellings(data.study, constants)
     return [parse_equation(text, *spelled) for text in options.law or ()]
-
-
-def _numbers(data: FigureData) -> list[str]:
-    """The parameters that are numbers, of which these cells have a column."""
-    described = describe(data.study.parameters).items()
-    numbers = [name for name, info in described if info.kind in ("int", "float")]
-    return [name for name in numbers if name in data.cells]
 
 
 def draw_equations(

@@ -18,9 +18,9 @@ from overfit_cli.core.figure import MOST_PANELS, FigureOptions
 from overfit_cli.core.study import FigureData
 from overfit_cli.core.text import plural
 from overfit_cli.figures.axes import Axis, parameter_axis
-from overfit_cli.figures.curves import averaging
 from overfit_cli.figures.heatmap import mean_of_seeds
 from overfit_cli.figures.inputs import (
+    averaging,
     check_threshold,
     choose_scale,
     is_log,
@@ -29,7 +29,7 @@ from overfit_cli.figures.inputs import (
     value_is_log,
 )
 from overfit_cli.figures.labels import (
-    RUN,
+    free_parameters,
     heading,
     label_with_note,
     opening,
@@ -55,12 +55,12 @@ from overfit_cli.figures.style import (
     THRESHOLD,
     WIDE,
     Legend,
-    colours_of_map,
     legend_below,
+    line_colours,
     log_ticks,
     named_lines,
 )
-from overfit_cli.stats.bands import MEANS, Averaging
+from overfit_cli.stats.bands import MEANS, Averaging, natural_bounds
 from overfit_cli.stats.equations import Equation
 
 MARKERS = "os^Dvp*P"
@@ -153,13 +153,13 @@ def draw_lines(data: FigureData, options: FigureOptions) -> Picture:
             index = plan.texts.index(line.text)
             if plan.x.scale == "category":
                 offset = _OFFSET * (index - (len(plan.texts) - 1) / 2)
-                _draw_points(axes, line, looks[index], offset)
+                _draw_points(axes, line, looks[index], offset, seed_points=seed_lines)
             else:
                 _draw_joined(axes, line, looks[index], seed_lines=seed_lines, mean=not data.refined)
         if threshold is not None:
             axes.axhline(threshold, **THRESHOLD)
         if any(np.any(line.low <= 0) for line in lines) and plan.log and not seed_lines:
-            axes.set_ylim(bottom=min(np.nanmin(line.low) for line in shown))
+            axes.set_ylim(bottom=np.nanmin(np.concatenate([line.low for line in shown])))
         if axes.get_yscale() == "log":
             log_ticks(axes.yaxis, *axes.get_ylim())
     all_axes[0].set_ylabel(label_with_note(plan.label, _averaged(data, plan), HIGH))
@@ -175,6 +175,10 @@ def draw_lines(data: FigureData, options: FigureOptions) -> Picture:
     return figure
 
 
+Statistic = tuple[Averaging, tuple[float, float]]
+"""A statistic over seeds, and the bounds of its band."""
+
+
 def _gather_lines(data: FigureData, options: FigureOptions) -> LinesPlan:
     """The lines of every panel.
 
@@ -185,13 +189,16 @@ def _gather_lines(data: FigureData, options: FigureOptions) -> LinesPlan:
     value, label = measured_column(data, options.value)
     numbers = require_numbers(data, value)[value]
     log = choose_scale(value_is_log(options), numbers, factor=10)
+    if options.by == x.name:
+        raise BadValue("by", options.by, "it is an axis already; panels take another parameter.")
     panel_parameter = _panels(data, x, options.by)
     parts = panels(data, panel_parameter)
     names = [name for name in _others(data, x) if name != panel_parameter]
     over_seeds = _averaging(data, options)
     theory = ("", "") if options.theory is None else _theory_column(data, options.theory)
     columns = (value, theory[0])
-    lines = [_lines(part.data, names, x, columns, over_seeds) for part in parts]
+    bounds = natural_bounds(finite_column(data.cells, value).to_numpy())
+    lines = [_lines(part.data, names, x, columns, (over_seeds, bounds)) for part in parts]
     texts = list(dict.fromkeys(line.text for panel_lines in lines for line in panel_lines))
     if len(texts) > len(PALETTE) and not is_one_number(data, names):
         raise BadValue(
@@ -249,17 +256,8 @@ def _draw_laws(
 
 
 def _others(data: FigureData, x: Axis) -> list[str]:
-    """The parameters that vary besides x, except those that each x has one value of.
-
-    Where x is an expression, such as n / d, each of its values may have one d by chance; the
-    parameters that it doesn't replace keep their lines.
-    """
-    names = [name for name in varying_parameters(data) if name != x.name]
-    if data.replaced:
-        return names
-    every = pd.concat([frame for frame in (data.cells, data.planned) if len(frame)])
-    free = every.groupby(x.name)[[name for name in names if name != RUN]].nunique().max() > 1
-    return [name for name in names if free.get(name, True)]
+    """The parameters that vary besides x, except those that each x has one value of."""
+    return free_parameters(data, [x.name])
 
 
 def _panels(data: FigureData, x: Axis, panel_parameter: str | None) -> str | None:
@@ -276,10 +274,10 @@ def _panels(data: FigureData, x: Axis, panel_parameter: str | None) -> str | Non
 
 def _looks(count: int) -> list[dict[str, Any]]:
     """The style of each line: a colour and a marker, or a shade."""
-    if count <= len(PALETTE):
-        pairs = zip(PALETTE, MARKERS, strict=False)
-        return [{"color": colour, "marker": marker} for colour, marker in pairs]
-    return [{"color": colour} for colour in colours_of_map(np.linspace(0, 0.95, count).tolist())]
+    colours = line_colours(count)
+    if count > len(PALETTE):
+        return [{"color": colour} for colour in colours]
+    return [{"color": c, "marker": m} for c, m in zip(colours, MARKERS, strict=False)]
 
 
 def _suggestion(data: FigureData, x: Axis) -> str:
@@ -293,6 +291,10 @@ def _suggestion(data: FigureData, x: Axis) -> str:
 def _averaging(data: FigureData, options: FigureOptions) -> Averaging:
     """The statistic over seeds; a refined sweep has a line for each seed."""
     if data.refined:
+        for name in ("mean", "band"):
+            if (asked := getattr(options, name)) not in (None, "seeds"):
+                accepts = "points of a refined sweep have different seeds; each seed has a line."
+                raise BadValue(name, asked, accepts)
         options = replace(options, mean=None, band="seeds")
     if data.averaged:  # by the means that are subtracted
         options = replace(options, mean=None, band="interval")
@@ -300,25 +302,25 @@ def _averaging(data: FigureData, options: FigureOptions) -> Averaging:
 
 
 def _lines(
-    data: FigureData, names: list[str], x: Axis, columns: tuple[str, str], over_seeds: Averaging
+    data: FigureData, names: list[str], x: Axis, columns: tuple[str, str], statistic: Statistic
 ) -> list[Line]:
     return [
-        _line(short_settings(data.study, values), cells, x, columns, over_seeds)
+        _line(short_settings(data.study, values), cells, x, columns, statistic)
         for values, cells in split_settings(data, names)
     ]
 
 
 def _line(
-    text: str, cells: pd.DataFrame, x: Axis, columns: tuple[str, str], over_seeds: Averaging
+    text: str, cells: pd.DataFrame, x: Axis, columns: tuple[str, str], statistic: Statistic
 ) -> Line:
     """The line of some cells, of a column and, unless its name is empty, of a theory's column."""
-    value, theory = columns
+    (value, theory), (over_seeds, bounds) = columns, statistic
     positions = cells[x.name].map(dict(zip(x.values, x.positions, strict=True)))
     x_values = np.array(sorted(positions.unique()), dtype=np.float64)
     done = finite_column(cells, value)
     failed = (cells["status"] == "failed").groupby(positions).all().to_numpy()
     seeds = done.groupby([positions, cells["seed"]]).mean().unstack().to_numpy()
-    mean, low, high = over_seeds.summarise(seeds)
+    mean, low, high = over_seeds.summarise(seeds, bounds)
     count = np.isfinite(seeds).sum(axis=1)
     expected = finite_column(cells, theory).groupby(positions).mean().to_numpy() if theory else None
     return Line(text, x_values, mean, low, high, failed, seeds, count, expected, cells)
@@ -363,11 +365,21 @@ def _draw_joined(
 
 
 def _draw_points(
-    axes: matplotlib.axes.Axes, line: Line, look: Mapping[str, Any], offset: float
+    axes: matplotlib.axes.Axes,
+    line: Line,
+    look: Mapping[str, Any],
+    offset: float,
+    *,
+    seed_points: bool,
 ) -> None:
-    """Draw points with bars, moved by an offset in units of the distance between values."""
+    """Draw points with bars or each seed, moved by an offset in units of the values' distance."""
     x, bars = line.x + offset, [line.mean - line.low, line.high - line.mean]
-    axes.errorbar(x, line.mean, bars, linestyle="", capsize=2, **look)
+    if seed_points:
+        seeds = np.repeat(x, line.seeds.shape[1])
+        axes.plot(seeds, line.seeds.ravel(), "_", color=look["color"], markersize=4, alpha=0.6)
+        axes.plot(x, line.mean, linestyle="", **look)
+    else:
+        axes.errorbar(x, line.mean, bars, linestyle="", capsize=2, **look)
     if line.theory is not None:
         axes.plot(x, line.theory, "_", color=look["color"], markersize=9)
     _mark_failed(axes, x[line.failed], look)
@@ -384,6 +396,8 @@ def _fact(data: FigureData, plan: LinesPlan, *, seed_lines: bool) -> str:
     counts = np.concatenate([line.count for lines in plan.lines for line in lines])
     largest = int(counts.max())
     kind, band = MEANS[plan.averaging.mean], plan.averaging.band_in_words(largest)
+    if seed_lines and plan.x.scale == "category":
+        band = "a thin mark for each seed"
     if not seed_lines:
         band = f"{'bars' if plan.x.scale == 'category' else 'band'}: {band}"
     middle = f"{mean_of_seeds(int(counts[counts > 0].min()), largest, kind)}, {band}"
@@ -391,8 +405,18 @@ def _fact(data: FigureData, plan: LinesPlan, *, seed_lines: bool) -> str:
         middle = "a line for each seed" if data.refined else data.averaged or "one seed"
     failed = int((data.cells["status"] == "failed").sum())
     left_out = f"; {plural(failed, 'failed cell')} left out" if failed else ""
-    beside = f" {_theory_mark(plan)}: {plan.theory}." if plan.theory else ""
+    numbers = finite_column(data.cells, plan.value)
+    without = int((numbers.isna() & (data.cells["status"] == "done")).sum())
+    left_out += f"; {plural(without, 'cell')} without a number left out" if without else ""
+    beside = f" {_theory_mark(plan)}: {plan.theory}{_hidden_theory(plan)}." if plan.theory else ""
     return f"{opening(plan.label)} against {plan.x.label}: {middle}{left_out}.{beside}"
+
+
+def _hidden_theory(plan: LinesPlan) -> str:
+    """How many of a theory's numbers a logarithmic axis has no place for, in words."""
+    theories = [line.theory for lines in plan.lines for line in lines if line.theory is not None]
+    hidden = sum(int((theory <= 0).sum()) for theory in theories) if plan.log else 0
+    return f" ({plural(hidden, 'number')} of 0 or less not shown)" if hidden else ""
 
 
 def _theory_mark(plan: LinesPlan) -> str:

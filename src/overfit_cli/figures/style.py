@@ -97,6 +97,13 @@ def named_lines(count: int) -> list[int]:
     return [int(index) for index in np.unique(np.linspace(0, count - 1, count_named).round())]
 
 
+def line_colours(count: int) -> list[ColorType]:
+    """Return a colour for each line: of the palette, or shades if there are more lines."""
+    if count <= len(PALETTE):
+        return list(PALETTE[:count])
+    return colours_of_map(np.linspace(0, 0.95, count).tolist())
+
+
 def legend_below(figure: Figure, handles: Legend, columns: int = 3, heading: str = "") -> None:
     """Put a legend under the axes, in as many columns as fit."""
     if not handles:

@@ -37,7 +37,6 @@ from overfit_cli.core.errors import MissingError, UserError
 from overfit_cli.core.files import error_text
 from overfit_cli.core.study import Study
 from overfit_cli.core.training import Training
-from overfit_cli.functions.digest import OwnFile, own_files
 from overfit_cli.functions.experiment import (
     ColumnRecord,
     Description,
@@ -49,7 +48,9 @@ from overfit_cli.functions.experiment import (
 from overfit_cli.functions.references import (
     Source,
     find_function,
+    folder_of_function,
     forget,
+    read_files,
     source_of,
     split_reference,
     state_of,
@@ -111,7 +112,7 @@ class FunctionStudy(Study[FunctionParameters]):
 
     def source_files(self) -> Sequence[SourceFile]:
         """Return the function's file and those of the user's that it imports; else its own text."""
-        return _read_files(self.record.reference, self.function)
+        return read_files(self.record.reference, self.function)
 
     @functools.cached_property
     def _files(self) -> Files:
@@ -123,7 +124,7 @@ class FunctionStudy(Study[FunctionParameters]):
         Raises:
             MissingError: if one isn't there.
         """
-        folder = _folder_of(self.record.reference, self.function)
+        folder = folder_of_function(self.record.reference, self.function)
         return {name: _fingerprint(folder / name, self.name) for name in self.record.data}
 
     @property
@@ -380,54 +381,6 @@ def _validation_text(error: ValueError) -> str:
 # Studies sent to another process
 
 
-def _file_of(reference: str, function: Any) -> OwnFile | None:
-    """The file that a function is loaded from; None where it has none."""
-    where = split_reference(reference)[0] if reference else ""
-    if where.endswith(".py"):
-        path, package = Path(where), ""
-    else:
-        module = sys.modules.get(getattr(_inner(function), "__module__", None) or "")
-        path = Path(getattr(module, "__file__", None) or "")
-        package = getattr(module, "__package__", None) or ""
-    return OwnFile(path.resolve(), package) if path.is_file() else None
-
-
-def _inner(function: Any) -> Any:
-    return function.func if isinstance(function, functools.partial) else function
-
-
-def _folder_of(reference: str, function: Any) -> Path:
-    """The folder of a function's file; the working folder where it has none."""
-    where = split_reference(reference)[0] if reference else ""
-    if where.endswith(".py"):  # a worker of a cluster may lack the file, and share the folder
-        return Path(where).parent
-    file = _file_of(reference, function)
-    return Path.cwd() if file is None else file.path.parent
-
-
-def _read_files(reference: str, function: Any) -> tuple[SourceFile, ...]:
-    """The files that a function is loaded from, its own first; of one without a file its text.
-
-    Raises:
-        UserError: if a file can't be read.
-    """
-    file = _file_of(reference, function)
-    if file is None:
-        with contextlib.suppress(OSError, TypeError):
-            text = inspect.getsource(_inner(function))
-            name = str(_inner(function).__name__).strip("<>")
-            return (SourceFile(f"{name}.py", text.encode()),)
-        return ()
-    try:
-        return tuple(
-            SourceFile(_path_in_root(file).as_posix(), file.path.read_bytes(), file.path)
-            for file in own_files(file)
-            if file.path.is_file()
-        )
-    except OSError as error:
-        raise UserError(f"{error.filename}: it can't be read ({error.strerror}).") from error
-
-
 def _fingerprint(path: Path, study: str) -> str:
     """A name for the content of a file.
 
@@ -447,12 +400,6 @@ def _digest_of_file(path: Path, *state: int) -> str:
     """A digest of a file's content; the state, its time and size, says when to read it again."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()[:24]
-
-
-def _path_in_root(file: OwnFile) -> Path:
-    """The path of a file from the folder that imports find it in: the parent of its package."""
-    depth = len(file.package.split(".")) if file.package else 0
-    return file.path.relative_to(file.path.parents[depth])
 
 
 @functools.lru_cache(maxsize=16)

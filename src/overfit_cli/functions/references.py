@@ -6,6 +6,7 @@ names that the command line would give it.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import importlib
 import importlib.util
@@ -18,11 +19,16 @@ from pathlib import Path
 from types import CodeType, ModuleType
 from typing import Any, Literal
 
+from overfit_cli.core.cell import (
+    SourceFile,
+)
 from overfit_cli.core.errors import UserError
 from overfit_cli.core.failures import error_in_words
 from overfit_cli.core.text import suggestion
 from overfit_cli.functions.digest import OwnFile, digest_of, own_files
-from overfit_cli.functions.experiment import description_of
+from overfit_cli.functions.experiment import (
+    description_of,
+)
 
 _TYPE_FORMS = (type(Literal), type(Literal[0]))
 """Types of `typing` that can be called, and are no functions."""
@@ -269,3 +275,57 @@ def _select_function(
         f"{reference}: it has {len(public)} functions, and none is called {PREFERRED}; name one, "
         f"such as {reference}:{next(iter(public))}."
     )
+
+
+def file_of_function(reference: str, function: Any) -> OwnFile | None:
+    """The file that a function is loaded from; None where it has none."""
+    where = split_reference(reference)[0] if reference else ""
+    if where.endswith(".py"):
+        path, package = Path(where), ""
+    else:
+        module = sys.modules.get(getattr(_inner_function(function), "__module__", None) or "")
+        path = Path(getattr(module, "__file__", None) or "")
+        package = getattr(module, "__package__", None) or ""
+    return OwnFile(path.resolve(), package) if path.is_file() else None
+
+
+def _inner_function(function: Any) -> Any:
+    return function.func if isinstance(function, functools.partial) else function
+
+
+def folder_of_function(reference: str, function: Any) -> Path:
+    """The folder of a function's file; the working folder where it has none."""
+    where = split_reference(reference)[0] if reference else ""
+    if where.endswith(".py"):  # a worker of a cluster may lack the file, and share the folder
+        return Path(where).parent
+    file = file_of_function(reference, function)
+    return Path.cwd() if file is None else file.path.parent
+
+
+def read_files(reference: str, function: Any) -> tuple[SourceFile, ...]:
+    """The files that a function is loaded from, its own first; of one without a file its text.
+
+    Raises:
+        UserError: if a file can't be read.
+    """
+    file = file_of_function(reference, function)
+    if file is None:
+        with contextlib.suppress(OSError, TypeError):
+            text = inspect.getsource(_inner_function(function))
+            name = str(_inner_function(function).__name__).strip("<>")
+            return (SourceFile(f"{name}.py", text.encode()),)
+        return ()
+    try:
+        return tuple(
+            SourceFile(_path_in_root(file).as_posix(), file.path.read_bytes(), file.path)
+            for file in own_files(file)
+            if file.path.is_file()
+        )
+    except OSError as error:
+        raise UserError(f"{error.filename}: it can't be read ({error.strerror}).") from error
+
+
+def _path_in_root(file: OwnFile) -> Path:
+    """The path of a file from the folder that imports find it in: the parent of its package."""
+    depth = len(file.package.split(".")) if file.package else 0
+    return file.path.relative_to(file.path.parents[depth])

@@ -29,7 +29,7 @@ def means_table(
 
     Args:
         study: the study whose symbols head the columns.
-        means: one row per setting, as `sweeps.means` gives them.
+        means: one row per setting, as `sweeps.load.means_over_seeds` gives them.
         measured: the columns that means were taken of.
         notes: comments above the table.
     """

@@ -7,7 +7,7 @@ from typing import get_args
 
 import numpy as np
 
-from overfit_cli.core.arrays import Floats
+from overfit_cli.core.arrays import LARGEST, Floats
 from overfit_cli.core.errors import BadValue
 from overfit_cli.core.values import Band, Mean, valid_choice
 from overfit_cli.stats.intervals import FEWEST_FOR_MEDIAN, median_estimate, t_half_width
@@ -43,15 +43,18 @@ class Averaging:
         if (self.mean, self.band) == ("median", "sd"):
             raise BadValue("band", "sd", "a median takes interval, quartiles or seeds.")
 
-    def summarise(self, values: Floats) -> tuple[Floats, Floats, Floats]:
+    def summarise(
+        self, values: Floats, bounds: tuple[float, float]
+    ) -> tuple[Floats, Floats, Floats]:
         """Return the statistic over seeds, and both ends of its band.
 
-        Ends stay within what the numbers can be, by `natural_bounds`. An interval of a mean is
+        Ends stay within bounds. An interval of a mean is
         Student's t interval, of the logarithms for a geometric mean; of a median, by order
         statistics, and with fewer than six seeds from the least to the greatest.
 
         Args:
             values: of shape (positions, seeds); nan where there is none.
+            bounds: the least and the largest that the numbers can be; see `natural_bounds`.
 
         Returns:
             Three arrays of shape (positions,); nan where there is no number, and where an
@@ -60,7 +63,6 @@ class Averaging:
         Raises:
             UserError: for a geometric mean of numbers that are not all positive.
         """
-        bounds = natural_bounds(values)
         if self.mean == "geometric":
             if (values <= 0).any():
                 count = int((values <= 0).sum())
@@ -69,7 +71,9 @@ class Averaging:
             values = np.log(values)
         rows = [self._summarise_row(row[np.isfinite(row)]) for row in values]
         summary = np.array(rows, dtype=np.float64).reshape(-1, 3)
-        middle, low, high = (np.exp(summary) if self.mean == "geometric" else summary).T
+        if self.mean == "geometric":
+            summary = np.exp(np.clip(summary, -np.log(LARGEST), np.log(LARGEST)))
+        middle, low, high = summary.T
         return middle, np.clip(low, *bounds), np.clip(high, *bounds)
 
     def _summarise_row(self, sample: Floats) -> tuple[float, float, float]:
@@ -104,7 +108,7 @@ class Averaging:
 
 
 def natural_bounds(values: Floats) -> tuple[float, float]:
-    """Return the bounds of what numbers can be, as far as they show it.
+    """Return the bounds of what the numbers of a column can be, as far as they show it.
 
     Numbers of which none is negative stay above 0; if none is above 1 either, as in a share, up to
     1. Others have no bounds.
@@ -113,3 +117,11 @@ def natural_bounds(values: Floats) -> tuple[float, float]:
     if finite.size == 0 or finite.min() < 0:
         return -np.inf, np.inf
     return 0.0, 1.0 if finite.max() <= 1 else np.inf
+
+
+MEAN = Averaging()
+"""The arithmetic mean with its 95 % interval."""
+
+
+MIDDLE_HALF = Averaging("median", "quartiles")
+"""The median with its quartiles."""

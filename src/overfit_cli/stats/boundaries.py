@@ -137,7 +137,9 @@ def fit_power_law(
     fits = _fits(log_y, row_medians(log_x[:, resampled]).T)
     tails = [50 * (1 - level), 50 * (1 + level)]
     slopes, logarithms = np.percentile(fits[np.isfinite(fits).all(axis=1)], tails, axis=0).T
-    exponents = [-1 / fitted[0], *_exponents(*slopes)]
+    low, high = _exponents(*slopes)
+    # Where slopes of both signs fit, p may have passed through infinity, to negative numbers.
+    exponents = [-1 / fitted[0] if -1 / fitted[0] >= low else np.inf, low, high]
     with np.errstate(over="ignore"):
         constants = np.exp([fitted[1], *logarithms])
     kind = f"{100 * level:.4g} % bootstrap over {seeds} seeds"

@@ -77,7 +77,10 @@ class CrossingEstimate:
         half_width: of its 95 % interval, in the unit of x; nan without a crossing, infinite with
             one seed of several.
         crossing_seeds, never_seeds: the numbers of seeds run that cross, and that do not.
-        side: the side of the seeds that do not cross: `above` or `below`; empty where all cross.
+        open_seeds: the number of those that do not cross on their samples, and were not followed to
+            both ends of the grid.
+        side: the side of the seeds that do not cross: `above`, `below` or `above or below`; empty
+            where all cross.
         converged: whether the interval is within the tolerance, or no seed crosses.
     """
 
@@ -86,6 +89,7 @@ class CrossingEstimate:
     half_width: float
     crossing_seeds: int
     never_seeds: int
+    open_seeds: int
     side: str
     converged: bool
 
@@ -215,9 +219,9 @@ def _estimate(search: Search, y: float, curves: list[_Curve], spread: _Spread) -
     """The crossing at one y, and whether it is known to the tolerance."""
     crossing_curves = _crossing_curves(curves)
     sides: list[str] = [curve.state for curve in curves if curve.state in ("above", "below")]
-    side = max(sorted(set(sides)), key=sides.count) if sides else ""
-    counts = len(crossing_curves), len(sides), side
-    open_ended = any(_is_open(search, curve) for curve in curves)
+    open_seeds = sum(_is_open(search, curve) for curve in curves)
+    counts = len(crossing_curves), len(sides), open_seeds, " or ".join(sorted(set(sides)))
+    open_ended = open_seeds > 0
     median = _median_position(curves)
     if not math.isfinite(median):
         all_run = len(curves) == len(search.seeds)

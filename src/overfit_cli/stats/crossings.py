@@ -5,7 +5,7 @@ A curve is a measured column along x, at one y and one seed, smoothed to be mono
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Literal, cast
 
 import numpy as np
 
@@ -42,21 +42,24 @@ def share_above(
     logarithmic = bool((cells[x] > 0).all() and (positions > 0).all())
     scaled = cells.assign(**{x: np.log(cells[x])}) if logarithmic else cells
     sampled = np.log(positions) if logarithmic else positions
+    scale = scale_of(cells[value].to_numpy(dtype=np.float64), threshold)
     shares: dict[float, Floats] = {}
     for y_value, row in scaled.groupby(y, sort=True):
         curves = [curve for _, curve in row.sort_values(x).groupby("seed")]
-        sides = np.array([_sides(curve, x, value, threshold, sampled) for curve in curves])
+        sides = np.array([_sides(curve, x, value, threshold, sampled, scale) for curve in curves])
         curves_known = np.isfinite(sides).sum(axis=0)
         with np.errstate(invalid="ignore"):
             shares[cast("float", y_value)] = np.nansum(sides, axis=0) / curves_known
     return shares
 
 
-def _sides(curve: pd.DataFrame, x: str, value: str, threshold: float, positions: Floats) -> Floats:
-    """The side of a curve at each position: 1 above, 0 below, and nan where it is not known."""
+def _sides(
+    curve: pd.DataFrame, x: str, value: str, threshold: float, positions: Floats, scale: Scale
+) -> Floats:
+    """The side of a curve at each position: 1 above, 0 below, a half on it; nan if not known."""
     x_values = curve[x].to_numpy(dtype=np.float64)
-    levels = monotone_excess(curve[value].to_numpy(dtype=np.float64), threshold)
-    sides = np.where(np.interp(positions, x_values, levels) > 0, 1.0, 0.0)
+    levels = monotone_excess(curve[value].to_numpy(dtype=np.float64), threshold, scale)
+    sides = (np.sign(np.interp(positions, x_values, levels)) + 1) / 2  # a half at the threshold
     if levels.min() <= 0 < levels.max():
         return sides
     return np.where((positions >= x_values[0]) & (positions <= x_values[-1]), sides, np.nan)
@@ -66,7 +69,7 @@ def crossing(x: Floats, value: Floats, threshold: float) -> float:
     """Return the x at which `value`, smoothed to be monotone, passes `threshold`.
 
     The smoothing is an isotonic regression, falling or rising, whichever lies closer to the whole
-    curve (least squares), on the scale of `monotone_excess`. Between two points the crossing is
+    curve (least squares), on the scale of `scale_of`. Between two points the crossing is
     interpolated, in log(x) where every x is positive.
 
     Args:
@@ -78,7 +81,8 @@ def crossing(x: Floats, value: Floats, threshold: float) -> float:
         The crossing, in the unit of x; nan if the smoothed curve never passes the threshold.
     """
     valid = np.isfinite(value)
-    return _root(x[valid], monotone_excess(value[valid], threshold))
+    scale = scale_of(value[valid], threshold)
+    return _root(x[valid], monotone_excess(value[valid], threshold, scale))
 
 
 def _root(x: Floats, levels: Floats) -> float:
@@ -86,9 +90,12 @@ def _root(x: Floats, levels: Floats) -> float:
     if x.size < 2 or levels.min() > 0 or levels.max() < 0 or levels[0] == levels[-1]:
         return float("nan")
     rising = levels if levels[0] < levels[-1] else -levels
-    if x[0] > 0:
-        return float(np.exp(np.interp(0.0, rising, np.log(x))))
-    return float(np.interp(0.0, rising, x))
+    logarithmic = bool(x[0] > 0)
+    points = np.log(x) if logarithmic else x
+    # A curve may stay at the threshold: the crossing is in the middle of that.
+    ends = [np.interp(0.0, rising, points), -np.interp(0.0, -rising[::-1], -points[::-1])]
+    root = float(np.mean(ends))
+    return float(np.exp(root)) if logarithmic else root
 
 
 def crossings(cells: pd.DataFrame, x: str, y: str, value: str, threshold: float) -> pd.DataFrame:
@@ -109,8 +116,9 @@ def crossings(cells: pd.DataFrame, x: str, y: str, value: str, threshold: float)
     Returns:
         Columns `y`, `seed`, `crossing` (infinite beyond the grid, minus infinity before it, nan
         where it isn't known), `side`: `crosses`, or the side of the threshold on which the curve
-        stays, `above` or `below`, or `unknown` with fewer than two points done; and `passes`: how
-        often the curve itself, before it is smoothed, changes sides.
+        stays, `above` or `below`, or `unknown` with fewer than two points done; `passes`: how
+        often the curve itself, before it is smoothed, changes sides; and `rises`: whether the
+        smoothed curve rises.
     """
     import pandas as pd
 
@@ -121,15 +129,17 @@ def crossings(cells: pd.DataFrame, x: str, y: str, value: str, threshold: float)
     order = np.lexsort((points, curves))  # plain arrays: there may be many short curves
     ends = np.flatnonzero(np.diff(curves[order])) + 1
     names, seeds = cells[y].to_numpy(), cells["seed"].to_numpy()
-    rows, changes = [], []
+    rows, changes, scale = [], [], scale_of(values[usable], threshold)
     for curve in np.split(order, ends) if len(order) else []:
         done = curve[usable[curve]]
-        levels = monotone_excess(values[done], threshold)
+        levels = monotone_excess(values[done], threshold, scale)
         root = _root(points[done], levels)
         passes = int(np.count_nonzero(np.diff(values[done] > threshold)))
-        rows.append((names[curve[0]], seeds[curve[0]], root, _side(points[done], levels), passes))
-        changes.append(levels[-1] - levels[0] if levels.size else 0.0)
-    table = pd.DataFrame(rows, columns=[y, "seed", "crossing", "side", "passes"])
+        change = levels[-1] - levels[0] if levels.size else 0.0
+        side = _side(points[done], levels)
+        rows.append((names[curve[0]], seeds[curve[0]], root, side, passes, change > 0))
+        changes.append(change)
+    table = pd.DataFrame(rows, columns=[y, "seed", "crossing", "side", "passes", "rises"])
     after, before = ("below", "above") if _rises(table["side"], changes) else ("above", "below")
     ends_of_grid = [table["side"] == after, table["side"] == before]
     return table.assign(crossing=np.select(ends_of_grid, [np.inf, -np.inf], table["crossing"]))
@@ -189,18 +199,40 @@ def crossing_table(crossings: pd.DataFrame, y: str) -> pd.DataFrame:
     return crossings.assign(log=logs).pivot(index=y, columns="seed", values="log")
 
 
-def monotone_excess(value: Floats, threshold: float) -> Floats:
-    """Return the monotone fit minus the threshold: positive above it, on the scale of the fit.
+Scale = Literal["log-odds", "log", "linear"]
 
-    The scale is log(v / (1 − v)) of numbers between 0 and 1, on which a share and its complement
-    have the same crossing; log(v) of positive numbers of which some are above 1; else v itself.
+
+def scale_of(values: Floats, threshold: float) -> Scale:
+    """Return the scale on which curves are smoothed and crossings interpolated.
+
+    It is log(v / (1 − v)) of numbers between 0 and 1, on which a share and its complement have the
+    same crossing; log(v) of positive numbers of which some are above 1; else v itself. It is one
+    for all curves of a figure, so that their crossings can be compared.
+
+    Args:
+        values: of all curves; those that are not finite are left out.
+        threshold: in their unit.
+    """
+    numbers = np.append(values[np.isfinite(values)], threshold)
+    least, largest = numbers.min(), numbers.max()
+    if least > 0 and largest < 1:
+        return "log-odds"
+    return "log" if least > 0 and largest > 1 else "linear"
+
+
+def monotone_excess(value: Floats, threshold: float, scale: Scale) -> Floats:
+    """Return the monotone fit minus the threshold: positive above it, on a scale; see `scale_of`.
+
+    Args:
+        value: of shape (points,), finite.
+        threshold: in the unit of `value`.
+        scale: the scale of the fit.
     """
     if value.size == 0:
         return value
-    least, largest = min(value.min(), threshold), max(value.max(), threshold)
-    if least > 0 and largest < 1:
+    if scale == "log-odds":
         value, threshold = _log_odds(value), float(_log_odds(np.asarray(threshold)))
-    elif least > 0 and largest > 1:
+    elif scale == "log":
         value, threshold = np.log(value), float(np.log(threshold))
     from scipy.optimize import isotonic_regression
 

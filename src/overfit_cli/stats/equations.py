@@ -143,7 +143,7 @@ def parse_equation(
     except _RefusedError as refused:
         raise BadValue(
             "law",
-            _excerpt(tidy),
+            shorten(tidy),
             f"it takes one equation in {' and '.join(sorted({*axes.values()}))} with numbers, "
             f"{'constants, ' if constants else ''}{_ARITHMETIC}, but {refused}",
         ) from None
@@ -170,7 +170,7 @@ def parse_expression(option: str, text: str, names: Mapping[str, str], noun: str
             raise _RefusedError("it names none of them.")
     except _RefusedError as refused:
         takes = f"it takes arithmetic of {noun} with {_ARITHMETIC}"
-        raise BadValue(option, _excerpt(tidy), f"{takes}, but {refused}") from None
+        raise BadValue(option, shorten(tidy), f"{takes}, but {refused}") from None
     return expression
 
 
@@ -290,10 +290,6 @@ def parse_condition(name: str, text: str, names: Mapping[str, str]) -> Condition
             f"'n >= 2*d', but {refused}",
         ) from None
     return condition
-
-
-def _excerpt(text: str) -> str:
-    return text if len(text) <= 60 else text[:57] + "..."
 
 
 def _check_text(text: str, names: Collection[str]) -> None:

@@ -112,7 +112,7 @@ class Grid:
     @property
     def points(self) -> int:
         """The number of combinations of parameters."""
-        return self._points.count if self.only else self.full_points
+        return self.full_points if self.is_product else self._points.count
 
     @property
     def size(self) -> int:
@@ -125,7 +125,7 @@ class Grid:
         Raises:
             UserError: with how many cells it has, or naming the value.
         """
-        self._check_size(self.full_points if self.only else self.size)
+        self._check_size(self.size if self.is_product else self.full_points)
         self._check_size(self.size)
         if self.is_product:
             for name, values in self.values.items():
@@ -185,7 +185,7 @@ class Grid:
         rows = [tuple(itertools.chain(*row)) for row in itertools.product(*factors)]
         names = [name for group in self.groups for name in group]
         columns = {name: [row[index] for row in rows] for index, name in enumerate(names)}
-        points = solved(Points(infos, len(rows), columns), self.derived)
+        points = solved(Points(infos, len(rows), columns), self.derived).distinct()
         for condition in self.only:
             points = points.chosen(condition)
         return points
@@ -282,7 +282,12 @@ def _with_rules(grid: Grid, together: Sequence[str], only: Sequence[str]) -> Gri
         if times > 1:
             raise BadValue("together", None, f"{name} is named twice; name it once.")
     conditions = tuple(parse_condition("only", text, spellings(infos)) for text in only)
-    return replace(grid, together=groups, only=tuple(dict.fromkeys(conditions)))
+    tied = {*itertools.chain(*groups)}  # their lists keep what they repeat: it has a partner
+    given = {
+        name: items if name in tied else tuple(dict.fromkeys(items))
+        for name, items in grid.given.items()
+    }
+    return replace(grid, given=given, together=groups, only=tuple(dict.fromkeys(conditions)))
 
 
 def _tied(grid: Grid, text: str) -> tuple[str, ...]:
@@ -310,12 +315,12 @@ def _read(infos: Mapping[str, ParameterInfo], name: str, text: str) -> tuple[Giv
     arithmetic = [_is_arithmetic(item, names) for item in items]
     is_number = info.kind in ("int", "float") and ":" not in text
     if not is_number or not any(arithmetic) or not all(item.strip() for item in items):
-        return parse_range(info, text)
+        return parse_range(info, text, distinct=False)
     read = [
         parse_derived_value(name, item, names) if formula else parse_value(info, item)
         for item, formula in zip(items, arithmetic, strict=True)
     ]
-    return tuple(dict.fromkeys(read))
+    return tuple(read)
 
 
 def _is_arithmetic(text: str, names: Mapping[str, str]) -> bool:
@@ -445,7 +450,7 @@ def _values(infos: Mapping[str, ParameterInfo], name: str, taken: Any) -> tuple[
         raise BadValue(info.name, None, f"no value given; it takes {info.accepts}.")
     if len(listed) > MOST_VALUES:
         raise BadValue(info.name, None, f"it takes up to {MOST_VALUES} values.")
-    return tuple(dict.fromkeys(_value_or_expression(infos, name, item) for item in listed))
+    return tuple(_value_or_expression(infos, name, item) for item in listed)
 
 
 def _value_or_expression(infos: Mapping[str, ParameterInfo], name: str, item: Any) -> Given:

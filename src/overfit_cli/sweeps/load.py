@@ -6,18 +6,17 @@ seeds and measurements.
 
 from __future__ import annotations
 
-import math
 import re
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pyarrow as pa
 
+from overfit_cli.core.arrays import varying
 from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.parameters import (
     SEED,
@@ -35,7 +34,7 @@ from overfit_cli.functions.function_study import FunctionStudy
 from overfit_cli.stats.equations import compare
 from overfit_cli.stats.intervals import t_half_width
 from overfit_cli.sweeps.manifest import planned_cells, read_manifest
-from overfit_cli.sweeps.part_file import CELLS, TRAJECTORIES, Refusal
+from overfit_cli.sweeps.part_file import CELLS, TRAJECTORIES
 from overfit_cli.sweeps.store import RunDirectory
 
 if TYPE_CHECKING:
@@ -69,36 +68,6 @@ def load_study_and_cells(
             f"{study.version}; `overfit sweep` with the same axes makes them anew."
         )
     return study, cells
-
-
-def load_headlines(directory: RunDirectory, study: AnyStudy) -> dict[str, float]:
-    """Return the headline measurement of each cell by its key; nan where it failed.
-
-    It reads only the columns that it needs, because a sweep that goes on waits for it.
-
-    Raises:
-        UserError: if the directory can't be read.
-    """
-    wanted = ["key", "status", study.headline] if study.headline else None
-    headlines: dict[str, float] = {}
-    for part in directory.cells.read(wanted).values():
-        if isinstance(part, Refusal):
-            continue
-        for key, status, number in _headlines(part, study.headline):
-            has_number = status == "done" and number is not None
-            if has_number or key not in headlines:  # a cell that failed at first may be there twice
-                headlines[key] = number if has_number else math.nan
-    return headlines
-
-
-def _headlines(part: pa.Table, name: str) -> Iterator[tuple[str, str, Any]]:
-    """The key, the status and the headline of each row: without a name, the first measurement."""
-    names = part.column_names
-    name = name or next(iter(names[names.index("seconds") + 1 :]), "")
-    numbers = part.column(name).to_pylist() if name in names else [None] * part.num_rows
-    return zip(
-        part.column("key").to_pylist(), part.column("status").to_pylist(), numbers, strict=True
-    )
 
 
 def study_in(
@@ -408,7 +377,7 @@ def chosen_data(data: FigureData, texts: Sequence[str]) -> FigureData:
 
 def varying_parameters(study: AnyStudy, cells: pd.DataFrame) -> list[str]:
     """Return the parameters that take several values in the cells, in the order of the study."""
-    return [name for name in describe(study.parameters) if cells[name].nunique() > 1]
+    return varying(cells, describe(study.parameters))
 
 
 def measured_columns(cells: pd.DataFrame) -> list[str]:
@@ -460,13 +429,13 @@ def means_over_seeds(
     """
     import pandas as pd
 
-    varying = varying_parameters(study, cells)
-    names = [*(name for name in varying if name not in parameters), *parameters]
+    axes = varying_parameters(study, cells)
+    names = [*(name for name in axes if name not in parameters), *parameters]
     cells = in_order(study, cells)
     done = cells["status"] == "done"
     if not done.any():
         raise UserError(_without_means(cells))
-    setting = cells.groupby(varying, sort=False).ngroup() if varying else 0 * cells["seed"]
+    setting = cells.groupby(axes, sort=False).ngroup() if axes else 0 * cells["seed"]
     columns = [cells.groupby(setting)[names].first()] if names else []
     columns.append(pd.DataFrame({"seeds": done, "failed": ~done}).groupby(setting).sum())
     for name in measured or measured_columns(cells):

@@ -184,6 +184,7 @@ def _entry(
         },
         together=grid.together,
         only=tuple(condition.text for condition in grid.only),
+        derived=tuple(grid.derived),
         axes=tuple(grid.axes),
         seeds=grid.seeds,
         settings=dict(settings),
@@ -234,6 +235,7 @@ class Run(BaseModel):
         values: for each parameter that was set, its values; an expression in others as a text.
         together: parameters whose values go together.
         only: the conditions that points of the grid met.
+        derived: the parameters that had expressions among their values.
         axes: the parameters that took several.
         seeds: the seeds of every point.
         settings: how it was run (jobs, backend, device, ...).
@@ -253,6 +255,7 @@ class Run(BaseModel):
     seeds: tuple[Annotated[int, Field(ge=0, lt=2**63)], ...]
     together: tuple[tuple[str, ...], ...] = ()
     only: tuple[str, ...] = ()
+    derived: tuple[str, ...] = ()
     axes: tuple[str, ...] = ()
     settings: Mapping[str, _Value | None] = Field(default_factory=dict)
     command: tuple[str, ...] = ()
@@ -321,17 +324,19 @@ class Manifest(BaseModel):
 
     @property
     def sparse(self) -> bool:
-        """Whether conditions or lists that go together left out points of a product."""
-        return any(run.only or run.together for run in self.runs)
+        """Whether the points of a run are no full product of the values."""
+        return any(run.only or run.together or run.derived for run in self.runs)
 
     @property
     def boundary(self) -> tuple[str, float] | None:
-        """The column and the threshold of the last sweep that refined; None without one."""
-        for run in reversed(self.runs):
-            column, threshold = run.settings.get("value"), run.settings.get("threshold")
-            if "refine" in run.settings and isinstance(threshold, float):
-                return str(column), threshold
-        return None
+        """The column and the threshold of the sweeps that refined; None without one of all."""
+        refined = {
+            (str(run.settings.get("value")), threshold)
+            for run in self.runs
+            if "refine" in run.settings
+            and isinstance(threshold := run.settings.get("threshold"), float)
+        }
+        return refined.pop() if len(refined) == 1 else None
 
 
 def read_manifest(directory: Path) -> Manifest | None:

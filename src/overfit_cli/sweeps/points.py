@@ -16,6 +16,9 @@ from overfit_cli.core.parameters import ParameterInfo, Value
 from overfit_cli.stats.equations import CLOSE, Condition, Expression
 from overfit_cli.sweeps.ranges import rounded
 
+FARTHEST = 1e-6
+"""The largest distance to a whole number that is round-off."""
+
 
 @dataclass(frozen=True)
 class Points:
@@ -36,6 +39,12 @@ class Points:
         if not names:
             return itertools.repeat((), self.count)
         return zip(*(self.columns[name] for name in names), strict=True)
+
+    def distinct(self) -> Points:
+        """Return the points without those that repeat another."""
+        rows = list(dict.fromkeys(self.rows(list(self.columns))))
+        columns = {name: [row[index] for row in rows] for index, name in enumerate(self.columns)}
+        return replace(self, count=len(rows), columns=columns) if columns else self
 
     def chosen(self, condition: Condition) -> Points:
         """Return the points at which a condition holds.
@@ -90,8 +99,7 @@ def solved(points: Points, derived: Mapping[str, Sequence[Expression]]) -> Point
                 other: points.numbers(other, indices, name, expression.text)
                 for other in expression.names
             }
-            with np.errstate(all="ignore"):
-                results = np.zeros(len(indices)) + expression.value(numbers)
+            results = np.zeros(len(indices)) + expression.value(numbers)
             for turn, (index, result) in enumerate(zip(indices, results.tolist(), strict=True)):
                 setting = {other: float(values[turn]) for other, values in numbers.items()}
                 column[index] = _value(points.infos[name], expression, result, setting)
@@ -140,7 +148,8 @@ def _value(
         if not whole:
             return rounded(number) + 0.0
         near = round(number)
-        if abs(number - near) <= CLOSE * max(1.0, abs(number)) and abs(near) < 2**63:
+        is_near = abs(number - near) <= min(FARTHEST, CLOSE * max(1.0, abs(number)))
+        if is_near and abs(near) < 2**63:
             return near
     places = ", ".join(f"{name} = {value:g}" for name, value in sorted(setting.items()))
     where = f" at {places}" if places else ""

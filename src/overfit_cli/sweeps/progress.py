@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
@@ -24,7 +24,7 @@ from overfit_cli.core.parameters import Value
 from overfit_cli.core.processes import delaying_interrupts
 from overfit_cli.core.text import duration, duration_estimate, plural, size
 from overfit_cli.sweeps.executors import Executor
-from overfit_cli.sweeps.load import load_headlines
+from overfit_cli.sweeps.part_file import Refusal
 from overfit_cli.sweeps.plan import Plan
 from overfit_cli.sweeps.run import Summary
 from overfit_cli.sweeps.speed import Estimate, Speed, cost_of
@@ -32,7 +32,10 @@ from overfit_cli.sweeps.store import RunDirectory
 from overfit_cli.sweeps.terminal import phase_diagram
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from overfit_cli.core.cell import Cell
+    from overfit_cli.core.study import AnyStudy
     from overfit_cli.sweeps.grid import Grid
 
     Point = tuple[Value, Value]
@@ -81,7 +84,7 @@ def source_in_words(plan: Plan) -> list[str]:
     if plan.of_other_source:
         cells = plural(plan.total(plan.of_other_source), "cell")
         sentences.append(
-            f"The source of {name} has changed since {cells} there were trained; they are kept. "
+            f"{cells} were trained by an earlier version of the code of {name}; they are kept. "
             "Add --fresh to train all again, or --out DIR to keep both."
         )
     if plan.parameters_changed:
@@ -153,10 +156,6 @@ def summary_in_words(plan: Plan, directory: RunDirectory, summary: Summary) -> l
         done += f", {failed_in_words(summary)}"
     done += earlier_in_words(summary) + restarts_in_words(summary)
     sentences = [f"Done: {done}. The cells are in {directory.path}/cells."]
-    if plan.of_other_source and not summary.trained:
-        cells = plural(plan.of_other_source, "cell")
-        are = "is" if plan.of_other_source == 1 else "are"
-        sentences.append(f"{cells} {are} of other code; --fresh trains them again.")
     return sentences + left_in_words(summary)
 
 
@@ -165,11 +164,12 @@ def left_in_words(summary: Summary) -> list[str]:
     kinds = count_alike(summary.failed)[:MOST_REASONS]
     sentences = [f"Failed: {kind.place}" for kind in kinds if kind.place and not summary.stopped]
     if summary.left:
-        left = f"{plural(summary.left, 'cell')} {'is' if summary.left == 1 else 'are'} left."
-        why = "Stopped after a failed cell (--fail-fast):"
+        left = f"{plural(summary.left, 'cell')} {'was' if summary.left == 1 else 'were'} not run."
         if summary.stopped:
-            why = f"Stopped: {summary.stopped}. After a correction add --retry-failed;"
-        sentences.append(f"{why} {left}")
+            again = "Correct the function and repeat the command with --retry-failed."
+            sentences.append(f"Stopped: {summary.stopped}. {left} {again}")
+        else:
+            sentences.append(f"Stopped after a failed cell (--fail-fast): {left}")
     return sentences
 
 
@@ -271,6 +271,36 @@ def _longest_axes(grid: Grid) -> tuple[str, str] | None:
         return None
     up, across = (name for name in numeric if name in longest)
     return up, across
+
+
+def load_headlines(directory: RunDirectory, study: AnyStudy) -> dict[str, float]:
+    """Return the headline measurement of each cell by its key; nan where it failed.
+
+    It reads only the columns that it needs, because a sweep that goes on waits for it.
+
+    Raises:
+        UserError: if the directory can't be read.
+    """
+    wanted = ["key", "status", study.headline] if study.headline else None
+    headlines: dict[str, float] = {}
+    for part in directory.cells.read(wanted).values():
+        if isinstance(part, Refusal):
+            continue
+        for key, status, number in _rows_of(part, study.headline):
+            has_number = status == "done" and number is not None
+            if has_number or key not in headlines:  # a cell that failed at first may be there twice
+                headlines[key] = number if has_number else math.nan
+    return headlines
+
+
+def _rows_of(part: pa.Table, name: str) -> Iterator[tuple[str, str, Any]]:
+    """The key, the status and the headline of each row: without a name, the first measurement."""
+    names = part.column_names
+    name = name or next(iter(names[names.index("seconds") + 1 :]), "")
+    numbers = part.column(name).to_pylist() if name in names else [None] * part.num_rows
+    return zip(
+        part.column("key").to_pylist(), part.column("status").to_pylist(), numbers, strict=True
+    )
 
 
 def _headlines(plan: Plan, directory: RunDirectory) -> dict[str, float]:

@@ -19,12 +19,13 @@ ENDLESS = 10**19
 """The value of a count with more digits."""
 
 
-def parse_range(info: ParameterInfo, text: str) -> tuple[Value, ...]:
-    """Return the values that `text` names, without repetition, in the order given.
+def parse_range(info: ParameterInfo, text: str, *, distinct: bool = True) -> tuple[Value, ...]:
+    """Return the values that `text` names, in the order given.
 
     Args:
         info: the parameter that takes them.
         text: what the user wrote.
+        distinct: whether a value that a list repeats counts once.
 
     Raises:
         BadValue: naming the parameter, the text and what would be accepted.
@@ -43,7 +44,7 @@ def parse_range(info: ParameterInfo, text: str) -> tuple[Value, ...]:
         accepts = f"it names {len(items)} values, more than {MOST_VALUES}."
         raise BadValue(info.name, shorten(text), accepts)
     values = [parse_value(info, item) for item in items]
-    return tuple(dict.fromkeys(values))
+    return tuple(dict.fromkeys(values)) if distinct else tuple(values)
 
 
 def parse_seeds(text: str) -> tuple[int, ...]:
@@ -101,8 +102,9 @@ def _whole(start: int, stop: int, rest: list[str], refusal: BadValue) -> tuple[V
 
 def _whole_by_ratio(start: int, stop: int, text: str, refusal: BadValue) -> tuple[Value, ...]:
     """Distinct whole numbers nearest to points spaced by ratio; a note where they are fewer."""
-    spaced = _real(start, stop, [text, "log"], refusal)
-    values = tuple(dict.fromkeys(round(value) for value in cast("tuple[float, ...]", spaced)))
+    spaced = cast("tuple[float, ...]", _real(start, stop, [text, "log"], refusal))
+    inner = [min(max(round(value), start), stop) for value in spaced[1:-1]]
+    values = tuple(dict.fromkeys([start, *inner, stop]))
     if len(values) < len(spaced):
         warnings.warn(
             f"{refusal.name} {refusal.value}: {len(spaced)} log-spaced points round to "

@@ -348,10 +348,15 @@ def _boundary_in_words(refinement: Refinement, boundary: Sequence[CrossingEstima
             sentences.append(f"{name}: {point.crossing:.4g}, known to {width} only.")
         if point.never_seeds:
             several = point.never_seeds > 1
+            seeds = (
+                f"{point.never_seeds} of {plural(point.never_seeds + point.crossing_seeds, 'seed')}"
+            )
+            if point.open_seeds:
+                so_far = f"{'have' if several else 'has'} not crossed so far"
+                sentences.append(f"{name}: {seeds} {so_far}, {point.side} on their samples.")
+                continue
             sentences.append(
-                f"{name}: {point.never_seeds} of "
-                f"{plural(point.never_seeds + point.crossing_seeds, 'seed')} "
-                f"{'cross' if several else 'crosses'} nowhere; "
+                f"{name}: {seeds} {'cross' if several else 'crosses'} nowhere; "
                 f"{'they stay' if several else 'it stays'} {point.side}."
             )
     return sentences

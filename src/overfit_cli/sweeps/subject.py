@@ -72,7 +72,8 @@ class Subject:
 
     def grid(self) -> Grid:
         """Return its grid where the user changes nothing."""
-        return make_grid(self.study, self.texts, parse_seeds(self.seeds))
+        seeds = parse_seeds(self.seeds)
+        return make_grid(self.study, self.texts, seeds, self.together, self.only)
 
     @property
     def trajectories(self) -> bool:

@@ -19,7 +19,7 @@ from overfit_cli.core.errors import UserError
 from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.study import FigureData
 from overfit_cli.core.text import plural
-from overfit_cli.figures.curves import MIDDLE_HALF, Curve, gather_curves
+from overfit_cli.figures.curves import Curve, gather_curves
 from overfit_cli.figures.labels import parameter_values, tick_number
 from overfit_cli.figures.panels import Panel, setting_panels
 from overfit_cli.figures.picture import Picture, styled, title_panels
@@ -32,6 +32,7 @@ from overfit_cli.figures.style import (
     legend_below,
     log_ticks,
 )
+from overfit_cli.stats.bands import MIDDLE_HALF
 from overfit_cli.studies.multihead.claims import log10_step_sizes
 
 MOST_SETTINGS = 4

@@ -15,7 +15,7 @@ from matplotlib.typing import LineStyleType
 from overfit_cli.core.errors import UserError
 from overfit_cli.core.study import FigureData
 from overfit_cli.core.text import plural
-from overfit_cli.figures.labels import parameter_values
+from overfit_cli.figures.labels import varying_parameters
 from overfit_cli.figures.picture import Picture
 from overfit_cli.figures.style import COLUMN, PALETTE, Legend, log_ticks
 from overfit_cli.stats.boundaries import scaling_exponents
@@ -35,11 +35,6 @@ NETWORKS: Mapping[str, Look] = {
     activation: Look(name, colour, marker)
     for (activation, name), colour, marker in zip(NAMES.items(), PALETTE, "os^", strict=False)
 }
-
-
-def varying_parameters(data: FigureData) -> list[str]:
-    """Return the parameters that take several values."""
-    return [name for name, values in parameter_values(data).items() if len(values) > 1]
 
 
 def done_cells(data: FigureData, varying: Iterable[str]) -> pd.DataFrame:

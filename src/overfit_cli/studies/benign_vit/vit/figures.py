@@ -27,7 +27,7 @@ from overfit_cli.core.parameters import parameters_from_row
 from overfit_cli.core.study import FigureData
 from overfit_cli.core.text import plural
 from overfit_cli.figures.boundary import EXPECTED, FittedPowers, draw_powers
-from overfit_cli.figures.curves import MIDDLE_HALF, Curve, gather_curves
+from overfit_cli.figures.curves import Curve, gather_curves
 from overfit_cli.figures.inputs import check_threshold
 from overfit_cli.figures.labels import axis_label, brief, setting, tick_number
 from overfit_cli.figures.panels import Panel, setting_panels
@@ -41,6 +41,7 @@ from overfit_cli.figures.style import (
     legend_below,
     log_ticks,
 )
+from overfit_cli.stats.bands import MIDDLE_HALF
 from overfit_cli.stats.boundaries import Boundary, Curves
 from overfit_cli.studies.benign_vit.vit.parameters import TOKEN_CLASSES, BenignVitParameters
 from overfit_cli.studies.benign_vit.vit.theory import (

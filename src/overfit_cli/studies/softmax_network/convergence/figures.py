@@ -25,7 +25,7 @@ from overfit_cli.core.study import FigureData
 from overfit_cli.core.text import plural
 from overfit_cli.figures.heatmap import draw_map
 from overfit_cli.figures.inputs import measured_column, require_numbers
-from overfit_cli.figures.labels import axis_label, tick_number
+from overfit_cli.figures.labels import axis_label, tick_number, varying_parameters
 from overfit_cli.figures.panels import Panel
 from overfit_cli.figures.picture import Picture, styled, title_panels
 from overfit_cli.figures.style import HIGHLIGHT, Legend, colours_of_map, legend_below
@@ -44,7 +44,6 @@ from overfit_cli.studies.softmax_network.figures import (
     new_grid,
     say_how_averaged,
     slopes_in_words,
-    varying_parameters,
 )
 from overfit_cli.studies.softmax_network.paper import NAMES
 

@@ -11,6 +11,7 @@ import pandas as pd
 from overfit_cli.core.errors import UserError
 from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.study import FigureData
+from overfit_cli.figures.labels import varying_parameters
 from overfit_cli.figures.picture import Picture, new_panels, styled, title_panels
 from overfit_cli.figures.style import PALETTE, legend_below
 from overfit_cli.studies.softmax_network.diffusion.data import mixture
@@ -23,7 +24,6 @@ from overfit_cli.studies.softmax_network.figures import (
     legend_of,
     new_grid,
     say_how_averaged,
-    varying_parameters,
 )
 from overfit_cli.studies.softmax_network.paper import digit_components
 
