@@ -1,24 +1,28 @@
 """Error rates of all claims, as `docs/error-rates.md`: `python -m calibration`.
 
-Each claim is judged many times in its made-up worlds, at the design of its preset. It takes about
-half an hour, so the page is made when a claim, a rule or a preset has changed; a test says where it
-lists other claims than there are.
+Each claim is judged many times in its made-up worlds, whole and damaged, at the design of its
+preset. It takes an hour or two, so the page is made when a claim, a rule or a preset has changed,
+for the studies that are named or for all; a test says where it lists other claims than there are.
 """
 
 from __future__ import annotations
 
+import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from joblib import Parallel, delayed
 
+from calibration.damage import DAMAGES
 from calibration.rates import Calibration, Rates, calibrate, worlds_of
 from overfit_cli.core.registry import claims_of, installed_studies
 from overfit_cli.core.study import AnyStudy
 
 PAGE = Path(__file__).parents[1] / "docs" / "error-rates.md"
 RUNS = 200
+DAMAGED = 0.3
+"""The share of these runs in each damaged world."""
 
 HEADINGS = (
     "claim",
@@ -30,6 +34,7 @@ HEADINGS = (
     "false: holds",
     "false: fails",
     "open: holds or fails",
+    *(f"{name}: fails, holds" for name in DAMAGES),
 )
 
 INTRODUCTION = """# Error rates of the verdicts
@@ -51,22 +56,38 @@ to 5 % of them are allowed; with {runs} runs this may show as up to {100 * most:
 runs are `inconclusive`. This is common for true claims too: the column "true: holds" says how often
 a true claim is confirmed.
 
-`python -m calibration` makes this page. [verdicts.md](verdicts.md) explains the rules, and
+The last columns are damaged worlds, {damaged} runs each: 2 % of the cells ran out of memory
+(failed) or were never run (absent); all seeds but three are near copies of these (copies); one cell of
+another setting stands beside (row); a user looks after half, three quarters and all of the seeds
+(looks). Each column has the share of true worlds in which the claim fails, and of false ones in
+which it holds, at any look.
+
+`python -m calibration` makes this page, and `python -m calibration STUDY` one study's table.
+[verdicts.md](verdicts.md) explains the rules, and
 `overfit_cli.judge(cells)` judges worlds of your own.
 """
 
 
-def page(runs: int) -> str:
-    """Return the page, from so many runs in each world."""
+def page(runs: int, chosen: Collection[str] = ()) -> str:
+    """Return the page, from so many runs in each world.
+
+    Args:
+        runs: how many.
+        chosen: the studies to measure; the sections of others stay. Empty for all.
+    """
     from scipy.stats import binom
 
     ceiling = float(binom.ppf(0.999, runs, 0.05)) / runs
-    parts = [INTRODUCTION.format(runs=runs, most=ceiling)]
+    damaged = max(1, round(DAMAGED * runs))
+    parts = [INTRODUCTION.format(runs=runs, most=ceiling, damaged=damaged)]
+    before = dict(re.findall(r"^## (\S+)\n\n(.*?)(?=\n## |\Z)", PAGE.read_text(), re.S | re.M))
     for study in studies():
-        names = [claim.name for claim in claims_of(study)]
-        rows = Parallel(n_jobs=-1)(delayed(row)(study.name, name, runs) for name in names)
-        lines = [HEADINGS, ["---"] * len(HEADINGS), *rows]
-        table = "".join("| " + " | ".join(line) + " |\n" for line in lines)
+        table = before.get(study.name, "")
+        if not chosen or study.name in chosen:
+            names = [claim.name for claim in claims_of(study)]
+            rows = Parallel(n_jobs=-1)(delayed(row)(study.name, name, runs) for name in names)
+            lines = [HEADINGS, ["---"] * len(HEADINGS), *rows]
+            table = "".join("| " + " | ".join(line) + " |\n" for line in lines)
         parts.append(f"\n## {study.name}\n\n{table}")
     return "".join(parts)
 
@@ -79,7 +100,8 @@ def studies() -> list[AnyStudy]:
 def row(study_name: str, claim_name: str, runs: int) -> Sequence[str]:
     """Return a claim's row of the table."""
     study = next(study for study in studies() if study.name == study_name)
-    [calibrated] = calibrate(study, runs, frozenset({claim_name}))
+    names = frozenset({claim_name})
+    [calibrated] = calibrate(study, runs, names, damaged_runs=max(1, round(DAMAGED * runs)))
     return cells_of_row(calibrated)
 
 
@@ -94,7 +116,15 @@ def cells_of_row(calibrated: Calibration) -> Sequence[str]:
         _decided(undecidable),
     ]
     counts = (calibrated.claim.kind, f"{calibrated.cells}", f"{calibrated.seeds}")
-    return (calibrated.claim.name, *counts, *(f"{100 * share:.1f} %" for share in shares))
+    damaged = [
+        f"{100 * fails:.0f}, {100 * holds:.0f} %" for fails, holds in calibrated.damaged.values()
+    ]
+    return (
+        calibrated.claim.name,
+        *counts,
+        *(f"{100 * share:.1f} %" for share in shares),
+        *damaged,
+    )
 
 
 def _decided(rates: Rates) -> float:
@@ -102,4 +132,4 @@ def _decided(rates: Rates) -> float:
 
 
 if __name__ == "__main__":
-    PAGE.write_text(page(int(sys.argv[1]) if len(sys.argv) > 1 else RUNS))
+    PAGE.write_text(page(RUNS, sys.argv[1:]))

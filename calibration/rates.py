@@ -15,6 +15,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 import pandas as pd
 
+from calibration.damage import DAMAGES
 from overfit_cli.core.claim import Claim, Verdict
 from overfit_cli.core.errors import UserError
 from overfit_cli.core.registry import claims_of, find_study
@@ -123,12 +124,15 @@ class Calibration:
         claim: the claim.
         cells, seeds: how many its preset's quick profile has.
         rates: how often it got each verdict, for each truth.
+        damaged: for each damage of a world, the share of runs in which a true claim fails, and in
+            which a false one holds.
     """
 
     claim: Claim
     cells: int
     seeds: int
     rates: Mapping[Truth, Rates]
+    damaged: Mapping[str, tuple[float, float]]
 
 
 def worlds_of(study: AnyStudy) -> Mapping[str, Worlds]:
@@ -140,7 +144,7 @@ def worlds_of(study: AnyStudy) -> Mapping[str, Worlds]:
 
 
 def calibrate(
-    study: AnyStudy, runs: int, names: frozenset[str] = frozenset()
+    study: AnyStudy, runs: int, names: frozenset[str] = frozenset(), *, damaged_runs: int = 0
 ) -> Iterator[Calibration]:
     """Judge a study's claims in their worlds many times.
 
@@ -148,6 +152,7 @@ def calibrate(
         study: the one that makes them.
         runs: how often in each world.
         names: of the claims to judge; empty for all.
+        damaged_runs: how often in each damaged world; 0 for none.
 
     Raises:
         UserError: if a claim has no worlds.
@@ -162,7 +167,41 @@ def calibrate(
         by_truth = {
             truth: rates(claim, getattr(trio, truth), cells, runs, truth) for truth in TRUTHS
         }
-        yield Calibration(claim, len(cells), cells["seed"].nunique(), by_truth)
+        damaged = {
+            name: tuple(
+                damaged_rate(claim, study, getattr(trio, truth), cells, damaged_runs, name, wrong)
+                for truth, wrong in (("true", "fails"), ("false", "holds"))
+            )
+            for name in (DAMAGES if damaged_runs else ())
+        }
+        yield Calibration(claim, len(cells), cells["seed"].nunique(), by_truth, damaged)
+
+
+def damaged_rate(
+    claim: Claim,
+    study: AnyStudy,
+    world: World,
+    design: pd.DataFrame,
+    runs: int,
+    damage: str,
+    wrong: Verdict,
+) -> float:
+    """Return the share of runs in which a claim gets a wrong verdict in a damaged world.
+
+    Args:
+        claim, study: what is judged.
+        world: the world before the damage.
+        design: one row per cell, with parameters and seed.
+        runs: how many times; each draws the world and the damage anew.
+        damage: the name of the damage; see `damage.DAMAGES`.
+        wrong: the verdict that is wrong in that world.
+    """
+    errors = 0
+    for run in range(runs):
+        cells = world(design, named_rng(run, "world", claim.name, damage))
+        random = named_rng(run, "damage", claim.name, damage)
+        errors += wrong in DAMAGES[damage](claim, study, cells, random)
+    return errors / runs
 
 
 @functools.cache

@@ -194,7 +194,7 @@ def test_the_report_sets_claims_beside_verdicts_and_strict_makes_an_exit_code(
     assert by_name["toy-claim"]["directory"] == "good"
     assert "fig1-contour" not in by_name, "the report is about the studies that have cells"
     page = (tmp_path / "r" / "report.md").read_text()
-    assert "| **toy-claim**: Nothing is learned. | holds |" in page
+    assert "| **toy-claim**: Nothing is learned. | ours | holds |" in page
     relaxed = run("report", "--from", "bad", "--out", "r", cwd=tmp_path)
     assert re.search(r"^Claims that fail: 1 of \d+: toy-claim\.$", relaxed.stdout, re.MULTILINE)
     run("report", "--from", "bad", "--out", "r", "--strict", cwd=tmp_path, expect=1)

@@ -32,6 +32,9 @@ from overfit_cli.stats.intervals import mean_estimate
 QUICK = ("theorem1-corrected-several", "floor-softmax-below", "condition-8")
 """Claims of several rules that are judged soon; the slow tests judge every claim."""
 
+DAMAGED_RUNS = 4
+"""How often each claim is judged in each damaged world; docs/error-rates.md has 60."""
+
 NEVER_HOLDS = (
     "floor-softmax-inside",  # a floor of zero: inconclusive where it is true
     "sizes-delta-needed",  # linear algebra, which is vacuous
@@ -44,11 +47,17 @@ EVERY = [(study.name, claim.name) for study in studies() for claim in claims_of(
 
 def assert_seldom_wrong(study: str, name: str, runs: int) -> None:
     """Judge a claim in its worlds; more errors than one run in a thousand would show are none."""
-    [found] = calibrate(find_study(study), runs, frozenset({name}))
+    [found] = calibrate(find_study(study), runs, frozenset({name}), damaged_runs=DAMAGED_RUNS)
     most = binom.ppf(0.999, runs, MOST_ERRORS)
     for truth, of_world in found.rates.items():
         for verdict, share in errors(truth, of_world).items():
             assert share * runs <= most, (name, truth, verdict, of_world.verdicts)
+    for damage, shares in found.damaged.items():
+        assert max(shares) * DAMAGED_RUNS <= binom.ppf(0.999, DAMAGED_RUNS, MOST_ERRORS), (
+            name,
+            damage,
+            shares,
+        )
     if name not in NEVER_HOLDS:
         assert found.rates["true"].share("holds") > found.rates["false"].share("holds")
 
@@ -62,11 +71,13 @@ def test_a_claim_of_several_rules_errs_seldom(name: str) -> None:
 @pytest.mark.parametrize(("study", "name"), EVERY)
 def test_every_claim_errs_seldom(study: str, name: str) -> None:
     small = len(design(CLAIMS[name].preset)) < 5000
-    assert_seldom_wrong(study, name, 80 if small else 40)  # docs/error-rates.md has 200
+    assert_seldom_wrong(study, name, 50 if small else 25)  # docs/error-rates.md has 200
 
 
 def test_every_claim_has_its_worlds_its_preset_and_its_rates_in_the_docs() -> None:
-    listed = re.findall(r"^\| ([a-z0-9-]+) \| (\d+) \| (\d+) \|", PAGE.read_text(), re.MULTILINE)
+    listed = re.findall(
+        r"^\| ([a-z0-9-]+) \| \w+ \| (\d+) \| (\d+) \|", PAGE.read_text(), re.MULTILINE
+    )
     designs = [(name, design(claim.preset)) for name, claim in CLAIMS.items()]
     assert listed == [(name, str(len(one)), str(one["seed"].nunique())) for name, one in designs]
     for study in studies():
@@ -78,11 +89,13 @@ def test_every_claim_has_its_worlds_its_preset_and_its_rates_in_the_docs() -> No
 def test_no_rate_in_the_docs_is_above_what_is_allowed() -> None:
     text = PAGE.read_text()
     [allowed] = re.findall(r"may show as up to (\d+) %", text)
-    rows = re.findall(r"^\| [a-z0-9-]+ \| \d+ \| \d+ \|(.*)\|$", text, re.MULTILINE)
+    rows = re.findall(r"^\| [a-z0-9-]+ \| \w+ \| \d+ \| \d+ \|(.*)\|$", text, re.MULTILINE)
     assert rows
     for line in rows:
-        _, true_fails, false_holds, _, _ = (float(one.strip(" %")) for one in line.split("|"))
-        assert max(true_fails, false_holds) <= float(allowed)
+        cells = [cell.strip(" %") for cell in line.split("|")]
+        _, true_fails, false_holds, _, _ = map(float, cells[:5])
+        damaged = [float(number) for cell in cells[5:] for number in cell.split(",")]
+        assert max(true_fails, false_holds, *damaged) <= float(allowed), line
 
 
 def made_up(design: pd.DataFrame, values: np.ndarray, random: np.random.Generator) -> pd.DataFrame:

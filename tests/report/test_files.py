@@ -86,8 +86,8 @@ def test_kinds_are_counted_apart_and_at_the_level_of_all_together() -> None:
 def test_what_fails_of_a_papers_sentences_names_the_sentence_and_the_number() -> None:
     refuted, finding = of_kind("a", "paper", "fails"), of_kind("b", "sharp", "fails")
     sentence = (
-        "Theorem 1 says: The loss is at most 1. Its hypotheses are met: a positive σ, of every cell. "
-        "Measured:"
+        "Theorem 1 says: The loss is at most 1. Its hypotheses are met: a positive σ, of every "
+        "cell. Measured:"
     )
     assert refuted.contradiction.startswith(sentence)
     assert finding.contradiction == of_kind("c", "paper", "holds").contradiction == ""

@@ -69,6 +69,19 @@ class Margin:
         is_below = -math.inf < estimate.high < self.least
         return "fails" if is_below or self.most < estimate.low < math.inf else "inconclusive"
 
+    def why_open(self, estimate: Estimate) -> str:
+        """Say why an estimate of enough seeds is neither inside nor outside."""
+        if math.isnan(estimate.low + estimate.high):
+            return "The number has no interval."
+        if math.isinf(estimate.low) and math.isinf(estimate.high):
+            return "Nothing is known of an end of the interval."
+        ends = [
+            f"{end:g}" for end in (self.least, self.most) if estimate.low <= end <= estimate.high
+        ]
+        if ends:
+            return f"The interval contains the margin's end {' and '.join(ends)}."
+        return "The interval lies beyond what was measured."
+
     def __str__(self) -> str:
         """Write the range in which the interval must lie."""
         if math.isinf(self.least):
@@ -98,8 +111,11 @@ def judge_estimate(
     if estimate.seeds < margin.fewest_seeds:
         count = plural(estimate.seeds, "seed")
         note = f"{note} It needs {margin.fewest_seeds} seeds; these cells have {count}.".strip()
+    verdict = margin.verdict(estimate)
+    if verdict == "inconclusive" and estimate.seeds >= margin.fewest_seeds:
+        note = f"{note} {margin.why_open(estimate)}".strip()
     return Measurement(
-        verdict=margin.verdict(estimate),
+        verdict=verdict,
         value=estimate.value,
         interval=Interval(estimate.low, estimate.high, estimate.kind),
         details=details or {},

@@ -1,0 +1,152 @@
+"""Damaged worlds: cells that failed or are absent, near copies of seeds, further rows, and looks.
+
+Each takes the cells of a made-up world and judges a claim on them. A claim that is true must not
+fail there, and one that is false must not hold.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import TypeAlias
+
+import numpy as np
+import pandas as pd
+from pydantic import ValidationError
+
+from overfit_cli.claims.cells import ABSENT
+from overfit_cli.core.cell import taken_columns
+from overfit_cli.core.claim import Claim, Verdict
+from overfit_cli.core.parameters import describe
+from overfit_cli.core.study import AnyStudy
+from overfit_cli.report.judge import Table
+from overfit_cli.stats.intervals import level_of_each, set_level
+
+Judge: TypeAlias = Callable[[Claim, AnyStudy, pd.DataFrame, np.random.Generator], set[Verdict]]
+"""From a claim, its study and a world to the verdicts that a user would see."""
+
+SHARE = 0.02
+"""The share of cells that fail, or are absent: at least one of them."""
+
+INDEPENDENT = 3
+"""The number of seeds of which the others are near copies."""
+
+LOOKS = (0.5, 0.75, 1.0)
+"""The shares of the seeds at which a user looks, one after the other."""
+
+
+def judge_failed(
+    claim: Claim, study: AnyStudy, world: pd.DataFrame, random: np.random.Generator
+) -> set[Verdict]:
+    """Judge where some cells, chosen at random, ran out of memory."""
+    lost = _some_cells(world, study, random)
+    measured = [name for name in world if name not in taken_columns(study.parameters)]
+    damaged = world.assign(
+        status=world["status"].mask(lost, "failed"),
+        reason=world["reason"].mask(lost, "error: MemoryError"),
+        **{name: world[name].astype(float).mask(lost) for name in _numbers(world, measured)},
+    )
+    return {Table(damaged, study).judge(claim).verdict}
+
+
+def judge_absent(
+    claim: Claim, study: AnyStudy, world: pd.DataFrame, random: np.random.Generator
+) -> set[Verdict]:
+    """Judge where some cells, chosen at random, were planned and never run."""
+    lost = _some_cells(world, study, random)
+    if "step" in world:
+        return {Table(world[~lost], study).judge(claim).verdict}
+    kept = [*describe(study.parameters), "seed", "study"]
+    absent = world.loc[lost, kept].assign(status="failed", reason=ABSENT)
+    damaged = pd.concat([world[~lost], absent], ignore_index=True)
+    return {Table(damaged, study).judge(claim).verdict}
+
+
+def judge_copies(
+    claim: Claim, study: AnyStudy, world: pd.DataFrame, random: np.random.Generator
+) -> set[Verdict]:
+    """Judge where all seeds but a few are near copies of these."""
+    seeds = np.sort(world["seed"].unique())
+    copies = []
+    for index, seed in enumerate(seeds):
+        copy = world[world["seed"] == seeds[index % INDEPENDENT]].assign(seed=seed)
+        numbers = _numbers(copy, [n for n in copy if n not in taken_columns(study.parameters)])
+        jitter = 1 + 1e-9 * random.standard_normal(len(copy))
+        copies.append(copy.assign(**{n: copy[n] * jitter for n in numbers if n != "step"}))
+    damaged = pd.concat(copies, ignore_index=True)
+    if "key" in damaged:
+        damaged["key"] = damaged["key"].astype(str) + "-" + damaged["seed"].astype(str)
+    return {Table(damaged, study).judge(claim).verdict}
+
+
+def judge_further_row(
+    claim: Claim, study: AnyStudy, world: pd.DataFrame, random: np.random.Generator
+) -> set[Verdict]:
+    """Judge beside one cell of another setting, which has no bearing on the claim."""
+    cell = _cell_numbers(world, study) == 0
+    other = world[cell].assign(**_other_setting(world, study))
+    if "key" in other:
+        other = other.assign(key="another")
+    damaged = pd.concat([other, world], ignore_index=True)
+    return {Table(damaged, study).judge(claim).verdict}
+
+
+def judge_looks(
+    claim: Claim, study: AnyStudy, world: pd.DataFrame, random: np.random.Generator
+) -> set[Verdict]:
+    """Judge after ever more seeds, each time at the level of that look."""
+    seeds = np.sort(world["seed"].unique())
+    verdicts = set[Verdict]()
+    for look, share in enumerate(LOOKS):
+        seen = world[world["seed"].isin(seeds[: max(1, math.ceil(share * len(seeds)))])]
+        with set_level(level_of_each(2**look)):
+            verdicts.add(Table(seen, study).judge(claim).verdict)
+    return verdicts
+
+
+DAMAGES: Mapping[str, Judge] = {
+    "failed": judge_failed,
+    "absent": judge_absent,
+    "copies": judge_copies,
+    "row": judge_further_row,
+    "looks": judge_looks,
+}
+"""Each damage by its name in `docs/error-rates.md`."""
+
+
+def _cell_numbers(world: pd.DataFrame, study: AnyStudy) -> pd.Series[int]:
+    """The number of the cell of each row."""
+    return world.groupby([*describe(study.parameters), "seed"], dropna=False, sort=False).ngroup()
+
+
+def _some_cells(
+    world: pd.DataFrame, study: AnyStudy, random: np.random.Generator
+) -> pd.Series[bool]:
+    """Which rows are of a few cells, chosen at random."""
+    numbers = _cell_numbers(world, study)
+    count = int(numbers.max()) + 1
+    chosen = random.choice(count, max(1, round(SHARE * count)), replace=False)
+    return numbers.isin(chosen)
+
+
+def _numbers(world: pd.DataFrame, names: list[str]) -> list[str]:
+    """Those of some columns that are numbers, without the steps, which tell rows apart."""
+    numeric = world[names].select_dtypes("number")
+    return [name for name in numeric if name not in ("step", "steps", "seconds")]
+
+
+def _other_setting(world: pd.DataFrame, study: AnyStudy) -> dict[str, object]:
+    """Another value of a parameter that has one value in a world, and the study's others take."""
+    row = {name: world[name].iloc[0] for name in describe(study.parameters)}
+    for name, info in reversed(describe(study.parameters).items()):
+        if world[name].nunique() > 1 or info.kind not in ("int", "float"):
+            continue
+        for factor in (2, 0.5):
+            value = type(row[name])(row[name] * factor)
+            try:
+                study.parameters(**{**row, name: value})
+            except (ValidationError, ValueError):
+                continue
+            if value != row[name]:
+                return {name: value}
+    raise ValueError(f"{study.name}: no parameter of these cells can have another value")

@@ -1,0 +1,139 @@
+"""Claims of one's own are sealed before their cells, and a change afterwards is said."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from overfit_cli.claims.seals import count_further_looks
+from overfit_cli.sweeps.manifest import read_manifest
+from tests.command import call, run
+
+FILE = """
+import numpy as np
+from overfit_cli import Claim, experiment
+from overfit_cli.claims.cells import require_done
+from overfit_cli.claims.rules import Margin, judge_estimate
+from overfit_cli.core.claim import inconclusive
+from overfit_cli.stats.boundaries import scaling_exponents
+
+ABOUT = Margin({margin}, because="a tenth")
+
+def power(cells):
+    powers = scaling_exponents(require_done(cells), ["n"], "error")
+    if powers is None:
+        raise inconclusive("one value of n")
+    return judge_estimate(powers["n"], ABOUT)
+
+CLAIM = Claim(
+    name="inverse",
+    source="mine",
+    statement="The error falls as 1/n.",
+    holds_where=ABOUT.in_words("the power of n"),
+    measure=power,
+)
+
+@experiment(claims=[CLAIM])
+def train(n: int = 10, seed: int = 0):
+    noise = np.random.default_rng([n, seed]).normal()
+    return {{"error": float(np.exp(0.01 * noise) / n)}}
+"""
+GRID = ("--n", "10,20,40")
+
+
+def write(folder: Path, margin: str = "-1.1, -0.9") -> None:
+    (folder / "decay.py").write_text(FILE.format(margin=margin))
+
+
+def sweep(folder: Path, seeds: int) -> None:
+    run("sweep", "decay.py", *GRID, f"--seeds={seeds}", "--jobs=1", cwd=folder)
+
+
+def report(folder: Path) -> str:
+    return " ".join(call("report", "--from=results/decay-n", cwd=folder).stdout.split())
+
+
+def test_a_seal_has_the_digest_the_date_and_the_seeds(tmp_path: Path) -> None:
+    write(tmp_path)
+    said = call("seal", "decay.py", *GRID, "--seeds=6", cwd=tmp_path).stdout
+    path = tmp_path / "decay-train.seal.json"
+    assert said.startswith("Sealed: inverse\n")
+    entry = json.loads(path.read_text())["claims"]["inverse"]
+    assert (len(entry["digest"]), entry["seeds"]) == (16, list(range(6)))
+    before = path.read_text()
+    assert "Sealed: inverse, as on " in call("seal", "decay.py", *GRID, cwd=tmp_path).stdout
+    assert path.read_text() == before
+    sweep(tmp_path, 6)
+    assert "holds" in report(tmp_path)
+    assert "Sealed on " in report(tmp_path)
+
+
+def test_a_claim_that_changed_is_not_sealed_again_and_the_report_says_so(tmp_path: Path) -> None:
+    write(tmp_path)
+    call("seal", "decay.py", *GRID, cwd=tmp_path)
+    sweep(tmp_path, 6)
+    write(tmp_path, "-1.5, -0.5")
+    text = report(tmp_path)
+    assert "This claim was changed after the first cell was trained." in text
+    assert "This claim has changed since it was sealed on " in text
+    refused = call("seal", "decay.py", *GRID, cwd=tmp_path, expect=2).stderr
+    assert "inverse: it was sealed on " in refused
+    assert "give the changed claim another name" in refused
+
+
+@pytest.mark.parametrize("margin", ["", "-1e300, 1e300"])
+def test_a_claim_that_no_number_could_fail_is_refused(tmp_path: Path, margin: str) -> None:
+    write(tmp_path, margin or "-float('inf'), float('inf')")
+    refused = call("seal", "decay.py", *GRID, cwd=tmp_path, expect=2).stderr
+    assert refused.startswith("overfit: inverse: no number could fail it.")
+    assert not list(tmp_path.glob("*.json"))
+
+
+def test_a_design_that_could_not_decide_is_refused_with_the_reason(tmp_path: Path) -> None:
+    write(tmp_path)
+    refused = call("seal", "decay.py", cwd=tmp_path, expect=2).stderr
+    assert "one value of n" in refused
+    assert "name more values of parameters" in refused
+
+
+def test_only_a_function_with_claims_is_sealed(tmp_path: Path) -> None:
+    (tmp_path / "bare.py").write_text("def train(n: int = 1): return {'loss': n}\n")
+    assert "it has no claims" in call("seal", "bare.py", cwd=tmp_path, expect=2).stderr
+    assert "it takes a function" in call("seal", "benign-vit", cwd=tmp_path, expect=2).stderr
+
+
+def test_each_further_look_is_judged_at_half_the_error(tmp_path: Path) -> None:
+    write(tmp_path)
+    sweep(tmp_path, 5)
+    assert "95 % t over 5 seeds" in report(tmp_path)
+    sweep(tmp_path, 5)
+    assert "95 % t over 5 seeds" in report(tmp_path)
+    sweep(tmp_path, 8)
+    sweep(tmp_path, 12)
+    text = report(tmp_path)
+    assert "98.75 % t over 12 seeds" in text
+    assert "Seeds were added 2 times, so that intervals have the level 98.75 %." in text
+    manifest = read_manifest(tmp_path / "results" / "decay-n")
+    assert manifest is not None
+    assert manifest.further_looks == 2
+    assert list(manifest.claims) == ["inverse"]
+
+
+def test_a_look_is_further_where_it_has_new_seeds() -> None:
+    assert count_further_looks([]) == count_further_looks([[0, 1]]) == 0
+    assert count_further_looks([[0, 1], [1, 0], [0, 1, 2], [5], [5, 0]]) == 2
+
+
+def test_a_planned_cell_that_was_never_run_is_missed(tmp_path: Path) -> None:
+    """Absent cells may be the ones that decide: the manifest knows what was planned."""
+    write(tmp_path)
+    sweep(tmp_path, 6)
+    assert "inverse ours holds" in report(tmp_path)
+    run("sweep", "decay.py", *GRID, "--seeds=7", "--jobs=1", "--out=more", cwd=tmp_path)
+    shutil.copy(tmp_path / "more" / "manifest.json", tmp_path / "results" / "decay-n")
+    text = report(tmp_path)
+    assert "inverse ours inconclusive" in text
+    assert "3 of 21 cells" in text
