@@ -57,8 +57,8 @@ runs are `inconclusive`. This is common for true claims too: the column "true: h
 a true claim is confirmed.
 
 The last columns are damaged worlds, {damaged} runs each: 2 % of the cells ran out of memory
-(failed) or were never run (absent); all seeds but three are near copies of these (copies); one cell of
-another setting stands beside (row); a user looks after half, three quarters and all of the seeds
+(failed) or were never run (absent); all seeds but three are near copies of these (copies); one
+cell of another setting stands beside (row); a user looks after half, three quarters and all of the seeds
 (looks). Each column has the share of true worlds in which the claim fails, and of false ones in
 which it holds, at any look.
 
