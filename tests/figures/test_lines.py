@@ -296,10 +296,11 @@ def test_a_parameter_that_goes_with_an_axis_leaves_a_map_two_axes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    grid = {"n": [1, 2, 3], "snr": "2*n", "pause": [0.0, 1e-4]}
-    overfit_cli.sweep("toy", seeds=2, jobs=1, out="a", quiet=True, **grid)
-    for options in ({}, {"x": "pause", "y": "n"}, {"x": "snr", "y": "pause"}):
-        axes = overfit_cli.draw("heatmap", "a", **options).axes[0]
+    overfit_cli.sweep(
+        "toy", n=[1, 2, 3], snr="2*n", pause=[0.0, 1e-4], seeds=2, jobs=1, out="a", quiet=True
+    )
+    for x, y in ((None, None), ("pause", "n"), ("snr", "pause")):
+        axes = overfit_cli.draw("heatmap", "a", x=x, y=y).axes[0]
         assert "time a cell takes" in axes.get_xlabel() + axes.get_ylabel()
     command = call(
         "sweep",
