@@ -197,7 +197,7 @@ def _gather_lines(data: FigureData, options: FigureOptions) -> LinesPlan:
     over_seeds = _averaging(data, options)
     theory = ("", "") if options.theory is None else _theory_column(data, options.theory)
     columns = (value, theory[0])
-    bounds = natural_bounds(finite_column(data.cells, value).to_numpy(np.float64))
+    bounds = natural_bounds(np.asarray(finite_column(data.cells, value), dtype=np.float64))
     lines = [_lines(part.data, names, x, columns, (over_seeds, bounds)) for part in parts]
     texts = list(dict.fromkeys(line.text for panel_lines in lines for line in panel_lines))
     if len(texts) > len(PALETTE) and not is_one_number(data, names):
