@@ -58,9 +58,9 @@ a true claim is confirmed.
 
 The last columns are damaged worlds, {damaged} runs each: 2 % of the cells ran out of memory
 (failed) or were never run (absent); all seeds but three are near copies of these (copies); one
-cell of another setting stands beside (row); a user looks after half, three quarters and all of the seeds
-(looks). Each column has the share of true worlds in which the claim fails, and of false ones in
-which it holds, at any look.
+cell of another setting stands beside (row); a user looks after half, three quarters and all of the
+seeds (looks). Each column has the share of true worlds in which the claim fails, and of false ones
+in which it holds, at any look.
 
 `python -m calibration` makes this page, and `python -m calibration STUDY` one study's table.
 [verdicts.md](verdicts.md) explains the rules, and

@@ -40,7 +40,7 @@ def judge_failed(
 ) -> set[Verdict]:
     """Judge where some cells, chosen at random, ran out of memory."""
     lost = _some_cells(world, study, random)
-    measured = [name for name in world if name not in taken_columns(study.parameters)]
+    measured = [str(name) for name in world if name not in taken_columns(study.parameters)]
     damaged = world.assign(
         status=world["status"].mask(lost, "failed"),
         reason=world["reason"].mask(lost, "error: MemoryError"),
@@ -70,7 +70,7 @@ def judge_copies(
     copies = []
     for index, seed in enumerate(seeds):
         copy = world[world["seed"] == seeds[index % INDEPENDENT]].assign(seed=seed)
-        numbers = _numbers(copy, [n for n in copy if n not in taken_columns(study.parameters)])
+        numbers = _numbers(copy, [str(n) for n in copy if n not in taken_columns(study.parameters)])
         jitter = 1 + 1e-9 * random.standard_normal(len(copy))
         copies.append(copy.assign(**{n: copy[n] * jitter for n in numbers if n != "step"}))
     damaged = pd.concat(copies, ignore_index=True)
@@ -132,13 +132,13 @@ def _some_cells(
 def _numbers(world: pd.DataFrame, names: list[str]) -> list[str]:
     """Those of some columns that are numbers, without the steps, which tell rows apart."""
     numeric = world[names].select_dtypes("number")
-    return [name for name in numeric if name not in ("step", "steps", "seconds")]
+    return [str(name) for name in numeric if name not in ("step", "steps", "seconds")]
 
 
-def _other_setting(world: pd.DataFrame, study: AnyStudy) -> dict[str, object]:
+def _other_setting(world: pd.DataFrame, study: AnyStudy) -> dict[str, int | float]:
     """Another value of a parameter that has one value in a world, and the study's others take."""
     row = {name: world[name].iloc[0] for name in describe(study.parameters)}
-    for name, info in reversed(describe(study.parameters).items()):
+    for name, info in reversed(list(describe(study.parameters).items())):
         if world[name].nunique() > 1 or info.kind not in ("int", "float"):
             continue
         for factor in (2, 0.5):

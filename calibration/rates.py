@@ -168,9 +168,9 @@ def calibrate(
             truth: rates(claim, getattr(trio, truth), cells, runs, truth) for truth in TRUTHS
         }
         damaged = {
-            name: tuple(
-                damaged_rate(claim, study, getattr(trio, truth), cells, damaged_runs, name, wrong)
-                for truth, wrong in (("true", "fails"), ("false", "holds"))
+            name: (
+                damaged_rate(claim, study, trio.true, cells, damaged_runs, name, "fails"),
+                damaged_rate(claim, study, trio.false, cells, damaged_runs, name, "holds"),
             )
             for name in (DAMAGES if damaged_runs else ())
         }

@@ -202,8 +202,9 @@ class Requirements:
 
     def met(self) -> pd.Series[bool]:
         """Return which cells meet all of them."""
-        flags = [amounts <= 0 for amounts in self.missed.values()]
-        return pd.Series(np.logical_and.reduce([f.to_numpy() for f in flags]), flags[0].index)
+        flags = pd.DataFrame({name: amounts <= 0 for name, amounts in self.missed.items()})
+        met: pd.Series[bool] = flags.all(axis=1)
+        return met
 
     def distances(self) -> dict[str, float]:
         """Return the least and the largest distance to each of them."""

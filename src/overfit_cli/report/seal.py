@@ -16,9 +16,9 @@ from overfit_cli.core.files import error_text, read_bounded, write_whole
 from overfit_cli.core.registry import claims_of
 from overfit_cli.core.study import AnyStudy
 from overfit_cli.core.text import plural
-from overfit_cli.core.training import Execution
+from overfit_cli.core.training import Execution, training_conditions
 from overfit_cli.sweeps.grid import Grid
-from overfit_cli.sweeps.worker import train_all, training_conditions
+from overfit_cli.sweeps.worker import train_all
 
 MOST_BYTES = 1 << 20
 SUFFIX = ".seal.json"
