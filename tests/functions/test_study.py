@@ -274,6 +274,22 @@ def test_a_result_of_other_names_than_the_steps_is_drawn(tmp_path: Path) -> None
     assert "size" in (tmp_path / "a.svg").read_text()
 
 
+def test_the_first_number_returned_is_the_headline_where_it_is_missing_too(tmp_path: Path) -> None:
+    """Also where a cell returns fewer numbers."""
+    body = """
+def train(n: int = 1, seed: int = 0):
+    if n == 1:
+        return {"aa": 1.0 * n}
+    return {"zz": None if n == 4 else 1.0 * n + seed, "aa": 1.0 * n}
+"""
+    written(tmp_path, body)
+    call("sweep", "mine.py", "--n=1:6", "--jobs=1", cwd=tmp_path)
+    call("plot", "lines", "--out=a.svg", cwd=tmp_path)
+    assert "Mean of zz" in (tmp_path / "a.txt").read_text()
+    cells = overfit_cli.load(tmp_path / "results" / "mine-n")
+    assert list(cells.columns)[-2:] == ["zz", "aa"]
+
+
 def test_cells_that_log_nothing_are_there_with_trajectories_too(tmp_path: Path) -> None:
     written(tmp_path, EXPERIMENT)
     for sentence in ("32 to run", "32 there already; 0 to run"):

@@ -100,9 +100,6 @@ def study_in(
     parameters = [parameter.name for parameter in manifest.function.parameters]
     shared = {*CELLS.columns, *parameters}
     measured = [str(name) for name in cells.columns if name not in shared]
-    # The column with the fewest missing values comes first, whatever the order of the files.
-    missing = cells.loc[cells["status"] == "done", measured].isna().sum()
-    measured.sort(key=lambda name: int(missing[name]))
     steps = [] if trajectories is None else [str(name) for name in trajectories.columns]
     logged = [name for name in steps if name not in TRAJECTORIES.columns]
     return FunctionStudy(manifest.function, measured=measured, logged=logged)
