@@ -285,7 +285,7 @@ def train(n: int = 1, seed: int = 0):
     written(tmp_path, body)
     call("sweep", "mine.py", "--n=1:6", "--jobs=1", cwd=tmp_path)
     call("plot", "lines", "--out=a.svg", cwd=tmp_path)
-    assert "Mean of zz" in (tmp_path / "a.txt").read_text()
+    assert "Zz against n" in (tmp_path / "a.txt").read_text()
     cells = overfit_cli.load(tmp_path / "results" / "mine-n")
     assert list(cells.columns)[-2:] == ["zz", "aa"]
 
@@ -631,6 +631,39 @@ CLAIMS = {
     "lambda cells: 'holds'": "It can't be measured: 'holds' is no Measurement.",
     "lambda cells: Measurement(verdict='It is low.')": "a measurement's verdict is one of",
 }
+
+
+CLAIM = """
+from overfit_cli import Claim, experiment
+from overfit_cli.claims.rules import Margin, judge_estimate
+from overfit_cli.stats.intervals import mean_estimate
+
+SMALL = Margin(most=1.0, because="small", fewest_seeds=5)
+
+
+def measure(cells):
+    return judge_estimate(mean_estimate(cells.groupby("seed")["loss"].mean()), SMALL)
+
+
+CLAIMS = [Claim(name="small", source="s", statement="s", holds_where="h", measure=measure)]
+
+
+@experiment(claims=CLAIMS)
+"""
+
+
+def test_a_claim_that_is_written_after_the_sweep_is_judged(tmp_path: Path) -> None:
+    """It is no code of the training: all cells are there."""
+    body = "def train(n: int = 2, seed: int = 0):\n    return {'loss': 1 / n + seed / 100}\n"
+    written(tmp_path, body)
+    call("sweep", "mine.py", "--n=2:4", "--seeds=5", "--jobs=1", cwd=tmp_path)
+    said = call("report", "--from=results/mine-n", cwd=tmp_path).stdout
+    assert said.splitlines()[-1] == "mine:train has no claims."
+    written(tmp_path, CLAIM + body)
+    assert re.search("small +holds", call("report", "--from=results/mine-n", cwd=tmp_path).stdout)
+    planned = call("sweep", "mine.py", "--n=2:4", "--seeds=5", "--jobs=1", cwd=tmp_path).stdout
+    assert "15 there already; 0 to run" in planned
+    assert "code" not in planned
 
 
 def test_a_claim_that_fails_at_measuring_decides_nothing(tmp_path: Path) -> None:
