@@ -74,8 +74,8 @@ def test_lines_take_laws_in_the_column_and_in_constants_of_a_line(tmp_path: Path
     assert len(lines) == 4, "a law without a line's constants has one curve"
     text = words(figure, tmp_path)
     assert "\ntest_loss = 0.25\n" in text
-    assert "\nLine: test_loss = SNR·N / width.\n" in text
-    assert "\nLine: test_loss = 99 (out of view).\n" in text
+    assert "\nDashed line: test_loss = SNR·N / width.\n" in text
+    assert "\nDash-dotted line: test_loss = 99 (out of view).\n" in text
 
 
 def test_a_law_that_is_no_number_is_said_to_be_none(tmp_path: Path) -> None:

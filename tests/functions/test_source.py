@@ -148,9 +148,11 @@ def test_what_changes_no_number_is_no_change(folder: Path, change: str) -> None:
 
 
 CLAIM = '''
+from overfit_cli import Claim
 from overfit_cli.claims.rules import Margin
 from overfit_cli.core.training import named_rng
 
+SAID = dict.fromkeys(("name", "source", "statement", "holds_where"), "small")
 SMALL: Margin = Margin(most=1.0, because="small")
 
 
@@ -159,7 +161,7 @@ def measure(cells):
     return SMALL, used(1), train
 
 
-@experiment(headline="loss", claims=[measure])
+@experiment(headline="loss", claims=[Claim(**SAID, measure=measure)])
 '''
 
 

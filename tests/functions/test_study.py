@@ -290,6 +290,23 @@ def train(n: int = 1, seed: int = 0):
     assert list(cells.columns)[-2:] == ["zz", "aa"]
 
 
+def test_a_bare_parameter_is_a_theory_and_a_value(tmp_path: Path) -> None:
+    written(tmp_path, "def train(n: int = 1, seed: int = 0):\n    return {'loss': n + seed}\n")
+    call("sweep", "mine.py", "--n=1:6", "--jobs=1", cwd=tmp_path)
+    call("plot", "lines", "--theory=n", "--out=a.svg", cwd=tmp_path)
+    assert "Dashed: n." in (tmp_path / "a.txt").read_text()
+    call("plot", "lines", "--value= n ", "--out=b.svg", cwd=tmp_path)
+    assert (tmp_path / "b.txt").read_text().startswith("n against n")
+
+
+def test_a_report_says_that_failures_of_a_kind_differ_in_words(tmp_path: Path) -> None:
+    written(tmp_path, "def f(n: int = 1):\n    return {'loss': 'x'} if n % 2 else (n or None)\n")
+    call("sweep", "mine.py", "--n=0:1", "--jobs=1", "--out=out", cwd=tmp_path, expect=1)
+    call("report", "--from=out", cwd=tmp_path)
+    report = (tmp_path / "results" / "report" / "report.md").read_text()
+    assert "2 error: TypeError: it returned" in report
+    assert ", and similar" in report
+
 def test_cells_that_log_nothing_are_there_with_trajectories_too(tmp_path: Path) -> None:
     written(tmp_path, EXPERIMENT)
     for sentence in ("32 to run", "32 there already; 0 to run"):

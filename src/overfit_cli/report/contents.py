@@ -212,7 +212,11 @@ def _failures(reasons: Mapping[str, int]) -> str:
     if not reasons:
         return ""
     kinds = count_alike(reasons)
-    texts = [f"{kind.count} {visible(kind.example)}" for kind in kinds[:_MOST_REASONS]]
+    texts = []
+    for kind in kinds[:_MOST_REASONS]:
+        place = f" ({kind.place})" if kind.place else ""
+        reason = f"{kind.words}{place}" if kind.varied else kind.example
+        texts.append(f"{kind.count} {visible(reason)}")
     unnamed = len(kinds) - len(texts)
     return f"Failed cells: {', '.join(texts)}{f' and {unnamed} other reasons' if unnamed else ''}."
 
