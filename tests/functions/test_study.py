@@ -307,6 +307,7 @@ def test_a_report_says_that_failures_of_a_kind_differ_in_words(tmp_path: Path) -
     assert "2 error: TypeError: it returned" in report
     assert ", and similar" in report
 
+
 def test_cells_that_log_nothing_are_there_with_trajectories_too(tmp_path: Path) -> None:
     written(tmp_path, EXPERIMENT)
     for sentence in ("32 to run", "32 there already; 0 to run"):

@@ -1,8 +1,8 @@
 """Digest of a plain function's code, which tells cells of two versions of it apart.
 
 It covers the user's own files: the function's and those that it imports, without comments, layout,
-documentation, and what only the decorator `experiment` uses. A function that was typed into a notebook has no file: its own text counts
-there, with the code and the values that it uses.
+documentation, and what only the decorator `experiment` uses. A function that was typed into a
+notebook has no file: its own text counts there, with the code and the values that it uses.
 """
 
 from __future__ import annotations

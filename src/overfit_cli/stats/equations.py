@@ -451,9 +451,8 @@ def _write(node: ast.expr, symbol: Callable[[str], str]) -> tuple[str, int]:
         case ast.BinOp(left=left, op=operator, right=right):
             sign, first, second = _SIGNS[type(operator)]
             text = f"{_operand(left, first, symbol)}{sign}{_operand(right, second, symbol)}"
-            if first == _SUM:
-                return text, _SUM
-            return text, _SIGNED if text.startswith("-") else _PRODUCT
+            product = _SIGNED if text.startswith("-") else _PRODUCT
+            return text, _SUM if first == _SUM else product
         case ast.Call(func=ast.Name(id=name), args=[operand]):
             content = _write(operand, symbol)[0]
             text = rf"\sqrt{{{content}}}" if name == "sqrt" else rf"\{name}\left({content}\right)"
