@@ -12,8 +12,8 @@ import pytest
 
 from overfit_cli.core.cell import Cell
 from overfit_cli.core.parameters import describe, parse_value
-from overfit_cli.studies.benign_vit.vit.study import study as benign_vit
 from overfit_cli.functions.function_study import study_of_reference
+from overfit_cli.studies.benign_vit.vit.study import study as benign_vit
 from overfit_cli.sweeps.grid import Grid, make_grid
 from overfit_cli.sweeps.plan import make_plan
 from overfit_cli.sweeps.speed import estimate

@@ -174,7 +174,7 @@ def estimate(
     """Train a few of the plan's batches, as its study shortens them, and scale up by all's cost.
 
     Nothing of it is kept. Cheap batches come first, for the case that the clock cuts the others.
-    Where the study doesn't know its costs, the mean of batches that are spread over the grid counts.
+    Where the study doesn't know its costs, the mean of batches all over the grid counts.
 
     Args:
         plan: something to run.
