@@ -40,7 +40,7 @@ from overfit_cli.sweeps.store import RunDirectory
 def claim_sentences(judged: Sequence[Judged]) -> list[str]:
     """Return a sentence on each claim: its measurement, and when it holds."""
     return [
-        f"{claim.name}: {describe_measurement(claim.measurement)} "
+        f"{claim.name}: {f'{describe_measurement(claim.measurement)} '.lstrip()}"
         f"Holds where {claim.claim.holds_where}."
         for claim in judged
     ]
