@@ -164,6 +164,12 @@ def test_each_value_of_a_parameter_in_x_keeps_its_line_where_no_two_share_an_x()
         ("lines", {"x": "n", "theory": "thoery"}, "theory='thoery': fake measures no 'thoery'"),
         ("heatmap", {"x": "n/width", "y": "width"}, "its values with those of width make no grid"),
         (
+            "cutoff",
+            {"x": "snr", "y": "n"},
+            "make it an axis, make panels of it (option by), or choose one value (option where, "
+            "width=VALUE).",
+        ),
+        (
             "heatmap",
             {"x": "n/width", "y": "n", "by": "width"},
             "that varies here has an axis or panels",

@@ -165,13 +165,13 @@ def two_axes(
     for name in free_parameters(data, taken):
         if name != RUN:
             values = parameter_values(data)[name]
-            panels_hint = ", give each value a panel with by," if panels else ""
+            panels_hint = ", make panels of it (option by)," if panels else ""
             excerpt = f"{', '.join(map(str, values[:4]))}{', ...' if len(values) > 4 else ''}"
             raise BadValue(
                 "x",
                 x.name,
                 f"y is {y.name}, {name} varies too ({excerpt}), and its values would be mixed; "
-                f"make it an axis{panels_hint} or choose one value with where: {name}=VALUE.",
+                f"make it an axis{panels_hint} or choose one value (option where, {name}=VALUE).",
             )
     return x, y
 

@@ -240,7 +240,7 @@ def _constants(equation: Equation, names: tuple[str, str], cells: pd.DataFrame) 
                 "law",
                 equation.text,
                 f"{name} varies here ({excerpt}), and is neither an axis nor a constant; choose "
-                f"one value with where: {name}=VALUE.",
+                f"one value (option where, {name}=VALUE).",
             )
         constants[name] = float(values[0])
     return constants
