@@ -158,7 +158,7 @@ SMALL: Margin = Margin(most=1.0, because="small")
 
 def measure(cells):
     """It may use what the training uses, and the function itself."""
-    return SMALL, used(1), train
+    return SMALL, used(1), train, named_rng
 
 
 @experiment(headline="loss", claims=[Claim(**SAID, measure=measure)])
