@@ -171,7 +171,7 @@ def test_what_only_the_decorator_uses_is_no_part_of_it(folder: Path) -> None:
     described = MINE.replace('@experiment(headline="loss")\n', CLAIM)
     (folder / "mine.py").write_text(described)
     assert digest(folder) == before
-    (folder / "mine.py").write_text(described.replace("SMALL, used", "1, used"))
+    (folder / "mine.py").write_text(described.replace("most=1.0", "most=2.0"))
     assert digest(folder) == before
     for more in ("print(SMALL)", "def other():\n    return SMALL", "import math"):
         (folder / "mine.py").write_text(f"{described}\n\n{more}\n")
