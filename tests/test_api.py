@@ -485,4 +485,4 @@ def test_a_dry_run_does_not_run_the_script_again(tmp_path: Path) -> None:
     (tmp_path / "script.py").write_text(UNGUARDED)
     output = python("script.py", cwd=tmp_path).stdout
     assert output.count("the script begins") == 1
-    assert "From one timed probe" in output
+    assert "timed probes: " in output

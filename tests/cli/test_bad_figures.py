@@ -73,7 +73,7 @@ BAD = [
     ("plot lines --from out --x snr --cmap magma", "--cmap magma: lines has no such option"),
     ("plot boundary --from out --cmap magma", "--cmap magma: boundary has no such option"),
     ("plot boundary --from out --threshold 99", "--threshold 99: test loss crosses it nowhere on"),
-    ("plot boundary --from out --threshold 99", "it stays below throughout."),
+    ("plot boundary --from out --threshold 99", "it stays at or below throughout."),
     # Several run directories
     (f"{HEATMAP} --from nowhere", "--from nowhere: there is no such directory"),
     (f"{HEATMAP} --from out", "--from out: a run directory is named twice."),

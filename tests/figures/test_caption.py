@@ -106,7 +106,7 @@ def test_many_values_are_told_by_their_ends() -> None:
 
 def test_facts_are_in_plain_unicode() -> None:
     text = written(data_of(fake_cells(NS, SNRS)), law=(LAW, "n = sqrt(snr + 1)"))
-    assert "Line: N·SNR² = 1000. Line: N = √(SNR + 1)." in text
+    assert "Line: N·SNR² = 1000. Dashed line: N = √(SNR + 1)." in text
     assert "$" not in text
     assert "\\" not in text
 

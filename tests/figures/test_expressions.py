@@ -74,8 +74,8 @@ def test_lines_take_laws_in_the_column_and_in_constants_of_a_line(tmp_path: Path
     assert len(lines) == 4, "a law without a line's constants has one curve"
     text = words(figure, tmp_path)
     assert "\ntest_loss = 0.25\n" in text
-    assert "\nLine: test_loss = SNR·N / width.\n" in text
-    assert "\nLine: test_loss = 99 (out of view).\n" in text
+    assert "\nDashed line: test_loss = SNR·N / width.\n" in text
+    assert "\nDash-dotted line: test_loss = 99 (out of view).\n" in text
 
 
 def test_a_law_that_is_no_number_is_said_to_be_none(tmp_path: Path) -> None:
@@ -163,6 +163,12 @@ def test_each_value_of_a_parameter_in_x_keeps_its_line_where_no_two_share_an_x()
         ("lines", {"x": "n", "value": "__import__('os')"}, "it is not arithmetic: it has a"),
         ("lines", {"x": "n", "theory": "thoery"}, "theory='thoery': fake measures no 'thoery'"),
         ("heatmap", {"x": "n/width", "y": "width"}, "its values with those of width make no grid"),
+        (
+            "cutoff",
+            {"x": "snr", "y": "n"},
+            "make it an axis, make panels of it (option by), or choose one value (option where, "
+            "width=VALUE).",
+        ),
         (
             "heatmap",
             {"x": "n/width", "y": "n", "by": "width"},

@@ -313,7 +313,7 @@ def test_a_third_parameter_without_panels_is_refused_with_what_would_do(
     cells: pd.DataFrame,
 ) -> None:
     other = fake_cells(NS, SNRS, kernel="gaussian")
-    with pytest.raises(UserError, match=r"kernel varies too .* or panels \(by kernel\)"):
+    with pytest.raises(UserError, match=r"kernel varies too .*, make panels of it \(option by\)"):
         draw_heatmap(data_of(pd.concat([cells, other])), OPTIONS)
 
 

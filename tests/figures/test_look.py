@@ -10,12 +10,13 @@ from typing import Any
 import matplotlib as mpl
 import pandas as pd
 import pytest
+from matplotlib.axes import Axes
 from matplotlib.colors import to_hex
 
 from overfit_cli import UserError
 from overfit_cli.core.figure import FigureOptions
 from overfit_cli.figures.look import check_colour_map, read_log, read_look
-from overfit_cli.figures.picture import Picture, file_content, looking, save
+from overfit_cli.figures.picture import Picture, file_content, looking, new_panels, save, styled
 from tests.fake_study import (
     LAW,
     NS,
@@ -306,3 +307,27 @@ def test_room_for_legends_is_made_in_any_style(tmp_path: Path) -> None:
     plain = file_content(lines(), "png")
     with look(style=style):
         assert file_content(lines(), "png") == plain
+
+
+@styled
+def with_long_names(*names: str) -> tuple[Picture, list[Axes]]:
+    """Three panels with a long label and these names along x."""
+    figure, all_axes = new_panels(3)
+    for axes in all_axes:
+        axes.set_xlabel("number of training samples that are used in the fit")
+        axes.set_xticks(range(len(names)), names)
+        axes.plot(range(len(names)))
+    all_axes[0].set_ylabel("short")
+    file_content(figure, "png")
+    return figure, all_axes
+
+
+def test_labels_that_do_not_fit_are_wrapped_and_names_of_ticks_too() -> None:
+    _, all_axes = with_long_names("sgd", "adam", "a very long optimiser name")
+    assert all_axes[1].get_xlabel() == "number of training samples\nthat are used in the fit"
+    assert all_axes[0].get_xticklabels()[2].get_text() == "a very long\noptimiser\nname"
+    assert all_axes[0].get_ylabel() == "short"
+    _, all_axes = with_long_names("a_name_that_has_no_blanks", "another_one_that_has_none")
+    assert [axes.get_xticklabels()[0].get_rotation() for axes in all_axes] == [90, 90, 90]
+    _, all_axes = with_long_names("sgd", "adam")
+    assert all_axes[0].get_xticklabels()[0].get_rotation() == 0

@@ -147,6 +147,37 @@ def test_what_changes_no_number_is_no_change(folder: Path, change: str) -> None:
     assert digest(folder) == before
 
 
+CLAIM = '''
+from overfit_cli import Claim
+from overfit_cli.claims.rules import Margin
+from overfit_cli.core.training import named_rng
+
+SAID = dict.fromkeys(("name", "source", "statement", "holds_where"), "small")
+SMALL: Margin = Margin(most=1.0, because="small")
+
+
+def measure(cells):
+    """It may use what the training uses, and the function itself."""
+    return SMALL, used(1), train, named_rng
+
+
+@experiment(headline="loss", claims=[Claim(**SAID, measure=measure)])
+'''
+
+
+def test_what_only_the_decorator_uses_is_no_part_of_it(folder: Path) -> None:
+    before = digest(folder)
+    assert before == "8ed96c30a5b6ef3e", "as it was before claims were left out"
+    described = MINE.replace('@experiment(headline="loss")\n', CLAIM)
+    (folder / "mine.py").write_text(described)
+    assert digest(folder) == before
+    (folder / "mine.py").write_text(described.replace("most=1.0", "most=2.0"))
+    assert digest(folder) == before
+    for more in ("print(SMALL)", "def other():\n    return SMALL", "import math"):
+        (folder / "mine.py").write_text(f"{described}\n\n{more}\n")
+        assert digest(folder) != before, more
+
+
 def test_a_module_has_the_names_and_the_source_of_its_file(folder: Path) -> None:
     """The same study, whether it is named on the command line or given from Python."""
     sys.path.insert(0, str(folder))

@@ -274,6 +274,40 @@ def test_a_result_of_other_names_than_the_steps_is_drawn(tmp_path: Path) -> None
     assert "size" in (tmp_path / "a.svg").read_text()
 
 
+def test_the_first_number_returned_is_the_headline_where_it_is_missing_too(tmp_path: Path) -> None:
+    """Also where a cell returns fewer numbers."""
+    body = """
+def train(n: int = 1, seed: int = 0):
+    if n == 1:
+        return {"aa": 1.0 * n}
+    return {"zz": None if n == 4 else 1.0 * n + seed, "aa": 1.0 * n}
+"""
+    written(tmp_path, body)
+    call("sweep", "mine.py", "--n=1:6", "--jobs=1", cwd=tmp_path)
+    call("plot", "lines", "--out=a.svg", cwd=tmp_path)
+    assert "Zz against n" in (tmp_path / "a.txt").read_text()
+    cells = overfit_cli.load(tmp_path / "results" / "mine-n")
+    assert list(cells.columns)[-2:] == ["zz", "aa"]
+
+
+def test_a_bare_parameter_is_a_theory_and_a_value(tmp_path: Path) -> None:
+    written(tmp_path, "def train(n: int = 1, seed: int = 0):\n    return {'loss': n + seed}\n")
+    call("sweep", "mine.py", "--n=1:6", "--jobs=1", cwd=tmp_path)
+    call("plot", "lines", "--theory=n", "--out=a.svg", cwd=tmp_path)
+    assert "Dashed: n." in (tmp_path / "a.txt").read_text()
+    call("plot", "lines", "--value= n ", "--out=b.svg", cwd=tmp_path)
+    assert (tmp_path / "b.txt").read_text().startswith("n against n")
+
+
+def test_a_report_says_that_failures_of_a_kind_differ_in_words(tmp_path: Path) -> None:
+    written(tmp_path, "def f(n: int = 1):\n    return {'loss': 'x'} if n % 2 else (n or None)\n")
+    call("sweep", "mine.py", "--n=0:1", "--jobs=1", "--out=out", cwd=tmp_path, expect=1)
+    call("report", "--from=out", cwd=tmp_path)
+    report = (tmp_path / "results" / "report" / "report.md").read_text()
+    assert "2 error: TypeError: it returned" in report
+    assert ", and similar" in report
+
+
 def test_cells_that_log_nothing_are_there_with_trajectories_too(tmp_path: Path) -> None:
     written(tmp_path, EXPERIMENT)
     for sentence in ("32 to run", "32 there already; 0 to run"):
@@ -615,6 +649,39 @@ CLAIMS = {
     "lambda cells: 'holds'": "It can't be measured: 'holds' is no Measurement.",
     "lambda cells: Measurement(verdict='It is low.')": "a measurement's verdict is one of",
 }
+
+
+CLAIM = """
+from overfit_cli import Claim, experiment
+from overfit_cli.claims.rules import Margin, judge_estimate
+from overfit_cli.stats.intervals import mean_estimate
+
+SMALL = Margin(most=1.0, because="small", fewest_seeds=5)
+
+
+def measure(cells):
+    return judge_estimate(mean_estimate(cells.groupby("seed")["loss"].mean()), SMALL)
+
+
+CLAIMS = [Claim(name="small", source="s", statement="s", holds_where="h", measure=measure)]
+
+
+@experiment(claims=CLAIMS)
+"""
+
+
+def test_a_claim_that_is_written_after_the_sweep_is_judged(tmp_path: Path) -> None:
+    """It is no code of the training: all cells are there."""
+    body = "def train(n: int = 2, seed: int = 0):\n    return {'loss': 1 / n + seed / 100}\n"
+    written(tmp_path, body)
+    call("sweep", "mine.py", "--n=2:4", "--seeds=5", "--jobs=1", cwd=tmp_path)
+    said = call("report", "--from=results/mine-n", cwd=tmp_path).stdout
+    assert said.splitlines()[-1] == "mine:train has no claims."
+    written(tmp_path, CLAIM + body)
+    assert re.search("small +holds", call("report", "--from=results/mine-n", cwd=tmp_path).stdout)
+    planned = call("sweep", "mine.py", "--n=2:4", "--seeds=5", "--jobs=1", cwd=tmp_path).stdout
+    assert "15 there already; 0 to run" in planned
+    assert "code" not in planned
 
 
 def test_a_claim_that_fails_at_measuring_decides_nothing(tmp_path: Path) -> None:

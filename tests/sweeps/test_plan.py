@@ -12,6 +12,7 @@ import pytest
 
 from overfit_cli.core.cell import Cell
 from overfit_cli.core.parameters import describe, parse_value
+from overfit_cli.functions.function_study import study_of_reference
 from overfit_cli.studies.benign_vit.vit.study import study as benign_vit
 from overfit_cli.sweeps.grid import Grid, make_grid
 from overfit_cli.sweeps.plan import make_plan
@@ -149,6 +150,19 @@ def test_what_no_probe_tells_is_not_made_up(tmp_path: Path) -> None:
     assert likely.disk is None
     assert likely.cut
     assert likely.memory is not None
+
+
+@pytest.mark.slow
+def test_where_costs_are_not_known_cells_all_over_the_grid_are_timed(tmp_path: Path) -> None:
+    """All of a grid or an outline of it: the mean cell takes 0.05 s, and the last 0.1 s."""
+    text = "import time\n\ndef train(n: int):\n    time.sleep(n / 400)\n    return {'loss': n}\n"
+    (tmp_path / "mine.py").write_text(text)
+    grid = make_grid(study_of_reference(str(tmp_path / "mine.py")), {"n": "1:40"}, (0,))
+    plan = make_plan(grid, RunDirectory(tmp_path), "cpu")
+    likely = estimate(plan, 1, "cpu", within=20.0)
+    assert likely.probes == 3
+    assert likely.seconds == pytest.approx(40 * 0.051, rel=0.2)
+    assert estimate(plan, 100, "cpu", within=20.0).seconds == pytest.approx(34 / 400, rel=0.2)
 
 
 @pytest.mark.slow

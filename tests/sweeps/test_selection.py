@@ -35,6 +35,9 @@ CHOICES = [
     (["n=4:"], lambda cells: cells["n"] >= 4),
     (["n=:2"], lambda cells: cells["n"] <= 2),
     (["n>=2", "n < 5", "snr<=0.4"], lambda cells: cells["n"].between(2, 4) & (cells["snr"] < 0.5)),
+    (["n!=2,3"], lambda cells: ~cells["n"].isin([2, 3])),
+    (["mood != well"], lambda cells: cells["mood"] == "prints"),
+    (["snr!=0.4"], lambda cells: (cells["snr"] - 0.4).abs() > 1e-6),
     (["test_loss<0.5"], lambda cells: cells["test_loss"] < 0.5),
     (["draw=0.2:0.7"], lambda cells: cells["draw"].between(0.2, 0.7)),
     ({"n": 5}, lambda cells: cells["n"] == 5),
@@ -123,6 +126,10 @@ def test_cells_that_a_measured_column_leaves_out_are_not_missing(run: Path) -> N
     figure = overfit_cli.draw("heatmap", run, where=["mood=well", "test_loss<0.9", "n<6"])
     shown = [text.get_text() for legend in figure.legends for text in legend.get_texts()]
     assert not any("missing" in text for text in shown)
+    cells = overfit_cli.load(run, where=["mood=well", "n<6"])
+    left = (cells["test_loss"] < 0.9).sum()
+    chosen = f"Chosen: test_loss<0.9, {left} of {len(cells)} cells; the others are left out."
+    assert chosen in " ".join(figure.caption.split())
 
 
 def test_claims_are_judged_on_chosen_cells(tmp_path: Path) -> None:

@@ -141,13 +141,15 @@ def write_and_say(
         output.print(f"Drawing the page of {len(shown_runs)} runs in {RESULTS}/.")
     for path in write_report(papers, folder, asked.where, unexpected, name=name):
         output.print(f"Written: {path}")
-    wrong = _say_outcome(output, shown_runs, about, compared)
+    judgeable = {claim.study for claim in reported}
+    wrong = _say_outcome(output, shown_runs, judgeable, about, compared)
     return int(strict and wrong)
 
 
 def _say_outcome(
     output: Console,
     runs: Sequence[LoadedRun],
+    judgeable: Collection[str],
     about: Sequence[Judged],
     compared: VerdictCheck | None,
 ) -> bool:
@@ -161,7 +163,7 @@ def _say_outcome(
     for sentence in () if compared is None else _comparison_in_words(compared):
         output.print(sentence)
     nothing = not any(claim.is_measured for claim in about)
-    for sentence in _nothing_in_words(runs, nothing=nothing):
+    for sentence in _nothing_in_words(runs, judgeable, nothing=nothing):
         output.print(sentence)
     wrong = bool(failed) if compared is None else not compared.is_fulfilled
     return wrong or nothing
@@ -216,18 +218,39 @@ def _comparison_in_words(compared: VerdictCheck) -> Iterator[str]:
     )
 
 
-def _nothing_in_words(runs: Sequence[LoadedRun], *, nothing: bool) -> Iterator[str]:
-    """Which runs have nothing to judge by, and whether no claim was judged."""
+def _nothing_in_words(
+    runs: Sequence[LoadedRun], judgeable: Collection[str], *, nothing: bool
+) -> Iterator[str]:
+    """Which runs have nothing to judge by, and whether no claim was judged.
+
+    Args:
+        runs: the runs.
+        judgeable: the studies that have claims.
+        nothing: whether none was judged.
+    """
     from overfit_cli.core.files import RESULTS
 
+    failed = 0
     for run in runs:
         if (run.cells["status"] == "failed").all():
+            failed += 1
             cells = f"all {len(run.cells)} cells" if len(run.cells) > 1 else "its one cell"
             yield f"{run.directory.path}: {cells} failed, so there are no numbers to judge by."
-    if nothing:
-        none = f"no run directory in {RESULTS}/ can be used; `overfit reproduce` makes them."
-        other = "; `overfit list claims STUDY` names the presets that claims apply to."
-        yield f"No claim applies to these runs{other}" if runs else f"No claim was judged: {none}"
+    studies = {run.study.name for run in runs}
+    if not nothing or (runs and failed == len(runs)):
+        return
+    if not runs:
+        yield (
+            f"No claim was judged: no run directory in {RESULTS}/ can be used; "
+            "`overfit reproduce` makes them."
+        )
+    elif studies.isdisjoint(judgeable):
+        yield f"{' and '.join(sorted(studies))} {'has' if len(studies) == 1 else 'have'} no claims."
+    else:
+        yield (
+            "No claim applies to these runs; `overfit list claims STUDY` names the presets that "
+            "claims apply to."
+        )
 
 
 def report(

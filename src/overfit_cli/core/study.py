@@ -250,6 +250,7 @@ class FigureData:
             cells; None where it isn't known, or not one for all run directories.
         sparse: whether points between planned ones were left out on purpose, and stay blank; of
             several run directories, in any.
+        chosen: in words, how many cells conditions on measured columns chose; empty without any.
         collections: fingerprints of the data that the cells were trained on, by name.
         sources: digests of the code that trained cells, by key; empty of an installed study.
         runs: what several run directories are called, if there are several: cells, plan and
@@ -270,6 +271,7 @@ class FigureData:
     refined: bool = False
     boundary: tuple[str, float] | None = None
     sparse: bool = False
+    chosen: str = ""
     collections: Mapping[str, str] = field(default_factory=dict)
     sources: Mapping[str, str] = field(default_factory=dict)
     runs: tuple[str, ...] = ()

@@ -292,6 +292,7 @@ def _refuse_nothing(
         return
     sides = {side for boundary in drawn_boundaries for side in boundary.curves["side"]} & {*SIDES}
     words = list(dict.fromkeys(word for side in sorted(sides) for word in side.split(" or ")))
+    words = ["at or below" if word == "below" else word for word in words]
     stays = f"; it stays {' or '.join(words)} throughout" if sides else ""
     raise BadValue(
         "threshold",

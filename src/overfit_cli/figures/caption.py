@@ -72,9 +72,14 @@ def cells_in_words(data: FigureData) -> str:
         if len(values) > 1
     ]
     varies = f" Axes: {'; '.join(axes)}." if axes else ""
-    return (
-        f"Cells: {plural(int(states.get('done', 0)), 'cell')} done{failed}; {seeds_words}.{varies}"
-    )
+    runs = data.parts or {"": data}
+    chosen = [
+        f" Chosen{f' of {name}' if name else ''}: {part.chosen}; the others are left out."
+        for name, part in runs.items()
+        if part.chosen
+    ]
+    done = plural(int(states.get("done", 0)), "cell")
+    return f"Cells: {done} done{failed}; {seeds_words}.{varies}{''.join(chosen)}"
 
 
 def provenance_in_words(parts: Mapping[str, FigureData]) -> list[str]:

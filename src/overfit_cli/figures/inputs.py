@@ -77,21 +77,36 @@ def _warn_of_other_threshold(given: float | None, threshold: float) -> None:
 
 
 def resolve_symbols(options: FigureOptions, study: AnyStudy) -> FigureOptions:
-    """Return the options with the names of parameters in place of their symbols, stripped."""
+    """Return the options with the names of parameters in place of their symbols, stripped.
+
+    A parameter in the place of a column is an expression: `(n)`.
+    """
+    columns = {column.name for column in (*study.columns, *study.trajectory_columns)}
+    columns |= {"step", "steps", "seconds"}
+    numbers = {
+        name for name, info in describe(study.parameters).items() if info.kind in ("int", "float")
+    }
 
     def resolve(name: str | None) -> str | None:
         return None if name is None else parameter_named(study.parameters, name.strip())
 
-    def strip(text: str | None) -> str | None:
-        return None if text is None else text.strip()
+    def column(text: str) -> str:
+        name = parameter_named(study.parameters, text.strip())
+        is_parameter = text.strip() not in columns and name in numbers
+        return f"({name})" if is_parameter else text.strip()
+
+    def resolve_columns(text: str | None) -> str | None:
+        if text is None or text.strip() in columns:
+            return text and text.strip()
+        return ",".join(map(column, text.split(",")))
 
     return replace(
         options,
         x=resolve(options.x),
         y=resolve(options.y),
         by=resolve(options.by),
-        value=strip(options.value),
-        theory=strip(options.theory),
+        value=resolve_columns(options.value),
+        theory=resolve_columns(options.theory),
     )
 
 
@@ -150,13 +165,13 @@ def two_axes(
     for name in free_parameters(data, taken):
         if name != RUN:
             values = parameter_values(data)[name]
-            panels_hint = f" or panels (by {name})," if panels else ""
+            panels_hint = ", make panels of it (option by)," if panels else ""
             excerpt = f"{', '.join(map(str, values[:4]))}{', ...' if len(values) > 4 else ''}"
             raise BadValue(
                 "x",
                 x.name,
                 f"y is {y.name}, {name} varies too ({excerpt}), and its values would be mixed; "
-                f"make it an axis,{panels_hint} or choose one value (where {name}=VALUE).",
+                f"make it an axis{panels_hint} or choose one value (option where, {name}=VALUE).",
             )
     return x, y
 

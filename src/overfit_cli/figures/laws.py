@@ -28,6 +28,7 @@ from overfit_cli.stats.equations import Equation, equation_in_mathtext, parse_eq
 Difference = Callable[[Floats, Floats], Floats]
 POINTS = 400  # per axis: the error of a power law's curve is then about 1e-4
 DASHES: tuple[LineStyleType, ...] = ("-", (0, (5, 2)), (0, (1, 1.5)), (0, (5, 1.5, 1, 1.5)))
+_DASHES_IN_WORDS = ("Line", "Dashed line", "Dotted line", "Dash-dotted line")
 FURTHER_COLOURS = ("0.15", "#CC79A7")  # colours of equations beyond the number of dashes
 CEILING = 1e100  # keeps the arithmetic of contouring finite
 
@@ -217,7 +218,8 @@ def draw_equations(
         text = equation_in_mathtext(equation, functools.partial(formula_symbol, data.study))
         hidden = {problem for _, problem in lines}
         problem = "" if "" in hidden else f" ({min(hidden)})"
-        figure.facts.append(f"Line: {text}{problem}.")
+        stroke = _DASHES_IN_WORDS[index % len(DASHES)]
+        figure.facts.append(f"{stroke}: {text}{problem}.")
         handle = Line2D([], [], color="0.3", linestyle=dash) if varies else lines[0][0]
         legend.append((handle, f"{text}{problem}"))
     return legend
@@ -238,7 +240,7 @@ def _constants(equation: Equation, names: tuple[str, str], cells: pd.DataFrame) 
                 "law",
                 equation.text,
                 f"{name} varies here ({excerpt}), and is neither an axis nor a constant; choose "
-                f"one value (where {name}=VALUE).",
+                f"one value (option where, {name}=VALUE).",
             )
         constants[name] = float(values[0])
     return constants

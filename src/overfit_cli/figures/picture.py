@@ -16,9 +16,11 @@ import matplotlib.style
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
 
 from overfit_cli.core.errors import BadValue
 from overfit_cli.core.files import write_user_file
+from overfit_cli.figures.fit import fit_labels
 from overfit_cli.figures.labels import typeset, wrap_text
 from overfit_cli.figures.style import COLUMN, PAGE, RC, SIZES, WIDE, points
 
@@ -28,6 +30,7 @@ R = TypeVar("R")
 FORMATS = {".png": "png", ".pdf": "pdf", ".svg": "svg"}
 NARROWEST_PANEL = 1.6  # inches
 _LEAST_SIDE = 0.4  # inches, of axes
+MOST_FITS = 4  # times that labels are wrapped: each makes the axes a little smaller
 _NO_DATES = {
     "png": {},
     "pdf": {"CreationDate": None},
@@ -118,6 +121,7 @@ class Picture(Figure):
         self.facts: list[str] = []
         self.caption = ""
         self.metadata: Mapping[str, Mapping[str, str]] = {}
+        self._is_saved = False
         size = (self.look.width or width, self.look.height or height)
         super().__init__(figsize=size)
         if self.look.title or _note.get():
@@ -128,9 +132,15 @@ class Picture(Figure):
             self.suptitle(text, x=0.01, ha="left", fontsize="large" if title else "small")
 
     def draw(self, renderer: Any) -> None:
-        """Draw it in its own style."""
+        """Draw it in its own style; before it is saved, wrap what doesn't fit."""
         with _style(self.look):
             super().draw(renderer)
+            # A figure is laid out in a pass without ink, which lays it out again.
+            if self._is_saved and isinstance(self.get_layout_engine(), ConstrainedLayoutEngine):
+                for _ in range(MOST_FITS):
+                    if not fit_labels(self, renderer):
+                        break
+                    super().draw(renderer)
 
     def savefig(self, fname: Any, *, transparent: bool | None = None, **options: Any) -> None:
         """Write it in its own style and dots per inch, with its metadata."""
@@ -142,7 +152,11 @@ class Picture(Figure):
             options["metadata"] = {**_NO_DATES[kind], **self.metadata.get(kind, {}), **given}
         with _style(self.look):
             options.setdefault("dpi", self.look.dpi)
-            super().savefig(fname, transparent=transparent, **options)
+            self._is_saved = True
+            try:
+                super().savefig(fname, transparent=transparent, **options)
+            finally:
+                self._is_saved = False
 
     def is_empty(self) -> bool:
         """Whether there is nothing in any of its axes."""

@@ -1,8 +1,8 @@
 """Digest of a plain function's code, which tells cells of two versions of it apart.
 
-It covers the user's own files: the function's and those that it imports, without comments, layout
-and documentation. A function that was typed into a notebook has no file: its own text counts
-there, with the code and the values that it uses.
+It covers the user's own files: the function's and those that it imports, without comments, layout,
+documentation, and what only the decorator `experiment` uses. A function that was typed into a
+notebook has no file: its own text counts there, with the code and the values that it uses.
 """
 
 from __future__ import annotations
@@ -13,9 +13,10 @@ import functools
 import hashlib
 import importlib.util
 import inspect
+import re
 import sys
 import textwrap
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import CellType, CodeType, FunctionType, MethodType, ModuleType
@@ -34,14 +35,15 @@ class OwnFile:
     package: str = ""
 
 
-def digest_of(function: Callable[..., Any], file: OwnFile | None) -> str:
+def digest_of(function: Callable[..., Any], file: OwnFile | None, name: str) -> str:
     """Return a digest of a function's code in 16 hexadecimal digits.
 
     Args:
         function: the function.
         file: the file that defines it; None for a function of a script or a notebook.
+        name: the function's name in the file.
     """
-    text = _text_of_files(file) if file else _text_of_values(function)
+    text = _text_of_files(file, name=name) if file else _text_of_values(function)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
@@ -99,13 +101,23 @@ def _tree(path: Path) -> ast.Module:
         return ast.Module([], [])
 
 
-def _text_of_files(*files: OwnFile) -> str:
-    """The code of files and of what they import; their paths don't count."""
-    return "\n".join(sorted({_file_text(file.path) for file in own_files(*files)}))
+def _text_of_files(*files: OwnFile, name: str = "") -> str:
+    """The code of files and of what they import; their paths don't count.
+
+    Args:
+        files: the files.
+        name: the function of the first one that is a study; empty for code of another kind.
+    """
+    names = {files[0].path: name} if name else {}
+    texts = {_file_text(file.path, names.get(file.path, "")) for file in own_files(*files)}
+    return "\n".join(sorted(texts))
 
 
-def _file_text(path: Path) -> str:
-    """The code of a file, without imports of this package and what only a script runs."""
+def _file_text(path: Path, name: str) -> str:
+    """The code of a file, without imports of this package and what only a script runs.
+
+    Of the file of a study's function, what only describes it is left out too.
+    """
     tree = _tree(path)
     statements = list[ast.stmt]()
     for statement in tree.body:
@@ -113,8 +125,71 @@ def _file_text(path: Path) -> str:
             statements += statement.orelse
         elif not ast.unparse(statement).startswith((f"from {_OURS} ", f"import {_OURS}")):
             statements.append(statement)
-    tree.body = statements
+    tree.body = _without_descriptions(statements, name) if name else statements
     return _code_text(tree)
+
+
+def _without_descriptions(statements: list[ast.stmt], name: str) -> list[ast.stmt]:
+    """Statements without the definitions that only the decorator `experiment` uses, as for claims.
+
+    Args:
+        statements: of a file.
+        name: the function that is a study: it stays, and so does all that others use.
+    """
+    decorated = {node: _marks(node) for node in statements if isinstance(node, ast.FunctionDef)}
+    marks = [mark for found in decorated.values() for mark in found]
+    described = _reached(
+        set().union(*map(_names_in, marks)),
+        [
+            node
+            for node in statements
+            if not (isinstance(node, ast.FunctionDef) and decorated[node])
+            and name not in _defined(node)
+        ],
+    )
+    for function, found in decorated.items():
+        function.decorator_list = [part for part in function.decorator_list if part not in found]
+    others = [node for node in statements if node not in described]
+    used = _reached(set().union(*map(_names_in, others)), described)
+    return [node for node in statements if node not in described or node in used]
+
+
+def _marks(function: ast.FunctionDef) -> list[ast.expr]:
+    return [mark for mark in function.decorator_list if "experiment" in ast.unparse(mark)]
+
+
+def _reached(names: set[str], definitions: Sequence[ast.stmt]) -> list[ast.stmt]:
+    """The definitions of names, and of the names that these use."""
+    reached, queue = list[ast.stmt](), list(names)
+    for name in queue:
+        new = [node for node in definitions if node not in reached and name in _defined(node)]
+        reached += new
+        queue += [used for node in new for used in _names_in(node)]
+    return reached
+
+
+def _defined(node: ast.stmt) -> set[str]:
+    """The names that a statement does nothing but define; an import only of this package's."""
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        return {node.name}
+    if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(f"{_OURS}."):
+        return {alias.asname or alias.name for alias in node.names}
+    targets = node.targets if isinstance(node, ast.Assign) else []
+    targets = [node.target] if isinstance(node, ast.AnnAssign) else targets
+    names = {target.id for target in targets if isinstance(target, ast.Name)}
+    return names if len(names) == len(targets) else set()
+
+
+def _names_in(node: ast.AST) -> set[str]:
+    """The names that code has, in annotations that are texts too."""
+    names = set[str]()
+    for part in ast.walk(node):
+        names |= {part.id} if isinstance(part, ast.Name) else set()
+        names |= {*part.names} if isinstance(part, ast.Global) else set()
+        annotation = getattr(part, "annotation", None)
+        if isinstance(annotation, ast.Constant) and isinstance(annotation.value, str):
+            names |= {*re.findall(r"\w+", annotation.value)}
+    return names
 
 
 def _code_text(tree: ast.AST) -> str:
@@ -123,8 +198,8 @@ def _code_text(tree: ast.AST) -> str:
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             node.body = [part for part in node.body if not _is_documentation(part)]
         if isinstance(node, ast.FunctionDef):
-            marks = node.decorator_list
-            node.decorator_list = [mark for mark in marks if "experiment" not in ast.unparse(mark)]
+            marks = _marks(node)
+            node.decorator_list = [mark for mark in node.decorator_list if mark not in marks]
     return ast.unparse(tree)
 
 

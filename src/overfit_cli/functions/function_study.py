@@ -155,13 +155,15 @@ class FunctionStudy(Study[FunctionParameters]):
         """Return the claims of `experiment`: of a study that is only read, those of the file now.
 
         Raises:
-            UserError: if the function can't be loaded.
+            UserError: if the function had claims when it was swept, and can't be loaded.
         """
-        if self.function is not None or not self.record.claims:
+        if self.function is not None:
             return self._claims
         try:
             return study_of_record(self.record).claims()
         except UserError as error:
+            if not self.record.claims:
+                return ()
             raise UserError(f"The claims of {self.name} can't be judged: {error}") from error
 
     def train(
@@ -336,7 +338,7 @@ def study_of_record(record: FunctionRecord) -> FunctionStudy:
         UserError: if the function can't be loaded, and wasn't given in this process.
     """
     given = _given.get(record.name)
-    if given is not None and given.record == record:
+    if given is not None and given.record.model_copy(update={"claims": record.claims}) == record:
         return given
     if not record.reference:
         raise UserError(

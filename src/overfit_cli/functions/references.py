@@ -91,7 +91,7 @@ def find_function(reference: str) -> tuple[Callable[..., Any], Source]:
         module=label,
         function=name,
         label=label if _implied_name(module) == name else f"{label}-{name}",
-        digest=digest_of(function, _file_of(module)),
+        digest=digest_of(function, _file_of(module), name),
     )
     return function, source
 
@@ -114,7 +114,7 @@ def source_of(function: Callable[..., Any]) -> Source:
     long = f"{label}-{name}" if defined else name
     short = label if defined and _implied_name(module) == name else long
     # A script may change its own names between two sweeps.
-    digest = digest_of(function, file if defined and not is_script else None)
+    digest = digest_of(function, file if defined and not is_script else None, name)
     return Source(label, reference, label, name, short, digest)
 
 

@@ -41,7 +41,7 @@ from overfit_cli.sweeps.store import RunDirectory
 def claim_sentences(judged: Sequence[Judged]) -> list[str]:
     """Return a sentence on each claim: its measurement, and when it holds."""
     return [
-        f"{claim.name}: {describe_measurement(claim.measurement)} "
+        f"{claim.name}: {f'{describe_measurement(claim.measurement)} '.lstrip()}"
         f"Holds where {claim.claim.holds_where}."
         for claim in judged
     ]
@@ -222,7 +222,11 @@ def _failures(reasons: Mapping[str, int]) -> str:
     if not reasons:
         return ""
     kinds = count_alike(reasons)
-    texts = [f"{kind.count} {visible(kind.example)}" for kind in kinds[:_MOST_REASONS]]
+    texts = []
+    for kind in kinds[:_MOST_REASONS]:
+        place = f" ({kind.place})" if kind.place else ""
+        reason = f"{kind.words}{place}" if kind.varied else kind.example
+        texts.append(f"{kind.count} {visible(reason)}")
     unnamed = len(kinds) - len(texts)
     return f"Failed cells: {', '.join(texts)}{f' and {unnamed} other reasons' if unnamed else ''}."
 

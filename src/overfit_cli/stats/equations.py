@@ -405,8 +405,11 @@ def _constant(number: float) -> Term:
     return lambda values: value
 
 
-_SUM, _PRODUCT, _POWER, _ATOM = range(4)
-"""Precedence of an expression: one of lower precedence than required stands in parentheses."""
+_SUM, _SIGNED, _PRODUCT, _POWER, _ATOM = range(5)
+"""Precedence of an expression: one of lower precedence than required stands in parentheses.
+
+A product with a minus before it is signed.
+"""
 
 
 def equation_in_mathtext(equation: Equation, symbol: Callable[[str], str]) -> str:
@@ -428,8 +431,8 @@ def expression_in_mathtext(expression: Expression, symbol: Callable[[str], str])
 _SIGNS: Mapping[type[ast.operator], tuple[str, int, int]] = {
     ast.Add: (" + ", _SUM, _PRODUCT),
     ast.Sub: (" - ", _SUM, _PRODUCT),
-    ast.Mult: (r" \cdot ", _PRODUCT, _POWER),
-    ast.Div: (" / ", _PRODUCT, _POWER),
+    ast.Mult: (r" \cdot ", _SIGNED, _POWER),
+    ast.Div: (" / ", _SIGNED, _POWER),
 }
 """The sign of an operator, and the precedence that its two sides require."""
 
@@ -442,15 +445,14 @@ def _write(node: ast.expr, symbol: Callable[[str], str]) -> tuple[str, int]:
         case ast.Name(id=name):
             return f"{{{symbol(name)}}}", _ATOM
         case ast.UnaryOp(operand=operand):
-            return f"-{_operand(operand, _PRODUCT, symbol)}", _SUM
+            return f"-{_operand(operand, _PRODUCT, symbol)}", _SIGNED
         case ast.BinOp(left=base, op=ast.Pow(), right=exponent):
             return f"{_operand(base, _ATOM, symbol)}^{{{_write(exponent, symbol)[0]}}}", _POWER
         case ast.BinOp(left=left, op=operator, right=right):
             sign, first, second = _SIGNS[type(operator)]
-            return (
-                f"{_operand(left, first, symbol)}{sign}{_operand(right, second, symbol)}",
-                first,
-            )
+            text = f"{_operand(left, first, symbol)}{sign}{_operand(right, second, symbol)}"
+            product = _SIGNED if text.startswith("-") else _PRODUCT
+            return text, _SUM if first == _SUM else product
         case ast.Call(func=ast.Name(id=name), args=[operand]):
             content = _write(operand, symbol)[0]
             text = rf"\sqrt{{{content}}}" if name == "sqrt" else rf"\{name}\left({content}\right)"

@@ -28,7 +28,7 @@ from overfit_cli.core.parameters import (
 )
 from overfit_cli.core.registry import find_study, study_names
 from overfit_cli.core.study import AnyStudy, FigureData
-from overfit_cli.core.text import shorten, suggestion
+from overfit_cli.core.text import plural, shorten, suggestion
 from overfit_cli.core.values import list_of_texts
 from overfit_cli.functions.function_study import FunctionStudy
 from overfit_cli.stats.equations import compare
@@ -100,9 +100,6 @@ def study_in(
     parameters = [parameter.name for parameter in manifest.function.parameters]
     shared = {*CELLS.columns, *parameters}
     measured = [str(name) for name in cells.columns if name not in shared]
-    # The column with the fewest missing values comes first, whatever the order of the files.
-    missing = cells.loc[cells["status"] == "done", measured].isna().sum()
-    measured.sort(key=lambda name: int(missing[name]))
     steps = [] if trajectories is None else [str(name) for name in trajectories.columns]
     logged = [name for name in steps if name not in TRAJECTORIES.columns]
     return FunctionStudy(manifest.function, measured=measured, logged=logged)
@@ -204,6 +201,7 @@ class Selection:
         bounds: comparisons that chosen numbers meet, such as `>=` with 5.
         is_measured: whether it is on a measured column.
         option: the option that gave it, for messages.
+        excludes: whether the values are those that aren't chosen.
     """
 
     name: str
@@ -212,15 +210,16 @@ class Selection:
     bounds: tuple[tuple[str, float], ...] = ()
     is_measured: bool = False
     option: str = "where"
+    excludes: bool = False
 
     def holds(self, column: pd.Series[Any]) -> pd.Series[bool]:
         """Return which rows are chosen."""
         if self.values and column.dtype.kind != "f":
-            return column.isin(self.values)
+            return column.isin(self.values) ^ self.excludes
         numbers = column.to_numpy(np.float64)
         if self.values:
             wanted = np.array(self.values, dtype=np.float64)
-            chosen = compare(numbers[:, None], "=", wanted).any(1)
+            chosen = compare(numbers[:, None], "=", wanted).any(1) ^ self.excludes
         else:
             each = [compare(numbers, sign, np.asarray(bound)) for sign, bound in self.bounds]
             chosen = np.stack(each).all(0)
@@ -246,7 +245,7 @@ def read_selections(
 
 
 _NUMBER = ParameterInfo("", "float", None, "", "", "", (), "a number")
-_FORMS = "write NAME=VALUE, NAME=LOW:HIGH, NAME=A,B or NAME<VALUE (<, <=, > or >=, in quotes)."
+_FORMS = "write NAME=VALUE, NAME=LOW:HIGH, NAME=A,B or NAME<VALUE (<, <=, >, >= or !=, in quotes)."
 
 
 def _read(
@@ -256,7 +255,7 @@ def _read(
     study: AnyStudy,
     option: str,
 ) -> Selection:
-    parts = re.fullmatch(r"([^<>=]+)(<=|>=|<|>|==?)(.+)", text, re.DOTALL)
+    parts = re.fullmatch(r"([^<>=!]+)(<=|>=|!=|<|>|==?)(.+)", text, re.DOTALL)
     shown = shorten(text)
     if parts is None or not all(part.strip() for part in parts.groups()):
         raise BadValue(option, shown, _FORMS)
@@ -268,9 +267,9 @@ def _read(
         raise BadValue(option, shown, f"{study.name} has no parameter or column {name!r}; {hint}")
     info, is_measured = known[name], name not in parameters
     is_number = info.kind in ("int", "float")
-    if sign in ("=", "==") and not (is_number and values.count(":") == 1):
+    if sign == "!=" or (sign in ("=", "==") and not (is_number and values.count(":") == 1)):
         chosen = tuple(_value(info, part, shown, option) for part in values.split(","))
-        return Selection(name, text, chosen, (), is_measured, option)
+        return Selection(name, text, chosen, (), is_measured, option, sign == "!=")
     if not is_number:
         accepts = f"{name} is no number; write {name}=VALUE or a list {name}=A,B."
         raise BadValue(option, shown, accepts)
@@ -310,7 +309,7 @@ def conditions(name: str, given: Any) -> list[str]:
 def _condition(argument: str, name: Any, taken: Any) -> str:
     """The condition of a name with a value, several, or a text such as `5:20` or `<0.1`."""
     if isinstance(taken, str):
-        return f"{name}{taken}" if taken.lstrip()[:1] in ("<", ">") else f"{name}={taken}"
+        return f"{name}{taken}" if taken.lstrip()[:1] in ("<", ">", "!") else f"{name}={taken}"
     several = isinstance(taken, Iterable) and getattr(taken, "ndim", None) != 0
     items = list(taken) if several else [taken]
     values = [item.item() if isinstance(item, np.generic) else item for item in items]
@@ -361,9 +360,14 @@ def chosen_data(data: FigureData, texts: Sequence[str]) -> FigureData:
     if not texts:
         return data
     selections = read_selections(texts, data.study)
-    cells = chosen_cells(data.cells, selections)
-    planned, steps = data.planned, data.trajectories
-    if any(selection.is_measured for selection in selections):  # what is left out isn't missing
+    measured = [selection for selection in selections if selection.is_measured]
+    others = [selection for selection in selections if not selection.is_measured]
+    of_parameters = chosen_cells(data.cells, others)
+    cells = chosen_cells(of_parameters, measured)
+    planned, steps, chosen = data.planned, data.trajectories, ""
+    if measured:  # what is left out isn't missing
+        conditions = ", ".join(selection.text for selection in measured)
+        chosen = f"{conditions}, {len(cells)} of {plural(len(of_parameters), 'cell')}"
         planned = cells[[name for name in planned if name in cells]]
     for selection in selections:
         planned = (
@@ -372,7 +376,7 @@ def chosen_data(data: FigureData, texts: Sequence[str]) -> FigureData:
             else planned
         )
     steps = steps[steps["key"].isin(cells["key"])] if "key" in steps else steps
-    return replace(data, cells=cells, planned=planned, trajectories=steps)
+    return replace(data, cells=cells, planned=planned, trajectories=steps, chosen=chosen)
 
 
 def varying_parameters(study: AnyStudy, cells: pd.DataFrame) -> list[str]:

@@ -287,8 +287,9 @@ def trajectory_table(study: AnyStudy, results: Sequence[CellResult]) -> pa.Table
 
 
 def _names(rows: Iterable[Mapping[str, object]]) -> list[str]:
-    """The names that occur in rows, in their order."""
-    return list(dict.fromkeys(name for row in rows for name in row))
+    """The names that occur in rows, in the order of the row with the most of them."""
+    widest_first = sorted(rows, key=len, reverse=True)
+    return list(dict.fromkeys(name for row in widest_first for name in row))
 
 
 def key_of_cells(cells: pd.DataFrame) -> str:

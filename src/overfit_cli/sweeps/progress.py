@@ -106,7 +106,8 @@ def estimate_in_words(plan: Plan, executor: Executor, likely: Estimate) -> str:
             usual = f"{duration_estimate(likely.seconds)} on {jobs_in_words(executor)}"
             told = f". From the time that the preset took elsewhere: {usual}"
         return f"No probe ended within {duration(likely.within)}{told}{needed}. {nothing}"
-    source = "From one timed probe"
+    several = f"the mean of {likely.probes} timed probes"
+    source = f"From {several if likely.probes > 1 else 'one timed probe'}"
     if likely.cut:
         source = f"From a small probe, because a typical one took over {duration(likely.within)}"
     time = f"{duration_estimate(likely.seconds)} on {jobs_in_words(executor)}"

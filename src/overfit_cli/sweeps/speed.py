@@ -24,7 +24,7 @@ from overfit_cli.core.cell import Cell
 from overfit_cli.core.files import temporary_cache
 from overfit_cli.core.parameters import Value, describe
 from overfit_cli.core.processes import start_worker
-from overfit_cli.core.study import AnyStudy
+from overfit_cli.core.study import AnyStudy, Study
 from overfit_cli.core.training import Device, Execution, training_conditions
 from overfit_cli.sweeps.grid import Grid
 from overfit_cli.sweeps.part_file import cell_table
@@ -141,6 +141,7 @@ class Estimate:
         within: seconds that the probe had.
         longest: how long the longest batch takes, which no number of jobs can undercut; None where
             no probe ended in time.
+        probes: how many probes' mean it is.
     """
 
     seconds: float | None
@@ -149,6 +150,7 @@ class Estimate:
     cut: bool
     within: float
     longest: float | None = None
+    probes: int = 1
 
 
 MOST_BUSY = 4.0
@@ -172,6 +174,7 @@ def estimate(
     """Train a few of the plan's batches, as its study shortens them, and scale up by all's cost.
 
     Nothing of it is kept. Cheap batches come first, for the case that the clock cuts the others.
+    Where the study doesn't know its costs, the mean of batches all over the grid counts.
 
     Args:
         plan: something to run.
@@ -189,8 +192,9 @@ def estimate(
     busy = min(jobs, batches)
     declared = [needed for cell in cells if (needed := study.memory(cell)) is not None]
     memory = busy * max(declared) if declared else None
-    probes, needed = _probes(plan, costs, device)
-    if usual is not None:  # it is a better guess than what a cheap batch tells
+    spread = type(study).cost is Study.cost
+    probes, needed = _spread(plan, device) if spread else _probes(plan, costs, device)
+    if usual is not None and not spread:  # it is a better guess than what a cheap batch tells
         probes, needed = probes[needed - 1 :], 1
     timed = _timed_within(study, probes, device, within)
     if usual is not None and len(timed) < needed:
@@ -198,14 +202,19 @@ def estimate(
     if not timed:
         return Estimate(None, memory, None, cut=True, within=within)
     last, total = timed[-1], sum(costs) / plan.share
-    parts = min(batches, (last.speed.time(total) or 0.0) / TASK_SECONDS + 1)
+    speed, longest = last.speed, last.speed.time(max(costs)) or 0.0
+    if spread:
+        longest = max(probe.speed.seconds for probe in timed)
+        speed = Speed(sum(p.speed.cost for p in timed), sum(p.speed.seconds for p in timed))
+    parts = min(batches, (speed.time(total) or 0.0) / TASK_SECONDS + 1)
     return Estimate(
-        seconds=last.speed.time(total, busy, max(costs)),
+        seconds=max(speed.time(total, busy) or 0.0, longest),
         memory=memory or busy * last.memory or None,
         disk=plan.total(len(cells)) * last.bytes_per_cell + _BYTES_PER_PART * parts,
         cut=len(timed) < needed,
         within=within,
-        longest=last.speed.time(max(costs)),
+        longest=longest,
+        probes=len(timed) if spread else 1,
     )
 
 
@@ -237,6 +246,24 @@ def _probes(plan: Plan, costs: Sequence[float], device: Device) -> tuple[list[li
     cheaper = [probe for probe in smaller if least_cost <= cost_of(study, probe) < limit]
     least = [*sorted(cheaper, key=lambda probe: cost_of(study, probe)), middle]
     return [*least, *([dearer] if cost_of(study, dearer) > 2 * limit else [])], len(least)
+
+
+SPREAD = 3
+"""Batches that are timed of a study that doesn't know its costs."""
+
+
+def _spread(plan: Plan, device: Device) -> tuple[list[list[Cell]], int]:
+    """What to time where costs aren't known, and how much of it: the middles of parts of the grid.
+
+    These are of one seed: batches are in the order of seeds, and then of the grid.
+    """
+    seed = plan.batches[0][0].seed
+    of_seed = [number for number, batch in enumerate(plan.batches) if batch[0].seed == seed]
+    middles = {(2 * part + 1) * len(of_seed) // (2 * SPREAD) for part in range(SPREAD)}
+    numbers = [of_seed[index] for index in sorted(middles)]
+    study = plan.grid.study
+    probes = [[study.probe(cell) for cell in _typical(plan, each, device)] for each in numbers]
+    return probes, len(probes)
 
 
 def _typical(plan: Plan, number: int, device: Device) -> Sequence[Cell]:

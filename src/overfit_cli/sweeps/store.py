@@ -10,6 +10,7 @@ import warnings
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -130,7 +131,7 @@ class RunDirectory:
         tables = self._fitting(CELLS, of_newest, newest)
         if not any(table.num_rows for table in tables):
             raise self.error(self.why_empty())
-        cells: pd.DataFrame = pa.concat_tables(tables, promote_options="default").to_pandas()
+        cells: pd.DataFrame = _joined(tables).to_pandas()
         cells = cells[cells["version"] == newest]
         cells = cells.drop_duplicates("key")
         return cells.sort_values("key").reset_index(drop=True)
@@ -161,7 +162,7 @@ class RunDirectory:
         parts = self._own(self.trajectories)
         tables = [pa.table({"key": pa.array([], pa.string()), "step": pa.array([], pa.int64())})]
         tables += self._fitting(TRAJECTORIES, parts, self.newest_version() or 0)
-        steps: pd.DataFrame = pa.concat_tables(tables, promote_options="default").to_pandas()
+        steps: pd.DataFrame = _joined(tables).to_pandas()
         return steps.drop_duplicates(["key", "step"]).reset_index(drop=True)
 
     def study_name(self, most: int | None = None) -> str | None:
@@ -342,6 +343,13 @@ class RunDirectory:
         if not self.path.is_dir():
             return "that is a file; name a directory that `overfit sweep` wrote."
         return "it holds no cells; name a directory that `overfit sweep` wrote."
+
+
+def _joined(tables: Sequence[pa.Table]) -> pa.Table:
+    """All rows, with the columns in the order of the widest table, whatever the order of files."""
+    orders = sorted({tuple(table.column_names) for table in tables}, key=lambda n: (-len(n), n))
+    names = dict.fromkeys(chain.from_iterable(orders))
+    return pa.concat_tables(tables, promote_options="default").select(list(names))
 
 
 MOST_NAMED = 3
