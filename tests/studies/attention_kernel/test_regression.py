@@ -216,7 +216,7 @@ def test_a_balance_changes_the_conditions_and_neither_the_values_nor_the_steps_o
 def test_near_labels_lie_at_their_distance_from_the_outputs_at_the_start(kernel: str) -> None:
     parameters = settings(kernel=kernel, target="near", distance=1e-4)
     problem = draw_problem(parameters, 3)
-    fixed, state, out = at_start(parameters, 3)
+    out = at_start(parameters, 3)[2]
     assert float(out.residual.norm()) == pytest.approx(1e-4, rel=1e-9)
     assert outputs(parameters, problem) == pytest.approx(
         np.asarray(out.residual[0]) + problem.labels, rel=1e-12

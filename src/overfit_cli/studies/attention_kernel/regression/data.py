@@ -47,7 +47,9 @@ def draw_problem(parameters: KernelRegressionParameters, seed: int) -> Problem:
     """Draw a seed's problem. Kernels, step sizes and targets of one seed share its draws."""
     problem = (_example if parameters.instance == "example" else _random)(parameters, seed)
     c = parameters.balance
-    return problem if c == 1 else replace(problem, value=problem.value / c, output=c * problem.output)
+    return (
+        problem if c == 1 else replace(problem, value=problem.value / c, output=c * problem.output)
+    )
 
 
 def _random(parameters: KernelRegressionParameters, seed: int) -> Problem:

@@ -115,9 +115,7 @@ def condition_12(problem: Problem, residual: float, delta: Sequence[float]) -> f
         _decades(tokens * size**5 * (q + k))
         + 2.25 * size**2 * (q**2 + k**2) / math.log(10)
         - _decades(min(smallest_of_head, q))
-        for q, k, smallest_of_head in zip(
-            map(float, query), map(float, key), delta, strict=True
-        )
+        for q, k, smallest_of_head in zip(map(float, query), map(float, key), delta, strict=True)
     ]
     return max(by_head) + _decades(value * residual) - _decades(smallest**2 * NU_PRIME)
 
