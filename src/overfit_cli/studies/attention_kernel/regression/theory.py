@@ -30,7 +30,8 @@ def loss_floor(kernel: Kernel, problem: Problem) -> float:
     Where rows of S sum to one, an output is in the hull of its sample's values: from Σ_h min_j a_hj
     to Σ_h max_j a_hj. Where they don't, each entry lies between 0 and 1, and the hull is from the
     sum of the negative values to that of the positive ones. Softmax gets as near as one likes to
-    the first where the token rows are independent (D ≥ N n) and d ≥ n.
+    the first where the token rows are independent (D ≥ N n), d ≥ n − 1 and a sample's keys are
+    affinely independent.
     """
     values = token_values(problem)
     if kernel.normalised:
