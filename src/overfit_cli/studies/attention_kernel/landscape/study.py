@@ -28,7 +28,7 @@ class KernelLandscape(TransformerStudy[P]):
 
     name = "kernel-landscape"
     version = 2
-    title = "Loss landscapes of softmax and of Gaussian attention"
+    title = "Loss landscapes of softmax and of Gaussian attention: generated data, or the paper's"
     parameters = KernelLandscapeParameters
     headline = "rms_laplacian"
     columns = (
