@@ -119,11 +119,11 @@ def test_softmax_is_trapped_where_it_stops_above_its_optimum(floor: float) -> No
     assert "does not say that none can" in optimum.note
     elsewhere = found | {"learning_rate": 10.0}
     assert measure("trapped-softmax-below", frame(stuck, elsewhere)).value == 0.0
-    some = frame(found)
-    some.loc[3, list(stuck)] = list(stuck.values())
-    assert measure("trapped-softmax-below", some).verdict == "holds", (
-        "it may happen: once is enough"
-    )
+    some = pd.concat([frame(stuck, seeds=1), frame(found).iloc[1:]], ignore_index=True)
+    assert measure("trapped-softmax-below", some).verdict == "holds", "once is enough"
+    killed = frame(elsewhere, seeds=1).assign(status="failed", reason="worker killed")
+    missing = pd.concat([some, killed], ignore_index=True)
+    assert measure("trapped-softmax-below", missing).verdict == "inconclusive"
 
 
 def test_the_rate_of_theorem_3_can_fail_unless_it_is_out_of_reach() -> None:
@@ -247,7 +247,7 @@ def test_killed_workers_hide_no_exception_and_confirm_nothing() -> None:
     cells.loc[3, ["status", "reason"]] = ["failed", "MemoryError"]
     cells.loc[3, numbers] = np.nan
     assert measure("theorem1-paper-four", cells).verdict == "inconclusive"
-    met = frame(bounded(4, trained="all", **MET))
+    met = frame(bounded(4) | MET | {"trained": "all"})
     met.loc[3, ["status", "reason"]] = ["failed", "MemoryError"]
     met.loc[3, numbers] = np.nan
     assert measure("theorem2-paper-four", met).verdict == "inconclusive"

@@ -268,7 +268,7 @@ def _judge_lemma(cells: pd.DataFrame, lemma: Lemma, preset: str) -> Measurement:
     chosen, ratio = chosen[at_start], ratio[at_start]  # a diverged cell has no path to judge
     with np.errstate(divide="ignore"):
         near = 1 / ratio if lemma.column == FROM_BELOW else ratio  # above 1 where it is broken
-        decades = np.log10(near)
+        decades = near.map(np.log10)
     return judge_theorem(
         near > 1 + ROUNDING,
         chosen["seed"],

@@ -66,8 +66,10 @@ def _is_trapped(cells: pd.DataFrame, values: Values) -> Measurement:
     best = done.loc[loss.groupby(done["seed"]).idxmin()]
     above = best["train_loss"] - best["floor"]
     share = above / best["start_loss"]
-    trapped = has_stopped(best, above) & (share > SUBOPTIMAL)
-    estimate = share_estimate(int(trapped.sum()), len(trapped))
+    missing = is_unknown(chosen).groupby(chosen["seed"]).any()
+    is_open = best["seed"].map(missing)  # another step size may have served it better
+    trapped = has_stopped(best, above) & (share > SUBOPTIMAL) & ~is_open
+    estimate = share_estimate(int(trapped.sum()), len(trapped), unknown=int(is_open.sum()))
     note = "The share of seeds on which it has stopped above its optimum."
     if not trapped.any():
         note += " None has here, which does not say that none can."

@@ -234,26 +234,28 @@ _HYPOTHESES = {
 def rate_claim(constant: str, trained: str, heads: str, kernel: KernelName = "softmax") -> Claim:
     """Claim that the loss is at most (1 − ηα)^t of its start (Theorem 1, or 2 for all weights).
 
-    Of the Gaussian the paper says the like without a theorem. `constant` is that in the rate α.
+    Of the Gaussian the paper says the like without a theorem. `constant` is that in the rate, α or
+    β.
     """
     theorem = 1 if trained == "value" else 2
     values: Values = {"kernel": kernel, "trained": trained, "heads": _HEADS[heads]}
     softmax = kernel == "softmax"
     subject = "softmax attention's loss" if softmax else "Gaussian attention's loss"
     paper = constant == "paper"
-    count = _HEADS[heads]
+    count, rate = _HEADS[heads], "α" if theorem == 1 else "β"
     return Claim(
         name=f"theorem{theorem}{'' if softmax else '-gaussian'}-{constant}-{heads}",
         kind="paper" if paper else "ours",
         source=f"{SOURCE}, Theorem {theorem}"
         + ("" if paper else ", with the constant that its proof carries"),
         statement=f"With {_TRAINED[trained]} trained and H = {count}, there is a step size η for "
-        f"which {subject} is at most (1 − ηα)^t of its start, α = {_CONSTANTS[constant, trained]}.",
+        f"which {subject} is at most (1 − η{rate})^t of its start, {rate} = "
+        f"{_CONSTANTS[constant, trained]}.",
         hypotheses=_HYPOTHESES[theorem],
         holds_where=f"{THEOREM_RULE}; a seed breaks it where at every step size allowed some step "
         "lies above the bound"
         + (
-            ", or must later: its slowest rate, twice the least curvature, is below α"
+            ", or must later: its slowest rate, twice the least curvature, is below that"
             if paper and theorem == 1
             else ""
         ),
@@ -265,12 +267,13 @@ def rate_claim(constant: str, trained: str, heads: str, kernel: KernelName = "so
 
 def _judge_bound(cells: pd.DataFrame, constant: str, values: Values, theorem: int) -> Measurement:
     """Judge whether some seed's loss lies above the bound at every step size that is allowed."""
-    requirements = {}
+    requirements, details = {}, {}
     if theorem == 1:
         chosen = selection(values, "kernel-theorem1").of(cells)
     else:
         chosen, decades = cells_under("8", cells, values, _BALANCED)
         requirements["decades by which (8) is missed"] = decades
+        details["decades by which (46) is missed, most"] = float(chosen["condition_46"].max())
     unknown = is_unknown(chosen)
     stability = finite_numbers(chosen[~unknown], "stability").reindex(chosen.index)
     allowed = chosen[unknown | (stability <= MOST_CURVED)]
@@ -292,6 +295,7 @@ def _judge_bound(cells: pd.DataFrame, constant: str, values: Values, theorem: in
         decades_over=told["decades"].groupby(seeds).max(),
         note="The decades are those of the bound's rate over the measured one.",
         details={
+            **details,
             "cells": len(allowed),
             "cells with a step above it": int(told["above"].sum()),
             "cells whose slowest rate is below the paper's": int(told["slow"].sum()),
