@@ -263,6 +263,7 @@ LEMMAS = (
 def _judge_lemma(cells: pd.DataFrame, lemma: Lemma, preset: str) -> Measurement:
     """Measure whether a left side is ever on the wrong side of its right side, and how near."""
     chosen = selection(lemma.values, preset, any_target=True).of(cells)
+    finite_numbers(chosen[chosen["status"] == "done"], lemma.column)
     ratio = chosen[lemma.column].astype(float)
     at_start = (chosen["status"] == "done") | ratio.notna() | is_unknown(chosen)
     chosen, ratio = chosen[at_start], ratio[at_start]  # a diverged cell has no path to judge

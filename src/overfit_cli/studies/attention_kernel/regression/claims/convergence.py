@@ -60,7 +60,7 @@ def _is_trapped(cells: pd.DataFrame, values: Values) -> Measurement:
     done = chosen[chosen["status"] == "done"]
     if done.empty:
         raise inconclusive("No cell is done.")
-    for name in ("gradient", "floor", "start_loss"):
+    for name in ("floor", "start_loss"):
         finite_numbers(done, name)
     loss = finite_numbers(done, "train_loss")
     best = done.loc[loss.groupby(done["seed"]).idxmin()]
@@ -99,6 +99,8 @@ def _rate_is_gamma(cells: pd.DataFrame) -> Measurement:
     smallest = chosen["learning_rate"] == chosen["learning_rate"].min()
     chosen, decades = chosen[smallest], decades[smallest]
     done = chosen["status"] == "done"
+    for name in ("steps", "relative_loss"):
+        finite_numbers(chosen[done], name)
     counts = finite_numbers(chosen[done], "violations_gamma").reindex(chosen.index)
     rate = finite_numbers(chosen[done], "log10_gamma").reindex(chosen.index)
     above = counts > 0

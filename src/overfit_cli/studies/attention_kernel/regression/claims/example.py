@@ -11,7 +11,7 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
-from overfit_cli.claims.cells import Values, finite_numbers, is_unknown, require_done
+from overfit_cli.claims.cells import Values, finite_numbers, is_unknown
 from overfit_cli.claims.rules import (
     INSTANCE_RULE,
     THEOREM_RULE,
@@ -108,13 +108,15 @@ def _gaussian(cells: pd.DataFrame, preset: str) -> Measurement:
 
 def _escape(cells: pd.DataFrame, preset: str) -> Measurement:
     """Measure softmax attention's gradient and final loss where the token values differ."""
-    chosen = require_done(_cells(cells, preset, "softmax"), 1.0)
-    chosen = chosen[chosen["value_gap"] > 0]
+    chosen = _cells(cells, preset, "softmax")
+    unknown = is_unknown(chosen)
+    judged = (chosen["value_gap"] > 0) & (unknown | (chosen["status"] == "done"))
+    chosen, unknown = chosen[judged], unknown[judged]
     if chosen.empty:
         raise not_run(f"It needs cells of value_gap above 0, as in `overfit sweep {preset}`.")
     gradient, loss = (
-        finite_numbers(chosen, "gradient_query_start"),
-        finite_numbers(chosen, "relative_loss"),
+        finite_numbers(chosen[~unknown], name).reindex(chosen.index)
+        for name in ("gradient_query_start", "relative_loss")
     )
     right = (gradient > 0) & (loss < 1)
     least = (1 - loss).groupby(chosen["value_gap"]).min()
@@ -123,10 +125,11 @@ def _escape(cells: pd.DataFrame, preset: str) -> Measurement:
         **{f"least fall as a share of the start, ε {gap:g}": fall for gap, fall in least.items()},
     }
     if preset == _DRAWN:
-        return judge_theorem(~right, chosen["seed"], details=details)
+        return judge_theorem(~right, chosen["seed"], unknown=unknown, details=details)
     note = "The least fall of the loss, as a share of its start."
-    measured = judge_instance(bool(right.all()), float(least.min()), note=note, details=details)
-    return _unless_12(chosen, measured)
+    value = float(least.min(skipna=False))
+    measured = judge_instance(bool(right.all()), value, note=note, details=details)
+    return _unless_12(chosen[~unknown], measured)
 
 
 _ZERO_GRADIENT = "the gradients are exactly 0 and the loss never changes"

@@ -105,6 +105,8 @@ def cells_under(
         cells = candidates[reached] if reached.any() else candidates
     chosen = selection(values, preset).of(cells)
     decades = chosen[column].astype(float)
+    if (missing := int((decades.isna() & (chosen["status"] == "done")).sum())) > 0:
+        raise inconclusive(f"{missing} cells have no number of {column}.")
     decades = decades.fillna(decades.groupby(chosen["seed"]).transform("max"))
     return chosen, decades.mask(decades.isna() & is_unknown(chosen), -np.inf)
 
@@ -130,6 +132,9 @@ def has_stopped(cells: pd.DataFrame, above: pd.Series[float]) -> pd.Series[bool]
         cells: cells, of which some may have failed: those have not stopped.
         above: how far each loss lies above where it could go.
     """
+    done = cells[cells["status"] == "done"]
+    for name in ("steps", "gradient"):
+        finite_numbers(done, name)
     fall = step_sizes(cells) * cells["steps"] * cells["gradient"].astype(float) ** 2
     return (cells["status"] == "done") & (fall < STOPPED * above)
 
@@ -144,7 +149,7 @@ def judge_zero(chosen: pd.DataFrame, requirements: dict[str, pd.Series[float]]) 
     seeds = chosen["seed"]
     zero = reached_zero(chosen)
     done = chosen[chosen["status"] == "done"]
-    finite_numbers(done, "gradient")
+    finite_numbers(done, "train_loss")
     smallest = chosen["learning_rate"] == chosen["learning_rate"].min()
     stopped = has_stopped(chosen, chosen["train_loss"].astype(float)) & ~zero & smallest
     reached = zero.groupby(seeds).any()
@@ -275,6 +280,8 @@ def _judge_bound(cells: pd.DataFrame, constant: str, values: Values, theorem: in
         requirements["decades by which (8) is missed"] = decades
         details["decades by which (46) is missed, most"] = float(chosen["condition_46"].max())
     unknown = is_unknown(chosen)
+    for name in ("lambda_b", "steps"):
+        finite_numbers(chosen[~unknown], name)
     stability = finite_numbers(chosen[~unknown], "stability").reindex(chosen.index)
     allowed = chosen[unknown | (stability <= MOST_CURVED)]
     if allowed.empty:
