@@ -154,12 +154,46 @@ def _shared_worlds(prefix: str, like: Measured) -> Iterator[tuple[str, Worlds]]:
     yield from ((f"{prefix}-control-{kernel}", faster) for kernel in CONTROLS)
 
 
+def real(
+    design: pd.DataFrame, random: Random, *, world: World, source: str, optimiser: str
+) -> pd.DataFrame:
+    """Return cells of the paper's data and optimiser."""
+    return world(design.assign(source=source, optimiser=optimiser), random)
+
+
+def _real_worlds(
+    prefix: str, source: str, optimiser: str, worlds: Mapping[str, Worlds]
+) -> Iterator[tuple[str, Worlds]]:
+    """The worlds of the claims on the paper's data, by their names after the source."""
+    on_it = partial(real, source=source, optimiser=optimiser)
+    for name, three in worlds.items():
+        made = (partial(on_it, world=each) for each in (three.true, three.false, three.open))
+        yield f"{prefix}-{source}-{name}", Worlds(*made)
+
+
 _ALIKE = partial(trained_cells, like=PATHFINDER)
 _STEADY = partial(_ALIKE, lucky={"gaussian": 0.0, "softmax": 0.5})
-
-WORLDS: Mapping[str, Worlds] = {
-    **dict(_shared_worlds("text", TEXT)),
-    **dict(_shared_worlds("pathfinder", PATHFINDER)),
+_TEXT = dict(_shared_worlds("text", TEXT))
+_PATHFINDER = dict(_shared_worlds("pathfinder", PATHFINDER)) | {
     "pathfinder-gaussian-steadier": _worlds(_STEADY, _ALIKE),
     "pathfinder-worst-run": _worlds(partial(_ALIKE, more=0.1), _ALIKE),
+}
+_REAL_TEXT = {
+    name: _TEXT[f"text-{name}-one-rate"] for name in ("gaussian-faster", "gaussian-more-accurate")
+}
+_REAL_PATHFINDER = {
+    name.removesuffix("-one-rate"): _PATHFINDER[f"pathfinder-{name}"]
+    for name in (
+        "gaussian-faster-one-rate",
+        "gaussian-more-accurate-one-rate",
+        "gaussian-steadier",
+        "worst-run",
+    )
+}
+
+WORLDS: Mapping[str, Worlds] = {
+    **_TEXT,
+    **_PATHFINDER,
+    **dict(_real_worlds("text", "imdb", "sgd", _REAL_TEXT)),
+    **dict(_real_worlds("pathfinder", "lra", "adam", _REAL_PATHFINDER)),
 }

@@ -65,9 +65,23 @@ def _ratio_worlds(column: str) -> Worlds:
     return _worlds(partial(alike, ratio=8.0), alike)
 
 
+def real(design: pd.DataFrame, random: Random, *, world: World) -> pd.DataFrame:
+    """Return cells of the paper's data and steps."""
+    return world(design.assign(source="imdb", training_steps=8000, second_steps=500), random)
+
+
+def _real(worlds: Worlds) -> Worlds:
+    return Worlds(*(partial(real, world=each) for each in (worlds.true, worlds.false, worlds.open)))
+
+
+_MINIMA = _worlds(partial(minima, factor=20.0), minima)
+_CURVATURE = _ratio_worlds("rms_laplacian")
+
 WORLDS: Mapping[str, Worlds] = {
-    "landscape-minima": _worlds(partial(minima, factor=20.0), minima),
-    "landscape-curvature": _ratio_worlds("rms_laplacian"),
+    "landscape-real-minima": _real(_MINIMA),
+    "landscape-real-curvature": _real(_CURVATURE),
+    "landscape-minima": _MINIMA,
+    "landscape-curvature": _CURVATURE,
     "landscape-quadratic": _ratio_worlds("quadratic_residual"),
     "landscape-sharpness": _ratio_worlds("sharpness"),
 }

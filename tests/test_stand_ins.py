@@ -70,4 +70,4 @@ def test_the_figure_its_caption_and_the_report_name_it(tmp_path: Path) -> None:
 def test_lists_name_it() -> None:
     listed = call("list", "presets", "kernel-text", cwd=Path.cwd()).stdout
     assert REVIEWS in " ".join(listed.split())
-    assert "generated in their place" in call("list", "studies", cwd=Path.cwd()).stdout
+    assert "generated reviews, or IMDb" in call("list", "studies", cwd=Path.cwd()).stdout

@@ -148,14 +148,14 @@ def test_claims_are_filtered_by_verdict_paper_and_words(opened: Opened) -> None:
     for name in ("vacuous", "not run", "holds", "inconclusive"):
         page.get_by_role("checkbox", name=name).uncheck()
     failing = shown(page)
-    assert "theorem1-paper-several" in failing
+    assert "theorem1-paper-four" in failing
     assert set(page.locator(".claims tbody tr:visible td > .verdict").all_inner_texts()) == {
         "✗ fails"
     }
     page.get_by_role("checkbox", name="holds").check()
     page.get_by_label("Paper", exact=True).select_option("jiang2024")
     assert "fig1-exponent" in shown(page)
-    assert "theorem1-paper-several" not in shown(page)
+    assert "theorem1-paper-four" not in shown(page)
     page.get_by_label("Words").fill("exponent fig1")
     assert shown(page) == ["fig1-exponent"]
     expect(page.locator("#count")).to_have_text(f"1 of {len(everything)} claims")

@@ -29,15 +29,13 @@ from overfit_cli.core.registry import claims_of, find_study
 from overfit_cli.core.training import named_rng
 from overfit_cli.stats.intervals import mean_estimate
 
-QUICK = ("theorem1-corrected-several", "floor-softmax-below", "condition-8")
+QUICK = ("theorem1-corrected-four", "trapped-softmax-below", "condition-8")
 """Claims of several rules that are judged soon; the slow tests judge every claim."""
 
 DAMAGED_RUNS = 4
 """How often each claim is judged in each damaged world; docs/error-rates.md has 60."""
 
 NEVER_HOLDS = (
-    "floor-softmax-inside",  # a floor of zero: inconclusive where it is true
-    "sizes-delta-needed",  # linear algebra, which is vacuous
     "lemma52-lead",  # vacuous in any dimension up to 10¹⁸; `lemma-e3-lead` is the same rule
 )
 

@@ -83,7 +83,8 @@ def test_a_claim_is_open_where_numbers_that_decide_it_are_missing(name: str) -> 
             reason=np.where(half, "worker killed", ""),
             **{column: cells[column].astype(float).mask(half) for column in measured},
         )
-        assert claim.judge(lost).verdict in UNDECIDED
+        measured_rest = claim.judge(lost)  # one exception among the rest refutes a theorem
+        assert measured_rest.verdict in UNDECIDED or measured_rest.decided == "case"
 
 
 @pytest.mark.slow

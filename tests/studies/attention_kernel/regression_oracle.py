@@ -67,7 +67,7 @@ def plain_path(
         )
         with torch.no_grad():
             for one, gradient in zip(moved, gradients, strict=True):
-                one.sub_(parameters.learning_rate * gradient)
+                one.sub_(parameters.step_size * gradient)
 
 
 def norm_of_attention(problem: Problem, sample: int, head: int, which: str) -> float:

@@ -24,7 +24,7 @@ def frame(*rows: Mapping[str, object], seeds: int = 10) -> pd.DataFrame:
     defaults = KernelRegressionParameters().model_dump()
     columns = {column.name: np.nan for column in study.columns}
     filled = [
-        {**columns, **defaults, "status": "done", "steps": 3000, "seed": seed, **row}
+        {**columns, **defaults, "status": "done", "reason": "", "steps": 3000, "seed": seed, **row}
         for row in rows
         for seed in range(seeds)
     ]
@@ -55,53 +55,97 @@ def test_gaussian_zero_holds_where_one_step_size_serves_all_seeds() -> None:
     assert measure("zero-gaussian-inside", frame(good)).verdict == "not run"
 
 
-def test_the_theorem_says_nothing_where_its_condition_is_missed() -> None:
-    zero = {"relative_loss": 1e-9, "floor": 0.0, "condition_12": 800.0}
-    measurement = measure("theorem3-gaussian-below", frame(zero))
-    assert measurement.verdict == "vacuous"
-    assert measurement.details["decades by which (12) is missed, median"] == 800
-    assert measure("theorem3-gaussian-below", frame(zero | MET)).verdict == "holds"
-    assert measure("theorem3-gaussian-below", frame(*stuck_between(zero | MET))).verdict == "fails"
+NEAR = {"target": "near", "sigma_w": 0.02, "condition_12": -0.5, "learning_rate": 1.0}
 
 
-def test_a_claim_doesnt_mix_cells_of_different_lengths() -> None:
-    short = {"training_steps": 10, "relative_loss": 0.5, "condition_12": 1.0}
-    long = {"training_steps": 1500, "relative_loss": 1e-9, "condition_12": 1.0}
-    measurement = measure("theorem3-gaussian-below", frame(short, long))
-    assert measurement.verdict == "not run"
-    assert "one value of training_steps" in measurement.note
+def test_theorem_3_is_judged_where_its_condition_is_met() -> None:
+    zero = NEAR | {"relative_loss": 1e-9, "train_loss": 1e-27, "gradient": 0.0}
+    assert measure("theorem3-gaussian-zero", frame(zero)).verdict == "holds"
+    missed = measure("theorem3-gaussian-zero", frame(zero | {"condition_12": 800.0}))
+    assert missed.verdict == "vacuous"
+    assert missed.details["decades by which (12) is missed, most"] == 800
+    stuck = zero | {"relative_loss": 0.5, "train_loss": 0.5}
+    larger = stuck | {"learning_rate": 10.0}
+    assert measure("theorem3-gaussian-zero", frame(stuck, larger)).verdict == "fails"
+    falling = stuck | {"gradient": 0.1}
+    still = measure("theorem3-gaussian-zero", frame(falling, larger))
+    assert still.verdict == "inconclusive"
+    assert "10 seeds the loss has not come down yet" in still.note
+    assert measure("theorem3-gaussian-zero", frame(zero, larger)).verdict == "holds"
 
 
-def test_softmax_stops_where_its_floor_is_reached_and_no_seed_gets_to_zero() -> None:
-    softmax = {"kernel": "softmax", "relative_loss": 0.4, "floor": 0.1, "floor_ratio": 1.02}
-    assert measure("floor-softmax-below", frame(softmax)).verdict == "holds"
-    far = softmax | {"floor_ratio": 1.3}
-    not_yet = measure("floor-softmax-below", frame(far))
-    assert not_yet.verdict == "inconclusive"
-    assert "has not come down to it yet" in not_yet.note
-    zero = {"kernel": "softmax", "target": "inside", "relative_loss": 1e-8, "floor": 0.0}
-    assert measure("floor-softmax-inside", frame(zero)).verdict == "fails"
-    slow = zero | {"relative_loss": 0.1}
-    open_ended = measure("floor-softmax-inside", frame(slow))
-    assert open_ended.verdict == "inconclusive"
-    assert "10 of 10 seeds have a floor of 0" in open_ended.note
+def test_a_setting_that_meets_a_condition_is_judged_though_another_has_more_cells() -> None:
+    free = {"relative_loss": 0.5, "train_loss": 0.5, "gradient": 0.0, "condition_12": 800.0}
+    zero = NEAR | {"relative_loss": 1e-9, "train_loss": 1e-27, "gradient": 0.0}
+    cells = pd.concat([frame(free, seeds=40), frame(zero)])
+    assert measure("theorem3-gaussian-zero", cells).verdict == "holds"
 
 
-def test_the_rate_of_theorem_3_can_fail_unless_no_number_could_break_it() -> None:
-    cell = {"relative_loss": 1e-9, "pl_ratio_min": 0.1, "log10_gamma": -3.0, **MET}
+def test_a_claim_is_judged_on_the_longer_or_shorter_cells_and_says_so() -> None:
+    short = {"training_steps": 10, "relative_loss": 0.5, "floor": 0.0}
+    long = {"training_steps": 1500, "relative_loss": 1e-9, "floor": 0.0}
+    cells = pd.concat([frame(short, seeds=8), frame(long)])
+    measurement = measure("zero-gaussian-below", cells)
+    assert measurement.verdict == "holds"
+    assert "Judged at training_steps=1500; 8 cells" in measurement.note
+
+
+def ended(above: float, floor: float, fall: float, **values: object) -> dict[str, object]:
+    """A cell of softmax that ends above its floor, and by what share of that it falls on."""
+    return {
+        "kernel": "softmax",
+        "learning_rate": 1.0,
+        "start_loss": 1.0,
+        "floor": floor,
+        "train_loss": floor + above,
+        "gradient": np.sqrt(fall * above / 3000),
+        **values,
+    }
+
+
+@pytest.mark.parametrize("floor", [0.4, 0.0], ids=["above its floor", "with floor 0"])
+def test_softmax_is_trapped_where_it_stops_above_its_optimum(floor: float) -> None:
+    """At 1.3 times its floor, or at a twentieth of its start where it could go to zero."""
+    above = 0.3 * floor or 0.05
+    stuck = ended(above, floor, fall=0.001)
+    held = measure("trapped-softmax-below", frame(stuck))
+    assert (held.verdict, held.value, held.decided) == ("holds", 1.0, "case")
+    assert measure("trapped-softmax-below", frame(ended(above, floor, 0.5))).verdict == (
+        "inconclusive"
+    )
+    found = ended(1e-5, floor, 0.0)
+    optimum = measure("trapped-softmax-below", frame(found))
+    assert (optimum.verdict, optimum.value) == ("inconclusive", 0.0)
+    assert "does not say that none can" in optimum.note
+    elsewhere = found | {"learning_rate": 10.0}
+    assert measure("trapped-softmax-below", frame(stuck, elsewhere)).value == 0.0
+    some = pd.concat([frame(stuck, seeds=1), frame(found).iloc[1:]], ignore_index=True)
+    assert measure("trapped-softmax-below", some).verdict == "holds", "once is enough"
+    killed = frame(elsewhere, seeds=1).assign(status="failed", reason="worker killed")
+    missing = pd.concat([some, killed], ignore_index=True)
+    assert measure("trapped-softmax-below", missing).verdict == "inconclusive"
+
+
+def test_the_rate_of_theorem_3_can_fail_unless_it_is_out_of_reach() -> None:
+    cell = NEAR | {
+        "relative_loss": 1e-4,
+        "violations_gamma": 0,
+        "log10_gamma": -3.0,
+        "descent": 0.9,
+    }
     assert measure("theorem3-rate", frame(cell)).verdict == "holds"
-    small = cell | {"pl_ratio_min": 1e-4}
-    assert measure("theorem3-rate", frame(small)).verdict == "fails"
-    for column in ("pl_ratio_min", "log10_gamma"):
-        unmeasured = small | {column: np.nan}
-        assert measure("theorem3-rate", frame(unmeasured)).verdict == "inconclusive"
-    nowhere = cell | {"relative_loss": 0.5}
-    assert measure("theorem3-rate", frame(nowhere)).verdict == "inconclusive"
-    aside = small | {"learning_rate": 30.0, "relative_loss": 0.5}
+    above = cell | {"violations_gamma": 5}
+    assert measure("theorem3-rate", frame(above)).verdict == "fails"
+    assert measure("theorem3-rate", frame(above | {"descent": 0.1})).verdict == "inconclusive"
+    assert measure("theorem3-rate", frame(above | {"condition_12": 9.0})).verdict == "vacuous"
+    for column in ("violations_gamma", "log10_gamma"):
+        unmeasured = frame(above | {column: np.nan})
+        assert measure("theorem3-rate", unmeasured).verdict == "inconclusive"
+    aside = above | {"learning_rate": 30.0}
     assert measure("theorem3-rate", frame(cell, aside)).verdict == "holds"
-    tiny = measure("theorem3-rate", frame(cell | {"log10_gamma": -1000.0}))
-    assert tiny.verdict == "vacuous"
-    assert "smallest number of double precision" in tiny.note
+    slow = measure("theorem3-rate", frame(cell | {"log10_gamma": -8.0}))
+    assert slow.verdict == "vacuous"
+    assert "out of reach" in slow.note
 
 
 def test_descent_is_judged_at_the_smallest_step_size_of_each_target() -> None:
@@ -123,6 +167,9 @@ def test_descent_is_judged_at_the_smallest_step_size_of_each_target() -> None:
     assert measure("theorem3-descent", lost).verdict == "inconclusive"
     lost.loc[0, "reason"] = "diverged"
     assert measure("theorem3-descent", lost).verdict == "fails"
+    lost.loc[0, "reason"] = "worker killed"
+    lost.loc[1, "descent"] = 0.3
+    assert measure("theorem3-descent", lost).verdict == "fails", "one exception is enough"
     rough = softmax | {"lipschitz_gradients": 6.0}
     assert "smallest step size" in measure("theorem3-descent", frame(rough)).note
     assert measure("theorem3-descent", frame(rough)).verdict == "inconclusive"
@@ -135,57 +182,113 @@ def bounded(heads: int, broken: int = 0, **values: object) -> dict[str, object]:
         "kernel": "softmax",
         "trained": "value",
         "heads": heads,
-        "stability": 0.5,
+        "stability": 0.4,
+        "lambda_b": 0.1,
+        "rate_margin": 1.5,
         "rate_paper": 0.1,
         "rate_corrected": 0.01,
+        "relative_loss": 1e-12,
         "violations_corrected": 0,
         "violations_paper": broken,
         **values,
     }
 
 
-def test_bounds_are_counted_by_heads_and_only_at_stable_steps() -> None:
+def test_bounds_are_judged_by_heads_and_only_at_the_step_sizes_of_the_proof() -> None:
     cells = frame(bounded(1), bounded(2), bounded(4, broken=7))
     assert measure("theorem1-paper-one", cells).verdict == "holds"
-    broken = measure("theorem1-paper-several", cells)
+    assert measure("theorem1-paper-two", cells).verdict == "holds"
+    broken = measure("theorem1-paper-four", cells)
     assert (broken.verdict, broken.value) == ("fails", 0.0)
-    assert broken.details["cells that break it"] == 10
-    assert broken.details["steps above it"] == 70
-    assert measure("theorem1-corrected-several", cells).verdict == "holds"
-    unstable = frame(bounded(2), bounded(4, broken=7, stability=3.0))
-    measurement = measure("theorem1-paper-several", unstable)
+    assert broken.details["cells with a step above it"] == 10
+    assert measure("theorem1-corrected-four", cells).verdict == "holds"
+    unstable = frame(bounded(4), bounded(4, broken=7, stability=0.9, learning_rate=1.0))
+    measurement = measure("theorem1-paper-four", unstable)
     assert measurement.verdict == "holds"
-    assert measurement.details["cells whose step is too large to descend"] == 10
+    assert measurement.details["cells whose step is larger than the proof allows"] == 10
     assert measure("theorem2-paper-one", cells).verdict == "not run"
+    flat = frame(bounded(4, broken=7, lambda_b=0.0))
+    assert measure("theorem1-paper-four", flat).verdict == "vacuous", "λ_B is zero"
 
 
-def test_a_bound_near_the_start_says_nothing() -> None:
-    flat = frame(bounded(1, rate_paper=1e-4))
+def test_a_seed_refutes_a_bound_where_no_step_size_keeps_it() -> None:
+    """The theorem says that there is a step size."""
+    small, large = bounded(4), bounded(4, broken=7, learning_rate=0.4)
+    assert measure("theorem1-paper-four", frame(small, large)).verdict == "holds"
+    both = frame(bounded(4, broken=1), large)
+    refuted = measure("theorem1-paper-four", both)
+    assert refuted.verdict == "fails"
+    sentence = BY_NAME["theorem1-paper-four"].contradiction(refuted)
+    assert sentence.startswith("Song et al. 2024, Theorem 1 says: With W_V alone trained and H = 4")
+    assert "block-diagonal over heads" in sentence
+
+
+def test_the_slowest_rate_refutes_theorem_1_before_any_step_shows_it() -> None:
+    """With W_V alone it is exact; with all weights trained it says that the steps are too few."""
+    slow = bounded(2, rate_margin=0.9)
+    assert measure("theorem1-paper-two", frame(slow)).verdict == "fails"
+    assert measure("theorem1-corrected-two", frame(slow)).verdict == "holds"
+    all_weights = slow | MET | {"trained": "all"}
+    short = measure("theorem2-paper-two", frame(all_weights))
+    assert short.verdict == "inconclusive"
+    assert "too few to break it" in short.note
+    unmeasured = all_weights | {"rate_margin": np.nan}
+    assert measure("theorem2-paper-two", frame(unmeasured)).verdict == "inconclusive"
+    assert measure("theorem2-corrected-two", frame(all_weights)).verdict == "holds"
+
+
+def test_killed_workers_hide_no_exception_and_confirm_nothing() -> None:
+    cells = frame(bounded(4, broken=7), bounded(4, broken=7, learning_rate=0.3))
+    numbers = [column.name for column in study.columns]
+    cells.loc[[0, 5, 12], ["status", "reason"]] = ["failed", "MemoryError"]
+    cells.loc[[0, 5, 12], numbers] = np.nan
+    assert measure("theorem1-paper-four", cells).verdict == "fails"
+    cells = frame(bounded(4))
+    cells.loc[3, ["status", "reason"]] = ["failed", "MemoryError"]
+    cells.loc[3, numbers] = np.nan
+    assert measure("theorem1-paper-four", cells).verdict == "inconclusive"
+    met = frame(bounded(4) | MET | {"trained": "all"})
+    met.loc[3, ["status", "reason"]] = ["failed", "MemoryError"]
+    met.loc[3, numbers] = np.nan
+    assert measure("theorem2-paper-four", met).verdict == "inconclusive"
+
+
+def test_rows_of_another_setting_change_nothing() -> None:
+    cells = frame(bounded(4, broken=7))
+    other = frame(bounded(4, sigma_w=0.3), seeds=3)
+    assert measure("theorem1-paper-four", pd.concat([cells, other])).verdict == "fails"
+    small = frame(bounded(4, broken=7, n=2, tokens=2))
+    assert measure("theorem1-paper-four", small).verdict == "fails", "any size may be judged"
+
+
+def test_a_bound_far_above_every_loss_says_nothing() -> None:
+    flat = frame(bounded(1, rate_paper=1e-5))
     assert measure("theorem1-paper-one", flat).verdict == "vacuous"
 
 
 @pytest.mark.parametrize(("kernel", "name"), [("softmax", ""), ("gaussian", "-gaussian")])
-def test_the_gaussians_analogue_of_theorem_2_is_judged_as_the_theorem(
-    kernel: str, name: str
-) -> None:
-    cell = bounded(1, kernel=kernel, trained="all", relative_loss=1e-9)
+def test_theorem_2_is_judged_where_its_condition_is_met(kernel: str, name: str) -> None:
+    cell = bounded(4, kernel=kernel, trained="all", relative_loss=1e-9, train_loss=1e-9)
+    cell |= {"gradient": 0.0}
     missed = frame(cell | {"condition_8": 18.0})
-    for claim in (f"theorem2{name}-paper-one", f"theorem2{name}-zero"):
+    for claim in (f"theorem2{name}-corrected-four", f"theorem2{name}-zero"):
         assert measure(claim, missed).verdict == "vacuous"
         assert measure(claim, frame(cell | MET)).verdict == "holds"
-    assert measure(f"zero-{kernel}-all", missed).verdict == "holds"
+        one = missed.copy()
+        one.loc[4, "condition_8"] = -1.0
+        assert measure(claim, one).verdict == "inconclusive", "one seed meets it"
+    free = frame(cell | {"heads": 1, "condition_8": 18.0})
+    assert measure(f"zero-{kernel}-all", free).verdict == "holds"
 
 
-def test_conditions_are_judged_in_decades_whatever_the_labels() -> None:
-    cells = frame(*({"target": t, "condition_12": d} for t, d in (("below", 5.0), ("inside", 9.0))))
+def test_a_condition_that_other_weights_may_meet_is_not_refuted() -> None:
+    met = {"target": "near", "condition_12": -0.5}
+    assert measure("condition-12", frame(met)).verdict == "holds"
+    cells = frame(met)
+    cells.loc[0, "condition_12"] = 5.0
     measurement = measure("condition-12", cells)
-    assert (measurement.verdict, measurement.value) == ("fails", 0.0)
-    assert measurement.details["decades by which it is missed, least"] == 5.0
-    assert measurement.details["most"] == 9.0
-    some = frame({"condition_12": -50.0})
-    some.loc[0, "condition_12"] = 5.0
-    assert measure("condition-12", some).verdict == "fails", "a mean would not show it"
-    assert measure("condition-12", frame({"condition_12": -1.0})).verdict == "holds"
+    assert measurement.verdict == "inconclusive"
+    assert measurement.details["decades by which it is missed, most"] == 5.0
 
 
 SIZES = KernelRegressionParameters.model_validate({"instance": "example"}).model_dump()
@@ -214,7 +317,7 @@ def test_the_example_holds_only_where_gradients_are_exactly_zero_and_the_loss_st
     assert verdict("example-gradient") == "holds"
     assert verdict("example-gradient", gradient_key_start=1e-17) == "fails"
     assert verdict("example-gradient", train_loss=0.999) == "fails"
-    assert verdict("example-gradient", condition_12=9.0) == "vacuous"
+    assert verdict("example-gradient", condition_12=9.0) == ("holds" if where else "vacuous")
     free = {"value_gap": 1.0, "gradient_query_start": 0.3, "relative_loss": 0.2}
     assert verdict("example-escape", **free) == "holds"
     assert verdict("example-escape", **free | {"relative_loss": 1.0}) == "fails"
@@ -229,7 +332,7 @@ def test_the_example_holds_only_where_gradients_are_exactly_zero_and_the_loss_st
 def test_told_and_drawn_weights_lie_in_one_directory_and_are_told_apart() -> None:
     cells = pd.concat([frame(STUCK | {"condition_12": 9.0}), frame(STUCK | TOLD, seeds=1)])
     assert measure("example-gradient", cells).verdict == "holds"
-    assert measure("example-gradient-far", cells).verdict == "vacuous"
+    assert measure("example-gradient-far", cells).verdict == "holds"
     assert measure("example-gradient", frame(STUCK)).verdict == "not run"
 
 
@@ -246,9 +349,10 @@ def test_sizes_are_sufficient_only_where_every_cell_of_them_has_full_rank() -> N
     wide = base | {"d": 32, "d_h": 8, **good}
     small = base | {"d": 4, "d_h": 4, "lambda_b": 0.0, "delta": 0.0}
     cells = frame(wide, small)
-    assert measure("sizes-lambda-b", cells).verdict == "holds"
+    assert measure("sizes-lambda-b", frame(wide, small, seeds=20)).verdict == "holds"
+    assert measure("sizes-lambda-b", cells).verdict == "inconclusive", "10 of 10 may be 70 %"
     assert measure("sizes-delta", cells).verdict == "holds"
-    assert measure("sizes-delta-needed", cells).verdict == "vacuous"
+    assert measure("sizes-delta-needed", cells).verdict == "holds"
     thin = base | {"d": 32, "d_h": 2, "lambda_b": 1e-3, "delta": 1e-17}
     measurement = measure("sizes-delta", frame(wide, small, thin))
     assert measurement.verdict == "fails"
@@ -280,11 +384,11 @@ def test_every_claim_has_its_worlds() -> None:
 @pytest.mark.parametrize(
     "name",
     [
-        "floor-softmax-below",
+        "trapped-softmax-below",
         "example-gradient",
         *(
             pytest.param(name, marks=pytest.mark.slow)
-            for name in ("zero-gaussian-below", "condition-12", "theorem3-descent", "sizes-delta")
+            for name in ("zero-gaussian-below", "theorem2-paper-four", "theorem3-descent")
         ),
     ],
 )

@@ -28,10 +28,7 @@ class KernelLandscape(TransformerStudy[P]):
 
     name = "kernel-landscape"
     version = 2
-    title = (
-        "Loss landscapes of softmax and of Gaussian attention, on reviews and images, real or "
-        "generated in their place"
-    )
+    title = "Loss landscapes of softmax and of Gaussian attention: generated data, or the paper's"
     paper_data = "IMDb and Pathfinder of the Long Range Arena"
     parameters = KernelLandscapeParameters
     headline = "rms_laplacian"

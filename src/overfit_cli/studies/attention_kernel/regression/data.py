@@ -4,16 +4,18 @@ The theorems leave the draws open. Here X has entries N(0, 1/D), W_Q and W_K N(0
 N(0, 1/d), and W_V is the smallest for which every token's value X W_V W_O is uniform in [1, 2]:
 then the hull of the values, where softmax attention must stay, is known. With fewer features than
 tokens (D < N n), which only W_V's training takes, values are as near to that as X can bring them.
+A balance c multiplies W_O and divides W_V, which leaves the values as they are.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from overfit_cli.core.training import named_rng
+from overfit_cli.studies.attention_kernel.parameters import KERNELS
 from overfit_cli.studies.attention_kernel.regression.parameters import KernelRegressionParameters
 
 Floats = NDArray[np.float64]
@@ -43,8 +45,15 @@ class Problem:
 
 def draw_problem(parameters: KernelRegressionParameters, seed: int) -> Problem:
     """Draw a seed's problem. Kernels, step sizes and targets of one seed share its draws."""
-    if parameters.instance == "example":
-        return _example(parameters, seed)
+    problem = (_example if parameters.instance == "example" else _random)(parameters, seed)
+    c = parameters.balance
+    return (
+        problem if c == 1 else replace(problem, value=problem.value / c, output=c * problem.output)
+    )
+
+
+def _random(parameters: KernelRegressionParameters, seed: int) -> Problem:
+    """Draw an instance; with W_O as it is drawn."""
     n, tokens, d, heads = parameters.n, parameters.tokens, parameters.d, parameters.heads
     # X, (samples, tokens, features)
     inputs = named_rng(seed, "train", "tokens").standard_normal((n, tokens, d)) / np.sqrt(d)
@@ -56,13 +65,14 @@ def draw_problem(parameters: KernelRegressionParameters, seed: int) -> Problem:
     # W_V W_O, (heads, features)
     readouts = np.linalg.lstsq(inputs.reshape(-1, d), values.T, rcond=None)[0].T
     lengths = np.square(output).sum(-1)[:, None, None]  # ‖W_O,h‖², (heads, 1, 1)
-    return Problem(
+    problem = Problem(
         inputs=inputs,
-        labels=_labels(parameters, inputs @ readouts.T, seed),
+        labels=np.zeros((n, tokens)),
         **_query_and_key(parameters, seed),
         value=readouts[:, :, None] * output[:, None, :] / lengths,
         output=output,
     )
+    return replace(problem, labels=_labels(parameters, problem, inputs @ readouts.T, seed))
 
 
 def token_values(problem: Problem) -> Floats:
@@ -71,10 +81,34 @@ def token_values(problem: Problem) -> Floats:
     return values
 
 
-def _labels(parameters: KernelRegressionParameters, values: Floats, seed: int) -> Floats:
+def outputs(parameters: KernelRegressionParameters, problem: Problem) -> Floats:
+    """Return MH(X) at a problem's weights, (samples, tokens)."""
+    kernel = KERNELS[parameters.kernel]
+    tokens = problem.inputs[:, None]  # (samples, 1, tokens, features)
+    query, key = tokens @ problem.query, tokens @ problem.key  # (samples, heads, tokens, width)
+    scores = query @ key.swapaxes(-1, -2)  # q_k·k_j, (samples, heads, tokens, tokens)
+    if kernel.distance is not None:
+        lengths = np.square(query).sum(-1)[..., :, None] + np.square(key).sum(-1)[..., None, :]
+        scores = kernel.distance * (2 * scores - lengths)
+    S = np.exp(scores / np.sqrt(query.shape[-1]))  # (samples, heads, tokens, tokens)
+    if kernel.normalised:
+        S /= S.sum(-1, keepdims=True)
+    S *= kernel.scale(parameters.tokens)
+    total: Floats = np.einsum("nhkj,nhj->nk", S, token_values(problem))
+    return total
+
+
+def _labels(
+    parameters: KernelRegressionParameters, problem: Problem, values: Floats, seed: int
+) -> Floats:
     """Draw the labels, (samples, tokens); `values` has shape (samples, tokens, heads)."""
     shape = (parameters.n, parameters.tokens)
-    draws = named_rng(seed, "train", "labels").random(shape)  # (samples, tokens)
+    random = named_rng(seed, "train", "labels")
+    if parameters.target == "near":
+        direction = random.standard_normal(shape)
+        away: Floats = parameters.distance * direction / np.linalg.norm(direction)
+        return outputs(parameters, problem) + away
+    draws = random.random(shape)  # (samples, tokens)
     if parameters.target == "inside":
         low, high = values.min(1).sum(-1), values.max(1).sum(-1)  # the hull, each (samples,)
         shares = INSIDE[0] + (INSIDE[1] - INSIDE[0]) * draws

@@ -36,36 +36,38 @@ def smallest_singular_value_of_b(fixed: Constants, out: ForwardPass) -> Tensor:
     return _smallest_singular_value(B)
 
 
-def largest_curvature(fixed: Constants, out: ForwardPass) -> Tensor:
-    """Return the largest eigenvalue of the loss's Hessian in W_V, Σ_h ‖W_O,h‖² B_h B_hᵀ, (cells,).
+def curvatures(fixed: Constants, out: ForwardPass) -> tuple[Tensor, Tensor]:
+    """Return the ends of the spectrum of K = Σ_h ‖W_O,h‖² B_h B_hᵀ, least and largest, (cells,).
 
-    Gradient descent on W_V alone descends at every step where η times this is at most 1.
+    With W_V alone trained the residual is r_t = (I − η K)^t r_0: gradient descent descends at every
+    step where η times the largest eigenvalue is at most 1, and its slowest rate is the least one.
     """
     mixed = (out.attention @ fixed.inputs[:, None]).flatten(2, 3)  # (cells, heads, rows, features)
     weighted = mixed * fixed.output_squared.sqrt()[..., None, None]  # ‖W_O,h‖ S_h X
     wide = weighted.transpose(1, 2).flatten(2)  # (cells, rows, heads · features)
     if wide.shape[1] > LARGEST_SPECTRUM:
-        return torch.full_like(out.loss, math.nan)
+        unknown = torch.full_like(out.loss, math.nan)
+        return unknown, unknown
     largest: Tensor = torch.linalg.matrix_norm(wide, 2)
-    return largest.square()
+    return _smallest_singular_value(wide).square(), largest.square()
 
 
 def smallest_of_scores(fixed: Constants, state: Projections) -> Tensor:
-    """Return δ, (cells,): the smallest over heads of σ_min(∂C_h/∂W_Q,h), (N n² × D d).
+    """Return δ_h = σ_min(∂C_h/∂W_Q,h) of N n² × D d matrices, (cells, heads).
 
     The row of C_kj is x_k ⊗ u_kj, where u is k_j/√d for inner products and (2c/√d)(k_j − q_k) for
     distances.
     """
     samples, tokens = state.query.shape[2:4]
     if samples * tokens**2 > LARGEST_SPECTRUM:
-        return state.query.new_full(state.query.shape[:1], math.nan)
+        return state.query.new_full(state.query.shape[:2], math.nan)
     root = math.sqrt(state.key.shape[-1])
     keys = state.key[..., None, :, :]  # (cells, heads, samples, 1, j, width)
     if fixed.kernel.distance is not None:
         keys = 2 * fixed.kernel.distance * (keys - state.query[..., :, None, :])
     keys = keys[..., None, :] / root  # (cells, heads, samples, 1 or k, j, 1, width)
     inputs = fixed.inputs[:, None, :, :, None, :, None]  # (cells, 1, samples, k, 1, features, 1)
-    return _smallest_singular_value((inputs * keys).flatten(-2).flatten(2, 4)).amin(-1)
+    return _smallest_singular_value((inputs * keys).flatten(-2).flatten(2, 4))
 
 
 def _smallest_singular_value(matrices: Tensor) -> Tensor:

@@ -22,6 +22,9 @@ OF_THE_EXAMPLE: dict[str, tuple[object, str]] = {
 }
 """Parameters that no random instance has: the value they keep there, and their meaning."""
 
+NEAR = 3e-9
+"""The distance of labels that are near the outputs at the start: so far, condition (12) is met."""
+
 LARGEST_SPECTRUM = 4096
 """The most rows of a matrix whose singular values are computed; beyond it they are left out."""
 
@@ -35,9 +38,9 @@ class KernelRegressionParameters(StudyParameters):
         "what is trained: W_Q alone, W_V alone, or W_Q, W_K and W_V",
         label="trained weights",
     )
-    target: Literal["below", "inside", "mixed-sign"] = parameter(
+    target: Literal["below", "inside", "mixed-sign", "near"] = parameter(
         "below",
-        "labels below the token values' hull, inside it, or of random sign",
+        "labels below the token values' hull, inside it, of random sign, or near the first outputs",
         symbol="y",
         label="place of the labels",
     )
@@ -82,6 +85,22 @@ class KernelRegressionParameters(StudyParameters):
     )
     learning_rate: float = parameter(0.1, "step size", symbol=r"\eta", above=0, at_most=1e6)
     training_steps: int = parameter(3000, "gradient steps of a cell", at_least=1, at_most=10**7)
+    balance: float = parameter(
+        1.0,
+        "factor of W_O and divisor of W_V; the step size is divided by its square",
+        symbol="c",
+        label="balance of W_O and W_V",
+        above=0,
+        at_most=1e20,
+    )
+    distance: float = parameter(
+        NEAR,
+        "with target=near, the distance of the labels from the outputs at the start",
+        symbol=r"\|MH(M_0) - y\|",
+        label="distance of the labels",
+        above=0,
+        at_most=100,
+    )
     dtype: Literal["float32", "float64"] = parameter("float64", "floating-point precision")
 
     @model_validator(mode="before")
@@ -96,8 +115,23 @@ class KernelRegressionParameters(StudyParameters):
                 raise ValueError(BadValue(name, given[name], accepts))
         return EXAMPLE | given
 
+    @property
+    def step_size(self) -> float:
+        """η: a step on W_V then changes the outputs by as much, whatever the balance c is.
+
+        With c W_O and W_V/c the gradient in W_V is c times as large, so a step of η/c² on W_V/c is
+        one of η on W_V. The gradients in W_Q and W_K stay, so their steps are c² times as short.
+        """
+        return self.learning_rate / self.balance**2
+
     def refusals(self) -> Iterator[BadValue]:
-        """Give sentences on dependent token rows, and on what only the example has."""
+        """Give sentences on dependent token rows, and on what only some instances have."""
+        if self.target != "near" and self.distance != NEAR:
+            yield BadValue(
+                "distance",
+                f"{self.distance:g}",
+                f"with target={self.target}, distance takes {NEAR:g}; only near labels have one.",
+            )
         if self.instance == "example":
             return
         rows = self.n * self.tokens

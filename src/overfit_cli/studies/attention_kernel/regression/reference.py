@@ -72,4 +72,4 @@ def plain_descent(
         yield loss.item(), gradients
         with torch.no_grad():
             for name in TRAINED[parameters.trained]:
-                weights[name] -= parameters.learning_rate * gradients[name]
+                weights[name] -= parameters.step_size * gradients[name]

@@ -86,6 +86,11 @@ MEASUREMENTS = (
     ),
     Column("rate_corrected", "that rate with the corrected constant", label="corrected rate"),
     Column(
+        "rate_margin",
+        "twice the least curvature in W_V over the paper's rate; below 1 that rate is too fast",
+        label="slowest rate over paper's",
+    ),
+    Column(
         "violations_paper",
         "steps above the bound of the paper's rate",
         kind="int",
@@ -96,6 +101,12 @@ MEASUREMENTS = (
         "steps above the bound of the corrected rate",
         kind="int",
         label="steps above corrected bound",
+    ),
+    Column(
+        "violations_gamma",
+        "steps above the bound of Theorem 3's rate",
+        kind="int",
+        label="steps above Theorem 3's bound",
     ),
     Column(
         "pl_ratio_min",
@@ -150,6 +161,11 @@ MEASUREMENTS = (
         "condition_8",
         "decades by which condition (8) fails; negative where it holds",
         label="decades to condition (8)",
+    ),
+    Column(
+        "condition_46",
+        "decades by which (46) fails, of Theorem 2's proof; negative where it holds",
+        label="decades to condition (46)",
     ),
     Column(
         "condition_12",

@@ -1,12 +1,15 @@
 """Floors, rates and conditions that the paper proves (Song et al. 2024, section 4).
 
-The rates and conditions are at the initial weights. Conditions are far from met at any size that
-can be run, so they are given as decades: the decimal logarithm of left side over right side.
+The rates and conditions are at the initial weights. Conditions are given as decades: the decimal
+logarithm of left side over right side. Drawn weights miss them by 9 to 900 decades. Condition (8)
+is met where W_O is large and W_V small (`balance`), and condition (12) where W_Q and W_K are small
+and the labels are near the outputs at the start (`target=near`).
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import cast
 
 import numpy as np
@@ -27,7 +30,8 @@ def loss_floor(kernel: Kernel, problem: Problem) -> float:
     Where rows of S sum to one, an output is in the hull of its sample's values: from Σ_h min_j a_hj
     to Σ_h max_j a_hj. Where they don't, each entry lies between 0 and 1, and the hull is from the
     sum of the negative values to that of the positive ones. Softmax gets as near as one likes to
-    the first where the token rows are independent (D ≥ N n) and d ≥ n.
+    the first where the token rows are independent (D ≥ N n), d ≥ n − 1 and a sample's keys are
+    affinely independent.
     """
     values = token_values(problem)
     if kernel.normalised:
@@ -45,7 +49,8 @@ def rates(problem: Problem, lambda_b: float, trained: str) -> tuple[float, float
     """Return the linear rates of Theorems 1 and 2: the paper's and the corrected one.
 
     The paper has α = β = ‖W_O‖² λ_B². W_V is block-diagonal over heads, so the smallest curvature
-    is only min_h ‖W_O,h‖² λ_B²; where W_Q and W_K move too, the proof keeps a quarter of it.
+    is that of Σ_h ‖W_O,h‖² B_h B_hᵀ, which is at least min_h ‖W_O,h‖² λ_B² and may be below the
+    paper's; where W_Q and W_K move too, the proof keeps a quarter of it.
     """
     lengths = np.square(problem.output).sum(-1)  # ‖W_O,h‖², (heads,)
     share = 0.25 if trained == "all" else 1.0
@@ -72,10 +77,33 @@ def condition_8(problem: Problem, residual: float, lambda_b: float) -> float:
     return _decades(left_side) - _decades(float(right_side))
 
 
-def condition_12(problem: Problem, residual: float, delta: float) -> float:
-    """Return by how many decades condition (12) of Theorem 3 fails, inf where δ is 0.
+def condition_46(problem: Problem, lambda_b: float) -> float:
+    """Return by how many decades (46) fails, which the proof of Theorem 2 uses in place of (8).
 
-    The residual is ‖MH(M₀) − y‖, and δ the smallest singular value of ∂C/∂W_Q, over heads.
+    It has λ̄_V = ⅔ (1 + σ_max(W_V)) and no residual. The proof takes Σ_h σ_max² of W_Q and of W_K to
+    be above 1 too; where one is not, the condition fails by at least its decades below 1.
+    """
+    samples, tokens, _ = problem.inputs.shape
+    query, key = largest_singular_values(problem.query), largest_singular_values(problem.key)
+    squares = float((query**2).sum()), float((key**2).sum())
+    smallest = min(float(query.min()), float(key.min()), 1.0, lambda_b)
+    value = 2 / 3 * (1 + float(largest_singular_values(problem.value).max()))
+    left_side = (
+        tokens**2
+        * math.sqrt(samples * len(query))
+        * float(np.linalg.norm(problem.inputs)) ** 6
+        * value
+        * sum(squares)
+    )
+    right_side = float(np.linalg.norm(problem.output)) * lambda_b**2 * smallest * NU
+    return max(_decades(left_side) - _decades(right_side), -_decades(min(squares)))
+
+
+def condition_12(problem: Problem, residual: float, delta: Sequence[float]) -> float:
+    """Return by how many decades condition (12) of Theorem 3 fails, inf where a δ_h is 0.
+
+    The residual is ‖MH(M₀) − y‖, and δ_h the smallest singular value of ∂C_h/∂W_Q,h. It must hold
+    for each head, with its own δ_h.
     """
     tokens = problem.inputs.shape[1]
     query, key = largest_singular_values(problem.query), largest_singular_values(problem.key)
@@ -87,8 +115,8 @@ def condition_12(problem: Problem, residual: float, delta: float) -> float:
     by_head: list[float] = [
         _decades(tokens * size**5 * (q + k))
         + 2.25 * size**2 * (q**2 + k**2) / math.log(10)
-        - _decades(min(delta, q))
-        for q, k in zip(map(float, query), map(float, key), strict=True)
+        - _decades(min(smallest_of_head, q))
+        for q, k, smallest_of_head in zip(map(float, query), map(float, key), delta, strict=True)
     ]
     return max(by_head) + _decades(value * residual) - _decades(smallest**2 * NU_PRIME)
 

@@ -31,6 +31,9 @@ P = KernelRegressionParameters
 RATES = ("paper", "corrected")
 """The rates of Theorems 1 and 2: with the paper's constant and with the corrected one."""
 
+GAMMA = "gamma"
+"""The rate of Theorem 3."""
+
 
 def train_batch(batch: Sequence[RegressionCell], training: Training) -> Results[P]:
     """Train cells of one shape together."""
@@ -57,14 +60,16 @@ class _LayersTogether(BatchedTraining[P, _LayerState, Step]):
             KERNELS[first.kernel],
             first.trained,
             problems,
-            [values.learning_rate for values in settings],
+            [values.step_size for values in settings],
             dtype=getattr(torch, first.dtype),
             device=training.device,
         )
         start = engine.forward(self._fixed, self._state)
         self._initial = _initial_measurements(self._fixed, self._state, start, problems)
         self._rates = {name: self._tensor(self._initial[f"rate_{name}"]) for name in RATES}
-        self._counts = StepCounts(start.loss, RATES)
+        decades = self._tensor(self._initial["log10_gamma"])
+        self._rates[GAMMA] = torch.pow(10.0, decades)
+        self._counts = StepCounts(start.loss, self._rates)
         self._descent = Descent(start.loss, self._fixed.learning_rate)
         self._ratios = LipschitzRatios(self._fixed, start.loss)
         self._smallest_ratio = torch.full_like(start.loss, torch.inf)  # (cells,)
@@ -125,12 +130,12 @@ class _LayersTogether(BatchedTraining[P, _LayerState, Step]):
     def _theory_row(self, step: int, state: Projections, out: ForwardPass) -> dict[str, Tensor]:
         """What is logged beside gradients: losses, bounds and what enters them, each (cells,)."""
         fixed, start = self._fixed, self._counts.start
-        delta = measures.smallest_of_scores(fixed, state)
+        delta = measures.smallest_of_scores(fixed, state).amin(-1)
         lambda_b = measures.smallest_singular_value_of_b(fixed, out)
         return {
             "train_loss": out.loss,
             "floor": self._tensor(self._initial["floor"]),
-            **{f"bound_{name}": start * limit for name, limit in self._bounds(step).items()},
+            **{f"bound_{name}": start * self._bounds(step)[name] for name in RATES},
             "delta": delta,
             "lambda_b": lambda_b,
             "pl_bound": measures.polyak_lojasiewicz_bound(fixed, state, out, delta, lambda_b),
@@ -165,8 +170,8 @@ class _LayersTogether(BatchedTraining[P, _LayerState, Step]):
             "descent": float(self._descent.least()[index]),
             **self._lipschitz(index),
         }
-        if not math.isnan(initial["rate_paper"]):
-            for name in RATES:
+        for name in (*RATES, GAMMA):
+            if not self._rates[name][index].isnan():
                 measured[f"violations_{name}"] = int(counts.violations[name][index])
         return measured
 
@@ -193,18 +198,18 @@ def _initial_measurements(
     """What is measured before the first step, by column and cell; nan where no theorem applies."""
     lambda_b = measures.smallest_singular_value_of_b(fixed, out).tolist()
     delta = measures.smallest_of_scores(fixed, state).tolist()
-    stability = fixed.learning_rate * measures.largest_curvature(fixed, out)
+    least, largest = measures.curvatures(fixed, out)
     gradients = measures.squared_gradients(fixed, state, out)
     residuals = out.residual.flatten(1).norm(dim=1).tolist()  # ‖MH(M₀) − y‖ of each cell
     by_cell = [
         _theory_of_cell(fixed, *each)
-        for each in zip(problems, lambda_b, delta, residuals, strict=True)
+        for each in zip(problems, lambda_b, delta, residuals, least.tolist(), strict=True)
     ]
     return {
         "start_loss": out.loss.tolist(),
         "lambda_b": lambda_b,
-        "delta": delta,
-        "stability": stability.tolist(),
+        "delta": list(map(min, delta)),
+        "stability": (fixed.learning_rate * largest).tolist(),
         **{f"gradient_{name}_start": value.sqrt().tolist() for name, value in gradients.items()},
         **{name: [columns[name] for columns in by_cell] for name in by_cell[0]},
         **lemmas.initial_ratios(fixed, state, out, problems),
@@ -212,16 +217,23 @@ def _initial_measurements(
 
 
 def _theory_of_cell(
-    fixed: Constants, problem: Problem, lambda_b: float, delta: float, residual: float
+    fixed: Constants,
+    problem: Problem,
+    lambda_b: float,
+    delta: Sequence[float],
+    residual: float,
+    curvature: float,
 ) -> dict[str, float]:
     query = fixed.trained == "query"
     paper, corrected = theory.rates(problem, lambda_b, fixed.trained)
     return {
         "floor": theory.loss_floor(fixed.kernel, problem) if query else math.nan,
         "rate_paper": math.nan if query else paper,
+        "rate_margin": math.nan if query or not paper else 2 * curvature / paper,
         "rate_corrected": math.nan if query else corrected,
-        "log10_gamma": theory.log10_gamma(problem, delta) if query else math.nan,
+        "log10_gamma": theory.log10_gamma(problem, min(delta)) if query else math.nan,
         "condition_8": theory.condition_8(problem, residual, lambda_b),
+        "condition_46": theory.condition_46(problem, lambda_b),
         "condition_12": theory.condition_12(problem, residual, delta),
     }
 

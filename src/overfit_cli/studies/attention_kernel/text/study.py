@@ -15,18 +15,39 @@ class KernelText(ClassifierStudy[KernelTextParameters]):
 
     name = "kernel-text"
     version = 2
-    title = "Softmax against Gaussian attention on reviews, IMDb's or generated in their place"
+    title = "Softmax against Gaussian attention on text: generated reviews, or IMDb"
     paper_data = "IMDb"
     parameters = KernelTextParameters
     source_of_curves = "Song et al. 2024, figure 2"
 
     def claims(self) -> Sequence[Claim]:
-        from overfit_cli.studies.attention_kernel.classifier_claims import ClassifierClaims
+        from overfit_cli.studies.attention_kernel.classifier_claims import ClassifierClaims, Data
 
         claims = ClassifierClaims(
-            "text", self.parameters, "the bag-of-words rule", "kernel-fig2", paper_rate=1e-4
+            "text",
+            self.parameters,
+            "figure 2",
+            "the bag-of-words rule",
+            "kernel-fig2",
+            paper_rate=1e-4,
+            real=Data(
+                "imdb",
+                "paper",
+                "IMDb",
+                "SGD",
+                {"source": "imdb"},
+                {"optimiser": "sgd"},
+            ),
+            stand_in=Data(
+                "",
+                "ours",
+                "generated reviews, which stand in for IMDb",
+                "AdamW in place of SGD",
+                {"source": "generated"},
+                {"optimiser": "adamw"},
+            ),
         )
-        return claims.study_claims("text classification", "figure 2", claims.controls())
+        return claims.study_claims(claims.controls())
 
     def stand_in(self, parameters: KernelTextParameters) -> str:
         generated = parameters.source == "generated"
