@@ -281,6 +281,12 @@ def _pairs(cell: Cell[P]) -> float:
 
 
 def _shape(cell: Cell[P]) -> tuple[object, ...]:
-    """What cells that are trained together share."""
-    classes = cell.parameters.heads if cell.parameters.each_head else 1
-    return (cell.seed, classes, *shared_values(cell, APART))
+    """What cells that are trained together share.
+
+    Training with heads of width d/H amplifies round-off, which depends on what else a product of
+    matrices contains: each such cell is trained by itself, so that its numbers are its own.
+    """
+    settings = cell.parameters
+    classes = settings.heads if settings.each_head else 1
+    apart = APART if settings.head_width == "full" else frozenset()
+    return (cell.seed, classes, *shared_values(cell, apart))
