@@ -230,10 +230,8 @@ def _theorem2(cells: pd.DataFrame, preset: str) -> Measurement:
     return judge_estimates(
         {
             name: (
-                mean_estimate(
-                    excess[group.index].fillna(-np.inf),
-                    level,
-                    up_to=excess[group.index].fillna(np.inf),
+                mean_between(
+                    excess[group.index].fillna(-np.inf), excess[group.index].fillna(np.inf), level
                 ),
                 WITHIN_BOUND,
             )
@@ -287,7 +285,8 @@ Average = Callable[[ArrayLike, ArrayLike, float], Estimate]
 
 def mean_between(least: ArrayLike, most: ArrayLike, level: float) -> Estimate:
     """Return the mean of numbers that lie between two ends."""
-    return mean_estimate(least, level, up_to=most)
+    with np.errstate(invalid="ignore"):  # there is no mean between minus infinity and infinity
+        return mean_estimate(least, level, up_to=most)
 
 
 def median_between(least: ArrayLike, most: ArrayLike, level: float) -> Estimate:

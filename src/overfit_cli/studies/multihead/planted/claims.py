@@ -194,8 +194,8 @@ def _claim(
 
 _SETTING = (
     "DM2 with the sizes of appendix G, 1000 samples, zero initialisation, H from 1 to 50; the law "
-    "of the planted heads, c = 1 in steps of c √H, Adam's 0.02 and the numbers of steps are choices "
-    "of this tool"
+    "of the planted heads, c = 1 in steps of c √H, Adam's 0.02 and the numbers of steps are "
+    "choices of this tool"
 )
 _SHARE = "the share of planted heads that every H finds"
 
@@ -243,8 +243,8 @@ CLAIMS = (
             "paper",
             f"{name}-faster",
             setting.source,
-            f"Under {setting.words} overparameterization speeds up convergence: the more heads, the "
-            "fewer steps to a training loss of 0.02, a mark of this tool.",
+            f"Under {setting.words} overparameterization speeds up convergence: the more heads, "
+            "the fewer steps to a training loss of 0.02, a mark of this tool.",
             trend_in_words(FASTER),
             partial(_faster, setting=setting),
             setting.preset,
