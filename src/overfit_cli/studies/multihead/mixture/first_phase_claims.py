@@ -18,8 +18,8 @@ from overfit_cli.claims.rules import (
     Margin,
     Requirements,
     judge_estimate,
-    judge_estimates,
     judge_theorem,
+    share_of_seeds,
 )
 from overfit_cli.core.claim import Claim, Kind, Measurement, inconclusive, not_run
 from overfit_cli.stats.boundaries import scaling_exponents
@@ -102,16 +102,29 @@ def _initial_norm(cells: pd.DataFrame, preset: str) -> Measurement:
 def _with_chance(
     correct: pd.Series[bool], unknown: pd.Series[bool], cells: pd.DataFrame
 ) -> Measurement:
-    """Judge a statement with probability 1 − δ: its share of the seeds, in every setting."""
+    """Judge a statement with probability 1 − δ in each setting.
+
+    It holds by the share of seeds on which it is so in all settings, and fails by the share in one
+    of them: that it is so in all of them may be rarer.
+    """
+    pooled = judge_estimate(
+        share_of_seeds(correct, cells["seed"], unknown),
+        WITH_CHANCE,
+        note="The share of seeds on which it is so in every setting.",
+    )
     groups = list(settings_of(cells, MultiheadMixtureParameters.model_fields))
     level = level_of_each(len(groups))
-    estimates = {}
-    for name, group in groups:
-        certain = correct[group.index] & ~unknown[group.index]
+    verdicts = set()
+    for _, group in groups:
+        certain = int((correct & ~unknown)[group.index].sum())
         open_seeds = int(unknown[group.index].sum())
-        share = share_estimate(int(certain.sum()), len(group), level, unknown=open_seeds)
-        estimates[name] = (share, WITH_CHANCE)
-    return judge_estimates(estimates, note="The share of seeds.")
+        verdicts.add(
+            WITH_CHANCE.verdict(share_estimate(certain, len(group), level, unknown=open_seeds))
+        )
+    if pooled.verdict != "fails" or "fails" in verdicts:
+        return pooled
+    note = f"{pooled.note} In no setting is it rarer by itself."
+    return replace(pooled, verdict="inconclusive", note=note)
 
 
 def _initial_output(cells: pd.DataFrame, preset: str) -> Measurement:
@@ -247,7 +260,7 @@ FIRST_PHASE_CLAIMS = (
         f"After the first phase, with probability 1 − δ, here {1 - CHANCE:g}, outputs are at most "
         "T R (S + P) √(2 log(n/δ)).",
         f"{_NO_NOISE}; α_h uniform on [−1, 1]; P is ‖p‖ about ζ/4 u⋆",
-        WITH_CHANCE.in_words("the share of seeds on which all outputs are, in every setting,"),
+        WITH_CHANCE.in_words("the share of seeds on which all outputs are"),
         partial(_initial_output),
     ),
     _claim(
@@ -258,7 +271,9 @@ FIRST_PHASE_CLAIMS = (
         "separates the data with the margin γ⋆/2 if √H ≥ R⁴ T (S + P) √(2 log(n/δ)) / γ⋆.",
         f"{_NO_NOISE}; α_h uniform on [−1, 1]; γ⋆ is positive, with ζ/4 in place of Lemma 2's ζ/2 "
         "throughout; the constant of the condition on H is taken for 1",
-        WITH_CHANCE.in_words("the share of seeds on which it does, in every setting that is met,"),
+        WITH_CHANCE.in_words(
+            "the share of seeds on which it does, where its requirements are met,"
+        ),
         partial(_tangent),
     ),
     _claim(

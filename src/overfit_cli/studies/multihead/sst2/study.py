@@ -23,7 +23,7 @@ class MultiheadSst2(Study[P]):
 
     name = "multihead-sst2"
     version = 1
-    title = "Encoders with several numbers of heads on SST-2, small ones in place of roberta-base"
+    title = "RoBERTa of several numbers of heads on SST-2"
     paper = PAPER
     parameters = MultiheadSst2Parameters
     headline = "mean_test_loss"
