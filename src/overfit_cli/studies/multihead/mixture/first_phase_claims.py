@@ -176,17 +176,19 @@ def _optimal(cells: pd.DataFrame, preset: str) -> Measurement:
     phases = ("signs", "uniform")
     chosen = after_first_phase(cells, preset, first_phase=phases, certify=True)
     missed, margin = numbers(chosen, "optimal_missed"), numbers(chosen, "optimal_margin")
+    requirements = Requirements(
+        {"noise over what is allowed, less 1": numbers(chosen, "optimal_noise") - 1},
+        "Z_μ or Z_ν is above S²/8; a smaller sigma has less",
+    )
+    met = requirements.met()
     return judge_theorem(
         (missed > 1) | (margin > 1) | (margin <= 0),  # below 0 where the measured margin is
         chosen["seed"],
         unknown=missed.isna() | margin.isna(),
-        requirements=Requirements(
-            {"noise over what is allowed, less 1": numbers(chosen, "optimal_noise") - 1},
-            "Z_μ or Z_ν is above S²/8; a smaller sigma has less",
-        ),
+        requirements=requirements,
         details={
-            f"softmax missed over ε = {MISSED:g}, most": float(missed.max()),
-            "stated margin over the measured one, most": float(margin.max()),
+            f"softmax missed over ε = {MISSED:g}, most": float(missed[met].max()),
+            "stated margin over the measured one, most": float(margin[met].max()),
         },
     )
 
