@@ -78,6 +78,18 @@ def test_all_heads_are_more_than_one(name: str) -> None:
     assert measure(name, on_first_seed).verdict == "inconclusive"
 
 
+@pytest.mark.parametrize("seeds", [5, 10])
+def test_seeds_on_which_the_mixture_never_arrives_leave_it_open(seeds: int) -> None:
+    """Doctored worlds 10b and 10c: a mean has no end then."""
+    cells = trained("heads-fig2", {heads: 40.0 * heads**0.5 for heads in PLANTED})
+    lost = (cells["heads"] == 50) & (cells["seed"] < seeds)
+    cells = cells.assign(
+        steps_to_target=cells["steps_to_target"].mask(lost),
+        train_loss=cells["train_loss"].mask(lost, 0.3),
+    )
+    assert measure("mixture-constant-slower", cells).verdict == "inconclusive"
+
+
 def test_one_killed_worker_does_not_hide_heads_that_never_find_the_planted_one() -> None:
     cells = without(planted(), [50])
     killed = cells.index[0]

@@ -265,6 +265,9 @@ FASTER = Margin(most=0.0, because=_NO_CHANGE, fewest_seeds=10)
 NOT_FASTER = Margin(least=0.8, because="a fifth fewer; 1 is flat", fewest_seeds=10)
 NOT_SLOWER = Margin(most=1.25, because="a quarter more; 1 is flat", fewest_seeds=10)
 REACHED = Margin(least=0.95, because="within a twentieth of γ_attn", fewest_seeds=10)
+FEWEST_HEADS = 4
+"""Numbers of heads that tell a trend, and its end."""
+
 ALL_HEADS = {"heads": (1, 50)}
 """Numbers of heads that must be among the cells of a claim on all of them."""
 
@@ -309,6 +312,8 @@ def trend_of_heads(
         average: over seeds; a median where some cells never come to the target.
     """
     least, most = log_steps(cells)  # each (seeds, heads)
+    if least.shape[1] < FEWEST_HEADS:
+        raise not_run(f"It needs {FEWEST_HEADS} numbers of heads.")
     heads = np.log(least.columns.to_numpy(float))
     at_end = NOT_SLOWER if margin is FASTER else NOT_FASTER
     level = level_of_each(3)

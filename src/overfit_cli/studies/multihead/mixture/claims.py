@@ -61,7 +61,6 @@ def _select(cells: pd.DataFrame, settings: Values, preset: str) -> pd.DataFrame:
         at=settings,
         vary={"heads"},
         alike=_FREE,
-        fewest={"heads": 4},
         includes=ALL_HEADS,
         preset=preset,
     ).of(cells)
@@ -80,13 +79,16 @@ CLOSER = Margin(most=1.0, because="1 is no approach", fewest_seeds=10)
 
 def _margins_of_few(cells: pd.DataFrame, preset: str) -> pd.DataFrame:
     """The cells of one, two and five heads, after few and after many steps."""
-    steps = {"training_steps": (SHORT, LONG), "heads": (1, 2, 5)}
+    steps: dict[str, tuple[object, ...]] = {
+        "training_steps": (SHORT, LONG),
+        "heads": (1, 2, 5),
+    }
     return Selection(
         MultiheadMixtureParameters,
         at={**CONSTANT, **steps},
         vary={"heads", "training_steps"},
         alike=_FREE,
-        includes={"training_steps": (SHORT, LONG), "heads": (1,)},
+        includes=steps,
         preset=preset,
     ).of(cells)
 
