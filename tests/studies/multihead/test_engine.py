@@ -545,6 +545,23 @@ def test_the_first_phase_puts_a_quarter_of_the_sparsity_on_the_oracle() -> None:
     assert got["gamma_tangent"] < got["gamma_tangent_without"]
 
 
+def test_hessians_lie_below_a_third_of_the_bound_in_print() -> None:
+    """By 2 L⁴ Σ ‖X u_t‖_∞ + √T L³, which the derivations have; the later bound is √d larger."""
+    generator = torch.Generator().manual_seed(0)
+    normals = partial(torch.randn, generator=generator, dtype=torch.float64)
+    x, projection, attention = normals(20, 4, 3), normals(4, 3), normals(3, 3)
+    norms = torch.linalg.eigvalsh(theory.derivatives(x, projection, attention).hessians())
+    longest = x.norm(dim=-1).amax(-1)
+    outputs = (x @ projection.T).abs().amax(-2).sum(-1)
+    derived = 2 * longest**4 * outputs + 2 * longest**3
+    assert (norms.abs().amax(1) <= derived).all()
+    printed = theory.hessian_bound(x, projection)
+    assert (derived <= printed / 2).all()
+    largest = x.abs().amax((-2, -1))
+    corrected = 54 * longest * largest**3 * outputs + 6 * math.sqrt(12) * longest * largest**2
+    assert (corrected >= math.sqrt(3) * printed * (1 - 1e-12)).all()
+
+
 @pytest.mark.parametrize("first_phase", ["signs", "uniform"])
 def test_margins_after_the_first_phase_are_those_of_all_heads_written_out(
     first_phase: str,

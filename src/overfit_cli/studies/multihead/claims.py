@@ -339,6 +339,7 @@ def trend_of_heads(
             **{f"median steps, H = {number}": float(middle[number]) for number in least},
             "cells that don't come to the target": int(np.isinf(most).to_numpy().sum()),
         },
+        note="Of the steps to the target loss.",
     )
 
 

@@ -143,7 +143,7 @@ def cell_columns(*special: Column) -> tuple[Column, ...]:
         ),
         Column(
             "theorem1_heads",
-            "decimal logarithm of the heads that Theorem 1 requires",
+            "decimal logarithm of the heads that Theorem 1 requires in the print of April 2024",
             label="log₁₀ heads of Theorem 1",
         ),
         Column(
@@ -153,12 +153,12 @@ def cell_columns(*special: Column) -> tuple[Column, ...]:
         ),
         Column(
             "theorem2_heads",
-            "decimal logarithm of the heads that Theorem 2 requires",
+            "decimal logarithm of the heads that Theorem 2 requires in the print of April 2024",
             label="log₁₀ heads of Theorem 2",
         ),
         Column(
             "theorem_step_size",
-            "decimal logarithm of the largest step size of both",
+            "decimal logarithm of the largest step size of both, in that print",
             label="log₁₀ largest step size",
         ),
     )
