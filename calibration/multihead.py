@@ -9,7 +9,8 @@ import pandas as pd
 
 from calibration.rates import Worlds
 from calibration.worlds import Bools, Numbers, Random, exception_worlds
-from overfit_cli.studies.multihead.claims import BOUNDS, STEPS
+from overfit_cli.studies.multihead.claims import BOUNDS
+from overfit_cli.studies.multihead.step_size_claims import STEPS
 
 STEP_SIZE_OF_ONE = 0.06
 """The step size with which one head takes `STEPS` steps; all H then do so within the grid."""
@@ -45,22 +46,22 @@ def bound_worlds(prefix: str) -> dict[str, Worlds]:
     }
 
 
-def theorem_cells(
-    design: pd.DataFrame, broken: Bools, random: Random, *, number: str
-) -> pd.DataFrame:
-    """Return cells that meet the theorem's requirements, and are above its bound where broken.
+_MET = {
+    "theorem_step_size": 10.0,
+    **{f"theorem{number}_heads": -9.0 for number in "12"},
+    **{f"theorem{number}_bound": 1.0 for number in "12"},
+}
+"""Columns of cells that meet the theorems' requirements, as no cell that is run does."""
 
-    No cell that is run meets them: else the theorem would say nothing, and could not be wrong.
-    """
-    side = np.where(broken, 1.01, 0.5)
-    return design.assign(
-        steps=1000,
-        mean_train_loss=side,
-        train_loss=0.1,
-        test_loss=0.1 + side,
-        theorem_step_size=10.0,
-        **{f"theorem{number}_bound": 1.0, f"theorem{number}_heads": -1.0},
-    )
+
+def theorem1_cells(design: pd.DataFrame, broken: Bools, random: Random) -> pd.DataFrame:
+    """Return cells that meet Theorem 1's requirements, and are above its bound where broken."""
+    return design.assign(steps=1000, mean_train_loss=np.where(broken, 1.01, 0.5), **_MET)
+
+
+def theorem2_cells(design: pd.DataFrame, excess: Numbers, random: Random) -> pd.DataFrame:
+    """Return cells that meet Theorem 2's requirements, with so much more gap than its bound."""
+    return design.assign(steps=1000, train_loss=0.1, test_loss=1.1 + excess, **_MET)
 
 
 def contour_cells(design: pd.DataFrame, powers: Numbers, random: Random) -> pd.DataFrame:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from functools import partial
 
@@ -14,7 +15,8 @@ from calibration.multihead import (
     margin_cells,
     second_head_cells,
     step_cells,
-    theorem_cells,
+    theorem1_cells,
+    theorem2_cells,
 )
 from calibration.rates import Worlds
 from calibration.worlds import (
@@ -24,17 +26,18 @@ from calibration.worlds import (
     exception_worlds,
     few_seed_world,
     number_worlds,
+    share_worlds,
 )
-from overfit_cli.claims.rules import FALLING
-from overfit_cli.studies.multihead.claims import (
-    FASTER,
-    LINEAR,
-    QUICKER,
-    REACHED,
-    ROOT,
-    SLOWER,
+from overfit_cli.studies.multihead.claims import FASTER, REACHED, SLOWER, WITHIN_BOUND
+from overfit_cli.studies.multihead.mixture.claims import (
+    ALIKE_UP_TO,
+    CLOSER,
+    LONG,
+    LOST,
+    NEAR,
 )
-from overfit_cli.studies.multihead.mixture.claims import ALIKE_UP_TO, EXPECTED, NEAR, STATED
+from overfit_cli.studies.multihead.mixture.first_phase_claims import FALLS_AS_ROOT, WITH_CHANCE
+from overfit_cli.studies.multihead.step_size_claims import QUICKER, ROOT
 
 Columns = Mapping[str, tuple[float, float]]
 """What each column is where a claim is broken, and where it isn't."""
@@ -56,8 +59,34 @@ def _margins(design: pd.DataFrame, random: Random, *, slope: float = 0.0) -> pd.
     return design.assign(steps=1000, margin_share=shares)
 
 
-def _first_phase(design: pd.DataFrame, coefficients: Numbers, random: Random) -> pd.DataFrame:
-    return design.assign(steps=300, first_coefficient=coefficients)
+AT_THE_END = 4 * LOST.least / math.log(50)
+"""The slope with which as much of γ_attn is lost from 1 head to 50 as decides."""
+
+
+def _closer(design: pd.DataFrame, ratios: Numbers, random: Random) -> pd.DataFrame:
+    """Cells that lack so much of the margin after many steps, over what they lack after few."""
+    long = design["training_steps"].to_numpy() == LONG
+    return design.assign(steps=1000, margin_share=1 - 0.1 * np.where(long, ratios, 1.0))
+
+
+def _first_phase(
+    design: pd.DataFrame, powers: Numbers, random: Random, *, share: float
+) -> pd.DataFrame:
+    """Cells with so much of the oracle classifier, and a rest that falls with n₁ by a power."""
+    size = math.sqrt(2) * design["strength"] * design["relevant"] / design["tokens"]  # ζ ‖u⋆‖
+    rest = 0.01 * (design["first_samples"].to_numpy(float) / 1000) ** powers
+    from_quarter = np.sqrt(rest**2 + ((share - 0.25) * size) ** 2)
+    return design.assign(steps=1, first_coefficient=share, first_deviation=from_quarter)
+
+
+def _outputs(design: pd.DataFrame, right: Bools, random: Random) -> pd.DataFrame:
+    return design.assign(steps=1, good_output=np.where(right, 0.5, 1.01))
+
+
+def _tangent(design: pd.DataFrame, right: Bools, random: Random) -> pd.DataFrame:
+    """Cells that all meet Proposition 2's requirements."""
+    columns = {"gamma_tangent": 1.0, "tangent_heads": -1.0}
+    return design.assign(steps=1, ntk_margin=np.where(right, 0.75, 0.4), **columns)
 
 
 def _side_cells(
@@ -72,13 +101,7 @@ def _directions(design: pd.DataFrame, cosines: Numbers, random: Random) -> pd.Da
     return design.assign(steps=10**5, machine_margin=1.0, machine_cosine=np.minimum(cosines, 1.0))
 
 
-_GOOD: Columns = {"good_norm": (1.01, 0.5), "good_output": (0.5, 0.5)}
-_TANGENT: Columns = {
-    **dict.fromkeys(("ntk_margin", "ntk_margin_bound", "ntk_margin_constructed"), (0.4, 1.5)),
-    **dict.fromkeys(("gamma_tangent", "gamma_tangent_without"), (1.0, 1.0)),
-    **dict.fromkeys(("gamma_linear", "gamma_attention"), (1.0, 1.0)),
-    "tangent_heads": (-1.0, -1.0),
-}
+_GOOD: Columns = {"good_norm": (1.01, 0.5)}
 _OPTIMAL: Columns = {
     "optimal_noise": (0.9, 0.9),
     "optimal_missed": (1.01, 0.5),
@@ -89,26 +112,26 @@ WORLDS: Mapping[str, Worlds] = {
     "mixture-constant-slower": number_worlds(step_cells, SLOWER, 0.04),
     "mixture-sqrt-faster": number_worlds(step_cells, FASTER, 0.06),
     "mixture-adam-faster": number_worlds(step_cells, FASTER, 0.012),
-    "mixture-margin-1000": number_worlds(margin_cells, REACHED, 0.014),
+    "mixture-margin-approached": number_worlds(_closer, CLOSER, 0.03, logs=True),
     "mixture-margin-10000": number_worlds(margin_cells, REACHED, 0.01),
     "mixture-normalised-margin": number_worlds(margin_cells, REACHED, 0.01),
     "mixture-sqrt-margin-falls": Worlds(
-        partial(_margins, slope=0.5), _margins, few_seed_world(_margins, FALLING.fewest_seeds)
+        partial(_margins, slope=0.5),
+        partial(_margins, slope=AT_THE_END),
+        few_seed_world(partial(_margins, slope=AT_THE_END), LOST.fewest_seeds),
     ),
     "mixture-identical-heads": exception_worlds(_spread),
     **bound_worlds("mixture"),
-    "mixture-lemma2": number_worlds(_first_phase, STATED, 0.002),
-    "mixture-lemma2-quarter": number_worlds(_first_phase, EXPECTED, 0.002),
-    "mixture-good-initialisation": exception_worlds(partial(_side_cells, columns=_GOOD)),
-    "mixture-tangent-margin": exception_worlds(partial(_side_cells, columns=_TANGENT)),
+    "mixture-lemma2": number_worlds(partial(_first_phase, share=0.5), FALLS_AS_ROOT, 0.05),
+    "mixture-lemma2-quarter": number_worlds(partial(_first_phase, share=0.25), FALLS_AS_ROOT, 0.05),
+    "mixture-initial-norm": exception_worlds(partial(_side_cells, columns=_GOOD)),
+    "mixture-initial-output": share_worlds(_outputs, WITH_CHANCE),
+    "mixture-tangent-margin": share_worlds(_tangent, WITH_CHANCE),
     "mixture-proposition3": exception_worlds(partial(_side_cells, columns=_OPTIMAL)),
     "mixture-contour-sqrt": number_worlds(contour_cells, ROOT, 0.003),
-    "mixture-contour-linear": number_worlds(contour_cells, LINEAR, 0.003),
     "mixture-second-head": number_worlds(second_head_cells, QUICKER, 0.36, logs=True),
     "mixture-machine-fixed": number_worlds(_directions, NEAR, 0.001),
     "mixture-machine-both": number_worlds(_directions, NEAR, 0.001),
-    **{
-        f"mixture-theorem{number}": exception_worlds(partial(theorem_cells, number=number))
-        for number in ("1", "2")
-    },
+    "mixture-theorem1": exception_worlds(theorem1_cells),
+    "mixture-theorem2": number_worlds(theorem2_cells, WITHIN_BOUND, 0.1),
 }

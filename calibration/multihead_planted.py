@@ -11,8 +11,9 @@ import pandas as pd
 from calibration.multihead import bound_worlds, margin_cells, second_head_cells, step_cells
 from calibration.rates import Worlds
 from calibration.worlds import Bools, Numbers, Random, number_worlds, share_worlds
-from overfit_cli.studies.multihead.claims import BETTER, FASTER, QUICKER, REACHED
+from overfit_cli.studies.multihead.claims import FASTER, REACHED
 from overfit_cli.studies.multihead.planted.claims import ON_MOST_TEACHERS, SETTINGS, SOONER
+from overfit_cli.studies.multihead.step_size_claims import BETTER, QUICKER
 
 _FOUND = {"alignment_w": 0.99, "alignment_u": 0.99}
 

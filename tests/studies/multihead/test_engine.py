@@ -52,7 +52,7 @@ def plain_losses(parameters: MultiheadParameters, seed: int) -> list[float]:
     return [step.loss for step in reference.plain_training(parameters, problem, seed)]
 
 
-@pytest.mark.parametrize("first_phase", ["none", "signs"])
+@pytest.mark.parametrize("first_phase", ["none", "signs", "uniform"])
 @pytest.mark.parametrize("optimiser", OPTIMISERS)
 def test_classes_of_heads_train_as_all_heads_do_one_by_one(
     optimiser: Optimiser, first_phase: str
@@ -543,6 +543,100 @@ def test_the_first_phase_puts_a_quarter_of_the_sparsity_on_the_oracle() -> None:
     assert got["optimal_missed"] <= 1
     assert got["optimal_margin"] <= 1
     assert got["gamma_tangent"] < got["gamma_tangent_without"]
+
+
+def test_hessians_lie_below_a_third_of_the_bound_in_print() -> None:
+    """By 2 L⁴ Σ ‖X u_t‖_∞ + √T L³, which the derivations have; the later bound is √d larger."""
+    generator = torch.Generator().manual_seed(0)
+    normals = partial(torch.randn, generator=generator, dtype=torch.float64)
+    x, projection, attention = normals(20, 4, 3), normals(4, 3), normals(3, 3)
+    norms = torch.linalg.eigvalsh(theory.derivatives(x, projection, attention).hessians())
+    longest = x.norm(dim=-1).amax(-1)
+    outputs = (x @ projection.T).abs().amax(-2).sum(-1)
+    derived = 2 * longest**4 * outputs + 2 * longest**3
+    assert (norms.abs().amax(1) <= derived).all()
+    printed = theory.hessian_bound(x, projection)
+    assert (derived <= printed / 2).all()
+    largest = x.abs().amax((-2, -1))
+    corrected = 54 * longest * largest**3 * outputs + 6 * math.sqrt(12) * longest * largest**2
+    assert (corrected >= math.sqrt(3) * printed * (1 - 1e-12)).all()
+
+
+@pytest.mark.parametrize("first_phase", ["signs", "uniform"])
+def test_margins_after_the_first_phase_are_those_of_all_heads_written_out(
+    first_phase: str,
+) -> None:
+    """Features of 6 heads side by side, against the collapse by the means of |α| and α²."""
+    sample_cell = cell(
+        mixture, heads=6, first_phase=first_phase, certify=True, training_steps=1, n=12, sigma=0.05
+    )
+    settings = sample_cell.parameters
+    assert isinstance(settings, MultiheadMixtureParameters)
+    problem = draw_problem(settings, 0)
+    alphas = heads.first_step_sizes(settings, 0)
+    x, y = torch.tensor(problem.train.inputs), problem.train.labels
+    attention_there = torch.zeros(4, 4, dtype=torch.float64)
+    by_head = [
+        theory.derivatives(
+            x, alpha * torch.tensor(heads.first_gradient(problem.first).copy()), attention_there
+        )
+        for alpha in alphas
+    ]
+    features = np.hstack([head.gradients.numpy() for head in by_head]) / math.sqrt(6)
+    best = mixture_theory.largest_margin(y[:, None] * features)
+    got = mixture_theory.first_phase_columns(problem, first_phase, alphas)
+    assert got["ntk_margin"] == pytest.approx(math.sqrt(2) * best.margin, rel=1e-7)
+    means = patterns(settings)
+    oracle = np.tile(means[0] - means[1], (10, 1)) / (2 * math.sqrt(20))
+    attention = mixture_theory.optimal_attention(means)
+    target = [np.append(oracle, np.sign(alpha) * attention) for alpha in alphas]
+    constructed = (y * (features @ np.concatenate(target) / math.sqrt(6))).min()
+    assert got["ntk_margin_constructed"] == pytest.approx(constructed, rel=1e-9)
+    output = sum(head.outputs for head in by_head) / math.sqrt(6)
+    size = 2 + got["first_deviation"]
+    bound = 10 * theory.radius(x) * size * math.sqrt(2 * math.log(12 / 0.05))
+    assert got["good_output"] == pytest.approx(float(torch.as_tensor(output).abs().max()) / bound)
+
+
+def test_step_sizes_of_the_proof_are_half_as_large_on_average() -> None:
+    settings = MultiheadMixtureParameters(heads=4000, first_phase="uniform")
+    alphas = heads.first_step_sizes(settings, 0)
+    assert np.abs(alphas).mean() == pytest.approx(0.5, abs=0.02)
+    assert alphas.min() < -0.99
+    margins = mixture_theory.MixtureMargins(10, 0.1, 2.0, 2, 0, 0, 0, deviation=0.01)
+    halved = mixture_theory.MixtureMargins(10, 0.1, 2.0, 2, 0, 0, 0, 0.01, mean_size=0.5)
+    of_attention = [each.tangent() - each.linear() for each in (margins, halved)]
+    assert of_attention[1] == pytest.approx(of_attention[0] / 2)
+
+
+def test_tokens_of_equal_score_are_no_constraints_of_the_attention_machine() -> None:
+    samples = draw_problem(MultiheadMixtureParameters(n=15, relevant=2), 0).train
+    oracle = np.tile([2.0, -2.0, 0.0, 0.0], (10, 1))
+    vectors = mixture_theory.constraints(samples.inputs, samples.labels, oracle)
+    assert vectors.shape == (15 * 10 * 8, 16)
+    machine = mixture_theory.machine_solution(samples, oracle)
+    assert machine is not None
+    scores = samples.inputs @ machine.direction.reshape(4, 4) @ samples.inputs.swapaxes(1, 2)
+    assert samples.relevant is not None
+    of_relevant = np.where(samples.relevant[:, None], scores, np.inf).min(-1)
+    assert (of_relevant > np.where(samples.relevant[:, None], -np.inf, scores).max(-1)).all()
+
+
+def test_a_planted_head_without_a_least_logit_has_no_share_of_its_margin() -> None:
+    [result] = trained(
+        planted, cell(planted, least_logit=0.0, n=30, test_samples=10, training_steps=3)
+    )
+    assert result.status == "done"
+    assert "margin" in result.measurements
+    assert "margin_share" not in result.measurements
+
+
+def test_heads_of_a_shared_width_are_trained_by_themselves() -> None:
+    shared = {"head_width": "shared", "initialisation": "gaussian", "d": 8, "n": 20}
+    cells = [cell(planted, heads=2, learning_rate=rate, **shared) for rate in (1.0, 2.0, 4.0)]
+    assert [len(batch) for batch in planted.batches(cells, "cpu")] == [1, 1, 1]
+    full = [cell(planted, heads=2, learning_rate=rate) for rate in (1.0, 2.0, 4.0)]
+    assert [len(batch) for batch in planted.batches(full, "cpu")] == [3]
 
 
 def test_heads_that_share_the_width_have_as_many_parameters_in_any_number() -> None:

@@ -1,42 +1,42 @@
-"""Claims of both data models: bounds, Theorems 1 and 2, speed, step sizes, and a second head.
+"""Claims of both data models: bounds, Theorems 1 and 2, and speed.
 
-Whether Proposition 1 and Corollary 1 hold along trajectories; how the steps to the target loss
-scale with H; along which step sizes training takes as many steps for every H; and whether two
-heads, each number at its best step size, beat one.
+Whether Proposition 1 and Corollary 1 hold along trajectories and at random weights, and how the
+steps to the target loss scale with H.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 
 from overfit_cli.claims.cells import (
     STEP_LIMIT,
-    Selection,
-    finite_numbers,
-    require_done,
-    require_trained,
+    describe_values,
+    repeated_seeds,
 )
-from overfit_cli.claims.comparison import BestSetting, Comparison, check_edge
 from overfit_cli.claims.rules import (
+    OUT_OF_REACH,
     THEOREM_RULE,
     Margin,
     Requirements,
     exponentiate,
-    judge_estimate,
+    joint_verdict,
+    judge_estimates,
     judge_theorem,
-    tolerance_margin,
 )
-from overfit_cli.core.claim import Claim, Measurement, inconclusive, not_run
-from overfit_cli.core.text import plural
-from overfit_cli.stats.boundaries import contour, scaling_exponents
-from overfit_cli.stats.intervals import level_of_each, mean_estimate
+from overfit_cli.core.arrays import Floats, varying
+from overfit_cli.core.claim import Claim, Measurement, not_run
+from overfit_cli.stats.intervals import Estimate, level_of_each, mean_estimate, median_estimate
 from overfit_cli.studies.multihead.parameters import STEP_RULES, MultiheadParameters
+
+PAPER_NAME = "Deora et al. 2024"
+IN_PRINT = f"{PAPER_NAME} (TMLR, April 2024)"
+"""The source of bounds that a later version of the paper corrects: it multiplies β₃ by d."""
 
 BOUNDS = {
     "proposition1": ("model_gradient", "model_hessian"),
@@ -45,8 +45,11 @@ BOUNDS = {
 """The columns that are at most 1 where each holds."""
 
 _IN_WORDS = {
-    "proposition1": "The gradient and the Hessian of a head's output are as small as stated",
-    "corollary1": "The loss's gradient, Hessian and concavity are as small as stated",
+    "proposition1": "The gradient and the Hessian of a head's output are at most 2 ‖X‖²_{2,∞} "
+    "Σ ‖X u_t‖_∞ + √T ‖X‖_{2,∞} and 6d ‖X‖²_{2,∞} ‖X‖²_{1,∞} Σ ‖X u_t‖_∞ + 2 √(Td) ‖X‖²_{2,∞} "
+    "‖X‖_{1,∞}",
+    "corollary1": "The loss's gradient, Hessian and concavity are at most β₁ L̂, β₂ and β₃ L̂/√H, "
+    "with β₃ = 2 √(Td) R³ (3 √d R² max ‖U_h‖ + 1)",
 }
 _SOURCES = {"proposition1": "Proposition 1", "corollary1": "Corollary 1"}
 
@@ -62,10 +65,13 @@ def bound_claims(prefix: str, trajectories: str, at_random: str) -> tuple[Claim,
     return tuple(
         Claim(
             name=f"{prefix}-{name}{'' if zero else '-random'}",
-            source=f"Deora et al. 2024, {_SOURCES[name]}",
+            kind="paper",
+            source=f"{IN_PRINT}, {_SOURCES[name]}",
             statement=f"{_IN_WORDS[name]}, "
             + ("at every step of training." if zero else "at random weights of any size."),
-            holds_where=f"{THEOREM_RULE}{'' if zero else f'; {DRAWS} cells or more'}",
+            hypotheses="R is at least 1 and the length of the longest token that was drawn",
+            holds_where=f"{THEOREM_RULE}{'' if zero else f'; {DRAWS} cells or more'}; vacuous "
+            f"where one of them is out of reach by {OUT_OF_REACH:g} decades",
             measure=_judge_bound(BOUNDS[name], zero, preset),
             figure="certificates",
             preset=preset,
@@ -81,337 +87,294 @@ def _judge_bound(
     initial = "zero" if zero else "gaussian"
 
     def measure(cells: pd.DataFrame) -> Measurement:
-        certified = cells["certify"].astype(bool) & (cells["initialisation"] == initial)
-        ended = require_done(require_trained(cells[certified]), 1.0)
-        if ended.empty:
+        certified = cells[cells["certify"].astype(bool) & (cells["initialisation"] == initial)]
+        if certified.empty:
             raise not_run(
                 f"It needs cells with certify=true and initialisation={initial}, as in "
                 f"`overfit sweep {preset}`."
             )
-        if not zero and len(ended) < DRAWS:
+        if not zero and len(certified) < DRAWS:
             raise not_run(
-                f"It takes {DRAWS} cells with random weights, and there are {len(ended)}."
+                f"It takes {DRAWS} cells with random weights, and there are {len(certified)}."
             )
-        ratios = pd.DataFrame({name: finite_numbers(ended, name) for name in columns})
-        return judge_theorem(
-            (ratios > 1 + ROUND_OFF).any(axis=1),
-            ended["seed"],
-            details={
-                **{
-                    f"{name.replace('_', ' ')} over its bound, most": float(ratios[name].max())
-                    for name in columns
-                },
-                "cells": len(ended),
-            },
-            note="At each logged step of each cell.",
+        parts = {name: _at_most_one(certified, name) for name in columns}
+        verdict = joint_verdict(part.verdict for part in parts.values())
+        decisive = next(part for part in parts.values() if part.verdict == verdict)
+        details = {
+            f"{name.replace('_', ' ')} over its bound, most": float(certified[name].max())
+            for name in columns
+        }
+        vacuous = [
+            name.replace("_", " ") for name, part in parts.items() if part.verdict == "vacuous"
+        ]
+        out_of_reach = f" Out of reach: {', '.join(vacuous)}." if vacuous else ""
+        return replace(
+            decisive,
+            details=details | {"cells": len(certified)} | dict(decisive.details),
+            note=f"{decisive.note}{out_of_reach} At each logged step of each cell.",
         )
 
     return measure
+
+
+def _at_most_one(cells: pd.DataFrame, name: str) -> Measurement:
+    """Judge whether a measured quantity over its bound is at most 1 in all cells."""
+    ratio = numbers(cells, name)
+    decades = np.log10(ratio.clip(lower=np.finfo(float).tiny)).fillna(0.0)
+    return judge_theorem(
+        ratio > 1 + ROUND_OFF, cells["seed"], unknown=ratio.isna(), decades_over=decades
+    )
+
+
+def numbers(cells: pd.DataFrame, name: str) -> pd.Series[float]:
+    """Return a measured column, nan where a cell has no finite number."""
+    if name not in cells:
+        return pd.Series(np.nan, cells.index)
+    return cells[name].astype(float).replace([np.inf, -np.inf], np.nan)
 
 
 def theorem_claims(prefix: str, preset: str) -> tuple[Claim, ...]:
     """Return the claims of Theorems 1 and 2, with the last step as their target θ."""
     training = (
         "1",
-        "The mean training loss over K steps of gradient descent is at most 2 L(θ) + 5 ‖θ − θ₀‖² / "
-        "(4 η K), with θ the last step.",
-        "mean_train_loss",
+        "The mean training loss over K steps of gradient descent is at most 2 L̂(θ) + 5 ‖θ − θ₀‖² / "
+        "(4 η K); θ is taken to be the last step, and K all steps.",
+        THEOREM_RULE,
+        _theorem1,
     )
     testing = (
         "2",
-        "The test loss is above the training loss by at most 4/n (2 K L(θ) + 9 ‖θ − θ₀‖² / (4 η)), "
-        "with θ the last step.",
-        "test_loss",
+        "The test loss less the training loss is in expectation at most 4/n E[2 K L̂(θ) + "
+        "9 ‖θ − θ₀‖² / (4 η)]; θ is taken to be the last step, and K all steps.",
+        WITHIN_BOUND.in_words("the mean over seeds of the gap less its bound"),
+        _theorem2,
     )
     return tuple(
         Claim(
             name=f"{prefix}-theorem{number}",
-            source=f"Deora et al. 2024, Theorem {number}",
+            kind="paper",
+            source=f"{PAPER_NAME}, Theorem {number}",
             statement=statement,
-            holds_where=f"H and η meet the theorem's requirements, and {THEOREM_RULE}",
-            measure=_theorem(number, column, preset),
+            hypotheses="H and η satisfy the appendix's conditions, with its constants and the β₃ "
+            "and ρ of the corrected version, which are the larger ones",
+            holds_where=f"{rule}, on cells whose H and η meet the theorem's requirements",
+            measure=partial(measure, preset=preset),
             figure="certificates",
             preset=preset,
         )
-        for number, statement, column in (training, testing)
+        for number, statement, rule, measure in (training, testing)
     )
 
 
-def _theorem(number: str, column: str, preset: str) -> Callable[[pd.DataFrame], Measurement]:
-    bound_column, heads_column = f"theorem{number}_bound", f"theorem{number}_heads"
+WITHIN_BOUND = Margin(most=0.0, because="0 is the bound", fewest_seeds=10)
 
-    def measure(cells: pd.DataFrame) -> Measurement:
-        from_zero = (cells["initialisation"] == "zero") & (cells["trained"] == "all")
-        of_descent = cells[from_zero & (cells["optimiser"] == "gd")]
-        fitted = require_done(require_trained(of_descent), 1.0)
-        if fitted.empty:
-            raise not_run(
-                f"It needs cells of gradient descent from zero, as in `overfit sweep {preset}`."
-            )
-        side = finite_numbers(fitted, column)
-        if column == "test_loss":
-            side = side - finite_numbers(fitted, "train_loss")
-        bound = finite_numbers(fitted, bound_column)
-        lacking = finite_numbers(fitted, heads_column) - np.log10(fitted["heads"].astype(float))
-        too_large = log10_step_sizes(fitted) - finite_numbers(fitted, "theorem_step_size")
-        return judge_theorem(
-            side > bound,
-            fitted["seed"],
-            requirements=Requirements(
-                {
-                    "decades of heads missing": lacking,
-                    "decades by which steps are too large": too_large,
-                },
-                "there are too few heads, or steps are too large",
-            ),
-            details={"measured over the bound, most": float((side / bound).max())},
+
+def _descent_from_zero(cells: pd.DataFrame, preset: str) -> pd.DataFrame:
+    """The cells of gradient descent on all weights from zero."""
+    from_zero = (cells["initialisation"] == "zero") & (cells["trained"] == "all")
+    chosen = cells[from_zero & (cells["optimiser"] == "gd")]
+    if chosen.empty:
+        raise not_run(
+            f"It needs cells of gradient descent from zero, as in `overfit sweep {preset}`."
         )
+    return chosen
 
-    return measure
+
+def _requirements(cells: pd.DataFrame, number: str) -> Requirements:
+    """The requirements of Theorem 1 or 2 in the corrected version of the paper.
+
+    The columns have those of the print of April 2024. The corrected β₃ is d times as large, so that
+    H must be d² times as large, and ρ at most d³ times as large.
+    """
+    log_d = np.log10(cells["d"].astype(float))
+    heads = np.log10(cells["heads"].astype(float))
+    largest = numbers(cells, "theorem_step_size") - 3 * log_d
+    return Requirements(
+        {
+            "decades of heads missing": numbers(cells, f"theorem{number}_heads")
+            + 2 * log_d
+            - heads,
+            "decades by which steps are too large": log10_step_sizes(cells) - largest,
+        },
+        "there are too few heads, or steps are too large",
+    )
+
+
+def _theorem1(cells: pd.DataFrame, preset: str) -> Measurement:
+    fitted = _descent_from_zero(cells, preset)
+    side, bound = numbers(fitted, "mean_train_loss"), numbers(fitted, "theorem1_bound")
+    return judge_theorem(
+        side > bound,
+        fitted["seed"],
+        unknown=side.isna() | bound.isna(),
+        requirements=_requirements(fitted, "1"),
+        details={"measured over the bound, most": float((side / bound).max())},
+    )
+
+
+def _theorem2(cells: pd.DataFrame, preset: str) -> Measurement:
+    """Measure the mean over seeds of the gap less its bound, at each setting that is covered."""
+    fitted = _descent_from_zero(cells, preset)
+    gap = numbers(fitted, "test_loss") - numbers(fitted, "train_loss")
+    bound = numbers(fitted, "theorem2_bound")
+    requirements = _requirements(fitted, "2")
+    met = requirements.met()
+    details = {"measured over the bound, most": float((gap / bound).max())}
+    if not met.any():
+        return judge_theorem(
+            gap > bound, fitted["seed"], requirements=requirements, details=details
+        )
+    excess = (gap - bound)[met]
+    groups = list(settings_of(fitted[met], MultiheadParameters.model_fields))
+    level = level_of_each(len(groups))
+    return judge_estimates(
+        {
+            name: (
+                mean_between(
+                    excess[group.index].fillna(-np.inf), excess[group.index].fillna(np.inf), level
+                ),
+                WITHIN_BOUND,
+            )
+            for name, group in groups
+        },
+        details=details | requirements.distances(),
+        note="The mean over seeds of the gap less its bound.",
+    )
+
+
+def settings_of(cells: pd.DataFrame, names: Iterable[str]) -> Iterable[tuple[str, pd.DataFrame]]:
+    """Give the cells of each setting of parameters, with the setting in words."""
+    varied = varying(cells, [name for name in names if name in cells])
+    if not varied:
+        yield "all", cells
+        return
+    for values, group in cells.groupby(varied, dropna=False):
+        yield describe_values(dict(zip(varied, values, strict=True))), group
 
 
 def log10_step_sizes(cells: pd.DataFrame) -> pd.Series[float]:
     """Return the decimal logarithm of the step size that each cell's heads take."""
     powers = cells["step_rule"].map(STEP_RULES).astype(float)
     sizes = cells["learning_rate"].astype(float) * cells["heads"].astype(float) ** powers
-    return sizes.map(math.log10)
+    return np.log10(sizes)
 
 
-SLOWER = Margin(least=0.1, because="a factor of 1.5 from 1 head to 50", fewest_seeds=10)
-FASTER = Margin(most=-0.1, because=SLOWER.because, fewest_seeds=10)
+_NO_CHANGE = "0 is no change"
+SLOWER = Margin(least=0.0, because=_NO_CHANGE, fewest_seeds=10)
+FASTER = Margin(most=0.0, because=_NO_CHANGE, fewest_seeds=10)
+NOT_FASTER = Margin(least=0.8, because="a fifth fewer; 1 is flat", fewest_seeds=10)
+NOT_SLOWER = Margin(most=1.25, because="a quarter more; 1 is flat", fewest_seeds=10)
 REACHED = Margin(least=0.95, because="within a twentieth of γ_attn", fewest_seeds=10)
-QUICKER = Margin(most=1.0, because="1 is no gain", fewest_seeds=10)
-BETTER = Margin(most=0.0, because="0 is no gain", fewest_seeds=10)
-_HALF_THE_WAY = "half the way to the next power that is a multiple of 1/2"
-ROOT = tolerance_margin(0.5, 0.25, _HALF_THE_WAY, fewest_seeds=10)
-LINEAR = tolerance_margin(1.0, 0.25, _HALF_THE_WAY, fewest_seeds=10)
+FEWEST_HEADS = 4
+"""Numbers of heads that tell a trend, and its end."""
 
-LEAST_SPAN = 10
-"""By which factor the numbers of heads must be apart, at least."""
-
-STEPS = 1000
-"""The steps to the target loss at which the contour runs.
-
-Where far fewer suffice, steps are so large that losses rise before they fall.
-"""
-
-BEST = Comparison("heads", "learning_rate", "step size", best_in="steps_to_target")
-
-_Judge = Callable[[BestSetting, BestSetting, list[BestSetting]], Measurement]
-"""From two heads and one, and every H, all at their best, to the measurement."""
+ALL_HEADS = {"heads": (1, 50)}
+"""Numbers of heads that must be among the cells of a claim on all of them."""
 
 
-def power_of_heads(cells: pd.DataFrame, margin: Margin) -> Measurement:
-    """Measure the power of H in the steps to the target loss, seed by seed, of one setting.
-
-    A seed counts where all its cells come to the target: of the others it isn't known when they
-    would.
-    """
-    span = cells["heads"].max() / cells["heads"].min()
-    if span < LEAST_SPAN:
-        raise not_run(
-            f"It needs numbers of heads that are a factor of {LEAST_SPAN} apart, and here they are "
-            f"{span:g}."
-        )
-    complete = complete_seeds(cells)
-    powers = scaling_exponents(complete, ["heads"], "steps_to_target") if len(complete) else None
-    if powers is None:
-        raise inconclusive("No seed has cells that all come to the target loss.")
-    middle = complete.groupby("heads")["steps_to_target"].median()
-    return judge_estimate(
-        powers["heads"],
-        margin,
-        details={
-            **{f"median steps, H = {heads}": float(steps) for heads, steps in middle.items()},
-            "seeds on which some H never comes to the target": cells["seed"].nunique()
-            - complete["seed"].nunique(),
-        },
-        note="The power of H in the steps to the target loss.",
+def trend_in_words(margin: Margin) -> str:
+    """Write the condition of `trend_of_heads`."""
+    at_end = NOT_SLOWER if margin is FASTER else NOT_FASTER
+    return (
+        f"{margin.in_words('the power of H in the steps to the target loss')}, so has it "
+        "without the largest H, and the ratio of the steps with the largest H to those with the "
+        f"next is {at_end} ({at_end.because})"
     )
 
 
-def complete_seeds(cells: pd.DataFrame) -> pd.DataFrame:
-    """Return the cells of the seeds of which all come to the target loss."""
-    ended = cells_with_steps(cells)
-    reached = ended["steps_to_target"].notna().groupby(ended["seed"]).agg(["all", "size"])
-    seeds = reached.index[reached["all"] & (reached["size"] == reached["size"].max())]
-    chosen: pd.DataFrame = ended[ended["seed"].isin(seeds)]
-    return chosen
+Average = Callable[[ArrayLike, ArrayLike, float], Estimate]
+"""From the least and the most that each number may be, and a level, to their mean or median."""
 
 
-def cells_with_steps(cells: pd.DataFrame) -> pd.DataFrame:
-    """Return the cells that are done, whose steps to the target are known or never were taken.
-
-    Raises:
-        UndecidedError: `inconclusive` where something else than training ended a cell, or one has
-            no number of steps though its loss isn't above the target.
-    """
-    ended = require_done(require_trained(cells), 1.0)
-    without = ended["steps_to_target"].isna()
-    above_target = ended["train_loss"].astype(float) >= ended["target_loss"]
-    if (lost := int((without & ~above_target).sum())) > 0:
-        raise inconclusive(f"{lost} of {plural(len(ended), 'cell')} have no number of steps.")
-    return ended
+def mean_between(least: ArrayLike, most: ArrayLike, level: float) -> Estimate:
+    """Return the mean of numbers that lie between two ends."""
+    with np.errstate(invalid="ignore"):  # there is no mean between minus infinity and infinity
+        return mean_estimate(least, level, up_to=most)
 
 
-def contour_claims(model: type[MultiheadParameters], prefix: str, preset: str) -> tuple[Claim, ...]:
-    """Return the claims that the contour is η ∝ √H, and that it is η ∝ H."""
-    chosen = Selection(
-        model,
-        vary={"learning_rate"},
-        alike={"n", "training_steps", "epsilon", "test_samples"},
-        fewest={"heads": 4},
-        preset=preset,
-    )
-    return tuple(
-        Claim(
-            name=f"{prefix}-contour-{name}",
-            source=source,
-            statement=f"On average over H, training takes as many steps where η ∝ {words}.",
-            holds_where=margin.in_words("the power of H in that step size"),
-            measure=partial(_contour, chosen=chosen, margin=margin),
-            figure="boundary",
-            preset=preset,
-        )
-        for name, words, margin, source in (
-            ("sqrt", "√H", ROOT, "Deora et al. 2024, section 6 and figure 3; ours"),
-            ("linear", "H", LINEAR, "a rival of η ∝ √H; ours"),
-        )
-    )
+def median_between(least: ArrayLike, most: ArrayLike, level: float) -> Estimate:
+    """Return the median of numbers that lie between two ends."""
+    return median_estimate(least, level, up_to=most)
 
 
-def _contour(cells: pd.DataFrame, chosen: Selection, margin: Margin) -> Measurement:
-    """Measure the power of H in the step size that takes `STEPS` steps, seed by seed."""
-    grid = require_trained(chosen.of(cells))
-    if grid["heads"].max() < LEAST_SPAN * grid["heads"].min():
-        raise inconclusive(f"It needs numbers of heads that are a factor of {LEAST_SPAN} apart.")
-    crossing = contour(grid, "learning_rate", "heads", "steps_to_target", STEPS)
-    if crossing is None:
-        raise inconclusive(f"No seed takes {STEPS} steps at some step size for every H.")
-    local = crossing.local_powers().items()
-    return judge_estimate(
-        mean_estimate(crossing.powers),
-        margin,
-        details={
-            **{f"step size, H = {low}": math.exp(log) for low, log in crossing.middle.items()},
-            **{f"power from H = {low:g} to {high:g}": power for (low, high), power in local},
-            "seeds left out": crossing.left_out,
-        },
-        note=f"The power of H in the step size that takes {STEPS} steps to the target loss.",
-    )
-
-
-def second_head_claims(
-    model: type[MultiheadParameters], prefix: str, preset: str, *, errors: bool
-) -> tuple[Claim, ...]:
-    """Return the claims that a second head helps at an equal number of parameters.
-
-    `errors` says whether there is one on test errors too; where nothing is got wrong there isn't.
-    """
-    at_best = "At an equal number of parameters, each at its best step size, a second head"
-    quicker = (
-        "",
-        f"{at_best} shortens training.",
-        QUICKER.in_words("steps to the target loss with two heads over those with one"),
-        _quicker,
-    )
-    better = (
-        "-error",
-        f"{at_best} makes fewer test errors.",
-        BETTER.in_words("test error with two heads less that with one"),
-        _better,
-    )
-    return tuple(
-        Claim(
-            name=f"{prefix}-second-head{kind}",
-            source="the title's question; ours",
-            statement=statement,
-            holds_where=holds_where,
-            measure=partial(_second, model=model, preset=preset, judge=judge),
-            figure="heatmap",
-            preset=preset,
-        )
-        for kind, statement, holds_where, judge in ([quicker, better] if errors else [quicker])
-    )
-
-
-def _second(
-    cells: pd.DataFrame, model: type[MultiheadParameters], preset: str, judge: _Judge
+def trend_of_heads(
+    cells: pd.DataFrame, margin: Margin, model: type[MultiheadParameters], average: Average
 ) -> Measurement:
-    """Compare two heads with one, and name what every other H comes to.
+    """Measure the power of H in the steps to the target loss, and whether its end turns round.
 
-    Cells that don't come to the target loss count with all the steps that they took: at least as
-    many are missing. Where that favours the verdict, none is given.
+    Every seed counts with all its H. A cell that never comes to the target takes at least the steps
+    that it took, and a cell that is absent or failed may take any number.
+
+    Args:
+        cells: of one setting but for H, failed ones included.
+        margin: `FASTER` or `SLOWER`.
+        model: the study's parameters.
+        average: over seeds; a median where some cells never come to the target.
     """
-    settings = {"head_width": "shared", "initialisation": "gaussian"}
-    free = {"learning_rate", "heads"}
-    alike = set(model.model_fields) - free - set(settings)
-    selection = Selection(model, at=settings, vary=free, alike=alike, preset=preset)
-    chosen = _count_spent_steps(selection.of(cells))
-    double, single = BEST.pair(chosen, list(model.model_fields), (2, 1))
-    measured = judge(double, single, _all_at_best(chosen))
-    return check_edge(measured, double, single)
-
-
-def _count_spent_steps(cells: pd.DataFrame) -> pd.DataFrame:
-    """Take cells whose steps were spent before the target loss for done, after all their steps."""
-    spent = require_trained(cells)["reason"] == STEP_LIMIT
-    steps = cells["steps_to_target"].mask(spent, cells["steps"])
-    status = cells["status"].mask(spent, "done")
-    return cells.assign(steps_to_target=steps, status=status, spent=spent)
-
-
-def _unless_spent(measured: Measurement, double: BestSetting, single: BestSetting) -> Measurement:
-    """Leave open that one is quicker where that very one has cells that didn't get there."""
-    quicker = {"holds": double, "fails": single}.get(measured.verdict)
-    if quicker is None or not quicker.column("spent").any():
-        return measured
-    note = f"{measured.note} Some of H = {quicker.name} don't come to the target loss."
-    return replace(measured, verdict="inconclusive", note=note)
-
-
-def _all_at_best(chosen: pd.DataFrame) -> list[BestSetting]:
-    settings = (BEST.at_best(chosen, heads) for heads in sorted(chosen["heads"].unique()))
-    return [setting for setting in settings if setting is not None]
-
-
-def _quicker(double: BestSetting, single: BestSetting, settings: list[BestSetting]) -> Measurement:
-    steps = np.log(double.column("steps_to_target")) - np.log(single.column("steps_to_target"))
-    measured = judge_estimate(
-        exponentiate(mean_estimate(steps, _level(double, single))),
-        QUICKER,
-        details=_details(settings, "steps_to_target") | _spent_counts(settings),
-        note=f"Geometric means over seeds; H = {double.in_words()}, H = {single.in_words()}.",
-    )
-    return _unless_spent(measured, double, single)
-
-
-def _better(double: BestSetting, single: BestSetting, settings: list[BestSetting]) -> Measurement:
-    return judge_estimate(
-        mean_estimate(
-            double.column("test_error") - single.column("test_error"), _level(double, single)
+    least, most = log_steps(cells)  # each (seeds, heads)
+    if least.shape[1] < FEWEST_HEADS:
+        raise not_run(f"It needs {FEWEST_HEADS} numbers of heads.")
+    heads = np.log(least.columns.to_numpy(float))
+    at_end = NOT_SLOWER if margin is FASTER else NOT_FASTER
+    level = level_of_each(3)
+    last = least.iloc[:, -1] - most.iloc[:, -2], most.iloc[:, -1] - least.iloc[:, -2]
+    estimates = {
+        "power of H": (average(*_powers(heads, least, most), level), margin),
+        "power without the largest H": (
+            average(*_powers(heads[:-1], least.iloc[:, :-1], most.iloc[:, :-1]), level),
+            margin,
         ),
-        BETTER,
-        details=_details(settings, "test_error"),
-        note=f"H = {double.in_words()}, H = {single.in_words()}.",
+        "steps with the largest H over those with the next": (
+            exponentiate(average(*last, level)),
+            at_end,
+        ),
+    }
+    middle = np.exp(least.median())
+    return judge_estimates(
+        {
+            name: (independent_seeds(estimate, cells, model), each)
+            for name, (estimate, each) in estimates.items()
+        },
+        details={
+            **{f"median steps, H = {number}": float(middle[number]) for number in least},
+            "cells that don't come to the target": int(np.isinf(most).to_numpy().sum()),
+        },
+        note="Of the steps to the target loss.",
     )
 
 
-def _spent_counts(settings: list[BestSetting]) -> dict[str, float]:
-    return {
-        f"not at the target, H = {setting.name}": float(setting.column("spent").sum())
-        for setting in settings
-    }
+def independent_seeds(
+    estimate: Estimate, cells: pd.DataFrame, model: type[MultiheadParameters]
+) -> Estimate:
+    """Return an estimate with the number of seeds whose cells are no copies of another's.
+
+    Numbers of steps are whole, and agree by chance: the whole cells are compared.
+    """
+    copies = len(repeated_seeds(cells, model))
+    return estimate._replace(seeds=cells["seed"].nunique() - copies)
 
 
-def _level(double: BestSetting, single: BestSetting) -> float:
-    """Of an interval after the choice of a step size, which favours what is good at many."""
-    return level_of_each(max(len(double.tried), len(single.tried)))
+def _powers(log_heads: Floats, least: pd.DataFrame, most: pd.DataFrame) -> tuple[Floats, Floats]:
+    """The ends of the least-squares slopes of log steps that lie between two ends, (seeds,)."""
+    weights = log_heads - log_heads.mean()
+    weights /= weights @ weights
+    rising = weights > 0
+    return np.where(rising, least, most) @ weights, np.where(rising, most, least) @ weights
 
 
-def _details(settings: list[BestSetting], column: str) -> dict[str, float]:
-    words = column.replace("_", " ")
-    details = {f"step size, H = {setting.name}": setting.value for setting in settings}
-    return details | {
-        f"{words}, H = {setting.name}": float(setting.column(column).mean()) for setting in settings
-    }
+def log_steps(cells: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return the least and the most that the logarithm of the steps to the target may be.
+
+    Each is (seeds, heads). They agree where a cell comes to the target. A cell that trained and
+    stayed above it takes at least the steps that it took.
+    """
+    arrived, taken = numbers(cells, "steps_to_target"), numbers(cells, "steps")
+    ended = (cells["status"] == "done") | (cells["reason"] == STEP_LIMIT)
+    above = numbers(cells, "train_loss") >= cells["target_loss"].astype(float)
+    least = arrived.fillna(taken.where(ended & above)).fillna(1.0).clip(lower=1.0)
+    most = arrived.clip(lower=1.0).fillna(np.inf)
+    low, high = (
+        np.log(steps).groupby([cells["seed"], cells["heads"]]).mean().unstack()
+        for steps in (least, most)
+    )
+    return low.fillna(0.0), high.fillna(np.inf)

@@ -122,6 +122,8 @@ def first_step_sizes(parameters: MultiheadParameters, seed: int) -> Floats:
         return np.zeros(parameters.heads)
     if parameters.first_phase == "positive":
         return np.ones(parameters.heads)
+    if parameters.first_phase == "uniform":
+        return named_rng(seed, "init", "sizes").uniform(-1.0, 1.0, parameters.heads)
     return named_rng(seed, "init", "signs").choice([1.0, -1.0], parameters.heads)
 
 
@@ -144,10 +146,10 @@ def _initial_classes(
         return _gaussian(parameters, seed), np.ones(H)
     signs = first_step_sizes(parameters, seed)  # α, (heads,)
     counts = np.ones(H)  # (classes,)
-    if not parameters.separate_heads and parameters.first_phase == "signs":
+    if not parameters.each_head and parameters.first_phase == "signs":
         counts = np.array([(signs > 0).sum(), (signs < 0).sum()], dtype=np.float64)  # (2,)
         signs = np.array([1.0, -1.0])  # (2,)
-    elif not parameters.separate_heads:
+    elif not parameters.each_head:
         counts, signs = np.array([float(H)]), signs[:1]  # each (1,)
     return {
         "projection": signs[:, None, None] * first_gradient(first),  # (classes, T, d)

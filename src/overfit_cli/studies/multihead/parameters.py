@@ -69,9 +69,10 @@ class MultiheadParameters(StudyParameters):
     trained: Literal["all", "attention"] = parameter(
         "all", "what is trained: U and W, or W alone", label="trained weights"
     )
-    first_phase: Literal["none", "signs", "positive"] = parameter(
+    first_phase: Literal["none", "signs", "positive", "uniform"] = parameter(
         "none",
-        "section 5.1's first step from zero: left out, of step size ±1 by head, or of 1",
+        "section 5.1's first step from zero: left out, of step size ±1 by head, of 1, or of a size "
+        "uniform on [−1, 1] by head, as the proofs have it",
         label="first phase",
     )
     first_samples: int = parameter(
@@ -128,7 +129,8 @@ class MultiheadParameters(StudyParameters):
     @property
     def each_head(self) -> bool:
         """Whether heads begin apart, or are to be trained one by one."""
-        return self.separate_heads or self.initialisation == "gaussian"
+        apart = self.initialisation == "gaussian" or self.first_phase == "uniform"
+        return self.separate_heads or apart
 
     def refusals(self) -> Iterator[BadValue]:
         """Give sentences on initial weights from which nothing is learned."""

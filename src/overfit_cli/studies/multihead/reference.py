@@ -52,6 +52,8 @@ def first_weights(parameters: MultiheadParameters, first: Samples, seed: int) ->
     if parameters.first_phase == "signs":
         signs = named_rng(seed, "init", "signs").choice([1.0, -1.0], parameters.heads)
         step_sizes: list[float] = signs.tolist()
+    elif parameters.first_phase == "uniform":
+        step_sizes = named_rng(seed, "init", "sizes").uniform(-1.0, 1.0, parameters.heads).tolist()
     else:
         step_sizes = [float(parameters.first_phase == "positive")] * parameters.heads
     return [step_size * row.repeat(parameters.tokens, 1) for step_size in step_sizes]

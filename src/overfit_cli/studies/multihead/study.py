@@ -143,7 +143,7 @@ def cell_columns(*special: Column) -> tuple[Column, ...]:
         ),
         Column(
             "theorem1_heads",
-            "decimal logarithm of the heads that Theorem 1 requires",
+            "decimal logarithm of the heads that Theorem 1 requires in the print of April 2024",
             label="log₁₀ heads of Theorem 1",
         ),
         Column(
@@ -153,12 +153,12 @@ def cell_columns(*special: Column) -> tuple[Column, ...]:
         ),
         Column(
             "theorem2_heads",
-            "decimal logarithm of the heads that Theorem 2 requires",
+            "decimal logarithm of the heads that Theorem 2 requires in the print of April 2024",
             label="log₁₀ heads of Theorem 2",
         ),
         Column(
             "theorem_step_size",
-            "decimal logarithm of the largest step size of both",
+            "decimal logarithm of the largest step size of both, in that print",
             label="log₁₀ largest step size",
         ),
     )
@@ -281,6 +281,12 @@ def _pairs(cell: Cell[P]) -> float:
 
 
 def _shape(cell: Cell[P]) -> tuple[object, ...]:
-    """What cells that are trained together share."""
-    classes = cell.parameters.heads if cell.parameters.each_head else 1
-    return (cell.seed, classes, *shared_values(cell, APART))
+    """What cells that are trained together share.
+
+    Training with heads of width d/H amplifies round-off, which depends on what else a product of
+    matrices contains: each such cell is trained by itself, so that its numbers are its own.
+    """
+    settings = cell.parameters
+    classes = settings.heads if settings.each_head else 1
+    apart = APART if settings.head_width == "full" else frozenset()
+    return (cell.seed, classes, *shared_values(cell, apart))

@@ -8,9 +8,12 @@ With A = softmax(X W Xᵀ), G_ts = ⟨u_t, x_s⟩ and means over s under row t o
 
 A head's parameters are U row by row, then W row by row: T d + d² of them.
 
-The bounds are β₁ to β₃ (Corollary 1), Proposition 1, and those of Theorems 1 and 2. Where
-Corollary 1 has the norm of θ, that of U suffices (its footnote). The bounds are computed with it,
-so a bound that holds here holds in the looser form of the text too.
+The bounds are β₁ to β₃ (Corollary 1), Proposition 1, and those of Theorems 1 and 2. They are those
+of the print of TMLR (April 2024). A later version of the paper, which corrects a miscalculation of
+the Hessian's bound, has d times β₃ and α(θ), and a bound in Proposition 1 that is at least √d times
+as large: what holds here holds there too. Where Corollary 1 has the norm of θ, that of U suffices
+(its footnote). The bounds are computed with it, so a bound that holds here holds in the looser form
+of the text too.
 """
 
 from __future__ import annotations
@@ -172,7 +175,10 @@ class Sizes:
         return self.beta_3(norm) / math.sqrt(self.heads) + self.beta_1(norm) ** 2 / 4
 
     def beta_3(self, norm: float) -> float:
-        """Return β₃; over √H the loss bounds by it how concave it is (Corollary 1, 3)."""
+        """Return β₃; over √H the loss bounds by it how concave it is (Corollary 1, 3).
+
+        The later version of the paper has d times as much.
+        """
         root = math.sqrt(self.features)
         factor = 2 * math.sqrt(self.tokens) * root * self.radius**3
         return factor * (3 * root * self.radius**2 * norm + 1)
@@ -191,7 +197,8 @@ def gradient_bound(inputs: Tensor, U: Tensor) -> Tensor:
 def hessian_bound(inputs: Tensor, U: Tensor) -> Tensor:
     """Return Proposition 1's bound on ‖∇²Φ‖ of one head's output, (samples,).
 
-    It is 6 d ‖X‖²_{2,∞} ‖X‖²_{1,∞} Σ_t ‖X u_t‖_∞ + 2 √(T d) ‖X‖²_{2,∞} ‖X‖_{1,∞}.
+    It is 6 d ‖X‖²_{2,∞} ‖X‖²_{1,∞} Σ_t ‖X u_t‖_∞ + 2 √(T d) ‖X‖²_{2,∞} ‖X‖_{1,∞}; the later version
+    of the paper has 6 d² ‖X‖_{2,∞} ‖X‖³_{1,∞} Σ_t ‖X u_t‖_∞ + 2 d √(T d) ‖X‖_{2,∞} ‖X‖²_{1,∞}.
     """
     _, T, d = inputs.shape
     longest: Tensor = linalg.vector_norm(inputs, dim=-1).amax(-1)  # ‖X‖_{2,∞}, (samples,)
@@ -210,7 +217,7 @@ def _largest_outputs(inputs: Tensor, U: Tensor) -> Tensor:
 class Hypotheses:
     """The requirements of Theorems 1 and 2 on H and η for one target θ, and their bounds.
 
-    Constants are the appendix's.
+    Constants are the appendix's; β₃, α and ρ are those of the print of April 2024.
     """
 
     sizes: Sizes

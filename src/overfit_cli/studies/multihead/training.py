@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -24,6 +23,7 @@ from overfit_cli.studies.multihead.engine import (
     Heads,
     Weights,
     attention_scores,
+    first_step_sizes,
     full_matrices,
     gradients_of,
     initial_heads,
@@ -182,19 +182,18 @@ class _HeadsTogether(BatchedTraining[P, _HeadsState[P], Gradients]):
         )
         self._gradients = self._engine()
         last = first.training_steps
-        states = [_HeadsState(cell, self._first_phase(i)) for i, cell in enumerate(batch)]
+        states = [_HeadsState(cell, self._first_phase(cell)) for cell in batch]
         super().__init__(states, training, set(logged_steps(last, ratio=RATIO)), last)
 
-    def _first_phase(self, index: int) -> dict[str, float]:
+    def _first_phase(self, cell: Cell[P]) -> dict[str, float]:
         """What is measured before the first step of what section 5.1 says."""
-        settings = self._settings
+        settings = cell.parameters
         of_mixture = self._problem.patterns is not None and not settings.separate_heads
-        if not settings.certify or settings.first_phase == "none" or not of_mixture:
+        measured = settings.certify or settings.first_phase == "uniform"
+        if not measured or settings.first_phase == "none" or not of_mixture:
             return {}
-        weights = theory.weights_of_cell(self._heads, index)
-        signs = np.array([1.0, -1.0]) if settings.first_phase == "signs" else np.ones(1)
-        has_heads = (self._heads.counts[index] > 0).cpu().numpy()
-        return first_phase_columns(self._problem, weights, signs[has_heads])
+        alphas = first_step_sizes(settings, cell.seed)  # (heads,)
+        return first_phase_columns(self._problem, settings.first_phase, alphas)
 
     def _engine(self) -> HeadGradients:
         return HeadGradients(self._inputs, self._labels, *self._heads.counts.shape)
@@ -276,7 +275,8 @@ class _HeadsTogether(BatchedTraining[P, _HeadsState[P], Gradients]):
         del row["loss_times_step"]
         measured = row | {"steps_to_target": state.steps_to_target} | state.worst | state.initial
         measured["mean_train_loss"] = state.total / step if step else math.nan
-        measured["margin_share"] = row["margin"] / self._problem.margin
+        if self._problem.margin > 0:
+            measured["margin_share"] = row["margin"] / self._problem.margin
         if settings.optimiser == "gd" and step > 0:
             measured |= self._theorems(index, step, settings.step_size, row["train_loss"])
         reason = failure(row["train_loss"], settings.epsilon) if settings.epsilon else ""

@@ -61,13 +61,13 @@ FIRST_PHASE = (
     Column("ntk_margin_constructed", "margin of section 5.2's θ⋆"),
     Column(
         "gamma_tangent",
-        "the margin that equation (7) states",
+        "the margin that equation (7) states, with ζ/4 for ζ/2 and the first phase's mean size",
         symbol=r"\gamma_*",
         label="margin of equation (7)",
     ),
     Column(
         "gamma_tangent_without",
-        "what equation (7) would state were P zero",
+        "what it would be were P zero",
         label="margin of (7) without P",
     ),
     Column(

@@ -2,7 +2,13 @@
 
 Lemma 2 states U_h = α_h 1 (ζ/2 u⋆ + p)ᵀ for the weights after the first phase, with u⋆ = μ₊ − μ₋.
 The mean of y μ_y over equal labels is u⋆/2, so that the expectation is ζ/4 u⋆. The coefficient is
-measured, and P is the length of U's row less ζ/4 u⋆: the largest that the data let it be.
+measured, and P is the length of U's row over α_h less ζ/4 u⋆. γ⋆ is equation (7) with ζ/4 in its
+first term too, and with E|α_h|: that is 1/2 in the proof, where α_h is uniform on [−1, 1], and 1
+for signs of ±1.
+
+After the first phase W is zero, and a head's output and its gradients in U and W are multiples of
+those of a head with α_h = 1, by α_h, 1 and α_h. So all that is measured there depends on the sum of
+the α_h and on the means of their sizes and squares, and no head is computed by itself.
 
 For a fixed U, gradient descent on W is said to converge in direction to the machine's solution, the
 W of least norm that separates each row's best token from the others (Tarzanagh et al. 2023;
@@ -12,14 +18,15 @@ Vasudeva et al. 2024).
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
 from scipy.optimize import nnls
 
+from overfit_cli.studies.multihead.engine import first_gradient
 from overfit_cli.studies.multihead.parameters import Floats, Problem, Samples
-from overfit_cli.studies.multihead.theory import Weights, derivatives, radius
+from overfit_cli.studies.multihead.theory import Derivatives, Weights, derivatives, radius
 
 CHANCE = 0.05
 """δ, with which Definition 1's second property may fail."""
@@ -68,6 +75,7 @@ class MixtureMargins:
     noise: float  # Z, the longest noise vector
     # P of Lemma 2, the length of what the first phase adds to the oracle classifier
     deviation: float
+    mean_size: float = 1.0  # E|α_h|
 
     def linear(self) -> float:
         """Return γ_lin, that of the oracle linear classifier (equation 132)."""
@@ -75,15 +83,15 @@ class MixtureMargins:
         return self.strength * math.sqrt(self.tokens / 2) * (self.sparsity - irrelevant)
 
     def tangent(self) -> float:
-        """Return γ⋆, that of the tangent kernel after the first phase (equation 7)."""
+        """Return γ⋆ of equation (7), with ζ/4 for ζ/2 and with E|α|; see the module's text."""
         lost = self.deviation * math.pow(self.tokens, 2.5) * (self.strength + self.noise) ** 3
-        return self.tangent_without_deviation() - lost
+        return self.tangent_without_deviation() - 2 * self.mean_size * lost
 
     def tangent_without_deviation(self) -> float:
         """Return what γ⋆ would be if P were 0, as with a first phase of endless samples."""
         s, z = self.strength, max(self.noise_on_signal, self.noise_on_patterns)
         inner = self.sparsity * s**4 - 7 * z * s**2 - 12 * z**2 - 16 * z**3 / s**2
-        share = self.tokens * (1 - self.sparsity) * self.sparsity
+        share = self.mean_size * self.tokens * (1 - self.sparsity) * self.sparsity
         return share * inner / (4 * math.sqrt(2 * (self.patterns + 1))) + self.linear()
 
     def attention(self, missed: float = 0.0) -> float:
@@ -112,42 +120,52 @@ def optimal_attention(means: Floats) -> Floats:
     return unit
 
 
-def first_phase_columns(problem: Problem, weights: Weights, signs: Floats) -> dict[str, float]:
+MEAN_SIZES = {"uniform": 0.5, "signs": 1.0, "positive": 1.0}
+"""E|α_h| of each first phase."""
+
+
+def first_phase_columns(problem: Problem, first_phase: str, alphas: Floats) -> dict[str, float]:
     """Return Lemma 2's coefficient, Definition 1's properties over their bounds, and margins.
 
-    The weights are those after the first phase, and the signs α of each class, (classes,).
+    Args:
+        problem: the samples of both phases.
+        first_phase: the law of α_h, of `MEAN_SIZES`.
+        alphas: α_h of each head, (heads,).
     """
     assert problem.patterns is not None
     assert problem.train.relevant is not None
     plus, minus, *_ = problem.patterns
     oracle = plus - minus
     sparsity = float(problem.train.relevant.mean())
-    row = weights.projections[0, 0].numpy() / signs[0]  # the same for all tokens
-    coefficient = float(row @ oracle / (oracle @ oracle)) / sparsity  # ⟨row, u⋆⟩ / (‖u⋆‖² ζ)
-    deviation = float(np.linalg.norm(row - sparsity / 4 * oracle))
+    U = first_gradient(problem.first)  # of a head with α = 1, (tokens, features)
+    coefficient = float(U[0] @ oracle / (oracle @ oracle)) / sparsity  # ⟨row, u⋆⟩ / (‖u⋆‖² ζ)
+    deviation = float(np.linalg.norm(U[0] - sparsity / 4 * oracle))
     stated = mixture_margins(problem.train, problem.patterns, deviation)
-    largest, constructed = tangent_margins(problem, weights, signs)
+    stated = replace(stated, mean_size=MEAN_SIZES[first_phase])
+    inputs = torch.as_tensor(problem.train.inputs)  # (samples, tokens, features)
+    head = derivatives(inputs, torch.as_tensor(U.copy()), inputs.new_zeros(2 * inputs.shape[2:]))
+    largest, constructed = tangent_margins(problem, head, alphas)
     return {
         "first_coefficient": coefficient,
         "first_deviation": deviation,
-        **_definition_1(problem, weights, stated),
+        **_definition_1(problem, head, U, alphas, stated),
         **proposition_3(problem, stated),
         "ntk_margin": largest[0],
         "ntk_margin_bound": largest[1],
         "ntk_margin_constructed": constructed,
         "gamma_tangent": stated.tangent(),
         "gamma_tangent_without": stated.tangent_without_deviation(),
-        "tangent_heads": _heads_for_tangent_margin(problem, weights, stated),
+        "tangent_heads": _heads_for_tangent_margin(problem, stated),
         "gamma_linear": stated.linear(),
         "gamma_attention": stated.attention(),
     }
 
 
-def _heads_for_tangent_margin(problem: Problem, weights: Weights, stated: MixtureMargins) -> float:
+def _heads_for_tangent_margin(problem: Problem, stated: MixtureMargins) -> float:
     """log₁₀ of Proposition 2's H, √H ≥ R⁴ T (S + P) √(2 log(n/δ)) / γ⋆; nan where γ⋆ ≤ 0."""
     if stated.tangent() <= 0:
         return math.nan
-    r = radius(weights.projections.new_tensor(problem.train.inputs))
+    r = radius(torch.as_tensor(problem.train.inputs))
     sizes = r**4 * stated.tokens * (stated.strength + stated.deviation)
     log = math.log(len(problem.train.labels) / CHANCE)
     return 2 * math.log10(sizes * math.sqrt(2 * log) / stated.tangent())
@@ -174,21 +192,18 @@ def mixture_margins(samples: Samples, patterns: Floats, deviation: float) -> Mix
     )
 
 
-def _definition_1(problem: Problem, weights: Weights, stated: MixtureMargins) -> dict[str, float]:
+def _definition_1(
+    problem: Problem, head: Derivatives, U: Floats, alphas: Floats, stated: MixtureMargins
+) -> dict[str, float]:
     """Return P1's norm and P2's output over Proposition 2's bounds; above 1 breaks one."""
-    inputs = weights.projections.new_tensor(problem.train.inputs)
-    norms = weights.projections.flatten(1).norm(dim=1)  # ‖U_h‖, (classes,)
-    heads = float(weights.counts.sum())
-    output = inputs.new_zeros(len(inputs))  # Φ̃, (samples,)
-    for count, U, W in zip(weights.counts, weights.projections, weights.attentions, strict=True):
-        output += float(count) / math.sqrt(heads) * derivatives(inputs, U, W).outputs
+    norm = float(np.abs(alphas).max() * np.linalg.norm(U))  # max ‖U_h‖
+    sum_over_root = float(alphas.sum()) / math.sqrt(len(alphas))  # Σ α_h / √H
+    output = abs(sum_over_root) * float(head.outputs.abs().max())  # max |Φ̃|
     n, tokens, _ = problem.train.inputs.shape
     size = stated.strength + stated.deviation
-    bound = tokens * radius(inputs) * size * math.sqrt(2 * math.log(n / CHANCE))
-    return {
-        "good_norm": float(norms.max()) / (math.sqrt(tokens) * size),
-        "good_output": float(output.abs().max()) / bound,
-    }
+    r = radius(torch.as_tensor(problem.train.inputs))
+    bound = tokens * r * size * math.sqrt(2 * math.log(n / CHANCE))
+    return {"good_norm": norm / (math.sqrt(tokens) * size), "good_output": output / bound}
 
 
 def proposition_3(problem: Problem, stated: MixtureMargins) -> dict[str, float]:
@@ -220,37 +235,34 @@ def _oracle(problem: Problem) -> Floats:
 
 
 def tangent_margins(
-    problem: Problem, weights: Weights, signs: Floats
+    problem: Problem, head: Derivatives, alphas: Floats
 ) -> tuple[tuple[float, float], float]:
     """Return the largest margin of the tangent kernel with its bound, and that of section 5.2's θ⋆.
 
-    Both are for parameters of norm √2 (Definition 1, P3). Heads of a class have the same features,
-    so that of the best θ they have the same share. The signs are α of each class, (classes,).
+    Both are for parameters of norm √2 (Definition 1, P3). A head's features are its gradients over
+    √H. The products of two samples' features, summed over heads, are those of the gradients in U
+    and of √(mean α²) times those in W; the products with θ⋆ contain the mean of |α|.
+
+    Args:
+        problem: the samples.
+        head: the derivatives of a head with α = 1.
+        alphas: α_h of each head, (heads,).
     """
     assert problem.patterns is not None
-    inputs = weights.projections.new_tensor(problem.train.inputs)
-    heads = float(weights.counts.sum())
-    gradients = [
-        derivatives(inputs, U, W).gradients.numpy()
-        for U, W in zip(weights.projections, weights.attentions, strict=True)
-    ]  # each (samples, parameters)
-    shares = np.sqrt(weights.counts.numpy() / heads)
+    gradients = head.gradients.numpy()  # (samples, parameters)
+    in_U, in_W = np.split(gradients, [problem.train.inputs[0].size], axis=1)
     labels = problem.train.labels[:, None]
-    features = np.hstack(
-        [share * gradient for share, gradient in zip(shares, gradients, strict=True)]
-    )  # (samples, classes · parameters)
-    best = largest_margin(labels * features)
+    root_mean_square = math.sqrt(float((alphas**2).mean()))
+    best = largest_margin(labels * np.hstack([in_U, root_mean_square * in_W]))
     oracle, attention = _oracle(problem).ravel(), optimal_attention(problem.patterns).ravel()
-    chosen = np.hstack(
-        [
-            share * np.concatenate([oracle, sign * attention])
-            for share, sign in zip(shares, signs, strict=True)
-        ]
-    )
-    constructed = float((labels * features @ chosen[:, None]).min())
+    products = in_U @ oracle + float(np.abs(alphas).mean()) * (in_W @ attention)  # (samples,)
+    constructed = float((problem.train.labels * products).min())
     root = math.sqrt(2)
     return (root * best.margin, root * best.bound), constructed
 
+
+_SAME_SCORE = 1e-9
+"""The difference of two scores, over the largest one, that is taken for none."""
 
 _ZERO_MARGIN = 1e-9
 """The margin, over the longest vector's length, that is taken for none."""
@@ -261,14 +273,17 @@ def constraints(inputs: Floats, labels: Floats, U: Floats) -> Floats:
 
     For each row t of a sample the best token α has the largest y ⟨u_t, x_s⟩. W separates it from
     the others where x_tᵀ W (x_α − x_s) is positive for all s: products of W with these vectors, x_t
-    (x_α − x_s)ᵀ in a row for each sample, t and s other than α, (vectors, features²).
+    (x_α − x_s)ᵀ in a row for each sample, t and s, (vectors, features²). Tokens of the best score
+    are left out, as several relevant tokens of a sample have it: nothing tells them apart.
     """
     values = labels[:, None, None] * (U @ inputs.swapaxes(1, 2))  # y ⟨u_t, x_s⟩, (n, t, s)
     best = values.argmax(-1)  # α, (n, t)
     chosen = np.take_along_axis(inputs, best[..., None], axis=1)  # x_α, (n, t, features)
     differences = chosen[:, :, None] - inputs[:, None]  # x_α − x_s, (n, t, s, features)
     products = inputs[:, :, None, :, None] * differences[..., None, :]  # (n, t, s, features, ·)
-    rest = np.arange(inputs.shape[1]) != best[..., None]  # (n, t, s)
+    best_values = np.take_along_axis(values, best[..., None], axis=-1)  # (n, t, 1)
+    sizes = np.abs(values).max(-1, keepdims=True)  # (n, t, 1)
+    rest = best_values - values > _SAME_SCORE * sizes  # (n, t, s)
     vectors: Floats = products[rest].reshape(-1, inputs.shape[2] ** 2)
     return vectors
 
@@ -276,6 +291,8 @@ def constraints(inputs: Floats, labels: Floats, U: Floats) -> Floats:
 def machine_solution(samples: Samples, U: Floats) -> LargestMargin | None:
     """Return the machine's solution for one head; None where no W separates the best tokens."""
     vectors = constraints(samples.inputs, samples.labels, U)
+    if not len(vectors):
+        return None
     best = largest_margin(vectors)
     longest = float(np.linalg.norm(vectors, axis=1).max())
     return best if best.margin > _ZERO_MARGIN * longest else None

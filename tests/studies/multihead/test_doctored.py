@@ -1,0 +1,287 @@
+"""Claims on worlds in which cells are missing, refuting, irrelevant, turned round or copied."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from calibration.multihead import theorem1_cells, theorem2_cells
+from calibration.rates import design
+from overfit_cli.studies.multihead.claims import log_steps
+from tests.judged import measure
+
+FOUND = {"alignment_w": 0.99, "alignment_u": 0.99}
+MISSED = {"alignment_w": -0.94, "alignment_u": -0.9, "steps_to_target": np.nan, "train_loss": 0.25}
+PLANTED = {1: 400.0, 2: 280.0, 5: 176.0, 10: 142.0, 20: 126.0, 50: 115.0}
+
+
+def trained(preset: str, steps: dict[int, float], **columns: object) -> pd.DataFrame:
+    """Cells of a preset that come to the target after these steps, by H, a few by seed."""
+    cells = design(preset)
+    noise = 1 + 0.002 * np.random.default_rng(0).standard_normal(len(cells))
+    arrival = cells["heads"].map(steps).astype(float) * noise
+    return cells.assign(steps=1000, train_loss=1e-4, steps_to_target=arrival, **columns)
+
+
+def planted(preset: str = "heads-fig4") -> pd.DataFrame:
+    return trained(preset, PLANTED, **FOUND)
+
+
+def without(cells: pd.DataFrame, heads: list[int], seeds: int = 10**9) -> pd.DataFrame:
+    """The cells, of which these H never find the planted head on the first seeds."""
+    lost = cells["heads"].isin(heads) & (cells["seed"] < seeds)
+    return cells.assign(**{name: cells[name].mask(lost, to) for name, to in MISSED.items()})
+
+
+def test_many_heads_that_never_arrive_are_not_faster() -> None:
+    """Doctored worlds 4b and 4c."""
+    cells = planted()
+    assert measure("planted-gd-faster", cells).verdict == "holds"
+    assert measure("planted-gd-faster", without(cells, [50])).verdict == "fails"
+    assert measure("planted-gd-faster", without(cells, [20, 50])).verdict == "fails"
+
+
+def test_some_seeds_on_which_many_heads_never_arrive_are_borne_and_half_of_them_are_not() -> None:
+    """Doctored world 13b: half of the seeds are censored."""
+    assert measure("planted-gd-faster", without(planted(), [50], seeds=4)).verdict == "holds"
+    half = measure("planted-gd-faster", without(planted(), [50], seeds=10))
+    assert half.verdict == "inconclusive"
+    assert half.details["cells that don't come to the target"] == 10
+
+
+def test_a_censored_cell_lies_between_its_steps_and_infinity() -> None:
+    least, most = log_steps(without(planted(), [50], seeds=1))
+    assert least.loc[0, 50] == pytest.approx(np.log(1000))
+    assert most.loc[0, 50] == np.inf
+    assert least.loc[1, 50] == most.loc[1, 50]
+
+
+def test_cells_that_are_missing_count_as_cells_that_failed() -> None:
+    """Doctored world 5: failing cells are missing instead of failed."""
+    cells = without(planted(), [50], seeds=4)
+    assert measure("planted-gd-finds", cells).value == 0.8
+    missing = cells[~((cells["heads"] == 50) & (cells["seed"] < 4))]
+    measured = measure("planted-gd-finds", missing)
+    assert measured.verdict == "inconclusive"
+    assert measured.interval is not None
+    assert measured.interval.low < 0.8
+    assert measured.interval.high == 1.0
+
+
+@pytest.mark.parametrize("name", ["planted-gd-finds", "planted-gd-faster"])
+def test_all_heads_are_more_than_one(name: str) -> None:
+    """Doctored worlds 5c and 5d."""
+    cells = planted()
+    assert measure(name, cells[cells["heads"] == 1]).verdict == "not run"
+    on_first_seed = cells[(cells["heads"] == 1) | (cells["seed"] == 0)]
+    assert measure(name, on_first_seed).verdict == "inconclusive"
+
+
+@pytest.mark.parametrize("seeds", [5, 10])
+def test_seeds_on_which_the_mixture_never_arrives_leave_it_open(seeds: int) -> None:
+    """Doctored worlds 10b and 10c: a mean has no end then."""
+    cells = trained("heads-fig2", {heads: 40.0 * heads**0.5 for heads in PLANTED})
+    lost = (cells["heads"] == 50) & (cells["seed"] < seeds)
+    cells = cells.assign(
+        steps_to_target=cells["steps_to_target"].mask(lost),
+        train_loss=cells["train_loss"].mask(lost, 0.3),
+    )
+    assert measure("mixture-constant-slower", cells).verdict == "inconclusive"
+
+
+def test_one_killed_worker_does_not_hide_heads_that_never_find_the_planted_one() -> None:
+    cells = without(planted(), [50])
+    killed = cells.index[0]
+    cells.loc[killed, ["status", "reason"]] = ["failed", "worker killed"]
+    assert measure("planted-gd-finds", cells).verdict == "fails"
+    assert measure("planted-gd-faster", cells).verdict == "fails"
+
+
+def test_models_that_miss_the_planted_head_do_not_reach_its_margin() -> None:
+    cells = design("heads-planted-margin").assign(
+        steps=10_000, train_loss=0.01, steps_to_target=100.0, margin_share=1.0, **FOUND
+    )
+    cells["margin_share"] += 0.001 * cells["seed"]
+    assert measure("planted-gd-margin", cells).verdict == "holds"
+    missed = cells["heads"] == 50
+    cells = cells.assign(margin_share=cells["margin_share"].mask(missed, -1.5))
+    assert measure("planted-gd-margin", cells).verdict == "fails"
+
+
+def test_momentum_that_arrives_seldom_is_not_sooner() -> None:
+    cells = planted("heads-fig5")
+    quick = cells["optimiser"] == "momentum"
+    cells["steps_to_target"] = cells["steps_to_target"].mask(quick, cells["steps_to_target"] / 4)
+    assert measure("planted-momentum-sooner", cells).verdict == "holds"
+    late = without(cells[quick], [2, 5, 10, 20, 50])
+    assert measure("planted-momentum-sooner", pd.concat([cells[~quick], late])).verdict == "fails"
+
+
+def test_the_more_the_slower_sees_heads_that_are_faster_but_for_the_last() -> None:
+    """Doctored world 11c, and its mirror for the more the faster."""
+    turned = {1: 100.0, 2: 80.0, 5: 65.0, 10: 55.0, 20: 45.0, 50: 900.0}
+    assert measure("mixture-constant-slower", trained("heads-fig2", turned)).verdict == "fails"
+    faster = {1: 100.0, 2: 60.0, 5: 30.0, 10: 15.0, 20: 10.0, 50: 16.0}
+    assert measure("mixture-adam-faster", trained("heads-fig3-adam", faster)).verdict == "fails"
+    flat = faster | {50: 10.5}
+    assert measure("mixture-adam-faster", trained("heads-fig3-adam", flat)).verdict == "holds"
+
+
+@pytest.mark.parametrize(
+    ("column", "value"), [("learning_rate", 1e-3), ("n", 5), ("training_steps", 10)]
+)
+def test_other_settings_are_not_judged_as_the_figure(column: str, value: float) -> None:
+    """Doctored worlds 8b, 9 and 9b."""
+    slower = {heads: 40.0 * heads**0.5 for heads in PLANTED}
+    cells = trained("heads-fig2", slower)
+    assert measure("mixture-constant-slower", cells).verdict == "holds"
+    assert measure("mixture-constant-slower", cells.assign(**{column: value})).verdict == "not run"
+
+
+def test_copied_seeds_with_a_little_noise_are_no_seeds() -> None:
+    """Doctored world 7c."""
+    cells = planted()
+    noise = 1 + 1e-9 * np.random.default_rng(1).standard_normal(len(cells))
+    first = cells[cells["seed"] < 3].set_index(["seed", "heads"])["steps_to_target"]
+    original = [
+        first[(seed % 3, heads)] for seed, heads in zip(cells["seed"], cells["heads"], strict=True)
+    ]
+    copied = cells.assign(steps_to_target=np.array(original) * noise)
+    measured = measure("planted-gd-faster", copied)
+    assert measured.verdict == "inconclusive"
+    assert "3 seeds" in measured.note
+
+
+def broken(number: str) -> pd.DataFrame:
+    """Cells that break a theorem everywhere and meet its hypotheses."""
+    cells, random = design("heads-fig2"), np.random.default_rng(0)
+    if number == "1":
+        return theorem1_cells(cells, np.ones(len(cells), dtype=bool), random)
+    excess = 0.01 + 0.001 * random.standard_normal(len(cells))
+    return theorem2_cells(cells, excess, random)
+
+
+@pytest.mark.parametrize("number", ["1", "2"])
+def test_a_theorem_that_is_broken_fails_whatever_other_rows_there_are(number: str) -> None:
+    """Doctored worlds 2b, 2c and 2d."""
+    name, cells = f"mixture-theorem{number}", broken(number)
+    assert measure(name, cells).verdict == "fails"
+    heads = f"theorem{number}_heads"
+    one_misses = cells.assign(**{heads: cells[heads].mask(cells.index == 0, 20.0)})
+    assert measure(name, one_misses).verdict == "fails"
+    other = cells.iloc[[0]].assign(seed=99, **{heads: 20.0})
+    assert measure(name, pd.concat([cells, other])).verdict == "fails"
+    assert measure(name, cells.assign(**{heads: 20.0})).verdict == "vacuous"
+
+
+def test_theorem_2_is_about_the_mean_over_seeds() -> None:
+    cells = design("heads-fig2")
+    noise = np.random.default_rng(0).standard_normal(len(cells))
+    spread = theorem2_cells(cells, -0.5 + 0.1 * noise + 0.6 * (cells["seed"] == 3), noise)
+    assert measure("mixture-theorem2", spread).verdict == "holds"
+
+
+def test_hypotheses_are_those_of_the_corrected_version() -> None:
+    """d² times the heads of the print of April 2024: 1.2 decades at d = 4."""
+    cells = theorem1_cells(design("heads-fig2"), np.zeros(60, dtype=bool), np.random.default_rng(0))
+    cells = cells[cells["heads"] == 1]
+    for heads, verdict in ((-1.21, "holds"), (-1.19, "vacuous")):
+        assert measure("mixture-theorem1", cells.assign(theorem1_heads=heads)).verdict == verdict
+
+
+def after_first_phase(**columns: object) -> pd.DataFrame:
+    cells = design("heads-first-phase")
+    measured = {"good_output": 0.1, "ntk_margin": 0.75, "gamma_tangent": 1.0, "tangent_heads": -1.0}
+    return cells.assign(steps=1, **(measured | columns))
+
+
+def test_a_tangent_margin_that_is_broken_fails_where_one_cell_misses_the_hypothesis() -> None:
+    """Doctored world 3b."""
+    cells = after_first_phase(ntk_margin=0.3)
+    assert measure("mixture-tangent-margin", cells).verdict == "fails"
+    cells["gamma_tangent"] = cells["gamma_tangent"].mask(cells.index == 5, -1.0)
+    assert measure("mixture-tangent-margin", cells).verdict == "fails"
+    assert measure("mixture-tangent-margin", cells.assign(gamma_tangent=-1.0)).verdict == "vacuous"
+
+
+@pytest.mark.parametrize(
+    ("share", "verdict"), [(0.0, "holds"), (0.025, "inconclusive"), (0.2, "fails")]
+)
+def test_a_statement_with_a_chance_is_judged_by_the_share_of_seeds(
+    share: float, verdict: str
+) -> None:
+    """Doctored world 21: broken in 2.5 % of the cells, where 5 % are allowed."""
+    cells = after_first_phase()
+    lost = cells["seed"] < share * 100
+    cells["good_output"] = cells["good_output"].mask(lost, 1.2)
+    assert measure("mixture-initial-output", cells).verdict == verdict
+
+
+def test_the_coefficient_at_many_samples_is_not_averaged_with_that_at_few() -> None:
+    """Doctored world 22b: about ζ/2, p is as long with many samples as with few."""
+    cells = design("heads-first-phase")
+    few = cells["first_samples"] == 1000
+    coefficient = np.where(few, 0.8, 0.2) + 0.001 * np.random.default_rng(0).random(len(cells))
+    size = np.sqrt(2) * 0.5  # ζ ‖u⋆‖
+    deviation = np.abs(coefficient - 0.25) * size
+    cells = cells.assign(steps=1, first_coefficient=coefficient, first_deviation=deviation)
+    assert measure("mixture-lemma2", cells).verdict == "fails"
+
+
+def margins(shares: dict[int, float]) -> pd.DataFrame:
+    cells = design("heads-fig3-sqrt")
+    noise = 1e-5 * np.random.default_rng(0).standard_normal(len(cells))
+    return cells.assign(steps=1000, margin_share=cells["heads"].map(shares) + noise)
+
+
+def test_a_margin_falls_away_where_it_falls_by_something_and_to_the_end() -> None:
+    """Doctored worlds 24 and 24b."""
+    falling = {1: 0.9, 2: 0.8, 5: 0.7, 10: 0.6, 20: 0.5, 50: 0.4}
+    assert measure("mixture-sqrt-margin-falls", margins(falling)).verdict == "holds"
+    hardly = {heads: 1 - 8e-6 * heads for heads in falling}
+    assert measure("mixture-sqrt-margin-falls", margins(hardly)).verdict == "fails"
+    turned = falling | {50: 0.9}
+    assert measure("mixture-sqrt-margin-falls", margins(turned)).verdict == "fails"
+
+
+@pytest.mark.parametrize("bad", [1 + 2e-9, np.nan])
+def test_bounds_fail_at_an_excess_and_are_open_without_a_number(bad: float) -> None:
+    """Doctored worlds 12, 12b."""
+    cells = design("heads-fig2").assign(steps=1000, model_gradient=0.5, model_hessian=0.01)
+    assert measure("mixture-proposition1", cells).verdict == "holds"
+    cells["model_gradient"] = cells["model_gradient"].mask(cells.index == 7, bad)
+    verdict = "inconclusive" if np.isnan(bad) else "fails"
+    assert measure("mixture-proposition1", cells).verdict == verdict
+
+
+def test_a_bound_of_several_is_vacuous_where_one_is_out_of_reach() -> None:
+    cells = design("heads-fig2").assign(steps=1000, model_gradient=0.5, model_hessian=5e-4)
+    measured = measure("mixture-proposition1", cells)
+    assert measured.verdict == "vacuous"
+    assert "Out of reach: model hessian" in measured.note
+
+
+def test_a_contour_that_turns_is_no_power_law() -> None:
+    """Local powers from 0.08 to 0.69 average to 0.5."""
+    cells = design("heads-steps")
+    heads = cells["heads"].to_numpy(float)
+    for level, verdict in ((heads**0.5, "holds"), (1 + heads / 20, "fails")):
+        steps = 1000 * 0.06 * level / cells["learning_rate"].to_numpy(float)
+        made = cells.assign(steps=3000, train_loss=0.0, steps_to_target=steps)
+        made["steps_to_target"] *= 1 + 0.002 * np.random.default_rng(0).random(len(made))
+        assert measure("mixture-contour-sqrt", made).verdict == verdict
+
+
+def test_a_second_head_is_open_where_it_hangs_on_one_step_size() -> None:
+    """Doctored world 26b to e: one head is quick at a single step size."""
+    cells = design("heads-second")
+    cells = cells[cells["heads"] <= 2]
+    rates = np.log2(cells["learning_rate"].to_numpy(float))
+    one = (cells["heads"] == 1).to_numpy()
+    wide = 10 * (1 + np.abs(rates - 2))
+    lucky = np.where(one & np.isclose(rates, 2), 5, np.where(one, 2 * wide, wide))
+    noise = 1 + 0.02 * np.random.default_rng(0).random(len(cells))
+    for steps, verdict in ((np.where(one, wide, 2 * wide), "fails"), (lucky, "inconclusive")):
+        made = cells.assign(steps=1000, steps_to_target=steps * noise, test_error=0.0)
+        assert measure("mixture-second-head", made).verdict == verdict
