@@ -118,14 +118,16 @@ def _exact(column: str) -> Worlds:
 def _probable(column: str, sides: tuple[float, float]) -> Worlds:
     """Worlds for a statement with probability 1 − δ; open with too few seeds to tell."""
     make = partial(_bounded, column=column, sides=sides)
-    return Worlds(*(partial(_in_share, make, share=share, seeds=limit) for share, limit in _SHARES))
+    return Worlds(
+        *(partial(_share_world, make, share=share, seeds=limit) for share, limit in _SHARES)
+    )
 
 
 _SHARES = ((0.0, 2**31), (2 * CHANCE, 2**31), (CHANCE, 20))
 """The share of broken seeds and the number of seeds where it is true, false and open."""
 
 
-def _in_share(
+def _share_world(
     make: MakeBools, design: pd.DataFrame, random: Random, *, share: float, seeds: int
 ) -> pd.DataFrame:
     design = design[design["seed"] < seeds]

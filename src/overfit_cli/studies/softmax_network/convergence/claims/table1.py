@@ -60,7 +60,7 @@ def _grid(cells: pd.DataFrame, rule: str, activations: tuple[Activation, ...]) -
     ).of(cells)
 
 
-def _between(cells: pd.DataFrame) -> pd.DataFrame:
+def _step_ranges(cells: pd.DataFrame) -> pd.DataFrame:
     """The least and the most steps to ε that each cell may take, as `least` and `most`."""
     steps = cells["steps_to_epsilon"].astype(float)
     taken = cells["steps"].astype(float).where(cells["reason"].isin(OUTCOMES), 0.0)
@@ -111,12 +111,12 @@ _LATE = "one doesn't come to ε within the steps, or has no number"
 
 
 def _steps(cells: pd.DataFrame, pair: tuple[Activation, Activation], rule: str) -> Measurement:
-    return _judge_ratio(_between(widest(_grid(cells, rule, pair))), pair, _LATE)
+    return _judge_ratio(_step_ranges(widest(_grid(cells, rule, pair))), pair, _LATE)
 
 
 def _steps_with_lambda(cells: pd.DataFrame, pair: tuple[Activation, Activation]) -> Measurement:
     """Measure the ratio of T λ² between two activations."""
-    wide = _between(widest(_grid(cells, "paper", pair)))
+    wide = _step_ranges(widest(_grid(cells, "paper", pair)))
     squares = wide["lambda_start"].astype(float) ** 2
     table = wide.assign(
         least=(wide["least"] * squares).fillna(0.0), most=(wide["most"] * squares).fillna(np.inf)
@@ -155,7 +155,7 @@ def _dimension_ratios(cells: pd.DataFrame, pair: tuple[Activation, Activation]) 
         includes={"activation": pair, "d": DIMENSIONS},
         preset=DIMENSION,
     ).of(cells)
-    groups = dict(list(_between(chosen).groupby("d")))
+    groups = dict(list(_step_ranges(chosen).groupby("d")))
     level = level_of_each(len(groups))
     by_dimension = {
         f"d = {d}": (_median_ratio(rows, pair, level), ALMOST_THE_SAME)
