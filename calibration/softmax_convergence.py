@@ -59,8 +59,9 @@ def _bounded(
 
 
 def _follows(design: pd.DataFrame, gaps: Numbers, random: Random, *, column: str) -> pd.DataFrame:
-    gap = {"train_gap": 0.0, column: gaps}
-    return design.assign(steps=100, gradient_growth=3.0, **gap)
+    cells = design.assign(steps=100, gradient_growth=3.0, train_gap=0.0)
+    cells[column] = gaps
+    return cells
 
 
 def _taking_steps(

@@ -90,7 +90,7 @@ def power_of_n(
         rival: another model, over whose column that of the network is taken.
         **fixed: values of parameters.
     """
-    held = _cells(cells, [model, *filter(None, [rival])], **fixed)
+    held = _cells(cells, [model, *filter(None, [rival])], "all", **fixed)
     if held["n"].nunique() < 3:
         raise not_run("It takes three n.")
     level = level_of_each(2 * len(columns))

@@ -134,8 +134,7 @@ def _rate(cells: pd.DataFrame) -> Measurement:
 
 def _decades(numbers: pd.Series[float]) -> pd.Series[float]:
     with np.errstate(divide="ignore"):  # of 0
-        decades: pd.Series[float] = np.log10(numbers)
-    return decades
+        return pd.Series(np.log10(numbers.to_numpy(float)), numbers.index)
 
 
 def _movement_above(cells: pd.DataFrame) -> pd.Series[float]:

@@ -333,6 +333,8 @@ _BOUNDED = {
     ),
 }
 
+_FORMS: tuple[tuple[Kind, Margin], ...] = (("paper", AT_MOST), ("sharp", INVERSE))
+
 POWER_CLAIMS = (
     *(
         _paper_claim(
@@ -347,7 +349,7 @@ POWER_CLAIMS = (
             figure,
         )
         for name, (column, source, figure, subject, bound) in _BOUNDED.items()
-        for kind, margin in (("paper", AT_MOST), ("sharp", INVERSE))
+        for kind, margin in _FORMS
     ),
     _paper_claim(
         "theorem-f2",

@@ -158,7 +158,7 @@ def _dimension_ratios(cells: pd.DataFrame, pair: tuple[Activation, Activation]) 
     groups = dict(list(_step_ranges(chosen).groupby("d")))
     level = level_of_each(len(groups))
     by_dimension = {
-        f"d = {d}": (_median_ratio(rows, pair, level), ALMOST_THE_SAME)
+        f"d = {d!r}": (_median_ratio(rows, pair, level), ALMOST_THE_SAME)
         for d, rows in groups.items()
     }
     return judge_estimates(
