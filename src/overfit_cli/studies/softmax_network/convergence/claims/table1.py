@@ -155,10 +155,11 @@ def _dimension_ratios(cells: pd.DataFrame, pair: tuple[Activation, Activation]) 
         includes={"activation": pair, "d": DIMENSIONS},
         preset=DIMENSION,
     ).of(cells)
-    groups = dict(list(_step_ranges(chosen).groupby("d")))
+    ranges = _step_ranges(chosen)
+    groups = {d: ranges[ranges["d"] == d] for d in sorted(set(ranges["d"].tolist()))}
     level = level_of_each(len(groups))
     by_dimension = {
-        f"d = {d!r}": (_median_ratio(rows, pair, level), ALMOST_THE_SAME)
+        f"d = {d}": (_median_ratio(rows, pair, level), ALMOST_THE_SAME)
         for d, rows in groups.items()
     }
     return judge_estimates(
