@@ -14,11 +14,11 @@ from overfit_cli.claims.rules import Margin
 from overfit_cli.studies.softmax_network.diffusion.claims import (
     A_TENTH,
     ALIKE,
+    AS_FRESH,
     BETTER,
     COPIES,
     FALLS,
     LEARNS,
-    NO_COPIES,
     WEIGHTINGS,
 )
 from overfit_cli.studies.softmax_network.paper import NAMES
@@ -27,8 +27,8 @@ from overfit_cli.studies.softmax_network.paper import NAMES
 def _falling(
     design: pd.DataFrame, powers: Numbers, random: Random, *, columns: Sequence[str]
 ) -> pd.DataFrame:
-    """Cells whose errors go as a power of n."""
-    errors = design["n"].to_numpy(float) ** powers
+    """Cells whose errors go as a power of n, but those of the constant denoiser."""
+    errors = design["n"].to_numpy(float) ** np.where(design["model"] == "constant", 0.0, powers)
     return design.assign(steps=400, **dict.fromkeys(columns, errors))
 
 
@@ -51,7 +51,7 @@ def _having(design: pd.DataFrame, values: Numbers, random: Random, *, column: st
 
 
 def _above(design: pd.DataFrame, broken: Bools, random: Random) -> pd.DataFrame:
-    """Cells wide enough, with errors above the bound where it is broken."""
+    """Cells wide enough, with errors above the one term that has a number where it is broken."""
     excess = np.where(broken, -0.01, 1.0)
     stated = {"width_missing": -1.0, "step_size_beyond": -1.0}
     return design.assign(steps=400, bound_over_error=excess, **stated)
@@ -70,7 +70,7 @@ WORLDS: Mapping[str, Worlds] = {
     **{f"diffusion-constant-{model}": _compared(model, BETTER, WEIGHTINGS, 0.2) for model in NAMES},
     **{
         f"diffusion-truth-{model}": number_worlds(
-            partial(_having, column="score_share"), A_TENTH, 0.02
+            partial(_having, column="score_share"), A_TENTH, 0.3, logs=True
         )
         for model in NAMES
     },
@@ -86,7 +86,9 @@ WORLDS: Mapping[str, Worlds] = {
         0.2,
         logs=True,
     ),
-    "diffusion-gd-learns": number_worlds(partial(_having, column="score_share"), LEARNS, 0.1),
+    "diffusion-gd-learns": number_worlds(
+        partial(_having, column="score_share"), LEARNS, 0.3, logs=True
+    ),
     **{
         f"diffusion-digits-{rival}": _compared("softmax", BETTER, ["denoising_loss"], 0.02)
         for rival in ("constant", "posterior")
@@ -95,8 +97,6 @@ WORLDS: Mapping[str, Worlds] = {
         partial(_falling, columns=["denoising_loss"]), FALLS, 0.005
     ),
     "diffusion-copies-posterior": number_worlds(partial(_having, column="memorised"), COPIES, 0.03),
-    "diffusion-copies-softmax": number_worlds(
-        partial(_having, column="memorised"), NO_COPIES, 0.03
-    ),
+    "diffusion-copies-softmax": number_worlds(partial(_having, column="memorised"), AS_FRESH, 0.03),
     "diffusion-theorem66": exception_worlds(_above),
 }

@@ -184,6 +184,37 @@ def test_regression_tells_the_first_step_at_which_it_is_near_enough() -> None:
     assert math.isnan(singular.steps_to(0.5)[0])
 
 
+@pytest.mark.parametrize("factor", [0.5, 1.9, 2.2, 3.5])
+def test_regression_that_diverges_may_come_near_enough_before(factor: float) -> None:
+    """With steps above 2/λ_max ‖F − Y‖² falls and rises again: the first step below ε counts."""
+    random = np.random.default_rng(4)
+    roots, labels = random.normal(size=(30, 5, 8)), torch.tensor(random.normal(size=(30, 5)))
+    gram = torch.tensor(roots @ roots.transpose(0, 2, 1)) / 8
+    rates = factor / torch.linalg.eigvalsh(gram)[:, -1]
+    fit = KernelRegression.with_kernel(gram, labels, rates)
+    squares = torch.stack([fit.remaining(step).square().sum(1) for step in range(400)])
+    for epsilon in (2.0, 0.5):
+        for index, steps in enumerate(fit.steps_to(epsilon)):
+            below = (squares[:, index] <= epsilon).nonzero()
+            slow = float(below[0]) if len(below) else math.nan
+            assert steps == pytest.approx(slow, nan_ok=True) or steps >= 400
+
+
+def test_an_eigenvalue_of_round_off_is_none() -> None:
+    """Four hidden units in pairs have a kernel of rank four at most, in two dimensions."""
+    narrow, wide = trained(
+        *(cell(m=m, n=8, d=2, activation="relu", training_steps=20) for m in (4, 512))
+    )
+    assert narrow.measurements["rank"] <= 4
+    for name in ("lambda_start", "lambda_min", "kappa", "width_missing", "movement_over_bound"):
+        assert name not in narrow.measurements, name
+    assert "drift_share" in narrow.measurements
+    assert wide.measurements["rank"] == 8
+    assert wide.measurements["kappa"] == pytest.approx(
+        wide.measurements["lambda_max"] / wide.measurements["lambda_start"], rel=0.5
+    )
+
+
 @pytest.mark.parametrize("initialisation", ["symmetric", "independent"])
 @pytest.mark.parametrize("activation", ACTIVATIONS)
 def test_a_cell_trains_as_autograd_does(activation: Activation, initialisation: str) -> None:

@@ -14,7 +14,7 @@ import pytest
 import overfit_cli
 from overfit_cli import UserError
 from overfit_cli.figures.labels import typeset
-from overfit_cli.studies.softmax_network.convergence.claims.bounds import sufficient_widths
+from overfit_cli.studies.softmax_network.convergence.widths import sufficient_widths
 from tests.fake_study import words
 
 NETWORKS = ["softmax", "exp", "relu"]

@@ -12,7 +12,7 @@ factor m H more. In comments, N = outputs · n is the number of rows of H.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -46,13 +46,23 @@ class KernelRegression:
 
     @property
     def smallest(self) -> Tensor:
-        """The smallest eigenvalue λ of H, (cells,)."""
-        return self.eigenvalues[:, 0]
+        """The smallest eigenvalue λ of H, (cells,); 0 where round-off hides it."""
+        return self.eigenvalues[:, 0].where(~self.is_singular, 0.0)
 
     @property
     def largest(self) -> Tensor:
         """The largest eigenvalue of H, (cells,)."""
         return self.eigenvalues[:, -1]
+
+    @property
+    def rank(self) -> Tensor:
+        """How many eigenvalues of H are above round-off, (cells,)."""
+        return above_round_off(self.eigenvalues).sum(1)
+
+    @property
+    def is_singular(self) -> Tensor:
+        """Whether the smallest eigenvalue is round-off, (cells,)."""
+        return self.rank < self.eigenvalues.shape[1]
 
     def select(self, cells: Tensor) -> KernelRegression:
         """Return the regressions of the cells at the indices `cells`."""
@@ -116,19 +126,42 @@ class KernelRegression:
         return [self._steps_of(cell, epsilon, limit) for cell in range(len(self.rates))]
 
     def _steps_of(self, cell: int, epsilon: float, limit: int) -> float:
+        """The first step with ‖F − Y‖² at ε or below; a step size above 2/λ_max lets it grow again.
+
+        ‖F − Y‖² is a sum of exponentials, so convex in the step: it falls, then it may rise.
+        """
         factors = (1 - self.rates[cell] * self.eigenvalues[cell]).abs()  # (N,)
         squares = self.labels[cell].square()  # (N,)
 
-        def is_above(step: int) -> bool:
-            return not float((factors ** (2 * step) * squares).sum()) <= epsilon
+        def parts(step: int) -> Tensor:
+            return torch.where(squares > 0, factors ** (2 * step) * squares, 0.0)
 
-        if is_above(limit):
-            return math.nan
-        low, high = -1, limit  # above ε at `low`, which may be before the first step
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (middle, high) if is_above(middle) else (low, middle)
-        return float(high)
+        def is_at_most(step: int) -> bool:
+            return float(parts(step).sum()) <= epsilon
+
+        def rises(step: int) -> bool:
+            return not float((parts(step) * (factors.square() - 1)).sum()) < 0
+
+        lowest = _first(rises, limit)
+        return float(_first(is_at_most, lowest)) if is_at_most(lowest) else math.nan
+
+
+def _first(holds: Callable[[int], bool], limit: int) -> int:
+    """The first number from 0 at which what stays true becomes true; `limit` at the latest."""
+    low, high = -1, limit  # not true at `low`
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if holds(middle) else (middle, high)
+    return high
+
+
+def above_round_off(eigenvalues: Tensor) -> Tensor:
+    """Return which eigenvalues, increasing along the last axis, are more than round-off.
+
+    Round-off is N times the precision times the largest one, as for the rank of a matrix.
+    """
+    precision = torch.finfo(eigenvalues.dtype).eps * eigenvalues.shape[-1]
+    return eigenvalues > precision * eigenvalues[..., -1:]
 
 
 @dataclass(frozen=True)
@@ -215,7 +248,7 @@ def _regression(
     start = KernelRegression.with_kernel(gram, flat(labels), gram.new_zeros(len(gram)))
     is_paper = gram.new_tensor([float(each.step_rule == "paper") for each in settings])  # (cells,)
     c = gram.new_tensor([each.step_factor for each in settings])  # (cells,)
-    stated = 0.1 * start.smallest.clamp(min=0) / labels[0].numel() ** 2  # (cells,)
+    stated = 0.1 * start.smallest / labels[0].numel() ** 2  # (cells,)
     rates = c * torch.where(is_paper > 0, stated, 1 / start.largest)  # (cells,)
     return KernelRegression(start.eigenvalues, start.vectors, start.labels, rates)
 

@@ -31,7 +31,7 @@ from overfit_cli.figures.picture import Picture, styled, title_panels
 from overfit_cli.figures.style import HIGHLIGHT, Legend, colours_of_map, legend_below
 from overfit_cli.stats.boundaries import contour
 from overfit_cli.stats.intervals import Estimate, mean_estimate
-from overfit_cli.studies.softmax_network.convergence.claims.bounds import (
+from overfit_cli.studies.softmax_network.convergence.widths import (
     ENOUGH,
     keep_slow_cells,
     sufficient_widths,

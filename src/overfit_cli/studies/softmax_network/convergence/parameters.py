@@ -81,7 +81,10 @@ class SoftmaxConvergenceParameters(StudyParameters):
         "hold the Gram matrix to the Jacobian by autograd, before the first step",
         label="check of the Gram matrix",
     )
-    dtype: Literal["float32", "float64"] = parameter("float64", "floating-point precision")
+    dtype: Literal["float32", "float64"] = parameter(
+        "float64",
+        "floating-point precision; claims take float64 alone, for their small differences",
+    )
 
     def refusals(self) -> Iterator[BadValue]:
         """Give sentences on what can't be drawn."""

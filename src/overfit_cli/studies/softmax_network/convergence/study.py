@@ -112,13 +112,22 @@ MEASUREMENTS = (
     ),
     *AT_STEPS,
     Column(
+        "rank",
+        "eigenvalues of the Gram matrix above round-off, at the start",
+        kind="int",
+        label="rank of the initial Gram matrix",
+    ),
+    Column(
         "lambda_start",
-        "smallest eigenvalue at the start",
+        "smallest eigenvalue at the start; empty where it is round-off",
         symbol=r"\lambda",
         label="smallest initial eigenvalue",
     ),
     Column(
-        "kappa", "condition number at the start", symbol=r"\kappa", label="initial condition number"
+        "kappa",
+        "condition number at the start; empty where λ is round-off",
+        symbol=r"\kappa",
+        label="initial condition number",
     ),
     Column(
         "lambda_limit",
@@ -203,7 +212,7 @@ class SoftmaxConvergence(Study[P]):
     """
 
     name = "softmax-convergence"
-    version = 1
+    version = 2
     title = "Two-layer softmax, exponential and ReLU networks in the kernel regime"
     paper = PAPER
     parameters = SoftmaxConvergenceParameters

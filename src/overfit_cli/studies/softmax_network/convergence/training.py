@@ -11,11 +11,19 @@ from torch import Tensor
 
 from overfit_cli.core.batched_training import BatchedTraining, CellState
 from overfit_cli.core.cell import CellResult, Results
-from overfit_cli.core.training import Row, Training, drop_nonfinite, failure, logged_steps
+from overfit_cli.core.training import (
+    Row,
+    Training,
+    drop_nan,
+    drop_nonfinite,
+    failure,
+    logged_steps,
+)
 from overfit_cli.studies.softmax_network.activations import Outputs, gram_matrix
 from overfit_cli.studies.softmax_network.convergence.data import draw_problem
 from overfit_cli.studies.softmax_network.convergence.engine import (
     Comparison,
+    above_round_off,
     flat,
     kernel_checks,
     set_up,
@@ -102,9 +110,10 @@ class _NetworksTogether(BatchedTraining[P, _NetworkState, _Pass]):
         comparison, epsilon = self._comparison, self._settings.epsilon
         regression, limit = comparison.regression, comparison.limit
         columns = {
-            "lambda_start": regression.smallest,
-            "kappa": regression.largest / regression.smallest,
-            "lambda_limit": limit.smallest,
+            "rank": regression.rank,
+            "lambda_start": _null_if_zero(regression.smallest),
+            "kappa": regression.largest / regression.smallest,  # infinite where singular
+            "lambda_limit": _null_if_zero(limit.smallest),
             "kappa_limit": limit.largest / limit.smallest,
             "step_size": comparison.step_sizes,
             "gradient_growth": regression.growth_by_gradient(self._settings.m),
@@ -156,7 +165,7 @@ class _NetworksTogether(BatchedTraining[P, _NetworkState, _Pass]):
             row = {name: column[index] for name, column in values.items()}
             if math.isfinite(row["train_loss"]):
                 self.cells[index].add(row)
-                rows.append(row)
+                rows.append(drop_nan(row))
             else:
                 rows.append({})
         return rows
@@ -218,7 +227,7 @@ def _at_step(
     return {
         "train_loss": residual.square().sum((1, 2)) / 2,  # ½‖F − F(0) − Y‖²
         "ntk_loss": regression.remaining(step).square().sum(1) / 2,
-        "lambda_min": eigenvalues[:, 0],
+        "lambda_min": eigenvalues[:, 0].where(above_round_off(eigenvalues)[:, 0], math.nan),
         "lambda_max": eigenvalues[:, -1],
         "movement": moved.norm(dim=-1).amax(1),  # max_r ‖w_r − w_r(0)‖
         "kernel_drift": (H - comparison.gram).flatten(1).norm(dim=1),  # ‖H − H*‖_F
@@ -234,6 +243,10 @@ def _lists(columns: Mapping[str, Tensor]) -> dict[str, list[float]]:
     return {name: column.tolist() for name, column in columns.items()}
 
 
+def _null_if_zero(values: Tensor) -> Tensor:
+    return values.where(values > 0, math.nan)
+
+
 def _ratio(number: float, size: float) -> float:
     return number / size if size > 0 else math.nan
 
@@ -243,7 +256,7 @@ def _stated_columns(
 ) -> dict[str, float]:
     """Return the decades by which a cell misses what Theorem 4.2 and Lemmas 5.1, 5.3 state."""
     smallest, movement = measured["lambda_start"], measured["movement"]
-    if smallest <= 0 or movement <= 0:
+    if movement <= 0:
         return {}
     n, outputs, m = parameters.n, parameters.outputs, parameters.m
     stated = Statement(n, parameters.d, outputs, parameters.sigma, smallest, m)

@@ -1,0 +1,44 @@
+"""Widths that suffice, and the widest networks of a sweep, for claims and figures."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from overfit_cli.stats.crossings import crossings
+
+ENOUGH = 2.0
+"""A width suffices from which on training takes so many times the steps of endless width."""
+
+LEAST_WIDTH = 2.0
+"""The least width of a network of pairs of hidden units."""
+
+_ENDLESS = 1e100
+
+
+def widest(cells: pd.DataFrame) -> pd.DataFrame:
+    """Return the cells of the largest m."""
+    chosen: pd.DataFrame = cells[cells["m"] == cells["m"].max()]
+    return chosen
+
+
+def keep_slow_cells(cells: pd.DataFrame) -> pd.DataFrame:
+    """Take cells that don't come to ε within their steps for done, and for endlessly slow."""
+    ratios = cells["steps_over_limit"].astype(float).fillna(_ENDLESS)
+    return cells.assign(steps_over_limit=ratios, status="done")
+
+
+def sufficient_widths(cells: pd.DataFrame) -> pd.DataFrame:
+    """Return the smallest sufficient width of each `activation`, `n` and `seed`, as `width`.
+
+    No parameter but these and `m` may vary. A cell that doesn't come to ε within its steps, or
+    failed, isn't wide enough. The width is infinite where no m of the sweep suffices, and 0 where
+    all do.
+    """
+    each = []
+    for activation, group in keep_slow_cells(cells).groupby("activation"):
+        crossed = crossings(group, "m", "n", "steps_over_limit", ENOUGH)
+        width = crossed["crossing"].where(crossed["side"] != "above", np.inf)
+        width = width.where(crossed["side"] != "below", 0.0)
+        each.append(crossed[["n", "seed"]].assign(activation=activation, width=width))
+    return pd.concat(each, ignore_index=True)
