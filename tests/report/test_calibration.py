@@ -35,7 +35,6 @@ QUICK = ("theorem1-corrected-several", "floor-softmax-below", "condition-8")
 NEVER_HOLDS = (
     "floor-softmax-inside",  # a floor of zero: inconclusive where it is true
     "sizes-delta-needed",  # linear algebra, which is vacuous
-    "lemma52-lead",  # vacuous in any dimension up to 10¹⁸; `lemma-e3-lead` is the same rule
 )
 
 CLAIMS = {claim.name: claim for study in studies() for claim in claims_of(study)}

@@ -1,4 +1,4 @@
-"""Claims on figure 1's boundary at any dimension and noise, and on what its constant is.
+"""Claims of this tool on figure 1's boundary at any dimension and noise, and on its constant.
 
 The boundary is measured at each value of another parameter, and its numbers are compared seed by
 seed. That signal and noise are learned equally fast at N · SNR² = 2 ((σ̃_p/σ_p)² + M − 2) is derived
@@ -205,7 +205,8 @@ def counts(series: Sequence[Boundary]) -> dict[str, float]:
 def _balance_claim(name: str, statement: str, judge: OfBoundaries) -> Claim:
     return Claim(
         name=name,
-        source="figure 1b of Jiang et al. 2024 and its Condition 4.1 (10); ours",
+        kind="ours",
+        source="figure 1b of Jiang et al. 2024 and its Condition 4.1 (10)",
         statement=statement,
         holds_where=PROPORTIONAL.in_words("its power of that number"),
         measure=_judge_boundaries("sigma_p_tilde", judge),
@@ -217,7 +218,8 @@ def _balance_claim(name: str, statement: str, judge: OfBoundaries) -> Claim:
 BOUNDARIES = (
     Claim(
         name="dimension-constant",
-        source="Jiang et al. 2024, figure 1b, at any d",
+        kind="ours",
+        source="figure 1b of Jiang et al. 2024, at any d",
         statement="Figure 1's constant is that of many dimensions: C of N·SNR² = C stays as d "
         "grows.",
         holds_where=SAME.in_words("C at every d over C at the smallest"),
@@ -229,7 +231,8 @@ BOUNDARIES = (
     ),
     Claim(
         name="dimension-exponent",
-        source="Jiang et al. 2024, Theorems 4.1 and 4.2",
+        kind="ours",
+        source="Theorems 4.1 and 4.2 of Jiang et al. 2024, without their condition",
         statement="At the largest d the boundary is N·SNR² = C: the exponent is 2.",
         holds_where=EXPONENT.in_words("the exponent"),
         measure=_judge_boundaries("d", _exponent),
@@ -238,7 +241,8 @@ BOUNDARIES = (
     ),
     Claim(
         name="dimension-sharpness",
-        source="figure 1b of Jiang et al. 2024, at any d; ours",
+        kind="ours",
+        source="figure 1b of Jiang et al. 2024, at any d",
         statement="Dimensions alone make the transition neither sharper nor wider.",
         holds_where=SAME.in_words("its width in N·SNR² at every d over that at the smallest"),
         measure=_judge_boundaries(
