@@ -138,7 +138,8 @@ def _logs_over_t(cells: pd.DataFrame, side: Regime) -> tuple[pd.Series[float], p
     otherwise nothing is known.
     """
     done = cells["status"] == "done"
-    positive_numbers(cells[done], "steps")
+    if done.any():
+        positive_numbers(cells[done], "steps")
     over = cells["steps"].astype(float) / numbers_of(
         cells, lambda cell: predicted_steps(cell, cell.output_scale, side)
     )
