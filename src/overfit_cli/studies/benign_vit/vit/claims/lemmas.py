@@ -33,7 +33,7 @@ from overfit_cli.studies.benign_vit.vit.claims.condition import (
     with_large_product,
     with_small_error,
 )
-from overfit_cli.studies.benign_vit.vit.claims.theorem_regime import NEAR_ONE
+from overfit_cli.studies.benign_vit.vit.claims.theorem_regime import NEAR_ONE, near_limit
 from overfit_cli.studies.benign_vit.vit.parameters import TOKEN_CLASSES, BenignVitParameters
 from overfit_cli.studies.benign_vit.vit.theory import Regime, stage_ends
 
@@ -173,7 +173,7 @@ def _stage_3_attention(steps: pd.DataFrame) -> Measurement:
             has_ended = np.isfinite([ends.first, ends.second]).all()
             return float(of_cell[f"attention_{source}_signal"].iloc[-1]) if has_ended else np.nan
 
-        return mean_estimate(_by_seed(chosen, last), level, within=(0.0, 1.0))
+        return near_limit(_by_seed(chosen, last), 1.0, level)
 
     words = {"signal": "the signal", "noise": "token 2", "rest": "tokens 3 to M"}
     return judge_estimates(
