@@ -59,9 +59,10 @@ def test_another_power_does_not_pass_for_2() -> None:
 
 @pytest.mark.parametrize("changed", [{"labels": "balanced"}, {"max_steps": 20_000}, {"d": 2048}])
 def test_one_row_of_another_setting_changes_no_claim_on_figure_1(
-    changed: dict[str, object],
+    changed: dict[str, str | int],
 ) -> None:
-    further = pd.concat([grid(), grid().iloc[:1].assign(**changed)], ignore_index=True)
+    row: pd.DataFrame = grid().iloc[:1].assign(**changed)
+    further = pd.concat([grid(), row], ignore_index=True)
     for name in FIGURE_1:
         assert measure(name, further).verdict == measure(name, grid()).verdict
 

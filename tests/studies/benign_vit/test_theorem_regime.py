@@ -102,6 +102,10 @@ def cells_for(name: str) -> pd.DataFrame:
     return cells
 
 
+def side_of(name: str) -> Regime:
+    return "benign" if "benign" in name else "harmful"
+
+
 def of_side(cells: pd.DataFrame, side: Regime) -> pd.Series[bool]:
     return cells["snr"] > 1 if side == "benign" else cells["snr"] < 1
 
@@ -141,7 +145,7 @@ def test_the_theorems_hold_on_cells_that_follow_them(name: str) -> None:
 
 @pytest.mark.parametrize("name", THEOREM)
 def test_the_theorems_are_not_judged_outside_of_their_condition(name: str) -> None:
-    cells, side = cells_for(name), "benign" if "benign" in name else "harmful"
+    cells, side = cells_for(name), side_of(name)
     assert measure(name, cells.assign(d=10**6)).verdict == "not run"
     assert measure(name, cells.assign(initialisation="gaussian", sigma_h=1.0)).verdict == "not run"
     assert measure(name, cells[~of_side(cells, side)]).verdict == "not run"
@@ -150,7 +154,7 @@ def test_the_theorems_are_not_judged_outside_of_their_condition(name: str) -> No
 @pytest.mark.parametrize("name", THEOREM)
 def test_rows_of_the_other_side_and_of_another_m_change_nothing(name: str) -> None:
     """One extra cell with M = 3, and no cell of the other side."""
-    cells, side = cells_for(name), "benign" if "benign" in name else "harmful"
+    cells, side = cells_for(name), side_of(name)
     alone = cells[of_side(cells, side)]
     further = alone.iloc[:1].assign(tokens=4 if name == "theorem-benign-attention" else 3)
     further["sigma_p_tilde"] = 5 * np.sqrt(further["tokens"])
@@ -160,7 +164,7 @@ def test_rows_of_the_other_side_and_of_another_m_change_nothing(name: str) -> No
 
 @pytest.mark.parametrize("name", THEOREM)
 def test_cells_that_failed_or_are_absent_leave_a_true_theorem_open(name: str) -> None:
-    cells, side = cells_for(name), "benign" if "benign" in name else "harmful"
+    cells, side = cells_for(name), side_of(name)
     some = of_side(cells, side) & (cells["snr"].isin([60.0, 0.75, 41.0])) & (cells["seed"] == 2)
     failed = with_changes(cells, some, status="failed", reason="MemoryError")
     assert measure(name, failed).verdict == "inconclusive"

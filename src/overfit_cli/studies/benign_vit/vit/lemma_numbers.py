@@ -95,7 +95,7 @@ def t1(parameters: BenignVitParameters, side: Regime) -> float:
     if rate <= 0:
         return math.inf
     common = parameters.learning_rate * parameters.d_h**0.25 * parameters.output_scale**2
-    return factor * tokens * (3 * tokens + 1) * n / (common * rate)
+    return float(factor * tokens * (3 * tokens + 1) * n / (common * rate))
 
 
 def steps_to_lead(steps: pd.DataFrame, parameters: BenignVitParameters, side: Regime) -> float:

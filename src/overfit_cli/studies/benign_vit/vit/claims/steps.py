@@ -71,7 +71,7 @@ def _cells_of_regime(cells: pd.DataFrame, regime: Regime) -> pd.DataFrame:
     """The cells of a predicted regime, at one value of what T isn't stated for."""
     is_figure_1 = np.isclose(cells["sigma_p_tilde"] / cells["sigma_p"], FIGURE_1_STRONG_NOISE)
     is_benign = boundary_product(cells["n"], cells["snr"]) > FIGURE_1_CONSTANT
-    chosen = cells[is_figure_1 & (is_benign == (regime == "benign"))]
+    chosen: pd.DataFrame = cells[is_figure_1 & (is_benign == (regime == "benign"))]
     if chosen.empty:
         return chosen
     names = [name for name in BenignVitParameters.model_fields if name not in AFTER_TRAINING]

@@ -182,7 +182,7 @@ def powers(cells: pd.DataFrame, side: Regime) -> Measurement:
 def benign_loss(cells: pd.DataFrame, side: Regime) -> Measurement:
     """Measure the least power of ε in the test loss, in units of the proof's 1/(2M²)."""
     measured = judge_estimate(
-        mean_estimate(_slopes(cells, "test_loss", np.log).min(axis=1) * _inverse_rate(cells)),
+        mean_estimate(_slopes(cells, "test_loss", logs=True).min(axis=1) * _inverse_rate(cells)),
         RATE,
         note="The power of ε in the test loss between neighbouring ε, the least, times 2M².",
         details={"cells": len(cells)},
@@ -192,7 +192,7 @@ def benign_loss(cells: pd.DataFrame, side: Regime) -> Measurement:
 
 def test_margin(cells: pd.DataFrame, side: Regime) -> Measurement:
     """Measure what log(1/ε) multiplies in the mean test margin, in units of 1/(2M²)."""
-    slopes = -_slopes(cells, "test_margin", lambda margins: margins)
+    slopes = -_slopes(cells, "test_margin")
     return judge_estimate(
         mean_estimate(slopes.min(axis=1) * _inverse_rate(cells)),
         RATE,
@@ -206,7 +206,7 @@ def harmful_loss(cells: pd.DataFrame, side: Regime) -> Measurement:
     """Measure the least test loss, and the most with which it falls as ε does."""
     level = level_of_each(2)
     least = require_done(cells).groupby("seed")["test_loss"].min()
-    steepest = _slopes(cells, "test_loss", np.log).max(axis=1)
+    steepest = _slopes(cells, "test_loss", logs=True).max(axis=1)
     errors = cells["test_error"]
     return judge_estimates(
         {
@@ -221,9 +221,7 @@ def harmful_loss(cells: pd.DataFrame, side: Regime) -> Measurement:
     )
 
 
-def _slopes(
-    cells: pd.DataFrame, column: str, scale: Callable[[pd.DataFrame], pd.DataFrame]
-) -> pd.DataFrame:
+def _slopes(cells: pd.DataFrame, column: str, *, logs: bool = False) -> pd.DataFrame:
     """What log(ε) multiplies in a column, between neighbouring ε; (seeds, values of ε − 1).
 
     Each seed's number at an ε is the mean over its other settings, all of which every ε has.
@@ -234,11 +232,13 @@ def _slopes(
             f"A limit takes {LEAST_EPSILONS} values of epsilon, a factor of "
             f"{LEAST_FACTORS['epsilon']:g} apart."
         )
-    (positive_numbers if scale is np.log else finite_numbers)(require_done(cells), column)
+    numbers = (positive_numbers if logs else finite_numbers)(require_done(cells), column)
+    scaled = cells.assign(number=np.log(numbers) if logs else numbers)
     settings = [name for name in T_DEPENDS_ON if name != "epsilon"]
-    table = scale(cells.pivot_table(index=["seed", *settings], columns="epsilon", values=column))
+    table = scaled.pivot_table(index=["seed", *settings], columns="epsilon", values="number")
     means = table.groupby("seed").mean()
-    return means.diff(axis=1).iloc[:, 1:] / np.diff(np.log(epsilons))
+    slopes: pd.DataFrame = means.diff(axis=1).iloc[:, 1:] / np.diff(np.log(epsilons))
+    return slopes
 
 
 def _inverse_rate(cells: pd.DataFrame) -> float:
