@@ -119,7 +119,7 @@ RANGES = [
         "sweep --set initialisation=gaussian --set sigma_h=1e-18 --set sigma_p=1e-12",
         ["--set dtype float32", "takes float64", "1e-33"],
     ),
-    ("sweep --set max_steps=1e30", ["--set max_steps", "up to 9e+18"]),
+    ("sweep --set max_steps=1e30", ["--set max_steps", "up to 1e+18"]),
     ("sweep --set sigma_h=0.1", ["--set sigma_h 0.1", "initialisation=gaussian", "it is pytorch"]),
     (
         "sweep --set sampling=law --set initialisation=gaussian --set d=1e6 --set init_divisor=4",
