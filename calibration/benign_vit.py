@@ -89,21 +89,34 @@ def _powers(
     design: pd.DataFrame, powers: NDArray[np.float64], random: np.random.Generator, side: Regime
 ) -> pd.DataFrame:
     """Cells whose steps scale with ‖μ‖ by a power of their own, and with the rest as T does."""
-    theory = {**STEP_POWERS[side], "snr": powers}
+    theory = {**claims.T_POWERS[side], "snr": powers}
     logs = sum(theory[name] * np.log(design[name].to_numpy(dtype=np.float64)) for name in theory)
     return _cells(design).assign(
         steps=1e8 * np.exp(logs + 0.01 * random.standard_normal(len(design)))
     )
 
 
-def _loss(
-    design: pd.DataFrame, losses: NDArray[np.float64], random: np.random.Generator, side: Regime
+def _benign_loss(
+    design: pd.DataFrame, rates: NDArray[np.float64], random: np.random.Generator
 ) -> pd.DataFrame:
-    """Cells whose test loss is so large at the largest ε, and falls with it where it should."""
-    share = design["epsilon"] / design["epsilon"].max()
-    falls = share.to_numpy() if side == "benign" else 1.0
+    """Cells whose test loss falls with ε by so many times the proof's power."""
+    share = (design["epsilon"] / design["epsilon"].max()).to_numpy()
     scatter = np.exp(1e-5 * random.standard_normal(len(design)))
-    return _cells(design).assign(test_loss=np.abs(losses) * falls * scatter)
+    losses = 0.2 * share ** (rates / _inverse_rates(design)) * scatter
+    return _cells(design).assign(test_loss=losses)
+
+
+def _harmful_loss(
+    design: pd.DataFrame, losses: NDArray[np.float64], random: np.random.Generator
+) -> pd.DataFrame:
+    """Cells whose test loss is the same at every ε."""
+    scatter = np.exp(1e-5 * random.standard_normal(len(design)))
+    return _cells(design).assign(test_loss=np.abs(losses) * scatter)
+
+
+def _inverse_rates(design: pd.DataFrame) -> NDArray[np.float64]:
+    """2M² of each cell."""
+    return 2 * design["tokens"].to_numpy(dtype=np.float64) ** 2
 
 
 def _attention(
@@ -115,6 +128,7 @@ def _attention(
 def _test_margin(
     design: pd.DataFrame, slopes: NDArray[np.float64], random: np.random.Generator
 ) -> pd.DataFrame:
+    slopes = slopes / _inverse_rates(design)
     return _cells(design).assign(test_margin=2 + slopes * np.log(1 / design["epsilon"]))
 
 
@@ -128,26 +142,25 @@ def _boundary(
 
 
 def _side_worlds(side: Regime) -> dict[str, Worlds]:
-    power = tolerance_margin(STEP_POWERS[side]["snr"], TOLERANCE, "")
+    power = tolerance_margin(claims.T_POWERS[side]["snr"], TOLERANCE, "")
     return {
         f"theorem-{side}-steps": number_worlds(
-            partial(_steps, side=side), claims.ORDER_OF_T, 0.001, logs=True
+            partial(_steps, side=side), claims.AT_MOST_T, 0.001, logs=True
         ),
         f"theorem-{side}-powers": number_worlds(partial(_powers, side=side), power, 0.001),
-        f"theorem-{side}-test-loss": number_worlds(
-            partial(_loss, side=side), claims.LOSS[side], 0.002
-        ),
     }
 
 
 THEOREM_REGIME: Mapping[str, Worlds] = {
     **_side_worlds("benign"),
     **_side_worlds("harmful"),
+    "theorem-benign-test-loss": number_worlds(_benign_loss, claims.RATE, 0.05),
+    "theorem-harmful-test-loss": number_worlds(_harmful_loss, claims.AT_LEAST, 0.002),
     "theorem-harmful-steps-strong-noise": number_worlds(
         partial(_steps, side="harmful", strong=True), claims.ORDER_OF_T, 0.001, logs=True
     ),
     "theorem-benign-attention": number_worlds(_attention, claims.NEAR_ONE, 0.0003),
-    "theorem-benign-test-margin": number_worlds(_test_margin, claims.GROWS, 0.0003),
+    "theorem-benign-test-margin": number_worlds(_test_margin, claims.RATE, 0.05),
     "theorem-transition": number_worlds(_boundary, claims.TRANSITION, 0.0),
 }
 

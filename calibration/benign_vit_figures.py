@@ -19,12 +19,20 @@ from scipy.stats import binom
 from calibration.rates import Worlds
 from calibration.worlds import number_worlds, share_worlds, worlds_from
 from overfit_cli.claims.rules import FALLING
+from overfit_cli.core.parameters import parameters_from_row
 from overfit_cli.studies.benign_vit.vit.claims import lemmas
 from overfit_cli.studies.benign_vit.vit.claims.boundaries import PROPORTIONAL, SAME
 from overfit_cli.studies.benign_vit.vit.claims.dynamics import GROWN, ON_MOST_SEEDS
-from overfit_cli.studies.benign_vit.vit.claims.figure_1 import CONTOUR, EXPONENT, FITTED, SHARE
+from overfit_cli.studies.benign_vit.vit.claims.figure_1 import (
+    BETTER,
+    CONTOUR,
+    EXPONENT,
+    FITTED,
+    SHARE,
+)
 from overfit_cli.studies.benign_vit.vit.claims.theorem_regime import NEAR_ONE
-from overfit_cli.studies.benign_vit.vit.parameters import TOKEN_CLASSES
+from overfit_cli.studies.benign_vit.vit.lemma_numbers import t1
+from overfit_cli.studies.benign_vit.vit.parameters import TOKEN_CLASSES, BenignVitParameters
 from overfit_cli.studies.benign_vit.vit.theory import (
     FIGURE_1_CONSTANT,
     FIGURE_1_EXPONENT,
@@ -109,10 +117,10 @@ BOUNDARIES: Mapping[str, Worlds] = {
 
 
 STEPS = np.arange(0.0, 401.0, 8.0)
-"""Logged steps of a made-up training."""
+"""Logged steps of a made-up training, in units of T₁/40."""
 
 STAGE_2, STAGE_3 = 40.0, 200.0
-"""The steps at which the stages begin."""
+"""The steps at which the stages begin, in these units."""
 
 LEARNED, FORGOTTEN = 5.0, 1.0
 """What wins grows to, and what loses."""
@@ -160,15 +168,18 @@ def logged(design: pd.DataFrame, values: NDArray[np.float64]) -> pd.DataFrame:
 
     The leads pass 3M where stage 2 begins, and the loss's slope falls where stage 3 does.
     """
+    first = parameters_from_row(BenignVitParameters, design.iloc[0])
+    unit = np.ceil(t1(first, "benign" if first.snr > 1 else "harmful") / STAGE_2)
     cells = design.assign(
-        key=np.arange(len(design)).astype(str), number=values, steps=int(STEPS[-1])
+        key=np.arange(len(design)).astype(str), number=values, steps=unit * STEPS[-1]
     )
-    steps = cells.merge(pd.DataFrame({"step": STEPS}), how="cross")
-    lead = 3 * steps["tokens"] * steps["step"] / STAGE_2
+    logs = pd.DataFrame({"part": STEPS, "step": unit * STEPS})
+    steps = cells.merge(logs, how="cross")
+    lead = 3 * steps["tokens"] * steps["part"] / STAGE_2
     return steps.assign(
         signal_lead=lead,
         noise_lead=lead,
-        loss_slope=np.where(steps["step"] < STAGE_3, 0.5, 0.1),
+        loss_slope=np.where(steps["part"] < STAGE_3, 0.5, 0.1),
         **{
             f"attention_{source}_{target}": 0.25
             for source in TOKEN_CLASSES
@@ -186,8 +197,9 @@ def _updates(
     strength = {"signal": (steps["snr"] * steps["sigma_p"]) ** 2, "noise": noise / steps["n"]}[
         token
     ]
-    summed = (steps["loss_slope"] * strength).groupby(steps["key"]).cumsum()
-    added = steps["number"] * steps["learning_rate"] * summed * (STEPS[1] - STEPS[0])
+    rate = steps["loss_slope"] * strength
+    summed = rate.groupby(steps["key"]).cumsum() - rate
+    added = steps["number"] * steps["learning_rate"] * summed * steps["step"].iloc[1]
     # All tokens together pay M times a quarter, and M is divided by: a quarter of M stays.
     added *= 0.25
     return steps.assign(gamma_plus=added / 2, gamma_minus=-added / 2, rho_noise=added)
@@ -196,9 +208,9 @@ def _updates(
 def _leads(
     design: pd.DataFrame, leads: NDArray[np.float64], random: np.random.Generator
 ) -> pd.DataFrame:
-    """Logged steps whose lead grows to so many times 3M by the end of stage 2."""
+    """Logged steps whose lead grows to so many times 3M by T₁."""
     steps = logged(design, leads)
-    lead = 3 * steps["tokens"] * steps["number"] * (steps["step"] / STAGE_3).clip(upper=1)
+    lead = 3 * steps["tokens"] * steps["number"] * (steps["part"] / STAGE_2).clip(upper=1)
     return steps.assign(signal_lead=lead, noise_lead=lead)
 
 
@@ -207,7 +219,7 @@ def _powers(
 ) -> pd.DataFrame:
     """Logged steps in which what a lemma is about grows with a power of the steps since a stage."""
     steps = logged(design, powers)
-    since = (steps["step"] - stage).clip(lower=0) / STAGE_3
+    since = (steps["part"] - stage).clip(lower=0) / STAGE_3
     grown = since ** steps["number"]
     logarithm = np.log1p(grown)
     value = grown if stage == STAGE_2 else logarithm
@@ -370,8 +382,8 @@ def without_trend(
     )
 
 
-ONLY_JUST_FALSE = ({"power": 1.45}, {"power": 2.38}, {"noise": 1.95})
-"""Worlds of which a ratio to the power 1 or 3 tells the side as well as 2, or 2 tells 90 %."""
+AS_WELL = ({"power": 1.7}, {"power": 2.3})
+"""Worlds of which a ratio to the power 1.5 or 2.5 tells the side as well as 2."""
 
 
 def mixed_worlds(
@@ -399,8 +411,9 @@ FIGURE_1: Mapping[str, Worlds] = {
     "fig1-exponent": worlds_from(
         figure_1, partial(mixed_worlds, worlds=_POWERS_AT_THE_ENDS), EXPONENT.fewest_seeds
     ),
-    "fig1-sides": worlds_from(
-        figure_1, partial(mixed_worlds, worlds=ONLY_JUST_FALSE), SHARE.fewest_seeds
+    "fig1-sides": worlds_from(figure_1, partial(figure_1, noise=1.95), SHARE.fewest_seeds),
+    "fig1-sides-power": worlds_from(
+        figure_1, partial(mixed_worlds, worlds=AS_WELL), BETTER.fewest_seeds
     ),
     "fig1-falls-with-n": worlds_from(
         partial(without_trend, slope=1.0), without_trend, FALLING.fewest_seeds

@@ -101,7 +101,7 @@ RANGES = [
     ),
     (
         "sweep --set sampling=law --set initialisation=gaussian --set d=1e19",
-        ["--set d 1e19", "a whole number", "up to 1e+18"],
+        ["--set d 1e19", "a whole number", "up to 9e+18"],
     ),
     (
         "sweep --set sampling=law --set initialisation=gaussian --set sigma_h=0",

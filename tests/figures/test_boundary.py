@@ -97,7 +97,8 @@ def test_few_rows_and_one_seed_are_drawn_without_a_fit(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("ns", "snrs", "side"), [([1, 2], [1.0, 2.0, 3.0], "above"), ([900, 999], SNRS[5:], "at or below")]
+    ("ns", "snrs", "side"),
+    [([1, 2], [1.0, 2.0, 3.0], "above"), ([900, 999], SNRS[5:], "at or below")],
 )
 def test_a_boundary_where_nothing_crosses_is_refused_with_its_side(
     ns: list[int], snrs: list[float], side: str

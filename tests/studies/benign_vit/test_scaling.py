@@ -93,6 +93,7 @@ def test_too_few_steps_are_inconclusive_with_the_reason_and_what_would_tell() ->
 def test_a_law_is_not_read_off_the_cells_that_were_quick_enough() -> None:
     frame = cells("benign")
     frame.loc[frame["steps"] > frame["steps"].quantile(0.6), "status"] = "failed"
+    frame["reason"] = "step limit"
     measurement = measure("steps-benign-snr", frame)
     assert measurement.verdict == "inconclusive"
     assert "cells of the regime failed" in measurement.note

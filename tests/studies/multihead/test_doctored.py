@@ -16,7 +16,7 @@ MISSED = {"alignment_w": -0.94, "alignment_u": -0.9, "steps_to_target": np.nan, 
 PLANTED = {1: 400.0, 2: 280.0, 5: 176.0, 10: 142.0, 20: 126.0, 50: 115.0}
 
 
-def trained(preset: str, steps: dict[int, float], **columns: object) -> pd.DataFrame:
+def trained(preset: str, steps: dict[int, float], **columns: float) -> pd.DataFrame:
     """Cells of a preset that come to the target after these steps, by H, a few by seed."""
     cells = design(preset)
     noise = 1 + 0.002 * np.random.default_rng(0).standard_normal(len(cells))
@@ -178,7 +178,11 @@ def test_a_theorem_that_is_broken_fails_whatever_other_rows_there_are(number: st
 def test_theorem_2_is_about_the_mean_over_seeds() -> None:
     cells = design("heads-fig2")
     noise = np.random.default_rng(0).standard_normal(len(cells))
-    spread = theorem2_cells(cells, -0.5 + 0.1 * noise + 0.6 * (cells["seed"] == 3), noise)
+    spread = theorem2_cells(
+        cells,
+        (-0.5 + 0.1 * noise + 0.6 * (cells["seed"] == 3)).to_numpy(),
+        np.random.default_rng(0),
+    )
     assert measure("mixture-theorem2", spread).verdict == "holds"
 
 
@@ -190,10 +194,10 @@ def test_hypotheses_are_those_of_the_corrected_version() -> None:
         assert measure("mixture-theorem1", cells.assign(theorem1_heads=heads)).verdict == verdict
 
 
-def after_first_phase(**columns: object) -> pd.DataFrame:
+def after_first_phase(**columns: float | pd.Series[float]) -> pd.DataFrame:
     cells = design("heads-first-phase")
     measured = {"good_output": 0.1, "ntk_margin": 0.75, "gamma_tangent": 1.0, "tangent_heads": -1.0}
-    return cells.assign(steps=1, **(measured | columns))
+    return cells.assign(steps=1, **measured).assign(**columns)
 
 
 def test_a_tangent_margin_that_is_broken_fails_where_one_cell_misses_the_hypothesis() -> None:

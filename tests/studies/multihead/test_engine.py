@@ -632,7 +632,12 @@ def test_a_planted_head_without_a_least_logit_has_no_share_of_its_margin() -> No
 
 
 def test_heads_of_a_shared_width_are_trained_by_themselves() -> None:
-    shared = {"head_width": "shared", "initialisation": "gaussian", "d": 8, "n": 20}
+    shared: dict[str, Any] = {
+        "head_width": "shared",
+        "initialisation": "gaussian",
+        "d": 8,
+        "n": 20,
+    }
     cells = [cell(planted, heads=2, learning_rate=rate, **shared) for rate in (1.0, 2.0, 4.0)]
     assert [len(batch) for batch in planted.batches(cells, "cpu")] == [1, 1, 1]
     full = [cell(planted, heads=2, learning_rate=rate) for rate in (1.0, 2.0, 4.0)]

@@ -1,4 +1,7 @@
-"""The claims of figure 2 of Jiang et al. 2024."""
+"""The claims of figure 2 of Jiang et al. 2024, on digits that stand in for MNIST, or on MNIST.
+
+The paper leaves the step size, the widths and the optimiser open, and gives the regimes no numbers.
+"""
 
 from __future__ import annotations
 
@@ -14,13 +17,15 @@ from overfit_cli.claims.rules import (
     LEAST_VALUES,
     Margin,
     exponentiate,
-    falls,
     judge_estimates,
 )
 from overfit_cli.core.claim import Claim, Measurement, not_run
 from overfit_cli.stats.intervals import Estimate, level_of_each, mean_estimate
 from overfit_cli.studies.benign_vit.images.parameters import BenignVitImagesParameters
-from overfit_cli.studies.benign_vit.vit.claims.figure_1 import every_cell_fitted
+from overfit_cli.studies.benign_vit.vit.claims.figure_1 import (
+    every_cell_fitted,
+    falls_whatever_failed,
+)
 
 _AXES = {"n": LEAST_VALUES, "snr": LEAST_VALUES}
 GRID = Selection(
@@ -72,15 +77,26 @@ def _typical_loss(grid: pd.DataFrame, end: pd.Series[float]) -> Estimate:
     )
 
 
+STAND_IN = (
+    "scikit-learn's 1797 digits of 8 × 8 pixels, scaled to 20 × 20, in the place of MNIST (MNIST "
+    "itself with --data)"
+)
+
+SETTING = (
+    f"images in a ring of noise of width 4, of {STAND_IN}; two attention layers of four heads and "
+    "an MLP with ReLU; the rest of the model and its training is this tool's"
+)
+
+
 def _falls(axis: str, second_axis: str, words: str) -> Claim:
     return Claim(
         name=f"fig2-falls-with-{axis}",
-        source="Jiang et al. 2024, figure 2c",
-        statement=f"On images too, the test loss falls as {words} grows.",
+        kind="paper",
+        source="Jiang et al. 2024, section 6 and figure 2c",
+        statement=f"On images of digits the test loss falls as {words} grows; here on {STAND_IN}.",
+        hypotheses=SETTING,
         holds_where=FALLS_WHERE,
-        measure=lambda cells: falls(
-            require_done(GRID.of(cells), 0.1), "test_loss", axis, second_axis
-        ),
+        measure=lambda cells: falls_whatever_failed(GRID.of(cells), axis, second_axis),
         figure="heatmap",
         preset="fig2",
     )
@@ -89,17 +105,23 @@ def _falls(axis: str, second_axis: str, words: str) -> Claim:
 CLAIMS = (
     Claim(
         name="fig2-fitted",
+        kind="ours",
         source="Jiang et al. 2024, section 6",
-        statement="The training images are fitted at every N and every signal-to-noise ratio.",
+        statement="The training images are fitted at every N and every signal-to-noise ratio; here "
+        f"those of {STAND_IN}.",
+        hypotheses=SETTING,
         holds_where=FITTED.in_words("the share of seeds whose cells are all fitted"),
         measure=_judge_fitted,
         preset="fig2",
     ),
     Claim(
         name="fig2-transition",
-        source="Jiang et al. 2024, figure 2c",
-        statement="Within the grid lies a transition: overfitting is harmful at the least N and "
-        "signal-to-noise ratio, and benign at the largest.",
+        kind="ours",
+        source="Jiang et al. 2024, section 6 and figure 2c",
+        statement="Within the grid lies a transition: at the least N and signal-to-noise ratio the "
+        "test loss is that of a guess or more, and at the largest it is below figure 1b's cut; "
+        f"here on {STAND_IN}.",
+        hypotheses=SETTING,
         holds_where=f"{HARMFUL.in_words('the test loss at the former')}, and "
         f"{BENIGN.in_words('that at the latter')}",
         measure=_transition,

@@ -19,14 +19,11 @@ from overfit_cli.core.parameters import StudyParameters, parameter
 MOST_DRAWN = 10**6
 """The most features, or head coordinates, that are drawn one by one."""
 
-MOST = 10**18
-"""The most features, or head coordinates, with `sampling=law`."""
+MOST = 9 * 10**18
+"""The most features, or head coordinates, with `sampling=law`: integers have 64 bits."""
 
 SMALLEST_CAPACITY = 32
 """The fewest training samples that are drawn for a seed."""
-
-TOKEN_CLASSES = ("signal", "noise", "rest")
-"""Token 1, token 2 (the strong noise), and tokens 3 to M."""
 
 REALISATIONS_KEPT = 4
 """For how many seeds a process keeps what it has drawn."""
@@ -305,9 +302,14 @@ def strength_bound(parameters: BenignVitParameters) -> float:
     return strength / math.sqrt(parameters.d_h)
 
 
+def hidden_logarithm(parameters: BenignVitParameters) -> float:
+    """Return log(6N²M²/δ), with the theorems' failure probability δ = 1/d."""
+    return math.log(6.0 * parameters.n**2 * parameters.tokens**2 * parameters.d)
+
+
 def head_variance_window(parameters: BenignVitParameters) -> tuple[float, float]:
     """Return the bounds of σ_h² (Condition 4.1, item 8; δ is 1/d)."""
-    logarithm = math.log(6.0 * parameters.n**2 * parameters.tokens**2 * parameters.d)
+    logarithm = hidden_logarithm(parameters)
     bound = strength_bound(parameters)
     return bound * logarithm**-2, bound * logarithm**-1.5
 

@@ -113,8 +113,8 @@ def _approaches(cells: pd.DataFrame, preset: str) -> Measurement:
         median_estimate(least, up_to=most),
         CLOSER,
         details={
-            f"mean share, H = {heads}, {steps} steps": float(share)
-            for (heads, steps), share in means.items()
+            f"mean share, H = {setting[0]}, {setting[1]} steps": float(share)
+            for setting, share in zip(means.index.tolist(), means, strict=True)
         },
         note=f"What is missing of γ_attn after {LONG} steps over that after {SHORT}, at each "
         "seed's worst H: the median over seeds.",

@@ -1,4 +1,4 @@
-"""Claims on figure 1's boundary at any dimension and noise, and on what its constant is.
+"""Claims of this tool on figure 1's boundary at any dimension and noise, and on its constant.
 
 The boundary is measured at each value of another parameter, and its numbers are compared seed by
 seed. That signal and noise are learned equally fast at N · SNR² = 2 ((σ̃_p/σ_p)² + M − 2) is derived
@@ -13,7 +13,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from overfit_cli.claims.cells import finite_numbers, require_done
+from overfit_cli.claims.cells import finite_numbers, one_setting, require_done
 from overfit_cli.claims.rules import (
     exponentiate,
     factor_margin,
@@ -22,9 +22,11 @@ from overfit_cli.claims.rules import (
     tolerance_margin,
 )
 from overfit_cli.core.claim import Claim, Measurement, inconclusive, not_run
+from overfit_cli.core.text import plural
 from overfit_cli.stats.boundaries import Boundary
 from overfit_cli.stats.intervals import Estimate, level_of_each, mean_estimate, median_estimate
 from overfit_cli.studies.benign_vit.vit.claims.figure_1 import EXPONENT, MOST_FAILED
+from overfit_cli.studies.benign_vit.vit.parameters import BenignVitParameters
 from overfit_cli.studies.benign_vit.vit.theory import (
     BALANCE_IN_WORDS,
     FIGURE_1_EXPONENT,
@@ -44,6 +46,9 @@ PROPORTIONAL = tolerance_margin(
 LEAST_SPAN = {"d": 1000.0, "sigma_p_tilde": 2.0}
 """By which factor the ends of an axis must be apart."""
 
+ON_CURVES = ("n", "snr", "max_steps")
+"""Parameters that vary at one value of the axis."""
+
 _PRESETS = {"d": "dimension", "sigma_p_tilde": "strong-noise"}
 
 BySeed = Callable[[Boundary], "pd.Series[float]"]
@@ -54,8 +59,10 @@ OfBoundaries = Callable[[list[Boundary]], Measurement]
 
 def _judge_boundaries(axis: str, judge: OfBoundaries) -> Callable[[pd.DataFrame], Measurement]:
     """Judge the boundaries along an axis: one for each value, ascending."""
+    alike = [name for name in BenignVitParameters.model_fields if name not in {*ON_CURVES, axis}]
 
     def measure(cells: pd.DataFrame) -> Measurement:
+        cells = one_setting(cells, alike)
         span = float(cells[axis].max()) / float(cells[axis].min())
         if span < LEAST_SPAN[axis]:
             raise not_run(
@@ -181,17 +188,20 @@ def power_along(series: Sequence[Boundary], number: BySeed, against: Sequence[fl
 def seed_logarithms(series: Sequence[Boundary], number: BySeed) -> pd.DataFrame:
     """Return logarithms, one row per seed and one column per value of the axis.
 
-    Seeds without a cell that is done at some value are left out; where none is left it is
-    `inconclusive`. What lies beyond the grid is infinite.
+    What lies beyond the grid is infinite.
+
+    Raises:
+        UndecidedError: `inconclusive` where a seed has no number at some value.
     """
     with np.errstate(divide="ignore"):
         logs = pd.DataFrame({boundary.at: number(boundary) for boundary in series}).transform(
             np.log
         )
-    whole = logs.dropna()
-    if whole.empty:
-        raise inconclusive("No seed has numbers at every value of the axis.")
-    return whole
+    if (lacking := int(logs.isna().any(axis=1).sum())) > 0:
+        raise inconclusive(
+            f"{lacking} of {plural(len(logs), 'seed')} have no number at some value of the axis."
+        )
+    return logs
 
 
 def counts(series: Sequence[Boundary]) -> dict[str, float]:
@@ -205,7 +215,8 @@ def counts(series: Sequence[Boundary]) -> dict[str, float]:
 def _balance_claim(name: str, statement: str, judge: OfBoundaries) -> Claim:
     return Claim(
         name=name,
-        source="figure 1b of Jiang et al. 2024 and its Condition 4.1 (10); ours",
+        kind="ours",
+        source="figure 1b of Jiang et al. 2024 and its Condition 4.1 (10)",
         statement=statement,
         holds_where=PROPORTIONAL.in_words("its power of that number"),
         measure=_judge_boundaries("sigma_p_tilde", judge),
@@ -217,7 +228,8 @@ def _balance_claim(name: str, statement: str, judge: OfBoundaries) -> Claim:
 BOUNDARIES = (
     Claim(
         name="dimension-constant",
-        source="Jiang et al. 2024, figure 1b, at any d",
+        kind="ours",
+        source="figure 1b of Jiang et al. 2024, at any d",
         statement="Figure 1's constant is that of many dimensions: C of N·SNR² = C stays as d "
         "grows.",
         holds_where=SAME.in_words("C at every d over C at the smallest"),
@@ -229,7 +241,8 @@ BOUNDARIES = (
     ),
     Claim(
         name="dimension-exponent",
-        source="Jiang et al. 2024, Theorems 4.1 and 4.2",
+        kind="ours",
+        source="Theorems 4.1 and 4.2 of Jiang et al. 2024, without their condition",
         statement="At the largest d the boundary is N·SNR² = C: the exponent is 2.",
         holds_where=EXPONENT.in_words("the exponent"),
         measure=_judge_boundaries("d", _exponent),
@@ -238,7 +251,8 @@ BOUNDARIES = (
     ),
     Claim(
         name="dimension-sharpness",
-        source="figure 1b of Jiang et al. 2024, at any d; ours",
+        kind="ours",
+        source="figure 1b of Jiang et al. 2024, at any d",
         statement="Dimensions alone make the transition neither sharper nor wider.",
         holds_where=SAME.in_words("its width in N·SNR² at every d over that at the smallest"),
         measure=_judge_boundaries(

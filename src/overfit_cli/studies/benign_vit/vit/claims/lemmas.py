@@ -1,14 +1,16 @@
 """Claims of section 5's lemmas on training dynamics, judged on logged steps (Jiang et al. 2024).
 
-The cells meet Condition 4.1, as the lemmas require. Their constants are open, and so are logarithms
-that they hide: powers and orders of magnitude are judged.
+The cells meet Condition 4.1 and, on the benign side, what Lemma 5.2 asks of N·SNR². Constants of
+the lemmas are open but for those of T₁: powers and orders of magnitude are judged.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
 from functools import partial
+from typing import TYPE_CHECKING
 
+import numpy as np
 import pandas as pd
 
 from overfit_cli.claims.cells import one_setting
@@ -18,22 +20,28 @@ from overfit_cli.claims.rules import (
     factor_margin,
     judge_estimate,
     judge_estimates,
-    mark_vacuous,
 )
 from overfit_cli.core.claim import Claim, Measurement, inconclusive, not_run
 from overfit_cli.core.parameters import parameters_from_row
 from overfit_cli.stats.intervals import Estimate, level_of_each, mean_estimate
-from overfit_cli.studies.benign_vit.vit import theory
-from overfit_cli.studies.benign_vit.vit.claims.steps import (
+from overfit_cli.studies.benign_vit.vit import lemma_numbers as numbers
+from overfit_cli.studies.benign_vit.vit.claims.condition import (
     MAY_VARY,
-    cells_of_side,
-    meeting_the_condition,
+    SMALL_ERROR,
+    hypotheses_of,
+    require_condition,
+    with_large_product,
+    with_small_error,
 )
-from overfit_cli.studies.benign_vit.vit.claims.theorem_regime import NEAR_ONE
+from overfit_cli.studies.benign_vit.vit.claims.theorem_regime import NEAR_ONE, near_limit
 from overfit_cli.studies.benign_vit.vit.parameters import TOKEN_CLASSES, BenignVitParameters
-from overfit_cli.studies.benign_vit.vit.theory import Regime
+from overfit_cli.studies.benign_vit.vit.theory import Regime, stage_ends
+
+if TYPE_CHECKING:
+    from overfit_cli.core.claim import Kind
 
 SAME = factor_margin(1.0, 1.25, "means over samples stand for samples", 5)
+SHARED = Margin(least=0.1, because="a tenth of the samples has either label", fewest_seeds=5)
 AT_MOST = Margin(most=1.5, because="‖ξ‖² is at most 3/2 of σ̃_p² d, lemma C.4", fewest_seeds=5)
 LEAD = Margin(least=1.0, because="the lemma's", fewest_seeds=5)
 LINEAR = Margin(least=0.9, because="the lemma's 1, less a tenth", fewest_seeds=5)
@@ -44,96 +52,128 @@ _ALIKE = [name for name in BenignVitParameters.model_fields if name not in MAY_V
 OfCell = Callable[[pd.DataFrame, BenignVitParameters], float]
 """A number of one cell: from its logged steps, in order, and its parameters."""
 
+OfSteps = Callable[[pd.DataFrame, BenignVitParameters], np.ndarray]
+"""A number of each logged step of a cell."""
 
-def _number_by_cell(steps: pd.DataFrame, side: Regime, number: OfCell) -> pd.Series[float]:
-    """Return a number for each seed and cell that meets the lemmas' conditions; nan untold."""
-    chosen = cells_of_side(meeting_the_condition(steps.drop_duplicates("key")), side)
-    if chosen.empty:
-        raise not_run(
-            "It needs logged steps of cells with initialisation=condition that meet Condition 4.1, "
-            f"as in `overfit sweep theorem-dynamics-{side}`."
-        )
-    chosen = one_setting(chosen, _ALIKE)
-    if (failed := int((chosen["status"] != "done").sum())) > 0:
-        raise inconclusive(f"{failed} of {len(chosen)} cells failed before they were fitted.")
+
+def _chosen(steps: pd.DataFrame, side: Regime, has_small_error: bool) -> pd.DataFrame:
+    """Return the logged steps of the cells that meet a lemma's hypotheses, at one setting."""
+    cells = require_condition(steps.drop_duplicates("key"), side, f"theorem-dynamics-{side}")
+    if side == "benign":
+        cells = with_large_product(cells)
+    if has_small_error:
+        cells = with_small_error(cells)
+    cells = one_setting(cells, _ALIKE)
+    if (failed := int((cells["status"] != "done").sum())) > 0:
+        raise inconclusive(f"{failed} of {len(cells)} cells failed before they were fitted.")
+    return steps[steps["key"].isin(cells["key"])].sort_values("step")
+
+
+def _by_seed(steps: pd.DataFrame, number: OfCell) -> pd.Series[float]:
+    """Return the mean of a number over each seed's cells; open where a cell's steps don't tell."""
     by_cell = {}
-    for key, of_cell in steps[steps["key"].isin(chosen["key"])].groupby("key"):
-        ordered = of_cell.sort_values("step")
-        if ordered["step"].iloc[-1] != ordered["steps"].iloc[-1]:
+    for key, of_cell in steps.groupby("key"):
+        if of_cell["step"].iloc[-1] != of_cell["steps"].iloc[-1]:
             raise inconclusive("Some cells weren't logged to the end.")
-        row = ordered.iloc[0]
+        row = of_cell.iloc[0]
         by_cell[int(row["seed"]), key] = number(
-            ordered, parameters_from_row(BenignVitParameters, row)
+            of_cell, parameters_from_row(BenignVitParameters, row)
         )
-    return pd.Series(by_cell)
-
-
-def _means(numbers: pd.Series[float]) -> pd.Series[float]:
-    """The mean over each seed's cells; open where a cell's steps don't tell."""
-    if (unknown := int(numbers.isna().sum())) > 0:
-        raise inconclusive(f"The logged steps of {unknown} of {len(numbers)} cells don't tell.")
-    return numbers.groupby(level=0).mean()
-
-
-def _mean_detail(name: str, numbers: pd.Series[float]) -> dict[str, float]:
-    """A detail: the mean over the cells that tell, and how many don't."""
-    unknown = int(numbers.isna().sum())
-    never = {f"cells without {name}": float(unknown)} if unknown else {}
-    return {f"{name}, mean": float(numbers.mean()), **never}
+    values = pd.Series(by_cell)
+    if (unknown := int(values.isna().sum())) > 0:
+        raise inconclusive(f"The logged steps of {unknown} of {len(values)} cells don't tell.")
+    return values.groupby(level=0).mean()
 
 
 def _judge(
-    number: OfCell,
-    margin: Margin,
-    side: Regime = "benign",
-    *,
-    note: str,
-    logs: bool = False,
-    details: Mapping[str, OfCell] | None = None,
+    number: OfCell, margin: Margin, side: Regime, *, note: str, logs: bool = False
 ) -> Callable[[pd.DataFrame], Measurement]:
     """Return what measures a number's mean over seeds; with `logs` that of its logarithm."""
 
     def measure(steps: pd.DataFrame) -> Measurement:
-        mean = mean_estimate(_means(_number_by_cell(steps, side, number)))
-        values: dict[str, float] = {}
-        for name, detail in (details or {}).items():
-            values |= _mean_detail(name, _number_by_cell(steps, side, detail))
+        chosen = _chosen(steps, side, has_small_error=False)
+        mean = mean_estimate(_by_seed(chosen, number))
         return judge_estimate(
-            exponentiate(mean) if logs else mean, margin, note=note, details=values
+            exponentiate(mean) if logs else mean, margin, note=note, details=_stages(chosen, side)
         )
 
     return measure
 
 
-def _lead_of_signal(steps: pd.DataFrame) -> Measurement:
-    """Measure lemma 5.2's lead; it is vacuous where the lemma's T₁ isn't positive."""
-    measured = _judge(
-        partial(theory.lead, side="benign"),
-        LEAD,
-        logs=True,
-        note="The largest lead until stage 2 ends, over 3M; T₁ is taken as where N·SNR² is large.",
-        details={
-            "steps until the lead is 3M": partial(theory.steps_to_lead, side="benign"),
-            "those over T₁": theory.steps_over_t1,
+def _stages(steps: pd.DataFrame, side: Regime) -> dict[str, float]:
+    """Details: the ends of stages 1 and 2, and T₁, means over the cells in which they end."""
+    parts = [
+        (parameters_from_row(BenignVitParameters, of_cell.iloc[0]), of_cell)
+        for _, of_cell in steps.groupby("key")
+    ]
+    ends = [stage_ends(of_cell, parameters.tokens, side) for parameters, of_cell in parts]
+    means = {
+        "steps until the lead is 3M": pd.Series([each.first for each in ends]),
+        "steps until stage 2 ends": pd.Series([each.second for each in ends]),
+        "T₁": pd.Series([numbers.t1(parameters, side) for parameters, _ in parts]),
+    }
+    return {f"{name}, mean": float(values.mean()) for name, values in means.items()}
+
+
+def _require_single_steps(steps: pd.DataFrame) -> pd.DataFrame:
+    """Return the steps, if float32 didn't round away what a step adds."""
+    chosen = steps[steps["dtype"] == "float64"]
+    if chosen.empty:
+        raise not_run(
+            "It needs cells with dtype=float64, as in `overfit sweep theorem-dynamics-benign`: "
+            "float32 rounds what a step adds."
+        )
+    return chosen
+
+
+def _signal_steps(steps: pd.DataFrame) -> Measurement:
+    """Measure what steps add to γ₊ − γ₋ over lemma 5.1's, and the share of the slower signal."""
+    chosen = _chosen(_require_single_steps(steps), "benign", has_small_error=False)
+    level = level_of_each(3)
+
+    def end(of_steps: OfSteps, extreme: Callable[[np.ndarray], float]) -> pd.Series[float]:
+        return _by_seed(chosen, lambda part, parameters: extreme(of_steps(part, parameters)))
+
+    added = "what a step adds to γ₊ − γ₋ over that"
+    return judge_estimates(
+        {
+            f"{added}, least": (
+                mean_estimate(end(numbers.signal_updates, np.min), level),
+                Margin(SAME.least, because=SAME.because),
+            ),
+            f"{added}, most": (
+                mean_estimate(end(numbers.signal_updates, np.max), level),
+                Margin(most=SAME.most, because=SAME.because),
+            ),
+            "share of the slower signal, least": (
+                mean_estimate(end(numbers.rarer_signal_share, np.min), level),
+                SHARED,
+            ),
         },
-    )(steps)
-    short = float(_number_by_cell(steps, "benign", theory.decades_short).mean())
-    if short <= 0:
-        return measured
-    why = "As the lemma has it, T₁ is positive only where N·SNR² is above 60 M² C_p²."
-    return mark_vacuous(measured, why, {"decades by which N·SNR² is below 60 M² C_p²": short})
+        note="Over all logged steps.",
+    )
+
+
+def _noise_steps(steps: pd.DataFrame) -> Measurement:
+    chosen = _chosen(_require_single_steps(steps), "benign", has_small_error=False)
+    largest = _by_seed(
+        chosen, lambda part, parameters: float(numbers.noise_updates(part, parameters).max())
+    )
+    return judge_estimate(mean_estimate(largest), AT_MOST, note="The most over all logged steps.")
 
 
 def _stage_3_attention(steps: pd.DataFrame) -> Measurement:
     """Measure the attention of each class of token on the signal when training ends."""
+    chosen = _chosen(steps, "benign", has_small_error=True)
     level = level_of_each(len(TOKEN_CLASSES))
 
     def final_attention(source: str) -> Estimate:
         def last(of_cell: pd.DataFrame, parameters: BenignVitParameters) -> float:
-            return float(of_cell[f"attention_{source}_signal"].iloc[-1])
+            ends = stage_ends(of_cell, parameters.tokens, "benign")
+            has_ended = np.isfinite([ends.first, ends.second]).all()
+            return float(of_cell[f"attention_{source}_signal"].iloc[-1]) if has_ended else np.nan
 
-        of_seeds = _means(_number_by_cell(steps, "benign", last))
-        return mean_estimate(of_seeds, level, within=(0.0, 1.0))
+        return near_limit(_by_seed(chosen, last), 1.0, level)
 
     words = {"signal": "the signal", "noise": "token 2", "rest": "tokens 3 to M"}
     return judge_estimates(
@@ -151,12 +191,17 @@ def _claim(
     statement: str,
     holds_where: str,
     measure: Callable[[pd.DataFrame], Measurement],
+    *,
     side: Regime = "benign",
+    kind: Kind = "paper",
+    further: Sequence[str] = (),
 ) -> Claim:
     return Claim(
         name=name,
+        kind=kind,
         source=f"Jiang et al. 2024, {source}",
         statement=statement,
+        hypotheses="; ".join([hypotheses_of(side), *further]),
         holds_where=holds_where,
         measure=measure,
         figure="dynamics",
@@ -169,69 +214,87 @@ LEMMAS = (
     _claim(
         "lemma51-signal",
         "Lemma 5.1 (B.2)",
-        "A step adds η‖μ‖²/(NM) Σ −ℓ′ Σ_s softmax(⟨q_s, k_±⟩) to the signal's value: −ℓ′ and the "
-        "attention on the signal decide how fast it is learned.",
-        SAME.in_words("what a step adds to γ₊ − γ₋ over that, the median over steps,"),
-        _judge(theory.signal_update, SAME, logs=True, note="The median over logged steps."),
+        "Each step adds η‖μ‖²/(NM) Σ −ℓ′ Σ_s softmax(⟨q_s, k_±⟩) to the signals' values, to either "
+        "one by its samples.",
+        f"{SAME.in_words('what a step adds to γ₊ − γ₋ over that, the least and the most,')}; and "
+        f"{SHARED.in_words('the share of the slower one')}",
+        _signal_steps,
+        kind="identity",
     ),
     _claim(
         "lemma51-noise",
         "Lemma 5.1 (B.2)",
-        "The median step adds at most η 3/2 σ̃_p² d/(NM) (−ℓ′) Σ_s softmax(⟨q_s, k_2⟩) to token 2's "
-        "value.",
-        AT_MOST.in_words("what a step adds to y ρ over that, the median over steps,"),
-        _judge(theory.noise_update, AT_MOST, logs=True, note="The median over logged steps."),
+        "Averaged over samples, each step adds at most 3ησ̃_p²d/(2NM) (−ℓ′) Σ_s softmax(⟨q_s, "
+        "k_2⟩) to token 2's value.",
+        AT_MOST.in_words("what a step adds to y ρ over that without the 3/2, the most,"),
+        _noise_steps,
     ),
     _claim(
         "lemma52-lead",
         "Lemma 5.2",
-        "By the end of stage 2 the signal's value is 3M times any other of its sample.",
-        LEAD.in_words("the lead over 3M, at the worst sample,"),
-        _lead_of_signal,
+        "From T₁ = 10M(3M+1)N/(η d_h^¼ (N‖μ‖² − 60M²C_p²σ_p²d) ‖w_O‖²) until stage 2 ends, the "
+        "signal's value is at least 3M times any other of its sample.",
+        LEAD.in_words("the least lead over 3M, at the worst sample,"),
+        _judge(
+            partial(numbers.lead_at_t1, side="benign"),
+            LEAD,
+            "benign",
+            logs=True,
+            note="The least lead from T₁ on, over 3M.",
+        ),
     ),
     _claim(
         "lemma-e3-lead",
         "Lemma E.3",
-        "Where overfitting is harmful, token 2's value is 3M times any other of its sample by the "
-        "end of stage 2.",
-        LEAD.in_words("the lead over 3M, at the worst sample,"),
+        "Where overfitting is harmful, token 2's value is at least 3M times any other of its "
+        "sample from T₁ = 4M(3M+1)N/(η d_h^¼ (C_p² − 24M) σ_p²d ‖w_O‖²) until stage 2 ends.",
+        LEAD.in_words("the least lead over 3M, at the worst sample,"),
         _judge(
-            partial(theory.lead, side="harmful"),
+            partial(numbers.lead_at_t1, side="harmful"),
             LEAD,
             "harmful",
             logs=True,
-            note="The largest lead until stage 2 ends, over 3M.",
-            details={"steps until the lead is 3M": partial(theory.steps_to_lead, side="harmful")},
+            note="The least lead from T₁ on, over 3M.",
         ),
-        "harmful",
+        side="harmful",
     ),
     _claim(
         "lemma53-values",
         "Lemma 5.3",
-        "In stage 2 the signal's value grows at least linearly in the steps since T₁.",
-        LINEAR.in_words("the power of t − T₁"),
-        _judge(theory.stage_2_value, LINEAR, note="Fitted to the second half of stage 2."),
+        "In stage 2 both signals' values grow at least linearly in the steps since T₁.",
+        LINEAR.in_words("the power of t − T₁, of the slower signal,"),
+        _judge(
+            numbers.stage_2_value, LINEAR, "benign", note="Fitted to the second half of stage 2."
+        ),
     ),
     _claim(
         "lemma53-products",
         "Lemma 5.3",
         "In stage 2 exp(⟨q₊, k₊⟩ − ⟨q₊, k₂⟩) grows at least as the square of the steps since T₁.",
         QUADRATIC.in_words("the power of t − T₁"),
-        _judge(theory.stage_2_products, QUADRATIC, note="Fitted to the second half of stage 2."),
+        _judge(
+            numbers.stage_2_products,
+            QUADRATIC,
+            "benign",
+            note="Fitted to the second half of stage 2.",
+        ),
     ),
     _claim(
         "stage3-attention",
-        "section 5.3, stage 3",
+        "section 5.3, stage 3, (108) to (111)",
         "In stage 3 the attention of all tokens on the signal is nearly 1.",
         NEAR_ONE.in_words("the attention of each class of token"),
         _stage_3_attention,
+        further=[SMALL_ERROR],
     ),
     _claim(
         "lemma54-values",
         "Lemma 5.4",
-        "In stage 3 the exponential of the signal's value grows at least linearly in the steps "
+        "In stage 3 the exponential of either signal's value grows at least linearly in the steps "
         "since T₂.",
-        LINEAR.in_words("the power of t − T₂"),
-        _judge(theory.stage_3_value, LINEAR, note="Fitted to the second half of stage 3."),
+        LINEAR.in_words("the power of t − T₂, of the slower signal,"),
+        _judge(
+            numbers.stage_3_value, LINEAR, "benign", note="Fitted to the second half of stage 3."
+        ),
     ),
 )

@@ -1,13 +1,17 @@
 """Claims of Theorems 4.1 and 4.2, judged on cells that meet their Condition 4.1.
 
-Margins come first, then a measurement for each form of claim, then the claims.
+"There is a T" is tested as it stands: the loss reaches ε within the order of T steps. Whether T is
+tight, with all of its powers, is a question of its own. "o(1)" is a limit: the test loss falls with
+ε at least as fast as the proof says.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -22,27 +26,31 @@ from overfit_cli.claims.rules import (
     tolerance_margin,
 )
 from overfit_cli.core.claim import Claim, Measurement, inconclusive, not_run
-from overfit_cli.core.parameters import map_parameters
-from overfit_cli.core.text import plural
-from overfit_cli.stats.boundaries import Boundary, PowerLaw
-from overfit_cli.stats.intervals import level_of_each, mean_estimate
-from overfit_cli.studies.benign_vit.vit.claims.figure_1 import EXPONENT, MOST_FAILED
-from overfit_cli.studies.benign_vit.vit.claims.steps import (
-    BENIGN_FROM,
-    HARMFUL_UP_TO,
-    LEAST_EPSILONS,
+from overfit_cli.stats.boundaries import Boundary, PowerLaw, scaling_exponents
+from overfit_cli.stats.intervals import Estimate, level_of_each, mean_estimate, median_estimate
+from overfit_cli.studies.benign_vit.vit.claims.condition import (
+    CONDITION,
+    LARGE,
     MAY_VARY,
-    SYMBOLS,
-    TOLERANCE,
-    fitted_powers,
+    SMALL_ERROR,
+    T_DEPENDS_ON,
+    hypotheses_of,
     meeting_the_condition,
-    theorem_regime,
+    numbers_of,
+    require_condition,
+    whole_design,
+    with_large_product,
+    with_small_error,
 )
+from overfit_cli.studies.benign_vit.vit.claims.figure_1 import EXPONENT, MOST_FAILED
+from overfit_cli.studies.benign_vit.vit.claims.steps import SYMBOLS, TOLERANCE
 from overfit_cli.studies.benign_vit.vit.parameters import BenignVitParameters
 from overfit_cli.studies.benign_vit.vit.theory import (
     BALANCE_IN_WORDS,
     FIGURE_1_THRESHOLD,
     HARMFUL_LOSS,
+    LEAST_VALUES,
+    OUTPUT_POWER,
     STEP_POWERS,
     THEOREMS,
     Regime,
@@ -52,20 +60,38 @@ from overfit_cli.studies.benign_vit.vit.theory import (
     why_no_boundary,
 )
 
-POWERS_OF_T = ("snr", "epsilon", "n")
-"""The parameters whose powers in T are judged."""
+if TYPE_CHECKING:
+    from overfit_cli.core.claim import Kind
 
+T_POWERS: Mapping[Regime, Mapping[str, float]] = {
+    side: {**powers, "output_scale": OUTPUT_POWER} for side, powers in STEP_POWERS.items()
+}
+"""The powers in T of Theorems 4.1 and 4.2."""
+
+LEAST_FACTORS: Mapping[str, float] = {
+    "snr": 10.0,
+    "epsilon": 10.0,
+    "n": 2.0,
+    "learning_rate": 2.0,
+    "output_scale": 2.0,
+}
+"""By which factor the values of a parameter must differ: a power is told over a range alone."""
+
+LEAST_EPSILONS = 3
+"""The fewest values of ε that show a limit."""
+
+AT_MOST_T = Margin(
+    most=10.0, because="T = O(..): its constant is open, ten is allowed", fewest_seeds=5
+)
 ORDER_OF_T = factor_margin(1.0, 10.0, "an order of magnitude: T's constant is open", 5)
-POWER_OF_LOSS: dict[Regime, Margin] = {
-    "benign": Margin(least=TOLERANCE, because="less is no fall", fewest_seeds=5),
-    "harmful": tolerance_margin(0.0, TOLERANCE, "less is no fall", 5),
-}
-LOSS: dict[Regime, Margin] = {
-    "benign": Margin(most=FIGURE_1_THRESHOLD, because="figure 1b's cut", fewest_seeds=5),
-    "harmful": Margin(least=HARMFUL_LOSS, because="ln 2 = 0.69 is that of a guess", fewest_seeds=5),
-}
+RATE = Margin(least=1.0, because="1/(2M²) is the rate in (136) and (137)", fewest_seeds=5)
+STAYS = Margin(
+    most=TOLERANCE,
+    because="Θ(1) does not fall with ε; the power of a logarithm is allowed",
+    fewest_seeds=5,
+)
+AT_LEAST = Margin(least=0.1, because="Lemma E.6", fewest_seeds=5)
 NEAR_ONE = Margin(least=0.9, because="nearly 1: nine tenths of all attention", fewest_seeds=5)
-GROWS = Margin(least=0.1, because="the lemma's 1/C′, open: a tenth is taken", fewest_seeds=5)
 
 FINE = 1.1
 """The largest factor between ratios where curves cross: over N from 44 to 96 a crossing that is off
@@ -75,98 +101,193 @@ TRANSITION = replace(EXPONENT, fewest_seeds=20)
 """Curves differ less from seed to seed here than figure 1's do."""
 
 
-def steps(cells: pd.DataFrame, side: Regime, *, strong: bool = False) -> Measurement:
-    """Measure steps over T: the least and the most of each seed's cells.
-
-    With `strong` T has σ̃_p in the place of σ_p.
-    """
-    ratios = positive_numbers(cells, "steps") / map_parameters(
-        BenignVitParameters, cells, lambda cell: predicted_steps(cell, cell.output_scale, side)
+def most_steps(cells: pd.DataFrame, side: Regime) -> Measurement:
+    """Measure the most steps over T that a cell of a seed takes; those not fitted take more."""
+    least, most = _logs_over_t(cells, side)
+    ends = pd.DataFrame({"least": least, "most": most}).groupby(cells["seed"]).max()
+    return judge_estimate(
+        exponentiate(_central(ends)),
+        AT_MOST_T,
+        details={"cells": len(cells)}
+        | {"steps over T, least": float(np.exp(least[np.isfinite(least)].min()))},
+        note="The most steps over T of a seed's cells; T has a constant of 1.",
     )
-    if strong:
-        ratios = ratios * (cells["sigma_p_tilde"] / cells["sigma_p"]) ** 2
-    stopped = cells["status"] != "done"
-    if (stopped & ((cells["reason"] != "step limit") | (ratios <= ORDER_OF_T.most))).any():
-        raise inconclusive(f"{int(stopped.sum())} of {len(cells)} cells failed too early to tell.")
-    by_seed = ratios.map(np.log).groupby(cells["seed"])
+
+
+def order_of_steps(cells: pd.DataFrame, side: Regime) -> Measurement:
+    """Measure the least and the most steps over T with σ̃_p in the place of σ_p."""
+    least, most = _logs_over_t(cells, side)
+    stronger = 2 * np.log(cells["sigma_p_tilde"] / cells["sigma_p"])
+    logs = pd.DataFrame({"least": least + stronger, "most": most + stronger})
+    by_seed, level = logs.groupby(cells["seed"]), level_of_each(2)
     ends = {"least": by_seed.min(), "most": by_seed.max()}
-    level = level_of_each(len(ends))
     return judge_estimates(
         {
-            f"{name} steps over T": (exponentiate(mean_estimate(logs, level)), ORDER_OF_T)
-            for name, logs in ends.items()
+            f"{name} steps over T": (exponentiate(_central(of_seeds, level)), ORDER_OF_T)
+            for name, of_seeds in ends.items()
         },
-        note=f"Over each seed's cells, geometric means over seeds; {len(cells)} cells, "
-        f"{int(stopped.sum())} of them not fitted. T has a constant of 1"
-        f"{', and σ̃_p in the place of σ_p' if strong else ''}.",
+        note="Over each seed's cells. T has a constant of 1, and σ̃_p in the place of σ_p.",
+        details={"cells": len(cells)},
     )
+
+
+def _logs_over_t(cells: pd.DataFrame, side: Regime) -> tuple[pd.Series[float], pd.Series[float]]:
+    """The least and the most that the logarithm of steps over T can be of each cell.
+
+    A cell that reached the step limit takes more steps than it took, and of one that failed
+    otherwise nothing is known.
+    """
+    done = cells["status"] == "done"
+    if done.any():
+        positive_numbers(cells[done], "steps")
+    over = cells["steps"].astype(float) / numbers_of(
+        cells, lambda cell: predicted_steps(cell, cell.output_scale, side)
+    )
+    logs = over.map(np.log)
+    counted = done | (cells["reason"] == "step limit")
+    return logs.where(counted, -np.inf), logs.where(done, np.inf)
+
+
+def _central(ends: pd.DataFrame, level: float | None = None) -> Estimate:
+    """The mean of seeds' numbers between two ends; the median where some are not finite."""
+    estimate = mean_estimate if np.isfinite(ends.to_numpy()).all() else median_estimate
+    return estimate(ends["least"], level, up_to=ends["most"])
 
 
 def powers(cells: pd.DataFrame, side: Regime) -> Measurement:
-    """Measure whether steps scale with each parameter as T does."""
-    fitted = fitted_powers(cells, "steps", SYMBOLS, POWERS_OF_T)
+    """Measure whether steps scale with each parameter as T does, all fitted at once."""
+    for name, factor in LEAST_FACTORS.items():
+        if float(cells[name].max() / cells[name].min()) < factor:
+            raise not_run(f"It needs values of {name} that are a factor of {factor:g} apart.")
+    fitted = require_done(cells)
+    positive_numbers(fitted, "steps")
+    measured = scaling_exponents(
+        fitted, list(T_DEPENDS_ON), "steps", level_of_each(len(T_DEPENDS_ON))
+    )
+    if measured is None:
+        raise inconclusive("No seed has cells that tell the axes apart.")
     return judge_estimates(
         {
             f"power of {SYMBOLS[name]}": (
                 power,
-                tolerance_margin(STEP_POWERS[side][name], TOLERANCE, "T hides logarithms", 5),
+                tolerance_margin(T_POWERS[side][name], TOLERANCE, "T hides logarithms"),
             )
-            for name, power in fitted.items()
+            for name, power in measured.items()
         },
-        note=f"Steps of {plural(len(cells), 'cell')}.",
+        note="Fitted seed by seed.",
+        details={"cells": len(cells)},
     )
 
 
-def loss(cells: pd.DataFrame, side: Regime) -> Measurement:
-    """Measure whether the test loss goes to zero with ε, or stays of order one."""
-    power = fitted_powers(cells, "test_loss", SYMBOLS, ("epsilon",))
-    by_seed = require_done(cells).groupby("seed")["test_loss"]
-    worst, extreme = ("largest", by_seed.max()) if side == "benign" else ("least", by_seed.min())
-    measured = judge_estimates(
-        {
-            f"{worst} test loss of a seed's cells": (
-                mean_estimate(extreme, level_of_each(2)),
-                LOSS[side],
-            ),
-            "power of ε in the test loss": (power["epsilon"], POWER_OF_LOSS[side]),
-        },
-        note=f"{plural(len(cells), 'cell')}.",
+def benign_loss(cells: pd.DataFrame, side: Regime) -> Measurement:
+    """Measure the least power of ε in the test loss, in units of the proof's 1/(2M²)."""
+    measured = judge_estimate(
+        mean_estimate(_slopes(cells, "test_loss", logs=True).min(axis=1) * _inverse_rate(cells)),
+        RATE,
+        note="The power of ε in the test loss between neighbouring ε, the least, times 2M².",
+        details={"cells": len(cells)},
     )
+    return replace(measured, details={**measured.details, **_by_epsilon(cells, "test_loss")})
+
+
+def test_margin(cells: pd.DataFrame, side: Regime) -> Measurement:
+    """Measure what log(1/ε) multiplies in the mean test margin, in units of 1/(2M²)."""
+    slopes = -_slopes(cells, "test_margin")
+    return judge_estimate(
+        mean_estimate(slopes.min(axis=1) * _inverse_rate(cells)),
+        RATE,
+        note="What log(1/ε) multiplies in the mean test margin between neighbouring ε, the least, "
+        "times 2M².",
+        details={"cells": len(cells)} | _by_epsilon(cells, "test_margin"),
+    )
+
+
+def harmful_loss(cells: pd.DataFrame, side: Regime) -> Measurement:
+    """Measure the least test loss, and the most with which it falls as ε does."""
+    level = level_of_each(2)
+    least = require_done(cells).groupby("seed")["test_loss"].min()
+    steepest = _slopes(cells, "test_loss", logs=True).max(axis=1)
     errors = cells["test_error"]
-    ends = {"test error, least": errors.min(), "test error, most": errors.max()}
-    return replace(measured, details={**measured.details, **ends})
+    return judge_estimates(
+        {
+            "least test loss of a seed's cells": (
+                near_limit(least, GUESS, level, -np.inf),
+                AT_LEAST,
+            ),
+            "largest power of ε in the test loss": (mean_estimate(steepest, level), STAYS),
+        },
+        details={"cells": len(cells)}
+        | {"test error, least": float(errors.min()), "test error, most": float(errors.max())},
+    )
+
+
+def _slopes(cells: pd.DataFrame, column: str, *, logs: bool = False) -> pd.DataFrame:
+    """What log(ε) multiplies in a column, between neighbouring ε; (seeds, values of ε − 1).
+
+    Each seed's number at an ε is the mean over its other settings, all of which every ε has.
+    """
+    epsilons = np.sort(cells["epsilon"].unique())
+    if len(epsilons) < LEAST_EPSILONS or epsilons[-1] / epsilons[0] < LEAST_FACTORS["epsilon"]:
+        raise not_run(
+            f"A limit takes {LEAST_EPSILONS} values of epsilon, a factor of "
+            f"{LEAST_FACTORS['epsilon']:g} apart."
+        )
+    numbers = (positive_numbers if logs else finite_numbers)(require_done(cells), column)
+    scaled = cells.assign(number=np.log(numbers) if logs else numbers)
+    settings = [name for name in T_DEPENDS_ON if name != "epsilon"]
+    table = scaled.pivot_table(index=["seed", *settings], columns="epsilon", values="number")
+    means = table.groupby("seed").mean()
+    slopes: pd.DataFrame = means.diff(axis=1).iloc[:, 1:] / np.diff(np.log(epsilons))
+    return slopes
+
+
+def _inverse_rate(cells: pd.DataFrame) -> float:
+    """2M², by which (136) divides log(C/ε)."""
+    return 2 * float(cells["tokens"].iloc[0]) ** 2
+
+
+def _by_epsilon(cells: pd.DataFrame, column: str) -> dict[str, float]:
+    means = cells.groupby("epsilon")[column].mean()
+    name = column.replace("_", " ")
+    return {f"{name}, ε = {epsilon:g}": float(mean) for epsilon, mean in means.items()}
 
 
 def attention(cells: pd.DataFrame, side: Regime) -> Measurement:
     """Measure the attention on the signal, mean over all tokens, where training ends."""
-    attention = finite_numbers(require_done(cells), "train_attention_signal")
+    measured = finite_numbers(require_done(cells), "train_attention_signal")
     return judge_estimate(
-        mean_estimate(attention.groupby(cells["seed"]).mean(), within=(0.0, 1.0)),
+        near_limit(measured.groupby(cells["seed"]).mean(), 1.0),
         NEAR_ONE,
-        details={"least": float(attention.min()), "most": float(attention.max())},
+        details={"cells": len(cells)}
+        | {"least": float(measured.min()), "most": float(measured.max())},
         note="Mean over tokens, samples and each seed's cells.",
     )
 
 
-def test_margin(cells: pd.DataFrame, side: Regime) -> Measurement:
-    """Measure by how much the mean test margin grows as log(1/ε) does."""
-    margins = finite_numbers(require_done(cells), "test_margin")
-    means = margins.groupby([cells["seed"], cells["epsilon"]]).mean().unstack()
-    logs = np.log(1 / means.columns.to_numpy(dtype=np.float64))
-    slopes = pd.Series(np.polyfit(logs, means.to_numpy().T, 1)[0], index=means.index)
-    return judge_estimate(
-        mean_estimate(slopes),
-        GROWS,
-        details={
-            f"test margin, ε = {epsilon:g}": float(means[epsilon].mean()) for epsilon in means
-        },
-        note="What log(1/ε) multiplies in the test margin, seed by seed, each seed the mean of its "
-        "cells.",
-    )
+def near_limit(
+    values: pd.Series[float], limit: float, level: float | None = None, least_missing: float = 0.0
+) -> Estimate:
+    """Return the mean of numbers that come close to a limit, from what is missing to it.
+
+    Seeds differ in what is missing, and their numbers may still agree to many digits.
+    """
+    missing = mean_estimate(limit - values, level, within=(least_missing, np.inf))
+    ends = missing.inner and (limit - missing.inner[1], limit - missing.inner[0])
+    value, low, high = (limit - number for number in (missing.value, missing.high, missing.low))
+    return missing._replace(value=value, low=low, high=high, inner=ends)
+
+
+GUESS = math.log(2)
+"""The test loss of a guess."""
 
 
 def transition(cells: pd.DataFrame) -> Measurement:
     """Measure whether the boundary of both sides' cells is N · SNR² = C, at the smallest ε."""
+    if (counts := cells[["n", "snr"]].nunique()).min() < LEAST_VALUES:
+        raise not_run(
+            f"A boundary takes {LEAST_VALUES} values of n and of snr; these cells have "
+            f"{counts['n']} and {counts['snr']}."
+        )
     if why := why_no_boundary(cells, "epsilon"):
         raise inconclusive(f"The boundary can't be found: {why}.")
     finite_numbers(require_done(cells, MOST_FAILED), "test_loss")
@@ -217,25 +338,12 @@ def _step_at(boundary: Boundary, fit: PowerLaw) -> float:
     return float(np.max(values[upper] / values[upper - 1]))
 
 
-_ALIKE = [name for name in BenignVitParameters.model_fields if name not in {*SYMBOLS, *MAY_VARY}]
-
 OnSide = Callable[[pd.DataFrame, Regime], Measurement]
 
+Needs = Callable[[pd.DataFrame], pd.DataFrame]
+"""From cells to those that meet a further hypothesis."""
 
-def _judge_side(side: Regime, judge: OnSide) -> Callable[[pd.DataFrame], Measurement]:
-    """Judge one side's cells of the theorems' regime; say "not run" without both sides."""
-
-    def measure(cells: pd.DataFrame) -> Measurement:
-        regime = theorem_regime(cells)
-        if regime is None:
-            raise not_run(
-                "It needs cells with initialisation=condition that meet Condition 4.1, on both "
-                f"sides of the boundary, at {LEAST_EPSILONS} values of epsilon, as in `overfit "
-                "sweep theorem-regime`."
-            )
-        return judge(one_setting(regime.sides[side], _ALIKE), side)
-
-    return measure
+_NOT_ALIKE = {"n", "snr", "epsilon", *MAY_VARY}
 
 
 def _transition(cells: pd.DataFrame) -> Measurement:
@@ -246,98 +354,136 @@ def _transition(cells: pd.DataFrame) -> Measurement:
             "It needs cells with initialisation=condition that meet Condition 4.1, as in `overfit "
             "sweep theorem-transition`."
         )
-    return transition(one_setting(chosen, _ALIKE))
+    return transition(
+        one_setting(
+            chosen, [name for name in BenignVitParameters.model_fields if name not in _NOT_ALIKE]
+        )
+    )
+
+
+def _measure(
+    cells: pd.DataFrame, side: Regime, judge: OnSide, needs: Sequence[Needs], example: str
+) -> Measurement:
+    chosen = require_condition(cells, side, example)
+    for need in needs:
+        chosen = need(chosen)
+    return judge(whole_design(chosen), side)
 
 
 def _claim(
-    side: Regime, name: str, part: str, statement: str, holds_where: str, judge: OnSide
+    side: Regime,
+    name: str,
+    part: str,
+    statement: str,
+    holds_where: str,
+    judge: OnSide,
+    *,
+    kind: Kind = "paper",
+    has_small_error: bool = False,
 ) -> Claim:
+    is_proved = side == "harmful" or kind == "paper"
+    hypotheses = [hypotheses_of(side) if is_proved else f"{CONDITION}; {LARGE}"]
+    needs: list[Needs] = [with_large_product] if side == "benign" and is_proved else []
+    example = f"theorem-{side}"
+    if has_small_error:
+        needs.append(with_small_error)
+        hypotheses.append(SMALL_ERROR)
+        example = "theorem-dynamics-benign"
     return Claim(
         name=f"theorem-{side}-{name}",
+        kind=kind,
         source=f"Jiang et al. 2024, Theorem {THEOREMS[side]}{part}",
         statement=f"Where Condition 4.1 holds and overfitting is {side}, {statement}.",
+        hypotheses="; ".join(hypotheses),
         holds_where=holds_where,
-        measure=_judge_side(side, judge),
-        figure="heatmap",
-        preset="theorem-regime",
+        measure=partial(_measure, side=side, judge=judge, needs=needs, example=example),
+        preset=example,
     )
 
 
-def _claims(side: Regime, course: str, region: str) -> list[Claim]:
-    extreme = "largest" if side == "benign" else "least"
-    powers_of_t = ", ".join(
-        f"{STEP_POWERS[side][name]:g} of {SYMBOLS[name]}" for name in POWERS_OF_T
-    )
-    number = f"the {extreme} test loss of a seed, where N·SNR² is {region},"
+def _claims(side: Regime) -> list[Claim]:
+    powers_of_t = ", ".join(f"{T_POWERS[side][name]:g} of {SYMBOLS[name]}" for name in T_DEPENDS_ON)
+    formulas: Mapping[Regime, str] = {
+        "benign": "η⁻¹ ε⁻¹ ‖μ‖⁻² ‖w_O‖⁻²",
+        "harmful": "N η⁻¹ ε⁻¹ σ_p⁻² d⁻¹ ‖w_O‖⁻²",
+    }
     return [
         _claim(
             side,
             "steps",
             ".1",
-            "the training loss reaches ε in the order of T steps",
-            ORDER_OF_T.in_words("steps over T, of the quickest and of the slowest cell of a seed,"),
-            steps,
+            f"there is a T = Θ({formulas[side]}) at which the training loss is at most ε",
+            AT_MOST_T.in_words("steps to ε over T, the most of a seed's cells,"),
+            most_steps,
         ),
         _claim(
             side,
             "powers",
             ", its T",
-            "the number of steps scales with ‖μ‖, ε and N as T does",
+            "T is tight: the number of steps to ε scales with ‖μ‖, ε, N, η and ‖w_O‖ as "
+            f"{formulas[side]}",
             f"each power has its whole interval within {TOLERANCE:g} of T's: {powers_of_t} "
             "(T hides logarithms); at least 5 seeds",
             powers,
-        ),
-        _claim(
-            side,
-            "test-loss",
-            ".2",
-            f"the test loss {course}",
-            f"{LOSS[side].in_words(number)}; and {POWER_OF_LOSS[side].in_words('its power of ε')}",
-            loss,
+            kind="sharp",
         ),
     ]
 
 
 THEOREM_REGIME = (
-    *_claims(
+    *_claims("benign"),
+    _claim(
         "benign",
-        "is small, and falls as ε does",
-        f"{BENIGN_FROM:g} times {BALANCE_IN_WORDS} or more",
+        "test-loss",
+        ".2",
+        "the test loss at T is o(1): it goes to zero as ε does",
+        RATE.in_words("the least power of ε in the test loss between neighbouring ε, times 2M²,"),
+        benign_loss,
     ),
-    *_claims(
+    *_claims("harmful"),
+    _claim(
         "harmful",
-        "is of order one whatever ε is",
-        f"{HARMFUL_UP_TO:g} times {BALANCE_IN_WORDS} or less",
+        "test-loss",
+        ".2",
+        "the test loss at T is Θ(1): at least 0.1, whatever ε is",
+        f"{AT_LEAST.in_words('the least test loss of a seed')}; and "
+        f"{STAYS.in_words('the largest power of ε in it, between neighbouring ε,')}",
+        harmful_loss,
     ),
     _claim(
         "benign",
         "attention",
-        " (section 5.3, stage 3)",
+        ", section 5.3, stage 3",
         "the attention on the signal is nearly 1 when training ends",
         NEAR_ONE.in_words("the attention, mean over tokens,"),
         attention,
+        has_small_error=True,
     ),
     _claim(
         "benign",
         "test-margin",
-        " (Lemma 5.5)",
-        "the test margin grows at least as log(1/ε) does, up to a constant",
-        GROWS.in_words("what log(1/ε) multiplies in the test margin"),
+        ", Lemma 5.5",
+        "the test margin is at least log(C/ε)/C′: it grows as log(1/ε) does",
+        RATE.in_words("what log(1/ε) multiplies in the mean test margin, times 2M²,"),
         test_margin,
     ),
     _claim(
         "harmful",
         "steps-strong-noise",
-        "; ours",
-        "the training loss reaches ε in the order of T steps with σ̃_p in the place of σ_p: samples "
-        "are fitted by token 2",
+        ", its T",
+        "the number of steps to ε is of the order of N η⁻¹ ε⁻¹ σ̃_p⁻² d⁻¹ ‖w_O‖⁻²: T with σ̃_p² in "
+        "the place of σ_p², of which item 10 makes it the constant 25 M",
         ORDER_OF_T.in_words("steps over that, of the quickest and of the slowest cell of a seed,"),
-        partial(steps, strong=True),
+        order_of_steps,
+        kind="sharp",
     ),
     Claim(
         name="theorem-transition",
+        kind="paper",
         source="Jiang et al. 2024, Theorems 4.1 and 4.2",
-        statement="Where Condition 4.1 holds, the boundary between the two is N·SNR² = C.",
+        statement="Where Condition 4.1 holds, the transition between the two is where N·SNR² is a "
+        "constant.",
+        hypotheses=f"{CONDITION}; the test loss crosses {FIGURE_1_THRESHOLD:g}, figure 1b's cut",
         holds_where=TRANSITION.in_words("the exponent"),
         measure=_transition,
         figure="boundary",
