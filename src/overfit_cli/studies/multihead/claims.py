@@ -120,7 +120,7 @@ def _judge_bound(
 def _at_most_one(cells: pd.DataFrame, name: str) -> Measurement:
     """Judge whether a measured quantity over its bound is at most 1 in all cells."""
     ratio = numbers(cells, name)
-    decades = np.log10(ratio.clip(lower=np.finfo(float).tiny)).fillna(0.0)
+    decades = pd.Series(np.log10(ratio.clip(lower=np.finfo(float).tiny)), ratio.index).fillna(0.0)
     return judge_theorem(
         ratio > 1 + ROUND_OFF, cells["seed"], unknown=ratio.isna(), decades_over=decades
     )
@@ -256,7 +256,7 @@ def log10_step_sizes(cells: pd.DataFrame) -> pd.Series[float]:
     """Return the decimal logarithm of the step size that each cell's heads take."""
     powers = cells["step_rule"].map(STEP_RULES).astype(float)
     sizes = cells["learning_rate"].astype(float) * cells["heads"].astype(float) ** powers
-    return np.log10(sizes)
+    return pd.Series(np.log10(sizes), cells.index)
 
 
 _NO_CHANGE = "0 is no change"
@@ -329,7 +329,7 @@ def trend_of_heads(
             at_end,
         ),
     }
-    middle = np.exp(least.median())
+    middle = {number: float(np.exp(log)) for number, log in least.median().items()}
     return judge_estimates(
         {
             name: (independent_seeds(estimate, cells, model), each)
@@ -337,7 +337,7 @@ def trend_of_heads(
         },
         details={
             **{f"median steps, H = {number}": float(middle[number]) for number in least},
-            "cells that don't come to the target": int(np.isinf(most).to_numpy().sum()),
+            "cells that don't come to the target": int(np.isinf(most.to_numpy()).sum()),
         },
         note="Of the steps to the target loss.",
     )
@@ -374,7 +374,10 @@ def log_steps(cells: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
     least = arrived.fillna(taken.where(ended & above)).fillna(1.0).clip(lower=1.0)
     most = arrived.clip(lower=1.0).fillna(np.inf)
     low, high = (
-        np.log(steps).groupby([cells["seed"], cells["heads"]]).mean().unstack()
+        pd.Series(np.log(steps), steps.index)
+        .groupby([cells["seed"], cells["heads"]])
+        .mean()
+        .unstack()
         for steps in (least, most)
     )
     return low.fillna(0.0), high.fillna(np.inf)

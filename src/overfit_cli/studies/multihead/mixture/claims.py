@@ -105,8 +105,9 @@ def _approaches(cells: pd.DataFrame, preset: str) -> Measurement:
         .unstack()
     )  # (steps and seeds, heads)
     with np.errstate(divide="ignore", invalid="ignore"):
-        ratio = missing.loc[LONG] / missing.loc[SHORT]  # (seeds, heads)
-    ratio = ratio.mask(missing.loc[LONG] == 0, 0.0)  # it has arrived
+        long, short = (missing.xs(steps) for steps in (LONG, SHORT))
+        ratio = pd.DataFrame(long / short)  # (seeds, heads)
+    ratio = ratio.mask(pd.DataFrame(long) == 0, 0.0)  # it has arrived
     least, most = (ratio.fillna(end).max(axis=1) for end in (0.0, math.inf))
     means = shares.groupby([chosen["heads"], chosen["training_steps"]]).mean()
     return judge_estimate(

@@ -61,7 +61,7 @@ def _deviation(cells: pd.DataFrame, share: float) -> pd.Series[float]:
     coefficient = numbers(cells, "first_coefficient")
     moved = (coefficient - share) ** 2 - (coefficient - 0.25) ** 2
     square = numbers(cells, "first_deviation") ** 2 + moved * (sparsity * oracle) ** 2
-    return np.sqrt(square.clip(lower=0))
+    return pd.Series(np.sqrt(square.clip(lower=0)), square.index)
 
 
 def _first_phase(cells: pd.DataFrame, share: float, preset: str) -> Measurement:
