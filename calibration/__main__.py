@@ -62,7 +62,8 @@ cell of another setting stands beside (row); a user looks after half, three quar
 seeds (looks). Each column has the share of true worlds in which the claim fails, and of false ones
 in which it holds, at any look.
 
-`python -m calibration` makes this page, and `python -m calibration STUDY` one study's table.
+`python -m calibration` makes this page with 200 runs, and `python -m calibration 50 STUDY` one
+study's table with 50.
 [verdicts.md](verdicts.md) explains the rules, and
 `overfit_cli.judge(cells)` judges worlds of your own.
 """
@@ -132,4 +133,6 @@ def _decided(rates: Rates) -> float:
 
 
 if __name__ == "__main__":
-    PAGE.write_text(page(RUNS, sys.argv[1:]))
+    named = [word for word in sys.argv[1:] if not word.isdecimal()]
+    numbers = [int(word) for word in sys.argv[1:] if word.isdecimal()]
+    PAGE.write_text(page(numbers[0] if numbers else RUNS, named))
