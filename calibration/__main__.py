@@ -52,7 +52,7 @@ of the claim's preset. Seeds differ by as much as was measured.
   cell decides has no number.
 
 These verdicts are errors: "holds" in a false or open world, and "fails" in a true or open one. Up
-to 5 % of them are allowed; with {runs} runs this may show as up to {100 * most:.0f} %. All other
+to 5 % of them are allowed; with {runs} runs this may show as up to {most:.0f} %. All other
 runs are `inconclusive`. This is common for true claims too: the column "true: holds" says how often
 a true claim is confirmed.
 
@@ -80,7 +80,7 @@ def page(runs: int, chosen: Collection[str] = ()) -> str:
 
     ceiling = float(binom.ppf(0.999, runs, 0.05)) / runs
     damaged = max(1, round(DAMAGED * runs))
-    parts = [INTRODUCTION.format(runs=runs, most=ceiling, damaged=damaged)]
+    parts = [INTRODUCTION.format(runs=runs, most=100 * ceiling, damaged=damaged)]
     before = dict(re.findall(r"^## (\S+)\n\n(.*?)(?=\n## |\Z)", PAGE.read_text(), re.S | re.M))
     for study in studies():
         table = before.get(study.name, "")

@@ -678,7 +678,9 @@ def test_a_claim_that_is_written_after_the_sweep_is_judged(tmp_path: Path) -> No
     said = call("report", "--from=results/mine-n", cwd=tmp_path).stdout
     assert said.splitlines()[-1] == "mine:train has no claims."
     written(tmp_path, CLAIM + body)
-    assert re.search("small +holds", call("report", "--from=results/mine-n", cwd=tmp_path).stdout)
+    assert re.search(
+        "small +ours +holds", call("report", "--from=results/mine-n", cwd=tmp_path).stdout
+    )
     planned = call("sweep", "mine.py", "--n=2:4", "--seeds=5", "--jobs=1", cwd=tmp_path).stdout
     assert "15 there already; 0 to run" in planned
     assert "code" not in planned

@@ -96,7 +96,7 @@ class KernelRegressionParameters(StudyParameters):
     distance: float = parameter(
         NEAR,
         "with target=near, the distance of the labels from the outputs at the start",
-        symbol=r"\|MH(M_0) - y\|",
+        symbol=r"\|\mathrm{MH}(M_0) - y\|",
         label="distance of the labels",
         above=0,
         at_most=100,

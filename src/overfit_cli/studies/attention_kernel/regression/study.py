@@ -106,7 +106,7 @@ MEASUREMENTS = (
         "violations_gamma",
         "steps above the bound of Theorem 3's rate",
         kind="int",
-        label="steps above Theorem 3's bound",
+        label="steps above Theorem 3's rate",
     ),
     Column(
         "pl_ratio_min",

@@ -84,6 +84,7 @@ class SoftmaxConvergenceParameters(StudyParameters):
     dtype: Literal["float32", "float64"] = parameter(
         "float64",
         "floating-point precision; claims take float64 alone, for their small differences",
+        label="floating-point precision",
     )
 
     def refusals(self) -> Iterator[BadValue]:

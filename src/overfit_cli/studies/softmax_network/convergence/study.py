@@ -115,7 +115,7 @@ MEASUREMENTS = (
         "rank",
         "eigenvalues of the Gram matrix above round-off, at the start",
         kind="int",
-        label="rank of the initial Gram matrix",
+        label="initial Gram matrix rank",
     ),
     Column(
         "lambda_start",
