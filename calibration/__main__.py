@@ -15,7 +15,7 @@ from pathlib import Path
 from joblib import Parallel, delayed
 
 from calibration.damage import DAMAGES
-from calibration.rates import Calibration, Rates, calibrate, worlds_of
+from calibration.rates import MOST_ERRORS, Calibration, Rates, calibrate, worlds_of
 from overfit_cli.core.registry import claims_of, installed_studies
 from overfit_cli.core.study import AnyStudy
 
@@ -60,7 +60,8 @@ The last columns are damaged worlds, {damaged} runs each: 2 % of the cells ran o
 (failed) or were never run (absent); all seeds but three are near copies of these (copies); one
 cell of another setting stands beside (row); a user looks after half, three quarters and all of the
 seeds (looks). Each column has the share of true worlds in which the claim fails, and of false ones
-in which it holds, at any look.
+in which it holds, at any look. With {damaged} runs 5 % may show there as up to
+{most_damaged:.0f} %.
 
 `python -m calibration` makes this page with 200 runs, and `python -m calibration 50 STUDY` one
 study's table with 50.
@@ -76,11 +77,12 @@ def page(runs: int, chosen: Collection[str] = ()) -> str:
         runs: how many.
         chosen: the studies to measure; the sections of others stay. Empty for all.
     """
-    from scipy.stats import binom
-
-    ceiling = float(binom.ppf(0.999, runs, 0.05)) / runs
     damaged = max(1, round(DAMAGED * runs))
-    parts = [INTRODUCTION.format(runs=runs, most=100 * ceiling, damaged=damaged)]
+    most, most_damaged = (100 * _most_errors(number) for number in (runs, damaged))
+    introduction = INTRODUCTION.format(
+        runs=runs, most=most, damaged=damaged, most_damaged=most_damaged
+    )
+    parts = [introduction]
     before = dict(re.findall(r"^## (\S+)\n\n(.*?)(?=\n## |\Z)", PAGE.read_text(), re.S | re.M))
     for study in studies():
         table = before.get(study.name, "")
@@ -91,6 +93,13 @@ def page(runs: int, chosen: Collection[str] = ()) -> str:
             table = "".join("| " + " | ".join(line) + " |\n" for line in lines)
         parts.append(f"\n## {study.name}\n\n{table}")
     return "".join(parts)
+
+
+def _most_errors(runs: int) -> float:
+    """The share of errors that an error rate of 5 % exceeds once in a thousand times."""
+    from scipy.stats import binom
+
+    return float(binom.ppf(0.999, runs, MOST_ERRORS)) / runs
 
 
 def studies() -> list[AnyStudy]:

@@ -86,13 +86,15 @@ def test_every_claim_has_its_worlds_its_preset_and_its_rates_in_the_docs() -> No
 def test_no_rate_in_the_docs_is_above_what_is_allowed() -> None:
     text = PAGE.read_text()
     [allowed] = re.findall(r"may show as up to (\d+) %", text)
+    [allowed_damaged] = re.findall(r"may show there as up to\s(\d+) %", text)
     rows = re.findall(r"^\| [a-z0-9-]+ \| \w+ \| \d+ \| \d+ \|(.*)\|$", text, re.MULTILINE)
     assert rows
     for line in rows:
         cells = [cell.strip(" %") for cell in line.split("|")]
         _, true_fails, false_holds, _, _ = map(float, cells[:5])
         damaged = [float(number) for cell in cells[5:] for number in cell.split(",")]
-        assert max(true_fails, false_holds, *damaged) <= float(allowed), line
+        assert max(true_fails, false_holds) <= float(allowed), line
+        assert max(damaged) <= float(allowed_damaged), line
 
 
 def made_up(design: pd.DataFrame, values: np.ndarray, random: np.random.Generator) -> pd.DataFrame:

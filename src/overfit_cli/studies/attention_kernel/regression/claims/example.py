@@ -6,6 +6,7 @@ is drawn; with weights drawn and a label further away it isn't met, and the grad
 
 from __future__ import annotations
 
+import math
 from functools import partial
 
 import numpy as np
@@ -101,9 +102,10 @@ def _gaussian(cells: pd.DataFrame, preset: str) -> Measurement:
     if preset == _DRAWN:
         return judge_theorem(gradient <= 0, chosen["seed"], unknown=unknown, details=details)
     note = "The gradient in W_Q. As W_Q = W_K, δ is 0 and Theorem 3 says nothing of the Gaussian."
-    return judge_instance(
-        bool((gradient > 0).all()), float(gradient.min()), note=note, details=details
-    )
+    right = bool((gradient[~unknown] > 0).all())
+    lost = right and unknown.any()  # what is lost may decide
+    value = math.nan if lost else float(gradient.min())
+    return judge_instance(right, value, note=note, details=details)
 
 
 def _escape(cells: pd.DataFrame, preset: str) -> Measurement:
@@ -127,8 +129,10 @@ def _escape(cells: pd.DataFrame, preset: str) -> Measurement:
     if preset == _DRAWN:
         return judge_theorem(~right, chosen["seed"], unknown=unknown, details=details)
     note = "The least fall of the loss, as a share of its start."
-    value = float(least.min(skipna=False))
-    measured = judge_instance(bool(right.all()), value, note=note, details=details)
+    all_right = bool(right[~unknown].all())
+    lost = all_right and unknown.any()  # what is lost may decide
+    value = math.nan if lost else float(least.min())
+    measured = judge_instance(all_right, value, note=note, details=details)
     return _unless_12(chosen[~unknown], measured)
 
 

@@ -153,7 +153,8 @@ def judge_zero(chosen: pd.DataFrame, requirements: dict[str, pd.Series[float]]) 
     smallest = chosen["learning_rate"] == chosen["learning_rate"].min()
     stopped = has_stopped(chosen, chosen["train_loss"].astype(float)) & ~zero & smallest
     reached = zero.groupby(seeds).any()
-    broken = stopped.groupby(seeds).any() & ~reached
+    lost = is_unknown(chosen).groupby(seeds).any()  # it may be the one that comes to zero
+    broken = stopped.groupby(seeds).any() & ~reached & ~lost
     falling = int((~reached & ~broken).sum())
     note = f"On {plural(falling, 'seed')} the loss has not come down yet." if falling else ""
     missed = {name: amounts.groupby(seeds).max() for name, amounts in requirements.items()}
