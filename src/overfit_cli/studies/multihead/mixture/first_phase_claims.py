@@ -25,8 +25,11 @@ from overfit_cli.core.claim import Claim, Kind, Measurement, inconclusive, not_r
 from overfit_cli.stats.boundaries import scaling_exponents
 from overfit_cli.stats.intervals import level_of_each, share_estimate
 from overfit_cli.studies.multihead.claims import PAPER_NAME, numbers, settings_of
-from overfit_cli.studies.multihead.mixture.parameters import MultiheadMixtureParameters
-from overfit_cli.studies.multihead.mixture.theory import CHANCE, MISSED
+from overfit_cli.studies.multihead.mixture.parameters import (
+    CHANCE,
+    MISSED,
+    MultiheadMixtureParameters,
+)
 
 PRESET, CERTIFIED = "heads-first-phase", "heads-certificates"
 

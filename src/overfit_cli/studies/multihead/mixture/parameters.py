@@ -60,3 +60,11 @@ class MultiheadMixtureParameters(MultiheadParameters):
                 f"with tokens={self.tokens}, relevant takes a "
                 f"whole number up to {self.tokens - 1}.",
             )
+
+
+CHANCE = 0.05
+"""δ, with which Definition 1's second property may fail."""
+
+
+MISSED = 0.01
+"""ε of Proposition 3: the softmax that may miss the relevant tokens."""

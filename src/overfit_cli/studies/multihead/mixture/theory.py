@@ -25,14 +25,9 @@ import torch
 from scipy.optimize import nnls
 
 from overfit_cli.studies.multihead.engine import first_gradient
+from overfit_cli.studies.multihead.mixture.parameters import CHANCE, MISSED
 from overfit_cli.studies.multihead.parameters import Floats, Problem, Samples
 from overfit_cli.studies.multihead.theory import Derivatives, Weights, derivatives, radius
-
-CHANCE = 0.05
-"""δ, with which Definition 1's second property may fail."""
-
-MISSED = 0.01
-"""ε of Proposition 3: the softmax that may miss the relevant tokens."""
 
 
 @dataclass(frozen=True)
