@@ -34,7 +34,7 @@ ABOVE_FLOOR = (
 )
 """Shares of the start by which softmax's loss ended above its optimum, labels below the hull."""
 
-_MET_CONDITIONS = {"condition_8": -1.0, "condition_12": -1.0}
+_MET_CONDITIONS = {"condition_8": -1.0, "condition_46": -1.0, "condition_12": -1.0}
 
 
 def bound_cells(design: pd.DataFrame, broken: Bools, random: Random) -> pd.DataFrame:
@@ -77,7 +77,7 @@ def reached_zero(design: pd.DataFrame, zero: Bools, random: Random) -> pd.DataFr
 def condition_cells(design: pd.DataFrame, broken: Bools, _: Random) -> pd.DataFrame:
     """Return cells that miss the conditions by a hundredth of a decade, or meet them."""
     decades = np.where(broken, 0.01, -1.0)
-    return design.assign(condition_8=decades, condition_12=decades)
+    return design.assign(condition_8=decades, condition_46=decades, condition_12=decades)
 
 
 def trapped(design: pd.DataFrame, random: Random, *, share: float) -> pd.DataFrame:

@@ -341,6 +341,17 @@ def test_a_share_of_seeds_allows_for_both_outcomes_of_a_cell_that_failed() -> No
     assert found.low == pytest.approx(share_estimate(17, 20).low)
 
 
+def test_a_lost_cell_whose_hypothesis_is_lost_too_may_be_one_that_meets_it() -> None:
+    seed = pd.Series(range(20))
+    lost: pd.Series[bool] = seed < 3
+    known = [math.nan] * 3 + [-1.0] * 17
+    found = judge_theorem(seed < 0, seed, unknown=lost, requirements=requirements(*known))
+    assert found.verdict == "inconclusive"
+    missed = [1.0] * 3 + [-1.0] * 17
+    found = judge_theorem(seed < 0, seed, unknown=lost, requirements=requirements(*missed))
+    assert found.verdict == "holds"
+
+
 # Equivalence: two one-sided tests
 
 

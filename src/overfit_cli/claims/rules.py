@@ -206,6 +206,12 @@ class Requirements:
         met: pd.Series[bool] = flags.all(axis=1)
         return met
 
+    def may_be_met(self) -> pd.Series[bool]:
+        """Return which cells do not miss any of them, as far as is known."""
+        flags = pd.DataFrame({name: amounts > 0 for name, amounts in self.missed.items()})
+        missed: pd.Series[bool] = flags.any(axis=1)
+        return ~missed
+
     def distances(self) -> dict[str, float]:
         """Return the least and the largest distance to each of them."""
         return {
@@ -255,11 +261,12 @@ def judge_theorem(
         details["decades over the bound, most"] = float(decades_over.max())
     if requirements is not None:
         met = requirements.met()
+        judged = met | (cells["unknown"] & requirements.may_be_met())
         details |= requirements.distances() | {"cells that meet its hypotheses": int(met.sum())}
-        if not met.any():
+        if not judged.any():
             why = f"No cell meets its hypotheses: {requirements.in_words}."
             return mark_vacuous(Measurement(verdict="vacuous", note=note), why, details)
-        cells = cells[met]
+        cells = cells[judged]
     measured = _judge_without_exception(cells, note, details)
     if measured.verdict == "fails" or cells["decades"].max() > -OUT_OF_REACH:
         return measured

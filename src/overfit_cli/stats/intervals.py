@@ -122,9 +122,12 @@ def mean_estimate(
     level = level or level_of_each(1)
     least = np.asarray(values, dtype=np.float64)
     most = least if up_to is None else np.asarray(up_to, dtype=np.float64)
-    with np.errstate(invalid="ignore"):  # between infinities
-        count, mean = len(least), float((least.mean() + most.mean()) / 2)
+    count = len(least)
     kind = f"{100 * level:.4g} % t over {count} seeds"
+    if count == 0:
+        return Estimate(np.nan, np.nan, np.nan, kind, count)
+    with np.errstate(invalid="ignore"):  # between infinities
+        mean = float((least.mean() + most.mean()) / 2)
     if count < 2:
         return Estimate(mean, np.nan, np.nan, kind, count)
     if not np.isfinite([least, most]).all():

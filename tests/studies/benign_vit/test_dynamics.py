@@ -220,5 +220,5 @@ def test_the_figure_shows_both_regimes_side_by_side_over_seeds(tmp_path: Path) -
     assert "predicted benign" in text
     assert "predicted harmful" in text
     caption = " ".join((tmp_path / "drawn.txt").read_text().split())
-    assert "Lines: median of 3 seeds, band: the middle half." in caption
+    assert "Lines: median of 3 seeds, band: the middle half" in caption
     assert "stage 2 ends at step" in caption

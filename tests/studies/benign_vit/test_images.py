@@ -332,7 +332,7 @@ def test_a_grid_is_swept_drawn_and_judged(tmp_path: Path) -> None:
     assert "SNR 2" in text
     output = run("report", "--from=runs", "--out=r", cwd=tmp_path).stdout
     words = " ".join(output.split())
-    assert "fig2-fitted inconclusive" in words
+    assert "fig2-fitted ours inconclusive" in words
     assert "The share of seeds on which every cell is fitted." in words
     shutil.rmtree(tmp_path / "r")
 

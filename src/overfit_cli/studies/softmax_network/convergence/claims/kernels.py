@@ -67,7 +67,7 @@ def paper_cells(cells: pd.DataFrame, preset: str, m: int = 0) -> pd.DataFrame:
     """
     keep = (cells["activation"] == "softmax") & (cells["initialisation"] == "symmetric")
     keep &= (cells["dtype"] == "float64") & (cells["m"] >= m)
-    keep &= (cells["status"] != "done") | (cells["steps"].astype(float) > 0)
+    keep &= (cells["status"] != "done") | ~(cells["steps"].astype(float) <= 0)
     if not keep.any():
         width = f" and m of {m} or more" if m else ""
         raise not_run(
