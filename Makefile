@@ -24,7 +24,7 @@ test: $(VENV)/installed-dev  ## run the tests
 	$(BIN)/python -m pytest -n auto --dist worksteal -m "not slow"
 
 test-all: $(VENV)/installed-dev  ## run the slow tests too
-	$(BIN)/python -m pytest -n auto
+	$(BIN)/python -m pytest -n auto --dist worksteal
 
 lint: $(VENV)/installed-dev  ## run ruff, mypy, and the linters of imports and of workflows
 	$(BIN)/ruff check

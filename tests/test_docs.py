@@ -194,7 +194,7 @@ def test_the_study_in_the_docs_works_as_it_stands(installed_here: Path) -> None:
         words = line.split()[1:]
         one_job = ["--jobs=1"] if words[0] == "sweep" else []
         done = run(*words, *one_job, cwd=tmp_path)
-    assert re.search(r"gaussian-mean +holds", done.stdout), done.stdout
+    assert re.search(r"gaussian-mean +\S+ +holds", done.stdout), done.stdout
     directory = tmp_path / "results" / "mean-sign-n-snr"
     cells = overfit_cli.load(directory)
     assert len(cells) == 20 * 20 * 5

@@ -114,7 +114,7 @@ class Reader:
             shutil.copytree(ROOT / name, clone / name)
         (clone / "results").mkdir()
         text = page.read_text()
-        for name in sorted(set(re.findall(r"\bresults/([\w-]+)", text))):
+        for name in sorted(set(re.findall(r"\bresults/(?!report\b)([\w-]+)", text))):
             self._keep(name, clone / "results" / name)
         if page.name not in IN_THE_CLONE:
             self.folder = clone / "tour"

@@ -166,10 +166,23 @@ def test_a_caption_says_throughout_only_where_every_curve_stays(tmp_path: Path) 
     high = (cells["n"] == 5) & (cells["seed"] < 4)
     cells["test_loss"] = cells["test_loss"].where(~high, 0.6)
     text = words(draw_boundary(data_of(cells), SIDES), tmp_path)
-    assert "the median crosses beyond the grid (2 of 6 seeds on it)" in " ".join(text.split())
+    assert "N = 5: median beyond the grid (2 of 6 seeds cross on it)" in " ".join(text.split())
     whole = cells["test_loss"].where(cells["n"] != 5, 0.6)
     text = words(draw_boundary(data_of(cells.assign(test_loss=whole)), SIDES), tmp_path)
     assert "above 0.2 throughout" in " ".join(text.split())
+
+
+def test_notes_on_a_boundary_are_one_line_however_many_seeds_cross(tmp_path: Path) -> None:
+    """Inside the axes there is room for a short line; the caption counts seeds."""
+    cells = fake_cells([*range(5, 15), 20, 40], SNRS, seeds=6)
+    for n, least in ((5, 2), (6, 1)):
+        above = (cells["n"] == n) & (cells["seed"] >= least)
+        cells["test_loss"] = cells["test_loss"].where(~above, 0.6)
+    figure = draw_boundary(data_of(cells), SIDES)
+    drawn = [text.get_text() for legend in figure.axes[0].artists for text in legend.get_texts()]
+    assert "$N$ = 5, 6: median beyond the grid" in drawn
+    told = " ".join(words(figure, tmp_path).split())
+    assert "N = 5: median beyond the grid (2 of 6 seeds cross on it). N = 6: median" in told
 
 
 def test_a_caption_says_that_some_curves_rise_and_others_fall(tmp_path: Path) -> None:

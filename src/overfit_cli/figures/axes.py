@@ -60,9 +60,12 @@ class Axis:
         """The borders of the values' cells, midway between neighbours, shape (values + 1,).
 
         Of many numbers the first and the last are borders themselves: no colour lies outside the
-        measured range. Few numbers have whole cells.
+        measured range. Few numbers have whole cells; a lone number has one as wide as itself.
         """
         scaled = self.scaled(self.positions)
+        if scaled.size == 1:
+            half = abs(scaled[0]) / 2 if self.scale == "linear" and scaled[0] else 0.5
+            return self.unscaled(np.array([scaled[0] - half, scaled[0] + half]))
         middle = (scaled[1:] + scaled[:-1]) / 2
         ends = [scaled[0], scaled[-1]]
         if self.scale == "category" or scaled.size <= FEW_VALUES:

@@ -155,6 +155,8 @@ def _title(rows: Mapping[str, FittedPowers], cells: pd.DataFrame) -> str:
 
 
 _BLACK = "0.15"
+_COUNT = r" \(.*"
+"""How many seeds do what a sentence says, at its end."""
 _ROWS_FOR_LEGEND = 8
 """The number of points from which a boundary has room for a legend above it."""
 
@@ -235,7 +237,8 @@ def draw_boundary(data: FigureData, options: FigureOptions) -> Picture:
         len(drawn_boundaries) == 1
         and _is_on_grid(drawn_boundaries[0].rows).sum() >= _ROWS_FOR_LEGEND
     ):
-        notes: Legend = [(Line2D([], [], linestyle="none"), sentence) for sentence in off_grid]
+        brief = _off_grid_sentences(data.study, drawn_boundaries, y, counted=False)
+        notes: Legend = [(Line2D([], [], linestyle="none"), sentence) for sentence in brief]
         _write_inside(axes, legend, laws + notes, drawn_boundaries[0])
     else:
         legend_below(figure, legend + laws, columns=1)
@@ -314,7 +317,7 @@ def _off_grid_words(curves: pd.DataFrame, threshold: float, *, refined: bool) ->
     if len(sides) > 1 or "crosses" in sides:
         crossed = int((curves["side"] == "crosses").sum())
         seeds = plural(len(curves), "seed")
-        return f"the median crosses beyond the grid ({crossed} of {seeds} on it)"
+        return f"median beyond the grid ({crossed} of {seeds} cross on it)"
     side = f"{sides.pop()} {tick_number(threshold)}"
     if (curves["passes"] > 0).any():
         return f"the monotone fits stay {side}"
@@ -432,15 +435,22 @@ def _estimate_text(*numbers: float) -> str:
 
 
 def _off_grid_sentences(
-    study: AnyStudy, drawn_boundaries: Sequence[DrawnBoundary], y: Axis
+    study: AnyStudy, drawn_boundaries: Sequence[DrawnBoundary], y: Axis, *, counted: bool = True
 ) -> list[str]:
-    """The values of y at which the median lies beyond the grid, with what curves do, in words."""
+    """The values of y at which the median lies beyond the grid, with what curves do, in words.
+
+    Without counts of seeds the values with other counts share a sentence, which is short enough
+    for the figure.
+    """
     symbol = formula_symbol(study, y.name)
     return [
         (f"{boundary.title}, " if boundary.title else "")
         + f"${symbol}$ = {list_values(values.index.tolist(), y)}: {words}"
         for boundary in drawn_boundaries
-        for words, values in boundary.off_grid.groupby(boundary.off_grid)
+        for words, values in boundary.off_grid.groupby(
+            boundary.off_grid if counted else boundary.off_grid.str.replace(_COUNT, "", regex=True),
+            sort=False,
+        )
     ]
 
 

@@ -345,18 +345,21 @@ def scaling_exponents(
         The power p of value ∝ axis^p for each axis, the mean of the seeds' own fits; None where
         no seed has cells enough to separate the axes.
     """
-    fits = [_fit(seed_cells, axes, value) for _, seed_cells in cells.groupby("seed")]
-    slopes = np.array([fit for fit in fits if fit is not None])
+    logs = np.log(cells[[*axes, value]].to_numpy(dtype=np.float64))  # (cells, axes + 1)
+    by_seed = (logs[rows] for rows in cells.groupby("seed").indices.values())
+    slopes = np.array([fit for seed_logs in by_seed if (fit := _fit(seed_logs)) is not None])
     if len(slopes) == 0:
         return None
     return {axis: mean_estimate(powers, level) for axis, powers in zip(axes, slopes.T, strict=True)}
 
 
-def _fit(cells: pd.DataFrame, axes: Sequence[str], value: str) -> np.ndarray | None:
-    """The exponents of a seed; None where its cells do not separate the axes."""
-    logs = np.log(cells[list(axes)].to_numpy(dtype=np.float64))
-    design = np.column_stack([np.ones(len(logs)), logs])
+def _fit(logs: Floats) -> Floats | None:
+    """The exponents of a seed, from its logarithms of axes and value, shape (cells, axes + 1).
+
+    None where its cells do not separate the axes.
+    """
+    design = np.column_stack([np.ones(len(logs)), logs[:, :-1]])
     if np.linalg.matrix_rank(design) < design.shape[1]:
         return None
-    solution = np.linalg.lstsq(design, np.log(cells[value].to_numpy(dtype=np.float64)), rcond=None)
+    solution = np.linalg.lstsq(design, logs[:, -1], rcond=None)
     return np.asarray(solution[0][1:], dtype=np.float64)
