@@ -79,6 +79,7 @@ def test_kinds_are_counted_apart_and_at_the_level_of_all_together() -> None:
     assert "| Jiang et al. 2024 | sharp |  | 1 |  |  |  |" in text
     assert "| Jiang et al. 2024 | identity | 1 |  |  |  |  |" in text
     assert "| ours |" not in text
+    assert text.count("Hypotheses: a positive σ, of every cell.") == 4
     kinds = [claim["kind"] for claim in json.loads(claims_json(papers(claims)))["claims"]]
     assert kinds == ["paper", "paper", "identity", "sharp"]
 

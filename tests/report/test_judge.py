@@ -16,7 +16,7 @@ from overfit_cli.core.registry import claims_of, find_study
 from overfit_cli.report.judge import (
     Judged,
     judge_all,
-    judge_family,
+    judge_families,
     load_runs,
     relevant_claims,
     sort_runs,
@@ -126,7 +126,7 @@ def test_what_is_decided_at_the_level_of_all_leaves_the_others_a_wider_one() -> 
         judged("d", "inconclusive", value=1.0),
         replace(judged("e", "fails", value=1.0), measurement=case),
     ]
-    found = {one.claim.name: one for one in judge_family(all_of_them, measure)}
+    found = {one.claim.name: one for one in judge_families(all_of_them, measure)}
     assert {name: one.joint_verdict for name, one in found.items()} == {
         "a": "holds",
         "b": "inconclusive",
@@ -134,7 +134,10 @@ def test_what_is_decided_at_the_level_of_all_leaves_the_others_a_wider_one() -> 
         "d": "inconclusive",
         "e": None,
     }
-    without_d = judge_family(all_of_them[:3], measure)
+    ours = [replace(one, claim=replace(one.claim, kind="identity")) for one in all_of_them[1:4]]
+    mixed = judge_families([all_of_them[0], *ours], measure)
+    assert [one.family for one in mixed] == [1, 3, 3, 3], "families are of one kind"
+    without_d = judge_families(all_of_them[:3], measure)
     assert [one.joint_verdict for one in without_d] == ["holds"] * 3
 
 

@@ -48,10 +48,13 @@ def claim_sentences(judged: Sequence[Judged]) -> list[str]:
 
 
 def family_sentences(judged: Sequence[Judged]) -> list[str]:
-    """Return a sentence on each study's family: its level, and the verdicts that change."""
+    """Return a sentence on each family, of a study and a kind: its level, and what changes."""
+    families = dict[tuple[str, Kind], list[Judged]]()
+    for claim in judged:
+        if claim.family:
+            families.setdefault((claim.study, claim.claim.kind), []).append(claim)
     lines = []
-    for study in dict.fromkeys(claim.study for claim in judged if claim.family):
-        claims = [claim for claim in judged if claim.study == study and claim.family]
+    for (study, kind), claims in families.items():
         changed = [
             f"{claim.name} is {claim.joint_verdict}"
             for claim in claims
@@ -61,8 +64,8 @@ def family_sentences(judged: Sequence[Judged]) -> list[str]:
         change = f": {', '.join(changed)}" if changed else " nothing changes"
         depend = "depends" if size == 1 else "depend"
         lines.append(
-            f"{study}: {plural(size, 'verdict')} {depend} on seeds ({100 * LEVEL:.4g} % each). "
-            f"After Holm's correction (starting at {100 * level_of_each(size):.4g} %){change}."
+            f"{study}: {plural(size, 'verdict')} of kind {kind} {depend} on seeds "
+            f"({100 * LEVEL:.4g} % each). After Holm's correction (starting at {100 * level_of_each(size):.4g} %){change}."
         )
     return lines
 

@@ -2,8 +2,8 @@
 
 A claim is judged on the cells, or the logged steps, of the first run that bears on it: its preset's
 run, then others by name. Times of writing have no influence: a copy of the runs gives the same
-verdicts. The claims of a study are a family: each has a verdict alone, and one at the level of all
-together.
+verdicts. The claims of a study that are of one kind are a family: each has a verdict alone, and one
+at the level of all together.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from pandas.api.types import is_numeric_dtype
 
 from overfit_cli.claims.cells import add_planned, repeated_seeds
 from overfit_cli.claims.seals import looks_in_words, seal_in_words
-from overfit_cli.core.claim import Claim, Interval, Measurement, Verdict
+from overfit_cli.core.claim import KINDS, Claim, Interval, Measurement, Verdict
 from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.parameters import build, describe
 from overfit_cli.core.registry import claims_of, installed_studies
@@ -107,7 +107,7 @@ def judge_cells(cells: pd.DataFrame, study: AnyStudy) -> list[Judged]:
     claims = [claim for claim in claims_of(study) if claim.reads == reads]
     frame = Table(completed, study)
     judged = [Judged(study.name, claim, frame.judge(claim), None) for claim in claims]
-    return judge_family(judged, lambda one: frame.judge(one.claim))
+    return judge_families(judged, lambda one: frame.judge(one.claim))
 
 
 def _complete_cells(cells: pd.DataFrame, study: AnyStudy) -> pd.DataFrame:
@@ -160,7 +160,7 @@ class Judged:
         directory: the run directory that it was measured on; None without one.
         is_only: whether the claim is judged in no other directory.
         has_cells: whether there are cells of the study.
-        family: the number of the study's claims that seeds decide; 0 for another claim.
+        family: the number of the study's claims of its kind that seeds decide; 0 where none do.
         joint_verdict: the verdict at the level of all of those together.
     """
 
@@ -219,15 +219,29 @@ def relevant_claims(judged: Sequence[Judged]) -> list[Judged]:
     ]
 
 
-def judge_family(
+def judge_families(
     judged: Sequence[Judged], measure: Callable[[Judged], Measurement]
 ) -> list[Judged]:
-    """Judge statistical claims again, at the level of all together, step by step (Holm 1979).
+    """Judge a study's statistical claims again, at the level of all of a kind together.
+
+    A paper's verdicts don't hang on the number of questions that the tool asks beside them.
+    """
+    joint = dict[int, Judged]()
+    for kind in KINDS:
+        of_kind = [index for index, claim in enumerate(judged) if claim.claim.kind == kind]
+        joint |= _judge_family({index: judged[index] for index in of_kind}, measure)
+    return [joint.get(index, claim) for index, claim in enumerate(judged)]
+
+
+def _judge_family(
+    judged: Mapping[int, Judged], measure: Callable[[Judged], Measurement]
+) -> dict[int, Judged]:
+    """Judge the statistical claims of a family, step by step (Holm 1979).
 
     Each claim that is decided at the level of all reduces the number of those for the level of the
     others.
     """
-    statistical = [index for index, claim in enumerate(judged) if claim.measurement.by_chance]
+    statistical = [index for index, claim in judged.items() if claim.measurement.by_chance]
     joint: dict[int, Verdict] = dict.fromkeys(statistical, "inconclusive")
     remaining = [
         index for index in statistical if judged[index].measurement.verdict in ("holds", "fails")
@@ -240,12 +254,10 @@ def judge_family(
         joint |= decided
         remaining = [index for index in remaining if index not in decided]
         undecided, progress = undecided - len(decided), bool(decided)
-    return [
-        replace(claim, family=len(statistical), joint_verdict=joint[index])
-        if index in joint
-        else claim
-        for index, claim in enumerate(judged)
-    ]
+    return {
+        index: replace(judged[index], family=len(statistical), joint_verdict=verdict)
+        for index, verdict in joint.items()
+    }
 
 
 def finite_or_null(value: float | None) -> float | None:
@@ -314,7 +326,7 @@ def judge_runs(
         for claim in claims_of(study):
             ordered = [runs_by_path[path] for path in sort_runs(runs_by_path, claim, profile)]
             claims += _judge_claim(study.name, claim, ordered, on_every_run=on_every_run)
-        judged += judge_family(claims, partial(_measure, study_runs))
+        judged += judge_families(claims, partial(_measure, study_runs))
     return judged
 
 

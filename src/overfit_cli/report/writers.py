@@ -197,8 +197,9 @@ def verdict_counts(papers: Sequence[ReportedPaper]) -> list[str]:
 
 
 COUNTED = (
-    "Verdicts are counted at the level at which those of a study are right together 95 times of "
-    "100. What holds by algebra is a check of the code, and no finding."
+    "Verdicts are counted at the level at which those of a study and a kind are right together 95 "
+    "times of 100: a claim that holds by itself at 95 % may be inconclusive there. What holds by "
+    "algebra is a check of the code, and no finding."
 )
 
 
@@ -254,7 +255,9 @@ def _table_cells(judged: Judged) -> list[str]:
 
 def _details(judged: Judged) -> str:
     """The note and details of a claim, and the command that measures it again."""
-    parts = [escape_markdown(judged.contradiction)] if judged.contradiction else []
+    hypotheses = f"Hypotheses: {judged.claim.hypotheses}." if judged.claim.hypotheses else ""
+    first = judged.contradiction or hypotheses  # what contradicts a paper names its hypotheses
+    parts = [escape_markdown(first)] if first else []
     parts += [escape_markdown(describe_measurement(judged.measurement))]
     parts += [f"(from {escape_markdown(str(judged.directory))})"] if judged.directory else []
     if repeat := repetition(judged.claim):
