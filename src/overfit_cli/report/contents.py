@@ -63,9 +63,10 @@ def family_sentences(judged: Sequence[Judged]) -> list[str]:
         size = claims[0].family
         change = f": {', '.join(changed)}" if changed else " nothing changes"
         depend = "depends" if size == 1 else "depend"
+        first = f"{100 * level_of_each(size):.4g}"
         lines.append(
             f"{study}: {plural(size, 'verdict')} of kind {kind} {depend} on seeds "
-            f"({100 * LEVEL:.4g} % each). After Holm's correction (starting at {100 * level_of_each(size):.4g} %){change}."
+            f"({100 * LEVEL:.4g} % each). After Holm's correction (starting at {first} %){change}."
         )
     return lines
 
