@@ -17,7 +17,7 @@ from tests.command import call
 
 ROOT = Path(__file__).parents[2]
 PRESETS = preset_names()
-QUICK = ("fig1", "kernel-example-condition")
+QUICK = ("fig1",)
 """The others are slow tests."""
 
 

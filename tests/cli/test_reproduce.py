@@ -184,6 +184,7 @@ def test_the_profile_that_is_reproduced_decides_and_a_report_takes_the_quick_one
     assert deciding() == "results/first-quick"
 
 
+@pytest.mark.slow
 def test_presets_that_share_a_directory_are_drawn_together(shipped: Path, tmp_path: Path) -> None:
     write_preset(shipped, "low", n="1:2", directory="both")
     write_preset(shipped, "up", n="3:4", directory="both", figure="fig2")
@@ -295,6 +296,7 @@ def test_a_dry_run_says_the_times_and_writes_nothing(shipped: Path, tmp_path: Pa
     assert "first, about 30 s" in call(*command, cwd=tmp_path).stdout  # a third of it is missing
 
 
+@pytest.mark.slow
 def test_both_dry_runs_tell_one_time(
     shipped: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -132,6 +132,7 @@ def test_the_record_says_what_was_drawn_and_who_trained_it(drawn: Path) -> None:
     assert json.loads(record.text())["compared"] == how
 
 
+@pytest.mark.slow
 def test_what_python_drew_is_verified(folder: Path) -> None:
     """Also a figure that a notebook showed before it was saved, which is laid out anew then."""
     out, toy = folder / "python.png", folder / "results/toy"
@@ -168,6 +169,7 @@ def test_only_what_a_figure_draws_matters(folder: Path) -> None:
     assert f"results/toy{CELLS}30 cells of toy, version 1, key " in said
 
 
+@pytest.mark.slow
 def test_the_data_of_kept_pictures_is_here(monkeypatch: pytest.MonkeyPatch) -> None:
     figures = [str(path) for path in sorted(ROOT.glob("results/*/figures/heatmap.png"))]
     said = call("verify", "docs/pictures/flipped.png", *figures, cwd=ROOT).stdout
@@ -208,7 +210,13 @@ def test_data_that_is_nowhere_is_missing_until_it_is_named(
 
 @pytest.mark.parametrize(
     "named",
-    [["one", "moved"], pytest.param(["moved", "one"], marks=pytest.mark.slow), ["moved"]],
+    [
+        *(
+            pytest.param(names, marks=pytest.mark.slow)
+            for names in (["one", "moved"], ["moved", "one"])
+        ),
+        ["moved"],
+    ],
 )
 def test_named_runs_are_told_apart_by_their_cells(folder: Path, named: list[str]) -> None:
     (folder / "two").rename(folder / "moved")

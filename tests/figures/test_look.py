@@ -213,6 +213,7 @@ def test_a_style_sheet_changes_colours_and_sizes(tmp_path: Path) -> None:
     assert len(set(colours)) == 2
 
 
+@pytest.mark.slow
 def test_a_style_sheet_leaves_no_trace(tmp_path: Path) -> None:
     before, settings = file_content(lines(), "png"), dict(mpl.rcParams)
     style = sheet(tmp_path, "axes.prop_cycle: cycler('color', ['r'])\nfont.size: 12")

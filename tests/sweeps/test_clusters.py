@@ -320,6 +320,7 @@ def train(n: int = 1, snr: float = 1.0, seed: int = 0):
 """
 
 
+@pytest.mark.slow
 def test_a_function_travels_with_the_files_that_it_imports(
     tmp_path: Path, cluster: DaskCluster
 ) -> None:

@@ -55,6 +55,7 @@ def logged(directory: Path) -> int:
     return int(overfit_cli.load(directory, trajectories=True)["key"].nunique())
 
 
+@pytest.mark.slow
 def test_shards_that_share_a_directory_fill_it_side_by_side(tmp_path: Path, whole: Path) -> None:
     processes = [
         start(

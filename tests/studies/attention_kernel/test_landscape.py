@@ -680,6 +680,7 @@ def test_a_flat_surface_has_no_ratio_though_its_minima_can_be_counted(name: str)
         assert measurement.details["pairs without a ratio"] == 2
 
 
+@pytest.mark.slow
 def test_every_claim_has_worlds_and_counts_are_seldom_misjudged() -> None:
     """In the false world one kernel's minima have the longer tail."""
     assert set(WORLDS) == set(BY_NAME)

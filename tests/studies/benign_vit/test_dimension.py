@@ -273,6 +273,7 @@ def test_the_figure_is_drawn_of_a_sweep_over_dimensions(tmp_path: Path) -> None:
     assert "crosses 0.4" in (tmp_path / "e.txt").read_text()
 
 
+@pytest.mark.slow
 def test_boundaries_beyond_the_grid_are_arrows_at_the_edge(tmp_path: Path) -> None:
     cells = made_up("d", {1e3: 0.1, 1e6: 1e3, 1e9: 1e9}, noise=0.3).assign(key="k")
     some = cells[(cells["d"] != 1e6) | (cells["n"] * cells["snr"] ** 2 < 1e3)]

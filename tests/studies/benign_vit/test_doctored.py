@@ -33,7 +33,9 @@ def failed(cells: pd.DataFrame, share: float) -> pd.DataFrame:
     return cells.assign(**nothing, status=status, reason=np.where(lost, "MemoryError", ""))
 
 
-@pytest.mark.parametrize("share", [0.01, 0.02, 0.05, 0.08])
+@pytest.mark.parametrize(
+    "share", [0.02, *(pytest.param(share, marks=pytest.mark.slow) for share in (0.01, 0.05, 0.08))]
+)
 def test_cells_that_ran_out_of_memory_do_not_refute_figure_1(share: float) -> None:
     cells = failed(grid(), share)
     verdicts = {name: measure(name, cells).verdict for name in FIGURE_1}
@@ -57,7 +59,16 @@ def test_another_power_does_not_pass_for_2() -> None:
     assert measurement.details["the best other power"] in (1.5, 2.5)
 
 
-@pytest.mark.parametrize("changed", [{"labels": "balanced"}, {"max_steps": 20_000}, {"d": 2048}])
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"labels": "balanced"},
+        *(
+            pytest.param(setting, marks=pytest.mark.slow)
+            for setting in ({"max_steps": 20_000}, {"d": 2048})
+        ),
+    ],
+)
 def test_one_row_of_another_setting_changes_no_claim_on_figure_1(
     changed: dict[str, str | int],
 ) -> None:

@@ -165,6 +165,7 @@ def test_a_malformed_file_is_one_sentence(tmp_path: Path, kind: str, zipped: boo
         read_idx(path, IMAGES)
 
 
+@pytest.mark.slow
 def test_what_comes_after_the_images_is_never_unpacked(tmp_path: Path) -> None:
     """A gigabyte of zeros behind a small header takes no time and no memory."""
     path = tmp_path / "images.gz"
@@ -397,7 +398,9 @@ def test_a_transition_has_one_corner_above_a_guess_and_the_other_below_the_cut()
     assert set(WORLDS) == {claim.name for claim in CLAIMS}
 
 
-@pytest.mark.parametrize("name", ["fig2-transition", "fig2-fitted"])
+@pytest.mark.parametrize(
+    "name", [pytest.param("fig2-transition", marks=pytest.mark.slow), "fig2-fitted"]
+)
 def test_made_up_worlds_are_seldom_misjudged(name: str) -> None:
     [claim] = [claim for claim in CLAIMS if claim.name == name]
     for truth in TRUTHS:

@@ -283,7 +283,7 @@ def test_noise_given_for_a_token_is_as_long_in_any_dimension() -> None:
 @pytest.mark.parametrize(
     ("side", "snr"),
     [
-        ("harmful", 1.5),
+        pytest.param("harmful", 1.5, marks=pytest.mark.slow),
         pytest.param("transition", 4.5, marks=pytest.mark.slow),
         ("benign", 7.0),
     ],

@@ -62,6 +62,7 @@ def test_table1_has_a_panel_for_steps_widths_and_condition_numbers(
     assert "ReLU" in said
 
 
+@pytest.mark.slow
 def test_the_diagram_names_the_power_of_the_widths_that_suffice(grid: Path, tmp_path: Path) -> None:
     figure = overfit_cli.draw("heatmap", grid, out=tmp_path / "heatmap.png")
     text = words(figure, tmp_path)
