@@ -136,7 +136,7 @@ def crossings(cells: pd.DataFrame, x: str, y: str, value: str, threshold: float)
         root = _root(points[done], levels)
         passes = int(np.count_nonzero(np.diff(values[done] > threshold)))
         change = levels[-1] - levels[0] if levels.size else 0.0
-        side = _side(points[done], levels)
+        side = _side(points[done], levels, root)
         rows.append((names[curve[0]], seeds[curve[0]], root, side, passes, change > 0))
         changes.append(change)
     table = pd.DataFrame(rows, columns=[y, "seed", "crossing", "side", "passes", "rises"])
@@ -145,11 +145,11 @@ def crossings(cells: pd.DataFrame, x: str, y: str, value: str, threshold: float)
     return table.assign(crossing=np.select(ends_of_grid, [np.inf, -np.inf], table["crossing"]))
 
 
-def _side(x: Floats, levels: Floats) -> str:
+def _side(x: Floats, levels: Floats, root: float) -> str:
     """The side on which a monotone curve stays; `crosses`, or `unknown` with one point."""
-    if np.unique(x).size < 2:
+    if x.size < 2 or x[0] == x[-1]:  # x is ascending
         return "unknown"
-    if np.isfinite(_root(x, levels)):
+    if np.isfinite(root):
         return "crosses"
     return "above" if levels.mean() > 0 else "below"
 
