@@ -15,6 +15,7 @@ from playwright.sync_api import Browser, Dialog, Locator, Page, ViewportSize, ex
 from scipy import stats
 
 import overfit_cli
+from overfit_cli.core.claim import KINDS
 from tests.browser import browser
 from tests.command import call
 
@@ -163,6 +164,21 @@ def test_claims_are_filtered_by_verdict_paper_and_words(opened: Opened) -> None:
     page.get_by_label("Words").fill("nothing has these words")
     assert shown(page) == []
     expect(page.locator("#none")).to_be_visible()
+
+
+def test_claims_are_filtered_by_whose_sentence_they_are(opened: Opened) -> None:
+    page = opened.page
+    everything = shown(page)
+    boxes = page.get_by_role("group", name="Kind")
+    by_kind = {}
+    for kind in KINDS:
+        for other in KINDS:
+            boxes.get_by_label(other, exact=True).set_checked(other == kind)
+        by_kind[kind] = shown(page)
+        names = page.locator(".claims tbody tr:visible td[data-label=kind]").all_inner_texts()
+        assert set(names) <= {kind}
+    assert "theorem1-paper-four" in by_kind["paper"]
+    assert sorted(name for names in by_kind.values() for name in names) == sorted(everything)
 
 
 def test_a_heading_sorts_up_down_and_back(opened: Opened) -> None:
