@@ -59,9 +59,10 @@ a true claim is confirmed.
 The last columns are damaged worlds, {damaged} runs each: 2 % of the cells ran out of memory
 (failed) or were never run (absent); all seeds but three are near copies of these (copies); one
 cell of another setting stands beside (row); a user looks after half, three quarters and all of the
-seeds (looks). Each column has the share of true worlds in which the claim fails, and of false ones
-in which it holds, at any look. With {damaged} runs 5 % may show there as up to
-{most_damaged:.0f} %.
+seeds (looks); one value of a parameter has only every other seed (unbalanced); normal numbers are
+drawn from Student's t of three degrees of freedom (tails). Each column has the share of true worlds
+in which the claim fails, and of false ones in which it holds, at any look. With {damaged} runs 5 %
+may show there as up to {most_damaged:.0f} %.
 
 `python -m calibration` makes this page with 200 runs, and `python -m calibration 50 STUDY` one
 study's table with 50.

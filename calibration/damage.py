@@ -1,4 +1,4 @@
-"""Damaged worlds: cells that failed or are absent, near copies of seeds, further rows, and looks.
+"""Damaged worlds: lost cells, near copies of seeds, further rows, looks, gaps and heavy tails.
 
 Each takes the cells of a made-up world and judges a claim on them. A claim that is true must not
 fail there, and one that is false must not hold.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -104,12 +104,46 @@ def judge_looks(
     return verdicts
 
 
+def judge_unbalanced(
+    claim: Claim, study: AnyStudy, world: pd.DataFrame, random: np.random.Generator
+) -> set[Verdict]:
+    """Judge where one value of a parameter, chosen at random, has only every other seed."""
+    varied = [name for name in describe(study.parameters) if world[name].nunique() > 1]
+    if not varied:
+        return {Table(world, study).judge(claim).verdict}
+    name = varied[random.integers(len(varied))]
+    chosen = world[name] == random.choice(world[name].unique())
+    return {Table(world[~(chosen & (world["seed"] % 2 == 1))], study).judge(claim).verdict}
+
+
+class HeavyTails(np.random.Generator):
+    """A stream whose normal numbers have Student's t of three degrees of freedom, of variance 1."""
+
+    def standard_normal(self, size: Any = None, *_: Any, **__: Any) -> Any:
+        """Draw t/√3, of this shape."""
+        return self.standard_t(3, size) / math.sqrt(3)
+
+    def normal(self, loc: Any = 0.0, scale: Any = 1.0, size: Any = None) -> Any:
+        """Draw loc + scale·t/√3, of this shape or of that of `loc` and `scale` together."""
+        shape = np.broadcast_shapes(np.shape(loc), np.shape(scale)) if size is None else size
+        return loc + scale * self.standard_normal(shape)
+
+
+def judge_as_it_is(
+    claim: Claim, study: AnyStudy, world: pd.DataFrame, random: np.random.Generator
+) -> set[Verdict]:
+    """Judge a world that was drawn with `HeavyTails`."""
+    return {Table(world, study).judge(claim).verdict}
+
+
 DAMAGES: Mapping[str, Judge] = {
     "failed": judge_failed,
     "absent": judge_absent,
     "copies": judge_copies,
     "row": judge_further_row,
     "looks": judge_looks,
+    "unbalanced": judge_unbalanced,
+    "tails": judge_as_it_is,
 }
 """Each damage by its name in `docs/error-rates.md`."""
 

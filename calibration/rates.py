@@ -15,7 +15,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 import pandas as pd
 
-from calibration.damage import DAMAGES
+from calibration.damage import DAMAGES, HeavyTails
 from overfit_cli.core.claim import Claim, Verdict
 from overfit_cli.core.errors import UserError
 from overfit_cli.core.registry import claims_of, find_study
@@ -198,7 +198,8 @@ def damaged_rate(
     """
     errors = 0
     for run in range(runs):
-        cells = world(design, named_rng(run, "world", claim.name, damage))
+        draws = named_rng(run, "world", claim.name, damage)
+        cells = world(design, HeavyTails(draws.bit_generator) if damage == "tails" else draws)
         random = named_rng(run, "damage", claim.name, damage)
         errors += wrong in DAMAGES[damage](claim, study, cells, random)
     return errors / runs
