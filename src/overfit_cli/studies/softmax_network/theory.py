@@ -10,7 +10,7 @@ import math
 from dataclasses import dataclass
 
 C = 10.0
-"""The least value of C in Definition 4.1."""
+"""The end of C > 10 in Definition 4.1, where the bounds and the required m are least."""
 
 CHANCE = 0.05
 """δ, with which all of it may fail."""

@@ -104,7 +104,7 @@ class KernelRegression:
         return self._rotate_back((1 - (1 - decay) ** step) * self.labels)
 
     def stated_contraction(self) -> Tensor:
-        """Return log(1 − m η λ/2), the fall of log ‖F − Y‖² in a step of Theorem 4.2, (cells,)."""
+        """Return log(1 − m η λ/2), the fall of log ‖F − Y‖² in a step by Lemma E.2, (cells,)."""
         return torch.log1p(-(self.rates * self.smallest / 2).clamp(0, 1 - 1e-9))
 
     def growth_by_gradient(self, width: int) -> Tensor:

@@ -1,4 +1,4 @@
-"""The study `softmax-convergence`: Table 1, Theorem 4.2 and Lemmas 5.1 and 5.3 of Cao et al. 2024.
+"""The study `softmax-convergence`: after Table 1, Theorem 4.2 and section 5 of Cao et al. 2024.
 
 Columns of a cell and of its logged steps, figures, batches, cost and summary.
 """
@@ -142,8 +142,8 @@ MEASUREMENTS = (
     Column("step_size", "step size", symbol=r"\eta"),
     Column(
         "rate_ratio",
-        "‖F − Y‖² over what Theorem 4.2's rate leaves of it, most",
-        label="error over Theorem 4.2's",
+        "‖F − Y‖² over what Lemma E.2's rate leaves of it, most",
+        label="error over Lemma E.2's",
     ),
     Column(
         "contraction",
@@ -237,7 +237,7 @@ class SoftmaxConvergence(Study[P]):
                 reads="cells",
                 draw=lazy_drawing(f"{folder}:draw_table1"),
                 fits=lazy_check(f"{folder}:has_grid"),
-                source="Cao et al. 2024, Table 1",
+                source="after Cao et al. 2024, Table 1",
             ),
             Figure(
                 name="kernel-drift",
@@ -245,7 +245,7 @@ class SoftmaxConvergence(Study[P]):
                 reads="cells",
                 draw=lazy_drawing(f"{folder}:draw_kernel_drift"),
                 fits=lazy_check(f"{folder}:has_widths"),
-                source="Cao et al. 2024, Lemmas 5.1 and 5.3",
+                source="after Cao et al. 2024, Lemmas 5.1 and 5.3",
             ),
             Figure(
                 name="ntk-gap",
@@ -253,7 +253,7 @@ class SoftmaxConvergence(Study[P]):
                 reads="trajectories",
                 draw=lazy_drawing(f"{folder}:draw_ntk_gap"),
                 fits=lazy_check(f"{folder}:has_widths"),
-                source="Cao et al. 2024, Theorem F.2",
+                source="after Cao et al. 2024, Theorem F.2",
             ),
             Figure(
                 name="eigenvalues",

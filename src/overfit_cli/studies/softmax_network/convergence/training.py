@@ -60,7 +60,7 @@ class _NetworkState(CellState[P]):
 
     first: dict[str, float]  # what is measured before the first step
     residual: float  # ‖F − Y‖² there
-    # log(1 − m η λ/2), by which Theorem 4.2 has its logarithm fall at every step
+    # log(1 − m η λ/2), by which Lemma E.2 has its logarithm fall at every step
     contraction: float
     rate_ratio: float = 0.0  # ‖F − Y‖² over what that leaves of it, at most
     largest: dict[str, float] = field(default_factory=dict)  # the columns of `LARGEST`

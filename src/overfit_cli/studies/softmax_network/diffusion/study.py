@@ -156,7 +156,7 @@ class SoftmaxDiffusion(Study[P]):
                 reads="trajectories",
                 draw=lazy_drawing(f"{folder}:draw_score"),
                 fits=lazy_check(f"{folder}:has_errors"),
-                source="Cao et al. 2024, section 6",
+                source="after Cao et al. 2024, section 6",
             ),
             Figure(
                 name="samples",
@@ -164,7 +164,7 @@ class SoftmaxDiffusion(Study[P]):
                 reads="trajectories",
                 draw=lazy_drawing(f"{folder}:draw_samples"),
                 fits=lazy_check(f"{folder}:has_planes"),
-                source="Cao et al. 2024, section 6",
+                source="after Cao et al. 2024, section 6",
             ),
             replace(HEATMAP, options=FigureOptions(by="model")),
             replace(LINES, options=FigureOptions(x="n")),
