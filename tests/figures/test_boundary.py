@@ -10,6 +10,7 @@ import pytest
 from matplotlib.axes import Axes
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
+from matplotlib.legend import Legend
 
 from overfit_cli import UserError
 from overfit_cli.figures.panels import side_by_side
@@ -179,7 +180,8 @@ def test_notes_on_a_boundary_are_one_line_however_many_seeds_cross(tmp_path: Pat
         above = (cells["n"] == n) & (cells["seed"] >= least)
         cells["test_loss"] = cells["test_loss"].where(~above, 0.6)
     figure = draw_boundary(data_of(cells), SIDES)
-    drawn = [text.get_text() for legend in figure.axes[0].artists for text in legend.get_texts()]
+    legends = [artist for artist in figure.axes[0].artists if isinstance(artist, Legend)]
+    drawn = [text.get_text() for legend in legends for text in legend.get_texts()]
     assert "$N$ = 5, 6: median beyond the grid" in drawn
     told = " ".join(words(figure, tmp_path).split())
     assert "N = 5: median beyond the grid (2 of 6 seeds cross on it). N = 6: median" in told
