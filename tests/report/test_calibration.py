@@ -29,7 +29,7 @@ from overfit_cli.core.registry import claims_of, find_study
 from overfit_cli.core.training import named_rng
 from overfit_cli.stats.intervals import mean_estimate
 
-QUICK = ("theorem1-corrected-four", "trapped-softmax-below", "condition-8")
+QUICK = ("theorem1-corrected-four", "trapped-softmax", "condition-8")
 """Claims of several rules that are judged soon; the slow tests judge every claim."""
 
 DAMAGED_RUNS = 4
