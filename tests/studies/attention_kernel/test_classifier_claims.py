@@ -179,7 +179,7 @@ REAL_TEXT = {**PAPER_TRAINING["text"], "training_steps": PAPER_STEPS}
 def test_another_model_or_training_leaves_a_claim_of_the_paper_not_run(
     name: str, value: int
 ) -> None:
-    frame = cells(PAPER, rates=(0.0001, 0.01, 0.1), **REAL_TEXT)
+    frame = cells(PAPER, rates=(0.0001, 0.01, 0.1)).assign(**REAL_TEXT)
     assert measure("text-imdb-gaussian-faster", frame).verdict == "holds"
     assert measure("text-imdb-gaussian-faster", frame.assign(**{name: value})).verdict == "not run"
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from overfit_cli.core.errors import BadValue
-from overfit_cli.core.parameters import StudyParameters, parameter
+from overfit_cli.core.parameters import StudyParameters, Value, parameter
 
 KernelName = Literal[
     "softmax",
@@ -49,9 +49,9 @@ KERNELS: dict[str, Kernel] = {
 """By name; `gaussian` is section 4.2.1's and the appendix's, `gaussian-eq11` equation (11)'s."""
 
 
-_MODEL: Mapping[str, object] = {"layers": 2, "heads": 2, "d": 64, "hidden": 128}
+_MODEL: Mapping[str, Value] = {"layers": 2, "heads": 2, "d": 64, "hidden": 128}
 
-PAPER_TRAINING: Mapping[str, Mapping[str, object]] = {
+PAPER_TRAINING: Mapping[str, Mapping[str, Value]] = {
     "text": {
         "source": "imdb",
         "tokens": 4000,

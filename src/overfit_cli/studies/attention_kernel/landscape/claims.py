@@ -9,7 +9,7 @@ network's pairs are averaged, and the interval is over networks.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 import numpy as np
@@ -24,6 +24,7 @@ from overfit_cli.claims.cells import (
 )
 from overfit_cli.claims.rules import Margin, judge_estimate
 from overfit_cli.core.claim import Claim, Measurement, inconclusive, not_run
+from overfit_cli.core.parameters import Value
 from overfit_cli.core.text import plural
 from overfit_cli.stats.intervals import median_estimate
 from overfit_cli.studies.attention_kernel.landscape.parameters import KernelLandscapeParameters
@@ -101,7 +102,7 @@ def _log_ratio_of_counts(table: pd.DataFrame) -> pd.Series[float]:
     return _log_ratio(table + 1)
 
 
-REAL: tuple[Values, ...] = tuple(
+REAL: tuple[Mapping[str, Value], ...] = tuple(
     {
         "task": task,
         **training,

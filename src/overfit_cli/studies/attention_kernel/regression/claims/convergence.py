@@ -87,7 +87,7 @@ def _is_trapped(cells: pd.DataFrame) -> Measurement:
         details={
             "seeds": len(by_seed),
             **{
-                f"seeds that stopped above their optimum, labels {_LABELS[target]}": int(count)
+                f"seeds that stopped above their optimum, labels {_LABELS[str(target)]}": int(count)
                 for target, count in by_labels.items()
             },
             "loss above its optimum over the start, median of those": float(
