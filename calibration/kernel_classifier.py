@@ -16,6 +16,7 @@ import pandas as pd
 from calibration.rates import World, Worlds
 from calibration.worlds import Bools, Numbers, Random, share_worlds, worlds_from
 from overfit_cli.studies.attention_kernel.classifier_claims import ALIVE, CONTROLS, LOWER
+from overfit_cli.studies.attention_kernel.parameters import PAPER_STEPS, PAPER_TRAINING
 
 Deviations = tuple[float, float, float]
 """Of what all cells of a seed share, of what a kernel's cells of a seed share, and of a cell."""
@@ -154,21 +155,18 @@ def _shared_worlds(prefix: str, like: Measured) -> Iterator[tuple[str, Worlds]]:
     yield from ((f"{prefix}-control-{kernel}", faster) for kernel in CONTROLS)
 
 
-def real(
-    design: pd.DataFrame, random: Random, *, world: World, source: str, optimiser: str
-) -> pd.DataFrame:
-    """Return cells of the paper's data and optimiser."""
-    return world(design.assign(source=source, optimiser=optimiser), random)
+def real(design: pd.DataFrame, random: Random, *, world: World, task: str) -> pd.DataFrame:
+    """Return cells of the paper's data, model and training."""
+    settings = {**PAPER_TRAINING[task], "training_steps": PAPER_STEPS}
+    return world(design.assign(**settings), random)
 
 
-def _real_worlds(
-    prefix: str, source: str, optimiser: str, worlds: Mapping[str, Worlds]
-) -> Iterator[tuple[str, Worlds]]:
+def _real_worlds(task: str, worlds: Mapping[str, Worlds]) -> Iterator[tuple[str, Worlds]]:
     """The worlds of the claims on the paper's data, by their names after the source."""
-    on_it = partial(real, source=source, optimiser=optimiser)
+    on_it = partial(real, task=task)
     for name, three in worlds.items():
         made = (partial(on_it, world=each) for each in (three.true, three.false, three.open))
-        yield f"{prefix}-{source}-{name}", Worlds(*made)
+        yield f"{task}-{PAPER_TRAINING[task]['source']}-{name}", Worlds(*made)
 
 
 _ALIKE = partial(trained_cells, like=PATHFINDER)
@@ -194,6 +192,6 @@ _REAL_PATHFINDER = {
 WORLDS: Mapping[str, Worlds] = {
     **_TEXT,
     **_PATHFINDER,
-    **dict(_real_worlds("text", "imdb", "sgd", _REAL_TEXT)),
-    **dict(_real_worlds("pathfinder", "lra", "adam", _REAL_PATHFINDER)),
+    **dict(_real_worlds("text", _REAL_TEXT)),
+    **dict(_real_worlds("pathfinder", _REAL_PATHFINDER)),
 }

@@ -10,7 +10,7 @@ import pandas as pd
 
 from calibration.rates import World, Worlds
 from calibration.worlds import Random, worlds_from
-from overfit_cli.studies.attention_kernel.landscape.claims import ROUGHER
+from overfit_cli.studies.attention_kernel.landscape.claims import REAL, ROUGHER
 
 DEVIATIONS = {
     "rms_laplacian": (0.95, 0.5),
@@ -66,8 +66,8 @@ def _ratio_worlds(column: str) -> Worlds:
 
 
 def real(design: pd.DataFrame, random: Random, *, world: World) -> pd.DataFrame:
-    """Return cells of the paper's data and steps."""
-    return world(design.assign(source="imdb", training_steps=8000, second_steps=500), random)
+    """Return cells of the paper's text, model and training."""
+    return world(design.assign(**REAL[0]), random)
 
 
 def _real(worlds: Worlds) -> Worlds:

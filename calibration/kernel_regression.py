@@ -119,7 +119,10 @@ def below_gamma(design: pd.DataFrame, broken: Bools, _: Random) -> pd.DataFrame:
 def little_descent(design: pd.DataFrame, broken: Bools, _: Random) -> pd.DataFrame:
     """Return cells whose loss falls by all, or by too little, of what equation (14) says."""
     return design.assign(
-        descent=np.where(broken, 0.45, 0.99), lipschitz_gradients=0.7, gradient_query_start=1.0
+        **_MET_CONDITIONS,
+        descent=np.where(broken, 0.45, 0.99),
+        lipschitz_gradients=1e-5,
+        gradient_query_start=1.0,
     )
 
 
@@ -196,7 +199,7 @@ WORLDS: Mapping[str, Worlds] = {
     ),
     **dict.fromkeys(("zero-softmax-all", "zero-gaussian-all", "zero-softmax-near"), _ZERO),
     **{f"zero-gaussian-{target}": _ZERO for target in ("below", "inside", "mixed-sign")},
-    **{f"trapped-softmax-{target}": _TRAPPED for target in ("below", "inside", "mixed-sign")},
+    "trapped-softmax": _TRAPPED,
     "theorem3-rate": exception_worlds(below_gamma),
     "theorem3-descent": exception_worlds(little_descent),
     **dict.fromkeys(("condition-8", "condition-12"), exception_worlds(condition_cells)),

@@ -29,7 +29,7 @@ from overfit_cli.core.registry import claims_of, find_study
 from overfit_cli.core.training import named_rng
 from overfit_cli.stats.intervals import mean_estimate
 
-QUICK = ("trapped-softmax-below",)
+QUICK = ("trapped-softmax",)
 """Judged soon; the slow tests judge every claim."""
 
 DAMAGED_RUNS = 4

@@ -21,6 +21,7 @@ from overfit_cli.report.contents import (
     contents,
     describe_measurement,
     measured_number,
+    repetition,
 )
 from overfit_cli.report.expected import Expected, check_verdicts, read_expected, verdicts_toml
 from overfit_cli.report.judge import Judged, load_runs
@@ -103,6 +104,18 @@ def test_markdown_counts_verdicts_by_paper_and_says_how_to_measure_again() -> No
     assert "| Jiang et al. 2024 | ours |  | 1 |  |  | 1 |" in text
     assert "Again: `overfit reproduce fig2`" in text
     assert "on two cores" in text
+
+
+def test_a_claim_of_the_paper_profile_is_measured_again_by_that() -> None:
+    claim = replace(SOME[0].claim, preset="kernel-fig2", profile="paper")
+    repeat = repetition(claim)
+    assert repeat is not None
+    assert repeat.command == "overfit reproduce kernel-fig2 --profile paper"
+    assert (repeat.needs, repeat.time) == ("IMDb (--data DIR) and a GPU", "")
+    quick = repetition(replace(claim, profile="quick"))
+    assert quick is not None
+    assert quick.command == "overfit reproduce kernel-fig2"
+    assert quick.time.startswith("about 3 min")
 
 
 def test_markdown_names_unexpected_verdicts_first(tmp_path: Path) -> None:

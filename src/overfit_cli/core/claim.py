@@ -128,6 +128,7 @@ class Claim:
         measure: takes the study's cells, one row each, failed ones included, and returns the
             measurement; it raises `not_run` or `inconclusive` where they do not decide.
         figure, preset: the names of the figure and of the preset that show it; empty without one.
+        profile: which profile of the preset has its cells.
         reads: `cells`, or `trajectories`: then `measure` takes one row per cell and logged step
             instead, with the parameters, the seed and the status of its cell.
     """
@@ -141,6 +142,7 @@ class Claim:
     hypotheses: str = ""
     figure: str = ""
     preset: str = ""
+    profile: Literal["quick", "paper"] = "quick"
     reads: Literal["cells", "trajectories"] = "cells"
 
     def __post_init__(self) -> None:

@@ -401,5 +401,6 @@ def repetition(claim: Claim) -> Repetition | None:
     preset = find_preset(claim.preset) if claim.preset else None
     if preset is None:
         return None
-    quick = preset.profile("quick")
-    return Repetition(f"overfit reproduce {preset.name}", quick.minutes, quick.needs)
+    profile = preset.profile(claim.profile)
+    options = "" if claim.profile == "quick" else f" --profile {claim.profile}"
+    return Repetition(f"overfit reproduce {preset.name}{options}", profile.minutes, profile.needs)

@@ -13,8 +13,14 @@ from calibration.rates import TRUTHS, errors
 from calibration.rates import rates as rates_of
 from overfit_cli import Measurement
 from overfit_cli.studies.attention_kernel.classifier_claims import BEST_KERNELS
+from overfit_cli.studies.attention_kernel.parameters import (
+    PAPER_RATES,
+    PAPER_STEPS,
+    PAPER_TRAINING,
+)
 from overfit_cli.studies.attention_kernel.pathfinder.parameters import KernelPathfinderParameters
 from overfit_cli.studies.attention_kernel.text.parameters import KernelTextParameters
+from overfit_cli.sweeps.subject import find_subject
 from tests.judged import claims_by_name, measure
 
 BY_NAME = claims_by_name("kernel-text", "kernel-pathfinder")
@@ -163,10 +169,35 @@ def test_softmax_of_two_modes_at_the_papers_step_size_is_less_steady() -> None:
     assert measure("pathfinder-gaussian-steadier", frame).verdict == "holds"
 
 
+REAL_TEXT = {**PAPER_TRAINING["text"], "training_steps": PAPER_STEPS}
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("tokens", 32), ("d", 8), ("layers", 1), ("training_steps", 100), ("batch_size", 32)],
+)
+def test_another_model_or_training_leaves_a_claim_of_the_paper_not_run(
+    name: str, value: int
+) -> None:
+    frame = cells(PAPER, rates=(0.0001, 0.01, 0.1)).assign(**REAL_TEXT)
+    assert measure("text-imdb-gaussian-faster", frame).verdict == "holds"
+    assert measure("text-imdb-gaussian-faster", frame.assign(**{name: value})).verdict == "not run"
+
+
+@pytest.mark.parametrize("task", ["text", "pathfinder"])
+def test_the_paper_profile_has_the_cells_that_the_papers_claims_take(task: str) -> None:
+    preset = {"text": "kernel-fig2", "pathfinder": "kernel-fig3"}[task]
+    cells_of_it = find_subject(preset, "paper").grid().cells()
+    settings = [cell.parameters.model_dump() for cell in cells_of_it]
+    wanted = {**PAPER_TRAINING[task], "training_steps": PAPER_STEPS}
+    assert all(wanted.items() <= setting.items() for setting in settings)
+    assert PAPER_RATES[task] in {setting["learning_rate"] for setting in settings}
+
+
 def test_claims_of_the_paper_are_on_its_data_and_optimiser() -> None:
     """On generated data, and with another optimiser, the same questions are this tool's."""
     frame = cells(PAPER, rates=(0.0001, 0.01, 0.1))
-    real = frame.assign(source="imdb", optimiser="sgd")
+    real = frame.assign(**REAL_TEXT)
     assert measure("text-imdb-gaussian-faster", real).verdict == "holds"
     for other in (frame, frame.assign(source="imdb")):
         assert measure("text-imdb-gaussian-faster", other).verdict == "not run"

@@ -27,6 +27,7 @@ from overfit_cli.core.processes import Interrupted
 from overfit_cli.core.study import FigureData
 from overfit_cli.studies.attention_kernel.classifier import Shape, Transformer, evaluate
 from overfit_cli.studies.attention_kernel.landscape import engine, theory
+from overfit_cli.studies.attention_kernel.landscape.claims import REAL
 from overfit_cli.studies.attention_kernel.landscape.engine import (
     Plane,
     draw_directions,
@@ -36,6 +37,7 @@ from overfit_cli.studies.attention_kernel.landscape.parameters import KernelLand
 from overfit_cli.studies.attention_kernel.landscape.study import study
 from overfit_cli.studies.attention_kernel.landscape.theory import SavedLosses
 from overfit_cli.sweeps.part_file import cell_table, trajectory_table
+from overfit_cli.sweeps.subject import find_subject
 from tests.fake_study import words
 from tests.judged import claims_by_name, measure
 from tests.training import cell_of, train
@@ -624,7 +626,7 @@ def test_cells_that_do_not_compare_leave_a_claim_not_run(name: str) -> None:
     one_kernel = cells[cells["kernel"] == "softmax"]
     assert measure(name, one_kernel).note == "It needs cells of kernel=softmax,gaussian."
     assert measure(name, one_kernel).verdict == "not run"
-    real = cells.assign(source="imdb", training_steps=8000, second_steps=500)
+    real = cells.assign(**REAL[0])
     assert measure(name, real).verdict == "not run", "generated data is another claim's"
     failed = cells.assign(status="failed", reason="worker killed")
     assert measure(name, failed).verdict == "inconclusive"
@@ -645,8 +647,16 @@ def test_the_papers_claims_are_on_its_data_and_steps(name: str) -> None:
     assert BY_NAME[f"landscape-{name}"].kind == "ours"
     generated = frame(8, 4)
     assert claim.judge(generated).verdict == "not run"
-    real = generated.assign(source="imdb", training_steps=8000, second_steps=500)
-    assert claim.judge(real).verdict == "holds"
+    for setting in REAL:
+        real = generated.assign(**setting)
+        assert claim.judge(real).verdict == "holds"
+        for values in ({"optimiser": "adamw"}, {"learning_rate": 1e-3}, {"d": 32}):
+            assert claim.judge(real.assign(**values)).verdict == "not run"
+
+
+def test_the_paper_profile_has_the_cells_that_the_papers_claims_take() -> None:
+    cells = find_subject("kernel-fig4", "paper").grid().cells()
+    assert all(REAL[0].items() <= cell.parameters.model_dump().items() for cell in cells)
 
 
 @pytest.mark.parametrize("name", COLUMNS)

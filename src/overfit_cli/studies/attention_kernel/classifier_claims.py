@@ -84,7 +84,7 @@ class ClassifierClaims:
     shortcut: str  # the rule that solves a part of the task, in words
     preset: str  # one that has cells of it
     paper_rate: float  # the step size of section 5.2, the same for both kernels
-    real: Data  # the paper's data and optimiser
+    real: Data  # the paper's data, model and training
     stand_in: Data  # those that are run on a CPU
 
     def study_claims(self, others: Sequence[Claim]) -> tuple[Claim, ...]:
@@ -249,13 +249,15 @@ class ClassifierClaims:
             kind=data.kind,
             source=f"{SOURCE}, {self.figure}",
             statement=statement,
-            hypotheses="both kernels have the same data, model size, optimiser and step size"
+            hypotheses="both kernels have section 5.2's model, batch, optimiser and step size, and "
+            "the same data"
             if data.name
             else "",
             holds_where=holds_where,
             measure=measure,
             figure="curves",
             preset=self.preset,
+            profile="paper" if data.name else "quick",
         )
 
     def _judge_shortcut(

@@ -7,12 +7,12 @@ them. Naming them needs no torch; `attention.py` computes them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
 from overfit_cli.core.errors import BadValue
-from overfit_cli.core.parameters import StudyParameters, parameter
+from overfit_cli.core.parameters import StudyParameters, Value, parameter
 
 KernelName = Literal[
     "softmax",
@@ -47,6 +47,36 @@ KERNELS: dict[str, Kernel] = {
     "gaussian-over-n": Kernel(distance=0.5, normalised=False, power_of_n=-1),
 }
 """By name; `gaussian` is section 4.2.1's and the appendix's, `gaussian-eq11` equation (11)'s."""
+
+
+_MODEL: Mapping[str, Value] = {"layers": 2, "heads": 2, "d": 64, "hidden": 128}
+
+PAPER_TRAINING: Mapping[str, Mapping[str, Value]] = {
+    "text": {
+        "source": "imdb",
+        "tokens": 4000,
+        "n": 25_000,
+        "optimiser": "sgd",
+        "batch_size": 16,
+        **_MODEL,
+    },
+    "pathfinder": {
+        "source": "lra",
+        "size": 32,
+        "n": 160_000,
+        "optimiser": "adam",
+        "batch_size": 128,
+        **_MODEL,
+    },
+}
+"""Data, model and training of section 5.2, by task; lengths and counts are the Long Range Arena's,
+whose setting the paper follows."""
+
+PAPER_RATES: Mapping[str, float] = {"text": 1e-4, "pathfinder": 2e-4}
+"""The step sizes of section 5.2, the same for both kernels."""
+
+PAPER_STEPS = 20_000
+"""Steps of the first experiment, by section 5.3.1."""
 
 
 class ClassifierParameters(StudyParameters):

@@ -8,6 +8,11 @@ from overfit_cli.core.claim import Claim
 from overfit_cli.core.classification import Task
 from overfit_cli.core.figure import Figure, lazy_drawing
 from overfit_cli.studies.attention_kernel.classifier_study import ClassifierStudy
+from overfit_cli.studies.attention_kernel.parameters import (
+    PAPER_RATES,
+    PAPER_STEPS,
+    PAPER_TRAINING,
+)
 from overfit_cli.studies.attention_kernel.pathfinder.parameters import KernelPathfinderParameters
 
 SAMPLES = Figure(
@@ -40,14 +45,14 @@ class KernelPathfinder(ClassifierStudy[KernelPathfinderParameters]):
             "figure 3",
             "the best rule that sees the discs' places alone",
             "kernel-fig3",
-            paper_rate=2e-4,
+            paper_rate=PAPER_RATES["pathfinder"],
             real=Data(
                 "lra",
                 "paper",
                 "LRA's Pathfinder images",
                 "Adam",
-                {"source": "lra"},
-                {"optimiser": "adam"},
+                {**PAPER_TRAINING["pathfinder"], "training_steps": PAPER_STEPS},
+                {},
             ),
             stand_in=Data(
                 "",

@@ -7,6 +7,11 @@ from collections.abc import Sequence
 from overfit_cli.core.claim import Claim
 from overfit_cli.core.classification import Task
 from overfit_cli.studies.attention_kernel.classifier_study import ClassifierStudy
+from overfit_cli.studies.attention_kernel.parameters import (
+    PAPER_RATES,
+    PAPER_STEPS,
+    PAPER_TRAINING,
+)
 from overfit_cli.studies.attention_kernel.text.parameters import KernelTextParameters
 
 
@@ -29,14 +34,14 @@ class KernelText(ClassifierStudy[KernelTextParameters]):
             "figure 2",
             "the bag-of-words rule",
             "kernel-fig2",
-            paper_rate=1e-4,
+            paper_rate=PAPER_RATES["text"],
             real=Data(
                 "imdb",
                 "paper",
                 "IMDb",
                 "SGD",
-                {"source": "imdb"},
-                {"optimiser": "sgd"},
+                {**PAPER_TRAINING["text"], "training_steps": PAPER_STEPS},
+                {},
             ),
             stand_in=Data(
                 "",

@@ -32,7 +32,7 @@ from overfit_cli.studies.attention_kernel.regression.parameters import KernelReg
 
 _PRESET, _THEOREM_3 = "kernel-sizes", "kernel-theorem3"
 
-OFTEN = Margin(least=0.8, because="a high probability", fewest_seeds=10)
+OFTEN = Margin(least=0.8, because="our reading of a high probability", fewest_seeds=10)
 
 _SIZES = Selection(
     KernelRegressionParameters,
