@@ -598,7 +598,7 @@ def test_margins_after_the_first_phase_are_those_of_all_heads_written_out(
     assert got["good_output"] == pytest.approx(float(torch.as_tensor(output).abs().max()) / bound)
 
 
-def test_step_sizes_of_the_proof_are_half_as_large_on_average() -> None:
+def test_uniform_step_sizes_are_half_as_large_on_average() -> None:
     settings = MultiheadMixtureParameters(heads=4000, first_phase="uniform")
     alphas = heads.first_step_sizes(settings, 0)
     assert np.abs(alphas).mean() == pytest.approx(0.5, abs=0.02)
