@@ -90,8 +90,7 @@ PRINTED = {
     "gamma_tangent": 1000 - 8 * math.sqrt(2),  # less 2 P T^(5/2) (S + Z)³, with P about ζ/4 u⋆
     "gamma_tangent_without": 1000.0,
 }
-"""Columns of `heads-first-phase` with Lemma 2's coefficient of u⋆: γ⋆ is 1000, and one head will do.
-"""
+"""Columns of `heads-first-phase` with Lemma 2's coefficient of u⋆: γ⋆ is 1000; one head will do."""
 
 
 def _tangent(design: pd.DataFrame, right: Bools, random: Random) -> pd.DataFrame:

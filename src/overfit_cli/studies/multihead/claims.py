@@ -370,9 +370,11 @@ def power_of_heads(
 
 def _steps_by_heads(least: pd.DataFrame, most: pd.DataFrame) -> dict[str, float]:
     """The median steps of each H, and how many cells don't come to the target."""
-    medians = least.median()
     return {
-        **{f"median steps, H = {number}": float(np.exp(medians[number])) for number in least},
+        **{
+            f"median steps, H = {number}": float(np.exp(log))
+            for number, log in least.median().items()
+        },
         "cells that don't come to the target": int(np.isinf(most.to_numpy()).sum()),
     }
 

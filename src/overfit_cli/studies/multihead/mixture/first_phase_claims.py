@@ -185,7 +185,7 @@ def _printed_margin(cells: pd.DataFrame) -> tuple[pd.Series[float], pd.Series[fl
     lost = (without - numbers(cells, "gamma_tangent")) / (2 * _deviation(cells, 0.25))
     stated = without - lost * deviation
     tokens, samples = (cells[name].astype(float) for name in ("tokens", "n"))
-    longest = np.cbrt(lost / tokens**2.5).clip(lower=1.0)  # R
+    longest = ((lost / tokens**2.5) ** (1 / 3)).clip(lower=1.0)  # R
     size = 2 * longest**3 * tokens * (cells["strength"].astype(float) + deviation)
     root_log = np.sqrt(2 * np.log(samples / CHANCE))
     root = 4 * (size + np.sqrt(tokens) * longest) * root_log / stated.where(stated > 0)  # √H
