@@ -80,13 +80,23 @@ def _first_phase(
 
 
 def _outputs(design: pd.DataFrame, right: Bools, random: Random) -> pd.DataFrame:
-    return design.assign(steps=1, good_output=np.where(right, 0.5, 1.01))
+    """Cells on one side of P2's bound, or on the other, with p as short as Lemma 2 has it."""
+    return design.assign(steps=1, good_output=np.where(right, 0.5, 1.01), **PRINTED)
+
+
+PRINTED = {
+    "first_coefficient": 0.5,
+    "first_deviation": 0.25 * math.sqrt(2) / 2,  # (1/2 − 1/4) ζ ‖u⋆‖: nothing besides ζ/2 u⋆
+    "gamma_tangent": 1000 - 8 * math.sqrt(2),  # less 2 P T^(5/2) (S + Z)³, with P about ζ/4 u⋆
+    "gamma_tangent_without": 1000.0,
+}
+"""Columns of `heads-first-phase` with Lemma 2's coefficient of u⋆: γ⋆ is 1000; one head will do."""
 
 
 def _tangent(design: pd.DataFrame, right: Bools, random: Random) -> pd.DataFrame:
     """Cells that all meet Proposition 2's requirements."""
-    columns = {"gamma_tangent": 1.0, "tangent_heads": -1.0}
-    return design.assign(steps=1, ntk_margin=np.where(right, 0.75, 0.4), **columns)
+    margins = np.where(right, 600.0, 400.0)
+    return design.assign(steps=1, ntk_margin=margins, **PRINTED)
 
 
 def _side_cells(

@@ -51,8 +51,8 @@ WORLDS: Mapping[str, Worlds] = {
         for optimiser, spread in zip(_OPTIMISERS, (0.085, 0.06, 0.06), strict=True)
     },
     **{
-        f"planted-{optimiser}-faster": number_worlds(_faster, FASTER, spread)
-        for optimiser, spread in zip(_OPTIMISERS, (0.08, 0.13, 0.16), strict=True)
+        f"planted-{name}-faster": number_worlds(_faster, FASTER, spread)
+        for name, spread in (("gd", 0.08), ("gd-ever", 0.08), ("momentum", 0.13), ("adam", 0.16))
     },
     **bound_worlds("planted"),
     "planted-second-head": number_worlds(second_head_cells, QUICKER, 0.1, logs=True),

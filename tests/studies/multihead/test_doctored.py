@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from calibration.multihead import theorem1_cells, theorem2_cells
+from calibration.multihead_mixture import PRINTED
 from calibration.rates import design
 from overfit_cli.studies.multihead.claims import log_steps
 from tests.judged import measure
@@ -34,18 +35,28 @@ def without(cells: pd.DataFrame, heads: list[int], seeds: int = 10**9) -> pd.Dat
     return cells.assign(**{name: cells[name].mask(lost, to) for name, to in MISSED.items()})
 
 
-def test_many_heads_that_never_arrive_are_not_faster() -> None:
+@pytest.mark.parametrize("name", ["planted-gd-faster", "planted-gd-ever-faster"])
+def test_many_heads_that_never_arrive_are_not_faster(name: str) -> None:
     """Doctored worlds 4b and 4c."""
     cells = planted()
+    assert measure(name, cells).verdict == "holds"
+    assert measure(name, without(cells, [50])).verdict == "fails"
+    assert measure(name, without(cells, [20, 50])).verdict == "fails"
+
+
+def test_a_speed_that_improves_somewhat_need_not_do_so_up_to_the_largest_number_of_heads() -> None:
+    turned = {1: 400.0, 2: 280.0, 5: 176.0, 10: 142.0, 20: 126.0, 50: 180.0}
+    cells = trained("heads-fig4", turned, **FOUND)
     assert measure("planted-gd-faster", cells).verdict == "holds"
-    assert measure("planted-gd-faster", without(cells, [50])).verdict == "fails"
-    assert measure("planted-gd-faster", without(cells, [20, 50])).verdict == "fails"
+    assert measure("planted-gd-ever-faster", cells).verdict == "fails"
+    slower = trained("heads-fig4", {heads: 100.0 * heads**0.2 for heads in PLANTED}, **FOUND)
+    assert measure("planted-gd-faster", slower).verdict == "fails"
 
 
 def test_some_seeds_on_which_many_heads_never_arrive_are_borne_and_half_of_them_are_not() -> None:
     """Doctored world 13b: half of the seeds are censored."""
-    assert measure("planted-gd-faster", without(planted(), [50], seeds=4)).verdict == "holds"
-    half = measure("planted-gd-faster", without(planted(), [50], seeds=10))
+    assert measure("planted-gd-ever-faster", without(planted(), [50], seeds=4)).verdict == "holds"
+    half = measure("planted-gd-ever-faster", without(planted(), [50], seeds=10))
     assert half.verdict == "inconclusive"
     assert half.details["cells that don't come to the target"] == 10
 
@@ -175,6 +186,13 @@ def test_a_theorem_that_is_broken_fails_whatever_other_rows_there_are(number: st
     assert measure(name, cells.assign(**{heads: 20.0})).verdict == "vacuous"
 
 
+def test_theorem_1_fails_where_the_last_loss_is_above_the_mean() -> None:
+    cells = theorem1_cells(design("heads-fig2"), np.zeros(60, dtype=bool), np.random.default_rng(0))
+    assert measure("mixture-theorem1", cells).verdict == "holds"
+    cells["train_loss"] = cells["train_loss"].mask(cells.index == 3, 0.6)
+    assert measure("mixture-theorem1", cells).verdict == "fails"
+
+
 def test_theorem_2_is_about_the_mean_over_seeds() -> None:
     cells = design("heads-fig2")
     noise = np.random.default_rng(0).standard_normal(len(cells))
@@ -196,17 +214,47 @@ def test_hypotheses_are_those_of_the_corrected_version() -> None:
 
 def after_first_phase(**columns: float | pd.Series[float]) -> pd.DataFrame:
     cells = design("heads-first-phase")
-    measured = {"good_output": 0.1, "ntk_margin": 0.75, "gamma_tangent": 1.0, "tangent_heads": -1.0}
+    measured = {"good_output": 0.1, "ntk_margin": 600.0, **PRINTED}
     return cells.assign(steps=1, **measured).assign(**columns)
 
 
 def test_a_tangent_margin_that_is_broken_fails_where_one_cell_misses_the_hypothesis() -> None:
     """Doctored world 3b."""
-    cells = after_first_phase(ntk_margin=0.3)
+    cells = after_first_phase(ntk_margin=300.0)
     assert measure("mixture-tangent-margin", cells).verdict == "fails"
-    cells["gamma_tangent"] = cells["gamma_tangent"].mask(cells.index == 5, -1.0)
+    small = cells["gamma_tangent"] - 1001
+    cells["gamma_tangent"] = cells["gamma_tangent"].mask(cells.index == 5, small)
+    cells["gamma_tangent_without"] = cells["gamma_tangent_without"].mask(cells.index == 5, -1.0)
     assert measure("mixture-tangent-margin", cells).verdict == "fails"
-    assert measure("mixture-tangent-margin", cells.assign(gamma_tangent=-1.0)).verdict == "vacuous"
+    cells = cells.assign(gamma_tangent=small, gamma_tangent_without=-1.0)
+    assert measure("mixture-tangent-margin", cells).verdict == "vacuous"
+
+
+def test_proposition_2_is_judged_as_printed() -> None:
+    """With α_h of ±1, P about ζ/2 u⋆, and as many heads as Lemma 15 requires."""
+    cells = after_first_phase(ntk_margin=600.0)
+    name = "mixture-tangent-margin"
+    assert measure(name, cells).details["γ⋆ as printed, median"] == pytest.approx(1000)
+    assert measure(name, cells.assign(first_phase="uniform")).verdict == "not run"
+    quarter = cells.assign(first_coefficient=0.25, first_deviation=1e-3)
+    lost = 1000 - 2 * 32 * 1e-3  # P is 0.177 about ζ/2 u⋆, and takes 32 times that
+    shorter = measure(name, quarter.assign(gamma_tangent=lost))
+    assert shorter.details["γ⋆ as printed, median"] == pytest.approx(1000 - 4 * 2**0.5, rel=1e-6)
+    few = cells.assign(gamma_tangent=cells["gamma_tangent"] - 990, gamma_tangent_without=10.0)
+    measured = measure(name, few)  # √H ≥ 4 · 10 · √(2 log 2000) / 10, so that 244 heads suffice
+    assert measured.verdict == "holds"
+    assert measured.details["cells that meet its hypotheses"] == 200
+    one_head = few[few["heads"] == 1]
+    assert measure(name, one_head).verdict == "vacuous"
+
+
+def test_lemma_2_names_the_constant_that_it_takes() -> None:
+    cells = design("heads-first-phase").assign(steps=1, first_coefficient=0.25)
+    noise = 1e-5 * np.random.default_rng(0).random(len(cells))
+    measured = measure("mixture-lemma2", cells.assign(first_deviation=1e-4 + noise))
+    assert measured.verdict == "fails"
+    assert measured.details["least C with n₁ = 1000, median"] == pytest.approx(0.749, abs=1e-3)
+    assert measured.details["least C with n₁ = 100000, median"] == pytest.approx(7.49, abs=1e-2)
 
 
 @pytest.mark.parametrize(
@@ -257,6 +305,16 @@ def test_bounds_fail_at_an_excess_and_are_open_without_a_number(bad: float) -> N
     cells["model_gradient"] = cells["model_gradient"].mask(cells.index == 7, bad)
     verdict = "inconclusive" if np.isnan(bad) else "fails"
     assert measure("mixture-proposition1", cells).verdict == verdict
+
+
+def test_a_part_of_corollary_1_that_is_out_of_reach_leaves_the_others() -> None:
+    parts = {"loss_gradient": 0.03, "loss_hessian": 2e-3, "loss_concavity": 5e-4}
+    cells = design("heads-fig2").assign(steps=1000, **parts)
+    assert measure("mixture-corollary1-gradient", cells).verdict == "holds"
+    assert measure("mixture-corollary1-hessian", cells).verdict == "holds"
+    assert measure("mixture-corollary1-concavity", cells).verdict == "vacuous"
+    broken = cells.assign(loss_concavity=cells["loss_concavity"].mask(cells.index == 3, 1.01))
+    assert measure("mixture-corollary1-concavity", broken).verdict == "fails"
 
 
 def test_a_bound_of_several_is_vacuous_where_one_is_out_of_reach() -> None:

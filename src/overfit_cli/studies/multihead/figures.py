@@ -220,7 +220,7 @@ RATIOS = {
 
 MARGINS = {
     "gamma_linear": r"$\gamma_{\mathrm{lin}}$, linear model",
-    "gamma_tangent": r"$\gamma_\ast$, eq. (7)",
+    "gamma_tangent": r"$\gamma_\ast$, eq. (7) with $\zeta/4$",
     "ntk_margin_constructed": r"tangent kernel, $\theta_\ast$",
     "ntk_margin": "tangent kernel, largest",
     "margin": "after training",

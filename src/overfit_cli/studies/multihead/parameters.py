@@ -72,7 +72,7 @@ class MultiheadParameters(StudyParameters):
     first_phase: Literal["none", "signs", "positive", "uniform"] = parameter(
         "none",
         "section 5.1's first step from zero: left out, of step size ±1 by head, of 1, or of a size "
-        "uniform on [−1, 1] by head, as the proofs have it",
+        "uniform on [−1, 1] by head, as the factor 1/2 of (116) suggests",
         label="first phase",
     )
     first_samples: int = parameter(

@@ -59,7 +59,7 @@ def contour_claim(model: type[MultiheadParameters], prefix: str, preset: str) ->
     )
     return Claim(
         name=f"{prefix}-contour-sqrt",
-        source=f"{PAPER_NAME}, the step sizes of figure 3",
+        source=f"a question that the steps of √H in figure 3 of {PAPER_NAME} prompt",
         statement=f"From each H to the next, the step size with which training takes {STEPS} steps "
         "to the target loss grows as √H.",
         holds_where=ROOT.in_words("each power of H, from one H to the next,"),

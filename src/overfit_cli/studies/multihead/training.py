@@ -189,7 +189,8 @@ class _HeadsTogether(BatchedTraining[P, _HeadsState[P], Gradients]):
         """What is measured before the first step of what section 5.1 says."""
         settings = cell.parameters
         of_mixture = self._problem.patterns is not None and not settings.separate_heads
-        measured = settings.certify or settings.first_phase == "uniform"
+        drawn = settings.first_phase in ("signs", "uniform") and not settings.machine
+        measured = settings.certify or drawn
         if not measured or settings.first_phase == "none" or not of_mixture:
             return {}
         alphas = first_step_sizes(settings, cell.seed)  # (heads,)

@@ -47,9 +47,9 @@ def after_first_phase(cells: pd.DataFrame, preset: str, **values: object) -> pd.
     Args:
         cells: one row per cell.
         preset: one that has such cells.
-        **values: of parameters; by default those of a phase that meets Assumption 3 exactly.
+        **values: of parameters; by default those of a phase with α_h of ±1, without noise.
     """
-    chosen = values or {"first_phase": "uniform", "sigma": 0.0}
+    chosen = values or {"first_phase": "signs", "sigma": 0.0}
     free = set(MultiheadMixtureParameters.model_fields) - set(chosen)
     return Selection(MultiheadMixtureParameters, at=chosen, vary=free, preset=preset).of(cells)
 
@@ -76,6 +76,7 @@ def _first_phase(cells: pd.DataFrame, share: float, preset: str) -> Measurement:
     known = chosen.assign(p=lengths)[lengths > 0]
     powers = scaling_exponents(known, ["first_samples"], "p")
     by_samples = lengths.groupby(chosen["first_samples"]).median()
+    constants = (lengths / _lemma2_bound(chosen)).groupby(chosen["first_samples"]).median()
     whole = known.groupby("seed").size() == chosen.groupby("seed").size().max()
     if powers is None or not whole.reindex(chosen["seed"].unique(), fill_value=False).all():
         raise inconclusive("Some seeds lack cells, or a length above 0.")
@@ -85,9 +86,17 @@ def _first_phase(cells: pd.DataFrame, share: float, preset: str) -> Measurement:
         details={
             "coefficient of u⋆ over ζ, mean": float(numbers(chosen, "first_coefficient").mean()),
             **{f"‖p‖ with n₁ = {n}, median": float(p) for n, p in by_samples.items()},
+            **{f"least C with n₁ = {n}, median": float(c) for n, c in constants.items()},
         },
         note="The power of n₁ in ‖p‖.",
     )
+
+
+def _lemma2_bound(cells: pd.DataFrame) -> pd.Series[float]:
+    """Lemma 2's bound on ‖p‖ over its constant C without noise, with δ = `CHANCE` (equation 6)."""
+    d, samples = (cells[name].astype(float) for name in ("d", "first_samples"))
+    sizes = np.sqrt(d) + math.sqrt(math.log(1 / CHANCE))
+    return 2 * cells["strength"].astype(float) * sizes / np.sqrt(samples)
 
 
 def _initial_norm(cells: pd.DataFrame, preset: str) -> Measurement:
@@ -131,26 +140,30 @@ def _with_chance(
 
 
 def _initial_output(cells: pd.DataFrame, preset: str) -> Measurement:
-    """Measure on which share of seeds P2 holds with Proposition 2's B_Φ."""
+    """Measure on which share of seeds P2 holds with Proposition 2's B_Φ, and P about ζ/2 u⋆.
+
+    The column has P about ζ/4 u⋆; P is in S + P alone.
+    """
     chosen = after_first_phase(cells, preset)
-    ratio = numbers(chosen, "good_output")
+    strength = chosen["strength"].astype(float)
+    smaller, printed = (strength + _deviation(chosen, share) for share in (0.25, 0.5))
+    ratio = numbers(chosen, "good_output") * smaller / printed
     measured = _with_chance(ratio <= 1, ratio.isna(), chosen)
     return _add_details(measured, {"output over its bound, most": float(ratio.max())})
 
 
 def _tangent(cells: pd.DataFrame, preset: str) -> Measurement:
-    """Measure on which share of seeds the tangent kernel's margin is at least γ⋆/2."""
+    """Measure on which share of seeds the tangent kernel's margin is at least γ⋆/2, as printed."""
     chosen = after_first_phase(cells, preset)
-    achieved, stated = numbers(chosen, "ntk_margin"), numbers(chosen, "gamma_tangent")
-    log_heads = np.log10(chosen["heads"].astype(float))
+    achieved, (stated, log_heads) = numbers(chosen, "ntk_margin"), _printed_margin(chosen)
     requirements = Requirements(
         {
             "γ⋆, below 0 by": -stated,
-            "decades of heads missing": numbers(chosen, "tangent_heads") - log_heads,
+            "decades of heads missing": log_heads - np.log10(chosen["heads"].astype(float)),
         },
         "γ⋆ is not positive, or there are too few heads",
     )
-    details = _margins(chosen)
+    details = {"γ⋆ as printed, median": float(stated.median()), **_margins(chosen)}
     met = requirements.met()
     if not met.any():
         return judge_theorem(
@@ -160,13 +173,32 @@ def _tangent(cells: pd.DataFrame, preset: str) -> Measurement:
     return _add_details(measured, {**details, "cells that meet its hypotheses": int(met.sum())})
 
 
+def _printed_margin(cells: pd.DataFrame) -> tuple[pd.Series[float], pd.Series[float]]:
+    """Return γ⋆ of equation (7) as printed, and log₁₀ of the H that Lemma 15 requires for it.
+
+    P is ‖p‖ about ζ/2 u⋆, and R is S + Z, or 1 if that is more. Lemma 15 requires √H ≥ 4 (2 R³ T
+    (S + P) + √T R) √(2 log(n/δ)) / γ⋆; nan where γ⋆ ≤ 0. With α_h of ±1 the columns differ by 2 P
+    T^(5/2) (S + Z)³, where P is ‖p‖ about ζ/4 u⋆.
+    """
+    without = numbers(cells, "gamma_tangent_without")
+    deviation = _deviation(cells, 0.5)
+    lost = (without - numbers(cells, "gamma_tangent")) / (2 * _deviation(cells, 0.25))
+    stated = without - lost * deviation
+    tokens, samples = (cells[name].astype(float) for name in ("tokens", "n"))
+    longest = ((lost / tokens**2.5) ** (1 / 3)).clip(lower=1.0)  # R
+    size = 2 * longest**3 * tokens * (cells["strength"].astype(float) + deviation)
+    root_log = np.sqrt(2 * np.log(samples / CHANCE))
+    root = 4 * (size + np.sqrt(tokens) * longest) * root_log / stated.where(stated > 0)  # √H
+    return stated, 2 * np.log10(root)
+
+
 def _margins(cells: pd.DataFrame) -> dict[str, float]:
     """The medians of measured and stated margins."""
     columns = {
         "largest margin": "ntk_margin",
         "its dual bound": "ntk_margin_bound",
         "margin of section 5.2's θ⋆": "ntk_margin_constructed",
-        "γ⋆": "gamma_tangent",
+        "γ⋆ with ζ/4 for ζ/2": "gamma_tangent",
         "γ⋆ if P were 0": "gamma_tangent_without",
         "γ_lin": "gamma_linear",
         "γ_attn": "gamma_attention",
@@ -235,9 +267,10 @@ FIRST_PHASE_CLAIMS = (
         "lemma2",
         "Lemma 2",
         "After the first phase U_h = α_h 1 (ζ/2 u⋆ + p)ᵀ, where with high probability ‖p‖ is at "
-        "most a universal constant times (2S + Z) (√d + √log(1/δ)) / √n₁: it falls as 1/√n₁.",
+        "most C (2S + Z) (√d + √log(1/δ)) / √n₁, with one constant C for all n₁.",
         _NO_NOISE,
-        FALLS_AS_ROOT.in_words(_POWER),
+        f"{FALLS_AS_ROOT.in_words(_POWER)}; one C is enough for few n₁ (1 for 1000), and none for "
+        "all if ‖p‖ tends to ζ ‖u⋆‖/4, as it does where the mean of y μ_y is u⋆/2",
         partial(_first_phase, share=0.5),
     ),
     _claim(
@@ -264,18 +297,19 @@ FIRST_PHASE_CLAIMS = (
         "Proposition 2 on P2 of Definition 1",
         f"After the first phase, with probability 1 − δ, here {1 - CHANCE:g}, outputs are at most "
         "T R (S + P) √(2 log(n/δ)).",
-        f"{_NO_NOISE}; α_h uniform on [−1, 1]; P is ‖p‖ about ζ/4 u⋆",
+        f"{_NO_NOISE}; α_h is 1 or −1; P is ‖p‖ of Lemma 2, about ζ/2 u⋆",
         WITH_CHANCE.in_words("the share of seeds on which all outputs are"),
         partial(_initial_output),
     ),
     _claim(
         "paper",
         "tangent-margin",
-        "Proposition 2 and equation 7 on P3 of Definition 1",
+        "Proposition 2 and equation 7 on P3 of Definition 1, with Lemma 15's condition on H",
         f"After the first phase, with probability 1 − δ, here {1 - CHANCE:g}, the tangent kernel "
-        "separates the data with the margin γ⋆/2 if √H ≥ R⁴ T (S + P) √(2 log(n/δ)) / γ⋆.",
-        f"{_NO_NOISE}; α_h uniform on [−1, 1]; γ⋆ is positive, with ζ/4 in place of Lemma 2's ζ/2 "
-        "throughout; the constant of the condition on H is taken for 1",
+        "separates the data with the margin γ⋆/2 if √H ≥ 4 (2 R³ T (S + P) + √T R) √(2 log(n/δ)) / "
+        "γ⋆.",
+        f"{_NO_NOISE}; α_h is 1 or −1; P is ‖p‖ of Lemma 2, about ζ/2 u⋆; γ⋆ is positive; R is S + "
+        "Z and at least 1",
         WITH_CHANCE.in_words(
             "the share of seeds on which it does, where its requirements are met,"
         ),
@@ -287,7 +321,8 @@ FIRST_PHASE_CLAIMS = (
         "Proposition 3",
         "Γ_ε W_opt puts all but ε of the softmax on relevant tokens, and θ_opt has at least the "
         f"margin γ_attn(ε) of equation 11, for ε = {MISSED:g}.",
-        "Z_μ and Z_ν, the largest that were drawn, are at most S²/8",
+        f"Z_μ and Z_ν, the largest that were drawn, are at most S²/8; of all ε and Γ_ε, {MISSED:g} "
+        "and the least Γ_ε",
         f"{THEOREM_RULE}, on cells with as little noise",
         partial(_optimal),
         CERTIFIED,

@@ -72,8 +72,8 @@ FIRST_PHASE = (
     ),
     Column(
         "tangent_heads",
-        "decimal logarithm of the heads that Proposition 2's P3 takes",
-        label="log₁₀ heads of Proposition 2",
+        "decimal logarithm of the heads that Lemma 15 requires for that margin",
+        label="log₁₀ heads of Lemma 15",
     ),
     Column("gamma_linear", "the linear model's margin", symbol=r"\gamma_{\mathrm{lin}}"),
     Column("gamma_attention", "attention's margin", symbol=r"\gamma_{\mathrm{attn}}"),

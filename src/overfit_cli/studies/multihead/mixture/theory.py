@@ -2,9 +2,9 @@
 
 Lemma 2 states U_h = α_h 1 (ζ/2 u⋆ + p)ᵀ for the weights after the first phase, with u⋆ = μ₊ − μ₋.
 The mean of y μ_y over equal labels is u⋆/2, so that the expectation is ζ/4 u⋆. The coefficient is
-measured, and P is the length of U's row over α_h less ζ/4 u⋆. γ⋆ is equation (7) with ζ/4 in its
-first term too, and with E|α_h|: that is 1/2 in the proof, where α_h is uniform on [−1, 1], and 1
-for signs of ±1.
+measured, and P is the length of U's row over α_h less ζ/4 u⋆. γ⋆ is equation (115) and after with
+ζ/4 in place of ζ/2 and with E|α_h|: that is 1 for signs of ±1, and 1/2 where α_h is uniform on
+[−1, 1], as the factor 1/2 of (116) suggests.
 
 After the first phase W is zero, and a head's output and its gradients in U and W are multiples of
 those of a head with α_h = 1, by α_h, 1 and α_h. So all that is measured there depends on the sum of
@@ -157,13 +157,17 @@ def first_phase_columns(problem: Problem, first_phase: str, alphas: Floats) -> d
 
 
 def _heads_for_tangent_margin(problem: Problem, stated: MixtureMargins) -> float:
-    """log₁₀ of Proposition 2's H, √H ≥ R⁴ T (S + P) √(2 log(n/δ)) / γ⋆; nan where γ⋆ ≤ 0."""
+    """log₁₀ of Lemma 15's H for `tangent`; nan where γ⋆ ≤ 0.
+
+    √H ≥ 4 (2 R³ T (S + P) + √T R) √(2 log(n/δ)) / γ⋆.
+    """
     if stated.tangent() <= 0:
         return math.nan
     r = radius(torch.as_tensor(problem.train.inputs))
-    sizes = r**4 * stated.tokens * (stated.strength + stated.deviation)
+    size = 2 * r**3 * stated.tokens * (stated.strength + stated.deviation)
+    size += math.sqrt(stated.tokens) * r
     log = math.log(len(problem.train.labels) / CHANCE)
-    return 2 * math.log10(sizes * math.sqrt(2 * log) / stated.tangent())
+    return 2 * math.log10(4 * size * math.sqrt(2 * log) / stated.tangent())
 
 
 def mixture_margins(samples: Samples, patterns: Floats, deviation: float) -> MixtureMargins:

@@ -22,6 +22,7 @@ from overfit_cli.studies.multihead.claims import (
     log_steps,
     median_between,
     numbers,
+    power_of_heads,
     trend_in_words,
     trend_of_heads,
 )
@@ -148,6 +149,10 @@ def _faster(cells: pd.DataFrame, setting: Setting) -> Measurement:
     return trend_of_heads(setting.select(cells), FASTER, MultiheadPlantedParameters, median_between)
 
 
+def _somewhat_faster(cells: pd.DataFrame, setting: Setting) -> Measurement:
+    return power_of_heads(setting.select(cells), FASTER, MultiheadPlantedParameters, median_between)
+
+
 def _momentum(cells: pd.DataFrame) -> Measurement:
     """Measure the steps of momentum over those of gradient descent, of each seed the middle H.
 
@@ -193,20 +198,20 @@ def _claim(
 
 
 _SETTING = (
-    "DM2 with the sizes of appendix G, 1000 samples, zero initialisation, H from 1 to 50; the law "
-    "of the planted heads, c = 1 in steps of c √H, Adam's 0.02 and the numbers of steps are "
+    "DM2 with the sizes of appendix G, 1000 samples, zero initialisation; the law of the planted "
+    "heads, c = 1 in steps of c √H, H from 1 to 50, 1000 steps and the training loss of 0.02 are "
     "choices of this tool"
 )
+_ASKED = "appendix G, with the step sizes, steps and marks of this tool"
 _SHARE = "the share of planted heads that every H finds"
 
 CLAIMS = (
     *(
         _claim(
-            "paper",
+            "ours",
             f"{name}-finds",
-            "appendix G",
-            f"Initialised at zero, {setting.words} finds the planted model, for H from 1 to 50, in "
-            "1000 steps, a number of this tool.",
+            _ASKED,
+            f"From zero {setting.words} finds the planted head, for H from 1 to 50, in 1000 steps.",
             ON_MOST_TEACHERS.in_words(_SHARE),
             partial(_finds, setting=setting),
             setting.preset,
@@ -224,11 +229,11 @@ CLAIMS = (
     ),
     *(
         _claim(
-            "paper",
+            "ours",
             f"{name}-margin",
-            "appendix G",
-            f"Under {setting.words} all the models reach the margin γ_attn, for H from 1 to 50, in "
-            f"{steps} steps, a number of this tool.",
+            _ASKED,
+            f"Under {setting.words} all models come within a twentieth of the margin γ_attn, for H "
+            f"from 1 to 50, in {steps} steps.",
             REACHED.in_words("the median margin over γ_attn at the worst H"),
             partial(_margin, setting=setting),
             setting.preset,
@@ -238,25 +243,39 @@ CLAIMS = (
             ("momentum", SETTINGS["momentum"], 1000),
         )
     ),
-    *(
-        _claim(
-            "paper",
-            f"{name}-faster",
-            setting.source,
-            f"Under {setting.words} overparameterization speeds up convergence: the more heads, "
-            "the fewer steps to a training loss of 0.02, a mark of this tool.",
-            trend_in_words(FASTER),
-            partial(_faster, setting=setting),
-            setting.preset,
-        )
-        for name, setting in SETTINGS.items()
-    ),
     _claim(
         "paper",
+        "gd-faster",
+        "appendix G, on figure 4",
+        f"Under {SETTINGS['gd'].words} overparameterization somewhat improves the speed of "
+        "convergence: the steps to a training loss of 0.02 fall with H.",
+        FASTER.in_words("the power of H in the steps to the target loss"),
+        partial(_somewhat_faster, setting=SETTINGS["gd"]),
+        SETTINGS["gd"].preset,
+    ),
+    *(
+        _claim(
+            "ours",
+            name,
+            f"{SETTINGS[setting].source}, with the step sizes and marks of this tool",
+            f"Under {SETTINGS[setting].words} training is faster the more heads there are: it "
+            "takes fewer steps to a training loss of 0.02, up to 50 heads.",
+            trend_in_words(FASTER),
+            partial(_faster, setting=SETTINGS[setting]),
+            SETTINGS[setting].preset,
+        )
+        for name, setting in (
+            ("gd-ever-faster", "gd"),
+            ("momentum-faster", "momentum"),
+            ("adam-faster", "adam"),
+        )
+    ),
+    _claim(
+        "ours",
         "momentum-sooner",
-        "appendix G",
-        "Momentum significantly speeds up the convergence of gradient descent with steps of √H: it "
-        "takes fewer steps to a training loss of 0.02, with the same step size.",
+        _ASKED,
+        "Momentum of 0.9 takes fewer steps to a training loss of 0.02 than gradient descent, both "
+        "with steps of √H.",
         SOONER.in_words("its steps to the target loss over those of gradient descent"),
         _momentum,
         SETTINGS["momentum"].preset,
