@@ -50,7 +50,7 @@ def test_the_kept_cells_decide_something_themselves() -> None:
     assert decided(overfit_cli.load("results/fig1-quick").drop(columns="key"))
 
 
-QUICK = ("fig1-sides", "theorem3-rate", "theorem-benign-test-loss", "lemma-e3-lead")
+QUICK = ("fig1-sides", "theorem3-rate")
 CLAIMS = {
     claim.name: (study, claim)
     for study in installed_studies()
