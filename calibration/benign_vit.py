@@ -119,12 +119,6 @@ def _inverse_rates(design: pd.DataFrame) -> NDArray[np.float64]:
     return 2 * design["tokens"].to_numpy(dtype=np.float64) ** 2
 
 
-def _attention(
-    design: pd.DataFrame, attention: NDArray[np.float64], random: np.random.Generator
-) -> pd.DataFrame:
-    return _cells(design).assign(train_attention_signal=attention)
-
-
 def _test_margin(
     design: pd.DataFrame, slopes: NDArray[np.float64], random: np.random.Generator
 ) -> pd.DataFrame:
@@ -159,7 +153,6 @@ THEOREM_REGIME: Mapping[str, Worlds] = {
     "theorem-harmful-steps-strong-noise": number_worlds(
         partial(_steps, side="harmful", strong=True), claims.ORDER_OF_T, 0.001, logs=True
     ),
-    "theorem-benign-attention": number_worlds(_attention, claims.NEAR_ONE, 0.0003),
     "theorem-benign-test-margin": number_worlds(_test_margin, claims.RATE, 0.05),
     "theorem-transition": number_worlds(_boundary, claims.TRANSITION, 0.0),
 }

@@ -30,7 +30,6 @@ from overfit_cli.studies.benign_vit.vit.claims.figure_1 import (
     FITTED,
     SHARE,
 )
-from overfit_cli.studies.benign_vit.vit.claims.theorem_regime import NEAR_ONE
 from overfit_cli.studies.benign_vit.vit.lemma_numbers import t1
 from overfit_cli.studies.benign_vit.vit.parameters import TOKEN_CLASSES, BenignVitParameters
 from overfit_cli.studies.benign_vit.vit.theory import (
@@ -267,7 +266,7 @@ DYNAMICS: Mapping[str, Worlds] = {
     "lemma53-values": number_worlds(partial(_powers, stage=STAGE_2), lemmas.LINEAR, 0.01),
     "lemma53-products": number_worlds(partial(_powers, stage=STAGE_2), lemmas.QUADRATIC, 0.16),
     "lemma54-values": number_worlds(partial(_powers, stage=STAGE_3), lemmas.LINEAR, 0.003),
-    "stage3-attention": number_worlds(_attention, NEAR_ONE, 0.003),
+    "stage3-attention": number_worlds(_attention, lemmas.NEAR_ONE, 0.003),
 }
 
 

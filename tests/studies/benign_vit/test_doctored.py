@@ -153,6 +153,19 @@ def test_a_lead_that_comes_later_than_t1_breaks_its_lemma() -> None:
         assert verdicts(late, name) == ["fails"]
 
 
+def test_a_t1_after_stage_2_leaves_no_step_to_judge() -> None:
+    """The lemmas have T₁ in stage 1: where stage 2 ends before it, nothing is in between."""
+    for name, column in (("lemma52-lead", "signal_lead"), ("lemma-e3-lead", "noise_lead")):
+        steps = steps_of(name)
+        early = steps.assign(loss_slope=np.where(steps["part"] < 20, 0.5, 0.1))
+        measurement = measure(name, early)
+        assert measurement.verdict == "vacuous"
+        assert "T₁ comes after stage 2" in measurement.note
+        some = early["loss_slope"].where(steps["seed"] < 4, steps["loss_slope"])
+        assert verdicts(steps.assign(loss_slope=some), name) == ["holds"], "other seeds are judged"
+        assert verdicts(early.assign(**{column: np.nan}), name) == ["vacuous"]
+
+
 def test_a_cell_that_ran_out_of_memory_is_not_called_slow() -> None:
     steps = WORLDS["steps-benign-snr"].true(design("scaling-benign"), named_rng(7, "steps"))
     lost = steps.assign(reason="", status="done")

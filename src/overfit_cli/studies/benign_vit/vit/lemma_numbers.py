@@ -72,16 +72,26 @@ def _over(added: np.ndarray, predicted: np.ndarray, parameters: BenignVitParamet
 def lead_at_t1(steps: pd.DataFrame, parameters: BenignVitParameters, side: Regime) -> float:
     """Return the logarithm of the least lead from T₁ until stage 2 ends, over 3M.
 
-    T₁ is that of lemma 5.2 (benign) or E.3 (harmful), as printed. Where it comes after stage 2, the
-    lead is that of the first logged step from T₁ on.
+    T₁ is that of lemma 5.2 (benign) or E.3 (harmful), as printed. See `t1_over_stage_2` for where
+    it comes after stage 2.
     """
     column = "signal_lead" if side == "benign" else "noise_lead"
     start, ends = t1(parameters, side), stage_ends(steps, parameters.tokens, side)
     after = steps[steps["step"] >= start]
-    if after.empty or math.isnan(ends.second) or after[column].isna().any():
+    within = after[after["step"] <= ends.second]
+    if within.empty or math.isnan(ends.second) or after[column].isna().any():
         return math.nan
-    within = after[after["step"] <= max(ends.second, float(after["step"].iloc[0]))]
     return float(np.log(max(within[column].min(), NOTHING) / (3 * parameters.tokens)))
+
+
+def t1_over_stage_2(steps: pd.DataFrame, parameters: BenignVitParameters, side: Regime) -> float:
+    """Return T₁ over the step at which stage 2 ends; nan where it isn't seen to end.
+
+    The lemmas place T₁ in stage 1. Above 1 nothing lies from T₁ to the end of stage 2.
+    """
+    if steps["loss_slope"].isna().any():
+        return math.nan
+    return t1(parameters, side) / stage_ends(steps, parameters.tokens, side).second
 
 
 def t1(parameters: BenignVitParameters, side: Regime) -> float:

@@ -5,6 +5,7 @@
    constant is 1, a hidden logarithm is 1, polylog(d) is log d, and the failure probability δ is
    1/d, as in the theorems. What is "of order one" may lie within a factor of ten of it.
    `stage_3_error` has the logarithm that item 1 hides: its cube is about 1.5 · 10⁵.
+   `test_attention_error` is what lemma D.8 takes from item 2 on test data.
 3. Measured steps: the powers of T that a sweep shows, and the ends of the proof's stages.
 4. The measured boundary N · SNR² = C between the regimes, along another parameter.
 """
@@ -159,11 +160,13 @@ OVERLAP = 0.01
 
 
 def meets_condition(parameters: BenignVitParameters, output_norm: float) -> bool:
-    """Return whether a cell meets Condition 4.1.
+    """Return whether a cell meets items 1 and 3 to 10 of Condition 4.1, and item 2 in what it does.
 
     Item 2 makes noise tokens nearly orthogonal: all others together turn what one learns by about
     NM/√d of it. Its bound of N² d_h/ε² passes 10¹⁸, the largest d that is sampled, where d_h is
-    large. A cell with a smaller d meets it where NM/√d is at most a hundredth of ε.
+    large. So a cell with a smaller d is taken where NM/√d is at most a hundredth of ε. Then N/(ε√d)
+    is at most 1/(100M), which lemma E.6 takes from item 2 too. What D.8 takes from it is
+    `test_attention_error`.
     """
     items = condition_items(parameters, output_norm)
     overlap = parameters.n * parameters.tokens / math.sqrt(parameters.d)
@@ -178,6 +181,19 @@ def stage_3_error(parameters: BenignVitParameters) -> float:
     """
     product = float(boundary_product(parameters.n, parameters.snr))
     return product * hidden_logarithm(parameters) ** 3 / math.sqrt(parameters.d_h)
+
+
+def test_attention_error(parameters: BenignVitParameters) -> float:
+    """Return ‖μ‖ σ_p σ_h² d_h √(2 log(12N²M/δ)), which lemma D.8 takes to be o(1) by item 2.
+
+    It bounds the scores of a test sample's signal with its noise tokens, up to a constant, which is
+    1 here; σ_p is that of an entry. At item 8's bounds it is √(d_h/d) min(SNR, 1/SNR) over a
+    logarithm.
+    """
+    logarithm = math.log(12.0 * parameters.n**2 * parameters.tokens * parameters.d)
+    strengths = parameters.signal_norm * parameters.noise_norm / math.sqrt(parameters.d)
+    head, _ = weight_deviations(parameters)
+    return strengths * head**2 * parameters.d_h * math.sqrt(2 * logarithm)
 
 
 def proof_constant(parameters: BenignVitParameters) -> float:

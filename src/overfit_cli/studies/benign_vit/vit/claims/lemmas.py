@@ -30,10 +30,11 @@ from overfit_cli.studies.benign_vit.vit.claims.condition import (
     SMALL_ERROR,
     hypotheses_of,
     require_condition,
+    vacuous,
     with_large_product,
     with_small_error,
 )
-from overfit_cli.studies.benign_vit.vit.claims.theorem_regime import NEAR_ONE, near_limit
+from overfit_cli.studies.benign_vit.vit.claims.theorem_regime import near_limit
 from overfit_cli.studies.benign_vit.vit.parameters import TOKEN_CLASSES, BenignVitParameters
 from overfit_cli.studies.benign_vit.vit.theory import Regime, stage_ends
 
@@ -44,6 +45,7 @@ SAME = factor_margin(1.0, 1.25, "means over samples stand for samples", 5)
 SHARED = Margin(least=0.1, because="a tenth of the samples has either label", fewest_seeds=5)
 AT_MOST = Margin(most=1.5, because="‖ξ‖² is at most 3/2 of σ̃_p² d, lemma C.4", fewest_seeds=5)
 LEAD = Margin(least=1.0, because="the lemma's", fewest_seeds=5)
+NEAR_ONE = Margin(least=0.9, because="nearly 1: nine tenths of all attention", fewest_seeds=5)
 LINEAR = Margin(least=0.9, because="the lemma's 1, less a tenth", fewest_seeds=5)
 QUADRATIC = Margin(least=1.9, because="the lemma's 2, less a tenth", fewest_seeds=5)
 
@@ -85,19 +87,53 @@ def _by_seed(steps: pd.DataFrame, number: OfCell) -> pd.Series[float]:
     return values.groupby(level=0).mean()
 
 
-def _judge(
-    number: OfCell, margin: Margin, side: Regime, *, note: str, logs: bool = False
-) -> Callable[[pd.DataFrame], Measurement]:
-    """Return what measures a number's mean over seeds; with `logs` that of its logarithm."""
+def _judge(number: OfCell, margin: Margin, *, note: str) -> Callable[[pd.DataFrame], Measurement]:
+    """Return what measures a number's mean over seeds, on the benign side."""
 
     def measure(steps: pd.DataFrame) -> Measurement:
-        chosen = _chosen(steps, side, has_small_error=False)
+        chosen = _chosen(steps, "benign", has_small_error=False)
         mean = mean_estimate(_by_seed(chosen, number))
-        return judge_estimate(
-            exponentiate(mean) if logs else mean, margin, note=note, details=_stages(chosen, side)
-        )
+        return judge_estimate(mean, margin, note=note, details=_stages(chosen, "benign"))
 
     return measure
+
+
+def _lead(steps: pd.DataFrame, side: Regime) -> Measurement:
+    """Measure the least lead from T₁ to the end of stage 2, over 3M: its geometric mean over seeds.
+
+    Cells in which T₁ comes after stage 2 are outside of the lemma, which places it in stage 1.
+    """
+    chosen = _with_t1_in_time(_chosen(steps, side, has_small_error=False), side)
+    logs = _by_seed(chosen, partial(numbers.lead_at_t1, side=side))
+    return judge_estimate(
+        exponentiate(mean_estimate(logs)),
+        LEAD,
+        note="The least lead from T₁ on, over 3M.",
+        details=_stages(chosen, side) | {"least of a seed": float(np.exp(logs.min()))},
+    )
+
+
+def _with_t1_in_time(steps: pd.DataFrame, side: Regime) -> pd.DataFrame:
+    """Return the steps of cells in which T₁ isn't known to come after stage 2.
+
+    Raises:
+        UndecidedError: `vacuous` without such cells.
+    """
+    late = pd.Series(
+        {
+            key: numbers.t1_over_stage_2(
+                of_cell, parameters_from_row(BenignVitParameters, of_cell.iloc[0]), side
+            )
+            for key, of_cell in steps.groupby("key")
+        }
+    )
+    if (late > 1).all():
+        raise vacuous(
+            f"T₁ comes after stage 2, at {late.min():.3g} times its end or later: nothing lies in "
+            "between.",
+            {"T₁ over the end of stage 2, least": float(late.min())},
+        )
+    return steps[~steps["key"].isin(late.index[late > 1])]
 
 
 def _stages(steps: pd.DataFrame, side: Regime) -> dict[str, float]:
@@ -210,6 +246,8 @@ def _claim(
     )
 
 
+T1_IN_TIME = "T₁ comes before stage 2 ends, as the lemma has it in stage 1"
+
 LEMMAS = (
     _claim(
         "lemma51-signal",
@@ -223,59 +261,48 @@ LEMMAS = (
     ),
     _claim(
         "lemma51-noise",
-        "Lemma 5.1 (B.2)",
+        "(B.2) with Lemma C.4",
         "Averaged over samples, each step adds at most 3ησ̃_p²d/(2NM) (−ℓ′) Σ_s softmax(⟨q_s, "
         "k_2⟩) to token 2's value.",
         AT_MOST.in_words("what a step adds to y ρ over that without the 3/2, the most,"),
         _noise_steps,
+        kind="identity",
     ),
     _claim(
         "lemma52-lead",
-        "Lemma 5.2",
+        "Lemmas 5.2 and 5.3",
         "From T₁ = 10M(3M+1)N/(η d_h^¼ (N‖μ‖² − 60M²C_p²σ_p²d) ‖w_O‖²) until stage 2 ends, the "
         "signal's value is at least 3M times any other of its sample.",
         LEAD.in_words("the least lead over 3M, at the worst sample,"),
-        _judge(
-            partial(numbers.lead_at_t1, side="benign"),
-            LEAD,
-            "benign",
-            logs=True,
-            note="The least lead from T₁ on, over 3M.",
-        ),
+        partial(_lead, side="benign"),
+        further=[T1_IN_TIME],
     ),
     _claim(
         "lemma-e3-lead",
-        "Lemma E.3",
+        "Lemma E.3 and J(t) of E.2",
         "Where overfitting is harmful, token 2's value is at least 3M times any other of its "
         "sample from T₁ = 4M(3M+1)N/(η d_h^¼ (C_p² − 24M) σ_p²d ‖w_O‖²) until stage 2 ends.",
         LEAD.in_words("the least lead over 3M, at the worst sample,"),
-        _judge(
-            partial(numbers.lead_at_t1, side="harmful"),
-            LEAD,
-            "harmful",
-            logs=True,
-            note="The least lead from T₁ on, over 3M.",
-        ),
+        partial(_lead, side="harmful"),
         side="harmful",
+        further=[T1_IN_TIME],
     ),
     _claim(
         "lemma53-values",
         "Lemma 5.3",
-        "In stage 2 both signals' values grow at least linearly in the steps since T₁.",
-        LINEAR.in_words("the power of t − T₁, of the slower signal,"),
-        _judge(
-            numbers.stage_2_value, LINEAR, "benign", note="Fitted to the second half of stage 2."
-        ),
+        "In stage 2 both signals' values grow at least linearly in the steps since stage 1 ended.",
+        LINEAR.in_words("the power of the steps since then, of the slower signal,"),
+        _judge(numbers.stage_2_value, LINEAR, note="Fitted to the second half of stage 2."),
     ),
     _claim(
         "lemma53-products",
         "Lemma 5.3",
-        "In stage 2 exp(⟨q₊, k₊⟩ − ⟨q₊, k₂⟩) grows at least as the square of the steps since T₁.",
-        QUADRATIC.in_words("the power of t − T₁"),
+        "In stage 2 exp(⟨q₊, k₊⟩ − ⟨q₊, k₂⟩) grows at least as the square of the steps since stage "
+        "1 ended.",
+        QUADRATIC.in_words("the power of the steps since then"),
         _judge(
             numbers.stage_2_products,
             QUADRATIC,
-            "benign",
             note="Fitted to the second half of stage 2.",
         ),
     ),
@@ -293,8 +320,6 @@ LEMMAS = (
         "In stage 3 the exponential of either signal's value grows at least linearly in the steps "
         "since T₂.",
         LINEAR.in_words("the power of t − T₂, of the slower signal,"),
-        _judge(
-            numbers.stage_3_value, LINEAR, "benign", note="Fitted to the second half of stage 3."
-        ),
+        _judge(numbers.stage_3_value, LINEAR, note="Fitted to the second half of stage 3."),
     ),
 )
