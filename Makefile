@@ -40,7 +40,7 @@ docs: $(VENV)/installed-dev  ## write the generated parts of the documents anew
 pictures: $(VENV)/installed-dev  ## draw the pictures of the documents anew, from the kept runs
 	$(BIN)/python -m docs.pictures
 
-error-rates: $(VENV)/installed-dev  ## measure how often each verdict errs: half an hour
+error-rates: $(VENV)/installed-dev  ## measure how often each verdict errs: an hour or two
 	$(BIN)/python -m calibration
 
 bench: $(VENV)/installed-dev  ## measure speed, side by side with plain ways

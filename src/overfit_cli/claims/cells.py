@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from overfit_cli.core.arrays import Floats, varying
 from overfit_cli.core.cell import taken_columns
@@ -72,7 +74,10 @@ class Selection:
                     f"It needs cells of {describe_values({name: lacking})} too"
                     f"{self._for_example()}."
                 )
-        return add_absent(selected, names) if self.balanced else selected
+        if not self.balanced:
+            return selected
+        several = {name for name, value in self.at.items() if isinstance(value, tuple)}
+        return add_absent(selected, names, [name for name in names if name in free | several])
 
     def _in_words(self) -> str:
         return f" of {describe_values(self.at)}" if self.at else ""
@@ -85,8 +90,16 @@ def select_values(cells: pd.DataFrame, values: Values) -> pd.DataFrame:
     """Return the cells with these values of their parameters."""
     keep = np.ones(len(cells), dtype=bool)
     for name, value in values.items():
-        keep &= cells[name].isin(value if isinstance(value, tuple) else (value,)).to_numpy()
+        keep &= _is_among(cells[name], value if isinstance(value, tuple) else (value,))
     return cells[keep]
+
+
+def _is_among(column: pd.Series[Any], values: tuple[object, ...]) -> NDArray[np.bool_]:
+    """Which rows have one of the values; of a single number, by a plain comparison."""
+    is_number = type(values[0]) in (int, float) if len(values) == 1 else False
+    if is_number and column.dtype.kind in "if" and values[0] == values[0]:  # no nan
+        return np.asarray(column.to_numpy() == values[0])
+    return column.isin(values).to_numpy()
 
 
 def describe_values(values: Values) -> str:
@@ -123,16 +136,19 @@ ABSENT = "absent"
 """The reason of a cell that a design has and that there is no row of."""
 
 
-def add_absent(cells: pd.DataFrame, names: Iterable[str]) -> pd.DataFrame:
+def add_absent(
+    cells: pd.DataFrame, names: Iterable[str], free: Iterable[str] | None = None
+) -> pd.DataFrame:
     """Return the cells, with a failed one for each setting that a seed lacks and another has.
 
     Args:
         cells: one row per cell; logged steps are returned as they are.
         names: the study's parameters.
+        free: those that may take several values; by default all.
     """
     if "step" in cells:
         return cells
-    varied = varying(cells, names)
+    varied = varying(cells, names if free is None else free)
     settings, seeds = cells[varied].drop_duplicates(), cells[["seed"]].drop_duplicates()
     if len(cells) == len(settings) * len(seeds):
         return cells
@@ -197,39 +213,48 @@ def repeated_seeds(cells: pd.DataFrame, parameters: type[StudyParameters]) -> li
         parameters: the study's parameters; all other columns are measured.
     """
     done = cells[cells["status"] == "done"]
-    setting_names = [name for name in (*parameters.model_fields, "step") if name in done]
-    excluded = [name for name in taken_columns(parameters) | {"step"} if name in done]
-    numbers = done.drop(columns=excluded).select_dtypes("number").astype(float)
-    long = [name for name, column in numbers.items() if not is_short_decimal(column).all()]
+    excluded = taken_columns(parameters) | {"step"}
+    numbers = done[[name for name in done if name not in excluded]].select_dtypes("number")
+    columns = [numbers[name].to_numpy(dtype=np.float64, na_value=np.nan) for name in numbers]
+    long = [column for column in columns if not is_short_decimal(column).all()]
     if not long:
         return []
-    setting = pd.util.hash_pandas_object(done[setting_names], index=False).to_numpy()
-    tables = [  # of each column, (settings, seeds)
-        pd.Series(numbers[name].to_numpy(), [setting, done["seed"].to_numpy()]).unstack()
-        for name in long
-    ]
-    seeds = tables[0].columns
-    columns = [table.to_numpy() for table in tables]
-    return [
-        int(seeds[later])
-        for later in range(len(seeds))
-        if any(_is_copy(columns, earlier, later) for earlier in range(later))
-    ]
+    seeds, of_seed = np.unique(done["seed"].to_numpy(), return_inverse=True)
+    of_setting = _setting_numbers(done, (*parameters.model_fields, "step"))
+    tables = [np.full((of_setting.max() + 1, len(seeds)), np.nan) for _ in long]
+    for table, column in zip(tables, long, strict=True):
+        table[of_setting, of_seed] = column
+    return [int(seeds[index]) for index in _copied_columns(tables)]
 
 
-def _is_copy(columns: Iterable[Floats], earlier: int, later: int) -> bool:
-    """Whether one seed's numbers are another's, in all columns of shape (settings, seeds)."""
-    has_shared = False
-    for table in columns:
-        first, second = table[:, earlier], table[:, later]
-        shared = ~(np.isnan(first) | np.isnan(second))
-        first, second = first[shared], second[shared]
-        with np.errstate(invalid="ignore"):  # between infinities
-            near = np.abs(first - second) <= NEAR_COPY * np.abs(second)
-        if not (near | (first == second)).all():
-            return False
-        has_shared |= bool(shared.any())
-    return has_shared
+def _setting_numbers(cells: pd.DataFrame, names: Iterable[str]) -> NDArray[np.intp]:
+    """The number of each row's setting, counted from 0."""
+    varied = varying(cells, [name for name in names if name in cells])
+    if not varied:
+        return np.zeros(len(cells), dtype=np.intp)
+    numbers = cells.groupby(varied, dropna=False, sort=False).ngroup()
+    return np.asarray(numbers, dtype=np.intp)
+
+
+def _copied_columns(tables: Sequence[Floats]) -> list[int]:
+    """The indices of seeds whose numbers are an earlier one's in all tables, (settings, seeds).
+
+    Most pairs of seeds differ in their first settings: the rest is compared of the others alone.
+    """
+    earlier, later = np.triu_indices(tables[0].shape[1], 1)
+    shares = np.zeros(len(earlier), dtype=bool)
+    for table in tables:
+        start, stop = 0, 8
+        while start < len(table) and len(earlier):
+            first, second = table[start:stop, earlier], table[start:stop, later]
+            missing = np.isnan(first) | np.isnan(second)
+            with np.errstate(invalid="ignore"):  # between infinities
+                near = np.abs(first - second) <= NEAR_COPY * np.abs(second)
+            alike = (near | (first == second) | missing).all(axis=0)
+            shares = (shares | ~missing.all(axis=0))[alike]
+            earlier, later = earlier[alike], later[alike]
+            start, stop = stop, 2 * stop
+    return sorted(set(later[shares].tolist()))
 
 
 def finite_numbers(cells: pd.DataFrame, name: str) -> pd.Series[float]:

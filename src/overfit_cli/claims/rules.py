@@ -212,6 +212,15 @@ class Requirements:
         missed: pd.Series[bool] = flags.any(axis=1)
         return ~missed
 
+    def judged(self, unknown: pd.Series[bool]) -> pd.Series[bool]:
+        """Return the cells that a theorem is judged on: those that meet all, and those that may.
+
+        Args:
+            unknown: of which cells it is not known whether they break it: such a cell may have met
+                the hypotheses too, and with it nothing holds.
+        """
+        return self.met() | (unknown & self.may_be_met())
+
     def distances(self) -> dict[str, float]:
         """Return the least and the largest distance to each of them."""
         return {
@@ -220,6 +229,9 @@ class Requirements:
             for end, number in (("least", amounts.min()), ("most", amounts.max()))
         }
 
+
+LOST = "cells that failed or are absent"
+"""Which cells are unknown, where nothing else is said."""
 
 OUT_OF_REACH = 3.0
 """The decades below a bound from which on it could not have been broken."""
@@ -230,6 +242,7 @@ def judge_theorem(
     seeds: pd.Series[int],
     *,
     unknown: pd.Series[bool] | None = None,
+    unknown_because: str = LOST,
     requirements: Requirements | None = None,
     decades_over: pd.Series[float] | None = None,
     note: str = "",
@@ -247,6 +260,7 @@ def judge_theorem(
         seeds: the seed of each cell.
         unknown: whether that is not known of a cell, which failed or is absent: such a cell
             refutes nothing, and with it nothing holds.
+        unknown_because: which cells those are, in words.
         requirements: the theorem's hypotheses.
         decades_over: the decades by which each cell lies above a bound; negative below it.
         note: further sentences for the reader.
@@ -260,22 +274,22 @@ def judge_theorem(
         cells["decades"] = decades_over
         details["decades over the bound, most"] = float(decades_over.max())
     if requirements is not None:
-        met = requirements.met()
-        judged = met | (cells["unknown"] & requirements.may_be_met())
-        details |= requirements.distances() | {"cells that meet its hypotheses": int(met.sum())}
+        judged = requirements.judged(cells["unknown"])
+        count = int(requirements.met().sum())
+        details |= requirements.distances() | {"cells that meet its hypotheses": count}
         if not judged.any():
             why = f"No cell meets its hypotheses: {requirements.in_words}."
             return mark_vacuous(Measurement(verdict="vacuous", note=note), why, details)
         cells = cells[judged]
-    measured = _judge_without_exception(cells, note, details)
-    if measured.verdict == "fails" or cells["decades"].max() > -OUT_OF_REACH:
+    measured = _judge_without_exception(cells, unknown_because, note, details)
+    below = -float(cells["decades"].max())  # nan where no cell has a number
+    if measured.verdict == "fails" or not below >= OUT_OF_REACH:
         return measured
-    below = -float(cells["decades"].max())
     return mark_vacuous(measured, f"The bound is out of reach by {below:.0f} decades or more.", {})
 
 
 def _judge_without_exception(
-    cells: pd.DataFrame, note: str, details: Mapping[str, float]
+    cells: pd.DataFrame, unknown_because: str, note: str, details: Mapping[str, float]
 ) -> Measurement:
     """Judge whether no cell is broken; columns `broken`, `unknown` and `seed`."""
     is_broken = bool((cells["broken"] & ~cells["unknown"]).any())
@@ -284,8 +298,8 @@ def _judge_without_exception(
     fewest = max(FEWEST_SEEDS_OF_THEOREM, math.log(1 - level_of_each(1)) / math.log(2 / 3))
     verdict: Verdict = "holds" if not missing and estimate.seeds >= fewest else "inconclusive"
     if missing:
-        details = {**details, "cells that failed or are absent": missing}
-        note = f"{note} Cells that failed or are absent may break it."
+        details = {**details, unknown_because: missing}
+        note = f"{note} {unknown_because[0].upper()}{unknown_because[1:]} may break it."
     elif verdict == "inconclusive" and not is_broken:
         note = f"{note} It needs {math.ceil(fewest)} seeds; these cells have {estimate.seeds}."
     return Measurement(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -27,7 +28,6 @@ from overfit_cli.core.values import ProfileName
 
 if TYPE_CHECKING:
     from overfit_cli.core.figure import Figure
-    from overfit_cli.core.parameters import Value
     from overfit_cli.sweeps.grid import Grid
     from overfit_cli.sweeps.plan import Plan
     from overfit_cli.sweeps.session import Session
@@ -306,23 +306,28 @@ def next_command(plan: Plan, directory: RunDirectory, chosen: Subject) -> list[s
     for name in (*of_steps, *names, *others):
         return ["plot", name, *source]
     if len(free) > 2:
-        return ["plot", "heatmap", *_of_more_axes(figures["heatmap"], axes), *source]
+        return ["plot", "heatmap", *_of_more_axes(figures["heatmap"], plan.grid), *source]
     return ["report", *source] if chosen.study.claims() else []
 
 
-def _of_more_axes(heatmap: Figure, axes: Mapping[str, Sequence[Value]]) -> list[str]:
+def _of_more_axes(heatmap: Figure, grid: Grid) -> list[str]:
     """Options for a heatmap of more than two axes: panels for one, and one value of each other.
 
-    Those with the most values are the map's, unless the study's own figure says which.
+    Those with the most values are the map's, unless the study's own figure says which. Of each
+    other axis it is the value with most cells, the middle one where all have as many.
     """
     from overfit_cli.core.figure import MOST_PANELS
 
+    axes = grid.axes
     by_size = sorted(axes, key=lambda name: -len(axes[name]))
     drawn = [name for name in (heatmap.options.x, heatmap.options.y) if name in axes]
     mapped = drawn if len(drawn) == 2 else by_size[:2]
     others = [name for name in by_size if name not in mapped]
     options = ["--by", others.pop()] if len(axes[others[-1]]) <= MOST_PANELS else []
+    cells = () if grid.is_product else list(grid.cells())
     for name in others:
         values = axes[name]
-        options += ["--where", f"{name}={values[len(values) // 2]}"]
+        counts = Counter(getattr(cell.parameters, name) for cell in cells)
+        most = max((values[len(values) // 2], *values), key=lambda value: counts[value])
+        options += ["--where", f"{name}={most}"]
     return options

@@ -41,6 +41,7 @@ _SIGNS = {
 }
 _RAISED = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
 _ACCENTS = {
+    "bar": "\N{COMBINING MACRON}",
     "hat": "\N{COMBINING CIRCUMFLEX ACCENT}",
     "tilde": "\N{COMBINING TILDE}",
     "underline": "\N{COMBINING LOW LINE}",

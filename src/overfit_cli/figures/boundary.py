@@ -30,7 +30,14 @@ from overfit_cli.figures.inputs import (
     require_numbers,
     two_axes,
 )
-from overfit_cli.figures.labels import axis_label, formula_symbol, tick_number, typeset, wrap_text
+from overfit_cli.figures.labels import (
+    axis_label,
+    formula_symbol,
+    opening,
+    tick_number,
+    typeset,
+    wrap_text,
+)
 from overfit_cli.figures.laws import Place, draw_equations, parse_equations
 from overfit_cli.figures.panels import panels_of_runs
 from overfit_cli.figures.picture import Picture, new_figure, styled
@@ -241,7 +248,8 @@ def draw_boundary(data: FigureData, options: FigureOptions) -> Picture:
         notes: Legend = [(Line2D([], [], linestyle="none"), sentence) for sentence in brief]
         _write_inside(axes, legend, laws + notes, drawn_boundaries[0])
     else:
-        legend_below(figure, legend + laws, columns=1)
+        points = f"{opening(label)} of {tick_number(threshold)}: {_points_text(drawn_boundaries)}"
+        legend_below(figure, legend + laws, columns=1, heading=points)
     return figure
 
 

@@ -38,16 +38,17 @@ def derive_columns(figure: Figure, data: FigureData, options: FigureOptions) -> 
     """Return data with a column for each expression that the options have for a column.
 
     Args:
-        figure: the figure: its columns are logged ones where it reads trajectories.
+        figure: the figure: its columns are logged ones where it reads trajectories. Its own options
+            may have expressions too.
         data: its data.
-        options: the user's options.
+        options: the user's options; the figure's count where they leave one out.
 
     Raises:
         UserError: if an expression is no arithmetic of columns and parameters that are numbers.
     """
     logged = figure.reads == "trajectories"
     for option in ("value", "theory"):
-        text = getattr(options, option) or ""
+        text = getattr(options, option) or getattr(figure.options, option) or ""
         for part in text.split(",") if logged else [text]:
             if is_expression(data, part.strip()):
                 data = _with_column(data, option, part.strip(), logged=logged)

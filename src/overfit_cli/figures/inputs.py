@@ -26,6 +26,7 @@ from overfit_cli.figures.labels import (
     free_parameters,
     independent_parameters,
     literal,
+    number_parameters,
     parameter_values,
     varying_parameters,
 )
@@ -61,7 +62,7 @@ def resolve_options(figure: Figure, user_options: FigureOptions, data: FigureDat
         free = [name for name in options.by.split(",") if name not in (options.x, options.y)]
         varied = [name for name in free if len(values.get(name, ())) > 1]
         options = replace(options, by=varied[0] if varied else None)
-    if "law" not in chosen and not _equation_is_about(study_options, options):
+    if "law" not in chosen and not _equation_is_about(study_options, options, data):
         options = replace(options, law=None)
     return options
 
@@ -129,17 +130,24 @@ def _choose_axes(
     return replace(options, x=x, y=y)
 
 
-def _equation_is_about(study_options: FigureOptions, options: FigureOptions) -> bool:
-    """Whether the figure's equation is for these axes, this column and this threshold."""
-    if study_options.law is None or options.x is None or options.y is None:
+def _equation_is_about(
+    study_options: FigureOptions, options: FigureOptions, data: FigureData
+) -> bool:
+    """Whether the figure's equation is for these axes, this column and this threshold.
+
+    What is upward, where it is no parameter, is the column; other parameters are constants.
+    """
+    upward = options.y or options.value
+    if study_options.law is None or options.x is None or upward is None:
         return False
     same_column = (study_options.value, study_options.threshold) == (
         options.value,
         options.threshold,
     )
+    constants = {name: name for name in number_parameters(data)}
     try:
         for law in study_options.law:
-            parse_equation(law, (options.x, options.y))
+            parse_equation(law, (options.x, upward), constants)
     except UserError:
         return False
     return same_column

@@ -40,7 +40,7 @@ from overfit_cli.figures.labels import (
     varying_parameters,
     wrap_text,
 )
-from overfit_cli.figures.laws import DASHES, Place, draw_equations, parse_equations
+from overfit_cli.figures.laws import Place, draw_equations, parse_equations
 from overfit_cli.figures.panels import (
     Panel,
     is_one_number,
@@ -79,7 +79,8 @@ class Line:
         failed: whether every seed failed.
         seeds: the values of each seed, shape (values of x, seeds).
         count: the number of seeds of the mean.
-        theory: the arithmetic mean over seeds of the column of a theory; None without one.
+        theory: the median over seeds of the column of a theory where that is the statistic, else
+            the arithmetic mean, over the cells with a number; None without one.
         cells: the cells.
     """
 
@@ -122,6 +123,15 @@ class LinesPlan:
     log: bool
     value: str
     theory: str
+
+
+_BEHIND: dict[str, Any] = {
+    "linestyle": (0, (1.8, 0.7)),
+    "linewidth": 3.0,
+    "alpha": 0.45,
+    "zorder": 1.5,
+}
+"""The look of a theory's column: wide and pale, so that it is seen where the line lies on it."""
 
 
 @styled
@@ -322,8 +332,22 @@ def _line(
     seeds = done.groupby([positions, cells["seed"]]).mean().unstack().to_numpy()
     mean, low, high = over_seeds.summarise(seeds, bounds)
     count = np.isfinite(seeds).sum(axis=1)
-    expected = finite_column(cells, theory).groupby(positions).mean().to_numpy() if theory else None
+    expected = _expected(cells, theory, done, positions, over_seeds) if theory else None
     return Line(text, x_values, mean, low, high, failed, seeds, count, expected, cells)
+
+
+def _expected(
+    cells: pd.DataFrame,
+    theory: str,
+    done: pd.Series[float],
+    positions: pd.Series[float],
+    over_seeds: Averaging,
+) -> np.ndarray:
+    """The theory at each x, of the cells with a number there; of all where none has one."""
+    has_none = done.isna().groupby(positions).transform("all")
+    numbers = finite_column(cells, theory).where(done.notna() | has_none).groupby(positions)
+    expected = numbers.median() if over_seeds.mean == "median" else numbers.mean()
+    return np.asarray(expected, dtype=np.float64)
 
 
 def _positive_bands(lines: Sequence[Line]) -> list[Line]:
@@ -354,7 +378,7 @@ def _draw_joined(
     if mean:
         axes.plot(line.x, line.mean, **look)
     if line.theory is not None:
-        axes.plot(line.x, line.theory, color=look["color"], linestyle=DASHES[1])
+        axes.plot(line.x, line.theory, color=look["color"], **_BEHIND)
     if seed_lines:
         for seed in line.seeds.T:  # joined across values of x without a cell
             valid = np.isfinite(seed)
@@ -443,7 +467,7 @@ def _legend(plan: LinesPlan, threshold: float | None) -> Legend:
         legend.append((Line2D([], [], color="0.3", marker="x", linestyle=""), "every seed failed"))
     if plan.theory:
         is_category = plan.x.scale == "category"
-        look = {"marker": "_", "linestyle": ""} if is_category else {"linestyle": DASHES[1]}
+        look = {"marker": "_", "linestyle": ""} if is_category else _BEHIND
         legend.append((Line2D([], [], color="0.3", **look), plan.theory))
     if threshold is not None:
         legend.append((Line2D([], [], **THRESHOLD), f"threshold {tick_number(threshold)}"))

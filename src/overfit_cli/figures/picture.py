@@ -8,7 +8,7 @@ import io
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
@@ -69,6 +69,17 @@ def looking(look: Look, note: str = "") -> Iterator[None]:
     finally:
         _look.reset(before)
         _note.reset(note_before)
+
+
+@contextmanager
+def with_settings(settings: Mapping[str, Any]) -> Iterator[None]:
+    """Give every picture that is made inside these settings of matplotlib, below the user's."""
+    look = _look.get()
+    before = _look.set(replace(look, settings={**settings, **look.settings}))
+    try:
+        yield
+    finally:
+        _look.reset(before)
 
 
 def _style(look: Look) -> Any:

@@ -144,10 +144,12 @@ def log_ticks(axis: Axis, low: float, high: float) -> None:
         axis.set_major_locator(AutoLocator())
     else:
         fine, coarse = LogLocator(subs=(1.0, 2.0, 5.0)), LogLocator(subs=(1.0,))
-        ticks = [tick for tick in fine.tick_values(low, high) if low <= tick <= high]
-        shares = np.log(ticks) / np.log(ratio)
-        fit = _fit_along(axis, shares, [len(typeset(write(tick))) for tick in ticks])
-        axis.set_major_locator(fine if ratio < 300 and fit else coarse)
+        fit = bool(ratio < 300)
+        if fit:
+            ticks = [tick for tick in fine.tick_values(low, high) if low <= tick <= high]
+            shares = np.log(ticks) / np.log(ratio)
+            fit = _fit_along(axis, shares, [len(typeset(write(tick))) for tick in ticks])
+        axis.set_major_locator(fine if fit else coarse)
 
 
 def _fit_along(axis: Axis, shares: Floats, letters: Sequence[int]) -> bool:

@@ -41,12 +41,15 @@ from overfit_cli.sweeps.store import RunDirectory
 
 
 def preset_runs(claim: Claim, profile: str) -> list[str]:
-    """Return the names of the run directories of a claim's preset, `profile`'s first."""
+    """Return the names of the run directories of a claim's preset, `profile`'s first.
+
+    A claim whose cells only a longer profile has is judged there, whatever profile is asked for.
+    """
     preset = find_preset(claim.preset) if claim.preset else None
     if preset is None:
         return []
-    profiles = [name for name in PROFILES if name != profile]
-    return [preset.run_name(name) for name in (profile, *profiles)]
+    own = profile if claim.profile == PROFILES[0] else claim.profile
+    return [preset.run_name(name) for name in dict.fromkeys((own, profile, *PROFILES))]
 
 
 def sort_runs(paths: Iterable[Path], claim: Claim, profile: str) -> list[Path]:
@@ -224,7 +227,7 @@ def judge_families(
 ) -> list[Judged]:
     """Judge a study's statistical claims again, at the level of all of a kind together.
 
-    A paper's verdicts don't hang on the number of questions that the tool asks beside them.
+    A paper's verdicts do not depend on the number of questions that the tool asks beside them.
     """
     joint = dict[int, Judged]()
     for kind in KINDS:
@@ -315,7 +318,8 @@ def judge_runs(
         runs: the loaded runs.
         on_every_run: whether a claim is judged on each run that bears on it; otherwise the first of
             them decides: see `sort_runs`.
-        profile: the profile whose run of a claim's preset comes first.
+        profile: the profile whose run of a claim's preset comes first, unless the claim names
+            one.
     """
     judged = []
     studies = {study.name: study for study in (*installed_studies(), *(run.study for run in runs))}

@@ -51,7 +51,7 @@ MOST_FIGURES = 3
 """The limit of figures for a run without a preset."""
 
 DOTS_PER_INCH = 200
-COLOURS = 256
+COLOURS = 128
 
 TEMPLATES = Path(__file__).parent / "templates"
 STYLES = ("page.css", "diagrams.css", "narrow.css", "print.css")

@@ -44,6 +44,9 @@ SECONDS_BETWEEN_COUNTS = 1.0
 
 SECONDS_TO_CONNECT = 10
 
+SECONDS_TO_ANSWER = 15
+"""How long a cluster may be silent in a sweep."""
+
 
 class Cluster(Executor):
     """The workers of a cluster that is running already.
@@ -118,7 +121,7 @@ class Cluster(Executor):
         try:
             # Ctrl-C in the midst of a call would have dask log an error of its own.
             with delaying_interrupts():
-                return future.result(timeout=SECONDS_TO_CONNECT)
+                return self._result(future)
         except Exception as error:
             if kills := self._kills(error):
                 return TaskRecord(numbers_of(task), kills=kills)
@@ -131,6 +134,20 @@ class Cluster(Executor):
                 f"a worker can't run a task ({type(cause).__name__}: {cause}); it needs "
                 f"{VERSIONS} and the package of the study"
             ) from error
+
+    def _result(self, future: Future[TaskRecord]) -> TaskRecord:
+        """Return a task's result; one that was lost with its worker is computed again by another.
+
+        Raises:
+            OSError: if the cluster doesn't answer.
+        """
+        while True:
+            try:
+                return future.result(timeout=SECONDS_TO_ANSWER)
+            except TimeoutError:
+                if future.done():
+                    raise
+                self._ask_for_slots()  # raises where the cluster is silent
 
     def _failure(self, problem: str = "the cluster doesn't answer any more") -> UserError:
         """The error that ends a sweep under way."""
@@ -185,7 +202,7 @@ class Dask(Cluster):
     def _ask_for_slots(self) -> int:
         with delaying_interrupts():
             threads: dict[str, int] = self._client.sync(
-                self._client.scheduler.ncores, workers=None, callback_timeout=SECONDS_TO_CONNECT
+                self._client.scheduler.ncores, workers=None, callback_timeout=SECONDS_TO_ANSWER
             )
         if self._client.status != "running":
             raise ConnectionError("the answer is old")

@@ -8,7 +8,7 @@ measured there is a question of this tool. A rule on ranks compares the worst ru
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import comb
 
 import numpy as np
@@ -20,11 +20,12 @@ from overfit_cli.claims.cells import (
     describe_values,
     finite_numbers,
     is_unknown,
+    one_setting,
     select_values,
 )
 from overfit_cli.claims.comparison import BestSetting, Comparison, Place, check_edge
 from overfit_cli.claims.rules import Margin, judge_estimate, share_of_seeds
-from overfit_cli.core.claim import Claim, Kind, Measurement, Verdict, not_run
+from overfit_cli.core.claim import Claim, Kind, Measurement, Verdict, inconclusive, not_run
 from overfit_cli.core.parameters import StudyParameters
 from overfit_cli.core.text import plural
 from overfit_cli.stats.intervals import level_of_each, mean_estimate
@@ -152,8 +153,33 @@ class ClassifierClaims:
         return [
             claim(data)
             for data in (self.real, self.stand_in)
-            for claim in (self._steadier, self._worst)
+            for claim in (self._steadier, self.steadier_at_epochs, self._worst)
         ]
+
+    def steadier_at_epochs(self, data: Data) -> Claim:
+        """Claim of curves, as figure 3's, what `_steadier` claims of their ends."""
+        claim = self._claim(
+            "gaussian-steadier-epochs",
+            "At the same epoch, softmax attention's test accuracy varies more between repeats than "
+            f"Gaussian attention's {self._one_rate_in_words(data)}.",
+            STEADIER.in_words(
+                "the mean difference of distances from the kernel's median at the same step"
+            ),
+            _steadier,
+            data,
+            one_rate=True,
+        )
+        values = {**data.values, **data.at_one_rate, "learning_rate": self.paper_rate}
+
+        def measure(rows: pd.DataFrame) -> Measurement:
+            kernels = {"kernel": ("softmax", "gaussian")}
+            chosen = select_values(rows, {**values, **kernels})
+            if set(chosen["kernel"]) != set(kernels["kernel"]):
+                raise not_run(f"It needs logged steps of {describe_values({**values, **kernels})}.")
+            names = [name for name in self.parameters.model_fields if name != "kernel"]
+            return _steadier_at_steps(one_setting(chosen, names))
+
+        return replace(claim, measure=measure, reads="trajectories")
 
     def _worst(self, data: Data) -> Claim:
         numbers = " (0.58, Gaussian attention's worst is 0.62)" if data.name else ""
@@ -374,6 +400,29 @@ def _steadier(gaussian: BestSetting, softmax: BestSetting, cells: pd.DataFrame) 
         chosen=_count_tried(gaussian, softmax),
         more={
             f"{name}, worst accuracy": float(values.min()) for name, values in accuracies.items()
+        },
+    )
+
+
+def _steadier_at_steps(rows: pd.DataFrame) -> Measurement:
+    """Compare distances from the kernel's median at a step, averaged over the logged steps."""
+    if is_unknown(rows).any():
+        raise inconclusive("Some cells failed for reasons that say nothing of their training.")
+    rows = rows[rows["step"] > 0]
+    accuracy = finite_numbers(rows, "test_accuracy")
+    place = [rows["kernel"], rows["step"]]
+    away = (accuracy - accuracy.groupby(place).transform("median")).abs()
+    by_seed = away.groupby([rows["kernel"], rows["seed"]]).mean().unstack("kernel").dropna()
+    steps = away.groupby(place).mean().unstack("kernel")
+    return _difference(
+        by_seed["softmax"],
+        by_seed["gaussian"],
+        STEADIER,
+        "How far the test accuracy lies from its kernel's median at a step, averaged over "
+        f"{len(steps)} steps: softmax's less the Gaussian's, seed by seed.",
+        chosen=1,
+        more={
+            "steps at which softmax varies more": int((steps["softmax"] > steps["gaussian"]).sum())
         },
     )
 

@@ -2,18 +2,30 @@
 
     f(X) = 1/M · Σ_l softmax(x_l W_Q W_Kᵀ Xᵀ) X W_V w_O,    loss = mean log(1 + exp(−y f(X)))
 
-The engine trains the same function in token space.
+The engine trains the same function in token space. So it does the CNN of Cao et al. 2022,
+
+    f(X) = 1/m · Σ_j j Σ_r Σ_i ReLU(⟨w_j,r, x_i⟩)^q
 """
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from overfit_cli.studies.benign_vit.vit.data import Floats, Realisation, Samples, Weights, draw
+from overfit_cli.studies.benign_vit.cnn.engine import draw_filters
+from overfit_cli.studies.benign_vit.cnn.parameters import BenignCnnParameters
+from overfit_cli.studies.benign_vit.vit.data import (
+    Floats,
+    Realisation,
+    Samples,
+    Weights,
+    draw,
+    draw_samples,
+)
 from overfit_cli.studies.benign_vit.vit.parameters import (
     BenignVitParameters,
     token_scales,
@@ -46,6 +58,21 @@ class VisionTransformer(nn.Module):
         """Return f(X), shape (samples,), of x of shape (samples, tokens, features)."""
         values = x @ self.value @ self.output_weight  # (samples, tokens)
         return (self.attention(x) @ values[..., None]).squeeze(-1).mean(-1)
+
+
+class ConvolutionalNetwork(nn.Module):
+    """The two-layer CNN with the activation ReLU^q; its second layer is ±1/m."""
+
+    def __init__(self, filters: Floats, power: float, dtype: torch.dtype) -> None:
+        super().__init__()
+        self.filters = nn.Parameter(torch.tensor(filters, dtype=dtype))  # (features, 2 m)
+        self.power = power
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return f(X), shape (samples,), of x of shape (samples, tokens, features)."""
+        units = torch.relu(x @ self.filters) ** self.power  # (samples, tokens, 2 m)
+        plus, minus = units.sum(1).chunk(2, dim=-1)  # (samples, m)
+        return plus.mean(-1) - minus.mean(-1)
 
 
 @dataclass(frozen=True)
@@ -81,17 +108,8 @@ def train_one_cell(
     x = torch.tensor(drawn.train.tokens[: parameters.n] * scales, dtype=dtype)
     labels = flipped_labels(drawn.train, parameters.label_flip)[: parameters.n]
     y = torch.tensor(labels, dtype=dtype)
-    optimiser = torch.optim.SGD(model.parameters(), lr=parameters.learning_rate)
-    steps = 0
-    while True:
-        margins = y * model(x)  # (samples,)
-        loss = logistic_loss(margins)
-        if loss.item() <= parameters.epsilon or steps >= parameters.max_steps:
-            break
-        optimiser.zero_grad()
-        torch.autograd.backward(loss)
-        optimiser.step()
-        steps += 1
+    steps, margins = _descend(model, x, y, parameters.learning_rate, parameters)
+    loss = logistic_loss(margins)
     with torch.no_grad():
         x_test = torch.tensor(drawn.test.tokens * scales, dtype=dtype)
         test_margins = torch.tensor(drawn.test.labels, dtype=dtype) * model(x_test)
@@ -102,11 +120,44 @@ def train_one_cell(
             test_error=(test_margins <= 0).double().mean().item(),
             model=model,
             train_labels=labels,
-            train_margins=margins.detach().numpy(),
+            train_margins=margins.numpy(),
             test_margins=test_margins.numpy(),
             test_attention=model.attention(x_test).numpy(),
             train_attention=model.attention(x).numpy(),
         )
+
+
+def train_one_cnn(parameters: BenignCnnParameters, seed: int) -> tuple[int, Floats, Floats]:
+    """Train the CNN by plain autograd: its steps, and the margins of training and test samples."""
+    dtype = getattr(torch, parameters.dtype)
+    scales = token_scales(parameters)[:, None]
+    train, test = (
+        draw_samples(parameters, seed, "train", parameters.n),
+        draw_samples(parameters, seed, "test", parameters.test_samples),
+    )
+    x, x_test = (torch.tensor(part.tokens * scales, dtype=dtype) for part in (train, test))
+    y = torch.tensor(flipped_labels(train, parameters.label_flip), dtype=dtype)
+    filters = parameters.sigma_0 * draw_filters(parameters, seed, x.shape[2])
+    model = ConvolutionalNetwork(filters, parameters.power, dtype)
+    steps, margins = _descend(model, x, y, parameters.filter_rate, parameters)
+    with torch.no_grad():
+        return steps, margins.numpy(), test.labels * model(x_test).numpy()
+
+
+def _descend(
+    model: nn.Module, x: Tensor, y: Tensor, rate: float, parameters: BenignVitParameters
+) -> tuple[int, Tensor]:
+    """Take steps of gradient descent until the loss is at most ε: their number, and y f(X)."""
+    optimiser = torch.optim.SGD(model.parameters(), lr=rate)
+    for steps in itertools.count():
+        margins = y * model(x)  # (samples,)
+        loss = logistic_loss(margins)
+        if loss.item() <= parameters.epsilon or steps >= parameters.max_steps:
+            break
+        optimiser.zero_grad()
+        torch.autograd.backward(loss)
+        optimiser.step()
+    return steps, margins.detach()
 
 
 def _scaled(weights: Weights, parameters: BenignVitParameters) -> Weights:

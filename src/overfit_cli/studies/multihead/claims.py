@@ -231,14 +231,15 @@ def _theorem2(cells: pd.DataFrame, preset: str) -> Measurement:
     gap = numbers(fitted, "test_loss") - numbers(fitted, "train_loss")
     bound = numbers(fitted, "theorem2_bound")
     requirements = _requirements(fitted, "2")
-    met = requirements.met()
     details = {"measured over the bound, most": float((gap / bound).max())}
-    if not met.any():
+    if not requirements.met().any():
         return judge_theorem(
             gap > bound, fitted["seed"], requirements=requirements, details=details
         )
-    excess = (gap - bound)[met]
-    groups = list(settings_of(fitted[met], MultiheadParameters.model_fields))
+    excess = gap - bound
+    judged = requirements.judged(excess.isna())
+    excess = excess[judged]
+    groups = list(settings_of(fitted[judged], MultiheadParameters.model_fields))
     level = level_of_each(len(groups))
     return judge_estimates(
         {
@@ -308,6 +309,11 @@ def mean_between(least: ArrayLike, most: ArrayLike, level: float) -> Estimate:
 def median_between(least: ArrayLike, most: ArrayLike, level: float) -> Estimate:
     """Return the median of numbers that lie between two ends."""
     return median_estimate(least, level, up_to=most)
+
+
+def median_of_seeds(values: pd.Series[float], level: float | None = None) -> Estimate:
+    """Return the median of a number of each seed; one that is nan may be any number."""
+    return median_estimate(values.fillna(-np.inf), level, up_to=values.fillna(np.inf))
 
 
 def trend_of_heads(

@@ -142,10 +142,16 @@ def _initial_classes(
 ) -> tuple[dict[str, Floats], Floats]:
     """Return the first weights of each class, and how many heads it has."""
     d, H = parameters.d, parameters.heads
-    if parameters.initialisation == "gaussian":
-        return _gaussian(parameters, seed), np.ones(H)
-    signs = first_step_sizes(parameters, seed)  # α, (heads,)
-    counts = np.ones(H)  # (classes,)
+    if parameters.initialisation != "zero":
+        weights = _gaussian(parameters, seed)
+        if parameters.initialisation == "attention":
+            weights["projection"] = np.zeros_like(weights["projection"])
+        return weights, np.ones(H)
+    if parameters.first_phase == "none" and not parameters.each_head:
+        signs = np.zeros(1)  # H may be too large for an array of all heads
+    else:
+        signs = first_step_sizes(parameters, seed)  # α, (heads,)
+    counts = np.ones(len(signs))  # (classes,)
     if not parameters.each_head and parameters.first_phase == "signs":
         counts = np.array([(signs > 0).sum(), (signs < 0).sum()], dtype=np.float64)  # (2,)
         signs = np.array([1.0, -1.0])  # (2,)
@@ -202,12 +208,14 @@ class Gradients:
 class HeadGradients:
     """Computes the logits and gradients of cells on samples that they share.
 
-    They are X, (samples, tokens, features), and y, (samples,).
+    They are X, (samples, tokens, features), and y, (samples,), or (cells, samples) where cells have
+    labels of their own: a sample of label 0 adds nothing to a gradient, so that a cell is trained
+    without it, and log(2)/n to the loss.
     """
 
     def __init__(self, inputs: Tensor, labels: Tensor, cells: int, classes: int) -> None:
         self._parts = _split_samples(inputs, cells, classes)
-        self._labels = torch.split(labels, self._parts[0].size)
+        self._labels = torch.split(labels, self._parts[0].size, dim=-1)
 
     def __call__(self, U: Tensor, W: Tensor, mixing: Tensor, H: Tensor, scaled: bool) -> Gradients:
         """Return logits and gradients of L = mean log(1 + exp(−y Φ̃)).
@@ -220,7 +228,7 @@ class HeadGradients:
         for part, y in zip(self._parts, self._labels, strict=True):
             logits = part.logits(U, W, mixing)  # (cells, samples)
             margins = logits * y  # (cells, samples)
-            slopes = loss_weights(margins, scaled) * (-y / len(y))  # ∂L/∂Φ̃, (cells, samples)
+            slopes = loss_weights(margins, scaled) * (-y / y.shape[-1])  # ∂L/∂Φ̃, (cells, samples)
             weights = slopes / H.sqrt()[:, None]  # ∂L/∂Φ of one head, (cells, samples)
             loss = functional.softplus(-margins).mean(-1)  # (cells,)
             by_part.append(Gradients(logits, loss, *part.gradients(weights, scaled)))
@@ -228,7 +236,7 @@ class HeadGradients:
 
     def _join(self, by_part: Sequence[Gradients], scaled: bool) -> Gradients:
         """Join the parts' logits, and average their losses and gradients."""
-        counts = by_part[0].loss.new_tensor([len(y) for y in self._labels])  # (parts,)
+        counts = by_part[0].loss.new_tensor([y.shape[-1] for y in self._labels])  # (parts,)
         shares = (counts / counts.sum())[:, None]  # (parts, 1)
         loss = (shares * torch.stack([part.loss for part in by_part])).sum(0)  # (cells,)
         if scaled:  # each part's gradients are divided by its own loss

@@ -25,10 +25,14 @@ STEP_RULES: dict[StepRule, float] = {"constant": 0.0, "sqrt-heads": 0.5, "heads"
 """The power of H by which each rule multiplies the step size."""
 
 
+MOST_HEADS_APART = 100_000
+"""The largest H where heads differ at the start: each has a step size or weights of its own."""
+
+
 class MultiheadParameters(StudyParameters):
     """Logistic regression with one layer of multi-head attention, trained by full batches."""
 
-    heads: int = parameter(1, "attention heads", symbol="H", at_least=1, at_most=100_000)
+    heads: int = parameter(1, "attention heads", symbol="H", at_least=1, at_most=9 * 10**18)
     optimiser: Optimiser = parameter(
         "gd",
         "optimiser; the normalised ones divide by the loss, or by the gradient's norm",
@@ -83,8 +87,10 @@ class MultiheadParameters(StudyParameters):
         at_least=1,
         at_most=10**6,
     )
-    initialisation: Literal["zero", "gaussian"] = parameter(
-        "zero", "initial weights, before the first phase", label="initial weights"
+    initialisation: Literal["zero", "gaussian", "attention"] = parameter(
+        "zero",
+        "initial weights, before the first phase: zero, Gaussian, or Gaussian W and U of zero",
+        label="initial weights",
     )
     sigma_init: float = parameter(
         0.1,
@@ -129,26 +135,35 @@ class MultiheadParameters(StudyParameters):
     @property
     def each_head(self) -> bool:
         """Whether heads begin apart, or are to be trained one by one."""
-        apart = self.initialisation == "gaussian" or self.first_phase == "uniform"
+        apart = self.initialisation != "zero" or self.first_phase == "uniform"
         return self.separate_heads or apart
 
     def refusals(self) -> Iterator[BadValue]:
         """Give sentences on initial weights from which nothing is learned."""
         if self.head_width == "shared":
             yield from self._refusals_of_factors()
-        from_zero = self.initialisation == "zero" and self.first_phase == "none"
+        begins_apart = self.each_head or self.first_phase != "none"
+        if begins_apart and self.heads > MOST_HEADS_APART:
+            yield BadValue(
+                "heads",
+                self.heads,
+                f"above {MOST_HEADS_APART} all heads begin alike: initialisation takes zero, "
+                "first_phase none, and separate_heads false.",
+            )
+        from_zero = self.initialisation != "gaussian" and self.first_phase == "none"
         if self.trained == "attention" and from_zero:
             yield BadValue(
                 "trained",
                 "attention",
-                "with initialisation=zero and first_phase=none, trained "
+                f"with initialisation={self.initialisation} and first_phase=none, trained "
                 "takes all: where U is zero W has no gradient.",
             )
-        if self.initialisation == "gaussian" and self.first_phase != "none":
+        if self.initialisation != "zero" and self.first_phase != "none":
             yield BadValue(
                 "first_phase",
                 self.first_phase,
-                "with initialisation=gaussian, first_phase takes none: section 5.1 begins at zero.",
+                f"with initialisation={self.initialisation}, first_phase takes none: "
+                "section 5.1 begins at zero.",
             )
 
     def _refusals_of_factors(self) -> Iterator[BadValue]:
@@ -159,11 +174,11 @@ class MultiheadParameters(StudyParameters):
                 f"with head_width=shared the heads share a token's "
                 f"features, so heads takes a divisor of d, which is {self.d}.",
             )
-        if self.initialisation == "zero":
+        if self.initialisation != "gaussian":
             yield BadValue(
                 "head_width",
                 "shared",
-                "with initialisation=zero, head_width takes full: "
+                f"with initialisation={self.initialisation}, head_width takes full: "
                 "products of two factors that are zero have no gradient.",
             )
         if self.trained == "attention":

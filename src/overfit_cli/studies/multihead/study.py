@@ -63,6 +63,12 @@ CERTIFICATES = (
         "the loss's concavity over Corollary 1's bound, most",
         label="concavity over its bound",
     ),
+    Column(
+        "concavity",
+        "least eigenvalue of the training loss's Hessian with its sign changed, most",
+        symbol=r"-\lambda_{\min}(\nabla^2 \hat L)",
+        label="concavity",
+    ),
 )
 _MEASURED = (
     Column("test_loss", "test loss", symbol="L"),
@@ -139,11 +145,13 @@ def cell_columns(*special: Column) -> tuple[Column, ...]:
         Column(
             "theorem1_bound",
             "Theorem 1's bound on the mean training loss, θ the last step",
+            symbol=r"B_1",
             label="Theorem 1's bound",
         ),
         Column(
             "theorem1_heads",
             "decimal logarithm of the heads that Theorem 1 requires in the print of April 2024",
+            symbol=r"\log_{10} H_1",
             label="log₁₀ heads of Theorem 1",
         ),
         Column(

@@ -297,7 +297,10 @@ def weights_of_cell(heads: Heads, cell: int) -> Weights:
 
 
 def certificates(weights: Weights, inputs: Tensor, labels: Tensor) -> dict[str, float]:
-    """Return measured quantities over their bounds, by the names of `RATIOS`; 1 is the bound."""
+    """Return measured quantities over their bounds, by the names of `RATIOS`; 1 is the bound.
+
+    Beside them is the concavity itself, −λ_min(∇²L̂).
+    """
     by_class = [
         derivatives(inputs, U, W)
         for U, W in zip(weights.projections, weights.attentions, strict=True)
@@ -317,6 +320,7 @@ def certificates(weights: Weights, inputs: Tensor, labels: Tensor) -> dict[str, 
         "loss_gradient": curvature.gradient / sizes.beta_1(norm),
         "loss_hessian": math.exp(curvature.log_loss) * largest / sizes.beta_2(norm),
         "loss_concavity": -curvature.smallest * math.sqrt(sizes.heads) / sizes.beta_3(norm),
+        "concavity": -curvature.smallest * math.exp(curvature.log_loss),
     }
 
 

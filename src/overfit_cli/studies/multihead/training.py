@@ -31,6 +31,7 @@ from overfit_cli.studies.multihead.engine import (
     logits_of,
     squared_norm,
 )
+from overfit_cli.studies.multihead.mixture.random_attention import random_attention_columns
 from overfit_cli.studies.multihead.mixture.theory import first_phase_columns, machine_columns
 from overfit_cli.studies.multihead.parameters import Head, MultiheadParameters, Optimiser, Problem
 
@@ -164,7 +165,7 @@ class _HeadsTogether(BatchedTraining[P, _HeadsState[P], Gradients]):
         def tensor(values: object) -> Tensor:
             return torch.as_tensor(values, dtype=dtype, device=training.device)
 
-        self._problem, self._settings = problem, first
+        self._problem, self._settings, self._settings_of_cells = problem, first, settings
         self._inputs = tensor(problem.train.inputs)  # X, (samples, tokens, features)
         self._labels = tensor(problem.train.labels)  # y, (samples,)
         self._test = tensor(problem.test.inputs), tensor(problem.test.labels)
@@ -188,6 +189,9 @@ class _HeadsTogether(BatchedTraining[P, _HeadsState[P], Gradients]):
     def _first_phase(self, cell: Cell[P]) -> dict[str, float]:
         """What is measured before the first step of what section 5.1 says."""
         settings = cell.parameters
+        if settings.initialisation == "attention" and self._problem.patterns is not None:
+            index = self._settings_of_cells.index(settings)
+            return random_attention_columns(self._problem, self._heads.weights["attention"][index])
         of_mixture = self._problem.patterns is not None and not settings.separate_heads
         drawn = settings.first_phase in ("signs", "uniform") and not settings.machine
         measured = settings.certify or drawn

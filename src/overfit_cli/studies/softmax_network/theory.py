@@ -16,6 +16,11 @@ CHANCE = 0.05
 """δ, with which all of it may fail."""
 
 
+def largest_inner(n: int, d: int, sigma: float) -> float:
+    """Return B = max(C σ √log(n d / δ), 1) of Definition 4.1, a bound on |⟨w_r, x_i⟩|."""
+    return max(C * sigma * math.sqrt(math.log(n * d / CHANCE)), 1.0)
+
+
 @dataclass(frozen=True)
 class Statement:
     """The sizes that the theorem and the lemmas depend on."""
@@ -31,7 +36,7 @@ class Statement:
     @property
     def b(self) -> float:
         """B of Definition 4.1."""
-        return max(C * self.sigma * math.sqrt(math.log(self.n * self.d / CHANCE)), 1.0)
+        return largest_inner(self.n, self.d, self.sigma)
 
     @property
     def _labels(self) -> float:
@@ -67,6 +72,17 @@ class Statement:
         """Return Lemma 5.3's D, 4 m⁻¹ λ⁻¹ e^(3B) √(nd) ‖F(0) − Y‖, of the residual ‖F(0) − Y‖."""
         exact = math.log10(4 * residual) - math.log10(self.width) - self._smallest
         return exact + self._labels / 2 + _decades(3 * self.b)
+
+    def log10_step_bounds(self) -> dict[str, float]:
+        """Return the factors of Claims E.6 and E.7 and Lemma D.1 that have n, d and B, by column.
+
+        They are n² d² e^(9B) of C₂, n² d² e^(16B) of C₃ and e^(3B) √(nd) of ‖Δw_r‖.
+        """
+        return {
+            "c2_over_bound": 2 * self._labels + _decades(9 * self.b),
+            "c3_over_bound": 2 * self._labels + _decades(16 * self.b),
+            "gradient_over_bound": self._labels / 2 + _decades(3 * self.b),
+        }
 
     def gap_bound(self, test_drift: float, drift: float) -> float:
         """Return Theorem F.2's bound on |F_ntk − F_nn|, its O(·) taken for 1.

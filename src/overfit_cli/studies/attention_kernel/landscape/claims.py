@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -116,70 +117,105 @@ REAL: tuple[Mapping[str, Value], ...] = tuple(
 )
 """The two settings of section 5.2's second experiment."""
 
-_STAND_IN: tuple[Values, ...] = ({"source": "generated"},)
-_WHERE = {
-    True: "around networks trained as in section 5.2 on IMDb or on LRA's Pathfinder images, for "
-    "8000 and 500 steps",
-    False: "around networks trained on generated data, which stands in for IMDb and Pathfinder",
-}
+
+@dataclass(frozen=True)
+class Networks:
+    """The networks that claims are about.
+
+    Attributes:
+        name: of the claims' names; empty for generated reviews.
+        words: how they were trained, after "around networks".
+        settings: values of the cells' parameters, in any of several settings.
+        preset: one that has such cells.
+    """
+
+    name: str
+    words: str
+    settings: Sequence[Values]
+    preset: str
 
 
-def _claim(
-    name: str,
-    statement: str,
-    number: str,
-    measure: Callable[..., Measurement],
-    *,
-    real: bool = False,
-) -> Claim:
+_REAL = Networks(
+    "real",
+    "trained as in section 5.2 on IMDb or on LRA's Pathfinder images, for 8000 and 500 steps",
+    REAL,
+    "kernel-fig4",
+)
+_REVIEWS = Networks(
+    "",
+    "trained on generated reviews, which stand in for IMDb",
+    ({"source": "generated", "task": "text"},),
+    "kernel-fig4",
+)
+_IMAGES = Networks(
+    "pathfinder",
+    "trained on tiny generated images, which stand in for LRA's Pathfinder",
+    ({"source": "generated", "task": "pathfinder"},),
+    "kernel-fig4-pathfinder",
+)
+
+
+Measure = Callable[..., Measurement]
+Question = tuple[str, str, str, Measure]
+"""A claim's name, its statement and number in words, and its measure, on any networks."""
+
+
+def _claim(question: Question, networks: Networks) -> Claim:
+    name, statement, number, measure = question
+    real = networks is _REAL
     return Claim(
-        name=f"landscape-{'real-' if real else ''}{name}",
+        name="-".join(filter(None, ("landscape", networks.name, name))),
         kind="paper" if real else "ours",
         source=SOURCE,
-        statement=f"{statement}, {_WHERE[real]}.",
+        statement=f"{statement}, around networks {networks.words}.",
         hypotheses="both kernels go on from the same network, with one step size and batch"
         if real
         else "",
         holds_where=ROUGHER.in_words(number).replace("seeds", "networks"),
-        measure=partial(measure, settings=REAL if real else _STAND_IN),
+        measure=partial(measure, settings=networks.settings),
         figure="landscape",
-        preset="kernel-fig4",
+        preset=networks.preset,
         profile="paper" if real else "quick",
     )
 
 
 def _measure_of(
     column: str, meaning: str, compare: Callable[[pd.DataFrame], pd.Series[float]] = _log_ratio
-) -> Callable[..., Measurement]:
+) -> Measure:
     return partial(_judge_rougher, column=column, meaning=meaning, compare=compare)
 
 
-_MINIMA = (
+_MINIMA: Question = (
+    "minima",
     "Softmax attention's landscape has more local minima than Gaussian attention's",
     "the median log₂ ratio of one more than each",
     _measure_of("interior_minima", "more interior minima", _log_ratio_of_counts),
 )
-_FLATTER = (
+_FLATTER: Question = (
+    "curvature",
     "Gaussian attention's landscape is flatter",
     "the median log₂ ratio of Laplacians",
     _measure_of("rms_laplacian", "the larger rms Laplacian"),
 )
+_COMPLICATED: Question = (
+    "quadratic",
+    "Softmax attention's landscape is more complicated: a quadratic fits it worse",
+    "the median log₂ ratio of residuals",
+    _measure_of("quadratic_residual", "the larger quadratic residual"),
+)
+_SHARPER: Question = (
+    "sharpness",
+    "Gaussian attention's landscape is flatter: softmax's rises more sharply",
+    "the median log₂ ratio of sharpness",
+    _measure_of("sharpness", "the larger sharpness"),
+)
 
 CLAIMS = (
-    _claim("minima", *_MINIMA, real=True),
-    _claim("curvature", *_FLATTER, real=True),
-    _claim("minima", *_MINIMA),
-    _claim("curvature", *_FLATTER),
-    _claim(
-        "quadratic",
-        "Softmax attention's landscape is more complicated: a quadratic fits it worse",
-        "the median log₂ ratio of residuals",
-        _measure_of("quadratic_residual", "the larger quadratic residual"),
-    ),
-    _claim(
-        "sharpness",
-        "Gaussian attention's landscape is flatter: softmax's rises more sharply",
-        "the median log₂ ratio of sharpness",
-        _measure_of("sharpness", "the larger sharpness"),
+    _claim(_MINIMA, _REAL),
+    _claim(_FLATTER, _REAL),
+    *(
+        _claim(question, networks)
+        for networks in (_REVIEWS, _IMAGES)
+        for question in (_MINIMA, _FLATTER, _COMPLICATED, _SHARPER)
     ),
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
 from pydantic import model_validator
@@ -25,6 +25,12 @@ OF_THE_EXAMPLE: dict[str, tuple[object, str]] = {
 NEAR = 3e-9
 """The distance of labels that are near the outputs at the start: so far, condition (12) is met."""
 
+SUBOPTIMAL = 1e-3
+"""A loss that stops so far above its optimum, as a share of its start, has stopped too early."""
+
+LAYERS: Mapping[str, int] = {"layers-1": 1, "layers-2": 2, "layers-4": 4}
+"""The number L of linear layers on top of attention, by what is trained."""
+
 LARGEST_SPECTRUM = 4096
 """The most rows of a matrix whose singular values are computed; beyond it they are left out."""
 
@@ -33,9 +39,9 @@ class KernelRegressionParameters(StudyParameters):
     """Problem (4) of Song et al. 2024: one layer of attention, W_O fixed, one label a token."""
 
     kernel: KernelName = parameter("gaussian", "attention kernel", symbol="S")
-    trained: Literal["query", "value", "all"] = parameter(
+    trained: Literal["query", "value", "all", "layers-1", "layers-2", "layers-4"] = parameter(
         "query",
-        "what is trained: W_Q alone, W_V alone, or W_Q, W_K and W_V",
+        "what is trained: W_Q alone, W_V alone, all three, or they and linear layers on top",
         label="trained weights",
     )
     target: Literal["below", "inside", "mixed-sign", "near"] = parameter(
@@ -131,6 +137,12 @@ class KernelRegressionParameters(StudyParameters):
                 "distance",
                 f"{self.distance:g}",
                 f"with target={self.target}, distance takes {NEAR:g}; only near labels have one.",
+            )
+        if self.trained in LAYERS and self.balance != 1:
+            yield BadValue(
+                "balance",
+                f"{self.balance:g}",
+                f"with trained={self.trained}, balance takes 1: W_O is not what multiplies W_V.",
             )
         if self.instance == "example":
             return

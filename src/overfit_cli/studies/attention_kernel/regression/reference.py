@@ -2,6 +2,8 @@
 
     MH(X) = Σ_h S_h(X W_Q,h, X W_K,h) X W_V,h W_O,h,    loss = ½ ‖MH(X) − y‖²
 
+and, with linear layers on top, G(X) = MH(X) W¹ ⋯ W^L in its place (equation 10).
+
 The engine, which shares no code with this, trains the same function by gradients derived by hand,
 many cells at a time.
 """
@@ -16,7 +18,11 @@ from torch import Tensor, nn
 
 from overfit_cli.studies.attention_kernel.parameters import KERNELS, Kernel
 from overfit_cli.studies.attention_kernel.regression.data import Problem, draw_problem
-from overfit_cli.studies.attention_kernel.regression.parameters import KernelRegressionParameters
+from overfit_cli.studies.attention_kernel.regression.linear_layers import Layers, draw_layers
+from overfit_cli.studies.attention_kernel.regression.parameters import (
+    LAYERS,
+    KernelRegressionParameters,
+)
 
 TRAINED = {"query": ("query",), "value": ("value",), "all": ("query", "key", "value")}
 
@@ -49,21 +55,50 @@ class MultiHeadAttention(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Return MH(X), (samples, tokens), of x of shape (samples, tokens, features)."""
+        return torch.einsum("nhtw,hw->nt", self.heads(x), self.output)
+
+    def heads(self, x: Tensor) -> Tensor:
+        """Return S_h X W_V,h, (samples, heads, tokens, width)."""
         tokens = x[:, None]  # (samples, 1, tokens, features)
         S = plain_attention(self.kernel, tokens @ self.query, tokens @ self.key)
-        heads = S @ (tokens @ self.value)  # (samples, heads, tokens, width)
-        return torch.einsum("nhtw,hw->nt", heads, self.output)
+        return S @ (tokens @ self.value)
+
+
+class AttentionWithLayers(MultiHeadAttention):
+    """The same with W_O as a matrix, which is fixed, and linear layers on top of it."""
+
+    mixing: Tensor
+
+    def __init__(
+        self, problem: Problem, layers: Layers, kernel: Kernel, dtype: torch.dtype
+    ) -> None:
+        super().__init__(problem, kernel, dtype)
+        self.register_buffer("mixing", torch.tensor(layers.mixing, dtype=dtype))
+        self.layers = nn.ParameterList(torch.tensor(each, dtype=dtype) for each in layers.weights)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return G(X), (samples, tokens), of x of shape (samples, tokens, features)."""
+        outputs = torch.einsum("nhtw,hwo->nto", self.heads(x), self.mixing)
+        for layer in self.layers:
+            outputs = outputs @ layer
+        return outputs.squeeze(-1)
 
 
 def plain_descent(
     parameters: KernelRegressionParameters, seed: int
 ) -> Iterator[tuple[float, dict[str, Tensor]]]:
-    """Give the loss and the gradients in W_Q, W_K and W_V at each step, from step 0 on."""
+    """Give the loss and the gradients in all weights at each step, from step 0 on."""
     problem = draw_problem(parameters, seed)
     dtype = getattr(torch, parameters.dtype)
-    model = MultiHeadAttention(problem, KERNELS[parameters.kernel], dtype)
+    kernel, names = KERNELS[parameters.kernel], TRAINED.get(parameters.trained, TRAINED["all"])
+    model = MultiHeadAttention(problem, kernel, dtype)
     x, y = torch.tensor(problem.inputs, dtype=dtype), torch.tensor(problem.labels, dtype=dtype)
-    weights = {name: getattr(model, name) for name in ("query", "key", "value")}
+    weights = {}
+    if parameters.trained in LAYERS:
+        model = AttentionWithLayers(problem, draw_layers(parameters, problem, seed), kernel, dtype)
+        weights = {f"layer {level}": layer for level, layer in enumerate(model.layers, 1)}
+        names = (*names, *weights)
+    weights |= {name: getattr(model, name) for name in ("query", "key", "value")}
     for _ in range(parameters.training_steps + 1):
         loss = (model(x) - y).square().sum() / 2
         gradients = dict(
@@ -71,5 +106,5 @@ def plain_descent(
         )
         yield loss.item(), gradients
         with torch.no_grad():
-            for name in TRAINED[parameters.trained]:
+            for name in names:
                 weights[name] -= parameters.step_size * gradients[name]

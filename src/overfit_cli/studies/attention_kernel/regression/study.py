@@ -14,6 +14,7 @@ from overfit_cli.core.cell import Batches, CellResult, Cells, Column, Results
 from overfit_cli.core.claim import Claim
 from overfit_cli.core.figure import (
     CURVES,
+    CUTOFF,
     LINES,
     Figure,
     FigureOptions,
@@ -26,6 +27,7 @@ from overfit_cli.core.training import Training
 from overfit_cli.studies.attention_kernel import PAPER
 from overfit_cli.studies.attention_kernel.regression.parameters import (
     LARGEST_SPECTRUM,
+    LAYERS,
     KernelRegressionParameters,
     RegressionCell,
 )
@@ -50,6 +52,17 @@ MEASUREMENTS = (
         "steps until the loss is 1e-6 of its start",
         kind="int",
         label="steps to 10⁻⁶ of start loss",
+    ),
+    Column(
+        "steps_to_trillionth",
+        "steps until the loss is 1e-12 of its start",
+        kind="int",
+        label="steps to 10⁻¹² of start loss",
+    ),
+    Column(
+        "largest_weight",
+        "largest singular value of trained weights over the bound of (45) and (67), most",
+        label="largest weight over bound",
     ),
     Column("gradient_query_start", "gradient in W_Q at the start", symbol=r"\|\nabla_{W^Q} f\|"),
     Column("gradient_key_start", "gradient in W_K at the start", symbol=r"\|\nabla_{W^K} f\|"),
@@ -88,6 +101,7 @@ MEASUREMENTS = (
     Column(
         "rate_margin",
         "twice the least curvature in W_V over the paper's rate; below 1 that rate is too fast",
+        symbol=r"2\lambda_{\min}(K)/\|W^O\|^2(\underline{\lambda}^B)^2",
         label="slowest rate over paper's",
     ),
     Column(
@@ -152,6 +166,33 @@ MEASUREMENTS = (
         label="gradient change over bound",
     ),
     Column(
+        "tangent_trace",
+        "trace of the tangent kernel in W_Q at the start",
+        symbol=r"\mathrm{tr}\,\Theta",
+        label="trace of tangent kernel",
+    ),
+    Column(
+        "tangent_small",
+        "mean of that trace over W_Q and W_K, as σ_W goes to 0",
+        label="formula at small weights",
+    ),
+    Column(
+        "tangent_largest",
+        "largest eigenvalue of the tangent kernel in W_Q at the start",
+        symbol=r"\lambda_{\max}(\Theta)",
+        label="largest tangent eigenvalue",
+    ),
+    Column(
+        "tangent_steps",
+        "steps to 1e-6 of the start that the tangent kernel predicts",
+        label="predicted steps",
+    ),
+    Column(
+        "local_minima",
+        "share of tokens whose query ended at a local minimum that another query would escape",
+        label="share at local minima",
+    ),
+    Column(
         "log10_gamma",
         "decimal logarithm of Theorem 3's rate",
         symbol=r"\log_{10}\gamma",
@@ -204,6 +245,11 @@ LARGEST_BATCH = {"cpu": 128, "cuda": 4096}
 _STEP_OVERHEAD = 2e4
 _DEMO_BYTES = 8.0 * (16 * 68 + 16 * 64 + 384 + 64 * 192)
 _PANELS = "target,heads,value_gap,trained"
+_FIGURES = "overfit_cli.studies.attention_kernel.regression.figures"
+_SIZES_NEEDED = (  # of both kernels; the derivations have their origin
+    "d_h = tokens",
+    "d_h * d = n * tokens**2",
+)
 
 FIGURES = collect_figures(
     replace(
@@ -224,6 +270,95 @@ FIGURES = collect_figures(
         title="Final loss against the step size, for each kernel",
         options=FigureOptions(x="learning_rate", value="relative_loss", by=_PANELS),
         axes=0,
+    ),
+    replace(
+        LINES,
+        name="eigenvalue",
+        title="Slowest rate over the paper's, against the number of heads",
+        options=FigureOptions(
+            x="heads",
+            value="rate_margin",
+            by="d,trained",
+            threshold=1.0,
+            law=("rate_margin = 2 / heads",),
+            log=frozenset({"x", "value"}),
+            mean="median",
+        ),
+        axes=0,
+        draw=lazy_drawing(f"{_FIGURES}:draw_lines_at_values"),
+    ),
+    replace(
+        LINES,
+        name="tangent",
+        title="Trace of the tangent kernel in W_Q against the tokens, with its formula",
+        options=FigureOptions(
+            x="tokens",
+            value="tangent_trace",
+            by="sigma_w",
+            theory="tangent_small",
+            log=frozenset({"x", "value"}),
+        ),
+        axes=0,
+        draw=lazy_drawing(f"{_FIGURES}:draw_lines_at_values"),
+    ),
+    replace(
+        LINES,
+        name="tangent-steps",
+        title="Steps to a millionth of the loss against the step size, with those predicted",
+        options=FigureOptions(
+            x="learning_rate",
+            value="steps_to_millionth",
+            theory="tangent_steps",
+            log=frozenset({"x", "value"}),
+            mean="median",
+            band="quartiles",
+        ),
+        axes=0,
+        draw=lazy_drawing(f"{_FIGURES}:draw_lines"),
+    ),
+    replace(
+        LINES,
+        name="minima",
+        title="Share of seeds that end at a local minimum, against the width of a head",
+        accepts=frozenset(),
+        axes=0,
+        draw=lazy_drawing(f"{_FIGURES}:draw_minima"),
+    ),
+    replace(
+        CUTOFF,
+        name="ranks",
+        title="Where δ of softmax is above zero, over the widths of heads and tokens",
+        options=FigureOptions(
+            x="d_h",
+            y="d",
+            value="delta",
+            threshold=1e-10,
+            by="n",
+            log=frozenset(),
+            law=(
+                *_SIZES_NEEDED,
+                "d = 2 * tokens",
+                "d * (d + 1) = n * tokens * (tokens + 1)",
+            ),
+        ),
+        axes=0,
+        draw=lazy_drawing(f"{_FIGURES}:draw_ranks"),
+    ),
+    replace(
+        CUTOFF,
+        name="ranks-gaussian",
+        title="Where δ of the Gaussian is above zero, over the widths of heads and tokens",
+        options=FigureOptions(
+            x="d_h",
+            y="d",
+            value="delta",
+            threshold=1e-10,
+            by="n",
+            log=frozenset(),
+            law=(*_SIZES_NEEDED, "d = 2 * tokens - 2"),
+        ),
+        axes=0,
+        draw=lazy_drawing(f"{_FIGURES}:draw_ranks"),
     ),
 )
 
@@ -270,7 +405,7 @@ class KernelRegression(Study[P]):
         """Return about how many multiplications a cell costs."""
         settings = cell.parameters
         rows = settings.n * settings.tokens
-        trained = {"query": 1, "value": 0, "all": 2}[settings.trained]
+        trained = {"query": 1, "value": 0}.get(settings.trained, 2) + (settings.trained in LAYERS)
         attention = 2 * rows * settings.tokens * settings.d_h
         gradients = trained * rows * (rows + settings.tokens) * settings.d_h
         step = settings.heads * (attention + gradients)

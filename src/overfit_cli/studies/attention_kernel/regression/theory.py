@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from typing import cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from overfit_cli.studies.attention_kernel.parameters import Kernel
 from overfit_cli.studies.attention_kernel.regression.data import Floats, Problem, token_values
@@ -122,15 +123,63 @@ def condition_12(problem: Problem, residual: float, delta: Sequence[float]) -> f
 
 
 def log10_gamma(problem: Problem, delta: float) -> float:
-    """Return log₁₀ of Theorem 3's γ = ½ δ² κ² min|V′W_O|² (appendix 1.5), −inf where δ is 0.
+    """Return log₁₀ of Theorem 3's γ = ½ δ² κ² min|V′W_O|² (appendix 1.5), −inf where δ is 0."""
+    smallest = float(np.abs(token_values(problem)).min())
+    return _decades(0.5 * delta**2 * smallest**2) + 2 * log10_kappa(problem)
 
-    κ = exp(−9/4 ‖X‖² (λ_Q² + λ_K²)) is the proof's lower bound of every entry of S.
-    """
+
+def log10_kappa(problem: Problem) -> float:
+    """Return log₁₀ of κ = exp(−9/4 ‖X‖² (λ_Q² + λ_K²)), the proof's lower bound of entries of S."""
     query, key = largest_singular_values(problem.query), largest_singular_values(problem.key)
     size = float(np.linalg.norm(problem.inputs))
-    kappa = -2.25 * size**2 * float((query**2 + key**2).max()) / math.log(10)
-    smallest = float(np.abs(token_values(problem)).min())
-    return _decades(0.5 * delta**2 * smallest**2) + 2 * kappa
+    return -2.25 * size**2 * float((query**2 + key**2).max()) / math.log(10)
+
+
+def lacks_rank(
+    normalised: bool,
+    samples: NDArray[np.int64],
+    tokens: NDArray[np.int64],
+    features: NDArray[np.int64],
+    width: NDArray[np.int64],
+) -> dict[str, NDArray[np.bool_]]:
+    """Return which sizes lack what δ > 0 needs, by need, for two samples or more.
+
+    Rows of ∂C/∂W_Q are x_k ⊗ W_Kᵀx_j for softmax, in Σ_i Sym²(V_i) ⊕ Σ_i Λ²(V_i) with V_i the span
+    of a sample's tokens, and x_k ⊗ (W_Kᵀx_j − W_Qᵀx_k) for distances, which adds a space of N n
+    dimensions. See the page on derivations.
+
+    Args:
+        normalised: whether the kernel is softmax's, of inner products; else of distances.
+        samples, tokens, features, width: N, n, D and d, of one shape.
+    """
+    rows = samples * tokens**2  # N n²
+    symmetric = np.minimum(samples * tokens * (tokens + 1), features * (features + 1)) // 2
+    skew = np.minimum(samples * tokens * (tokens - 1), features * (features - 1)) // 2
+    spans, extra = (0, 0) if normalised else (2, samples * tokens)
+    return {
+        "d ≥ n": width < tokens,
+        "D d ≥ N n²": features * width < rows,
+        f"D ≥ 2n − {spans}" if spans else "D ≥ 2n": features < 2 * tokens - spans,
+        "Sym² and Λ²": symmetric + skew + extra < rows,
+    }
+
+
+def lacks_width(
+    normalised: bool,
+    samples: NDArray[np.int64],
+    tokens: NDArray[np.int64],
+    features: NDArray[np.int64],
+    width: NDArray[np.int64],
+) -> NDArray[np.bool_]:
+    """Return which sizes lack (M − 1) d ≥ M n, M being the fewest samples with M n > D tokens.
+
+    Only where M ≤ N. For distances n − 1 takes the place of n on the right. Arguments are those of
+    `lacks_rank`; the page on derivations has the proof.
+    """
+    fewer = features // tokens  # M − 1
+    common = tokens if normalised else tokens - 1
+    lacks: NDArray[np.bool_] = (fewer < samples) & (fewer * width < (fewer + 1) * common)
+    return lacks
 
 
 def largest_singular_values(weights: Floats) -> Floats:

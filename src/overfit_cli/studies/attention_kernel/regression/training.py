@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import cast
 
 import torch
 from torch import Tensor
@@ -13,8 +14,21 @@ from overfit_cli.core.batched_training import BatchedTraining, CellState
 from overfit_cli.core.cell import CellResult, Results
 from overfit_cli.core.training import Row, Training, drop_nan, logged_steps
 from overfit_cli.studies.attention_kernel.parameters import KERNELS
-from overfit_cli.studies.attention_kernel.regression import engine, lemmas, theory
+from overfit_cli.studies.attention_kernel.regression import (
+    engine,
+    lemmas,
+    minima,
+    tangent,
+    theory,
+)
 from overfit_cli.studies.attention_kernel.regression import lemmas as measures
+from overfit_cli.studies.attention_kernel.regression.counts import (
+    ROUND_OFF,
+    Descent,
+    LipschitzRatios,
+    StepCounts,
+    bound,
+)
 from overfit_cli.studies.attention_kernel.regression.data import Problem, draw_problem
 from overfit_cli.studies.attention_kernel.regression.engine import (
     Constants,
@@ -22,10 +36,13 @@ from overfit_cli.studies.attention_kernel.regression.engine import (
     Projections,
     Step,
 )
+from overfit_cli.studies.attention_kernel.regression.linear_layers import train_layers
 from overfit_cli.studies.attention_kernel.regression.parameters import (
+    LAYERS,
     KernelRegressionParameters,
     RegressionCell,
 )
+from overfit_cli.studies.attention_kernel.regression.weights import LargestWeights
 
 P = KernelRegressionParameters
 RATES = ("paper", "corrected")
@@ -37,6 +54,9 @@ GAMMA = "gamma"
 
 def train_batch(batch: Sequence[RegressionCell], training: Training) -> Results[P]:
     """Train cells of one shape together."""
+    if batch[0].parameters.trained in LAYERS:
+        yield from train_layers(batch, training)
+        return
     with torch.inference_mode():
         results = list(_LayersTogether(batch, training).train())
     yield from results
@@ -58,20 +78,23 @@ class _LayersTogether(BatchedTraining[P, _LayerState, Step]):
         first = settings[0]
         self._fixed, self._state = engine.set_up(
             KERNELS[first.kernel],
-            first.trained,
+            cast("engine.Trained", first.trained),  # layers on top are trained elsewhere
             problems,
             [values.step_size for values in settings],
             dtype=getattr(torch, first.dtype),
             device=training.device,
         )
         start = engine.forward(self._fixed, self._state)
-        self._initial = _initial_measurements(self._fixed, self._state, start, problems)
+        measured = self._fixed, self._state, start, problems
+        self._initial = _initial_measurements(*measured)
+        self._initial |= tangent.initial_columns(*measured, settings)
         self._rates = {name: self._tensor(self._initial[f"rate_{name}"]) for name in RATES}
         decades = self._tensor(self._initial["log10_gamma"])
         self._rates[GAMMA] = torch.pow(10.0, decades)
         self._counts = StepCounts(start.loss, self._rates)
         self._descent = Descent(start.loss, self._fixed.learning_rate)
         self._ratios = LipschitzRatios(self._fixed, start.loss)
+        self._weights = LargestWeights(self._fixed, self._state, problems)
         self._smallest_ratio = torch.full_like(start.loss, torch.inf)  # (cells,)
         self._gradient = start.loss  # of the last step measured, (cells,)
         self._before: Step | None = None  # the step before, where it was measured
@@ -107,6 +130,7 @@ class _LayersTogether(BatchedTraining[P, _LayerState, Step]):
             self._smallest_ratio, torch.where(above, ratio, torch.inf)
         )
         self._gradient = total.sqrt()
+        self._weights.add(now.state)
         if not self.training.logs:
             return [{}] * len(due)
         row = {
@@ -158,14 +182,17 @@ class _LayersTogether(BatchedTraining[P, _LayerState, Step]):
     ) -> dict[str, float]:
         counts, floor = self._counts, initial["floor"]
         loss, start = float(out.loss[index]), float(counts.start[index])
-        millionth = int(counts.millionth[index])
         measured = {
             "relative_loss": loss / start if start > 0 else math.nan,
             "train_loss": loss,
             "floor_ratio": loss / floor if floor > 0 else math.nan,
             "gradient": float(self._gradient[index]),
             "smallest_attention": float(measures.smallest_attention(out)[index]),
-            "steps_to_millionth": millionth if millionth >= 0 else math.nan,
+            **counts.steps_to(index),
+            "largest_weight": float(self._weights.most()[index]),
+            "local_minima": minima.share_at_minimum(self._fixed, self._state, out, index)
+            if self._fixed.trained == "query"
+            else math.nan,
             "pl_ratio_min": float(self._smallest_ratio[index]),
             "descent": float(self._descent.least()[index]),
             **self._lipschitz(index),
@@ -236,132 +263,3 @@ def _theory_of_cell(
         "condition_46": theory.condition_46(problem, lambda_b),
         "condition_12": theory.condition_12(problem, residual, delta),
     }
-
-
-DIVERGED = 1e12
-"""A cell whose loss is more than this times its start has diverged."""
-
-ROUND_OFF = 1e-20
-"""Shares of the starting loss below this are round-off: bounds and ratios aren't checked there."""
-
-SLACK = 1e-9
-"""A loss is above a bound only if it is so by this share."""
-
-DIGITS = 1e6
-"""A fall of the loss is checked where it must be this many times its round-off."""
-
-BLOCK = 64
-"""Steps whose descent is looked at together."""
-
-
-def bound(rate: Tensor, learning_rate: Tensor, step: int) -> Tensor:
-    """Return (1 − ηα)^step, (cells,): 0 where ηα is above 1, nan where the rate α is."""
-    shares = (1 - learning_rate * rate).clamp(min=0) ** step
-    return torch.where(rate.isnan(), torch.nan, shares)  # nan to the power of 0 is 1
-
-
-class StepCounts:
-    """Counts over all steps of a batch.
-
-    Attributes:
-        start: the loss at step 0.
-        millionth: the first step at 1e-6 of it; −1 before.
-        diverged: the first step of a diverged loss; −1 before.
-        violations: steps above the bound of each rate, by its name.
-    """
-
-    def __init__(self, start: Tensor, rates: Iterable[str]) -> None:
-        count = torch.zeros_like(start, dtype=torch.int64)  # (cells,)
-        self.start = start
-        self.millionth = count - 1
-        self.diverged = count - 1
-        self.violations = {name: count.clone() for name in rates}
-
-    def add(self, step: int, loss: Tensor, bounds: Mapping[str, Tensor]) -> None:
-        """Count a step, given the losses there and the bounds on their share of the start."""
-        share = loss / self.start  # f(M_t)/f(M_0), (cells,)
-        gone = ~torch.isfinite(loss) | (share > DIVERGED)  # (cells,)
-        self.diverged = torch.where(gone & (self.diverged < 0), step, self.diverged)
-        self.millionth = torch.where((share <= 1e-6) & (self.millionth < 0), step, self.millionth)
-        for name, limit in bounds.items():
-            self.violations[name] += (share > limit * (1 + SLACK)) & (limit > ROUND_OFF)
-
-
-class Descent:
-    """How much of equation (14)'s fall the loss makes: (f(M_0) − f(M_t)) / η Σ_{r<t} ‖∇f(M_r)‖².
-
-    Every step counts. They are looked at a block at a time: one by one they would cost as much as a
-    tenth of a step.
-    """
-
-    def __init__(self, start: Tensor, learning_rate: Tensor) -> None:
-        self._start, self._learning_rate = start, learning_rate
-        self._told = start * (DIGITS * torch.finfo(start.dtype).eps)  # (cells,)
-        self._least = torch.full_like(start, torch.inf)  # (cells,)
-        self._fall = self._path = torch.zeros_like(start)  # η Σ ‖∇f‖² and η Σ ‖∇f‖ so far, (cells,)
-        self._losses: list[Tensor] = []
-        self._squares: list[Tensor] = []
-
-    def add(self, loss: Tensor, squared: Tensor) -> None:
-        """Take in a step's loss and squared gradient."""
-        self._losses.append(loss)
-        self._squares.append(squared)
-        if len(self._losses) == BLOCK:
-            self._look()
-
-    def least(self) -> Tensor:
-        """Return the smallest ratio over steps t ≥ 1; nan where no step tells."""
-        self._look()
-        return self._least.where(self._least.isfinite(), torch.nan)
-
-    def path(self) -> Tensor:
-        """Return Σ η ‖∇f(M_r)‖, the length of the way that the weights came."""
-        self._look()
-        return self._path
-
-    def _look(self) -> None:
-        """Check each step of the block against all before it, and empty the block."""
-        if not self._losses:
-            return
-        losses, squares = torch.stack(self._losses), torch.stack(self._squares)  # (steps, cells)
-        # η Σ_{r≤t} ‖∇f(M_r)‖², (steps, cells)
-        after = self._fall + self._learning_rate * squares.cumsum(0)
-        before = torch.cat([self._fall[None], after[:-1]])  # η Σ_{r<t} ‖∇f(M_r)‖², (steps, cells)
-        tells = (before > self._told) & (losses > ROUND_OFF * self._start)
-        ratio = ((self._start - losses) / before).where(tells, torch.inf)  # (steps, cells)
-        self._least = torch.fmin(self._least, ratio.amin(0))
-        self._fall = after[-1]
-        self._path = self._path + self._learning_rate * squares.sqrt().sum(0)
-        self._losses, self._squares = [], []
-
-
-class LipschitzRatios:
-    """The largest ‖MH(M') − MH(M)‖ / ‖M' − M‖ of a step M to the next M', and that of gradients."""
-
-    def __init__(self, fixed: Constants, start: Tensor) -> None:
-        self._fixed, self._start = fixed, start
-        self._outputs = self._gradients = torch.full_like(start, torch.nan)  # (cells,)
-
-    def add(self, before: Step, after: Step) -> None:
-        """Take in a step and the next one, where the weights moved by more than round-off."""
-        fixed = self._fixed
-        # ‖M′ − M‖ = η ‖∇f(M)‖, (cells,)
-        moved = fixed.learning_rate * engine.squared_norm(fixed, before.gradients).sqrt()
-        tells = moved.square() > ROUND_OFF * self._start
-        # the labels cancel
-        outputs = (after.out.residual - before.out.residual).flatten(1).norm(dim=1)
-        apart = {
-            name: gradient.minus(before.gradients[name])
-            for name, gradient in after.gradients.items()
-        }
-        gradients = engine.squared_norm(fixed, apart).sqrt()  # (cells,)
-        self._outputs = _larger(self._outputs, outputs / moved, tells)
-        self._gradients = _larger(self._gradients, gradients / moved, tells)
-
-    def largest(self) -> tuple[Tensor, Tensor]:
-        """Return the largest ratio of outputs and that of gradients; nan where nothing moved."""
-        return self._outputs, self._gradients
-
-
-def _larger(largest: Tensor, ratio: Tensor, tells: Tensor) -> Tensor:
-    return torch.fmax(largest, ratio.where(tells, torch.nan))

@@ -243,6 +243,12 @@ def _draw(axes: matplotlib.axes.Axes, curve: Curve, looks: Looks) -> None:
     axes.xaxis.set_major_locator(MaxNLocator("auto", integer=True))
 
 
+def has_wide_heads(data: FigureData) -> bool:
+    """Whether d_h is an axis, with weights as Condition 4.1 asks for."""
+    cells = data.cells
+    return cells["d_h"].nunique() > 1 and bool((cells["initialisation"] == "condition").all())
+
+
 def has_step_powers(data: FigureData) -> bool:
     """Whether steps can be fitted in one of the regimes."""
     return bool(_fits(data))

@@ -13,7 +13,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from overfit_cli.studies.benign_vit.vit.parameters import BenignVitParameters
+from overfit_cli.studies.benign_vit.vit.parameters import (
+    TOKEN_CLASSES,
+    BenignVitParameters,
+    hidden_logarithm,
+    weight_deviations,
+)
 from overfit_cli.studies.benign_vit.vit.theory import Regime, stage_ends
 
 if TYPE_CHECKING:
@@ -21,6 +26,9 @@ if TYPE_CHECKING:
 
 LEAST_LOGGED = 8
 """The fewest logged steps of a stage that tell a power."""
+
+WINS: dict[Regime, str] = {"benign": "signal", "harmful": "noise"}
+"""The class of token that wins on a side."""
 
 NOTHING = 1e-12
 """The value for a ratio of at most zero, so that it has a logarithm."""
@@ -119,14 +127,68 @@ def stage_2_value(steps: pd.DataFrame, parameters: BenignVitParameters) -> float
     return float(np.min([_power(part, partial(_signal_value, sign)) for sign in SIGNALS]))
 
 
-def stage_2_products(steps: pd.DataFrame, parameters: BenignVitParameters) -> float:
-    """Return the power of t − T₁ in exp(Λ) − exp(Λ(T₁)) over stage 2, Λ = ⟨q₊, k₊⟩ − ⟨q₊, k₂⟩."""
+def stage_2_products(
+    steps: pd.DataFrame,
+    parameters: BenignVitParameters,
+    query: str = "signal",
+    side: Regime = "benign",
+) -> float:
+    """Return the power of t − T₁ in exp(Λ) − exp(Λ(T₁)) over stage 2.
+
+    Λ is ⟨q, k₊⟩ − ⟨q, k₂⟩ on the benign side, and the opposite Ψ on the harmful one, of the query
+    of the + signal or of token 2.
+    """
+    sign = 1 if side == "benign" else -1
 
     def grown(part: pd.DataFrame) -> np.ndarray:
-        difference = part["product_signal_signal"] - part["product_signal_noise"]
-        return np.asarray(np.exp(difference.to_numpy(dtype=np.float64)))
+        difference = part[f"product_{query}_signal"] - part[f"product_{query}_noise"]
+        return np.asarray(np.exp(sign * difference.to_numpy(dtype=np.float64)))
 
-    return _power(_stage(steps, parameters, 2), grown)
+    return _power(_stage(steps, parameters, 2, side), grown)
+
+
+def stage_2_noise_value(steps: pd.DataFrame, parameters: BenignVitParameters) -> float:
+    """Return the power of t − T₁ in the mean size of token 2's value over stage 2, if harmful."""
+
+    def grown(part: pd.DataFrame) -> np.ndarray:
+        return part["value_noise"].to_numpy(dtype=np.float64)
+
+    return _power(_stage(steps, parameters, 2, "harmful"), grown)
+
+
+def attention_gone_at_t1(
+    steps: pd.DataFrame, parameters: BenignVitParameters, side: Regime, source: str
+) -> float:
+    """Return the most that a class's attention on a token differs from 1/M up to T₁, times M.
+
+    Args:
+        source: the class of the query.
+    """
+    before = steps[steps["step"] <= t1(parameters, side)]
+    counts = {"signal": 1, "noise": 1, "rest": parameters.tokens - 2}
+    gone = [
+        (before[f"attention_{source}_{target}"] / count - 1 / parameters.tokens).abs().max()
+        for target, count in counts.items()
+        if count
+    ]
+    return float(parameters.tokens * np.max(gone))
+
+
+def slope_until_t2(steps: pd.DataFrame, parameters: BenignVitParameters, side: Regime) -> float:
+    """Return the most that −ℓ′ differs from 1/2 up to T₂, times log(6N²M²/δ).
+
+    T₂ is that of lemma D.6 or E.4 with a constant of 1: (η s² ‖w_O‖² log(6N²M²/δ))⁻¹ with s² of
+    ‖μ‖² or, for token 2, σ̃_p²d/N.
+    """
+    learned = (
+        parameters.signal_norm**2
+        if side == "benign"
+        else parameters.strong_noise_norm**2 / parameters.n
+    )
+    logarithm = hidden_logarithm(parameters)
+    rate = parameters.learning_rate * learned * parameters.output_scale**2
+    before = steps[steps["step"] <= 1 / (rate * logarithm)]
+    return float(logarithm * (before["loss_slope"] - 0.5).abs().max())
 
 
 def stage_3_value(steps: pd.DataFrame, parameters: BenignVitParameters) -> float:
@@ -152,10 +214,13 @@ def _signal_value(sign: str, steps: pd.DataFrame) -> np.ndarray:
     return values if sign == "plus" else -values
 
 
-def _stage(steps: pd.DataFrame, parameters: BenignVitParameters, stage: int) -> pd.DataFrame:
+def _stage(
+    steps: pd.DataFrame, parameters: BenignVitParameters, stage: int, side: Regime = "benign"
+) -> pd.DataFrame:
     """The logged steps of stage 2, or of stage 3; none where the stage before doesn't end."""
-    ends = stage_ends(steps, parameters.tokens, "benign")
-    if steps[["signal_lead", "loss_slope"]].isna().to_numpy().any() or math.isnan(ends.first):
+    ends = stage_ends(steps, parameters.tokens, side)
+    lead = "signal_lead" if side == "benign" else "noise_lead"
+    if steps[[lead, "loss_slope"]].isna().to_numpy().any() or math.isnan(ends.first):
         return steps[:0]
     if stage == 2:
         return steps[(steps["step"] >= ends.first) & (steps["step"] <= ends.second)]
@@ -178,3 +243,115 @@ def _power(part: pd.DataFrame, quantity: Callable[[pd.DataFrame], np.ndarray]) -
     if (added[late] <= 0).any():
         return 0.0
     return float(np.polyfit(np.log(since[late]), np.log(added[late]), 1)[0])
+
+
+def least_products_power(
+    steps: pd.DataFrame, parameters: BenignVitParameters, side: Regime
+) -> float:
+    """Return the least power of t − T₁ in exp(Λ) − exp(Λ(T₁)) over stage 2, of all queries.
+
+    Λ is the gap at the worst sample, token and key of each class of query; Ψ on the harmful side.
+    """
+    part, wins = _stage(steps, parameters, 2, side), WINS[side]
+
+    def grown(source: str, part: pd.DataFrame) -> np.ndarray:
+        return np.asarray(np.exp(part[f"{wins}_gap_{source}"].to_numpy(dtype=np.float64)))
+
+    return float(np.min([_power(part, partial(grown, source)) for source in TOKEN_CLASSES]))
+
+
+def least_rise(steps: pd.DataFrame, parameters: BenignVitParameters, side: Regime) -> float:
+    """Return by how much scores move at least as a proposition says, between steps from T₁ on."""
+    later = steps[steps["step"] >= t1(parameters, side)]
+    rises = later[f"{WINS[side]}_score_rise"].to_numpy(dtype=np.float64)
+    return float(np.min(rises)) if len(rises) else math.nan
+
+
+def norm_change(steps: pd.DataFrame, parameters: BenignVitParameters) -> float:
+    """Return the largest factor by which ‖q‖² or ‖k‖² of a token differs from its first."""
+    least, most = steps["head_norm_least"].to_numpy(), steps["head_norm_most"].to_numpy()
+    return float(np.max([np.max(most), 1 / np.min(least)]))
+
+
+def largest_like(steps: pd.DataFrame, parameters: BenignVitParameters) -> float:
+    """Return the largest product of two queries or of two keys, over all steps."""
+    return float(np.max(steps["like_product_most"].to_numpy(dtype=np.float64)))
+
+
+def largest_stray(steps: pd.DataFrame, parameters: BenignVitParameters) -> float:
+    """Return the largest product of a query and a key of different samples, over all steps."""
+    return float(np.max(steps["stray_product_most"].to_numpy(dtype=np.float64)))
+
+
+def scores_over_bound(steps: pd.DataFrame, parameters: BenignVitParameters, side: Regime) -> float:
+    """Return the largest score over the propositions' bound, until stage 2 ends and until the end.
+
+    The bound is log(√d_h) in stage 2, and log(√d_h/ε) after it. On the harmful side it is that of
+    Ψ, the range of a token's scores; scores themselves may be twice as large there.
+    """
+    column = "score_most" if side == "benign" else "score_range_most"
+    root = math.log(parameters.d_h) / 2
+    second = stage_ends(steps, parameters.tokens, side).second
+    sizes = steps[column].to_numpy(dtype=np.float64)
+    before = sizes[(steps["step"] <= second).to_numpy()]
+    if not len(before):
+        return math.nan
+    after = root - math.log(parameters.epsilon)
+    return float(np.max([np.max(before) / root, np.max(sizes) / after]))
+
+
+def stage_3_lead(steps: pd.DataFrame, parameters: BenignVitParameters, side: Regime) -> float:
+    """Return the logarithm of the least lead in stage 3, over 3M."""
+    lead = "signal_lead" if side == "benign" else "noise_lead"
+    leads = _stage(steps, parameters, 3, side)[lead].to_numpy(dtype=np.float64)
+    if not len(leads):
+        return math.nan
+    return math.log(max(float(np.min(leads)), NOTHING) / (3 * parameters.tokens))
+
+
+def stage_2_value_most(steps: pd.DataFrame, parameters: BenignVitParameters, side: Regime) -> float:
+    """Return the power of t − T₁ in what wins over stage 2: of the signals the greater."""
+    if side == "harmful":
+        return stage_2_noise_value(steps, parameters)
+    part = _stage(steps, parameters, 2)
+    return float(np.max([_power(part, partial(_signal_value, sign)) for sign in SIGNALS]))
+
+
+def stage_3_noise_value(steps: pd.DataFrame, parameters: BenignVitParameters) -> float:
+    """Return the power of t − T₂ in exp(y V₂) − exp(y V₂(T₂)) over stage 3, if harmful.
+
+    V₂ is the value of token 2, of the sample in which it is least.
+    """
+
+    def grown(part: pd.DataFrame) -> np.ndarray:
+        return np.asarray(np.exp(part["strong_value_least"].to_numpy(dtype=np.float64)))
+
+    return _power(_stage(steps, parameters, 3, "harmful"), grown)
+
+
+def values_until_t0(steps: pd.DataFrame, parameters: BenignVitParameters, side: Regime) -> float:
+    """Return the largest value up to T₀ over its bound: lemmas C.2's tail, and d_h^(−1/4) learned.
+
+    T₀ is that of lemma D.3 or E.1 with a constant of 1, so that what wins learns d_h^(−1/4); with
+    σ̃_p² on the harmful side. The tail is 2σ_V‖w_O‖s √(log(2NM/δ)) of the longest token, s.
+    """
+    learned = (
+        parameters.signal_norm**2
+        if side == "benign"
+        else parameters.strong_noise_norm**2 / parameters.n
+    )
+    added = parameters.d_h**-0.25
+    rate = parameters.learning_rate * learned * parameters.output_scale**2
+    before = steps[steps["step"] <= added / rate]
+    logarithm = math.log(2.0 * parameters.n * parameters.tokens * parameters.d)
+    _, sigma_v = weight_deviations(parameters)
+    longest = max(parameters.signal_norm, parameters.strong_noise_norm)
+    tail = 2 * sigma_v * parameters.output_scale * longest * math.sqrt(logarithm)
+    largest = np.max(before[["noise_value_most", "rest_value_most"]].to_numpy(dtype=np.float64))
+    return float(largest / (tail + added))
+
+
+def largest_value(steps: pd.DataFrame, parameters: BenignVitParameters) -> float:
+    """Return the largest value of a noise token over 2 log(1/ε), over all steps."""
+    largest = np.max(steps["noise_value_most"].to_numpy(dtype=np.float64))
+    return float(largest / (-2 * math.log(parameters.epsilon)))

@@ -20,6 +20,7 @@ from overfit_cli.core.figure import (
     CURVES,
     CUTOFF,
     HEATMAP,
+    LINES,
     Figure,
     FigureOptions,
     collect_figures,
@@ -81,6 +82,7 @@ MEASUREMENTS = (
     Column(
         "train_attention_signal",
         "training attention on the signal",
+        symbol=r"\bar{a}_{\mathrm{train}}",
         label="training attention on signal",
     ),
     Column(
@@ -92,6 +94,16 @@ MEASUREMENTS = (
         "test_attention_signal", "test attention on the signal", label="test attention on signal"
     ),
     Column("test_attention_noise", "test attention on token 2", label="test attention on noise"),
+    Column(
+        "test_signal_attention_min",
+        "attention of the signal on itself, at the worst test sample",
+        label="signal's least attention",
+    ),
+    Column(
+        "test_noise_value_max",
+        "largest size of the value of a test sample's noise token",
+        label="largest value of test noise",
+    ),
     *_VALUES,
     Column(
         "output_norm",
@@ -172,6 +184,66 @@ TRAJECTORY = (
         for source in TOKEN_CLASSES
         for target in TOKEN_CLASSES
     ),
+    *(
+        Column(
+            f"{wins}_gap_{source}",
+            f"score of the {source} with the {wins} less any other, at the worst token",
+            label=f"{source}'s least gap to {wins}",
+        )
+        for wins in ("signal", "noise")
+        for source in TOKEN_CLASSES
+    ),
+    Column(
+        "signal_score_rise",
+        "least rise of a score with the signal, or fall of another, since the last logged step",
+        label="least rise to the signal",
+    ),
+    Column(
+        "noise_score_rise",
+        "least rise of a score with token 2, less twice another's, since the last logged step",
+        label="least rise to token 2",
+    ),
+    Column(
+        "head_norm_least",
+        "square of a query or key over its first, the least token",
+        label="least relative norm",
+    ),
+    Column(
+        "head_norm_most",
+        "square of a query or key over its first, the most",
+        label="largest relative norm",
+    ),
+    Column(
+        "like_product_most",
+        "product of two queries or keys, the largest",
+        label="largest like product",
+    ),
+    Column(
+        "stray_product_most",
+        "product of a query and key of different samples, the largest",
+        label="largest stray product",
+    ),
+    Column("score_most", "size of a score, the largest", label="largest score"),
+    Column(
+        "score_range_most",
+        "range of a token's scores, the largest",
+        label="largest range of scores",
+    ),
+    Column(
+        "noise_value_most",
+        "size of a noise token's value, the largest",
+        label="largest noise value",
+    ),
+    Column(
+        "rest_value_most",
+        "size of a value other than token 2's, the largest",
+        label="largest other value",
+    ),
+    Column(
+        "strong_value_least",
+        "value of token 2 times the label, the least sample",
+        label="least value of token 2",
+    ),
 )
 
 
@@ -185,6 +257,18 @@ def predicted_curve(data: FigureData) -> str | None:
 _PANELS = "label_flip,epsilon,sigma_p_tilde,d"
 _GRID = FigureOptions(x="snr", y="n", value="test_loss")
 _CUT = replace(_GRID, threshold=FIGURE_1_THRESHOLD)
+
+_ALL_LOGS = frozenset({"x", "value"})
+
+WIDE_HEADS_LOSS = "log(1 + (exp(epsilon) - 1)**((2 * tokens - 1) / tokens**2))"
+"""`theory.wide_heads_test_loss` as users write it."""
+
+DEFICIT = (
+    "n * (tokens - 2) * output_scale**2 * snr**2 * log(6 * n**2 * tokens**2 * d)**1.75"
+    " / (2 * sqrt(d_h) * log(exp(epsilon) - 1)**2)"
+)
+"""`theory.attention_deficit` as users write it, of tokens 3 to M alone, with weights of Condition
+4.1 and SNR above 1."""
 
 FIGURES = collect_figures(
     replace(
@@ -233,6 +317,32 @@ FIGURES = collect_figures(
         draw=lazy_drawing("overfit_cli.studies.benign_vit.vit.figures:draw_dimension"),
         fits=lazy_check("overfit_cli.studies.benign_vit.vit.figures:has_dimensions"),
     ),
+    replace(LINES, options=FigureOptions(value="test_loss")),
+    replace(
+        LINES,
+        name="wide-heads",
+        title="Test loss against the training loss, and its limit as heads grow wide",
+        options=FigureOptions(
+            x="epsilon", value="test_loss", by="d_h", theory=WIDE_HEADS_LOSS, log=_ALL_LOGS
+        ),
+        axes=0,
+        fits=lazy_check("overfit_cli.studies.benign_vit.vit.figures:has_wide_heads"),
+    ),
+    replace(
+        LINES,
+        name="deficit",
+        title="What training attention on the signal misses of 1, against the width of the heads",
+        options=FigureOptions(
+            x="d_h",
+            value="1 - train_attention_signal",
+            by="tokens",
+            theory=DEFICIT,
+            threshold=theory.SMALL_DEFICIT,
+            log=_ALL_LOGS,
+        ),
+        axes=0,
+        fits=lazy_check("overfit_cli.studies.benign_vit.vit.figures:has_wide_heads"),
+    ),
     replace(CURVES, title="Training and test loss against gradient steps"),
 )
 
@@ -255,12 +365,12 @@ class BenignVit(Study[P]):
     title = "Benign and harmful overfitting of a two-layer Vision Transformer"
     paper = PAPER
     parameters = BenignVitParameters
-    columns = MEASUREMENTS
-    trajectory_columns = TRAJECTORY
+    columns: tuple[Column, ...] = MEASUREMENTS
+    trajectory_columns: tuple[Column, ...] = TRAJECTORY
     headline = "test_loss"
     threshold = theory.FIGURE_1_THRESHOLD
     sides = ("benign", "harmful")
-    progress_columns = (
+    progress_columns: tuple[str, ...] = (
         "train_loss",
         "test_loss",
         "train_margin_min",

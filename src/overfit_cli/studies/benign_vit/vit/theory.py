@@ -7,7 +7,8 @@
    `stage_3_error` has the logarithm that item 1 hides: its cube is about 1.5 · 10⁵.
    `test_attention_error` is what lemma D.8 takes from item 2 on test data.
 3. Measured steps: the powers of T that a sweep shows, and the ends of the proof's stages.
-4. The measured boundary N · SNR² = C between the regimes, along another parameter.
+4. What wide heads end with: the attention that training tokens miss, and the test loss.
+5. The measured boundary N · SNR² = C between the regimes, along another parameter.
 """
 
 from __future__ import annotations
@@ -183,6 +184,12 @@ def stage_3_error(parameters: BenignVitParameters) -> float:
     return product * hidden_logarithm(parameters) ** 3 / math.sqrt(parameters.d_h)
 
 
+def harmful_attention_error(parameters: BenignVitParameters) -> float:
+    """Return log(6N²M²/δ)³ / (SNR² ‖w_O‖² √d_h): what is missing to an attention of 1 in (169)."""
+    scale = (parameters.snr * parameters.output_scale) ** 2
+    return hidden_logarithm(parameters) ** 3 / (scale * math.sqrt(parameters.d_h))
+
+
 def test_attention_error(parameters: BenignVitParameters) -> float:
     """Return ‖μ‖ σ_p σ_h² d_h √(2 log(12N²M/δ)), which lemma D.8 takes to be o(1) by item 2.
 
@@ -199,6 +206,66 @@ def test_attention_error(parameters: BenignVitParameters) -> float:
 def proof_constant(parameters: BenignVitParameters) -> float:
     """Return 60 M² C_p², above which N·SNR² makes lemma 5.2's T₁ positive."""
     return 60 * (parameters.tokens * parameters.strong_noise) ** 2
+
+
+def fitted_value(parameters: BenignVitParameters) -> float:
+    """Return −log(e^ε − 1): the margin of each sample where all have the loss ε."""
+    return -math.log(math.expm1(parameters.epsilon))
+
+
+def wide_heads_test_attention(tokens: ArrayLike) -> NDArray[np.float64]:
+    """Return (2M − 1)/M², the test attention on the signal as d_h → ∞, the mean over queries.
+
+    Training teaches the signal's query all of its attention, and a test sample has the same signal.
+    Its M − 1 noise tokens are new: their attention stays 1/M.
+    """
+    m = np.asarray(tokens, dtype=np.float64)
+    return np.asarray((2 * m - 1) / m**2)
+
+
+def wide_heads_test_loss(parameters: BenignVitParameters) -> float:
+    """Return log(1 + (e^ε − 1)^((2M − 1)/M²)), the test loss as d_h → ∞.
+
+    All training attention is on the signal then, whose value is `fitted_value`; a test margin is
+    that times the test attention.
+    """
+    margin = fitted_value(parameters) * float(wide_heads_test_attention(parameters.tokens))
+    return math.log1p(math.exp(-margin))
+
+
+def class_deficits(parameters: BenignVitParameters) -> tuple[float, float, float]:
+    """Return what the attention of the signal, of token 2 and of tokens 3 to M misses of 1.
+
+    It is NM‖w_O‖² / (2 s² σ_h² d_h V²) for a noise token of length s, to leading order, with V the
+    `fitted_value`. The signal's query, with s = ‖μ‖, learns from N/2 samples at once: it misses
+    2/N of that.
+    """
+    head, _ = weight_deviations(parameters)
+    learned = 2 * head**2 * parameters.d_h * fitted_value(parameters) ** 2
+    unit = parameters.n * parameters.tokens * parameters.output_scale**2 / learned
+    return (
+        2 / parameters.n * unit / parameters.signal_norm**2,
+        unit / parameters.strong_noise_norm**2,
+        unit / parameters.noise_norm**2,
+    )
+
+
+SMALL_DEFICIT = 0.01
+"""The largest deficit at which its leading order is taken: the next one is about a tenth of it."""
+
+
+def attention_deficit(parameters: BenignVitParameters) -> float:
+    """Return what the mean training attention on the signal misses of 1, to leading order."""
+    signal, strong, rest = class_deficits(parameters)
+    return (signal + strong + (parameters.tokens - 2) * rest) / parameters.tokens
+
+
+def width_of_attention(parameters: BenignVitParameters, deficit: float) -> float:
+    """Return the d_h at which the mean training attention misses so much of 1.
+
+    With weights of Condition 4.1 σ_h² goes as 1/√d_h, so that the deficit does too.
+    """
+    return parameters.d_h * (attention_deficit(parameters) / deficit) ** 2
 
 
 def condition_in_words(cells: Sequence[BenignVitParameters]) -> list[str]:

@@ -15,14 +15,17 @@ from overfit_cli.core.batched_training import BatchedTraining, CellState
 from overfit_cli.core.cell import CellResult, Cells, Results
 from overfit_cli.core.training import Row, Training, failure
 from overfit_cli.studies.benign_vit.vit.engine import ForwardPass, initial_state, projections_of
+from overfit_cli.studies.benign_vit.vit.every_token import every_token_row
 from overfit_cli.studies.benign_vit.vit.parameters import TOKEN_CLASSES, BenignVitParameters
 from overfit_cli.studies.benign_vit.vit.true_scale import TrueScaleTokens
 
 P = BenignVitParameters
 
 
-def logged_row(tokens: TrueScaleTokens, now: ForwardPass) -> dict[str, float]:
-    """Return one row of the trajectory of a cell."""
+def logged_row(
+    tokens: TrueScaleTokens, now: ForwardPass, before: ForwardPass | None = None
+) -> dict[str, float]:
+    """Return one row of the trajectory of a cell; `before` is the pass that was logged last."""
     test = tokens.test_pass()
     return {
         "train_loss": float(now.loss[0]),
@@ -38,6 +41,7 @@ def logged_row(tokens: TrueScaleTokens, now: ForwardPass) -> dict[str, float]:
         **_value_coefficients(tokens),
         **_step_coefficients(tokens, now),
         **_attention_between_classes(now),
+        **every_token_row(tokens, now, before),
     }
 
 
@@ -158,7 +162,7 @@ class VitsTogether(BatchedTraining[P, CellState[P], ForwardPass]):
 
     def forward(self, step: int) -> ForwardPass:
         now = self.state.forward()
-        if self._before is not None:
+        if self._before is not None and self._leaps:
             self.state.choose_stride(self._before, now)
         return now
 
@@ -171,7 +175,7 @@ class VitsTogether(BatchedTraining[P, CellState[P], ForwardPass]):
 
     def take_step(self, now: ForwardPass) -> None:
         self.state.descend(now)
-        self._before = now if self._leaps else None
+        self._before = now if self._leaps or self.training.logs else None
 
     def select(self, kept: Sequence[int]) -> None:
         mask = self._mask(kept)
@@ -185,7 +189,7 @@ class VitsTogether(BatchedTraining[P, CellState[P], ForwardPass]):
     def measure(self, step: int, now: ForwardPass, due: Sequence[int]) -> list[Row]:
         if not self.training.logs:
             return [{}] * len(due)
-        return [logged_row(self.tokens, now)]
+        return [logged_row(self.tokens, now, self._before)]
 
     def results(self, step: int, now: ForwardPass, rows: Mapping[int, Row]) -> Results[P]:
         mask = self._mask(list(rows))
@@ -224,6 +228,8 @@ def final_measurements(tokens: TrueScaleTokens, train: ForwardPass) -> Iterator[
             "train_attention_noise": float(on_train[1]),
             "test_attention_signal": float(on_test[0]),
             "test_attention_noise": float(on_test[1]),
+            "test_signal_attention_min": float(test.attention[cell, :, 0, 0].min()),
+            "test_noise_value_max": float(test.values[cell, :, 1:].abs().max()),
             "value_plus": float(signal_values[cell, 0]),
             "value_minus": float(signal_values[cell, 1]),
             "value_noise": float(noise_values[cell]),

@@ -62,24 +62,34 @@ class TrueScaleTokens:
         """Whether the signal of a training sample is the + signal, (cells, samples)."""
         return stacked([each.labels[: self._by_sample[1]] for each in self._projections]) > 0
 
-    def queries_and_keys(self) -> tuple[Tensor, Tensor]:
-        """Return q = σ_h s q̃ and k = σ_h s k̃, (cells, samples, tokens, width) each."""
+    def queries_and_keys(self, *, first: bool = False) -> tuple[Tensor, Tensor]:
+        """Return q = σ_h s q̃ and k = σ_h s k̃, (cells, samples, tokens, width) each.
+
+        Args:
+            first: those at initialisation.
+        """
         scale = self._head_scales()[:, None, :, None]  # σ_h s, (cells, 1, tokens, 1)
         by_token = (*self._by_sample, -1)
-        return self._state.q.view(by_token) * scale, self._state.k.view(by_token) * scale
+        state = self._state
+        q, k = (state.q0, state.k0) if first else (state.q, state.k)  # (cells, rows, width)
+        return q.reshape(by_token) * scale, k.reshape(by_token) * scale
 
     def values(self) -> Tensor:
         """Return x W_V w_O = s ṽ of the training tokens, (cells, samples, tokens)."""
         return self._state.v.view(self._by_sample) * self._state.s[:, None]
 
-    def signal_queries_and_keys(self) -> tuple[Tensor, Tensor]:
+    def signal_queries_and_keys(self, *, first: bool = False) -> tuple[Tensor, Tensor]:
         """Return q and k of the + and − signals of the only cell, (2, width) each.
 
         q̃ = q̃₀ + G̃ C_q and k̃ = k̃₀ + G̃ C_k with the signals' G̃, (2, rows).
+
+        Args:
+            first: those at initialisation.
         """
         state, signals, G = self._state, self._projections[0].signals, self._G_signal[0]
-        q = signals.q[:, : self._width] + G @ state.C_q[0]  # (2, width)
-        k = signals.k[:, : self._width] + G @ state.C_k[0]  # (2, width)
+        q, k = signals.q[:, : self._width], signals.k[:, : self._width]  # (2, width)
+        if not first:
+            q, k = q + G @ state.C_q[0], k + G @ state.C_k[0]  # (2, width)
         scale = self._head_scales()[0, 0]  # σ_h ‖μ‖, a number
         return q * scale, k * scale
 

@@ -14,11 +14,13 @@ import pandas as pd
 
 from overfit_cli.claims.cells import Selection
 from overfit_cli.claims.rules import (
+    OUT_OF_REACH,
     THEOREM_RULE,
     Margin,
     Requirements,
     judge_estimate,
     judge_theorem,
+    mark_vacuous,
     share_of_seeds,
 )
 from overfit_cli.core.claim import Claim, Kind, Measurement, inconclusive, not_run
@@ -142,14 +144,25 @@ def _with_chance(
 def _initial_output(cells: pd.DataFrame, preset: str) -> Measurement:
     """Measure on which share of seeds P2 holds with Proposition 2's B_Φ, and P about ζ/2 u⋆.
 
-    The column has P about ζ/4 u⋆; P is in S + P alone.
+    The columns have P about ζ/4 u⋆; P is in S + P alone. The chance is that of the signs of α, so
+    it is vacuous where no signs could break it.
     """
     chosen = after_first_phase(cells, preset)
     strength = chosen["strength"].astype(float)
     smaller, printed = (strength + _deviation(chosen, share) for share in (0.25, 0.5))
-    ratio = numbers(chosen, "good_output") * smaller / printed
-    measured = _with_chance(ratio <= 1, ratio.isna(), chosen)
-    return _add_details(measured, {"output over its bound, most": float(ratio.max())})
+    ratio, worst = (
+        numbers(chosen, column) * smaller / printed
+        for column in ("good_output", "good_output_signs")
+    )
+    details = {
+        "output over its bound, most": float(ratio.max()),
+        "output over its bound with the worst signs, most": float(worst.max()),
+    }
+    unknown = ratio.isna() | worst.isna()
+    measured = _add_details(_with_chance(ratio <= 1, unknown, chosen), details)
+    if worst.max() <= 1:
+        return mark_vacuous(measured, "No signs of α_h break it at these H.", {})
+    return measured
 
 
 def _tangent(cells: pd.DataFrame, preset: str) -> Measurement:
@@ -164,13 +177,15 @@ def _tangent(cells: pd.DataFrame, preset: str) -> Measurement:
         "γ⋆ is not positive, or there are too few heads",
     )
     details = {"γ⋆ as printed, median": float(stated.median()), **_margins(chosen)}
-    met = requirements.met()
-    if not met.any():
+    met = int(requirements.met().sum())
+    if not met:
         return judge_theorem(
             achieved < stated / 2, chosen["seed"], requirements=requirements, details=details
         )
-    measured = _with_chance(achieved[met] >= stated[met] / 2, achieved[met].isna(), chosen[met])
-    return _add_details(measured, {**details, "cells that meet its hypotheses": int(met.sum())})
+    unknown = achieved.isna() | stated.isna()
+    judged = requirements.judged(unknown)
+    measured = _with_chance((achieved >= stated / 2)[judged], unknown[judged], chosen[judged])
+    return _add_details(measured, {**details, "cells that meet its hypotheses": met})
 
 
 def _printed_margin(cells: pd.DataFrame) -> tuple[pd.Series[float], pd.Series[float]]:
@@ -216,6 +231,7 @@ def _optimal(cells: pd.DataFrame, preset: str) -> Measurement:
         "Z_μ or Z_ν is above S²/8; a smaller sigma has less",
     )
     met = requirements.met()
+    below = -float(np.log10(missed[met].max()))
     return judge_theorem(
         (missed > 1) | (margin > 1) | (margin <= 0),  # below 0 where the measured margin is
         chosen["seed"],
@@ -225,6 +241,9 @@ def _optimal(cells: pd.DataFrame, preset: str) -> Measurement:
             f"softmax missed over ε = {MISSED:g}, most": float(missed[met].max()),
             "stated margin over the measured one, most": float(margin[met].max()),
         },
+        note=f"(10) is out of reach by {below:.0f} decades, so that (11) alone could fail."
+        if below >= OUT_OF_REACH
+        else "",
     )
 
 
@@ -297,7 +316,8 @@ FIRST_PHASE_CLAIMS = (
         "Proposition 2 on P2 of Definition 1",
         f"After the first phase, with probability 1 − δ, here {1 - CHANCE:g}, outputs are at most "
         "T R (S + P) √(2 log(n/δ)).",
-        f"{_NO_NOISE}; α_h is 1 or −1; P is ‖p‖ of Lemma 2, about ζ/2 u⋆",
+        f"{_NO_NOISE}; α_h is 1 or −1; P is ‖p‖ of Lemma 2, about ζ/2 u⋆; R is the length of "
+        "the longest token that was drawn, and at least 1",
         WITH_CHANCE.in_words("the share of seeds on which all outputs are"),
         partial(_initial_output),
     ),

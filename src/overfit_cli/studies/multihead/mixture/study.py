@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from overfit_cli.core.cell import Column
 from overfit_cli.core.claim import Claim
+from overfit_cli.core.figure import (
+    LINES,
+    Figure,
+    FigureOptions,
+    collect_figures,
+    lazy_drawing,
+)
 from overfit_cli.studies.multihead.mixture.parameters import MultiheadMixtureParameters
 from overfit_cli.studies.multihead.parameters import Problem
 from overfit_cli.studies.multihead.study import MultiheadStudy, cell_columns, step_columns
@@ -35,6 +43,11 @@ FIRST_PHASE = (
         "good_output", "a sample's output over P2's bound, most", label="output over P2's bound"
     ),
     Column(
+        "good_output_signs",
+        "the same with the signs of α that make it largest",
+        label="output at the worst signs",
+    ),
+    Column(
         "optimal_noise", "noise over what Proposition 3 allows", label="share of the allowed noise"
     ),
     Column(
@@ -58,6 +71,16 @@ FIRST_PHASE = (
         "what that margin can't exceed, by duality",
         label="bound on the kernel's margin",
     ),
+    Column(
+        "ntk_margin_zero",
+        "largest margin of the tangent kernel at zero weights",
+        label="kernel's margin at zero",
+    ),
+    Column(
+        "ntk_margin_first",
+        "largest margin of the tangent kernel after a first phase with one head",
+        label="margin after first phase",
+    ),
     Column("ntk_margin_constructed", "margin of section 5.2's θ⋆"),
     Column(
         "gamma_tangent",
@@ -74,6 +97,31 @@ FIRST_PHASE = (
         "tangent_heads",
         "decimal logarithm of the heads that Lemma 15 requires for that margin",
         label="log₁₀ heads of Lemma 15",
+    ),
+    Column(
+        "margin_attention",
+        "least margin of θ_opt",
+        label="margin of θ_opt",
+    ),
+    Column(
+        "margin_linear",
+        "least margin of the oracle linear classifier",
+        label="margin of the linear oracle",
+    ),
+    Column(
+        "proposition7_heads",
+        "decimal logarithm of the heads that Proposition 7 requires for ε = 0.01",
+        label="log₁₀ heads of Proposition 7",
+    ),
+    Column(
+        "realizable_heads",
+        "the same of the least H from which on its θ(ε) has a loss of at most ε",
+        label="log₁₀ least H of θ(ε)",
+    ),
+    Column(
+        "proposition7_loss",
+        "the largest loss of θ(ε) over ε, from the heads that Proposition 7 requires on",
+        label="loss of θ(ε) over ε",
     ),
     Column("gamma_linear", "the linear model's margin", symbol=r"\gamma_{\mathrm{lin}}"),
     Column("gamma_attention", "attention's margin", symbol=r"\gamma_{\mathrm{attn}}"),
@@ -97,6 +145,58 @@ class MultiheadMixture(MultiheadStudy[MultiheadMixtureParameters]):
         from overfit_cli.studies.multihead.mixture.data import draw_problem
 
         return draw_problem(parameters, seed)
+
+    def figures(self) -> Mapping[str, Figure]:
+        margins = replace(
+            LINES,
+            name="random-attention",
+            title="The tangent kernel's margin with random attention against heads",
+            options=FigureOptions(
+                x="heads",
+                value="ntk_margin",
+                mean="median",
+                band="quartiles",
+                log=frozenset({"x"}),
+            ),
+        )
+        least = Figure(
+            name="least-heads",
+            title="Theorem 1's loss over its bound, and the H that it requires over H",
+            reads="cells",
+            draw=lazy_drawing("overfit_cli.studies.multihead.mixture.figures:draw_least_heads"),
+        )
+        sparsity = replace(
+            LINES,
+            name="sparsity",
+            title="Attention's margin less the linear model's, against relevant tokens",
+            options=FigureOptions(
+                x="relevant", value="margin_attention - margin_linear", by="strength"
+            ),
+        )
+        least_margin = replace(
+            LINES,
+            name="least-margin",
+            title="The tangent kernel's margin over γ⋆/2 of Proposition 2, against heads",
+            options=FigureOptions(
+                x="heads",
+                value="2 * ntk_margin / gamma_tangent",
+                threshold=1,
+                log=frozenset({"x"}),
+            ),
+        )
+        concavity = replace(
+            LINES,
+            name="concavity",
+            title="Concavity of the training loss against heads, with a line of 1/√H",
+            options=FigureOptions(
+                x="heads",
+                value="concavity",
+                theory="heads**-0.5",
+                log=frozenset({"x", "value"}),
+            ),
+        )
+        others = (margins, least, sparsity, least_margin, concavity)
+        return collect_figures(*super().figures().values(), *others)
 
     def claims(self) -> Sequence[Claim]:
         from overfit_cli.studies.multihead.mixture.claims import CLAIMS

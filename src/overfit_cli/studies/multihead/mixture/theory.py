@@ -26,6 +26,7 @@ from scipy.optimize import nnls
 
 from overfit_cli.studies.multihead.engine import first_gradient
 from overfit_cli.studies.multihead.mixture.parameters import CHANCE, MISSED
+from overfit_cli.studies.multihead.mixture.realizable import realizability_columns
 from overfit_cli.studies.multihead.parameters import Floats, Problem, Samples
 from overfit_cli.studies.multihead.theory import Derivatives, Weights, derivatives, radius
 
@@ -140,7 +141,12 @@ def first_phase_columns(problem: Problem, first_phase: str, alphas: Floats) -> d
     inputs = torch.as_tensor(problem.train.inputs)  # (samples, tokens, features)
     head = derivatives(inputs, torch.as_tensor(U.copy()), inputs.new_zeros(2 * inputs.shape[2:]))
     largest, constructed = tangent_margins(problem, head, alphas)
+    realizable = {}
+    if first_phase == "signs":
+        best = largest_margin(problem.train.labels[:, None] * head.gradients.numpy())
+        realizable = realizability_columns(problem, U, best.direction, math.sqrt(2) * best.margin)
     return {
+        **realizable,
         "first_coefficient": coefficient,
         "first_deviation": deviation,
         **_definition_1(problem, head, U, alphas, stated),
@@ -194,15 +200,24 @@ def mixture_margins(samples: Samples, patterns: Floats, deviation: float) -> Mix
 def _definition_1(
     problem: Problem, head: Derivatives, U: Floats, alphas: Floats, stated: MixtureMargins
 ) -> dict[str, float]:
-    """Return P1's norm and P2's output over Proposition 2's bounds; above 1 breaks one."""
+    """Return P1's norm and P2's output over Proposition 2's bounds; above 1 breaks one.
+
+    The output is measured for the signs that were drawn, and for those that give the largest.
+    """
     norm = float(np.abs(alphas).max() * np.linalg.norm(U))  # max ‖U_h‖
     sum_over_root = float(alphas.sum()) / math.sqrt(len(alphas))  # Σ α_h / √H
-    output = abs(sum_over_root) * float(head.outputs.abs().max())  # max |Φ̃|
+    of_head = float(head.outputs.abs().max())
+    output = abs(sum_over_root) * of_head  # max |Φ̃|
+    largest = float(np.abs(alphas).sum()) / math.sqrt(len(alphas)) * of_head
     n, tokens, _ = problem.train.inputs.shape
     size = stated.strength + stated.deviation
     r = radius(torch.as_tensor(problem.train.inputs))
     bound = tokens * r * size * math.sqrt(2 * math.log(n / CHANCE))
-    return {"good_norm": norm / (math.sqrt(tokens) * size), "good_output": output / bound}
+    return {
+        "good_norm": norm / (math.sqrt(tokens) * size),
+        "good_output": output / bound,
+        "good_output_signs": largest / bound,
+    }
 
 
 def proposition_3(problem: Problem, stated: MixtureMargins) -> dict[str, float]:
@@ -221,7 +236,15 @@ def proposition_3(problem: Problem, stated: MixtureMargins) -> dict[str, float]:
         "optimal_noise": noise / stated.noise_allowed(),
         "optimal_missed": float(missed.max()) / MISSED,
         "optimal_margin": stated.attention(MISSED) / least,
+        "margin_attention": least,
+        "margin_linear": _linear_margin(problem),
     }
+
+
+def _linear_margin(problem: Problem) -> float:
+    """Return the least margin of the oracle linear classifier, min y ⟨U⋆, X⟩ (appendix F)."""
+    products = np.einsum("ntd,td->n", problem.train.inputs, _oracle(problem))  # (samples,)
+    return float((problem.train.labels * products).min())
 
 
 def _oracle(problem: Problem) -> Floats:

@@ -26,6 +26,8 @@ from overfit_cli.studies.multihead.claims import (
     trend_in_words,
     trend_of_heads,
 )
+from overfit_cli.studies.multihead.curve_claims import speed_claims
+from overfit_cli.studies.multihead.planted.gap_claims import CLAIMS as GAP_CLAIMS
 from overfit_cli.studies.multihead.planted.parameters import MultiheadPlantedParameters
 from overfit_cli.studies.multihead.step_size_claims import second_head_claims
 
@@ -281,5 +283,17 @@ CLAIMS = (
         SETTINGS["momentum"].preset,
     ),
     *bound_claims("planted", "heads-certificates-planted", "heads-random-planted"),
+    *GAP_CLAIMS,
+    *speed_claims(
+        MultiheadPlantedParameters,
+        "planted",
+        tuple(
+            (name, setting.values, setting.preset, setting.words)
+            for name, setting in SETTINGS.items()
+        ),
+        mark=0.02,
+        kind="ours",
+        source="appendix G, figures 4 and 5, with the marks of this tool",
+    ),
     *second_head_claims(MultiheadPlantedParameters, "planted", "heads-second-planted", errors=True),
 )

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from overfit_cli.core.cell import Column
 from overfit_cli.core.claim import Claim
+from overfit_cli.core.figure import LINES, Figure, FigureOptions, collect_figures
 from overfit_cli.studies.multihead.parameters import Problem
 from overfit_cli.studies.multihead.planted.parameters import MultiheadPlantedParameters
 from overfit_cli.studies.multihead.study import MultiheadStudy, cell_columns, step_columns
@@ -42,6 +44,22 @@ class MultiheadPlanted(MultiheadStudy[MultiheadPlantedParameters]):
         from overfit_cli.studies.multihead.planted.data import draw_problem
 
         return draw_problem(parameters, seed)
+
+    def figures(self) -> Mapping[str, Figure]:
+        gap = replace(
+            LINES,
+            name="gap",
+            title="The generalisation gap against samples, with a line of the slope 1/n",
+            options=FigureOptions(
+                x="n",
+                value="test_loss - train_loss",
+                mean="median",
+                band="quartiles",
+                log=frozenset({"x", "value"}),
+                law=("test_loss - train_loss = 10 / n",),
+            ),
+        )
+        return collect_figures(*super().figures().values(), gap)
 
     def claims(self) -> Sequence[Claim]:
         from overfit_cli.studies.multihead.planted.claims import CLAIMS

@@ -1,24 +1,19 @@
 """Networks of a batch and the kernel regressions they are compared with, in closed form.
 
-Regression with a kernel H by gradient descent follows equation (24),
-
-    γ ← γ − η (m H γ − Y),
-
-which moves the predictions m H γ as the network's linearisation moves: F − Y is multiplied by
-I − η m H at every step. The gradient of the loss (23) in γ would be m H (m H γ − Y), which has one
-factor m H more. In comments, N = outputs · n is the number of rows of H.
+In comments, N = outputs · n is the number of rows of H.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
+from overfit_cli.core.training import named_rng
 from overfit_cli.studies.softmax_network.activations import (
     Network,
     Outputs,
@@ -26,142 +21,11 @@ from overfit_cli.studies.softmax_network.activations import (
     limit_gram_matrix,
 )
 from overfit_cli.studies.softmax_network.convergence.data import Problem
-from overfit_cli.studies.softmax_network.convergence.parameters import SoftmaxConvergenceParameters
-
-
-@dataclass(frozen=True)
-class KernelRegression:
-    """Gradient descent from zero on labels that are Y − F(0), for each cell."""
-
-    eigenvalues: Tensor  # λ of H, increasing, (cells, N)
-    vectors: Tensor  # V, their eigenvectors as columns, (cells, N, N)
-    labels: Tensor  # Vᵀ Y, in the basis of the eigenvectors, (cells, N)
-    rates: Tensor  # η m, by which an eigenvalue shortens its part of F − Y at a step, (cells,)
-
-    @classmethod
-    def with_kernel(cls, gram: Tensor, labels: Tensor, rates: Tensor) -> KernelRegression:
-        """Return the regression with H, (cells, N, N), on labels, (cells, N)."""
-        eigenvalues, V = torch.linalg.eigh(gram)  # (cells, N), (cells, N, N)
-        return cls(eigenvalues, V, (V.mT @ labels[..., None]).squeeze(-1), rates)
-
-    @property
-    def smallest(self) -> Tensor:
-        """The smallest eigenvalue λ of H, (cells,); 0 where round-off hides it."""
-        return self.eigenvalues[:, 0].where(~self.is_singular, 0.0)
-
-    @property
-    def largest(self) -> Tensor:
-        """The largest eigenvalue of H, (cells,)."""
-        return self.eigenvalues[:, -1]
-
-    @property
-    def rank(self) -> Tensor:
-        """How many eigenvalues of H are above round-off, (cells,)."""
-        return above_round_off(self.eigenvalues).sum(1)
-
-    @property
-    def is_singular(self) -> Tensor:
-        """Whether the smallest eigenvalue is round-off, (cells,)."""
-        return self.rank < self.eigenvalues.shape[1]
-
-    def select(self, cells: Tensor) -> KernelRegression:
-        """Return the regressions of the cells at the indices `cells`."""
-        return KernelRegression(*(getattr(self, part.name)[cells] for part in fields(self)))
-
-    def remaining(self, step: int) -> Tensor:
-        """Return what remains of each eigenvector's label after some steps, (cells, N).
-
-        That is (1 − η m λ)^t Vᵀ Y.
-        """
-        return (1 - self.rates[:, None] * self.eigenvalues) ** step * self.labels
-
-    def predictions(self, step: int) -> Tensor:
-        """Return m H γ of equation (24) after some steps, (cells, N)."""
-        return self._rotate_back(self.labels - self.remaining(step))
-
-    def predictions_elsewhere(self, cross: Tensor, step: int) -> Tensor:
-        """Return predictions after t steps at other inputs, (cells, N′).
-
-        K is H between those and the training inputs, (cells, N′, N).
-        """
-        decay = self.rates[:, None] * self.eigenvalues  # η m λ, (cells, N)
-        # (1 − decay)^t − 1 without cancellation, where the logarithm exists, (cells, N)
-        power = torch.expm1(step * torch.log1p(-decay.clamp(max=1 - 1e-15)))
-        # Σ_{r<t} (1 − decay)^r, (cells, N)
-        exact = torch.where(decay < 1, -power / decay, (1 - (1 - decay) ** step) / decay)
-        # the same without loss of digits, (cells, N)
-        summed = torch.where(decay.abs() * step < 1e-12, float(step), exact)
-        coefficients = self._rotate_back(self.rates[:, None] * summed * self.labels)  # m γ
-        return (cross @ coefficients[..., None]).squeeze(-1)
-
-    def predictions_by_gradient(self, step: int) -> Tensor:
-        """Return m H γ after steps along the gradient of (23), (cells, N).
-
-        Its step size is η over the largest m λ: with η itself it would diverge.
-        """
-        # η m λ² / λ_max, (cells, N)
-        decay = self.rates[:, None] * self.eigenvalues.square() / self.largest[:, None]
-        return self._rotate_back((1 - (1 - decay) ** step) * self.labels)
-
-    def stated_contraction(self) -> Tensor:
-        """Return log(1 − m η λ/2), the fall of log ‖F − Y‖² in a step by Lemma E.2, (cells,)."""
-        return torch.log1p(-(self.rates * self.smallest / 2).clamp(0, 1 - 1e-9))
-
-    def growth_by_gradient(self, width: int) -> Tensor:
-        """Return the decades by which a step along the gradient of (23) grows its largest part.
-
-        With the step size η of (24): log₁₀ |1 − η (m λ)²|, (cells,). Below zero it would shrink.
-        """
-        return (1 - self.rates * width * self.largest.square()).abs().log10()
-
-    def _rotate_back(self, values: Tensor) -> Tensor:
-        """V times values, (cells, N)."""
-        return (self.vectors @ values[..., None]).squeeze(-1)
-
-    def steps_to(self, epsilon: float, limit: int = 10**12) -> list[float]:
-        """Return how many steps bring ‖F − Y‖² to `epsilon` in each cell.
-
-        A cell that needs more than `limit` steps has nan.
-        """
-        return [self._steps_of(cell, epsilon, limit) for cell in range(len(self.rates))]
-
-    def _steps_of(self, cell: int, epsilon: float, limit: int) -> float:
-        """The first step with ‖F − Y‖² at ε or below; a step size above 2/λ_max lets it grow again.
-
-        ‖F − Y‖² is a sum of exponentials, so convex in the step: it falls, then it may rise.
-        """
-        factors = (1 - self.rates[cell] * self.eigenvalues[cell]).abs()  # (N,)
-        squares = self.labels[cell].square()  # (N,)
-
-        def parts(step: int) -> Tensor:
-            return torch.where(squares > 0, factors ** (2 * step) * squares, 0.0)
-
-        def is_at_most(step: int) -> bool:
-            return float(parts(step).sum()) <= epsilon
-
-        def rises(step: int) -> bool:
-            return not float((parts(step) * (factors.square() - 1)).sum()) < 0
-
-        lowest = _first(rises, limit)
-        return float(_first(is_at_most, lowest)) if is_at_most(lowest) else math.nan
-
-
-def _first(holds: Callable[[int], bool], limit: int) -> int:
-    """The first number from 0 at which what stays true becomes true; `limit` at the latest."""
-    low, high = -1, limit  # not true at `low`
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if holds(middle) else (middle, high)
-    return high
-
-
-def above_round_off(eigenvalues: Tensor) -> Tensor:
-    """Return which eigenvalues, increasing along the last axis, are more than round-off.
-
-    Round-off is N times the precision times the largest one, as for the rank of a matrix.
-    """
-    precision = torch.finfo(eigenvalues.dtype).eps * eigenvalues.shape[-1]
-    return eigenvalues > precision * eigenvalues[..., -1:]
+from overfit_cli.studies.softmax_network.convergence.parameters import (
+    RADII,
+    SoftmaxConvergenceParameters,
+)
+from overfit_cli.studies.softmax_network.regression import KernelRegression
 
 
 @dataclass(frozen=True)
@@ -263,6 +127,114 @@ def kernel_checks(cells: Comparison) -> dict[str, Tensor]:
         "gram_error": error / products.abs().amax((1, 2)),
         "start_output": outputs.abs().amax((1, 2)),
     }
+
+
+_ROUNDS = 30
+"""The rounds of ascent over directions."""
+
+
+def largest_drift(net: Network, inputs: Tensor, directions: Tensor, radius: float) -> Tensor:
+    """Return the largest ‖H(W + V) − H(W)‖_F / (R n outputs) with ‖v_r‖ ≤ R, each (cells,).
+
+    For softmax and exp a lower bound of it. Where R is small the change of H is nearly linear in V,
+    and its norm convex: with the gradient G at V, the V of norms R with the largest inner product
+    is R g_r / ‖g_r‖, and the norm there is no smaller. Rounds of this rise without a step size.
+
+    For ReLU H changes by jumps, and this is an upper bound: all units are taken to flip for a
+    sample that can, those with |⟨w_r, x_i⟩| ≤ R ‖x_i‖, and no two changes to cancel.
+
+    Args:
+        net: the networks at W.
+        inputs: X, (cells, n, d).
+        directions: V of the first round, up to the norms of its rows, (starts, cells, m, d).
+        radius: R.
+    """
+    size = radius * inputs.shape[1] * net.signs.shape[1]
+    if net.activation == "relu":
+        return _flipped(net, inputs, radius) / size
+    gram = gram_matrix(net.forward(inputs))  # (cells, N, N)
+    most = inputs.new_zeros(len(inputs))  # (cells,)
+    for start in directions:
+        V = start  # (cells, m, d)
+        for _ in range(_ROUNDS):
+            V = (radius * V / V.norm(dim=-1, keepdim=True)).requires_grad_()
+            with torch.enable_grad():
+                moved = Network(net.activation, net.weights + V, net.signs)
+                change = gram_matrix(moved.forward(inputs)) - gram  # (cells, N, N)
+                norms = change.flatten(1).norm(dim=1)  # (cells,)
+                (V,) = torch.autograd.grad(norms.sum(), V)
+            most = torch.maximum(most, norms.detach())
+    return most / size
+
+
+def _flipped(net: Network, inputs: Tensor, radius: float) -> Tensor:
+    """Bound ‖H(W + V) − H(W)‖_F of ReLU networks by the units that can flip, (cells,)."""
+    z = inputs @ net.weights.mT  # (cells, n, m)
+    flips = (z.abs() <= radius * inputs.norm(dim=-1, keepdim=True)).to(z)  # (cells, n, m)
+    count = flips.sum(-1)  # (cells, n)
+    either = count[:, :, None] + count[:, None] - flips @ flips.mT  # of x_i or x_j, (cells, n, n)
+    outputs = net.signs.shape[1]
+    changes = (inputs @ inputs.mT) * either / net.width  # (cells, n, n)
+    bound: Tensor = outputs * changes.flatten(1).norm(dim=1)  # (cells,)
+    return bound
+
+
+def drift_checks(cells: Comparison, seeds: Sequence[int]) -> dict[str, Tensor]:
+    """Return the largest changes of H within `RADII`, from the radial and a random direction."""
+    drawn = np.stack(
+        [
+            named_rng(seed, "worst", "directions").standard_normal(
+                tuple(cells.net.weights.shape[1:])
+            )
+            for seed in seeds
+        ]
+    )
+    random = torch.as_tensor(drawn).to(cells.net.weights)  # (cells, m, d)
+    directions = torch.stack([cells.net.weights, random])  # (2, cells, m, d)
+    return {
+        name: largest_drift(cells.net, cells.inputs, directions, radius)
+        for name, radius in zip(("worst_drift", "worst_drift_far"), RADII, strict=True)
+    }
+
+
+@dataclass(frozen=True)
+class StepParts:
+    """What a step of gradient descent does to ‖F − Y‖² of softmax networks, each (cells,).
+
+    C₀ + C₁ + C₂ + C₃ is its change (Lemma E.1). With S = softmax(z), dz = −η X Δwᵀ and g = Σ_r S_r
+    (e^dz_r − 1), so that α grows by 1 + g,
+
+        v₀ = −g/(1 + g) m Σ_r a_r S_r e^dz_r,  v₁ = m Σ_r a_r S_r dz_r,
+        v₂ = m Σ_r a_r S_r (e^dz_r − 1 − dz_r).
+
+    The paper has η² Θ(1) ⟨Δw_r, x_i⟩² in v₂, and this is its Θ(1).
+    """
+
+    c0: Tensor  # 2 ⟨F − Y, v₀⟩
+    c1: Tensor  # 2 ⟨F − Y, v₁⟩
+    c2: Tensor  # 2 ⟨F − Y, v₂⟩
+    c3: Tensor  # ‖F(τ + 1) − F(τ)‖²
+    longest: Tensor  # max_r ‖Δw_r‖
+
+
+def step_parts(out: Outputs, residual: Tensor, step_sizes: Tensor) -> StepParts:
+    """Return the parts of the next step; see `StepParts`.
+
+    Args:
+        out: the networks' outputs at the training inputs.
+        residual: F − F(0) − Y, (cells, n, outputs).
+        step_sizes: η, (cells,).
+    """
+    a, S = out.signs, out.slopes  # a and m S, (cells, outputs, m) and (cells, n, m)
+    gradient = out.gradient(residual)  # Δw, (cells, m, d)
+    dz = -step_sizes[:, None, None] * (out.inputs @ gradient.mT)  # (cells, n, m)
+    changes = torch.expm1(dz)  # (cells, n, m)
+    g = (S * changes).mean(-1, keepdim=True)  # (cells, n, 1)
+    v0 = -g / (1 + g) * ((S * dz.exp()) @ a.mT)  # (cells, n, outputs)
+    v1, v2 = (S * dz) @ a.mT, (S * (changes - dz)) @ a.mT  # (cells, n, outputs)
+    c0, c1, c2 = (2 * (residual * part).sum((1, 2)) for part in (v0, v1, v2))  # (cells,)
+    c3 = (v0 + v1 + v2).square().sum((1, 2))  # (cells,)
+    return StepParts(c0, c1, c2, c3, gradient.norm(dim=-1).amax(1))
 
 
 def jacobian_by_autograd(net: Network, inputs: Tensor) -> Tensor:

@@ -10,6 +10,9 @@ from overfit_cli.core.errors import BadValue
 from overfit_cli.core.parameters import StudyParameters, parameter
 from overfit_cli.studies.softmax_network.paper import DIGITS, PIXELS, Activation, Initialisation
 
+RADII = (0.001, 0.009)
+"""The R at which the largest change of H is looked for; Lemma 5.1 has R below 0.01."""
+
 
 class SoftmaxConvergenceParameters(StudyParameters):
     """A two-layer network, its hidden weights trained by gradient descent on the squared loss."""
@@ -78,7 +81,7 @@ class SoftmaxConvergenceParameters(StudyParameters):
     )
     verify: bool = parameter(
         False,
-        "hold the Gram matrix to the Jacobian by autograd, before the first step",
+        "hold the Gram matrix to autograd, and look for its largest change, before the first step",
         label="check of the Gram matrix",
     )
     dtype: Literal["float32", "float64"] = parameter(

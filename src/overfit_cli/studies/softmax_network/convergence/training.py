@@ -23,17 +23,19 @@ from overfit_cli.studies.softmax_network.activations import Outputs, gram_matrix
 from overfit_cli.studies.softmax_network.convergence.data import draw_problem
 from overfit_cli.studies.softmax_network.convergence.engine import (
     Comparison,
-    above_round_off,
+    drift_checks,
     flat,
     kernel_checks,
     set_up,
     shift_change,
+    step_parts,
 )
 from overfit_cli.studies.softmax_network.convergence.parameters import (
     ConvergenceCell,
     SoftmaxConvergenceParameters,
 )
-from overfit_cli.studies.softmax_network.theory import Statement
+from overfit_cli.studies.softmax_network.regression import above_round_off
+from overfit_cli.studies.softmax_network.theory import Statement, largest_inner
 
 P = SoftmaxConvergenceParameters
 ROUND_OFF = 1e-14
@@ -50,8 +52,19 @@ LARGEST = (
     "gradient_gap",
     "test_gap",
     "test_gap_most",
+    "c1",
 )
 """Columns of a cell that are the largest value of its logged steps."""
+
+UNLOGGED = (
+    "c0_over_bound",
+    "c2_over_bound",
+    "c3_over_bound",
+    "gradient_over_bound",
+    "step_length",
+    "lambda_lost",
+)
+"""The same, which are columns of a cell alone; some are completed by `_stated_columns`."""
 
 
 @dataclass
@@ -73,8 +86,9 @@ class _NetworkState(CellState[P]):
 
     def add(self, row: Row) -> None:
         """Keep the largest values of a logged step."""
-        for name in LARGEST:
-            self.largest[name] = max(row[name], self.largest.get(name, 0.0))
+        for name in (*LARGEST, *UNLOGGED):
+            if not math.isnan(row.get(name, math.nan)):
+                self.largest[name] = max(row[name], self.largest.get(name, -math.inf))
 
 
 @dataclass(frozen=True)
@@ -117,10 +131,19 @@ class _NetworksTogether(BatchedTraining[P, _NetworkState, _Pass]):
             "kappa_limit": limit.largest / limit.smallest,
             "step_size": comparison.step_sizes,
             "gradient_growth": regression.growth_by_gradient(self._settings.m),
-            **(kernel_checks(comparison) if self._settings.verify else {}),
+            **(
+                kernel_checks(comparison) | drift_checks(comparison, [cell.seed for cell in batch])
+                if self._settings.verify
+                else {}
+            ),
         }
         values = _lists(columns)
+        inner = (comparison.inputs @ comparison.net.weights.mT).abs().amax((1, 2)).tolist()
         values |= {
+            "inner_over_b": [
+                most / largest_inner(cell.parameters.n, cell.parameters.d, cell.parameters.sigma)
+                for most, cell in zip(inner, batch, strict=True)
+            ],
             "ntk_steps": regression.steps_to(epsilon),
             "limit_steps": limit.steps_to(epsilon),
         }
@@ -165,7 +188,8 @@ class _NetworksTogether(BatchedTraining[P, _NetworkState, _Pass]):
             row = {name: column[index] for name, column in values.items()}
             if math.isfinite(row["train_loss"]):
                 self.cells[index].add(row)
-                rows.append(drop_nan(row))
+                logged = {name: value for name, value in row.items() if name not in UNLOGGED}
+                rows.append(drop_nan(logged))
             else:
                 rows.append({})
         return rows
@@ -236,6 +260,34 @@ def _at_step(
         "gradient_gap": gradient_gap.norm(dim=1) / size,
         "test_gap": gap.square().mean(1).sqrt(),
         "test_gap_most": gap.abs().amax(1),
+        **_next_step(comparison, out, residual, H, eigenvalues[:, 0]),
+    }
+
+
+def _next_step(
+    comparison: Comparison, out: Outputs, residual: Tensor, gram: Tensor, smallest: Tensor
+) -> dict[str, Tensor]:
+    """What appendices D and E bound, each (cells,), with the smallest eigenvalue of H(τ).
+
+    Bounds lack their factors of n, d and B, which `_stated_columns` has.
+    """
+    start = comparison.regression.smallest  # λ, (cells,)
+    lost = torch.where(start > 0, 1 - smallest / start, math.nan)
+    if comparison.net.activation != "softmax":
+        return {"lambda_lost": lost}
+    eta, m = comparison.step_sizes, comparison.net.width
+    parts = step_parts(out, residual, eta)
+    square = residual.square().sum((1, 2))  # ‖F − Y‖², (cells,)
+    v = flat(residual)[..., None]  # (cells, N, 1)
+    first = m * eta * (v.mT @ gram @ v).flatten()  # m η vᵀ H v, (cells,)
+    return {
+        "lambda_lost": lost,
+        **{name: getattr(parts, name) / first for name in ("c0", "c1", "c2", "c3")},
+        "c0_over_bound": parts.c0.abs() / (0.1 * m * eta * start * square),
+        "c2_over_bound": parts.c2 / (2 * m * eta.square() * square),
+        "c3_over_bound": parts.c3 / ((m * eta).square() * square),
+        "gradient_over_bound": parts.longest / square.sqrt(),
+        "step_length": eta * parts.longest,
     }
 
 
@@ -263,12 +315,19 @@ def _stated_columns(
     drift, bound = measured["kernel_drift"], math.nan
     if drift > 0:
         bound = math.log10(drift) - stated.log10_drift(movement)
+    appendix = {
+        name: math.log10(measured[name]) - bound if measured[name] > 0 else math.nan
+        for name, bound in stated.log10_step_bounds().items()
+        if name in measured
+    }
     return {
+        **appendix,
         "width_missing": stated.log10_width() - math.log10(m),
         "step_size_beyond": math.log10(measured["step_size"]) - stated.log10_step_size(),
         "drift_share": drift / (movement * n * outputs),
         "drift_over_bound": bound,
         "movement_over_bound": math.log10(movement) - stated.log10_movement(residual),
-        "gap_over_bound": measured["test_gap_most"]
-        / stated.gap_bound(measured["test_drift"], drift),
+        "gap_over_bound": _ratio(
+            measured["test_gap_most"], stated.gap_bound(measured["test_drift"], drift)
+        ),
     }

@@ -1,6 +1,8 @@
-"""Widths that suffice, and the widest networks of a sweep, for claims and figures."""
+"""Widths that suffice, the widest networks, and Table 1's steps, for claims and figures."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 import numpy as np
 import pandas as pd
@@ -20,6 +22,14 @@ def widest(cells: pd.DataFrame) -> pd.DataFrame:
     """Return the cells of the largest m."""
     chosen: pd.DataFrame = cells[cells["m"] == cells["m"].max()]
     return chosen
+
+
+def table1_steps(cells: pd.DataFrame) -> pd.Series[float]:
+    """Return λ⁻² n² log(n/ε) of each cell, Table 1's steps without their constant and n^o(1)."""
+    n = cells["n"].astype(float)
+    logarithm = np.log(n / cells["epsilon"].astype(float))
+    steps: pd.Series[float] = n**2 * logarithm / cells["lambda_start"].astype(float) ** 2
+    return steps
 
 
 def keep_slow_cells(cells: pd.DataFrame) -> pd.DataFrame:
@@ -42,3 +52,13 @@ def sufficient_widths(cells: pd.DataFrame) -> pd.DataFrame:
         width = width.where(crossed["side"] != "below", 0.0)
         each.append(crossed[["n", "seed"]].assign(activation=activation, width=width))
     return pd.concat(each, ignore_index=True)
+
+
+def by_data(cells: pd.DataFrame, widths: Callable[[pd.DataFrame], pd.DataFrame]) -> pd.DataFrame:
+    """Return the widths of the cells of each `data` and `d` by themselves, in one table."""
+    settings = cells[["data", "d"]].drop_duplicates()
+    tables = [
+        widths(cells[(cells["data"] == data) & (cells["d"] == d)]).assign(data=data, d=d)
+        for data, d in zip(settings["data"], settings["d"], strict=True)
+    ]
+    return pd.concat(tables, ignore_index=True)

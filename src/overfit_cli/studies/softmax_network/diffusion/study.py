@@ -85,6 +85,27 @@ class SoftmaxDiffusion(Study[P]):
             label="relative score error",
         ),
         Column(
+            "coupling",
+            "squared distance to regression with the tangent kernel; gradient descent alone",
+            symbol="Z_1",
+            label="distance to regression",
+        ),
+        Column(
+            "label_noise",
+            "the same of that regression to the one on clean labels",
+            label="regression's error by noise",
+        ),
+        Column(
+            "early_stopping",
+            "squared error of the regression on clean labels",
+            label="error of early stopping",
+        ),
+        Column(
+            "ntk_error",
+            "squared error of the regression, as the denoiser error",
+            label="kernel regression's error",
+        ),
+        Column(
             "sliced_wasserstein",
             "sliced Wasserstein distance of samples to fresh draws",
             label="sliced Wasserstein distance",
@@ -156,7 +177,7 @@ class SoftmaxDiffusion(Study[P]):
                 reads="trajectories",
                 draw=lazy_drawing(f"{folder}:draw_score"),
                 fits=lazy_check(f"{folder}:has_errors"),
-                source="after Cao et al. 2024, section 6",
+                source="Cao et al. 2024, section 6",
             ),
             Figure(
                 name="samples",
@@ -164,7 +185,7 @@ class SoftmaxDiffusion(Study[P]):
                 reads="trajectories",
                 draw=lazy_drawing(f"{folder}:draw_samples"),
                 fits=lazy_check(f"{folder}:has_planes"),
-                source="after Cao et al. 2024, section 6",
+                source="Cao et al. 2024, section 6",
             ),
             replace(HEATMAP, options=FigureOptions(by="model")),
             replace(LINES, options=FigureOptions(x="n")),

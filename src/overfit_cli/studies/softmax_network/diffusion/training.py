@@ -26,7 +26,9 @@ from overfit_cli.studies.softmax_network.diffusion.data import (
     variance,
 )
 from overfit_cli.studies.softmax_network.diffusion.engine import (
+    MOST_ROWS,
     initial_network,
+    regression_parts,
     tangent_spectrum,
     tuned_network,
 )
@@ -155,7 +157,16 @@ def _network(
     if tuned is None:
         return None
     smallest = max(smallest, ROUND_OFF * largest)
-    return tuned.denoiser, tuned.row | {"best_step": tuned.step, "lambda_limit": smallest}
+    measured = tuned.row | {"best_step": tuned.step, "lambda_limit": smallest}
+    rows = len(problem.train.times) * parameters.d
+    if parameters.optimiser == "gd" and problem.truth is not None and rows <= MOST_ROWS:
+        parts = regression_parts(start, tuned, problem, problem.truth)
+        times = measured_times(parameters)  # (times,)
+        measured |= {
+            name: mean_over_times(np.array([part[name] for part in parts]), times)
+            for name in parts[0]
+        }
+    return tuned.denoiser, measured
 
 
 def _samples(cell: DiffusionCell, denoiser: Denoiser) -> Floats:

@@ -6,7 +6,27 @@ the sentence says how the others did.
 
 from __future__ import annotations
 
-from overfit_cli.studies.attention_kernel.regression.claims import convergence, example, rates
+from overfit_cli.studies.attention_kernel.regression.claims import (
+    convergence,
+    example,
+    layers,
+    proofs,
+    ranks,
+    rates,
+    spectra,
+    tangent,
+)
 from overfit_cli.studies.attention_kernel.regression.claims.bounds import LEMMA_CLAIMS, SIZE_CLAIMS
 
-CLAIMS = (*rates.CLAIMS, *convergence.CLAIMS, *example.CLAIMS, *SIZE_CLAIMS, *LEMMA_CLAIMS)
+CLAIMS = (
+    *rates.CLAIMS,
+    *proofs.CLAIMS,
+    *layers.CLAIMS,
+    *spectra.CLAIMS,
+    *convergence.CLAIMS,
+    *tangent.CLAIMS,
+    *example.CLAIMS,
+    *SIZE_CLAIMS,
+    *ranks.CLAIMS,
+    *LEMMA_CLAIMS,
+)

@@ -29,14 +29,12 @@ from overfit_cli.studies.attention_kernel.regression.claims.rates import (
     zero_loss,
     zero_loss_of,
 )
+from overfit_cli.studies.attention_kernel.regression.parameters import SUBOPTIMAL
 
 LEAST_DESCENT = 0.5
 """The factor of the squared gradients over η, where η is below 1/(2G): appendix 1.5, the last step.
 
 The appendix calls the step size η' as well, and ends with ½ η': in (14) that is read as η/2."""
-
-SUBOPTIMAL = 1e-3
-"""A loss that stops so far above its optimum, as a share of its start, has stopped too early."""
 
 _LABELS = {
     "below": "below the hull of the token values",
@@ -246,12 +244,13 @@ CLAIMS = (
     _TRAPPED,
     Claim(
         name="theorem3-descent",
-        kind="paper",
+        kind="identity",
         source=f"{SOURCE}, Theorem 3 (2), equation (14); η' from the end of appendix 1.5",
         statement="Where condition (12) is met and W_Q alone is trained, there is a step size η "
         "with which softmax attention's loss falls from its start by η/2 times the squared "
         "gradients so far, or more.",
-        hypotheses=f"{_MEETS_12}; W_Q stays bounded; η is below 1/(2G) for the measured G",
+        hypotheses=f"{_MEETS_12}; W_Q stays bounded; η is below 1/(2G) for the measured G, so that "
+        "the descent lemma gives it",
         holds_where=f"{THEOREM_RULE} (at the smallest step size, at every step)",
         measure=_descent,
         figure="curves",

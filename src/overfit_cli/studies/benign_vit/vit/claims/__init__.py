@@ -1,12 +1,27 @@
-"""All claims of the study: figure 1's, the dynamics', the theorems', and the boundary's."""
+"""All claims of the study: figure 1's, dynamics', theorems', wide heads', and the boundary's."""
 
 from __future__ import annotations
 
 from overfit_cli.studies.benign_vit.vit.claims.boundaries import BOUNDARIES
 from overfit_cli.studies.benign_vit.vit.claims.dynamics import DYNAMICS
+from overfit_cli.studies.benign_vit.vit.claims.every_token import EVERY_TOKEN
 from overfit_cli.studies.benign_vit.vit.claims.figure_1 import FIGURE_1
 from overfit_cli.studies.benign_vit.vit.claims.lemmas import LEMMAS
+from overfit_cli.studies.benign_vit.vit.claims.propositions import PROPOSITIONS
+from overfit_cli.studies.benign_vit.vit.claims.sizes import SIZES
 from overfit_cli.studies.benign_vit.vit.claims.steps import STEPS
 from overfit_cli.studies.benign_vit.vit.claims.theorem_regime import THEOREM_REGIME
+from overfit_cli.studies.benign_vit.vit.claims.wide_heads import WIDE_HEADS
 
-CLAIMS = (*FIGURE_1, *DYNAMICS, *STEPS, *THEOREM_REGIME, *LEMMAS, *BOUNDARIES)
+CLAIMS = (
+    *FIGURE_1,
+    *DYNAMICS,
+    *STEPS,
+    *THEOREM_REGIME,
+    *LEMMAS,
+    *PROPOSITIONS,
+    *EVERY_TOKEN,
+    *SIZES,
+    *WIDE_HEADS,
+    *BOUNDARIES,
+)

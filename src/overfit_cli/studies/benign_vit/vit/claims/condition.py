@@ -10,13 +10,14 @@ tight is asked from `BENIGN_FROM` times the balance of learning on. The harmful 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 
 import numpy as np
 import pandas as pd
 
 from overfit_cli.claims.cells import add_absent, one_setting
-from overfit_cli.core.claim import Measurement, UndecidedError, not_run
+from overfit_cli.core.claim import Measurement, UndecidedError, add_remark, not_run
 from overfit_cli.core.parameters import map_parameters
 from overfit_cli.studies.benign_vit.vit.parameters import BenignVitParameters
 from overfit_cli.studies.benign_vit.vit.theory import (
@@ -57,7 +58,7 @@ SMALL_ERROR = (
     "the error N·SNR² log(6N²M²/δ)³/√d_h of (65) and (111), with its logarithms and a constant of "
     "1, is below 1"
 )
-IN_CONVERGENCE = "(114) multiplies it by log(C/ε), which is left out, as constants are"
+IN_CONVERGENCE = "(114) multiplies it by log(C/ε), which is above 1, and is left out"
 SMALL_TEST_ERROR = (
     "‖μ‖ σ_p σ_h² d_h √(2 log(12N²M/δ)), which Lemma D.8 takes from item 2, is below 1 with a "
     "constant of 1"
@@ -148,6 +149,16 @@ def with_small_error(cells: pd.DataFrame) -> pd.DataFrame:
             {"error of (65) and (111), least": float(errors.min())},
         )
     return chosen
+
+
+def with_error_of_convergence(cells: pd.DataFrame) -> pd.DataFrame:
+    """Return the cells, and say in the claim's note what (114) makes of their error of stage 3."""
+    errors = numbers_of(cells, lambda cell: stage_3_error(cell) * math.log(1 / cell.epsilon))
+    add_remark(
+        f"With the log(C/ε) of (114) the error of stage 3 is {errors.min():.2g} to "
+        f"{errors.max():.2g} at C = 1."
+    )
+    return cells
 
 
 def with_small_test_error(cells: pd.DataFrame) -> pd.DataFrame:

@@ -65,7 +65,7 @@ CONTOUR = factor_margin(
     FIGURE_1_CONSTANT, 1.25, "within a factor of 1.25 of the red curve's 1000", 6
 )
 
-SHARE = Margin(least=0.9, because="nine cells of ten", fewest_seeds=5)
+SHARE = Margin(least=0.9, because="nine cells of ten", fewest_seeds=6)
 
 BETTER = Margin(least=0.0, because="a better prediction", fewest_seeds=5)
 
@@ -185,6 +185,10 @@ def _predicted(cells: pd.DataFrame) -> tuple[pd.DataFrame, np.ndarray, np.ndarra
 
 
 def _sides(cells: pd.DataFrame) -> Measurement:
+    """Measure the share of a seed's cells on the predicted side: the median over seeds.
+
+    Shares near 1 are skewed, so that a mean's interval is too short at its lower end.
+    """
     grid, paper, is_done = _predicted(cells)
     is_right = paper == (grid["test_loss"] < FIGURE_1_THRESHOLD).to_numpy()
     by_seed = pd.DataFrame({"least": is_right & is_done, "most": is_right | ~is_done}).groupby(
@@ -192,10 +196,10 @@ def _sides(cells: pd.DataFrame) -> Measurement:
     )
     shares = by_seed.mean()
     return judge_estimate(
-        mean_estimate(shares["least"], up_to=shares["most"], within=(0.0, 1.0)),
+        median_estimate(shares["least"], up_to=shares["most"]),
         SHARE,
         details={"cells": len(grid), "cells that failed or are absent": int((~is_done).sum())},
-        note=f"The share of a seed's cells on the predicted side. {READING}",
+        note=f"The share of a seed's cells on the predicted side: the median over seeds. {READING}",
     )
 
 
@@ -332,7 +336,7 @@ FIGURE_1 = (
         "figure 1b",
         "The curve N·SNR² = 1000 almost follows the line between test losses above and below 0.2: "
         "most cells lie on the side that it predicts.",
-        SHARE.in_words("the share of cells on their side"),
+        SHARE.in_words("the share of a seed's cells on their side, the median over seeds,"),
         _sides,
         "cutoff",
     ),

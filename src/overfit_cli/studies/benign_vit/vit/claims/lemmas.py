@@ -58,7 +58,7 @@ OfSteps = Callable[[pd.DataFrame, BenignVitParameters], np.ndarray]
 """A number of each logged step of a cell."""
 
 
-def _chosen(steps: pd.DataFrame, side: Regime, has_small_error: bool) -> pd.DataFrame:
+def chosen_steps(steps: pd.DataFrame, side: Regime, has_small_error: bool) -> pd.DataFrame:
     """Return the logged steps of the cells that meet a lemma's hypotheses, at one setting."""
     cells = require_condition(steps.drop_duplicates("key"), side, f"theorem-dynamics-{side}")
     if side == "benign":
@@ -71,7 +71,7 @@ def _chosen(steps: pd.DataFrame, side: Regime, has_small_error: bool) -> pd.Data
     return steps[steps["key"].isin(cells["key"])].sort_values("step")
 
 
-def _by_seed(steps: pd.DataFrame, number: OfCell) -> pd.Series[float]:
+def by_seed(steps: pd.DataFrame, number: OfCell) -> pd.Series[float]:
     """Return the mean of a number over each seed's cells; open where a cell's steps don't tell."""
     by_cell = {}
     for key, of_cell in steps.groupby("key"):
@@ -87,13 +87,20 @@ def _by_seed(steps: pd.DataFrame, number: OfCell) -> pd.Series[float]:
     return values.groupby(level=0).mean()
 
 
-def _judge(number: OfCell, margin: Margin, *, note: str) -> Callable[[pd.DataFrame], Measurement]:
-    """Return what measures a number's mean over seeds, on the benign side."""
+def judge_number(
+    number: OfCell,
+    margin: Margin,
+    *,
+    note: str,
+    has_small_error: bool = False,
+    side: Regime = "benign",
+) -> Callable[[pd.DataFrame], Measurement]:
+    """Return what measures a number's mean over seeds, on one side."""
 
     def measure(steps: pd.DataFrame) -> Measurement:
-        chosen = _chosen(steps, "benign", has_small_error=False)
-        mean = mean_estimate(_by_seed(chosen, number))
-        return judge_estimate(mean, margin, note=note, details=_stages(chosen, "benign"))
+        chosen = chosen_steps(steps, side, has_small_error)
+        mean = mean_estimate(by_seed(chosen, number))
+        return judge_estimate(mean, margin, note=note, details=_stages(chosen, side))
 
     return measure
 
@@ -103,8 +110,8 @@ def _lead(steps: pd.DataFrame, side: Regime) -> Measurement:
 
     Cells in which T₁ comes after stage 2 are outside of the lemma, which places it in stage 1.
     """
-    chosen = _with_t1_in_time(_chosen(steps, side, has_small_error=False), side)
-    logs = _by_seed(chosen, partial(numbers.lead_at_t1, side=side))
+    chosen = _with_t1_in_time(chosen_steps(steps, side, has_small_error=False), side)
+    logs = by_seed(chosen, partial(numbers.lead_at_t1, side=side))
     return judge_estimate(
         exponentiate(mean_estimate(logs)),
         LEAD,
@@ -164,11 +171,11 @@ def _require_single_steps(steps: pd.DataFrame) -> pd.DataFrame:
 
 def _signal_steps(steps: pd.DataFrame) -> Measurement:
     """Measure what steps add to γ₊ − γ₋ over lemma 5.1's, and the share of the slower signal."""
-    chosen = _chosen(_require_single_steps(steps), "benign", has_small_error=False)
+    chosen = chosen_steps(_require_single_steps(steps), "benign", has_small_error=False)
     level = level_of_each(3)
 
     def end(of_steps: OfSteps, extreme: Callable[[np.ndarray], float]) -> pd.Series[float]:
-        return _by_seed(chosen, lambda part, parameters: extreme(of_steps(part, parameters)))
+        return by_seed(chosen, lambda part, parameters: extreme(of_steps(part, parameters)))
 
     added = "what a step adds to γ₊ − γ₋ over that"
     return judge_estimates(
@@ -191,8 +198,8 @@ def _signal_steps(steps: pd.DataFrame) -> Measurement:
 
 
 def _noise_steps(steps: pd.DataFrame) -> Measurement:
-    chosen = _chosen(_require_single_steps(steps), "benign", has_small_error=False)
-    largest = _by_seed(
+    chosen = chosen_steps(_require_single_steps(steps), "benign", has_small_error=False)
+    largest = by_seed(
         chosen, lambda part, parameters: float(numbers.noise_updates(part, parameters).max())
     )
     return judge_estimate(mean_estimate(largest), AT_MOST, note="The most over all logged steps.")
@@ -200,7 +207,7 @@ def _noise_steps(steps: pd.DataFrame) -> Measurement:
 
 def _stage_3_attention(steps: pd.DataFrame) -> Measurement:
     """Measure the attention of each class of token on the signal when training ends."""
-    chosen = _chosen(steps, "benign", has_small_error=True)
+    chosen = chosen_steps(steps, "benign", has_small_error=True)
     level = level_of_each(len(TOKEN_CLASSES))
 
     def final_attention(source: str) -> Estimate:
@@ -209,7 +216,7 @@ def _stage_3_attention(steps: pd.DataFrame) -> Measurement:
             has_ended = np.isfinite([ends.first, ends.second]).all()
             return float(of_cell[f"attention_{source}_signal"].iloc[-1]) if has_ended else np.nan
 
-        return near_limit(_by_seed(chosen, last), 1.0, level)
+        return near_limit(by_seed(chosen, last), 1.0, level)
 
     words = {"signal": "the signal", "noise": "token 2", "rest": "tokens 3 to M"}
     return judge_estimates(
@@ -221,7 +228,7 @@ def _stage_3_attention(steps: pd.DataFrame) -> Measurement:
     )
 
 
-def _claim(
+def lemma_claim(
     name: str,
     source: str,
     statement: str,
@@ -232,6 +239,7 @@ def _claim(
     kind: Kind = "paper",
     further: Sequence[str] = (),
 ) -> Claim:
+    """Return a claim on logged steps where a side's hypotheses are met."""
     return Claim(
         name=name,
         kind=kind,
@@ -249,7 +257,7 @@ def _claim(
 T1_IN_TIME = "T₁ comes before stage 2 ends, as the lemma has it in stage 1"
 
 LEMMAS = (
-    _claim(
+    lemma_claim(
         "lemma51-signal",
         "Lemma 5.1 (B.2)",
         "Each step adds η‖μ‖²/(NM) Σ −ℓ′ Σ_s softmax(⟨q_s, k_±⟩) to the signals' values, to either "
@@ -259,7 +267,7 @@ LEMMAS = (
         _signal_steps,
         kind="identity",
     ),
-    _claim(
+    lemma_claim(
         "lemma51-noise",
         "(B.2) with Lemma C.4",
         "Averaged over samples, each step adds at most 3ησ̃_p²d/(2NM) (−ℓ′) Σ_s softmax(⟨q_s, "
@@ -268,7 +276,7 @@ LEMMAS = (
         _noise_steps,
         kind="identity",
     ),
-    _claim(
+    lemma_claim(
         "lemma52-lead",
         "Lemmas 5.2 and 5.3",
         "From T₁ = 10M(3M+1)N/(η d_h^¼ (N‖μ‖² − 60M²C_p²σ_p²d) ‖w_O‖²) until stage 2 ends, the "
@@ -277,7 +285,7 @@ LEMMAS = (
         partial(_lead, side="benign"),
         further=[T1_IN_TIME],
     ),
-    _claim(
+    lemma_claim(
         "lemma-e3-lead",
         "Lemma E.3 and J(t) of E.2",
         "Where overfitting is harmful, token 2's value is at least 3M times any other of its "
@@ -287,26 +295,26 @@ LEMMAS = (
         side="harmful",
         further=[T1_IN_TIME],
     ),
-    _claim(
+    lemma_claim(
         "lemma53-values",
         "Lemma 5.3",
         "In stage 2 both signals' values grow at least linearly in the steps since stage 1 ended.",
         LINEAR.in_words("the power of the steps since then, of the slower signal,"),
-        _judge(numbers.stage_2_value, LINEAR, note="Fitted to the second half of stage 2."),
+        judge_number(numbers.stage_2_value, LINEAR, note="Fitted to the second half of stage 2."),
     ),
-    _claim(
+    lemma_claim(
         "lemma53-products",
         "Lemma 5.3",
         "In stage 2 exp(⟨q₊, k₊⟩ − ⟨q₊, k₂⟩) grows at least as the square of the steps since stage "
         "1 ended.",
         QUADRATIC.in_words("the power of the steps since then"),
-        _judge(
+        judge_number(
             numbers.stage_2_products,
             QUADRATIC,
             note="Fitted to the second half of stage 2.",
         ),
     ),
-    _claim(
+    lemma_claim(
         "stage3-attention",
         "section 5.3, stage 3, (108) to (111)",
         "In stage 3 the attention of all tokens on the signal is nearly 1.",
@@ -314,12 +322,18 @@ LEMMAS = (
         _stage_3_attention,
         further=[SMALL_ERROR],
     ),
-    _claim(
+    lemma_claim(
         "lemma54-values",
         "Lemma 5.4",
         "In stage 3 the exponential of either signal's value grows at least linearly in the steps "
         "since T₂.",
         LINEAR.in_words("the power of t − T₂, of the slower signal,"),
-        _judge(numbers.stage_3_value, LINEAR, note="Fitted to the second half of stage 3."),
+        judge_number(
+            numbers.stage_3_value,
+            LINEAR,
+            note="Fitted to the second half of stage 3.",
+            has_small_error=True,
+        ),
+        further=[SMALL_ERROR],
     ),
 )

@@ -42,6 +42,7 @@ from overfit_cli.studies.benign_vit.vit.claims.condition import (
     numbers_of,
     require_condition,
     whole_design,
+    with_error_of_convergence,
     with_large_product,
     with_small_error,
     with_small_test_error,
@@ -106,10 +107,11 @@ TRANSITION = replace(EXPONENT, fewest_seeds=20)
 """Curves differ less from seed to seed here than figure 1's do."""
 
 
-STRONG_NOISE = (
-    " T has σ_p², and samples are fitted by σ̃_p² = 25 M σ_p²: so they take about 25 M times fewer "
-    "steps, and the bound is far off."
-)
+CONSTANTS: Mapping[Regime, str] = {
+    "benign": "T has a constant of 1",
+    "harmful": "T has the constant (σ_p/σ̃_p)², 1/(25 M) by item 10: samples are fitted by σ̃_p",
+}
+"""The constant of T on each side."""
 
 
 def most_steps(cells: pd.DataFrame, side: Regime) -> Measurement:
@@ -123,16 +125,14 @@ def most_steps(cells: pd.DataFrame, side: Regime) -> Measurement:
         details={"cells": len(cells)}
         | {"steps over T, least": float(np.exp(known.min()))}
         | {"steps over T, most": float(np.exp(known.max()))},
-        note="The most steps over T of a seed's cells; T has a constant of 1."
-        + (STRONG_NOISE if side == "harmful" else ""),
+        note=f"The most steps over T of a seed's cells; {CONSTANTS[side]}.",
     )
 
 
 def order_of_steps(cells: pd.DataFrame, side: Regime) -> Measurement:
-    """Measure the least and the most steps over T with σ̃_p in the place of σ_p."""
+    """Measure the least and the most steps over T; on the harmful side with σ̃_p for σ_p."""
     least, most = _logs_over_t(cells, side)
-    stronger = 2 * np.log(cells["sigma_p_tilde"] / cells["sigma_p"])
-    logs = pd.DataFrame({"least": least + stronger, "most": most + stronger})
+    logs = pd.DataFrame({"least": least, "most": most})
     by_seed, level = logs.groupby(cells["seed"]), level_of_each(2)
     ends = {"least": by_seed.min(), "most": by_seed.max()}
     return judge_estimates(
@@ -140,7 +140,7 @@ def order_of_steps(cells: pd.DataFrame, side: Regime) -> Measurement:
             f"{name} steps over T": (exponentiate(_central(of_seeds, level)), ORDER_OF_T)
             for name, of_seeds in ends.items()
         },
-        note="Over each seed's cells. T has a constant of 1, and σ̃_p in the place of σ_p.",
+        note=f"Over each seed's cells; {CONSTANTS[side]}.",
         details={"cells": len(cells)},
     )
 
@@ -148,8 +148,8 @@ def order_of_steps(cells: pd.DataFrame, side: Regime) -> Measurement:
 def _logs_over_t(cells: pd.DataFrame, side: Regime) -> tuple[pd.Series[float], pd.Series[float]]:
     """The least and the most that the logarithm of steps over T can be of each cell.
 
-    A cell that reached the step limit takes more steps than it took, and of one that failed
-    otherwise nothing is known.
+    T has the constant of `CONSTANTS`. A cell that reached the step limit takes more steps than it
+    took, and of one that failed otherwise nothing is known.
     """
     done = cells["status"] == "done"
     if done.any():
@@ -157,6 +157,8 @@ def _logs_over_t(cells: pd.DataFrame, side: Regime) -> tuple[pd.Series[float], p
     over = cells["steps"].astype(float) / numbers_of(
         cells, lambda cell: predicted_steps(cell, cell.output_scale, side)
     )
+    if side == "harmful":
+        over *= (cells["sigma_p_tilde"] / cells["sigma_p"]).astype(float) ** 2
     logs = over.map(np.log)
     counted = done | (cells["reason"] == "step limit")
     return logs.where(counted, -np.inf), logs.where(done, np.inf)
@@ -196,7 +198,7 @@ def powers(cells: pd.DataFrame, side: Regime) -> Measurement:
 def benign_loss(cells: pd.DataFrame, side: Regime) -> Measurement:
     """Measure the least power of ε in the test loss, in units of the proof's 1/(2M²)."""
     measured = judge_estimate(
-        mean_estimate(_slopes(cells, "test_loss", logs=True).min(axis=1) * _inverse_rate(cells)),
+        mean_estimate(slopes_of(cells, "test_loss", logs=True).min(axis=1) * _inverse_rate(cells)),
         RATE,
         note="The power of ε in the test loss between neighbouring ε, the least, times 2M².",
         details={"cells": len(cells)},
@@ -206,7 +208,7 @@ def benign_loss(cells: pd.DataFrame, side: Regime) -> Measurement:
 
 def test_margin(cells: pd.DataFrame, side: Regime) -> Measurement:
     """Measure what log(1/ε) multiplies in the mean test margin, in units of 1/(2M²)."""
-    slopes = -_slopes(cells, "test_margin")
+    slopes = -slopes_of(cells, "test_margin")
     return judge_estimate(
         mean_estimate(slopes.min(axis=1) * _inverse_rate(cells)),
         RATE,
@@ -220,7 +222,7 @@ def harmful_loss(cells: pd.DataFrame, side: Regime) -> Measurement:
     """Measure the least test loss, and the most with which it falls as ε does."""
     level = level_of_each(2)
     least = require_done(cells).groupby("seed")["test_loss"].min()
-    steepest = _slopes(cells, "test_loss", logs=True).max(axis=1)
+    steepest = slopes_of(cells, "test_loss", logs=True).max(axis=1)
     errors = cells["test_error"]
     return judge_estimates(
         {
@@ -235,7 +237,7 @@ def harmful_loss(cells: pd.DataFrame, side: Regime) -> Measurement:
     )
 
 
-def _slopes(cells: pd.DataFrame, column: str, *, logs: bool = False) -> pd.DataFrame:
+def slopes_of(cells: pd.DataFrame, column: str, *, logs: bool = False) -> pd.DataFrame:
     """What log(ε) multiplies in a column, between neighbouring ε; (seeds, values of ε − 1).
 
     Each seed's number at an ε is the mean over its other settings, all of which every ε has.
@@ -387,7 +389,7 @@ def _claim(
     if side == "benign" and kind == "paper":
         example = "theorem-benign-stage3"
         hypotheses += [SMALL_ERROR, IN_CONVERGENCE]
-        needs = [with_large_product, with_small_error]
+        needs = [with_large_product, with_small_error, with_error_of_convergence]
         if on_test_data:
             hypotheses.append(SMALL_TEST_ERROR)
             needs.append(with_small_test_error)
@@ -418,7 +420,8 @@ def _claims(side: Regime) -> list[Claim]:
             "steps",
             ".1",
             f"there is a T = Θ({formulas[side]}) at which the training loss is at most ε",
-            AT_MOST_T.in_words("steps to ε over T, the most of a seed's cells,"),
+            AT_MOST_T.in_words("steps to ε over T, the most of a seed's cells,")
+            + f"; {CONSTANTS[side]}",
             most_steps,
         ),
         _claim(

@@ -27,6 +27,8 @@ from overfit_cli.stats.intervals import level_of_each, share_estimate
 from overfit_cli.studies.softmax_network.convergence.claims.kernels import (
     DRIFT_PRESET,
     FARTHEST,
+    OUTPUTS_PRESET,
+    SMALL,
     SMALL_PRESET,
     WIDE,
     paper_cells,
@@ -40,8 +42,8 @@ LARGEST_CONSTANT = 10.0
 """The most that the constant of an O(·) is taken for."""
 
 
-def _unknown(cells: pd.DataFrame, numbers: pd.Series[float]) -> pd.Series[bool]:
-    """Which cells have no number, for another reason than that they diverged."""
+def unknown_cells(cells: pd.DataFrame, numbers: pd.Series[float]) -> pd.Series[bool]:
+    """Return which cells have no number, for another reason than that they diverged."""
     return is_unknown(cells) | (numbers.isna() & (cells["reason"] != "diverged"))
 
 
@@ -75,8 +77,7 @@ def judge_probable(
     )
     if strict.verdict == "vacuous":
         return strict
-    met = requirements.met()
-    held = cells[met].assign(broken=broken, unknown=unknown)
+    held = cells.assign(broken=broken, unknown=unknown)[requirements.judged(unknown)]
     varied = varying(held, SoftmaxConvergenceParameters.model_fields)
     settings = dict(list(held.groupby(varied))) if varied else {"all": held}
     level = level_of_each(len(settings))
@@ -97,14 +98,21 @@ def judge_probable(
     return replace(judge_estimates(shares, note=note), details=strict.details)
 
 
-def _theorem(cells: pd.DataFrame) -> Measurement:
+def bound_cells(cells: pd.DataFrame, *, several: bool) -> pd.DataFrame:
+    """Return the paper's cells on which bounds are judged: with several outputs, those of B = 1."""
+    if several:
+        return paper_cells(cells, OUTPUTS_PRESET, several=True, sigma=SMALL)
+    return paper_cells(cells, SMALL_PRESET)
+
+
+def _theorem(cells: pd.DataFrame, *, several: bool = False) -> Measurement:
     """Measure Lemma E.2's rate where Theorem 4.2's width and step size are met."""
-    held = paper_cells(cells, SMALL_PRESET)
+    held = paper_cells(cells, OUTPUTS_PRESET if several else SMALL_PRESET, several=several)
     ratios = held["rate_ratio"].astype(float)
     return judge_probable(
         held,
         (ratios > 1) | (held["reason"] == "diverged"),
-        unknown=_unknown(held, ratios),
+        unknown=unknown_cells(held, ratios),
         requirements=Requirements(
             {
                 "decades of hidden units missing": held["width_missing"].astype(float),
@@ -116,14 +124,14 @@ def _theorem(cells: pd.DataFrame) -> Measurement:
     )
 
 
-def _rate(cells: pd.DataFrame) -> Measurement:
+def _rate(cells: pd.DataFrame, *, several: bool = False) -> Measurement:
     """Measure Lemma E.2's rate on wide networks, whatever it requires of them."""
-    held = paper_cells(cells, DRIFT_PRESET, WIDE)
+    held = paper_cells(cells, OUTPUTS_PRESET if several else DRIFT_PRESET, WIDE, several=several)
     ratios, contraction = held["rate_ratio"].astype(float), held["contraction"].astype(float)
     return judge_theorem(
         (ratios > 1) | (held["reason"] == "diverged"),
         held["seed"],
-        unknown=_unknown(held, ratios),
+        unknown=unknown_cells(held, ratios),
         details={
             "loss over the bound, most": float(ratios.max()),
             "mean contraction over the stated one, least": float(contraction.min()),
@@ -132,44 +140,45 @@ def _rate(cells: pd.DataFrame) -> Measurement:
     )
 
 
-def _decades(numbers: pd.Series[float]) -> pd.Series[float]:
+def log10_of(numbers: pd.Series[float]) -> pd.Series[float]:
+    """Return decimal logarithms; that of 0 is −∞."""
     with np.errstate(divide="ignore"):  # of 0
         return pd.Series(np.log10(numbers.to_numpy(float)), numbers.index)
 
 
-def _movement_above(cells: pd.DataFrame) -> pd.Series[float]:
-    """The decades by which the movement is above what the lemmas allow."""
-    return _decades(cells["movement"].astype(float) / FARTHEST)
+def movement_above(cells: pd.DataFrame) -> pd.Series[float]:
+    """Return the decades by which the movement is above what the lemmas allow."""
+    return log10_of(cells["movement"].astype(float) / FARTHEST)
 
 
-def _lemma51(cells: pd.DataFrame) -> Measurement:
+def _lemma51(cells: pd.DataFrame, *, several: bool = False) -> Measurement:
     """Measure the decades by which H changes by more than Lemma 5.1 allows."""
-    held = paper_cells(cells, SMALL_PRESET)
+    held = bound_cells(cells, several=several)
     decades = held["drift_over_bound"].astype(float)
     return judge_probable(
         held,
         decades > 0,
-        unknown=_unknown(held, decades),
+        unknown=unknown_cells(held, decades),
         requirements=Requirements(
-            {"decades by which the movement is above 0.01": _movement_above(held)},
+            {"decades by which the movement is above 0.01": movement_above(held)},
             "weights move by 0.01 or more",
         ),
         decades_over=decades,
     )
 
 
-def _lemma53(cells: pd.DataFrame) -> Measurement:
+def _lemma53(cells: pd.DataFrame, *, several: bool = False) -> Measurement:
     """Measure the decades by which weights move by more than D."""
-    held = paper_cells(cells, SMALL_PRESET)
+    held = bound_cells(cells, several=several)
     decades = held["movement_over_bound"].astype(float)
     return judge_probable(
         held,
         decades > 0,
-        unknown=_unknown(held, decades),
+        unknown=unknown_cells(held, decades),
         requirements=Requirements(
             {
-                "decades by which the movement is above 0.01": _movement_above(held),
-                "decades of loss above its rate": _decades(held["rate_ratio"].astype(float)),
+                "decades by which the movement is above 0.01": movement_above(held),
+                "decades of loss above its rate": log10_of(held["rate_ratio"].astype(float)),
             },
             "weights move by 0.01 or more, or the loss falls more slowly than by 1 − m η λ/2",
         ),
@@ -177,46 +186,50 @@ def _lemma53(cells: pd.DataFrame) -> Measurement:
     )
 
 
-def _without_exponential(cells: pd.DataFrame) -> Measurement:
+def _without_exponential(cells: pd.DataFrame, *, several: bool = False) -> Measurement:
     """Measure whether H changes by at most R n outputs, along training."""
-    held = paper_cells(cells, DRIFT_PRESET, WIDE)
+    held = paper_cells(cells, OUTPUTS_PRESET if several else DRIFT_PRESET, WIDE, several=several)
     shares = held["drift_share"].astype(float)
     return judge_theorem(
         shares > 1,
         held["seed"],
-        unknown=_unknown(held, shares),
-        decades_over=_decades(shares),
+        unknown=unknown_cells(held, shares),
+        decades_over=log10_of(shares),
         details={"‖H − H*‖ over R n d, most": float(shares.max())},
     )
 
 
-def _gap(cells: pd.DataFrame) -> Measurement:
+def _gap(cells: pd.DataFrame, *, several: bool = False) -> Measurement:
     """Measure the worst test gap over Theorem F.2's bound, where H has moved by at most λ/2."""
-    held = paper_cells(cells, SMALL_PRESET)
+    held = bound_cells(cells, several=several)
     ratios = held["gap_over_bound"].astype(float)
     smallest, drift = held["lambda_start"].astype(float), held["kernel_drift"].astype(float)
     shrinking = drift * held["m"] * smallest / (held["n"] * held["outputs"])
     return judge_theorem(
         ratios > LARGEST_CONSTANT,
         held["seed"],
-        unknown=_unknown(held, ratios),
+        unknown=unknown_cells(held, ratios),
         requirements=Requirements(
             {
-                "decades by which H moves by more than λ/2": _decades(2 * drift / smallest),
-                "decades by which ε_H m λ is above nd": _decades(shrinking),
+                "decades by which H moves by more than λ/2": log10_of(2 * drift / smallest),
+                "decades by which ε_H m λ is above nd": log10_of(shrinking),
             },
             "H moves by more than λ/2, or the logarithm in the bound is negative",
         ),
-        decades_over=_decades(ratios / LARGEST_CONSTANT),
+        decades_over=log10_of(ratios / LARGEST_CONSTANT),
         note=f"The constant of its O(·) is taken for {LARGEST_CONSTANT:g} at most.",
     )
 
 
 _claim = partial(softmax_claim, figure="kernel-drift", preset=SMALL_PRESET)
 _ours = partial(softmax_claim, figure="kernel-drift", preset=DRIFT_PRESET)
+_several = partial(softmax_claim, figure="curves", preset=OUTPUTS_PRESET)
 
 _CONSTANTS = (
     "d outside B is the number of outputs, 1 here; C is at 10, the end of C > 10, and δ = 0.05"
+)
+SEVERAL = (
+    "d outside B is the number of outputs, 3 and 8; C is at 10, the end of C > 10, and δ = 0.05"
 )
 _REACH = f"the bound is less than {OUT_OF_REACH:g} decades away"
 _SHARES = PROBABLE.in_words("at each setting the share of seeds without an exception")
@@ -250,6 +263,67 @@ BOUND_CLAIMS = (
         _lemma51,
         hypotheses="‖x_i‖ ≤ 1 and R < 0.01; W̃ are the initial weights, and of all W within R those "
         f"on the way of gradient descent; {_CONSTANTS}",
+    ),
+    _several(
+        "theorem42-outputs",
+        "paper",
+        "Theorem 4.2 and Lemma E.2",
+        "With several outputs, m and η as stated, ‖F − Y‖² falls by 1 − m η λ/2 at every step, "
+        "with probability 1 − δ, so that T̂ steps bring it to ε.",
+        _SHARES,
+        partial(_theorem, several=True),
+        hypotheses=f"m and η are as stated, with 1 for the constant of Ω(·); {SEVERAL}",
+    ),
+    _several(
+        "linear-rate-outputs",
+        "ours",
+        "Lemma E.2",
+        f"With several outputs and {WIDE} hidden units or more ‖F − Y‖² falls by 1 − m η λ/2 at "
+        "every step, also where Theorem 4.2's m and η are not met.",
+        THEOREM_RULE,
+        partial(_rate, several=True),
+    ),
+    _several(
+        "lemma51-bound-outputs",
+        "paper",
+        "Lemma 5.1",
+        "With several outputs ‖H(W) − H(W̃)‖_F is at most R n d e^(10B), with probability 1 − δ.",
+        f"{_REACH}; {_SHARES}",
+        partial(_lemma51, several=True),
+        hypotheses="‖x_i‖ ≤ 1 and R < 0.01; W̃ are the initial weights, and of all W within R those "
+        f"on the way of gradient descent, at σ = {SMALL:g}, where B = 1; {SEVERAL}",
+    ),
+    _several(
+        "lemma51-outputs",
+        "ours",
+        "Lemma 5.1",
+        f"With several outputs and {WIDE} hidden units or more ‖H − H*‖_F is at most R n d, "
+        "without the factor e^(10B), on the way of gradient descent from the symmetric start.",
+        f"{_REACH}; {THEOREM_RULE}",
+        partial(_without_exponential, several=True),
+    ),
+    _several(
+        "lemma53-bound-outputs",
+        "ours",
+        "Lemma 5.3 (Lemma C.2)",
+        "With several outputs, where ‖F − Y‖² falls by 1 − m η λ/2 at every step and weights move "
+        "by less than 0.01, they move by at most D = 4 e^(3B) √(nd) ‖F(0) − Y‖ / (m λ), with "
+        "probability 1 − δ.",
+        f"{_REACH}; {_SHARES}",
+        partial(_lemma53, several=True),
+        hypotheses="the lemma also requires Theorem 4.2's m and η and D < R = λ/(2nd e^(10B)), "
+        f"which are not met; its proof uses only the rate and R < 0.01; σ = {SMALL:g}; {SEVERAL}",
+    ),
+    _several(
+        "theorem-f2-outputs",
+        "paper",
+        "Theorem F.2",
+        "With several outputs the network parts from kernel regression by O(√(nd) ε_test/λ + "
+        "√(nd) log²(nd/(ε_H m λ)) ε_H/λ²) at every step, with a constant of at most 10.",
+        f"{_REACH}; {THEOREM_RULE}",
+        partial(_gap, several=True),
+        hypotheses="‖H − H*‖_F ≤ ε_H ≤ λ/2 and ‖K − K*‖_F ≤ ε_test on the way, and nd is above "
+        f"ε_H m λ; σ = {SMALL:g}; d is the number of outputs",
     ),
     _ours(
         "lemma51",

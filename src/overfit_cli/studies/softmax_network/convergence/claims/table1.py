@@ -64,8 +64,8 @@ def _grid(cells: pd.DataFrame, rule: str, activations: tuple[Activation, ...]) -
     ).of(cells)
 
 
-def _step_ranges(cells: pd.DataFrame) -> pd.DataFrame:
-    """The least and the most steps to ε that each cell may take, as `least` and `most`."""
+def step_ranges(cells: pd.DataFrame) -> pd.DataFrame:
+    """Return the least and the most steps to ε that each cell may take, as `least` and `most`."""
     steps = cells["steps_to_epsilon"].astype(float)
     taken = cells["steps"].astype(float).where(cells["reason"].isin(OUTCOMES), 0.0)
     return cells.assign(least=steps.fillna(taken).fillna(0.0), most=steps.fillna(np.inf))
@@ -115,12 +115,12 @@ _LATE = "one doesn't come to ε within the steps, or has no number"
 
 
 def _steps(cells: pd.DataFrame, pair: tuple[Activation, Activation], rule: str) -> Measurement:
-    return _judge_ratio(_step_ranges(widest(_grid(cells, rule, pair))), pair, _LATE)
+    return _judge_ratio(step_ranges(widest(_grid(cells, rule, pair))), pair, _LATE)
 
 
 def _steps_with_lambda(cells: pd.DataFrame, pair: tuple[Activation, Activation]) -> Measurement:
     """Measure the ratio of T λ² between two activations."""
-    wide = _step_ranges(widest(_grid(cells, "paper", pair)))
+    wide = step_ranges(widest(_grid(cells, "paper", pair)))
     squares = wide["lambda_start"].astype(float) ** 2
     table = wide.assign(
         least=(wide["least"] * squares).fillna(0.0), most=(wide["most"] * squares).fillna(np.inf)
@@ -159,7 +159,7 @@ def _dimension_ratios(cells: pd.DataFrame, pair: tuple[Activation, Activation]) 
         includes={"activation": pair, "d": DIMENSIONS},
         preset=DIMENSION,
     ).of(cells)
-    ranges = _step_ranges(chosen)
+    ranges = step_ranges(chosen)
     groups = {d: ranges[ranges["d"] == d] for d in sorted(set(ranges["d"].tolist()))}
     level = level_of_each(len(groups))
     by_dimension = {

@@ -1,10 +1,9 @@
-"""Figures of `softmax-convergence`.
+"""Figures after Table 1, and of the tangent kernel's eigenvalues.
 
 - `heatmap`: over samples and width, with the contour of widths that suffice.
-- `kernel-drift`, `ntk-gap`: how far kernels move and networks part from kernel regression, against
-  width and over steps.
-- `eigenvalues`: the smallest eigenvalues of the tangent kernel against width and dimension.
 - `table1`: Table 1 of Cao et al. 2024 as measured: steps, sufficient widths, condition numbers.
+- `lambda`: steps against λ or κ, and over Table 1's, or sufficient widths, against λ.
+- `eigenvalues`: the smallest eigenvalues of the tangent kernel against width and dimension.
 """
 
 from __future__ import annotations
@@ -19,31 +18,32 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.patheffects import withStroke
 
-from overfit_cli.core.errors import UserError
 from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.study import FigureData
 from overfit_cli.core.text import plural
 from overfit_cli.figures.heatmap import draw_map
 from overfit_cli.figures.inputs import measured_column, require_numbers
-from overfit_cli.figures.labels import axis_label, tick_number, varying_parameters
+from overfit_cli.figures.labels import axis_label, tick_number
 from overfit_cli.figures.panels import Panel
 from overfit_cli.figures.picture import Picture, styled, title_panels
-from overfit_cli.figures.style import HIGHLIGHT, Legend, colours_of_map, legend_below
+from overfit_cli.figures.style import HIGHLIGHT, Legend, colours_of_map, legend_below, log_ticks
 from overfit_cli.stats.boundaries import contour
 from overfit_cli.stats.intervals import Estimate, mean_estimate
 from overfit_cli.studies.softmax_network.convergence.widths import (
     ENOUGH,
+    by_data,
     keep_slow_cells,
     sufficient_widths,
+    table1_steps,
     widest,
 )
 from overfit_cli.studies.softmax_network.figures import (
+    NETWORKS,
     done_cells,
     draw_series,
     legend_of,
     new_grid,
     say_how_averaged,
-    slopes_in_words,
 )
 from overfit_cli.studies.softmax_network.paper import NAMES
 
@@ -130,96 +130,6 @@ def _contour_of(data: FigureData, options: FigureOptions) -> tuple[str, float]:
     return value, float(f"{numbers[numbers > 0].median():.2g}")
 
 
-_AXES = ("activation", "m", "initialisation")
-
-
-def has_widths(data: FigureData) -> bool:
-    """Return whether m varies, and nothing that the figures don't draw."""
-    varying = varying_parameters(data)
-    return "m" in varying and set(varying) <= set(_AXES)
-
-
-@styled
-def draw_kernel_drift(data: FigureData, options: FigureOptions) -> Picture:
-    """Draw ‖H − H*‖_F and R against m, a column for each initialisation, with fitted powers.
-
-    The dashed lines are R n outputs, Lemma 5.1's bound without its factor e^(10B); how many decades
-    that is stands above.
-
-    Raises:
-        UserError: if another parameter varies, or no cell is done.
-    """
-    cells = done_cells(data, _AXES)
-    ways = sorted(cells["initialisation"].unique(), reverse=True)
-    figure, grid = new_grid(2, len(ways))
-    for (drift, movement), way in zip(grid.T, ways, strict=True):
-        chosen = cells[cells["initialisation"] == way]
-        chosen = chosen.assign(bound=chosen["movement"] * chosen["n"] * chosen["outputs"])
-        drift.set_title(way)
-        draw_series(drift, chosen, "m", "kernel_drift")
-        draw_series(drift, chosen, "m", "bound", dash="--", marker=False)
-        draw_series(movement, chosen, "m", "movement")
-        _write_powers(drift, chosen, "kernel_drift")
-        _write_powers(movement, chosen, "movement")
-        movement.set_xlabel("hidden units $m$")
-    grid[0, 0].set_ylabel(r"kernel drift $\Vert H - H^*\Vert_F$")
-    grid[1, 0].set_ylabel("movement $R$")
-    decades = -float(cells["drift_over_bound"].median())
-    bound = f"; Lemma 5.1's bound lies {decades:.0f} decades above the drift"
-    say_how_averaged(figure, cells, bound)
-    legend_below(figure, legend_of(cells, [("--", r"$R\,n$")]), columns=4)
-    return figure
-
-
-@styled
-def draw_ntk_gap(data: FigureData, options: FigureOptions) -> Picture:
-    """Draw how far networks are from kernel regression at test inputs, against m and over training.
-
-    Over training it is the widest networks' gap; a column for each initialisation.
-
-    Raises:
-        UserError: if another parameter varies, no cell is done, or no step was logged.
-    """
-    cells = done_cells(data, _AXES)
-    if data.trajectories.empty:
-        raise UserError("No steps were logged here; `overfit sweep softmax-drift` logs them.")
-    widest = cells[cells["m"] == cells["m"].max()]
-    steps = data.trajectories.merge(
-        widest[["key", "activation", "initialisation", "seed"]], on="key"
-    )
-    ways = sorted(cells["initialisation"].unique(), reverse=True)
-    figure, grid = new_grid(2, len(ways), one_x=False)
-    for (over_width, over_steps), way in zip(grid.T, ways, strict=True):
-        chosen = cells[cells["initialisation"] == way]
-        over_width.set_title(way)
-        draw_series(over_width, chosen, "m", "test_gap")
-        _write_powers(over_width, chosen, "test_gap")
-        over_width.set_xlabel("hidden units $m$")
-        logged = steps[(steps["initialisation"] == way) & (steps["step"] > 0)]
-        draw_series(over_steps, _common(logged), "step", "test_gap", marker=False)
-        over_steps.set_xlabel("gradient steps")
-    grid[0, 0].set_ylabel("test gap")
-    grid[1, 0].set_ylabel("test gap of the widest")
-    say_how_averaged(figure, cells)
-    legend_below(figure, legend_of(cells), columns=3)
-    return figure
-
-
-def _common(steps: pd.DataFrame) -> pd.DataFrame:
-    """The logged steps that all seeds of an activation reach."""
-    seeds = steps.groupby("activation")["seed"].transform("nunique")
-    reached = steps.groupby(["activation", "step"])["seed"].transform("nunique")
-    return steps[reached == seeds]
-
-
-def _write_powers(axes: matplotlib.axes.Axes, cells: pd.DataFrame, value: str) -> None:
-    words = slopes_in_words(cells, "m", value)
-    if words:
-        axes.text(
-            0.03, 0.04, f"power of $m$\n{words}", transform=axes.transAxes, va="bottom", size=6
-        )
-
-
 def has_dimensions(data: FigureData) -> bool:
     """Return whether m and d vary."""
     return bool((data.cells[["m", "d"]].nunique() > 1).all())
@@ -272,6 +182,8 @@ LABELS = {
     "width": "sufficient\nwidth $m$",
     "kappa": r"condition number $\kappa$" "\nof the widest",
 }
+
+
 RULES = {
     "stability": r"$\eta = 1/(m\lambda_{\mathrm{max}})$",
     "paper": r"$\eta \propto \lambda/(mn^2)$",
@@ -324,3 +236,119 @@ def _count_missing(axes: matplotlib.axes.Axes, widths: pd.DataFrame) -> None:
     words = [f"{plural(above, 'seed')}: no width of the sweep"] if above else []
     words += [f"{plural(below, 'seed')}: every width"] if below else []
     axes.text(0.03, 0.95, "\n".join(words), transform=axes.transAxes, va="top", size=6)
+
+
+def has_eigenvalues(data: FigureData) -> bool:
+    """Return whether several settings of the networks and their data are there."""
+    return bool(data.cells.groupby(["activation", "data", "d", "n"]).ngroups >= 6)
+
+
+_MARKS = {"sphere": "o", "ball": "s", "digits": "^"}
+
+
+@styled
+def draw_lambda(data: FigureData, options: FigureOptions) -> Picture:
+    """Draw steps and widths against eigenvalues, a point for each activation, data, d and n.
+
+    At the paper's step size they are T against λ, and T λ²/(n² log(n/ε)) against λ. At 1/(m λ_max)
+    they are T against κ, and the sufficient width against λ; a setting without one within the sweep
+    on half of its seeds isn't drawn. Points are medians, bars the middle half of the seeds. Larger
+    markers have larger n.
+
+    Raises:
+        UserError: if another parameter varies, both step rules are there, or no cell is done.
+    """
+    cells = done_cells(data, ("activation", "m", "n", "d", "data"))
+    wide = widest(cells)
+    by_paper = bool((wide["step_rule"] == "paper").all())
+    wide = wide.assign(steps_over_stated=wide["steps_to_epsilon"] / table1_steps(wide))
+    figure, grid = new_grid(1, 2, one_y=False)
+    left, right = grid[0]
+    if by_paper:
+        _draw_points(left, wide, "lambda_start", "steps_to_epsilon", -2)
+        _draw_points(right, wide, "lambda_start", "steps_over_stated", 0)
+        right.set_ylim(1, 10)
+        log_ticks(right.yaxis, 1, 10)
+        label = r"$T\lambda^2/(n^2\log(n/\epsilon))$"
+    else:
+        keys = ["activation", "data", "d", "n"]
+        widths = by_data(data.cells, sufficient_widths)
+        smallest = wide[[*keys, "seed", "lambda_start"]]
+        widths = widths.merge(smallest, on=[*keys, "seed"])
+        _draw_points(left, wide, "kappa", "steps_to_epsilon", 1)
+        _draw_points(right, widths, "lambda_start", "width", -2)
+        right.axvline(1, color="0.7", linewidth=0.8)
+        below, above = (int((widths["width"] == end).sum()) for end in (0.0, np.inf))
+        figure.facts.append(
+            f"Of {len(widths)} widths {below} lie below the sweep and {above} beyond it. "
+            "Table 1's λ < 1 is to the left of the grey line."
+        )
+        label = "sufficient width $m$"
+    left.set_xlabel(r"smallest eigenvalue $\lambda$" if by_paper else r"condition number $\kappa$")
+    left.set_ylabel("steps $T$ to $\\epsilon$")
+    right.set_xlabel(r"smallest eigenvalue $\lambda$")
+    right.set_ylabel(label)
+    seeds = plural(cells["seed"].nunique(), "seed")
+    figure.facts.append(
+        f"A point for each activation, data, d and n: medians of {seeds}, bars the middle half. "
+        "Dotted lines have the power, and go through the middle of all points."
+    )
+    powers = r"$\lambda^{-2}$" if by_paper else r"$\kappa$ (left), $\lambda^{-2}$ (right)"
+    names = [activation for activation in NAMES if (cells["activation"] == activation).any()]
+    legend: Legend = [
+        (Line2D([], [], color=NETWORKS[name].colour, linewidth=2.5), NAMES[name]) for name in names
+    ]
+    legend.append((Line2D([], [], color="0.4", linestyle=":"), rf"$\propto$ {powers}"))
+    kinds = [kind for kind in _MARKS if (cells["data"] == kind).any()]
+    legend += [
+        (Line2D([], [], color="0.4", marker=_MARKS[kind], linestyle="", markersize=3), kind)
+        for kind in kinds
+    ]
+    legend += [
+        (
+            Line2D([], [], color="0.4", marker="o", linestyle="", markersize=size),
+            f"$n = {n}$",
+        )
+        for n, size in _sizes(cells).items()
+    ]
+    legend_below(figure, legend, columns=5)
+    return figure
+
+
+def _sizes(cells: pd.DataFrame) -> dict[int, float]:
+    """The size of a marker for each n."""
+    sizes = sorted(cells["n"].unique())
+    return {
+        int(n): float(size) for n, size in zip(sizes, np.linspace(2, 6, len(sizes)), strict=True)
+    }
+
+
+def _draw_points(
+    axes: matplotlib.axes.Axes, cells: pd.DataFrame, x: str, value: str, power: float
+) -> None:
+    """Draw medians with quartiles of each setting, and a line of a power through their middle."""
+    numbers = cells[["activation", "data", "d", "n", x, value]].astype({x: float, value: float})
+    grouped = numbers.groupby(["activation", "data", "d", "n"])[[x, value]]
+    table = grouped.median().join(grouped.quantile(0.25), rsuffix="_low")
+    table = table.join(grouped.quantile(0.75), rsuffix="_high")
+    table = table[((table > 0) & (table < np.inf)).all(axis=1)].reset_index()
+    sizes = _sizes(cells)
+    for _, row in table.iterrows():
+        look = NETWORKS[row["activation"]]
+        axes.errorbar(
+            row[x],
+            row[value],
+            yerr=[[row[value] - row[f"{value}_low"]], [row[f"{value}_high"] - row[value]]],
+            marker=_MARKS[row["data"]],
+            color=look.colour,
+            markersize=sizes[int(row["n"])],
+            markeredgewidth=0,
+            alpha=0.8,
+            linewidth=0.7,
+        )
+    ends = np.array([table[x].min(), table[x].max()])
+    middle = np.exp(np.log(table[[x, value]]).mean())
+    axes.plot(ends, middle[value] * (ends / middle[x]) ** power, ":", color="0.4", linewidth=0.9)
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    log_ticks(axes.xaxis, *ends.tolist())

@@ -1,0 +1,161 @@
+"""Claims on Corollary 1 and Remark 2, linear layers on top, and on Theorem 2 near the optimum."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+import pandas as pd
+
+from overfit_cli.claims.cells import Values, finite_numbers, is_unknown
+from overfit_cli.claims.rules import (
+    THEOREM_RULE,
+    Margin,
+    Requirements,
+    judge_estimates,
+    judge_theorem,
+)
+from overfit_cli.core.claim import Claim, Measurement, not_run
+from overfit_cli.stats.intervals import level_of_each, median_estimate
+from overfit_cli.studies.attention_kernel.regression.claims.rates import (
+    ROUND_OFF,
+    SOURCE,
+    judge_bound,
+    selection,
+)
+from overfit_cli.studies.attention_kernel.regression.parameters import LAYERS
+
+PRESET = "kernel-linear-layers"
+
+LINEAR = 30.0
+"""Steps to 1e-12 are at most so many times those to 1e-6 where a loss falls linearly.
+
+A power law that gets to 1e-12 within 15,000 steps takes more than 100 times as many; one mode takes
+twice as many, and two take more where the slower one begins low.
+"""
+
+SAME_RATE = Margin(most=1.0, because="the same rate within a factor of two", fewest_seeds=10)
+
+_HEADS = 4
+_MANY = tuple(LAYERS)
+
+
+def _cells(cells: pd.DataFrame, trained: tuple[str, ...]) -> pd.DataFrame:
+    values: Values = {"kernel": "softmax", "trained": trained, "heads": _HEADS}
+    return selection(values, PRESET).of(cells)
+
+
+def _judge_linear(cells: pd.DataFrame) -> Measurement:
+    """Judge whether on every seed and for every L some step size converges linearly to zero."""
+    chosen = _cells(cells, _MANY)
+    if lacking := set(_MANY) - set(chosen["trained"]):
+        raise not_run(f"It needs cells of trained={','.join(sorted(lacking))} too.")
+    unknown = is_unknown(chosen)
+    finite_numbers(chosen[chosen["status"] == "done"], "lambda_b")
+    millionth, trillionth = (
+        chosen[f"steps_to_{name}"].astype(float) for name in ("millionth", "trillionth")
+    )
+    linear = trillionth <= LINEAR * millionth
+    places = [chosen["seed"], chosen["trained"]]
+    reached = linear.groupby(places).any()
+    vanishing = (ROUND_OFF - chosen["lambda_b"].astype(float)).mask(unknown, -np.inf)
+    over = (trillionth / millionth).where(linear).groupby(places).min()
+    return judge_theorem(
+        pd.Series(False, index=reached.index),
+        reached.index.to_frame()["seed"],
+        unknown=~reached,
+        requirements=Requirements(
+            {"λ_B below round-off, by": vanishing.groupby(places).max()}, "λ_B is above zero"
+        ),
+        note="Where no step size does, other initial weights may.",
+        details={
+            **{
+                f"seeds that do, {name}": int(reached.xs(name, level="trained").sum())
+                for name in _MANY
+            },
+            "steps to 1e-12 over those to 1e-6, most": float(over.max()),
+        },
+    )
+
+
+def _judge_rate(cells: pd.DataFrame) -> Measurement:
+    """Judge whether layers on top make the loss take more steps, at the same step sizes."""
+    chosen = _cells(cells, ("all", *_MANY))
+    if lacking := {"all", *_MANY} - set(chosen["trained"]):
+        raise not_run(f"It needs cells of trained={','.join(sorted(lacking))} too.")
+    done = chosen["status"] == "done"
+    steps = chosen["steps_to_millionth"].astype(float)
+    # a loss that has not come down takes more steps than were taken; a lost cell takes any number
+    least = steps.fillna(chosen["steps"].astype(float)).where(done, 1.0)
+    most = steps.fillna(np.inf).where(done, np.inf)
+    table = chosen.assign(least=np.log2(least), most=np.log2(most)).pivot_table(
+        index=["seed", "learning_rate"], columns="trained", values=["least", "most"], dropna=False
+    )
+    level = level_of_each(len(_MANY))
+    estimates = {}
+    for name in _MANY:
+        low = (table["least", name] - table["most", "all"]).groupby("seed").mean()
+        high = (table["most", name] - table["least", "all"]).groupby("seed").mean()
+        estimates[f"log₂ ratio, {name}"] = (
+            median_estimate(low.fillna(-np.inf), level, up_to=high.fillna(np.inf)),
+            SAME_RATE,
+        )
+    return judge_estimates(
+        estimates,
+        note="Steps to a millionth of the start with layers over those without, averaged over step "
+        "sizes, seed by seed; the median of seeds.",
+        details={"cells": len(chosen), "cells that have not come down": int(steps.isna().sum())},
+    )
+
+
+_POSITIVE = "λ_B is above zero; d = n_0 = ... = n_{L−1} ≥ n_L = 1"
+
+CLAIMS = (
+    Claim(
+        name="corollary1-linear",
+        kind="paper",
+        source=f"{SOURCE}, Corollary 1",
+        statement="With W_Q, W_K, W_V and 1, 2 or 4 linear layers W¹ ⋯ W^L on top trained there "
+        "are initial weights and a step size with which the loss converges linearly to zero.",
+        hypotheses=_POSITIVE,
+        holds_where=f"{THEOREM_RULE}; a seed does not break it, for every L, where at some step "
+        f"size the loss falls to 1e-12 of its start in at most {LINEAR:g} times the steps that it "
+        "takes to 1e-6; where none does other weights may, and nothing is decided",
+        measure=_judge_linear,
+        figure="curves",
+        preset=PRESET,
+    ),
+    Claim(
+        name="remark2-rate",
+        kind="paper",
+        source=f"{SOURCE}, Remark 2",
+        statement="With 1, 2 or 4 linear layers on top, trained too, the loss converges at the "
+        "rate at which it does with W_Q, W_K and W_V alone, or faster.",
+        hypotheses=f"{_POSITIVE}; the outputs and the step size are the same",
+        holds_where=SAME_RATE.in_words("the median log₂ ratio of steps to 1e-6, for each L,"),
+        measure=_judge_rate,
+        figure="curves",
+        preset=PRESET,
+    ),
+    Claim(
+        name="theorem2-near-four",
+        kind="paper",
+        source=f"{SOURCE}, Theorem 2, with Remark 3's first option",
+        statement="With W_Q, W_K and W_V trained from near the optimum and H = 4, there is a step "
+        "size η for which softmax attention's loss is at most (1 − ηβ)^t of its start, β = "
+        "‖W_O‖² λ_B².",
+        hypotheses="λ_B is above zero; condition (8) is met by labels near the first outputs; η "
+        "times the largest curvature in W_V is at most 0.5, and a smaller one only takes longer; "
+        "the proof, (45), has the rate β/4",
+        holds_where=f"{THEOREM_RULE}; a seed breaks it where at every step size allowed some step "
+        "lies above the bound",
+        measure=partial(
+            judge_bound,
+            constant="paper",
+            values={"kernel": "softmax", "trained": "all", "target": "near", "heads": _HEADS},
+            theorem=2,
+        ),
+        figure="curves",
+        preset="kernel-theorem2-near",
+    ),
+)

@@ -1,0 +1,189 @@
+"""Claims of ours that decide Theorems 1 and 2 by an eigenvalue, without training.
+
+The column `rate_margin` is 2 λ_min(Σ_h ‖W_O,h‖² B_h B_hᵀ)/α at the initial weights. Where it is
+below 1 the loss lies above (1 − ηα)^t in the end, at every small step size.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+
+from overfit_cli.claims.cells import (
+    Selection,
+    finite_numbers,
+    is_unknown,
+    require_trained,
+)
+from overfit_cli.claims.rules import (
+    THEOREM_RULE,
+    Margin,
+    Requirements,
+    exponentiate,
+    factor_margin,
+    judge_estimate,
+    judge_theorem,
+)
+from overfit_cli.core.claim import Claim, Measurement, inconclusive
+from overfit_cli.stats.intervals import mean_estimate
+from overfit_cli.studies.attention_kernel.regression.claims.rates import PROVED, ROUND_OFF, SOURCE
+from overfit_cli.studies.attention_kernel.regression.parameters import KernelRegressionParameters
+
+PRESETS = {1: "kernel-eigenvalue", 2: "kernel-eigenvalue-balanced"}
+"""The preset of each theorem."""
+
+SEVERAL = (3, 4, 6, 8, 12, 16)
+"""Numbers of heads of which 2/H is below 1."""
+
+AT_MOST = Margin(most=1.0, because="that is Jensen's inequality", fewest_seeds=10)
+TWO_OVER_H = factor_margin(
+    1.0, 1.25, "‖W_O,h‖² has a relative deviation of √(2/d), a quarter at d = 32", fewest_seeds=10
+)
+WIDEST = 32
+"""The width d of a head from which on 2/H is claimed as an equality."""
+
+
+def _cells(cells: pd.DataFrame, theorem: Literal[1, 2], heads: Sequence[int]) -> pd.DataFrame:
+    """Return the cells of softmax with some numbers of heads, of several widths d."""
+    return Selection(
+        KernelRegressionParameters,
+        at={
+            "kernel": "softmax",
+            "trained": "value" if theorem == 1 else "all",
+            "heads": tuple(heads),
+        },
+        vary=("d", "learning_rate"),
+        alike=("n", "tokens", "target", "training_steps", "sigma_w", "balance", "dtype"),
+        fewest={"d_h": 2},
+        preset=PRESETS[theorem],
+    ).of(cells)
+
+
+def _judge_too_fast(
+    cells: pd.DataFrame, *, theorem: Literal[1, 2], heads: Sequence[int], share: float = 1.0
+) -> Measurement:
+    """Judge whether on every draw the slowest rate is below a share of the paper's."""
+    chosen = _cells(cells, theorem, heads)
+    unknown = is_unknown(chosen)
+    for name in ("lambda_b", "condition_8"):
+        finite_numbers(chosen[~unknown], name)
+    missed = {
+        "λ_B below round-off, by": (ROUND_OFF - chosen["lambda_b"].astype(float)).mask(
+            unknown, -np.inf
+        )
+    }
+    if theorem == 2:
+        missed["decades by which (8) is missed"] = (
+            chosen["condition_8"].astype(float).mask(unknown, -np.inf)
+        )
+    margin = chosen["rate_margin"].astype(float)
+    by_heads = margin.groupby(chosen["heads"])
+    return judge_theorem(
+        margin >= share,
+        chosen["seed"],
+        unknown=margin.isna(),
+        requirements=Requirements(missed, ", ".join(missed)),
+        details={
+            "cells": len(chosen),
+            **{f"median, H {count}": float(value) for count, value in by_heads.median().items()},
+            **{f"most, H {count}": float(value) for count, value in by_heads.max().items()},
+        },
+    )
+
+
+def _judge_times_half_of_h(cells: pd.DataFrame, *, at_most: bool) -> Measurement:
+    """Measure the mean over draws of the ratio over 2/H: its mean, or at the widest heads.
+
+    With `at_most` it is the arithmetic mean over all widths, as Jensen's inequality has it.
+    """
+    chosen = require_trained(_cells(cells, 1, (2, *SEVERAL)))
+    if not at_most:
+        chosen = chosen[chosen["d_h"] >= WIDEST]
+        if chosen.empty:
+            raise inconclusive(f"It needs cells with d = {WIDEST} or more.")
+    over = finite_numbers(chosen, "rate_margin") * chosen["heads"] / 2
+    by_seed = (over if at_most else np.log(over)).groupby(chosen["seed"]).mean()
+    estimate = mean_estimate(by_seed)
+    return judge_estimate(
+        estimate if at_most else exponentiate(estimate),
+        AT_MOST if at_most else TWO_OVER_H,
+        note="The ratio over 2/H, averaged over the settings of each seed.",
+        details={
+            f"mean, H {heads}, d {width}": float(group.mean())
+            for heads, of_heads in over.groupby(chosen["heads"])
+            for width, group in of_heads.groupby(chosen["d_h"])
+        },
+    )
+
+
+_RATIO = "2 λ_min(Σ_h ‖W_O,h‖² B_h B_hᵀ)"
+_DECIDES = (
+    "λ_B is above zero; r_0 has a component in the slowest direction, as almost every draw has; "
+    "the ratio is that at the initial weights, and nothing is trained"
+)
+_MET = "; condition (8) is met by a balance of 1e20, so that W_Q and W_K stay"
+
+
+def _claim(name: str, theorem: Literal[1, 2], statement: str, share: float = 1.0) -> Claim:
+    rate = "α" if theorem == 1 else "β"
+    heads = SEVERAL[1:] if share == 1 else SEVERAL[-1:]
+    return Claim(
+        name=f"eigenvalue-{name}",
+        kind="ours",
+        source=f"{SOURCE}, Theorem {theorem}"
+        + ("" if share == 1 else ", the rate of its proof, (45)"),
+        statement=statement,
+        hypotheses=_DECIDES + (_MET if theorem == 2 else ""),
+        holds_where=f"{THEOREM_RULE}; a cell breaks it where {_RATIO}/{rate} is {share:g} or more",
+        measure=partial(_judge_too_fast, theorem=theorem, heads=heads, share=share),
+        figure="eigenvalue",
+        preset=PRESETS[theorem],
+    )
+
+
+CLAIMS = (
+    _claim(
+        "theorem1",
+        1,
+        "With 4 to 16 heads Theorem 1's rate α is too fast on every draw, with d = 2, 8 and 32, "
+        "D = 16, 24 and 96 and N n = 16: every small step size breaks its bound in the end.",
+    ),
+    _claim(
+        "theorem2",
+        2,
+        "With 4 to 16 heads Theorem 2's rate β is too fast on every draw where (8) is met, with "
+        "d = 2, 8 and 32.",
+    ),
+    _claim(
+        "proved",
+        2,
+        "With 16 heads even a quarter of β, the rate of the proof, is too fast on every draw where "
+        "(8) is met.",
+        PROVED,
+    ),
+    Claim(
+        name="eigenvalue-at-most",
+        kind="identity",
+        source=f"{SOURCE}, Theorem 1",
+        statement="In the mean over draws the slowest rate is at most 2/H of Theorem 1's rate α.",
+        holds_where=AT_MOST.in_words("the mean over draws of the ratio over 2/H"),
+        measure=partial(_judge_times_half_of_h, at_most=True),
+        figure="eigenvalue",
+        preset=PRESETS[1],
+    ),
+    Claim(
+        name="eigenvalue-law",
+        kind="ours",
+        source=f"{SOURCE}, Theorem 1",
+        statement=f"With heads of width d = {WIDEST} the slowest rate is 2/H of "
+        "Theorem 1's rate α.",
+        holds_where=TWO_OVER_H.in_words("the geometric mean of the ratio over 2/H"),
+        measure=partial(_judge_times_half_of_h, at_most=False),
+        figure="eigenvalue",
+        preset=PRESETS[1],
+    ),
+)

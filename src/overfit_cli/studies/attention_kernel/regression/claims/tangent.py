@@ -1,0 +1,322 @@
+"""Claims of ours where W_Q alone is trained: what tangent kernels predict, and local minima."""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+
+import numpy as np
+import pandas as pd
+
+from overfit_cli.claims.cells import Selection, finite_numbers, is_unknown, require_trained
+from overfit_cli.claims.rules import (
+    THEOREM_RULE,
+    Margin,
+    Requirements,
+    exponentiate,
+    factor_margin,
+    judge_estimate,
+    judge_theorem,
+)
+from overfit_cli.core.claim import Claim, Interval, Measurement, inconclusive, not_run
+from overfit_cli.stats.intervals import mean_estimate, share_estimate
+from overfit_cli.studies.attention_kernel.regression.claims.rates import SOURCE, cells_under
+from overfit_cli.studies.attention_kernel.regression.parameters import KernelRegressionParameters
+
+SIZES, STEPS, MINIMA = "kernel-tangent", "kernel-tangent-steps", "kernel-minima"
+"""The presets."""
+
+BOTH = ("softmax", "gaussian")
+SMALL = 0.02
+"""The deviation of W_Q and W_K at which the formula of small weights is claimed."""
+
+LIKE_FORMULA = factor_margin(
+    1.0,
+    1.25,
+    "at d = 8 traces spread by √(2/d), which is 0.5 a draw and 0.11 in the mean of 20",
+    fewest_seeds=10,
+)
+LIKE_EIGENVALUES = factor_margin(1.0, 2.0, "step sizes are a factor of 2 apart", fewest_seeds=10)
+MORE_STEPS = Margin(least=1.0, because="as many steps as the Gaussian", fewest_seeds=10)
+
+CLOSE, FEW = 0.05, 2
+"""Measured and predicted steps agree within this share of them, or within so many steps."""
+
+
+def _pairs(cells: pd.DataFrame, column: str, by: list[str]) -> pd.DataFrame:
+    """Return a column of the cells of both kernels, one column for each, by other parameters."""
+    numbers = finite_numbers(cells, column)
+    pairs = numbers.groupby([*(cells[name] for name in by), cells["kernel"]]).mean().unstack()
+    if set(pairs.columns) != set(BOTH):
+        raise not_run("It needs cells of both kernels.")
+    return pairs.dropna()
+
+
+def _ratio(pairs: pd.DataFrame) -> pd.Series[float]:
+    ratio: pd.Series[float] = pairs["gaussian"] / pairs["softmax"]
+    return ratio
+
+
+def _judge_ratio(cells: pd.DataFrame) -> Measurement:
+    """Measure the ratio of the kernels' traces over that of the formula at small weights."""
+    chosen = require_trained(
+        Selection(
+            KernelRegressionParameters,
+            at={"trained": "query", "kernel": BOTH, "sigma_w": SMALL, "target": "near"},
+            vary=("learning_rate",),
+            alike=("n", "d", "d_h", "training_steps", "distance", "dtype"),
+            fewest={"tokens": 2},
+            preset=SIZES,
+        ).of(cells)
+    )
+    by = ["tokens", "seed"]
+    measured = _ratio(_pairs(chosen, "tangent_trace", by))
+    formula = _ratio(_pairs(chosen, "tangent_small", by))
+    logs = (measured / formula).map(np.log)
+    return judge_estimate(
+        exponentiate(mean_estimate(logs.groupby("seed").mean())),
+        LIKE_FORMULA,
+        note="The ratio of the Gaussian's trace to softmax's, over that of the formula.",
+        details={
+            **{
+                f"{name}, n {tokens}": float(value)
+                for name, ratio in (("ratio", measured), ("formula", formula))
+                for tokens, value in ratio.groupby("tokens").median().items()
+            },
+            "ratio over formula, least": math.exp(logs.min()),
+            "ratio over formula, most": math.exp(logs.max()),
+        },
+    )
+
+
+def _under_12(cells: pd.DataFrame) -> tuple[pd.DataFrame, pd.Series[float]]:
+    """Return cells of both kernels with near labels, and the decades by which they miss (12)."""
+    return cells_under("12", cells, {"kernel": BOTH, "trained": "query"}, STEPS)
+
+
+def _judge_steps(cells: pd.DataFrame) -> Measurement:
+    """Judge whether every cell takes the steps to a millionth that its tangent kernel predicts."""
+    chosen, decades = _under_12(cells)
+    if "tangent_steps" not in chosen:
+        raise inconclusive("No cell has a number of tangent_steps: sweep again.")
+    predicted, measured = (
+        chosen[name].astype(float) for name in ("tangent_steps", "steps_to_millionth")
+    )
+    within = predicted * (1 + CLOSE) + FEW <= chosen["training_steps"]
+    # One without the other may be a number that was lost, unless the last loss says that the cell
+    # never came down.
+    came_down = ~(chosen["relative_loss"].astype(float) > 1e-6)
+    lost = (predicted.isna() & measured.notna()) | (within & measured.isna() & came_down)
+    unknown = is_unknown(chosen) | lost
+    if not within.any():
+        raise not_run(f"It needs cells that come down, as in `overfit sweep {STEPS}`.")
+    chosen, decades = chosen[within | unknown], decades[within | unknown]
+    unknown, predicted = unknown[chosen.index], predicted[chosen.index]
+    measured = measured[chosen.index]
+    apart = (measured - predicted).abs()
+    allowed = np.maximum(CLOSE * predicted, FEW)
+    return judge_theorem(
+        ~(apart <= allowed) & ~unknown,
+        chosen["seed"],
+        unknown=unknown,
+        requirements=Requirements(
+            {"decades by which (12) is missed": decades}, "decades by which (12) is missed"
+        ),
+        details={
+            "cells": len(chosen),
+            **{f"cells, {name}": int((chosen["kernel"] == name).sum()) for name in BOTH},
+            "steps apart, most": float(apart.max()),
+            "share apart, most": float((apart / predicted).max()),
+            "steps, least": float(measured.min()),
+            "steps, most": float(measured.max()),
+        },
+    )
+
+
+def _best(cells: pd.DataFrame) -> pd.DataFrame:
+    """Return the cell with the fewest steps to a millionth of each seed and kernel."""
+    chosen, decades = _under_12(cells)
+    done = chosen[(chosen["status"] == "done") & (decades <= 0)]
+    done = done[done["steps_to_millionth"].notna()]
+    if done.empty:
+        raise inconclusive("No cell comes down to a millionth of its start.")
+    steps = done["steps_to_millionth"].astype(float)
+    best: pd.DataFrame = done.loc[steps.groupby([done["kernel"], done["seed"]]).idxmin()]
+    if len(best) < len(BOTH) * chosen["seed"].nunique():
+        raise inconclusive("On some seeds no cell of a kernel comes down to a millionth.")
+    return best
+
+
+def _judge_best(cells: pd.DataFrame, *, column: str) -> Measurement:
+    """Measure the ratio of best step sizes over that of eigenvalues, or of steps at the best."""
+    best = _best(cells)
+    size = _pairs(best, "learning_rate", ["seed"])
+    eigenvalue = _pairs(best, "tangent_largest", ["seed"])
+    steps = _pairs(best, "steps_to_millionth", ["seed"])
+    if column == "learning_rate":
+        logs = -np.log(_ratio(size)) - np.log(_ratio(eigenvalue))
+        margin, note = LIKE_EIGENVALUES, "The ratio of step sizes over that of eigenvalues."
+    else:
+        logs, margin = -np.log(_ratio(steps)), MORE_STEPS
+        note = "Softmax's steps over the Gaussian's."
+    return judge_estimate(
+        exponentiate(mean_estimate(logs)),
+        margin,
+        note=note,
+        details={
+            "softmax's best step size over the Gaussian's, median": float(
+                (1 / _ratio(size)).median()
+            ),
+            "Gaussian's largest eigenvalue over softmax's, median": float(
+                _ratio(eigenvalue).median()
+            ),
+            **{f"steps at the best, {name}, median": float(steps[name].median()) for name in BOTH},
+            "seeds on which softmax takes more steps": int((_ratio(steps) < 1).sum()),
+        },
+    )
+
+
+def _minima(cells: pd.DataFrame, *, wide: bool) -> pd.DataFrame:
+    """Return softmax's cells with labels in the hull, with d ≥ n − 1 or below it."""
+    chosen = Selection(
+        KernelRegressionParameters,
+        at={"trained": "query", "kernel": "softmax", "target": "inside"},
+        vary=("learning_rate",),
+        alike=("n", "d", "training_steps", "sigma_w", "dtype"),
+        fewest={"tokens": 2, "d_h": 2},
+        preset=MINIMA,
+    ).of(cells)
+    is_wide = chosen["d_h"] >= chosen["tokens"] - 1
+    chosen = chosen[is_wide if wide else ~is_wide]
+    if chosen.empty:
+        raise not_run("It needs cells of such widths.")
+    return chosen
+
+
+def _shares(chosen: pd.DataFrame) -> dict[str, float]:
+    """Return the share of tokens that stay, by n and d."""
+    groups = chosen["local_minima"].astype(float).groupby([chosen["tokens"], chosen["d_h"]])
+    return {
+        f"share of tokens at a local minimum, n {tokens}, d {width}": float(group.mean())
+        for (tokens, width), group in groups
+    }
+
+
+def _judge_none(cells: pd.DataFrame) -> Measurement:
+    """Judge whether no start ends at a local minimum where d ≥ n − 1."""
+    chosen = _minima(cells, wide=True)
+    ended = chosen["local_minima"].astype(float)
+    diverged = (chosen["status"] != "done") & ~is_unknown(chosen)
+    above = chosen["relative_loss"].astype(float)
+    return judge_theorem(
+        ended > 0,
+        chosen["seed"],
+        unknown=ended.isna() & ~diverged,
+        details={
+            "cells": len(chosen),
+            "cells that diverged": int(diverged.sum()),
+            "cells with 1e-3 of their start left": int((above > 1e-3).sum()),
+            **_shares(chosen),
+        },
+    )
+
+
+def _judge_some(cells: pd.DataFrame) -> Measurement:
+    """Measure on which seeds some start ends at a local minimum where d < n − 1."""
+    chosen = _minima(cells, wide=False)
+    ended = chosen["local_minima"].astype(float)
+    found = (ended > 0).groupby(chosen["seed"]).any()
+    missing = is_unknown(chosen).groupby(chosen["seed"]).any() & ~found
+    estimate = share_estimate(int(found.sum()), len(found), unknown=int(missing.sum()))
+    return Measurement(
+        verdict="holds" if found.any() else "inconclusive",
+        decided="case",
+        value=estimate.value,
+        interval=Interval(estimate.low, estimate.high, estimate.kind),
+        details={"cells": len(chosen), **_shares(chosen)},
+        note="The share of seeds on which some token ends there."
+        + ("" if found.any() else " None has here, which does not say that none can."),
+    )
+
+
+_SECTION = f"{SOURCE}, section 4.2"
+_MET = (
+    "condition (12) is met: W_Q and W_K have deviation 0.02, the labels lie 3e-9 from the outputs"
+)
+
+CLAIMS = (
+    Claim(
+        name="tangent-ratio",
+        kind="ours",
+        source=_SECTION,
+        statement="At small W_Q and W_K, in the geometric mean over draws, the Gaussian's tangent "
+        "kernel is larger than softmax's by the ratio of (Σ_j a_j)² ‖x_k‖² + ‖Σ_j a_j x_j‖² to "
+        "‖Σ_j (a_j − ā) x_j‖²/n².",
+        holds_where=LIKE_FORMULA.in_words("the geometric mean of the traces' ratio over it"),
+        measure=_judge_ratio,
+        figure="tangent",
+        preset=SIZES,
+    ),
+    Claim(
+        name="tangent-steps",
+        kind="identity",
+        source=_SECTION,
+        statement="Where condition (12) is met, either kernel takes the steps to a millionth of "
+        "the loss that (I − η Θ)^t predicts, Θ being its tangent kernel at the start.",
+        hypotheses=f"{_MET}; W_Q then moves by about 1e-9, so that this is its first order",
+        holds_where=f"{THEOREM_RULE}; a cell breaks it that is {CLOSE:g} of its steps or {FEW} "
+        "steps off, whichever is more",
+        measure=_judge_steps,
+        figure="tangent-steps",
+        preset=STEPS,
+    ),
+    Claim(
+        name="tangent-step-size",
+        kind="identity",
+        source=_SECTION,
+        statement="Where condition (12) is met, softmax's best step size is larger than the "
+        "Gaussian's by the ratio of the tangent kernels' largest eigenvalues.",
+        hypotheses=f"{_MET}; (I − η Θ)^t has its best η between 1 and 2 over the largest "
+        "eigenvalue, up to the grid",
+        holds_where=LIKE_EIGENVALUES.in_words("the geometric mean of the one ratio over the other"),
+        measure=partial(_judge_best, column="learning_rate"),
+        figure="tangent-steps",
+        preset=STEPS,
+    ),
+    Claim(
+        name="tangent-slower",
+        kind="ours",
+        source=_SECTION,
+        statement="Where condition (12) is met, softmax takes more steps than the Gaussian, each "
+        "at its own best step size.",
+        hypotheses=_MET,
+        holds_where=MORE_STEPS.in_words("the geometric mean of the ratio of steps"),
+        measure=partial(_judge_best, column="steps"),
+        figure="tangent-steps",
+        preset=STEPS,
+    ),
+    Claim(
+        name="minima-wide",
+        kind="identity",
+        source=_SECTION,
+        statement="With d ≥ n − 1, one head and D ≥ N n, no token of softmax trained in W_Q alone "
+        "ends at a local minimum of finite weights above zero loss.",
+        holds_where=f"{THEOREM_RULE}; a cell breaks it where a token's query is stationary and not "
+        "saturated, though other queries reach its label",
+        measure=_judge_none,
+        figure="minima",
+        preset=MINIMA,
+    ),
+    Claim(
+        name="minima-narrow",
+        kind="ours",
+        source=_SECTION,
+        statement="With d < n − 1 tokens of softmax trained in W_Q alone may end at a local "
+        "minimum of finite weights, though other queries reach their labels.",
+        holds_where="some token of some seed does, which is a case; where none does, nothing is "
+        "decided: it cannot fail",
+        measure=_judge_some,
+        figure="minima",
+        preset=MINIMA,
+    ),
+)

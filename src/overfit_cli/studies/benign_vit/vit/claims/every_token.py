@@ -1,0 +1,269 @@
+"""Claims of the propositions for every token, sample and key (Jiang et al. 2024, appendices D, E).
+
+The cells are those of section 5's lemmas: see `lemmas.py`. What is judged is the worst over all n,
+i and j: see `vit/every_token.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+import pandas as pd
+
+from overfit_cli.claims.rules import (
+    THEOREM_RULE,
+    Margin,
+    exponentiate,
+    judge_estimate,
+    judge_estimates,
+    judge_theorem,
+)
+from overfit_cli.core.claim import Claim, Measurement
+from overfit_cli.stats.intervals import level_of_each, mean_estimate
+from overfit_cli.studies.benign_vit.vit import lemma_numbers as numbers
+from overfit_cli.studies.benign_vit.vit.claims.lemmas import (
+    LEAD,
+    LINEAR,
+    QUADRATIC,
+    by_seed,
+    chosen_steps,
+    judge_number,
+    lemma_claim,
+)
+from overfit_cli.studies.benign_vit.vit.theory import Regime
+
+ROUNDING = 1e-9
+"""By how much a score may move the other way: float64 keeps sixteen digits, and sums fewer."""
+
+AT_MOST_LINEAR = Margin(most=1.1, because="the lemma's 1, and a tenth", fewest_seeds=5)
+SMALL = Margin(most=1.0, because="o(1), with a constant of 1", fewest_seeds=5)
+WITHIN_TAIL = Margin(
+    most=1.0, because="the tail in the proof of Lemma C.2, and T₀'s constant is 1", fewest_seeds=5
+)
+SAME_MAGNITUDE = 2.0
+"""The factor by which a norm that keeps its magnitude may change: Lemma C.3 allows 3/2 and 1/2."""
+
+PROPOSITIONS_OF: dict[str, dict[Regime, str]] = {
+    "products": {"benign": "propositions D(t) of D.2 and Lemma 5.3", "harmful": "(161) to (164)"},
+    "rises": {
+        "benign": "propositions D(t) and H(t) of D.2 and D.3",
+        "harmful": "propositions L(t) and P(t) of E.2 and E.3",
+    },
+    "norms": {
+        "benign": "Lemma D.4, propositions C(t) and G(t) of D.2 and D.3",
+        "harmful": "Lemma E.2, propositions K(t) and O(t) of E.2 and E.3",
+    },
+    "stray": {
+        "benign": "propositions C(t), E(t), G(t) and I(t) of D.2 and D.3",
+        "harmful": "propositions K(t), M(t), O(t) and Q(t) of E.2 and E.3",
+    },
+    "scores": {
+        "benign": "propositions E(t) and I(t) of D.2 and D.3",
+        "harmful": "propositions M(t) and Q(t) of E.2 and E.3",
+    },
+    "lead": {"benign": "proposition F(t) of D.3", "harmful": "proposition N(t) of E.3"},
+    "upper": {"benign": "proposition B(t) of D.2", "harmful": "proposition J(t) of E.2"},
+    "t0": {"benign": "Lemmas C.2 and D.3", "harmful": "Lemmas C.2 and E.1"},
+}
+RISES: dict[Regime, str] = {
+    "benign": "every score with the signal's key rises, and every score with noise's falls",
+    "harmful": "every score with token 2's key rises, by twice what any other of its query does",
+}
+GAPS: dict[Regime, str] = {
+    "benign": "Λ is a score with the signal less one with noise",
+    "harmful": "Ψ is a score with token 2 less any other",
+}
+BOUNDED: dict[Regime, str] = {"benign": "score", "harmful": "difference Ψ of two scores"}
+VALUE: dict[Regime, str] = {
+    "benign": "the signals' values grow",
+    "harmful": "token 2's value grows",
+}
+
+
+def _without_exception(
+    steps: pd.DataFrame, side: Regime, number: Callable[..., float], bound: float, words: str
+) -> Measurement:
+    """Judge whether a positive number ever passes a bound."""
+    of_seeds = by_seed(chosen_steps(steps, side, has_small_error=False), number)
+    return judge_theorem(
+        of_seeds > bound,
+        pd.Series(of_seeds.index, index=of_seeds.index),
+        decades_over=(of_seeds / bound).map(np.log10),
+        details={f"{words}, most": float(of_seeds.max())},
+    )
+
+
+def _rises(steps: pd.DataFrame, side: Regime) -> Measurement:
+    """Judge whether any score ever moves against the proposition."""
+    chosen = chosen_steps(steps, side, has_small_error=False)
+    least = by_seed(chosen, partial(numbers.least_rise, side=side))
+    return judge_theorem(
+        least < -ROUNDING,
+        pd.Series(least.index, index=least.index),
+        details={"least between logged steps": float(least.min())},
+    )
+
+
+def _stray(steps: pd.DataFrame, side: Regime) -> Measurement:
+    chosen, level = chosen_steps(steps, side, has_small_error=False), level_of_each(2)
+    return judge_estimates(
+        {
+            "largest product of two queries or two keys": (
+                mean_estimate(by_seed(chosen, numbers.largest_like), level),
+                SMALL,
+            ),
+            "largest product of a query and a key of different samples": (
+                mean_estimate(by_seed(chosen, numbers.largest_stray), level),
+                SMALL,
+            ),
+        },
+        note="The largest of all pairs and logged steps.",
+    )
+
+
+def _lead(steps: pd.DataFrame, side: Regime) -> Measurement:
+    chosen = chosen_steps(steps, side, has_small_error=False)
+    logs = by_seed(chosen, partial(numbers.stage_3_lead, side=side))
+    return judge_estimate(
+        exponentiate(mean_estimate(logs)), LEAD, note="The least lead in stage 3, over 3M."
+    )
+
+
+def _of(number: Callable[..., float], side: Regime) -> Callable[..., float]:
+    return partial(number, side=side)
+
+
+def _of_side(side: Regime) -> tuple[Claim, ...]:
+    prefix, gap = ("lemma53", "Λ") if side == "benign" else ("harmful", "Ψ")
+    return (
+        lemma_claim(
+            f"{prefix}-every-product",
+            PROPOSITIONS_OF["products"][side],
+            f"In stage 2 exp({gap}) grows at least as the square of the steps since stage 1 ended, "
+            f"for the query of every token and every key. {GAPS[side]}.",
+            QUADRATIC.in_words("the power of the steps since then, of the worst class of query,"),
+            judge_number(
+                _of(numbers.least_products_power, side),
+                QUADRATIC,
+                note="At the worst sample, token and key; fitted to the second half of stage 2.",
+                side=side,
+            ),
+            side=side,
+        ),
+        lemma_claim(
+            f"scores-rise-{side}",
+            PROPOSITIONS_OF["rises"][side],
+            f"From T₁ on, {RISES[side]}, at every sample and step.",
+            f"{THEOREM_RULE}; a move of {ROUNDING:g} the other way is rounding",
+            partial(_rises, side=side),
+            side=side,
+        ),
+        lemma_claim(
+            f"norms-stay-{side}",
+            PROPOSITIONS_OF["norms"][side],
+            "‖q‖² and ‖k‖² of every token stay Θ(s² σ_h² d_h) in all of training.",
+            f"{THEOREM_RULE}; a factor of {SAME_MAGNITUDE:g} keeps the magnitude",
+            partial(
+                _without_exception,
+                side=side,
+                number=numbers.norm_change,
+                bound=SAME_MAGNITUDE,
+                words="factor between a norm's square and its first",
+            ),
+            side=side,
+        ),
+        lemma_claim(
+            f"stray-products-{side}",
+            PROPOSITIONS_OF["stray"][side],
+            "Products of two queries, of two keys, and of a query and a key that meet in no sample "
+            "are o(1) in all of training.",
+            SMALL.in_words("the largest of each kind"),
+            partial(_stray, side=side),
+            side=side,
+        ),
+        lemma_claim(
+            f"largest-scores-{side}",
+            PROPOSITIONS_OF["scores"][side],
+            f"No {BOUNDED[side]} passes log(√d_h) in stage 2, or log(√d_h/ε) after it.",
+            THEOREM_RULE,
+            partial(
+                _without_exception,
+                side=side,
+                number=_of(numbers.scores_over_bound, side),
+                bound=1.0,
+                words="over the bound",
+            ),
+            side=side,
+        ),
+        lemma_claim(
+            f"stage3-lead-{side}",
+            PROPOSITIONS_OF["lead"][side],
+            "In stage 3 the value of what wins stays at least 3M times any other of its sample.",
+            LEAD.in_words("the least lead over 3M, at the worst sample,"),
+            partial(_lead, side=side),
+            side=side,
+        ),
+        lemma_claim(
+            f"{prefix}-values-most",
+            PROPOSITIONS_OF["upper"][side],
+            f"In stage 2 {VALUE[side]} at most linearly in the steps since stage 1 ended.",
+            AT_MOST_LINEAR.in_words("the power of the steps since then, the most,"),
+            judge_number(
+                _of(numbers.stage_2_value_most, side),
+                AT_MOST_LINEAR,
+                note="Fitted to the second half of stage 2.",
+                side=side,
+            ),
+            side=side,
+        ),
+        lemma_claim(
+            f"values-until-t0-{side}",
+            PROPOSITIONS_OF["t0"][side],
+            "Up to T₀ every value is O(d_h^(−1/4)): at most its tail at initialisation and what is "
+            "learned by T₀.",
+            WITHIN_TAIL.in_words("the largest value over 2σ_V‖w_O‖s √(log(2NM/δ)) + d_h^(−1/4)"),
+            judge_number(
+                _of(numbers.values_until_t0, side),
+                WITHIN_TAIL,
+                note="s is the length of the longest token, and T₀ has σ̃_p² on the harmful side.",
+                side=side,
+            ),
+            side=side,
+        ),
+    )
+
+
+EVERY_TOKEN = (
+    *_of_side("benign"),
+    *_of_side("harmful"),
+    lemma_claim(
+        "harmful-values-stage3",
+        "proposition N(t) of E.3",
+        "Where overfitting is harmful, exp of token 2's value grows in stage 3 at least "
+        "linearly in the steps since T₂, in every sample.",
+        LINEAR.in_words("the power of t − T₂, at the worst sample,"),
+        judge_number(
+            numbers.stage_3_noise_value,
+            LINEAR,
+            note="Fitted to the second half of stage 3.",
+            side="harmful",
+        ),
+        side="harmful",
+    ),
+    lemma_claim(
+        "harmful-largest-values",
+        "proposition N(t) of E.3",
+        "Where overfitting is harmful, no noise token's value ever passes 2 log(C/ε), with C = 1.",
+        THEOREM_RULE,
+        partial(
+            _without_exception,
+            side="harmful",
+            number=numbers.largest_value,
+            bound=1.0,
+            words="value over 2 log(1/ε)",
+        ),
+        side="harmful",
+    ),
+)

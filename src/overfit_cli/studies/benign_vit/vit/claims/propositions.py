@@ -1,0 +1,304 @@
+"""Claims of the proofs in appendices D and E: products, values, attention (Jiang et al. 2024).
+
+The cells are those of section 5's lemmas: see `lemmas.py`. `every_token.py` has the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+import pandas as pd
+
+from overfit_cli.claims.cells import is_unknown
+from overfit_cli.claims.rules import (
+    THEOREM_RULE,
+    Margin,
+    judge_estimate,
+    judge_estimates,
+    judge_theorem,
+    tolerance_margin,
+)
+from overfit_cli.core.claim import Claim, Measurement
+from overfit_cli.stats.intervals import level_of_each, mean_estimate
+from overfit_cli.studies.benign_vit.vit import lemma_numbers as numbers
+from overfit_cli.studies.benign_vit.vit.claims.condition import (
+    IN_CONVERGENCE,
+    SMALL_ERROR,
+    SMALL_TEST_ERROR,
+    hypotheses_of,
+    numbers_of,
+    require_condition,
+    vacuous,
+    whole_design,
+    with_error_of_convergence,
+    with_large_product,
+    with_small_error,
+    with_small_test_error,
+)
+from overfit_cli.studies.benign_vit.vit.claims.lemmas import (
+    LINEAR,
+    NEAR_ONE,
+    QUADRATIC,
+    by_seed,
+    chosen_steps,
+    judge_number,
+    lemma_claim,
+)
+from overfit_cli.studies.benign_vit.vit.claims.theorem_regime import near_limit, slopes_of
+from overfit_cli.studies.benign_vit.vit.parameters import TOKEN_CLASSES, BenignVitParameters
+from overfit_cli.studies.benign_vit.vit.theory import Regime, harmful_attention_error
+
+AS_THE_MARGIN = tolerance_margin(1.0, 0.1, "attention on the signal is above 0.9")
+LEARNED_BY_T2 = Margin(
+    most=0.125, because="what steps up to T₂ can add: 1/16 by a signal, 1/8 by token 2"
+)
+STILL_EVEN = Margin(most=0.5, because="our reading of o(1): half of 1/M", fewest_seeds=5)
+
+WORDS = {"signal": "the signal", "noise": "token 2", "rest": "tokens 3 to M"}
+"""The classes of tokens."""
+
+SMALL_HARMFUL_ERROR = (
+    "the error log(6N²M²/δ)³/(SNR²‖w_O‖²√d_h) of (169), with its logarithms and a constant of 1, "
+    "is below 1"
+)
+
+
+def _even(steps: pd.DataFrame, side: Regime) -> Measurement:
+    """Measure how far attention is from 1/M up to T₁; M − 1, all on one token, is the most."""
+    chosen = chosen_steps(steps, side, has_small_error=False)
+    of_query = {
+        source: by_seed(chosen, partial(numbers.attention_gone_at_t1, side=side, source=source))
+        for source in TOKEN_CLASSES
+    }
+    gone = pd.DataFrame(of_query).max(axis=1)
+    return judge_estimate(
+        near_limit(gone, float(chosen["tokens"].iloc[0]) - 1, least_missing=-np.inf),
+        STILL_EVEN,
+        note="The most of the three classes of query.",
+        details={
+            f"off 1/M times M, {WORDS[source]}": float(of_seeds.mean())
+            for source, of_seeds in of_query.items()
+        },
+    )
+
+
+def _harmful_attention(steps: pd.DataFrame) -> Measurement:
+    """Measure the attention of each class of token on token 2 when training ends."""
+    cells = steps.drop_duplicates("key")
+    errors = numbers_of(cells, harmful_attention_error)
+    small = cells.loc[errors < 1, "key"]
+    if small.empty:
+        raise vacuous(
+            f"By (169) training attention may miss 1 by {errors.min():.3g} or more.",
+            {"error of (169), least": float(errors.min())},
+        )
+    chosen = chosen_steps(steps[steps["key"].isin(small)], "harmful", has_small_error=False)
+    level = level_of_each(3)
+
+    def last(of_cell: pd.DataFrame, parameters: BenignVitParameters, source: str) -> float:
+        return float(of_cell[f"attention_{source}_noise"].iloc[-1])
+
+    return judge_estimates(
+        {
+            f"attention of {WORDS[source]} on token 2": (
+                near_limit(
+                    by_seed(chosen, partial(last, source=source)),
+                    1.0,
+                    level,
+                ),
+                NEAR_ONE,
+            )
+            for source in TOKEN_CLASSES
+        },
+        note="When training ends, mean over seeds.",
+    )
+
+
+def _final_value(cells: pd.DataFrame) -> Measurement:
+    """Measure what log(1/ε) multiplies in the larger signal's final value, the most."""
+    chosen = require_condition(cells, "benign", "theorem-benign-stage3")
+    for need in (with_large_product, with_small_error, with_error_of_convergence):
+        chosen = need(chosen)
+    design = whole_design(chosen)
+    largest = np.maximum(design["value_plus"], -design["value_minus"])
+    slopes = -slopes_of(design.assign(value=largest), "value")
+    return judge_estimate(
+        mean_estimate(slopes.max(axis=1)),
+        AS_THE_MARGIN,
+        note="What log(1/ε) multiplies in the larger signal's value between neighbouring ε, the "
+        "most.",
+        details={"cells": len(design)},
+    )
+
+
+def _stage_3_design(cells: pd.DataFrame) -> pd.DataFrame:
+    """Return the benign cells that meet what the proof requires up to test data."""
+    chosen = require_condition(cells, "benign", "theorem-benign-stage3")
+    for need in (with_large_product, with_small_error, with_small_test_error):
+        chosen = need(chosen)
+    return whole_design(chosen)
+
+
+def _own_attention(cells: pd.DataFrame) -> Measurement:
+    """Judge whether a test sample's signal ever pays itself less than 1/(2M)."""
+    design = _stage_3_design(cells)
+    least = design["test_signal_attention_min"].astype(float)
+    return judge_theorem(
+        least < 1 / (2 * design["tokens"]),
+        design["seed"],
+        unknown=is_unknown(design) | least.isna(),
+        details={"attention of the signal on itself, least": float(least.min())},
+    )
+
+
+def _fresh_values(cells: pd.DataFrame) -> Measurement:
+    """Judge whether the value of a test sample's noise token ever passes 1."""
+    design = _stage_3_design(cells)
+    largest = design["test_noise_value_max"].astype(float)
+    return judge_theorem(
+        largest > 1,
+        design["seed"],
+        unknown=is_unknown(design) | largest.isna(),
+        decades_over=largest.map(np.log10),
+        details={"value of a new noise token, most": float(largest.max())},
+    )
+
+
+def _of(number: Callable[..., float], side: Regime) -> Callable[..., float]:
+    return partial(number, side=side)
+
+
+_EVEN: dict[Regime, str] = {"benign": "proof of Lemma D.5", "harmful": "proof of Lemma E.3"}
+_D6: dict[Regime, str] = {"benign": "Lemmas D.1 and D.6", "harmful": "Lemmas D.1 and E.4"}
+
+
+def _of_side(side: Regime) -> tuple[Claim, ...]:
+    return (
+        lemma_claim(
+            f"slope-until-t2-{side}",
+            _D6[side],
+            "Up to T₂, with a constant of 1, −ℓ′ is 1/2 ± o(1): a step adds at most η s² ‖w_O‖²/2 "
+            "to a value, so −ℓ′ differs by less than 1/log(6N²M²/δ), whatever attention does.",
+            LEARNED_BY_T2.in_words("the most by which it differs, times that logarithm,"),
+            judge_number(
+                _of(numbers.slope_until_t2, side),
+                LEARNED_BY_T2,
+                note="T₂ has a constant of 1, and σ̃_p² on the harmful side.",
+                side=side,
+            ),
+            side=side,
+            kind="identity",
+        ),
+        lemma_claim(
+            f"even-attention-until-t1-{side}",
+            _EVEN[side],
+            "At this d_h, T₁ with its printed constants is still so early that the attention of "
+            "every class of query is 1/M ± o(1) up to it.",
+            STILL_EVEN.in_words(
+                "the most by which attention differs from 1/M up to T₁, times M, of the class of "
+                "query that differs most,"
+            ),
+            partial(_even, side=side),
+            side=side,
+            kind="sharp",
+        ),
+    )
+
+
+PROPOSITIONS = (
+    *_of_side("benign"),
+    *_of_side("harmful"),
+    lemma_claim(
+        "lemma53-noise-products",
+        "Lemma 5.3",
+        "In stage 2 exp(⟨q₂, k₊⟩ − ⟨q₂, k₂⟩) of token 2's query grows at least as the square of "
+        "the steps since stage 1 ended.",
+        QUADRATIC.in_words("the power of the steps since then"),
+        judge_number(
+            partial(numbers.stage_2_products, query="noise"),
+            QUADRATIC,
+            note="Fitted to the second half of stage 2.",
+        ),
+    ),
+    *(
+        lemma_claim(
+            f"harmful-{query}-products",
+            "proposition L(t) of E.2, (160) to (164)",
+            f"Where overfitting is harmful, exp(⟨q, k₂⟩ − ⟨q, k₊⟩) of {words} query grows in "
+            "stage 2 at least as the square of the steps since stage 1 ended.",
+            QUADRATIC.in_words("the power of the steps since then"),
+            judge_number(
+                partial(numbers.stage_2_products, query=query, side="harmful"),
+                QUADRATIC,
+                note="Fitted to the second half of stage 2.",
+                side="harmful",
+            ),
+            side="harmful",
+        )
+        for query, words in (("signal", "the signal's"), ("noise", "token 2's"))
+    ),
+    lemma_claim(
+        "harmful-values",
+        "proposition J(t) of E.2",
+        "Where overfitting is harmful, token 2's value grows in stage 2 at least linearly in the "
+        "steps since stage 1 ended.",
+        LINEAR.in_words("the power of the steps since then"),
+        judge_number(
+            numbers.stage_2_noise_value,
+            LINEAR,
+            note="The mean over samples, fitted to the second half of stage 2.",
+            side="harmful",
+        ),
+        side="harmful",
+    ),
+    lemma_claim(
+        "harmful-attention",
+        "E.3, (169) and (170)",
+        "Where overfitting is harmful, the attention of all tokens on token 2 ends nearly at 1.",
+        NEAR_ONE.in_words("the attention of each class of token"),
+        _harmful_attention,
+        side="harmful",
+        further=[SMALL_HARMFUL_ERROR],
+    ),
+    *(
+        Claim(
+            name=name,
+            kind="paper",
+            source=f"Jiang et al. 2024, {lemma}",
+            statement=statement,
+            hypotheses="; ".join([hypotheses_of("benign"), SMALL_ERROR, SMALL_TEST_ERROR]),
+            holds_where=THEOREM_RULE,
+            measure=measure,
+            preset="theorem-benign-stage3",
+        )
+        for name, lemma, statement, measure in (
+            (
+                "lemma-d8-attention",
+                "Lemma D.8",
+                "When training ends, a test sample's signal pays itself at least 1/(2M) of its "
+                "attention.",
+                _own_attention,
+            ),
+            (
+                "lemma-d9-values",
+                "Lemma D.9",
+                "When training ends, the value of a new noise token is at most 1.",
+                _fresh_values,
+            ),
+        )
+    ),
+    Claim(
+        name="lemma54-values-most",
+        kind="identity",
+        source="Jiang et al. 2024, proposition F(t) of D.3",
+        statement="In stage 3 a signal's value is at most 2 log(O(1/ε)): where training ends at a "
+        "loss of ε with nearly all attention on the signal, margins are values, which grow by 1 "
+        "times log(1/ε).",
+        hypotheses="; ".join([hypotheses_of("benign"), SMALL_ERROR, IN_CONVERGENCE]),
+        holds_where=AS_THE_MARGIN.in_words("what log(1/ε) multiplies in the value"),
+        measure=_final_value,
+        preset="theorem-benign-stage3",
+    ),
+)

@@ -1,0 +1,200 @@
+"""Claims on loss curves: the speed of the test loss, the rate in the step, and (24)'s L̂ ≤ 1."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import partial
+
+import numpy as np
+import pandas as pd
+
+from overfit_cli.claims.cells import Selection, Values, is_unknown
+from overfit_cli.claims.rules import THEOREM_RULE, Margin, judge_estimates, judge_theorem
+from overfit_cli.core.arrays import Floats
+from overfit_cli.core.claim import Claim, Kind, Measurement
+from overfit_cli.stats.intervals import level_of_each
+from overfit_cli.studies.multihead.claims import (
+    ALL_HEADS,
+    FASTER,
+    PAPER_NAME,
+    independent_seeds,
+    median_between,
+    median_of_seeds,
+    numbers,
+    power_of_heads,
+)
+from overfit_cli.studies.multihead.parameters import MultiheadParameters
+
+AS_ONE_OVER_T = Margin(most=-0.9, because="a tenth less than the power of 1/t", fewest_seeds=10)
+LATE = 500
+"""The step from which on the power of the step is measured, to the last one."""
+
+
+def _select(
+    rows: pd.DataFrame, model: type[MultiheadParameters], settings: Values, preset: str
+) -> pd.DataFrame:
+    """The logged steps of a setting's cells."""
+    return Selection(
+        model,
+        at=settings,
+        vary={"heads"},
+        alike={"certify", "test_samples"},
+        includes=ALL_HEADS,
+        preset=preset,
+        balanced=False,
+    ).of(rows)
+
+
+def first_steps(rows: pd.DataFrame, mark: float) -> pd.DataFrame:
+    """Return a row for each cell, with the steps to a test loss of `mark` as those to its target.
+
+    Between logged steps they are interpolated, in the logarithms of both.
+    """
+    ordered = rows.sort_values(["heads", "seed", "step"])
+    ends = np.flatnonzero(~ordered.duplicated(["heads", "seed"], keep="last"))
+    losses, steps = (
+        np.asarray(numbers(ordered, name), dtype=np.float64) for name in ("test_loss", "step")
+    )
+    starts = [0, *(ends[:-1] + 1)]
+    arrivals = [
+        _arrival(steps[start : end + 1], losses[start : end + 1], mark)
+        for start, end in zip(starts, ends, strict=True)
+    ]
+    return ordered.iloc[ends].assign(
+        steps_to_target=arrivals, train_loss=losses[ends], target_loss=mark, steps=steps[ends]
+    )
+
+
+def _arrival(steps: Floats, loss: Floats, mark: float) -> float:
+    """The step at which a curve comes below a mark; nan where it doesn't."""
+    below = np.flatnonzero(loss < mark)
+    if not len(below):
+        return math.nan
+    first = below[0]
+    if first == 0 or steps[first - 1] <= 0:
+        return float(max(steps[first], 1.0))
+    ends = [first - 1, first]
+    # falling losses, so that they are ascending the other way round
+    return math.exp(np.interp(-math.log(mark), -np.log(loss[ends]), np.log(steps[ends])))
+
+
+def _speed(
+    rows: pd.DataFrame,
+    model: type[MultiheadParameters],
+    settings: Values,
+    preset: str,
+    mark: float,
+) -> Measurement:
+    cells = first_steps(_select(rows, model, settings, preset), mark)
+    return power_of_heads(cells, FASTER, model, median_between)
+
+
+def speed_claims(
+    model: type[MultiheadParameters],
+    prefix: str,
+    settings: Sequence[tuple[str, Values, str, str]],
+    mark: float,
+    kind: Kind,
+    source: str,
+    hypotheses: str = "",
+) -> tuple[Claim, ...]:
+    """Return the claims that the test loss falls faster with more heads.
+
+    Args:
+        model: the study's parameters.
+        prefix: of the claims' names.
+        settings: of each claim its name, its values, its preset and its words.
+        mark: the test loss to which steps are counted.
+        kind: whose sentence it is.
+        source: what of the paper they are on.
+        hypotheses: what the sentence supposes, and what it leaves open.
+    """
+    return tuple(
+        Claim(
+            name=f"{prefix}-{name}-test-faster",
+            kind=kind,
+            source=f"{PAPER_NAME}, {source}",
+            statement=f"Under {words} the test loss too falls faster with more heads: the steps to "
+            f"a test loss of {mark:g} fall with H, from 1 to 50.",
+            hypotheses=hypotheses,
+            holds_where=FASTER.in_words("the power of H in these steps"),
+            measure=partial(_speed, model=model, settings=values, preset=preset, mark=mark),
+            figure="heads",
+            preset=preset,
+            reads="trajectories",
+        )
+        for name, values, preset, words in settings
+    )
+
+
+def _rate(rows: pd.DataFrame, model: type[MultiheadParameters], settings: Values) -> Measurement:
+    """Measure the power of the step in the training loss at late steps, for each H."""
+    chosen = _select(rows, model, settings, "heads-fig2")
+    late = chosen[(chosen["step"] >= LATE) & ~is_unknown(chosen)]
+    logs = late.assign(
+        log_loss=numbers(late, "log10_train_loss"), log_step=np.log10(late["step"].astype(float))
+    )
+    slopes = {key: _slope(rows) for key, rows in logs.groupby(["heads", "seed"])}
+    powers = pd.Series(slopes).unstack()
+    powers = powers.reindex(columns=sorted(chosen["seed"].unique()))
+    level = level_of_each(len(powers))
+    return judge_estimates(
+        {
+            f"power of the step, H = {heads}": (
+                independent_seeds(median_of_seeds(values, level), chosen, model),
+                AS_ONE_OVER_T,
+            )
+            for heads, values in powers.iterrows()
+        },
+        note=f"Of the training loss, from step {LATE} on.",
+    )
+
+
+def _slope(rows: pd.DataFrame) -> float:
+    if len(rows) < 2 or rows["log_loss"].isna().any():
+        return math.nan
+    return float(np.polyfit(rows["log_step"], rows["log_loss"], 1)[0])
+
+
+def _below_one(rows: pd.DataFrame) -> Measurement:
+    loss = numbers(rows, "train_loss")
+    return judge_theorem(
+        loss > 1,
+        rows["seed"],
+        unknown=loss.isna(),
+        details={"training loss, most": float(loss.max())},
+    )
+
+
+def curve_claims(model: type[MultiheadParameters], constant: Values) -> tuple[Claim, ...]:
+    """Return the claims on the rate in the step, and on (24)."""
+    return (
+        Claim(
+            name="mixture-constant-rate",
+            kind="ours",
+            source=f"{PAPER_NAME}, Corollary 2's rate of 1/K, at numbers of heads that it does not "
+            "cover",
+            statement="With constant steps of 1 the training loss falls at least as fast as 1/t, "
+            f"up to a tenth of the power, from step {LATE} to 1000, for each H from 1 to 50.",
+            holds_where=AS_ONE_OVER_T.in_words("for each H the median power of the step"),
+            measure=partial(_rate, model=model, settings=constant),
+            figure="heads",
+            preset="heads-fig2",
+            reads="trajectories",
+        ),
+        Claim(
+            name="mixture-loss-below-one",
+            kind="paper",
+            source=f"{PAPER_NAME}, equation 24",
+            statement="For the logistic loss L̂′ ≤ L̂ ≤ 1 and L̂″ ≤ 1/4.",
+            hypotheses="it is stated for all θ, without a condition; L̂ ≤ 1 is judged, on the cells "
+            "of figure 3 at every logged step: the other two hold of the logistic loss. Nothing "
+            "depends on L̂ ≤ 1: the proofs use L̂′ ≤ min(1, L̂), which is true",
+            holds_where=THEOREM_RULE,
+            measure=_below_one,
+            figure="heads",
+            preset="heads-fig3-sqrt",
+            reads="trajectories",
+        ),
+    )

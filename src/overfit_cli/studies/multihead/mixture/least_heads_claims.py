@@ -1,0 +1,164 @@
+"""Claims on the least H: that from which Theorem 1's bound is met, and that which it requires.
+
+Heads that begin alike are one class, in which H is a factor. So H is scanned over 19 decades.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+import pandas as pd
+
+from overfit_cli.claims.cells import Selection
+from overfit_cli.claims.rules import (
+    THEOREM_RULE,
+    Margin,
+    exponentiate,
+    judge_estimate,
+    judge_theorem,
+)
+from overfit_cli.core.arrays import Floats
+from overfit_cli.core.claim import Claim, Measurement
+from overfit_cli.stats.crossings import crossing
+from overfit_cli.stats.intervals import median_estimate
+from overfit_cli.studies.multihead.claims import (
+    PAPER_NAME,
+    independent_seeds,
+    median_of_seeds,
+    numbers,
+)
+from overfit_cli.studies.multihead.mixture.parameters import MultiheadMixtureParameters
+
+PRESET = "heads-least"
+FEW, MANY, MOST = 1, 10**6, 9 * 10**18
+DECADES = Margin(least=9.5, because="half of the decades that are scanned", fewest_seeds=10)
+SAME = Margin(least=0.99, most=1.01, because="a hundredth more or less", fewest_seeds=10)
+
+
+def _select(cells: pd.DataFrame) -> pd.DataFrame:
+    return Selection(
+        MultiheadMixtureParameters,
+        vary={"heads"},
+        alike={"certify", "test_samples"},
+        includes={"heads": (FEW, MANY, MOST)},
+        preset=PRESET,
+    ).of(cells)
+
+
+def _conclusion(cells: pd.DataFrame) -> Measurement:
+    chosen = _select(cells)
+    ratio = numbers(chosen, "mean_train_loss") / numbers(chosen, "theorem1_bound")
+    return judge_theorem(
+        ratio > 1,
+        chosen["seed"],
+        unknown=ratio.isna(),
+        details={"mean training loss over the bound, most": float(ratio.max())},
+    )
+
+
+def least_heads(allowed: pd.Series[bool], cells: pd.DataFrame) -> pd.Series[float]:
+    """Return of each seed log₁₀ of the least H from which on all are; ∞ where the last isn't."""
+    grid = allowed.groupby([cells["seed"], cells["heads"]]).all().unstack()
+    from_here = grid.iloc[:, ::-1].cummin(axis=1).iloc[:, ::-1]
+    logs = np.log10(grid.columns.to_numpy(float))
+    least = np.where(from_here, logs, np.inf).min(axis=1)
+    return pd.Series(least, grid.index)
+
+
+def _required_heads(missing: pd.Series[float], cells: pd.DataFrame) -> pd.Series[float]:
+    """Return of each seed log₁₀ of the H that is as large as the condition asks; ∞ beyond all."""
+    grid = missing.groupby([cells["seed"], cells["heads"]]).mean().unstack()
+    heads = grid.columns.to_numpy(float)
+
+    def crossed(row: pd.Series[float]) -> float:
+        values: Floats = np.asarray(row, np.float64)
+        if np.isnan(values).any():
+            return math.nan
+        if values[-1] > 0:
+            return math.inf
+        return 0.0 if values.max() <= 0 else math.log10(crossing(heads, values, 0.0))
+
+    by_seed: pd.Series[float] = grid.apply(crossed, axis=1)
+    return by_seed
+
+
+def _condition(cells: pd.DataFrame) -> Measurement:
+    """Measure the decades from the least H of the conclusion to the least H of the condition."""
+    chosen = _select(cells)
+    heads = np.log10(chosen["heads"].astype(float))
+    missing = numbers(chosen, "theorem1_heads") + 2 * np.log10(chosen["d"].astype(float)) - heads
+    ratio = numbers(chosen, "mean_train_loss") / numbers(chosen, "theorem1_bound")
+    required = _required_heads(missing, chosen)
+    reached = [least_heads(flags, chosen) for flags in (ratio.fillna(0) <= 1, ratio <= 1)]
+    with np.errstate(invalid="ignore"):
+        low, high = required.fillna(0.0) - reached[1], required.fillna(np.inf) - reached[0]
+    estimate = median_estimate(low.fillna(-np.inf), up_to=high.fillna(np.inf))
+    seeds = independent_seeds(estimate, chosen, MultiheadMixtureParameters)
+    return judge_estimate(
+        seeds,
+        DECADES,
+        details={
+            "log₁₀ of the least H of the conclusion, median": float(reached[1].median()),
+            "log₁₀ of the least H of the condition, median": float(required.median()),
+        },
+        note="Decades between both.",
+    )
+
+
+def _limit(cells: pd.DataFrame) -> Measurement:
+    """Measure the mean training loss with a million heads over that with the most."""
+    chosen = _select(cells)
+    logs = pd.Series(np.log(numbers(chosen, "mean_train_loss")), chosen.index)
+    many, most = (
+        logs[chosen["heads"] == heads].groupby(chosen["seed"]).mean() for heads in (MANY, MOST)
+    )
+    estimate = exponentiate(median_of_seeds(many - most))
+    return judge_estimate(
+        independent_seeds(estimate, chosen, MultiheadMixtureParameters),
+        SAME,
+        note="The mean training loss with 10⁶ heads over that with 9 · 10¹⁸.",
+    )
+
+
+def _claim(
+    name: str, statement: str, holds_where: str, measure: Callable[[pd.DataFrame], Measurement]
+) -> Claim:
+    return Claim(
+        name=f"mixture-{name}",
+        kind="ours",
+        source=f"ours, on {PAPER_NAME}, Theorem 1",
+        statement=statement,
+        holds_where=holds_where,
+        measure=measure,
+        figure="least-heads",
+        preset=PRESET,
+    )
+
+
+_SETTING = "With figure 2's steps and θ the last of 1000,"
+
+LEAST_HEADS_CLAIMS = (
+    _claim(
+        "least-heads-conclusion",
+        f"{_SETTING} the mean training loss is at most Theorem 1's bound, the second inequality of "
+        "(4), for H from 1 to 9 · 10¹⁸.",
+        THEOREM_RULE,
+        _conclusion,
+    ),
+    _claim(
+        "least-heads-condition",
+        f"{_SETTING} the condition of Theorem 1 on H requires at least 9.5 decades more heads than "
+        "the second inequality of (4) takes.",
+        DECADES.in_words("the median number of decades"),
+        _condition,
+    ),
+    _claim(
+        "many-heads-limit",
+        "With constant steps of 1 training changes by at most a hundredth from a million heads on: "
+        "the mean training loss over 1000 steps is that with 9 · 10¹⁸, up to so much.",
+        SAME.in_words("the median ratio"),
+        _limit,
+    ),
+)
