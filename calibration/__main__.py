@@ -2,14 +2,14 @@
 
 Each claim is judged many times in its made-up worlds, whole and damaged, at the design of its
 preset. It takes an hour or two, so the page is made when a claim, a rule or a preset has changed,
-for the studies that are named or for all; a test says where it lists other claims than there are.
+for what is named or for all; a test says where it lists other claims than there are.
 """
 
 from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 
 from joblib import Parallel, delayed
@@ -24,11 +24,15 @@ RUNS = 200
 DAMAGED = 0.3
 """The share of these runs in each damaged world."""
 
+RUNS_COLUMN = 5
+"""The number of runs, after a row's first bar."""
+
 HEADINGS = (
     "claim",
     "kind",
     "cells",
     "seeds",
+    "runs",
     "true: holds",
     "true: fails",
     "false: holds",
@@ -39,8 +43,8 @@ HEADINGS = (
 
 INTRODUCTION = """# Error rates of the verdicts
 
-Every claim is judged in three made-up worlds, {runs} times in each. The cells and seeds are those
-of the claim's preset. Seeds differ by as much as was measured.
+Every claim is judged in three made-up worlds, as often in each as the column "runs" says. The cells
+and seeds are those of the claim's preset. Seeds differ by as much as was measured.
 
 - *True*: the number lies in the middle of the margin, or well inside a margin with one end.
 - *False*: the number lies at an end of the margin. This is the hardest false case for "holds". It
@@ -52,20 +56,20 @@ of the claim's preset. Seeds differ by as much as was measured.
   cell decides has no number.
 
 These verdicts are errors: "holds" in a false or open world, and "fails" in a true or open one. Up
-to 5 % of them are allowed; with {runs} runs this may show as up to {most:.0f} %. All other
-runs are `inconclusive`. This is common for true claims too: the column "true: holds" says how often
-a true claim is confirmed.
+to 5 % of them are allowed; this may show as up to {most}.
+All other runs are `inconclusive`. This is common for true claims too: the column "true: holds" says
+how often a true claim is confirmed.
 
-The last columns are damaged worlds, {damaged} runs each: 2 % of the cells ran out of memory
-(failed) or were never run (absent); all seeds but three are near copies of these (copies); one
-cell of another setting stands beside (row); a user looks after half, three quarters and all of the
-seeds (looks); one value of a parameter has only every other seed (unbalanced); normal numbers are
-drawn from Student's t of three degrees of freedom (tails). Each column has the share of true worlds
-in which the claim fails, and of false ones in which it holds, at any look. With {damaged} runs 5 %
-may show there as up to {most_damaged:.0f} %.
+The last columns are damaged worlds, with {share:.0f} % of the runs each: 2 % of the cells ran out
+of memory (failed) or were never run (absent); all seeds but three are near copies of these
+(copies); one cell of another setting stands beside (row); a user looks after half, three quarters
+and all of the seeds (looks); one value of a parameter has only every other seed (unbalanced);
+normal numbers are drawn from Student's t of three degrees of freedom (tails). Each column has the
+share of true worlds in which the claim fails, and of false ones in which it holds, at any look.
+There 5 % may show as up to {most_damaged}.
 
-`python -m calibration` makes this page with 200 runs, and `python -m calibration 50 STUDY` one
-study's table with 50.
+`python -m calibration` makes this page with 200 runs, and `python -m calibration 50 NAME ...` only
+the rows of these studies or claims, and those that it lacks, with 50.
 [verdicts.md](verdicts.md) explains the rules, and
 `overfit_cli.judge(cells)` judges worlds of your own.
 """
@@ -76,28 +80,51 @@ def page(runs: int, chosen: Collection[str] = ()) -> str:
 
     Args:
         runs: how many.
-        chosen: the studies to measure; the sections of others stay. Empty for all.
+        chosen: the studies and claims to measure, beside claims that the page lacks; the rows of
+            others stay. Empty for all.
     """
-    damaged = max(1, round(DAMAGED * runs))
-    most, most_damaged = (100 * _most_errors(number) for number in (runs, damaged))
-    introduction = INTRODUCTION.format(
-        runs=runs, most=most, damaged=damaged, most_damaged=most_damaged
+    before = dict(
+        re.findall(r"^\| (\S+) (\| (?:paper|sharp|ours|identity) .*)$", PAGE.read_text(), re.M)
     )
-    parts = [introduction]
-    before = dict(re.findall(r"^## (\S+)\n\n(.*?)(?=\n## |\Z)", PAGE.read_text(), re.S | re.M))
-    for study in studies():
-        table = before.get(study.name, "")
-        if not chosen or study.name in chosen:
-            names = [claim.name for claim in claims_of(study)]
-            rows = Parallel(n_jobs=-1)(delayed(row)(study.name, name, runs) for name in names)
-            lines = [HEADINGS, ["---"] * len(HEADINGS), *rows]
-            table = "".join("| " + " | ".join(line) + " |\n" for line in lines)
-        parts.append(f"\n## {study.name}\n\n{table}")
-    return "".join(parts)
+    claims = [(study.name, claim.name) for study in studies() for claim in claims_of(study)]
+    kept = {
+        name
+        for study, name in claims
+        if chosen and name in before and not {study, name} & set(chosen)
+    }
+    measured = [(study, name) for study, name in claims if name not in kept]
+    rows = Parallel(n_jobs=-1)(delayed(row)(study, name, runs) for study, name in measured)
+    lines = {name: f"| {name} {before[name]}\n" for name in kept}
+    lines |= {cells[0]: _line(cells) for cells in rows}
+    heading = _line(HEADINGS) + _line(["---"] * len(HEADINGS))
+    tables = [
+        f"\n## {study.name}\n\n{heading}{''.join(lines[claim.name] for claim in claims_of(study))}"
+        for study in studies()
+    ]
+    return _introduction(lines.values()) + "".join(tables)
 
 
-def _most_errors(runs: int) -> float:
-    """The share of errors that an error rate of 5 % exceeds once in a thousand times."""
+def _introduction(lines: Iterable[str]) -> str:
+    """The page's text, with what an error rate of 5 % may show at the numbers of runs there are."""
+    numbers = sorted({int(line.split("|")[RUNS_COLUMN]) for line in lines}, reverse=True)
+    most, most_damaged = (
+        ", ".join(f"{100 * most_errors(count(runs)):.0f} % ({runs} runs)" for runs in numbers)
+        for count in (int, damaged_runs)
+    )
+    return INTRODUCTION.format(most=most, most_damaged=most_damaged, share=100 * DAMAGED)
+
+
+def damaged_runs(runs: int) -> int:
+    """Return how often a claim is judged in each damaged world, of its runs in whole ones."""
+    return max(1, round(DAMAGED * runs))
+
+
+def _line(cells: Sequence[str]) -> str:
+    return "| " + " | ".join(cells) + " |\n"
+
+
+def most_errors(runs: int) -> float:
+    """Return the share of errors that an error rate of 5 % exceeds once in a thousand times."""
     from scipy.stats import binom
 
     return float(binom.ppf(0.999, runs, MOST_ERRORS)) / runs
@@ -112,11 +139,11 @@ def row(study_name: str, claim_name: str, runs: int) -> Sequence[str]:
     """Return a claim's row of the table."""
     study = next(study for study in studies() if study.name == study_name)
     names = frozenset({claim_name})
-    [calibrated] = calibrate(study, runs, names, damaged_runs=max(1, round(DAMAGED * runs)))
-    return cells_of_row(calibrated)
+    [calibrated] = calibrate(study, runs, names, damaged_runs=damaged_runs(runs))
+    return cells_of_row(calibrated, runs)
 
 
-def cells_of_row(calibrated: Calibration) -> Sequence[str]:
+def cells_of_row(calibrated: Calibration, runs: int) -> Sequence[str]:
     """Return the cells of a claim's row."""
     true, false, undecidable = (calibrated.rates[truth] for truth in ("true", "false", "open"))
     shares = [
@@ -126,7 +153,7 @@ def cells_of_row(calibrated: Calibration) -> Sequence[str]:
         false.share("fails"),
         _decided(undecidable),
     ]
-    counts = (calibrated.claim.kind, f"{calibrated.cells}", f"{calibrated.seeds}")
+    counts = (calibrated.claim.kind, f"{calibrated.cells}", f"{calibrated.seeds}", f"{runs}")
     damaged = [
         f"{100 * fails:.0f}, {100 * holds:.0f} %" for fails, holds in calibrated.damaged.values()
     ]

@@ -1,7 +1,9 @@
 """Made-up worlds for all claims of `benign-vit`, in which the truth is known.
 
 Here are those on T, the number of steps, and on Theorems 4.1 and 4.2 where their condition is met;
-`benign_vit_figures.py` has the others.
+`benign_vit_propositions.py` has those on propositions, `benign_vit_every_token.py` those on every
+token and on further sizes, `benign_vit_wide.py` those on wide heads,
+and `benign_vit_figures.py` the others.
 """
 
 from __future__ import annotations
@@ -13,7 +15,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from calibration.benign_vit_every_token import EVERY_TOKEN
 from calibration.benign_vit_figures import BOUNDARIES, DYNAMICS, FIGURE_1, shifts, test_loss
+from calibration.benign_vit_propositions import PROPOSITIONS
+from calibration.benign_vit_wide import WIDE_HEADS
 from calibration.rates import Worlds
 from calibration.worlds import number_worlds
 from overfit_cli.claims.rules import tolerance_margin
@@ -69,10 +74,8 @@ def _steps(
     ratios: NDArray[np.float64],
     random: np.random.Generator,
     side: Regime,
-    *,
-    strong: bool = False,
 ) -> pd.DataFrame:
-    """Cells that take so many times T steps."""
+    """Cells that take so many times T steps; samples are fitted by the stronger noise."""
     predicted = np.array(
         map_parameters(
             BenignVitParameters,
@@ -80,7 +83,7 @@ def _steps(
             lambda cell: predicted_steps(cell, cell.output_scale, side),
         )
     )
-    if strong:
+    if side == "harmful":
         predicted /= (design["sigma_p_tilde"] / design["sigma_p"]).to_numpy() ** 2
     return _cells(design).assign(steps=ratios * predicted)
 
@@ -151,11 +154,20 @@ THEOREM_REGIME: Mapping[str, Worlds] = {
     "theorem-benign-test-loss": number_worlds(_benign_loss, claims.RATE, 0.05),
     "theorem-harmful-test-loss": number_worlds(_harmful_loss, claims.AT_LEAST, 0.002),
     "theorem-harmful-steps-strong-noise": number_worlds(
-        partial(_steps, side="harmful", strong=True), claims.ORDER_OF_T, 0.001, logs=True
+        partial(_steps, side="harmful"), claims.ORDER_OF_T, 0.001, logs=True
     ),
     "theorem-benign-test-margin": number_worlds(_test_margin, claims.RATE, 0.05),
     "theorem-transition": number_worlds(_boundary, claims.TRANSITION, 0.0),
 }
 
 
-WORLDS: Mapping[str, Worlds] = {**FIGURE_1, **DYNAMICS, **STEPS, **THEOREM_REGIME, **BOUNDARIES}
+WORLDS: Mapping[str, Worlds] = {
+    **FIGURE_1,
+    **DYNAMICS,
+    **STEPS,
+    **THEOREM_REGIME,
+    **PROPOSITIONS,
+    **EVERY_TOKEN,
+    **WIDE_HEADS,
+    **BOUNDARIES,
+}

@@ -410,7 +410,7 @@ FIGURE_1: Mapping[str, Worlds] = {
     "fig1-exponent": worlds_from(
         figure_1, partial(mixed_worlds, worlds=_POWERS_AT_THE_ENDS), EXPONENT.fewest_seeds
     ),
-    "fig1-sides": worlds_from(figure_1, partial(figure_1, noise=1.95), SHARE.fewest_seeds),
+    "fig1-sides": worlds_from(figure_1, partial(figure_1, noise=2.28), SHARE.fewest_seeds),
     "fig1-sides-power": worlds_from(
         figure_1, partial(mixed_worlds, worlds=AS_WELL), BETTER.fewest_seeds
     ),

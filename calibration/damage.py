@@ -15,6 +15,7 @@ import pandas as pd
 from pydantic import ValidationError
 
 from overfit_cli.claims.cells import ABSENT
+from overfit_cli.core.arrays import varying
 from overfit_cli.core.cell import taken_columns
 from overfit_cli.core.claim import Claim, Verdict
 from overfit_cli.core.parameters import describe
@@ -67,13 +68,14 @@ def judge_copies(
 ) -> set[Verdict]:
     """Judge where all seeds but a few are near copies of these."""
     seeds = np.sort(world["seed"].unique())
-    copies = []
-    for index, seed in enumerate(seeds):
-        copy = world[world["seed"] == seeds[index % INDEPENDENT]].assign(seed=seed)
-        numbers = _numbers(copy, [str(n) for n in copy if n not in taken_columns(study.parameters)])
-        jitter = 1 + 1e-9 * random.standard_normal(len(copy))
-        copies.append(copy.assign(**{n: copy[n] * jitter for n in numbers if n != "step"}))
-    damaged = pd.concat(copies, ignore_index=True)
+    rows = [np.flatnonzero(world["seed"] == seed) for seed in seeds[:INDEPENDENT]]
+    copied = [rows[index % len(rows)] for index in range(len(seeds))]
+    damaged = world.iloc[np.concatenate(copied)].reset_index(drop=True)
+    damaged["seed"] = np.repeat(seeds, [len(one) for one in copied])
+    measured = [str(name) for name in world if name not in taken_columns(study.parameters)]
+    names = [name for name in _numbers(world, measured) if name != "step"]
+    jitter = 1 + 1e-9 * random.standard_normal(len(damaged))
+    damaged[names] = damaged[names].mul(jitter, axis=0)
     if "key" in damaged:
         damaged["key"] = damaged["key"].astype(str) + "-" + damaged["seed"].astype(str)
     return {Table(damaged, study).judge(claim).verdict}
@@ -150,7 +152,8 @@ DAMAGES: Mapping[str, Judge] = {
 
 def _cell_numbers(world: pd.DataFrame, study: AnyStudy) -> pd.Series[int]:
     """The number of the cell of each row."""
-    return world.groupby([*describe(study.parameters), "seed"], dropna=False, sort=False).ngroup()
+    varied = varying(world, describe(study.parameters))
+    return world.groupby([*varied, "seed"], dropna=False, sort=False).ngroup()
 
 
 def _some_cells(

@@ -7,7 +7,7 @@ was measured: so the choice is a part of every world.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -108,6 +108,12 @@ def trained_cells(
     )
 
 
+def logged_twice(design: pd.DataFrame, random: Random, *, world: World) -> pd.DataFrame:
+    """Return the same cells at two logged steps, of which the first is before training."""
+    cells = world(design, random)
+    return pd.concat([cells.assign(step=step) for step in (0, 400)], ignore_index=True)
+
+
 def head_cells(design: pd.DataFrame, alive: Bools, random: Random) -> pd.DataFrame:
     """Return cells of which one has a dead head on each seed that isn't alive."""
     first = ~design.duplicated("seed").to_numpy()
@@ -171,9 +177,20 @@ def _real_worlds(task: str, worlds: Mapping[str, Worlds]) -> Iterator[tuple[str,
 
 _ALIKE = partial(trained_cells, like=PATHFINDER)
 _STEADY = partial(_ALIKE, lucky={"gaussian": 0.0, "softmax": 0.5})
-_TEXT = dict(_shared_worlds("text", TEXT))
+_STEADY_TEXT = partial(
+    trained_cells, like=replace(TEXT, jump=0.3), lucky={"gaussian": 0.0, "softmax": 0.5}
+)
+_TEXT = dict(_shared_worlds("text", TEXT)) | {
+    "text-gaussian-steadier-epochs": _worlds(
+        partial(logged_twice, world=_STEADY_TEXT),
+        partial(logged_twice, world=partial(trained_cells, like=TEXT)),
+    ),
+}
 _PATHFINDER = dict(_shared_worlds("pathfinder", PATHFINDER)) | {
     "pathfinder-gaussian-steadier": _worlds(_STEADY, _ALIKE),
+    "pathfinder-gaussian-steadier-epochs": _worlds(
+        partial(logged_twice, world=_STEADY), partial(logged_twice, world=_ALIKE)
+    ),
     "pathfinder-worst-run": _worlds(partial(_ALIKE, more=0.1), _ALIKE),
 }
 _REAL_TEXT = {
@@ -185,6 +202,7 @@ _REAL_PATHFINDER = {
         "gaussian-faster-one-rate",
         "gaussian-more-accurate-one-rate",
         "gaussian-steadier",
+        "gaussian-steadier-epochs",
         "worst-run",
     )
 }

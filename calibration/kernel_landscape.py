@@ -77,11 +77,16 @@ def _real(worlds: Worlds) -> Worlds:
 _MINIMA = _worlds(partial(minima, factor=20.0), minima)
 _CURVATURE = _ratio_worlds("rms_laplacian")
 
+_GENERATED = {
+    "minima": _MINIMA,
+    "curvature": _CURVATURE,
+    "quadratic": _ratio_worlds("quadratic_residual"),
+    "sharpness": _ratio_worlds("sharpness"),
+}
+
 WORLDS: Mapping[str, Worlds] = {
     "landscape-real-minima": _real(_MINIMA),
     "landscape-real-curvature": _real(_CURVATURE),
-    "landscape-minima": _MINIMA,
-    "landscape-curvature": _CURVATURE,
-    "landscape-quadratic": _ratio_worlds("quadratic_residual"),
-    "landscape-sharpness": _ratio_worlds("sharpness"),
+    **{f"landscape-{name}": worlds for name, worlds in _GENERATED.items()},
+    **{f"landscape-pathfinder-{name}": worlds for name, worlds in _GENERATED.items()},
 }

@@ -14,8 +14,10 @@ import pandas as pd
 from calibration.rates import Worlds
 from calibration.worlds import (
     Bools,
+    Numbers,
     Random,
     exception_worlds,
+    number_worlds,
     share_worlds,
     worlds_from,
 )
@@ -24,7 +26,14 @@ from overfit_cli.studies.attention_kernel.regression.claims.bounds import (
     LEMMAS,
     OFTEN,
 )
-from overfit_cli.studies.attention_kernel.regression.claims.rates import ON_MOST_DRAWS
+from overfit_cli.studies.attention_kernel.regression.claims.layers import SAME_RATE
+from overfit_cli.studies.attention_kernel.regression.claims.rates import ON_MOST_DRAWS, PROVED
+from overfit_cli.studies.attention_kernel.regression.claims.spectra import AT_MOST, TWO_OVER_H
+from overfit_cli.studies.attention_kernel.regression.claims.tangent import (
+    LIKE_EIGENVALUES,
+    LIKE_FORMULA,
+    MORE_STEPS,
+)
 
 STEPS = 3000
 
@@ -63,6 +72,11 @@ def went_to_zero(design: pd.DataFrame, broken: Bools, _: Random) -> pd.DataFrame
     return design.assign(
         **_MET_CONDITIONS, steps=STEPS, relative_loss=loss, train_loss=loss, gradient=0.0
     )
+
+
+def zero_in_values(design: pd.DataFrame, broken: Bools, random: Random) -> pd.DataFrame:
+    """Return the same with λ_B above zero."""
+    return went_to_zero(design, broken, random).assign(lambda_b=0.01)
 
 
 def reached_zero(design: pd.DataFrame, zero: Bools, random: Random) -> pd.DataFrame:
@@ -174,6 +188,119 @@ def often_above_zero(design: pd.DataFrame, right: Bools, _: Random) -> pd.DataFr
     return design.assign(lambda_b=np.where(right, 1e-3, 0.0))
 
 
+def slow_modes(
+    design: pd.DataFrame, broken: Bools, random: Random, *, share: float
+) -> pd.DataFrame:
+    """Return cells whose slowest rate is below a share of the paper's, or just above it."""
+    near = np.where(broken, 1.01, random.uniform(0.3, 0.95, len(design)))
+    return design.assign(**_MET_CONDITIONS, lambda_b=0.01, rate_margin=share * near)
+
+
+def over_heads(design: pd.DataFrame, over: Numbers, _: Random) -> pd.DataFrame:
+    """Return cells whose slowest rate is some multiple of 2/H of the paper's."""
+    return design.assign(**_MET_CONDITIONS, lambda_b=0.01, rate_margin=2 * over / design["heads"])
+
+
+def traces(design: pd.DataFrame, over: Numbers, _: Random) -> pd.DataFrame:
+    """Return cells in which the ratio of the kernels' traces is a multiple of the formula's."""
+    gaussian = (design["kernel"] == "gaussian").to_numpy()
+    small = np.where(gaussian, 0.1, 1e-4)
+    return design.assign(tangent_small=small, tangent_trace=small * np.where(gaussian, over, 1.0))
+
+
+def predicted_steps(design: pd.DataFrame, broken: Bools, _: Random) -> pd.DataFrame:
+    """Return cells that take as many steps as predicted, or a tenth more."""
+    near = np.where(broken, 1.1, 1.01)
+    return design.assign(
+        **_MET_CONDITIONS,
+        tangent_steps=1000.0,
+        steps_to_millionth=np.round(1000 * near),
+        relative_loss=1e-7,
+    )
+
+
+def best_steps(design: pd.DataFrame, over: Numbers, _: Random, *, sizes: bool) -> pd.DataFrame:
+    """Return cells of which softmax's are best at the larger step sizes.
+
+    What is a multiple of its prediction is the ratio of best step sizes, or that of steps.
+    """
+    softmax = (design["kernel"] == "softmax").to_numpy()
+    best = np.where(softmax, 32768.0, 8.0)
+    is_best = (design["learning_rate"] == best).to_numpy()
+    ratio = 4096.0 / over if sizes else np.full(len(design), 4096.0)
+    steps = np.where(softmax, 100.0 if sizes else 100.0 * over, 100.0)
+    return design.assign(
+        **_MET_CONDITIONS,
+        tangent_largest=np.where(softmax, 1.0, ratio),
+        steps_to_millionth=np.where(is_best, steps, np.nan),
+    )
+
+
+def at_minima(design: pd.DataFrame, broken: Bools, _: Random) -> pd.DataFrame:
+    """Return cells that end at a local minimum, or at none."""
+    return design.assign(local_minima=np.where(broken, 1.0, 0.0), relative_loss=0.01)
+
+
+def some_at_minima(design: pd.DataFrame, random: Random, *, share: float) -> pd.DataFrame:
+    """Return cells of which a share of the seeds ends at a local minimum."""
+    seeds = design["seed"].to_numpy()
+    found = (random.random(seeds.max() + 1) < share)[seeds]
+    return at_minima(design, found, random)
+
+
+def value_gradients(design: pd.DataFrame, broken: Bools, _: Random) -> pd.DataFrame:
+    """Return cells whose gradient in W_V is as large as (27) has it at least, or smaller."""
+    return design.assign(
+        lambda_b=0.01, rate_paper=0.05, pl_ratio_min=0.05 * np.where(broken, 0.99, 1.05)
+    )
+
+
+def kept_values(design: pd.DataFrame, broken: Bools, _: Random) -> pd.DataFrame:
+    """Return logged steps at which λ_B and δ keep more than half their start, or less."""
+    share = np.where(broken, 0.45, 0.9)
+    start = {"lambda_b": 0.1, "delta": 0.1, "smallest_attention": 0.99}
+    return pd.concat(
+        [
+            design.assign(step=0, **start),
+            design.assign(step=1000, **start | {"lambda_b": 0.1 * share, "delta": 0.1 * share}),
+        ],
+        ignore_index=True,
+    )
+
+
+def bounded_weights(design: pd.DataFrame, broken: Bools, _: Random) -> pd.DataFrame:
+    """Return cells whose weights stay below the inductions' bound, or grow beyond it."""
+    return design.assign(**_MET_CONDITIONS, largest_weight=np.where(broken, 1.05, 0.7))
+
+
+def often_bounded(design: pd.DataFrame, right: Bools, random: Random) -> pd.DataFrame:
+    """Return cells whose weights grow beyond the bound on seeds that are not right."""
+    return bounded_weights(design, ~right, random)
+
+
+def linear(design: pd.DataFrame, broken: Bools, _: Random) -> pd.DataFrame:
+    """Return cells that fall linearly at the smallest step size, or do not come to a trillionth."""
+    best = (design["learning_rate"] == design["learning_rate"].min()).to_numpy()
+    return design.assign(
+        lambda_b=0.1,
+        steps=STEPS,
+        steps_to_millionth=1000.0,
+        steps_to_trillionth=np.where(best & ~broken, 2100.0, np.nan),
+    )
+
+
+def slower(design: pd.DataFrame, over: Numbers, _: Random) -> pd.DataFrame:
+    """Return cells that take a multiple of the steps with layers on top, on a logarithm to two."""
+    alone = (design["trained"] == "all").to_numpy()
+    steps = 1000 * np.where(alone, 1.0, 2.0**over)
+    return design.assign(steps=STEPS, steps_to_millionth=steps)
+
+
+def often_kept(design: pd.DataFrame, right: Bools, random: Random) -> pd.DataFrame:
+    """Return logged steps at which λ_B keeps more than half its start, or less."""
+    return kept_values(design, ~right, random)
+
+
 _BOUND = exception_worlds(bound_cells)
 _GOES_TO_ZERO = exception_worlds(went_to_zero)
 _ZERO = share_worlds(reached_zero, ON_MOST_DRAWS)
@@ -208,5 +335,47 @@ WORLDS: Mapping[str, Worlds] = {
     "sizes-lambda-b": share_worlds(often_above_zero, OFTEN),
     "sizes-delta": exception_worlds(partial(singular_values, wide=True)),
     "sizes-delta-needed": exception_worlds(partial(singular_values, wide=False)),
+    **{
+        f"ranks-{kernel}{end}": exception_worlds(partial(singular_values, wide="needed" not in end))
+        for kernel in ("softmax", "gaussian")
+        for end in ("", "-five", "-five-needed")
+    },
+    **dict.fromkeys(
+        ("eigenvalue-theorem1", "eigenvalue-theorem2"),
+        exception_worlds(partial(slow_modes, share=1.0)),
+    ),
+    **{
+        f"lemma{lemma}-value-{heads}": exception_worlds(value_gradients)
+        for lemma in (1, 6)
+        for heads in ("one", "several")
+    },
+    "theorem2-near-four": _BOUND,
+    "corollary1-linear": exception_worlds(linear),
+    "remark2-rate": number_worlds(slower, SAME_RATE, 0.3),
+    **dict.fromkeys(
+        ("induction-45-weights-near", "induction-67-weights"), exception_worlds(bounded_weights)
+    ),
+    "induction-45-weights-free": share_worlds(often_bounded, ON_MOST_DRAWS),
+    "theorem1-zero": exception_worlds(zero_in_values),
+    **dict.fromkeys(
+        ("induction-45", "induction-45-near", "induction-67"), exception_worlds(kept_values)
+    ),
+    **dict.fromkeys(
+        ("induction-45-softmax-free", "induction-45-gaussian-free"),
+        share_worlds(often_kept, ON_MOST_DRAWS),
+    ),
+    "tangent-ratio": number_worlds(traces, LIKE_FORMULA, 0.1, logs=True),
+    "tangent-steps": exception_worlds(predicted_steps),
+    "tangent-step-size": number_worlds(
+        partial(best_steps, sizes=True), LIKE_EIGENVALUES, 0.3, logs=True
+    ),
+    "tangent-slower": number_worlds(partial(best_steps, sizes=False), MORE_STEPS, 0.5, logs=True),
+    "minima-wide": exception_worlds(at_minima),
+    "minima-narrow": worlds_from(
+        partial(some_at_minima, share=0.5), partial(some_at_minima, share=0.0), 1
+    ),
+    "eigenvalue-proved": exception_worlds(partial(slow_modes, share=PROVED)),
+    "eigenvalue-at-most": number_worlds(over_heads, AT_MOST, 0.03),
+    "eigenvalue-law": number_worlds(over_heads, TWO_OVER_H, 0.03, logs=True),
     **{bound.name: exception_worlds(partial(lemma, column=bound.column)) for bound in LEMMAS},
 }

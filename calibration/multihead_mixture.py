@@ -12,8 +12,11 @@ import pandas as pd
 from calibration.multihead import (
     bound_worlds,
     contour_cells,
+    loss_curves,
     margin_cells,
+    rate_curves,
     second_head_cells,
+    speed_curves,
     step_cells,
     theorem1_cells,
     theorem2_cells,
@@ -29,6 +32,7 @@ from calibration.worlds import (
     share_worlds,
 )
 from overfit_cli.studies.multihead.claims import FASTER, REACHED, SLOWER, WITHIN_BOUND
+from overfit_cli.studies.multihead.curve_claims import AS_ONE_OVER_T
 from overfit_cli.studies.multihead.mixture.claims import (
     ALIKE_UP_TO,
     CLOSER,
@@ -37,6 +41,10 @@ from overfit_cli.studies.multihead.mixture.claims import (
     NEAR,
 )
 from overfit_cli.studies.multihead.mixture.first_phase_claims import FALLS_AS_ROOT, WITH_CHANCE
+from overfit_cli.studies.multihead.mixture.least_heads_claims import DECADES, MANY, SAME
+from overfit_cli.studies.multihead.mixture.margin_claims import ALIKE, AS_ROOT, FALLS
+from overfit_cli.studies.multihead.mixture.margin_claims import DECADES as OF_MARGIN
+from overfit_cli.studies.multihead.mixture.random_attention_claims import AT_MOST, SETTLED, TWICE
 from overfit_cli.studies.multihead.step_size_claims import QUICKER, ROOT
 
 Columns = Mapping[str, tuple[float, float]]
@@ -81,7 +89,9 @@ def _first_phase(
 
 def _outputs(design: pd.DataFrame, right: Bools, random: Random) -> pd.DataFrame:
     """Cells on one side of P2's bound, or on the other, with p as short as Lemma 2 has it."""
-    return design.assign(steps=1, good_output=np.where(right, 0.5, 1.01), **PRINTED)
+    return design.assign(
+        steps=1, good_output=np.where(right, 0.5, 1.01), good_output_signs=1.5, **PRINTED
+    )
 
 
 PRINTED = {
@@ -111,6 +121,80 @@ def _directions(design: pd.DataFrame, cosines: Numbers, random: Random) -> pd.Da
     return design.assign(steps=10**5, machine_margin=1.0, machine_cosine=np.minimum(cosines, 1.0))
 
 
+def _margin_ratios(
+    design: pd.DataFrame, ratios: Numbers, random: Random, *, of_many: bool = False
+) -> pd.DataFrame:
+    """Cells with so many times another start's margin, or with 500 heads than with fewer."""
+    share = np.where(of_many & (design["heads"] != 500), 1.0, ratios)
+    others = dict.fromkeys(("ntk_margin_zero", "ntk_margin_first", "gamma_attention"), 1.0)
+    return design.assign(steps=1, ntk_margin=share, **others)
+
+
+def _bounded(design: pd.DataFrame, broken: Bools, random: Random) -> pd.DataFrame:
+    """Cells below Theorem 1's bound, or above it where broken."""
+    loss = np.where(broken, 1.01, 0.5)
+    return design.assign(steps=1000, mean_train_loss=loss, theorem1_bound=1.0)
+
+
+def _least_heads(design: pd.DataFrame, decades: Numbers, random: Random) -> pd.DataFrame:
+    """Cells below the bound at any H, of which it asks for so many decades of heads."""
+    required = decades - 2 * np.log10(design["d"].to_numpy(float))
+    return design.assign(
+        steps=1000, mean_train_loss=0.5, theorem1_bound=1.0, theorem1_heads=required
+    )
+
+
+def _limits(design: pd.DataFrame, ratios: Numbers, random: Random) -> pd.DataFrame:
+    """Cells whose loss with a million heads is so many times that with the most."""
+    return design.assign(steps=1000, mean_train_loss=np.where(design["heads"] == MANY, ratios, 1.0))
+
+
+def _concave(design: pd.DataFrame, powers: Numbers, random: Random) -> pd.DataFrame:
+    """Cells whose concavity is a power of H, another one for each seed."""
+    return design.assign(steps=1, concavity=design["heads"].to_numpy(float) ** powers)
+
+
+def _realized(design: pd.DataFrame, broken: Bools, random: Random) -> pd.DataFrame:
+    loss = np.where(broken, 1.01, 0.5)
+    return design.assign(steps=1, ntk_margin=1.0, proposition7_loss=loss)
+
+
+def _realizable(design: pd.DataFrame, decades: Numbers, random: Random) -> pd.DataFrame:
+    return design.assign(steps=1, proposition7_heads=decades, realizable_heads=0.0)
+
+
+def _least_margins(design: pd.DataFrame, decades: Numbers, random: Random) -> pd.DataFrame:
+    """Cells with the margin from one head on, for which Lemma 15 asks for so many decades."""
+    return design.assign(steps=1, ntk_margin=1.0, gamma_tangent=1.0, tangent_heads=decades)
+
+
+def _sparse(design: pd.DataFrame, ratios: Numbers, random: Random) -> pd.DataFrame:
+    """Cells whose attention's margin is so many times as large at the largest ζ."""
+    last = design["relevant"].to_numpy() == design["relevant"].max()
+    noise = 1 + 1e-4 * random.standard_normal(len(design))
+    margin = noise * np.where(last, ratios, 1.0)
+    return design.assign(steps=1, optimal_noise=0.5, margin_attention=margin)
+
+
+def _sparser(design: pd.DataFrame, broken: Bools, random: Random) -> pd.DataFrame:
+    """Cells whose gap falls with ζ, or rises at the largest one where broken."""
+    zeta = design["relevant"].to_numpy(float)
+    last = design["relevant"].to_numpy() == design["relevant"].max()
+    return design.assign(steps=1, margin_attention=10.0, margin_linear=zeta - 2 * (last & broken))
+
+
+def _ordered(design: pd.DataFrame, broken: Bools, random: Random) -> pd.DataFrame:
+    """Cells whose γ⋆ lies between both others, or above γ_attn at the largest S where broken."""
+    last = design["strength"].to_numpy() == design["strength"].max()
+    return design.assign(
+        steps=1,
+        ntk_margin_constructed=np.where(last & broken, 1.01, 0.7),
+        gamma_tangent_without=0.7,
+        gamma_attention=1.0,
+        gamma_linear=0.5,
+    )
+
+
 _GOOD: Columns = {"good_norm": (1.01, 0.5)}
 _OPTIMAL: Columns = {
     "optimal_noise": (0.9, 0.9),
@@ -130,6 +214,15 @@ WORLDS: Mapping[str, Worlds] = {
         partial(_margins, slope=AT_THE_END),
         few_seed_world(partial(_margins, slope=AT_THE_END), LOST.fewest_seeds),
     ),
+    "mixture-adam-margin-falls": Worlds(
+        partial(_margins, slope=0.5),
+        partial(_margins, slope=AT_THE_END),
+        few_seed_world(partial(_margins, slope=AT_THE_END), LOST.fewest_seeds),
+    ),
+    "mixture-constant-rate": number_worlds(rate_curves, AS_ONE_OVER_T, 0.02),
+    "mixture-loss-below-one": exception_worlds(loss_curves),
+    "mixture-sqrt-test-faster": number_worlds(speed_curves, FASTER, 0.06),
+    "mixture-adam-test-faster": number_worlds(speed_curves, FASTER, 0.02),
     "mixture-identical-heads": exception_worlds(_spread),
     **bound_worlds("mixture"),
     "mixture-lemma2": number_worlds(partial(_first_phase, share=0.5), FALLS_AS_ROOT, 0.05),
@@ -138,6 +231,31 @@ WORLDS: Mapping[str, Worlds] = {
     "mixture-initial-output": share_worlds(_outputs, WITH_CHANCE),
     "mixture-tangent-margin": share_worlds(_tangent, WITH_CHANCE),
     "mixture-proposition3": exception_worlds(partial(_side_cells, columns=_OPTIMAL)),
+    **{
+        f"mixture-random-attention-{name}": number_worlds(_margin_ratios, margin, 0.1, logs=True)
+        for name, margin in (
+            ("over-zero", TWICE),
+            ("over-first-phase", TWICE),
+            ("below-attention", AT_MOST),
+        )
+    },
+    "mixture-random-attention-settles": number_worlds(
+        partial(_margin_ratios, of_many=True), SETTLED, 0.05, logs=True
+    ),
+    "mixture-least-heads-conclusion": exception_worlds(_bounded),
+    "mixture-least-heads-condition": number_worlds(_least_heads, DECADES, 0.3),
+    "mixture-many-heads-limit": number_worlds(_limits, SAME, 0.001, logs=True),
+    "mixture-concavity-falls": number_worlds(_concave, FALLS, 0.1),
+    "mixture-concavity-power": number_worlds(_concave, AS_ROOT, 0.05),
+    "mixture-proposition7": exception_worlds(_realized),
+    "mixture-proposition7-heads": number_worlds(_realizable, OF_MARGIN, 0.3),
+    "mixture-least-heads-outputs": exception_worlds(
+        partial(_side_cells, columns={"good_output": (1.01, 0.5)})
+    ),
+    "mixture-least-heads-margin": number_worlds(_least_margins, OF_MARGIN, 0.3),
+    "mixture-sparsity-attention": number_worlds(_sparse, ALIKE, 0.001, logs=True),
+    "mixture-sparsity-gap": exception_worlds(_sparser),
+    "mixture-margins-ordered": exception_worlds(_ordered),
     "mixture-contour-sqrt": number_worlds(contour_cells, ROOT, 0.003),
     "mixture-second-head": number_worlds(second_head_cells, QUICKER, 0.36, logs=True),
     "mixture-machine-fixed": number_worlds(_directions, NEAR, 0.001),

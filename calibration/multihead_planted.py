@@ -8,11 +8,24 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
-from calibration.multihead import bound_worlds, margin_cells, second_head_cells, step_cells
+from calibration.multihead import (
+    bound_worlds,
+    margin_cells,
+    second_head_cells,
+    speed_curves,
+    step_cells,
+    theorem2_cells,
+)
 from calibration.rates import Worlds
 from calibration.worlds import Bools, Numbers, Random, number_worlds, share_worlds
-from overfit_cli.studies.multihead.claims import FASTER, REACHED
+from overfit_cli.studies.multihead.claims import FASTER, REACHED, WITHIN_BOUND
 from overfit_cli.studies.multihead.planted.claims import ON_MOST_TEACHERS, SETTINGS, SOONER
+from overfit_cli.studies.multihead.planted.gap_claims import (
+    AT_LEAST_ONE_OVER_N,
+    MORE_SAMPLES,
+    ONE_OVER_N,
+    TRANSITION,
+)
 from overfit_cli.studies.multihead.step_size_claims import BETTER, QUICKER
 
 _FOUND = {"alignment_w": 0.99, "alignment_u": 0.99}
@@ -39,6 +52,21 @@ def _sooner(design: pd.DataFrame, ratios: Numbers, random: Random) -> pd.DataFra
     return design.assign(steps=1000, train_loss=0.0, steps_to_target=500 * share, **_FOUND)
 
 
+def _gaps(design: pd.DataFrame, powers: Numbers, random: Random) -> pd.DataFrame:
+    """Cells whose gap is a power of n, another one for each seed."""
+    gap = 100 * np.exp(powers * np.log(design["n"].to_numpy(float)))
+    return design.assign(steps=1000, train_loss=0.0, test_loss=gap)
+
+
+def _transitions(
+    design: pd.DataFrame, samples: Numbers, random: Random, *, of_many: bool = False
+) -> pd.DataFrame:
+    """Cells whose error falls below a tenth at so many samples, or at so many times more for 50."""
+    needed = np.where(design["heads"] == 50, samples, 1) * 500 if of_many else samples
+    logs = np.log(design["n"].to_numpy(float) / needed)
+    return design.assign(steps=1000, test_error=0.2 / (1 + np.exp(3 * logs)))
+
+
 _OPTIMISERS = tuple(SETTINGS)
 
 WORLDS: Mapping[str, Worlds] = {
@@ -55,6 +83,17 @@ WORLDS: Mapping[str, Worlds] = {
         for name, spread in (("gd", 0.08), ("gd-ever", 0.08), ("momentum", 0.13), ("adam", 0.16))
     },
     **bound_worlds("planted"),
+    **{
+        f"planted-{optimiser}-test-faster": number_worlds(speed_curves, FASTER, spread)
+        for optimiser, spread in zip(_OPTIMISERS, (0.08, 0.13, 0.16), strict=True)
+    },
+    "planted-theorem2": number_worlds(theorem2_cells, WITHIN_BOUND, 0.2),
+    "planted-gap-rate": number_worlds(_gaps, AT_LEAST_ONE_OVER_N, 0.3),
+    "planted-gap-power": number_worlds(_gaps, ONE_OVER_N, 0.15),
+    "planted-gap-transition": number_worlds(_transitions, TRANSITION, 0.15, logs=True),
+    "planted-gap-more-heads": number_worlds(
+        partial(_transitions, of_many=True), MORE_SAMPLES, 0.15, logs=True
+    ),
     "planted-second-head": number_worlds(second_head_cells, QUICKER, 0.1, logs=True),
     "planted-second-head-error": number_worlds(
         partial(second_head_cells, errors=True), BETTER, 0.02

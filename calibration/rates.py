@@ -102,12 +102,14 @@ def errors(truth: Truth, measured: Rates) -> dict[Verdict, float]:
 
 MODULES: Mapping[str, str] = {
     "benign-vit": "benign_vit",
+    "benign-cnn": "benign_cnn",
     "benign-vit-images": "benign_vit_images",
     "kernel-landscape": "kernel_landscape",
     "kernel-pathfinder": "kernel_classifier",
     "kernel-regression": "kernel_regression",
     "kernel-text": "kernel_classifier",
     "multihead-mixture": "multihead_mixture",
+    "multihead-paths": "multihead_paths",
     "multihead-planted": "multihead_planted",
     "multihead-sst2": "multihead_sst2",
     "softmax-convergence": "softmax_convergence",
@@ -217,7 +219,8 @@ def design(preset_name: str) -> pd.DataFrame:
         raise UserError(f"There is no preset {preset_name!r}.")
     study = find_study(preset.content.study)
     texts = preset_texts(preset, "quick")
-    seeds = parse_seeds(str(preset.profile("quick").seeds))
-    grid = make_grid(study, texts, seeds)
+    quick = preset.profile("quick")
+    seeds = parse_seeds(str(quick.seeds))
+    grid = make_grid(study, texts, seeds, quick.together, quick.only)
     rows = [{**cell.parameters.model_dump(), "seed": cell.seed} for cell in grid.cells()]
     return pd.DataFrame(rows).assign(study=study.name, status="done", reason="")

@@ -21,8 +21,25 @@ from overfit_cli.studies.softmax_network.convergence.claims.kernels import (
     ALIKE,
     INVERSE,
     NONE,
+    SMALL,
     TRACKS,
     WAYS,
+)
+from overfit_cli.studies.softmax_network.convergence.claims.lambdas import (
+    LINEAR,
+    SETTING,
+    SQUARE,
+    SQUARE_OF_WIDTHS,
+)
+from overfit_cli.studies.softmax_network.convergence.claims.perturbation import (
+    BENT,
+    ON_THE_LAW,
+    ORDER,
+    WORST_SAMPLES,
+    stated_power,
+)
+from overfit_cli.studies.softmax_network.convergence.claims.perturbation import (
+    LINEAR as LINEAR_IN_R,
 )
 from overfit_cli.studies.softmax_network.convergence.claims.table1 import (
     ALMOST_THE_SAME,
@@ -30,6 +47,7 @@ from overfit_cli.studies.softmax_network.convergence.claims.table1 import (
     LOGARITHMS,
     PAIRS,
 )
+from overfit_cli.studies.softmax_network.convergence.widths import table1_steps
 from overfit_cli.studies.softmax_network.paper import NAMES, Activation
 from overfit_cli.studies.softmax_network.theory import CHANCE
 
@@ -45,6 +63,7 @@ _MET = {
     "kernel_drift": 0.001,
     "lambda_start": 1.0,
     "steps": 100,
+    "c2": -1e-6,
 }
 """Numbers of cells that meet what the theorem and the lemmas require."""
 
@@ -96,6 +115,66 @@ def _limit_ratios(design: pd.DataFrame, needed: Numbers) -> pd.DataFrame:
     """Cells that take twice the steps of endless width where m is what is needed."""
     excess = needed / design["m"].to_numpy(float)
     return design.assign(steps=1000, steps_over_limit=1 + excess)
+
+
+def _drawn_eigenvalues(design: pd.DataFrame, random: Random, middle: float = 1.0) -> pd.DataFrame:
+    """Cells with λ about a number, other ones in each setting and seed."""
+    drawn = design[[*SETTING, "seed"]].drop_duplicates()
+    drawn["lambda_start"] = middle * np.exp(0.35 * random.standard_normal(len(drawn)))
+    return design.merge(drawn, on=[*SETTING, "seed"]).assign(steps=1000)
+
+
+def _collapsing(design: pd.DataFrame, ratios: Numbers, random: Random) -> pd.DataFrame:
+    """Cells with Table 1's steps, of which one setting takes so many times the mean of all."""
+    last = (design[SETTING] == design[SETTING].iloc[-1]).all(axis=1).to_numpy()
+    settings = len(design[SETTING].drop_duplicates())
+    factors = pd.Series(np.where(last, ratios ** (settings / (settings - 1)), 1.0))
+    cells = _drawn_eigenvalues(design.assign(factor=factors.to_numpy()), random)
+    return cells.assign(steps_to_epsilon=3 * table1_steps(cells) * cells["factor"])
+
+
+def _power_of_eigenvalues(
+    design: pd.DataFrame, powers: Numbers, random: Random, *, of: str
+) -> pd.DataFrame:
+    """Cells whose steps or widths go as a power of 1/λ, below 1 mostly, and κ is 10/λ."""
+    middle = 0.5
+    cells = _drawn_eigenvalues(design.assign(power=powers), random, middle)
+    numbers = ((cells["lambda_start"] / middle) ** -cells["power"] * cells["n"] ** 0.3).to_numpy(
+        float
+    )
+    if of == "width":
+        return cells.assign(steps_over_limit=2 * 40 * numbers / cells["m"].to_numpy(float))
+    return cells.assign(
+        steps_to_epsilon=1000 * numbers / (cells["n"] ** 0.3 if of == "kappa" else 1),
+        kappa=10 / cells["lambda_start"],
+    )
+
+
+def _drifting(
+    design: pd.DataFrame, drifts: Numbers, random: Random, *, column: str
+) -> pd.DataFrame:
+    """Cells with such a largest drift, at R = 0.001 and 0.009 or at the second alone."""
+    cells = design.assign(worst_drift=1.0, worst_drift_far=1.0)
+    cells[column] = drifts
+    return cells
+
+
+def _bending(
+    design: pd.DataFrame, bends: Numbers, random: Random, *, cause: str, value: str
+) -> pd.DataFrame:
+    """Cells in which a power is larger by so much for all σ but the smallest."""
+    m = design["m"].to_numpy(float)
+    causes = m if cause == "m" else 1 / m
+    power = np.where(design["sigma"] == SMALL, -1.0, -1.0 + bends)
+    columns = {} if cause == "m" else {cause: causes}
+    return design.assign(steps=100, **columns, **{value: causes**power})
+
+
+def _of_the_largest(design: pd.DataFrame, powers: Numbers, random: Random) -> pd.DataFrame:
+    """Cells whose movement goes by a power of m that is off by so much."""
+    widths = design["m"].unique()
+    stated = design["sigma"].map(lambda sigma: stated_power(sigma, widths)).to_numpy(float)
+    return design.assign(steps=100, movement=design["m"].to_numpy(float) ** (stated + powers))
 
 
 def _falling(design: pd.DataFrame, powers: Numbers, random: Random, *, column: str) -> pd.DataFrame:
@@ -163,6 +242,17 @@ WORLDS: Mapping[str, Worlds] = {
         )
         for activation in NAMES
     },
+    "softmax-steps-collapse": number_worlds(_collapsing, ALMOST_THE_SAME, 0.2, logs=True),
+    **{
+        f"softmax-{name}-power": number_worlds(
+            partial(_power_of_eigenvalues, of=of), margin, spread
+        )
+        for name, of, margin, spread in (
+            ("steps-lambda", "steps", SQUARE, 0.1),
+            ("steps-condition", "kappa", LINEAR, 0.1),
+            ("width-lambda", "width", SQUARE_OF_WIDTHS, 0.2),
+        )
+    },
     **{
         f"softmax-{name}": number_worlds(partial(_falling, column=column), INVERSE, 0.05)
         for name, column in (
@@ -180,6 +270,59 @@ WORLDS: Mapping[str, Worlds] = {
         for activation in NAMES
         for way in WAYS
     },
+    **{
+        f"softmax-{name}": exception_worlds(partial(_bounded, column=column, sides=sides))
+        for name, column, sides in (
+            ("c0-bound", "c0_over_bound", (1.1, 0.1)),
+            ("c1-bound", "c1", (-1.5, -2.0)),
+            ("c2-bound", "c2_over_bound", (0.01, -0.5)),
+            ("claim-e5", "lambda_lost", (0.51, 0.01)),
+            ("gradient-length", "step_length", (0.011, 0.005)),
+            ("lemma-d1", "gradient_over_bound", (0.01, -0.5)),
+        )
+    },
+    "softmax-lemma-b1": _probable("inner_over_b", (1.1, 0.5)),
+    "softmax-theorem42-outputs": _probable("rate_ratio", (1.01, 0.5)),
+    "softmax-linear-rate-outputs": exception_worlds(
+        partial(_bounded, column="rate_ratio", sides=(1.01, 0.5))
+    ),
+    "softmax-lemma51-bound-outputs": _probable("drift_over_bound", (0.01, -0.5)),
+    "softmax-lemma53-bound-outputs": _probable("movement_over_bound", (0.01, -0.5)),
+    "softmax-theorem-f2-outputs": exception_worlds(
+        partial(_bounded, column="gap_over_bound", sides=(11.0, 5.0))
+    ),
+    "softmax-lemma51-outputs": exception_worlds(
+        partial(_bounded, column="drift_share", sides=(1.01, 0.5))
+    ),
+    "softmax-lemma-d1-outputs": exception_worlds(
+        partial(_bounded, column="gradient_over_bound", sides=(0.01, -0.5))
+    ),
+    "softmax-c3-bound": _probable("c3_over_bound", (0.01, -0.5)),
+    **{
+        f"softmax-drift-constant-{activation}-{n}": exception_worlds(
+            partial(_bounded, column="worst_drift", sides=(1.1 * constant, 0.5 * constant))
+        )
+        for activation, constant in (("softmax", 1.0), ("exp", 3.0))
+        for n in WORST_SAMPLES
+    },
+    "softmax-drift-constant-relu": _probable("worst_drift_far", (2.2, 1.0)),
+    "softmax-lemma51-order": number_worlds(
+        partial(_drifting, column="worst_drift"), ORDER, 0.15, logs=True
+    ),
+    "softmax-lemma51-linear": number_worlds(
+        partial(_drifting, column="worst_drift_far"), LINEAR_IN_R, 0.02, logs=True
+    ),
+    **{
+        f"softmax-crossover-{name}": number_worlds(
+            partial(_bending, cause=cause, value=value), margin, 0.05
+        )
+        for name, cause, value, margin in (
+            ("drift", "m", "kernel_drift", BENT),
+            ("movement", "m", "movement", BENT),
+            ("gap", "kernel_drift", "test_gap", ALIKE),
+        )
+    },
+    "softmax-movement-largest-of-m": number_worlds(_of_the_largest, ON_THE_LAW, 0.02),
     "softmax-theorem42": _probable("rate_ratio", (1.01, 0.5)),
     "softmax-linear-rate": exception_worlds(
         partial(_bounded, column="rate_ratio", sides=(1.01, 0.5))

@@ -9,7 +9,14 @@ import numpy as np
 import pandas as pd
 
 from calibration.rates import Worlds
-from calibration.worlds import Bools, Numbers, Random, exception_worlds, number_worlds
+from calibration.worlds import (
+    Bools,
+    Numbers,
+    Random,
+    exception_worlds,
+    number_worlds,
+    share_worlds,
+)
 from overfit_cli.claims.rules import Margin
 from overfit_cli.studies.softmax_network.diffusion.claims import (
     A_TENTH,
@@ -18,7 +25,9 @@ from overfit_cli.studies.softmax_network.diffusion.claims import (
     BETTER,
     COPIES,
     FALLS,
+    LARGER,
     LEARNS,
+    MOST_SEEDS,
     WEIGHTINGS,
 )
 from overfit_cli.studies.softmax_network.paper import NAMES
@@ -48,6 +57,23 @@ def _ratios(
 
 def _having(design: pd.DataFrame, values: Numbers, random: Random, *, column: str) -> pd.DataFrame:
     return design.assign(steps=400, **{column: values})
+
+
+def _parted(design: pd.DataFrame, ratios: Numbers, random: Random, *, column: str) -> pd.DataFrame:
+    """Cells with so much in a column, and 1 in those that it is compared with."""
+    cells = design.assign(denoiser_error=1.0, early_stopping=1.0)
+    return _having(cells, ratios, random, column=column)
+
+
+def _coupled(design: pd.DataFrame, near: Bools, random: Random) -> pd.DataFrame:
+    """Cells whose regression is near the network's, and far beyond it on other seeds."""
+    return _parted(design, np.where(near, 1e-6, 1e7), random, column="coupling")
+
+
+def _regressing(design: pd.DataFrame, falling: Bools, random: Random) -> pd.DataFrame:
+    """Cells whose regression has half the error at the largest n, or far more on other seeds."""
+    errors = np.where(design["n"] == design["n"].max(), np.where(falling, 0.5, 1e7), 1.0)
+    return _having(design, errors, random, column="ntk_error")
 
 
 def _above(design: pd.DataFrame, broken: Bools, random: Random) -> pd.DataFrame:
@@ -89,6 +115,11 @@ WORLDS: Mapping[str, Worlds] = {
     "diffusion-gd-learns": number_worlds(
         partial(_having, column="score_share"), LEARNS, 0.3, logs=True
     ),
+    "diffusion-coupling": share_worlds(_coupled, MOST_SEEDS),
+    "diffusion-label-noise": number_worlds(
+        partial(_parted, column="label_noise"), LARGER, 0.2, logs=True
+    ),
+    "diffusion-assumption65": share_worlds(_regressing, MOST_SEEDS),
     **{
         f"diffusion-digits-{rival}": _compared("softmax", BETTER, ["denoising_loss"], 0.02)
         for rival in ("constant", "posterior")

@@ -480,6 +480,7 @@ overfit_cli.sweep(learn, n="1:4", dry_run=True)
 """
 
 
+@pytest.mark.slow
 def test_a_dry_run_does_not_run_the_script_again(tmp_path: Path) -> None:
     """The probe's process doesn't import it, so that no guard is needed."""
     (tmp_path / "script.py").write_text(UNGUARDED)

@@ -105,6 +105,7 @@ def test_the_symbols_of_every_parameter_and_column_are_written_plainly() -> None
             assert not re.search(r"[\\{}]", symbol_text(symbol)), (study.name, symbol)
     assert symbol_text(r"\frac{1}{H}\sum \|W_h\|") == "1/H Σ ‖W_h‖"
     assert symbol_text(r"\tilde{\sigma}_p^{-1/2}") == "σ̃_p^(-1/2)"
+    assert symbol_text(r"\bar{a}_{\mathrm{train}}") == "a\N{COMBINING MACRON}_train"
     assert symbol_text(r"\hat L \Phi \min S") == "L̂ Φmin S"
     assert (
         symbol_text(r"\lambda_{\mathrm{min}}(H)") == symbol_text(r"\lambda_{\min}(H)") == "λ_min(H)"

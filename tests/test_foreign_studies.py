@@ -57,7 +57,8 @@ def test_what_goes_wrong_in_a_cell_is_a_failed_row_with_its_reason(
     assert set(cells.loc[cells["mood"] == "well", "status"]) == {"done"}
 
 
-@pytest.mark.parametrize("backend", ["loky", pytest.param("threading", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("backend", ["loky", "threading"])
 def test_it_ends_no_worker(tmp_path: Path, backend: str) -> None:
     how = ("--set=mood=exits,interrupts,wordy-step", "--jobs=2", "--backend", backend)
     done = run(*GRID, *how, cwd=tmp_path, expect=1)

@@ -38,7 +38,9 @@ def test_a_product_is_the_exact_one_to_rounding(
     exact = initial.double() + torch.einsum("bri,bic->brc", left.double(), right.double())
     found = add_product(initial, left, right)
     assert found.dtype == dtype
-    tolerance = 30 * torch.finfo(dtype).eps * shape[2] ** 0.5
+    inner = shape[2]
+    # A sum term by term errs in proportion to its terms.
+    tolerance = torch.finfo(dtype).eps * (30 * inner**0.5 + inner)
     assert (found.double() - exact).abs().max() < tolerance
 
 

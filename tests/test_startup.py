@@ -38,6 +38,7 @@ def test_help_imports_nothing_heavy(arguments: list[str], tmp_path: Path) -> Non
     check_imports([arguments], heavy, tmp_path)
 
 
+@pytest.mark.slow
 def test_what_reads_runs_imports_no_torch(tmp_path: Path) -> None:
     run("sweep", "toy", "--jobs", "1", "--n", "1:3", "--snr", "1:2:3", "--out", "out", cwd=tmp_path)
     without_figures = [["list"], ["export", "out", "--to", "latex"], ["compare", "out", "out"]]
@@ -57,6 +58,7 @@ def test_what_draws_runs_imports_no_torch(tmp_path: Path) -> None:
     check_imports(with_figures, ["torch"], tmp_path)
 
 
+@pytest.mark.slow
 def test_what_plans_a_sweep_imports_nothing_that_trains_or_judges(tmp_path: Path) -> None:
     """All cells are there, so it plans, and names the next command: a report, of its claims."""
     cell = ["--n=2", "--snr=5", "--seeds=2", "--set=test_samples=2", "--jobs=1", "--out=out"]

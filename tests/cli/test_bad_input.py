@@ -281,7 +281,7 @@ PANELS = [
         "plot curves --from rates --value floor,delta,lambda_b,pl_ratio,pl_bound",
         ["--value", "up to 4 columns"],
     ),
-    ("plot samples --from rates", ["kernel-regression has no figure 'samples'", "lines."]),
+    ("plot samples --from rates", ["kernel-regression has no figure 'samples'", "lines,"]),
 ]
 
 DIRECTORIES = [

@@ -59,6 +59,7 @@ NS, SNRS = (6, 10), (2.0, 8.0)
 SMALL = {"d": 64, "d_h": 16, "d_v": 16, "test_samples": 10}
 
 
+@pytest.mark.slow
 def test_flipped_labels_are_compared_with_clean_ones(flipped: Path) -> None:
     shown = call("compare", "clean", "noisy", "--json=all.json", cwd=flipped).stdout
     assert "label_flip: 0 in A, 0.2 in B.\n" in shown

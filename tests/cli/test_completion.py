@@ -54,7 +54,10 @@ def in_another_shell(shell: str, line: str, cwd: Path) -> subprocess.CompletedPr
 COMPLETED: list[tuple[str, list[str]]] = [
     ("swe", ["sweep"]),
     ("sweep kernel-te", ["kernel-text"]),
-    ("train kernel-fi", ["kernel-fig2", "kernel-fig3", "kernel-fig4"]),
+    (
+        "train kernel-fi",
+        ["kernel-fig2", "kernel-fig3", "kernel-fig4", "kernel-fig4-pathfinder"],
+    ),
     ("sweep nothing-like-it", []),
     # Parameters
     ("sweep kernel-text --le", ["--learning_rate"]),
@@ -206,6 +209,7 @@ def test_completion_is_installed_for_the_shell_in_use(
     assert ".bash_completions/overfit.sh" in (tmp_path / ".bashrc").read_text()
 
 
+@pytest.mark.slow
 def test_zsh_and_fish_are_told_words_with_their_meanings(folder: Path) -> None:
     zsh = in_another_shell("zsh", "overfit sweep toy --pa", folder)
     assert zsh.stdout == """_arguments '*: :(("--pause":"time a cell takes"))'\n"""

@@ -32,7 +32,8 @@ def test_the_command_proposed_after_a_preset_works(
     if preset.startswith("heads-fig6"):
         pytest.importorskip("transformers")
     chosen = find_subject(str(ROOT / "experiments" / f"{preset}.toml"))
-    grid = make_grid(chosen.study, chosen.texts, parse_seeds(chosen.seeds))
+    seeds = parse_seeds(chosen.seeds)
+    grid = make_grid(chosen.study, chosen.texts, seeds, chosen.together, chosen.only)
     kept = RunDirectory(ROOT / "results" / sweep_name(chosen, grid))
     proposed = next_command(make_plan(grid, kept, "cpu", trajectories=False), kept, chosen)
     assert proposed[0] in ("plot", "report")

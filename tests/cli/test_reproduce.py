@@ -216,6 +216,7 @@ def test_a_file_of_verdicts_that_is_not_there_is_said_before_anything_runs(
     assert not (tmp_path / "results").exists()
 
 
+@pytest.mark.slow
 def test_failed_cells_are_code_1_and_the_others_go_on(shipped: Path, tmp_path: Path) -> None:
     write_preset(shipped, "first", more='mood = "diverges"')
     write_preset(shipped, "second", figure="fig2")
@@ -223,6 +224,7 @@ def test_failed_cells_are_code_1_and_the_others_go_on(shipped: Path, tmp_path: P
     assert len(overfit_cli.load(tmp_path / "results" / "second-quick")) == 18
 
 
+@pytest.mark.slow
 def test_what_needs_data_that_is_not_here_is_left_out_and_said(
     shipped: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

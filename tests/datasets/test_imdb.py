@@ -111,6 +111,7 @@ def test_the_cache_folder_is_the_users_own_where_none_is_given(
     assert "overfit" in cache_folder().parts
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not ARCHIVE.is_file(), reason="OVERFIT_DATA has no IMDb archive")
 def test_the_published_archive_is_what_it_is_known_to_be(monkeypatch: pytest.MonkeyPatch) -> None:
     train, test = read_imdb(ARCHIVE, 256)

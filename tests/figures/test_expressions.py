@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -96,6 +97,14 @@ def test_a_theory_is_dashed_beside_its_line_without_a_band(tmp_path: Path) -> No
     text = words(figure, tmp_path)
     assert "\ntraining loss\n" in text
     assert "Dashed: training loss.\n" in text
+
+
+def test_a_figures_own_value_and_theory_may_be_expressions() -> None:
+    own = FigureOptions(x="n", value="1 - test_loss", theory="1 - train_loss")
+    figure = replace(FIGURES["lines"], name="missing", options=own)
+    data = derive_columns(figure, data_of(AT_ONE_SNR), FigureOptions())
+    measured, theory = line_heights(drawn(figure, data, FigureOptions(), []).axes[0])[:2]
+    assert [2 * (1 - height) for height in theory] == pytest.approx([1 - m for m in measured])
 
 
 def test_curves_have_a_theory_too() -> None:

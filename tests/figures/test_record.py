@@ -41,6 +41,7 @@ def test_the_text_is_ascii_and_the_same_in_every_process() -> None:
     assert RUN.model_validate({**RUN.model_dump(), "path": "\udcff"}).path == r"\udcff"
 
 
+@pytest.mark.slow
 def test_the_record_of_every_kept_figure_is_read_and_written_as_it_is() -> None:
     for path in sorted(ROOT.glob("results/*/figures/*.png")):
         content = path.read_bytes()

@@ -45,6 +45,7 @@ def two(*cells: pd.DataFrame) -> FigureData:
 # Side by side
 
 
+@pytest.mark.slow
 def test_heatmaps_stand_side_by_side_in_the_same_colours(tmp_path: Path) -> None:
     other = fake_cells(NS, SNRS)
     other["test_loss"] *= 0.5

@@ -90,6 +90,7 @@ def test_a_sweep_that_trains_nothing_says_whose_numbers_are_there(mixed: Path) -
     assert said.count("12 cells were trained by an earlier version") == 1
 
 
+@pytest.mark.slow
 def test_a_plan_says_which_cells_have_other_settings(folder: Path) -> None:
     (folder / "ridge.py").write_text(OLD)
     run("sweep", "ridge.py", *GRID, "--out=a", cwd=folder)

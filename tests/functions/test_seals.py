@@ -127,6 +127,7 @@ def test_a_look_is_further_where_it_has_new_seeds() -> None:
     assert count_further_looks([[0, 1], [1, 0], [0, 1, 2], [5], [5, 0]]) == 2
 
 
+@pytest.mark.slow
 def test_a_planned_cell_that_was_never_run_is_missed(tmp_path: Path) -> None:
     """Absent cells may be the ones that decide: the manifest knows what was planned."""
     write(tmp_path)

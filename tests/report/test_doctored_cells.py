@@ -32,7 +32,7 @@ def decided(cells: pd.DataFrame) -> dict[str, str]:
 @pytest.mark.parametrize(
     "manifest",
     [
-        pytest.param(path, id=path.parent.name, marks=[pytest.mark.slow] if at % 10 else [])
+        pytest.param(path, id=path.parent.name, marks=[pytest.mark.slow] if at % 30 else [])
         for at, path in enumerate(KEPT)
     ],
 )

@@ -141,6 +141,7 @@ def test_numbers_with_ends_are_told_as_intervals() -> None:
     assert detail_lines(details) == ["power 2 [1.5, 2.5]", "cells, from 3", "seeds 4"]
 
 
+@pytest.mark.slow
 def test_a_figure_that_fails_is_named_and_costs_nothing_else(
     papers: list[ReportedPaper], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -55,6 +55,7 @@ def test_rows_are_those_of_a_sweep_here(tmp_path: Path, cluster: DaskCluster) ->
     pd.testing.assert_frame_equal(steps(tmp_path / "there"), steps(tmp_path / "here"))
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/cwd").exists(), reason="needs Linux's /proc")
 def test_workers_need_no_disk_of_this_process(tmp_path: Path, cluster: DaskCluster) -> None:
     """The path of the run directory leads each process to its own working folder."""

@@ -129,6 +129,7 @@ def test_a_search_goes_on_until_all_is_settled(spread: float) -> None:
     assert all(one.converged for one in found)
 
 
+@pytest.mark.slow
 def test_curves_that_never_cross_are_said_so() -> None:
     _, found = explore(search(), lambda n, seed, x: 0.6 if n < 5 else world(0)(n, seed, x))
     for one in found[:3]:
@@ -202,6 +203,7 @@ def test_a_refined_sweep_says_what_it_knows_and_is_drawn_where_it_sampled(tmp_pa
     assert (settings["refine"], settings["threshold"], settings["value"]) == (3, 0.2, "test_loss")
 
 
+@pytest.mark.slow
 def test_a_refined_run_is_drawn_at_its_own_threshold(tmp_path: Path) -> None:
     asked = ["--refine=2", "--threshold=0.3", "--tolerance=1", "--out=runs"]
     run("sweep", *ASKED[:-2], *asked, cwd=tmp_path)
@@ -215,6 +217,7 @@ def test_a_refined_run_is_drawn_at_its_own_threshold(tmp_path: Path) -> None:
     assert note in " ".join(elsewhere.stderr.split())
 
 
+@pytest.mark.slow
 def test_it_goes_on_after_a_kill_and_asks_for_the_same_cells(tmp_path: Path) -> None:
     run("sweep", *ASKED, "--out=whole", cwd=tmp_path)
     run("sweep", *ASKED[:-2], "--refine=1", "--tolerance=0.5", "--out=parts", cwd=tmp_path)

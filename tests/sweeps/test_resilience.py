@@ -127,6 +127,7 @@ def test_cells_that_kill_every_worker_become_failed_rows(tmp_path: Path) -> None
     assert set(cells.loc[cells["mood"] == "kills", "reason"]) == {"worker killed"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "jobs",
     [

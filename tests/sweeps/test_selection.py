@@ -132,6 +132,7 @@ def test_cells_that_a_measured_column_leaves_out_are_not_missing(run: Path) -> N
     assert chosen in " ".join(figure.caption.split())
 
 
+@pytest.mark.slow
 def test_claims_are_judged_on_chosen_cells(tmp_path: Path) -> None:
     from_all = Path(__file__).parents[2] / "results" / "fig1-quick"
     call("report", f"--from={from_all}", "--where=seed=0:4", "--out=few", cwd=tmp_path)

@@ -165,6 +165,7 @@ def test_fresh_runs_every_cell_again_and_keeps_the_rest(tmp_path: Path) -> None:
     pd.testing.assert_frame_equal(before.drop(columns="seconds"), after.drop(columns="seconds"))
 
 
+@pytest.mark.slow
 def test_fresh_takes_no_row_away_before_its_new_one_is_written(tmp_path: Path) -> None:
     """Killed on its way, a fresh sweep leaves every cell there, once."""
     grid = ("sweep", "toy", "--n", "1:12", "--snr", "1:2:3", "--seeds", "1", "--out", "out")
@@ -260,6 +261,7 @@ def test_what_is_proposed_after_a_sweep_over_any_axes_succeeds(
         assert "plot heatmap" in line
 
 
+@pytest.mark.slow
 def test_a_law_of_the_figures_own_is_left_out_where_it_is_not_about_the_figure(
     tmp_path: Path,
 ) -> None:

@@ -169,6 +169,25 @@ def test_softmax_of_two_modes_at_the_papers_step_size_is_less_steady() -> None:
     assert measure("pathfinder-gaussian-steadier", frame).verdict == "holds"
 
 
+@pytest.mark.parametrize(("task", "rate"), [("text", 0.0001), ("pathfinder", 0.0002)])
+def test_curves_are_as_steady_as_they_are_at_the_same_step(task: str, rate: float) -> None:
+    """Curves that rise as one are steady, however far they rise; the start does not count."""
+    name = f"{task}-gaussian-steadier-epochs"
+    apart, rates = (-0.02, -0.02, -0.02, 0.02, 0.02, 0.02), (rate, 0.01)
+
+    def logged(wobbles: str) -> pd.DataFrame:
+        frame = cells(PAPER, rates=rates, jitter=apart, wobble={wobbles: 0.1})
+        steps = [frame.assign(step=step) for step in (0, 50, 100)]
+        steps[0]["test_accuracy"] *= frame["seed"]
+        steps[2]["test_accuracy"] += 0.2
+        return pd.concat(steps, ignore_index=True)
+
+    expect(measure(name, logged("gaussian")), "holds", 0.018)
+    expect(measure(name, logged("softmax")), "fails", -0.018)
+    one = logged("softmax")
+    assert measure(name, one[one["kernel"] == "softmax"]).verdict == "not run"
+
+
 REAL_TEXT = {**PAPER_TRAINING["text"], "training_steps": PAPER_STEPS}
 
 

@@ -554,10 +554,13 @@ COLUMNS = {
 }
 
 
-def frame(softmax: float, gaussian: float, *, seeds: int = 6, pairs: int = 2) -> pd.DataFrame:
+def frame(
+    softmax: float, gaussian: float, *, seeds: int = 6, pairs: int = 2, task: str = "text"
+) -> pd.DataFrame:
     """Cells all of whose metrics have about these means; networks lie a little apart."""
     rows = [
         KernelLandscapeParameters().model_dump()
+        | {"task": task}
         | {"kernel": kernel, "pair": pair}
         | {"seed": seed, "status": "done", "reason": ""}
         | dict.fromkeys(COLUMNS.values(), mean * (1 + apart * seed) + 0.01 * pair)
@@ -570,7 +573,9 @@ def frame(softmax: float, gaussian: float, *, seeds: int = 6, pairs: int = 2) ->
 
 @pytest.mark.parametrize("name", COLUMNS)
 def test_claims_follow_which_kernel_has_more(name: str) -> None:
-    assert set(COLUMNS) == {name for name in BY_NAME if "real" not in name}
+    generated = {name for name in BY_NAME if "real" not in name}
+    images = {name.replace("landscape", "landscape-pathfinder") for name in COLUMNS}
+    assert generated == {*COLUMNS, *images}
     measurement = measure(name, frame(8, 4))
     assert measurement.verdict == "holds"
     expected = math.log2(9 / 5) if name == "landscape-minima" else 1
@@ -584,6 +589,15 @@ def test_claims_follow_which_kernel_has_more(name: str) -> None:
     same = frame(4, 4).assign(**dict.fromkeys(COLUMNS.values(), 4.0))
     assert measure(name, same).verdict == "inconclusive"
     assert measure(name, same).details["pairs in which both have as much"] == 12
+
+
+@pytest.mark.parametrize("name", COLUMNS)
+def test_each_task_is_judged_by_itself(name: str) -> None:
+    both = pd.concat([frame(8, 4), frame(4, 8, task="pathfinder")])
+    images = name.replace("landscape", "landscape-pathfinder")
+    assert measure(name, both).verdict == "holds"
+    assert measure(images, both).verdict == "fails"
+    assert measure(images, frame(8, 4)).verdict == "not run"
 
 
 @pytest.mark.parametrize("name", COLUMNS)
@@ -654,9 +668,12 @@ def test_the_papers_claims_are_on_its_data_and_steps(name: str) -> None:
             assert claim.judge(real.assign(**values)).verdict == "not run"
 
 
-def test_the_paper_profile_has_the_cells_that_the_papers_claims_take() -> None:
-    cells = find_subject("kernel-fig4", "paper").grid().cells()
-    assert all(REAL[0].items() <= cell.parameters.model_dump().items() for cell in cells)
+@pytest.mark.parametrize(("preset", "index"), [("kernel-fig4", 0), ("kernel-fig4-pathfinder", 1)])
+def test_the_paper_profile_has_the_cells_that_the_papers_claims_take(
+    preset: str, index: int
+) -> None:
+    cells = find_subject(preset, "paper").grid().cells()
+    assert all(REAL[index].items() <= cell.parameters.model_dump().items() for cell in cells)
 
 
 @pytest.mark.parametrize("name", COLUMNS)

@@ -38,7 +38,7 @@ def at_start(
 ) -> tuple[engine.Constants, engine.Projections, engine.ForwardPass]:
     fixed, state = engine.set_up(
         KERNELS[parameters.kernel],
-        parameters.trained,
+        parameters.trained,  # type: ignore[arg-type]
         [draw_problem(parameters, seed)],
         [parameters.learning_rate],
         dtype=torch.float64,

@@ -69,6 +69,7 @@ def test_a_cell_trains_as_in_the_autograd_loop(shape: dict[str, object], dtype: 
         "train_attention_noise": oracle.train_attention[:, :, 1].mean(),
         "test_attention_signal": oracle.test_attention[:, :, 0].mean(),
         "test_attention_noise": oracle.test_attention[:, :, 1].mean(),
+        "test_signal_attention_min": oracle.test_attention[:, 0, 0].min(),
         **trained_values(settings, oracle),
     }
     assert got.keys() == expected.keys()
@@ -82,7 +83,10 @@ def trained_values(settings: BenignVitParameters, oracle: Trained) -> dict[str, 
         value = (oracle.model.value @ oracle.model.output_weight).double().numpy()
         norm = float(oracle.model.output_weight.norm())
     noise = draw_samples(settings, 3, "train", settings.n).tokens[:, 1] * settings.sigma_p_tilde
+    test = draw_samples(settings, 3, "test", settings.test_samples).tokens
+    test_noise = (test * token_scales(settings)[:, None])[:, 1:]  # (samples, tokens − 1, features)
     return {
+        "test_noise_value_max": np.abs(test_noise @ value).max(),
         "value_plus": settings.signal_norm * value[0],
         "value_minus": settings.signal_norm * value[1],
         "value_noise": np.abs(noise @ value).mean(),

@@ -286,6 +286,7 @@ def test_a_cell_trains_as_a_plain_loop_does() -> None:
     assert result.measurements["test_error"] == pytest.approx(wrong)
 
 
+@pytest.mark.slow
 def test_a_cell_ends_when_it_is_fitted_and_logging_changes_nothing() -> None:
     fitted = train(study, cell_of(study, tiny(epsilon=0.05)))[0]
     assert (fitted.status, fitted.reason) == ("done", "")

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable
 from decimal import Decimal, localcontext
@@ -597,6 +598,12 @@ def test_margins_after_the_first_phase_are_those_of_all_heads_written_out(
     size = 2 + got["first_deviation"]
     bound = 10 * theory.radius(x) * size * math.sqrt(2 * math.log(12 / 0.05))
     assert got["good_output"] == pytest.approx(float(torch.as_tensor(output).abs().max()) / bound)
+    signed = [
+        sum(sign * head.outputs for sign, head in zip(signs, by_head, strict=True))
+        for signs in itertools.product((1.0, -1.0), repeat=6)
+    ]
+    largest = max(float(torch.as_tensor(each).abs().max()) for each in signed) / math.sqrt(6)
+    assert got["good_output_signs"] == pytest.approx(largest / bound)
 
 
 def test_uniform_step_sizes_are_half_as_large_on_average() -> None:

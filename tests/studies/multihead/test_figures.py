@@ -23,6 +23,7 @@ def long_lines(axes: matplotlib.axes.Axes) -> list[np.ndarray]:
     return [line for line in lines if len(line) > 2]
 
 
+@pytest.mark.slow
 def test_heads_have_a_line_for_each_number_of_them_in_every_row(tmp_path: Path) -> None:
     cells = overfit_cli.sweep(
         "multihead-mixture",
@@ -90,6 +91,7 @@ def test_a_panel_is_empty_where_a_setting_has_no_number(tmp_path: Path) -> None:
     assert not long_lines(beside)
 
 
+@pytest.mark.slow
 def test_certificates_say_how_far_below_its_bound_each_number_is(tmp_path: Path) -> None:
     cells = overfit_cli.sweep(
         "multihead-mixture",
@@ -161,3 +163,22 @@ def test_a_difference_is_of_the_column_that_the_figure_draws(tmp_path: Path) -> 
     shown = np.asarray(figure.axes[0].collections[0].get_array(), dtype=np.float64)
     assert np.ptp(shown) > 0
     assert shown == pytest.approx((means[0] - means[1]).to_numpy(), nan_ok=True)
+
+
+def test_least_heads_has_the_conclusion_and_the_condition_side_by_side(tmp_path: Path) -> None:
+    cells = overfit_cli.sweep(
+        "multihead-mixture",
+        heads=[1, 100],
+        seeds=3,
+        parameters={**SMALL, "certify": True},
+        out=tmp_path / "run",
+        jobs=1,
+    )
+    figure = overfit_cli.draw("least-heads", tmp_path / "run", out=tmp_path / "least.png")
+    conclusion, condition = (
+        np.asarray(axes.lines[0].get_ydata(), dtype=np.float64) for axes in figure.axes
+    )
+    ratio = (cells["mean_train_loss"] / cells["theorem1_bound"]).groupby(cells["heads"]).median()
+    assert conclusion == pytest.approx(ratio.to_numpy())
+    needed = 10.0 ** cells["theorem1_heads"] * cells["d"] ** 2 / cells["heads"]
+    assert condition == pytest.approx(needed.groupby(cells["heads"]).median().to_numpy())

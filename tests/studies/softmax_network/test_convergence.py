@@ -18,14 +18,12 @@ from overfit_cli.core.cell import Cell
 from overfit_cli.core.parameters import build
 from overfit_cli.studies.softmax_network.activations import Network, gram_matrix, limit_gram_matrix
 from overfit_cli.studies.softmax_network.convergence import data
-from overfit_cli.studies.softmax_network.convergence.engine import (
-    KernelRegression,
-    jacobian_by_autograd,
-)
+from overfit_cli.studies.softmax_network.convergence.engine import jacobian_by_autograd
 from overfit_cli.studies.softmax_network.convergence.parameters import SoftmaxConvergenceParameters
 from overfit_cli.studies.softmax_network.convergence.study import study
 from overfit_cli.studies.softmax_network.paper import Activation
 from overfit_cli.studies.softmax_network.reference import plain_network, plain_training
+from overfit_cli.studies.softmax_network.regression import KernelRegression
 from tests.training import cell_of, train_in_batches
 
 ACTIVATIONS: tuple[Activation, ...] = get_args(Activation)

@@ -1,0 +1,130 @@
+"""Made-up worlds for the claims of `benign-vit` on the propositions in the paper's proofs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from calibration.benign_vit_figures import STAGE_2, STAGE_3, logged
+from calibration.rates import Worlds
+from calibration.worlds import exception_worlds, number_worlds
+from overfit_cli.studies.benign_vit.vit.claims import lemmas, propositions
+from overfit_cli.studies.benign_vit.vit.claims.condition import numbers_of
+from overfit_cli.studies.benign_vit.vit.parameters import TOKEN_CLASSES, hidden_logarithm
+
+Numbers = NDArray[np.float64]
+
+
+def _even(steps: pd.DataFrame) -> dict[str, pd.Series[float]]:
+    """Attention of 1/M on every token, by column."""
+    tokens = steps["tokens"].astype(float)
+    on_class = {"signal": 1 / tokens, "noise": 1 / tokens, "rest": (tokens - 2) / tokens}
+    return {
+        f"attention_{source}_{target}": on_class[target]
+        for source in TOKEN_CLASSES
+        for target in TOKEN_CLASSES
+    }
+
+
+def _slopes(design: pd.DataFrame, sizes: Numbers, random: np.random.Generator) -> pd.DataFrame:
+    """Logged steps whose −ℓ′ differs from 1/2 by so many times 1/log(6N²M²/δ) up to stage 3."""
+    steps = logged(design, sizes)
+    away = steps["number"] / numbers_of(steps, hidden_logarithm)
+    return steps.assign(loss_slope=np.where(steps["part"] < STAGE_3, 0.5 - away, 0.1))
+
+
+def _gone(design: pd.DataFrame, gone: Numbers, random: np.random.Generator) -> pd.DataFrame:
+    """Logged steps whose signals pay themselves 1/M and so many M-ths more."""
+    steps = logged(design, gone)
+    even = _even(steps)
+    more = even["attention_signal_signal"] * (1 + steps["number"])
+    return steps.assign(**even | {"attention_signal_signal": more})
+
+
+def _products(
+    design: pd.DataFrame, powers: Numbers, random: np.random.Generator, query: str, target: str
+) -> pd.DataFrame:
+    """Logged steps in which exp(⟨q, k⟩) with one key grows with a power in stage 2."""
+    steps = logged(design, powers)
+    since = (steps["part"] - STAGE_2).clip(lower=0) / STAGE_3
+    other = {"signal": "noise", "noise": "signal"}[target]
+    return steps.assign(
+        **{
+            f"product_{query}_{target}": np.log1p(since ** steps["number"]),
+            f"product_{query}_{other}": 0.0,
+        }
+    )
+
+
+def _values(design: pd.DataFrame, powers: Numbers, random: np.random.Generator) -> pd.DataFrame:
+    """Logged steps in which token 2's value grows with a power in stage 2."""
+    steps = logged(design, powers)
+    since = (steps["part"] - STAGE_2).clip(lower=0) / STAGE_3
+    return steps.assign(value_noise=since ** steps["number"])
+
+
+def _attention(
+    design: pd.DataFrame, attention: Numbers, random: np.random.Generator
+) -> pd.DataFrame:
+    """Logged steps whose signals pay token 2 so much attention, and the others all."""
+    steps = logged(design, attention)
+    return steps.assign(
+        attention_signal_noise=steps["number"],
+        attention_noise_noise=0.999,
+        attention_rest_noise=0.99,
+    )
+
+
+def _final_values(
+    design: pd.DataFrame, slopes: Numbers, random: np.random.Generator
+) -> pd.DataFrame:
+    """Cells whose signals end with so many times log(1/ε)."""
+    value = slopes * np.log(1 / design["epsilon"]) + 0.3
+    return design.assign(
+        value_plus=value, value_minus=-0.9 * value, train_loss=design["epsilon"], steps=1e12
+    )
+
+
+def _on_test_data(
+    design: pd.DataFrame, breaks: NDArray[np.bool_], random: np.random.Generator
+) -> pd.DataFrame:
+    """Cells whose test signals pay themselves much, and whose new noise has small values."""
+    scatter = np.exp(0.1 * random.standard_normal(len(design)))
+    return design.assign(
+        test_signal_attention_min=np.where(breaks, 0.4, 1.6) / (2 * design["tokens"]) * scatter,
+        test_noise_value_max=np.where(breaks, 2.0, 0.1) * scatter,
+        train_loss=design["epsilon"],
+        steps=1e12,
+    )
+
+
+PROPOSITIONS: Mapping[str, Worlds] = {
+    **{
+        f"slope-until-t2-{side}": number_worlds(
+            _slopes, propositions.LEARNED_BY_T2, 0.05, logs=True
+        )
+        for side in ("benign", "harmful")
+    },
+    **{
+        f"even-attention-until-t1-{side}": number_worlds(_gone, propositions.STILL_EVEN, 0.01)
+        for side in ("benign", "harmful")
+    },
+    "lemma53-noise-products": number_worlds(
+        partial(_products, query="noise", target="signal"), lemmas.QUADRATIC, 0.06
+    ),
+    **{
+        f"harmful-{query}-products": number_worlds(
+            partial(_products, query=query, target="noise"), lemmas.QUADRATIC, 0.02
+        )
+        for query in ("signal", "noise")
+    },
+    "harmful-values": number_worlds(_values, lemmas.LINEAR, 0.003),
+    "harmful-attention": number_worlds(_attention, lemmas.NEAR_ONE, 0.003),
+    "lemma-d8-attention": exception_worlds(_on_test_data),
+    "lemma-d9-values": exception_worlds(_on_test_data),
+    "lemma54-values-most": number_worlds(_final_values, propositions.AS_THE_MARGIN, 0.01),
+}

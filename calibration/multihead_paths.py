@@ -1,0 +1,94 @@
+"""Made-up worlds for the claims on gradient descent's path, with noise as it was measured."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+
+import numpy as np
+import pandas as pd
+
+from calibration.rates import Worlds
+from calibration.worlds import Bools, Numbers, Random, exception_worlds, number_worlds
+from overfit_cli.studies.multihead.claims import WITHIN_BOUND
+from overfit_cli.studies.multihead.paths.claims import AS_ONE_OVER_N, TEN_TIMES
+
+MET: Mapping[str, float] = {
+    "descent": 1.9,
+    "theorem1_heads": -1.0,
+    "theorem2_heads": -1.0,
+    "lemma9_heads": -9.0,
+    "theorem_step_size": 9.0,
+    "train_loss": 0.2,
+    "mean_train_loss": 0.3,
+    "theorem1_bound": 0.6,
+    "lemma11_bound": 1.0,
+}
+"""Columns of cells that meet all conditions, also with one head; bounds are below log 2."""
+
+
+def _over_bound(
+    design: pd.DataFrame, broken: Bools, random: Random, *, column: str, bound: float = 1.0
+) -> pd.DataFrame:
+    """Cells of which a column is half of its bound, or a little above it where broken."""
+    cells = design.assign(steps=10_000, **MET)
+    cells[column] = np.where(broken, 1.01, 0.5) * bound
+    return cells
+
+
+def _descents(design: pd.DataFrame, broken: Bools, random: Random) -> pd.DataFrame:
+    least = np.where(broken, 0.99, 1.5)
+    return design.assign(steps=200, descent_share=0.5, descent_allowed=least, descent=least)
+
+
+def _broken_at(design: pd.DataFrame, logs: Numbers, random: Random) -> pd.DataFrame:
+    """Cells that lose their descent from so large a η ρ_k on, or later."""
+    later = 0.5 * (design["heads"] == design["heads"].min()).to_numpy()
+    return design.assign(steps=200, descent=0.5, descent_broken=logs + later)
+
+
+def _rises(design: pd.DataFrame, broken: Bools, random: Random, *, allowed: float) -> pd.DataFrame:
+    return design.assign(steps=200, segment_rise=allowed * np.where(broken, 1.01, 0.5))
+
+
+def _gaps(design: pd.DataFrame, excess: Numbers, random: Random, *, column: str) -> pd.DataFrame:
+    """Cells whose gap is so much larger than its bound."""
+    cells = design.assign(steps=10_000, **MET, test_loss=MET["train_loss"] + 1.0 + excess)
+    cells[column] = 1.0
+    return cells
+
+
+def _distances(design: pd.DataFrame, powers: Numbers, random: Random) -> pd.DataFrame:
+    """Cells whose copies are at a distance that is a power of n, another one for each seed.
+
+    With more heads seeds differ by half as much, as was measured.
+    """
+    few = (design["heads"] == design["heads"].min()).to_numpy()
+    powers = powers.mean() + (powers - powers.mean()) * np.where(few, 1.0, 0.5)
+    return design.assign(steps=200, stability=design["n"].to_numpy(float) ** powers)
+
+
+_COLUMNS = {
+    "lemma8": "lemma8",
+    "lemma9": "lemma9",
+    "lemma10": "lemma10",
+    "theorem1-distance": "theorem1_distance",
+    "lemma11": "stability",
+}
+
+WORLDS: Mapping[str, Worlds] = {
+    "paths-descent": exception_worlds(_descents),
+    "paths-descent-needed": number_worlds(_broken_at, TEN_TIMES, 0.05),
+    "paths-quasi-convexity": exception_worlds(partial(_rises, allowed=1.0)),
+    "paths-quasi-convexity-tight": exception_worlds(partial(_rises, allowed=1 / 5)),
+    **{
+        f"paths-{name}": exception_worlds(partial(_over_bound, column=column))
+        for name, column in _COLUMNS.items()
+    },
+    "paths-theorem1": exception_worlds(
+        partial(_over_bound, column="mean_train_loss", bound=MET["theorem1_bound"])
+    ),
+    "paths-theorem2": number_worlds(partial(_gaps, column="theorem2_bound"), WITHIN_BOUND, 0.01),
+    "paths-lemma3": number_worlds(partial(_gaps, column="lemma3_bound"), WITHIN_BOUND, 0.01),
+    "paths-stability-power": number_worlds(_distances, AS_ONE_OVER_N, 0.39),
+}

@@ -1,0 +1,266 @@
+"""Claims on what the paper leaves open: ranks, tangent kernels, local minima, and its proofs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tests.judged import measure
+from tests.studies.attention_kernel.test_regression_claims import frame
+
+AT_START = {"kernel": "softmax", "trained": "value", "training_steps": 1}
+
+
+def ranks(*sizes: tuple[int, int, int, float], kernel: str = "softmax") -> pd.DataFrame:
+    """Cells with four tokens a sample and these N, D, d and δ."""
+    return frame(
+        *(
+            AT_START | {"kernel": kernel, "n": n, "d": d, "d_h": d_h, "delta": delta}
+            for n, d, d_h, delta in sizes
+        )
+    )
+
+
+def test_four_sizes_suffice_only_where_every_cell_of_them_has_full_rank() -> None:
+    good = (2, 8, 4, 1e-3), (4, 9, 8, 1e-3), (4, 8, 8, 1e-17)
+    assert measure("ranks-softmax", ranks(*good)).verdict == "holds"
+    assert measure("ranks-softmax", ranks(*good, (4, 13, 5, 1e-17))).verdict == "fails"
+    assert measure("ranks-softmax", ranks(*good, (4, 13, 5, np.nan))).verdict == "inconclusive"
+    assert measure("ranks-gaussian", ranks(*good)).verdict == "not run"
+
+
+def test_a_fifth_size_excuses_the_exception_and_is_needed() -> None:
+    cells = (2, 8, 4, 1e-3), (4, 9, 8, 1e-3), (4, 8, 8, 1e-17), (4, 13, 5, 1e-17)
+    assert measure("ranks-softmax-five", ranks(*cells)).verdict == "holds"
+    needed = measure("ranks-softmax-five-needed", ranks(*cells))
+    assert needed.verdict == "holds"
+    assert needed.details["cells that lack (M − 1) d ≥ M n alone"] == 10
+    broken = (*cells[:3], (4, 13, 5, 1e-3))
+    assert measure("ranks-softmax-five-needed", ranks(*broken)).verdict == "fails"
+
+
+def test_the_gaussian_may_have_full_rank_where_softmax_lacks_a_size() -> None:
+    cells = ranks((2, 6, 6, 1e-3), (4, 7, 10, 1e-3), (4, 6, 12, 1e-17), kernel="gaussian")
+    held = measure("ranks-gaussian-five", cells)
+    assert held.verdict == "holds"
+    assert held.details["cells at which softmax lacks a size"] == 20
+
+
+NEAR = {"trained": "query", "target": "near", "sigma_w": 0.02, "condition_12": -0.5}
+
+
+@pytest.mark.parametrize(("over", "verdict"), [(1.05, "holds"), (1.5, "fails"), (0.6, "fails")])
+def test_traces_are_in_the_formulas_ratio_or_not(over: float, verdict: str) -> None:
+    cells = frame(
+        *(
+            NEAR
+            | {"kernel": kernel, "tokens": tokens, "tangent_small": 1.0, "tangent_trace": trace}
+            for kernel, trace in (("softmax", 1.0), ("gaussian", over))
+            for tokens in (2, 4)
+        )
+    )
+    cells["tangent_trace"] *= np.where(cells["kernel"] == "gaussian", 1 + cells["seed"] / 1000, 1)
+    assert measure("tangent-ratio", cells).verdict == verdict
+
+
+def descents(softmax: float, gaussian: float, predicted: float = 100.0) -> pd.DataFrame:
+    """Cells of both kernels that come down in so many steps, at one step size each."""
+    coming = {"tangent_steps": predicted, "relative_loss": 1e-7}
+    cells = frame(
+        NEAR
+        | coming
+        | {"kernel": "softmax", "learning_rate": 4e4, "steps_to_millionth": softmax}
+        | {"tangent_largest": 1e-5},
+        NEAR
+        | coming
+        | {"kernel": "gaussian", "learning_rate": 10.0, "steps_to_millionth": gaussian}
+        | {"tangent_largest": 0.04},
+    )
+    spread = np.where(cells["kernel"] == "softmax", 2e-3, 1e-3)
+    for name in ("tangent_largest", "steps_to_millionth"):
+        cells[name] *= 1 + spread * cells["seed"]
+    return cells
+
+
+def test_steps_are_those_predicted_or_not() -> None:
+    assert measure("tangent-steps", descents(100.0, 102.0)).verdict == "holds"
+    assert measure("tangent-steps", descents(100.0, 110.0)).verdict == "fails"
+    lost = descents(np.nan, 100.0)
+    assert measure("tangent-steps", lost).verdict == "inconclusive", "the number was lost"
+    stays = np.where(lost["kernel"] == "softmax", 0.5, 1e-7)
+    assert measure("tangent-steps", lost.assign(relative_loss=stays)).verdict == "fails"
+    missed = descents(100.0, 100.0).assign(condition_12=3.0)
+    assert measure("tangent-steps", missed).verdict == "vacuous"
+
+
+def test_best_step_sizes_and_their_steps_are_compared_seed_by_seed() -> None:
+    assert measure("tangent-step-size", descents(100.0, 100.0)).verdict == "holds"
+    assert measure("tangent-slower", descents(300.0, 100.0)).verdict == "holds"
+    assert measure("tangent-slower", descents(50.0, 100.0)).verdict == "fails"
+    far = descents(100.0, 100.0)
+    far.loc[far["kernel"] == "gaussian", "tangent_largest"] *= 10
+    assert measure("tangent-step-size", far).verdict == "fails"
+
+
+def test_a_token_at_a_local_minimum_breaks_the_one_claim_and_confirms_the_other() -> None:
+    base = {"kernel": "softmax", "trained": "query", "target": "inside", "n": 2, "d": 24}
+    cells = [
+        base | {"tokens": tokens, "d_h": width, "local_minima": 0.0, "relative_loss": 1e-9}
+        for tokens in (3, 5)
+        for width in (1, 4)
+    ]
+    assert measure("minima-wide", frame(*cells)).verdict == "holds"
+    assert measure("minima-narrow", frame(*cells)).verdict == "inconclusive"
+    wide, narrow = frame(*cells), frame(*cells)
+    wide.loc[(wide["d_h"] == 4) & (wide["seed"] == 3), "local_minima"] = 0.1
+    narrow.loc[(narrow["d_h"] == 1) & (narrow["seed"] == 3), "local_minima"] = 0.1
+    assert measure("minima-wide", wide).verdict == "fails"
+    found = measure("minima-narrow", narrow)
+    assert (found.verdict, found.value, found.decided) == ("holds", 0.1, "case")
+
+
+def test_a_small_gradient_in_the_values_refutes_27() -> None:
+    cell = {"kernel": "softmax", "trained": "value", "heads": 4, "lambda_b": 0.1, "rate_paper": 0.2}
+    assert measure("lemma1-value-several", frame(cell | {"pl_ratio_min": 0.2})).verdict == "holds"
+    assert measure("lemma1-value-several", frame(cell | {"pl_ratio_min": 0.1})).verdict == "fails"
+    flat = cell | {"pl_ratio_min": 0.1, "lambda_b": 0.0}
+    assert measure("lemma1-value-several", frame(flat)).verdict == "vacuous"
+
+
+def logged(least: float, **values: object) -> pd.DataFrame:
+    """Two logged steps of cells whose λ_B and δ come down to a share of their start."""
+    start = {"lambda_b": 0.1, "delta": 0.1, "smallest_attention": 0.99, "step": 0, **values}
+    return frame(start, start | {"step": 9, "lambda_b": 0.1 * least, "delta": 0.1 * least})
+
+
+def test_the_inductions_hold_while_half_of_the_start_is_kept() -> None:
+    met = {"kernel": "softmax", "trained": "all", "balance": 1e20}
+    assert measure("induction-45", logged(0.6, **met)).verdict == "holds"
+    assert measure("induction-45", logged(0.4, **met)).verdict == "fails"
+    assert measure("induction-45", logged(np.nan, **met)).verdict == "inconclusive"
+    free = met | {"balance": 1.0}
+    assert measure("induction-45-softmax-free", logged(0.6, **free)).verdict == "holds"
+    assert measure("induction-45-softmax-free", logged(0.4, **free)).verdict == "fails"
+    near = {"kernel": "gaussian", "trained": "query", "target": "near", "sigma_w": 0.02}
+    assert measure("induction-67", logged(0.6, **near)).verdict == "holds"
+    assert measure("induction-67", logged(0.4, **near)).verdict == "fails"
+    below_kappa = logged(0.6, **near).assign(smallest_attention=0.01)
+    assert measure("induction-67", below_kappa).verdict == "fails"
+    assert measure("induction-67", logged(0.6, **met)).verdict == "not run"
+
+
+def test_a_small_gradient_of_the_gaussian_refutes_50() -> None:
+    cell = {"kernel": "gaussian", "trained": "value", "lambda_b": 0.1, "rate_paper": 0.2}
+    for name, heads in (("one", 1), ("several", 2)):
+        good = cell | {"heads": heads, "pl_ratio_min": 0.3}
+        assert measure(f"lemma6-value-{name}", frame(good)).verdict == "holds"
+        small = frame(good | {"pl_ratio_min": 0.1})
+        assert measure(f"lemma6-value-{name}", small).verdict == "fails"
+        assert measure(f"lemma1-value-{name}", frame(good)).verdict == "not run"
+
+
+NEAR_OPTIMUM = {"kernel": "softmax", "trained": "all", "target": "near", "heads": 4}
+
+
+def test_the_inductions_are_asked_for_near_labels_too() -> None:
+    assert measure("induction-45-near", logged(0.6, **NEAR_OPTIMUM)).verdict == "holds"
+    assert measure("induction-45-near", logged(0.4, **NEAR_OPTIMUM)).verdict == "fails"
+    below = logged(0.4, **(NEAR_OPTIMUM | {"target": "below"}))
+    assert measure("induction-45-near", below).verdict == "not run"
+
+
+def test_free_inductions_leave_other_settings_out() -> None:
+    free = {"kernel": "softmax", "trained": "all"}
+    other = logged(0.4, **free, training_steps=6000, learning_rate=0.001)
+    rows = pd.concat([logged(0.6, **free), logged(0.6, **free | {"heads": 2}), other])
+    held = measure("induction-45-softmax-free", rows)
+    assert held.verdict == "holds"
+    assert "20 cells of other settings left out" in held.note
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("induction-45-weights-near", NEAR_OPTIMUM | {"condition_8": -1.0}),
+        ("induction-45-weights-free", {"kernel": "softmax", "trained": "all"}),
+        ("induction-67-weights", NEAR | {"kernel": "gaussian"}),
+    ],
+)
+def test_weights_that_grow_past_half_of_their_start_break_an_induction(
+    name: str, values: dict[str, object]
+) -> None:
+    assert measure(name, frame(values | {"largest_weight": 0.67})).verdict == "holds"
+    assert measure(name, frame(values | {"largest_weight": 1.2})).verdict == "fails"
+    assert measure(name, frame(values)).verdict == "inconclusive"
+    met = [column for column in values if column.startswith("condition")]
+    for column in met:
+        missed = frame(values | {"largest_weight": 1.2, column: 1.0})
+        assert measure(name, missed).verdict == "vacuous"
+
+
+def with_layers(*rows: Mapping[str, object], alone: float = 1000.0) -> pd.DataFrame:
+    """Cells without layers on top, and with 1, 2 and 4; rows change those of each."""
+    base = {"kernel": "softmax", "heads": 4, "lambda_b": 0.1, "learning_rate": 0.01}
+    cells = frame(
+        base | {"trained": "all", "steps_to_millionth": alone},
+        *(
+            base
+            | {"trained": f"layers-{count}", "steps_to_millionth": 900.0}
+            | {"steps_to_trillionth": 2000.0, **row}
+            for count in (1, 2, 4)
+            for row in rows or ({},)
+        ),
+    )
+    cells["steps_to_millionth"] *= (
+        1 + cells["seed"] * np.where(cells["trained"] == "all", 1, 2) / 1e3
+    )
+    return cells
+
+
+def test_layers_converge_linearly_at_some_step_size_or_nothing_is_decided() -> None:
+    name = "corollary1-linear"
+    assert measure(name, with_layers()).verdict == "holds"
+    no_end = {"steps_to_trillionth": np.nan}
+    at_another = with_layers({}, no_end | {"learning_rate": 0.02})
+    assert measure(name, at_another).verdict == "holds"
+    assert measure(name, with_layers(no_end)).verdict == "inconclusive"
+    power_law = {"steps_to_trillionth": 1e5}
+    open_ = measure(name, with_layers(power_law))
+    assert (open_.verdict, open_.details["seeds that do, layers-2"]) == ("inconclusive", 0)
+    assert measure(name, with_layers({"lambda_b": 0.0})).verdict == "vacuous"
+    one_depth = with_layers()
+    assert measure(name, one_depth[one_depth["trained"] != "layers-4"]).verdict == "not run"
+
+
+def test_layers_take_as_many_steps_or_fewer_or_more() -> None:
+    assert measure("remark2-rate", with_layers()).verdict == "holds"
+    assert measure("remark2-rate", with_layers({"steps_to_millionth": 100.0})).verdict == "holds"
+    assert measure("remark2-rate", with_layers({"steps_to_millionth": 2500.0})).verdict == "fails"
+    never = {"steps_to_millionth": np.nan, "steps": 3000}
+    assert measure("remark2-rate", with_layers(never)).verdict == "fails", "3000 steps and more"
+    cells = with_layers()
+    lost = (cells["trained"] == "layers-2") & (cells["seed"] < 5)
+    cells.loc[lost, ["status", "reason"]] = ["failed", "worker killed"]
+    cells.loc[lost, "steps_to_millionth"] = np.nan
+    assert measure("remark2-rate", cells).verdict == "inconclusive"
+    cells = with_layers(alone=np.nan)
+    assert measure("remark2-rate", cells).verdict == "holds", "without layers it takes more"
+
+
+def test_theorem_2_is_judged_near_the_optimum_by_itself() -> None:
+    near = NEAR_OPTIMUM | {
+        **{"condition_8": -1.0, "lambda_b": 0.1, "stability": 0.4, "rate_margin": 1.2},
+        **{"rate_paper": 0.1, "relative_loss": 1e-5, "violations_paper": 0},
+    }
+    assert measure("theorem2-near-four", frame(near)).verdict == "holds"
+    broken = near | {"violations_paper": 7}
+    assert measure("theorem2-near-four", frame(broken)).verdict == "fails"
+    missed = broken | {"condition_8": 1.0}
+    assert measure("theorem2-near-four", frame(missed)).verdict == "vacuous"
+    balanced = near | {"target": "below", "balance": 1e20, "rate_paper": 1e39}
+    both = pd.concat([frame(balanced, balanced | {"learning_rate": 0.03}), frame(broken)])
+    assert measure("theorem2-paper-four", both).verdict == "holds"
+    assert measure("theorem2-near-four", both).verdict == "fails"

@@ -1,0 +1,146 @@
+"""A CNN and a Vision Transformer on the same samples: the engine, and who needs fewer of them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.special import log_expit
+
+from calibration.benign_cnn import boundary_cells
+from calibration.rates import design
+from overfit_cli.core.cell import Cell
+from overfit_cli.studies.benign_vit.cnn.parameters import BenignCnnParameters
+from overfit_cli.studies.benign_vit.cnn.study import study
+from overfit_cli.studies.benign_vit.reference import train_one_cnn
+from overfit_cli.studies.benign_vit.vit.parameters import BenignVitParameters
+from overfit_cli.studies.benign_vit.vit.study import study as vit_study
+from tests.judged import claims_by_name
+from tests.training import cell_of, train
+
+SMALL: dict[str, object] = {
+    "d": 30,
+    "tokens": 3,
+    "sigma_p": 0.2,
+    "sigma_p_tilde": 0.3,
+    "test_samples": 20,
+    "snr": 1.5,
+}
+SMALL |= {"filters": 6, "sigma_0": 0.1, "filter_rate": 5.0, "n": 8, "dtype": "float64"}
+LAW = {
+    "d": 10**9,
+    "sampling": "law",
+    "initialisation": "gaussian",
+    "noise_per": "token",
+    "sigma_p": 1.0,
+    "sigma_p_tilde": 1.5,
+}
+CLAIMS = claims_by_name("benign-cnn")
+
+
+def cell(seed: int = 0, **settings: object) -> Cell[BenignVitParameters]:
+    return cell_of(study, BenignCnnParameters.model_validate({**SMALL, **settings}), seed)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [{}, {"power": 1.0}, {"power": 2.5}, {"label_flip": 0.3}, {"tokens": 2, "n": 6}, LAW],
+    ids=["plain", "ReLU", "a broken power", "flipped labels", "two tokens", "in law"],
+)
+def test_a_cnn_trains_as_in_the_autograd_loop(other: dict[str, object]) -> None:
+    trained = cell(3, **other)
+    [result] = train(study, trained)
+    assert isinstance(trained.parameters, BenignCnnParameters)
+    steps, margins, test_margins = train_one_cnn(trained.parameters, 3)
+    assert (result.status, result.steps) == ("done", steps)
+    assert steps > 5
+    expected = {
+        "train_loss": -log_expit(margins).mean(),
+        "test_loss": -log_expit(test_margins).mean(),
+        "test_error": (test_margins <= 0).mean(),
+        "train_margin_min": margins.min(),
+        "test_margin": test_margins.mean(),
+    }
+    for name, value in expected.items():
+        assert result.measurements[name] == pytest.approx(value, rel=1e-9, abs=1e-12), name
+
+
+def test_filters_learn_a_strong_signal_and_memorise_the_noise_beside_a_weak_one() -> None:
+    weak, strong = (train(study, cell(snr=snr))[0].measurements for snr in (0.01, 5.0))
+    assert strong["signal_learned"] > 1 > strong["noise_memorised"]
+    assert weak["noise_memorised"] > 1
+    assert weak["signal_learned"] < 0.01
+
+
+def test_the_transformer_is_that_of_benign_vit() -> None:
+    own = cell(model="vit", d_h=20, init_divisor=1.0, learning_rate=0.5)
+    [result] = train(study, own)
+    shared = {name: getattr(own.parameters, name) for name in BenignVitParameters.model_fields}
+    [expected] = train(vit_study, cell_of(vit_study, BenignVitParameters(**shared), 0))
+    assert result.status == "done"
+    assert result.measurements == expected.measurements
+
+
+def test_a_sample_on_which_all_filters_are_dead_is_never_fitted() -> None:
+    """It has no gradient: its loss stays at ln 2 or more."""
+    results = train(study, *(cell(seed, filters=1, max_steps=3000) for seed in range(4)))
+    dead = [result for result in results if result.reason]
+    assert {result.reason for result in dead} == {"step limit"}
+    assert all(result.measurements["train_loss"] >= np.log(2) / 8 for result in dead)
+
+
+def made_up(vit: float, cnn: float, ratio: float = 1.5) -> pd.DataFrame:
+    """Cells whose boundaries have these powers; the CNN's ratio at N = 11 is so much larger."""
+    random = np.random.default_rng(0)
+    return boundary_cells(design("cnn-samples"), random, {"vit": vit, "cnn": cnn}, ratio)
+
+
+@pytest.mark.parametrize(
+    ("vit", "cnn", "ratio", "verdicts"),
+    [
+        (2.0, 3.0, 1.5, ("holds", "holds", "holds")),
+        (2.0, 2.0, 1.5, ("holds", "fails", "holds")),
+        (3.0, 3.0, 1.5, ("holds", "holds", "fails")),
+        (2.0, 3.0, 0.6, ("fails", "holds", "holds")),
+    ],
+)
+def test_each_boundary_has_its_power_and_the_lower_one_needs_fewer_samples(
+    vit: float, cnn: float, ratio: float, verdicts: tuple[str, ...]
+) -> None:
+    cells = made_up(vit, cnn, ratio)
+    names = ("cnn-fewer-samples", "cnn-power", "cnn-vit-power")
+    assert tuple(CLAIMS[name].judge(cells).verdict for name in names) == verdicts
+
+
+def test_one_model_alone_compares_nothing() -> None:
+    cells = made_up(2.0, 3.0)
+    measured = CLAIMS["cnn-fewer-samples"].judge(cells[cells["model"] == "cnn"])
+    assert measured.verdict == "not run"
+    above = cells[cells["snr"] > 1]
+    assert CLAIMS["cnn-fewer-samples"].judge(above).verdict == "not run", "no ratio below 1"
+
+
+def test_a_boundary_below_the_grid_counts_at_its_end_and_two_say_nothing() -> None:
+    cells = made_up(2.0, 2.0)
+    error = CLAIMS["cnn-fewer-samples-error"]
+    assert error.judge(cells).verdict == "holds"
+    is_cnn = cells["model"] == "cnn"
+    never = cells.assign(test_error=cells["test_error"].where(is_cnn, 0.0))
+    measured = error.judge(never)
+    assert measured.verdict == "holds"
+    boundary = 0.33 * 1.5  # the CNN's, at N = 11; the grid begins at 0.1
+    least = boundary * (11 / 4) ** 0.5 / 0.1
+    assert measured.details["N = 4"] == pytest.approx(least, rel=0.05)
+    both = cells.assign(test_error=cells["test_error"].where(~is_cnn, 0.0) * 0.0)
+    assert error.judge(both).verdict in ("not run", "inconclusive")
+    always = cells.assign(test_error=cells["test_error"].where(is_cnn, 0.5))
+    assert error.judge(always).verdict != "holds"
+
+
+def test_an_order_that_turns_with_the_test_loss_is_no_order_at_any_loss() -> None:
+    cells = made_up(2.0, 2.0, 1.3)
+    assert CLAIMS["cnn-fewer-samples-any-loss"].judge(cells).verdict == "holds"
+    far = (cells["model"] == "vit") & (cells["test_loss"] < 0.1)
+    turned = cells.assign(test_loss=cells["test_loss"].mask(far, 0.09))
+    assert CLAIMS["cnn-fewer-samples"].judge(turned).verdict == "holds"
+    assert CLAIMS["cnn-fewer-samples-any-loss"].judge(turned).verdict != "holds"

@@ -1,0 +1,223 @@
+"""The worst of every token, sample and key, held to loops over the weights that autograd trains."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from calibration.benign_vit import WORLDS
+from calibration.benign_vit_figures import STAGE_2, STAGE_3
+from calibration.rates import design
+from overfit_cli.core.claim import Claim
+from overfit_cli.core.training import named_rng
+from overfit_cli.studies.benign_vit.vit.claims.every_token import EVERY_TOKEN
+from overfit_cli.studies.benign_vit.vit.claims.sizes import SIZES
+from overfit_cli.studies.benign_vit.vit.every_token import every_token_row
+from overfit_cli.studies.benign_vit.vit.parameters import TOKEN_CLASSES, BenignVitParameters
+from overfit_cli.studies.benign_vit.vit.study import study
+from tests.judged import measure
+from tests.studies.benign_vit.cells import BY_NAME
+from tests.studies.benign_vit.test_dynamics import Autograd, engine, small
+from tests.training import cell_of, train
+
+Row = dict[str, float]
+
+
+def scores_of(oracle: Autograd) -> list[list[list[float]]]:
+    """⟨q_i, k_j⟩ of every sample, by loops."""
+    _, q = oracle.projected(oracle.model.query)
+    _, k = oracle.projected(oracle.model.key)
+    tokens = range(q.shape[1])
+    return [[[float(q[n, i] @ k[n, j]) for j in tokens] for i in tokens] for n in range(len(q))]
+
+
+def gaps(scores: list[list[list[float]]], wins: int) -> dict[str, float]:
+    """The least gap to a token's key, of the queries of each class."""
+    least = {"signal": math.inf, "noise": math.inf, "rest": math.inf}
+    for sample in scores:
+        for i, row in enumerate(sample):
+            name = ("signal", "noise", "rest")[min(i, 2)]
+            for j, score in enumerate(row):
+                if j != wins:
+                    least[name] = min(least[name], row[wins] - score)
+    return {name: value for name, value in least.items() if math.isfinite(value)}
+
+
+def distinct(oracle: Autograd, matrix: torch.Tensor) -> list[tuple[str, torch.Tensor]]:
+    """The projections of the signals and of all noise tokens, with the sample of each."""
+    signals, tokens = oracle.projected(matrix)
+    noise = [(str(n), row) for n, sample in enumerate(tokens) for row in sample[1:]]
+    return [("+", signals[0]), ("-", signals[1]), *noise]
+
+
+def products(oracle: Autograd) -> Row:
+    q, k = (distinct(oracle, matrix) for matrix in (oracle.model.query, oracle.model.key))
+    alike = [
+        abs(float(a @ b)) for kind in (q, k) for (_, a), (_, b) in itertools.combinations(kind, 2)
+    ]
+    stray = [
+        abs(float(a @ b))
+        for (first, a), (second, b) in itertools.product(q, k)
+        if first != second and (first in "+-") == (second in "+-")
+    ]
+    return {"like_product_most": max(alike), "stray_product_most": max(stray)}
+
+
+def norms(oracle: Autograd) -> list[float]:
+    return [
+        float(row @ row)
+        for matrix in (oracle.model.query, oracle.model.key)
+        for _, row in distinct(oracle, matrix)
+    ]
+
+
+def values(oracle: Autograd) -> Row:
+    signals, tokens = oracle.values(oracle.signals), oracle.values(oracle.x)
+    noise = [abs(float(value)) for sample in tokens for value in sample[1:]]
+    rest = [abs(float(value)) for sample in tokens for value in sample[2:]]
+    strong = [float(y * sample[1]) for y, sample in zip(oracle.labels, tokens, strict=True)]
+    return {
+        "noise_value_most": max(noise),
+        "rest_value_most": max(rest + [abs(float(value)) for value in signals]),
+        "strong_value_least": min(strong),
+    }
+
+
+def rises(scores: list[list[list[float]]], before: list[list[list[float]]]) -> Row:
+    signal, noise = [], []
+    for sample, earlier in zip(scores, before, strict=True):
+        for row, old in zip(sample, earlier, strict=True):
+            moved = [new - last for new, last in zip(row, old, strict=True)]
+            signal += [moved[0], *(-move for move in moved[1:])]
+            noise += [moved[1] - 2 * move for j, move in enumerate(moved) if j != 1]
+    return {"signal_score_rise": min(signal), "noise_score_rise": min(noise)}
+
+
+@pytest.mark.parametrize(
+    "settings", [small(), small(noise="orthogonal", label_flip=0.3), small(tokens=2, epsilon=0.02)]
+)
+def test_the_worst_token_is_that_of_loops_over_trained_weights(
+    settings: BenignVitParameters,
+) -> None:
+    oracle = Autograd(settings)
+    oracle.labels = torch.where(
+        torch.from_numpy(oracle.samples.flip_draws) < settings.label_flip,
+        -oracle.labels,
+        oracle.labels,
+    )
+    first, last, before = norms(oracle), None, None
+    for tokens, now in engine(settings):
+        row, scores = every_token_row(tokens, now, last), scores_of(oracle)
+        expected = products(oracle) | values(oracle)
+        growth = [new / old for new, old in zip(norms(oracle), first, strict=True)]
+        expected |= {"head_norm_least": min(growth), "head_norm_most": max(growth)}
+        for name, wins in (("signal", 0), ("noise", 1)):
+            least = gaps(scores, wins)
+            expected |= {f"{name}_gap_{source}": value for source, value in least.items()}
+        flat = [score for sample in scores for line in sample for score in line]
+        expected["score_most"] = max(map(abs, flat))
+        expected["score_range_most"] = max(
+            max(line) - min(line) for sample in scores for line in sample
+        )
+        if before is not None:
+            expected |= rises(scores, before)
+        assert {name: row[name] for name in expected} == pytest.approx(expected, abs=1e-9)
+        unknown = {name for name, value in row.items() if math.isnan(value)}
+        assert unknown == row.keys() - expected.keys()
+        last, before = now, scores
+        oracle.step()
+
+
+@pytest.mark.parametrize("claim", [*EVERY_TOKEN, *SIZES], ids=lambda claim: claim.name)
+def test_claims_follow_steps_and_cells_that_are_made_up(claim: Claim) -> None:
+    cells, worlds = design(claim.preset), WORLDS[claim.name]
+    draws = [named_rng(run, "every token", claim.name) for run in range(4)]
+    assert measure(claim.name, worlds.true(cells, draws[0])).verdict == "holds"
+    verdicts = [measure(claim.name, worlds.false(cells, random)).verdict for random in draws]
+    assert verdicts.count("holds") <= 2, "at an end of the margin: one in twenty"
+
+
+@pytest.mark.parametrize("claim", EVERY_TOKEN, ids=lambda claim: claim.name)
+def test_propositions_take_cells_that_meet_the_condition(claim: Claim) -> None:
+    steps = WORLDS[claim.name].true(design(claim.preset), named_rng(6, "every token", claim.name))
+    assert measure(claim.name, steps.assign(d=10**6)).verdict == "not run"
+    if claim.preset.endswith("benign"):
+        assert measure(claim.name, steps.assign(snr=17.0)).verdict == "vacuous"
+
+
+def doctored(name: str) -> pd.DataFrame:
+    """Logged steps on which a claim holds, to be changed."""
+    claim = BY_NAME[name]
+    steps = WORLDS[name].true(design(claim.preset), named_rng(8, "doctored", name))
+    assert measure(name, steps).verdict == "holds"
+    return steps
+
+
+def test_one_wrong_token_at_one_step_of_one_seed_breaks_what_has_no_exception() -> None:
+    wrong = {
+        "scores-rise-benign": {"signal_score_rise": -1e-6},
+        "scores-rise-harmful": {"noise_score_rise": -1e-6},
+        "norms-stay-benign": {"head_norm_least": 0.4},
+        "norms-stay-harmful": {"head_norm_most": 2.1},
+        "largest-scores-benign": {"score_most": 30.0},
+        "largest-scores-harmful": {"score_range_most": 30.0},
+        "harmful-largest-values": {"noise_value_most": 8.0},
+    }
+    for name, values in wrong.items():
+        steps = doctored(name)
+        last = steps.index[steps["seed"] == 3][-1]
+        for column, value in values.items():
+            steps.loc[last, column] = value
+        assert measure(name, steps).verdict == "fails", name
+        steps.loc[last, list(values)] = math.nan
+        assert measure(name, steps).verdict == "inconclusive", name
+
+
+def test_a_class_of_token_that_lags_breaks_the_growth_of_all() -> None:
+    for name, side in (("lemma53-every-product", "signal"), ("harmful-every-product", "noise")):
+        steps = doctored(name)
+        linear = np.log1p((steps["part"] - STAGE_2).clip(lower=0) / STAGE_3)
+        for source in TOKEN_CLASSES:
+            lagging = steps.assign(**{f"{side}_gap_{source}": linear + steps["seed"] / 1e4})
+            assert measure(name, lagging).verdict != "holds", (name, source)
+
+
+def test_lengths_of_tokens_and_step_sizes_are_one_scale() -> None:
+    """What the power of σ_p² d rests on: c times the length trains like c² times the step size."""
+    base: dict[str, object] = {"n": 6, "tokens": 3, "d": 10**6, "d_h": 10**6, "snr": 2.0}
+    base |= {"sampling": "law", "initialisation": "condition", "noise": "orthogonal"}
+    base |= {"noise_per": "token", "sigma_p": 1.0, "sigma_p_tilde": 4.0, "dtype": "float64"}
+    base |= {"epsilon": 0.1, "max_steps": 10**9, "leap": 0.05, "output_scale": 2.0}
+    first = base | {"learning_rate": 9e-4}
+    longer = base | {"sigma_p": 3.0, "sigma_p_tilde": 12.0, "learning_rate": 1e-4}
+    short, long = train(study, cell_of(study, first), cell_of(study, longer))
+    assert short.steps == long.steps
+    assert short.measurements["test_loss"] == pytest.approx(long.measurements["test_loss"])
+    assert short.steps > 50
+
+
+def test_sizes_ask_for_several_m_and_norms_and_for_item_10() -> None:
+    name = "sizes-benign-steps"
+    cells = doctored(name)
+    for changed in (cells[cells["tokens"] == 4], cells[cells["output_scale"] == 1]):
+        assert measure(name, changed).verdict == "not run"
+    assert measure(name, cells.assign(sigma_p_tilde=10.0)).verdict == "not run"
+    assert measure(name, cells.assign(status="failed", reason="worker killed")).verdict != "holds"
+    slow = cells.assign(steps=cells["steps"].where(cells["tokens"] < 12, 100 * cells["steps"]))
+    assert measure(name, slow).verdict == "fails"
+
+
+def test_labels_are_taken_at_the_largest_n_and_lost_ones_decide_nothing() -> None:
+    name = "lemma-c1-labels"
+    cells = doctored(name)
+    largest = cells["n"] == cells["n"].max()
+    fewer = cells.assign(label_imbalance=cells["label_imbalance"].where(largest, 1.0))
+    assert measure(name, fewer).verdict == "holds"
+    assert measure(name, cells.assign(label_imbalance=0.8)).verdict == "fails"
+    assert measure(name, cells.assign(label_imbalance=math.nan)).verdict == "inconclusive"
+    assert measure(name, cells[cells["n"] < 12]).verdict == "not run"

@@ -1,0 +1,115 @@
+"""The end of wide heads: the closed forms against a plain model and trained cells."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.integrate import solve_ivp
+
+from calibration.benign_vit import WORLDS
+from calibration.rates import design
+from overfit_cli.api import train
+from overfit_cli.core.training import named_rng
+from overfit_cli.studies.benign_vit.vit import theory
+from overfit_cli.studies.benign_vit.vit.claims.wide_heads import WIDE_HEADS
+from overfit_cli.studies.benign_vit.vit.parameters import BenignVitParameters, weight_deviations
+from tests.judged import measure
+from tests.studies.benign_vit.cells import preset, settings, small
+
+NAMES = [claim.name for claim in WIDE_HEADS]
+
+
+def cells_for(name: str) -> pd.DataFrame:
+    """Cells that follow the claim, at its preset's design."""
+    [claim] = [claim for claim in WIDE_HEADS if claim.name == name]
+    return WORLDS[name].true(design(claim.preset), named_rng(3, "wide", name))
+
+
+@pytest.mark.parametrize("tokens", [2, 3, 16])
+def test_the_limits_are_those_of_a_model_whose_attention_is_written_down(tokens: int) -> None:
+    """All training attention is on the signal; a test sample's noise tokens pay 1/M each."""
+    parameters = small(tokens=tokens, epsilon=0.02, d=10**4)
+    value = theory.fitted_value(parameters)
+    values = np.array([value] + [0.0] * (tokens - 1))  # of a sample's tokens, (tokens,)
+    training = np.zeros((tokens, tokens))
+    training[:, 0] = 1
+    test = np.full((tokens, tokens), 1 / tokens)
+    test[0] = training[0]
+    assert np.log1p(np.exp(-(training @ values).mean())) == pytest.approx(0.02, rel=1e-12)
+    loss = np.log1p(np.exp(-(test @ values).mean()))
+    assert theory.wide_heads_test_loss(parameters) == pytest.approx(loss, rel=1e-12)
+    assert theory.wide_heads_test_attention(tokens) == pytest.approx(test[:, 0].mean(), rel=1e-12)
+
+
+def reduced_dynamics(parameters: BenignVitParameters) -> np.ndarray:
+    """What the attention of each class of token misses of 1, from a few numbers alone.
+
+    Kept are the signal's value v and, of each class of query, the signal's score over the others'.
+    While v grows by ‖w_O‖²‖μ‖²/2 · g ā, that score grows by c g a(1 − a) v. It ends where v ā, the
+    margin, is that of a loss ε.
+    """
+    n, m = parameters.n, parameters.tokens
+    head = weight_deviations(parameters)[0] ** 2 * parameters.d_h
+    signal, *_ = lengths = np.array(
+        [parameters.signal_norm, parameters.strong_noise_norm, parameters.noise_norm]
+    )
+    teachers = np.array([n / 2, 1, 1])  # the samples that have the query
+    c = 2 * signal**2 * lengths**2 * head * teachers / (n * m)
+    rate = parameters.output_scale**2 * signal**2 / 2
+    shares = np.array([1, 1, m - 2]) / m
+    end = theory.fitted_value(parameters)
+
+    def attention(score: np.ndarray) -> np.ndarray:
+        return np.asarray(1 / (1 + (m - 1) * np.exp(-score)))
+
+    def moves(v: float, score: np.ndarray) -> np.ndarray:
+        a = attention(score)
+        return np.asarray(c / rate * a * (1 - a) * v / (a @ shares))
+
+    def missing(v: float, score: np.ndarray) -> float:
+        return float(v * (attention(score) @ shares) - end)
+
+    missing.terminal = True  # type: ignore[attr-defined]
+    solved = solve_ivp(moves, (0, 20 * end), np.zeros(3), "LSODA", events=missing, rtol=1e-8)
+    return 1 - attention(solved.y[:, -1])
+
+
+def test_the_deficit_is_that_of_the_reduced_dynamics() -> None:
+    """With wide heads, to the next order; the oracle steps through them."""
+    parameters = small(
+        n=20, snr=10, tokens=4, sigma_p=1, sigma_p_tilde=10, noise_per="token", epsilon=0.024,
+        output_scale=1.5, d=10**18, d_h=10**16, learning_rate=1e-11,
+    )  # fmt: skip
+    predicted = np.array(theory.class_deficits(parameters))
+    assert reduced_dynamics(parameters) == pytest.approx(predicted, rel=0.1)
+    rest = theory.width_of_attention(parameters, 0.01)
+    wider = parameters.model_copy(update={"d_h": int(rest)})
+    assert theory.attention_deficit(wider) == pytest.approx(0.01, rel=1e-6)
+
+
+def test_a_trained_cell_ends_as_the_formulas_say() -> None:
+    cell = next(
+        cell for cell in settings(preset("wide-heads")) if (cell.tokens, cell.d_h) == (3, 10**18)
+    )
+    measured = train("benign-vit", quiet=True, **cell.model_dump()).measurements
+    assert measured["test_loss"] == pytest.approx(theory.wide_heads_test_loss(cell), rel=0.01)
+    assert measured["test_attention_signal"] == pytest.approx(5 / 9, rel=1e-3)
+    deficit = 1 - measured["train_attention_signal"]
+    assert deficit == pytest.approx(theory.attention_deficit(cell), rel=0.1)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_claims_on_wide_heads_hold_on_cells_that_follow_them_alone(name: str) -> None:
+    cells = cells_for(name)
+    assert measure(name, cells).verdict == "holds"
+    assert measure(name, cells.assign(labels="coin")).verdict == "not run"
+    assert measure(name, cells.assign(snr=0.1)).verdict == "not run"
+    lost = cells.assign(status=np.where(cells.index == 0, "failed", "done"), reason="MemoryError")
+    assert measure(name, lost).verdict == "inconclusive"
+
+
+def test_narrow_heads_decide_nothing_about_wide_ones() -> None:
+    cells = cells_for("attention-deficit-formula")
+    narrow = cells[cells["d_h"] <= 10**14].assign(snr=100.0)
+    assert measure("attention-deficit-formula", narrow).verdict == "not run"

@@ -1,0 +1,211 @@
+"""Gradient descent's path against loops written out, and its claims on doctored cells."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from torch.nn import functional
+
+from calibration.multihead_mixture import WORLDS as MIXTURE_WORLDS
+from calibration.multihead_paths import MET, WORLDS
+from calibration.rates import design
+from overfit_cli.core.training import Execution, Training, named_rng
+from overfit_cli.studies.multihead import reference, theory
+from overfit_cli.studies.multihead.engine import first_gradient
+from overfit_cli.studies.multihead.mixture.data import draw_problem
+from overfit_cli.studies.multihead.mixture.parameters import REALIZED, MultiheadMixtureParameters
+from overfit_cli.studies.multihead.mixture.realizable import realizability_columns
+from overfit_cli.studies.multihead.mixture.theory import largest_margin
+from overfit_cli.studies.multihead.paths import claims, training
+from overfit_cli.studies.multihead.paths.parameters import MultiheadPathsParameters
+from overfit_cli.studies.multihead.paths.study import study
+from tests.judged import all_claims, measure
+from tests.training import cell_of, train
+
+SETTINGS = {
+    "heads": 3,
+    "n": 6,
+    "sigma": 0.3,
+    "learning_rate": 0.7,
+    "training_steps": 15,
+    "leave_one_out": True,
+    "test_samples": 10,
+}
+
+
+def plain_descent(
+    x: torch.Tensor, y: torch.Tensor, heads: int, left_out: int | None
+) -> list[torch.Tensor]:
+    """All heads one by one from zero by autograd; the loss leaves a sample out of its sum."""
+    n, tokens, features = x.shape
+    projections = [torch.zeros(tokens, features, dtype=x.dtype) for _ in range(heads)]
+    attentions = [torch.zeros(features, features, dtype=x.dtype) for _ in range(heads)]
+    trained = [matrix.requires_grad_() for matrix in (*projections, *attentions)]
+    kept = [i for i in range(n) if i != left_out]
+    for _ in range(15):
+        outputs = reference.plain_model(x, projections, attentions)
+        loss = functional.softplus(-y * outputs)[kept].sum() / n
+        gradients = torch.autograd.grad(loss, trained)
+        with torch.no_grad():
+            for matrix, gradient in zip(trained, gradients, strict=True):
+                matrix.sub_(0.7 * gradient)
+    pairs = zip(projections, attentions, strict=True)
+    return [torch.cat([u.detach().flatten(), w.detach().flatten()]) for u, w in pairs]
+
+
+def test_copies_are_those_of_training_without_a_sample() -> None:
+    parameters = MultiheadPathsParameters.model_validate(SETTINGS)
+    problem = draw_problem(parameters.mixture(), 0)
+    x, y = torch.tensor(problem.train.inputs), torch.tensor(problem.train.labels)
+    whole = torch.stack(plain_descent(x, y, 3, None))
+    distances = [float((torch.stack(plain_descent(x, y, 3, i)) - whole).norm()) for i in range(6)]
+    [result] = train(study, cell_of(study, SETTINGS, 0))
+    assert result.measurements["stability"] == pytest.approx(np.mean(distances), rel=1e-9)
+    loss = functional.softplus(-y * reference.plain_model(x, *_heads(whole, x))).mean()
+    assert result.measurements["train_loss"] == pytest.approx(float(loss), rel=1e-9)
+
+
+def _heads(theta: torch.Tensor, x: torch.Tensor) -> tuple[list[torch.Tensor], list[torch.Tensor]]:
+    tokens, d = x.shape[1:]
+    size = tokens * d
+    return [t[:size].view(tokens, d) for t in theta], [t[size:].view(d, d) for t in theta]
+
+
+def test_sides_of_the_lemmas_are_those_of_their_formulas() -> None:
+    parameters = MultiheadPathsParameters.model_validate(SETTINGS | {"leave_one_out": False})
+    problem = draw_problem(parameters.mixture(), 0)
+    x, y = torch.tensor(problem.train.inputs), torch.tensor(problem.train.labels)
+    sizes = theory.Sizes(2, 3, theory.radius(x), 3.0)
+    model = training.Model(x, y, sizes)
+    path = training.descend(model, parameters, Training(Execution()))
+    target = training.target_head(model, 0.5)
+    assert math.sqrt(3) * float(target.norm()) == pytest.approx(0.5)
+    got = training.regret_columns(model, path, target, 0.7)
+    losses = path.losses.numpy()
+    full = (path.heads - target).norm(dim=1).numpy() * math.sqrt(3)
+    of_target = float(
+        functional.softplus(-y * reference.plain_model(x, *_heads(target.repeat(3, 1), x))).mean()
+    )
+    ninth = 2 * of_target + 3 * 0.25 / (4 * 0.7 * 15) + losses[0] / 30
+    assert got["lemma9"] == pytest.approx(losses[1:].mean() / ninth)
+    assert got["lemma10"] == pytest.approx(full.max() / 1.5)
+    norms = model.split(path.heads)[0].flatten(1).norm(dim=1).tolist()
+    descents = training.descent_columns(model, path, 0.7)
+    squares = 3 * path.gradients.square().sum(1).numpy()
+    ratios = (losses[:-1] - losses[1:]) / (0.35 * squares[:-1])
+    rho = [0.7 * max(sizes.beta_2(a), sizes.beta_2(b)) for a, b in itertools.pairwise(norms)]
+    assert descents["descent"] == pytest.approx(ratios.min())
+    assert descents["descent_share"] == np.mean(np.array(rho) <= 1)
+
+
+def test_segments_are_as_long_as_the_proposition_allows() -> None:
+    parameters = MultiheadPathsParameters.model_validate(SETTINGS | {"heads": 50})
+    problem = draw_problem(parameters.mixture(), 0)
+    x, y = torch.tensor(problem.train.inputs), torch.tensor(problem.train.labels)
+    model = training.Model(x, y, theory.Sizes(2, 3, theory.radius(x), 50.0))
+    path = training.descend(model, parameters, Training(Execution()))
+    for theta in path.heads[[0, 5, 15]]:
+        first, second = training._most_concave(model, theta)
+        square = 50 / len(first) * float((first - second).square().sum())
+        beta = max(model.beta_3(first), model.beta_3(second))
+        assert 0.3 * math.sqrt(50) < 2 * beta * square <= math.sqrt(50) * (1 + 1e-9)
+
+
+def test_the_loss_of_a_realizable_target_is_that_of_all_heads_written_out() -> None:
+    values = {"first_phase": "signs", "tokens": 4, "relevant": 2, "sigma": 0.0, "n": 12}
+    problem = draw_problem(MultiheadMixtureParameters.model_validate(values), 0)
+    x, y = torch.tensor(problem.train.inputs), torch.tensor(problem.train.labels)
+    first = first_gradient(problem.first)
+    head = theory.derivatives(x, torch.tensor(first.copy()), x.new_zeros(4, 4))
+    best = largest_margin(problem.train.labels[:, None] * head.gradients.numpy())
+    gamma = math.sqrt(2) * best.margin
+    got = realizability_columns(problem, first, best.direction, gamma)
+    g0 = (2 + math.log(1 / REALIZED)) / gamma
+    change = torch.tensor(best.direction) * math.sqrt(2) * g0 / math.sqrt(100)
+    in_u, in_w = change[:16].view(4, 4), change[16:].view(4, 4)
+    start = torch.tensor(first.copy())
+    heads = [[a * start + in_u for a in (1, -1)] * 50, [a * in_w for a in (1, -1)] * 50]
+    loss = float(functional.softplus(-y * reference.plain_model(x, *heads)).mean())
+    assert (loss <= REALIZED) == (got["realizable_heads"] <= 2)
+    assert realizability_columns(problem, first, best.direction, -1.0) == {}
+
+
+_NEW = sorted(
+    {*WORLDS}
+    | {
+        name
+        for name in MIXTURE_WORLDS
+        if name
+        in {
+            "mixture-concavity-falls",
+            "mixture-concavity-power",
+            "mixture-proposition7",
+            "mixture-proposition7-heads",
+            "mixture-least-heads-outputs",
+            "mixture-least-heads-margin",
+            "mixture-sparsity-attention",
+            "mixture-sparsity-gap",
+            "mixture-margins-ordered",
+        }
+    }
+)
+
+
+AT_BEST = dict.fromkeys(("paths-lemma10", "paths-theorem1-distance"), "vacuous")
+"""The verdicts where claims are true, of those that are vacuous at their design."""
+
+
+@pytest.mark.parametrize("name", _NEW)
+def test_a_claim_holds_in_its_true_world_and_not_in_its_false_one(name: str) -> None:
+    worlds = {**WORLDS, **MIXTURE_WORLDS}[name]
+    cells = design(all_claims()[name].preset)
+    true = measure(name, worlds.true(cells, named_rng(0, "true"))).verdict
+    assert true == AT_BEST.get(name, "holds")
+    assert measure(name, worlds.false(cells, named_rng(0, "false"))).verdict != "holds"
+
+
+@pytest.mark.parametrize("name", ["theorem1", "lemma10", "lemma11", "lemma9"])
+def test_cells_that_miss_the_conditions_decide_nothing(name: str) -> None:
+    cells = design("heads-theorem1")
+    columns = {**MET, "lemma9": 2.0, "lemma10": 2.0, "stability": 2.0, "mean_train_loss": 2.0}
+    broken = cells.assign(steps=10_000, **columns)
+    assert measure(f"paths-{name}", broken).verdict == "fails"
+    missed = broken.assign(theorem1_heads=30.0, theorem2_heads=30.0, lemma9_heads=30.0)
+    assert measure(f"paths-{name}", missed).verdict == "vacuous"
+
+
+@pytest.mark.parametrize("name", ["lemma8", "lemma9", "theorem1"])
+def test_a_bound_above_the_loss_at_the_start_says_nothing(name: str) -> None:
+    columns = {"lemma8": 0.4, "lemma9": 0.4}
+    cells = design("heads-theorem1").assign(steps=10_000, **{**MET, **columns})
+    above = cells.assign(theorem1_bound=1.0)
+    assert measure(f"paths-{name}", above).verdict == "vacuous"
+    below = cells.assign(lemma8=0.5, lemma9=0.5)
+    assert measure(f"paths-{name}", below).verdict == "holds"
+
+
+@pytest.mark.parametrize(("name", "distance"), [("lemma10", 0.26), ("theorem1-distance", 0.13)])
+def test_a_distance_that_steps_can_reach_is_judged(name: str, distance: float) -> None:
+    """√(2 η K log 2) is 0.527 with the steps of the preset."""
+    cells = design("heads-theorem1").assign(steps=10_000, **MET)
+    cells[name.replace("-", "_")] = 0.5
+    cells["target_distance"] = distance
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(claims._SETTINGS["heads-theorem1"], "target_distance", distance)
+        assert measure(f"paths-{name}", cells).verdict == "holds"
+        patch.setitem(claims._SETTINGS["heads-theorem1"], "target_distance", 1.1 * distance)
+        farther = cells.assign(target_distance=1.1 * distance)
+        assert measure(f"paths-{name}", farther).verdict == "vacuous"
+
+
+def test_a_lost_number_of_one_cell_leaves_the_theorem_open() -> None:
+    cells = design("heads-theorem1").assign(steps=10_000, **MET)
+    cells["mean_train_loss"] += 1e-3 * named_rng(0, "x").random(len(cells))
+    assert measure("paths-theorem1", cells).verdict == "holds"
+    lost = cells.assign(mean_train_loss=cells["mean_train_loss"].mask(cells.index == 0))
+    assert measure("paths-theorem1", pd.DataFrame(lost)).verdict == "inconclusive"
