@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from docs.pictures import gallery
+from docs.tables import table1_beside_measured
 from overfit_cli.cli.list import COLUMN_HEADINGS, PARAMETER_HEADINGS, column_rows, parameter_rows
 from overfit_cli.core.claim import KINDS, VERDICTS
 from overfit_cli.core.registry import find_study, installed_studies
@@ -48,7 +49,8 @@ def _part(kind: str, name: str) -> str:
         return f"```{language}\n{(FOLDER / name).read_text()}```\n"
     if kind == "help":
         return f"```\n{_help(name)}\n```\n"
-    return {"gallery": gallery, "claims": _claims_by_paper}[kind]()
+    tables = {"gallery": gallery, "claims": _claims_by_paper, "table1": table1_beside_measured}
+    return tables[kind]()
 
 
 def _table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
