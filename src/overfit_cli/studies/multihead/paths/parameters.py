@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from copy import deepcopy
+from typing import Any
 
 from overfit_cli.core.errors import BadValue
-from overfit_cli.core.parameters import StudyParameters, parameter
+from overfit_cli.core.parameters import StudyParameters, Value, parameter
 from overfit_cli.studies.multihead.mixture.parameters import MultiheadMixtureParameters
+
+
+def _as_in_mixture(name: str, default: Value | None = None) -> Any:
+    """A parameter as `multihead-mixture` declares it, with another default where one is given."""
+    field = deepcopy(MultiheadMixtureParameters.model_fields[name])
+    if default is not None:
+        field.default = default
+    return field
 
 
 class MultiheadPathsParameters(StudyParameters):
     """Gradient descent from zero on data model DM1, with a target θ and leave-one-out copies."""
 
-    heads: int = parameter(1, "attention heads", symbol="H", at_least=1, at_most=9 * 10**18)
+    heads: int = _as_in_mixture("heads")
     learning_rate: float = parameter(
         1.0, "step size", symbol=r"\eta", label="step size", above=0, at_most=1e6
     )
@@ -33,34 +43,13 @@ class MultiheadPathsParameters(StudyParameters):
         label="leave-one-out copies",
     )
     n: int = parameter(20, "training samples", symbol="n", at_least=2, at_most=10**4)
-    test_samples: int = parameter(300, "test samples", at_least=1, at_most=10**6)
-    tokens: int = parameter(2, "tokens of a sample", symbol="T", at_least=2, at_most=1000)
-    d: int = parameter(3, "features of a token", symbol="d", at_least=1, at_most=1000)
-    relevant: int = parameter(
-        1,
-        "relevant tokens of a sample, ζT",
-        symbol=r"\zeta T",
-        label="relevant tokens of a sample",
-        at_least=1,
-        at_most=1000,
-    )
-    patterns: int = parameter(
-        1,
-        "patterns that say nothing about the label",
-        symbol="M",
-        label="irrelevant patterns",
-        at_least=1,
-        at_most=1000,
-    )
-    strength: float = parameter(1.0, "length of all patterns", symbol="S", above=0, at_most=1000)
-    sigma: float = parameter(
-        0.0,
-        "deviation of the noise on irrelevant tokens",
-        symbol=r"\sigma",
-        label="deviation of the noise",
-        at_least=0,
-        at_most=100,
-    )
+    test_samples: int = _as_in_mixture("test_samples")
+    tokens: int = _as_in_mixture("tokens", 2)
+    d: int = _as_in_mixture("d", 3)
+    relevant: int = _as_in_mixture("relevant")
+    patterns: int = _as_in_mixture("patterns", 1)
+    strength: float = _as_in_mixture("strength", 1.0)
+    sigma: float = _as_in_mixture("sigma", 0.0)
 
     def refusals(self) -> Iterator[BadValue]:
         """Give the sentences of the mixture on patterns and tokens for which there is no room."""
