@@ -42,7 +42,7 @@ from overfit_cli.studies.multihead.mixture.claims import (
 )
 from overfit_cli.studies.multihead.mixture.first_phase_claims import FALLS_AS_ROOT, WITH_CHANCE
 from overfit_cli.studies.multihead.mixture.least_heads_claims import DECADES, MANY, SAME
-from overfit_cli.studies.multihead.mixture.margin_claims import ALIKE, AS_ROOT, FALLS
+from overfit_cli.studies.multihead.mixture.margin_claims import AS_BOUND, FALLS
 from overfit_cli.studies.multihead.mixture.margin_claims import DECADES as OF_MARGIN
 from overfit_cli.studies.multihead.mixture.random_attention_claims import AT_MOST, SETTLED, TWICE
 from overfit_cli.studies.multihead.step_size_claims import QUICKER, ROOT
@@ -149,9 +149,11 @@ def _limits(design: pd.DataFrame, ratios: Numbers, random: Random) -> pd.DataFra
     return design.assign(steps=1000, mean_train_loss=np.where(design["heads"] == MANY, ratios, 1.0))
 
 
-def _concave(design: pd.DataFrame, powers: Numbers, random: Random) -> pd.DataFrame:
-    """Cells whose concavity is a power of H, another one for each seed."""
-    return design.assign(steps=1, concavity=design["heads"].to_numpy(float) ** powers)
+def _concave(design: pd.DataFrame, powers: Numbers, random: Random, *, column: str) -> pd.DataFrame:
+    """Cells whose concavity, or its share of the bound, is a power of H of each seed."""
+    cells = design.assign(steps=1, concavity=1.0)
+    cells[column] = design["heads"].to_numpy(float) ** powers
+    return cells
 
 
 def _realized(design: pd.DataFrame, broken: Bools, random: Random) -> pd.DataFrame:
@@ -168,12 +170,11 @@ def _least_margins(design: pd.DataFrame, decades: Numbers, random: Random) -> pd
     return design.assign(steps=1, ntk_margin=1.0, gamma_tangent=1.0, tangent_heads=decades)
 
 
-def _sparse(design: pd.DataFrame, ratios: Numbers, random: Random) -> pd.DataFrame:
-    """Cells whose attention's margin is so many times as large at the largest ζ."""
+def _sparse(design: pd.DataFrame, broken: Bools, random: Random) -> pd.DataFrame:
+    """Cells whose attention's margin is γ_attn, or falls short at the largest ζ where broken."""
     last = design["relevant"].to_numpy() == design["relevant"].max()
-    noise = 1 + 1e-4 * random.standard_normal(len(design))
-    margin = noise * np.where(last, ratios, 1.0)
-    return design.assign(steps=1, optimal_noise=0.5, margin_attention=margin)
+    margin = np.where(last & broken, 0.97, 1.0)
+    return design.assign(steps=1, optimal_noise=0.5, margin_attention=margin, gamma_attention=1.0)
 
 
 def _sparser(design: pd.DataFrame, broken: Bools, random: Random) -> pd.DataFrame:
@@ -245,15 +246,17 @@ WORLDS: Mapping[str, Worlds] = {
     "mixture-least-heads-conclusion": exception_worlds(_bounded),
     "mixture-least-heads-condition": number_worlds(_least_heads, DECADES, 0.3),
     "mixture-many-heads-limit": number_worlds(_limits, SAME, 0.001, logs=True),
-    "mixture-concavity-falls": number_worlds(_concave, FALLS, 0.1),
-    "mixture-concavity-power": number_worlds(_concave, AS_ROOT, 0.05),
+    "mixture-concavity-falls": number_worlds(partial(_concave, column="concavity"), FALLS, 0.22),
+    "mixture-concavity-power": number_worlds(
+        partial(_concave, column="loss_concavity"), AS_BOUND, 0.2
+    ),
     "mixture-proposition7": exception_worlds(_realized),
     "mixture-proposition7-heads": number_worlds(_realizable, OF_MARGIN, 0.3),
     "mixture-least-heads-outputs": exception_worlds(
         partial(_side_cells, columns={"good_output": (1.01, 0.5)})
     ),
     "mixture-least-heads-margin": number_worlds(_least_margins, OF_MARGIN, 0.3),
-    "mixture-sparsity-attention": number_worlds(_sparse, ALIKE, 0.001, logs=True),
+    "mixture-sparsity-attention": exception_worlds(_sparse),
     "mixture-sparsity-gap": exception_worlds(_sparser),
     "mixture-margins-ordered": exception_worlds(_ordered),
     "mixture-contour-sqrt": number_worlds(contour_cells, ROOT, 0.003),

@@ -21,7 +21,7 @@ from overfit_cli.studies.multihead.mixture.data import draw_problem
 from overfit_cli.studies.multihead.mixture.parameters import REALIZED, MultiheadMixtureParameters
 from overfit_cli.studies.multihead.mixture.realizable import realizability_columns
 from overfit_cli.studies.multihead.mixture.theory import largest_margin
-from overfit_cli.studies.multihead.paths import claims, training
+from overfit_cli.studies.multihead.paths import bounds, training
 from overfit_cli.studies.multihead.paths.parameters import MultiheadPathsParameters
 from overfit_cli.studies.multihead.paths.study import study
 from tests.judged import all_claims, measure
@@ -156,7 +156,7 @@ _NEW = sorted(
 )
 
 
-AT_BEST = dict.fromkeys(("paths-lemma10", "paths-theorem1-distance"), "vacuous")
+AT_BEST = dict.fromkeys(("paths-lemma11", "paths-theorem1-distance"), "vacuous")
 """The verdicts where claims are true, of those that are vacuous at their design."""
 
 
@@ -169,38 +169,74 @@ def test_a_claim_holds_in_its_true_world_and_not_in_its_false_one(name: str) -> 
     assert measure(name, worlds.false(cells, named_rng(0, "false"))).verdict != "holds"
 
 
-@pytest.mark.parametrize("name", ["theorem1", "lemma10", "lemma11", "lemma9"])
+@pytest.mark.parametrize("name", ["theorem1", "lemma8", "lemma9", "lemma10", "lemma11"])
 def test_cells_that_miss_the_conditions_decide_nothing(name: str) -> None:
-    cells = design("heads-theorem1")
-    columns = {**MET, "lemma9": 2.0, "lemma10": 2.0, "stability": 2.0, "mean_train_loss": 2.0}
+    cells = design(all_claims()[f"paths-{name}"].preset)
+    ratios = dict.fromkeys(("lemma8", "lemma9", "lemma10", "stability"), 2.0)
+    columns = {**MET, **ratios, "mean_train_loss": 2.0}
     broken = cells.assign(steps=10_000, **columns)
     assert measure(f"paths-{name}", broken).verdict == "fails"
     missed = broken.assign(theorem1_heads=30.0, theorem2_heads=30.0, lemma9_heads=30.0)
+    missed = missed.assign(descent=0.9) if name == "lemma8" else missed
     assert measure(f"paths-{name}", missed).verdict == "vacuous"
+
+
+def test_lemmas_are_held_to_their_own_conditions() -> None:
+    """Steps may be larger than Theorem 1's; Lemma 10 asks for (73) in its place."""
+    cells = design("heads-regret").assign(steps=200, **{**MET, "lemma9": 0.5, "lemma10": 0.5})
+    large = cells.assign(theorem_step_size=-9.0)
+    for name in ("lemma9", "lemma10"):
+        assert measure(f"paths-{name}", large).verdict == "holds"
+        assert measure(f"paths-{name}", cells.assign(descent=0.9)).verdict == "vacuous"
+    few = cells.assign(theorem1_heads=30.0)
+    assert measure("paths-lemma9", few).verdict == "holds"
+    assert measure("paths-lemma10", few).verdict == "vacuous"
+    missed = cells.assign(target_loss=0.4)  # η K L̂(θ) is 40 or more, ‖θ − θ₀‖² at most 36
+    assert measure("paths-lemma10", missed).verdict == "vacuous"
+    assert measure("paths-lemma10", cells.assign(target_loss=0.15)).verdict == "holds"
+
+
+def test_cells_that_descent_alone_keeps_are_no_evidence() -> None:
+    """Nine seeds whose bound is below the start's loss are one too few, whatever the others."""
+    cells = design("heads-regret").assign(steps=200, **MET)
+    for seeds, verdict in ((9, "inconclusive"), (10, "holds")):
+        ratio = np.where(cells["seed"] < seeds, 0.5, 0.4)  # bounds of 0.6 and 0.75
+        assert measure("paths-lemma9", cells.assign(lemma9=ratio)).verdict == verdict
+
+
+def test_lemma_11_is_judged_where_its_sum_of_losses_is_below_that_of_the_start() -> None:
+    cells = design("heads-theorem1").assign(steps=10_000, **MET, stability=0.5)
+    assert measure("paths-lemma11", cells).verdict == "vacuous"
+    with pytest.MonkeyPatch.context() as patch:  # 9 · 0.2² / (4 · 0.2) is 0.45
+        patch.setitem(bounds.SETTINGS["heads-theorem1"], "target_distance", 0.2)
+        near = cells.assign(target_distance=0.2)
+        assert measure("paths-lemma11", near).verdict == "holds"
+        assert measure("paths-lemma11", near.assign(target_loss=0.13)).verdict == "vacuous"
 
 
 @pytest.mark.parametrize("name", ["lemma8", "lemma9", "theorem1"])
 def test_a_bound_above_the_loss_at_the_start_says_nothing(name: str) -> None:
     columns = {"lemma8": 0.4, "lemma9": 0.4}
-    cells = design("heads-theorem1").assign(steps=10_000, **{**MET, **columns})
+    preset = all_claims()[f"paths-{name}"].preset
+    cells = design(preset).assign(steps=10_000, **{**MET, **columns})
     above = cells.assign(theorem1_bound=1.0)
     assert measure(f"paths-{name}", above).verdict == "vacuous"
     below = cells.assign(lemma8=0.5, lemma9=0.5)
     assert measure(f"paths-{name}", below).verdict == "holds"
 
 
-@pytest.mark.parametrize(("name", "distance"), [("lemma10", 0.26), ("theorem1-distance", 0.13)])
+@pytest.mark.parametrize(("name", "distance"), [("lemma10", 11.7), ("theorem1-distance", 0.13)])
 def test_a_distance_that_steps_can_reach_is_judged(name: str, distance: float) -> None:
-    """√(2 η K log 2) is 0.527 with the steps of the preset."""
-    cells = design("heads-theorem1").assign(steps=10_000, **MET)
+    """√(2 η K log 2) is 0.527 with the steps of one preset, and at most 23.5 with the other's."""
+    preset = all_claims()[f"paths-{name}"].preset
+    cells = design(preset).drop_duplicates(["seed", "heads", "learning_rate"])
+    cells = cells.assign(steps=10_000, **MET)
     cells[name.replace("-", "_")] = 0.5
-    cells["target_distance"] = distance
     with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(claims._SETTINGS["heads-theorem1"], "target_distance", distance)
-        assert measure(f"paths-{name}", cells).verdict == "holds"
-        patch.setitem(claims._SETTINGS["heads-theorem1"], "target_distance", 1.1 * distance)
-        farther = cells.assign(target_distance=1.1 * distance)
-        assert measure(f"paths-{name}", farther).verdict == "vacuous"
+        for farther, verdict in ((1.0, "holds"), (1.1, "vacuous")):
+            patch.setitem(bounds.SETTINGS[preset], "target_distance", farther * distance)
+            moved = cells.assign(target_distance=farther * distance)
+            assert measure(f"paths-{name}", moved).verdict == verdict
 
 
 def test_a_lost_number_of_one_cell_leaves_the_theorem_open() -> None:
@@ -209,3 +245,32 @@ def test_a_lost_number_of_one_cell_leaves_the_theorem_open() -> None:
     assert measure("paths-theorem1", cells).verdict == "holds"
     lost = cells.assign(mean_train_loss=cells["mean_train_loss"].mask(cells.index == 0))
     assert measure("paths-theorem1", pd.DataFrame(lost)).verdict == "inconclusive"
+
+
+def test_proposition_7_says_nothing_where_outputs_are_linear() -> None:
+    """The loss is then e⁻² ε; (98) allows the second order to take a margin of 1."""
+    cells = design("heads-sparsity").assign(steps=1, ntk_margin=1.0)
+    for lost, verdict in ((0.0, "vacuous"), (9e-4, "vacuous"), (2e-3, "holds"), (2.1, "fails")):
+        loss = math.log1p(REALIZED * math.exp(lost - 2)) / REALIZED
+        measured = measure("mixture-proposition7", cells.assign(proposition7_loss=loss))
+        assert measured.verdict == verdict
+
+
+def test_the_concavity_is_compared_with_its_bound_on_the_same_heads() -> None:
+    cells = design("heads-concavity")
+    heads, noise = cells["heads"].astype(float), 1 + 1e-3 * named_rng(0, "x").random(len(cells))
+    both = {"concavity": noise * heads**-0.3, "loss_concavity": noise}
+    assert measure("mixture-concavity-power", cells.assign(steps=1, **both)).verdict == "holds"
+    slower = both | {"loss_concavity": noise * heads**0.2}
+    measured = measure("mixture-concavity-power", cells.assign(steps=1, **slower))
+    assert measured.verdict == "fails"
+    assert measured.details["power of H in the bound, median"] == pytest.approx(-0.5, abs=0.01)
+
+
+def test_margins_out_of_order_are_named_with_their_settings() -> None:
+    cells = design("heads-sparsity").assign(steps=1, gamma_attention=1.0, gamma_linear=0.5)
+    above = (cells["strength"] == 4) & (cells["relevant"] > 3)
+    cells = cells.assign(ntk_margin_constructed=np.where(above, 1.2, 0.7))
+    measured = measure("mixture-margins-ordered", cells)
+    assert measured.verdict == "fails"
+    assert "γ⋆ is above γ_attn at S = 4 for ζ from 0.4 to 0.9." in measured.note

@@ -31,13 +31,40 @@ from overfit_cli.claims.rules import (
     judge_theorem,
 )
 from overfit_cli.core.arrays import Floats, varying
-from overfit_cli.core.claim import Claim, Measurement, not_run
+from overfit_cli.core.claim import Claim, Kind, Measurement, not_run
 from overfit_cli.stats.intervals import Estimate, level_of_each, mean_estimate, median_estimate
 from overfit_cli.studies.multihead.parameters import STEP_RULES, MultiheadParameters
 
 PAPER_NAME = "Deora et al. 2024"
 IN_PRINT = f"{PAPER_NAME} (TMLR, April 2024)"
 """The source of bounds that a later version of the paper corrects: it multiplies β₃ by d."""
+
+
+def claim_on(
+    prefix: str,
+    kind: Kind,
+    name: str,
+    source: str,
+    statement: str,
+    hypotheses: str,
+    holds_where: str,
+    measure: Callable[[pd.DataFrame], Measurement],
+    preset: str,
+    figure: str,
+) -> Claim:
+    """Return a claim on a place of the paper; the source of one of ours says that it is."""
+    return Claim(
+        name=f"{prefix}-{name}",
+        kind=kind,
+        source=f"{'ours, on ' if kind == 'ours' else ''}{PAPER_NAME}, {source}",
+        statement=statement,
+        hypotheses=hypotheses,
+        holds_where=holds_where,
+        measure=measure,
+        figure=figure,
+        preset=preset,
+    )
+
 
 BOUNDS = {
     "proposition1": ("model_gradient", "model_hessian"),

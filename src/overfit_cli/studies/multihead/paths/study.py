@@ -132,9 +132,16 @@ class MultiheadPaths(Study[P]):
                 x="n", value="stability", by="heads", log=frozenset({"x", "value"}), theory="2 / n"
             ),
         )
+        regret = replace(
+            LINES,
+            name="regret",
+            title="The mean training loss over Lemma 9's bound, against the step size",
+            options=FigureOptions(x="learning_rate", value="lemma9", by="target_distance"),
+        )
         return collect_figures(
             descent,
             stability,
+            regret,
             replace(
                 LINES,
                 options=FigureOptions(x="heads", value="lemma9", log=frozenset({"x"})),
