@@ -49,6 +49,8 @@ def _part(kind: str, name: str) -> str:
         return f"```{language}\n{(FOLDER / name).read_text()}```\n"
     if kind == "help":
         return f"```\n{_help(name)}\n```\n"
+    if kind == "together":
+        return _together(name)
     tables = {"gallery": gallery, "claims": _claims_by_paper, "table1": table1_beside_measured}
     return tables[kind]()
 
@@ -61,11 +63,11 @@ def _table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 def _claims_by_paper() -> str:
     """How many claims of each paper and kind have each verdict in the report that is kept."""
-    content = json.loads((FOLDER.parent / "results" / "report" / "claims.json").read_text())
+    judged = _judged()
     papers = {study.paper.key: study.paper for study in installed_studies() if study.paper}
     rows = []
-    for key in dict.fromkeys(claim["paper"] for claim in content["claims"]):
-        claims = [claim for claim in content["claims"] if claim["paper"] == key]
+    for key in dict.fromkeys(claim["paper"] for claim in judged):
+        claims = [claim for claim in judged if claim["paper"] == key]
         counts = Counter((claim["kind"], _headline(claim)) for claim in claims)
         title = f"[{papers[key]}]({papers[key].url}), *{papers[key].title}*"
         for kind in KINDS:
@@ -75,6 +77,25 @@ def _claims_by_paper() -> str:
                 title = ""
     lines = [["paper", "kind", *VERDICTS], ["---", "---", *("--:" for _ in VERDICTS)], *rows]
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def _together(study: str) -> str:
+    """The claims of a study whose verdict all together is another than alone."""
+    rows = [
+        [f"`{claim['claim']}`", claim["kind"], claim["verdict"], _headline(claim)]
+        for claim in _judged()
+        if claim["study"] == study and claim["verdict"] != _headline(claim)
+    ]
+    if not rows:
+        return "None.\n"
+    return _table(["claim", "kind", "alone", "all together"], rows)
+
+
+def _judged() -> list[dict[str, Any]]:
+    """The claims in the report that is kept."""
+    content = json.loads((FOLDER.parent / "results" / "report" / "claims.json").read_text())
+    claims: list[dict[str, Any]] = content["claims"]
+    return claims
 
 
 def _headline(claim: dict[str, Any]) -> str:

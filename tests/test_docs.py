@@ -167,6 +167,7 @@ def test_every_study_of_ours_has_its_four_pages_and_a_readme() -> None:
             )
         for kind in ("parameters", "columns", "trajectories"):
             assert f"<!-- generated: {kind} {name} -->" in pages["reference"]
+        assert f"<!-- generated: together {name} -->" in pages["results"]
     for folder in (ROOT / "src" / "overfit_cli" / "studies").iterdir():
         assert not (folder / "study.py").exists() or (folder / "README.md").exists()
 

@@ -313,6 +313,9 @@ def _sample_claim(name: str, statement: str, model: str, margin: Margin) -> Clai
     )
 
 
+_descent_claim = partial(_claim, figure="curves", preset=DESCENT)
+
+_SHARE = "the median of the squared score error over the squared score, at the largest n,"
 _END = "between the last two n that power and half of the whole are below 0: no rise half as fast"
 
 CLAIMS = (
@@ -341,9 +344,7 @@ CLAIMS = (
             f"truth-{model}",
             f"On the median draw a fitted {NAMES[model]} network has the score up to a tenth of "
             "its square.",
-            A_TENTH.in_words(
-                "the median of the squared score error over the squared score, at the largest n,"
-            ),
+            A_TENTH.in_words(_SHARE),
             partial(
                 value_at_n,
                 model=model,
@@ -383,27 +384,21 @@ CLAIMS = (
         ),
         "samples",
     ),
-    _claim(
+    _descent_claim(
         "gd",
         "Gradient descent at the paper's scale learns the score as well as Adam with outputs over "
         "√m does.",
         ALIKE.in_words("for both weightings, the ratio of squared score errors"),
         optimisers,
-        "curves",
-        DESCENT,
     ),
-    _claim(
+    _descent_claim(
         "gd-learns",
         "On the median draw the score that gradient descent at the paper's scale learns is nearer "
         "to the true one than a score of zero.",
-        LEARNS.in_words(
-            "the median of the squared score error over the squared score, at the largest n,"
-        ),
+        LEARNS.in_words(_SHARE),
         partial(
             value_at_n, model="softmax", column="score_share", margin=LEARNS, fixed=AS_IN_THE_PAPER
         ),
-        "curves",
-        DESCENT,
     ),
     *(
         _claim(
@@ -451,7 +446,7 @@ CLAIMS = (
         "softmax",
         AS_FRESH,
     ),
-    _claim(
+    _descent_claim(
         "coupling",
         "On two draws of three or more gradient descent on a network parts from regression with "
         "its tangent kernel, Z₁ of Claim G.1, by at most a tenth of its error.",
@@ -460,19 +455,15 @@ CLAIMS = (
             "both weighted,"
         ),
         couples,
-        "curves",
-        DESCENT,
     ),
-    _claim(
+    _descent_claim(
         "label-noise",
         "Noise in the labels moves the regression by more than early stopping does: the two parts "
         "of its error.",
         LARGER.in_words("at the largest n, the ratio of the two squared distances"),
         partial(ratio_of_columns, columns=("label_noise", "early_stopping"), margin=LARGER),
-        "curves",
-        DESCENT,
     ),
-    _claim(
+    _descent_claim(
         "assumption65",
         "On two draws of three or more the error of kernel regression with the network's steps "
         "falls with n, as Assumption 6.5 has it in the limit.",
@@ -480,24 +471,20 @@ CLAIMS = (
             "the share of seeds with a smaller error at the largest n than at the smallest"
         ),
         regression_falls,
-        "curves",
-        DESCENT,
     ),
-    _claim(
+    _descent_claim(
         "theorem66",
         "The score error, weighted by λ(t), is O(1/(λ√n) + ε(n, T̂) + d A² + d A + √(d A Γ) + Γ).",
         "no cell's error, weighted by 4 sinh² t, is above 1/(λ√n), the one term that has a number; "
         "an error above it is inconclusive",
         theorem,
-        "curves",
-        DESCENT,
-        "paper",
-        "m and η are as stated, with 1 for the constant of Ω(·), C at 10, the end of C > 10, and "
-        "δ = 0.05. Of the assumptions, 6.1 is met but for the tails of the points, 6.3 and 6.4 are "
-        "met, and 6.2 isn't where n times the outputs is above (m/2)(d + 1), the largest rank that "
-        "H* can have, as from n = 300 on: there λ is 0, and that of infinitely many units stands "
-        "in for it. Networks stop early by a validation draw; whether that meets 6.5, and whether "
-        "R_H is large enough, isn't known",
+        kind="paper",
+        hypotheses="m and η are as stated, with 1 for the constant of Ω(·), C at 10, the end of C "
+        "> 10, and δ = 0.05. Of the assumptions, 6.1 is met but for the tails of the points, 6.3 "
+        "and 6.4 are met, and 6.2 isn't where n times the outputs is above (m/2)(d + 1), the "
+        "largest rank that H* can have, as from n = 300 on: there λ is 0, and that of infinitely "
+        "many units stands in for it. Networks stop early by a validation draw; whether that meets "
+        "6.5, and whether R_H is large enough, isn't known",
     ),
 )
 
