@@ -21,6 +21,7 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from overfit_cli.claims.sentences import claims_of_study
 from overfit_cli.core.cell import (
     Cell,
     CellResult,
@@ -70,7 +71,7 @@ class FunctionStudy(Study[FunctionParameters]):
     Args:
         record: the description of the function.
         function: trains a cell; None for a study that is only read.
-        claims: what its cells can decide.
+        claims: what its cells can decide; some as sentences.
         source_digest: of the function's code; empty where that isn't known.
         measured, logged: the columns of its cells and trajectories, where they are known.
         folder: a folder with the user's files, where the study came with them.
@@ -86,7 +87,7 @@ class FunctionStudy(Study[FunctionParameters]):
         record: FunctionRecord,
         function: Function | None = None,
         *,
-        claims: Sequence[Claim] = (),
+        claims: Sequence[Claim | str] = (),
         source_digest: str = "",
         measured: Sequence[str] = (),
         logged: Sequence[str] = (),
@@ -100,7 +101,8 @@ class FunctionStudy(Study[FunctionParameters]):
         self.columns = _columns(record, measured)
         self.trajectory_columns = _columns(record, logged)
         self.identity = Identity(source_digest, record)
-        self._claims, self._folder, self._problem = tuple(claims), folder, problem
+        self._claims = tuple(claims_of_study(claims, self))
+        self._folder, self._problem = folder, problem
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the study with the user's files, where its function can be loaded from them."""

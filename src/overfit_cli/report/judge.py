@@ -11,6 +11,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -387,20 +388,35 @@ class LoadedRun:
         The level is that of this look at the run's seeds, and the note says whether the claim was
         changed since its first cell: see `claims.seals`.
         """
-        frame = self._cells if claim.reads == "cells" else self._logged
+        frame = self._frame(claim)
         if claim.reads == "trajectories" and frame.rows.empty:
             return Measurement(verdict="not run", note=NO_STEPS)
         manifest = self._manifest
-        further = 0 if manifest is None else manifest.further_looks
-        with set_level(level_of_each(2**further)):
+        with self.looks_level():
             measurement = frame.judge(claim)
-            looks = looks_in_words(further, level_of_each(1)) if measurement.by_chance else ""
+            words = looks_in_words(self._further_looks, level_of_each(1))
+        looks = words if measurement.by_chance else ""
         sealed = {} if manifest is None else manifest.claims
         seal = seal_in_words(claim, sealed, with_code=self.study.identity.function is not None)
         parts = [measurement.note, looks, seal, self._sealed.get(claim.name, "")]
         if measurement.verdict != "not run":
             parts += self._stand_ins
         return replace(measurement, note=" ".join(filter(None, parts)))
+
+    def rows(self, claim: Claim) -> pd.DataFrame:
+        """Return the rows that a claim is judged on: cells, or logged steps."""
+        return self._frame(claim).rows
+
+    def _frame(self, claim: Claim) -> Table:
+        return self._cells if claim.reads == "cells" else self._logged
+
+    @property
+    def _further_looks(self) -> int:
+        return 0 if self._manifest is None else self._manifest.further_looks
+
+    def looks_level(self) -> AbstractContextManager[None]:
+        """Give intervals the level of this look at the run's seeds."""
+        return set_level(level_of_each(2**self._further_looks))
 
     @functools.cached_property
     def _sealed(self) -> Mapping[str, str]:
