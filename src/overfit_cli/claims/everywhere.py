@@ -1,19 +1,20 @@
 """Verdict of a claim on several parts: it holds where all do, and fails where one does.
 
 A claim about every setting is an intersection: it may be said to hold where every part holds by its
-own interval (Berger 1982), and needs no correction for their number. It fails where one part's
-interval lies outside at the level of all together (Bonferroni).
+own interval (Berger 1982), and needs no correction for their number. It fails where the interval of
+one part lies outside at the level of all together (Bonferroni), or those of many at a lower one.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from overfit_cli.claims.quantities import Part, Statistic
-from overfit_cli.claims.rules import Margin, judge_estimate
+from overfit_cli.claims.rules import judge_estimate
 from overfit_cli.core.claim import Measurement, Verdict
 from overfit_cli.core.text import plural
 from overfit_cli.stats.intervals import (
@@ -65,14 +66,16 @@ def judge_parts(parts: Sequence[Part], statistic: Statistic, *, drawn: bool = Tr
     """
     if not drawn:
         return _judge_instance(parts)
-    at_level = [_judge(part, statistic, level_of_each(1)) for part in parts]
-    at_joint = [_judge(part, statistic, level_of_each(len(parts))) for part in parts]
+    measurements = [_judge(part, statistic, level_of_each(1)) for part in parts]
     verdict: Verdict = "inconclusive"
-    if all(measured.verdict == "holds" for measured in at_level):
+    if all(measured.verdict == "holds" for measured in measurements):
         verdict = "holds"
-    elif any(measured.verdict == "fails" for measured in at_joint):
-        verdict = "fails"
-    measurements = at_joint if verdict == "fails" else at_level
+    for fewest in () if verdict == "holds" else counts_that_refute(len(parts)):
+        level = level_of_each(len(parts) / fewest)
+        at_level = [_judge(part, statistic, level) for part in parts]
+        if sum(measured.verdict == "fails" for measured in at_level) >= fewest:
+            verdict, measurements = "fails", at_level
+            break
     order = ("fails", "inconclusive", "holds")
     worst = min(
         range(len(parts)),
@@ -91,6 +94,14 @@ def judge_parts(parts: Sequence[Part], statistic: Statistic, *, drawn: bool = Tr
         words.append("By itself it fails; of so many settings one may.")
     note = " ".join(filter(None, words))
     return replace(measured, verdict=verdict, details=details, note=note)
+
+
+def counts_that_refute(parts: int) -> list[int]:
+    """Return how many of so many parts refute a claim together: one, half of them, or all.
+
+    Where i of k parts do, each is judged at the error α·i/k (Simes 1986).
+    """
+    return sorted({1, math.ceil(parts / 2), parts})
 
 
 def _judge(part: Part, statistic: Statistic, level: float) -> Measurement:

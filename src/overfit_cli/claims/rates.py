@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from overfit_cli.claims.everywhere import FEWEST, estimate, slack
+from overfit_cli.claims.everywhere import FEWEST, counts_that_refute, estimate, slack
 from overfit_cli.claims.quantities import Part, Statistic
 from overfit_cli.core.arrays import Floats
 from overfit_cli.stats.intervals import inner_level, level_of_each, ordered_tail, t_half_width
@@ -225,11 +225,15 @@ def _verdicts(parts: Sequence[Part], statistic: Statistic, drawn: _Drawn) -> NDA
     low, high = (
         np.where(two_ends, ends_inner, ends) for ends_inner, ends in zip(inner, outer, strict=True)
     )
-    joint_low, joint_high = _ends(drawn, statistic, level_of_each(len(parts)))
     at_end = (low == high) & ((low == least) | (low == most))
     holds = ((least <= low) & (high <= most) & ~at_end).all(axis=1)
-    fails = ((joint_high < least) | (most < joint_low)).any(axis=1) & ~holds
-    return holds.astype(np.int8) - fails.astype(np.int8)
+    fails = np.zeros(len(holds), dtype=bool)
+    for fewest in counts_that_refute(len(parts)):
+        below, above = _ends(drawn, statistic, level_of_each(len(parts) / fewest))
+        fails |= ((above < least) | (most < below)).sum(axis=1) >= fewest
+    fails &= ~holds
+    verdicts: NDArray[np.int8] = holds.astype(np.int8) - fails.astype(np.int8)
+    return verdicts
 
 
 def _ends(drawn: _Drawn, statistic: Statistic, level: float) -> tuple[Floats, Floats]:
@@ -244,8 +248,8 @@ def _ends(drawn: _Drawn, statistic: Statistic, level: float) -> tuple[Floats, Fl
         high = np.partition(drawn.high, count - excluded, axis=2)[:, :, count - excluded]
         return low, high
     if statistic == "mean":
-        centre = (drawn.low.mean(axis=2) + drawn.high.mean(axis=2)) / 2
-        with np.errstate(invalid="ignore"):
+        with np.errstate(invalid="ignore"):  # of numbers that are not known
+            centre = (drawn.low.mean(axis=2) + drawn.high.mean(axis=2)) / 2
             squares = np.maximum(
                 (drawn.low - centre[..., None]) ** 2, (drawn.high - centre[..., None]) ** 2
             )

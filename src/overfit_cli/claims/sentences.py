@@ -1,14 +1,14 @@
 """Claims as sentences: `test_error < 0.05 where snr > 2`, read and never run as code.
 
-| form | what it says |
-|---|---|
-| `Q < NUMBER`, also `<=`, `>`, `>=` | the median of Q over seeds, at every setting |
-| `Q is NUMBER within TOLERANCE` | the same, on both sides; `within 0.02`, `within 10%`, `within a factor of 2` |
-| `Q[method=ridge] < Q[method=none]` | Q in one group less Q in the other, seed by seed |
-| `Q falls along X`, `Q rises along X` | the rank correlation on every line, and no run back at its end |
-| `power of X in Q is NUMBER within TOLERANCE` | p of Q ∝ X^p, on every line |
-| `power of Y in X at Q = NUMBER is NUMBER within TOLERANCE` | p of X ∝ Y^p on Q's contour |
-| `share of seeds with Q < NUMBER > NUMBER` | the share, at every setting |
+The forms, where Q is arithmetic of columns and parameters, and X, Y are parameters:
+
+- `Q < NUMBER` (`<=`, `>`, `>=`): the median of Q over seeds, at every setting.
+- `Q is NUMBER within 0.02`, `within 10%` or `within a factor of 2`: the same, on both sides.
+- `Q[method=ridge] < Q[method=none]`: the difference of two groups, seed by seed.
+- `Q falls along X`, `Q rises along X`: the rank correlation on every line, and no run back.
+- `power of X in Q is NUMBER within 0.1`: p of Q ∝ X^p, on every line.
+- `power of Y in X at Q = NUMBER is NUMBER within 0.1`: p of X ∝ Y^p where Q has that value.
+- `share of seeds with Q < NUMBER > NUMBER`: the share, at every setting.
 
 Before it may stand a name, `learned:`, and before a quantity `mean of`. After it may stand `on
 average`, for the average over settings seed by seed, and `where` with conditions on parameters.
@@ -19,22 +19,21 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
 
 from overfit_cli.claims.everywhere import FEWEST, average, judge_parts
+from overfit_cli.claims.measured import Measured, Table
 from overfit_cli.claims.quantities import (
     ContourPower,
     Level,
-    Measured,
     Part,
     Power,
     Quantity,
     Share,
     Statistic,
-    Table,
     Trend,
 )
 from overfit_cli.claims.rules import Margin
@@ -322,9 +321,7 @@ def _relation(text: str) -> Margin:
     """A margin: `is 1 within 0.1`, `is 1 within 10%`, `is 1 within a factor of 2`, `< 3`."""
     if match := re.fullmatch(rf"({_SIGN})\s*({_NUMBER})", text):
         return _one_side(match[1], float(match[2]))
-    match = re.fullmatch(
-        rf"is ({_NUMBER})(?: within (?:(a factor of )?({_NUMBER})(\s*%)?))?", text
-    )
+    match = re.fullmatch(rf"is ({_NUMBER})(?: within (?:(a factor of )?({_NUMBER})(\s*%)?))?", text)
     if match is None:
         raise _NoClaimError(f"{text!r} is no margin.")
     value, factor, tolerance, percent = match.groups()
@@ -342,10 +339,14 @@ def _relation(text: str) -> Margin:
 
 
 def _one_side(sign: str, number: float) -> Margin:
+    """A margin with one end; that of `<` and `>` does not contain its end."""
     if not math.isfinite(number):
         raise _NoClaimError("it has a number too large to compute with.")
-    ends = {"most": number} if sign[0] == "<" else {"least": number}
-    return replace(Margin(**ends), because="as stated")
+    towards = {"<": -math.inf, ">": math.inf}.get(sign, number)
+    end = math.nextafter(number, towards)
+    if sign[0] == "<":
+        return Margin(most=end, because="as stated")
+    return Margin(least=end, because="as stated")
 
 
 _KEYWORDS = (

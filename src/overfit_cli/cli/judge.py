@@ -9,7 +9,7 @@ import typer
 
 from overfit_cli.cli import completion
 from overfit_cli.cli.options import Where
-from overfit_cli.core.console import console
+from overfit_cli.core.console import console, proposed_command
 from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.text import visible
 
@@ -37,7 +37,7 @@ def judge(
     where: Where = None,
     plan: Annotated[
         bool,
-        typer.Option("--plan", help="Say how many seeds each claim takes, from the seeds there are."),
+        typer.Option("--plan", help="Say how many seeds each claim takes."),
     ] = False,
     strict: Annotated[
         bool, typer.Option("--strict", help="Exit with code 1 unless every claim holds.")
@@ -61,6 +61,9 @@ def judge(
     output.print(verdict_table([decision.judged for decision in decisions]))
     for decision in decisions:
         output.print(visible(_in_words(decision, plan=plan)))
+    most = max((decision.needed or 0 for decision in decisions if decision.lacks_seeds), default=0)
+    for line in proposed_command(_with_seeds(path, most)) if most else []:
+        output.print(line)
     every = all(decision.judged.headline == "holds" for decision in decisions)
     return int(strict and not every)
 
@@ -71,6 +74,20 @@ def _in_words(decision: Decision, *, plan: bool) -> str:
 
     (sentence,) = claim_sentences([decision.judged])
     return " ".join([sentence, *decision.sentences(plan=plan)])
+
+
+def _with_seeds(path: Path, seeds: int) -> list[str]:
+    """The words of a run's last sweep, with so many seeds; none where they are not known."""
+    from overfit_cli.sweeps.manifest import read_manifest
+
+    manifest = read_manifest(path)
+    words = list(manifest.runs[-1].command) if manifest is not None and manifest.runs else []
+    if words[1:2] != ["sweep"]:
+        return []
+    while "--seeds" in words:
+        index = words.index("--seeds")
+        del words[index : index + 2]
+    return [*(word for word in words[1:] if not word.startswith("--seeds=")), "--seeds", str(seeds)]
 
 
 def run_directory(named: str) -> Path:

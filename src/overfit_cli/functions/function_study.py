@@ -19,7 +19,7 @@ import tempfile
 import threading
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from overfit_cli.claims.sentences import claims_of_study
 from overfit_cli.core.cell import (
@@ -43,6 +43,7 @@ from overfit_cli.functions.experiment import (
     Description,
     FunctionParameters,
     FunctionRecord,
+    ParameterRecord,
     description_of,
     parameter_model,
 )
@@ -57,6 +58,9 @@ from overfit_cli.functions.references import (
     state_of,
 )
 from overfit_cli.functions.signature import SEED, read_signature
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Function = Callable[..., Any]
 Files = tuple[tuple[str, bytes], ...]
@@ -327,6 +331,32 @@ def study_of_function(function: Function) -> FunctionStudy:
     study = _make_study(function, source_of(function))
     _given[study.name] = study
     return study
+
+
+def study_of_rows(name: str, cells: pd.DataFrame) -> FunctionStudy:
+    """Return the study of a function of which only rows are there, or the one that was given.
+
+    Args:
+        name: the study's name.
+        cells: one row per cell: between `seed` and `status` stand the parameters.
+
+    Raises:
+        UserError: if the rows are not of that form.
+    """
+    if name in _given:
+        return _given[name]
+    columns = [str(column) for column in cells.columns]
+    if not {"seed", "status"} <= set(columns):
+        raise UserError(f"study: {name} is a function; give the function itself, or all columns.")
+    names = columns[columns.index("seed") + 1 : columns.index("status")]
+    kinds: Mapping[str, Any] = {"i": "int", "f": "float", "b": "bool"}
+    parameters = tuple(
+        ParameterRecord(name=each, kind=kinds.get(cells[each].dtype.kind, "text")) for each in names
+    )
+    measured = columns[columns.index("status") + 1 :]
+    return FunctionStudy(
+        FunctionRecord(name=name, label=name, parameters=parameters), measured=measured
+    )
 
 
 _given: dict[str, FunctionStudy] = {}

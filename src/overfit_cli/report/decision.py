@@ -6,20 +6,20 @@ Rates are those of `claims.rates`: the claim's own cells, resampled.
 from __future__ import annotations
 
 import contextlib
-import shlex
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from overfit_cli.claims.everywhere import FEWEST
-from overfit_cli.claims.rates import FEWEST_PILOT, WANTED, Rates, rates, seeds_to_decide
+import pandas as pd
+
+from overfit_cli.claims.rates import FEWEST_PILOT, WANTED, Rates, seeds_to_decide
 from overfit_cli.claims.sentences import Measure, claim
 from overfit_cli.core.claim import Claim, UndecidedError
-from overfit_cli.core.errors import BadValue, UserError
+from overfit_cli.core.errors import BadValue
+from overfit_cli.core.study import AnyStudy
 from overfit_cli.core.text import plural
-from overfit_cli.core.registry import claims_of
-from overfit_cli.report.judge import Judged, LoadedRun, judge_families, load_runs
-from overfit_cli.sweeps.manifest import read_manifest
+from overfit_cli.report.judge import Judged, judge_families
+from overfit_cli.report.runs import LoadedRun, Table, complete_cells, load_runs
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,6 @@ class Decision:
         seeds: the seeds that are there.
         needed: the fewest seeds that would decide it; None where they are not known.
         missing: the numbers that are not known, of cells that failed or are absent.
-        command: what trains the seeds that it needs; empty where nothing is needed.
     """
 
     judged: Judged
@@ -41,7 +40,11 @@ class Decision:
     seeds: int = 0
     needed: int | None = None
     missing: int = 0
-    command: str = ""
+
+    @property
+    def lacks_seeds(self) -> bool:
+        """Whether more seeds than there are would decide it."""
+        return self.needed is not None and self.needed > self.seeds
 
     def sentences(self, *, plan: bool = False) -> list[str]:
         """Return the sentences about the rates of error, and about what would decide it.
@@ -63,48 +66,64 @@ class Decision:
         if self.needed is None:
             if self.seeds < FEWEST_PILOT:
                 return [f"A plan takes a pilot of {FEWEST_PILOT} seeds or more."]
-            return ["As measured it lies so near the margin's end that 1000 seeds do not decide it."]
+            return ["As measured, 1000 seeds do not decide it: it lies at the margin's end."]
         share = f"{100 * WANTED:.0f} %"
-        if self.needed <= self.seeds:
+        if not self.lacks_seeds:
             return [f"As measured, {self.needed} seeds decide it with a probability of {share}."]
-        run = f": {self.command}" if self.command else "."
-        return [f"As measured it takes {self.needed} seeds to decide it with {share}{run}"]
+        return [f"As measured it takes {self.needed} seeds to decide it with {share}."]
 
 
 def decide_sentences(
     path: Path, texts: Sequence[str], conditions: Sequence[str] = (), *, plan: bool = False
 ) -> list[Decision]:
-    """Judge sentences on a run directory; without any, the claims of its study.
+    """Judge sentences on a run directory; without any, the claims of its study and of its preset.
 
     Args:
         path: the run directory.
         texts: the claims.
         conditions: conditions that choose cells, such as `n=5:20`.
-        plan: see `decide`.
+        plan: whether to find the seeds that each needs, whatever its verdict is.
 
     Raises:
         UserError: if it has no cells, a text is no claim, or names what the cells do not have.
     """
     (run,) = load_runs([path], path, conditions)
-    claims = [claim(text, run.study) for text in texts] or list(claims_of(run.study))
-    check_names(claims, run)
-    return decide(run, claims, plan=plan)
+    claims = [claim(text, run.study) for text in texts]
+    check_claims(claims, run.rows)
+    return decide(run, claims or run.claims(), plan=plan)
 
 
-def check_names(claims: Sequence[Claim], run: LoadedRun) -> None:
-    """Refuse a sentence that names what the cells do not have, and two of one name.
+def decide_cells(cells: pd.DataFrame, study: AnyStudy, texts: Sequence[str]) -> list[Judged]:
+    """Judge sentences on cells from anywhere; see `judge_cells`.
 
     Raises:
-        UserError: naming it.
+        UserError: as `decide_sentences`, and for rows that are no cells of the study.
+    """
+    table = Table(complete_cells(cells.reset_index(drop=True), study), study)
+    claims = [claim(text, study) for text in texts]
+    check_claims(claims, lambda _: table.rows)
+    judged = [Judged(study.name, each, table.judge(each), None) for each in claims]
+    return judge_families(judged, lambda each: table.judge(each.claim))
+
+
+def check_claims(claims: Sequence[Claim], rows: Callable[[Claim], pd.DataFrame]) -> None:
+    """Refuse a sentence that names what the cells do not have, and two of one name.
+
+    Args:
+        claims: the claims.
+        rows: the cells of each.
+
+    Raises:
+        BadValue: naming it.
     """
     names = [each.name for each in claims]
     for name in names:
         if names.count(name) > 1:
-            raise BadValue("claim", name, "two are called so; write a name before one: 'NAME: ...'.")
+            raise BadValue("claim", name, "two are called so; write a name before: 'NAME: ...'.")
     for each in claims:
         if isinstance(each.measure, Measure):
             with contextlib.suppress(UndecidedError):
-                each.measure.sentence.parts(each.measure.table(run.rows(each)))
+                each.measure.sentence.parts(each.measure.table(rows(each)))
 
 
 def decide(run: LoadedRun, claims: Sequence[Claim], *, plan: bool = False) -> list[Decision]:
@@ -113,49 +132,22 @@ def decide(run: LoadedRun, claims: Sequence[Claim], *, plan: bool = False) -> li
     Args:
         run: the run.
         claims: the claims; rates are only known of sentences.
-        plan: whether to find the seeds that each needs, whatever its verdict is.
+        plan: see `decide_sentences`.
     """
     path = run.directory.path
-    judged = [Judged(run.study.name, claim, run.judge(claim), path) for claim in claims]
-    families = judge_families(judged, lambda one: run.judge(one.claim))
-    return [_decision(run, claim, plan=plan) for claim in families]
+    judged = [Judged(run.study.name, each, run.judge(each), path) for each in claims]
+    families = judge_families(judged, lambda each: run.judge(each.claim))
+    return [decision(run, each, plan=plan) for each in families]
 
 
-def _decision(run: LoadedRun, judged: Judged, *, plan: bool) -> Decision:
-    measure = judged.claim.measure
-    if not isinstance(measure, Measure) or not run.study.seeded:
-        return Decision(judged)
-    try:
-        parts = measure.sentence.parts(measure.table(run.rows(judged.claim)))
-    except (UndecidedError, UserError):
+def decision(run: LoadedRun, judged: Judged, *, plan: bool = False) -> Decision:
+    """Return how sure a verdict on a run is; only the verdict of a claim that is no sentence."""
+    measure, parts = judged.claim.measure, run.parts(judged.claim)
+    if not parts or not isinstance(measure, Measure):
         return Decision(judged)
     seeds, missing = len(parts[0].low), sum(part.unknown for part in parts)
-    if seeds < FEWEST_PILOT:
-        return Decision(judged, None, seeds, missing=missing)
-    statistic = measure.sentence.statistic
-    with run.looks_level():
-        simulated = rates(parts, statistic) if seeds >= FEWEST[statistic] else None
-        needed = None
-        if plan or judged.headline == "inconclusive":
-            needed = seeds_to_decide(parts, statistic)
-    command = _command(run, needed) if needed is not None and needed > seeds else ""
-    return Decision(judged, simulated, seeds, needed, missing, command)
-
-
-def _command(run: LoadedRun, seeds: int) -> str:
-    """The command of a run's last sweep, with so many seeds; empty where it is not known."""
-    manifest = read_manifest(run.directory.path)
-    if manifest is None or not manifest.runs:
-        return ""
-    words = list(manifest.runs[-1].command)
-    if "sweep" not in words:
-        return ""
-    kept, skip = [], False
-    for word in words:
-        if skip or word.startswith("--seeds="):
-            skip = False
-            continue
-        skip = word == "--seeds"
-        if not skip:
-            kept.append(word)
-    return shlex.join([*kept, "--seeds", str(seeds)])
+    needed = None
+    if seeds >= FEWEST_PILOT and (plan or judged.headline == "inconclusive"):
+        with run.looks_level():
+            needed = seeds_to_decide(parts, measure.sentence.statistic)
+    return Decision(judged, run.rates(judged.claim), seeds, needed, missing)

@@ -30,7 +30,7 @@ SHORT_DECIMAL = 1e-4
 """Multiples of it, such as counts and accuracies, agree by chance: they are never copies."""
 
 
-def level_of_each(numbers: int) -> float:
+def level_of_each(numbers: float) -> float:
     """Return the level of each of several intervals that together have the level of one."""
     return 1 - (1 - _level.get()) / numbers
 
