@@ -20,7 +20,7 @@ from overfit_cli.core.cell import taken_columns
 from overfit_cli.core.claim import Claim, Verdict
 from overfit_cli.core.parameters import describe
 from overfit_cli.core.study import AnyStudy
-from overfit_cli.report.judge import Table
+from overfit_cli.report.runs import Table
 from overfit_cli.stats.intervals import level_of_each, set_level
 
 Judge: TypeAlias = Callable[[Claim, AnyStudy, pd.DataFrame, np.random.Generator], set[Verdict]]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
@@ -27,7 +28,8 @@ from overfit_cli.core.values import (
 from overfit_cli.figures.draw import Request, draw_figure
 from overfit_cli.figures.look import check_colour_map, read_log, read_look
 from overfit_cli.figures.picture import Picture, save_with_caption
-from overfit_cli.functions.function_study import study_of_function
+from overfit_cli.functions.function_study import study_of_function, study_of_rows
+from overfit_cli.report.decision import decide_cells, decide_sentences
 from overfit_cli.report.difference_figure import draw_difference
 from overfit_cli.report.differences import Comparison, compare_sides
 from overfit_cli.report.judge import Judged, judge_all, judge_cells, relevant_claims
@@ -410,8 +412,11 @@ def compare(
     return comparison
 
 
-def judge(*sources: str | Path | pd.DataFrame, study: AnyStudy | str | None = None) -> list[Judged]:
-    """Judge claims, as `overfit report` does.
+def judge(
+    *sources: str | Path | pd.DataFrame,
+    study: AnyStudy | Callable[..., Any] | str | None = None,
+) -> list[Judged]:
+    """Judge claims, as `overfit report` and `overfit judge` do.
 
     Args:
         *sources: the run directories to judge by, each for itself; without any, those in
@@ -419,38 +424,62 @@ def judge(*sources: str | Path | pd.DataFrame, study: AnyStudy | str | None = No
             decides it, else the paper run, else the first by name. Or one frame of cells, from
             anywhere: a row per cell, with `seed` and the study's columns; parameters that are
             absent have their defaults. With a column `step`, a row per cell and logged step: then
-            claims on trajectories are judged.
+            claims on trajectories are judged. After one directory or frame, claims of your own as
+            sentences: `judge(cells, "test_error < 0.05 where snr > 2")`.
         study: whose cells a frame has, where it has no column `study`; a run directory says it.
+            A function will do.
 
     Returns:
-        The claims that cells there bear on; of a study whose cells bear on none, all.
+        The claims that cells there bear on; of a study whose cells bear on none, all. Of sentences,
+        those.
 
     Raises:
-        UserError: if a named directory holds no cells, a frame's study isn't known, or one is named
-            for a directory.
+        UserError: if a named directory holds no cells, a frame's study isn't known, one is named
+            for a directory, or a sentence is no claim.
     """
-    frames = [source for source in sources if not isinstance(source, str | Path)]
-    if len(frames) == len(sources) == 1 and hasattr(frames[0], "columns"):
-        return relevant_claims(judge_cells(frames[0], _study_of(frames[0], study)))
+    texts = [str(source) for source in sources if _is_sentence(source)]
+    named = [source for source in sources if not _is_sentence(source)]
+    frames = [source for source in named if not isinstance(source, str | Path)]
+    if texts and len(named) != 1:
+        raise UserError("judge takes sentences after one run directory or one frame of cells.")
+    if len(frames) == len(named) == 1 and hasattr(frames[0], "columns"):
+        of_cells = _study_of(frames[0], study)
+        if texts:
+            return decide_cells(frames[0], of_cells, texts)
+        return relevant_claims(judge_cells(frames[0], of_cells))
     if frames:
         raise UserError("judge takes run directories, or one frame of cells.")
     if study is not None:
         raise UserError("study: it says whose cells a frame has; a run directory says it itself.")
-    named = [usable_path("directory", str(source)) for source in sources]
-    return relevant_claims(judge_all(named, RESULTS))
+    paths = [usable_path("directory", str(source)) for source in named]
+    if texts:
+        return [decision.judged for decision in decide_sentences(paths[0], texts)]
+    return relevant_claims(judge_all(paths, RESULTS))
 
 
-def _study_of(cells: pd.DataFrame, study: AnyStudy | str | None) -> AnyStudy:
+_SENTENCE = re.compile(r"[<>=]| is | falls | rises |power of|share of")
+
+
+def _is_sentence(source: object) -> bool:
+    """Whether a text is meant as a claim, and names no directory."""
+    is_text = isinstance(source, str) and _SENTENCE.search(source) is not None
+    return is_text and not Path(str(source)).exists()
+
+
+def _study_of(cells: pd.DataFrame, study: AnyStudy | Callable[..., Any] | str | None) -> AnyStudy:
     """Whose cells a frame has."""
     if isinstance(study, Study):
         return study
+    if callable(study):
+        return study_of_function(study)
     names = [study] if study is not None else list(cells.get("study", ()))
     if len(set(names)) != 1:
         raise UserError(
             f"study: the cells have a column `study` of {len(set(names))} names; name one, such as "
             "study='benign-vit'."
         )
-    return find_study(str(names[0]))
+    name = str(names[0])
+    return study_of_rows(name, cells) if ":" in name else find_study(name)
 
 
 def _subject(study: object, profile: str | None) -> Subject:

@@ -6,7 +6,8 @@ from pathlib import Path
 
 from overfit_cli.core.text import natural_key
 from overfit_cli.report.contents import ReportedRun, contents, reproduced_figures
-from overfit_cli.report.judge import judge_runs, load_runs
+from overfit_cli.report.judge import judge_runs
+from overfit_cli.report.runs import load_runs
 from tests.toy_runs import sweep_toy
 
 

@@ -24,7 +24,8 @@ from overfit_cli.report.contents import (
     repetition,
 )
 from overfit_cli.report.expected import Expected, check_verdicts, read_expected, verdicts_toml
-from overfit_cli.report.judge import Judged, load_runs
+from overfit_cli.report.judge import Judged
+from overfit_cli.report.runs import load_runs
 from overfit_cli.report.writers import claims_json, junit, markdown, write_report
 from tests.command import call
 from tests.report.made_up import judged

@@ -17,10 +17,10 @@ from overfit_cli.report.judge import (
     Judged,
     judge_all,
     judge_families,
-    load_runs,
     relevant_claims,
     sort_runs,
 )
+from overfit_cli.report.runs import load_runs
 from overfit_cli.stats.intervals import level_of_each
 from overfit_cli.studies.attention_kernel.regression.study import study
 from overfit_cli.sweeps.grid import make_grid

@@ -14,8 +14,9 @@ from overfit_cli.figures.draw import Request, draw_figure
 from overfit_cli.figures.picture import Picture
 from overfit_cli.report import page as html
 from overfit_cli.report.contents import ReportedPaper, contents, detail_lines
-from overfit_cli.report.judge import judge_runs, load_runs
+from overfit_cli.report.judge import judge_runs
 from overfit_cli.report.page import weight
+from overfit_cli.report.runs import load_runs
 from tests.report.made_up import judged
 from tests.toy_runs import sweep_toy
 

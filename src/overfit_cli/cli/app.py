@@ -21,6 +21,7 @@ from overfit_cli.cli.compact_and_merge import compact, merge
 from overfit_cli.cli.compare import compare
 from overfit_cli.cli.completion import parameter_options
 from overfit_cli.cli.export import export
+from overfit_cli.cli.judge import judge
 from overfit_cli.cli.list import list_everything
 from overfit_cli.cli.options import HELP_OPTIONS, PARAMETER_OPTIONS, TYPED, warn_of_parameter
 from overfit_cli.cli.plot import plot
@@ -183,6 +184,7 @@ app.command(cls=Command, context_settings=PARAMETER_OPTIONS)(train)
 app.command(cls=Command, context_settings=HELP_OPTIONS)(plot)
 app.command(cls=Command, context_settings=HELP_OPTIONS)(verify)
 app.command(cls=Command, context_settings=HELP_OPTIONS)(report)
+app.command(cls=Command, context_settings=HELP_OPTIONS)(judge)
 app.command(cls=Command, context_settings=PARAMETER_OPTIONS)(seal)
 app.command(cls=Command, context_settings=HELP_OPTIONS)(compare)
 app.command(cls=Command, context_settings=HELP_OPTIONS)(reproduce)

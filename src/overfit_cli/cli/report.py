@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 
     from overfit_cli.report.contents import ReportedPaper
     from overfit_cli.report.expected import VerdictCheck
-    from overfit_cli.report.judge import Judged, LoadedRun
+    from overfit_cli.report.judge import Judged
+    from overfit_cli.report.runs import LoadedRun
 
 
 MOST_LISTED = 20
@@ -120,7 +121,8 @@ def write_and_say(
     from overfit_cli.core.files import RESULTS
     from overfit_cli.report.contents import contents
     from overfit_cli.report.expected import check_verdicts, read_expected
-    from overfit_cli.report.judge import judge_runs, load_runs
+    from overfit_cli.report.judge import judge_runs
+    from overfit_cli.report.runs import load_runs
     from overfit_cli.report.writers import write_report
 
     if folder.exists():  # what is wrong with it is said before minutes of work

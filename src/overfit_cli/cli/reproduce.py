@@ -217,6 +217,7 @@ class Reproduction:
             time_left=None if time_left is None else time_left.report,
             cell_seconds=subject.cell_seconds,
             command=["overfit", "sweep", item.preset.name, *profile],
+            sentences=subject.sentences,
         )
         return session, subject
 

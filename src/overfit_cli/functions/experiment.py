@@ -13,8 +13,10 @@ from typing import Any, ClassVar, Literal, TypeAlias, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model, model_validator
 
+from overfit_cli.claims.sentences import read
 from overfit_cli.core.cell import ROW_COLUMNS, Column
 from overfit_cli.core.claim import Claim
+from overfit_cli.core.errors import BadValue
 from overfit_cli.core.parameters import Parameter, StudyParameters, Value
 from overfit_cli.core.registry import (
     sides_problem,
@@ -40,7 +42,7 @@ class Description:
     threshold: float | None = None
     sides: tuple[str, str] = ("", "")
     columns: tuple[Column, ...] = ()
-    claims: tuple[Claim, ...] = ()
+    claims: tuple[Claim | str, ...] = ()
     data: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -62,14 +64,31 @@ class Description:
                 raise TypeError(f"experiment({name}={getattr(self, name)!r}): {why}")
         for name, kind in _HOLDS.items():
             for item in getattr(self, name):
-                if not isinstance(item, kind):
+                if not isinstance(item, kind) and not (name == "claims" and isinstance(item, str)):
                     called = "names of files" if kind is str else f"{kind.__name__}(...)"
+                    called += " and sentences" if name == "claims" else ""
                     words = f"it takes a list of {called}"
                     raise TypeError(f"experiment({name}=[{item!r}]): {words}")
-            names = [getattr(item, "name", item) for item in getattr(self, name)]
+            names = [_name_of(item) for item in getattr(self, name)]
             if len(set(names)) < len(names):
                 repeated = next(item for item in names if names.count(item) > 1)
                 raise TypeError(f"experiment({name}=...): two are called {repeated!r}; rename one")
+
+
+def _name_of(item: Column | Claim | str) -> str:
+    """The name of a column, a file or a claim.
+
+    Raises:
+        TypeError: if a sentence is no claim.
+    """
+    if not isinstance(item, str):
+        return item.name
+    if " " not in item:  # a file, or no claim
+        return item
+    try:
+        return read(item).name
+    except BadValue as error:
+        raise TypeError(f"experiment(claims=...): {error}") from None
 
 
 def experiment(
@@ -81,7 +100,7 @@ def experiment(
     threshold: float | None = None,
     sides: tuple[str, str] = ("", ""),
     columns: Sequence[Column] = (),
-    claims: Sequence[Claim] = (),
+    claims: Sequence[Claim | str] = (),
     data: Sequence[str] = (),
 ) -> Callable[[Decorated], Decorated]:
     """Decorate a function that is a study, to say what its signature doesn't.
@@ -94,7 +113,8 @@ def experiment(
         threshold: the value of the headline at which a cell changes sides.
         sides: what a cell is called whose headline is up to the threshold, and above it.
         columns: meaning, symbol, unit and label of columns that it returns or yields.
-        claims: what its cells can decide; `overfit report` judges them.
+        claims: what its cells can decide, as sentences: `"test_error < 0.05 where snr > 2"`; see
+            `claims.sentences`. `overfit report` judges them.
         data: files that it reads, as seen from the folder of its file: a run directory is held to
             their content.
 

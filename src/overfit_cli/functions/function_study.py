@@ -19,8 +19,9 @@ import tempfile
 import threading
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from overfit_cli.claims.sentences import claims_of_study
 from overfit_cli.core.cell import (
     Cell,
     CellResult,
@@ -42,6 +43,7 @@ from overfit_cli.functions.experiment import (
     Description,
     FunctionParameters,
     FunctionRecord,
+    ParameterRecord,
     description_of,
     parameter_model,
 )
@@ -57,6 +59,9 @@ from overfit_cli.functions.references import (
 )
 from overfit_cli.functions.signature import SEED, read_signature
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 Function = Callable[..., Any]
 Files = tuple[tuple[str, bytes], ...]
 """The content of files by their path from the folder that imports find them in."""
@@ -70,7 +75,7 @@ class FunctionStudy(Study[FunctionParameters]):
     Args:
         record: the description of the function.
         function: trains a cell; None for a study that is only read.
-        claims: what its cells can decide.
+        claims: what its cells can decide; some as sentences.
         source_digest: of the function's code; empty where that isn't known.
         measured, logged: the columns of its cells and trajectories, where they are known.
         folder: a folder with the user's files, where the study came with them.
@@ -86,7 +91,7 @@ class FunctionStudy(Study[FunctionParameters]):
         record: FunctionRecord,
         function: Function | None = None,
         *,
-        claims: Sequence[Claim] = (),
+        claims: Sequence[Claim | str] = (),
         source_digest: str = "",
         measured: Sequence[str] = (),
         logged: Sequence[str] = (),
@@ -100,7 +105,8 @@ class FunctionStudy(Study[FunctionParameters]):
         self.columns = _columns(record, measured)
         self.trajectory_columns = _columns(record, logged)
         self.identity = Identity(source_digest, record)
-        self._claims, self._folder, self._problem = tuple(claims), folder, problem
+        self._claims = tuple(claims_of_study(claims, self))
+        self._folder, self._problem = folder, problem
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the study with the user's files, where its function can be loaded from them."""
@@ -325,6 +331,32 @@ def study_of_function(function: Function) -> FunctionStudy:
     study = _make_study(function, source_of(function))
     _given[study.name] = study
     return study
+
+
+def study_of_rows(name: str, cells: pd.DataFrame) -> FunctionStudy:
+    """Return the study of a function of which only rows are there, or the one that was given.
+
+    Args:
+        name: the study's name.
+        cells: one row per cell: between `seed` and `status` stand the parameters.
+
+    Raises:
+        UserError: if the rows are not of that form.
+    """
+    if name in _given:
+        return _given[name]
+    columns = [str(column) for column in cells.columns]
+    if not {"seed", "status"} <= set(columns):
+        raise UserError(f"study: {name} is a function; give the function itself, or all columns.")
+    names = columns[columns.index("seed") + 1 : columns.index("status")]
+    kinds: Mapping[str, Any] = {"i": "int", "f": "float", "b": "bool"}
+    parameters = tuple(
+        ParameterRecord(name=each, kind=kinds.get(cells[each].dtype.kind, "text")) for each in names
+    )
+    measured = columns[columns.index("status") + 1 :]
+    return FunctionStudy(
+        FunctionRecord(name=name, label=name, parameters=parameters), measured=measured
+    )
 
 
 _given: dict[str, FunctionStudy] = {}

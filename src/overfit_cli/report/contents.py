@@ -29,7 +29,8 @@ from overfit_cli.figures.caption import (
     stand_ins,
 )
 from overfit_cli.figures.labels import parameter_values, typeset
-from overfit_cli.report.judge import Judged, LoadedRun
+from overfit_cli.report.judge import Judged
+from overfit_cli.report.runs import LoadedRun
 from overfit_cli.stats.intervals import LEVEL, level_of_each
 from overfit_cli.sweeps.load import chosen_data, load_figure_data
 from overfit_cli.sweeps.manifest import Manifest, Run, read_manifest

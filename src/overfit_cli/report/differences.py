@@ -23,8 +23,9 @@ from overfit_cli.core.study import AnyStudy, FigureData
 from overfit_cli.core.text import plural, shorten, suggestion
 from overfit_cli.core.values import finite_number
 from overfit_cli.figures.caption import provenance_in_words
-from overfit_cli.report.judge import LoadedRun, judge_run
+from overfit_cli.report.judge import judge_run
 from overfit_cli.report.published import read_published
+from overfit_cli.report.runs import LoadedRun
 from overfit_cli.stats.intervals import Estimate, difference_estimate, mean_estimate
 from overfit_cli.stats.pairs import (
     Pairs,

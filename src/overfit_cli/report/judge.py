@@ -8,36 +8,20 @@ at the level of all together.
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
-from pandas.api.types import is_numeric_dtype
 
-from overfit_cli.claims.cells import add_planned, repeated_seeds
-from overfit_cli.claims.seals import looks_in_words, seal_in_words
 from overfit_cli.core.claim import KINDS, Claim, Interval, Measurement, Verdict
-from overfit_cli.core.errors import BadValue, UserError
-from overfit_cli.core.parameters import build, describe
 from overfit_cli.core.registry import claims_of, installed_studies
-from overfit_cli.core.study import AnyStudy, stand_ins_of
-from overfit_cli.report.seal import sealed_in_words
+from overfit_cli.core.study import AnyStudy
+from overfit_cli.report.runs import LoadedRun, Table, complete_cells, load_runs
 from overfit_cli.stats.intervals import level_of_each, set_level
-from overfit_cli.sweeps.load import (
-    chosen_cells,
-    load_logged_steps,
-    load_study_and_cells,
-    read_selections,
-    usable_directories,
-)
-from overfit_cli.sweeps.manifest import Manifest, planned_cells, read_manifest
 from overfit_cli.sweeps.presets import PROFILES, find_preset
-from overfit_cli.sweeps.store import RunDirectory
 
 
 def preset_runs(claim: Claim, profile: str) -> list[str]:
@@ -63,35 +47,6 @@ def sort_runs(paths: Iterable[Path], claim: Claim, profile: str) -> list[Path]:
     return sorted(paths, key=lambda path: (rank(path), str(path)))
 
 
-@dataclass(frozen=True)
-class Table:
-    """A table that claims are judged on.
-
-    Attributes:
-        rows: one per cell, or per cell and logged step.
-        study: the study of the cells.
-    """
-
-    rows: pd.DataFrame
-    study: AnyStudy
-
-    @functools.cached_property
-    def repeated_seeds(self) -> list[int]:
-        """The seeds whose numbers equal those of another seed."""
-        return repeated_seeds(self.rows, self.study.parameters)
-
-    def judge(self, claim: Claim) -> Measurement:
-        """Judge a claim; with repeated seeds a statistical verdict is `inconclusive`."""
-        measurement = claim.judge(self.rows)
-        if not (measurement.by_chance and self.repeated_seeds):
-            return measurement
-        seeds = ", ".join(map(str, self.repeated_seeds))
-        note = f"Seeds {seeds} have all the numbers of another: they are no draws of their own."
-        return replace(
-            measurement, verdict="inconclusive", note=f"{measurement.note} {note}".strip()
-        )
-
-
 def judge_cells(cells: pd.DataFrame, study: AnyStudy) -> list[Judged]:
     """Judge every claim of a study on cells from any source, such as a made-up world.
 
@@ -105,51 +60,12 @@ def judge_cells(cells: pd.DataFrame, study: AnyStudy) -> list[Judged]:
         UserError: without a seed for every row, with several rows of a cell, or with values that a
             parameter does not accept.
     """
-    completed = _complete_cells(cells.reset_index(drop=True), study)  # claims index by row
+    completed = complete_cells(cells.reset_index(drop=True), study)  # claims index by row
     reads = "trajectories" if "step" in cells else "cells"
     claims = [claim for claim in claims_of(study) if claim.reads == reads]
     frame = Table(completed, study)
     judged = [Judged(study.name, claim, frame.judge(claim), None) for claim in claims]
     return judge_families(judged, lambda one: frame.judge(one.claim))
-
-
-def _complete_cells(cells: pd.DataFrame, study: AnyStudy) -> pd.DataFrame:
-    """The cells with all columns that cells of a run have; rows of steps have a key."""
-    if "seed" not in cells:
-        raise UserError("The cells have no column 'seed'.")
-    if cells["seed"].isna().any():
-        raise UserError("Some cells have no seed.")
-    described = describe(study.parameters)
-    for name, info in described.items():
-        if name in cells and info.kind in ("int", "float") and not is_numeric_dtype(cells[name]):
-            raise UserError(f"The cells' column {name!r} has {cells[name].iloc[0]!r}: no number.")
-    absent: dict[str, Any] = {"status": "done", "reason": "", "study": study.name}
-    absent |= {name: info.default for name, info in described.items()}
-    completed = cells.assign(**{name: value for name, value in absent.items() if name not in cells})
-    identity = [*described, "seed"]
-    if repeated := int(
-        completed.duplicated([*identity, *(["step"] if "step" in cells else [])]).sum()
-    ):
-        raise UserError(
-            f"{repeated} of the {len(cells)} rows have the parameters and seed of another."
-        )
-    _check_values(completed, study)
-    if "step" not in cells:
-        return completed
-    key = completed.groupby(identity, dropna=False).ngroup().astype(str)
-    completed = completed.assign(key=cells.get("key", key))
-    last = completed.groupby("key")["step"].transform("max")
-    return completed.assign(steps=cells.get("steps", last))
-
-
-def _check_values(cells: pd.DataFrame, study: AnyStudy) -> None:
-    """Refuse values of parameters that the study does not accept."""
-    names = list(describe(study.parameters))
-    for row in cells[names].drop_duplicates().to_dict("records"):
-        try:
-            build(study.parameters, {str(name): value for name, value in row.items()})
-        except BadValue as error:
-            raise UserError(f"The cells' {error.name} {error.value}: {error.accepts}") from error
 
 
 @dataclass(frozen=True)
@@ -279,36 +195,6 @@ def interval_or_null(interval: Interval | None) -> dict[str, float | str | None]
     }
 
 
-NO_STEPS = "It needs logged steps: sweep with --trajectories."
-
-
-def load_runs(
-    sources: Sequence[Path], root: Path, conditions: Sequence[str] = ()
-) -> list[LoadedRun]:
-    """Load the run directories to judge.
-
-    Args:
-        sources: the run directories; empty for the usable ones in `root`.
-        root: the folder of run directories.
-        conditions: conditions on parameters that choose cells, such as `n=5:20`; they require
-            `sources`.
-
-    Raises:
-        UserError: if a named directory has no cells, no chosen cells, or those of another version
-            of its study.
-    """
-    if conditions and not sources:
-        raise BadValue("where", conditions[0], "name the run directory that it is about.")
-    directories = [RunDirectory(path, "sources") for path in dict.fromkeys(sources)]
-    directories = directories or sorted(
-        usable_directories(root), key=lambda directory: str(directory.path)
-    )
-    return [
-        LoadedRun(directory, *_load_study_and_cells(directory, conditions), bool(conditions))
-        for directory in directories
-    ]
-
-
 def judge_runs(
     runs: Sequence[LoadedRun], *, on_every_run: bool, profile: str = PROFILES[0]
 ) -> list[Judged]:
@@ -330,8 +216,21 @@ def judge_runs(
         for claim in claims_of(study):
             ordered = [runs_by_path[path] for path in sort_runs(runs_by_path, claim, profile)]
             claims += _judge_claim(study.name, claim, ordered, on_every_run=on_every_run)
-        judged += judge_families(claims, partial(_measure, study_runs))
+        for run in study_runs:
+            for claim in run.sentences():
+                claims += _judge_claim(study.name, claim, [run], on_every_run=on_every_run)
+        families = judge_families(claims, partial(_measure, study_runs))
+        judged += [_with_rates(claim, runs_by_path) for claim in families]
     return judged
+
+
+def _with_rates(judged: Judged, runs: Mapping[Path, LoadedRun]) -> Judged:
+    """A judged sentence with its rates of error in its note; another claim as it is."""
+    rates = None if judged.directory is None else runs[judged.directory].rates(judged.claim)
+    if rates is None:
+        return judged
+    note = f"{judged.measurement.note} {rates.in_words()}".strip()
+    return replace(judged, measurement=replace(judged.measurement, note=note))
 
 
 def judge_all(sources: Sequence[Path], root: Path, conditions: Sequence[str] = ()) -> list[Judged]:
@@ -343,91 +242,16 @@ def judge_all(sources: Sequence[Path], root: Path, conditions: Sequence[str] = (
     return judge_runs(load_runs(sources, root, conditions), on_every_run=bool(sources))
 
 
-def _load_study_and_cells(
-    directory: RunDirectory, conditions: Sequence[str]
-) -> tuple[AnyStudy, pd.DataFrame]:
-    """The study of a run directory, and its chosen cells."""
-    study, every = load_study_and_cells(directory)
-    cells = chosen_cells(every, read_selections(conditions, study))
-    directory.warn_of_sources(cells)
-    return study, cells
-
-
 def judge_run(run: LoadedRun) -> list[Judged]:
     """Judge every claim of a run's study on its cells, without families."""
     return [
         Judged(run.study.name, claim, run.judge(claim), run.directory.path)
-        for claim in claims_of(run.study)
+        for claim in run.claims()
     ]
 
 
 def _measure(runs: Sequence[LoadedRun], claim: Judged) -> Measurement:
     return next(run for run in runs if run.directory.path == claim.directory).judge(claim.claim)
-
-
-@dataclass(frozen=True)
-class LoadedRun:
-    """A run directory and its cells; its logged steps are read when a claim needs them.
-
-    Attributes:
-        directory: the run directory.
-        study: the study of its cells.
-        cells: the cells to judge, one row each.
-        is_chosen: whether conditions chose these cells of the run's.
-    """
-
-    directory: RunDirectory
-    study: AnyStudy
-    cells: pd.DataFrame
-    is_chosen: bool = False
-
-    def judge(self, claim: Claim) -> Measurement:
-        """Judge a claim on its cells, or on their logged steps.
-
-        The level is that of this look at the run's seeds, and the note says whether the claim was
-        changed since its first cell: see `claims.seals`.
-        """
-        frame = self._cells if claim.reads == "cells" else self._logged
-        if claim.reads == "trajectories" and frame.rows.empty:
-            return Measurement(verdict="not run", note=NO_STEPS)
-        manifest = self._manifest
-        further = 0 if manifest is None else manifest.further_looks
-        with set_level(level_of_each(2**further)):
-            measurement = frame.judge(claim)
-            looks = looks_in_words(further, level_of_each(1)) if measurement.by_chance else ""
-        sealed = {} if manifest is None else manifest.claims
-        seal = seal_in_words(claim, sealed, with_code=self.study.identity.function is not None)
-        parts = [measurement.note, looks, seal, self._sealed.get(claim.name, "")]
-        if measurement.verdict != "not run":
-            parts += self._stand_ins
-        return replace(measurement, note=" ".join(filter(None, parts)))
-
-    @functools.cached_property
-    def _sealed(self) -> Mapping[str, str]:
-        """What the seal beside a function's file says of each claim."""
-        return sealed_in_words(self.study)
-
-    @functools.cached_property
-    def _stand_ins(self) -> list[str]:
-        """What stands in for the paper's data in the cells."""
-        return stand_ins_of(self.study, self.cells)
-
-    @functools.cached_property
-    def _manifest(self) -> Manifest | None:
-        return read_manifest(self.directory.path)
-
-    @functools.cached_property
-    def _cells(self) -> Table:
-        """The cells, and those that were planned and are absent, unless cells were chosen."""
-        manifest = self._manifest
-        if manifest is None or manifest.refined or self.is_chosen:
-            return Table(self.cells, self.study)
-        planned = planned_cells(self.directory.path, self.study)
-        return Table(add_planned(self.cells, planned), self.study)
-
-    @functools.cached_property
-    def _logged(self) -> Table:
-        return Table(load_logged_steps(self.directory, self.cells), self.study)
 
 
 def _judge_claim(

@@ -30,7 +30,7 @@ SHORT_DECIMAL = 1e-4
 """Multiples of it, such as counts and accuracies, agree by chance: they are never copies."""
 
 
-def level_of_each(numbers: int) -> float:
+def level_of_each(numbers: float) -> float:
     """Return the level of each of several intervals that together have the level of one."""
     return 1 - (1 - _level.get()) / numbers
 
@@ -77,8 +77,8 @@ class Estimate(NamedTuple):
         return self._replace(value=value, low=low, high=high, inner=inner)
 
 
-def _inner_level(level: float) -> float:
-    """The level of the interval that misses its number twice as often."""
+def inner_level(level: float) -> float:
+    """Return the level of the interval that misses its number twice as often."""
     return 1 - 2 * (1 - level)
 
 
@@ -136,7 +136,7 @@ def mean_estimate(
     ends = [
         np.clip([least.mean() - half, most.mean() + half], *within).tolist()
         for half in (
-            float(t_half_width(deviation, count, each)) for each in (level, _inner_level(level))
+            float(t_half_width(deviation, count, each)) for each in (level, inner_level(level))
         )
     ]
     (low, high), inner = ends
@@ -194,7 +194,7 @@ def difference_estimate(
     freedom = error**2 / denominator if denominator > 0 else np.inf
     half, inner = (
         float(stdtrit(freedom, (1 + each) / 2)) * float(np.sqrt(error))
-        for each in (level, _inner_level(level))
+        for each in (level, inner_level(level))
     )
     distinct = min(map(count_distinct, samples))
     return Estimate(
@@ -222,7 +222,7 @@ def share_estimate(
     level = level or level_of_each(1)
     low, high = _exact_ends(successes, successes + unknown, tries, level)
     kind = f"{100 * level:.4g} % exact over {tries} seeds"
-    inner = _exact_ends(successes, successes + unknown, tries, _inner_level(level))
+    inner = _exact_ends(successes, successes + unknown, tries, inner_level(level))
     return Estimate((successes + unknown / 2) / tries, low, high, kind, tries, inner)
 
 
@@ -259,7 +259,7 @@ def median_estimate(
     value = lower if lower == upper else (lower + upper) / 2
     low, high = _ordered_ends(least, most, level)
     kind = f"{100 * level:.4g} % by order over {count} seeds"
-    inner = _ordered_ends(least, most, _inner_level(level))
+    inner = _ordered_ends(least, most, inner_level(level))
     return Estimate(value, low, high, kind, count_distinct(least), inner)
 
 
@@ -268,11 +268,20 @@ def _ordered_ends(least: Floats, most: Floats, level: float) -> tuple[float, flo
 
     So few values as are left out on each side seldom lie on one side of the median.
     """
+    excluded = ordered_tail(len(least), level)
+    return (float(least[excluded - 1]), float(most[-excluded])) if excluded else (-np.inf, np.inf)
+
+
+def ordered_tail(count: int, level: float) -> int:
+    """Return which value from each side ends the interval of a median: 0 where none does.
+
+    Args:
+        count: the number of values.
+        level: the least confidence level.
+    """
     from scipy.special import bdtr
 
-    count = len(least)
-    excluded = int(np.sum(bdtr(np.arange(count), count, 0.5) <= (1 - level) / 2))
-    return (float(least[excluded - 1]), float(most[-excluded])) if excluded else (-np.inf, np.inf)
+    return int(np.sum(bdtr(np.arange(count), count, 0.5) <= (1 - level) / 2))
 
 
 def middle(values: ArrayLike) -> float:

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from overfit_cli.claims.seals import count_further_looks, digests
+from overfit_cli.claims.sentences import claim
 from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.files import (
     SET_ASIDE,
@@ -75,6 +76,7 @@ def record_run(
     settings: Mapping[str, str | int | float],
     data: Mapping[str, str] | None = None,
     command: Sequence[str] | None = None,
+    sentences: Mapping[str, str] | None = None,
 ) -> None:
     """Add a run that trains something to the directory's manifest; what stands there stays.
 
@@ -86,6 +88,7 @@ def record_run(
         settings: how it is run (jobs, backend, device, preset, ...).
         data: fingerprints of the collections that it reads, by name.
         command: what runs the same cells again; None for what was typed.
+        sentences: claims that the sweep's preset states, by name.
 
     Raises:
         OSError: if it can't be written; the old manifest stays then.
@@ -108,16 +111,19 @@ def record_run(
             data={**(before.data if before else {}), **(data or {})},
             runs=(*(before.runs if before else ()), _entry(grid, settings, command)),
             function=study.identity.function,
-            claims=before.claims if before else sealed_claims(study),
+            claims=before.claims if before else sealed_claims(study, sentences or {}),
+            sentences={**(sentences or {}), **(before.sentences if before else {})},
         )
         text = manifest.model_dump_json(indent=2, by_alias=True) + "\n"
         write_whole(directory / MANIFEST, text.encode())
         keep_source(directory, study)
 
 
-def sealed_claims(study: AnyStudy) -> dict[str, str]:
-    """Return the digest of each of a study's claims as it is now."""
-    return digests(claims_of(study), with_code=study.identity.function is not None)
+def sealed_claims(study: AnyStudy, sentences: Mapping[str, str]) -> dict[str, str]:
+    """Return the digest of each of a study's claims as it is now, and of sentences by name."""
+    stated = [claim(text, study, name=name) for name, text in sentences.items()]
+    with_code = study.identity.function is not None
+    return digests([*claims_of(study), *stated], with_code=with_code)
 
 
 def is_described(directory: Path, study: AnyStudy) -> bool:
@@ -300,6 +306,7 @@ class Manifest(BaseModel):
         runs: every run that trained something, the first one first.
         function: what is known of the study, where it is a function.
         claims: digests of the study's claims from before the first cell, by name.
+        sentences: the claims that a preset stated before the first cell, by name.
     """
 
     model_config = ConfigDict(frozen=True, extra="allow")
@@ -311,6 +318,7 @@ class Manifest(BaseModel):
     runs: tuple[Run, ...] = ()
     function: FunctionRecord | None = None
     claims: Mapping[str, str] = Field(default_factory=dict)
+    sentences: Mapping[str, str] = Field(default_factory=dict)
 
     @property
     def further_looks(self) -> int:

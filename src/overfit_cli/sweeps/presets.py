@@ -77,6 +77,8 @@ class PresetFile(BaseModel):
         set: values of parameters, for both profiles.
         together: parameters whose lists go together, such as `n,d`.
         only: conditions on the points of the grid, such as `n >= d`.
+        claims: sentences by name that its cells are to decide, such as
+            `learned = "test_error < 0.05 where snr > 2"`.
         quick, paper: how much is run.
     """
 
@@ -91,6 +93,7 @@ class PresetFile(BaseModel):
     set: Mapping[str, _Value] = Field(default_factory=dict)
     together: _Texts = ()
     only: _Texts = ()
+    claims: Mapping[str, str] = Field(default_factory=dict)
     quick: Profile = Profile()
     paper: Profile = Profile()
 

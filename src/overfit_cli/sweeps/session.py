@@ -6,7 +6,7 @@ import contextlib
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import get_args
 
@@ -71,6 +71,7 @@ class Session:
             where there is no other.
         cell_seconds: see `Subject`.
         command: what runs the same cells again; None for what was typed.
+        sentences: claims that the sweep's preset states, by name.
     """
 
     output: Console
@@ -85,6 +86,7 @@ class Session:
     time_left: Callable[[float], str] | None = None
     cell_seconds: float | None = None
     command: Sequence[str] | None = None
+    sentences: Mapping[str, str] = field(default_factory=dict)
 
     def sweep(self, grid: Grid) -> tuple[Plan, Summary]:
         """Run what a grid lacks, from its plan to its last cell.
@@ -189,7 +191,7 @@ class Session:
             **settings,
         }
         try:
-            record_run(self.directory.path, plan.grid, how, read, self.command)
+            record_run(self.directory.path, plan.grid, how, read, self.command, self.sentences)
         except OSError as error:
             raise UserError(
                 f"{self.directory.path} can't be written to ({error_text(error)})."
@@ -414,4 +416,5 @@ def open_sweep(
             fail_fast=fail_fast,
             cell_seconds=subject.cell_seconds,
             time_limit=limit,
+            sentences=subject.sentences,
         )

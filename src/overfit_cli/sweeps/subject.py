@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import cast
 
+from overfit_cli.claims.sentences import read
 from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.files import set_data_folder
 from overfit_cli.core.parameters import Value, describe
@@ -76,6 +77,11 @@ class Subject:
         return make_grid(self.study, self.texts, seeds, self.together, self.only)
 
     @property
+    def sentences(self) -> Mapping[str, str]:
+        """The claims that its preset states, by name."""
+        return {} if self.preset is None else self.preset.content.claims
+
+    @property
     def trajectories(self) -> bool:
         """Whether its preset logs every step."""
         return self.preset is not None and self.preset.content.trajectories
@@ -136,6 +142,11 @@ def _of_preset(preset: Preset, typed: str, profile: str) -> Subject:
         if figure not in figures:
             hint = suggestion(figure, figures)
             raise UserError(f"{preset.path.name}: {study.name} has no figure {figure!r}; {hint}")
+    for name, text in content.claims.items():
+        try:
+            read(text)
+        except BadValue as error:
+            raise UserError(f"{preset.path.name}: claims.{name}: {error.accepts}") from error
     texts = preset_texts(preset, profile)
     seeds = str(chosen.seeds) if study.seeded or "seeds" in chosen.model_fields_set else "1"
     try:

@@ -1,0 +1,130 @@
+"""Rates of error of a user's claims, in worlds of known truth.
+
+Numbers of seeds are normal, have heavy tails, two modes or ties; cells are absent; seeds are added
+in further looks. Each world lies at its margin's end: there a claim is as nearly false as it can
+be, and as nearly true. `python -m calibration.sentences` prints the table of the documents.
+"""
+
+from __future__ import annotations
+
+import itertools
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from overfit_cli.claims.everywhere import judge_parts
+from overfit_cli.claims.quantities import Level, Part, Statistic
+from overfit_cli.claims.rules import Margin
+from overfit_cli.claims.sentences import read
+from overfit_cli.core.arrays import Floats
+from overfit_cli.stats.intervals import level_of_each, set_level
+
+Draw = Callable[[np.random.Generator, int], Floats]
+
+WORLDS: Mapping[str, Draw] = {
+    "normal": lambda random, count: random.normal(size=count),
+    "heavy tails": lambda random, count: random.standard_t(2, count),
+    "skewed": lambda random, count: random.lognormal(0, 1, count),
+    "two modes": lambda random, count: (
+        random.choice([-1.0, 1.0], count) * 3 + random.normal(0, 0.3, count)
+    ),
+    "ties": lambda random, count: np.round(random.normal(size=count) * 2) / 2,
+}
+"""Numbers of seeds, by the kind of their distribution."""
+
+CENTRES: Mapping[Statistic, Callable[[Floats], float]] = {
+    "median": lambda numbers: float(np.median(numbers)),
+    "mean": lambda numbers: float(np.mean(numbers)),
+}
+
+TRUTH_DRAWS = 400_001
+
+
+def rate(
+    world: str,
+    statistic: Statistic,
+    seeds: int,
+    *,
+    settings: int = 1,
+    two_ended: bool = False,
+    absent: float = 0.0,
+    looks: int = 0,
+    repeats: int = 2000,
+    seed: int = 0,
+) -> tuple[float, float]:
+    """Return the shares of false `holds` and of false `fails` at a margin's end.
+
+    Args:
+        world: one of `WORLDS`.
+        statistic: what is judged over seeds.
+        seeds: the number of seeds of the last look.
+        settings: how many settings there are, all at the margin's end.
+        two_ended: whether the margin has another end, ten deviations away.
+        absent: the share of cells that are absent.
+        looks: how often half as many seeds are added: a verdict at any look counts.
+        repeats, seed: of the simulation.
+    """
+    random = np.random.default_rng(seed)
+    draw = WORLDS[world]
+    truth = CENTRES[statistic](draw(np.random.default_rng(1), TRUTH_DRAWS))
+    just_false, just_true = (_margin(f"number {sign} {truth!r}", two_ended) for sign in ("<", "<="))
+    held = failed = 0
+    for _ in range(repeats):
+        numbers = np.stack([draw(random, seeds * 2**looks) for _ in range(settings)])
+        lost = random.random(numbers.shape) < absent
+        low, high = np.where(lost, -np.inf, numbers), np.where(lost, np.inf, numbers)
+        verdicts: dict[Margin, set[str]] = {just_false: set(), just_true: set()}
+        for look in range(looks + 1):
+            count = seeds * 2**look
+            for margin, given in verdicts.items():
+                parts = [
+                    Part(str(index), low[index, :count], high[index, :count], margin)
+                    for index in range(settings)
+                ]
+                with set_level(level_of_each(2**look)):
+                    given.add(judge_parts(parts, statistic).verdict)
+        held += "holds" in verdicts[just_false]
+        failed += "fails" in verdicts[just_true]
+    return held / repeats, failed / repeats
+
+
+def _margin(text: str, two_ended: bool) -> Margin:
+    """The margin of a sentence; with another end, ten deviations away."""
+    quantity = read(text).quantity
+    assert isinstance(quantity, Level)
+    return replace(quantity.margin, least=quantity.margin.most - 10 if two_ended else -np.inf)
+
+
+DESIGNS: tuple[Mapping[str, float], ...] = (
+    {"seeds": 6},
+    {"seeds": 10},
+    {"seeds": 20},
+    {"seeds": 10, "settings": 5},
+    {"seeds": 20, "absent": 0.05},
+    {"seeds": 6, "looks": 2},
+)
+"""The designs of the documents' table."""
+
+
+def table() -> str:
+    """Return the rates of all worlds and designs as a table."""
+    lines = [
+        "| world | over seeds | seeds | settings | absent | looks | false holds | false fails |",
+        "|---|---|--:|--:|--:|--:|--:|--:|",
+    ]
+    for statistic, world, design in itertools.product(CENTRES, WORLDS, DESIGNS):
+        looks, settings = int(design.get("looks", 0)), int(design.get("settings", 1))
+        seeds, absent = int(design["seeds"]), design.get("absent", 0.0)
+        rates = rate(world, statistic, seeds, settings=settings, absent=absent, looks=looks)
+        held, failed = (f"{100 * share:.1f} %" for share in rates)
+        lines.append(
+            f"| {world} | {statistic} | {seeds} | {settings} | {100 * absent:.0f} % | {looks} | "
+            f"{held} | {failed} |"
+        )
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    sys.stdout.write(f"{table()}\n")

@@ -1,0 +1,240 @@
+"""Expressions of measured columns on the cells of a run, by the names that a user writes.
+
+`test_error[method=ridge] - 2*d/n` has a number for each setting and seed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from overfit_cli.claims.cells import describe_values
+from overfit_cli.core.arrays import Floats, finite_column, varying
+from overfit_cli.core.cell import taken_columns
+from overfit_cli.core.claim import inconclusive, not_run
+from overfit_cli.core.errors import BadValue
+from overfit_cli.core.parameters import ParameterInfo, StudyParameters, describe, parse_value
+from overfit_cli.core.parameters import spellings as parameter_spellings
+from overfit_cli.core.text import suggestion
+from overfit_cli.stats.equations import Expression, parse_condition, parse_expression
+
+
+@dataclass(frozen=True)
+class Table:
+    """The cells that a claim is judged on, and what their columns are called.
+
+    Attributes:
+        cells: one row per cell, failed ones too.
+        model: the study's parameters.
+        symbols: the names of measured columns by their symbols.
+    """
+
+    cells: pd.DataFrame
+    model: type[StudyParameters]
+    symbols: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def parameters(self) -> Mapping[str, ParameterInfo]:
+        """The study's parameters that the cells have a column of."""
+        return {name: info for name, info in describe(self.model).items() if name in self.cells}
+
+    @property
+    def columns(self) -> list[str]:
+        """The measured columns that are numbers."""
+        taken = taken_columns(self.model) - {"steps", "seconds"}
+        numbers = self.cells.select_dtypes("number").columns
+        return [str(name) for name in numbers if name not in taken]
+
+    def spellings(self) -> dict[str, str]:
+        """Return the name of each spelling: of parameters that are numbers, and of columns."""
+        numbers = {
+            name: info for name, info in self.parameters.items() if info.kind in ("int", "float")
+        }
+        columns = {name: name for name in self.columns}
+        return {**self.symbols, **parameter_spellings(numbers), **columns}
+
+    def parameter(self, text: str) -> str:
+        """Return the name of a parameter.
+
+        Raises:
+            BadValue: if there is none of this name or symbol.
+        """
+        spelled = parameter_spellings(self.parameters)
+        if text not in spelled:
+            raise BadValue("claim", text, f"it is not a parameter; {suggestion(text, spelled)}")
+        return spelled[text]
+
+    def chosen(self, conditions: Sequence[str]) -> Table:
+        """Return the cells that meet all conditions on parameters.
+
+        Raises:
+            BadValue: for a condition that is none.
+            UndecidedError: `not run` where no cell meets them.
+        """
+        keep = np.ones(len(self.cells), dtype=bool)
+        for text in conditions:
+            keep &= self._meets(text)
+        if not keep.any():
+            raise not_run(f"It needs cells where {' and '.join(conditions)}; these have none.")
+        return Table(self.cells[keep], self.model, self.symbols)
+
+    def _meets(self, text: str) -> NDArray[np.bool_]:
+        """Which cells meet a condition: `snr > 2`, `n = 10,20`, `method = ridge`."""
+        equality = re.fullmatch(r"\s*(\w+)\s*(=|==|!=)\s*([^<>=!]+)", text)
+        spelled = parameter_spellings(self.parameters)
+        if equality and (name := spelled.get(equality[1])) is not None:
+            info = self.parameters[name]
+            if info.kind not in ("int", "float") or "," in equality[3]:
+                values = [_value(info, part) for part in equality[3].split(",")]
+                same: NDArray[np.bool_] = self.cells[name].isin(values).to_numpy()
+                return ~same if equality[2] == "!=" else same
+        measured = [name for name in self.columns if re.search(rf"\b{name}\b", text)]
+        if measured and measured[0] not in spelled:
+            accepts = f"{measured[0]} is measured: to choose cells by it would choose outcomes."
+            raise BadValue("where", text.strip(), accepts)
+        numbers = {n: i for n, i in self.parameters.items() if i.kind in ("int", "float")}
+        condition = parse_condition("where", text, parameter_spellings(numbers))
+        values_by_name = {name: self.cells[name].to_numpy(float) for name in condition.names}
+        return condition.holds(values_by_name)
+
+    def places(self, without: Sequence[str] = ()) -> list[str]:
+        """Return the parameters that vary, but for some."""
+        return [name for name in varying(self.cells, self.parameters) if name not in without]
+
+
+def _value(info: ParameterInfo, text: str) -> object:
+    """A value of a parameter, refused in a sentence about the claim."""
+    try:
+        return parse_value(info, text.strip())
+    except BadValue as error:
+        raise BadValue("where", f"{info.name}={text.strip()}", error.accepts) from None
+
+
+# Expressions of columns, some at chosen values of parameters
+
+REFERENCE = re.compile(r"([^\W\d]\w*)\s*\[([^\[\]]*)\]")
+
+
+@dataclass(frozen=True)
+class Measured:
+    """An expression of columns and parameters: `test_error[method=ridge] - 2*d/n`."""
+
+    text: str
+
+    def by_seed(self, table: Table) -> Iterator[tuple[Mapping[str, Any], Floats]]:
+        """Return each setting with the expression's number for each seed, nan where not known.
+
+        The settings are of the parameters that vary, but for those that brackets choose.
+
+        Raises:
+            BadValue: for a name that is neither a column nor a parameter.
+        """
+        references = [(match[0], *match.groups()) for match in REFERENCE.finditer(self.text)]
+        chosen = [(whole, name, _chosen(table, inside)) for whole, name, inside in references]
+        pinned = {name for _, _, values in chosen for name in values}
+        for whole, _, given in chosen:
+            if given.keys() != pinned:
+                lacking = ", ".join(sorted(pinned - given.keys()))
+                raise BadValue("claim", whole, f"say in its brackets too: {lacking}.")
+        plain, spelled = self.text, table.spellings()
+        names = dict(spelled)
+        for number, (whole, name, _) in enumerate(chosen):
+            if spelled.get(name) not in table.columns:
+                accepts = f"{name!r} is no measured column; {suggestion(name, table.columns)}"
+                raise BadValue("claim", whole, accepts)
+            plain = plain.replace(whole, f"reference_{number}")
+            names[f"reference_{number}"] = f"reference_{number}"
+        expression = read_expression(plain, names, self.text)
+        self._check_pinned(expression, table, pinned)
+        places = table.places(without=sorted(pinned))
+        seeds = np.sort(table.cells["seed"].unique())
+        for place, rows in settings_of(table.cells, places):
+            values: dict[str, Floats] = {}
+            for name in expression.names:
+                if name.startswith("reference_"):
+                    _, column, selected = chosen[int(name.removeprefix("reference_"))]
+                    keep = np.logical_and.reduce([rows[p] == v for p, v in selected.items()])
+                    values[name] = _of_seeds(rows[keep], spelled[column], seeds)
+                elif name in table.columns:
+                    values[name] = _of_seeds(rows, name, seeds)
+                else:
+                    values[name] = np.full(len(seeds), float(rows[name].iloc[0]))
+            numbers = expression.value(values)
+            known = np.logical_and.reduce([np.isfinite(column) for column in values.values()])
+            if (known & ~np.isfinite(numbers)).any():
+                raise inconclusive(f"{self.text} is not a number at {describe_values(place)}.")
+            yield place, np.where(known, numbers, np.nan)
+
+    def _check_pinned(self, expression: Expression, table: Table, pinned: set[str]) -> None:
+        """Refuse names that have several values where brackets choose some."""
+        loose = expression.names & (pinned | (set(table.columns) if pinned else set()))
+        if loose:
+            name = min(loose)
+            where = ", ".join(f"{parameter}=..." for parameter in sorted(pinned))
+            raise BadValue("claim", name, f"say where it is taken: {name}[{where}].")
+
+
+def read_expression(text: str, names: Mapping[str, str], shown: str) -> Expression:
+    """Return the expression of a text in columns and parameters.
+
+    Args:
+        text: the text.
+        names: the name of each spelling.
+        shown: the text as the user wrote it.
+
+    Raises:
+        BadValue: if it is none.
+    """
+    try:
+        return parse_expression("claim", text, names, "columns and parameters")
+    except BadValue as error:
+        known = {name: meant for name, meant in names.items() if meant[:10] != "reference_"}
+        if len(known) == len(names):
+            raise
+        raise BadValue("claim", shown, error.accepts) from None
+
+
+def _chosen(table: Table, inside: str) -> dict[str, object]:
+    """The values in brackets: `method=ridge, d=20`."""
+    values: dict[str, object] = {}
+    for part in inside.split(","):
+        name, sign, text = part.partition("=")
+        if not sign:
+            raise BadValue("claim", f"[{inside}]", "write [NAME=VALUE], or several with commas.")
+        parameter = table.parameter(name.strip())
+        value = _value(table.parameters[parameter], text)
+        present = sorted(table.cells[parameter].unique().tolist())
+        if value not in present:
+            some = ", ".join(map(str, present[:6]))
+            raise not_run(f"It needs cells of {parameter}={value}; these have {some}.")
+        values[parameter] = value
+    return values
+
+
+def settings_of(
+    cells: pd.DataFrame, names: Sequence[str]
+) -> Iterator[tuple[dict[str, Any], pd.DataFrame]]:
+    """Return each setting of these parameters, with its rows."""
+    if not names:
+        yield {}, cells
+        return
+    for values, rows in cells.groupby(list(names), sort=True, dropna=False):
+        yield dict(zip(names, values, strict=True)), rows
+
+
+def _of_seeds(rows: pd.DataFrame, column: str, seeds: NDArray[Any]) -> Floats:
+    """A column of one setting by seed, nan where the cell is absent or not done."""
+    if column == "steps":
+        numbers = rows[column].astype(float).where(rows["status"] == "done")
+    else:
+        numbers = finite_column(rows, column)
+    by_seed = pd.Series(numbers.to_numpy(), rows["seed"].to_numpy())
+    if not by_seed.index.is_unique:
+        raise inconclusive("Several cells of a seed have the same setting.")
+    return np.asarray(by_seed.reindex(seeds), dtype=np.float64)

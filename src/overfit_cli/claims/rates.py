@@ -1,0 +1,267 @@
+"""Rates of error of a claim, from its own cells: seeds resampled in worlds of known truth.
+
+The numbers of all seeds are moved by one amount, so that the worst setting lies at the margin's
+end. There the claim is as nearly false as it can be, and as nearly true: a verdict `holds` is a
+false one, and so is `fails`. As measured, without the move, they give the power.
+
+Whole seeds are resampled, with what they have in common at several settings. A resampled number
+moves by a little noise (a smoothed bootstrap; Silverman 1981): a median of resampled numbers would
+otherwise often lie at a margin's end exactly.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from overfit_cli.claims.everywhere import FEWEST, counts_that_refute, estimate, slack
+from overfit_cli.claims.quantities import Part, Statistic
+from overfit_cli.core.arrays import Floats
+from overfit_cli.stats.intervals import inner_level, level_of_each, ordered_tail, t_half_width
+
+REPEATS = 2000
+"""How many times seeds are resampled."""
+
+FEWEST_PILOT = 3
+"""The fewest seeds of a pilot."""
+
+MOST_SEEDS = 1000
+"""More seeds than these are not proposed."""
+
+WANTED = 0.9
+"""The power with which the proposed seeds decide."""
+
+
+@dataclass(frozen=True)
+class Rates:
+    """How often a claim would be judged wrongly or rightly at a number of seeds.
+
+    Attributes:
+        seeds: the number of seeds.
+        false_holds: the share of `holds` where it is just false.
+        false_fails: the share of `fails` where it is just true.
+        holds, fails: the shares of the verdicts where it is as measured.
+        repeats: how many times it was judged in each world.
+    """
+
+    seeds: int
+    false_holds: float
+    false_fails: float
+    holds: float
+    fails: float
+    repeats: int
+
+    def in_words(self) -> str:
+        """Return the rates in a sentence."""
+        return (
+            f"With {self.seeds} seeds it would hold in {100 * self.false_holds:.1f} % of worlds in "
+            f"which it is just false, and fail in {100 * self.false_fails:.1f} % of those in which "
+            f"it is just true; as measured it would hold in {100 * self.holds:.0f} % and fail in "
+            f"{100 * self.fails:.0f} %."
+        )
+
+
+def rates(
+    parts: Sequence[Part],
+    statistic: Statistic,
+    seeds: int | None = None,
+    *,
+    repeats: int = REPEATS,
+    seed: int = 0,
+) -> Rates:
+    """Return the rates of error and the power of a claim on parts.
+
+    Args:
+        parts: the numbers of the seeds that there are, one part for each setting.
+        statistic: what is judged over seeds.
+        seeds: how many seeds; by default as many as there are.
+        repeats: how many times seeds are resampled in each world.
+        seed: of the resampling.
+    """
+    count = seeds or len(parts[0].low)
+    random = np.random.default_rng(seed)
+    measured = _verdicts(parts, statistic, _resampled(parts, statistic, count, repeats, random))
+    at_ends = [
+        _verdicts(moved, statistic, _resampled(moved, statistic, count, repeats, random))
+        for moved in _moved_to_ends(parts, statistic)
+    ]
+    return Rates(
+        seeds=count,
+        false_holds=max(float((verdicts > 0).mean()) for verdicts in at_ends),
+        false_fails=max(float((verdicts < 0).mean()) for verdicts in at_ends),
+        holds=float((measured > 0).mean()),
+        fails=float((measured < 0).mean()),
+        repeats=repeats,
+    )
+
+
+def seeds_to_decide(parts: Sequence[Part], statistic: Statistic, seed: int = 0) -> int | None:
+    """Return the fewest seeds that decide a claim in `WANTED` of the worlds as measured.
+
+    None where `MOST_SEEDS` do not.
+    """
+    random = np.random.default_rng(seed)
+
+    def decides(count: int) -> bool:
+        drawn = _resampled(parts, statistic, count, REPEATS // 2, random)
+        verdicts = _verdicts(parts, statistic, drawn)
+        return max(float((verdicts > 0).mean()), float((verdicts < 0).mean())) >= WANTED
+
+    low, high = FEWEST[statistic] - 1, FEWEST[statistic]
+    while not decides(high):
+        if high >= MOST_SEEDS:
+            return None
+        low, high = high, min(2 * high, MOST_SEEDS)
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if decides(middle) else (middle, high)
+    return high
+
+
+# Worlds
+
+
+@dataclass(frozen=True)
+class _Drawn:
+    """Resampled numbers, each of shape (repeats, parts, seeds)."""
+
+    low: Floats
+    high: Floats
+
+
+def _moved_to_ends(parts: Sequence[Part], statistic: Statistic) -> list[list[Part]]:
+    """The worlds in which the worst part lies at each end of its margin that is finite.
+
+    All parts move by the same amount; those that would lie outside lie at their own end.
+    """
+    worlds = []
+    worst = min(parts, key=lambda part: slack(part, statistic))
+    for end in ("least", "most"):
+        if not math.isfinite(getattr(worst.margin, end)):
+            continue
+        shift = getattr(worst.margin, end) - _centre(worst, statistic)
+        worlds.append([_moved(part, shift, statistic) for part in parts])
+    return worlds
+
+
+def _moved(part: Part, shift: float, statistic: Statistic) -> Part:
+    """A part whose number moves by a shift, up to its margin's end at most."""
+    centre = _centre(part, statistic)
+    target = min(max(centre + shift, part.margin.least), part.margin.most)
+    if statistic == "share":
+        return _with_share(part, target)
+    move = target - centre
+    return Part(part.place, part.low + move, part.high + move, part.margin)
+
+
+def _centre(part: Part, statistic: Statistic) -> float:
+    """A part's number, of the seeds whose numbers are known."""
+    known = part.low == part.high
+    if not known.any():
+        return 0.0
+    numbers = part.low[known]
+    return float(estimate(Part("", numbers, numbers, part.margin), statistic).value)
+
+
+def _with_share(part: Part, share: float) -> Part:
+    """A part of as many seeds as show a share to a thousandth, known or not as before."""
+    count = 1000
+    right = (np.arange(count) < round(share * count)).astype(float)
+    unknown = np.arange(count) % len(part.low) < part.unknown
+    random = np.random.default_rng(0)
+    random.shuffle(right)
+    low, high = np.where(unknown, 0.0, right), np.where(unknown, 1.0, right)
+    return Part(part.place, low, high, part.margin)
+
+
+def _resampled(
+    parts: Sequence[Part],
+    statistic: Statistic,
+    count: int,
+    repeats: int,
+    random: np.random.Generator,
+) -> _Drawn:
+    """Seeds drawn with replacement, whole, with a little noise on numbers that differ."""
+    low, high = (np.stack([getattr(part, end) for part in parts]) for end in ("low", "high"))
+    seeds = low.shape[1]
+    drawn = random.integers(seeds, size=(repeats, count))
+    lows, highs = (np.moveaxis(ends[:, drawn], 0, 1) for ends in (low, high))
+    if statistic != "median":
+        return _Drawn(lows, highs)
+    noise = random.standard_normal((repeats, 1, count)) * _bandwidths(low, high)[None, :, None]
+    return _Drawn(lows + noise, highs + noise)
+
+
+def _bandwidths(low: Floats, high: Floats) -> Floats:
+    """The deviation of the noise for each part: half of Silverman's rule, of known numbers."""
+    known = np.where(low == high, low, np.nan)
+    counts = np.isfinite(known).sum(axis=1)
+    quartiles = np.full((2, len(low)), 0.0)
+    some = counts > 0
+    quartiles[:, some] = np.nanpercentile(known[some], [25, 75], axis=1)
+    spread = (quartiles[1] - quartiles[0]) / 1.349
+    return np.asarray(0.45 * spread * np.maximum(counts, 1) ** -0.2)
+
+
+# Verdicts of many worlds at once
+
+
+def _verdicts(parts: Sequence[Part], statistic: Statistic, drawn: _Drawn) -> NDArray[np.int8]:
+    """The verdict in each repeat: 1 holds, −1 fails, 0 neither. See `everywhere.judge_parts`."""
+    count = drawn.low.shape[2]
+    if count < FEWEST[statistic]:
+        return np.zeros(len(drawn.low), dtype=np.int8)
+    least, most = (
+        np.array([getattr(part.margin, end) for part in parts]) for end in ("least", "most")
+    )
+    level = level_of_each(1)
+    two_ends = np.isfinite(most - least)
+    outer = _ends(drawn, statistic, level)
+    inner = _ends(drawn, statistic, inner_level(level))
+    low, high = (
+        np.where(two_ends, ends_inner, ends) for ends_inner, ends in zip(inner, outer, strict=True)
+    )
+    at_end = (low == high) & ((low == least) | (low == most))
+    holds = ((least <= low) & (high <= most) & ~at_end).all(axis=1)
+    fails = np.zeros(len(holds), dtype=bool)
+    for fewest in counts_that_refute(len(parts)):
+        below, above = _ends(drawn, statistic, level_of_each(len(parts) / fewest))
+        fails |= ((above < least) | (most < below)).sum(axis=1) >= fewest
+    fails &= ~holds
+    verdicts: NDArray[np.int8] = holds.astype(np.int8) - fails.astype(np.int8)
+    return verdicts
+
+
+def _ends(drawn: _Drawn, statistic: Statistic, level: float) -> tuple[Floats, Floats]:
+    """The ends of intervals, of shape (repeats, parts)."""
+    count = drawn.low.shape[2]
+    if statistic == "median":
+        excluded = ordered_tail(count, level)
+        if not excluded:
+            infinite = np.full(drawn.low.shape[:2], np.inf)
+            return -infinite, infinite
+        low = np.partition(drawn.low, excluded - 1, axis=2)[:, :, excluded - 1]
+        high = np.partition(drawn.high, count - excluded, axis=2)[:, :, count - excluded]
+        return low, high
+    if statistic == "mean":
+        with np.errstate(invalid="ignore"):  # of numbers that are not known
+            centre = (drawn.low.mean(axis=2) + drawn.high.mean(axis=2)) / 2
+            squares = np.maximum(
+                (drawn.low - centre[..., None]) ** 2, (drawn.high - centre[..., None]) ** 2
+            )
+            deviation = np.sqrt(squares.sum(axis=2) / (count - 1))
+            half = t_half_width(deviation, count, level)
+            low, high = drawn.low.mean(axis=2) - half, drawn.high.mean(axis=2) + half
+        return np.nan_to_num(low, nan=-np.inf), np.nan_to_num(high, nan=np.inf)
+    from scipy.special import betaincinv
+
+    tail = (1 - level) / 2
+    fewest, most = drawn.low.sum(axis=2), drawn.high.sum(axis=2)
+    with np.errstate(invalid="ignore"):
+        low = np.where(fewest > 0, betaincinv(fewest, count - fewest + 1, tail), 0.0)
+        high = np.where(most < count, betaincinv(most + 1, count - most, 1 - tail), 1.0)
+    return low, high

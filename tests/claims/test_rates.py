@@ -1,0 +1,107 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from calibration.sentences import WORLDS, rate
+from overfit_cli.claims.everywhere import judge_parts
+from overfit_cli.claims.quantities import Part, Statistic
+from overfit_cli.claims.rates import _Drawn, _verdicts, rates, seeds_to_decide
+from overfit_cli.claims.rules import Margin
+
+
+def part(numbers: list[float] | np.ndarray, **margin: float) -> Part:
+    values = np.asarray(numbers, dtype=np.float64)
+    return Part("", values, values, Margin(**margin))
+
+
+@pytest.mark.parametrize("statistic", ["median", "mean", "share"])
+@pytest.mark.parametrize("ends", [{"most": 0.5}, {"least": 0.2, "most": 0.8}])
+def test_many_worlds_are_judged_at_once_as_each_is_by_itself(
+    statistic: Statistic, ends: dict[str, float]
+) -> None:
+    random = np.random.default_rng(0)
+    settings, seeds, worlds = 3, 11, 60
+    centres = random.uniform(0, 1, (worlds, settings, 1))
+    numbers = centres + 0.2 * random.standard_normal((worlds, settings, seeds))
+    if statistic == "share":
+        numbers = (numbers > 0.5).astype(float)
+    unknown = random.random(numbers.shape) < 0.02
+    edges = (0.0, 1.0) if statistic == "share" else (-np.inf, np.inf)
+    low, high = np.where(unknown, edges[0], numbers), np.where(unknown, edges[1], numbers)
+    margin = Margin(**ends)
+    singly = [
+        judge_parts(
+            [Part(str(p), low[w, p], high[w, p], margin) for p in range(settings)], statistic
+        ).verdict
+        for w in range(worlds)
+    ]
+    parts = [Part(str(p), low[0, p], high[0, p], margin) for p in range(settings)]
+    together = _verdicts(parts, statistic, _Drawn(low, high))
+    assert [{1: "holds", -1: "fails", 0: "inconclusive"}[v] for v in together.tolist()] == singly
+    assert statistic == "share" or len(set(singly)) > 1
+
+
+@pytest.mark.parametrize("statistic", ["median", "mean"])
+@pytest.mark.parametrize("ends", [{"most": 1.0}, {"least": -1.0}, {"least": -1.0, "most": 1.0}])
+def test_rates_of_error_are_those_of_the_level(
+    statistic: Statistic, ends: dict[str, float]
+) -> None:
+    random = np.random.default_rng(3)
+    samples = [random.normal(0, 0.1, 20) for _ in range(12)]
+    simulated = [rates([part(numbers, **ends)], statistic) for numbers in samples]
+    stated = 0.05 if len(ends) == 2 else 0.025  # an inner interval decides what has two ends
+    assert 0 < np.mean([each.false_holds for each in simulated]) <= stated + 0.025
+    assert 0 < np.mean([each.false_fails for each in simulated]) <= 0.025 + 0.015
+    assert {(each.holds, each.fails) for each in simulated} == {(1.0, 0.0)}
+
+
+def test_resampled_rates_are_those_of_a_made_up_world_within_three_points() -> None:
+    for statistic in ("median", "mean"):
+        truth = rate("normal", statistic, 12, repeats=1500)
+        samples = [np.random.default_rng(seed).normal(size=12) for seed in range(25)]
+        resampled = [rates([part(sample, most=0.5)], statistic) for sample in samples]
+        for index, name in enumerate(("false_holds", "false_fails")):
+            mean = np.mean([getattr(found, name) for found in resampled])
+            assert abs(mean - truth[index]) < 0.03
+
+
+def test_a_number_near_its_margin_takes_more_seeds_and_one_at_it_takes_too_many() -> None:
+    numbers = np.random.default_rng(1).normal(0, 1, 15)
+    numbers -= np.median(numbers)
+    needed = [seeds_to_decide([part(numbers, most=end)], "median") for end in (3.0, 1.0, 0.3)]
+    assert all(count is not None for count in needed)
+    assert needed == sorted(needed, key=lambda count: count or 0)
+    assert needed[0] == 6
+    assert needed[0] != needed[2]
+    assert seeds_to_decide([part(numbers - numbers.mean(), most=0.0)], "mean") is None
+
+
+def test_the_seeds_that_are_proposed_decide_it() -> None:
+    random = np.random.default_rng(5)
+    pilot = part(random.normal(0, 1, 30), most=0.6)
+    count = seeds_to_decide([pilot], "mean")
+    assert count is not None
+    decided = [
+        judge_parts([part(random.normal(pilot.low.mean(), 1, count), most=0.6)], "mean").verdict
+        for _ in range(300)
+    ]
+    assert 0.75 < np.mean([verdict == "holds" for verdict in decided]) <= 1
+
+
+@pytest.mark.parametrize("world", WORLDS)
+def test_a_median_is_seldom_judged_wrongly_whatever_numbers_are_like(world: str) -> None:
+    for held_and_failed in (
+        rate(world, "median", 10, repeats=400),
+        rate(world, "median", 6, looks=1, repeats=300),
+        rate(world, "median", 20, absent=0.05, repeats=300),
+    ):
+        assert max(held_and_failed) <= 0.05 + 0.025  # the chance of so few repeats
+
+
+def test_a_share_is_judged_at_its_own_level() -> None:
+    all_right = part([1.0] * 20, least=0.8)
+    found = rates([all_right], "share")
+    assert found.false_holds <= 0.05
+    assert found.holds == 1.0
+    assert (seeds_to_decide([all_right], "share") or 99) <= 20

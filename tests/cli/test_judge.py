@@ -1,0 +1,147 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import overfit_cli
+from overfit_cli.core.errors import BadValue, UserError
+from tests.command import call, run
+
+FILE = '''
+import numpy as np
+from overfit_cli import experiment
+
+@experiment(claims=[
+    "inverse: power of n in error is -1 within {within}",
+    "error < 0.2",
+])
+def train(n: int = 10, seed: int = 0):
+    """Errors that fall as 1/n."""
+    noise = np.random.default_rng([n, seed]).normal()
+    return {{"error": float(np.exp(0.01 * noise) / n)}}
+'''
+PRESET = """
+title = "Decay"
+study = "decay.py"
+[claims]
+small = "error < 0.05 where n = 40"
+[quick]
+seeds = 6
+set.n = "10,20,40"
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the function's file, and its run of ten seeds."""
+    path = tmp_path_factory.mktemp("judged")
+    (path / "decay.py").write_text(FILE.format(within=0.1))
+    run("sweep", "decay.py", "--n", "10,20,40", "--seeds=10", "--jobs=1", cwd=path)
+    return path
+
+
+def said(folder: Path, *arguments: str, expect: int = 0) -> str:
+    return " ".join(call("judge", *arguments, cwd=folder, expect=expect).stdout.split())
+
+
+def test_a_run_is_judged_by_the_claims_of_its_function(folder: Path) -> None:
+    words = said(folder, "results/decay-n")
+    assert "inverse ours holds -" in words
+    assert "error-lt-0.2 ours holds" in words
+    assert "added after" not in words
+
+
+def test_a_claim_of_the_shell_has_a_verdict_an_interval_and_its_rates_of_error(
+    folder: Path,
+) -> None:
+    words = said(folder, "decay.py", "error < 0.03 where n >= 20", "error falls along n")
+    assert "error-lt-0.03-where-n-ge-20 ours fails" in words
+    assert "95 % by order over 10 seeds" in words
+    assert "The worst is at n=20." in words
+    assert "10 cells left out, as it says." in words
+    assert "With 10 seeds it would hold in" in words
+    assert words.count("This claim was added after the first cell was trained.") == 2
+
+
+def test_a_plan_names_the_seeds_and_the_command(folder: Path) -> None:
+    near = "error is 0.1 within 0.0004 where n = 10"
+    words = said(folder, "results/decay-n", near, "--plan")
+    assert "inconclusive" in words
+    assert "seeds to decide it with 90 %." in words
+    assert "Next: overfit sweep decay.py --n 10,20,40 --jobs=1 --seeds" in words
+    assert "--seeds=10" not in words
+    easy = said(folder, "results/decay-n", "error < 1", "--plan")
+    assert "As measured, 6 seeds decide it with a probability of 90 %." in easy
+
+
+def test_strict_asks_for_claims_that_hold(folder: Path) -> None:
+    said(folder, "results/decay-n", "error < 0.2", "--strict")
+    said(folder, "results/decay-n", "error < 0.05", "--strict", expect=1)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("results/decay-n", "eror < 1"), "did you mean 'error'?"),
+        (("results/decay-n", "error = 1"), "takes a tolerance"),
+        (("results/decay-n", "error < 1", "error < 1"), "two are called so"),
+        (("results/nowhere", "error < 1"), "no such directory"),
+        (("other.py", "error < 1"), "other.py"),
+        (("results/decay-n", "error < 1 where error < 2"), "would choose outcomes"),
+    ],
+)
+def test_what_is_no_claim_is_one_sentence(
+    folder: Path, arguments: tuple[str, ...], words: str
+) -> None:
+    errors = call("judge", *arguments, cwd=folder, expect=2).stderr
+    assert words in errors
+    assert errors.count("\n") == 1
+
+
+def test_a_margin_that_is_moved_after_the_run_shows(tmp_path: Path) -> None:
+    (tmp_path / "decay.py").write_text(FILE.format(within=0.0001))
+    run("sweep", "decay.py", "--n", "10,20,40", "--seeds=10", "--jobs=1", cwd=tmp_path)
+    (tmp_path / "decay.py").write_text(FILE.format(within=0.5))
+    words = said(tmp_path, "results/decay-n")
+    assert "This claim was changed after the first cell was trained." in words
+
+
+def test_a_preset_states_claims_that_its_run_keeps(folder: Path) -> None:
+    (folder / "decay.toml").write_text(PRESET)
+    run("sweep", "decay.toml", "--jobs=1", cwd=folder)
+    manifest = json.loads((folder / "results/decay-quick/manifest.json").read_text())
+    assert manifest["sentences"] == {"small": "error < 0.05 where n = 40"}
+    assert "small" in manifest["claims"]
+    assert "small ours holds" in said(folder, "results/decay-quick")
+    report = call("report", "--from=results/decay-quick", cwd=folder).stdout
+    assert "small" in report
+    claims = json.loads((folder / "results/report/claims.json").read_text())
+    [small] = [claim for claim in claims["claims"] if claim["claim"] == "small"]
+    assert "it would hold in" in small["note"]
+    (folder / "decay.toml").write_text(PRESET.replace("error < 0.05", "error = 0.05"))
+    refused = run("sweep", "decay.toml", cwd=folder, expect=2).stderr
+    assert "claims.small" in refused
+    assert "takes a tolerance" in refused
+
+
+def test_python_judges_sentences_on_a_directory_and_on_a_frame(folder: Path) -> None:
+    path = folder / "results/decay-n"
+    [of_run] = overfit_cli.judge(path, "error < 0.03 where n >= 40")
+    cells = overfit_cli.load(path)
+    [of_frame] = overfit_cli.judge(cells, "error < 0.03 where n >= 40")
+    assert of_run.measurement.verdict == of_frame.measurement.verdict == "holds"
+    assert of_run.measurement.value == of_frame.measurement.value
+    with pytest.raises(UserError, match="after one run directory"):
+        overfit_cli.judge("error < 1")
+    with pytest.raises(BadValue, match="did you mean 'error'"):
+        overfit_cli.judge(cells, "eror < 1")
+
+
+def test_a_sentence_that_is_no_claim_stops_the_file(tmp_path: Path) -> None:
+    text = FILE.format(within=0.1).replace("error < 0.2", "error is low or so")
+    (tmp_path / "decay.py").write_text(text)
+    errors = run("sweep", "decay.py", cwd=tmp_path, expect=2).stderr
+    assert "experiment(claims=...)" in errors
+    assert "The nearest form is" in errors
