@@ -10,9 +10,11 @@ from overfit_cli.claims.rates import _Drawn, _verdicts, rates, seeds_to_decide
 from overfit_cli.claims.rules import Margin
 
 
-def part(numbers: list[float] | np.ndarray, **margin: float) -> Part:
+def part(
+    numbers: list[float] | np.ndarray, least: float = -np.inf, most: float = np.inf
+) -> Part:
     values = np.asarray(numbers, dtype=np.float64)
-    return Part("", values, values, Margin(**margin))
+    return Part("", values, values, Margin(least, most))
 
 
 @pytest.mark.parametrize("statistic", ["median", "mean", "share"])
@@ -29,7 +31,7 @@ def test_many_worlds_are_judged_at_once_as_each_is_by_itself(
     unknown = random.random(numbers.shape) < 0.02
     edges = (0.0, 1.0) if statistic == "share" else (-np.inf, np.inf)
     low, high = np.where(unknown, edges[0], numbers), np.where(unknown, edges[1], numbers)
-    margin = Margin(**ends)
+    margin = Margin(ends.get("least", -np.inf), ends.get("most", np.inf))
     singly = [
         judge_parts(
             [Part(str(p), low[w, p], high[w, p], margin) for p in range(settings)], statistic
