@@ -17,8 +17,12 @@ from overfit_cli.claims.rules import Margin
 from overfit_cli.core.parameters import parameters_from_row
 from overfit_cli.studies.benign_vit.vit.claims import every_token, lemmas, sizes
 from overfit_cli.studies.benign_vit.vit.claims.condition import numbers_of
-from overfit_cli.studies.benign_vit.vit.claims.steps import TOLERANCE
-from overfit_cli.studies.benign_vit.vit.claims.theorem_regime import AT_LEAST, ORDER_OF_T, RATE
+from overfit_cli.studies.benign_vit.vit.claims.theorem_regime import (
+    AT_LEAST,
+    ORDER_OF_T,
+    RATE,
+    TOLERANCE,
+)
 from overfit_cli.studies.benign_vit.vit.lemma_numbers import WINS, values_until_t0
 from overfit_cli.studies.benign_vit.vit.parameters import BenignVitParameters
 from overfit_cli.studies.benign_vit.vit.theory import Regime, predicted_steps

@@ -300,14 +300,6 @@ FIGURES = collect_figures(
         fits=lazy_check("overfit_cli.studies.benign_vit.vit.figures:has_dynamics"),
     ),
     Figure(
-        name="scaling",
-        title="Steps to fit against what the theorems' T depends on",
-        source="Jiang et al. 2024, Theorems 4.1 and 4.2",
-        reads="cells",
-        draw=lazy_drawing("overfit_cli.studies.benign_vit.vit.figures:draw_scaling"),
-        fits=lazy_check("overfit_cli.studies.benign_vit.vit.figures:has_step_powers"),
-    ),
-    Figure(
         name="dimension",
         title="The boundary's constant and exponent against the dimension",
         source="Jiang et al. 2024, Theorems 4.1 and 4.2, and figure 1b",
