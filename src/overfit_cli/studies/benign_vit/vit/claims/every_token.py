@@ -36,8 +36,8 @@ from overfit_cli.studies.benign_vit.vit.theory import Regime
 ROUNDING = 1e-14
 """How far a score may seem to move the other way, over the largest one.
 
-Float64 rounds each of the at most 268 products that a score sums by up to 1.1e-16 of it; errors of
-random sign leave 2e-15 of a sum, and a move is a difference of two.
+A score is rounded by up to 4e-16 of the largest one, as a test measures, and what is judged is made
+of up to six scores; four times that allows for other orders of summation.
 """
 
 AT_MOST_LINEAR = Margin(most=1.1, because="the lemma's 1, and a tenth", fewest_seeds=5)
