@@ -1,6 +1,6 @@
 """Made-up worlds for all claims of `benign-vit`, in which the truth is known.
 
-Here are those on T, the number of steps, and on Theorems 4.1 and 4.2 where their condition is met;
+Here are those on Theorems 4.1 and 4.2 where their condition is met;
 `benign_vit_propositions.py` has those on propositions, `benign_vit_every_token.py` those on every
 token and on further sizes, `benign_vit_wide.py` those on wide heads,
 and `benign_vit_figures.py` the others.
@@ -24,41 +24,8 @@ from calibration.worlds import number_worlds
 from overfit_cli.claims.rules import tolerance_margin
 from overfit_cli.core.parameters import map_parameters
 from overfit_cli.studies.benign_vit.vit.claims import theorem_regime as claims
-from overfit_cli.studies.benign_vit.vit.claims.steps import TOLERANCE
 from overfit_cli.studies.benign_vit.vit.parameters import BenignVitParameters
-from overfit_cli.studies.benign_vit.vit.theory import STEP_POWERS, Regime, predicted_steps
-
-FEWEST = 200.0
-"""The steps of the quickest cell."""
-
-SPREAD = 0.02
-"""How much a power varies with the seed."""
-
-
-def _scaled(
-    design: pd.DataFrame,
-    powers: NDArray[np.float64],
-    random: np.random.Generator,
-    regime: Regime,
-    axis: str,
-) -> pd.DataFrame:
-    """Cells whose steps scale as T does, but for one axis with a power of their own."""
-    logs = sum(
-        (powers if name == axis else power) * np.log(design[name].to_numpy(dtype=np.float64))
-        for name, power in STEP_POWERS[regime].items()
-    )
-    steps = FEWEST * np.exp(logs - np.min(logs) + 0.01 * random.standard_normal(len(design)))
-    return design.assign(steps=np.ceil(steps), train_loss=design["epsilon"])
-
-
-STEPS: Mapping[str, Worlds] = {
-    f"steps-{regime}-{axis.replace('_', '-')}": number_worlds(
-        partial(_scaled, regime=regime, axis=axis), tolerance_margin(power, TOLERANCE, ""), SPREAD
-    )
-    for regime, axes in STEP_POWERS.items()
-    for axis, power in axes.items()
-}
-
+from overfit_cli.studies.benign_vit.vit.theory import T_POWERS, Regime, predicted_steps
 
 MIDDLE_N, MIDDLE_SNR = 64.0, 1.8
 """Where the boundaries of worlds of any power meet."""
@@ -92,7 +59,7 @@ def _powers(
     design: pd.DataFrame, powers: NDArray[np.float64], random: np.random.Generator, side: Regime
 ) -> pd.DataFrame:
     """Cells whose steps scale with ‖μ‖ by a power of their own, and with the rest as T does."""
-    theory = {**claims.T_POWERS[side], "snr": powers}
+    theory = {**T_POWERS[side], "snr": powers}
     logs = sum(theory[name] * np.log(design[name].to_numpy(dtype=np.float64)) for name in theory)
     return _cells(design).assign(
         steps=1e8 * np.exp(logs + 0.01 * random.standard_normal(len(design)))
@@ -139,7 +106,7 @@ def _boundary(
 
 
 def _side_worlds(side: Regime) -> dict[str, Worlds]:
-    power = tolerance_margin(claims.T_POWERS[side]["snr"], TOLERANCE, "")
+    power = tolerance_margin(T_POWERS[side]["snr"], claims.TOLERANCE, "")
     return {
         f"theorem-{side}-steps": number_worlds(
             partial(_steps, side=side), claims.AT_MOST_T, 0.001, logs=True
@@ -164,7 +131,6 @@ THEOREM_REGIME: Mapping[str, Worlds] = {
 WORLDS: Mapping[str, Worlds] = {
     **FIGURE_1,
     **DYNAMICS,
-    **STEPS,
     **THEOREM_REGIME,
     **PROPOSITIONS,
     **EVERY_TOKEN,

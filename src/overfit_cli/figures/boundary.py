@@ -1,12 +1,8 @@
-"""The figure `boundary`: crossings of a threshold, and the power law through them.
-
-Studies also draw a measured column against each parameter that it scales with, with the powers that
-are fitted to it (`draw_powers`).
-"""
+"""The figure `boundary`: crossings of a threshold, and the power law through them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, TypeGuard
 
@@ -31,7 +27,6 @@ from overfit_cli.figures.inputs import (
     two_axes,
 )
 from overfit_cli.figures.labels import (
-    axis_label,
     formula_symbol,
     opening,
     tick_number,
@@ -44,7 +39,6 @@ from overfit_cli.figures.picture import Picture, new_figure, styled
 from overfit_cli.figures.style import (
     HIGH,
     HIGHLIGHT,
-    PAGE,
     PALETTE,
     WIDE,
     Legend,
@@ -54,112 +48,7 @@ from overfit_cli.figures.style import (
 )
 from overfit_cli.stats.boundaries import FEWEST_FOR_LAW, PowerLaw, fit_power_law
 from overfit_cli.stats.crossings import SIDES, crossings, medians_by_row
-from overfit_cli.stats.intervals import FEWEST_FOR_MEDIAN, Estimate
-
-EXPECTED: dict[str, Any] = {"color": "0.45", "linestyle": (0, (4, 2)), "linewidth": 0.9}
-"""The style of a theorem's power."""
-
-
-@dataclass(frozen=True)
-class FittedPowers:
-    """A row of panels.
-
-    Attributes:
-        cells: the cells that the powers are fitted to.
-        exponents: the fitted powers by axis; each axis has a panel.
-        expected: the theorem's powers by axis.
-    """
-
-    cells: pd.DataFrame
-    exponents: Mapping[str, Estimate]
-    expected: Mapping[str, float]
-
-
-def draw_powers(
-    data: FigureData, rows: Mapping[str, FittedPowers], value: str, label: str
-) -> Picture:
-    """Draw a column against each parameter, one row of panels for each fit.
-
-    Points are geometric means over seeds, with a bar of one standard deviation, where the other
-    parameters have their middle value. The line has the power that is fitted to all cells of the
-    row; the dashed line has the theorem's.
-
-    Args:
-        data: the cells.
-        rows: the rows by name, at least one.
-        value: the column, which is positive.
-        label: the column in words.
-    """
-    columns = max(len(row.exponents) for row in rows.values())
-    figure = Picture(PAGE, 2.0 * len(rows) + 0.4, least=1.6 * columns)
-    grid = figure.subplots(len(rows), columns, squeeze=False, sharey="row")
-    for panels, (name, row) in zip(grid, rows.items(), strict=True):
-        for axes, axis in zip(panels, row.exponents, strict=False):
-            _draw(axes, row, axis, value)
-            axes.set_xlabel(axis_label(data.study, axis))
-        for spare in panels[len(row.exponents) :]:
-            spare.remove()
-        panels[0].set_ylabel(f"{name}: {label}")
-    figure.facts.append(f"{_title(rows, data.cells)}.")
-    lines = [
-        (Line2D([], [], color=PALETTE[0], marker="o", linestyle=""), "measured"),
-        (Line2D([], [], color="black"), "fitted power"),
-        (Line2D([], [], **EXPECTED), "theorem's power"),
-    ]
-    legend_below(figure, lines)
-    return figure
-
-
-def _draw(axes: matplotlib.axes.Axes, row: FittedPowers, axis: str, value: str) -> None:
-    cells, exponent, theorem = _middle_cells(row, axis), row.exponents[axis], row.expected[axis]
-    logs = cells[value].astype(float).map(np.log).groupby(cells[axis]).agg(["mean", "std"])
-    x, mean = logs.index.to_numpy(dtype=np.float64), logs["mean"].to_numpy()
-    spread = logs["std"].fillna(0.0).to_numpy()
-    bars = np.exp(mean) * np.array([1 - np.exp(-spread), np.exp(spread) - 1])
-    axes.errorbar(x, np.exp(mean), yerr=bars, fmt="o", color=PALETTE[0], elinewidth=0.8, zorder=3)
-    centre = np.log(x).mean()
-    for power, style in ((exponent.value, {"color": "black"}), (theorem, EXPECTED)):
-        axes.plot(x, np.exp(mean.mean() + power * (np.log(x) - centre)), **style)
-    axes.set(xscale="log", yscale="log")
-    log_ticks(axes.xaxis, float(x[0]), float(x[-1]))
-    low, high = row.cells[value].min(), row.cells[value].max()
-    log_ticks(axes.yaxis, float(low), float(high))
-    axes.margins(0.12)
-    axes.set_title(
-        f"power {exponent.value:.2f} [{exponent.low:.2f}, {exponent.high:.2f}]".replace("-", "−"),
-        fontsize=7,
-    )
-    # The text of the theorem's power stands above a falling line and below a rising one.
-    falls = exponent.value < 0.05
-    axes.text(
-        0.96,
-        0.94 if falls else 0.06,
-        f"theorem: {theorem:g}".replace("-", "−"),
-        transform=axes.transAxes,
-        ha="right",
-        va="top" if falls else "bottom",
-        fontsize=6.5,
-        color=EXPECTED["color"],
-    )
-
-
-def _middle_cells(row: FittedPowers, axis: str) -> pd.DataFrame:
-    """The cells in which all other fitted parameters have their middle value."""
-    cells = row.cells
-    for name in row.exponents:
-        if name != axis:
-            values = np.sort(cells[name].unique())
-            cells = cells[cells[name] == values[len(values) // 2]]
-    return cells
-
-
-def _title(rows: Mapping[str, FittedPowers], cells: pd.DataFrame) -> str:
-    seeds = max(row.cells["seed"].nunique() for row in rows.values())
-    failed = int((cells["status"] == "failed").sum())
-    left_out = f"; {plural(failed, 'failed cell')} left out" if failed else ""
-    mean = f"Geometric mean of {seeds} seeds, bar of one deviation" if seeds > 1 else "One seed"
-    return f"{mean}{left_out}"
-
+from overfit_cli.stats.intervals import FEWEST_FOR_MEDIAN
 
 _BLACK = "0.15"
 _COUNT = r" \(.*"

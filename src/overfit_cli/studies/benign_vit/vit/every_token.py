@@ -67,22 +67,22 @@ def _rises(now: ForwardPass, before: ForwardPass | None) -> dict[str, float]:
 
 
 def _products(tokens: TrueScaleTokens, now: ForwardPass) -> dict[str, float]:
-    """How long queries and keys are, and how large their products, the most over pairs.
+    """How long queries and keys are, how large scores, and how far other products moved.
 
-    Alike are two queries or two keys of different tokens. Stray are a query and a key that meet in
-    no sample: of noise in different samples, and of both signals.
+    These products are of two queries or two keys of different tokens, and of a query and a key that
+    meet in no sample: of noise in different samples, and of both signals.
     """
     q, k = _distinct(tokens)  # (distinct tokens, width) each
     q0, k0 = _distinct(tokens, first=True)  # the same at initialisation
     growth = torch.cat([(a**2).sum(1) / (b**2).sum(1) for a, b in ((q, q0), (k, k0))])
     different = ~torch.eye(len(q), dtype=torch.bool, device=q.device)  # (distinct, distinct)
-    alike = torch.maximum((q @ q.mT).abs(), (k @ k.mT).abs())[different]  # (pairs,)
+    pairs = ((q, q, q0, q0, different), (k, k, k0, k0, different), (q, k, q0, k0, _stray(tokens)))
+    moves = [(a @ b.mT - a0 @ b0.mT)[chosen].abs().max() for a, b, a0, b0, chosen in pairs]
     scores = now.scores[0]  # (samples, tokens, tokens)
     return {
         "head_norm_least": float(growth.min()),
         "head_norm_most": float(growth.max()),
-        "like_product_most": float(alike.max()),
-        "stray_product_most": float((q @ k.mT).abs()[_stray(tokens)].max()),
+        "stray_product_move": float(torch.stack(moves).max()),
         "score_most": float(scores.abs().max()),
         "score_range_most": float((scores.amax(-1) - scores.amin(-1)).max()),
     }

@@ -1,9 +1,7 @@
-"""Figures of `benign-vit`: dynamics, scaling, dimension.
+"""Figures of `benign-vit`: dynamics, dimension.
 
 - `dynamics`: figures 3 and 4 of Jiang et al. 2024, attention, inner products and values against the
   step, a column of panels for each setting.
-- `scaling`: steps to fit against each parameter that the theorems' T depends on, with the fitted
-  power.
 - `dimension`: the boundary's constant and exponent against d, and the test loss across it.
 """
 
@@ -26,7 +24,6 @@ from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.parameters import parameters_from_row
 from overfit_cli.core.study import FigureData
 from overfit_cli.core.text import plural
-from overfit_cli.figures.boundary import EXPECTED, FittedPowers, draw_powers
 from overfit_cli.figures.curves import Curve, gather_curves
 from overfit_cli.figures.inputs import check_threshold
 from overfit_cli.figures.labels import axis_label, brief, setting, tick_number
@@ -48,17 +45,18 @@ from overfit_cli.studies.benign_vit.vit.theory import (
     FIGURE_1_CONSTANT,
     FIGURE_1_EXPONENT,
     FIGURE_1_THRESHOLD,
-    STEP_POWERS,
     StageEnds,
     boundaries,
     loss_curves,
     predicted_regime,
     stage_ends,
-    step_scaling,
     why_no_boundary,
 )
 
 MOST_SETTINGS = 3
+
+EXPECTED: dict[str, Any] = {"color": "0.45", "linestyle": (0, (4, 2)), "linewidth": 0.9}
+"""The style of what is expected of a number."""
 
 Look = tuple[ColorType, LineStyleType]
 
@@ -247,38 +245,6 @@ def has_wide_heads(data: FigureData) -> bool:
     """Whether d_h is an axis, with weights as Condition 4.1 asks for."""
     cells = data.cells
     return cells["d_h"].nunique() > 1 and bool((cells["initialisation"] == "condition").all())
-
-
-def has_step_powers(data: FigureData) -> bool:
-    """Whether steps can be fitted in one of the regimes."""
-    return bool(_fits(data))
-
-
-@styled
-def draw_scaling(data: FigureData, options: FigureOptions) -> Picture:
-    """Draw steps against each parameter, a row of panels for each regime.
-
-    Raises:
-        UserError: if no parameter that T depends on takes three values.
-    """
-    rows = _fits(data)
-    if not rows:
-        raise UserError(
-            f"Steps are drawn against {', '.join(STEP_POWERS['benign'])}: one of them must take "
-            "three values in a regime, and nothing else may vary, as in `overfit sweep "
-            "scaling-benign`."
-        )
-    return draw_powers(data, rows, "steps", "gradient steps")
-
-
-def _fits(data: FigureData) -> dict[str, FittedPowers]:
-    """The fit in each regime that has one."""
-    fits = {regime: step_scaling(data.cells, regime) for regime in STEP_POWERS}
-    return {
-        regime: FittedPowers(fit.cells, fit.exponents, STEP_POWERS[regime])
-        for regime, fit in fits.items()
-        if fit is not None and fit.exponents
-    }
 
 
 def has_dimensions(data: FigureData) -> bool:

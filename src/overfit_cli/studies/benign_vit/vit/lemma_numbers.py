@@ -261,26 +261,27 @@ def least_products_power(
 
 
 def least_rise(steps: pd.DataFrame, parameters: BenignVitParameters, side: Regime) -> float:
-    """Return by how much scores move at least as a proposition says, between steps from T₁ on."""
+    """Return by how much scores move at least as a proposition says, between steps from T₁ on.
+
+    It is over the largest score of the later step, by which float64 rounds.
+    """
     later = steps[steps["step"] >= t1(parameters, side)]
-    rises = later[f"{WINS[side]}_score_rise"].to_numpy(dtype=np.float64)
+    rises = (later[f"{WINS[side]}_score_rise"] / later["score_most"]).to_numpy(dtype=np.float64)
     return float(np.min(rises)) if len(rises) else math.nan
 
 
 def norm_change(steps: pd.DataFrame, parameters: BenignVitParameters) -> float:
-    """Return the largest factor by which ‖q‖² or ‖k‖² of a token differs from its first."""
+    """Return the factor by which ‖q‖² or ‖k‖² of a token differs most from its first, less 1."""
     least, most = steps["head_norm_least"].to_numpy(), steps["head_norm_most"].to_numpy()
-    return float(np.max([np.max(most), 1 / np.min(least)]))
+    return float(np.max([np.max(most), 1 / np.min(least)])) - 1
 
 
-def largest_like(steps: pd.DataFrame, parameters: BenignVitParameters) -> float:
-    """Return the largest product of two queries or of two keys, over all steps."""
-    return float(np.max(steps["like_product_most"].to_numpy(dtype=np.float64)))
+def largest_move(steps: pd.DataFrame, parameters: BenignVitParameters) -> float:
+    """Return the furthest that training moved a product of two queries, two keys, or of samples.
 
-
-def largest_stray(steps: pd.DataFrame, parameters: BenignVitParameters) -> float:
-    """Return the largest product of a query and a key of different samples, over all steps."""
-    return float(np.max(steps["stray_product_most"].to_numpy(dtype=np.float64)))
+    The last are a query and a key that meet in no sample.
+    """
+    return float(np.max(steps["stray_product_move"].to_numpy(dtype=np.float64)))
 
 
 def scores_over_bound(steps: pd.DataFrame, parameters: BenignVitParameters, side: Regime) -> float:

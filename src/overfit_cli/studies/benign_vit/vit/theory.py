@@ -6,7 +6,7 @@
    1/d, as in the theorems. What is "of order one" may lie within a factor of ten of it.
    `stage_3_error` has the logarithm that item 1 hides: its cube is about 1.5 · 10⁵.
    `test_attention_error` is what lemma D.8 takes from item 2 on test data.
-3. Measured steps: the powers of T that a sweep shows, and the ends of the proof's stages.
+3. Measured steps: the ends of the proof's stages.
 4. What wide heads end with: the attention that training tokens miss, and the test loss.
 5. The measured boundary N · SNR² = C between the regimes, along another parameter.
 """
@@ -23,8 +23,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from overfit_cli.core.parameters import describe
 from overfit_cli.stats import boundaries as analysis
-from overfit_cli.stats.boundaries import Boundary, Curves, scaling_exponents
-from overfit_cli.stats.intervals import Estimate
+from overfit_cli.stats.boundaries import Boundary, Curves
 from overfit_cli.studies.benign_vit.vit.parameters import (
     BenignVitParameters,
     head_variance_window,
@@ -64,17 +63,14 @@ THEOREMS: Mapping[Regime, str] = {"benign": "4.1", "harmful": "4.2"}
 BALANCE_IN_WORDS = "2 ((σ̃_p/σ_p)² + M − 2)"
 """The value of `learning_balance` in words."""
 
-STEP_POWERS: Mapping[Regime, Mapping[str, float]] = {
-    "benign": {"snr": -2.0, "epsilon": -1.0, "learning_rate": -1.0, "n": 0.0},
-    "harmful": {"n": 1.0, "epsilon": -1.0, "learning_rate": -1.0, "snr": 0.0},
+T_POWERS: Mapping[Regime, Mapping[str, float]] = {
+    "benign": {"snr": -2.0, "epsilon": -1.0, "n": 0.0, "learning_rate": -1.0, "output_scale": -2.0},
+    "harmful": {"snr": 0.0, "epsilon": -1.0, "n": 1.0, "learning_rate": -1.0, "output_scale": -2.0},
 }
 """The powers of each parameter with which T scales (Theorems 4.1 and 4.2).
 
 ‖μ‖ is proportional to the signal-to-noise ratio where σ_p and d stay.
 """
-
-OUTPUT_POWER = -2.0
-"""The power of ‖w_O‖ in both T."""
 
 
 def boundary_product(n: ArrayLike, snr: ArrayLike) -> NDArray[np.float64]:
@@ -325,52 +321,8 @@ def tightest_in_words(condition: str, cells: Sequence[Sequence[Bound]]) -> list[
 
 LEAST_VALUES = 3
 
-LEAST_STEPS = 100
-"""Fewer steps are too coarse to tell a power by: one step is over a hundredth of them."""
-
 STAGE_2_SLOPE = 0.4
 """Stage 2 lasts while −ℓ′ is 1/2 − o(1) (lemma 5.3); here while its mean is above this."""
-
-AFTER_TRAINING = frozenset({"test_samples", "max_steps"})
-"""Parameters on which the number of steps doesn't depend."""
-
-
-@dataclass(frozen=True)
-class StepScaling:
-    """How steps scale over a sweep in one regime."""
-
-    cells: pd.DataFrame  # those of the regime that are done
-    exponents: Mapping[str, Estimate]  # by axis, of steps; empty where nothing can be fitted
-    fewest: int  # the fewest steps that any of the cells took
-    # reasons of the regime's cells that failed: these may be the slow ones, so that what is fitted
-    # to the others tells no power
-    reasons: Sequence[str]
-
-
-def step_scaling(cells: pd.DataFrame, regime: Regime) -> StepScaling | None:
-    """Fit how steps scale with the axes of a sweep, in the cells of a predicted regime.
-
-    It is benign where N · SNR² is above figure 1's constant. None where no axis that T depends on
-    takes three values there, or where a parameter varies that T isn't stated for.
-    """
-    # Figure 1's constant tells the regimes apart at figure 1's strength of the strong noise.
-    if not np.isclose(cells["sigma_p_tilde"] / cells["sigma_p"], FIGURE_1_STRONG_NOISE).all():
-        return None
-    benign = boundary_product(cells["n"], cells["snr"]) > FIGURE_1_CONSTANT
-    chosen = cells[benign == (regime == "benign")]
-    failed = chosen[chosen["status"] != "done"]
-    reasons = failed.get("reason", failed["status"]).astype(str).tolist()
-    chosen = chosen[chosen["status"] == "done"]
-    # An axis of two values is fitted too, or it would bend the others' powers.
-    axes = [name for name in STEP_POWERS[regime] if chosen[name].nunique() > 1]
-    if not any(chosen[name].nunique() >= LEAST_VALUES for name in axes):
-        return None
-    fixed = describe(BenignVitParameters).keys() - STEP_POWERS[regime].keys() - AFTER_TRAINING
-    if any(chosen[name].nunique() > 1 for name in fixed):
-        return None
-    fewest = chosen["steps"].fillna(0).min()  # what isn't known is too few
-    exponents = (scaling_exponents(chosen, axes, "steps") or {}) if fewest > 0 else {}
-    return StepScaling(chosen, exponents, int(fewest), reasons)
 
 
 @dataclass(frozen=True)

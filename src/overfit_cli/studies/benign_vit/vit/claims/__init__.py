@@ -9,14 +9,12 @@ from overfit_cli.studies.benign_vit.vit.claims.figure_1 import FIGURE_1
 from overfit_cli.studies.benign_vit.vit.claims.lemmas import LEMMAS
 from overfit_cli.studies.benign_vit.vit.claims.propositions import PROPOSITIONS
 from overfit_cli.studies.benign_vit.vit.claims.sizes import SIZES
-from overfit_cli.studies.benign_vit.vit.claims.steps import STEPS
 from overfit_cli.studies.benign_vit.vit.claims.theorem_regime import THEOREM_REGIME
 from overfit_cli.studies.benign_vit.vit.claims.wide_heads import WIDE_HEADS
 
 CLAIMS = (
     *FIGURE_1,
     *DYNAMICS,
-    *STEPS,
     *THEOREM_REGIME,
     *LEMMAS,
     *PROPOSITIONS,

@@ -34,8 +34,14 @@ from overfit_cli.studies.benign_vit.vit.theory import (
 BENIGN_FROM, HARMFUL_UP_TO = 3.0, 0.25
 """N · SNR² over the balance of learning: from where "large" and "small" are taken to begin."""
 
-T_DEPENDS_ON = ("snr", "epsilon", "n", "learning_rate", "output_scale")
-"""The parameters in T of Theorems 4.1 and 4.2."""
+T_DEPENDS_ON: Mapping[str, str] = {
+    "snr": "‖μ‖",
+    "epsilon": "ε",
+    "n": "N",
+    "learning_rate": "η",
+    "output_scale": "‖w_O‖",
+}
+"""The parameters in T of Theorems 4.1 and 4.2, with their symbols: ‖μ‖ is proportional to SNR."""
 
 MAY_VARY = frozenset({"max_steps", "test_samples", "leap", "dtype"})
 """Parameters that no theorem or lemma is about: cells may differ in them."""

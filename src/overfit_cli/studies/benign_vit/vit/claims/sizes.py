@@ -41,13 +41,13 @@ from overfit_cli.studies.benign_vit.vit.claims.condition import (
     require_condition,
     whole_design,
 )
-from overfit_cli.studies.benign_vit.vit.claims.steps import TOLERANCE
 from overfit_cli.studies.benign_vit.vit.claims.theorem_regime import (
     AT_LEAST,
     GUESS,
     LEAST_FACTORS,
     ORDER_OF_T,
     RATE,
+    TOLERANCE,
     near_limit,
     order_of_steps,
 )
