@@ -47,10 +47,8 @@ def _part(kind: str, name: str) -> str:
     if kind == "file":
         language = {".py": "python", ".sbatch": "bash"}[Path(name).suffix]
         return f"```{language}\n{(FOLDER / name).read_text()}```\n"
-    if kind == "help":
-        return f"```\n{_help(name)}\n```\n"
-    if kind == "together":
-        return _together(name)
+    if kind in ("help", "together"):
+        return f"```\n{_help(name)}\n```\n" if kind == "help" else _together(name)
     tables = {"gallery": gallery, "claims": _claims_by_paper, "table1": table1_beside_measured}
     return tables[kind]()
 

@@ -10,9 +10,7 @@ from overfit_cli.claims.rates import _Drawn, _verdicts, rates, seeds_to_decide
 from overfit_cli.claims.rules import Margin
 
 
-def part(
-    numbers: list[float] | np.ndarray, least: float = -np.inf, most: float = np.inf
-) -> Part:
+def part(numbers: list[float] | np.ndarray, least: float = -np.inf, most: float = np.inf) -> Part:
     values = np.asarray(numbers, dtype=np.float64)
     return Part("", values, values, Margin(least, most))
 
