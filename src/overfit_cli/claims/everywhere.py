@@ -77,8 +77,11 @@ def judge_parts(parts: Sequence[Part], statistic: Statistic, *, drawn: bool = Tr
             verdict, measurements = "fails", at_level
             break
     order = ("fails", "inconclusive", "holds")
+    shown = [
+        i for i in range(len(parts)) if verdict != "holds" or parts[i].margin == parts[0].margin
+    ]
     worst = min(
-        range(len(parts)),
+        shown,
         key=lambda index: (
             order.index(measurements[index].verdict),
             slack(parts[index], statistic),
