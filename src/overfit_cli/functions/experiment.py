@@ -13,7 +13,6 @@ from typing import Any, ClassVar, Literal, TypeAlias, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model, model_validator
 
-from overfit_cli.claims.sentences import read
 from overfit_cli.core.cell import ROW_COLUMNS, Column
 from overfit_cli.core.claim import Claim
 from overfit_cli.core.errors import BadValue
@@ -85,6 +84,8 @@ def _name_of(item: Column | Claim | str) -> str:
         return item.name
     if " " not in item:  # a file, or no claim
         return item
+    from overfit_cli.claims.sentences import read
+
     try:
         return read(item).name
     except BadValue as error:

@@ -21,7 +21,6 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from overfit_cli.claims.sentences import claims_of_study
 from overfit_cli.core.cell import (
     Cell,
     CellResult,
@@ -105,8 +104,16 @@ class FunctionStudy(Study[FunctionParameters]):
         self.columns = _columns(record, measured)
         self.trajectory_columns = _columns(record, logged)
         self.identity = Identity(source_digest, record)
-        self._claims = tuple(claims_of_study(claims, self))
+        self._claims = self._stated(claims)
         self._folder, self._problem = folder, problem
+
+    def _stated(self, claims: Sequence[Claim | str]) -> tuple[Claim, ...]:
+        """The claims, of which some are sentences."""
+        if not claims:
+            return ()
+        from overfit_cli.claims.sentences import claims_of_study
+
+        return tuple(claims_of_study(claims, self))
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the study with the user's files, where its function can be loaded from them."""

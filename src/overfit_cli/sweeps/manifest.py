@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from overfit_cli.claims.seals import count_further_looks, digests
-from overfit_cli.claims.sentences import claim
 from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.files import (
     SET_ASIDE,
@@ -121,6 +120,8 @@ def record_run(
 
 def sealed_claims(study: AnyStudy, sentences: Mapping[str, str]) -> dict[str, str]:
     """Return the digest of each of a study's claims as it is now, and of sentences by name."""
+    from overfit_cli.claims.sentences import claim
+
     stated = [claim(text, study, name=name) for name, text in sentences.items()]
     with_code = study.identity.function is not None
     return digests([*claims_of(study), *stated], with_code=with_code)

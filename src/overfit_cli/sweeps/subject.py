@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import cast
 
-from overfit_cli.claims.sentences import read
 from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.files import set_data_folder
 from overfit_cli.core.parameters import Value, describe
@@ -142,11 +141,7 @@ def _of_preset(preset: Preset, typed: str, profile: str) -> Subject:
         if figure not in figures:
             hint = suggestion(figure, figures)
             raise UserError(f"{preset.path.name}: {study.name} has no figure {figure!r}; {hint}")
-    for name, text in content.claims.items():
-        try:
-            read(text)
-        except BadValue as error:
-            raise UserError(f"{preset.path.name}: claims.{name}: {error.accepts}") from error
+    _check_claims(preset)
     texts = preset_texts(preset, profile)
     seeds = str(chosen.seeds) if study.seeded or "seeds" in chosen.model_fields_set else "1"
     try:
@@ -154,6 +149,19 @@ def _of_preset(preset: Preset, typed: str, profile: str) -> Subject:
     except BadValue as error:  # the preset's own value: the user has given none of that name yet
         raise UserError(f"{preset.path.name}: {error}") from error
     return Subject(study, typed, preset, profile, texts, seeds, chosen.together, chosen.only)
+
+
+def _check_claims(preset: Preset) -> None:
+    """Refuse a preset whose claims are no sentences."""
+    if not preset.content.claims:
+        return
+    from overfit_cli.claims.sentences import read
+
+    for name, text in preset.content.claims.items():
+        try:
+            read(text)
+        except BadValue as error:
+            raise UserError(f"{preset.path.name}: claims.{name}: {error.accepts}") from error
 
 
 def _study_of(preset: Preset) -> AnyStudy:
