@@ -180,7 +180,7 @@ TRAJECTORY = (
     Column(
         "stray_product_move",
         "how far training moved a product of two queries, two keys, or tokens of different samples",
-        label="largest move of a stray product",
+        label="largest move of a product",
     ),
     Column("score_most", "size of a score, the largest", label="largest score"),
     Column(

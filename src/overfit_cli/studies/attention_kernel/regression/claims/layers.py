@@ -34,6 +34,8 @@ One mode takes twice as many, and several take more where the slower ones begin 
 takes 10^(6/p) + 1 times as many, which is more than 30 for p up to 4.
 """
 
+_TRILLIONTH = 1e-12
+
 SAME_RATE = Margin(most=1.0, because="the same rate within a factor of two", fewest_seeds=10)
 
 _HEADS = 4
@@ -57,8 +59,9 @@ def _judge_linear(cells: pd.DataFrame) -> Measurement:
         chosen[f"steps_to_{name}"].astype(float) for name in ("millionth", "trillionth")
     )
     linear = trillionth <= LINEAR * millionth
-    least = trillionth.fillna(chosen["steps"].astype(float))  # one that has not come down
-    stopped = has_stopped(chosen, chosen["train_loss"].astype(float)) & trillionth.isna()
+    above = chosen["relative_loss"].astype(float) > _TRILLIONTH  # else a count may be lost
+    least = trillionth.fillna(chosen["steps"].astype(float).where(above))
+    stopped = has_stopped(chosen, chosen["train_loss"].astype(float)) & above
     vanishing = ROUND_OFF - chosen["lambda_b"].astype(float)
     problems = ["trained", "seed"]
     over = (trillionth / millionth)[linear].groupby([chosen[name] for name in problems]).min()
