@@ -282,14 +282,16 @@ def linear(design: pd.DataFrame, broken: Bools, random: Random) -> pd.DataFrame:
     """Return cells that fall linearly at the smallest step size, or stop, or fall as t⁻²."""
     best = (design["learning_rate"] == design["learning_rate"].min()).to_numpy()
     stops = random.random() < 0.5
-    short = np.nan if stops else 1e5
     return design.assign(
         lambda_b=0.1,
         steps=STEPS,
-        gradient=0.0 if stops else 1.0,
+        gradient=0.0,
         train_loss=1e-7,
-        steps_to_millionth=np.where(broken, 100.0, 1000.0),
-        steps_to_trillionth=np.where(broken, short, np.where(best, 2100.0, np.nan)),
+        relative_loss=np.where((broken & stops) | ~(broken | best), 1e-7, 1e-13),
+        steps_to_millionth=np.where(broken, 3.0, 1000.0),
+        steps_to_trillionth=np.where(
+            broken, np.nan if stops else 3000.0, np.where(best, 2100.0, np.nan)
+        ),
     )
 
 

@@ -205,7 +205,7 @@ def test_weights_that_grow_past_half_of_their_start_break_an_induction(
 def with_layers(*rows: Mapping[str, object], alone: float = 1000.0) -> pd.DataFrame:
     """Cells without layers on top, and with 1, 2 and 4; rows change those of each."""
     base = {"kernel": "softmax", "heads": 4, "lambda_b": 0.1, "learning_rate": 0.01}
-    base |= {"train_loss": 1e-7, "gradient": 1.0}
+    base |= {"train_loss": 1e-7, "gradient": 1.0, "relative_loss": 1e-7}
     cells = frame(
         base | {"trained": "all", "steps_to_millionth": alone},
         *(
@@ -239,6 +239,8 @@ def test_layers_converge_linearly_at_some_step_size_or_not() -> None:
     assert (power_law.verdict, power_law.details["seeds that do, layers-2"]) == ("fails", 0)
     longer = falling | {"steps": 100_000}
     assert measure(name, with_layers(longer)).verdict == "fails", "30 times the steps are over"
+    uncounted = stopped | {"relative_loss": 1e-13}
+    assert measure(name, with_layers(uncounted)).verdict == "inconclusive", "it has come down"
     lost = with_layers(stopped)
     lost.loc[lost["seed"] < 20, ["status", "reason"]] = ["failed", "worker killed"]
     assert measure(name, lost).verdict == "inconclusive"
