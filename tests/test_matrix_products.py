@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import platform
+from pathlib import Path
+
 import pytest
 import torch
 from torch import Tensor, nn
@@ -29,6 +32,13 @@ def problem(shape: tuple[int, int, int, int], dtype: torch.dtype) -> tuple[Tenso
     return drawn(batch, rows, columns), drawn(batch, rows, inner), drawn(batch, inner, columns)
 
 
+@pytest.fixture(params=["intel", "others"])
+def _maker(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The processor is Intel's, or another maker's."""
+    monkeypatch.setattr(matrix_products, "is_intel", lambda: request.param == "intel")
+
+
+@pytest.mark.usefixtures("_maker")
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_a_product_is_the_exact_one_to_rounding(
@@ -55,11 +65,13 @@ def test_operands_that_are_views_stay_as_they_are() -> None:
 
 def test_a_pytorch_without_onednn_gives_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     initial, left, right = problem((1, 320, 320, 512), torch.float32)
+    monkeypatch.setattr(matrix_products, "is_intel", lambda: False)
     found = add_product(initial, left, right)
     monkeypatch.setattr(matrix_products, "_has_onednn", lambda: False)
     assert torch.allclose(add_product(initial, left, right), found, atol=1e-3)
 
 
+@pytest.mark.usefixtures("_maker")
 @pytest.mark.parametrize(("inputs", "outputs"), [(64, 64), (48, 96), (96, 48)])
 @pytest.mark.parametrize("samples", [(3,), (2000,), (8, 250)], ids=["small", "large", "batched"])
 def test_a_linear_layer_has_pytorchs_outputs_and_gradients(
@@ -99,6 +111,7 @@ def test_a_second_derivative_is_refused_and_not_wrong() -> None:
 
 @pytest.mark.skipif(not matrix_products._has_onednn(), reason="this PyTorch has no oneDNN")
 def test_large_float32_products_on_a_cpu_are_onednns(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(matrix_products, "is_intel", lambda: False)
     used = []
     true = matrix_products._onednn
 
@@ -113,3 +126,22 @@ def test_large_float32_products_on_a_cpu_are_onednns(monkeypatch: pytest.MonkeyP
     add_product(*problem((1, 320, 320, 512), torch.float64))
     add_product(*problem((1, 8, 8, 8), torch.float32))
     assert len(used) == 4
+    monkeypatch.setattr(matrix_products, "is_intel", lambda: True)
+    add_product(*problem((1, 320, 320, 512), torch.float32))
+    assert len(used) == 4
+
+
+@pytest.mark.parametrize(
+    ("described", "is_intel"),
+    [("vendor_id\t: GenuineIntel\n", True), ("vendor_id\t: AuthenticAMD\n", False)],
+)
+def test_the_processors_maker_is_read_from_its_description(
+    described: str, is_intel: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "cpuinfo"
+    file.write_text(described)
+    monkeypatch.setattr(matrix_products, "_CPU_INFO", file)
+    assert matrix_products.is_intel.__wrapped__() is is_intel
+    file.unlink()
+    monkeypatch.setattr(platform, "processor", lambda: described)
+    assert matrix_products.is_intel.__wrapped__() is is_intel
