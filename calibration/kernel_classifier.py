@@ -15,7 +15,7 @@ import pandas as pd
 
 from calibration.rates import World, Worlds
 from calibration.worlds import Bools, Numbers, Random, share_worlds, worlds_from
-from overfit_cli.studies.attention_kernel.classifier_claims import ALIVE, CONTROLS, LOWER
+from overfit_cli.studies.attention_kernel.classifier_claims import ALIVE, LOWER
 from overfit_cli.studies.attention_kernel.parameters import PAPER_STEPS, PAPER_TRAINING
 
 Deviations = tuple[float, float, float]
@@ -158,7 +158,6 @@ def _shared_worlds(prefix: str, like: Measured) -> Iterator[tuple[str, Worlds]]:
     yield f"{prefix}-gaussian-more-accurate-one-rate", accurate
     yield f"{prefix}-above-shortcut", _worlds(partial(world, above=0.1), world)
     yield f"{prefix}-head-alive", share_worlds(head_cells, ALIVE)
-    yield from ((f"{prefix}-control-{kernel}", faster) for kernel in CONTROLS)
 
 
 def real(design: pd.DataFrame, random: Random, *, world: World, task: str) -> pd.DataFrame:

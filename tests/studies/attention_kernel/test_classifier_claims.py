@@ -290,22 +290,6 @@ def test_sentences_name_the_sweep_its_edge_and_one_rate_for_both() -> None:
     assert measurement.details["step sizes of both at which gaussian is lower"] == 2
 
 
-@pytest.mark.parametrize("control", ["gaussian-normalised", "softmax-times-n", "gaussian-over-n"])
-def test_a_control_is_held_against_softmax_on_its_own_cells(control: str) -> None:
-    frame = cells({**PAPER, control: (0.9, 0.7, 0.8)})
-    measurement = measure(f"text-control-{control}", frame)
-    expect(measurement, "fails", 0.2)
-    assert f"{control} at 0.01 of 0.001, 0.01, 0.1, less softmax" in measurement.note
-    at_edge = measure(f"text-control-{control}", cells({**PAPER, control: (0.9, 0.8, 0.7)}))
-    expect(at_edge, "inconclusive", 0.2)
-    assert f"{control} at 0.1 of 0.001, 0.01, 0.1, at the edge" in at_edge.note
-    assert f"Beyond the edge {control} may be better." in at_edge.note
-    missing = measure(f"text-control-{control}", cells(PAPER))
-    assert missing.verdict == "not run"
-    assert f"kernel={control},softmax" in missing.note
-    assert measure("text-gaussian-faster", frame).verdict == "holds"
-
-
 @pytest.mark.parametrize("name", COMPARED)
 def test_one_kernel_leaves_a_comparison_not_run_and_other_settings_are_left_out(name: str) -> None:
     rates = (AT_ONE_RATE.get(name, 0.001), 0.01, 0.1)

@@ -36,11 +36,6 @@ SPEED = "mean_test_loss"
 """The measure of the best step size, and of "faster": the test loss over all steps."""
 
 BEST_KERNELS = Comparison("kernel", "learning_rate", "step size", best_in=SPEED)
-CONTROLS = {
-    "gaussian-normalised": "a Gaussian whose rows sum to one",
-    "softmax-times-n": "a softmax as large as a sum over tokens",
-    "gaussian-over-n": "a Gaussian as small as a mean over tokens",
-}
 LOWER = Margin(most=0.0, because="as fast as softmax", fewest_seeds=5)
 HIGHER = Margin(least=0.0, because="as accurate as softmax", fewest_seeds=5)
 ABOVE_SHORTCUT = Margin(least=0.0, because="as accurate as the rule", fewest_seeds=5)
@@ -204,21 +199,6 @@ class ClassifierClaims:
             data,
             one_rate=True,
         )
-
-    def controls(self) -> list[Claim]:
-        """Claim of each control that it is faster than softmax: what of the Gaussian matters."""
-        return [
-            self._claim(
-                f"control-{kernel}",
-                f"The control {kernel}, {meaning}, converges faster than softmax attention on "
-                f"{self.stand_in.words}.",
-                _FASTER,
-                _loss_difference,
-                self.stand_in,
-                kernel=kernel,
-            )
-            for kernel, meaning in CONTROLS.items()
-        ]
 
     def _above_shortcut(self) -> Claim:
         """Claim that something is learned that the shortcut rule doesn't know."""

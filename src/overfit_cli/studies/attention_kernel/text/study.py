@@ -52,7 +52,7 @@ class KernelText(ClassifierStudy[KernelTextParameters]):
                 {"optimiser": "adamw"},
             ),
         )
-        return claims.study_claims([*claims.controls(), claims.steadier_at_epochs(claims.stand_in)])
+        return claims.study_claims([claims.steadier_at_epochs(claims.stand_in)])
 
     def stand_in(self, parameters: KernelTextParameters) -> str:
         generated = parameters.source == "generated"
