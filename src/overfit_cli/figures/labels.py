@@ -78,7 +78,7 @@ def formula_symbol(study: AnyStudy, name: str) -> str:
 def setting(study: AnyStudy, name: str, value: object) -> str:
     """Return a parameter's value for a title: `$N$ = 5`, `attention kernel: softmax`, `seed 3`."""
     if is_word(study, name):
-        return f"{describe(study.parameters)[name].label}: {literal(str(value))}"
+        return f"{describe(study.parameters)[name].label}: {value_label(study, name, value)}"
     return short_setting(study, name, value)
 
 
@@ -88,10 +88,17 @@ def short_setting(study: AnyStudy, name: str, value: object) -> str:
         return literal(str(value)) if name == RUN else f"seed {value}"
     info = describe(study.parameters)[name]
     if is_word(study, name):
-        return literal(str(value))
+        return value_label(study, name, value)
     called = f"${info.symbol}$" if info.symbol else info.label
     unit = f" {info.unit}" if info.unit else ""
     return f"{called} = {brief(value)}{unit}"
+
+
+def value_label(study: AnyStudy, name: str, value: object) -> str:
+    """Return what a figure calls a value that is a word: its label, if the parameter has one."""
+    described = describe(study.parameters)
+    labels = described[name].value_labels if name in described else {}
+    return literal(labels.get(str(value), str(value)))
 
 
 def is_word(study: AnyStudy, name: str) -> bool:
