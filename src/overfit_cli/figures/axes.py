@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, cast
 
 import matplotlib.axes
+import matplotlib.axis
 import numpy as np
 from matplotlib.ticker import AutoLocator, MaxNLocator, NullLocator, ScalarFormatter
 
@@ -92,19 +93,22 @@ class Axis:
     def dress(self, axes: matplotlib.axes.Axes, side: Literal["x", "y"]) -> None:
         """Set scale, limits, ticks and label of one side of `axes`."""
         scale = "log" if self.scale == "log" else "linear"
-        edges = self.edges
-        limits, label = (edges[0], edges[-1]), wrap_text(self.label, WIDE if side == "x" else HIGH)
-        axes.set(**{f"{side}scale": scale, f"{side}lim": limits, f"{side}label": label})
-        axis = axes.xaxis if side == "x" else axes.yaxis
+        low, *_, high = self.edges
+        label = wrap_text(self.label, WIDE if side == "x" else HIGH)
+        axes.set(**{f"{side}scale": scale, f"{side}lim": (low, high), f"{side}label": label})
+        self.place_ticks(axes.xaxis if side == "x" else axes.yaxis, low, high)
+
+    def place_ticks(self, axis: matplotlib.axis.Axis, low: float, high: float) -> None:
+        """Put ticks at the values where they are few and stand apart, else at round numbers."""
         if self.scale == "category" or self._has_room_for_ticks():
             axis.set_ticks(list(self.positions), [self._short(value) for value in self.values])
             axis.set_minor_locator(NullLocator())
-        elif self.whole and (self.scale == "linear" or edges[-1] < 4 * edges[0]):
+        elif self.whole and (self.scale == "linear" or high < 4 * low):
             axis.set_major_locator(MaxNLocator("auto", integer=True))
             axis.set_major_formatter(ScalarFormatter())
             axis.set_minor_locator(NullLocator())
         elif self.scale == "log":
-            log_ticks(axis, edges[0], edges[-1])
+            log_ticks(axis, low, high)
         else:
             axis.set_major_locator(AutoLocator())
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import numbers
 import re
 import textwrap
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -275,8 +276,8 @@ def brief(value: object) -> str:
     """
     if isinstance(value, float):
         return tick_number(float(f"{value:.4g}"))
-    if isinstance(value, int) and value >= 1e5 and value == float(f"{value:.3g}"):
-        return power(value)
+    if isinstance(value, numbers.Integral) and 1e5 <= int(value) == float(f"{int(value):.3g}"):
+        return power(int(value))
     return str(value)
 
 

@@ -35,15 +35,6 @@ def draw_lines(data: FigureData, options: FigureOptions) -> Picture:
     return _with_long_handles(draw_plain_lines, data, options)
 
 
-def draw_lines_at_values(data: FigureData, options: FigureOptions) -> Picture:
-    """Draw the same with a tick at each value of x."""
-    figure = draw_lines(data, options)
-    values = sorted(data.cells[options.x].unique()) if options.x in data.cells else []
-    for axes in figure.axes:
-        axes.set_xticks(values, [f"{value:g}" for value in values])
-    return figure
-
-
 def draw_ranks(data: FigureData, options: FigureOptions) -> Picture:
     """Draw the sides of the threshold, with curves whose patterns the legend shows."""
     return _with_long_handles(draw_cutoff, data, options)

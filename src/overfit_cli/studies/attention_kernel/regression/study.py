@@ -285,7 +285,7 @@ FIGURES = collect_figures(
             mean="median",
         ),
         axes=0,
-        draw=lazy_drawing(f"{_FIGURES}:draw_lines_at_values"),
+        draw=lazy_drawing(f"{_FIGURES}:draw_lines"),
     ),
     replace(
         LINES,
@@ -299,7 +299,7 @@ FIGURES = collect_figures(
             log=frozenset({"x", "value"}),
         ),
         axes=0,
-        draw=lazy_drawing(f"{_FIGURES}:draw_lines_at_values"),
+        draw=lazy_drawing(f"{_FIGURES}:draw_lines"),
     ),
     replace(
         LINES,
@@ -311,7 +311,6 @@ FIGURES = collect_figures(
             theory="tangent_steps",
             log=frozenset({"x", "value"}),
             mean="median",
-            band="quartiles",
         ),
         axes=0,
         draw=lazy_drawing(f"{_FIGURES}:draw_lines"),
