@@ -354,10 +354,14 @@ FIGURES = collect_figures(
             threshold=1e-10,
             by="n",
             log=frozenset(),
-            law=(*_SIZES_NEEDED, "d = 2 * tokens - 2"),
+            law=(
+                *_SIZES_NEEDED,
+                "d = 2 * tokens - 2",
+                "d**2 = n * tokens * (tokens - 1)",  # where that of Sym² and Λ² is an equality
+            ),
         ),
         axes=0,
-        draw=lazy_drawing(f"{_FIGURES}:draw_ranks"),
+        draw=lazy_drawing(f"{_FIGURES}:draw_ranks_of_gaussian"),
     ),
 )
 
