@@ -107,6 +107,20 @@ def test_a_figures_own_value_and_theory_may_be_expressions() -> None:
     assert [2 * (1 - height) for height in theory] == pytest.approx([1 - m for m in measured])
 
 
+def test_a_figure_may_call_its_own_expression_by_words(tmp_path: Path) -> None:
+    value = "test_loss - train_loss"
+    own = FigureOptions(x="n", value=value)
+    figure = replace(FIGURES["lines"], name="gap", options=own, labels={value: "gap of losses"})
+    asked = FigureOptions()
+    data = derive_columns(figure, data_of(AT_ONE_SNR), asked)
+    text = words(drawn(figure, data, asked, []), tmp_path)
+    assert "\ngap of losses (mean, 95 % interval)\n" in text.replace("\xa0", " ")
+    assert "test_loss" not in text
+    other = FigureOptions(value="2 * test_loss")
+    text = words(drawn(figure, derive_columns(figure, data, other), other, []), tmp_path)
+    assert "gap of losses" not in text, "another expression is another number"
+
+
 def test_curves_have_a_theory_too() -> None:
     cells = AT_ONE_SNR[AT_ONE_SNR["width"] == 64]
     data = data_of(cells, trajectories=fake_trajectories(cells))

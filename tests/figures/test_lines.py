@@ -121,6 +121,31 @@ def test_failed_cells_are_left_out_and_crossed_where_every_seed_failed(tmp_path:
     assert "every seed failed" in words(figure, tmp_path)
 
 
+def test_crosses_of_two_lines_at_one_value_do_not_hide_each_other() -> None:
+    cells = fake_cells([5, 10, 15], [1.0, 2.0, 4.0])
+    gone = fail(cells, (cells["snr"] == 4.0) & (cells["n"] != 10))
+    [axes] = draw_lines(data_of(gone), LINES).axes
+    crosses = [line for line in axes.lines if line.get_marker() == "x"]
+    assert [np.asarray(cross.get_xdata()).tolist() for cross in crosses] == [[4.0], [4.0]]
+    first, second = (float(np.asarray(cross.get_ydata())[0]) for cross in crosses)
+    assert first - second == pytest.approx(0.05), "shares of the height of the axes"
+    assert len({cross.get_color() for cross in crosses}) == 2
+
+
+def test_few_values_of_x_that_stand_apart_have_a_tick_each() -> None:
+    few = draw_lines(data_of(fake_cells([62, 250, 1000], [1.0, 2.0])), replace(LINES, x="n"))
+    assert [label.get_text() for label in few.axes[0].get_xticklabels()] == ["62", "250", "1000"]
+    many = draw_lines(data_of(fake_cells([5], SNRS)), LINES)
+    assert len(many.axes[0].get_xticks()) < len(SNRS)
+
+
+def test_a_large_round_number_of_a_line_is_a_power_of_ten(tmp_path: Path) -> None:
+    figure = draw_lines(data_of(fake_cells([1_000_000, 10**15], [1.0, 2.0])), LINES)
+    text = words(figure, tmp_path)
+    assert "\nN = 10⁶\n" in text
+    assert "\nN = 10¹⁵\n" in text
+
+
 def test_where_x_is_no_number_points_stand_beside_each_other_with_bars(tmp_path: Path) -> None:
     cells = pd.concat(
         [

@@ -57,6 +57,16 @@ WRITTEN = [
     ),
     ("exp(-n) = sigma**2", r"\exp\left(-N\right) = \tilde{\sigma}_p^{2}", "exp(-N) = σ̃_p²"),
     ("init_divisor = n", r"\mathrm{init\_divisor} = N", "init_divisor = N"),
+    (
+        "log(n)**2 = log(snr + 1)**1.75",
+        r"\log^{2}\left(N\right) = \log^{1.75}\left(\mathrm{SNR} + 1\right)",
+        "log²(N) = log^(1.75)(SNR + 1)",
+    ),
+    (
+        "log(n**2) = log(n)**snr",
+        r"\log\left(N^{2}\right) = \log\left(N\right)^{\mathrm{SNR}}",
+        "log(N²) = log(N)^(SNR)",
+    ),
 ]
 
 
@@ -101,6 +111,18 @@ def random_side(chance: random.Random, depth: int) -> str:
     return chance.choice([" + ", " - ", " * ", " / ", "**"]).join(sides)
 
 
+def with_powers_behind(text: str) -> str:
+    """A text with each `log**(2)(n)` as `log(n)**(2)`, the innermost last."""
+    while match := re.search(r"log\*\*(\([^()]*\)|[\d.]+)\(", text):
+        depth, end = 1, match.end()
+        while depth:
+            depth += {"(": 1, ")": -1}.get(text[end], 0)
+            end += 1
+        inner = text[match.end() : end]
+        text = f"{text[: match.start()]}log({inner}**{match[1]}{text[end:]}"
+    return text
+
+
 @pytest.mark.parametrize("seed", range(200))
 def test_what_is_read_back_is_the_same_equation(seed: int) -> None:
     chance = random.Random(seed)
@@ -110,6 +132,7 @@ def test_what_is_read_back_is_the_same_equation(seed: int) -> None:
     )
     for sign, spelled in (("·", "*"), ("^", "**"), ("√", "sqrt"), ("N", "n"), ("SnR", "snr")):
         read = read.replace(sign, spelled)
+    read = with_powers_behind(read)
     one, other = (parse_equation(each, ("n", "snr")) for each in (text, read))
     values = {"n": np.array([0.3, 1.0, 2.5]), "snr": np.array([0.7, 1.3, 0.1])}
     np.testing.assert_allclose(one.difference(values), other.difference(values), rtol=1e-12)

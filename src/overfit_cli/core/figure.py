@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 MOST_AXES = 3
@@ -102,6 +102,8 @@ class Figure:
         equation_of: the equation to draw for these cells, where it depends on more than the axes;
             None draws none.
         fits: whether a run directory has the data that it needs beside its axes.
+        labels: what the figure calls an expression among its options, by its text; an expression
+            without a label is called by its formula.
     """
 
     name: str
@@ -114,6 +116,7 @@ class Figure:
     axes: int = 0
     equation_of: Callable[[Any], str | None] | None = None
     fits: Callable[[Any], bool] = lambda data: True
+    labels: Mapping[str, str] = field(default_factory=dict)
 
 
 _GRID = frozenset({"x", "y", "value", "threshold", "law", "log", "from"})

@@ -11,7 +11,7 @@ import math
 import re
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
 from json.encoder import encode_basestring_ascii
 from types import MappingProxyType
@@ -174,13 +174,20 @@ class Parameter:
             message = f"no number is {max(lows):g} or more and {min(highs):g} or less"
             raise TypeError(f"Parameter: {message}")
 
-    def field(self, default: Value | None, *, real: bool) -> Any:
+    def field(
+        self,
+        default: Value | None,
+        *,
+        real: bool,
+        value_labels: Mapping[str, str] = MappingProxyType({}),
+    ) -> Any:
         """Return the parameter as a field of a `StudyParameters` model.
 
         Args:
             default: None where the parameter has no default.
             real: whether it is a real number, which is then finite. The bounds of a whole number
                 are rounded inwards.
+            value_labels: what axes and legends call a value, where that is not the value itself.
         """
 
         def bound(value: float | None, rounding: Callable[[float], int]) -> float | None:
@@ -194,7 +201,12 @@ class Parameter:
             le=bound(self.at_most, math.floor),
             lt=bound(self.below, math.ceil),
             allow_inf_nan=False if real else None,
-            json_schema_extra={"symbol": self.symbol, "unit": self.unit, "label": self.label},
+            json_schema_extra={
+                "symbol": self.symbol,
+                "unit": self.unit,
+                "label": self.label,
+                "value_labels": dict(value_labels),
+            },
         )
 
 
@@ -209,10 +221,11 @@ def parameter(
     at_most: float | None = None,
     below: float | None = None,
     label: str = "",
+    value_labels: Mapping[str, str] = MappingProxyType({}),
 ) -> Any:
     """Declare a field of a `StudyParameters` model: the paper's value, and see `Parameter`."""
     declared = Parameter(meaning, symbol, unit, at_least, above, at_most, below, label)
-    return declared.field(default, real=isinstance(default, float))
+    return declared.field(default, real=isinstance(default, float), value_labels=value_labels)
 
 
 def is_finite_number(value: object) -> bool:
@@ -247,6 +260,7 @@ class ParameterInfo:
         default: None where the parameter has no default.
         choices: the accepted values of a `literal`, and of an `int` that has choices.
         accepts: the accepted values in words.
+        value_labels: what axes and legends call a value, where that is not the value itself.
     """
 
     name: str
@@ -258,6 +272,7 @@ class ParameterInfo:
     choices: tuple[str, ...]
     accepts: str
     label: str = ""
+    value_labels: Mapping[str, str] = field(default_factory=dict, hash=False)
 
     @property
     def spelled_symbols(self) -> set[str]:
@@ -286,21 +301,25 @@ def _parameter_infos(model: type[StudyParameters]) -> Mapping[str, ParameterInfo
 
 
 def _parameter_info(model: type[StudyParameters], name: str) -> ParameterInfo:
-    field = model.model_fields[name]
-    extra = field.json_schema_extra
+    declared = model.model_fields[name]
+    extra = declared.json_schema_extra
     assert isinstance(extra, dict), f"{name} is declared without parameter()"
-    kind, choices = _kind(field.annotation)
+    kind, choices = _kind(declared.annotation)
     assert kind is not None, f"{name} has a type that no parameter can have"
+    value_labels = extra["value_labels"]
+    assert isinstance(value_labels, dict)
+    assert value_labels.keys() <= set(choices), f"{name} has labels of values that it hasn't"
     return ParameterInfo(
         name=name,
         kind=kind,
-        default=None if field.is_required() else field.default,
-        meaning=field.description or "",
+        default=None if declared.is_required() else declared.default,
+        meaning=declared.description or "",
         symbol=str(extra["symbol"]),
         unit=str(extra["unit"]),
         choices=choices,
-        accepts=_accepts(kind, choices, field.metadata),
-        label=str(extra["label"]) or field.description or name.replace("_", " "),
+        accepts=_accepts(kind, choices, declared.metadata),
+        label=str(extra["label"]) or declared.description or name.replace("_", " "),
+        value_labels={key: str(text) for key, text in value_labels.items()},
     )
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Literal, cast
 
 import matplotlib.axes
+import matplotlib.axis
 import numpy as np
 from matplotlib.ticker import AutoLocator, MaxNLocator, NullLocator, ScalarFormatter
 
@@ -40,6 +41,7 @@ class Axis:
         values: the values that occur, in order.
         scale: `linear`, `log`, or `category` for values that are not numbers.
         whole: whether its values are whole numbers.
+        value_labels: what ticks call categories that have a label.
     """
 
     name: str
@@ -47,6 +49,7 @@ class Axis:
     values: tuple[Value, ...]
     scale: Literal["linear", "log", "category"]
     whole: bool
+    value_labels: Mapping[str, str] = field(default_factory=dict, hash=False)
 
     @property
     def positions(self) -> Floats:
@@ -90,21 +93,29 @@ class Axis:
     def dress(self, axes: matplotlib.axes.Axes, side: Literal["x", "y"]) -> None:
         """Set scale, limits, ticks and label of one side of `axes`."""
         scale = "log" if self.scale == "log" else "linear"
-        edges = self.edges
-        limits, label = (edges[0], edges[-1]), wrap_text(self.label, WIDE if side == "x" else HIGH)
-        axes.set(**{f"{side}scale": scale, f"{side}lim": limits, f"{side}label": label})
-        axis = axes.xaxis if side == "x" else axes.yaxis
+        low, *_, high = self.edges
+        label = wrap_text(self.label, WIDE if side == "x" else HIGH)
+        axes.set(**{f"{side}scale": scale, f"{side}lim": (low, high), f"{side}label": label})
+        self.place_ticks(axes.xaxis if side == "x" else axes.yaxis, low, high)
+
+    def place_ticks(self, axis: matplotlib.axis.Axis, low: float, high: float) -> None:
+        """Put ticks at the values where they are few and stand apart, else at round numbers."""
         if self.scale == "category" or self._has_room_for_ticks():
-            axis.set_ticks(list(self.positions), [_short(value) for value in self.values])
+            axis.set_ticks(list(self.positions), [self._short(value) for value in self.values])
             axis.set_minor_locator(NullLocator())
-        elif self.whole and (self.scale == "linear" or edges[-1] < 4 * edges[0]):
+        elif self.whole and (self.scale == "linear" or high < 4 * low):
             axis.set_major_locator(MaxNLocator("auto", integer=True))
             axis.set_major_formatter(ScalarFormatter())
             axis.set_minor_locator(NullLocator())
         elif self.scale == "log":
-            log_ticks(axis, edges[0], edges[-1])
+            log_ticks(axis, low, high)
         else:
             axis.set_major_locator(AutoLocator())
+
+    def _short(self, value: Value) -> str:
+        if isinstance(value, float):
+            return tick_number(round_digits(value, 3))
+        return literal(self.value_labels.get(str(value), str(value)))
 
     def _has_room_for_ticks(self) -> bool:
         scaled = self.scaled(self.positions)
@@ -139,7 +150,8 @@ def parameter_axis(
     label = axis_label(data.study, name)
     if name not in varying:
         raise BadValue(side, name, f"{name} is constant in these cells; {hint}.")
-    kind = "run" if name == RUN else describe(data.study.parameters)[name].kind
+    info = None if name == RUN else describe(data.study.parameters)[name]
+    kind = "run" if info is None else info.kind
     scale = _scale(values[name]) if kind in ("int", "float") else "category"
     if log is not None and scale != "category":
         scale = "log" if log else "linear"
@@ -147,7 +159,8 @@ def parameter_axis(
         raise BadValue("log", side, f"the values of {name} aren't numbers.")
     if log and cast("float", values[name][0]) <= 0:
         raise BadValue("log", side, f"{name} isn't positive throughout.")
-    return Axis(name, label, values[name], scale, whole=kind == "int")
+    value_labels = {} if info is None else info.value_labels
+    return Axis(name, label, values[name], scale, whole=kind == "int", value_labels=value_labels)
 
 
 def varying_in_words(varying: Sequence[str]) -> str:
@@ -155,10 +168,6 @@ def varying_in_words(varying: Sequence[str]) -> str:
     if len(varying) < 2:
         return f"only {varying[0]} varies" if varying else "no parameter varies"
     return f"{', '.join(varying[:-1])} and {varying[-1]} vary"
-
-
-def _short(value: Value) -> str:
-    return tick_number(round_digits(value, 3)) if isinstance(value, float) else literal(str(value))
 
 
 def _scale(values: tuple[Value, ...]) -> Literal["linear", "log"]:

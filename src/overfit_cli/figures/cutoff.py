@@ -18,6 +18,7 @@ from overfit_cli.figures.heatmap import (
     Grid,
     Map,
     MapPanel,
+    Overlay,
     draw_known_boundary,
     draw_sampled,
     draw_share_above,
@@ -49,6 +50,16 @@ def draw_cutoff(data: FigureData, options: FigureOptions) -> Picture:
     Raises:
         UserError: as `draw_heatmap`.
     """
+    return draw_sides(data, options)
+
+
+def draw_sides(
+    data: FigureData, options: FigureOptions, overlay: Overlay = lambda axes, part: []
+) -> Picture:
+    """Draw a cutoff with an overlay on each of its panels; the caller is `styled`.
+
+    The overlay's entries in the legend stand after the equations.
+    """
     plan = lay_out_map(data, options)
     threshold = options.threshold
     if threshold is None:
@@ -59,15 +70,17 @@ def draw_cutoff(data: FigureData, options: FigureOptions) -> Picture:
     legend: Legend = []
     complete, refined = split_by_sampling(all_axes, plan)
     if complete:
-        legend += _draw_sides(complete, plan, threshold, names)
+        legend += _colour_sides(complete, plan, threshold, names)
     if refined:
         legend += _draw_refined(figure, refined, plan, threshold, names)
     figure.facts.append(f"The threshold is {tick_number(threshold)}.")
-    finish_map(figure, all_axes, plan, data, options, legend)
+    overlays = [overlay(axes, part) for axes, part in zip(all_axes, plan.parts, strict=True)]
+    further = next((entries for entries in overlays if entries), [])
+    finish_map(figure, all_axes, plan, data, options, legend, further)
     return figure
 
 
-def _draw_sides(
+def _colour_sides(
     panels: Sequence[MapPanel], plan: Map, threshold: float, names: tuple[str, str]
 ) -> Legend:
     """Colour every point of the grid by its side."""

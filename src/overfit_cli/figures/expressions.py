@@ -51,7 +51,8 @@ def derive_columns(figure: Figure, data: FigureData, options: FigureOptions) -> 
         text = getattr(options, option) or getattr(figure.options, option) or ""
         for part in text.split(",") if logged else [text]:
             if is_expression(data, part.strip()):
-                data = _with_column(data, option, part.strip(), logged=logged)
+                label = figure.labels.get(part.strip(), "")
+                data = _with_column(data, option, part.strip(), label, logged=logged)
     return data
 
 
@@ -61,7 +62,9 @@ def is_expression(data: FigureData, text: str) -> bool:
     return bool(text) and not text.isidentifier() and text not in {*columns, RUN}
 
 
-def _with_column(data: FigureData, option: str, text: str, *, logged: bool) -> FigureData:
+def _with_column(
+    data: FigureData, option: str, text: str, label: str, *, logged: bool
+) -> FigureData:
     study = data.study
     declared = study.trajectory_columns if logged else study.columns
     measured = [column.name for column in declared]
@@ -76,7 +79,7 @@ def _with_column(data: FigureData, option: str, text: str, *, logged: bool) -> F
     if absent := sorted(expression.names.difference(table)):
         raise BadValue(option, text, f"these cells don't hold {absent[0]}; sweep them again.")
     result = _evaluated(expression, table)
-    column = Column(text, text, label=f"${_formula(study, expression)}$")
+    column = Column(text, text, label=label or f"${_formula(study, expression)}$")
     if logged:
         study = _study_with(study, trajectory_columns=(*study.trajectory_columns, column))
         steps = data.trajectories.assign(**{text: result})

@@ -368,11 +368,23 @@ def finish_map(
     data: FigureData,
     options: FigureOptions,
     legend: Legend,
+    after_equations: Legend | None = None,
 ) -> None:
-    """Draw equations and the marks of points without a number over a map, and its legend below."""
+    """Draw equations and the marks of points without a number over a map, and its legend below.
+
+    Args:
+        figure: the picture.
+        all_axes: the axes of its panels.
+        plan: the plan of the map.
+        data: the figure's data.
+        options: the options, with the equations.
+        legend: the entries of what is drawn already.
+        after_equations: those that stand after the equations.
+    """
     equations = parse_equations(data, options, (plan.x, plan.y))
     places = [Place(axes, part.data.cells) for axes, part in zip(all_axes, plan.parts, strict=True)]
     legend = legend + draw_equations(figure, places, equations, (plan.x.name, plan.y.name), data)
+    legend += after_equations or []
     complete, refined = split_by_sampling(all_axes, plan)
     for state in HATCHES:
         count = sum(int(getattr(grid, state).sum()) for _, grid, _ in complete)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import numbers
 import re
 import textwrap
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -78,7 +79,7 @@ def formula_symbol(study: AnyStudy, name: str) -> str:
 def setting(study: AnyStudy, name: str, value: object) -> str:
     """Return a parameter's value for a title: `$N$ = 5`, `attention kernel: softmax`, `seed 3`."""
     if is_word(study, name):
-        return f"{describe(study.parameters)[name].label}: {literal(str(value))}"
+        return f"{describe(study.parameters)[name].label}: {value_label(study, name, value)}"
     return short_setting(study, name, value)
 
 
@@ -88,10 +89,17 @@ def short_setting(study: AnyStudy, name: str, value: object) -> str:
         return literal(str(value)) if name == RUN else f"seed {value}"
     info = describe(study.parameters)[name]
     if is_word(study, name):
-        return literal(str(value))
+        return value_label(study, name, value)
     called = f"${info.symbol}$" if info.symbol else info.label
     unit = f" {info.unit}" if info.unit else ""
     return f"{called} = {brief(value)}{unit}"
+
+
+def value_label(study: AnyStudy, name: str, value: object) -> str:
+    """Return what a figure calls a value that is a word: its label, if the parameter has one."""
+    described = describe(study.parameters)
+    labels = described[name].value_labels if name in described else {}
+    return literal(labels.get(str(value), str(value)))
 
 
 def is_word(study: AnyStudy, name: str) -> bool:
@@ -268,8 +276,8 @@ def brief(value: object) -> str:
     """
     if isinstance(value, float):
         return tick_number(float(f"{value:.4g}"))
-    if isinstance(value, int) and value >= 1e5 and value == float(f"{value:.3g}"):
-        return power(value)
+    if isinstance(value, numbers.Integral) and 1e5 <= int(value) == float(f"{int(value):.3g}"):
+        return power(int(value))
     return str(value)
 
 

@@ -10,7 +10,6 @@ import matplotlib.axes
 import numpy as np
 import pandas as pd
 from matplotlib.lines import Line2D
-from matplotlib.ticker import MaxNLocator
 
 from overfit_cli.core.arrays import finite_column
 from overfit_cli.core.errors import BadValue
@@ -66,6 +65,9 @@ from overfit_cli.stats.equations import Equation
 MARKERS = "os^Dvp*P"
 _OFFSET = 0.08
 """The offset between points of several lines at one category."""
+
+_CROSS, _ROW = 0.97, 0.05
+"""The height of the first line's crosses, and how far the next line's lie below."""
 
 
 @dataclass(frozen=True)
@@ -158,14 +160,17 @@ def draw_lines(data: FigureData, options: FigureOptions) -> Picture:
     figure, all_axes = new_panels(len(plan.parts), height=2.8)
     for axes, lines in zip(all_axes, plan.lines, strict=True):
         _dress(axes, plan.x, log=plan.log)
-        shown = _positive_bands(lines) if plan.log else lines
+        shown, row = (_positive_bands(lines) if plan.log else lines), 0
         for line in shown:
             index = plan.texts.index(line.text)
+            offset = 0.0
             if plan.x.scale == "category":
                 offset = _OFFSET * (index - (len(plan.texts) - 1) / 2)
                 _draw_points(axes, line, looks[index], offset, seed_points=seed_lines)
             else:
                 _draw_joined(axes, line, looks[index], seed_lines=seed_lines, mean=not data.refined)
+            _mark_failed(axes, line.x[line.failed] + offset, looks[index], _CROSS - _ROW * row)
+            row += bool(line.failed.any())
         if threshold is not None:
             axes.axhline(threshold, **THRESHOLD)
         if any(np.any(line.low <= 0) for line in lines) and plan.log and not seed_lines:
@@ -361,11 +366,9 @@ def _dress(axes: matplotlib.axes.Axes, x: Axis, *, log: bool) -> None:
     axes.set_xlabel(wrap_text(x.label, WIDE))
     if x.scale == "category":
         x.dress(axes, "x")
-    if x.scale == "log":
-        axes.set_xscale("log")
-        log_ticks(axes.xaxis, float(x.positions[0]), float(x.positions[-1]))
-    elif x.whole:
-        axes.xaxis.set_major_locator(MaxNLocator("auto", integer=True))
+    else:
+        axes.set_xscale(x.scale)
+        x.place_ticks(axes.xaxis, float(x.positions[0]), float(x.positions[-1]))
     axes.margins(x=0.04)
     if log:
         axes.set_yscale("log")
@@ -385,7 +388,6 @@ def _draw_joined(
             axes.plot(line.x[valid], seed[valid], color=look["color"], linewidth=0.5, alpha=0.6)
     else:
         axes.fill_between(line.x, line.low, line.high, color=look["color"], alpha=0.2, linewidth=0)
-    _mark_failed(axes, line.x[line.failed], look)
 
 
 def _draw_points(
@@ -406,13 +408,15 @@ def _draw_points(
         axes.errorbar(x, line.mean, bars, linestyle="", capsize=2, **look)
     if line.theory is not None:
         axes.plot(x, line.theory, "_", color=look["color"], markersize=9)
-    _mark_failed(axes, x[line.failed], look)
 
 
-def _mark_failed(axes: matplotlib.axes.Axes, x: np.ndarray, look: Mapping[str, Any]) -> None:
+def _mark_failed(
+    axes: matplotlib.axes.Axes, x: np.ndarray, look: Mapping[str, Any], height: float
+) -> None:
+    """Mark values of x at a height, a share of the axes; lines have one each, so none is hidden."""
     if x.size:
         top = axes.get_xaxis_transform()
-        axes.plot(x, np.full(x.size, 0.97), "x", color=look["color"], transform=top)
+        axes.plot(x, np.full(x.size, height), "x", color=look["color"], transform=top)
 
 
 def _fact(data: FigureData, plan: LinesPlan, *, seed_lines: bool) -> str:

@@ -447,7 +447,7 @@ def _write(node: ast.expr, symbol: Callable[[str], str]) -> tuple[str, int]:
         case ast.UnaryOp(operand=operand):
             return f"-{_operand(operand, _PRODUCT, symbol)}", _SIGNED
         case ast.BinOp(left=base, op=ast.Pow(), right=exponent):
-            return f"{_operand(base, _ATOM, symbol)}^{{{_write(exponent, symbol)[0]}}}", _POWER
+            return _write_power(base, exponent, symbol), _POWER
         case ast.BinOp(left=left, op=operator, right=right):
             sign, first, second = _SIGNS[type(operator)]
             text = f"{_operand(left, first, symbol)}{sign}{_operand(right, second, symbol)}"
@@ -459,6 +459,16 @@ def _write(node: ast.expr, symbol: Callable[[str], str]) -> tuple[str, int]:
             return text, _ATOM
         case _:
             raise AssertionError("an equation has no other expressions")
+
+
+def _write_power(base: ast.expr, exponent: ast.expr, symbol: Callable[[str], str]) -> str:
+    """A power in mathtext: log²(x), since behind the parenthesis it would seem to be x's."""
+    power = _write(exponent, symbol)[0]
+    match base, exponent:
+        case ast.Call(func=ast.Name(id="log"), args=[operand]), ast.Constant():
+            return rf"\log^{{{power}}}\left({_write(operand, symbol)[0]}\right)"
+        case _:
+            return f"{_operand(base, _ATOM, symbol)}^{{{power}}}"
 
 
 def _operand(node: ast.expr, required: int, symbol: Callable[[str], str]) -> str:

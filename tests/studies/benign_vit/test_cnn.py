@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
 from scipy.special import log_expit
 
+import overfit_cli
 from calibration.benign_cnn import boundary_cells
 from calibration.rates import design
 from overfit_cli.core.cell import Cell
@@ -15,6 +19,7 @@ from overfit_cli.studies.benign_vit.cnn.study import study
 from overfit_cli.studies.benign_vit.reference import train_one_cnn
 from overfit_cli.studies.benign_vit.vit.parameters import BenignVitParameters
 from overfit_cli.studies.benign_vit.vit.study import study as vit_study
+from tests.fake_study import words
 from tests.judged import claims_by_name
 from tests.training import cell_of, train
 
@@ -110,6 +115,21 @@ def test_each_boundary_has_its_power_and_the_lower_one_needs_fewer_samples(
     cells = made_up(vit, cnn, ratio)
     names = ("cnn-fewer-samples", "cnn-power", "cnn-vit-power")
     assert tuple(CLAIMS[name].judge(cells).verdict for name in names) == verdicts
+
+
+def test_figures_name_the_models_in_words(tmp_path: Path) -> None:
+    kept = Path(__file__).parents[3] / "results" / "cnn-samples-quick"
+    for name in ("boundary", "heatmap"):
+        figure = overfit_cli.draw(name, kept, out=tmp_path / f"{name}.png")
+        said = words(figure, tmp_path)
+        assert "model: CNN" in said
+        assert "model: Vision Transformer" in said
+        assert not re.search(r"\b(cnn|vit)\b", said)
+    along = overfit_cli.draw("lines", kept, x="model", where=["n=4"], out=tmp_path / "lines.png")
+    assert [one.get_text() for one in along.axes[0].get_xticklabels()] == [
+        "CNN",
+        "Vision Transformer",
+    ]
 
 
 def test_one_model_alone_compares_nothing() -> None:

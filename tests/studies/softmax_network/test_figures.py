@@ -18,6 +18,7 @@ from overfit_cli.studies.softmax_network.convergence.widths import sufficient_wi
 from tests.fake_study import words
 
 NETWORKS = ["softmax", "exp", "relu"]
+RESULTS = Path(__file__).parents[3] / "results"
 
 
 @pytest.fixture(scope="module")
@@ -122,6 +123,51 @@ def test_eigenvalues_have_a_line_for_each_dimension(grid: Path, tmp_path: Path) 
     figure = overfit_cli.draw("eigenvalues", grid, out=tmp_path / "eigenvalues.png")
     assert [axes.get_title(loc="left") for axes in figure.axes] == ["softmax", "exp", "ReLU"]
     assert "\nd = 4\n" in words(figure, tmp_path)
+
+
+def test_at_one_width_every_seed_has_its_largest_drift_at_both_radii(tmp_path: Path) -> None:
+    run = RESULTS / "softmax-perturbation-relu-quick"
+    figure = overfit_cli.draw("worst-drift", run, out=tmp_path / "drift.png")
+    [axes] = figure.axes
+    cells = overfit_cli.load(run)
+    columns = [
+        (n, column)
+        for column in ("worst_drift", "worst_drift_far")  # R = 0.001, and 0.009
+        for n in (4, 16)
+    ]
+    seeds = [line for line in axes.lines if line.get_marker() == "^"]
+    for line, (n, column) in zip(seeds, columns, strict=True):
+        heights = np.asarray(line.get_ydata(), float)
+        assert np.sort(heights) == pytest.approx(np.sort(cells.loc[cells["n"] == n, column]))
+        meets = column == "worst_drift_far"  # m R is at least 10 log(n²/δ)
+        assert (line.get_markerfacecolor() == "none") != meets
+    [constant] = [line for line in axes.lines if line.get_linestyle() == ":"]
+    assert np.asarray(constant.get_ydata(), float) == pytest.approx(2.0)
+    assert "at most so much" in words(figure, tmp_path)
+
+
+def test_bounds_have_a_row_each_and_those_of_a_power_of_e_where_it_is_least(
+    tmp_path: Path,
+) -> None:
+    run = RESULTS / "softmax-outputs-quick"
+    figure = overfit_cli.draw("bounds", run, out=tmp_path / "bounds.png")
+    cells = overfit_cli.load(run)
+    small, large = figure.axes
+    assert [axes.get_title(loc="left") for axes in figure.axes] == [
+        r"$\sigma = 0.03$",
+        r"$\sigma = 1$",
+    ]
+    assert (len(small.get_yticks()), len(large.get_yticks())) == (6, 2)
+    for axes, sigma in ((small, 0.03), (large, 1.0)):
+        drawn = [line for line in axes.lines if line.get_marker() in ("o", "^")]
+        rate = cells.loc[(cells["sigma"] == sigma) & (cells["outputs"] == 3), "rate_ratio"]
+        across = np.asarray(drawn[0].get_xdata(), float)
+        assert np.sort(10**across) == pytest.approx(np.sort(rate.astype(float)))
+        assert max(np.asarray(line.get_xdata(), float).max(initial=-9) for line in drawn) < 0
+    far = cells[(cells["sigma"] == 0.03) & (cells["movement"] >= 0.01)]
+    hollow = [line for line in small.lines if line.get_markerfacecolor() == "none"]
+    assert sum(len(np.asarray(line.get_xdata())) for line in hollow) == 3 * len(far) > 0
+    assert "\n8 outputs\n" in words(figure, tmp_path)
 
 
 def test_a_figure_names_what_else_varies(widths: Path, tmp_path: Path) -> None:

@@ -24,6 +24,16 @@ KernelName = Literal[
 ]
 
 
+KERNEL_LABELS: Mapping[str, str] = {
+    "gaussian": "Gaussian",
+    "gaussian-eq11": "Gaussian of (11)",
+    "gaussian-normalised": "Gaussian, normalised",
+    "softmax-times-n": "softmax times n",
+    "gaussian-over-n": "Gaussian over n",
+}
+"""What figures call the kernels."""
+
+
 @dataclass(frozen=True)
 class Kernel:
     """What sets a kernel apart."""
@@ -82,8 +92,12 @@ PAPER_STEPS = 20_000
 class ClassifierParameters(StudyParameters):
     """A transformer of two layers, as in Song et al. 2024, section 5.2, and its training."""
 
-    kernel: KernelName = parameter("softmax", "attention kernel", symbol="S")
-    optimiser: Literal["adamw", "adam", "sgd"] = parameter("adamw", "optimiser")
+    kernel: KernelName = parameter(
+        "softmax", "attention kernel", symbol="S", value_labels=KERNEL_LABELS
+    )
+    optimiser: Literal["adamw", "adam", "sgd"] = parameter(
+        "adamw", "optimiser", value_labels={"adamw": "AdamW", "adam": "Adam", "sgd": "SGD"}
+    )
     learning_rate: float = parameter(1e-3, "step size", symbol=r"\eta", above=0, at_most=1e3)
     batch_size: int = parameter(32, "samples of a gradient step", at_least=1, at_most=100_000)
     training_steps: int = parameter(600, "gradient steps of a cell", at_least=1, at_most=10**7)

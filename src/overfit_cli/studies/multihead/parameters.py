@@ -37,6 +37,7 @@ class MultiheadParameters(StudyParameters):
         "gd",
         "optimiser; the normalised ones divide by the loss, or by the gradient's norm",
         label="optimiser",
+        value_labels={"gd": "gradient descent", "adam": "Adam"},
     )
     learning_rate: float = parameter(
         1.0,
@@ -50,6 +51,7 @@ class MultiheadParameters(StudyParameters):
         "constant",
         "what multiplies the step size: 1, the root of heads, or heads",
         label="step rule",
+        value_labels={"sqrt-heads": "times √H", "heads": "times H"},
     )
     momentum: float = parameter(
         0.9, "momentum, for optimiser=momentum", label="momentum", at_least=0, below=1
@@ -91,6 +93,7 @@ class MultiheadParameters(StudyParameters):
         "zero",
         "initial weights, before the first phase: zero, Gaussian, or Gaussian W and U of zero",
         label="initial weights",
+        value_labels={"gaussian": "Gaussian"},
     )
     sigma_init: float = parameter(
         0.1,

@@ -17,7 +17,7 @@ from overfit_cli.core.study import FigureData
 from overfit_cli.core.text import plural
 from overfit_cli.figures.labels import varying_parameters
 from overfit_cli.figures.picture import Picture
-from overfit_cli.figures.style import COLUMN, PALETTE, Legend, log_ticks
+from overfit_cli.figures.style import COLUMN, PAGE, PALETTE, Legend, log_ticks
 from overfit_cli.stats.boundaries import scaling_exponents
 from overfit_cli.studies.softmax_network.paper import NAMES
 
@@ -59,7 +59,7 @@ def new_grid(
     rows: int, columns: int, *, one_x: bool = True, one_y: bool = True
 ) -> tuple[Picture, np.ndarray]:
     """Return a figure with a grid of axes."""
-    width = COLUMN * max(1.0, 0.8 * columns)
+    width = min(COLUMN * max(1.0, 0.8 * columns), PAGE)
     figure = Picture(width, 1.7 * rows + 0.7, least=1.5 * columns)
     grid = figure.subplots(
         rows,

@@ -6,17 +6,27 @@ A short handle shows a dash and a dot of every pattern alike.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import partial
 from typing import Any
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
+from matplotlib.patheffects import withStroke
 
 from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.study import FigureData
-from overfit_cli.figures.cutoff import draw_cutoff
+from overfit_cli.figures.cutoff import draw_sides
 from overfit_cli.figures.inputs import require_numbers
 from overfit_cli.figures.lines import MARKERS
 from overfit_cli.figures.lines import draw_lines as draw_plain_lines
+from overfit_cli.figures.panels import Panel
 from overfit_cli.figures.picture import Picture, new_figure, styled, with_settings
 from overfit_cli.figures.style import PALETTE, Legend, legend_below
 from overfit_cli.stats.intervals import share_estimate
+from overfit_cli.studies.attention_kernel.parameters import KernelName
+from overfit_cli.studies.attention_kernel.regression.theory import least_width
 
 LONG_HANDLES: Mapping[str, Any] = {"legend.handlelength": 3.2}
 
@@ -35,18 +45,68 @@ def draw_lines(data: FigureData, options: FigureOptions) -> Picture:
     return _with_long_handles(draw_plain_lines, data, options)
 
 
-def draw_lines_at_values(data: FigureData, options: FigureOptions) -> Picture:
-    """Draw the same with a tick at each value of x."""
-    figure = draw_lines(data, options)
-    values = sorted(data.cells[options.x].unique()) if options.x in data.cells else []
-    for axes in figure.axes:
-        axes.set_xticks(values, [f"{value:g}" for value in values])
+def draw_ranks(data: FigureData, options: FigureOptions) -> Picture:
+    """Draw where δ of softmax is above zero, with its five sizes; of several kernels it is chosen.
+
+    The legend shows the patterns of the curves.
+    """
+    return _draw_sizes(data, options, "softmax")
+
+
+def draw_ranks_of_gaussian(data: FigureData, options: FigureOptions) -> Picture:
+    """Draw the same of the Gaussian."""
+    return _draw_sizes(data, options, "gaussian")
+
+
+def _draw_sizes(data: FigureData, options: FigureOptions, kernel: KernelName) -> Picture:
+    chosen, several = data, data.cells["kernel"].nunique() > 1
+    if several:
+        cells, planned = (
+            frame[frame["kernel"] == kernel] if "kernel" in frame else frame
+            for frame in (data.cells, data.planned)
+        )
+        chosen = replace(data, cells=cells, planned=planned)
+    is_plain = (options.x, options.y) == ("d_h", "d") and not data.less
+
+    def overlay(axes: Axes, part: Panel) -> Legend:
+        return _draw_fifth_size(axes, part.data.cells, kernel) if is_plain else []
+
+    figure = _with_long_handles(styled(partial(draw_sides, overlay=overlay)), chosen, options)
+    if several:
+        figure.facts.append(f"Cells of kernel={kernel} alone.")
+    if is_plain:
+        figure.facts.append(
+            f"Black line, the fifth size: (M − 1)·d = M·{_FIFTH[kernel]}, M being the fewest "
+            "samples with M·n > D tokens, up to N."
+        )
     return figure
 
 
-def draw_ranks(data: FigureData, options: FigureOptions) -> Picture:
-    """Draw the sides of the threshold, with curves whose patterns the legend shows."""
-    return _with_long_handles(draw_cutoff, data, options)
+_FIFTH: Mapping[KernelName, str] = {"softmax": "n", "gaussian": "(n − 1)"}
+"""What stands beside M on the right of the fifth size."""
+
+
+def _draw_fifth_size(axes: Axes, cells: pd.DataFrame, kernel: KernelName) -> Legend:
+    """Draw (M − 1) d = M n, steps in D: M is the fewest samples with more tokens than D.
+
+    To the left of the line and below it δ is 0. Where several N or n share a panel nothing is
+    drawn.
+    """
+    if len(sizes := cells[["n", "tokens"]].drop_duplicates()) != 1:
+        return []
+    samples, tokens = (int(size) for size in sizes.iloc[0])
+    (left, right), black = axes.get_xlim(), "0.1"
+    corners = [(right, float(tokens))]  # below D = n no d is large enough
+    for fewest in range(2, samples + 1):
+        least = least_width(kernel == "softmax", fewest, tokens)
+        corners += [(least, (fewest - 1) * tokens), (least, fewest * tokens)]
+    corners.append((left, float(samples * tokens)))  # from D = N n on every d is
+    white = withStroke(linewidth=2.4, foreground="white")
+    line = Line2D(*zip(*corners, strict=True), color=black, path_effects=[white])
+    axes.add_line(line)
+    common = _FIFTH[kernel].replace("−", "-")
+    text = rf"$(M - 1) \cdot d = M \cdot {common}$, least $M$ with $M \cdot n > D$"
+    return [(Line2D([], [], color=black), text)]
 
 
 @styled

@@ -10,7 +10,7 @@ from pydantic import model_validator
 from overfit_cli.core.cell import Cell
 from overfit_cli.core.errors import BadValue
 from overfit_cli.core.parameters import StudyParameters, parameter
-from overfit_cli.studies.attention_kernel.parameters import KernelName
+from overfit_cli.studies.attention_kernel.parameters import KERNEL_LABELS, KernelName
 
 EXAMPLE = {"n": 1, "tokens": 2, "d": 2, "d_h": 2, "heads": 1, "target": "below"}
 """Values that section 4.2.2's example fixes: its sizes, and the side on which its labels lie."""
@@ -38,11 +38,21 @@ LARGEST_SPECTRUM = 4096
 class KernelRegressionParameters(StudyParameters):
     """Problem (4) of Song et al. 2024: one layer of attention, W_O fixed, one label a token."""
 
-    kernel: KernelName = parameter("gaussian", "attention kernel", symbol="S")
+    kernel: KernelName = parameter(
+        "gaussian", "attention kernel", symbol="S", value_labels=KERNEL_LABELS
+    )
     trained: Literal["query", "value", "all", "layers-1", "layers-2", "layers-4"] = parameter(
         "query",
         "what is trained: W_Q alone, W_V alone, all three, or they and linear layers on top",
         label="trained weights",
+        value_labels={
+            "query": "W_Q",
+            "value": "W_V",
+            "all": "W_Q, W_K, W_V",
+            "layers-1": "with one linear layer",
+            "layers-2": "with two linear layers",
+            "layers-4": "with four linear layers",
+        },
     )
     target: Literal["below", "inside", "mixed-sign", "near"] = parameter(
         "below",

@@ -285,7 +285,7 @@ FIGURES = collect_figures(
             mean="median",
         ),
         axes=0,
-        draw=lazy_drawing(f"{_FIGURES}:draw_lines_at_values"),
+        draw=lazy_drawing(f"{_FIGURES}:draw_lines"),
     ),
     replace(
         LINES,
@@ -299,7 +299,7 @@ FIGURES = collect_figures(
             log=frozenset({"x", "value"}),
         ),
         axes=0,
-        draw=lazy_drawing(f"{_FIGURES}:draw_lines_at_values"),
+        draw=lazy_drawing(f"{_FIGURES}:draw_lines"),
     ),
     replace(
         LINES,
@@ -311,7 +311,6 @@ FIGURES = collect_figures(
             theory="tangent_steps",
             log=frozenset({"x", "value"}),
             mean="median",
-            band="quartiles",
         ),
         axes=0,
         draw=lazy_drawing(f"{_FIGURES}:draw_lines"),
@@ -355,10 +354,14 @@ FIGURES = collect_figures(
             threshold=1e-10,
             by="n",
             log=frozenset(),
-            law=(*_SIZES_NEEDED, "d = 2 * tokens - 2"),
+            law=(
+                *_SIZES_NEEDED,
+                "d = 2 * tokens - 2",
+                "d**2 = n * tokens * (tokens - 1)",  # where that of Sym² and Λ² is an equality
+            ),
         ),
         axes=0,
-        draw=lazy_drawing(f"{_FIGURES}:draw_ranks"),
+        draw=lazy_drawing(f"{_FIGURES}:draw_ranks_of_gaussian"),
     ),
 )
 

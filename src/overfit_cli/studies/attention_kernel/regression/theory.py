@@ -182,6 +182,17 @@ def lacks_width(
     return lacks
 
 
+def least_width(normalised: bool, fewest: int, tokens: int) -> float:
+    """Return the real d at which (M − 1) d = M n, for M ≥ 2 samples; see `lacks_width`.
+
+    Args:
+        normalised: whether the kernel is softmax's.
+        fewest: M.
+        tokens: n.
+    """
+    return fewest * (tokens if normalised else tokens - 1) / (fewest - 1)
+
+
 def largest_singular_values(weights: Floats) -> Floats:
     """Return the largest singular value of each head's matrix, shape (heads,)."""
     return cast("Floats", np.linalg.norm(weights, 2, axis=(1, 2)))

@@ -49,7 +49,9 @@ def _grid(cells: pd.DataFrame, *models: str) -> pd.DataFrame:
     """The cells of these models at one setting, on a grid that has boundaries."""
     cells = cells[cells["model"].isin(models)]
     if set(models) - set(cells["model"]):
-        raise not_run(f"It needs cells of {' and '.join(models)}, as in `overfit sweep {PRESET}`.")
+        raise not_run(
+            f"It needs cells of model={','.join(models)}, as in `overfit sweep {PRESET}`."
+        )
     cells = one_setting(
         cells, [name for name in BenignCnnParameters.model_fields if name not in _FREE]
     )

@@ -15,7 +15,10 @@ class BenignCnnParameters(BenignVitParameters):
     """Definition 3.1's data, and either model; defaults suit section 6's strengths."""
 
     model: Literal["cnn", "vit"] = parameter(
-        "cnn", "two-layer CNN, or the Vision Transformer of benign-vit", label="model"
+        "cnn",
+        "two-layer CNN, or the Vision Transformer of benign-vit",
+        label="model",
+        value_labels={"cnn": "CNN", "vit": "Vision Transformer"},
     )
     filters: int = parameter(
         20,

@@ -73,6 +73,7 @@ class BenignVitParameters(StudyParameters):
         "pytorch",
         "PyTorch's default, divided; Gaussian; or Gaussian as Condition 4.1 requires it",
         label="initial weights",
+        value_labels={"pytorch": "PyTorch's", "gaussian": "Gaussian", "condition": "Condition 4.1"},
     )
     init_divisor: float = parameter(
         16.0,

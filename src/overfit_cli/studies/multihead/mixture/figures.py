@@ -1,19 +1,45 @@
-"""The figure of Theorem 1's conclusion and of its condition against H, side by side."""
+"""Figures of the least H and of random attention.
+
+- `least-heads`: Theorem 1's conclusion and its condition against H, side by side.
+- `least-margin`: the tangent kernel's margin against H, with the H that Lemma 15 requires.
+- `random-attention`: the margin over H and the deviation of W, and beside other starts.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+from matplotlib.patheffects import withStroke
 
 from overfit_cli.core.errors import UserError
 from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.study import FigureData
-from overfit_cli.figures.labels import tick_number
+from overfit_cli.core.text import plural
+from overfit_cli.figures.inputs import require_numbers
+from overfit_cli.figures.labels import axis_label, tick_number
+from overfit_cli.figures.lines import MARKERS, draw_lines
 from overfit_cli.figures.picture import Picture, styled
-from overfit_cli.figures.style import COLUMN, PALETTE, THRESHOLD, Legend, legend_below, log_ticks
+from overfit_cli.figures.style import (
+    COLUMN,
+    HIGHLIGHT,
+    PALETTE,
+    THRESHOLD,
+    Legend,
+    colours_of_map,
+    legend_below,
+    log_ticks,
+    points,
+)
+from overfit_cli.stats.bands import Averaging
+from overfit_cli.stats.intervals import median_estimate
 
-MARKERS = "os^Dvp*P"
+MEDIAN = Averaging("median", "interval")
+_WHITE = withStroke(linewidth=2, foreground="white")
 
 
 @styled
@@ -60,7 +86,167 @@ def draw_least_heads(data: FigureData, options: FigureOptions) -> Picture:
     both[0].set_ylim(bottom=0)
     both[1].set_yscale("log")
     log_ticks(both[1].yaxis, *both[1].get_ylim())
+    seeds = plural(cells["seed"].nunique(), "seed")
+    legend.append((Patch(color="0.5", alpha=0.3, linewidth=0), f"all {seeds}"))
     legend.append((Line2D([], [], **THRESHOLD), "met below"))
     legend_below(figure, legend, columns=len(legend))
-    figure.facts.append("Lines: medians over seeds; band: all seeds.")
+    figure.facts.append(f"Lines: medians over {seeds}; band: all of them, from least to greatest.")
     return figure
+
+
+def draw_least_margin(data: FigureData, options: FigureOptions) -> Picture:
+    """Draw lines as usual, and the H that Lemma 15 requires: its median with a 95 % interval.
+
+    Raises:
+        UserError: as `draw_lines` does.
+    """
+    figure = draw_lines(data, options)
+    required = data.cells.get("tangent_heads", pd.Series(dtype=float)).astype(float)
+    by_seed = required.groupby(data.cells["seed"]).median().dropna()
+    if by_seed.empty or options.x != "heads":
+        return figure
+    estimate = median_estimate(by_seed)
+    name = f"$H$ of Lemma 15, $10^{{{estimate.value:.1f}}}$"
+    for axes in figure.axes:
+        axes.set_xlim(right=max(axes.get_xlim()[1], 3 * 10**estimate.high))
+        axes.axvspan(10**estimate.low, 10**estimate.high, color=HIGHLIGHT, alpha=0.3, linewidth=0)
+        axes.axvline(10**estimate.value, color=HIGHLIGHT, linewidth=1)
+        text = axes.annotate(
+            name,
+            (10**estimate.value, 0.5),
+            xycoords=axes.get_xaxis_transform(),
+            xytext=(-3, 0),
+            textcoords="offset points",
+            rotation=90,
+            ha="right",
+            va="center",
+            color=HIGHLIGHT,
+            fontsize=points("legend.fontsize"),
+        )
+        text.set_path_effects([_WHITE])
+    figure.facts.append(
+        f"Vertical line: the H that Lemma 15 requires, 10^{estimate.value:.1f}, the median of "
+        f"{plural(len(by_seed), 'seed')}, with its 95 % interval."
+    )
+    return figure
+
+
+REFERENCES = {
+    "ntk_margin_zero": "at zero weights",
+    "ntk_margin_first": "after the first phase",
+    "gamma_attention": r"$\gamma_{\mathrm{attn}}$",
+}
+"""Columns of margins of other starts on the same samples, with their names in the figure."""
+
+_SHOWN = 5
+"""How many deviations have a line."""
+
+
+def has_random_attention(data: FigureData) -> bool:
+    """Return whether heads and the deviation of random attention both vary, and nothing else."""
+    names = ("heads", "sigma_init")
+    return "ntk_margin_zero" in data.cells and all(data.cells[x].nunique() > 1 for x in names)
+
+
+@styled
+def draw_random_attention(data: FigureData, options: FigureOptions) -> Picture:
+    """Draw the tangent kernel's margin as a map over H and σ_W, and lines of some σ_W below it.
+
+    Numbers in the map are medians over seeds. Lines have 95 % intervals of medians, and dashed
+    lines are the medians of other starts on the same samples, which marks on the colour bar repeat.
+
+    Raises:
+        UserError: if no cell has a margin, or H or the deviation does not vary.
+    """
+    if not has_random_attention(data):
+        raise UserError(
+            "This figure is drawn over heads and sigma_init, as in `overfit sweep "
+            "heads-random-attention`; here one of them has one value."
+        )
+    cells = require_numbers(data, "ntk_margin")
+    table = cells.pivot_table(
+        index="sigma_init", columns="heads", values="ntk_margin", aggfunc="median"
+    )  # (deviations, heads)
+    references = {
+        name: float(cells[column].astype(float).median()) for column, name in REFERENCES.items()
+    }
+    figure = Picture(COLUMN, 4.9)
+    above, below = figure.subplots(2, 1)
+    heads = axis_label(data.study, "heads")
+    _draw_margin_map(figure, above, table, references)
+    above.set(xlabel=heads, ylabel="deviation of $W$, $\\sigma$")
+    shown = np.unique(np.linspace(0, len(table) - 1, _SHOWN).round().astype(int))
+    _draw_margin_lines(figure, below, cells, table.index[shown].tolist(), references)
+    below.set(xlabel=heads, ylabel="tangent kernel's margin $\\gamma$")
+    seeds = plural(cells["seed"].nunique(), "seed")
+    figure.facts.append(
+        f"Tangent kernel's margin γ over heads and deviation of W: medians of {seeds}; below, "
+        "medians with 95 % intervals. Dashed lines and marks on the colour bar: medians on the "
+        "same samples of "
+        + ", ".join(f"the margin {name} ({value:.2f})" for name, value in references.items())
+        + "."
+    )
+    return figure
+
+
+def _draw_margin_map(
+    figure: Picture, axes: Axes, table: pd.DataFrame, references: Mapping[str, float]
+) -> None:
+    """Draw medians, (deviations, heads), as colours with their numbers, up to the largest."""
+    highest = max(*references.values(), float(table.max().max()))
+    image = axes.imshow(table, origin="lower", aspect="auto", vmin=0, vmax=highest)
+    for (row, column), value in np.ndenumerate(table.to_numpy()):
+        colour = "black" if value > 0.6 * highest else "white"
+        axes.text(column, row, f"{value:.2f}", ha="center", va="center", size=6, color=colour)
+    axes.set_xticks(range(table.shape[1]), [f"{heads}" for heads in table.columns])
+    axes.set_yticks(range(table.shape[0]), [tick_number(sigma) for sigma in table.index])
+    bar = figure.colorbar(image, ax=axes, pad=0.02, label=r"$\gamma$")
+    for value in references.values():
+        bar.ax.axhline(value, color=HIGHLIGHT, linestyle=(0, (2, 1)), linewidth=1)
+
+
+def _draw_margin_lines(
+    figure: Picture,
+    axes: Axes,
+    cells: pd.DataFrame,
+    sigmas: Sequence[float],
+    references: Mapping[str, float],
+) -> None:
+    """Draw the margin against H at a few deviations, with the margins of other starts."""
+    shades = colours_of_map(np.linspace(0, 0.85, len(sigmas)).tolist())
+    legend: Legend = []
+    for place, (sigma, colour, marker) in enumerate(zip(sigmas, shades, MARKERS, strict=False)):
+        of_sigma = cells[cells["sigma_init"] == sigma]
+        table = of_sigma.pivot_table(index="heads", columns="seed", values="ntk_margin")
+        middle, low, high = MEDIAN.summarise(table.to_numpy(np.float64), (0.0, np.inf))
+        aside = table.index * 1.05 ** (place - (len(sigmas) - 1) / 2)
+        bars = [middle - low, high - middle]
+        artist = axes.errorbar(aside, middle, bars, color=colour, marker=marker, elinewidth=0.8)
+        legend.append((artist, rf"$\sigma$ = {tick_number(sigma)}"))
+    axes.set(xscale="log", yscale="log")
+    heads = sorted(cells["heads"].unique())
+    axes.set_xticks(heads, [str(count) for count in heads])
+    least = min(references.values())
+    for name, value in references.items():
+        axes.axhline(value, color=HIGHLIGHT, linestyle=(0, (4, 2)), linewidth=0.8)
+        _write_beside(axes, f"{name}, {value:.2f}", value, below=value == least)
+    axes.set_ylim(top=1.4 * max(references.values()))
+    log_ticks(axes.yaxis, *axes.get_ylim())
+    axes.minorticks_off()
+    legend_below(figure, legend, columns=3)
+
+
+def _write_beside(axes: Axes, text: str, height: float, *, below: bool) -> None:
+    """Write a text above or below a horizontal line, at its right end."""
+    written = axes.annotate(
+        text,
+        (0.99, height),
+        xycoords=axes.get_yaxis_transform(),
+        xytext=(0, -2 if below else 1.5),
+        textcoords="offset points",
+        ha="right",
+        va="top" if below else "baseline",
+        color=HIGHLIGHT,
+        fontsize=6.5,
+    )
+    written.set_path_effects([_WHITE])

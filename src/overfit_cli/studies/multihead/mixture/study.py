@@ -12,12 +12,14 @@ from overfit_cli.core.figure import (
     Figure,
     FigureOptions,
     collect_figures,
+    lazy_check,
     lazy_drawing,
 )
 from overfit_cli.studies.multihead.mixture.parameters import MultiheadMixtureParameters
 from overfit_cli.studies.multihead.parameters import Problem
 from overfit_cli.studies.multihead.study import MultiheadStudy, cell_columns, step_columns
 
+_FIGURES = "overfit_cli.studies.multihead.mixture.figures"
 ATTENTION = (
     Column(
         "attention",
@@ -147,23 +149,18 @@ class MultiheadMixture(MultiheadStudy[MultiheadMixtureParameters]):
         return draw_problem(parameters, seed)
 
     def figures(self) -> Mapping[str, Figure]:
-        margins = replace(
-            LINES,
+        margins = Figure(
             name="random-attention",
-            title="The tangent kernel's margin with random attention against heads",
-            options=FigureOptions(
-                x="heads",
-                value="ntk_margin",
-                mean="median",
-                band="quartiles",
-                log=frozenset({"x"}),
-            ),
+            title="The tangent kernel's margin with random attention over heads and deviation of W",
+            reads="cells",
+            draw=lazy_drawing(f"{_FIGURES}:draw_random_attention"),
+            fits=lazy_check(f"{_FIGURES}:has_random_attention"),
         )
         least = Figure(
             name="least-heads",
             title="Theorem 1's loss over its bound, and the H that it requires over H",
             reads="cells",
-            draw=lazy_drawing("overfit_cli.studies.multihead.mixture.figures:draw_least_heads"),
+            draw=lazy_drawing(f"{_FIGURES}:draw_least_heads"),
         )
         sparsity = replace(
             LINES,
@@ -172,6 +169,7 @@ class MultiheadMixture(MultiheadStudy[MultiheadMixtureParameters]):
             options=FigureOptions(
                 x="relevant", value="margin_attention - margin_linear", by="strength"
             ),
+            labels={"margin_attention - margin_linear": "attention's margin less linear one"},
         )
         least_margin = replace(
             LINES,
@@ -183,6 +181,8 @@ class MultiheadMixture(MultiheadStudy[MultiheadMixtureParameters]):
                 threshold=1,
                 log=frozenset({"x"}),
             ),
+            labels={"2 * ntk_margin / gamma_tangent": r"tangent kernel's margin over $\gamma_*/2$"},
+            draw=lazy_drawing(f"{_FIGURES}:draw_least_margin"),
         )
         concavity = replace(
             LINES,

@@ -75,7 +75,7 @@ class MultiheadPaths(Study[P]):
         Column(
             "descent_allowed",
             "least descent of these steps over η/2 ‖∇L‖²",
-            label="descent over Lemma 7's",
+            label="descent over Lemma 7's bound",
         ),
         Column("descent", "the same of all steps", label="least descent"),
         Column(
@@ -88,8 +88,12 @@ class MultiheadPaths(Study[P]):
             "largest rise of the loss on a segment over Proposition 4's third, of its ends",
             label="rise over its bound",
         ),
-        Column("lemma8", "mean training loss over Lemma 8's bound", label="loss over Lemma 8's"),
-        Column("lemma9", "mean training loss over Lemma 9's bound", label="loss over Lemma 9's"),
+        Column(
+            "lemma8", "mean training loss over Lemma 8's bound", label="loss over Lemma 8's bound"
+        ),
+        Column(
+            "lemma9", "mean training loss over Lemma 9's bound", label="loss over Lemma 9's bound"
+        ),
         Column(
             "lemma9_heads",
             "decimal logarithm of the heads that Lemma 9 requires",

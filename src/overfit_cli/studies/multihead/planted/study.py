@@ -54,10 +54,10 @@ class MultiheadPlanted(MultiheadStudy[MultiheadPlantedParameters]):
                 x="n",
                 value="test_loss - train_loss",
                 mean="median",
-                band="quartiles",
                 log=frozenset({"x", "value"}),
                 law=("test_loss - train_loss = 10 / n",),
             ),
+            labels={"test_loss - train_loss": r"generalisation gap $L - \hat{L}$"},
         )
         return collect_figures(*super().figures().values(), gap)
 

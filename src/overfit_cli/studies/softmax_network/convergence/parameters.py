@@ -8,7 +8,13 @@ from typing import Literal
 from overfit_cli.core.cell import Cell
 from overfit_cli.core.errors import BadValue
 from overfit_cli.core.parameters import StudyParameters, parameter
-from overfit_cli.studies.softmax_network.paper import DIGITS, PIXELS, Activation, Initialisation
+from overfit_cli.studies.softmax_network.paper import (
+    DIGITS,
+    NAMES,
+    PIXELS,
+    Activation,
+    Initialisation,
+)
 
 RADII = (0.001, 0.009)
 """The R at which the largest change of H is looked for; Lemma 5.1 has R below 0.01."""
@@ -18,7 +24,10 @@ class SoftmaxConvergenceParameters(StudyParameters):
     """A two-layer network, its hidden weights trained by gradient descent on the squared loss."""
 
     activation: Activation = parameter(
-        "softmax", "hidden units; softmax is over all of them", label="activation"
+        "softmax",
+        "hidden units; softmax is over all of them",
+        label="activation",
+        value_labels={"relu": NAMES["relu"]},
     )
     m: int = parameter(512, "hidden units", symbol="m", at_least=2, at_most=10**6)
     n: int = parameter(16, "training samples", symbol="n", at_least=1, at_most=10_000)

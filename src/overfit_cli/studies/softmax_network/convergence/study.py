@@ -334,6 +334,14 @@ class SoftmaxConvergence(Study[P]):
                 source="Cao et al. 2024, Lemma 5.1",
             ),
             Figure(
+                name="bounds",
+                title="What is measured over each bound, seed by seed",
+                reads="cells",
+                draw=lazy_drawing(f"{folder}.bounds:draw_bounds"),
+                fits=lazy_check(f"{folder}.bounds:has_bounds"),
+                source="Cao et al. 2024, Theorems 4.2 and F.2, Lemmas 5.1, 5.3 and D.1",
+            ),
+            Figure(
                 name="crossover",
                 title="Powers of m in movement, drift and test gap, against σ",
                 reads="cells",

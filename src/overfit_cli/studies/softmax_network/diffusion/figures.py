@@ -15,7 +15,10 @@ from overfit_cli.figures.labels import varying_parameters
 from overfit_cli.figures.picture import Picture, new_panels, styled, title_panels
 from overfit_cli.figures.style import PALETTE, legend_below
 from overfit_cli.studies.softmax_network.diffusion.data import mixture
-from overfit_cli.studies.softmax_network.diffusion.parameters import SoftmaxDiffusionParameters
+from overfit_cli.studies.softmax_network.diffusion.parameters import (
+    MODEL_LABELS,
+    SoftmaxDiffusionParameters,
+)
 from overfit_cli.studies.softmax_network.figures import (
     NETWORKS,
     Look,
@@ -29,9 +32,9 @@ from overfit_cli.studies.softmax_network.paper import digit_components
 
 LOOKS: Mapping[str, Look] = {
     **NETWORKS,
-    "posterior": Look("exact posterior", PALETTE[3], "v"),
+    "posterior": Look(MODEL_LABELS["posterior"], PALETTE[3], "v"),
     "constant": Look("constant", PALETTE[7], "d"),
-    "true": Look("true score", PALETTE[6], "P"),
+    "true": Look(MODEL_LABELS["true"], PALETTE[6], "P"),
 }
 
 _AXES = ("model", "n")

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Literal
 
 from overfit_cli.core.cell import Cell
 from overfit_cli.core.errors import BadValue
 from overfit_cli.core.parameters import StudyParameters, parameter
-from overfit_cli.studies.softmax_network.paper import DIGITS, PIXELS
+from overfit_cli.studies.softmax_network.paper import DIGITS, NAMES, PIXELS
 
 Model = Literal["softmax", "exp", "relu", "true", "posterior", "constant"]
+
+MODEL_LABELS: Mapping[str, str] = {
+    "relu": NAMES["relu"],
+    "true": "true score",
+    "posterior": "exact posterior",
+}
+"""What figures call the denoisers whose value isn't their name."""
 
 TEST_DIGITS = 500
 """The number of test digits."""
@@ -25,6 +32,7 @@ class SoftmaxDiffusionParameters(StudyParameters):
         "what denoises: a network, the truth, the exact posterior over the training points, or "
         "their mean",
         label="denoiser",
+        value_labels=MODEL_LABELS,
     )
     target: Literal["mixture", "digits"] = parameter(
         "mixture",
@@ -73,7 +81,10 @@ class SoftmaxDiffusionParameters(StudyParameters):
         at_most=100,
     )
     optimiser: Literal["adam", "gd"] = parameter(
-        "adam", "how networks are trained", label="optimiser"
+        "adam",
+        "how networks are trained",
+        label="optimiser",
+        value_labels={"adam": "Adam", "gd": "gradient descent"},
     )
     output_scale: Literal["root", "paper"] = parameter(
         "root",

@@ -223,7 +223,7 @@ def _gap(cells: pd.DataFrame, *, several: bool = False) -> Measurement:
 
 _claim = partial(softmax_claim, figure="kernel-drift", preset=SMALL_PRESET)
 _ours = partial(softmax_claim, figure="kernel-drift", preset=DRIFT_PRESET)
-_several = partial(softmax_claim, figure="curves", preset=OUTPUTS_PRESET)
+_several = partial(softmax_claim, figure="bounds", preset=OUTPUTS_PRESET)
 
 _CONSTANTS = (
     "d outside B is the number of outputs, 1 here; C is at 10, the end of C > 10, and δ = 0.05"

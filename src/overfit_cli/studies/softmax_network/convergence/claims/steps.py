@@ -229,7 +229,7 @@ STEP_CLAIMS = (
         "every logged step.",
         f"{_REACH}; {THEOREM_RULE}",
         partial(_bounded, column="gradient_over_bound", probable=False, several=True),
-        "curves",
+        "bounds",
         OUTPUTS_PRESET,
         hypotheses=f"weights move by less than 0.01; B = 1 at σ = {SMALL:g}; {SEVERAL}; with "
         "part 1 of Lemma B.1 it is algebra, a check of the code",

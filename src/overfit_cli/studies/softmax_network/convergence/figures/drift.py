@@ -7,6 +7,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import matplotlib.axes
 import numpy as np
 import pandas as pd
@@ -129,9 +131,10 @@ def _write_powers(axes: matplotlib.axes.Axes, cells: pd.DataFrame, value: str) -
 
 
 def has_worst_drifts(data: FigureData) -> bool:
-    """Return whether largest drifts were looked for, at several widths."""
+    """Return whether largest drifts were looked for, at several widths or several n."""
     cells = data.cells
-    return bool("worst_drift" in cells and cells["worst_drift"].notna().any() and has_m(cells))
+    several = has_m(cells) or cells["n"].nunique() > 1
+    return bool("worst_drift" in cells and cells["worst_drift"].notna().any() and several)
 
 
 def has_m(cells: pd.DataFrame) -> bool:
@@ -150,12 +153,15 @@ def draw_worst_drift(data: FigureData, options: FigureOptions) -> Picture:
 
     Means of all seeds, those with 0 too, with their 95 % intervals. ReLU's dashed line is an upper
     bound, with open markers where m R < 10 log(n²/δ), the others lower ones. The dotted lines are
-    the constants of the text after Lemma 5.1, without their n^o(1).
+    the constants of the text after Lemma 5.1, without their n^o(1). Of one width every seed is
+    drawn, against n and at both R.
 
     Raises:
         UserError: if another parameter varies, or no cell is done.
     """
     cells = done_cells(data, ("activation", "m", "n", "sigma"))
+    if not has_m(cells):
+        return _draw_one_width(cells)
     sigmas, sizes = sorted(cells["sigma"].unique()), sorted(cells["n"].unique())
     figure, grid = new_grid(len(sizes), len(sigmas))
     for row, n in zip(grid, sizes, strict=True):
@@ -175,7 +181,7 @@ def draw_worst_drift(data: FigureData, options: FigureOptions) -> Picture:
         axes.set_xticks(widths, [str(width) for width in widths])
         axes.minorticks_off()
     for axes in grid[:, 0]:
-        axes.set_ylabel("largest $\\Vert H(W) - H(\\tilde W)\\Vert_F\\,/\\,(R\\,n)$")
+        axes.set_ylabel(_LARGEST)
     for axes in grid[-1]:
         axes.set_xlabel("hidden units $m$")
     seeds = plural(cells["seed"].nunique(), "seed")
@@ -205,8 +211,7 @@ def _draw_means(axes: matplotlib.axes.Axes, cells: pd.DataFrame) -> None:
         ends = np.array([(estimate.low, estimate.high) for estimate in estimates])
         low = np.maximum(ends[:, 0], means / 10)  # an interval with 0 has no end on this axis
         is_bound = activation == "relu"
-        needed = 10 * np.log(float(rows["n"].iloc[0]) ** 2 / CHANCE)
-        is_open = is_bound & (widths * RADII[0] < needed)
+        is_open = is_bound & (widths * RADII[0] < _least_units(rows["n"].iloc[0]))
         axes.plot(widths, means, "--" if is_bound else "-", color=look.colour, linewidth=1.0)
         axes.vlines(widths, low, ends[:, 1], colors=look.colour, linewidth=1.0)
         for width, mean, hollow in zip(widths, means, is_open, strict=True):
@@ -215,6 +220,81 @@ def _draw_means(axes: matplotlib.axes.Axes, cells: pd.DataFrame) -> None:
     axes.set_xscale("log")
     axes.set_yscale("log")
 
+
+def _draw_one_width(cells: pd.DataFrame) -> Picture:
+    """Draw the largest change of every seed against n at both R, a panel for each σ."""
+    sigmas, sizes = sorted(cells["sigma"].unique()), sorted(cells["n"].unique())
+    names = [name for name in CONSTANTS if (cells["activation"] == name).any()]
+    columns = [(name, number) for name in names for number in range(len(RADII))]
+    width = 0.8 / len(columns)
+    figure, grid = new_grid(1, len(sigmas))
+    for axes, sigma in zip(grid[0], sigmas, strict=True):
+        for index, (name, number) in enumerate(columns):
+            first = (index - (len(columns) - 1) / 2) * width
+            for place, n in enumerate(sizes):
+                chosen = cells[(cells["sigma"] == sigma) & (cells["n"] == n)]
+                of_name = chosen[chosen["activation"] == name]
+                _draw_seeds(axes, of_name, number, place + first, width)
+        for name in names:
+            colour = NETWORKS[name].colour
+            axes.axhline(CONSTANTS[name], linestyle=":", color=colour, linewidth=1.2)
+        axes.set_title(rf"$m = {cells['m'].iloc[0]}$, $\sigma = {sigma:g}$")
+        axes.set_xticks(range(len(sizes)), [str(n) for n in sizes])
+        axes.set_xlim(-0.5, len(sizes) - 0.5)
+        axes.set_ylim(bottom=0)
+        axes.set_xlabel("training samples $n$")
+    grid[0, 0].set_ylabel(_LARGEST)
+    ways = {
+        "relu": "ReLU by counting the units that can flip: at most so much.",
+        "softmax": "Softmax by ascent over directions: at least so much.",
+        "exp": "Exp by ascent over directions: at least so much.",
+    }
+    seeds = plural(cells["seed"].nunique(), "seed")
+    figure.facts.append(f"A marker for each of {seeds}. {' '.join(ways[name] for name in names)}")
+    grey: dict[str, Any] = {"color": "0.4", "linestyle": ""}
+    legend: Legend = [
+        (Line2D([], [], **grey | {"color": look.colour}, marker=look.marker), look.name)
+        for look in (NETWORKS[name] for name in names)
+    ]
+    if "relu" in names:
+        hollow = Line2D([], [], **grey, marker=NETWORKS["relu"].marker, mfc="none")
+        legend.append((hollow, r"$m R < 10\,\log(n^2/\delta)$"))
+    legend.append((Line2D([], [], color="0.15", linewidth=1.4), "median"))
+    legend.append((Line2D([], [], color="0.4", linestyle=":"), "constant of the text"))
+    legend_below(figure, legend, columns=2)
+    return figure
+
+
+def _draw_seeds(
+    axes: matplotlib.axes.Axes, cells: pd.DataFrame, number: int, middle: float, width: float
+) -> None:
+    """Draw the seeds of one setting side by side at one of the two R, and their median."""
+    if cells.empty:
+        return
+    row, radius = cells.iloc[0], RADII[number]
+    drifts = cells[("worst_drift", "worst_drift_far")[number]].astype(float)
+    is_open = row["activation"] == "relu" and row["m"] * radius < _least_units(row["n"])
+    look = NETWORKS[row["activation"]]
+    axes.plot(
+        middle + width * np.linspace(-0.35, 0.35, len(drifts)),
+        drifts,
+        look.marker,
+        markersize=2.5,
+        markeredgewidth=0.6,
+        color=look.colour,
+        mfc="none" if is_open else look.colour,
+    )
+    ends = middle - 0.42 * width, middle + 0.42 * width
+    axes.hlines(drifts.median(), *ends, colors="0.15", linewidth=1.4, zorder=3)
+    axes.annotate(f"$R = {radius:g}$", (middle, 0.03), ha="center", size=6)
+
+
+def _least_units(n: float) -> float:
+    """Return the least m R with which the probability in ReLU's quoted lemma is 1 − δ."""
+    return float(10 * np.log(float(n) ** 2 / CHANCE))
+
+
+_LARGEST = "largest $\\Vert H(W) - H(\\tilde W)\\Vert_F\\,/\\,(R\\,n)$"
 
 _HALF_SPAN = 0.4
 """Half of what each panel of the crossover spans: the same, so that slopes compare."""

@@ -28,7 +28,7 @@ from overfit_cli.figures.panels import Panel
 from overfit_cli.figures.picture import Picture, styled, title_panels
 from overfit_cli.figures.style import HIGHLIGHT, Legend, colours_of_map, legend_below, log_ticks
 from overfit_cli.stats.boundaries import contour
-from overfit_cli.stats.intervals import Estimate, mean_estimate
+from overfit_cli.stats.intervals import Estimate, mean_estimate, median_estimate
 from overfit_cli.studies.softmax_network.convergence.widths import (
     ENOUGH,
     by_data,
@@ -252,8 +252,8 @@ def draw_lambda(data: FigureData, options: FigureOptions) -> Picture:
 
     At the paper's step size they are T against λ, and T λ²/(n² log(n/ε)) against λ. At 1/(m λ_max)
     they are T against κ, and the sufficient width against λ; a setting without one within the sweep
-    on half of its seeds isn't drawn. Points are medians, bars the middle half of the seeds. Larger
-    markers have larger n.
+    on half of its seeds isn't drawn. Points are medians, bars their 95 % intervals. Larger markers
+    have larger n.
 
     Raises:
         UserError: if another parameter varies, both step rules are there, or no cell is done.
@@ -290,7 +290,7 @@ def draw_lambda(data: FigureData, options: FigureOptions) -> Picture:
     right.set_ylabel(label)
     seeds = plural(cells["seed"].nunique(), "seed")
     figure.facts.append(
-        f"A point for each activation, data, d and n: medians of {seeds}, bars the middle half. "
+        f"A point for each activation, data, d and n: medians of {seeds}, bars 95 % intervals. "
         "Dotted lines have the power, and go through the middle of all points."
     )
     powers = r"$\lambda^{-2}$" if by_paper else r"$\kappa$ (left), $\lambda^{-2}$ (right)"
@@ -326,19 +326,25 @@ def _sizes(cells: pd.DataFrame) -> dict[int, float]:
 def _draw_points(
     axes: matplotlib.axes.Axes, cells: pd.DataFrame, x: str, value: str, power: float
 ) -> None:
-    """Draw medians with quartiles of each setting, and a line of a power through their middle."""
+    """Draw medians with 95 % intervals of each setting, and a line of a power through their middle.
+
+    An interval ends at the least and the largest number of the setting that is drawn.
+    """
     numbers = cells[["activation", "data", "d", "n", x, value]].astype({x: float, value: float})
-    grouped = numbers.groupby(["activation", "data", "d", "n"])[[x, value]]
-    table = grouped.median().join(grouped.quantile(0.25), rsuffix="_low")
-    table = table.join(grouped.quantile(0.75), rsuffix="_high")
+    grouped = numbers.groupby(["activation", "data", "d", "n"])
+    table = grouped[[x, value]].median()
     table = table[((table > 0) & (table < np.inf)).all(axis=1)].reset_index()
     sizes = _sizes(cells)
     for _, row in table.iterrows():
         look = NETWORKS[row["activation"]]
+        sample = grouped.get_group(tuple(row[["activation", "data", "d", "n"]]))[value].dropna()
+        drawn = sample[(sample > 0) & (sample < np.inf)]
+        estimate = median_estimate(sample)
+        low, high = np.clip((estimate.low, estimate.high), drawn.min(), drawn.max())
         axes.errorbar(
             row[x],
             row[value],
-            yerr=[[row[value] - row[f"{value}_low"]], [row[f"{value}_high"] - row[value]]],
+            yerr=[[row[value] - low], [high - row[value]]],
             marker=_MARKS[row["data"]],
             color=look.colour,
             markersize=sizes[int(row["n"])],
