@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from overfit_cli.core.cell import (
+    ROW_COLUMNS,
     Cell,
     CellResult,
     Cells,
@@ -360,7 +361,8 @@ def study_of_rows(name: str, cells: pd.DataFrame) -> FunctionStudy:
     parameters = tuple(
         ParameterRecord(name=each, kind=kinds.get(cells[each].dtype.kind, "text")) for each in names
     )
-    measured = columns[columns.index("status") + 1 :]
+    after = columns[columns.index("status") + 1 :]
+    measured = [name for name in after if name not in ROW_COLUMNS]
     return FunctionStudy(
         FunctionRecord(name=name, label=name, parameters=parameters), measured=measured
     )
