@@ -58,8 +58,9 @@ def test_the_debugger_opens_at_the_users_line_and_not_in_the_library(tmp_path: P
     typed = ("p size, matrix.shape", "up", "p n, seed", "up", "q")
     code, shown = debugged(tmp_path, "mine.py", "--n=4", "--seed=2", typed=typed)
     assert code == 1
+    assert f'  File "{tmp_path}/mine.py", line 6, in solve' in shown, "no path is wrapped"
     assert "  Raised in numpy." in shown
-    assert any(line.startswith("The cell is n=4, how='fails', seed=2; ") for line in shown)
+    assert any(line.startswith("The cell: n=4, how='fails', seed=2. ") for line in shown)
     [opened] = [line for line in shown[: shown.index(f"(Pdb) {typed[0]}")] if line[:2] == "> "]
     assert opened == f"> {tmp_path}/mine.py(6)solve()"
     assert answer(shown, "p size, matrix.shape") == "(4, (4, 4))"

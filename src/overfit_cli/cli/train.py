@@ -122,7 +122,7 @@ def _debug(
         return
     values = {**result.cell.parameters.model_dump(), "seed": result.cell.seed}
     cell = ", ".join(f"{name}={value!r}" for name, value in values.items())
-    output.print(f"The cell is {cell}; `up` goes to the caller of a line, and `q` ends this.")
+    output.print(f"The cell: {cell}. `up` goes to the calling line, and `q` leaves.")
     post_mortem(lines)
 
 

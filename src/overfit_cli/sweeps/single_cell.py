@@ -74,7 +74,7 @@ def train_cell(
         result = storable(study, result)
     error = errors[0] if errors else None
     for line in traceback_lines(error) if error is not None else ():
-        output.print(line)
+        output.print(line, soft_wrap=True)  # a marker stands below what it marks
     try:
         record_run(directory.path, grid, {"jobs": 1, "device": device}, data_read)
         directory.finish(directory.write(study, [result]), replaced=True)
