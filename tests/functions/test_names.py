@@ -115,6 +115,7 @@ WRITTEN = {
     "def fit(n=1): return {'a': n}\nimport functools\ntrain = functools.partial(fit, n=2)": {"a"},
     "class Fit:\n  def __call__(self, n=1):\n    return {'a': n}\ntrain = Fit()": {"a"},
     "exec('def train(n=1): return {1: n}')": set(),
+    "k = 2; train = lambda n=1: {'a': n * k}": set(),
 }
 
 

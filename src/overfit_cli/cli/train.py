@@ -116,7 +116,7 @@ def _debug(
     if lines is None and error is not None and study.identity.function is None:
         lines = error.__traceback__  # a study that is installed: nothing there is the user's
     if lines is None:
-        raised = "no line of yours raised it" if error else "it raised nothing"
+        raised = "it raised nothing" if error is None else "no line of yours raised it"
         why = f"the cell failed, but {raised}" if result.reason else "the cell did not fail"
         output.print(f"There is nothing to debug: {why}.")
         return

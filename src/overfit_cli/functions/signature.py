@@ -141,7 +141,7 @@ def columns_written(function: Callable[..., Any]) -> set[str]:
     others only in what it returns. A `step` in a yielded row is its number, and no column.
     """
     columns = set[str]()
-    with contextlib.suppress(OSError, TypeError, SyntaxError):  # it may have no text of its own
+    with contextlib.suppress(OSError, TypeError, SyntaxError, ValueError):  # it may have no text
         [definition] = ast.parse(textwrap.dedent(inspect.getsource(_called(function)))).body
         for node in _own_nodes(definition):
             if isinstance(node, ast.Return):

@@ -50,9 +50,9 @@ class Kind:
     Attributes:
         name: the kind's name, and that of its folder.
         columns: the columns that every part of the kind has, whatever its study, with their types.
-        optional: those that a part has where one of its rows has a value.
         indexed: the columns that are remembered of a part that was read.
         ordered_by: the columns that name a row.
+        optional: the columns that a part has where one of its rows has a value, with their types.
     """
 
     name: str
