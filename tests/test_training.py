@@ -195,8 +195,9 @@ def test_a_whole_study_is_one() -> None:
 
 
 def test_the_names_that_are_taken_are_those_that_every_row_has() -> None:
-    assert set(CELLS.columns) == ROW_COLUMNS
-    assert set(cell_schema(Least()).names) == taken_columns(FakeParameters) | {"loss", "error"}
+    assert {*CELLS.columns, *CELLS.optional} == ROW_COLUMNS
+    names = set(cell_schema(Least(), CELLS.optional).names)
+    assert names == taken_columns(FakeParameters) | {"loss", "error"}
 
 
 def test_progress_columns_are_the_first_logged_ones() -> None:

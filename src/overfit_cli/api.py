@@ -227,7 +227,7 @@ def train(
     grid = grid_of_values(subject.study, settings, seeds, subject.texts)
     chosen = resolve_device(valid_choice("device", device, get_args(DeviceChoice)))
     path = None if out is None else usable_path("out", out)
-    result, _ = train_cell(subject, grid, settings, path, chosen, console(quiet=quiet))
+    result, *_ = train_cell(subject, grid, settings, path, chosen, console(quiet=quiet))
     return result
 
 

@@ -54,3 +54,14 @@ def test_a_single_dash_h_is_help(command: tuple[str, ...], tmp_path: Path) -> No
     short = call(*command, "-h", cwd=tmp_path).stdout
     assert short == call(*command, "--help", cwd=tmp_path).stdout
     assert short.startswith("Usage: overfit")
+
+
+def test_claims_of_a_function_are_listed_by_its_file_or_its_module(tmp_path: Path) -> None:
+    text = "from overfit_cli import experiment\n@experiment(claims=['low: loss < 2 where n > 1'])\n"
+    (tmp_path / "of_a_user.py").write_text(text + "def train(n: int = 1): return {'loss': n}\n")
+    (tmp_path / "without.py").write_text("def train(n: int = 1): return {'loss': n}\n")
+    for name in ("of_a_user.py", "of_a_user:train"):
+        shown = call("list", "claims", name, cwd=tmp_path).stdout.splitlines()
+        assert shown[:2] == ["low", "  loss < 2 where n > 1"]
+    said = call("list", "claims", "without.py", cwd=tmp_path).stdout
+    assert said == "without:train has no claims.\n"

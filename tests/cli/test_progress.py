@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-import codecs
-import contextlib
 import io
 import itertools
 import math
-import os
 import re
-import signal
-import subprocess
-import sys
-import termios
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -30,10 +23,12 @@ from overfit_cli.sweeps.progress import Progress, SweepDiagram, diagram_of, load
 from overfit_cli.sweeps.speed import Speed
 from overfit_cli.sweeps.store import RunDirectory
 from overfit_cli.sweeps.worker import TaskRecord
-from tests.command import call, environment
+from tests.command import call
 from tests.screen import shown
+from tests.terminal import on_a_terminal
 from tests.toy_runs import TOY, toy_cells
 
+SLOWLY = {"TOY_PAUSE": "0.1"}
 TITLE = "test_loss over snr (across) and n (up)"
 LINE = re.compile(r"(\d+) of (\d+) cells(?:, \d+ failed)?; (.*)")
 
@@ -43,46 +38,6 @@ def terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have commands in this process take their output for a terminal."""
     for name, value in {"FORCE_COLOR": "1", "TERM": "xterm", "LINES": "40"}.items():
         monkeypatch.setenv(name, value)
-
-
-def pieces(descriptor: int) -> Iterator[str]:
-    """What is written to a terminal, until everybody has left it."""
-    decoder = codecs.getincrementaldecoder("utf-8")()
-    with contextlib.suppress(OSError):  # how Linux says that they have
-        while piece := os.read(descriptor, 65536):
-            yield decoder.decode(piece)
-
-
-def on_a_terminal(*arguments: str, cwd: Path, interrupt_at: str = "") -> tuple[int, str]:
-    """Run `overfit` on a terminal and return its exit code and output.
-
-    It is interrupted when it shows a text, if one is given; the interrupt goes to the whole
-    process group, as a terminal sends it.
-    """
-    ours, theirs = os.openpty()
-    termios.tcsetwinsize(theirs, (40, 80))
-    process = subprocess.Popen(
-        [sys.executable, "-m", "overfit_cli", *arguments],
-        cwd=cwd,
-        env=environment(TERM="xterm", LINES="40", TOY_PAUSE="0.1"),
-        stdin=theirs,
-        stdout=theirs,
-        stderr=theirs,
-        start_new_session=True,
-    )
-    os.close(theirs)
-    output, interrupted = "", not interrupt_at
-    try:
-        for piece in pieces(ours):
-            output += piece
-            if interrupt_at in output and not interrupted:
-                os.killpg(process.pid, signal.SIGINT)
-                interrupted = True
-        return process.wait(timeout=10), output
-    finally:
-        process.kill()
-        process.wait()
-        os.close(ours)
 
 
 def diagram_in(lines: Sequence[str]) -> list[str]:
@@ -115,7 +70,9 @@ def test_an_interrupted_diagram_stays_and_a_resumed_one_has_the_cells_of_both(
     tmp_path: Path, terminal: None
 ) -> None:
     grid = ("sweep", "toy", "--n=1:12", "--snr=1:2:2", "--seeds=1", "--out=out")
-    code, output = on_a_terminal(*grid, "--jobs=2", cwd=tmp_path, interrupt_at=" 6 of 24 cells")
+    code, output = on_a_terminal(
+        *grid, "--jobs=2", cwd=tmp_path, env=SLOWLY, interrupt_at=" 6 of 24 cells"
+    )
     lines = shown(output)
     assert code == 130
     assert "0 of 24 cells; waiting for 2 workers to start and train the first 4 cells" in output
@@ -139,7 +96,7 @@ def test_what_is_said_on_the_way_stands_above_the_diagram(tmp_path: Path) -> Non
         "    return {'product': n * snr, 'sum': n + snr}\n"
     )
     grid = ("sweep", "mine.py", "--n=1:2", "--snr=1:2:2", "--jobs=1", "--out=out")
-    code, output = on_a_terminal(*grid, cwd=tmp_path)
+    code, output = on_a_terminal(*grid, cwd=tmp_path, env=SLOWLY)
     lines = shown(output)
     assert code == 0
     assert lines[2].startswith("note: out/cells/mine.parquet is damaged and is set aside")

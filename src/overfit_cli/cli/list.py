@@ -158,7 +158,10 @@ def list_everything(
     output = console()
     if study is not None:
         chosen_study = study_of_reference(study) if is_reference(study) else find_study(study)
-        for name, line, more in _ENTRIES[kind or "studies"]([chosen_study]):
+        entries = list(_ENTRIES[kind or "studies"]([chosen_study]))
+        if not entries:
+            output.print(f"{chosen_study.name} has no {kind}.")
+        for name, line, more in entries:
             output.print(name)
             for heading, text in (("", line), *more):
                 said = f"{heading}: {text}" if heading else text

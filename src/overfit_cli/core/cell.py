@@ -14,7 +14,7 @@ from typing import Any, Generic, Literal, NamedTuple, Self, TypeAlias
 
 from typing_extensions import TypeVar
 
-from overfit_cli.core.parameters import TRAINING_STEPS, StudyParameters, parameters_json
+from overfit_cli.core.parameters import StudyParameters, parameters_json
 
 
 @dataclass(frozen=True)
@@ -77,8 +77,13 @@ P = TypeVar("P", bound=StudyParameters)
 P_co = TypeVar("P_co", bound=StudyParameters, covariant=True, default=StudyParameters)
 
 
-ROW_COLUMNS = frozenset({"key", "study", "version", "seed", "status", "reason", "steps", "seconds"})
-"""Columns that every cell's row has beside its parameters and measurements."""
+TRACEBACK = "traceback"
+"""The column of tracebacks, which a part of cells has where one of them raised."""
+
+ROW_COLUMNS = frozenset(
+    {"key", "study", "version", "seed", "status", "reason", TRACEBACK, "steps", "seconds"}
+)
+"""Columns that cells' rows have beside parameters and measurements."""
 
 
 def taken_columns(parameters: type[StudyParameters]) -> frozenset[str]:
@@ -91,12 +96,7 @@ NAME_TAKEN = "which every row has already"
 
 def name_taken(name: str) -> str:
     """Return why no measurement can have the name of one of these columns, and another name."""
-    return f"a column can't be called {name!r}, {NAME_TAKEN}; call it {another_name(name)}"
-
-
-def another_name(name: str) -> str:
-    """Return a name to propose in place of one that is taken."""
-    return TRAINING_STEPS if name == "steps" else f"my_{name}"
+    return f"a column can't be called {name!r}, {NAME_TAKEN}; call it my_{name}"
 
 
 @dataclass(frozen=True)
@@ -153,6 +153,8 @@ class CellResult(Generic[P_co]):
             fills it in.
         trajectory: values by `step` and the names of the study's `trajectory_columns`, equally
             long; empty where none was asked for. The machine fills it in with what was logged.
+        traceback: the lines of the user's files that led to an exception, and its words; empty
+            without any. The machine fills it in; see `core.failures.kept_traceback`.
     """
 
     cell: Cell[P_co]
@@ -161,6 +163,7 @@ class CellResult(Generic[P_co]):
     reason: str = ""
     seconds: float = 0.0
     trajectory: Mapping[str, Sequence[float]] = field(default_factory=dict)
+    traceback: str = ""
 
     @property
     def status(self) -> Literal["done", "failed"]:

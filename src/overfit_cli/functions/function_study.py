@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from overfit_cli.core.cell import (
+    ROW_COLUMNS,
     Cell,
     CellResult,
     Cells,
@@ -56,7 +57,7 @@ from overfit_cli.functions.references import (
     split_reference,
     state_of,
 )
-from overfit_cli.functions.signature import SEED, read_signature
+from overfit_cli.functions.signature import SEED, columns_written, read_signature
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -196,7 +197,8 @@ class FunctionStudy(Study[FunctionParameters]):
                 values = cell.parameters.model_dump()
                 named = {item.argument or item.name: values[item.name] for item in declared}
                 returned = self.function(**named, **seed)
-                steps = 0
+                told = named.get("steps")
+                steps = told if type(told) is int else 0  # what yields nothing counts none itself
                 if isinstance(returned, Generator):
                     returned, steps = run_generator(cell, returned, training)
                 yield _result(cell, self._measurements(returned), steps)
@@ -360,7 +362,8 @@ def study_of_rows(name: str, cells: pd.DataFrame) -> FunctionStudy:
     parameters = tuple(
         ParameterRecord(name=each, kind=kinds.get(cells[each].dtype.kind, "text")) for each in names
     )
-    measured = columns[columns.index("status") + 1 :]
+    after = columns[columns.index("status") + 1 :]
+    measured = [name for name in after if name not in ROW_COLUMNS]
     return FunctionStudy(
         FunctionRecord(name=name, label=name, parameters=parameters), measured=measured
     )
@@ -410,6 +413,10 @@ def _make_study(function: Function, source: Source) -> FunctionStudy:
         )
     except ValueError as error:
         raise UserError(f"{where}: {_validation_text(error)}.") from error
+    stated = {*columns_written(function), *(column.name for column in described.columns)}
+    stated |= {described.headline} - {""}
+    if taken := stated & taken_columns(parameter_model(record)):
+        raise UserError(f"{where}: {name_taken(min(taken))}.")
     return FunctionStudy(record, function, claims=described.claims, source_digest=source.digest)
 
 

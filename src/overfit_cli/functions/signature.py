@@ -1,9 +1,12 @@
-"""Signatures of plain functions, read as parameters of a study."""
+"""Signatures of plain functions, read as parameters of a study, and the columns in their texts."""
 
 from __future__ import annotations
 
+import ast
+import contextlib
 import functools
 import inspect
+import textwrap
 import types
 import typing
 from collections.abc import Callable, Iterator
@@ -42,18 +45,23 @@ def read_signature(function: Callable[..., Any], where: str) -> tuple[list[Param
 
 def _with_annotations(function: Callable[..., Any]) -> Any:
     """A function with the annotations of a callable's parameters."""
-    if isinstance(function, functools.partial):
-        return _with_annotations(function.func)
-    inner: Any = inspect.unwrap(function)
-    if not inspect.isfunction(inner) and not inspect.ismethod(inner):
-        inner = type(inner).__call__
-    inner = getattr(inner, "__func__", inner)
+    inner = _called(function)
     if not inspect.isfunction(inner):
         raise TypeError("it isn't written in Python")
     copy = types.FunctionType(inner.__code__, inner.__globals__, closure=inner.__closure__)
     annotations = inner.__annotations__
     copy.__annotations__ = {name: hint for name, hint in annotations.items() if name != "return"}
     return copy
+
+
+def _called(function: Callable[..., Any]) -> Any:
+    """The function that runs when a callable is called: of a partial, a method, an object."""
+    if isinstance(function, functools.partial):
+        return _called(function.func)
+    inner: Any = inspect.unwrap(function)
+    if not inspect.isfunction(inner) and not inspect.ismethod(inner):
+        inner = type(inner).__call__
+    return getattr(inner, "__func__", inner)
 
 
 def _read_parameters(
@@ -65,9 +73,14 @@ def _read_parameters(
         if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
             raise UserError(f"{label}: each parameter is named in the signature, without * or /.")
         if name == SEED:
-            if hints.get(name, int) is not int:
-                raise UserError(f"{label}: a seed is an int.")
+            given = parameter.default
+            other = given not in (None, parameter.empty) and type(given) is not int
+            if other or hints.get(name, int) not in (int, int | None):
+                raise UserError(f"{label}: the cell's seed, an int; call anything else my_{name}.")
             continue
+        if argument == "steps" and TRAINING_STEPS in signature.parameters:
+            why = f"its column would be {TRAINING_STEPS}, as that of another parameter"
+            raise UserError(f"{label}: {why}; call it something else, such as my_steps.")
         if why := name_problem(name):
             raise UserError(f"{label}: {why}; call it something else, such as my_{name}.")
         if parameter.default is None:
@@ -119,6 +132,41 @@ def _kind(hint: Any, label: str) -> tuple[Literal["int", "float", "bool", "text"
         raise UserError(f"{label}: it has neither a type nor a default; {_TYPES}.")
     shown = hint if choices else getattr(hint, "__name__", None) or hint
     raise UserError(f"{label}: its type is {shown}; {_TYPES}.")
+
+
+def columns_written(function: Callable[..., Any]) -> set[str]:
+    """Return the names of columns that a function's text returns or yields as a dict.
+
+    Those of `return {"loss": ...}` and `yield dict(loss=...)` are seen before it is called, and
+    others only in what it returns. A `step` in a yielded row is its number, and no column.
+    """
+    columns = set[str]()
+    with contextlib.suppress(OSError, TypeError, SyntaxError, ValueError):  # it may have no text
+        [definition] = ast.parse(textwrap.dedent(inspect.getsource(_called(function)))).body
+        for node in _own_nodes(definition):
+            if isinstance(node, ast.Return):
+                columns |= _keys(node.value)
+            elif isinstance(node, ast.Yield):
+                columns |= _keys(node.value) - {"step"}
+    return columns
+
+
+def _own_nodes(node: ast.AST) -> Iterator[ast.AST]:
+    """What stands in a function's body, and not in a function or class inside it."""
+    for part in ast.iter_child_nodes(node):
+        if not isinstance(part, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):
+            yield part
+            yield from _own_nodes(part)
+
+
+def _keys(row: ast.expr | None) -> set[str]:
+    """The names in a dict that is written out."""
+    if isinstance(row, ast.Dict):
+        constants = [key.value for key in row.keys if isinstance(key, ast.Constant)]
+        return {name for name in constants if isinstance(name, str)}
+    if isinstance(row, ast.Call) and isinstance(row.func, ast.Name) and row.func.id == "dict":
+        return {keyword.arg for keyword in row.keywords if keyword.arg}
+    return set()
 
 
 def _has_type(default: Any, kind: str) -> bool:

@@ -12,11 +12,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from overfit_cli.core.cell import Paper
+from overfit_cli.core.cell import TRACEBACK, Paper
 from overfit_cli.core.claim import KINDS, VERDICTS, Claim, Interval, Kind, Measurement, Verdict
-from overfit_cli.core.failures import count_alike
+from overfit_cli.core.failures import Alike, count_alike, tracebacks_by_kind
 from overfit_cli.core.parameters import describe
 from overfit_cli.core.registry import find_study
 from overfit_cli.core.study import AnyStudy, FigureData
@@ -37,6 +37,9 @@ from overfit_cli.sweeps.manifest import Manifest, Run, read_manifest
 from overfit_cli.sweeps.presets import PROFILES, all_presets, find_preset
 from overfit_cli.sweeps.provenance import short_commit
 from overfit_cli.sweeps.store import RunDirectory
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 def claim_sentences(judged: Sequence[Judged]) -> list[str]:
@@ -165,6 +168,7 @@ class RunFacts:
         cells: the numbers of cells, their seeds, axes and sources, in words.
         settings: the parameters that have one value, in words.
         failures: the reasons of failed cells, in words; empty without failures.
+        tracebacks: of the most frequent kinds of failures, where exceptions were raised.
         provenance: the date, the versions and the platform, in words.
         commands: the commands that made the cells; empty for cells made from Python.
         done: the number of cells that are done.
@@ -179,6 +183,7 @@ class RunFacts:
     cells: str
     settings: str
     failures: str
+    tracebacks: Sequence[str]
     provenance: str
     commands: Sequence[str]
     done: int
@@ -194,8 +199,9 @@ def run_facts(data: FigureData, manifest: Manifest | None) -> RunFacts:
     """Return the facts of a run from its cells and its manifest."""
     sweeps = manifest.runs if manifest else ()
     typed = dict.fromkeys(shlex.join(run.command) for run in sweeps if run.command)
-    failed = data.cells.loc[data.cells["status"] == "failed", "reason"].astype(str)
-    reasons = dict(Counter(failed).most_common())
+    failed = data.cells[data.cells["status"] == "failed"]
+    reasons = dict(Counter(failed["reason"].astype(str)).most_common())
+    kinds = _kinds_of_failures(failed, reasons)
     described = describe(data.study.parameters)
     return RunFacts(
         cells=" ".join(
@@ -206,7 +212,8 @@ def run_facts(data: FigureData, manifest: Manifest | None) -> RunFacts:
             ]
         ),
         settings=typeset(settings_in_words(data)),
-        failures=_failures(reasons),
+        failures=_failures(kinds),
+        tracebacks=[kind.traceback for kind in kinds[:_MOST_REASONS] if kind.traceback],
         provenance=_provenance(sweeps),
         commands=list(typed),
         done=int((data.cells["status"] == "done").sum()),
@@ -223,17 +230,26 @@ def run_facts(data: FigureData, manifest: Manifest | None) -> RunFacts:
     )
 
 
-def _failures(reasons: Mapping[str, int]) -> str:
-    if not reasons:
+def _kinds_of_failures(failed: pd.DataFrame, reasons: Mapping[str, int]) -> list[Alike]:
+    """The kinds of failures of these cells, with their tracebacks where rows have them."""
+    rows = []
+    if TRACEBACK in failed:
+        raised = failed[failed[TRACEBACK].notna()]
+        rows = [*zip(raised["reason"], raised[TRACEBACK], strict=True)]
+    return count_alike(reasons, tracebacks_by_kind(rows))
+
+
+def _failures(kinds: Sequence[Alike]) -> str:
+    if not kinds:
         return ""
-    kinds = count_alike(reasons)
     texts = []
     for kind in kinds[:_MOST_REASONS]:
         place = f" ({kind.place})" if kind.place else ""
         reason = f"{kind.words}{place}" if kind.varied else kind.example
         texts.append(f"{kind.count} {visible(reason)}")
     unnamed = len(kinds) - len(texts)
-    return f"Failed cells: {', '.join(texts)}{f' and {unnamed} other reasons' if unnamed else ''}."
+    others = f" and {plural(unnamed, 'other reason')}" if unnamed else ""
+    return f"Failed cells: {', '.join(texts)}{others}."
 
 
 def _provenance(sweeps: Sequence[Run]) -> str:

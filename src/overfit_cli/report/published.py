@@ -47,7 +47,7 @@ def read_published(path: Path, study: AnyStudy) -> pd.DataFrame:
     parameters = {**describe(study.parameters), "seed": SEED}
     measured = [*(column.name for column in study.columns), "steps", "seconds"]
     table = _read_table(path)
-    names = [*parameters, *measured, "status", "key", "study", "version", "reason"]
+    names = [*parameters, *measured, *ROW_COLUMNS.difference(parameters, measured)]
     table.columns = pd.Index([_full_name(path, str(name), study, names) for name in table])
     if table.columns.has_duplicates:
         name = table.columns[table.columns.duplicated()][0]

@@ -220,7 +220,7 @@ def _claims(judged: Sequence[Judged]) -> Iterator[str]:
 
 
 def _markdown_of_run(run: ReportedRun) -> Iterator[str]:
-    """The lines on a run: its cells, settings, failures and commands."""
+    """The lines on a run: its cells, settings, failures, commands, and tracebacks as code."""
     facts = run.facts
     yield from (f"#### {escape_markdown(str(run.path))}", "")
     for sentence in (facts.cells, facts.settings, facts.failures, facts.provenance):
@@ -228,6 +228,9 @@ def _markdown_of_run(run: ReportedRun) -> Iterator[str]:
             yield f"- {escape_markdown(sentence)}"
     yield from (f"- {_code(command)}" for command in facts.commands)
     yield ""
+    for text in facts.tracebacks:
+        yield from (f"    {line}" for line in text.splitlines())  # indented is code
+        yield ""
 
 
 def _code(text: str) -> str:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from overfit_cli.core.arrays import varying
+from overfit_cli.core.cell import ROW_COLUMNS, TRACEBACK
 from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.parameters import (
     SEED,
@@ -34,7 +35,7 @@ from overfit_cli.functions.function_study import FunctionStudy
 from overfit_cli.stats.equations import compare
 from overfit_cli.stats.intervals import t_half_width
 from overfit_cli.sweeps.manifest import planned_cells, read_manifest
-from overfit_cli.sweeps.part_file import CELLS, TRAJECTORIES
+from overfit_cli.sweeps.part_file import TRAJECTORIES
 from overfit_cli.sweeps.store import RunDirectory
 
 if TYPE_CHECKING:
@@ -98,7 +99,7 @@ def study_in(
     if cells is None:
         return FunctionStudy(manifest.function)
     parameters = [parameter.name for parameter in manifest.function.parameters]
-    shared = {*CELLS.columns, *parameters}
+    shared = {*ROW_COLUMNS, *parameters}
     measured = [str(name) for name in cells.columns if name not in shared]
     steps = [] if trajectories is None else [str(name) for name in trajectories.columns]
     logged = [name for name in steps if name not in TRAJECTORIES.columns]
@@ -387,7 +388,7 @@ def varying_parameters(study: AnyStudy, cells: pd.DataFrame) -> list[str]:
 def measured_columns(cells: pd.DataFrame) -> list[str]:
     """Return the columns of numbers that training gave, with `steps` and `seconds` before them."""
     names = [str(name) for name in cells.columns]
-    return names[names.index("reason") + 1 :]
+    return [name for name in names[names.index("reason") + 1 :] if name != TRACEBACK]
 
 
 def in_order(study: AnyStudy, cells: pd.DataFrame) -> pd.DataFrame:

@@ -15,7 +15,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +24,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from overfit_cli.core.cell import CellResult, Column
+from overfit_cli.core.cell import TRACEBACK, CellResult, Column
 from overfit_cli.core.errors import UserError
 from overfit_cli.core.files import error_text, read_bounded, write_whole
 from overfit_cli.core.parameters import describe
@@ -52,12 +52,14 @@ class Kind:
         columns: the columns that every part of the kind has, whatever its study, with their types.
         indexed: the columns that are remembered of a part that was read.
         ordered_by: the columns that name a row.
+        optional: the columns that a part has where one of its rows has a value, with their types.
     """
 
     name: str
     columns: Mapping[str, pa.DataType]
     indexed: tuple[str, ...]
     ordered_by: tuple[str, ...]
+    optional: Mapping[str, pa.DataType] = field(default_factory=dict)
 
 
 CELLS = Kind(
@@ -69,6 +71,7 @@ CELLS = Kind(
     },
     ("key", "study", "version", "status"),
     ("key",),
+    {TRACEBACK: pa.string()},
 )
 TRAJECTORIES = Kind(
     "trajectories", {"key": pa.string(), "step": pa.int64()}, ("key",), ("key", "step")
@@ -86,15 +89,16 @@ def cell_schema(study: AnyStudy, others: Iterable[str] = ()) -> pa.Schema:
 
     Args:
         study: the study.
-        others: names of measurements; the declared ones among them are left out.
+        others: names of measurements, without those that are declared, and of optional columns.
     """
     parameters = describe(study.parameters).values()
-    common = list(CELLS.columns.items())
+    common, others = list(CELLS.columns.items()), list(others)
     columns = [
         *common[:_BEFORE_PARAMETERS],
         *((info.name, _TYPES[info.kind]) for info in parameters),
         *common[_BEFORE_PARAMETERS:],
-        *_measured(study.columns, others),
+        *_measured(study.columns, [name for name in others if name not in CELLS.optional]),
+        *((name, kind) for name, kind in CELLS.optional.items() if name in others),
     ]
     return pa.schema(columns, metadata=marks(study.name, CELLS, study.identity.source))
 
@@ -198,8 +202,9 @@ def _installed(study: str | None) -> AnyStudy | None:
 
 @functools.cache
 def _columns_of(study: AnyStudy, kind: str) -> WantedColumns:
-    schema = cell_schema(study) if kind == CELLS.name else trajectory_schema(study)
-    common = CELLS if kind == CELLS.name else TRAJECTORIES
+    is_cells = kind == CELLS.name
+    schema = cell_schema(study, CELLS.optional) if is_cells else trajectory_schema(study)
+    common = CELLS if is_cells else TRAJECTORIES
     settings = describe(study.parameters) if common is CELLS else ()
     types = {field.name: field.type for field in schema}
     return WantedColumns(types, frozenset([*common.columns, *settings]))
@@ -248,7 +253,8 @@ def wanted_columns(
 def cell_table(study: AnyStudy, results: Sequence[CellResult]) -> pa.Table:
     """Return the cell rows of `results`."""
     measured = _names(result.measurements for result in results)
-    schema = cell_schema(study, measured)
+    optional = [TRACEBACK] if any(result.traceback for result in results) else []
+    schema = cell_schema(study, [*measured, *optional])
     return pa.Table.from_pylist([cell_row(result) for result in results], schema)
 
 
@@ -266,6 +272,7 @@ def cell_row(result: CellResult) -> dict[str, object]:
         "steps": result.steps,
         "seconds": result.seconds,
         **result.measurements,
+        TRACEBACK: result.traceback or None,
     }
 
 

@@ -161,9 +161,12 @@ def summary_in_words(plan: Plan, directory: RunDirectory, summary: Summary) -> l
 
 
 def left_in_words(summary: Summary) -> list[str]:
-    """Say where the code of failed cells raised, and how many cells a sweep left for a failure."""
-    kinds = count_alike(summary.failed)[:MOST_REASONS]
-    sentences = [f"Failed: {kind.place}" for kind in kinds if kind.place and not summary.stopped]
+    """Return lines that show where failed cells raised, and how many cells were left for it."""
+    sentences = list[str]()
+    for kind in count_alike(summary.failed, summary.tracebacks)[:MOST_REASONS]:
+        if kind.traceback:
+            sentences.append(f"Failed ({plural(kind.count, 'cell')}):")
+            sentences += [f"  {line}" for line in kind.traceback.splitlines()]
     if summary.left:
         left = f"{plural(summary.left, 'cell')} {'was' if summary.left == 1 else 'were'} not run."
         if summary.stopped:

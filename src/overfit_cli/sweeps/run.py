@@ -12,7 +12,12 @@ from dataclasses import dataclass, field
 
 from overfit_cli.core.cell import NAME_TAKEN, CellResult
 from overfit_cli.core.errors import UserError
-from overfit_cli.core.failures import is_exception, kind_of
+from overfit_cli.core.failures import (
+    FailureKind,
+    count_alike,
+    is_exception,
+    kind_of,
+)
 from overfit_cli.core.files import error_text
 from overfit_cli.core.processes import answering_interrupts, delaying_interrupts
 from overfit_cli.core.training import Execution, training_conditions
@@ -50,6 +55,7 @@ class Summary:
     Attributes:
         trained: cells done by this run.
         failed: reasons of the cells that failed in this run, counted.
+        tracebacks: of their kinds that have one.
         restarts: how often workers were killed and started again.
         seconds: wall time.
         left: how many cells weren't trained because others had failed.
@@ -60,6 +66,7 @@ class Summary:
 
     trained: int = 0
     failed: Counter[str] = field(default_factory=Counter)
+    tracebacks: dict[FailureKind, str] = field(default_factory=dict)
     restarts: int = 0
     seconds: float = 0.0
     left: int = 0
@@ -71,6 +78,7 @@ class Summary:
         """Count in what another run did."""
         self.trained += other.trained
         self.failed += other.failed
+        self.tracebacks = other.tracebacks | self.tracebacks
         self.restarts += other.restarts
         self.seconds += other.seconds
         self.left += other.left
@@ -82,6 +90,7 @@ class Summary:
         """Count in what a task did."""
         self.trained += record.trained
         self.failed.update(record.reasons)
+        self.tracebacks = {**record.tracebacks, **self.tracebacks}
         if not self.example and any(map(is_exception, record.reasons)):
             self.example = next(key for key, headline in record.headlines if headline is None)
 
@@ -204,8 +213,9 @@ class _Run:
         self._alike = raised and not trained and not self._any_done
         if not self._alike or not 0 < self._elsewhere <= failed.total() >= MOST_ALIKE:
             return ""
-        example = next(iter(failed)).removeprefix("error: ")
-        return f"the first {failed.total()} cells all failed alike: {example}"
+        [alike] = count_alike(failed)
+        words = alike.words.removeprefix("error: ")
+        return f"the first {failed.total()} cells all failed alike: {words}"
 
     def _tasks(self) -> Iterator[Task]:
         """The batches that wait, a task at a time.

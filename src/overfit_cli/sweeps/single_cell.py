@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Collection, Mapping, Sequence
-from itertools import chain
 from pathlib import Path
 from typing import Literal, Self
 
@@ -34,7 +33,7 @@ def train_cell(
     out: Path | None,
     device: Literal["cpu", "cuda"],
     output: Console,
-) -> tuple[CellResult, RunDirectory]:
+) -> tuple[CellResult, RunDirectory, BaseException | None]:
     """Train the only cell of a grid, print its steps, and keep it.
 
     Args:
@@ -46,7 +45,7 @@ def train_cell(
         output: takes the logged steps.
 
     Returns:
-        The result, failed or not, and its run directory.
+        The result, failed or not, its run directory, and the exception that it failed with.
 
     Raises:
         UserError: for several cells, or a directory that can't be used or written to.
@@ -73,15 +72,16 @@ def train_cell(
     with watch, answering_interrupts(), training_conditions():
         [result] = train_all(study, [cell], execution)
         result = storable(study, result)
-    for line in chain.from_iterable(map(traceback_lines, errors)):
-        output.print(line)
+    error = errors[0] if errors else None
+    for line in traceback_lines(error) if error is not None else ():
+        output.print(line, soft_wrap=True)  # a marker stands below what it marks
     try:
         record_run(directory.path, grid, {"jobs": 1, "device": device}, data_read)
         directory.finish(directory.write(study, [result]), replaced=True)
-    except OSError as error:
-        sentence = f"{directory.path} can't be written to ({error_text(error)})."
-        raise UserError(sentence, exit_code=1) from error
-    return result, directory
+    except OSError as refused:
+        sentence = f"{directory.path} can't be written to ({error_text(refused)})."
+        raise UserError(sentence, exit_code=1) from refused
+    return result, directory, error
 
 
 def _name(subject: Subject, settings: Collection[str], grid: Grid) -> str:

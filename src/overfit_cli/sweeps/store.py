@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from overfit_cli.core.cell import CellResult
+from overfit_cli.core.cell import TRACEBACK, CellResult
 from overfit_cli.core.errors import BadValue
 from overfit_cli.core.files import (
     SET_ASIDE,
@@ -133,7 +133,7 @@ class RunDirectory:
             raise self.error(self.why_empty())
         cells: pd.DataFrame = _joined(tables).to_pandas()
         cells = cells[cells["version"] == newest]
-        cells = cells.drop_duplicates("key")
+        cells = _with_tracebacks_last(cells.drop_duplicates("key"))
         return cells.sort_values("key").reset_index(drop=True)
 
     def sources(self, cells: pd.DataFrame) -> dict[str, str]:
@@ -350,6 +350,15 @@ def _joined(tables: Sequence[pa.Table]) -> pa.Table:
     orders = sorted({tuple(table.column_names) for table in tables}, key=lambda n: (-len(n), n))
     names = dict.fromkeys(chain.from_iterable(orders))
     return pa.concat_tables(tables, promote_options="default").select(list(names))
+
+
+def _with_tracebacks_last(cells: pd.DataFrame) -> pd.DataFrame:
+    """The cells with their longest column at the end, and without it where no cell has a value."""
+    if TRACEBACK not in cells:
+        return cells
+    others = cells.drop(columns=TRACEBACK)
+    tracebacks = cells[TRACEBACK]
+    return others if tracebacks.isna().all() else others.assign(**{TRACEBACK: tracebacks})
 
 
 MOST_NAMED = 3

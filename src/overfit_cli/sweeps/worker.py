@@ -23,7 +23,13 @@ import cloudpickle
 
 from overfit_cli.core.cell import Cell, CellResult
 from overfit_cli.core.errors import MissingError, UserError
-from overfit_cli.core.failures import LONGEST_REASON, error_in_words
+from overfit_cli.core.failures import (
+    LONGEST_REASON,
+    FailureKind,
+    error_in_words,
+    kept_traceback,
+    tracebacks_by_kind,
+)
 from overfit_cli.core.files import DATA_VARIABLE
 from overfit_cli.core.processes import Interrupted
 from overfit_cli.core.study import AnyStudy
@@ -59,7 +65,7 @@ def train_all(study: AnyStudy, batch: Batch, execution: Execution) -> Iterator[C
         MissingError: if this machine lacks what the study needs.
     """
     left = {cell.key: cell for cell in batch}
-    reason, raised = "error: the study gave no result for it", False
+    reason, raised, lines = "error: the study gave no result for it", False, ""
     training, began = Training(execution), time.perf_counter()
     results: Iterator[CellResult] | None = None
     while True:
@@ -81,6 +87,7 @@ def train_all(study: AnyStudy, batch: Batch, execution: Execution) -> Iterator[C
             break
         except BaseException as error:  # a study may raise anything
             reason, raised = f"error: {error_in_words(error)}", True
+            lines = kept_traceback(error)
             if execution.on_error is not None:
                 execution.on_error(error)
             break
@@ -92,7 +99,7 @@ def train_all(study: AnyStudy, batch: Batch, execution: Execution) -> Iterator[C
         else:
             seconds = (time.perf_counter() - began) / len(batch)
             logged, steps = training.trajectory(cell), training.steps_logged(cell)
-            yield CellResult(cell, {}, steps, reason, seconds, logged)
+            yield CellResult(cell, {}, steps, reason, seconds, logged, lines)
 
 
 def _cell_of(left: dict[str, Cell], result: object) -> Cell:
@@ -203,6 +210,7 @@ class TaskRecord:
         headline: the column of the headlines; empty where nothing was measured.
         cells: the rows, one per cell; None where there is none.
         steps: the rows of the trajectories, one per cell and logged step.
+        tracebacks: of the kinds of failures that have one.
     """
 
     batches: tuple[int, ...]
@@ -215,6 +223,7 @@ class TaskRecord:
     headline: str = ""
     cells: pa.Table | None = None
     steps: pa.Table | None = None
+    tracebacks: Mapping[FailureKind, str] = field(default_factory=dict)
 
     @property
     def trained(self) -> int:
@@ -283,6 +292,7 @@ def record_of(study: AnyStudy, batches: Sequence[int], results: Sequence[CellRes
         headline=headline,
         cells=cells if results else None,
         steps=steps,
+        tracebacks=tracebacks_by_kind((result.reason, result.traceback) for result in results),
     )
 
 

@@ -1,0 +1,73 @@
+"""Runs the real command line on a real pseudo-terminal, and types at it."""
+
+from __future__ import annotations
+
+import codecs
+import contextlib
+import os
+import select
+import signal
+import subprocess
+import sys
+import termios
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from tests.command import environment
+
+_PATIENCE = 60.0
+"""Seconds without a word after which a process is given up."""
+
+
+def pieces(descriptor: int) -> Iterator[str]:
+    """What is written to a terminal, until everybody has left it."""
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    with contextlib.suppress(OSError):  # how Linux says that they have
+        while select.select([descriptor], [], [], _PATIENCE)[0]:
+            piece = os.read(descriptor, 65536)
+            if not piece:
+                return
+            yield decoder.decode(piece)
+
+
+def on_a_terminal(
+    *arguments: str,
+    cwd: Path,
+    interrupt_at: str = "",
+    typed: Sequence[str] = (),
+    prompt: str = "(Pdb) ",
+    env: Mapping[str, str] | None = None,
+) -> tuple[int, str]:
+    """Run `overfit` on a terminal and return its exit code and output.
+
+    It is interrupted when it shows a text, if one is given; the interrupt goes to the whole
+    process group, as a terminal sends it. Each line of `typed` answers a prompt, in turn.
+    """
+    ours, theirs = os.openpty()
+    termios.tcsetwinsize(theirs, (40, 80))
+    process = subprocess.Popen(
+        [sys.executable, "-m", "overfit_cli", *arguments],
+        cwd=cwd,
+        env=environment(**{"TERM": "xterm", "LINES": "40", **(env or {})}),
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        start_new_session=True,
+    )
+    os.close(theirs)
+    output, interrupted = "", not interrupt_at
+    answered, lines = 0, list(typed)
+    try:
+        for piece in pieces(ours):
+            output += piece
+            if interrupt_at in output and not interrupted:
+                os.killpg(process.pid, signal.SIGINT)
+                interrupted = True
+            if lines and prompt in output[answered:]:
+                answered = len(output)
+                os.write(ours, f"{lines.pop(0)}\n".encode())
+        return process.wait(timeout=10), output
+    finally:
+        process.kill()
+        process.wait()
+        os.close(ours)
