@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,7 +12,12 @@ from torch import Tensor
 
 from overfit_cli.studies.attention_kernel.parameters import KERNELS
 from overfit_cli.studies.attention_kernel.reference import attention_by_definition
-from overfit_cli.studies.attention_kernel.regression import engine, linear_layers, reference
+from overfit_cli.studies.attention_kernel.regression import (
+    engine,
+    linear_layers,
+    reference,
+    theory,
+)
 from overfit_cli.studies.attention_kernel.regression.data import Problem, draw_problem
 from overfit_cli.studies.attention_kernel.regression.parameters import LAYERS
 from overfit_cli.studies.attention_kernel.regression.study import study
@@ -209,3 +215,30 @@ def test_29_to_31_and_52_and_53_are_the_gradients_in_scores_and_in_w_q(kernel: s
             assert np.allclose(by_autograd, printed, rtol=1e-9, atol=1e-13)
     assert query.grad is not None
     assert np.allclose(query.grad, in_query, rtol=1e-9, atol=1e-13)
+
+
+@pytest.mark.parametrize("trade", [10.0, 1e6])
+def test_a_large_w_o_and_a_small_w_v_leave_12_and_68_as_they_are(trade: float) -> None:
+    # Remark 6 says that they meet (68), which has the same left side as (12).
+    problem = draw_problem(settings(n=2, tokens=3, d=9), 0)
+    traded = replace(problem, value=problem.value / trade, output=trade * problem.output)
+    before, after = (
+        theory.condition_12(each, residual=1e-3, delta=[0.2, 0.3]) for each in (problem, traded)
+    )
+    assert before > 0
+    assert after == pytest.approx(before, abs=1e-9)
+
+
+def test_one_sample_and_head_need_as_many_features_as_tokens() -> None:
+    # With D < n, B = S X has a rank below n whatever the weights: some labels are out of reach.
+    for seed in range(10):
+        for features in (2, 3, 4, 5):
+            problem = draw_problem(
+                settings(n=1, tokens=4, d=features, heads=1, trained="value"), seed
+            )
+            scores = problem.inputs[0] @ problem.query[0] @ problem.key[0].T @ problem.inputs[0].T
+            attention = np.exp(scores - scores.max(-1, keepdims=True))
+            attention /= attention.sum(-1, keepdims=True)
+            smallest = np.linalg.svd((attention @ problem.inputs[0]).T)[1]
+            rank = int((smallest > 1e-12 * smallest[0]).sum())
+            assert (rank == 4) == (features >= 4)
