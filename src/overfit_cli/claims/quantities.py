@@ -1,4 +1,4 @@
-"""Quantities of a user's claim: one number per seed, at every setting or on average.
+"""Quantities of a claim: one number per seed, at every setting.
 
 A part is such a number with its margin: `test_error` at one setting, or the power of one line of a
 grid. A number that is not known, of a cell that failed or is absent, lies between two ends.
@@ -7,7 +7,7 @@ grid. A number that is not known, of a cell that failed or is absent, lies betwe
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from overfit_cli.claims.cells import describe_values
 from overfit_cli.claims.measured import (
     REFERENCE,
+    Ends,
     Measured,
     Table,
     read_expression,
@@ -30,9 +31,7 @@ from overfit_cli.core.errors import BadValue
 from overfit_cli.core.text import plural
 from overfit_cli.stats.crossings import crossing_table, crossings
 
-Statistic = Literal["median", "mean", "share"]
-
-UNKNOWN = (-math.inf, math.inf)
+Statistic = Literal["median", "mean", "geometric mean", "share"]
 
 
 @dataclass(frozen=True)
@@ -43,12 +42,21 @@ class Part:
         place: the setting that it is measured at, such as `n=20, snr=0.5`; empty for a single one.
         low, high: the least and the most that the number of each seed may be, shape (seeds,).
         margin: the margin.
+        statistic: what of the seeds' numbers has the margin.
+        quantity: what it is a number of, where a claim has several quantities.
     """
 
     place: str
     low: Floats
     high: Floats
     margin: Margin
+    statistic: Statistic = "median"
+    quantity: str = ""
+
+    def __str__(self) -> str:
+        """As it is called after "the worst is": `at n=20`."""
+        place = f"at {self.place}" if self.place else ""
+        return " ".join(filter(None, (self.quantity, place)))
 
     @property
     def unknown(self) -> int:
@@ -68,43 +76,63 @@ class Level:
     measured: Measured
     margin: Margin
 
+    def __str__(self) -> str:
+        """Write the expression."""
+        return self.measured.text
+
     def parts(self, table: Table) -> list[Part]:
         """Return the number at each setting."""
-        return [
-            _part(place, numbers, self.margin) for place, numbers in self.measured.by_seed(table)
-        ]
+        return [_part(place, ends, self.margin) for place, ends in self.measured.by_seed(table)]
 
 
 @dataclass(frozen=True)
 class Share:
-    """The share of seeds that meet a condition, at every setting.
+    """The share of seeds that meet conditions, at every setting or at all of them at once.
 
     Attributes:
-        text: the condition, as the user wrote it.
-        excess: left side minus right side of the condition.
-        sign: the sign between them.
+        conditions: of each its left side less its right side, and the sign between them.
         margin: the margin of the share.
+        everywhere: whether a seed must meet them at all settings.
     """
 
-    excess: Measured
-    sign: str
+    conditions: tuple[tuple[Measured, str], ...]
     margin: Margin
+    everywhere: bool = False
+
+    def __str__(self) -> str:
+        """Say that it is a share of seeds."""
+        return "the share"
 
     def parts(self, table: Table) -> list[Part]:
-        """Return 1 for each seed that meets the condition at a setting, and 0 for others."""
+        """Return 1 for each seed that meets them at a setting, and 0 for others."""
+        met = [self._met(excess, sign, table) for excess, sign in self.conditions]
+        by_place = zip(*met, strict=True)
+        settings = [(places[0][0], _all([ends for _, ends in places])) for places in by_place]
+        if self.everywhere and settings:
+            settings = [({}, _all([ends for _, ends in settings]))]
+        return [_part(place, ends, self.margin) for place, ends in settings]
+
+    def _met(
+        self, excess: Measured, sign: str, table: Table
+    ) -> list[tuple[Mapping[str, Any], Ends]]:
+        """Of each setting 1 where a seed meets a condition, 0 where not, and both if unknown."""
         meets: Mapping[str, Callable[[Floats], NDArray[np.bool_]]] = {
             "<": lambda excess: excess < 0,
             "<=": lambda excess: excess <= 0,
             ">": lambda excess: excess > 0,
             ">=": lambda excess: excess >= 0,
         }
-        parts = []
-        for place, excess in self.excess.by_seed(table):
-            right = meets[self.sign](excess).astype(float)
-            unknown = np.isnan(excess)
-            low, high = np.where(unknown, 0.0, right), np.where(unknown, 1.0, right)
-            parts.append(Part(describe_values(place), low, high, self.margin))
-        return parts
+        settings = []
+        for place, ends in excess.by_seed(table):
+            at_ends = [meets[sign](end) for end in ends]
+            low, high = np.logical_and(*at_ends), np.logical_or(*at_ends)
+            settings.append((place, Ends(low.astype(np.float64), high.astype(np.float64))))
+        return settings
+
+
+def _all(several: Sequence[Ends]) -> Ends:
+    """What is so where all of several are."""
+    return Ends(*(np.min([ends[end] for ends in several], axis=0) for end in (0, 1)))
 
 
 @dataclass(frozen=True)
@@ -124,17 +152,23 @@ class Trend:
     FALLS = Margin(most=0.0, because="0 is no trend")
     STAYS = Margin(most=0.5, because="half of what it fell")
 
+    def __str__(self) -> str:
+        """Write the expression."""
+        return self.measured.text
+
     def parts(self, table: Table) -> list[Part]:
         """Return, for each line, the rank correlation and how far its end runs back."""
         parts = []
         axis = table.parameter(self.axis)
-        for line, x, values in _lines(table, self.measured, axis, LEAST_FOR_TREND):
+        for line, x, ends in _lines(table, self.measured, axis, LEAST_FOR_TREND):
+            values = np.where(ends.known, ends.low, np.nan)
             signed = -values if self.rises else values
             place = describe_values(line)
             correlations = _with_unknown(_rank_correlations(x, signed), (-1.0, 1.0))
             parts.append(Part(place, *correlations, self.FALLS))
-            end = f"{place}, its end" if place else "its end"
-            parts.append(Part(end, *_with_unknown(_run_back(signed), (0.0, 1.0)), self.STAYS))
+            parts.append(
+                Part(_its_end(place), *_with_unknown(_run_back(signed), (0.0, 1.0)), self.STAYS)
+            )
         return parts
 
 
@@ -146,22 +180,42 @@ class Power:
         measured: the expression, positive.
         axis: the parameter, as the user wrote it.
         margin: the margin of p.
+        throughout: whether the quantity must not turn at the end of the line: between the last two
+            values it must not run the other way half as fast as it went along the whole line.
     """
 
     measured: Measured
     axis: str
     margin: Margin
+    throughout: bool = False
+
+    def __str__(self) -> str:
+        """Write the expression and the parameter."""
+        return f"power of {self.axis} in {self.measured.text}"
 
     def parts(self, table: Table) -> list[Part]:
         """Return the power on each line: least squares of logarithms, seed by seed."""
         parts = []
         axis = table.parameter(self.axis)
-        for line, x, values in _lines(table, self.measured, axis, LEAST_FOR_POWER):
-            if (x <= 0).any() or (values <= 0).any():
+        for line, x, ends in _lines(table, self.measured, axis, LEAST_FOR_POWER):
+            if (x <= 0).any() or (ends.high <= 0).any():
                 raise inconclusive(f"{axis} or {self.measured.text} is 0 or less: no logarithm.")
-            slopes = _slopes(np.log(x), np.log(values))
-            parts.append(_part(line, slopes, self.margin))
+            with np.errstate(divide="ignore"):
+                logs = Ends(np.log(np.maximum(ends.low, 0.0)), np.log(ends.high))
+            weights = _slope_weights(np.log(x))
+            parts.append(_part(line, _weighted(weights, logs), self.margin))
+            if self.throughout:
+                last_two = np.zeros_like(weights)
+                last_two[-2:] = _slope_weights(np.log(x[-2:]))
+                end = _weighted(last_two + weights / 2, logs)
+                parts.append(Part(_its_end(describe_values(line)), *end, self._end))
         return parts
+
+    @property
+    def _end(self) -> Margin:
+        """The margin of the power at the end and half of the whole."""
+        falls = math.isinf(self.margin.least)
+        return Margin(most=0.0) if falls else Margin(least=0.0)
 
 
 @dataclass(frozen=True)
@@ -180,6 +234,10 @@ class ContourPower:
     measured: Measured
     threshold: float
     margin: Margin
+
+    def __str__(self) -> str:
+        """Write the expression and the parameter."""
+        return f"power of {self.y} in {self.x}"
 
     def parts(self, table: Table) -> list[Part]:
         """Return the power of each seed's contour, at each setting of the other parameters."""
@@ -204,8 +262,10 @@ class ContourPower:
                     f"{self.threshold:g}; there are {int(crossed.sum())}."
                 )
             log_y = np.log(logs.index.to_numpy(dtype=np.float64)[crossed])
-            log_x = np.where(np.isfinite(logs), logs, np.nan)[crossed].T
-            parts.append(_part(place, _slopes(log_y, log_x), self.margin))
+            log_x = logs.to_numpy()[crossed].T  # infinite where a seed crosses beyond the grid
+            known = np.isfinite(log_x)
+            ends = Ends(np.where(known, log_x, -np.inf), np.where(known, log_x, np.inf))
+            parts.append(_part(place, _weighted(_slope_weights(log_y), ends), self.margin))
         return parts
 
 
@@ -216,9 +276,13 @@ LEAST_FOR_POWER = 3
 """The fewest values of a parameter along which a trend or a power can be told."""
 
 
-def _part(place: Mapping[str, Any], numbers: Floats, margin: Margin) -> Part:
-    """A part of numbers of which those that are nan may be anything."""
-    return Part(describe_values(place), *_with_unknown(numbers, UNKNOWN), margin)
+def _part(place: Mapping[str, Any], ends: Ends, margin: Margin) -> Part:
+    return Part(describe_values(place), ends.low, ends.high, margin)
+
+
+def _its_end(place: str) -> str:
+    """What the end of a line is called."""
+    return f"{place}, its end" if place else "its end"
 
 
 def _with_unknown(numbers: Floats, ends: tuple[float, float]) -> tuple[Floats, Floats]:
@@ -243,7 +307,7 @@ def _column(table: Table, measured: Measured) -> pd.Series[float]:
 
 def _lines(
     table: Table, measured: Measured, axis: str, fewest: int
-) -> Iterator[tuple[dict[str, Any], Floats, Floats]]:
+) -> Iterator[tuple[dict[str, Any], Floats, Ends]]:
     """Each line along an axis: its other parameters, the axis's values, numbers (seeds, points).
 
     Raises:
@@ -252,10 +316,10 @@ def _lines(
     settings = list(measured.by_seed(table))
     if settings and axis not in settings[0][0]:
         raise not_run(f"It needs {fewest} values of {axis}; these cells have one.")
-    lines: dict[tuple[Any, ...], list[tuple[float, Floats]]] = {}
-    for place, numbers in settings:
+    lines: dict[tuple[Any, ...], list[tuple[float, Ends]]] = {}
+    for place, ends in settings:
         others = tuple((name, value) for name, value in place.items() if name != axis)
-        lines.setdefault(others, []).append((float(place[axis]), numbers))
+        lines.setdefault(others, []).append((float(place[axis]), ends))
     if not any(len(points) >= fewest for points in lines.values()):
         raise not_run(f"It needs {fewest} values of {axis} on a line; these cells have fewer.")
     for others, points in lines.items():
@@ -264,7 +328,8 @@ def _lines(
             add_remark(f"Left out: {others_in_words}, with fewer than {fewest} values of {axis}.")
             continue
         x = np.array([position for position, _ in points])
-        yield dict(others), x, np.stack([numbers for _, numbers in points], axis=1)
+        low, high = (np.stack([ends[end] for _, ends in points], axis=1) for end in (0, 1))
+        yield dict(others), x, Ends(low, high)
 
 
 def _rank_correlations(x: Floats, values: Floats) -> Floats:
@@ -290,7 +355,16 @@ def _run_back(values: Floats) -> Floats:
     return shares
 
 
-def _slopes(x: Floats, values: Floats) -> Floats:
-    """The least-squares slope of each row of values, (seeds, points), on x; nan where one is."""
+def _slope_weights(x: Floats) -> Floats:
+    """The weights whose sum with numbers at x is their least-squares slope, (points,)."""
     centred = x - x.mean()
-    return np.asarray(values @ centred / (centred @ centred))
+    return np.asarray(centred / (centred @ centred))
+
+
+def _weighted(weights: Floats, ends: Ends) -> Ends:
+    """The ends of weighted sums of the rows of numbers, (seeds, points)."""
+    weights = np.where(np.abs(weights) < 1e-12 * np.abs(weights).max(), 0.0, weights)
+    used, rising = weights != 0, weights[weights != 0] > 0
+    low, high = ends.low[:, used], ends.high[:, used]
+    sums = [np.where(rising, *pair) @ weights[used] for pair in ((low, high), (high, low))]
+    return Ends(sums[0], sums[1])

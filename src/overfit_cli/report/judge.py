@@ -226,7 +226,9 @@ def judge_runs(
 
 def _with_rates(judged: Judged, runs: Mapping[Path, LoadedRun]) -> Judged:
     """A judged sentence with its rates of error in its note; another claim as it is."""
-    rates = None if judged.directory is None else runs[judged.directory].rates(judged.claim)
+    if judged.directory is None or not judged.measurement.by_chance:
+        return judged
+    rates = runs[judged.directory].rates(judged.claim)
     if rates is None:
         return judged
     note = f"{judged.measurement.note} {rates.in_words()}".strip()
