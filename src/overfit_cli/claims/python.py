@@ -126,7 +126,7 @@ def boundary(column: str, value: Number, *, x: str, y: str) -> Boundary:
     return Boundary(column, value, x, y)
 
 
-def ratio(over: str, under: str = "", **settings: tuple[object, object]) -> str:
+def ratio(over: str, under: str = "", /, **settings: tuple[object, object]) -> str:
     """Return the expression of a ratio: of two expressions, or of a column at two settings.
 
     Args:

@@ -9,6 +9,7 @@ at its end.
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
@@ -76,7 +77,7 @@ class Margin:
         if math.isinf(estimate.low) and math.isinf(estimate.high):
             return "Nothing is known of an end of the interval."
         ends = [
-            f"{end:g}" for end in (self.least, self.most) if estimate.low <= end <= estimate.high
+            _end(end) for end in (self.least, self.most) if estimate.low <= end <= estimate.high
         ]
         if ends:
             return f"The interval contains the margin's end {' and '.join(ends)}."
@@ -85,10 +86,10 @@ class Margin:
     def __str__(self) -> str:
         """Write the range in which the interval must lie."""
         if math.isinf(self.least):
-            return f"below {self.most:g}"
+            return f"below {_end(self.most)}"
         if math.isinf(self.most):
-            return f"above {self.least:g}"
-        return f"from {self.least:g} to {self.most:g}"
+            return f"above {_end(self.least)}"
+        return f"from {_end(self.least)} to {_end(self.most)}"
 
     def in_words(self, number: str) -> str:
         """Write the condition on the interval, and the origin of the margin.
@@ -98,6 +99,11 @@ class Margin:
         """
         origin = f" ({self.because})" if self.because else ""
         return f"{number} has its whole interval {self}{origin}; at least {self.fewest_seeds} seeds"
+
+
+def _end(number: float) -> str:
+    """Write an end of a margin; that of one which does not contain 0 is 0 too."""
+    return "0" if abs(number) < sys.float_info.min else f"{number:g}"
 
 
 def judge_estimate(
