@@ -140,23 +140,24 @@ def test_fewer_seeds_than_a_claim_asks_for_decide_nothing() -> None:
     assert "It needs 13 seeds; these cells have 12 seeds." in few.note
 
 
+ENDS = {"late": ("waited", "endless")}
+
+
 def test_a_number_that_came_too_late_lies_above_what_was_waited_for() -> None:
-    rows = cells(n=(4, 8, 16, 32)).assign(waited=20.0)
+    rows = cells(n=(4, 8, 16, 32)).assign(waited=20.0, endless=np.inf)
     rows["late"] = rows["late"].where(rows["n"] < 32)  # 32 steps are more than 20
 
-    def of(text: str, at_least: dict[str, str]) -> Measurement:
+    def of(text: str, between: dict[str, tuple[str, str]]) -> Measurement:
         fields = {"name": "late", "source": "", "statement": text}
-        stated = claim_on(lambda rows: rows, study().parameters, text, at_least=at_least, **fields)
+        stated = claim_on(lambda rows: rows, study().parameters, text, between=between, **fields)
         return stated.judge(rows)
 
     text = "power of n in late > 0.5"
     assert of(text, {}).verdict == "inconclusive"
-    assert of(text, {"late": "waited"}).verdict == "holds"
-    assert of("late[n=32] / late[n=4] > 4", {"late": "waited"}).verdict == "holds"
-    assert of("late[n=32] / late[n=4] < 6", {"late": "waited"}).verdict == "inconclusive"
-    assert of("share of seeds with late > 19 > 0.6 where n = 32", {"late": "waited"}).verdict == (
-        "holds"
-    )
+    assert of(text, ENDS).verdict == "holds"
+    assert of("late[n=32] / late[n=4] > 4", ENDS).verdict == "holds"
+    assert of("late[n=32] / late[n=4] < 6", ENDS).verdict == "inconclusive"
+    assert of("share of seeds with late > 19 > 0.6 where n = 32", ENDS).verdict == ("holds")
 
 
 def test_ranges_contain_what_the_arithmetic_gives_in_between() -> None:

@@ -35,14 +35,14 @@ class Table:
         cells: one row per cell, failed ones too.
         model: the study's parameters.
         symbols: the names of measured columns by their symbols.
-        at_least: of some measured columns the column with the least that a number may be which a
-            cell lacks, such as the steps that were taken.
+        between: of some measured columns the two columns with the least and the most that a number
+            may be which a cell lacks: that of steps is at least those that were taken.
     """
 
     cells: pd.DataFrame
     model: type[StudyParameters]
     symbols: Mapping[str, str] = field(default_factory=dict)
-    at_least: Mapping[str, str] = field(default_factory=dict)
+    between: Mapping[str, tuple[str, str]] = field(default_factory=dict)
 
     @property
     def parameters(self) -> Mapping[str, ParameterInfo]:
@@ -295,8 +295,8 @@ def _of_seeds(table: Table, rows: pd.DataFrame, column: str, seeds: NDArray[Any]
     else:
         numbers = finite_column(rows, column)
     low, high = numbers, numbers
-    if column in table.at_least:
-        low = numbers.fillna(rows[table.at_least[column]].astype(float))
+    if column in table.between:
+        low, high = (numbers.fillna(rows[end].astype(float)) for end in table.between[column])
     by_seed = pd.DataFrame({"low": low.to_numpy(), "high": high.to_numpy()}, rows["seed"])
     if not by_seed.index.is_unique:
         raise inconclusive("Several cells of a seed have the same setting.")

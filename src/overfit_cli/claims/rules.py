@@ -72,7 +72,7 @@ class Margin:
 
     def why_open(self, estimate: Estimate) -> str:
         """Say why an estimate of enough seeds is neither inside nor outside."""
-        if math.isnan(estimate.low + estimate.high):
+        if math.isnan(estimate.low) or math.isnan(estimate.high):
             return "The number has no interval."
         if math.isinf(estimate.low) and math.isinf(estimate.high):
             return "Nothing is known of an end of the interval."

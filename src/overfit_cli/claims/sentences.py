@@ -5,12 +5,13 @@
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass, field, replace
 
 from overfit_cli.claims.everywhere import FEWEST, Over, combine
 from overfit_cli.claims.measured import Table
-from overfit_cli.claims.quantities import Part, Quantity, Statistic, Trend
+from overfit_cli.claims.quantities import Part, Power, Quantity, Statistic, Trend
 from overfit_cli.claims.rules import Margin
 from overfit_cli.core.claim import add_remark, inconclusive, not_run
 from overfit_cli.core.text import plural
@@ -69,7 +70,18 @@ class Clause:
             )
         else:
             condition = f"the {self.statistic} over seeds has its whole interval {self.margin}"
-        return f"{condition}, {_OVER[self.over]}"
+        return f"{condition}, {_OVER[self.over]}{self.at_the_end}"
+
+    @property
+    def at_the_end(self) -> str:
+        """The condition on the end of a line in words; empty without one."""
+        if not (isinstance(self.quantity, Power) and self.quantity.throughout):
+            return ""
+        side, turn = ("below", "rise") if math.isinf(self.margin.least) else ("above", "fall")
+        return (
+            f"; between the last two {self.quantity.axis} that power and half of the whole are "
+            f"{side} 0: no {turn} half as fast"
+        )
 
 
 _OVER: dict[Over, str] = {
@@ -138,7 +150,7 @@ class Sentence:
         """
         if number:
             margin = replace(self.clauses[0].margin, because=because, fewest_seeds=self.seeds)
-            return margin.in_words(number)
+            return f"{margin.in_words(number)}{self.clauses[0].at_the_end}"
         conditions = "; ".join(clause.holds_where() for clause in self.clauses)
         return f"{conditions}; at least {self.seeds} seeds"
 

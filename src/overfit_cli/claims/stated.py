@@ -30,7 +30,7 @@ class Measure:
         sentence: the sentence.
         model: the study's parameters.
         choose: chooses the cells that it is about; None for all.
-        symbols, at_least: see `Table`.
+        symbols, between: see `Table`.
         drawn: whether the study has seeds.
     """
 
@@ -38,7 +38,7 @@ class Measure:
     model: type[StudyParameters]
     choose: Choose | None = None
     symbols: Mapping[str, str] = field(default_factory=dict)
-    at_least: Mapping[str, str] = field(default_factory=dict)
+    between: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     drawn: bool = True
 
     def parts(self, cells: pd.DataFrame) -> list[Part]:
@@ -49,7 +49,7 @@ class Measure:
             UndecidedError: where the cells do not bear on it.
         """
         chosen = cells if self.choose is None else self.choose(cells)
-        return self.sentence.parts(Table(chosen, self.model, self.symbols, self.at_least))
+        return self.sentence.parts(Table(chosen, self.model, self.symbols, self.between))
 
     def __call__(self, cells: pd.DataFrame) -> Measurement:
         """Return the measurement; `inconclusive` where a name is unknown."""
@@ -102,7 +102,7 @@ def claim_on(
     *,
     number: str = "",
     because: str = "",
-    at_least: Mapping[str, str] | None = None,
+    between: Mapping[str, tuple[str, str]] | None = None,
     **fields: Any,
 ) -> Claim:
     """Return the claim of a sentence about some cells, such as a design of a paper.
@@ -114,7 +114,7 @@ def claim_on(
         stated: the sentence.
         number: what is measured, in the words of `holds_where`.
         because: the origin of the margin.
-        at_least: see `Table`.
+        between: see `Table`.
         **fields: the other attributes of the claim; `name`, `source` and `statement` at least.
 
     Raises:
@@ -122,5 +122,5 @@ def claim_on(
     """
     sentence = read(str(stated))
     given = {"holds_where": sentence.holds_where(number, because)}
-    measure = Measure(sentence, model, choose, at_least=at_least or {})
+    measure = Measure(sentence, model, choose, between=between or {})
     return Claim(**{**given, **fields}, measure=measure)
