@@ -11,12 +11,11 @@ import pandas as pd
 from calibration.rates import Worlds
 from calibration.worlds import (
     Bools,
-    MakeNumbers,
     Numbers,
     Random,
     exception_worlds,
     margins_of,
-    number_worlds,
+    number_worlds_of,
     share_worlds,
 )
 from overfit_cli.studies.softmax_network.diffusion.claims import CLAIMS, WEIGHTINGS
@@ -75,8 +74,7 @@ def _above(design: pd.DataFrame, broken: Bools, random: Random) -> pd.DataFrame:
     return design.assign(steps=400, bound_over_error=excess, **stated)
 
 
-def _numbers(name: str, make: MakeNumbers, spread: float, *, logs: bool = False) -> Worlds:
-    return number_worlds(make, MARGINS[f"diffusion-{name}"], spread, logs=logs)
+_numbers = number_worlds_of(CLAIMS)
 
 
 def _compared(
@@ -84,19 +82,19 @@ def _compared(
 ) -> dict[str, Worlds]:
     """The worlds of a claim on ratios of a model's columns to another's."""
     make = partial(_ratios, selected={"model": model}, columns=columns)
-    return {f"diffusion-{name}": _numbers(name, make, spread, logs=True)}
+    return {f"diffusion-{name}": _numbers(f"diffusion-{name}", make, spread, logs=True)}
 
 
 def _one_column(name: str, column: str, spread: float, *, logs: bool = False) -> dict[str, Worlds]:
     """The worlds of a claim on one column."""
     make = partial(_having, column=column)
-    return {f"diffusion-{name}": _numbers(name, make, spread, logs=logs)}
+    return {f"diffusion-{name}": _numbers(f"diffusion-{name}", make, spread, logs=logs)}
 
 
 WORLDS: Mapping[str, Worlds] = {
     **{
         f"diffusion-falls-{model}": _numbers(
-            f"falls-{model}", partial(_falling, columns=WEIGHTINGS), 0.1
+            f"diffusion-falls-{model}", partial(_falling, columns=WEIGHTINGS), 0.1
         )
         for model in NAMES
     },
@@ -113,7 +111,7 @@ WORLDS: Mapping[str, Worlds] = {
     **_compared("posterior", WEIGHTINGS, 0.3),
     **_compared("samples", ["sliced_wasserstein"], 0.2),
     "diffusion-gd": _numbers(
-        "gd",
+        "diffusion-gd",
         partial(_ratios, selected={"optimiser": "gd", "output_scale": "paper"}, columns=WEIGHTINGS),
         0.2,
         logs=True,
@@ -121,13 +119,13 @@ WORLDS: Mapping[str, Worlds] = {
     **_one_column("gd-learns", "score_share", 0.3, logs=True),
     "diffusion-coupling": share_worlds(_coupled, MARGINS["diffusion-coupling"]),
     "diffusion-label-noise": _numbers(
-        "label-noise", partial(_parted, column="label_noise"), 0.2, logs=True
+        "diffusion-label-noise", partial(_parted, column="label_noise"), 0.2, logs=True
     ),
     "diffusion-assumption65": share_worlds(_regressing, MARGINS["diffusion-assumption65"]),
     **_compared("digits-constant", ["denoising_loss"], 0.02),
     **_compared("digits-posterior", ["denoising_loss"], 0.02),
     "diffusion-digits-falls": _numbers(
-        "digits-falls", partial(_falling, columns=["denoising_loss"]), 0.005
+        "diffusion-digits-falls", partial(_falling, columns=["denoising_loss"]), 0.005
     ),
     **_one_column("copies-posterior", "memorised", 0.03),
     **_one_column("copies-softmax", "memorised", 0.03),

@@ -42,6 +42,19 @@ def margins_of(claims: Iterable[Claim]) -> dict[str, Margin]:
     }
 
 
+def number_worlds_of(claims: Iterable[Claim]) -> Callable[..., Worlds]:
+    """Return what makes `number_worlds` of a claim that is a sentence, from its name.
+
+    It takes the claim's name, and what `number_worlds` does but for the margin.
+    """
+    margins = margins_of(claims)
+
+    def worlds(name: str, make: MakeNumbers, spread: float, *, logs: bool = False) -> Worlds:
+        return number_worlds(make, margins[name], spread, logs=logs)
+
+    return worlds
+
+
 def number_worlds(
     make: MakeNumbers, margin: Margin, spread: float, *, logs: bool = False
 ) -> Worlds:

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from overfit_cli.claims.ranges import Range
-from overfit_cli.claims.stated import claim, claim_on
+from overfit_cli.claims.stated import claim, stated_claim
 from overfit_cli.core.claim import Measurement
 from overfit_cli.core.study import AnyStudy
 from overfit_cli.functions.function_study import study_of_function
@@ -114,6 +114,12 @@ def test_a_power_that_turns_at_the_end_is_none_throughout() -> None:
     turned = judged("power of n in loss < 0 throughout", rows)
     assert turned.verdict == "fails"
     assert "The worst is at its end." in turned.note
+    but_for_the_last = rows.assign(loss=rows["n"].map({4: 1.0, 8: 1.1, 16: 1.2, 32: 0.1}))
+    but_for_the_last["loss"] += 0.001 * but_for_the_last["seed"]
+    assert judged("power of n in loss < 0", but_for_the_last).verdict == "holds"
+    jumped = judged("power of n in loss < 0 throughout", but_for_the_last)
+    assert jumped.verdict == "fails"
+    assert "The worst is at all but the last value." in jumped.note
     rising = rows.assign(loss=1 / rows["loss"])
     assert judged("power of n in loss > 0 throughout", rising).verdict == "fails"
 
@@ -149,7 +155,9 @@ def test_a_number_that_came_too_late_lies_above_what_was_waited_for() -> None:
 
     def of(text: str, between: dict[str, tuple[str, str]]) -> Measurement:
         fields = {"name": "late", "source": "", "statement": text}
-        stated = claim_on(lambda rows: rows, study().parameters, text, between=between, **fields)
+        stated = stated_claim(
+            lambda rows: rows, study().parameters, text, between=between, **fields
+        )
         return stated.judge(rows)
 
     text = "power of n in late > 0.5"

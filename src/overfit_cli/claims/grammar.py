@@ -7,8 +7,8 @@ The forms, where Q is arithmetic of columns and parameters, and X, Y are paramet
 - `Q[method=ridge] < Q[method=none]`: the difference of two groups, seed by seed; of a geometric
   mean their ratio.
 - `Q falls along X`, `Q rises along X`: the rank correlation on every line, and no run back.
-- `power of X in Q is NUMBER within 0.1`: p of Q ∝ X^p, on every line; `throughout`: it doesn't turn
-  at the end of the line.
+- `power of X in Q is NUMBER within 0.1`: p of Q ∝ X^p, on every line; `throughout`: the last value
+  alone doesn't decide, and Q doesn't turn at the end of the line.
 - `power of Y in X at Q = NUMBER is NUMBER within 0.1`: p of X ∝ Y^p where Q has that value.
 - `share of seeds with Q < NUMBER > NUMBER`: the share, at every setting; `everywhere` before the
   second sign: of seeds with such a Q at all settings.

@@ -167,7 +167,11 @@ class Trend:
             correlations = _with_unknown(_rank_correlations(x, signed), (-1.0, 1.0))
             parts.append(Part(place, *correlations, self.FALLS))
             parts.append(
-                Part(_its_end(place), *_with_unknown(_run_back(signed), (0.0, 1.0)), self.STAYS)
+                Part(
+                    _joined(place, "its end"),
+                    *_with_unknown(_run_back(signed), (0.0, 1.0)),
+                    self.STAYS,
+                )
             )
         return parts
 
@@ -180,8 +184,10 @@ class Power:
         measured: the expression, positive.
         axis: the parameter, as the user wrote it.
         margin: the margin of p.
-        throughout: whether the quantity must not turn at the end of the line: between the last two
-            values it must not run the other way half as fast as it went along the whole line.
+        throughout: whether a single value must not decide, and the quantity not turn at the end of
+            the line. Between the last two values it does not run the other way half as fast as
+            along the whole line; and without the last value p, where it can be told, is on the same
+            side of 0.
     """
 
     measured: Measured
@@ -205,17 +211,25 @@ class Power:
             weights = _slope_weights(np.log(x))
             parts.append(_part(line, _weighted(weights, logs), self.margin))
             if self.throughout:
-                last_two = np.zeros_like(weights)
-                last_two[-2:] = _slope_weights(np.log(x[-2:]))
-                end = _weighted(last_two + weights / 2, logs)
-                parts.append(Part(_its_end(describe_values(line)), *end, self._end))
+                parts += [
+                    Part(_joined(describe_values(line), name), *_weighted(part, logs), self._side)
+                    for name, part in _parts_of_slope(np.log(x), weights).items()
+                ]
         return parts
 
     @property
-    def _end(self) -> Margin:
-        """The margin of the power at the end and half of the whole."""
-        falls = math.isinf(self.margin.least)
-        return Margin(most=0.0) if falls else Margin(least=0.0)
+    def _side(self) -> Margin:
+        """The side of 0 on which the power lies."""
+        return Margin(most=0.0) if math.isinf(self.margin.least) else Margin(least=0.0)
+
+
+def _parts_of_slope(log_x: Floats, weights: Floats) -> dict[str, Floats]:
+    """The weights of the slope without the last value, and of that at the end; see `Power`."""
+    end = np.append(np.zeros(len(weights) - 2), _slope_weights(log_x[-2:]))
+    parts = {"its end": end + weights / 2}
+    if len(log_x) > LEAST_FOR_POWER:
+        parts["all but the last value"] = np.append(_slope_weights(log_x[:-1]), 0.0)
+    return parts
 
 
 @dataclass(frozen=True)
@@ -280,9 +294,9 @@ def _part(place: Mapping[str, Any], ends: Ends, margin: Margin) -> Part:
     return Part(describe_values(place), ends.low, ends.high, margin)
 
 
-def _its_end(place: str) -> str:
-    """What the end of a line is called."""
-    return f"{place}, its end" if place else "its end"
+def _joined(place: str, part: str) -> str:
+    """What a part of a line is called."""
+    return f"{place}, {part}" if place else part
 
 
 def _with_unknown(numbers: Floats, ends: tuple[float, float]) -> tuple[Floats, Floats]:

@@ -35,7 +35,7 @@ class Range(NDArrayOperatorsMixin):
         low, high = np.minimum.reduce(corners), np.maximum.reduce(corners)  # nan where one is
         unbounded = np.isnan(low)
         if ufunc is np.divide:
-            unbounded |= (ends[1][0] <= 0) & (ends[1][1] >= 0)
+            unbounded |= np.asarray((ends[1][0] < 0) & (ends[1][1] >= 0))
         if ufunc is np.power:  # a power of numbers of both signs is not monotone
             unbounded |= np.asarray(ends[0][0] < 0)
         return Range(np.where(unbounded, -np.inf, low), np.where(unbounded, np.inf, high))

@@ -80,7 +80,7 @@ class Clause:
         side, turn = ("below", "rise") if math.isinf(self.margin.least) else ("above", "fall")
         return (
             f"; between the last two {self.quantity.axis} that power and half of the whole are "
-            f"{side} 0: no {turn} half as fast"
+            f"{side} 0: no {turn} half as fast; of four or more, so is the power without the last"
         )
 
 

@@ -95,7 +95,7 @@ def claims_of_study(stated: Iterable[Claim | str], study: AnyStudy) -> list[Clai
     return [claim(item, study) if isinstance(item, str) else item for item in stated]
 
 
-def claim_on(
+def stated_claim(
     choose: Choose,
     model: type[StudyParameters],
     stated: str | Sentence,

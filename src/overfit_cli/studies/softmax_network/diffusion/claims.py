@@ -27,7 +27,7 @@ from overfit_cli.claims.python import (
 )
 from overfit_cli.claims.rules import Requirements, judge_theorem
 from overfit_cli.claims.sentences import Sentence
-from overfit_cli.claims.stated import claim_on
+from overfit_cli.claims.stated import stated_claim
 from overfit_cli.core.claim import Claim, Measurement
 from overfit_cli.studies.softmax_network.diffusion.parameters import SoftmaxDiffusionParameters
 from overfit_cli.studies.softmax_network.paper import NAMES
@@ -97,7 +97,7 @@ def _claim(
     preset: str = MIXTURE,
     fixed: dict[str, Any] | None = None,
 ) -> Claim:
-    return claim_on(
+    return stated_claim(
         _selection(preset, models, **(fixed or {})).of,
         SoftmaxDiffusionParameters,
         stated,

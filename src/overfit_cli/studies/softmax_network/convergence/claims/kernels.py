@@ -24,7 +24,7 @@ from overfit_cli.claims.cells import (
 from overfit_cli.claims.python import below, mean, near, power
 from overfit_cli.claims.rules import THEOREM_RULE, judge_theorem
 from overfit_cli.claims.sentences import Sentence
-from overfit_cli.claims.stated import Choose, claim_on
+from overfit_cli.claims.stated import Choose, stated_claim
 from overfit_cli.core.claim import Claim, Kind, Measurement, UndecidedError, add_remark, not_run
 from overfit_cli.studies.softmax_network.convergence.parameters import SoftmaxConvergenceParameters
 from overfit_cli.studies.softmax_network.paper import NAMES, Activation
@@ -155,10 +155,10 @@ def softmax_sentence(
     """Return a claim that is a sentence.
 
     Args:
-        choose, stated, number, because, between: as for `claim_on`.
+        choose, stated, number, because, between: as for `stated_claim`.
         **fields: as for `softmax_claim`, but for the condition and the measure.
     """
-    own = claim_on(
+    own = stated_claim(
         choose,
         SoftmaxConvergenceParameters,
         stated,
