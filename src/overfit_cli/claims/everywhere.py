@@ -54,7 +54,8 @@ def estimate(part: Part, level: float | None = None) -> Estimate:
     if part.statistic == "median":
         return median_estimate(part.low, level, up_to=part.high)._replace(seeds=count)
     if part.statistic == "mean":
-        return mean_estimate(part.low, level, up_to=part.high)._replace(seeds=count)
+        mean = mean_estimate(part.low, level, within=part.within, up_to=part.high)
+        return mean._replace(seeds=count)
     if part.statistic == "geometric mean":
         return exponentiate(estimate(in_logarithms(part), level))
     unknown = int((part.high - part.low).sum())
@@ -180,6 +181,8 @@ def _judge(part: Part, level: float) -> Measurement:
 
 def slack(part: Part) -> float:
     """Return how far a part's number lies inside its margin: negative outside."""
+    if part.statistic == "geometric mean":
+        return slack(in_logarithms(part))
     number = estimate(part).value
     least, most = part.margin.least, part.margin.most
     width = most - least

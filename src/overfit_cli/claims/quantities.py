@@ -44,6 +44,7 @@ class Part:
         margin: the margin.
         statistic: what of the seeds' numbers has the margin.
         quantity: what it is a number of, where a claim has several quantities.
+        within: the least and the largest number that there can be, such as −1 and 1.
     """
 
     place: str
@@ -52,6 +53,7 @@ class Part:
     margin: Margin
     statistic: Statistic = "median"
     quantity: str = ""
+    within: tuple[float, float] = (-math.inf, math.inf)
 
     def __str__(self) -> str:
         """As it is called after "the worst is": `at n=20`."""
@@ -137,7 +139,7 @@ def _all(several: Sequence[Ends]) -> Ends:
 
 @dataclass(frozen=True)
 class Trend:
-    """A fall or a rise along a parameter, on every line of the grid.
+    """A fall or a rise along a parameter, on every line of the grid: by the order of its values.
 
     Attributes:
         measured: the expression.
@@ -150,29 +152,24 @@ class Trend:
     rises: bool
 
     FALLS = Margin(most=0.0, because="0 is no trend")
-    STAYS = Margin(most=0.5, because="half of what it fell")
+    STAYS = Margin(most=0.5, because="half of the line")
 
     def __str__(self) -> str:
         """Write the expression."""
         return self.measured.text
 
     def parts(self, table: Table) -> list[Part]:
-        """Return, for each line, the rank correlation and how far its end runs back."""
+        """Return, for each line, the rank correlation, and the rank of its end."""
         parts = []
         axis = table.parameter(self.axis)
-        for line, x, ends in _lines(table, self.measured, axis, LEAST_FOR_TREND):
-            values = np.where(ends.known, ends.low, np.nan)
+        for line, x, between in _lines(table, self.measured, axis, LEAST_FOR_TREND):
+            values = np.where(between.known, between.low, np.nan)
             signed = -values if self.rises else values
             place = describe_values(line)
-            correlations = _with_unknown(_rank_correlations(x, signed), (-1.0, 1.0))
-            parts.append(Part(place, *correlations, self.FALLS))
-            parts.append(
-                Part(
-                    _joined(place, "its end"),
-                    *_with_unknown(_run_back(signed), (0.0, 1.0)),
-                    self.STAYS,
-                )
-            )
+            parts += [
+                Part(place, *_rank_correlations(x, signed), self.FALLS, within=(-1.0, 1.0)),
+                Part(_joined(place, "its end"), *_end_ranks(signed), self.STAYS, within=(0.0, 1.0)),
+            ]
         return parts
 
 
@@ -299,12 +296,6 @@ def _joined(place: str, part: str) -> str:
     return f"{place}, {part}" if place else part
 
 
-def _with_unknown(numbers: Floats, ends: tuple[float, float]) -> tuple[Floats, Floats]:
-    """The least and the most that numbers may be, of which some are nan."""
-    unknown = np.isnan(numbers)
-    return np.where(unknown, ends[0], numbers), np.where(unknown, ends[1], numbers)
-
-
 def _column(table: Table, measured: Measured) -> pd.Series[float]:
     """An expression as a column of the cells."""
     if REFERENCE.search(measured.text):
@@ -346,27 +337,55 @@ def _lines(
         yield dict(others), x, Ends(low, high)
 
 
-def _rank_correlations(x: Floats, values: Floats) -> Floats:
-    """The rank correlation of each row of values, (seeds, points), with x; 0 of a constant row."""
+def _rank_correlations(x: Floats, values: Floats) -> Ends:
+    """The ends of the rank correlation of each row, (seeds, points), with x; 0 of a constant row.
+
+    A value that is nan may be any number.
+    """
     from scipy.stats import rankdata
 
-    known = np.isfinite(values).all(axis=1)
-    result = np.full(len(values), np.nan)
-    ranks = rankdata(values[known], axis=1)
-    ranks -= ranks.mean(axis=1, keepdims=True)
+    ranks = rankdata(values, axis=1, nan_policy="omit")
     order = rankdata(x) - (len(x) + 1) / 2
-    norms = np.sqrt((ranks**2).sum(axis=1) * (order**2).sum())
-    products = ranks @ order
-    result[known] = np.divide(products, norms, out=np.zeros_like(products), where=norms > 0)
-    return result
+    known = np.isfinite(values).all(axis=1)
+    low, high = np.empty(len(values)), np.empty(len(values))
+    low[known] = high[known] = _correlation(ranks[known], order)
+    for row in np.flatnonzero(~known):
+        low[row], high[row] = _correlation_between(order, ranks[row])
+    return Ends(low, high)
 
 
-def _run_back(values: Floats) -> Floats:
-    """The rise from a row's least value to its end, a share of its range; 0 of a constant row."""
-    least, range_ = values.min(axis=1), np.ptp(values, axis=1)
-    shares = np.where(np.isnan(range_), np.nan, 0.0)
-    np.divide(values[:, -1] - least, range_, out=shares, where=range_ > 0)
-    return shares
+def _correlation(ranks: Floats, order: Floats, more: float = 0.0) -> Floats:
+    """The correlation of ranks with centred ones, with more in the sum of their products."""
+    centred = ranks - ranks.mean(axis=-1, keepdims=True)
+    norms = np.sqrt((centred**2).sum(axis=-1) * (order**2).sum())
+    products = np.asarray(centred @ order + more)
+    shares = np.divide(products, norms, out=np.zeros_like(products), where=norms > 0)
+    return np.asarray(shares.clip(-1, 1))
+
+
+def _correlation_between(order: Floats, ranks: Floats) -> tuple[Floats, Floats]:
+    """The least and the most that the correlation of a row can be, of which some ranks are nan.
+
+    All unknown values begin below the others, in the order of x. One that rises past a value adds
+    the difference of their places to the products; so each is taken as high as adds the most.
+    """
+    unknown = np.isnan(ranks)
+    places, count = order[unknown], int(unknown.sum())
+    from_below = np.where(unknown, np.cumsum(unknown), ranks + count)
+    by_value = order[~unknown][np.argsort(ranks[~unknown])]
+    risen = np.cumsum(places[:, None] - by_value[None, :], axis=1)  # (unknown, known)
+    swapped = np.triu(places[None, :] - places[:, None]).sum()
+    least = float(risen.min(axis=1, initial=0.0).sum() - swapped)
+    most = float(risen.max(axis=1, initial=0.0).sum())
+    return _correlation(from_below, order, least), _correlation(from_below, order, most)
+
+
+def _end_ranks(values: Floats) -> Ends:
+    """The ends of the share of each row's other values that lie below its last one, (seeds,)."""
+    last, others = values[:, -1:], values[:, :-1]
+    unknown = np.isnan(others) | np.isnan(last)
+    low = (others < last).mean(axis=1)
+    return Ends(low, low + unknown.mean(axis=1))
 
 
 def _slope_weights(x: Floats) -> Floats:

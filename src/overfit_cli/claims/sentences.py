@@ -66,7 +66,7 @@ class Clause:
             way = "rises" if self.quantity.rises else "falls"
             condition = (
                 f"the rank correlation has its whole interval on the side on which it {way}, and "
-                "the end has not run back by half"
+                "the end has not run back by half of the line's values"
             )
         else:
             condition = f"the {self.statistic} over seeds has its whole interval {self.margin}"
