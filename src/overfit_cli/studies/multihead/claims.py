@@ -33,7 +33,7 @@ from overfit_cli.claims.rules import (
 from overfit_cli.claims.stated import Choose, stated_claim
 from overfit_cli.core.arrays import varying
 from overfit_cli.core.claim import Claim, Kind, Measurement, not_run
-from overfit_cli.stats.intervals import Estimate, level_of_each, mean_estimate, median_estimate
+from overfit_cli.stats.intervals import Estimate, level_of_each, mean_estimate
 from overfit_cli.studies.multihead.parameters import STEP_RULES, MultiheadParameters
 
 PAPER_NAME = "Deora et al. 2024"
@@ -374,11 +374,6 @@ def mean_between(least: ArrayLike, most: ArrayLike, level: float) -> Estimate:
     """Return the mean of numbers that lie between two ends."""
     with np.errstate(invalid="ignore"):  # there is no mean between minus infinity and infinity
         return mean_estimate(least, level, up_to=most)
-
-
-def median_of_seeds(values: pd.Series[float], level: float | None = None) -> Estimate:
-    """Return the median of a number of each seed; one that is nan may be any number."""
-    return median_estimate(values.fillna(-np.inf), level, up_to=values.fillna(np.inf))
 
 
 def independent_seeds(
