@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+import re
 import subprocess
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -88,6 +90,23 @@ def test_a_claim_in_python_is_that_of_its_sentence(in_python: Sentence, text: st
     assert in_python == read(text)
     assert read(str(in_python)) == in_python
     assert in_python.holds_where() == read(text).holds_where()
+
+
+PAGE = Path(__file__).parents[2] / "docs" / "your-own-claims.md"
+ROWS = re.findall(r"^\| `([a-z]+\(.*?\))`.* \| `(.+)` \|$", PAGE.read_text(), re.MULTILINE)
+
+
+def test_the_page_has_many_claims_in_both_spellings() -> None:
+    assert len(ROWS) >= 10
+    written = " ".join(in_python for in_python, _ in ROWS)
+    unwritten = {name for name in claims.__all__ if f"{name}(" not in written}
+    assert unwritten <= {"median", "rises"}  # as mean and falls
+
+
+@pytest.mark.parametrize(("in_python", "text"), ROWS)
+def test_what_the_page_writes_in_python_is_its_sentence(in_python: str, text: str) -> None:
+    names = {name: getattr(claims, name) for name in claims.__all__}
+    assert eval(in_python, names) == read(text)
 
 
 def test_a_claim_says_which_rule_its_quantity_has() -> None:
