@@ -108,7 +108,9 @@ def test_a_share_is_of_seeds_that_meet_a_condition_everywhere_where_it_says_so()
 
 def test_a_power_that_turns_at_the_end_is_none_throughout() -> None:
     rows = cells()
-    assert judged("power of n in loss < 0 throughout", rows).verdict == "holds"
+    measured = judged("power of n in loss < 0 throughout", rows)
+    assert measured.verdict == "holds"
+    assert measured.note == "The worst is at the whole line."
     rows.loc[rows["n"] == 32, "loss"] *= 4
     assert judged("power of n in loss < 0", rows).verdict == "holds"
     turned = judged("power of n in loss < 0 throughout", rows)

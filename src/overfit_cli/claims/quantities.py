@@ -167,7 +167,12 @@ class Trend:
             signed = -values if self.rises else values
             place = describe_values(line)
             parts += [
-                Part(place, *_rank_correlations(x, signed), self.FALLS, within=(-1.0, 1.0)),
+                Part(
+                    _joined(place, WHOLE),
+                    *_rank_correlations(x, signed),
+                    self.FALLS,
+                    within=(-1.0, 1.0),
+                ),
                 Part(_joined(place, "its end"), *_end_ranks(signed), self.STAYS, within=(0.0, 1.0)),
             ]
         return parts
@@ -205,11 +210,12 @@ class Power:
                 raise inconclusive(f"{axis} or {self.measured.text} is 0 or less: no logarithm.")
             with np.errstate(divide="ignore"):
                 logs = Ends(np.log(np.maximum(ends.low, 0.0)), np.log(ends.high))
-            weights = _slope_weights(np.log(x))
-            parts.append(_part(line, _weighted(weights, logs), self.margin))
+            weights, place = _slope_weights(np.log(x)), describe_values(line)
+            whole = _joined(place, WHOLE) if self.throughout else place
+            parts.append(Part(whole, *_weighted(weights, logs), self.margin))
             if self.throughout:
                 parts += [
-                    Part(_joined(describe_values(line), name), *_weighted(part, logs), self._side)
+                    Part(_joined(place, name), *_weighted(part, logs), self._side)
                     for name, part in _parts_of_slope(np.log(x), weights).items()
                 ]
         return parts
@@ -281,6 +287,9 @@ class ContourPower:
 
 
 Quantity = Level | Share | Trend | Power | ContourPower
+
+WHOLE = "the whole line"
+"""What a line is called beside its end."""
 
 LEAST_FOR_TREND = 3
 LEAST_FOR_POWER = 3
