@@ -17,19 +17,11 @@ from scipy.special import ndtr
 from scipy.stats import binom
 
 from calibration.rates import Worlds
-from calibration.worlds import number_worlds, share_worlds, worlds_from
-from overfit_cli.claims.rules import FALLING
+from calibration.worlds import margins_of, number_worlds, share_worlds, worlds_from
 from overfit_cli.core.parameters import parameters_from_row
-from overfit_cli.studies.benign_vit.vit.claims import lemmas
+from overfit_cli.studies.benign_vit.vit.claims import CLAIMS, dynamics, lemmas
 from overfit_cli.studies.benign_vit.vit.claims.boundaries import PROPORTIONAL, SAME
-from overfit_cli.studies.benign_vit.vit.claims.dynamics import GROWN, ON_MOST_SEEDS
-from overfit_cli.studies.benign_vit.vit.claims.figure_1 import (
-    BETTER,
-    CONTOUR,
-    EXPONENT,
-    FITTED,
-    SHARE,
-)
+from overfit_cli.studies.benign_vit.vit.claims.figure_1 import BETTER, CONTOUR, EXPONENT, SHARE
 from overfit_cli.studies.benign_vit.vit.lemma_numbers import t1
 from overfit_cli.studies.benign_vit.vit.parameters import TOKEN_CLASSES, BenignVitParameters
 from overfit_cli.studies.benign_vit.vit.theory import (
@@ -151,7 +143,7 @@ def _grown(
     start = design.assign(key=np.arange(len(design)).astype(str), step=0, steps=30)
     ends = _ends(start, right, random, regime)
     of_signal, of_noise = ends["value_plus"], ends["value_noise"]
-    names = {name for pairs in GROWN.values() for pair in pairs for name in pair}
+    names = {name for pairs in dynamics.GROWN.values() for pair in pairs for name in pair}
     last = start.assign(
         step=30,
         **{
@@ -242,18 +234,25 @@ def _attention(
     )
 
 
+MARGINS = margins_of(CLAIMS)
+FITTED = MARGINS["fig1-fitted"]
+
 _REGIMES: tuple[Regime, ...] = ("benign", "harmful")
 
 DYNAMICS: Mapping[str, Worlds] = {
     **{
-        f"dynamics-{regime}-{quantity}": share_worlds(partial(_ends, regime=regime), ON_MOST_SEEDS)
+        f"dynamics-{regime}-{quantity}": share_worlds(
+            partial(_ends, regime=regime), MARGINS[f"dynamics-{regime}-{quantity}"]
+        )
         for regime in _REGIMES
         for quantity in ("attention", "value")
     },
     **{
-        f"dynamics-{regime}-{quantity}": share_worlds(partial(_grown, regime=regime), ON_MOST_SEEDS)
+        f"dynamics-{regime}-{quantity}": share_worlds(
+            partial(_grown, regime=regime), MARGINS[f"dynamics-{regime}-{quantity}"]
+        )
         for regime in _REGIMES
-        for quantity in GROWN
+        for quantity in dynamics.GROWN
     },
     "lemma51-signal": number_worlds(
         partial(_updates, token="signal"), lemmas.SAME, 0.01, logs=True
@@ -414,12 +413,10 @@ FIGURE_1: Mapping[str, Worlds] = {
     "fig1-sides-power": worlds_from(
         figure_1, partial(mixed_worlds, worlds=AS_WELL), BETTER.fewest_seeds
     ),
-    "fig1-falls-with-n": worlds_from(
-        partial(without_trend, slope=1.0), without_trend, FALLING.fewest_seeds
-    ),
+    "fig1-falls-with-n": worlds_from(partial(without_trend, slope=1.0), without_trend, 5),
     "fig1-falls-with-snr": worlds_from(
         partial(without_trend, slope=1.0, axis="snr"),
         partial(without_trend, axis="snr"),
-        FALLING.fewest_seeds,
+        5,
     ),
 }

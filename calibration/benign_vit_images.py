@@ -10,9 +10,8 @@ import numpy as np
 import pandas as pd
 
 from calibration.rates import Worlds
-from calibration.worlds import Bools, Random, share_worlds, worlds_from
-from overfit_cli.claims.rules import FALLING
-from overfit_cli.studies.benign_vit.images.claims import BENIGN, FITTED, HARMFUL
+from calibration.worlds import Bools, Random, margins_of, share_worlds, worlds_from
+from overfit_cli.studies.benign_vit.images.claims import BENIGN, CLAIMS, HARMFUL
 
 MEASURED_HARMFUL, MEASURED_BENIGN = 16.9, 0.1
 """Test losses at the corners of a grid with a transition."""
@@ -44,8 +43,8 @@ def corners(
 def corner_at_margin(design: pd.DataFrame, random: Random) -> pd.DataFrame:
     """Return cells of which one corner, either as often, has the loss that decides."""
     if random.random() < 1 / 2:
-        return corners(design, random, least=HARMFUL.least)
-    return corners(design, random, largest=BENIGN.most)
+        return corners(design, random, least=HARMFUL)
+    return corners(design, random, largest=BENIGN)
 
 
 def sloped(design: pd.DataFrame, random: Random, *, axis: str, fall: float = 0.0) -> pd.DataFrame:
@@ -79,12 +78,12 @@ def _position(design: pd.DataFrame, axis: str) -> np.ndarray:
 
 def _trend(axis: str) -> Worlds:
     none = partial(sloped, axis=axis)
-    return worlds_from(partial(none, fall=2.0), none, FALLING.fewest_seeds)
+    return worlds_from(partial(none, fall=2.0), none, 5)
 
 
 WORLDS: Mapping[str, Worlds] = {
-    "fig2-fitted": share_worlds(unfitted, FITTED),
-    "fig2-transition": worlds_from(corners, corner_at_margin, HARMFUL.fewest_seeds),
+    "fig2-fitted": share_worlds(unfitted, margins_of(CLAIMS)["fig2-fitted"]),
+    "fig2-transition": worlds_from(corners, corner_at_margin, 5),
     "fig2-falls-with-n": _trend("n"),
     "fig2-falls-with-snr": _trend("snr"),
 }

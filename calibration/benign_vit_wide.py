@@ -13,8 +13,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from calibration.rates import Worlds
-from calibration.worlds import number_worlds
-from overfit_cli.claims.rules import Margin, tolerance_margin
+from calibration.worlds import number_worlds, number_worlds_of
+from overfit_cli.claims.rules import tolerance_margin
 from overfit_cli.studies.benign_vit.vit import theory
 from overfit_cli.studies.benign_vit.vit.claims import wide_heads as claims
 from overfit_cli.studies.benign_vit.vit.claims.condition import OfCell, numbers_of
@@ -71,33 +71,34 @@ def _powers(design: pd.DataFrame, powers: Numbers, random: np.random.Generator) 
     return _deficit(design, (snr ** (powers - 2)).to_numpy(), random, theory.attention_deficit)
 
 
-def _formula_worlds(column: str, formula: OfCell, margin: Margin, spread: float) -> Worlds:
+_numbers = number_worlds_of(claims.WIDE_HEADS)
+
+
+def _formula_worlds(name: str, column: str, formula: OfCell, spread: float) -> dict[str, Worlds]:
     make = partial(_of_formula, formula=formula, column=column)
-    return number_worlds(make, margin, spread, logs=True)
+    return {name: _numbers(name, make, spread, logs=True)}
 
 
 def _deficit_worlds(
-    margin: Margin, formula: OfCell = theory.attention_deficit, power: float = 1.0
-) -> Worlds:
+    name: str, formula: OfCell = theory.attention_deficit, power: float = 1.0
+) -> dict[str, Worlds]:
     make: Callable[..., pd.DataFrame] = partial(_deficit, formula=formula, power=power)
-    return number_worlds(make, margin, 0.02, logs=True)
+    return {name: _numbers(name, make, 0.02, logs=True)}
 
 
 WIDE_HEADS: Mapping[str, Worlds] = {
-    "wide-heads-test-attention": _formula_worlds(
+    **_formula_worlds(
+        "wide-heads-test-attention",
         "test_attention_signal",
         lambda cell: float(theory.wide_heads_test_attention(cell.tokens)),
-        claims.AS_PREDICTED,
         0.001,
     ),
-    "wide-heads-test-loss": _formula_worlds(
-        "test_loss", theory.wide_heads_test_loss, claims.LOSS_AS_PREDICTED, 0.005
-    ),
-    "wide-heads-test-loss-rises": number_worlds(_rises, claims.RISES, 0.03, logs=True),
-    "attention-deficit-formula": _deficit_worlds(claims.DEFICIT_AS_PREDICTED),
+    **_formula_worlds("wide-heads-test-loss", "test_loss", theory.wide_heads_test_loss, 0.005),
+    "wide-heads-test-loss-rises": _numbers("wide-heads-test-loss-rises", _rises, 0.03, logs=True),
+    **_deficit_worlds("attention-deficit-formula"),
     "attention-deficit-powers": number_worlds(
         _powers, tolerance_margin(2.0, claims.POWER_TOLERANCE, ""), 0.01
     ),
-    "attention-deficit-constant": _deficit_worlds(claims.ORDER_OF_ERROR, theory.stage_3_error),
-    "attention-deficit-width": _deficit_worlds(claims.WIDTH_AS_PREDICTED, power=0.5),
+    **_deficit_worlds("attention-deficit-constant", theory.stage_3_error),
+    **_deficit_worlds("attention-deficit-width", power=0.5),
 }

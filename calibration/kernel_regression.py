@@ -17,23 +17,19 @@ from calibration.worlds import (
     Numbers,
     Random,
     exception_worlds,
-    number_worlds,
+    number_worlds_of,
     share_worlds,
     worlds_from,
 )
+from overfit_cli.studies.attention_kernel.regression.claims import CLAIMS
 from overfit_cli.studies.attention_kernel.regression.claims.bounds import (
     FROM_BELOW,
     LEMMAS,
     OFTEN,
 )
-from overfit_cli.studies.attention_kernel.regression.claims.layers import SAME_RATE
 from overfit_cli.studies.attention_kernel.regression.claims.rates import ON_MOST_DRAWS, PROVED
-from overfit_cli.studies.attention_kernel.regression.claims.spectra import AT_MOST, TWO_OVER_H
-from overfit_cli.studies.attention_kernel.regression.claims.tangent import (
-    LIKE_EIGENVALUES,
-    LIKE_FORMULA,
-    MORE_STEPS,
-)
+
+_numbers = number_worlds_of(CLAIMS)
 
 STEPS = 3000
 
@@ -357,7 +353,7 @@ WORLDS: Mapping[str, Worlds] = {
     },
     "theorem2-near-four": _BOUND,
     "corollary1-linear": exception_worlds(linear),
-    "remark2-rate": number_worlds(slower, SAME_RATE, 0.3),
+    "remark2-rate": _numbers("remark2-rate", slower, 0.3),
     **dict.fromkeys(
         ("induction-45-weights-near", "induction-67-weights"), exception_worlds(bounded_weights)
     ),
@@ -370,18 +366,18 @@ WORLDS: Mapping[str, Worlds] = {
         ("induction-45-softmax-free", "induction-45-gaussian-free"),
         share_worlds(often_kept, ON_MOST_DRAWS),
     ),
-    "tangent-ratio": number_worlds(traces, LIKE_FORMULA, 0.1, logs=True),
+    "tangent-ratio": _numbers("tangent-ratio", traces, 0.1, logs=True),
     "tangent-steps": exception_worlds(predicted_steps),
-    "tangent-step-size": number_worlds(
-        partial(best_steps, sizes=True), LIKE_EIGENVALUES, 0.3, logs=True
+    "tangent-step-size": _numbers(
+        "tangent-step-size", partial(best_steps, sizes=True), 0.3, logs=True
     ),
-    "tangent-slower": number_worlds(partial(best_steps, sizes=False), MORE_STEPS, 0.5, logs=True),
+    "tangent-slower": _numbers("tangent-slower", partial(best_steps, sizes=False), 0.5, logs=True),
     "minima-wide": exception_worlds(at_minima),
     "minima-narrow": worlds_from(
         partial(some_at_minima, share=0.5), partial(some_at_minima, share=0.0), 1
     ),
     "eigenvalue-proved": exception_worlds(partial(slow_modes, share=PROVED)),
-    "eigenvalue-at-most": number_worlds(over_heads, AT_MOST, 0.03),
-    "eigenvalue-law": number_worlds(over_heads, TWO_OVER_H, 0.03, logs=True),
+    "eigenvalue-at-most": _numbers("eigenvalue-at-most", over_heads, 0.03),
+    "eigenvalue-law": _numbers("eigenvalue-law", over_heads, 0.03, logs=True),
     **{bound.name: exception_worlds(partial(lemma, column=bound.column)) for bound in LEMMAS},
 }

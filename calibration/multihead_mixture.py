@@ -29,23 +29,17 @@ from calibration.worlds import (
     exception_worlds,
     few_seed_world,
     number_worlds,
+    number_worlds_of,
     share_worlds,
 )
-from overfit_cli.studies.multihead.claims import FASTER, REACHED, SLOWER, WITHIN_BOUND
-from overfit_cli.studies.multihead.curve_claims import AS_ONE_OVER_T
-from overfit_cli.studies.multihead.mixture.claims import (
-    ALIKE_UP_TO,
-    CLOSER,
-    LONG,
-    LOST,
-    NEAR,
-)
-from overfit_cli.studies.multihead.mixture.first_phase_claims import FALLS_AS_ROOT, WITH_CHANCE
-from overfit_cli.studies.multihead.mixture.least_heads_claims import DECADES, MANY, SAME
-from overfit_cli.studies.multihead.mixture.margin_claims import AS_BOUND, FALLS
+from overfit_cli.studies.multihead.claims import WITHIN_BOUND
+from overfit_cli.studies.multihead.mixture.claims import ALIKE_UP_TO, CLAIMS, LONG, LOST
+from overfit_cli.studies.multihead.mixture.first_phase_claims import WITH_CHANCE
+from overfit_cli.studies.multihead.mixture.least_heads_claims import DECADES, MANY
 from overfit_cli.studies.multihead.mixture.margin_claims import DECADES as OF_MARGIN
-from overfit_cli.studies.multihead.mixture.random_attention_claims import AT_MOST, SETTLED, TWICE
 from overfit_cli.studies.multihead.step_size_claims import QUICKER, ROOT
+
+_numbers = number_worlds_of(CLAIMS)
 
 Columns = Mapping[str, tuple[float, float]]
 """What each column is where a claim is broken, and where it isn't."""
@@ -67,7 +61,7 @@ def _margins(design: pd.DataFrame, random: Random, *, slope: float = 0.0) -> pd.
     return design.assign(steps=1000, margin_share=shares)
 
 
-AT_THE_END = 4 * LOST.least / math.log(50)
+AT_THE_END = 4 * LOST / math.log(50)
 """The slope with which as much of γ_attn is lost from 1 head to 50 as decides."""
 
 
@@ -204,51 +198,53 @@ _OPTIMAL: Columns = {
 }
 
 WORLDS: Mapping[str, Worlds] = {
-    "mixture-constant-slower": number_worlds(step_cells, SLOWER, 0.04),
-    "mixture-sqrt-faster": number_worlds(step_cells, FASTER, 0.06),
-    "mixture-adam-faster": number_worlds(step_cells, FASTER, 0.012),
-    "mixture-margin-approached": number_worlds(_closer, CLOSER, 0.03, logs=True),
-    "mixture-margin-10000": number_worlds(margin_cells, REACHED, 0.01),
-    "mixture-normalised-margin": number_worlds(margin_cells, REACHED, 0.01),
+    "mixture-constant-slower": _numbers("mixture-constant-slower", step_cells, 0.04),
+    "mixture-sqrt-faster": _numbers("mixture-sqrt-faster", step_cells, 0.06),
+    "mixture-adam-faster": _numbers("mixture-adam-faster", step_cells, 0.012),
+    "mixture-margin-approached": _numbers("mixture-margin-approached", _closer, 0.03, logs=True),
+    "mixture-margin-10000": _numbers("mixture-margin-10000", margin_cells, 0.01),
+    "mixture-normalised-margin": _numbers("mixture-normalised-margin", margin_cells, 0.01),
     "mixture-sqrt-margin-falls": Worlds(
         partial(_margins, slope=0.5),
         partial(_margins, slope=AT_THE_END),
-        few_seed_world(partial(_margins, slope=AT_THE_END), LOST.fewest_seeds),
+        few_seed_world(partial(_margins, slope=AT_THE_END), 10),
     ),
     "mixture-adam-margin-falls": Worlds(
         partial(_margins, slope=0.5),
         partial(_margins, slope=AT_THE_END),
-        few_seed_world(partial(_margins, slope=AT_THE_END), LOST.fewest_seeds),
+        few_seed_world(partial(_margins, slope=AT_THE_END), 10),
     ),
-    "mixture-constant-rate": number_worlds(rate_curves, AS_ONE_OVER_T, 0.02),
+    "mixture-constant-rate": _numbers("mixture-constant-rate", rate_curves, 0.02),
     "mixture-loss-below-one": exception_worlds(loss_curves),
-    "mixture-sqrt-test-faster": number_worlds(speed_curves, FASTER, 0.06),
-    "mixture-adam-test-faster": number_worlds(speed_curves, FASTER, 0.02),
+    "mixture-sqrt-test-faster": _numbers("mixture-sqrt-test-faster", speed_curves, 0.06),
+    "mixture-adam-test-faster": _numbers("mixture-adam-test-faster", speed_curves, 0.02),
     "mixture-identical-heads": exception_worlds(_spread),
     **bound_worlds("mixture"),
-    "mixture-lemma2": number_worlds(partial(_first_phase, share=0.5), FALLS_AS_ROOT, 0.05),
-    "mixture-lemma2-quarter": number_worlds(partial(_first_phase, share=0.25), FALLS_AS_ROOT, 0.05),
+    "mixture-lemma2": _numbers("mixture-lemma2", partial(_first_phase, share=0.5), 0.05),
+    "mixture-lemma2-quarter": _numbers(
+        "mixture-lemma2-quarter", partial(_first_phase, share=0.25), 0.05
+    ),
     "mixture-initial-norm": exception_worlds(partial(_side_cells, columns=_GOOD)),
     "mixture-initial-output": share_worlds(_outputs, WITH_CHANCE),
     "mixture-tangent-margin": share_worlds(_tangent, WITH_CHANCE),
     "mixture-proposition3": exception_worlds(partial(_side_cells, columns=_OPTIMAL)),
     **{
-        f"mixture-random-attention-{name}": number_worlds(_margin_ratios, margin, 0.1, logs=True)
-        for name, margin in (
-            ("over-zero", TWICE),
-            ("over-first-phase", TWICE),
-            ("below-attention", AT_MOST),
+        f"mixture-random-attention-{name}": _numbers(
+            f"mixture-random-attention-{name}", _margin_ratios, 0.1, logs=True
         )
+        for name in ("over-zero", "over-first-phase", "below-attention")
     },
-    "mixture-random-attention-settles": number_worlds(
-        partial(_margin_ratios, of_many=True), SETTLED, 0.05, logs=True
+    "mixture-random-attention-settles": _numbers(
+        "mixture-random-attention-settles", partial(_margin_ratios, of_many=True), 0.05, logs=True
     ),
     "mixture-least-heads-conclusion": exception_worlds(_bounded),
     "mixture-least-heads-condition": number_worlds(_least_heads, DECADES, 0.3),
-    "mixture-many-heads-limit": number_worlds(_limits, SAME, 0.001, logs=True),
-    "mixture-concavity-falls": number_worlds(partial(_concave, column="concavity"), FALLS, 0.22),
-    "mixture-concavity-power": number_worlds(
-        partial(_concave, column="loss_concavity"), AS_BOUND, 0.2
+    "mixture-many-heads-limit": _numbers("mixture-many-heads-limit", _limits, 0.001, logs=True),
+    "mixture-concavity-falls": _numbers(
+        "mixture-concavity-falls", partial(_concave, column="concavity"), 0.22
+    ),
+    "mixture-concavity-power": _numbers(
+        "mixture-concavity-power", partial(_concave, column="loss_concavity"), 0.2
     ),
     "mixture-proposition7": exception_worlds(_realized),
     "mixture-proposition7-heads": number_worlds(_realizable, OF_MARGIN, 0.3),
@@ -261,8 +257,8 @@ WORLDS: Mapping[str, Worlds] = {
     "mixture-margins-ordered": exception_worlds(_ordered),
     "mixture-contour-sqrt": number_worlds(contour_cells, ROOT, 0.003),
     "mixture-second-head": number_worlds(second_head_cells, QUICKER, 0.36, logs=True),
-    "mixture-machine-fixed": number_worlds(_directions, NEAR, 0.001),
-    "mixture-machine-both": number_worlds(_directions, NEAR, 0.001),
+    "mixture-machine-fixed": _numbers("mixture-machine-fixed", _directions, 0.001),
+    "mixture-machine-both": _numbers("mixture-machine-both", _directions, 0.001),
     "mixture-theorem1": exception_worlds(theorem1_cells),
     "mixture-theorem2": number_worlds(theorem2_cells, WITHIN_BOUND, 0.1),
 }

@@ -17,16 +17,21 @@ from calibration.multihead import (
     theorem2_cells,
 )
 from calibration.rates import Worlds
-from calibration.worlds import Bools, Numbers, Random, number_worlds, share_worlds
-from overfit_cli.studies.multihead.claims import FASTER, REACHED, WITHIN_BOUND
-from overfit_cli.studies.multihead.planted.claims import ON_MOST_TEACHERS, SETTINGS, SOONER
-from overfit_cli.studies.multihead.planted.gap_claims import (
-    AT_LEAST_ONE_OVER_N,
-    MORE_SAMPLES,
-    ONE_OVER_N,
-    TRANSITION,
+from calibration.worlds import (
+    Bools,
+    MakeNumbers,
+    Numbers,
+    Random,
+    margins_of,
+    number_worlds,
+    number_worlds_of,
+    share_worlds,
 )
+from overfit_cli.studies.multihead.claims import WITHIN_BOUND
+from overfit_cli.studies.multihead.planted.claims import CLAIMS, SETTINGS
 from overfit_cli.studies.multihead.step_size_claims import BETTER, QUICKER
+
+MARGINS = margins_of(CLAIMS)
 
 _FOUND = {"alignment_w": 0.99, "alignment_u": 0.99}
 
@@ -67,36 +72,45 @@ def _transitions(
     return design.assign(steps=1000, test_error=0.2 / (1 + np.exp(3 * logs)))
 
 
+_of_claim = number_worlds_of(CLAIMS)
+
+
+def _numbers(
+    name: str, make: MakeNumbers, spread: float, *, logs: bool = False
+) -> dict[str, Worlds]:
+    return {f"planted-{name}": _of_claim(f"planted-{name}", make, spread, logs=logs)}
+
+
 _OPTIMISERS = tuple(SETTINGS)
 
 WORLDS: Mapping[str, Worlds] = {
     **{
-        f"planted-{optimiser}-finds": share_worlds(_finding, ON_MOST_TEACHERS)
+        f"planted-{optimiser}-finds": share_worlds(_finding, MARGINS[f"planted-{optimiser}-finds"])
         for optimiser in (*_OPTIMISERS, "adam-large")
     },
     **{
-        f"planted-{optimiser}-margin": number_worlds(_margin, REACHED, spread)
-        for optimiser, spread in zip(_OPTIMISERS, (0.085, 0.06, 0.06), strict=True)
+        name: worlds
+        for optimiser, margin, speed in (
+            ("gd", 0.085, 0.08),
+            ("momentum", 0.06, 0.13),
+            ("adam", 0.06, 0.16),
+        )
+        for name, worlds in (
+            *_numbers(f"{optimiser}-margin", _margin, margin).items(),
+            *_numbers(f"{optimiser}-faster", _faster, speed).items(),
+            *_numbers(f"{optimiser}-test-faster", speed_curves, speed).items(),
+        )
     },
-    **{
-        f"planted-{name}-faster": number_worlds(_faster, FASTER, spread)
-        for name, spread in (("gd", 0.08), ("gd-ever", 0.08), ("momentum", 0.13), ("adam", 0.16))
-    },
+    **_numbers("gd-ever-faster", _faster, 0.08),
     **bound_worlds("planted"),
-    **{
-        f"planted-{optimiser}-test-faster": number_worlds(speed_curves, FASTER, spread)
-        for optimiser, spread in zip(_OPTIMISERS, (0.08, 0.13, 0.16), strict=True)
-    },
     "planted-theorem2": number_worlds(theorem2_cells, WITHIN_BOUND, 0.2),
-    "planted-gap-rate": number_worlds(_gaps, AT_LEAST_ONE_OVER_N, 0.3),
-    "planted-gap-power": number_worlds(_gaps, ONE_OVER_N, 0.15),
-    "planted-gap-transition": number_worlds(_transitions, TRANSITION, 0.15, logs=True),
-    "planted-gap-more-heads": number_worlds(
-        partial(_transitions, of_many=True), MORE_SAMPLES, 0.15, logs=True
-    ),
+    **_numbers("gap-rate", _gaps, 0.3),
+    **_numbers("gap-power", _gaps, 0.15),
+    **_numbers("gap-transition", _transitions, 0.15, logs=True),
+    **_numbers("gap-more-heads", partial(_transitions, of_many=True), 0.15, logs=True),
     "planted-second-head": number_worlds(second_head_cells, QUICKER, 0.1, logs=True),
     "planted-second-head-error": number_worlds(
         partial(second_head_cells, errors=True), BETTER, 0.02
     ),
-    "planted-momentum-sooner": number_worlds(_sooner, SOONER, 0.4, logs=True),
+    **_numbers("momentum-sooner", _sooner, 0.4, logs=True),
 }

@@ -14,10 +14,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from overfit_cli.claims.everywhere import judge_parts
-from overfit_cli.claims.quantities import Level, Part, Statistic
+from overfit_cli.claims.everywhere import FEWEST, judge_parts
+from overfit_cli.claims.grammar import read
+from overfit_cli.claims.quantities import Part, Statistic
 from overfit_cli.claims.rules import Margin
-from overfit_cli.claims.sentences import read
 from overfit_cli.core.arrays import Floats
 from overfit_cli.stats.intervals import level_of_each, set_level
 
@@ -69,7 +69,10 @@ def rate(
     random = np.random.default_rng(seed)
     draw = WORLDS[world]
     truth = CENTRES[statistic](draw(np.random.default_rng(1), TRUTH_DRAWS))
-    just_false, just_true = (_margin(f"number {sign} {truth!r}", two_ended) for sign in ("<", "<="))
+    just_false, just_true = (
+        replace(_margin(f"number {sign} {truth!r}", two_ended), fewest_seeds=FEWEST[statistic])
+        for sign in ("<", "<=")
+    )
     held = failed = 0
     for _ in range(repeats):
         numbers = np.stack([draw(random, seeds * 2**looks) for _ in range(settings)])
@@ -80,11 +83,11 @@ def rate(
             count = seeds * 2**look
             for margin, given in verdicts.items():
                 parts = [
-                    Part(str(index), low[index, :count], high[index, :count], margin)
+                    Part(str(index), low[index, :count], high[index, :count], margin, statistic)
                     for index in range(settings)
                 ]
                 with set_level(level_of_each(2**look)):
-                    given.add(judge_parts(parts, statistic).verdict)
+                    given.add(judge_parts(parts).verdict)
         held += "holds" in verdicts[just_false]
         failed += "fails" in verdicts[just_true]
     return held / repeats, failed / repeats
@@ -92,9 +95,8 @@ def rate(
 
 def _margin(text: str, two_ended: bool) -> Margin:
     """The margin of a sentence; with another end, ten deviations away."""
-    quantity = read(text).quantity
-    assert isinstance(quantity, Level)
-    return replace(quantity.margin, least=quantity.margin.most - 10 if two_ended else -np.inf)
+    margin = read(text).clauses[0].margin
+    return replace(margin, least=margin.most - 10 if two_ended else -np.inf)
 
 
 DESIGNS: tuple[Mapping[str, float], ...] = (

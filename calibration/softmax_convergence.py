@@ -16,33 +16,22 @@ from calibration.worlds import (
     Random,
     exception_worlds,
     number_worlds,
+    number_worlds_of,
 )
-from overfit_cli.studies.softmax_network.convergence.claims.kernels import (
-    ALIKE,
-    INVERSE,
-    NONE,
-    SMALL,
-    TRACKS,
-    WAYS,
-)
+from overfit_cli.studies.softmax_network.convergence.claims import CLAIMS
+from overfit_cli.studies.softmax_network.convergence.claims.kernels import NONE, SMALL, WAYS
 from overfit_cli.studies.softmax_network.convergence.claims.lambdas import (
+    ALMOST_THE_SAME,
     LINEAR,
     SETTING,
     SQUARE,
     SQUARE_OF_WIDTHS,
 )
 from overfit_cli.studies.softmax_network.convergence.claims.perturbation import (
-    BENT,
-    ON_THE_LAW,
-    ORDER,
     WORST_SAMPLES,
     stated_power,
 )
-from overfit_cli.studies.softmax_network.convergence.claims.perturbation import (
-    LINEAR as LINEAR_IN_R,
-)
 from overfit_cli.studies.softmax_network.convergence.claims.table1 import (
-    ALMOST_THE_SAME,
     AT_MOST_SQUARE,
     LOGARITHMS,
     PAIRS,
@@ -50,6 +39,8 @@ from overfit_cli.studies.softmax_network.convergence.claims.table1 import (
 from overfit_cli.studies.softmax_network.convergence.widths import table1_steps
 from overfit_cli.studies.softmax_network.paper import NAMES, Activation
 from overfit_cli.studies.softmax_network.theory import CHANCE
+
+_numbers = number_worlds_of(CLAIMS)
 
 _WIDTH = 100.0
 """The width that suffices at the largest n, within the sweeps."""
@@ -217,13 +208,15 @@ WORLDS: Mapping[str, Worlds] = {
     "softmax-gram-matrix": _exact("gram_error"),
     "softmax-zero-output": _exact("start_output"),
     "softmax-shift-invariance": _exact("shift_change"),
-    "softmax-equation-24": number_worlds(partial(_follows, column="train_gap"), TRACKS, 0.0005),
-    "softmax-gradient-of-23": number_worlds(
-        partial(_follows, column="gradient_gap"), TRACKS, 0.005
+    "softmax-equation-24": _numbers(
+        "softmax-equation-24", partial(_follows, column="train_gap"), 0.0005
+    ),
+    "softmax-gradient-of-23": _numbers(
+        "softmax-gradient-of-23", partial(_follows, column="gradient_gap"), 0.005
     ),
     **{
-        f"softmax-{kind}-{first}-{second}{suffix}": number_worlds(
-            make, ALMOST_THE_SAME, 0.15, logs=True
+        f"softmax-{kind}-{first}-{second}{suffix}": _numbers(
+            f"softmax-{kind}-{first}-{second}{suffix}", make, 0.15, logs=True
         )
         for first, second in PAIRS
         for kind, suffixes, make in (
@@ -254,17 +247,17 @@ WORLDS: Mapping[str, Worlds] = {
         )
     },
     **{
-        f"softmax-{name}": number_worlds(partial(_falling, column=column), INVERSE, 0.05)
+        f"softmax-{name}": _numbers(f"softmax-{name}", partial(_falling, column=column), 0.05)
         for name, column in (
             ("drift-tight", "kernel_drift"),
             ("gap-tight", "test_gap"),
             ("movement-tight", "movement"),
         )
     },
-    "softmax-theorem-f2-tight": number_worlds(_apart, ALIKE, 0.02),
+    "softmax-theorem-f2-tight": _numbers("softmax-theorem-f2-tight", _apart, 0.02),
     **{
-        f"softmax-{name}-{activation}-{way}": number_worlds(
-            partial(_falling, column=column), INVERSE, 0.1
+        f"softmax-{name}-{activation}-{way}": _numbers(
+            f"softmax-{name}-{activation}-{way}", partial(_falling, column=column), 0.1
         )
         for name, column in (("drift", "kernel_drift"), ("gap", "test_gap"))
         for activation in NAMES
@@ -306,23 +299,25 @@ WORLDS: Mapping[str, Worlds] = {
         for n in WORST_SAMPLES
     },
     "softmax-drift-constant-relu": _probable("worst_drift_far", (2.2, 1.0)),
-    "softmax-lemma51-order": number_worlds(
-        partial(_drifting, column="worst_drift"), ORDER, 0.15, logs=True
+    "softmax-lemma51-order": _numbers(
+        "softmax-lemma51-order", partial(_drifting, column="worst_drift"), 0.15, logs=True
     ),
-    "softmax-lemma51-linear": number_worlds(
-        partial(_drifting, column="worst_drift_far"), LINEAR_IN_R, 0.02, logs=True
+    "softmax-lemma51-linear": _numbers(
+        "softmax-lemma51-linear", partial(_drifting, column="worst_drift_far"), 0.02, logs=True
     ),
     **{
-        f"softmax-crossover-{name}": number_worlds(
-            partial(_bending, cause=cause, value=value), margin, 0.05
+        f"softmax-crossover-{name}": _numbers(
+            f"softmax-crossover-{name}", partial(_bending, cause=cause, value=value), 0.05
         )
-        for name, cause, value, margin in (
-            ("drift", "m", "kernel_drift", BENT),
-            ("movement", "m", "movement", BENT),
-            ("gap", "kernel_drift", "test_gap", ALIKE),
+        for name, cause, value in (
+            ("drift", "m", "kernel_drift"),
+            ("movement", "m", "movement"),
+            ("gap", "kernel_drift", "test_gap"),
         )
     },
-    "softmax-movement-largest-of-m": number_worlds(_of_the_largest, ON_THE_LAW, 0.02),
+    "softmax-movement-largest-of-m": _numbers(
+        "softmax-movement-largest-of-m", _of_the_largest, 0.02
+    ),
     "softmax-theorem42": _probable("rate_ratio", (1.01, 0.5)),
     "softmax-linear-rate": exception_worlds(
         partial(_bounded, column="rate_ratio", sides=(1.01, 0.5))

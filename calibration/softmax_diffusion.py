@@ -14,23 +14,14 @@ from calibration.worlds import (
     Numbers,
     Random,
     exception_worlds,
-    number_worlds,
+    margins_of,
+    number_worlds_of,
     share_worlds,
 )
-from overfit_cli.claims.rules import Margin
-from overfit_cli.studies.softmax_network.diffusion.claims import (
-    A_TENTH,
-    ALIKE,
-    AS_FRESH,
-    BETTER,
-    COPIES,
-    FALLS,
-    LARGER,
-    LEARNS,
-    MOST_SEEDS,
-    WEIGHTINGS,
-)
+from overfit_cli.studies.softmax_network.diffusion.claims import CLAIMS, WEIGHTINGS
 from overfit_cli.studies.softmax_network.paper import NAMES
+
+MARGINS = margins_of(CLAIMS)
 
 
 def _falling(
@@ -83,51 +74,60 @@ def _above(design: pd.DataFrame, broken: Bools, random: Random) -> pd.DataFrame:
     return design.assign(steps=400, bound_over_error=excess, **stated)
 
 
-def _compared(model: str, margin: Margin, columns: Sequence[str], spread: float) -> Worlds:
+_numbers = number_worlds_of(CLAIMS)
+
+
+def _compared(
+    name: str, columns: Sequence[str], spread: float, model: str = "softmax"
+) -> dict[str, Worlds]:
+    """The worlds of a claim on ratios of a model's columns to another's."""
     make = partial(_ratios, selected={"model": model}, columns=columns)
-    return number_worlds(make, margin, spread, logs=True)
+    return {f"diffusion-{name}": _numbers(f"diffusion-{name}", make, spread, logs=True)}
+
+
+def _one_column(name: str, column: str, spread: float, *, logs: bool = False) -> dict[str, Worlds]:
+    """The worlds of a claim on one column."""
+    make = partial(_having, column=column)
+    return {f"diffusion-{name}": _numbers(f"diffusion-{name}", make, spread, logs=logs)}
 
 
 WORLDS: Mapping[str, Worlds] = {
     **{
-        f"diffusion-falls-{model}": number_worlds(partial(_falling, columns=WEIGHTINGS), FALLS, 0.1)
-        for model in NAMES
-    },
-    **{f"diffusion-constant-{model}": _compared(model, BETTER, WEIGHTINGS, 0.2) for model in NAMES},
-    **{
-        f"diffusion-truth-{model}": number_worlds(
-            partial(_having, column="score_share"), A_TENTH, 0.3, logs=True
+        f"diffusion-falls-{model}": _numbers(
+            f"diffusion-falls-{model}", partial(_falling, columns=WEIGHTINGS), 0.1
         )
         for model in NAMES
     },
     **{
-        f"diffusion-softmax-{rival}": _compared("softmax", ALIKE, WEIGHTINGS, 0.2)
-        for rival in ("exp", "relu")
+        name: worlds
+        for model in NAMES
+        for name, worlds in (
+            *_compared(f"constant-{model}", WEIGHTINGS, 0.2, model).items(),
+            *_one_column(f"truth-{model}", "score_share", 0.3, logs=True).items(),
+        )
     },
-    "diffusion-posterior": _compared("softmax", BETTER, WEIGHTINGS, 0.3),
-    "diffusion-samples": _compared("softmax", ALIKE, ["sliced_wasserstein"], 0.2),
-    "diffusion-gd": number_worlds(
+    **_compared("softmax-exp", WEIGHTINGS, 0.2),
+    **_compared("softmax-relu", WEIGHTINGS, 0.2),
+    **_compared("posterior", WEIGHTINGS, 0.3),
+    **_compared("samples", ["sliced_wasserstein"], 0.2),
+    "diffusion-gd": _numbers(
+        "diffusion-gd",
         partial(_ratios, selected={"optimiser": "gd", "output_scale": "paper"}, columns=WEIGHTINGS),
-        ALIKE,
         0.2,
         logs=True,
     ),
-    "diffusion-gd-learns": number_worlds(
-        partial(_having, column="score_share"), LEARNS, 0.3, logs=True
+    **_one_column("gd-learns", "score_share", 0.3, logs=True),
+    "diffusion-coupling": share_worlds(_coupled, MARGINS["diffusion-coupling"]),
+    "diffusion-label-noise": _numbers(
+        "diffusion-label-noise", partial(_parted, column="label_noise"), 0.2, logs=True
     ),
-    "diffusion-coupling": share_worlds(_coupled, MOST_SEEDS),
-    "diffusion-label-noise": number_worlds(
-        partial(_parted, column="label_noise"), LARGER, 0.2, logs=True
+    "diffusion-assumption65": share_worlds(_regressing, MARGINS["diffusion-assumption65"]),
+    **_compared("digits-constant", ["denoising_loss"], 0.02),
+    **_compared("digits-posterior", ["denoising_loss"], 0.02),
+    "diffusion-digits-falls": _numbers(
+        "diffusion-digits-falls", partial(_falling, columns=["denoising_loss"]), 0.005
     ),
-    "diffusion-assumption65": share_worlds(_regressing, MOST_SEEDS),
-    **{
-        f"diffusion-digits-{rival}": _compared("softmax", BETTER, ["denoising_loss"], 0.02)
-        for rival in ("constant", "posterior")
-    },
-    "diffusion-digits-falls": number_worlds(
-        partial(_falling, columns=["denoising_loss"]), FALLS, 0.005
-    ),
-    "diffusion-copies-posterior": number_worlds(partial(_having, column="memorised"), COPIES, 0.03),
-    "diffusion-copies-softmax": number_worlds(partial(_having, column="memorised"), AS_FRESH, 0.03),
+    **_one_column("copies-posterior", "memorised", 0.03),
+    **_one_column("copies-softmax", "memorised", 0.03),
     "diffusion-theorem66": exception_worlds(_above),
 }

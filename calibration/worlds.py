@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from dataclasses import replace
 from functools import partial
 from typing import TypeAlias
 
@@ -13,6 +14,8 @@ from numpy.typing import NDArray
 
 from calibration.rates import World, Worlds
 from overfit_cli.claims.rules import FEWEST_SEEDS_OF_THEOREM, Margin
+from overfit_cli.claims.stated import Measure
+from overfit_cli.core.claim import Claim
 
 Numbers: TypeAlias = NDArray[np.float64]
 Bools: TypeAlias = NDArray[np.bool_]
@@ -26,6 +29,30 @@ MakeBools: TypeAlias = Callable[[pd.DataFrame, Bools, Random], pd.DataFrame]
 
 A_THIRD = 1 / 3
 """The share of draws on which what is claimed without exception is broken where it is false."""
+
+
+def margins_of(claims: Iterable[Claim]) -> dict[str, Margin]:
+    """Return the margin of each claim that is a sentence, of its first number, by its name."""
+    sentences = {
+        claim.name: claim.measure.sentence for claim in claims if isinstance(claim.measure, Measure)
+    }
+    return {
+        name: replace(sentence.clauses[0].margin, fewest_seeds=sentence.seeds)
+        for name, sentence in sentences.items()
+    }
+
+
+def number_worlds_of(claims: Iterable[Claim]) -> Callable[..., Worlds]:
+    """Return what makes `number_worlds` of a claim that is a sentence, from its name.
+
+    It takes the claim's name, and what `number_worlds` does but for the margin.
+    """
+    margins = margins_of(claims)
+
+    def worlds(name: str, make: MakeNumbers, spread: float, *, logs: bool = False) -> Worlds:
+        return number_worlds(make, margins[name], spread, logs=logs)
+
+    return worlds
 
 
 def number_worlds(

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
+from overfit_cli.claims.sentences import Sentence
 from overfit_cli.core.cell import Cell, CellResult
 from overfit_cli.core.console import console
 from overfit_cli.core.errors import BadValue, UserError
@@ -413,7 +414,7 @@ def compare(
 
 
 def judge(
-    *sources: str | Path | pd.DataFrame,
+    *sources: str | Path | pd.DataFrame | Sentence,
     study: AnyStudy | Callable[..., Any] | str | None = None,
 ) -> list[Judged]:
     """Judge claims, as `overfit report` and `overfit judge` do.
@@ -424,8 +425,8 @@ def judge(
             decides it, else the paper run, else the first by name. Or one frame of cells, from
             anywhere: a row per cell, with `seed` and the study's columns; parameters that are
             absent have their defaults. With a column `step`, a row per cell and logged step: then
-            claims on trajectories are judged. After one directory or frame, claims of your own as
-            sentences: `judge(cells, "test_error < 0.05 where snr > 2")`.
+            claims on trajectories are judged. After one directory or frame, claims of your own, as
+            sentences or in Python: `judge(cells, "test_error < 0.05 where snr > 2")`.
         study: whose cells a frame has, where it has no column `study`; a run directory says it.
             A function will do.
 
@@ -438,7 +439,9 @@ def judge(
             for a directory, or a sentence is no claim.
     """
     texts = [str(source) for source in sources if _is_sentence(source)]
-    named = [source for source in sources if not _is_sentence(source)]
+    named = [
+        source for source in sources if not (isinstance(source, Sentence) or _is_sentence(source))
+    ]
     frames = [source for source in named if not isinstance(source, str | Path)]
     if texts and len(named) != 1:
         raise UserError("judge takes sentences after one run directory or one frame of cells.")
@@ -463,7 +466,7 @@ _SENTENCE = re.compile(r"[<>=]| is | falls | rises |power of|share of")
 def _is_sentence(source: object) -> bool:
     """Whether a text is meant as a claim, and names no directory."""
     is_text = isinstance(source, str) and _SENTENCE.search(source) is not None
-    return is_text and not Path(str(source)).exists()
+    return isinstance(source, Sentence) or (is_text and not Path(str(source)).exists())
 
 
 def _study_of(cells: pd.DataFrame, study: AnyStudy | Callable[..., Any] | str | None) -> AnyStudy:

@@ -4,15 +4,20 @@ import numpy as np
 import pytest
 
 from calibration.sentences import WORLDS, rate
-from overfit_cli.claims.everywhere import judge_parts
+from overfit_cli.claims.everywhere import FEWEST, judge_parts
 from overfit_cli.claims.quantities import Part, Statistic
 from overfit_cli.claims.rates import _Drawn, _verdicts, rates, seeds_to_decide
 from overfit_cli.claims.rules import Margin
 
 
-def part(numbers: list[float] | np.ndarray, least: float = -np.inf, most: float = np.inf) -> Part:
+def part(
+    numbers: list[float] | np.ndarray,
+    statistic: Statistic,
+    least: float = -np.inf,
+    most: float = np.inf,
+) -> Part:
     values = np.asarray(numbers, dtype=np.float64)
-    return Part("", values, values, Margin(least, most))
+    return Part("", values, values, Margin(least, most, fewest_seeds=FEWEST[statistic]), statistic)
 
 
 @pytest.mark.parametrize("statistic", ["median", "mean", "share"])
@@ -30,14 +35,12 @@ def test_many_worlds_are_judged_at_once_as_each_is_by_itself(
     edges = (0.0, 1.0) if statistic == "share" else (-np.inf, np.inf)
     low, high = np.where(unknown, edges[0], numbers), np.where(unknown, edges[1], numbers)
     margin = Margin(ends.get("least", -np.inf), ends.get("most", np.inf))
-    singly = [
-        judge_parts(
-            [Part(str(p), low[w, p], high[w, p], margin) for p in range(settings)], statistic
-        ).verdict
+    parts = [
+        [Part(str(p), low[w, p], high[w, p], margin, statistic) for p in range(settings)]
         for w in range(worlds)
     ]
-    parts = [Part(str(p), low[0, p], high[0, p], margin) for p in range(settings)]
-    together = _verdicts(parts, statistic, _Drawn(low, high))
+    singly = [judge_parts(of_world).verdict for of_world in parts]
+    together = _verdicts(parts[0], _Drawn(low, high))
     assert [{1: "holds", -1: "fails", 0: "inconclusive"}[v] for v in together.tolist()] == singly
     assert statistic == "share" or len(set(singly)) > 1
 
@@ -49,7 +52,7 @@ def test_rates_of_error_are_those_of_the_level(
 ) -> None:
     random = np.random.default_rng(3)
     samples = [random.normal(0, 0.1, 20) for _ in range(12)]
-    simulated = [rates([part(numbers, **ends)], statistic) for numbers in samples]
+    simulated = [rates([part(numbers, statistic, **ends)]) for numbers in samples]
     stated = 0.05 if len(ends) == 2 else 0.025  # an inner interval decides what has two ends
     assert 0 < np.mean([each.false_holds for each in simulated]) <= stated + 0.025
     assert 0 < np.mean([each.false_fails for each in simulated]) <= 0.025 + 0.015
@@ -57,10 +60,11 @@ def test_rates_of_error_are_those_of_the_level(
 
 
 def test_resampled_rates_are_those_of_a_made_up_world_within_three_points() -> None:
-    for statistic in ("median", "mean"):
+    statistics: tuple[Statistic, ...] = ("median", "mean")
+    for statistic in statistics:
         truth = rate("normal", statistic, 12, repeats=1500)
         samples = [np.random.default_rng(seed).normal(size=12) for seed in range(25)]
-        resampled = [rates([part(sample, most=0.5)], statistic) for sample in samples]
+        resampled = [rates([part(sample, statistic, most=0.5)]) for sample in samples]
         for index, name in enumerate(("false_holds", "false_fails")):
             mean = np.mean([getattr(found, name) for found in resampled])
             assert abs(mean - truth[index]) < 0.03
@@ -69,21 +73,21 @@ def test_resampled_rates_are_those_of_a_made_up_world_within_three_points() -> N
 def test_a_number_near_its_margin_takes_more_seeds_and_one_at_it_takes_too_many() -> None:
     numbers = np.random.default_rng(1).normal(0, 1, 15)
     numbers -= np.median(numbers)
-    needed = [seeds_to_decide([part(numbers, most=end)], "median") for end in (3.0, 1.0, 0.3)]
+    needed = [seeds_to_decide([part(numbers, "median", most=end)]) for end in (3.0, 1.0, 0.3)]
     assert all(count is not None for count in needed)
     assert needed == sorted(needed, key=lambda count: count or 0)
     assert needed[0] == 6
     assert needed[0] != needed[2]
-    assert seeds_to_decide([part(numbers - numbers.mean(), most=0.0)], "mean") is None
+    assert seeds_to_decide([part(numbers - numbers.mean(), "mean", most=0.0)]) is None
 
 
 def test_the_seeds_that_are_proposed_decide_it() -> None:
     random = np.random.default_rng(5)
-    pilot = part(random.normal(0, 1, 30), most=0.6)
-    count = seeds_to_decide([pilot], "mean")
+    pilot = part(random.normal(0, 1, 30), "mean", most=0.6)
+    count = seeds_to_decide([pilot])
     assert count is not None
     decided = [
-        judge_parts([part(random.normal(pilot.low.mean(), 1, count), most=0.6)], "mean").verdict
+        judge_parts([part(random.normal(pilot.low.mean(), 1, count), "mean", most=0.6)]).verdict
         for _ in range(300)
     ]
     assert 0.75 < np.mean([verdict == "holds" for verdict in decided]) <= 1
@@ -100,8 +104,8 @@ def test_a_median_is_seldom_judged_wrongly_whatever_numbers_are_like(world: str)
 
 
 def test_a_share_is_judged_at_its_own_level() -> None:
-    all_right = part([1.0] * 20, least=0.8)
-    found = rates([all_right], "share")
+    all_right = part([1.0] * 20, "share", least=0.8)
+    found = rates([all_right])
     assert found.false_holds <= 0.05
     assert found.holds == 1.0
-    assert (seeds_to_decide([all_right], "share") or 99) <= 20
+    assert (seeds_to_decide([all_right]) or 99) <= 20

@@ -8,13 +8,15 @@ one part lies outside at the level of all together (Bonferroni), or those of man
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from typing import Literal
 
 import numpy as np
 
 from overfit_cli.claims.quantities import Part, Statistic
-from overfit_cli.claims.rules import judge_estimate
+from overfit_cli.claims.rules import exponentiate, judge_estimate
+from overfit_cli.core.arrays import Floats
 from overfit_cli.core.claim import Measurement, Verdict
 from overfit_cli.core.text import plural
 from overfit_cli.stats.intervals import (
@@ -25,54 +27,99 @@ from overfit_cli.stats.intervals import (
     share_estimate,
 )
 
-FEWEST: Mapping[Statistic, int] = {"median": 6, "mean": 5, "share": 6}
+Over = Literal["every", "average", "worst"]
+"""How the numbers at several settings are judged: see `combine`."""
+
+FEWEST: Mapping[Statistic, int] = {"median": 6, "mean": 5, "geometric mean": 5, "share": 6}
 """The fewest seeds that decide: with fewer a median has no interval, and a t interval no rate."""
 
 
-def estimate(part: Part, statistic: Statistic, level: float | None = None) -> Estimate:
-    """Return the median, mean or share of a part over seeds, with its interval.
+def in_logarithms(part: Part) -> Part:
+    """Return a part that has the mean of logarithms in the place of a geometric mean."""
+    with np.errstate(divide="ignore"):
+        low, high, least, most = (
+            np.log(np.maximum(end, 0.0))
+            for end in (part.low, part.high, part.margin.least, part.margin.most)
+        )
+    margin = replace(part.margin, least=float(least), most=float(most))
+    return Part(part.place, low, high, margin, "mean")
+
+
+def estimate(part: Part, level: float | None = None) -> Estimate:
+    """Return what has a part's margin, with its interval.
 
     Equal numbers count as draws: copied seeds show in all columns, and are refused there.
     """
     count = len(part.low)
-    if statistic == "median":
+    if part.statistic == "median":
         return median_estimate(part.low, level, up_to=part.high)._replace(seeds=count)
-    if statistic == "mean":
-        return mean_estimate(part.low, level, up_to=part.high)._replace(seeds=count)
+    if part.statistic == "mean":
+        mean = mean_estimate(part.low, level, within=part.within, up_to=part.high)
+        return mean._replace(seeds=count)
+    if part.statistic == "geometric mean":
+        return exponentiate(estimate(in_logarithms(part), level))
     unknown = int((part.high - part.low).sum())
     return share_estimate(int(part.low.sum()), count, level, unknown=unknown)
 
 
-def average(parts: Sequence[Part]) -> list[Part]:
-    """Return the average of parts over places, seed by seed, for each margin."""
-    margins = list(dict.fromkeys(part.margin for part in parts))
-    averaged = []
-    for margin in margins:
+def combine(parts: Sequence[Part], over: Over) -> list[Part]:
+    """Return parts over all settings in the place of those at each, seed by seed.
+
+    Args:
+        parts: of one quantity.
+        over: `every` leaves them as they are; `average` has the average of each seed's numbers;
+            `worst` the one nearest to the margin's end, or beyond it, of two ends both.
+    """
+    if over == "every" or len(parts) < 2:
+        return list(parts)
+    combined = []
+    for margin in dict.fromkeys(part.margin for part in parts):
         alike = [part for part in parts if part.margin == margin]
-        low, high = (
-            np.mean([getattr(part, end) for part in alike], axis=0) for end in ("low", "high")
-        )
-        averaged.append(Part(f"mean over {plural(len(alike), 'setting')}", low, high, margin))
-    return averaged
+        words = f"over {plural(len(alike), 'setting')}"
+        if over == "average":
+            combined.append(_reduced(alike, _average_of(alike[0]), f"mean {words}"))
+            continue
+        if math.isfinite(margin.least):
+            combined.append(_reduced(alike, np.min, f"least {words}"))
+        if math.isfinite(margin.most):
+            combined.append(_reduced(alike, np.max, f"most {words}"))
+    return combined
 
 
-def judge_parts(parts: Sequence[Part], statistic: Statistic, *, drawn: bool = True) -> Measurement:
+def _reduced(parts: Sequence[Part], reduce: Callable[..., Floats], place: str) -> Part:
+    """A part with one number for each seed, of those at all settings."""
+    low, high = (reduce([getattr(part, end) for part in parts], axis=0) for end in ("low", "high"))
+    return replace(parts[0], place=place, low=low, high=high)
+
+
+def _average_of(part: Part) -> Callable[..., Floats]:
+    """The mean over settings: of a geometric mean a geometric one."""
+    if part.statistic != "geometric mean":
+        return np.mean
+
+    def geometric(numbers: Sequence[Floats], axis: int) -> Floats:
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.exp(np.mean(np.log(np.maximum(numbers, 0.0)), axis=axis)))
+
+    return geometric
+
+
+def judge_parts(parts: Sequence[Part], *, drawn: bool = True) -> Measurement:
     """Return the measurement of a claim on all parts; the worst one's number is the value.
 
     Args:
         parts: one for each setting, at least one.
-        statistic: what is judged of each part's seeds.
         drawn: whether seeds change anything; otherwise one number decides.
     """
     if not drawn:
         return _judge_instance(parts)
-    measurements = [_judge(part, statistic, level_of_each(1)) for part in parts]
+    measurements = [_judge(part, level_of_each(1)) for part in parts]
     verdict: Verdict = "inconclusive"
     if all(measured.verdict == "holds" for measured in measurements):
         verdict = "holds"
     for fewest in () if verdict == "holds" else counts_that_refute(len(parts)):
         level = level_of_each(len(parts) / fewest)
-        at_level = [_judge(part, statistic, level) for part in parts]
+        at_level = [_judge(part, level) for part in parts]
         if sum(measured.verdict == "fails" for measured in at_level) >= fewest:
             verdict, measurements = "fails", at_level
             break
@@ -84,7 +131,7 @@ def judge_parts(parts: Sequence[Part], statistic: Statistic, *, drawn: bool = Tr
         shown,
         key=lambda index: (
             order.index(measurements[index].verdict),
-            slack(parts[index], statistic),
+            slack(parts[index]),
         ),
     )
     measured = measurements[worst]
@@ -92,11 +139,32 @@ def judge_parts(parts: Sequence[Part], statistic: Statistic, *, drawn: bool = Tr
     details: dict[str, float] = {"settings": len(parts), "seeds": len(parts[0].low)}
     if unknown:
         details["numbers that are not known"] = unknown
-    words = [f"The worst is at {parts[worst].place}." if len(parts) > 1 else "", measured.note]
+    if 1 < len(parts) <= MOST_LISTED:
+        details |= _listed(parts, measurements)
+    words = [f"The worst is {parts[worst]}." if len(parts) > 1 else "", measured.note]
     if verdict == "inconclusive" and measured.verdict == "fails":
         words.append("By itself it fails; of so many settings one may.")
     note = " ".join(filter(None, words))
     return replace(measured, verdict=verdict, details=details, note=note)
+
+
+MOST_LISTED = 12
+"""Of more parts than these only the worst is said."""
+
+
+def _listed(parts: Sequence[Part], measurements: Sequence[Measurement]) -> dict[str, float]:
+    """The number of each part, with the ends of its interval."""
+    details = dict[str, float]()
+    for part, measured in zip(parts, measurements, strict=True):
+        name, interval = str(part).removeprefix("at "), measured.interval
+        assert measured.value is not None
+        assert interval is not None
+        details |= {
+            name: measured.value,
+            f"{name}, from": interval.low,
+            f"{name}, to": interval.high,
+        }
+    return details
 
 
 def counts_that_refute(parts: int) -> list[int]:
@@ -107,14 +175,15 @@ def counts_that_refute(parts: int) -> list[int]:
     return sorted({1, math.ceil(parts / 2), parts})
 
 
-def _judge(part: Part, statistic: Statistic, level: float) -> Measurement:
-    margin = replace(part.margin, fewest_seeds=FEWEST[statistic])
-    return judge_estimate(estimate(part, statistic, level), margin)
+def _judge(part: Part, level: float) -> Measurement:
+    return judge_estimate(estimate(part, level), part.margin)
 
 
-def slack(part: Part, statistic: Statistic) -> float:
+def slack(part: Part) -> float:
     """Return how far a part's number lies inside its margin: negative outside."""
-    number = estimate(part, statistic).value
+    if part.statistic == "geometric mean":
+        return slack(in_logarithms(part))
+    number = estimate(part).value
     least, most = part.margin.least, part.margin.most
     width = most - least
     room = min(number - least, most - number)
@@ -127,7 +196,7 @@ def _judge_instance(parts: Sequence[Part]) -> Measurement:
     inside = [p.margin.least <= p.low[0] and p.high[0] <= p.margin.most for p in parts]
     verdict: Verdict = "fails" if any(outside) else "holds" if all(inside) else "inconclusive"
     worst = parts[outside.index(True)] if any(outside) else min(parts, key=_room)
-    place = f"The worst is at {worst.place}." if len(parts) > 1 else ""
+    place = f"The worst is {worst}." if len(parts) > 1 else ""
     return Measurement(
         verdict=verdict,
         value=None if worst.unknown else float(worst.low[0]),

@@ -1,20 +1,22 @@
 """Expressions of measured columns on the cells of a run, by the names that a user writes.
 
-`test_error[method=ridge] - 2*d/n` has a number for each setting and seed.
+`test_error[method=ridge] - 2*d/n` has a number for each setting and seed, or two ends of it where
+a cell failed, is absent, or was stopped too early.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from overfit_cli.claims.cells import describe_values
+from overfit_cli.claims.ranges import Range
 from overfit_cli.core.arrays import Floats, finite_column, varying
 from overfit_cli.core.cell import taken_columns
 from overfit_cli.core.claim import inconclusive, not_run
@@ -33,11 +35,14 @@ class Table:
         cells: one row per cell, failed ones too.
         model: the study's parameters.
         symbols: the names of measured columns by their symbols.
+        between: of some measured columns the two columns with the least and the most that a number
+            may be which a cell lacks: that of steps is at least those that were taken.
     """
 
     cells: pd.DataFrame
     model: type[StudyParameters]
     symbols: Mapping[str, str] = field(default_factory=dict)
+    between: Mapping[str, tuple[str, str]] = field(default_factory=dict)
 
     @property
     def parameters(self) -> Mapping[str, ParameterInfo]:
@@ -71,18 +76,37 @@ class Table:
         return spelled[text]
 
     def chosen(self, conditions: Sequence[str]) -> Table:
-        """Return the cells that meet all conditions on parameters.
+        """Return the cells that meet all conditions on parameters, `n is largest` the last.
 
         Raises:
             BadValue: for a condition that is none.
             UndecidedError: `not run` where no cell meets them.
         """
+        extremes = [text for text in conditions if EXTREME.fullmatch(text.strip())]
         keep = np.ones(len(self.cells), dtype=bool)
-        for text in conditions:
+        for text in (text for text in conditions if text not in extremes):
             keep &= self._meets(text)
         if not keep.any():
             raise not_run(f"It needs cells where {' and '.join(conditions)}; these have none.")
-        return Table(self.cells[keep], self.model, self.symbols)
+        chosen = replace(self, cells=self.cells[keep])
+        for text in extremes:
+            name, value = chosen.extreme(text.strip())
+            chosen = replace(chosen, cells=chosen.cells[chosen.cells[name] == value])
+        return chosen
+
+    def extreme(self, text: str) -> tuple[str, object]:
+        """Return the parameter and its value that a text such as `n is largest` names.
+
+        Raises:
+            BadValue: where the parameter is none, or is no number.
+        """
+        match = EXTREME.fullmatch(text)
+        assert match is not None
+        name = self.parameter(match[1])
+        if self.parameters[name].kind not in ("int", "float"):
+            raise BadValue("where", text, f"{name} is no number: none of its values is largest.")
+        values = self.cells[name]
+        return name, values.max() if match[2] == "largest" else values.min()
 
     def _meets(self, text: str) -> NDArray[np.bool_]:
         """Which cells meet a condition: `snr > 2`, `n = 10,20`, `method = ridge`."""
@@ -108,6 +132,10 @@ class Table:
         return [name for name in varying(self.cells, self.parameters) if name not in without]
 
 
+EXTREME = re.compile(r"([^\W\d]\w*) is (largest|smallest)")
+"""A condition that the largest value of a parameter meets, or the smallest."""
+
+
 def _value(info: ParameterInfo, text: str) -> object:
     """A value of a parameter, refused in a sentence about the claim."""
     try:
@@ -121,19 +149,35 @@ def _value(info: ParameterInfo, text: str) -> object:
 REFERENCE = re.compile(r"([^\W\d]\w*)\s*\[([^\[\]]*)\]")
 
 
+class Ends(NamedTuple):
+    """The least and the most that the number of each seed may be, both of shape (seeds,).
+
+    They agree where it is known, and are infinite where nothing is.
+    """
+
+    low: Floats
+    high: Floats
+
+    @property
+    def known(self) -> NDArray[np.bool_]:
+        """Whether the number of each seed is known."""
+        return np.asarray(self.low == self.high)
+
+
 @dataclass(frozen=True)
 class Measured:
     """An expression of columns and parameters: `test_error[method=ridge] - 2*d/n`."""
 
     text: str
 
-    def by_seed(self, table: Table) -> Iterator[tuple[Mapping[str, Any], Floats]]:
-        """Return each setting with the expression's number for each seed, nan where not known.
+    def by_seed(self, table: Table) -> Iterator[tuple[Mapping[str, Any], Ends]]:
+        """Return each setting with the ends of the expression's number for each seed.
 
         The settings are of the parameters that vary, but for those that brackets choose.
 
         Raises:
             BadValue: for a name that is neither a column nor a parameter.
+            UndecidedError: `inconclusive` where it is no number though all that it takes is known.
         """
         references = [(match[0], *match.groups()) for match in REFERENCE.finditer(self.text)]
         chosen = [(whole, name, _chosen(table, inside)) for whole, name, inside in references]
@@ -155,21 +199,21 @@ class Measured:
         places = table.places(without=sorted(pinned))
         seeds = np.sort(table.cells["seed"].unique())
         for place, rows in settings_of(table.cells, places):
-            values: dict[str, Floats] = {}
+            values: dict[str, Ends] = {}
             for name in expression.names:
                 if name.startswith("reference_"):
                     _, column, selected = chosen[int(name.removeprefix("reference_"))]
                     keep = np.logical_and.reduce([rows[p] == v for p, v in selected.items()])
-                    values[name] = _of_seeds(rows[keep], spelled[column], seeds)
+                    values[name] = _of_seeds(table, rows[keep], spelled[column], seeds)
                 elif name in table.columns:
-                    values[name] = _of_seeds(rows, name, seeds)
+                    values[name] = _of_seeds(table, rows, name, seeds)
                 else:
-                    values[name] = np.full(len(seeds), float(rows[name].iloc[0]))
-            numbers = expression.value(values)
-            known = np.logical_and.reduce([np.isfinite(column) for column in values.values()])
-            if (known & ~np.isfinite(numbers)).any():
+                    values[name] = Ends(*[np.full(len(seeds), float(rows[name].iloc[0]))] * 2)
+            ends = _ends_of(expression, values)
+            known = np.logical_and.reduce([value.known for value in values.values()])
+            if (known & ~np.isfinite(ends.low)).any():
                 raise inconclusive(f"{self.text} is not a number at {describe_values(place)}.")
-            yield place, np.where(known, numbers, np.nan)
+            yield place, ends
 
     def _check_pinned(self, expression: Expression, table: Table, pinned: set[str]) -> None:
         """Refuse names that have several values where brackets choose some."""
@@ -178,6 +222,18 @@ class Measured:
             name = min(loose)
             where = ", ".join(f"{parameter}=..." for parameter in sorted(pinned))
             raise BadValue("claim", name, f"say where it is taken: {name}[{where}].")
+
+
+def _ends_of(expression: Expression, values: Mapping[str, Ends]) -> Ends:
+    """The ends of an expression of numbers between two ends; infinite where one is not known."""
+    numbers = expression.value({name: ends.low for name, ends in values.items()})
+    if all(ends.known.all() for ends in values.values()):
+        return Ends(numbers, numbers)
+    with np.errstate(all="ignore"):
+        term = cast("Callable[[Mapping[str, Range]], Range]", expression.term)
+        ranges = term({name: Range(*ends) for name, ends in values.items()})
+    nothing = np.logical_or.reduce([ends.low == -np.inf for ends in values.values()])
+    return Ends(np.where(nothing, -np.inf, ranges.low), np.where(nothing, np.inf, ranges.high))
 
 
 def read_expression(text: str, names: Mapping[str, str], shown: str) -> Expression:
@@ -201,9 +257,13 @@ def read_expression(text: str, names: Mapping[str, str], shown: str) -> Expressi
 
 
 def _chosen(table: Table, inside: str) -> dict[str, object]:
-    """The values in brackets: `method=ridge, d=20`."""
+    """The values in brackets: `method=ridge, d=20`, or `n is largest`."""
     values: dict[str, object] = {}
-    for part in inside.split(","):
+    for part in map(str.strip, inside.split(",")):
+        if EXTREME.fullmatch(part):
+            parameter, extreme = table.extreme(part)
+            values[parameter] = extreme
+            continue
         name, sign, text = part.partition("=")
         if not sign:
             raise BadValue("claim", f"[{inside}]", "write [NAME=VALUE], or several with commas.")
@@ -228,13 +288,20 @@ def settings_of(
         yield dict(zip(names, values, strict=True)), rows
 
 
-def _of_seeds(rows: pd.DataFrame, column: str, seeds: NDArray[Any]) -> Floats:
-    """A column of one setting by seed, nan where the cell is absent or not done."""
+def _of_seeds(table: Table, rows: pd.DataFrame, column: str, seeds: NDArray[Any]) -> Ends:
+    """The ends of a column of one setting by seed; nothing is known where a cell is absent."""
     if column == "steps":
         numbers = rows[column].astype(float).where(rows["status"] == "done")
     else:
         numbers = finite_column(rows, column)
-    by_seed = pd.Series(numbers.to_numpy(), rows["seed"].to_numpy())
+    low, high = numbers, numbers
+    if column in table.between:
+        low, high = (numbers.fillna(rows[end].astype(float)) for end in table.between[column])
+    by_seed = pd.DataFrame({"low": low.to_numpy(), "high": high.to_numpy()}, rows["seed"])
     if not by_seed.index.is_unique:
         raise inconclusive("Several cells of a seed have the same setting.")
-    return np.asarray(by_seed.reindex(seeds), dtype=np.float64)
+    ends = by_seed.reindex(seeds)
+    return Ends(
+        ends["low"].fillna(-np.inf).to_numpy(np.float64),
+        ends["high"].fillna(np.inf).to_numpy(np.float64),
+    )

@@ -1,4 +1,4 @@
-"""Quantities of a user's claim: one number per seed, at every setting or on average.
+"""Quantities of a claim: one number per seed, at every setting.
 
 A part is such a number with its margin: `test_error` at one setting, or the power of one line of a
 grid. A number that is not known, of a cell that failed or is absent, lies between two ends.
@@ -7,7 +7,7 @@ grid. A number that is not known, of a cell that failed or is absent, lies betwe
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from overfit_cli.claims.cells import describe_values
 from overfit_cli.claims.measured import (
     REFERENCE,
+    Ends,
     Measured,
     Table,
     read_expression,
@@ -30,9 +31,7 @@ from overfit_cli.core.errors import BadValue
 from overfit_cli.core.text import plural
 from overfit_cli.stats.crossings import crossing_table, crossings
 
-Statistic = Literal["median", "mean", "share"]
-
-UNKNOWN = (-math.inf, math.inf)
+Statistic = Literal["median", "mean", "geometric mean", "share"]
 
 
 @dataclass(frozen=True)
@@ -43,12 +42,23 @@ class Part:
         place: the setting that it is measured at, such as `n=20, snr=0.5`; empty for a single one.
         low, high: the least and the most that the number of each seed may be, shape (seeds,).
         margin: the margin.
+        statistic: what of the seeds' numbers has the margin.
+        quantity: what it is a number of, where a claim has several quantities.
+        within: the least and the largest number that there can be, such as −1 and 1.
     """
 
     place: str
     low: Floats
     high: Floats
     margin: Margin
+    statistic: Statistic = "median"
+    quantity: str = ""
+    within: tuple[float, float] = (-math.inf, math.inf)
+
+    def __str__(self) -> str:
+        """As it is called after "the worst is": `at n=20`."""
+        place = f"at {self.place}" if self.place else ""
+        return " ".join(filter(None, (self.quantity, place)))
 
     @property
     def unknown(self) -> int:
@@ -68,48 +78,68 @@ class Level:
     measured: Measured
     margin: Margin
 
+    def __str__(self) -> str:
+        """Write the expression."""
+        return self.measured.text
+
     def parts(self, table: Table) -> list[Part]:
         """Return the number at each setting."""
-        return [
-            _part(place, numbers, self.margin) for place, numbers in self.measured.by_seed(table)
-        ]
+        return [_part(place, ends, self.margin) for place, ends in self.measured.by_seed(table)]
 
 
 @dataclass(frozen=True)
 class Share:
-    """The share of seeds that meet a condition, at every setting.
+    """The share of seeds that meet conditions, at every setting or at all of them at once.
 
     Attributes:
-        text: the condition, as the user wrote it.
-        excess: left side minus right side of the condition.
-        sign: the sign between them.
+        conditions: of each its left side less its right side, and the sign between them.
         margin: the margin of the share.
+        everywhere: whether a seed must meet them at all settings.
     """
 
-    excess: Measured
-    sign: str
+    conditions: tuple[tuple[Measured, str], ...]
     margin: Margin
+    everywhere: bool = False
+
+    def __str__(self) -> str:
+        """Say that it is a share of seeds."""
+        return "the share"
 
     def parts(self, table: Table) -> list[Part]:
-        """Return 1 for each seed that meets the condition at a setting, and 0 for others."""
+        """Return 1 for each seed that meets them at a setting, and 0 for others."""
+        met = [self._met(excess, sign, table) for excess, sign in self.conditions]
+        by_place = zip(*met, strict=True)
+        settings = [(places[0][0], _all([ends for _, ends in places])) for places in by_place]
+        if self.everywhere and settings:
+            settings = [({}, _all([ends for _, ends in settings]))]
+        return [_part(place, ends, self.margin) for place, ends in settings]
+
+    def _met(
+        self, excess: Measured, sign: str, table: Table
+    ) -> list[tuple[Mapping[str, Any], Ends]]:
+        """Of each setting 1 where a seed meets a condition, 0 where not, and both if unknown."""
         meets: Mapping[str, Callable[[Floats], NDArray[np.bool_]]] = {
             "<": lambda excess: excess < 0,
             "<=": lambda excess: excess <= 0,
             ">": lambda excess: excess > 0,
             ">=": lambda excess: excess >= 0,
         }
-        parts = []
-        for place, excess in self.excess.by_seed(table):
-            right = meets[self.sign](excess).astype(float)
-            unknown = np.isnan(excess)
-            low, high = np.where(unknown, 0.0, right), np.where(unknown, 1.0, right)
-            parts.append(Part(describe_values(place), low, high, self.margin))
-        return parts
+        settings = []
+        for place, ends in excess.by_seed(table):
+            at_ends = [meets[sign](end) for end in ends]
+            low, high = np.logical_and(*at_ends), np.logical_or(*at_ends)
+            settings.append((place, Ends(low.astype(np.float64), high.astype(np.float64))))
+        return settings
+
+
+def _all(several: Sequence[Ends]) -> Ends:
+    """What is so where all of several are."""
+    return Ends(*(np.min([ends[end] for ends in several], axis=0) for end in (0, 1)))
 
 
 @dataclass(frozen=True)
 class Trend:
-    """A fall or a rise along a parameter, on every line of the grid.
+    """A fall or a rise along a parameter, on every line of the grid: by the order of its values.
 
     Attributes:
         measured: the expression.
@@ -122,19 +152,29 @@ class Trend:
     rises: bool
 
     FALLS = Margin(most=0.0, because="0 is no trend")
-    STAYS = Margin(most=0.5, because="half of what it fell")
+    STAYS = Margin(most=0.5, because="half of the line")
+
+    def __str__(self) -> str:
+        """Write the expression."""
+        return self.measured.text
 
     def parts(self, table: Table) -> list[Part]:
-        """Return, for each line, the rank correlation and how far its end runs back."""
+        """Return, for each line, the rank correlation, and the rank of its end."""
         parts = []
         axis = table.parameter(self.axis)
-        for line, x, values in _lines(table, self.measured, axis, LEAST_FOR_TREND):
+        for line, x, between in _lines(table, self.measured, axis, LEAST_FOR_TREND):
+            values = np.where(between.known, between.low, np.nan)
             signed = -values if self.rises else values
             place = describe_values(line)
-            correlations = _with_unknown(_rank_correlations(x, signed), (-1.0, 1.0))
-            parts.append(Part(place, *correlations, self.FALLS))
-            end = f"{place}, its end" if place else "its end"
-            parts.append(Part(end, *_with_unknown(_run_back(signed), (0.0, 1.0)), self.STAYS))
+            parts += [
+                Part(
+                    _joined(place, WHOLE),
+                    *_rank_correlations(x, signed),
+                    self.FALLS,
+                    within=(-1.0, 1.0),
+                ),
+                Part(_joined(place, "its end"), *_end_ranks(signed), self.STAYS, within=(0.0, 1.0)),
+            ]
         return parts
 
 
@@ -146,22 +186,53 @@ class Power:
         measured: the expression, positive.
         axis: the parameter, as the user wrote it.
         margin: the margin of p.
+        throughout: whether a single value must not decide, and the quantity not turn at the end of
+            the line. Between the last two values it does not run the other way half as fast as
+            along the whole line; and without the last value p, where it can be told, is on the same
+            side of 0.
     """
 
     measured: Measured
     axis: str
     margin: Margin
+    throughout: bool = False
+
+    def __str__(self) -> str:
+        """Write the expression and the parameter."""
+        return f"power of {self.axis} in {self.measured.text}"
 
     def parts(self, table: Table) -> list[Part]:
         """Return the power on each line: least squares of logarithms, seed by seed."""
         parts = []
         axis = table.parameter(self.axis)
-        for line, x, values in _lines(table, self.measured, axis, LEAST_FOR_POWER):
-            if (x <= 0).any() or (values <= 0).any():
+        for line, x, ends in _lines(table, self.measured, axis, LEAST_FOR_POWER):
+            if (x <= 0).any() or (ends.high <= 0).any():
                 raise inconclusive(f"{axis} or {self.measured.text} is 0 or less: no logarithm.")
-            slopes = _slopes(np.log(x), np.log(values))
-            parts.append(_part(line, slopes, self.margin))
+            with np.errstate(divide="ignore"):
+                logs = Ends(np.log(np.maximum(ends.low, 0.0)), np.log(ends.high))
+            weights, place = _slope_weights(np.log(x)), describe_values(line)
+            whole = _joined(place, WHOLE) if self.throughout else place
+            parts.append(Part(whole, *_weighted(weights, logs), self.margin))
+            if self.throughout:
+                parts += [
+                    Part(_joined(place, name), *_weighted(part, logs), self._side)
+                    for name, part in _parts_of_slope(np.log(x), weights).items()
+                ]
         return parts
+
+    @property
+    def _side(self) -> Margin:
+        """The side of 0 on which the power lies."""
+        return Margin(most=0.0) if math.isinf(self.margin.least) else Margin(least=0.0)
+
+
+def _parts_of_slope(log_x: Floats, weights: Floats) -> dict[str, Floats]:
+    """The weights of the slope without the last value, and of that at the end; see `Power`."""
+    end = np.append(np.zeros(len(weights) - 2), _slope_weights(log_x[-2:]))
+    parts = {"its end": end + weights / 2}
+    if len(log_x) > LEAST_FOR_POWER:
+        parts["all but the last value"] = np.append(_slope_weights(log_x[:-1]), 0.0)
+    return parts
 
 
 @dataclass(frozen=True)
@@ -180,6 +251,10 @@ class ContourPower:
     measured: Measured
     threshold: float
     margin: Margin
+
+    def __str__(self) -> str:
+        """Write the expression and the parameter."""
+        return f"power of {self.y} in {self.x}"
 
     def parts(self, table: Table) -> list[Part]:
         """Return the power of each seed's contour, at each setting of the other parameters."""
@@ -204,27 +279,30 @@ class ContourPower:
                     f"{self.threshold:g}; there are {int(crossed.sum())}."
                 )
             log_y = np.log(logs.index.to_numpy(dtype=np.float64)[crossed])
-            log_x = np.where(np.isfinite(logs), logs, np.nan)[crossed].T
-            parts.append(_part(place, _slopes(log_y, log_x), self.margin))
+            log_x = logs.to_numpy()[crossed].T  # infinite where a seed crosses beyond the grid
+            known = np.isfinite(log_x)
+            ends = Ends(np.where(known, log_x, -np.inf), np.where(known, log_x, np.inf))
+            parts.append(_part(place, _weighted(_slope_weights(log_y), ends), self.margin))
         return parts
 
 
 Quantity = Level | Share | Trend | Power | ContourPower
+
+WHOLE = "the whole line"
+"""What a line is called beside its end."""
 
 LEAST_FOR_TREND = 3
 LEAST_FOR_POWER = 3
 """The fewest values of a parameter along which a trend or a power can be told."""
 
 
-def _part(place: Mapping[str, Any], numbers: Floats, margin: Margin) -> Part:
-    """A part of numbers of which those that are nan may be anything."""
-    return Part(describe_values(place), *_with_unknown(numbers, UNKNOWN), margin)
+def _part(place: Mapping[str, Any], ends: Ends, margin: Margin) -> Part:
+    return Part(describe_values(place), ends.low, ends.high, margin)
 
 
-def _with_unknown(numbers: Floats, ends: tuple[float, float]) -> tuple[Floats, Floats]:
-    """The least and the most that numbers may be, of which some are nan."""
-    unknown = np.isnan(numbers)
-    return np.where(unknown, ends[0], numbers), np.where(unknown, ends[1], numbers)
+def _joined(place: str, part: str) -> str:
+    """What a part of a line is called."""
+    return f"{place}, {part}" if place else part
 
 
 def _column(table: Table, measured: Measured) -> pd.Series[float]:
@@ -243,7 +321,7 @@ def _column(table: Table, measured: Measured) -> pd.Series[float]:
 
 def _lines(
     table: Table, measured: Measured, axis: str, fewest: int
-) -> Iterator[tuple[dict[str, Any], Floats, Floats]]:
+) -> Iterator[tuple[dict[str, Any], Floats, Ends]]:
     """Each line along an axis: its other parameters, the axis's values, numbers (seeds, points).
 
     Raises:
@@ -252,10 +330,10 @@ def _lines(
     settings = list(measured.by_seed(table))
     if settings and axis not in settings[0][0]:
         raise not_run(f"It needs {fewest} values of {axis}; these cells have one.")
-    lines: dict[tuple[Any, ...], list[tuple[float, Floats]]] = {}
-    for place, numbers in settings:
+    lines: dict[tuple[Any, ...], list[tuple[float, Ends]]] = {}
+    for place, ends in settings:
         others = tuple((name, value) for name, value in place.items() if name != axis)
-        lines.setdefault(others, []).append((float(place[axis]), numbers))
+        lines.setdefault(others, []).append((float(place[axis]), ends))
     if not any(len(points) >= fewest for points in lines.values()):
         raise not_run(f"It needs {fewest} values of {axis} on a line; these cells have fewer.")
     for others, points in lines.items():
@@ -264,33 +342,71 @@ def _lines(
             add_remark(f"Left out: {others_in_words}, with fewer than {fewest} values of {axis}.")
             continue
         x = np.array([position for position, _ in points])
-        yield dict(others), x, np.stack([numbers for _, numbers in points], axis=1)
+        low, high = (np.stack([ends[end] for _, ends in points], axis=1) for end in (0, 1))
+        yield dict(others), x, Ends(low, high)
 
 
-def _rank_correlations(x: Floats, values: Floats) -> Floats:
-    """The rank correlation of each row of values, (seeds, points), with x; 0 of a constant row."""
+def _rank_correlations(x: Floats, values: Floats) -> Ends:
+    """The ends of the rank correlation of each row, (seeds, points), with x; 0 of a constant row.
+
+    A value that is nan may be any number.
+    """
     from scipy.stats import rankdata
 
-    known = np.isfinite(values).all(axis=1)
-    result = np.full(len(values), np.nan)
-    ranks = rankdata(values[known], axis=1)
-    ranks -= ranks.mean(axis=1, keepdims=True)
+    ranks = rankdata(values, axis=1, nan_policy="omit")
     order = rankdata(x) - (len(x) + 1) / 2
-    norms = np.sqrt((ranks**2).sum(axis=1) * (order**2).sum())
-    products = ranks @ order
-    result[known] = np.divide(products, norms, out=np.zeros_like(products), where=norms > 0)
-    return result
+    known = np.isfinite(values).all(axis=1)
+    low, high = np.empty(len(values)), np.empty(len(values))
+    low[known] = high[known] = _correlation(ranks[known], order)
+    for row in np.flatnonzero(~known):
+        low[row], high[row] = _correlation_between(order, ranks[row])
+    return Ends(low, high)
 
 
-def _run_back(values: Floats) -> Floats:
-    """The rise from a row's least value to its end, a share of its range; 0 of a constant row."""
-    least, range_ = values.min(axis=1), np.ptp(values, axis=1)
-    shares = np.where(np.isnan(range_), np.nan, 0.0)
-    np.divide(values[:, -1] - least, range_, out=shares, where=range_ > 0)
-    return shares
+def _correlation(ranks: Floats, order: Floats, more: float = 0.0) -> Floats:
+    """The correlation of ranks with centred ones, with more in the sum of their products."""
+    centred = ranks - ranks.mean(axis=-1, keepdims=True)
+    norms = np.sqrt((centred**2).sum(axis=-1) * (order**2).sum())
+    products = np.asarray(centred @ order + more)
+    shares = np.divide(products, norms, out=np.zeros_like(products), where=norms > 0)
+    return np.asarray(shares.clip(-1, 1))
 
 
-def _slopes(x: Floats, values: Floats) -> Floats:
-    """The least-squares slope of each row of values, (seeds, points), on x; nan where one is."""
+def _correlation_between(order: Floats, ranks: Floats) -> tuple[Floats, Floats]:
+    """The least and the most that the correlation of a row can be, of which some ranks are nan.
+
+    All unknown values begin below the others, in the order of x. One that rises past a value adds
+    the difference of their places to the products; so each is taken as high as adds the most.
+    """
+    unknown = np.isnan(ranks)
+    places, count = order[unknown], int(unknown.sum())
+    from_below = np.where(unknown, np.cumsum(unknown), ranks + count)
+    by_value = order[~unknown][np.argsort(ranks[~unknown])]
+    risen = np.cumsum(places[:, None] - by_value[None, :], axis=1)  # (unknown, known)
+    swapped = np.triu(places[None, :] - places[:, None]).sum()
+    least = float(risen.min(axis=1, initial=0.0).sum() - swapped)
+    most = float(risen.max(axis=1, initial=0.0).sum())
+    return _correlation(from_below, order, least), _correlation(from_below, order, most)
+
+
+def _end_ranks(values: Floats) -> Ends:
+    """The ends of the share of each row's other values that lie below its last one, (seeds,)."""
+    last, others = values[:, -1:], values[:, :-1]
+    unknown = np.isnan(others) | np.isnan(last)
+    low = (others < last).mean(axis=1)
+    return Ends(low, low + unknown.mean(axis=1))
+
+
+def _slope_weights(x: Floats) -> Floats:
+    """The weights whose sum with numbers at x is their least-squares slope, (points,)."""
     centred = x - x.mean()
-    return np.asarray(values @ centred / (centred @ centred))
+    return np.asarray(centred / (centred @ centred))
+
+
+def _weighted(weights: Floats, ends: Ends) -> Ends:
+    """The ends of weighted sums of the rows of numbers, (seeds, points)."""
+    weights = np.where(np.abs(weights) < 1e-12 * np.abs(weights).max(), 0.0, weights)
+    used, rising = weights != 0, weights[weights != 0] > 0
+    low, high = ends.low[:, used], ends.high[:, used]
+    sums = [np.where(rising, *pair) @ weights[used] for pair in ((low, high), (high, low))]
+    return Ends(sums[0], sums[1])

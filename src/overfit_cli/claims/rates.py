@@ -13,12 +13,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from overfit_cli.claims.everywhere import FEWEST, counts_that_refute, estimate, slack
+from overfit_cli.claims.everywhere import counts_that_refute, estimate, in_logarithms, slack
 from overfit_cli.claims.quantities import Part, Statistic
 from overfit_cli.core.arrays import Floats
 from overfit_cli.stats.intervals import inner_level, level_of_each, ordered_tail, t_half_width
@@ -67,7 +67,6 @@ class Rates:
 
 def rates(
     parts: Sequence[Part],
-    statistic: Statistic,
     seeds: int | None = None,
     *,
     repeats: int = REPEATS,
@@ -77,17 +76,17 @@ def rates(
 
     Args:
         parts: the numbers of the seeds that there are, one part for each setting.
-        statistic: what is judged over seeds.
         seeds: how many seeds; by default as many as there are.
         repeats: how many times seeds are resampled in each world.
         seed: of the resampling.
     """
     count = seeds or len(parts[0].low)
     random = np.random.default_rng(seed)
-    measured = _verdicts(parts, statistic, _resampled(parts, statistic, count, repeats, random))
+    parts = _with_means(parts)
+    measured = _verdicts(parts, _resampled(parts, count, repeats, random))
     at_ends = [
-        _verdicts(moved, statistic, _resampled(moved, statistic, count, repeats, random))
-        for moved in _moved_to_ends(parts, statistic)
+        _verdicts(moved, _resampled(moved, count, repeats, random))
+        for moved in _moved_to_ends(parts)
     ]
     return Rates(
         seeds=count,
@@ -99,19 +98,20 @@ def rates(
     )
 
 
-def seeds_to_decide(parts: Sequence[Part], statistic: Statistic, seed: int = 0) -> int | None:
+def seeds_to_decide(parts: Sequence[Part], seed: int = 0) -> int | None:
     """Return the fewest seeds that decide a claim in `WANTED` of the worlds as measured.
 
     None where `MOST_SEEDS` do not.
     """
     random = np.random.default_rng(seed)
+    parts = _with_means(parts)
 
     def decides(count: int) -> bool:
-        drawn = _resampled(parts, statistic, count, REPEATS // 2, random)
-        verdicts = _verdicts(parts, statistic, drawn)
+        verdicts = _verdicts(parts, _resampled(parts, count, REPEATS // 2, random))
         return max(float((verdicts > 0).mean()), float((verdicts < 0).mean())) >= WANTED
 
-    low, high = FEWEST[statistic] - 1, FEWEST[statistic]
+    high = max(part.margin.fewest_seeds for part in parts)
+    low = high - 1
     while not decides(high):
         if high >= MOST_SEEDS:
             return None
@@ -120,6 +120,11 @@ def seeds_to_decide(parts: Sequence[Part], statistic: Statistic, seed: int = 0) 
         middle = (low + high) // 2
         low, high = (low, middle) if decides(middle) else (middle, high)
     return high
+
+
+def _with_means(parts: Sequence[Part]) -> list[Part]:
+    """Parts with means of logarithms for geometric means."""
+    return [in_logarithms(part) if part.statistic == "geometric mean" else part for part in parts]
 
 
 # Worlds
@@ -133,38 +138,38 @@ class _Drawn:
     high: Floats
 
 
-def _moved_to_ends(parts: Sequence[Part], statistic: Statistic) -> list[list[Part]]:
+def _moved_to_ends(parts: Sequence[Part]) -> list[list[Part]]:
     """The worlds in which the worst part lies at each end of its margin that is finite.
 
     All parts move by the same amount; those that would lie outside lie at their own end.
     """
     worlds = []
-    worst = min(parts, key=lambda part: slack(part, statistic))
+    worst = min(parts, key=slack)
     for end in ("least", "most"):
         if not math.isfinite(getattr(worst.margin, end)):
             continue
-        shift = getattr(worst.margin, end) - _centre(worst, statistic)
-        worlds.append([_moved(part, shift, statistic) for part in parts])
+        shift = getattr(worst.margin, end) - _centre(worst)
+        worlds.append([_moved(part, shift) for part in parts])
     return worlds
 
 
-def _moved(part: Part, shift: float, statistic: Statistic) -> Part:
+def _moved(part: Part, shift: float) -> Part:
     """A part whose number moves by a shift, up to its margin's end at most."""
-    centre = _centre(part, statistic)
+    centre = _centre(part)
     target = min(max(centre + shift, part.margin.least), part.margin.most)
-    if statistic == "share":
+    if part.statistic == "share":
         return _with_share(part, target)
     move = target - centre
-    return Part(part.place, part.low + move, part.high + move, part.margin)
+    return replace(part, low=part.low + move, high=part.high + move)
 
 
-def _centre(part: Part, statistic: Statistic) -> float:
+def _centre(part: Part) -> float:
     """A part's number, of the seeds whose numbers are known."""
     known = part.low == part.high
     if not known.any():
         return 0.0
     numbers = part.low[known]
-    return float(estimate(Part("", numbers, numbers, part.margin), statistic).value)
+    return float(estimate(replace(part, low=numbers, high=numbers)).value)
 
 
 def _with_share(part: Part, share: float) -> Part:
@@ -175,24 +180,22 @@ def _with_share(part: Part, share: float) -> Part:
     random = np.random.default_rng(0)
     random.shuffle(right)
     low, high = np.where(unknown, 0.0, right), np.where(unknown, 1.0, right)
-    return Part(part.place, low, high, part.margin)
+    return replace(part, low=low, high=high)
 
 
 def _resampled(
-    parts: Sequence[Part],
-    statistic: Statistic,
-    count: int,
-    repeats: int,
-    random: np.random.Generator,
+    parts: Sequence[Part], count: int, repeats: int, random: np.random.Generator
 ) -> _Drawn:
     """Seeds drawn with replacement, whole, with a little noise on numbers that differ."""
     low, high = (np.stack([getattr(part, end) for part in parts]) for end in ("low", "high"))
     seeds = low.shape[1]
     drawn = random.integers(seeds, size=(repeats, count))
     lows, highs = (np.moveaxis(ends[:, drawn], 0, 1) for ends in (low, high))
-    if statistic != "median":
+    is_median = np.array([part.statistic == "median" for part in parts])
+    if not is_median.any():
         return _Drawn(lows, highs)
-    noise = random.standard_normal((repeats, 1, count)) * _bandwidths(low, high)[None, :, None]
+    widths = np.where(is_median, _bandwidths(low, high), 0.0)
+    noise = random.standard_normal((repeats, 1, count)) * widths[None, :, None]
     return _Drawn(lows + noise, highs + noise)
 
 
@@ -210,18 +213,18 @@ def _bandwidths(low: Floats, high: Floats) -> Floats:
 # Verdicts of many worlds at once
 
 
-def _verdicts(parts: Sequence[Part], statistic: Statistic, drawn: _Drawn) -> NDArray[np.int8]:
+def _verdicts(parts: Sequence[Part], drawn: _Drawn) -> NDArray[np.int8]:
     """The verdict in each repeat: 1 holds, −1 fails, 0 neither. See `everywhere.judge_parts`."""
     count = drawn.low.shape[2]
-    if count < FEWEST[statistic]:
+    if count < max(part.margin.fewest_seeds for part in parts):
         return np.zeros(len(drawn.low), dtype=np.int8)
     least, most = (
         np.array([getattr(part.margin, end) for part in parts]) for end in ("least", "most")
     )
     level = level_of_each(1)
     two_ends = np.isfinite(most - least)
-    outer = _ends(drawn, statistic, level)
-    inner = _ends(drawn, statistic, inner_level(level))
+    outer = _ends(parts, drawn, level)
+    inner = _ends(parts, drawn, inner_level(level))
     low, high = (
         np.where(two_ends, ends_inner, ends) for ends_inner, ends in zip(inner, outer, strict=True)
     )
@@ -229,15 +232,25 @@ def _verdicts(parts: Sequence[Part], statistic: Statistic, drawn: _Drawn) -> NDA
     holds = ((least <= low) & (high <= most) & ~at_end).all(axis=1)
     fails = np.zeros(len(holds), dtype=bool)
     for fewest in counts_that_refute(len(parts)):
-        below, above = _ends(drawn, statistic, level_of_each(len(parts) / fewest))
+        below, above = _ends(parts, drawn, level_of_each(len(parts) / fewest))
         fails |= ((above < least) | (most < below)).sum(axis=1) >= fewest
     fails &= ~holds
     verdicts: NDArray[np.int8] = holds.astype(np.int8) - fails.astype(np.int8)
     return verdicts
 
 
-def _ends(drawn: _Drawn, statistic: Statistic, level: float) -> tuple[Floats, Floats]:
+def _ends(parts: Sequence[Part], drawn: _Drawn, level: float) -> tuple[Floats, Floats]:
     """The ends of intervals, of shape (repeats, parts)."""
+    low, high = np.empty(drawn.low.shape[:2]), np.empty(drawn.low.shape[:2])
+    for statistic in {part.statistic for part in parts}:
+        alike = np.array([part.statistic == statistic for part in parts])
+        some = _Drawn(drawn.low[:, alike], drawn.high[:, alike])
+        low[:, alike], high[:, alike] = _ends_of(statistic, some, level)
+    return low, high
+
+
+def _ends_of(statistic: Statistic, drawn: _Drawn, level: float) -> tuple[Floats, Floats]:
+    """The ends of intervals of one kind, of shape (repeats, parts)."""
     count = drawn.low.shape[2]
     if statistic == "median":
         excluded = ordered_tail(count, level)

@@ -1,24 +1,21 @@
 """Rules that turn a number's interval and a claim's margin into a verdict.
 
 A claim holds where the whole interval lies inside the margin and fails where it lies outside.
-A theorem fails at one exception; it is judged on the cells that meet its hypotheses. A trend along
-an axis of a grid is the rank correlation of each line, averaged within each seed, and no reversal
-at its end.
+A theorem fails at one exception; it is judged on the cells that meet its hypotheses.
 """
 
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-import numpy as np
 import pandas as pd
 
-from overfit_cli.claims.cells import finite_numbers
-from overfit_cli.core.claim import Interval, Measurement, Verdict, inconclusive
+from overfit_cli.core.claim import Interval, Measurement, Verdict
 from overfit_cli.core.text import plural
-from overfit_cli.stats.intervals import Estimate, level_of_each, mean_estimate, share_estimate
+from overfit_cli.stats.intervals import Estimate, level_of_each, share_estimate
 
 FEWEST_SEEDS_OF_THEOREM = 10
 THEOREM_RULE = (
@@ -71,12 +68,12 @@ class Margin:
 
     def why_open(self, estimate: Estimate) -> str:
         """Say why an estimate of enough seeds is neither inside nor outside."""
-        if math.isnan(estimate.low + estimate.high):
+        if math.isnan(estimate.low) or math.isnan(estimate.high):
             return "The number has no interval."
         if math.isinf(estimate.low) and math.isinf(estimate.high):
             return "Nothing is known of an end of the interval."
         ends = [
-            f"{end:g}" for end in (self.least, self.most) if estimate.low <= end <= estimate.high
+            _end(end) for end in (self.least, self.most) if estimate.low <= end <= estimate.high
         ]
         if ends:
             return f"The interval contains the margin's end {' and '.join(ends)}."
@@ -85,10 +82,10 @@ class Margin:
     def __str__(self) -> str:
         """Write the range in which the interval must lie."""
         if math.isinf(self.least):
-            return f"below {self.most:g}"
+            return f"below {_end(self.most)}"
         if math.isinf(self.most):
-            return f"above {self.least:g}"
-        return f"from {self.least:g} to {self.most:g}"
+            return f"above {_end(self.least)}"
+        return f"from {_end(self.least)} to {_end(self.most)}"
 
     def in_words(self, number: str) -> str:
         """Write the condition on the interval, and the origin of the margin.
@@ -98,6 +95,11 @@ class Margin:
         """
         origin = f" ({self.because})" if self.because else ""
         return f"{number} has its whole interval {self}{origin}; at least {self.fewest_seeds} seeds"
+
+
+def _end(number: float) -> str:
+    """Write an end of a margin; that of one which does not contain 0 is 0 too."""
+    return "0" if abs(number) < sys.float_info.min else f"{number:g}"
 
 
 def judge_estimate(
@@ -369,76 +371,3 @@ def factor_margin(value: float, factor: float, because: str, fewest_seeds: int =
 
 LEAST_VALUES = 3
 """The least number of values of an axis that show a trend."""
-
-FALLING = Margin(most=0.0, because="0 is no trend", fewest_seeds=5)
-NO_REVERSAL = Margin(most=0.5, because="0 is flat, 1 a rise on every line", fewest_seeds=5)
-END = 4
-"""The end of a line is a quarter of its values, two at least."""
-
-
-def rank_correlation(
-    grid: pd.DataFrame, value: str, axis: str, line_axis: str, level: float | None = None
-) -> Estimate:
-    """Return the mean rank correlation of a column with an axis, over the lines of a grid.
-
-    The lines of a seed share its draws: each seed counts once, with the mean over its lines. A line
-    along which the column is constant has no trend, and counts as 0.
-
-    Args:
-        grid: cells that are done.
-        value: the column.
-        axis: the parameter along which the lines run.
-        line_axis: the grid's other parameter; its value and a seed identify a line.
-        level: the confidence level; by default that of one interval.
-
-    Raises:
-        UndecidedError: `inconclusive` where no line shows a trend, or a cell has no number.
-    """
-    finite_numbers(grid, value)
-    line = grid.groupby([line_axis, "seed"])
-    ranks = line[[axis, value]].rank()  # all lines at once: there are hundreds
-    ranks -= ranks.groupby([grid[line_axis], grid["seed"]]).transform("mean")
-    products = pd.DataFrame(
-        {
-            "products": ranks[axis] * ranks[value],
-            "axis_squares": ranks[axis] ** 2,
-            "value_squares": ranks[value] ** 2,
-        }
-    )
-    sums = products.groupby([grid[line_axis], grid["seed"]]).sum()
-    spread = (sums["axis_squares"] * sums["value_squares"]) ** 0.5
-    lines = (sums["products"] / spread).where(sums["value_squares"] > 0, 0.0)[
-        sums["axis_squares"] > 0
-    ]
-    if lines.empty:
-        raise inconclusive(f"No line along {axis} tells a trend.")
-    return mean_estimate(lines.groupby(level="seed").mean(), level, within=(-1.0, 1.0))
-
-
-def falls(grid: pd.DataFrame, value: str, axis: str, line_axis: str) -> Measurement:
-    """Measure whether a column falls along an axis, and does not rise again at its end.
-
-    See `rank_correlation`; the end is the last quarter of the axis's values, two at least.
-    """
-    values = np.sort(grid[axis].unique())
-    end = grid[grid[axis].isin(values[-max(2, math.ceil(len(values) / END)) :])]
-    level = level_of_each(2)
-    name = f"rank correlation with {axis}"
-    return judge_estimates(
-        {
-            name: (rank_correlation(grid, value, axis, line_axis, level), FALLING),
-            f"{name} from {end[axis].min():g} on": (
-                rank_correlation(end, value, axis, line_axis, level),
-                NO_REVERSAL,
-            ),
-        },
-        details={f"values of {line_axis}": grid[line_axis].nunique()},
-        note=f"The rank correlation of {value.replace('_', ' ')} with {axis} at one value of "
-        f"{line_axis}, averaged over those values, seed by seed.",
-    )
-
-
-FALLS_WHERE = (
-    f"{FALLING.in_words('the mean rank correlation')}; at the end of the lines it is not above "
-    f"{NO_REVERSAL.most:g} ({NO_REVERSAL.because})"
-)

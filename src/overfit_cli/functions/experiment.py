@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model, model_validator
 
@@ -23,6 +23,9 @@ from overfit_cli.core.registry import (
     threshold_problem,
     version_problem,
 )
+
+if TYPE_CHECKING:
+    from overfit_cli.claims.sentences import Sentence
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
@@ -74,6 +77,15 @@ class Description:
                 raise TypeError(f"experiment({name}=...): two are called {repeated!r}; rename one")
 
 
+def _as_text(stated: Any) -> Any:
+    """A claim that is written in Python as its sentence; anything else as it is."""
+    if isinstance(stated, str | Claim):
+        return stated
+    from overfit_cli.claims.sentences import Sentence
+
+    return str(stated) if isinstance(stated, Sentence) else stated
+
+
 def _name_of(item: Column | Claim | str) -> str:
     """The name of a column, a file or a claim.
 
@@ -84,7 +96,7 @@ def _name_of(item: Column | Claim | str) -> str:
         return item.name
     if " " not in item:  # a file, or no claim
         return item
-    from overfit_cli.claims.sentences import read
+    from overfit_cli.claims.grammar import read
 
     try:
         return read(item).name
@@ -101,7 +113,7 @@ def experiment(
     threshold: float | None = None,
     sides: tuple[str, str] = ("", ""),
     columns: Sequence[Column] = (),
-    claims: Sequence[Claim | str] = (),
+    claims: Sequence[Claim | Sentence | str] = (),
     data: Sequence[str] = (),
 ) -> Callable[[Decorated], Decorated]:
     """Decorate a function that is a study, to say what its signature doesn't.
@@ -114,8 +126,9 @@ def experiment(
         threshold: the value of the headline at which a cell changes sides.
         sides: what a cell is called whose headline is up to the threshold, and above it.
         columns: meaning, symbol, unit and label of columns that it returns or yields.
-        claims: what its cells can decide, as sentences: `"test_error < 0.05 where snr > 2"`; see
-            `claims.sentences`. `overfit report` judges them.
+        claims: what its cells can decide, as sentences: `"test_error < 0.05 where snr > 2"`, see
+            `claims.grammar`; or in Python: `claims.below("test_error", 0.05, where="snr > 2")`,
+            see `claims.python`. `overfit report` judges them.
         data: files that it reads, as seen from the folder of its file: a run directory is held to
             their content.
 
@@ -135,7 +148,7 @@ def experiment(
         threshold,
         sides,
         tuple(columns),
-        tuple(claims),
+        tuple(map(_as_text, claims)),
         tuple(data),
     )
 

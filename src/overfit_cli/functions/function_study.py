@@ -112,7 +112,7 @@ class FunctionStudy(Study[FunctionParameters]):
         """The claims, of which some are sentences."""
         if not claims:
             return ()
-        from overfit_cli.claims.sentences import claims_of_study
+        from overfit_cli.claims.stated import claims_of_study
 
         return tuple(claims_of_study(claims, self))
 

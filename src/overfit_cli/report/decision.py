@@ -13,7 +13,7 @@ from pathlib import Path
 import pandas as pd
 
 from overfit_cli.claims.rates import FEWEST_PILOT, WANTED, Rates, seeds_to_decide
-from overfit_cli.claims.sentences import Measure, claim
+from overfit_cli.claims.stated import Measure, claim
 from overfit_cli.core.claim import Claim, UndecidedError
 from overfit_cli.core.errors import BadValue
 from overfit_cli.core.study import AnyStudy
@@ -123,7 +123,7 @@ def check_claims(claims: Sequence[Claim], rows: Callable[[Claim], pd.DataFrame])
     for each in claims:
         if isinstance(each.measure, Measure):
             with contextlib.suppress(UndecidedError):
-                each.measure.sentence.parts(each.measure.table(rows(each)))
+                each.measure.parts(rows(each))
 
 
 def decide(run: LoadedRun, claims: Sequence[Claim], *, plan: bool = False) -> list[Decision]:
@@ -142,12 +142,12 @@ def decide(run: LoadedRun, claims: Sequence[Claim], *, plan: bool = False) -> li
 
 def decision(run: LoadedRun, judged: Judged, *, plan: bool = False) -> Decision:
     """Return how sure a verdict on a run is; only the verdict of a claim that is no sentence."""
-    measure, parts = judged.claim.measure, run.parts(judged.claim)
-    if not parts or not isinstance(measure, Measure):
+    parts = run.parts(judged.claim)
+    if not parts:
         return Decision(judged)
     seeds, missing = len(parts[0].low), sum(part.unknown for part in parts)
     needed = None
     if seeds >= FEWEST_PILOT and (plan or judged.headline == "inconclusive"):
         with run.looks_level():
-            needed = seeds_to_decide(parts, measure.sentence.statistic)
+            needed = seeds_to_decide(parts)
     return Decision(judged, run.rates(judged.claim), seeds, needed, missing)

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from overfit_cli.claims.stated import Measure
 from overfit_cli.core.claim import KINDS, Claim, Interval, Measurement, Verdict
 from overfit_cli.core.registry import claims_of, installed_studies
 from overfit_cli.core.study import AnyStudy
@@ -225,8 +226,14 @@ def judge_runs(
 
 
 def _with_rates(judged: Judged, runs: Mapping[Path, LoadedRun]) -> Judged:
-    """A judged sentence with its rates of error in its note; another claim as it is."""
-    rates = None if judged.directory is None else runs[judged.directory].rates(judged.claim)
+    """A user's sentence with its rates of error in its note; another claim as it is.
+
+    Those of a paper's claims are measured in made-up worlds, and listed in the documents.
+    """
+    measure = judged.claim.measure
+    if not isinstance(measure, Measure) or measure.choose is not None or not judged.directory:
+        return judged
+    rates = runs[judged.directory].rates(judged.claim)
     if rates is None:
         return judged
     note = f"{judged.measurement.note} {rates.in_words()}".strip()

@@ -13,13 +13,12 @@ import pandas as pd
 from pandas.api.types import is_numeric_dtype
 
 from overfit_cli.claims.cells import add_planned, repeated_seeds
-from overfit_cli.claims.everywhere import FEWEST
 from overfit_cli.claims.quantities import Part
 from overfit_cli.claims.rates import Rates
 from overfit_cli.claims.rates import rates as rates_of
 from overfit_cli.claims.seals import looks_in_words, seal_in_words
-from overfit_cli.claims.sentences import Measure
-from overfit_cli.claims.sentences import claim as claim_of
+from overfit_cli.claims.stated import Measure
+from overfit_cli.claims.stated import claim as claim_of
 from overfit_cli.core.claim import Claim, Measurement, UndecidedError
 from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.parameters import build, describe
@@ -209,20 +208,17 @@ class LoadedRun:
         if not isinstance(measure, Measure) or not self.study.seeded:
             return []
         try:
-            return measure.sentence.parts(measure.table(self.rows(claim)))
-        except (UndecidedError, UserError):
+            return measure.parts(self.rows(claim))
+        except (UndecidedError, UserError, KeyError):  # older cells lack a column
             return []
 
     def rates(self, claim: Claim) -> Rates | None:
         """Return how often a sentence would be judged wrongly; None where that isn't known."""
         parts = self.parts(claim)
-        if not parts or not isinstance(claim.measure, Measure):
-            return None
-        statistic = claim.measure.sentence.statistic
-        if len(parts[0].low) < FEWEST[statistic]:
+        if not parts or len(parts[0].low) < max(part.margin.fewest_seeds for part in parts):
             return None
         with self.looks_level():
-            return rates_of(parts, statistic)
+            return rates_of(parts)
 
     @property
     def _further_looks(self) -> int:

@@ -120,7 +120,7 @@ def record_run(
 
 def sealed_claims(study: AnyStudy, sentences: Mapping[str, str]) -> dict[str, str]:
     """Return the digest of each of a study's claims as it is now, and of sentences by name."""
-    from overfit_cli.claims.sentences import claim
+    from overfit_cli.claims.stated import claim
 
     stated = [claim(text, study, name=name) for name, text in sentences.items()]
     with_code = study.identity.function is not None

@@ -155,7 +155,7 @@ def _check_claims(preset: Preset) -> None:
     """Refuse a preset whose claims are no sentences."""
     if not preset.content.claims:
         return
-    from overfit_cli.claims.sentences import read
+    from overfit_cli.claims.grammar import read
 
     for name, text in preset.content.claims.items():
         try:

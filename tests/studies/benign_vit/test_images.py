@@ -335,7 +335,7 @@ def test_a_grid_is_swept_drawn_and_judged(tmp_path: Path) -> None:
     output = run("report", "--from=runs", "--out=r", cwd=tmp_path).stdout
     words = " ".join(output.split())
     assert "fig2-fitted ours inconclusive" in words
-    assert "The share of seeds on which every cell is fitted." in words
+    assert "are not fitted; the largest training loss is" in words
     shutil.rmtree(tmp_path / "r")
 
 
@@ -378,7 +378,7 @@ def test_verdicts_follow_the_numbers() -> None:
     unfitted["train_loss"] = np.where(unfitted["snr"] == 0.2, 0.4, 0.009)
     actual = by_name["fig2-fitted"].judge(unfitted)
     assert actual.verdict == "fails"
-    assert actual.details["cells that aren't fitted"] == 18
+    assert "18 are not fitted" in actual.note
     assert by_name["fig2-transition"].judge(unfitted).verdict == "inconclusive"
     lost = unfitted.replace({"reason": "step limit"}, "worker killed")
     assert by_name["fig2-fitted"].judge(lost).verdict == "inconclusive"
@@ -388,13 +388,15 @@ def test_a_transition_has_one_corner_above_a_guess_and_the_other_below_the_cut()
     [claim] = [claim for claim in CLAIMS if claim.name == "fig2-transition"]
     actual = claim.judge(frame())
     assert actual.verdict == "holds"
-    ends = [actual.details[f"test loss at the {end} N and ratio"] for end in ("least", "largest")]
+    corners = {end: f"test_loss[n is {end}, snr is {end}]" for end in ("smallest", "largest")}
+    ends = [actual.details[corner] for corner in corners.values()]
     assert ends == pytest.approx([3 * 40 ** (0.9 - 1 / 7), 3 / 40], rel=0.01)
-    for factor, corner in ((0.03, "least"), (4.0, "largest")):
+    for factor, corner in ((0.03, "smallest"), (4.0, "largest")):
         cells = frame()
         actual = claim.judge(cells.assign(test_loss=factor * cells["test_loss"]))
         assert actual.verdict == "fails"
-        assert f"test loss at the {corner} N and ratio: N from 200 to 1400" in actual.note
+        assert f"The worst is {corners[corner]}." in actual.note
+        assert "N from 200 to 1400" in actual.note
     assert claim.judge(frame().query("seed < 4")).verdict == "inconclusive"
     assert set(WORLDS) == {claim.name for claim in CLAIMS}
 

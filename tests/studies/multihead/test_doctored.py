@@ -9,8 +9,10 @@ import pytest
 from calibration.multihead import theorem1_cells, theorem2_cells
 from calibration.multihead_mixture import PRINTED
 from calibration.rates import design
-from overfit_cli.studies.multihead.claims import log_steps
-from tests.judged import measure
+from overfit_cli.core.registry import find_study
+from overfit_cli.report.runs import Table
+from overfit_cli.studies.multihead.claims import with_step_ends
+from tests.judged import all_claims, measure
 
 FOUND = {"alignment_w": 0.99, "alignment_u": 0.99}
 MISSED = {"alignment_w": -0.94, "alignment_u": -0.9, "steps_to_target": np.nan, "train_loss": 0.25}
@@ -57,14 +59,15 @@ def test_some_seeds_on_which_many_heads_never_arrive_are_borne_and_half_of_them_
     assert measure("planted-gd-ever-faster", without(planted(), [50], seeds=4)).verdict == "holds"
     half = measure("planted-gd-ever-faster", without(planted(), [50], seeds=10))
     assert half.verdict == "inconclusive"
-    assert half.details["cells that don't come to the target"] == 10
+    assert half.interval is not None
+    assert half.interval.high == np.inf
 
 
 def test_a_censored_cell_lies_between_its_steps_and_infinity() -> None:
-    least, most = log_steps(without(planted(), [50], seeds=1))
-    assert least.loc[0, 50] == pytest.approx(np.log(1000))
-    assert most.loc[0, 50] == np.inf
-    assert least[50][1] == most[50][1]
+    cells = with_step_ends(without(planted(), [50], seeds=1)).set_index(["seed", "heads"])
+    least, most = cells["least_steps"], cells["most_steps"]
+    assert (least[0, 50], most[0, 50]) == (1000, np.inf)
+    assert least[1, 50] == most[1, 50] == cells["steps_to_target"][1, 50]
 
 
 def test_cells_that_are_missing_count_as_cells_that_failed() -> None:
@@ -155,9 +158,10 @@ def test_copied_seeds_with_a_little_noise_are_no_seeds() -> None:
         first[(seed % 3, heads)] for seed, heads in zip(cells["seed"], cells["heads"], strict=True)
     ]
     copied = cells.assign(steps_to_target=np.array(original) * noise)
-    measured = measure("planted-gd-faster", copied)
+    claim = all_claims()["planted-gd-faster"]
+    measured = Table(copied, find_study("multihead-planted")).judge(claim)
     assert measured.verdict == "inconclusive"
-    assert "3 seeds" in measured.note
+    assert "they are no draws of their own" in measured.note
 
 
 def broken(number: str) -> pd.DataFrame:
@@ -272,8 +276,7 @@ def test_lemma_2_names_the_constant_that_it_takes() -> None:
     noise = 1e-5 * np.random.default_rng(0).random(len(cells))
     measured = measure("mixture-lemma2", cells.assign(first_deviation=1e-4 + noise))
     assert measured.verdict == "fails"
-    assert measured.details["least C with n₁ = 1000, median"] == pytest.approx(0.749, abs=1e-3)
-    assert measured.details["least C with n₁ = 100000, median"] == pytest.approx(7.49, abs=1e-2)
+    assert "median: 0.749 with n₁ = 1000, 7.49 with n₁ = 100000." in measured.note
 
 
 @pytest.mark.parametrize(

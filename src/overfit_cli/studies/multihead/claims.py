@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -19,20 +20,20 @@ from overfit_cli.claims.cells import (
     describe_values,
     repeated_seeds,
 )
+from overfit_cli.claims.python import Quantity, above, below, median, power
 from overfit_cli.claims.rules import (
     OUT_OF_REACH,
     THEOREM_RULE,
     Margin,
     Requirements,
-    exponentiate,
     joint_verdict,
-    judge_estimate,
     judge_estimates,
     judge_theorem,
 )
-from overfit_cli.core.arrays import Floats, varying
+from overfit_cli.claims.stated import Choose, stated_claim
+from overfit_cli.core.arrays import varying
 from overfit_cli.core.claim import Claim, Kind, Measurement, not_run
-from overfit_cli.stats.intervals import Estimate, level_of_each, mean_estimate, median_estimate
+from overfit_cli.stats.intervals import Estimate, level_of_each, mean_estimate
 from overfit_cli.studies.multihead.parameters import STEP_RULES, MultiheadParameters
 
 PAPER_NAME = "Deora et al. 2024"
@@ -300,11 +301,6 @@ def log10_step_sizes(cells: pd.DataFrame) -> pd.Series[float]:
     return pd.Series(np.log10(sizes), cells.index)
 
 
-_NO_CHANGE = "0 is no change"
-SLOWER = Margin(least=0.0, because=_NO_CHANGE, fewest_seeds=10)
-FASTER = Margin(most=0.0, because=_NO_CHANGE, fewest_seeds=10)
-NOT_FASTER = Margin(least=0.8, because="a fifth fewer; 1 is flat", fewest_seeds=10)
-NOT_SLOWER = Margin(most=1.25, because="a quarter more; 1 is flat", fewest_seeds=10)
 REACHED = Margin(least=0.95, because="within a twentieth of γ_attn", fewest_seeds=10)
 FEWEST_HEADS = 4
 """Numbers of heads that tell a trend, and its end."""
@@ -312,104 +308,72 @@ FEWEST_HEADS = 4
 ALL_HEADS = {"heads": (1, 50)}
 """Numbers of heads that must be among the cells of a claim on all of them."""
 
+STEPS = "steps_to_target"
+BETWEEN = {STEPS: ("least_steps", "most_steps")}
+"""The columns with the ends of the steps that a cell takes."""
 
-def trend_in_words(margin: Margin) -> str:
-    """Write the condition of `trend_of_heads`."""
-    at_end = NOT_SLOWER if margin is FASTER else NOT_FASTER
-    return (
-        f"{margin.in_words('the power of H in the steps to the target loss')}, so has it "
-        "without the largest H, and the ratio of the steps with the largest H to those with the "
-        f"next is {at_end} ({at_end.because})"
+NO_CHANGE = "0 is no change"
+
+
+def speed_claim(
+    choose: Choose,
+    model: type[MultiheadParameters],
+    *,
+    faster: bool,
+    number: str = "the power of H in the steps to the target loss",
+    average: Callable[[Quantity], Quantity] = median,
+    to_the_end: bool = False,
+    **fields: Any,
+) -> Claim:
+    """Return a claim that training takes fewer steps the more heads there are, or more.
+
+    Args:
+        choose: the cells of one setting but for H.
+        model: the study's parameters.
+        faster: whether fewer.
+        number: what is measured, in words.
+        average: over seeds; a median where some cells never come to the target.
+        to_the_end: whether the trend must not turn at the largest H.
+        **fields: the claim's.
+    """
+    compare = below if faster else above
+    steps = average(power(STEPS, "heads", throughout=to_the_end))
+
+    def chosen(cells: pd.DataFrame) -> pd.DataFrame:
+        held = choose(cells)
+        if held["heads"].nunique() < FEWEST_HEADS:
+            raise not_run(f"It needs {FEWEST_HEADS} numbers of heads.")
+        return with_step_ends(held)
+
+    return stated_claim(
+        chosen,
+        model,
+        compare(steps, 0, seeds=10),
+        number=number,
+        because=NO_CHANGE,
+        between=BETWEEN,
+        **fields,
     )
 
 
-Average = Callable[[ArrayLike, ArrayLike, float], Estimate]
-"""From the least and the most that each number may be, and a level, to their mean or median."""
+def with_step_ends(cells: pd.DataFrame) -> pd.DataFrame:
+    """Return the cells with the least and the most steps to the target that each may take.
+
+    A cell that trained and stayed above the target takes at least the steps that it took, and one
+    that is absent or failed may take any number.
+    """
+    arrived, taken = numbers(cells, STEPS).clip(lower=1.0), numbers(cells, "steps")
+    ended = (cells["status"] == "done") | (cells["reason"] == STEP_LIMIT)
+    above_target = numbers(cells, "train_loss") >= cells["target_loss"].astype(float)
+    least = arrived.fillna(taken.where(ended & above_target)).fillna(1.0).clip(lower=1.0)
+    ends = {"least_steps": least, "most_steps": arrived.fillna(np.inf)}
+    return cells.assign(**{STEPS: arrived, **ends})
 
 
 def mean_between(least: ArrayLike, most: ArrayLike, level: float) -> Estimate:
     """Return the mean of numbers that lie between two ends."""
     with np.errstate(invalid="ignore"):  # there is no mean between minus infinity and infinity
         return mean_estimate(least, level, up_to=most)
-
-
-def median_between(least: ArrayLike, most: ArrayLike, level: float) -> Estimate:
-    """Return the median of numbers that lie between two ends."""
-    return median_estimate(least, level, up_to=most)
-
-
-def median_of_seeds(values: pd.Series[float], level: float | None = None) -> Estimate:
-    """Return the median of a number of each seed; one that is nan may be any number."""
-    return median_estimate(values.fillna(-np.inf), level, up_to=values.fillna(np.inf))
-
-
-def trend_of_heads(
-    cells: pd.DataFrame, margin: Margin, model: type[MultiheadParameters], average: Average
-) -> Measurement:
-    """Measure the power of H in the steps to the target loss, and whether its end turns round.
-
-    Every seed counts with all its H. A cell that never comes to the target takes at least the steps
-    that it took, and a cell that is absent or failed may take any number.
-
-    Args:
-        cells: of one setting but for H, failed ones included.
-        margin: `FASTER` or `SLOWER`.
-        model: the study's parameters.
-        average: over seeds; a median where some cells never come to the target.
-    """
-    least, most = log_steps(cells)  # each (seeds, heads)
-    if least.shape[1] < FEWEST_HEADS:
-        raise not_run(f"It needs {FEWEST_HEADS} numbers of heads.")
-    heads = np.log(least.columns.to_numpy(float))
-    at_end = NOT_SLOWER if margin is FASTER else NOT_FASTER
-    level = level_of_each(3)
-    last = least.iloc[:, -1] - most.iloc[:, -2], most.iloc[:, -1] - least.iloc[:, -2]
-    estimates = {
-        "power of H": (average(*_powers(heads, least, most), level), margin),
-        "power without the largest H": (
-            average(*_powers(heads[:-1], least.iloc[:, :-1], most.iloc[:, :-1]), level),
-            margin,
-        ),
-        "steps with the largest H over those with the next": (
-            exponentiate(average(*last, level)),
-            at_end,
-        ),
-    }
-    return judge_estimates(
-        {
-            name: (independent_seeds(estimate, cells, model), each)
-            for name, (estimate, each) in estimates.items()
-        },
-        details=_steps_by_heads(least, most),
-        note="Of the steps to the target loss.",
-    )
-
-
-def power_of_heads(
-    cells: pd.DataFrame, margin: Margin, model: type[MultiheadParameters], average: Average
-) -> Measurement:
-    """Measure the power of H in the steps to the target loss alone; see `trend_of_heads`."""
-    least, most = log_steps(cells)  # each (seeds, heads)
-    if least.shape[1] < FEWEST_HEADS:
-        raise not_run(f"It needs {FEWEST_HEADS} numbers of heads.")
-    powers = _powers(np.log(least.columns.to_numpy(float)), least, most)
-    return judge_estimate(
-        independent_seeds(average(*powers, level_of_each(1)), cells, model),
-        margin,
-        details=_steps_by_heads(least, most),
-        note="The power of H in the steps to the target loss.",
-    )
-
-
-def _steps_by_heads(least: pd.DataFrame, most: pd.DataFrame) -> dict[str, float]:
-    """The median steps of each H, and how many cells don't come to the target."""
-    return {
-        **{
-            f"median steps, H = {number}": float(np.exp(log))
-            for number, log in least.median().items()
-        },
-        "cells that don't come to the target": int(np.isinf(most.to_numpy()).sum()),
-    }
 
 
 def independent_seeds(
@@ -421,32 +385,3 @@ def independent_seeds(
     """
     copies = len(repeated_seeds(cells, model))
     return estimate._replace(seeds=cells["seed"].nunique() - copies)
-
-
-def _powers(log_heads: Floats, least: pd.DataFrame, most: pd.DataFrame) -> tuple[Floats, Floats]:
-    """The ends of the least-squares slopes of log steps that lie between two ends, (seeds,)."""
-    weights = log_heads - log_heads.mean()
-    weights /= weights @ weights
-    rising = weights > 0
-    return np.where(rising, least, most) @ weights, np.where(rising, most, least) @ weights
-
-
-def log_steps(cells: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Return the least and the most that the logarithm of the steps to the target may be.
-
-    Each is (seeds, heads). They agree where a cell comes to the target. A cell that trained and
-    stayed above it takes at least the steps that it took.
-    """
-    arrived, taken = numbers(cells, "steps_to_target"), numbers(cells, "steps")
-    ended = (cells["status"] == "done") | (cells["reason"] == STEP_LIMIT)
-    above = numbers(cells, "train_loss") >= cells["target_loss"].astype(float)
-    least = arrived.fillna(taken.where(ended & above)).fillna(1.0).clip(lower=1.0)
-    most = arrived.clip(lower=1.0).fillna(np.inf)
-    low, high = (
-        pd.Series(np.log(steps), steps.index)
-        .groupby([cells["seed"], cells["heads"]])
-        .mean()
-        .unstack()
-        for steps in (least, most)
-    )
-    return low.fillna(0.0), high.fillna(np.inf)

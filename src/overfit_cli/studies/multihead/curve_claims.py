@@ -10,23 +10,19 @@ import numpy as np
 import pandas as pd
 
 from overfit_cli.claims.cells import Selection, Values, is_unknown
-from overfit_cli.claims.rules import THEOREM_RULE, Margin, judge_estimates, judge_theorem
+from overfit_cli.claims.python import below
+from overfit_cli.claims.rules import THEOREM_RULE, judge_theorem
+from overfit_cli.claims.stated import stated_claim
 from overfit_cli.core.arrays import Floats
 from overfit_cli.core.claim import Claim, Kind, Measurement
-from overfit_cli.stats.intervals import level_of_each
 from overfit_cli.studies.multihead.claims import (
     ALL_HEADS,
-    FASTER,
     PAPER_NAME,
-    independent_seeds,
-    median_between,
-    median_of_seeds,
     numbers,
-    power_of_heads,
+    speed_claim,
 )
 from overfit_cli.studies.multihead.parameters import MultiheadParameters
 
-AS_ONE_OVER_T = Margin(most=-0.9, because="a tenth less than the power of 1/t", fewest_seeds=10)
 LATE = 500
 """The step from which on the power of the step is measured, to the last one."""
 
@@ -79,17 +75,6 @@ def _arrival(steps: Floats, loss: Floats, mark: float) -> float:
     return math.exp(np.interp(-math.log(mark), -np.log(loss[ends]), np.log(steps[ends])))
 
 
-def _speed(
-    rows: pd.DataFrame,
-    model: type[MultiheadParameters],
-    settings: Values,
-    preset: str,
-    mark: float,
-) -> Measurement:
-    cells = first_steps(_select(rows, model, settings, preset), mark)
-    return power_of_heads(cells, FASTER, model, median_between)
-
-
 def speed_claims(
     model: type[MultiheadParameters],
     prefix: str,
@@ -111,15 +96,17 @@ def speed_claims(
         hypotheses: what the sentence supposes, and what it leaves open.
     """
     return tuple(
-        Claim(
+        speed_claim(
+            partial(_test_steps, model=model, settings=values, preset=preset, mark=mark),
+            model,
+            faster=True,
+            number="the power of H in these steps",
             name=f"{prefix}-{name}-test-faster",
             kind=kind,
             source=f"{PAPER_NAME}, {source}",
             statement=f"Under {words} the test loss too falls faster with more heads: the steps to "
             f"a test loss of {mark:g} fall with H, from 1 to 50.",
             hypotheses=hypotheses,
-            holds_where=FASTER.in_words("the power of H in these steps"),
-            measure=partial(_speed, model=model, settings=values, preset=preset, mark=mark),
             figure="heads",
             preset=preset,
             reads="trajectories",
@@ -128,27 +115,29 @@ def speed_claims(
     )
 
 
-def _rate(rows: pd.DataFrame, model: type[MultiheadParameters], settings: Values) -> Measurement:
-    """Measure the power of the step in the training loss at late steps, for each H."""
+def _test_steps(
+    rows: pd.DataFrame,
+    model: type[MultiheadParameters],
+    settings: Values,
+    preset: str,
+    mark: float,
+) -> pd.DataFrame:
+    """The cells of a setting, with the steps to a test loss."""
+    return first_steps(_select(rows, model, settings, preset), mark)
+
+
+def _late_powers(
+    rows: pd.DataFrame, model: type[MultiheadParameters], settings: Values
+) -> pd.DataFrame:
+    """The power of the step in the training loss at late steps, a row for each H and seed."""
     chosen = _select(rows, model, settings, "heads-fig2")
     late = chosen[(chosen["step"] >= LATE) & ~is_unknown(chosen)]
     logs = late.assign(
         log_loss=numbers(late, "log10_train_loss"), log_step=np.log10(late["step"].astype(float))
     )
-    slopes = {key: _slope(rows) for key, rows in logs.groupby(["heads", "seed"])}
-    powers = pd.Series(slopes).unstack()
-    powers = powers.reindex(columns=sorted(chosen["seed"].unique()))
-    level = level_of_each(len(powers))
-    return judge_estimates(
-        {
-            f"power of the step, H = {heads}": (
-                independent_seeds(median_of_seeds(values, level), chosen, model),
-                AS_ONE_OVER_T,
-            )
-            for heads, values in powers.iterrows()
-        },
-        note=f"Of the training loss, from step {LATE} on.",
-    )
+    cells = chosen[["heads", "seed"]].drop_duplicates().set_index(["heads", "seed"])
+    cells["power"] = pd.Series({key: _slope(rows) for key, rows in logs.groupby(["heads", "seed"])})
+    return cells.reset_index().assign(status="done")
 
 
 def _slope(rows: pd.DataFrame) -> float:
@@ -170,15 +159,18 @@ def _below_one(rows: pd.DataFrame) -> Measurement:
 def curve_claims(model: type[MultiheadParameters], constant: Values) -> tuple[Claim, ...]:
     """Return the claims on the rate in the step, and on (24)."""
     return (
-        Claim(
+        stated_claim(
+            partial(_late_powers, model=model, settings=constant),
+            model,
+            below("power", -0.9, strictly=False, seeds=10),
+            number="for each H the median power of the step",
+            because="a tenth less than the power of 1/t",
             name="mixture-constant-rate",
             kind="ours",
             source=f"{PAPER_NAME}, Corollary 2's rate of 1/K, at numbers of heads that it does not "
             "cover",
             statement="With constant steps of 1 the training loss falls at least as fast as 1/t, "
             f"up to a tenth of the power, from step {LATE} to 1000, for each H from 1 to 50.",
-            holds_where=AS_ONE_OVER_T.in_words("for each H the median power of the step"),
-            measure=partial(_rate, model=model, settings=constant),
             figure="heads",
             preset="heads-fig2",
             reads="trajectories",

@@ -8,12 +8,10 @@ network's pairs are averaged, and the interval is over networks.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 
-import numpy as np
 import pandas as pd
 
 from overfit_cli.claims.cells import (
@@ -23,22 +21,25 @@ from overfit_cli.claims.cells import (
     one_setting,
     select_values,
 )
-from overfit_cli.claims.rules import Margin, judge_estimate
-from overfit_cli.core.claim import Claim, Measurement, inconclusive, not_run
+from overfit_cli.claims.python import above
+from overfit_cli.claims.sentences import Sentence
+from overfit_cli.claims.stated import stated_claim
+from overfit_cli.core.claim import Claim, inconclusive, not_run
 from overfit_cli.core.parameters import Value
 from overfit_cli.core.text import plural
-from overfit_cli.stats.intervals import median_estimate
 from overfit_cli.studies.attention_kernel.landscape.parameters import KernelLandscapeParameters
 from overfit_cli.studies.attention_kernel.parameters import PAPER_RATES, PAPER_TRAINING
 
 SOURCE = "Song et al. 2024, section 5.3.2, figure 4"
 LEAST_PAIRS = 2
-ROUGHER = Margin(least=0.0, because="softmax as rough as Gaussian", fewest_seeds=6)
 _FREE = ("kernel", "pair")
 
+COLUMNS = ("interior_minima", "rms_laplacian", "quadratic_residual", "sharpness")
+"""What is compared; a surface on which one of the last three is 0 is flat, and has no ratio."""
 
-def _table_by_kernel(cells: pd.DataFrame, column: str, settings: Sequence[Values]) -> pd.DataFrame:
-    """A measured column under both kernels, one row per network and pair; nan where it failed."""
+
+def _both_kernels(cells: pd.DataFrame, settings: Sequence[Values]) -> pd.DataFrame:
+    """The cells of both kernels in one of several settings, for several pairs of directions."""
     kernels: Values = {"kernel": ("softmax", "gaussian")}
     cells = pd.concat([select_values(cells, {**values, **kernels}) for values in settings])
     if cells.empty:
@@ -48,59 +49,12 @@ def _table_by_kernel(cells: pd.DataFrame, column: str, settings: Sequence[Values
     if cells["kernel"].nunique() < 2:
         raise not_run("It needs cells of kernel=softmax,gaussian.")
     cells = add_absent(cells, names)
-    numbers = cells[column].astype(float).where(cells["status"] == "done")
-    table = cells.assign(value=numbers).pivot(
-        index=["seed", "pair"], columns="kernel", values="value"
-    )
-    fewest = int(table.groupby("seed").size().min())
+    fewest = int(cells.groupby("seed")["pair"].nunique().min())
     if fewest < LEAST_PAIRS:
         pairs = f"{plural(fewest, 'pair')} of directions"
         raise inconclusive(f"A network has {pairs}: fewer than {LEAST_PAIRS}.")
-    return table
-
-
-def _judge_rougher(
-    cells: pd.DataFrame,
-    column: str,
-    meaning: str,
-    compare: Callable[[pd.DataFrame], pd.Series[float]],
-    settings: Sequence[Values],
-) -> Measurement:
-    """Measure whether softmax has more in a column; `compare` gives 0 for a tie, nan if unknown.
-
-    A network of which a pair has no ratio, for a cell failed or a surface is flat, may have any.
-    """
-    table = _table_by_kernel(cells, column, settings)
-    differences = compare(table)
-    by_network = differences.groupby("seed").mean()
-    unknown = differences.isna().groupby("seed").any()
-    means = table.mean()
-    return judge_estimate(
-        median_estimate(
-            by_network.mask(unknown, -math.inf), up_to=by_network.mask(unknown, math.inf)
-        ),
-        ROUGHER,
-        details={
-            "pairs of directions": len(table),
-            "pairs without a ratio": int(differences.isna().sum()),
-            "pairs in which softmax has more": int((table["softmax"] > table["gaussian"]).sum()),
-            "pairs in which both have as much": int((table["softmax"] == table["gaussian"]).sum()),
-            "softmax, mean": float(means["softmax"]),
-            "Gaussian, mean": float(means["gaussian"]),
-        },
-        note=f"Softmax has {meaning}: the median over networks, each the mean of its pairs of "
-        "directions.",
-    )
-
-
-def _log_ratio(table: pd.DataFrame) -> pd.Series[float]:
-    positive = table.where(table > 0)
-    return (positive["softmax"] / positive["gaussian"]).map(np.log2)
-
-
-def _log_ratio_of_counts(table: pd.DataFrame) -> pd.Series[float]:
-    """Of one more than each: counts may be 0, and a few networks have most of all minima."""
-    return _log_ratio(table + 1)
+    present = [name for name in COLUMNS[1:] if name in cells]
+    return cells.assign(**{name: cells[name].where(cells[name] > 0) for name in present})
 
 
 REAL: tuple[Mapping[str, Value], ...] = tuple(
@@ -155,59 +109,79 @@ _IMAGES = Networks(
 )
 
 
-Measure = Callable[..., Measurement]
-Question = tuple[str, str, str, Measure]
-"""A claim's name, its statement and number in words, and its measure, on any networks."""
+@dataclass(frozen=True)
+class Question:
+    """A question about a column of both kernels' landscapes.
+
+    Attributes:
+        name: of the claims' names.
+        statement: the sentence, before "around networks".
+        number: what is measured, in words.
+        column: the column of which softmax has more.
+        added: what is added to counts, of which some are 0.
+    """
+
+    name: str
+    statement: str
+    number: str
+    column: str
+    added: int = 0
+
+    def sentence(self) -> Sentence:
+        """Return that softmax has more: the median over networks, each the mean of its pairs."""
+        softmax, gaussian = (
+            f"({self.column}[kernel={kernel}] + {self.added})" for kernel in ("softmax", "gaussian")
+        )
+        ratio = f"log({softmax} / {gaussian}) / log(2)"
+        return above(ratio, 0, strictly=False, over="average", seeds=6)
 
 
 def _claim(question: Question, networks: Networks) -> Claim:
-    name, statement, number, measure = question
     real = networks is _REAL
-    return Claim(
-        name="-".join(filter(None, ("landscape", networks.name, name))),
+    claim = stated_claim(
+        partial(_both_kernels, settings=networks.settings),
+        KernelLandscapeParameters,
+        question.sentence(),
+        number=question.number,
+        because="softmax as rough as Gaussian",
+        name="-".join(filter(None, ("landscape", networks.name, question.name))),
         kind="paper" if real else "ours",
         source=SOURCE,
-        statement=f"{statement}, around networks {networks.words}.",
+        statement=f"{question.statement}, around networks {networks.words}.",
         hypotheses="both kernels go on from the same network, with one step size and batch"
         if real
         else "",
-        holds_where=ROUGHER.in_words(number).replace("seeds", "networks"),
-        measure=partial(measure, settings=networks.settings),
         figure="landscape",
         preset=networks.preset,
         profile="paper" if real else "quick",
     )
+    return replace(claim, holds_where=claim.holds_where.replace("seeds", "networks"))
 
 
-def _measure_of(
-    column: str, meaning: str, compare: Callable[[pd.DataFrame], pd.Series[float]] = _log_ratio
-) -> Measure:
-    return partial(_judge_rougher, column=column, meaning=meaning, compare=compare)
-
-
-_MINIMA: Question = (
+_MINIMA = Question(
     "minima",
     "Softmax attention's landscape has more local minima than Gaussian attention's",
     "the median log₂ ratio of one more than each",
-    _measure_of("interior_minima", "more interior minima", _log_ratio_of_counts),
+    COLUMNS[0],
+    added=1,
 )
-_FLATTER: Question = (
+_FLATTER = Question(
     "curvature",
     "Gaussian attention's landscape is flatter",
     "the median log₂ ratio of Laplacians",
-    _measure_of("rms_laplacian", "the larger rms Laplacian"),
+    COLUMNS[1],
 )
-_COMPLICATED: Question = (
+_COMPLICATED = Question(
     "quadratic",
     "Softmax attention's landscape is more complicated: a quadratic fits it worse",
     "the median log₂ ratio of residuals",
-    _measure_of("quadratic_residual", "the larger quadratic residual"),
+    COLUMNS[2],
 )
-_SHARPER: Question = (
+_SHARPER = Question(
     "sharpness",
     "Gaussian attention's landscape is flatter: softmax's rises more sharply",
     "the median log₂ ratio of sharpness",
-    _measure_of("sharpness", "the larger sharpness"),
+    COLUMNS[3],
 )
 
 CLAIMS = (

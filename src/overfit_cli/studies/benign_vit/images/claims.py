@@ -8,24 +8,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from typing import Any
 
-import numpy as np
 import pandas as pd
 
-from overfit_cli.claims.cells import Selection, positive_numbers, require_done
-from overfit_cli.claims.rules import (
-    FALLS_WHERE,
-    LEAST_VALUES,
-    Margin,
-    exponentiate,
-    judge_estimates,
-)
-from overfit_cli.core.claim import Claim, Measurement, not_run
-from overfit_cli.stats.intervals import Estimate, level_of_each, mean_estimate
+from overfit_cli.claims.cells import Selection
+from overfit_cli.claims.python import above, below, geometric_mean, together
+from overfit_cli.claims.rules import LEAST_VALUES
+from overfit_cli.claims.sentences import Sentence
+from overfit_cli.claims.stated import Choose, stated_claim
+from overfit_cli.core.claim import Claim, add_remark, not_run
 from overfit_cli.studies.benign_vit.images.parameters import BenignVitImagesParameters
 from overfit_cli.studies.benign_vit.vit.claims.figure_1 import (
-    every_cell_fitted,
-    falls_whatever_failed,
+    falling,
+    fitted_cells,
+    fitted_share,
 )
 
 _AXES = {"n": LEAST_VALUES, "snr": LEAST_VALUES}
@@ -37,11 +34,6 @@ GRID = Selection(
 )
 """A grid over N and the signal-to-noise ratio, at one value of everything else."""
 
-FITTED = Margin(least=0.5, because="more draws than not", fewest_seeds=6)
-
-HARMFUL = Margin(least=math.log(10), because="the loss of a guess among ten digits", fewest_seeds=5)
-BENIGN = Margin(most=0.2, because="figure 1b's cut between the regimes", fewest_seeds=5)
-
 CORNERS: Mapping[str, tuple[Mapping[str, float], Mapping[str, float]]] = {
     "digits": ({"n": 200, "snr": 0.2}, {"n": 1400, "snr": 2.0}),
     "mnist": ({"n": 3000, "snr": 0.2}, {"n": 8400, "snr": 2.0}),
@@ -49,33 +41,19 @@ CORNERS: Mapping[str, tuple[Mapping[str, float], Mapping[str, float]]] = {
 """N and SNR at the two corners of the grid that the transition must lie in: MNIST's the paper's."""
 
 
-def _judge_fitted(cells: pd.DataFrame) -> Measurement:
-    return every_cell_fitted(GRID.of(cells), FITTED, "epochs", "passes")
-
-
-def _transition(cells: pd.DataFrame) -> Measurement:
+def _with_corners(cells: pd.DataFrame) -> pd.DataFrame:
+    """The grid, if the transition must lie in it."""
     grid = GRID.of(cells)
     least, largest = (grid[["n", "snr"]].agg(end) for end in ("min", "max"))
     first, last = CORNERS[str(grid["source"].iloc[0])]
     if any(least[axis] > first[axis] or largest[axis] < last[axis] for axis in _AXES):
         ranges = " and ".join(f"{axis} from {first[axis]:g} to {last[axis]:g}" for axis in _AXES)
         raise not_run(f"It needs a grid of {ranges} or beyond, as in `overfit sweep fig2`.")
-    return judge_estimates(
-        {
-            "test loss at the least N and ratio": (_typical_loss(grid, least), HARMFUL),
-            "test loss at the largest N and ratio": (_typical_loss(grid, largest), BENIGN),
-        },
-        note=f"N from {least['n']:g} to {largest['n']:g}, SNR from {least['snr']:g} to "
-        f"{largest['snr']:g}. Losses differ by factors: means over seeds are of their logarithms.",
+    add_remark(
+        f"N from {least['n']:g} to {largest['n']:g}, SNR from {least['snr']:g} to "
+        f"{largest['snr']:g}. Losses differ by factors: means over seeds are of their logarithms."
     )
-
-
-def _typical_loss(grid: pd.DataFrame, end: pd.Series[float]) -> Estimate:
-    """The geometric mean over seeds of the test loss at a corner of the grid."""
-    corner = require_done(grid[(grid["n"] == end["n"]) & (grid["snr"] == end["snr"])])
-    return exponentiate(
-        mean_estimate(np.log(positive_numbers(corner, "test_loss")), level_of_each(2))
-    )
+    return grid
 
 
 STAND_IN = (
@@ -89,47 +67,69 @@ SETTING = (
 )
 
 
-def _falls(axis: str, second_axis: str, words: str) -> Claim:
-    return Claim(
-        name=f"fig2-falls-with-{axis}",
+def _claim(
+    choose: Choose, stated: Sentence, name: str, source: str, statement: str, **fields: Any
+) -> Claim:
+    return stated_claim(
+        choose,
+        BenignVitImagesParameters,
+        stated,
+        name=f"fig2-{name}",
         kind="ours",
-        source="Jiang et al. 2024, section 6 and figure 2c",
-        statement=f"The test loss falls as {words} grows. The paper says it of MNIST, with N from "
-        f"3000 to 8400; here it is asked of {STAND_IN}.",
+        source=f"Jiang et al. 2024, {source}",
+        statement=statement,
         hypotheses=SETTING,
-        holds_where=FALLS_WHERE,
-        measure=lambda cells: falls_whatever_failed(GRID.of(cells), axis, second_axis),
-        figure="heatmap",
         preset="fig2",
+        **fields,
     )
 
 
-CLAIMS = (
-    Claim(
-        name="fig2-fitted",
-        kind="ours",
-        source="Jiang et al. 2024, section 6",
-        statement="The training images are fitted at every N and every signal-to-noise ratio; here "
-        f"those of {STAND_IN}.",
-        hypotheses=SETTING,
-        holds_where=FITTED.in_words("the share of seeds whose cells are all fitted"),
-        measure=_judge_fitted,
-        preset="fig2",
-    ),
-    Claim(
-        name="fig2-transition",
-        kind="ours",
-        source="Jiang et al. 2024, section 6 and figure 2c",
-        statement="Within the grid lies a transition: at the least N and signal-to-noise ratio the "
-        "test loss is that of a guess or more, and at the largest it is below figure 1b's cut; "
-        f"here on {STAND_IN}.",
-        hypotheses=SETTING,
-        holds_where=f"{HARMFUL.in_words('the test loss at the former')}, and "
-        f"{BENIGN.in_words('that at the latter')}",
-        measure=_transition,
+def _falls(axis: str, words: str) -> Claim:
+    return _claim(
+        GRID.of,
+        falling(axis),
+        f"falls-with-{axis}",
+        "section 6 and figure 2c",
+        f"The test loss falls as {words} grows. The paper says it of MNIST, with N from 3000 to "
+        f"8400; here it is asked of {STAND_IN}.",
         figure="heatmap",
-        preset="fig2",
+    )
+
+
+HARMFUL, BENIGN = math.log(10), 0.2
+"""The test loss of a guess among ten digits, and figure 1b's cut between the regimes."""
+
+CLAIMS = (
+    _claim(
+        lambda cells: fitted_cells(GRID.of(cells)),
+        fitted_share(0.5, 6),
+        "fitted",
+        "section 6",
+        "The training images are fitted at every N and every signal-to-noise ratio; here those of "
+        f"{STAND_IN}.",
+        number="the share of seeds whose cells are all fitted",
+        because="more draws than not",
     ),
-    _falls("n", "snr", "N"),
-    _falls("snr", "n", "the signal-to-noise ratio"),
+    _claim(
+        _with_corners,
+        together(
+            above(
+                geometric_mean("test_loss[n is smallest, snr is smallest]"), HARMFUL, strictly=False
+            ),
+            below(
+                geometric_mean("test_loss[n is largest, snr is largest]"), BENIGN, strictly=False
+            ),
+        ),
+        "transition",
+        "section 6 and figure 2c",
+        "Within the grid lies a transition: at the least N and signal-to-noise ratio the test loss "
+        "is that of a guess or more, and at the largest it is below figure 1b's cut; here on "
+        f"{STAND_IN}.",
+        holds_where="the test loss at the former has its whole interval above 2.30259 (the loss of "
+        "a guess among ten digits); at least 5 seeds, and that at the latter has its whole "
+        "interval below 0.2 (figure 1b's cut between the regimes); at least 5 seeds",
+        figure="heatmap",
+    ),
+    _falls("n", "N"),
+    _falls("snr", "the signal-to-noise ratio"),
 )

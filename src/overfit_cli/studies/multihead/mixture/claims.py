@@ -6,38 +6,28 @@ attention support vector machine.
 
 from __future__ import annotations
 
-import math
-from dataclasses import replace
+from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from overfit_cli.claims.cells import Selection, Values, finite_numbers, require_done
-from overfit_cli.claims.rules import (
-    FALLS_WHERE,
-    THEOREM_RULE,
-    Margin,
-    falls,
-    joint_verdict,
-    judge_estimate,
-    judge_theorem,
-)
-from overfit_cli.core.claim import Claim, Kind, Measurement, inconclusive
-from overfit_cli.stats.intervals import mean_estimate, median_estimate
+from overfit_cli.claims.python import above, below, falls, mean, ratio, together
+from overfit_cli.claims.rules import THEOREM_RULE, judge_theorem
+from overfit_cli.claims.sentences import Sentence
+from overfit_cli.claims.stated import stated_claim
+from overfit_cli.core.claim import Claim, Kind, Measurement, add_remark, inconclusive
+from overfit_cli.core.text import plural
 from overfit_cli.studies.multihead.claims import (
     ALL_HEADS,
-    FASTER,
     PAPER_NAME,
     REACHED,
-    SLOWER,
     bound_claims,
-    independent_seeds,
-    mean_between,
     numbers,
+    speed_claim,
     theorem_claims,
-    trend_in_words,
-    trend_of_heads,
 )
 from overfit_cli.studies.multihead.curve_claims import curve_claims, speed_claims
 from overfit_cli.studies.multihead.mixture.first_phase_claims import FIRST_PHASE_CLAIMS
@@ -70,15 +60,8 @@ def _select(cells: pd.DataFrame, settings: Values, preset: str) -> pd.DataFrame:
     ).of(cells)
 
 
-def _speed(cells: pd.DataFrame, settings: Values, margin: Margin, preset: str) -> Measurement:
-    chosen = _select(cells, settings, preset)
-    return trend_of_heads(chosen, margin, MultiheadMixtureParameters, mean_between)
-
-
 SHORT, LONG = 1000, 10_000
 """The steps between which a margin must rise, and within which it is asked to arrive."""
-
-CLOSER = Margin(most=1.0, because="1 is no approach", fewest_seeds=10)
 
 
 def _margins_of_few(cells: pd.DataFrame, preset: str) -> pd.DataFrame:
@@ -97,77 +80,10 @@ def _margins_of_few(cells: pd.DataFrame, preset: str) -> pd.DataFrame:
     ).of(cells)
 
 
-def _approaches(cells: pd.DataFrame, preset: str) -> Measurement:
-    """Measure what is missing of γ_attn after many steps over that after few, at the worst H."""
-    chosen = _margins_of_few(cells, preset)
-    shares = numbers(chosen, "margin_share")
-    missing = (
-        (1 - shares)
-        .clip(lower=0)
-        .groupby([chosen["training_steps"], chosen["seed"], chosen["heads"]])
-        .mean()
-        .unstack()
-    )  # (steps and seeds, heads)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        long, short = (missing.xs(steps) for steps in (LONG, SHORT))
-        ratio = pd.DataFrame(long / short)  # (seeds, heads)
-    ratio = ratio.mask(pd.DataFrame(long) == 0, 0.0)  # it has arrived
-    least, most = (ratio.fillna(end).max(axis=1) for end in (0.0, math.inf))
-    means = shares.groupby([chosen["heads"], chosen["training_steps"]]).mean()
-    return judge_estimate(
-        median_estimate(least, up_to=most),
-        CLOSER,
-        details={
-            f"mean share, H = {setting[0]}, {setting[1]} steps": float(share)
-            for setting, share in zip(means.index.tolist(), means, strict=True)
-        },
-        note=f"What is missing of γ_attn after {LONG} steps over that after {SHORT}, at each "
-        "seed's worst H: the median over seeds.",
-    )
-
-
-def _arrives(cells: pd.DataFrame, preset: str) -> Measurement:
-    """Measure which share of γ_attn one head has after many steps."""
+def _lacking(cells: pd.DataFrame, preset: str) -> pd.DataFrame:
+    """The same, with what is missing of γ_attn."""
     few = _margins_of_few(cells, preset)
-    chosen = require_done(few[(few["heads"] == 1) & (few["training_steps"] == LONG)])
-    return judge_estimate(
-        mean_estimate(finite_numbers(chosen, "margin_share").groupby(chosen["seed"]).mean()),
-        REACHED,
-        note=f"The least margin over γ_attn, after {LONG} steps.",
-    )
-
-
-def _margin_of_every(cells: pd.DataFrame, preset: str) -> Measurement:
-    """Measure the least share of γ_attn over numbers of heads, seed by seed."""
-    chosen = require_done(_select(cells, NORMALISED, preset))
-    shares = finite_numbers(chosen, "margin_share")
-    by_heads = shares.groupby(chosen["heads"]).mean()
-    estimate = mean_estimate(shares.groupby(chosen["seed"]).min())
-    return judge_estimate(
-        independent_seeds(estimate, chosen, MultiheadMixtureParameters),
-        REACHED,
-        details={f"mean share, H = {heads}": float(share) for heads, share in by_heads.items()},
-        note="The least margin over γ_attn, at each seed's worst H.",
-    )
-
-
-LOST = Margin(least=0.05, because="a twentieth of γ_attn", fewest_seeds=10)
-
-
-def _margin_falls(cells: pd.DataFrame, preset: str, settings: Values) -> Measurement:
-    """Measure whether the margin falls as H grows, and by how much."""
-    chosen = require_done(_select(cells, settings, preset))
-    falling = falls(chosen, "margin_share", "heads", "optimiser")
-    shares = chosen.pivot(index="seed", columns="heads", values="margin_share")
-    lost = judge_estimate(
-        mean_estimate(shares.iloc[:, 0] - shares.iloc[:, -1]),
-        LOST,
-        note="The share of γ_attn that the largest H lacks of the least H's.",
-    )
-    verdict = joint_verdict((falling.verdict, lost.verdict))
-    decisive = lost if lost.verdict == verdict else falling
-    details = {f"mean share, H = {heads}": float(mean) for heads, mean in shares.mean().items()}
-    return replace(decisive, details={**falling.details, **details})
+    return few.assign(missing=(1 - numbers(few, "margin_share")).clip(lower=0))
 
 
 def _identical(cells: pd.DataFrame, preset: str) -> Measurement:
@@ -186,13 +102,12 @@ def _identical(cells: pd.DataFrame, preset: str) -> Measurement:
     )
 
 
-NEAR = Margin(least=0.99, because="an angle of 8°", fewest_seeds=10)
 _LATER_WORK = "Tarzanagh et al. 2023 and Vasudeva et al. 2024"
 _DIRECTIONS = "heads-machine"
 
 
-def _direction(cells: pd.DataFrame, trained: str, preset: str) -> Measurement:
-    """Measure the cosine at the last step, at each seed's worst H."""
+def _solvable(cells: pd.DataFrame, trained: str, preset: str) -> pd.DataFrame:
+    """The cells of the seeds on which some W separates the best tokens from the others."""
     settings = {"optimiser": "gradient-normalised", "trained": trained, "machine": True}
     alike = set(MultiheadMixtureParameters.model_fields) - {"heads"} - set(settings)
     chosen = require_done(
@@ -208,47 +123,66 @@ def _direction(cells: pd.DataFrame, trained: str, preset: str) -> Measurement:
     solvable = chosen[~chosen["seed"].map(without)]
     if solvable.empty:
         raise inconclusive("On no seed does some W separate the best tokens from the others.")
-    cosines = finite_numbers(solvable, "machine_cosine")
-    by_heads = cosines.groupby(solvable["heads"])
-    return judge_estimate(
-        mean_estimate(cosines.groupby(solvable["seed"]).min(), within=(-1.0, 1.0)),
-        NEAR,
-        details={
-            **{
-                f"mean cosine, H = {heads}": float(cosine)
-                for heads, cosine in by_heads.mean().items()
-            },
-            **{
-                f"least cosine, H = {heads}": float(cosine)
-                for heads, cosine in by_heads.min().items()
-            },
-            "steps": float(solvable["steps"].max()),
-            "seeds on which no W separates the best tokens": float(np.sum(without)),
-        },
-        note="The cosine of W with the solution for U as it stands, at each seed's worst H.",
-    )
+    add_remark(f"On {plural(int(np.sum(without)), 'seed')} no W separates the best tokens.")
+    return solvable
 
 
-def _claim(
-    kind: Kind,
+def _fields(
+    kind: Kind, name: str, source: str, statement: str, preset: str, hypotheses: str = ""
+) -> dict[str, Any]:
+    return {
+        "name": f"mixture-{name}",
+        "kind": kind,
+        "source": source,
+        "statement": statement,
+        "hypotheses": hypotheses,
+        "figure": "heads",
+        "preset": preset,
+    }
+
+
+def _speed_claim(
+    settings: Values,
+    preset: str,
     name: str,
     source: str,
     statement: str,
-    holds_where: str,
-    measure: partial[Measurement],
+    hypotheses: str,
+    *,
+    faster: bool,
+) -> Claim:
+    """Return a claim of the paper on the steps to the training loss."""
+    return speed_claim(
+        partial(_select, settings=settings, preset=preset),
+        MultiheadMixtureParameters,
+        faster=faster,
+        average=mean,
+        to_the_end=True,
+        **_fields("paper", name, source, statement, preset, hypotheses),
+    )
+
+
+def _sentence(
+    choose: Callable[..., pd.DataFrame],
+    stated: Sentence,
+    number: str,
+    because: str,
+    name: str,
+    source: str,
+    statement: str,
+    *,
     preset: str,
+    kind: Kind = "ours",
     hypotheses: str = "",
 ) -> Claim:
-    return Claim(
-        name=f"mixture-{name}",
-        kind=kind,
-        source=source,
-        statement=statement,
-        hypotheses=hypotheses,
-        holds_where=holds_where,
-        measure=partial(measure, preset=preset),
-        figure="heads",
-        preset=preset,
+    """Return a claim that is a sentence; see `stated_claim`."""
+    return stated_claim(
+        partial(choose, preset=preset),
+        MultiheadMixtureParameters,
+        stated,
+        number=number,
+        because=because,
+        **_fields(kind, name, source, statement, preset, hypotheses),
     )
 
 
@@ -263,101 +197,131 @@ _DIRECTION = (
     "machine's solution does."
 )
 
+LOST = 0.05
+"""The least share of γ_attn that is lost where the margin falls away from it."""
+
+MARGIN_FALLS = together(
+    falls(mean("margin_share"), "heads"),
+    above(
+        mean("margin_share[heads is smallest] - margin_share[heads is largest]"),
+        LOST,
+        strictly=False,
+    ),
+    seeds=10,
+)
+
 CLAIMS = (
-    _claim(
-        "paper",
+    _speed_claim(
+        CONSTANT,
+        "heads-fig2",
         "constant-slower",
         f"{_APPENDIX}, figure 2",
         "Overparameterization slows down gradient descent with constant step size: with η = 1 the "
         "training loss takes more steps to 0.001 the more heads there are.",
-        trend_in_words(SLOWER),
-        partial(_speed, settings=CONSTANT, margin=SLOWER),
-        "heads-fig2",
         f"{_DM1}; the training loss of 0.001 is this tool's mark",
+        faster=False,
     ),
-    _claim(
-        "paper",
+    _speed_claim(
+        ROOT,
+        "heads-fig3-sqrt",
         "sqrt-faster",
         f"{_APPENDIX}, figure 3, left",
         "With step sizes c √H convergence speeds up for larger H: with c = 1, which the text "
         "leaves open, the training loss takes fewer steps to 0.001.",
-        trend_in_words(FASTER),
-        partial(_speed, settings=ROOT, margin=FASTER),
-        "heads-fig3-sqrt",
         f"{_DM1}; c = 1 and the training loss of 0.001 are this tool's",
+        faster=True,
     ),
-    _claim(
-        "paper",
+    _speed_claim(
+        ADAM,
+        "heads-fig3-adam",
         "adam-faster",
         f"{_APPENDIX}, figure 3, right",
         "With Adam at the constant step size 0.06 convergence speeds up for larger H: the training "
         "loss takes fewer steps to 0.001.",
-        trend_in_words(FASTER),
-        partial(_speed, settings=ADAM, margin=FASTER),
-        "heads-fig3-adam",
         f"{_DM1}; the training loss of 0.001 is this tool's mark",
+        faster=True,
     ),
-    _claim(
-        "ours",
+    _sentence(
+        _lacking,
+        below(
+            ratio("missing", training_steps=(LONG, SHORT)),
+            1,
+            strictly=False,
+            over="worst",
+            seeds=10,
+        ),
+        "what is missing of γ_attn after many steps over that after few",
+        "1 is no approach",
         "margin-approached",
         f"{_APPENDIX}, where smaller H achieve γ_attn, in a number of steps that the text leaves "
         "open",
         f"With 1, 2 and 5 heads gradient descent with η = 1 comes nearer to the margin γ_attn from "
         f"{SHORT} to {LONG} steps.",
-        CLOSER.in_words("what is missing of γ_attn after many steps over that after few"),
-        partial(_approaches),
-        "heads-margin",
+        preset="heads-margin",
     ),
-    _claim(
-        "ours",
+    _sentence(
+        _margins_of_few,
+        above(
+            mean("margin_share"),
+            0.95,
+            strictly=False,
+            seeds=10,
+            where=["heads = 1", f"training_steps = {LONG}"],
+        ),
+        _SHARE,
+        REACHED.because,
         f"margin-{LONG}",
         _APPENDIX,
         f"One head comes within a twentieth of the margin γ_attn in {LONG} steps of gradient "
         "descent with η = 1.",
-        REACHED.in_words(_SHARE),
-        partial(_arrives),
-        "heads-margin",
+        preset="heads-margin",
     ),
-    _claim(
-        "ours",
+    _sentence(
+        partial(_select, settings=NORMALISED),
+        above(mean("margin_share"), 0.95, strictly=False, over="worst", seeds=10),
+        f"{_SHARE}, at the worst H,",
+        REACHED.because,
         "normalised-margin",
         f"{PAPER_NAME}, section 7, a question",
         "Gradient descent on the logarithm of the loss comes within a twentieth of the margin "
         "γ_attn in 3000 steps, for every H from 1 to 50.",
-        REACHED.in_words(f"{_SHARE}, at the worst H,"),
-        partial(_margin_of_every),
-        "heads-normalised",
+        preset="heads-normalised",
     ),
-    _claim(
-        "paper",
+    _sentence(
+        partial(_select, settings=ROOT),
+        MARGIN_FALLS,
+        "",
+        "",
         "sqrt-margin-falls",
         _APPENDIX,
         "With step sizes c √H the margin attained by gradient descent falls away from γ_attn for "
         "larger H, here with c = 1 and after 1000 steps.",
-        f"{FALLS_WHERE}; {LOST.in_words('the share of γ_attn lost from least H to largest')}",
-        partial(_margin_falls, settings=ROOT),
-        "heads-fig3-sqrt",
-        f"{_DM1}; c = 1 and the 1000 steps are this tool's",
+        preset="heads-fig3-sqrt",
+        kind="paper",
+        hypotheses=f"{_DM1}; c = 1 and the 1000 steps are this tool's",
     ),
-    _claim(
-        "ours",
+    _sentence(
+        partial(_select, settings=ADAM),
+        MARGIN_FALLS,
+        "",
+        "",
         "adam-margin-falls",
         f"{_APPENDIX}, figure 3, right, of which the text says nothing",
         "With Adam at the constant step size 0.06 the margin falls away from γ_attn for larger H, "
         "after 1000 steps.",
-        f"{FALLS_WHERE}; {LOST.in_words('the share of γ_attn lost from least H to largest')}",
-        partial(_margin_falls, settings=ADAM),
-        "heads-fig3-adam",
+        preset="heads-fig3-adam",
     ),
-    _claim(
-        "identity",
-        "identical-heads",
-        f"{_APPENDIX}, zero initialisation",
-        "From zero all heads stay alike, each trained by itself.",
-        f"{THEOREM_RULE}: the distance of heads from their mean is at most {ALIKE_UP_TO:g} of "
-        "its length",
-        partial(_identical),
-        "heads-identical",
+    Claim(
+        **_fields(
+            "identity",
+            "identical-heads",
+            f"{_APPENDIX}, zero initialisation",
+            "From zero all heads stay alike, each trained by itself.",
+            "heads-identical",
+        ),
+        holds_where=f"{THEOREM_RULE}: the distance of heads from their mean is at most "
+        f"{ALIKE_UP_TO:g} of its length",
+        measure=partial(_identical, preset="heads-identical"),
     ),
     *bound_claims("mixture", "heads-fig2", "heads-random"),
     *theorem_claims("mixture", "heads-fig2"),
@@ -381,16 +345,17 @@ CLAIMS = (
     contour_claim(MultiheadMixtureParameters, "mixture", "heads-steps"),
     *second_head_claims(MultiheadMixtureParameters, "mixture", "heads-second", errors=False),
     *(
-        _claim(
-            "ours",
+        _sentence(
+            partial(_solvable, trained=trained),
+            above(mean("machine_cosine"), 0.99, strictly=False, over="worst", seeds=10),
+            "their cosine, at the worst H,",
+            "an angle of 8°",
             f"machine-{name}",
             source,
             _DIRECTION.format(on=on),
-            NEAR.in_words("their cosine, at the worst H,"),
-            partial(_direction, trained=trained_weights),
-            _DIRECTIONS,
+            preset=_DIRECTIONS,
         )
-        for name, trained_weights, source, on in (
+        for name, trained, source, on in (
             ("fixed", "attention", _LATER_WORK, "on W, with U as the first phase leaves it"),
             ("both", "all", f"beyond {_LATER_WORK}", "on both U and W"),
         )

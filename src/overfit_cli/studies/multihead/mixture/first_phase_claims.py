@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 
 from overfit_cli.claims.cells import Selection
+from overfit_cli.claims.python import below, mean
 from overfit_cli.claims.rules import (
     OUT_OF_REACH,
     THEOREM_RULE,
@@ -23,8 +24,8 @@ from overfit_cli.claims.rules import (
     mark_vacuous,
     share_of_seeds,
 )
-from overfit_cli.core.claim import Claim, Kind, Measurement, inconclusive, not_run
-from overfit_cli.stats.boundaries import scaling_exponents
+from overfit_cli.claims.stated import stated_claim
+from overfit_cli.core.claim import Claim, Kind, Measurement, add_remark
 from overfit_cli.stats.intervals import level_of_each, share_estimate
 from overfit_cli.studies.multihead.claims import PAPER_NAME, numbers, settings_of
 from overfit_cli.studies.multihead.mixture.parameters import (
@@ -35,9 +36,6 @@ from overfit_cli.studies.multihead.mixture.parameters import (
 
 PRESET, CERTIFIED = "heads-first-phase", "heads-certificates"
 
-FALLS_AS_ROOT = Margin(
-    most=-0.25, because="half the way from the power −1/2 of 1/√n₁ to none", fewest_seeds=10
-)
 WITH_CHANCE = Margin(
     least=1 - CHANCE, because=f"1 − δ with δ = {CHANCE:g}, as in the bound", fewest_seeds=72
 )
@@ -69,29 +67,14 @@ def _deviation(cells: pd.DataFrame, share: float) -> pd.Series[float]:
     return pd.Series(np.sqrt(square.clip(lower=0)), square.index)
 
 
-def _first_phase(cells: pd.DataFrame, share: float, preset: str) -> Measurement:
-    """Measure the power of n₁ in the length of p, seed by seed."""
+def _with_rest(cells: pd.DataFrame, share: float, preset: str) -> pd.DataFrame:
+    """The cells after a first phase, with the length of p."""
     chosen = after_first_phase(cells, preset)
-    if chosen["first_samples"].nunique() < 2:
-        raise not_run(f"It needs several numbers n₁, as in `overfit sweep {preset}`.")
     lengths = _deviation(chosen, share)
-    known = chosen.assign(p=lengths)[lengths > 0]
-    powers = scaling_exponents(known, ["first_samples"], "p")
-    by_samples = lengths.groupby(chosen["first_samples"]).median()
     constants = (lengths / _lemma2_bound(chosen)).groupby(chosen["first_samples"]).median()
-    whole = known.groupby("seed").size() == chosen.groupby("seed").size().max()
-    if powers is None or not whole.reindex(chosen["seed"].unique(), fill_value=False).all():
-        raise inconclusive("Some seeds lack cells, or a length above 0.")
-    return judge_estimate(
-        powers["first_samples"],
-        FALLS_AS_ROOT,
-        details={
-            "coefficient of u⋆ over ζ, mean": float(numbers(chosen, "first_coefficient").mean()),
-            **{f"‖p‖ with n₁ = {n}, median": float(p) for n, p in by_samples.items()},
-            **{f"least C with n₁ = {n}, median": float(c) for n, c in constants.items()},
-        },
-        note="The power of n₁ in ‖p‖.",
-    )
+    least = ", ".join(f"{c:.3g} with n₁ = {n}" for n, c in constants.items())
+    add_remark(f"The least C of Lemma 2, median: {least}.")
+    return chosen.assign(rest=lengths)
 
 
 def _lemma2_bound(cells: pd.DataFrame) -> pd.Series[float]:
@@ -274,32 +257,55 @@ def _claim(
     )
 
 
-_POWER = "the power of n₁ in ‖p‖"
 _NO_NOISE = (
     "Assumption 3 without noise: orthogonal patterns of length S, equally probable labels, ζT "
     "relevant tokens; n₁ new samples"
 )
 
+FEW, MANY = 1000, 100_000
+"""The numbers n₁ of the preset."""
+
+_POWER = f"log(rest[first_samples={MANY}] / rest[first_samples={FEW}]) / log({MANY / FEW:g})"
+
+
+def _rest_claim(
+    kind: Kind, name: str, source: str, statement: str, share: float, further: str = ""
+) -> Claim:
+    """Return a claim on the power of n₁ in the length of p beside a share of ζ u⋆."""
+    claim = stated_claim(
+        partial(_with_rest, share=share, preset=PRESET),
+        MultiheadMixtureParameters,
+        below(mean(_POWER), -0.25, strictly=False, over="average", seeds=10),
+        number="the power of n₁ in ‖p‖",
+        because="half the way from the power −1/2 of 1/√n₁ to none",
+        name=f"mixture-{name}",
+        kind=kind,
+        source=f"{PAPER_NAME}, {source}",
+        statement=statement,
+        hypotheses=_NO_NOISE,
+        figure="certificates",
+        preset=PRESET,
+    )
+    return replace(claim, holds_where=claim.holds_where + further)
+
+
 FIRST_PHASE_CLAIMS = (
-    _claim(
+    _rest_claim(
         "paper",
         "lemma2",
         "Lemma 2",
         "After the first phase U_h = α_h 1 (ζ/2 u⋆ + p)ᵀ, where with high probability ‖p‖ is at "
         "most C (2S + Z) (√d + √log(1/δ)) / √n₁, with one constant C for all n₁.",
-        _NO_NOISE,
-        f"{FALLS_AS_ROOT.in_words(_POWER)}; one C is enough for few n₁ (1 for 1000), and none for "
-        "all if ‖p‖ tends to ζ ‖u⋆‖/4, as it does where the mean of y μ_y is u⋆/2",
-        partial(_first_phase, share=0.5),
+        0.5,
+        "; one C is enough for few n₁ (1 for 1000), and none for all if ‖p‖ tends to ζ ‖u⋆‖/4, as "
+        "it does where the mean of y μ_y is u⋆/2",
     ),
-    _claim(
+    _rest_claim(
         "ours",
         "lemma2-quarter",
         "Lemma 2 with ζ/4 in place of ζ/2",
         "After the first phase U_h = α_h 1 (ζ/4 u⋆ + p)ᵀ, where ‖p‖ falls as 1/√n₁.",
-        _NO_NOISE,
-        FALLS_AS_ROOT.in_words(_POWER),
-        partial(_first_phase, share=0.25),
+        0.25,
     ),
     _claim(
         "identity",

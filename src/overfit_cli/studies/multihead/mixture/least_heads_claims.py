@@ -6,35 +6,25 @@ Heads that begin alike are one class, in which H is a factor. So H is scanned ov
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from overfit_cli.claims.cells import Selection
-from overfit_cli.claims.rules import (
-    THEOREM_RULE,
-    Margin,
-    exponentiate,
-    judge_estimate,
-    judge_theorem,
-)
+from overfit_cli.claims.python import near, ratio
+from overfit_cli.claims.rules import THEOREM_RULE, Margin, judge_estimate, judge_theorem
+from overfit_cli.claims.stated import stated_claim
 from overfit_cli.core.arrays import Floats
 from overfit_cli.core.claim import Claim, Measurement
 from overfit_cli.stats.crossings import crossing
 from overfit_cli.stats.intervals import median_estimate
-from overfit_cli.studies.multihead.claims import (
-    PAPER_NAME,
-    independent_seeds,
-    median_of_seeds,
-    numbers,
-)
+from overfit_cli.studies.multihead.claims import PAPER_NAME, independent_seeds, numbers
 from overfit_cli.studies.multihead.mixture.parameters import MultiheadMixtureParameters
 
 PRESET = "heads-least"
 FEW, MANY, MOST = 1, 10**6, 9 * 10**18
 DECADES = Margin(least=9.5, because="half of the decades that are scanned", fewest_seeds=10)
-SAME = Margin(least=0.99, most=1.01, because="a hundredth more or less", fewest_seeds=10)
 
 
 def _select(cells: pd.DataFrame) -> pd.DataFrame:
@@ -107,58 +97,48 @@ def _condition(cells: pd.DataFrame) -> Measurement:
     )
 
 
-def _limit(cells: pd.DataFrame) -> Measurement:
-    """Measure the mean training loss with a million heads over that with the most."""
-    chosen = _select(cells)
-    logs = pd.Series(np.log(numbers(chosen, "mean_train_loss")), chosen.index)
-    many, most = (
-        logs[chosen["heads"] == heads].groupby(chosen["seed"]).mean() for heads in (MANY, MOST)
-    )
-    estimate = exponentiate(median_of_seeds(many - most))
-    return judge_estimate(
-        independent_seeds(estimate, chosen, MultiheadMixtureParameters),
-        SAME,
-        note="The mean training loss with 10⁶ heads over that with 9 · 10¹⁸.",
-    )
-
-
-def _claim(
-    name: str, statement: str, holds_where: str, measure: Callable[[pd.DataFrame], Measurement]
-) -> Claim:
-    return Claim(
-        name=f"mixture-{name}",
-        kind="ours",
-        source=f"ours, on {PAPER_NAME}, Theorem 1",
-        statement=statement,
-        holds_where=holds_where,
-        measure=measure,
-        figure="least-heads",
-        preset=PRESET,
-    )
+def _fields(name: str, statement: str) -> dict[str, Any]:
+    return {
+        "name": f"mixture-{name}",
+        "kind": "ours",
+        "source": f"ours, on {PAPER_NAME}, Theorem 1",
+        "statement": statement,
+        "figure": "least-heads",
+        "preset": PRESET,
+    }
 
 
 _SETTING = "With figure 2's steps and θ the last of 1000,"
 
 LEAST_HEADS_CLAIMS = (
-    _claim(
-        "least-heads-conclusion",
-        f"{_SETTING} the mean training loss is at most Theorem 1's bound, the second inequality of "
-        "(4), for H from 1 to 9 · 10¹⁸.",
-        THEOREM_RULE,
-        _conclusion,
+    Claim(
+        **_fields(
+            "least-heads-conclusion",
+            f"{_SETTING} the mean training loss is at most Theorem 1's bound, the second "
+            "inequality of (4), for H from 1 to 9 · 10¹⁸.",
+        ),
+        holds_where=THEOREM_RULE,
+        measure=_conclusion,
     ),
-    _claim(
-        "least-heads-condition",
-        f"{_SETTING} the condition of Theorem 1 on H requires at least 9.5 decades more heads than "
-        "the second inequality of (4) takes.",
-        DECADES.in_words("the median number of decades"),
-        _condition,
+    Claim(
+        **_fields(
+            "least-heads-condition",
+            f"{_SETTING} the condition of Theorem 1 on H requires at least 9.5 decades more heads "
+            "than the second inequality of (4) takes.",
+        ),
+        holds_where=DECADES.in_words("the median number of decades"),
+        measure=_condition,
     ),
-    _claim(
-        "many-heads-limit",
-        "With constant steps of 1 training changes by at most a hundredth from a million heads on: "
-        "the mean training loss over 1000 steps is that with 9 · 10¹⁸, up to so much.",
-        SAME.in_words("the median ratio"),
-        _limit,
+    stated_claim(
+        _select,
+        MultiheadMixtureParameters,
+        near(ratio("mean_train_loss", heads=(MANY, MOST)), 1, within=0.01, seeds=10),
+        number="the median ratio",
+        because="a hundredth more or less",
+        **_fields(
+            "many-heads-limit",
+            "With constant steps of 1 training changes by at most a hundredth from a million heads "
+            "on: the mean training loss over 1000 steps is that with 9 · 10¹⁸, up to so much.",
+        ),
     ),
 )

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from functools import partial
 
 import numpy as np
 import pandas as pd
 
 from overfit_cli.claims.cells import Selection, Values
+from overfit_cli.claims.python import below, near, power
 from overfit_cli.claims.rules import (
     OUT_OF_REACH,
     THEOREM_RULE,
@@ -18,12 +18,13 @@ from overfit_cli.claims.rules import (
     judge_estimate,
     judge_theorem,
 )
-from overfit_cli.core.claim import Measurement
+from overfit_cli.claims.sentences import Sentence
+from overfit_cli.claims.stated import stated_claim
+from overfit_cli.core.claim import Claim, Kind, Measurement
 from overfit_cli.stats.intervals import median_estimate
 from overfit_cli.studies.multihead.claims import (
     claim_on,
     independent_seeds,
-    median_of_seeds,
     numbers,
 )
 from overfit_cli.studies.multihead.mixture.least_heads_claims import least_heads
@@ -39,8 +40,6 @@ NEAR = 2 * MISSED
 """How far θ_opt's margin may lie from S √(T/2): twice the softmax that it may miss."""
 
 DECADES = Margin(least=OUT_OF_REACH, because="as far as a bound out of reach", fewest_seeds=10)
-FALLS = Margin(most=0.0, because="0 is no change", fewest_seeds=10)
-AS_BOUND = Margin(least=-0.1, most=0.1, because="a fifth of the power 1/2 of 1/√H", fewest_seeds=10)
 
 _SETTINGS: dict[str, Values] = {
     SPARSITY: {"first_phase": "signs", "first_samples": 10_000, "training_steps": 1},
@@ -229,44 +228,32 @@ def _margin(cells: pd.DataFrame) -> Measurement:
     )
 
 
-def _concavity(cells: pd.DataFrame) -> Measurement:
-    """Measure the power of H in −λ_min(∇²L̂), seed by seed."""
-    chosen = _select(cells, CONCAVITY)
-    concavity = numbers(chosen, "concavity")
-    return _judge_powers(chosen, concavity, FALLS, "−λ_min(∇²L̂)")
-
-
-def _concavity_over_bound(cells: pd.DataFrame) -> Measurement:
-    """Measure the power of H in −λ_min(∇²L̂) over its bound β₃ L̂/√H, seed by seed."""
-    chosen = _select(cells, CONCAVITY)
-    ratio = numbers(chosen, "loss_concavity")
-    bound = numbers(chosen, "concavity") / ratio
-    details = {"power of H in the bound, median": float(_powers(chosen, bound).median())}
-    measured = _judge_powers(chosen, ratio, AS_BOUND, "−λ_min(∇²L̂) over its bound")
-    return replace(measured, details={**measured.details, **details})
-
-
-def _judge_powers(
-    cells: pd.DataFrame, values: pd.Series[float], margin: Margin, words: str
-) -> Measurement:
-    """Judge the median over seeds of the power of H in some values."""
-    estimate = median_of_seeds(_powers(cells, values))
-    medians = values.groupby(cells["heads"]).median()
-    return judge_estimate(
-        independent_seeds(estimate, cells, MultiheadMixtureParameters),
-        margin,
-        details={f"median, H = {heads}": float(median) for heads, median in medians.items()},
-        note=f"The power of H in {words}.",
+def _sentence(
+    stated: Sentence,
+    number: str,
+    because: str,
+    name: str,
+    source: str,
+    statement: str,
+    hypotheses: str,
+    *,
+    kind: Kind,
+) -> Claim:
+    """Return a claim on concavity that is a sentence; see `stated_claim` and `claim_on`."""
+    own = stated_claim(
+        partial(_select, preset=CONCAVITY),
+        MultiheadMixtureParameters,
+        stated,
+        number=number,
+        because=because,
+        name="",
+        source="",
+        statement="",
     )
-
-
-def _powers(cells: pd.DataFrame, values: pd.Series[float]) -> pd.Series[float]:
-    """The least-squares power of H in some values, (seeds,); nan where one is not positive."""
-    logs = pd.Series(np.log(values.where(values > 0)), values.index)
-    table = logs.groupby([cells["seed"], cells["heads"]]).mean().unstack()  # (seeds, heads)
-    weights = np.log(table.columns.to_numpy(float))
-    weights -= weights.mean()
-    return pd.Series(table.to_numpy() @ weights / (weights @ weights), table.index)
+    words = own.holds_where
+    return _claim(
+        kind, name, source, statement, hypotheses, words, own.measure, CONCAVITY, "concavity"
+    )
 
 
 _claim = partial(claim_on, "mixture")
@@ -275,28 +262,26 @@ _GOOD = "after the first phase, with as many signs α_h of 1 as of −1 and the 
 _RANDOM = "heads of one size: U_h and W_h are N(0, 1/4)"
 
 MARGIN_CLAIMS = (
-    _claim(
-        "paper",
+    _sentence(
+        below(power("concavity", "heads"), 0, seeds=10),
+        "the power of H in −λ_min",
+        "0 is no change",
         "concavity-falls",
         "section 3, after Corollary 1",
         "As the number of heads H increases, the least eigenvalue of ∇²L̂ becomes less negative.",
         _RANDOM,
-        FALLS.in_words("the power of H in −λ_min"),
-        _concavity,
-        CONCAVITY,
-        "concavity",
+        kind="paper",
     ),
-    _claim(
-        "sharp",
+    _sentence(
+        near(power("loss_concavity", "heads"), 0, within=0.1, seeds=10),
+        "the power of H in −λ_min over its bound",
+        "a fifth of the power 1/2 of 1/√H",
         "concavity-power",
         "Corollary 1 (3)",
         "The least eigenvalue of ∇²L̂ falls in size as its bound β₃ L̂/√H does on the same heads.",
         f"{_RANDOM}; β₃ has the largest ‖U_h‖, which grows with H, so that the bound falls by less "
         "than 1/√H",
-        AS_BOUND.in_words("the power of H in −λ_min over its bound"),
-        _concavity_over_bound,
-        CONCAVITY,
-        "concavity",
+        kind="sharp",
     ),
     _claim(
         "paper",

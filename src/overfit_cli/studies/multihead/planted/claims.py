@@ -2,29 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
+from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from overfit_cli.claims.cells import Selection, Values, is_unknown
-from overfit_cli.claims.rules import Margin, exponentiate, judge_estimate, share_of_seeds
-from overfit_cli.core.claim import Claim, Kind, Measurement
-from overfit_cli.stats.intervals import median_estimate, middle
+from overfit_cli.claims.python import above, below, share
+from overfit_cli.claims.stated import stated_claim
+from overfit_cli.core.claim import Claim, Kind
+from overfit_cli.stats.intervals import middle
 from overfit_cli.studies.multihead.claims import (
     ALL_HEADS,
-    FASTER,
     PAPER_NAME,
     REACHED,
     bound_claims,
-    log_steps,
-    median_between,
     numbers,
-    power_of_heads,
-    trend_in_words,
-    trend_of_heads,
+    speed_claim,
+    with_step_ends,
 )
 from overfit_cli.studies.multihead.curve_claims import speed_claims
 from overfit_cli.studies.multihead.planted.gap_claims import CLAIMS as GAP_CLAIMS
@@ -36,9 +31,6 @@ FOUND_AT = 0.9
 
 Cells end with both above 0.97, or with one below 0.42: see the study's guide.
 """
-
-ON_MOST_TEACHERS = Margin(least=0.8, because="four planted heads of five", fewest_seeds=17)
-SOONER = Margin(most=1.0, because="1 is no gain", fewest_seeds=10)
 
 ROOT: Values = {"optimiser": "gd", "step_rule": "sqrt-heads", "learning_rate": 1.0}
 
@@ -101,102 +93,64 @@ LARGE_ADAM = Setting(
 """The step size that the paper names for DM1; for DM2 it names none."""
 
 
-def finds_planted(cells: pd.DataFrame) -> tuple[pd.Series[bool], pd.Series[bool]]:
-    """Return of which cells the heads have found the planted one, and of which that is unknown.
+def with_alignments(cells: pd.DataFrame) -> pd.DataFrame:
+    """Return the cells with how far heads have found the planted one: not, where they diverged."""
+    columns = ["alignment_w", "alignment_u"]
+    lost = (cells["status"] != "done") & ~is_unknown(cells)
+    aligned = {name: numbers(cells, name).mask(lost, -1.0) for name in columns}
+    return cells.assign(**aligned, status=cells["status"].mask(lost, "done"))
 
-    Heads that diverged have not found it.
+
+def _ratios_of_methods(cells: pd.DataFrame) -> pd.DataFrame:
+    """The steps of momentum over those of gradient descent, of each seed the middle H.
+
+    A row for each seed; the columns `least` and `most` are its ends where steps are not known.
     """
-    aligned = [numbers(cells, name) for name in ("alignment_w", "alignment_u")]
-    right = (aligned[0] > FOUND_AT) & (aligned[1] > FOUND_AT)
-    unnumbered = aligned[0].isna() | aligned[1].isna()
-    return right, is_unknown(cells) | (unnumbered & (cells["status"] == "done"))
-
-
-def _finds(cells: pd.DataFrame, setting: Setting) -> Measurement:
-    """Measure on which share of the seeds every number of heads finds the planted one."""
-    chosen = setting.select(cells)
-    right, unknown = finds_planted(chosen)
-    by_heads = right.groupby(chosen["heads"]).sum()
-    return judge_estimate(
-        share_of_seeds(right, chosen["seed"], unknown),
-        ON_MOST_TEACHERS,
-        details={f"found, H = {heads}": float(count) for heads, count in by_heads.items()},
-        note="The share of planted heads that every H finds: both cosines above "
-        f"{FOUND_AT:g} at the end.",
+    quick, slow = (
+        with_step_ends(SETTINGS[name].select(cells)).set_index(["seed", "heads"])
+        for name in ("momentum", "gd")
     )
-
-
-def _margin(cells: pd.DataFrame, setting: Setting) -> Measurement:
-    """Measure the margin over γ_attn at the worst H, the median over planted heads."""
-    chosen = setting.select(cells)
-    shares = numbers(chosen, "margin_share")
-    least, most = (shares.fillna(end).groupby(chosen["seed"]).min() for end in (-np.inf, np.inf))
-    right, _ = finds_planted(chosen)
-    return judge_estimate(
-        median_estimate(least, up_to=most),
-        REACHED,
-        details={
-            **{
-                f"mean where found, H = {heads}": float(share)
-                for heads, share in shares[right].groupby(chosen["heads"][right]).mean().items()
-            },
-            "cells that found the planted head": int(right.sum()),
-            "cells that didn't": int((~right).sum()),
-        },
-        note="The least margin over γ_attn, of each planted head the worst H; those that some H "
-        "does not find are among them. The median over planted heads.",
-    )
-
-
-def _faster(cells: pd.DataFrame, setting: Setting) -> Measurement:
-    return trend_of_heads(setting.select(cells), FASTER, MultiheadPlantedParameters, median_between)
-
-
-def _somewhat_faster(cells: pd.DataFrame, setting: Setting) -> Measurement:
-    return power_of_heads(setting.select(cells), FASTER, MultiheadPlantedParameters, median_between)
-
-
-def _momentum(cells: pd.DataFrame) -> Measurement:
-    """Measure the steps of momentum over those of gradient descent, of each seed the middle H.
-
-    Steps that are not known lie between the steps that were taken and infinity.
-    """
-    quick, slow = (log_steps(SETTINGS[name].select(cells)) for name in ("momentum", "gd"))
     least, most = (
-        (first - second).stack().groupby("seed").agg(middle)
-        for first, second in ((quick[0], slow[1]), (quick[1], slow[0]))
+        (quick[end] / slow[other]).groupby("seed").agg(middle)
+        for end, other in (("least_steps", "most_steps"), ("most_steps", "least_steps"))
     )
-    return judge_estimate(
-        exponentiate(median_estimate(least, up_to=most)),
-        SOONER,
-        details={
-            f"cells of {name} that don't come to the target": int(np.isinf(steps[1]).sum().sum())
-            for name, steps in (("momentum", quick), ("gradient descent", slow))
-        },
-        note="The steps of momentum over those of gradient descent: the middle of the ratios of "
-        "all H, and the median over seeds.",
-    )
+    ends = pd.DataFrame({"least": least, "most": most})
+    ratio = least.where(least == most)
+    return ends.assign(ratio=ratio, status="done").reset_index()
 
 
-def _claim(
-    kind: Kind,
-    name: str,
-    source: str,
-    statement: str,
-    holds_where: str,
-    measure: Callable[[pd.DataFrame], Measurement],
-    preset: str,
-) -> Claim:
-    return Claim(
-        name=f"planted-{name}",
-        kind=kind,
-        source=f"{PAPER_NAME}, {source}",
-        statement=statement,
-        hypotheses=_SETTING if kind == "paper" else "",
-        holds_where=holds_where,
-        measure=measure,
-        figure="heads",
-        preset=preset,
+def _fields(kind: Kind, name: str, source: str, statement: str, preset: str) -> dict[str, Any]:
+    return {
+        "name": f"planted-{name}",
+        "kind": kind,
+        "source": f"{PAPER_NAME}, {source}",
+        "statement": statement,
+        "hypotheses": _SETTING if kind == "paper" else "",
+        "figure": "heads",
+        "preset": preset,
+    }
+
+
+def _finding_claim(name: str, source: str, setting: Setting) -> Claim:
+    """Return a claim that every number of heads finds the planted one, on most seeds."""
+    return stated_claim(
+        lambda cells: with_alignments(setting.select(cells)),
+        MultiheadPlantedParameters,
+        above(
+            share(f"alignment_w > {FOUND_AT:g}", f"alignment_u > {FOUND_AT:g}", everywhere=True),
+            0.8,
+            strictly=False,
+            seeds=17,
+        ),
+        number="the share of planted heads that every H finds",
+        because="four planted heads of five",
+        **_fields(
+            "ours",
+            f"{name}-finds",
+            source,
+            f"From zero {setting.words} finds the planted head, for H from 1 to 50, in 1000 steps.",
+            setting.preset,
+        ),
     )
 
 
@@ -206,63 +160,57 @@ _SETTING = (
     "choices of this tool"
 )
 _ASKED = "appendix G, with the step sizes, steps and marks of this tool"
-_SHARE = "the share of planted heads that every H finds"
 
 CLAIMS = (
-    *(
-        _claim(
-            "ours",
-            f"{name}-finds",
-            _ASKED,
-            f"From zero {setting.words} finds the planted head, for H from 1 to 50, in 1000 steps.",
-            ON_MOST_TEACHERS.in_words(_SHARE),
-            partial(_finds, setting=setting),
-            setting.preset,
-        )
-        for name, setting in SETTINGS.items()
-    ),
-    _claim(
-        "ours",
-        "adam-large-finds",
-        "appendix G, with the step size that it names for DM1",
-        f"From zero {LARGE_ADAM.words} finds the planted head, for H from 1 to 50, in 1000 steps.",
-        ON_MOST_TEACHERS.in_words(_SHARE),
-        partial(_finds, setting=LARGE_ADAM),
-        LARGE_ADAM.preset,
+    *(_finding_claim(name, _ASKED, setting) for name, setting in SETTINGS.items()),
+    _finding_claim(
+        "adam-large", "appendix G, with the step size that it names for DM1", LARGE_ADAM
     ),
     *(
-        _claim(
-            "ours",
-            f"{name}-margin",
-            _ASKED,
-            f"Under {setting.words} all models come within a twentieth of the margin γ_attn, for H "
-            f"from 1 to 50, in {STEPS_TO_MARGIN[name]} steps.",
-            REACHED.in_words("the median margin over γ_attn at the worst H"),
-            partial(_margin, setting=setting),
-            setting.preset,
+        stated_claim(
+            setting.select,
+            MultiheadPlantedParameters,
+            above("margin_share", 0.95, strictly=False, over="worst", seeds=10),
+            number="the median margin over γ_attn at the worst H",
+            because=REACHED.because,
+            **_fields(
+                "ours",
+                f"{name}-margin",
+                _ASKED,
+                f"Under {setting.words} all models come within a twentieth of the margin γ_attn, "
+                f"for H from 1 to 50, in {STEPS_TO_MARGIN[name]} steps.",
+                setting.preset,
+            ),
         )
         for name, setting in {**LONG, "momentum": SETTINGS["momentum"]}.items()
     ),
-    _claim(
-        "paper",
-        "gd-faster",
-        "appendix G, on figure 4",
-        f"Under {SETTINGS['gd'].words} overparameterization somewhat improves the speed of "
-        "convergence: the steps to a training loss of 0.02 fall with H.",
-        FASTER.in_words("the power of H in the steps to the target loss"),
-        partial(_somewhat_faster, setting=SETTINGS["gd"]),
-        SETTINGS["gd"].preset,
+    speed_claim(
+        SETTINGS["gd"].select,
+        MultiheadPlantedParameters,
+        faster=True,
+        **_fields(
+            "paper",
+            "gd-faster",
+            "appendix G, on figure 4",
+            f"Under {SETTINGS['gd'].words} overparameterization somewhat improves the speed of "
+            "convergence: the steps to a training loss of 0.02 fall with H.",
+            SETTINGS["gd"].preset,
+        ),
     ),
     *(
-        _claim(
-            "ours",
-            name,
-            f"{SETTINGS[setting].source}, with the step sizes and marks of this tool",
-            f"Under {SETTINGS[setting].words} training is faster the more heads there are: it "
-            "takes fewer steps to a training loss of 0.02, up to 50 heads.",
-            trend_in_words(FASTER),
-            partial(_faster, setting=SETTINGS[setting]),
-            SETTINGS[setting].preset,
+        speed_claim(
+            SETTINGS[setting].select,
+            MultiheadPlantedParameters,
+            faster=True,
+            to_the_end=True,
+            **_fields(
+                "ours",
+                name,
+                f"{SETTINGS[setting].source}, with the step sizes and marks of this tool",
+                f"Under {SETTINGS[setting].words} training is faster the more heads there are: it "
+                "takes fewer steps to a training loss of 0.02, up to 50 heads.",
+                SETTINGS[setting].preset,
+            ),
         )
         for name, setting in (
             ("gd-ever-faster", "gd"),
@@ -270,15 +218,21 @@ CLAIMS = (
             ("adam-faster", "adam"),
         )
     ),
-    _claim(
-        "ours",
-        "momentum-sooner",
-        _ASKED,
-        "Momentum of 0.9 takes fewer steps to a training loss of 0.02 than gradient descent, both "
-        "with steps of √H.",
-        SOONER.in_words("its steps to the target loss over those of gradient descent"),
-        _momentum,
-        SETTINGS["momentum"].preset,
+    stated_claim(
+        _ratios_of_methods,
+        MultiheadPlantedParameters,
+        below("ratio", 1, seeds=10),
+        number="its steps to the target loss over those of gradient descent",
+        because="1 is no gain",
+        between={"ratio": ("least", "most")},
+        **_fields(
+            "ours",
+            "momentum-sooner",
+            _ASKED,
+            "Momentum of 0.9 takes fewer steps to a training loss of 0.02 than gradient descent, "
+            "both with steps of √H.",
+            SETTINGS["momentum"].preset,
+        ),
     ),
     *bound_claims("planted", "heads-certificates-planted", "heads-random-planted"),
     *GAP_CLAIMS,

@@ -7,41 +7,30 @@ with the tangent kernel may diverge, seeds are counted: no mean says what a seed
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
-from typing import Literal
+from typing import Any
 
-import numpy as np
 import pandas as pd
 
-from overfit_cli.claims.cells import (
-    Selection,
-    Values,
-    finite_numbers,
-    is_unknown,
-    positive_numbers,
-    require_done,
-    require_trained,
+from overfit_cli.claims.cells import Selection, is_unknown
+from overfit_cli.claims.python import (
+    above,
+    below,
+    geometric_mean,
+    mean,
+    near,
+    power,
+    ratio,
+    share,
+    together,
 )
-from overfit_cli.claims.rules import (
-    Margin,
-    Requirements,
-    exponentiate,
-    factor_margin,
-    judge_estimate,
-    judge_estimates,
-    judge_theorem,
-    share_of_seeds,
-    tolerance_margin,
-)
-from overfit_cli.core.claim import Claim, Kind, Measurement, not_run
-from overfit_cli.stats.intervals import Estimate, level_of_each, mean_estimate, median_estimate
+from overfit_cli.claims.rules import Requirements, judge_theorem
+from overfit_cli.claims.sentences import Sentence
+from overfit_cli.claims.stated import stated_claim
+from overfit_cli.core.claim import Claim, Measurement
 from overfit_cli.studies.softmax_network.diffusion.parameters import SoftmaxDiffusionParameters
-from overfit_cli.studies.softmax_network.paper import NAMES, Activation
-
-FALLS = Margin(most=0.0, because="0 is no fall")
-NO_RISE = Margin(most=0.0, because="0 is a rise half as fast as the fall")
-ALIKE = factor_margin(1.0, 2.0, "a factor of two")
+from overfit_cli.studies.softmax_network.paper import NAMES
 
 MIXTURE, DIGITS, DESCENT = ("softmax-scores", "softmax-scores-digits", "softmax-scores-gd")
 
@@ -49,169 +38,27 @@ WEIGHTINGS = ("score_error", "denoiser_error")
 """Squared errors of the score, weighted by 1 and by 4 sinh² t."""
 
 AS_IN_THE_PAPER = {"optimiser": "gd", "output_scale": "paper"}
+BOTH_WAYS = {"optimiser": ("gd", "adam"), "output_scale": ("paper", "root")}
 _OTHERS = set(SoftmaxDiffusionParameters.model_fields) - {"model", "n"}
 
-End = Literal["all", "largest", "smallest"]
-"""The values of n at which a claim is judged."""
 
-
-def _selected(cells: pd.DataFrame, models: Sequence[str], **fixed: object) -> pd.DataFrame:
+def _selection(preset: str, models: tuple[str, ...], **fixed: object) -> Selection:
     """The cells of some models, failed ones too; those of one model differ in n and the seed."""
-    values: Values = {"model": tuple(models), "target": "mixture", **fixed}
-    preset = DIGITS if values["target"] == "digits" else MIXTURE
+    target = "digits" if preset == DIGITS else "mixture"
+    values = {"model": models, "target": target, **fixed}
     return Selection(
         SoftmaxDiffusionParameters,
         at=values,
         vary={"n"},
         alike=_OTHERS - set(values),
-        includes={"model": tuple(models)},
-        preset=preset if "optimiser" not in fixed else DESCENT,
-    ).of(cells)
-
-
-def _cells(
-    cells: pd.DataFrame, models: Sequence[str], end: End = "all", **fixed: object
-) -> pd.DataFrame:
-    """The cells of some models at some n, all of them trained."""
-    chosen = _selected(cells, models, **fixed)
-    if end != "all":
-        n = chosen["n"].max() if end == "largest" else chosen["n"].min()
-        chosen = chosen[chosen["n"] == n]
-    return require_done(require_trained(chosen))
-
-
-def power_of_n(
-    cells: pd.DataFrame, model: Activation, columns: Sequence[str], rival: str = "", **fixed: object
-) -> Measurement:
-    """Measure the power of n in columns, and between the last two n, seed by seed.
-
-    Args:
-        cells: one row per cell.
-        model: the network.
-        columns: the measured columns.
-        rival: another model, over whose column that of the network is taken.
-        **fixed: values of parameters.
-    """
-    held = _cells(cells, [model, *filter(None, [rival])], "all", **fixed)
-    if held["n"].nunique() < 3:
-        raise not_run("It takes three n.")
-    level = level_of_each(2 * len(columns))
-    numbers: dict[str, tuple[Estimate, Margin]] = {}
-    for column in columns:
-        logs = np.log(positive_numbers(held, column))
-        table = held.assign(log=logs).pivot(index="n", columns=["model", "seed"], values="log")
-        of_model = table[model] - table[rival] if rival else table[model]
-        powers, ends = (
-            np.polyfit(np.log(part.index.to_numpy(float)), part.to_numpy(), 1)[0]
-            for part in (of_model, of_model.iloc[-2:])
-        )
-        last = f"{column} from n = {of_model.index[-2]} on, and half of the whole"
-        numbers[column] = (mean_estimate(powers, level), FALLS)
-        numbers[last] = (mean_estimate(ends + powers / 2, level), NO_RISE)
-    return judge_estimates(numbers, note="The power of n, seed by seed.")
-
-
-def _judge_ratios(
-    cells: pd.DataFrame,
-    models: tuple[str, str],
-    columns: Sequence[str],
-    margin: Margin,
-    addition: str = "",
-) -> Measurement:
-    """Judge the ratios of columns between two models at one n, all together."""
-    level = level_of_each(len(columns))
-    ratios = {}
-    for column in columns:
-        logs = np.log(positive_numbers(cells, column))
-        table = cells.assign(log=logs).pivot(index="seed", columns="model", values="log")
-        difference = table[models[0]] - table[models[1]]
-        ratios[column] = (exponentiate(mean_estimate(difference, level)), margin)
-    note = f"{models[0]} over {models[1]} at n = {cells['n'].max()}, geometric means over seeds"
-    return judge_estimates(ratios, note=f"{note}{addition}.")
-
-
-def ratio_of_models(
-    cells: pd.DataFrame,
-    models: tuple[str, str],
-    columns: Sequence[str],
-    margin: Margin,
-    **fixed: object,
-) -> Measurement:
-    """Measure the ratios of columns between two models at the largest n, seed by seed."""
-    return _judge_ratios(_cells(cells, models, "largest", **fixed), models, columns, margin)
-
-
-def value_at_n(
-    cells: pd.DataFrame,
-    model: str,
-    column: str,
-    margin: Margin,
-    *,
-    fixed: Values,
-    end: End = "largest",
-    average: Literal["median", "mean"] = "median",
-) -> Measurement:
-    """Measure a column at the largest n of a sweep, or at the smallest."""
-    held = _cells(cells, [model], end, **fixed)
-    values = finite_numbers(held, column)
-    estimate = median_estimate(values) if average == "median" else mean_estimate(values)
-    return judge_estimate(estimate, margin, note=f"The {average}, at n = {held['n'].iloc[0]}.")
-
-
-def optimisers(cells: pd.DataFrame) -> Measurement:
-    """Measure gradient descent at the paper's scale over Adam at its own, seed by seed."""
-    scales = {"gd": "paper", "adam": "root"}
-    each = [
-        _cells(cells, ["softmax"], "largest", optimiser=optimiser, output_scale=scale)
-        for optimiser, scale in scales.items()
-    ]
-    if each[0]["n"].max() != each[1]["n"].max():
-        raise not_run("It takes one largest n of both optimisers.")
-    pooled = pd.concat(each).assign(model=lambda rows: rows["optimiser"])
-    steps = pooled.groupby("model")["best_step"].median()
-    words = f"; the best step is {steps['gd']:g} with gd and {steps['adam']:g} with adam (medians)"
-    return _judge_ratios(pooled, ("gd", "adam"), WEIGHTINGS, ALIKE, words)
-
-
-def ratio_of_columns(cells: pd.DataFrame, columns: tuple[str, str], margin: Margin) -> Measurement:
-    """Measure the ratio of two columns of softmax networks trained as in the paper, at one n."""
-    held = _cells(cells, ["softmax"], "largest", **AS_IN_THE_PAPER)
-    first, second = (np.log(positive_numbers(held, name)) for name in columns)
-    estimate = exponentiate(mean_estimate(first - second))
-    details = {name: float(held[name].astype(float).mean()) for name in columns}
-    note = f"Geometric mean over seeds, n = {held['n'].iloc[0]}."
-    return judge_estimate(estimate, margin, details=details, note=note)
-
-
-def couples(cells: pd.DataFrame) -> Measurement:
-    """Measure on which share of seeds Z₁ is a tenth of the squared error at most, at one n."""
-    held = _cells(cells, ["softmax"], "largest", **AS_IN_THE_PAPER)
-    coupling, error = (positive_numbers(held, name) for name in ("coupling", "denoiser_error"))
-    ratios = coupling / error
-    return judge_estimate(
-        share_of_seeds(ratios <= MOST_COUPLING, held["seed"]),
-        MOST_SEEDS,
-        details={"Z₁ over the error, median": float(ratios.median()), "most": float(ratios.max())},
-        note=f"The share of seeds, n = {held['n'].iloc[0]}.",
+        includes={name: value for name, value in values.items() if isinstance(value, tuple)},
+        preset=preset,
     )
 
 
-def regression_falls(cells: pd.DataFrame) -> Measurement:
-    """Measure on which share of seeds kernel regression's error falls from the least n."""
-    held = _cells(cells, ["softmax"], "all", **AS_IN_THE_PAPER)
-    errors = held.assign(error=positive_numbers(held, "ntk_error"))
-    table = errors.pivot(index="seed", columns="n", values="error")
-    if len(table.columns) < 2:
-        raise not_run(f"It takes two n, as in `overfit sweep {DESCENT}`.")
-    first, last = min(table.columns), max(table.columns)
-    ratios = table[last] / table[first]
-    seeds = pd.Series(table.index, table.index)
-    return judge_estimate(
-        share_of_seeds(ratios < 1, seeds),
-        MOST_SEEDS,
-        details={"ratio of the errors, median": float(ratios.median()), "most": ratios.max()},
-        note=f"The share of seeds, n = {last} against {first}.",
-    )
+def _of_models(column: str, *models: str) -> str:
+    """The ratio of a column of two models."""
+    return ratio(column, model=(models[0], models[1]))
 
 
 def theorem(cells: pd.DataFrame) -> Measurement:
@@ -220,7 +67,7 @@ def theorem(cells: pd.DataFrame) -> Measurement:
     An error above that term breaks nothing: five other terms of the bound, and the constant of its
     O(·), have no number.
     """
-    held = _selected(cells, ["softmax"], **AS_IN_THE_PAPER)
+    held = _selection(DESCENT, ("softmax",), **AS_IN_THE_PAPER).of(cells)
     excess = held["bound_over_error"].astype(float)
     return judge_theorem(
         pd.Series(False, held.index),
@@ -239,93 +86,83 @@ def theorem(cells: pd.DataFrame) -> Measurement:
     )
 
 
-BETTER = Margin(most=1.0, because="1 is no better")
-LARGER = Margin(least=1.0, because="1 is as large")
-LEARNS = Margin(most=1.0, because="that of a score of zero")
-A_TENTH = Margin(most=0.1, because="a tenth")
-MOST_COUPLING = 0.1
-MOST_SEEDS = Margin(
-    least=2 / 3, because="as the rule of a theorem without exception", fewest_seeds=10
-)
-AS_FRESH = tolerance_margin(0.0, 0.1, "fresh draws have 0, and a tenth")
-COPIES = Margin(least=0.5, because="half the way from fresh draws to copies")
-
-Measure = Callable[[pd.DataFrame], Measurement]
-
-
 def _claim(
     name: str,
     statement: str,
-    holds_where: str,
-    measure: Measure,
+    stated: Sentence,
+    number: str,
+    because: str,
+    models: tuple[str, ...] = ("softmax",),
     figure: str = "score",
     preset: str = MIXTURE,
-    kind: Kind = "ours",
-    hypotheses: str = "",
+    fixed: dict[str, Any] | None = None,
 ) -> Claim:
-    return Claim(
+    return stated_claim(
+        _selection(preset, models, **(fixed or {})).of,
+        SoftmaxDiffusionParameters,
+        stated,
+        number=number,
+        because=because,
         name=f"diffusion-{name}",
-        kind=kind,
-        source="Cao et al. 2024, Theorem 6.6"
-        if kind == "paper"
-        else "after Cao et al. 2024, section 6",
+        source="after Cao et al. 2024, section 6",
         statement=statement,
-        hypotheses=hypotheses,
-        holds_where=holds_where,
-        measure=measure,
         figure=figure,
         preset=preset,
     )
 
 
-_BOTH = "both squared score errors, weighted by 1 and by 4 sinh² t, at the largest n:"
+Relation = Callable[..., Sentence]
+"""A comparison that a quantity takes."""
+
+BETTER: tuple[Relation, str] = (partial(below, most=1), "1 is no better")
+ALIKE: tuple[Relation, str] = (partial(near, value=1, factor=2), "a factor of two")
+AT_LARGEST = "n is largest"
+_WITHOUT_EXCEPTION = "as the rule of a theorem without exception"
 
 
-def _errors_claim(name: str, statement: str, models: tuple[str, str], margin: Margin) -> Claim:
+def _errors_claim(
+    name: str, statement: str, models: tuple[str, str], relation: tuple[Relation, str]
+) -> Claim:
     """Return a claim on the score errors of two models."""
-    words = margin.in_words(f"{_BOTH} the ratio of {models[0]} over {models[1]}")
+    compare, because = relation
     return _claim(
         name,
         statement,
-        words,
-        partial(ratio_of_models, models=models, columns=WEIGHTINGS, margin=margin),
-    )
-
-
-def _sample_claim(name: str, statement: str, model: str, margin: Margin) -> Claim:
-    """Return a claim on how near samples lie to training points."""
-    number = "the mean of what samples have memorised, 0 as fresh draws and 1 as noised copies,"
-    return _claim(
-        name,
-        statement,
-        margin.in_words(f"at the smallest n, {number}"),
-        partial(
-            value_at_n,
-            model=model,
-            column="memorised",
-            margin=margin,
-            fixed={"target": "digits"},
-            end="smallest",
-            average="mean",
+        together(
+            *(compare(geometric_mean(_of_models(column, *models))) for column in WEIGHTINGS),
+            where=AT_LARGEST,
         ),
-        "samples",
-        DIGITS,
+        "both squared score errors, weighted by 1 and by 4 sinh² t, at the largest n: the ratio of "
+        f"{models[0]} over {models[1]}",
+        because,
+        models,
     )
 
 
-_descent_claim = partial(_claim, figure="curves", preset=DESCENT)
+def _falling_claim(
+    name: str, statement: str, number: str, numbers: list[str], **options: Any
+) -> Claim:
+    """Return a claim on the power of n in numbers."""
+    stated = together(*(below(mean(power(each, "n", throughout=True)), 0) for each in numbers))
+    return _claim(name, statement, stated, number, "0 is no fall", **options)
+
+
+_descent_claim = partial(_claim, figure="curves", preset=DESCENT, fixed=AS_IN_THE_PAPER)
 
 _SHARE = "the median of the squared score error over the squared score, at the largest n,"
-_END = "between the last two n that power and half of the whole are below 0: no rise half as fast"
+_MEMORISED = (
+    "at the smallest n, the mean of what samples have memorised, 0 as fresh draws and 1 as noised "
+    "copies,"
+)
 
 CLAIMS = (
     *(
-        _claim(
+        _falling_claim(
             f"falls-{model}",
             f"The score error of a network with {NAMES[model]} falls with n, up to the largest n.",
-            FALLS.in_words("for both weightings, the power of n in the squared score error")
-            + f"; {_END}",
-            partial(power_of_n, model=model, columns=WEIGHTINGS),
+            "for both weightings, the power of n in the squared score error",
+            list(WEIGHTINGS),
+            models=(model,),
         )
         for model in NAMES
     ),
@@ -344,14 +181,10 @@ CLAIMS = (
             f"truth-{model}",
             f"On the median draw a fitted {NAMES[model]} network has the score up to a tenth of "
             "its square.",
-            A_TENTH.in_words(_SHARE),
-            partial(
-                value_at_n,
-                model=model,
-                column="score_share",
-                margin=A_TENTH,
-                fixed={"target": "mixture"},
-            ),
+            below("score_share", 0.1, where=AT_LARGEST, seeds=5),
+            _SHARE,
+            "a tenth",
+            (model,),
         )
         for model in NAMES
     ),
@@ -375,43 +208,52 @@ CLAIMS = (
         "samples",
         "Samples drawn with a fitted softmax network are as near to the target as those drawn "
         "with the true score.",
-        ALIKE.in_words("the ratio of their sliced Wasserstein distances, at the largest n,"),
-        partial(
-            ratio_of_models,
-            models=("softmax", "true"),
-            columns=["sliced_wasserstein"],
-            margin=ALIKE,
+        near(
+            geometric_mean(_of_models("sliced_wasserstein", "softmax", "true")),
+            1,
+            factor=2,
+            where=AT_LARGEST,
         ),
+        "the ratio of their sliced Wasserstein distances, at the largest n,",
+        "a factor of two",
+        ("softmax", "true"),
         "samples",
     ),
-    _descent_claim(
+    _claim(
         "gd",
         "Gradient descent at the paper's scale learns the score as well as Adam with outputs over "
         "√m does.",
-        ALIKE.in_words("for both weightings, the ratio of squared score errors"),
-        optimisers,
+        together(
+            *(
+                near(geometric_mean(ratio(column, **BOTH_WAYS)), 1, factor=2)
+                for column in WEIGHTINGS
+            ),
+            where=AT_LARGEST,
+        ),
+        "for both weightings, the ratio of squared score errors",
+        "a factor of two",
+        figure="curves",
+        preset=DESCENT,
+        fixed=BOTH_WAYS,
     ),
     _descent_claim(
         "gd-learns",
         "On the median draw the score that gradient descent at the paper's scale learns is nearer "
         "to the true one than a score of zero.",
-        LEARNS.in_words(_SHARE),
-        partial(
-            value_at_n, model="softmax", column="score_share", margin=LEARNS, fixed=AS_IN_THE_PAPER
-        ),
+        below("score_share", 1, where=AT_LARGEST, seeds=5),
+        _SHARE,
+        "that of a score of zero",
     ),
     *(
         _claim(
             f"digits-{rival}",
             f"On handwritten digits a fitted softmax network denoises better than {words}.",
-            BETTER.in_words("the ratio of ‖F − x(0)‖² on test digits, at the largest n,"),
-            partial(
-                ratio_of_models,
-                models=("softmax", rival),
-                columns=["denoising_loss"],
-                margin=BETTER,
-                target="digits",
+            below(
+                geometric_mean(_of_models("denoising_loss", "softmax", rival)), 1, where=AT_LARGEST
             ),
+            "the ratio of ‖F − x(0)‖² on test digits, at the largest n,",
+            "1 is no better",
+            ("softmax", rival),
             preset=DIGITS,
         )
         for rival, words in (
@@ -419,66 +261,72 @@ CLAIMS = (
             ("posterior", "the exact posterior over the training digits"),
         )
     ),
-    _claim(
+    _falling_claim(
         "digits-falls",
         "On handwritten digits a softmax network's loss on test digits falls with n, over that of "
         "the constant denoiser.",
-        FALLS.in_words("the power of n in the ratio of ‖F − x(0)‖²") + f"; {_END}",
-        partial(
-            power_of_n,
-            model="softmax",
-            columns=["denoising_loss"],
-            rival="constant",
-            target="digits",
-        ),
+        "the power of n in the ratio of ‖F − x(0)‖²",
+        [_of_models("denoising_loss", "softmax", "constant")],
+        models=("softmax", "constant"),
         preset=DIGITS,
     ),
-    _sample_claim(
+    _claim(
         "copies-posterior",
         "Samples drawn with the exact posterior over few training digits are copies of them.",
-        "posterior",
-        COPIES,
+        above(mean("memorised"), 0.5, where="n is smallest"),
+        _MEMORISED,
+        "half the way from fresh draws to copies",
+        ("posterior",),
+        "samples",
+        DIGITS,
     ),
-    _sample_claim(
+    _claim(
         "copies-softmax",
         "Samples drawn with a softmax network lie as near to its training digits as fresh draws "
         "do.",
-        "softmax",
-        AS_FRESH,
+        near(mean("memorised"), 0, within=0.1, where="n is smallest"),
+        _MEMORISED,
+        "fresh draws have 0, and a tenth",
+        ("softmax",),
+        "samples",
+        DIGITS,
     ),
     _descent_claim(
         "coupling",
         "On two draws of three or more gradient descent on a network parts from regression with "
         "its tangent kernel, Z₁ of Claim G.1, by at most a tenth of its error.",
-        MOST_SEEDS.in_words(
-            "at the largest n, the share of seeds with Z₁ at most a tenth of the squared error, "
-            "both weighted,"
-        ),
-        couples,
+        above(share("coupling <= 0.1 * denoiser_error"), 2 / 3, where=AT_LARGEST, seeds=10),
+        "at the largest n, the share of seeds with Z₁ at most a tenth of the squared error, both "
+        "weighted,",
+        _WITHOUT_EXCEPTION,
     ),
     _descent_claim(
         "label-noise",
         "Noise in the labels moves the regression by more than early stopping does: the two parts "
         "of its error.",
-        LARGER.in_words("at the largest n, the ratio of the two squared distances"),
-        partial(ratio_of_columns, columns=("label_noise", "early_stopping"), margin=LARGER),
+        above(geometric_mean("label_noise / early_stopping"), 1, where=AT_LARGEST),
+        "at the largest n, the ratio of the two squared distances",
+        "1 is as large",
     ),
     _descent_claim(
         "assumption65",
         "On two draws of three or more the error of kernel regression with the network's steps "
         "falls with n, as Assumption 6.5 has it in the limit.",
-        MOST_SEEDS.in_words(
-            "the share of seeds with a smaller error at the largest n than at the smallest"
-        ),
-        regression_falls,
+        above(share("ntk_error[n is largest] < ntk_error[n is smallest]"), 2 / 3, seeds=10),
+        "the share of seeds with a smaller error at the largest n than at the smallest",
+        _WITHOUT_EXCEPTION,
     ),
-    _descent_claim(
-        "theorem66",
-        "The score error, weighted by λ(t), is O(1/(λ√n) + ε(n, T̂) + d A² + d A + √(d A Γ) + Γ).",
-        "no cell's error, weighted by 4 sinh² t, is above 1/(λ√n), the one term that has a number; "
-        "an error above it is inconclusive",
-        theorem,
+    Claim(
+        name="diffusion-theorem66",
         kind="paper",
+        source="Cao et al. 2024, Theorem 6.6",
+        statement="The score error, weighted by λ(t), is O(1/(λ√n) + ε(n, T̂) + d A² + d A + "
+        "√(d A Γ) + Γ).",
+        holds_where="no cell's error, weighted by 4 sinh² t, is above 1/(λ√n), the one term that "
+        "has a number; an error above it is inconclusive",
+        measure=theorem,
+        figure="curves",
+        preset=DESCENT,
         hypotheses="m and η are as stated, with 1 for the constant of Ω(·), C at 10, the end of C "
         "> 10, and δ = 0.05. Of the assumptions, 6.1 is met but for the tails of the points, 6.3 "
         "and 6.4 are met, and 6.2 isn't where n times the outputs is above (m/2)(d + 1), the "

@@ -8,13 +8,11 @@ import numpy as np
 import pandas as pd
 
 from overfit_cli.claims.cells import Values, finite_numbers, is_unknown
-from overfit_cli.claims.rules import (
-    THEOREM_RULE,
-    Margin,
-    judge_estimates,
-)
+from overfit_cli.claims.python import below, ratio, together
+from overfit_cli.claims.rules import THEOREM_RULE
+from overfit_cli.claims.sentences import Sentence
+from overfit_cli.claims.stated import stated_claim
 from overfit_cli.core.claim import Claim, Measurement, not_run
-from overfit_cli.stats.intervals import level_of_each, median_estimate
 from overfit_cli.studies.attention_kernel.regression.claims.rates import (
     ROUND_OFF,
     SOURCE,
@@ -23,7 +21,10 @@ from overfit_cli.studies.attention_kernel.regression.claims.rates import (
     judge_some_step_size,
     selection,
 )
-from overfit_cli.studies.attention_kernel.regression.parameters import LAYERS
+from overfit_cli.studies.attention_kernel.regression.parameters import (
+    LAYERS,
+    KernelRegressionParameters,
+)
 
 PRESET = "kernel-linear-layers"
 
@@ -35,8 +36,6 @@ takes 10^(6/p) + 1 times as many, which is more than 30 for p up to 4.
 """
 
 _TRILLIONTH = 1e-12
-
-SAME_RATE = Margin(most=1.0, because="the same rate within a factor of two", fewest_seeds=10)
 
 _HEADS = 4
 _MANY = tuple(LAYERS)
@@ -79,34 +78,24 @@ def _judge_linear(cells: pd.DataFrame) -> Measurement:
     )
 
 
-def _judge_rate(cells: pd.DataFrame) -> Measurement:
-    """Judge whether layers on top make the loss take more steps, at the same step sizes."""
+def _with_step_ends(cells: pd.DataFrame) -> pd.DataFrame:
+    """The cells with and without layers, with the ends of their steps to a millionth.
+
+    A loss that has not come down takes more steps than were taken; a lost cell takes any number.
+    """
     chosen = _cells(cells, ("all", *_MANY))
     if lacking := {"all", *_MANY} - set(chosen["trained"]):
         raise not_run(f"It needs cells of trained={','.join(sorted(lacking))} too.")
     done = chosen["status"] == "done"
     steps = chosen["steps_to_millionth"].astype(float)
-    # a loss that has not come down takes more steps than were taken; a lost cell takes any number
     least = steps.fillna(chosen["steps"].astype(float)).where(done, 1.0)
-    most = steps.fillna(np.inf).where(done, np.inf)
-    table = chosen.assign(least=np.log2(least), most=np.log2(most)).pivot_table(
-        index=["seed", "learning_rate"], columns="trained", values=["least", "most"], dropna=False
-    )
-    level = level_of_each(len(_MANY))
-    estimates = {}
-    for name in _MANY:
-        low = (table["least", name] - table["most", "all"]).groupby("seed").mean()
-        high = (table["most", name] - table["least", "all"]).groupby("seed").mean()
-        estimates[f"log₂ ratio, {name}"] = (
-            median_estimate(low.fillna(-np.inf), level, up_to=high.fillna(np.inf)),
-            SAME_RATE,
-        )
-    return judge_estimates(
-        estimates,
-        note="Steps to a millionth of the start with layers over those without, averaged over step "
-        "sizes, seed by seed; the median of seeds.",
-        details={"cells": len(chosen), "cells that have not come down": int(steps.isna().sum())},
-    )
+    return chosen.assign(least=least, most=steps.fillna(np.inf).where(done, np.inf))
+
+
+def _more_steps(layers: str) -> Sentence:
+    """Return that layers do not double the steps, averaged over step sizes, seed by seed."""
+    log_ratio = f"log({ratio('steps_to_millionth', trained=(layers, 'all'))}) / log(2)"
+    return below(log_ratio, 1, strictly=False, over="average")
 
 
 _POSITIVE = "λ_B is above zero; d = n_0 = ... = n_{L−1} ≥ n_L = 1"
@@ -128,15 +117,19 @@ CLAIMS = (
         figure="curves",
         preset=PRESET,
     ),
-    Claim(
+    stated_claim(
+        _with_step_ends,
+        KernelRegressionParameters,
+        together(*map(_more_steps, _MANY), seeds=10),
+        number="the median log₂ ratio of steps to 1e-6, for each L,",
+        because="the same rate within a factor of two",
+        between={"steps_to_millionth": ("least", "most")},
         name="remark2-rate",
         kind="paper",
         source=f"{SOURCE}, Remark 2",
         statement="With 1, 2 or 4 linear layers on top, trained too, the loss converges at the "
         "rate at which it does with W_Q, W_K and W_V alone, or faster.",
         hypotheses=f"{_POSITIVE}; the outputs and the step size are the same",
-        holds_where=SAME_RATE.in_words("the median log₂ ratio of steps to 1e-6, for each L,"),
-        measure=_judge_rate,
         figure="curves",
         preset=PRESET,
     ),

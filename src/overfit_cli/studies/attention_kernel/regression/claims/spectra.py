@@ -19,17 +19,10 @@ from overfit_cli.claims.cells import (
     is_unknown,
     require_trained,
 )
-from overfit_cli.claims.rules import (
-    THEOREM_RULE,
-    Margin,
-    Requirements,
-    exponentiate,
-    factor_margin,
-    judge_estimate,
-    judge_theorem,
-)
-from overfit_cli.core.claim import Claim, Measurement, inconclusive
-from overfit_cli.stats.intervals import mean_estimate
+from overfit_cli.claims.python import below, geometric_mean, mean, near
+from overfit_cli.claims.rules import THEOREM_RULE, Requirements, judge_theorem
+from overfit_cli.claims.stated import stated_claim
+from overfit_cli.core.claim import Claim, Measurement
 from overfit_cli.studies.attention_kernel.regression.claims.rates import PROVED, ROUND_OFF, SOURCE
 from overfit_cli.studies.attention_kernel.regression.parameters import KernelRegressionParameters
 
@@ -39,10 +32,6 @@ PRESETS = {1: "kernel-eigenvalue", 2: "kernel-eigenvalue-balanced"}
 SEVERAL = (3, 4, 6, 8, 12, 16)
 """Numbers of heads of which 2/H is below 1."""
 
-AT_MOST = Margin(most=1.0, because="that is Jensen's inequality", fewest_seeds=10)
-TWO_OVER_H = factor_margin(
-    1.0, 1.25, "‖W_O,h‖² has a relative deviation of √(2/d), a quarter at d = 32", fewest_seeds=10
-)
 WIDEST = 32
 """The width d of a head from which on 2/H is claimed as an equality."""
 
@@ -95,29 +84,13 @@ def _judge_too_fast(
     )
 
 
-def _judge_times_half_of_h(cells: pd.DataFrame, *, at_most: bool) -> Measurement:
-    """Measure the mean over draws of the ratio over 2/H: its mean, or at the widest heads.
+def _draws(cells: pd.DataFrame) -> pd.DataFrame:
+    """The trained cells of several numbers of heads and widths of them."""
+    return require_trained(_cells(cells, 1, (2, *SEVERAL)))
 
-    With `at_most` it is the arithmetic mean over all widths, as Jensen's inequality has it.
-    """
-    chosen = require_trained(_cells(cells, 1, (2, *SEVERAL)))
-    if not at_most:
-        chosen = chosen[chosen["d_h"] >= WIDEST]
-        if chosen.empty:
-            raise inconclusive(f"It needs cells with d = {WIDEST} or more.")
-    over = finite_numbers(chosen, "rate_margin") * chosen["heads"] / 2
-    by_seed = (over if at_most else np.log(over)).groupby(chosen["seed"]).mean()
-    estimate = mean_estimate(by_seed)
-    return judge_estimate(
-        estimate if at_most else exponentiate(estimate),
-        AT_MOST if at_most else TWO_OVER_H,
-        note="The ratio over 2/H, averaged over the settings of each seed.",
-        details={
-            f"mean, H {heads}, d {width}": float(group.mean())
-            for heads, of_heads in over.groupby(chosen["heads"])
-            for width, group in of_heads.groupby(chosen["d_h"])
-        },
-    )
+
+OVER_HALF_OF_H = "rate_margin * heads / 2"
+"""The ratio over 2/H."""
 
 
 _RATIO = "2 λ_min(Σ_h ‖W_O,h‖² B_h B_hᵀ)"
@@ -165,24 +138,37 @@ CLAIMS = (
         "(8) is met.",
         PROVED,
     ),
-    Claim(
+    stated_claim(
+        _draws,
+        KernelRegressionParameters,
+        below(mean(OVER_HALF_OF_H), 1, strictly=False, over="average", seeds=10),
+        number="the mean over draws of the ratio over 2/H",
+        because="that is Jensen's inequality",
         name="eigenvalue-at-most",
         kind="identity",
         source=f"{SOURCE}, Theorem 1",
         statement="In the mean over draws the slowest rate is at most 2/H of Theorem 1's rate α.",
-        holds_where=AT_MOST.in_words("the mean over draws of the ratio over 2/H"),
-        measure=partial(_judge_times_half_of_h, at_most=True),
         figure="eigenvalue",
         preset=PRESETS[1],
     ),
-    Claim(
+    stated_claim(
+        _draws,
+        KernelRegressionParameters,
+        near(
+            geometric_mean(OVER_HALF_OF_H),
+            1,
+            factor=1.25,
+            over="average",
+            seeds=10,
+            where=f"d_h >= {WIDEST}",
+        ),
+        number="the geometric mean of the ratio over 2/H",
+        because="‖W_O,h‖² has a relative deviation of √(2/d), a quarter at d = 32",
         name="eigenvalue-law",
         kind="ours",
         source=f"{SOURCE}, Theorem 1",
         statement=f"With heads of width d = {WIDEST} the slowest rate is 2/H of "
         "Theorem 1's rate α.",
-        holds_where=TWO_OVER_H.in_words("the geometric mean of the ratio over 2/H"),
-        measure=partial(_judge_times_half_of_h, at_most=False),
         figure="eigenvalue",
         preset=PRESETS[1],
     ),

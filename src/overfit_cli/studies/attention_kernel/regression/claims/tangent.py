@@ -2,24 +2,15 @@
 
 from __future__ import annotations
 
-import math
-from functools import partial
-
 import numpy as np
 import pandas as pd
 
-from overfit_cli.claims.cells import Selection, finite_numbers, is_unknown, require_trained
-from overfit_cli.claims.rules import (
-    THEOREM_RULE,
-    Margin,
-    Requirements,
-    exponentiate,
-    factor_margin,
-    judge_estimate,
-    judge_theorem,
-)
+from overfit_cli.claims.cells import Selection, is_unknown, require_trained
+from overfit_cli.claims.python import above, geometric_mean, near, ratio
+from overfit_cli.claims.rules import THEOREM_RULE, Requirements, judge_theorem
+from overfit_cli.claims.stated import stated_claim
 from overfit_cli.core.claim import Claim, Interval, Measurement, inconclusive, not_run
-from overfit_cli.stats.intervals import mean_estimate, share_estimate
+from overfit_cli.stats.intervals import share_estimate
 from overfit_cli.studies.attention_kernel.regression.claims.rates import SOURCE, cells_under
 from overfit_cli.studies.attention_kernel.regression.parameters import KernelRegressionParameters
 
@@ -30,36 +21,13 @@ BOTH = ("softmax", "gaussian")
 SMALL = 0.02
 """The deviation of W_Q and W_K at which the formula of small weights is claimed."""
 
-LIKE_FORMULA = factor_margin(
-    1.0,
-    1.25,
-    "at d = 8 traces spread by √(2/d), which is 0.5 a draw and 0.11 in the mean of 20",
-    fewest_seeds=10,
-)
-LIKE_EIGENVALUES = factor_margin(1.0, 2.0, "step sizes are a factor of 2 apart", fewest_seeds=10)
-MORE_STEPS = Margin(least=1.0, because="as many steps as the Gaussian", fewest_seeds=10)
-
 CLOSE, FEW = 0.05, 2
 """Measured and predicted steps agree within this share of them, or within so many steps."""
 
 
-def _pairs(cells: pd.DataFrame, column: str, by: list[str]) -> pd.DataFrame:
-    """Return a column of the cells of both kernels, one column for each, by other parameters."""
-    numbers = finite_numbers(cells, column)
-    pairs = numbers.groupby([*(cells[name] for name in by), cells["kernel"]]).mean().unstack()
-    if set(pairs.columns) != set(BOTH):
-        raise not_run("It needs cells of both kernels.")
-    return pairs.dropna()
-
-
-def _ratio(pairs: pd.DataFrame) -> pd.Series[float]:
-    ratio: pd.Series[float] = pairs["gaussian"] / pairs["softmax"]
-    return ratio
-
-
-def _judge_ratio(cells: pd.DataFrame) -> Measurement:
-    """Measure the ratio of the kernels' traces over that of the formula at small weights."""
-    chosen = require_trained(
+def _traces(cells: pd.DataFrame) -> pd.DataFrame:
+    """The cells with the traces of both kernels at small weights, of several numbers of tokens."""
+    return require_trained(
         Selection(
             KernelRegressionParameters,
             at={"trained": "query", "kernel": BOTH, "sigma_w": SMALL, "target": "near"},
@@ -68,24 +36,6 @@ def _judge_ratio(cells: pd.DataFrame) -> Measurement:
             fewest={"tokens": 2},
             preset=SIZES,
         ).of(cells)
-    )
-    by = ["tokens", "seed"]
-    measured = _ratio(_pairs(chosen, "tangent_trace", by))
-    formula = _ratio(_pairs(chosen, "tangent_small", by))
-    logs = (measured / formula).map(np.log)
-    return judge_estimate(
-        exponentiate(mean_estimate(logs.groupby("seed").mean())),
-        LIKE_FORMULA,
-        note="The ratio of the Gaussian's trace to softmax's, over that of the formula.",
-        details={
-            **{
-                f"{name}, n {tokens}": float(value)
-                for name, ratio in (("ratio", measured), ("formula", formula))
-                for tokens, value in ratio.groupby("tokens").median().items()
-            },
-            "ratio over formula, least": math.exp(logs.min()),
-            "ratio over formula, most": math.exp(logs.max()),
-        },
     )
 
 
@@ -147,33 +97,10 @@ def _best(cells: pd.DataFrame) -> pd.DataFrame:
     return best
 
 
-def _judge_best(cells: pd.DataFrame, *, column: str) -> Measurement:
-    """Measure the ratio of best step sizes over that of eigenvalues, or of steps at the best."""
+def _at_best(cells: pd.DataFrame) -> pd.DataFrame:
+    """The same, with the best step size as a column: it is measured."""
     best = _best(cells)
-    size = _pairs(best, "learning_rate", ["seed"])
-    eigenvalue = _pairs(best, "tangent_largest", ["seed"])
-    steps = _pairs(best, "steps_to_millionth", ["seed"])
-    if column == "learning_rate":
-        logs = -np.log(_ratio(size)) - np.log(_ratio(eigenvalue))
-        margin, note = LIKE_EIGENVALUES, "The ratio of step sizes over that of eigenvalues."
-    else:
-        logs, margin = -np.log(_ratio(steps)), MORE_STEPS
-        note = "Softmax's steps over the Gaussian's."
-    return judge_estimate(
-        exponentiate(mean_estimate(logs)),
-        margin,
-        note=note,
-        details={
-            "softmax's best step size over the Gaussian's, median": float(
-                (1 / _ratio(size)).median()
-            ),
-            "Gaussian's largest eigenvalue over softmax's, median": float(
-                _ratio(eigenvalue).median()
-            ),
-            **{f"steps at the best, {name}, median": float(steps[name].median()) for name in BOTH},
-            "seeds on which softmax takes more steps": int((_ratio(steps) < 1).sum()),
-        },
-    )
+    return best.assign(best_size=best["learning_rate"]).drop(columns="learning_rate")
 
 
 def _minima(cells: pd.DataFrame, *, wide: bool) -> pd.DataFrame:
@@ -239,21 +166,37 @@ def _judge_some(cells: pd.DataFrame) -> Measurement:
     )
 
 
+def _over(column: str) -> str:
+    """The Gaussian's number over softmax's."""
+    return ratio(column, kernel=BOTH[::-1])
+
+
 _SECTION = f"{SOURCE}, section 4.2"
 _MET = (
     "condition (12) is met: W_Q and W_K have deviation 0.02, the labels lie 3e-9 from the outputs"
 )
 
 CLAIMS = (
-    Claim(
+    stated_claim(
+        _traces,
+        KernelRegressionParameters,
+        near(
+            geometric_mean(
+                f"({_over('tangent_trace')}) / ({_over('tangent_small')})",
+            ),
+            1,
+            factor=1.25,
+            over="average",
+            seeds=10,
+        ),
+        number="the geometric mean of the traces' ratio over it",
+        because="at d = 8 traces spread by √(2/d), which is 0.5 a draw and 0.11 in the mean of 20",
         name="tangent-ratio",
         kind="ours",
         source=_SECTION,
         statement="At small W_Q and W_K, in the geometric mean over draws, the Gaussian's tangent "
         "kernel is larger than softmax's by the ratio of (Σ_j a_j)² ‖x_k‖² + ‖Σ_j a_j x_j‖² to "
         "‖Σ_j (a_j − ā) x_j‖²/n².",
-        holds_where=LIKE_FORMULA.in_words("the geometric mean of the traces' ratio over it"),
-        measure=_judge_ratio,
         figure="tangent",
         preset=SIZES,
     ),
@@ -270,7 +213,17 @@ CLAIMS = (
         figure="tangent-steps",
         preset=STEPS,
     ),
-    Claim(
+    stated_claim(
+        _at_best,
+        KernelRegressionParameters,
+        near(
+            geometric_mean(f"1 / (({_over('best_size')}) * {_over('tangent_largest')})"),
+            1,
+            factor=2,
+            seeds=10,
+        ),
+        number="the geometric mean of the one ratio over the other",
+        because="step sizes are a factor of 2 apart",
         name="tangent-step-size",
         kind="identity",
         source=_SECTION,
@@ -278,20 +231,23 @@ CLAIMS = (
         "Gaussian's by the ratio of the tangent kernels' largest eigenvalues.",
         hypotheses=f"{_MET}; (I − η Θ)^t has its best η between 1 and 2 over the largest "
         "eigenvalue, up to the grid",
-        holds_where=LIKE_EIGENVALUES.in_words("the geometric mean of the one ratio over the other"),
-        measure=partial(_judge_best, column="learning_rate"),
         figure="tangent-steps",
         preset=STEPS,
     ),
-    Claim(
+    stated_claim(
+        _at_best,
+        KernelRegressionParameters,
+        above(
+            geometric_mean(ratio("steps_to_millionth", kernel=BOTH)), 1, strictly=False, seeds=10
+        ),
+        number="the geometric mean of the ratio of steps",
+        because="as many steps as the Gaussian",
         name="tangent-slower",
         kind="ours",
         source=_SECTION,
         statement="Where condition (12) is met, softmax takes more steps than the Gaussian, each "
         "at its own best step size.",
         hypotheses=_MET,
-        holds_where=MORE_STEPS.in_words("the geometric mean of the ratio of steps"),
-        measure=partial(_judge_best, column="steps"),
         figure="tangent-steps",
         preset=STEPS,
     ),

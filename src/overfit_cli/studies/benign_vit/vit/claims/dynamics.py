@@ -5,15 +5,17 @@ The appendix says what grows faster. What is ahead at the end is asked too, as c
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import pandas as pd
 
 from overfit_cli.claims.cells import Selection, finite_numbers, is_unknown, require_trained
-from overfit_cli.claims.rules import Margin, judge_estimate, share_of_seeds
-from overfit_cli.core.claim import Claim, Measurement, inconclusive, not_run
+from overfit_cli.claims.python import above, share
+from overfit_cli.claims.stated import Choose, stated_claim
+from overfit_cli.core.claim import Claim, inconclusive, not_run
 from overfit_cli.studies.benign_vit.vit.parameters import BenignVitParameters
 from overfit_cli.studies.benign_vit.vit.theory import Regime
 
@@ -35,10 +37,7 @@ _ROLES: dict[Regime, tuple[str, str]] = {
 }
 """The attention that wins, and the one that loses."""
 
-OfRegime = Callable[[pd.DataFrame, Regime, str], Measurement]
 Reads = Literal["cells", "trajectories"]
-
-ON_MOST_SEEDS = Margin(least=2 / 3, because="two draws of three", fewest_seeds=10)
 
 
 def _figure_cells(cells: pd.DataFrame, regime: Regime) -> pd.DataFrame:
@@ -57,26 +56,25 @@ def _figure_cells(cells: pd.DataFrame, regime: Regime) -> pd.DataFrame:
     return chosen
 
 
-def _measure(cells: pd.DataFrame, regime: Regime, quantity: str) -> Measurement:
-    """Measure on how many seeds the one that should end above the other does."""
+def _ended(cells: pd.DataFrame, regime: Regime) -> pd.DataFrame:
+    """The cells of a figure; one that is not fitted has a lead of neither.
+
+    Of both signals' values the one that decides is taken as the signal's.
+    """
     chosen = _figure_cells(cells, regime)
     fitted = chosen["status"] == "done"
-    signal, noise = _ends(chosen, quantity, regime)
-    winner, loser = _ROLES[regime]
-    right = fitted & ((signal > noise) if regime == "benign" else (noise > signal))
-    return judge_estimate(
-        share_of_seeds(right, chosen["seed"], is_unknown(chosen)),
-        ON_MOST_SEEDS,
-        details={
-            f"{quantity} of the signal at the end, mean": float(signal[fitted].mean()),
-            f"{quantity} of the signal at the end, deviation": float(signal[fitted].std()),
-            f"{quantity} of the noise at the end, mean": float(noise[fitted].mean()),
-            f"{quantity} of the noise at the end, deviation": float(noise[fitted].std()),
-            "steps to ε, mean": float(chosen.loc[fitted, "steps"].mean()),
-            "cells that aren't fitted": int((~fitted).sum()),
-        },
-        note=f"The share of seeds on which the {winner}'s is larger at the end than the {loser}'s.",
-    )
+    plus, minus = chosen["value_plus"].astype(float), -chosen["value_minus"].astype(float)
+    values = pd.concat([plus, minus], axis=1)
+    decides = values.min(axis=1) if regime == "benign" else values.abs().max(axis=1)
+    columns = {
+        "attention_signal": chosen["train_attention_signal"],
+        "attention_noise": chosen["train_attention_noise"],
+        "value_signal": decides.where(plus.notna() & minus.notna()),
+        "value_noise": chosen["value_noise"],
+    }
+    unfitted = ~fitted & ~is_unknown(chosen)
+    leads = {name: numbers.astype(float).mask(unfitted, 0.0) for name, numbers in columns.items()}
+    return chosen.assign(**leads, status=chosen["status"].mask(unfitted, "done"))
 
 
 HYPOTHESES: Mapping[Regime, str] = {
@@ -90,18 +88,22 @@ def _claim(
     regime: Regime,
     quantity: str,
     statement: str,
-    measure: OfRegime,
+    choose: Choose,
+    conditions: Sequence[str],
     reads: Reads,
     kind: Kind = "paper",
 ) -> Claim:
-    return Claim(
+    return stated_claim(
+        choose,
+        BenignVitParameters,
+        above(share(*conditions, everywhere=True), 2 / 3, strictly=False, seeds=10),
+        number="the share of seeds on which this is so",
+        because="two draws of three",
         name=f"dynamics-{regime}-{quantity}",
         kind=kind,
         source=f"Jiang et al. 2024, appendix A, figure {3 if regime == 'benign' else 4}",
         statement=f"Where overfitting is {regime}, {statement}.",
         hypotheses=HYPOTHESES[regime],
-        holds_where=ON_MOST_SEEDS.in_words("the share of seeds on which this is so"),
-        measure=lambda cells: measure(cells, regime, quantity),
         figure="dynamics",
         preset=f"dynamics-{regime}",
         reads=reads,
@@ -111,23 +113,15 @@ def _claim(
 def _end_claim(regime: Regime, quantity: str) -> Claim:
     wins, loses = _ROLES[regime]
     words = "attention on the" if quantity == "attention" else "value x W_V w_O of the"
-    statement = f"the {words} {wins} ends above that of the {loses}"
-    return _claim(regime, quantity, statement, _measure, "cells", "ours")
-
-
-def _ends(cells: pd.DataFrame, quantity: str, regime: Regime) -> tuple[pd.Series, pd.Series]:
-    """What the signal and the noise end with; of the two signals' values, the one that decides."""
-    if quantity == "attention":
-        names = ["train_attention_signal", "train_attention_noise"]
-    else:
-        names = ["value_plus", "value_minus", "value_noise"]
-    for name in names:
-        finite_numbers(cells[cells["status"] == "done"], name)
-    if quantity == "attention":
-        return cells[names[0]], cells[names[1]]
-    values = pd.concat([cells["value_plus"], -cells["value_minus"]], axis=1)
-    decides = values.min(axis=1) if regime == "benign" else values.abs().max(axis=1)
-    return decides, cells["value_noise"]
+    return _claim(
+        regime,
+        quantity,
+        f"the {words} {wins} ends above that of the {loses}",
+        partial(_ended, regime=regime),
+        [f"{quantity}_{wins} > {quantity}_{loses}"],
+        "cells",
+        "ours",
+    )
 
 
 GROWN: Mapping[str, tuple[tuple[str, str], ...]] = {
@@ -141,14 +135,15 @@ GROWN: Mapping[str, tuple[tuple[str, str], ...]] = {
 """Columns of the signal and of the noise that grow, by the last word of the claim's name."""
 
 
-def _growth(steps: pd.DataFrame, regime: Regime, quantity: str) -> Measurement:
-    """Measure on how many seeds what should grows faster, from the first logged step to the last.
+def _grown(steps: pd.DataFrame, regime: Regime, quantity: str) -> pd.DataFrame:
+    """What columns have grown by from the first logged step to the last, a row for each cell.
 
-    Of the signals' values the size is meant; both grow over the same steps, so that who grows
-    faster is who has grown more.
+    Of the signals' values the size is meant; all grow over the same steps, so that what grows
+    faster is what has grown more. A cell that is not fitted has grown by nothing.
     """
     chosen = require_trained(_figure_cells(steps, regime)).sort_values("step")
-    for name in {name for pair in GROWN[quantity] for name in pair}:
+    names = {name for pair in GROWN[quantity] for name in pair}
+    for name in names:
         finite_numbers(chosen, name)
     ends = chosen.groupby("key").agg(["first", "last"])
     last = ends["step", "last"]
@@ -158,25 +153,9 @@ def _growth(steps: pd.DataFrame, regime: Regime, quantity: str) -> Measurement:
             f"{int((~whole).sum())} of {len(whole)} cells weren't logged to the end."
         )
     fitted = ends["status", "last"] == "done"
-    right = fitted.copy()
-    details: dict[str, float] = {}
-    for signal, noise in GROWN[quantity]:
-        grown = {name: _increase(ends, name) for name in (signal, noise)}
-        lead = grown[signal] - grown[noise]
-        faster = lead if regime == "benign" else -lead
-        winner = grown[signal if regime == "benign" else noise]
-        right &= (faster > 0) & (winner > 0)
-        details |= {
-            f"growth of {name.replace('_', ' ')}, mean": float(values[fitted].mean())
-            for name, values in grown.items()
-        }
-    return judge_estimate(
-        share_of_seeds(right, ends["seed", "last"]),
-        ON_MOST_SEEDS,
-        details=details,
-        note=f"The share of seeds on which the {_ROLES[regime][0]}'s grows faster than the "
-        f"{_ROLES[regime][1]}'s throughout training.",
-    )
+    grown = {name: _increase(ends, name).where(fitted, 0.0) for name in names}
+    cells = chosen.drop_duplicates("key").set_index("key")
+    return cells.assign(**grown, status="done").reset_index()
 
 
 def _increase(ends: pd.DataFrame, name: str) -> pd.Series[float]:
@@ -194,7 +173,15 @@ def _growth_claim(regime: Regime, quantity: str) -> Claim:
         "value-growth": f"the value x W_V w_O of the {winner} grows faster than the {loser}'s",
         "attention-growth": f"more and more attention is paid to the {winner}",
     }
-    return _claim(regime, quantity, statements[quantity], _growth, "trajectories")
+    pairs = [pair if regime == "benign" else pair[::-1] for pair in GROWN[quantity]]
+    return _claim(
+        regime,
+        quantity,
+        statements[quantity],
+        partial(_grown, regime=regime, quantity=quantity),
+        [text for first, second in pairs for text in (f"{first} > {second}", f"{first} > 0")],
+        "trajectories",
+    )
 
 
 DYNAMICS = (

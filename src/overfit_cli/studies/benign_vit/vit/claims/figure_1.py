@@ -20,17 +20,17 @@ from overfit_cli.claims.cells import (
     require_done,
     whole_grid,
 )
+from overfit_cli.claims.python import above, falls, mean, share
 from overfit_cli.claims.rules import (
-    FALLS_WHERE,
     LEAST_VALUES,
     Margin,
     factor_margin,
-    falls,
     judge_estimate,
-    share_of_seeds,
     tolerance_margin,
 )
-from overfit_cli.core.claim import Claim, Measurement, inconclusive
+from overfit_cli.claims.sentences import Sentence
+from overfit_cli.claims.stated import stated_claim
+from overfit_cli.core.claim import Claim, Measurement, add_remark, inconclusive
 from overfit_cli.core.text import plural
 from overfit_cli.stats.boundaries import crossing_products, fit_power_law
 from overfit_cli.stats.crossings import SIDES, crossings
@@ -59,8 +59,6 @@ MOST_FAILED = 0.1
 RIVALS = (1.0, 1.5, 2.5, 3.0)
 """Other powers of the signal-to-noise ratio, each with the constant that suits the cells best."""
 
-FITTED = Margin(least=0.8, because="four draws of five", fewest_seeds=17)
-
 CONTOUR = factor_margin(
     FIGURE_1_CONSTANT, 1.25, "within a factor of 1.25 of the red curve's 1000", 6
 )
@@ -74,69 +72,40 @@ EXPONENT = tolerance_margin(
 )
 
 
-def every_cell_fitted(
-    grid: pd.DataFrame, margin: Margin, counted: str, in_words: str = "steps"
-) -> Measurement:
-    """Measure on which share of the seeds every cell reaches a training loss of ε.
+def fitted_cells(grid: pd.DataFrame) -> pd.DataFrame:
+    """Return the cells with whether each reaches a training loss of ε, as the column `fitted`.
 
-    Seeds that lack cells which others have don't count. `counted` is the column of how long it
-    took, and `in_words` what that counts.
+    Seeds that lack cells which others have don't count.
     """
     grid = complete_seeds(grid)
     ended = grid["status"] == "done"
     finite_numbers(grid[ended], "train_loss")
     fitted = ended & (grid["train_loss"] <= grid["epsilon"])
-    unknown = is_unknown(grid)
-    took = grid.loc[fitted, counted]
-    return judge_estimate(
-        share_of_seeds(fitted, grid["seed"], unknown),
-        margin,
-        details={
-            "cells": len(grid),
-            "cells that aren't fitted": int((~fitted & ~unknown).sum()),
-            "cells that failed or are absent": int(unknown.sum()),
-            "largest training loss": float(grid["train_loss"].max()),
-            f"fewest {in_words}": float(took.min()),
-            f"most {in_words}": float(took.max()),
-        },
-        note="The share of seeds on which every cell is fitted.",
+    known = ~is_unknown(grid)
+    add_remark(
+        f"Of {plural(len(grid), 'cell')} {int((known & ~fitted).sum())} are not fitted; the "
+        f"largest training loss is {grid['train_loss'].max():.3g}."
     )
+    return grid.assign(fitted=fitted.astype(float), status=grid["status"].mask(known, "done"))
 
 
-def falls_whatever_failed(grid: pd.DataFrame, axis: str, line_axis: str) -> Measurement:
-    """Measure whether the test loss falls along an axis, whatever the failed cells' would be.
-
-    These are taken as large where the axis begins and small where it ends, and the other way round.
-    """
-    failed = grid["status"] != "done"
-    if not failed.any():
-        return falls(grid, "test_loss", axis, line_axis)
-    require_done(grid, MOST_FAILED)
-    is_early = grid[axis] <= grid[axis].median()
-    helpful, harmful = (
-        falls(
-            grid.assign(test_loss=grid["test_loss"].mask(failed, BEYOND * np.where(early, 1, -1))),
-            "test_loss",
-            axis,
-            line_axis,
-        )
-        for early in (is_early, ~is_early)
-    )
-    if helpful.verdict != harmful.verdict:
-        raise inconclusive(f"{plural(int(failed.sum()), 'cell')} failed or are absent, and decide.")
-    return harmful
+def fitted_share(least: float, seeds: int) -> Sentence:
+    """Return that on so large a share of the seeds every cell is fitted."""
+    return above(share("fitted > 0", everywhere=True), least, strictly=False, seeds=seeds)
 
 
-BEYOND = 1e9
-"""A test loss beyond all others, of either sign: ranks are compared."""
+def falling(axis: str) -> Sentence:
+    """Return that the test loss falls along an axis, in the mean over the grid's lines."""
+    return falls(mean("test_loss"), axis, over="average")
 
 
-def _judge_fitted(cells: pd.DataFrame) -> Measurement:
+def _two_sides(cells: pd.DataFrame) -> pd.DataFrame:
+    """The grid, with whether each cell is fitted, if it lies on both sides of the paper's curve."""
     grid = whole_grid(GRID.of(cells), "snr", "n")
     benign = boundary_product(grid["n"], grid["snr"]) > FIGURE_1_CONSTANT
     if benign.all() or not benign.any():
         raise inconclusive("All cells lie on one side of N·SNR² = 1000.")
-    return every_cell_fitted(grid, FITTED, "steps")
+    return fitted_cells(grid)
 
 
 def _contour(cells: pd.DataFrame) -> Measurement:
@@ -270,17 +239,16 @@ def _crossings(cells: pd.DataFrame) -> pd.DataFrame:
 Judge = Callable[[pd.DataFrame], Measurement]
 
 
-def _falls(axis: str, second_axis: str, words: str) -> Claim:
-    return Claim(
+def _falls(axis: str, words: str) -> Claim:
+    return stated_claim(
+        lambda cells: whole_grid(GRID.of(cells), "snr", "n"),
+        BenignVitParameters,
+        falling(axis),
         name=f"fig1-falls-with-{axis}",
         kind="paper",
         source="Jiang et al. 2024, section 6",
         statement=f"The test loss tends to fall as {words} grows.",
         hypotheses=SETTING,
-        holds_where=FALLS_WHERE,
-        measure=lambda cells: falls_whatever_failed(
-            whole_grid(GRID.of(cells), "snr", "n"), axis, second_axis
-        ),
         figure="heatmap",
         preset="fig1",
     )
@@ -315,12 +283,19 @@ def _claim(
 
 
 FIGURE_1 = (
-    _claim(
-        "fitted",
-        "section 6",
-        "Training reaches ε in every cell, where overfitting is benign and where it is harmful.",
-        FITTED.in_words("the share of seeds whose cells are all fitted"),
-        _judge_fitted,
+    stated_claim(
+        _two_sides,
+        BenignVitParameters,
+        fitted_share(0.8, 17),
+        number="the share of seeds whose cells are all fitted",
+        because="four draws of five",
+        name="fig1-fitted",
+        kind="paper",
+        source="Jiang et al. 2024, section 6",
+        statement="Training reaches ε in every cell, where overfitting is benign and where it is "
+        "harmful.",
+        hypotheses=SETTING,
+        preset="fig1",
     ),
     _claim(
         "contour",
@@ -361,6 +336,6 @@ FIGURE_1 = (
         _exponent,
         "boundary",
     ),
-    _falls("n", "snr", "N"),
-    _falls("snr", "n", "the signal-to-noise ratio"),
+    _falls("n", "N"),
+    _falls("snr", "the signal-to-noise ratio"),
 )

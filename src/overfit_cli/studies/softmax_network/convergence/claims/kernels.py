@@ -7,8 +7,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -17,34 +18,21 @@ from overfit_cli.claims.cells import (
     Selection,
     finite_numbers,
     is_unknown,
-    positive_numbers,
     require_done,
     require_trained,
 )
-from overfit_cli.claims.rules import (
-    THEOREM_RULE,
-    Margin,
-    judge_estimate,
-    judge_theorem,
-    tolerance_margin,
-)
-from overfit_cli.core.claim import (
-    Claim,
-    Kind,
-    Measurement,
-    UndecidedError,
-    inconclusive,
-    not_run,
-)
-from overfit_cli.stats.boundaries import scaling_exponents
-from overfit_cli.stats.intervals import mean_estimate
+from overfit_cli.claims.python import below, mean, near, power
+from overfit_cli.claims.rules import THEOREM_RULE, judge_theorem
+from overfit_cli.claims.sentences import Sentence
+from overfit_cli.claims.stated import Choose, stated_claim
+from overfit_cli.core.claim import Claim, Kind, Measurement, UndecidedError, add_remark, not_run
 from overfit_cli.studies.softmax_network.convergence.parameters import SoftmaxConvergenceParameters
 from overfit_cli.studies.softmax_network.paper import NAMES, Activation
 
 NONE = 1e-12
 """The largest share beside 1 that counts as none, in float64."""
 
-TRACKS = Margin(most=0.05, because="a twentieth of the labels' norm", fewest_seeds=10)
+TWENTIETH = "a twentieth of the labels' norm"
 WIDE = 512
 """The hidden units from which on a network is called wide."""
 
@@ -115,38 +103,17 @@ def _wide_cells(cells: pd.DataFrame) -> pd.DataFrame:
     return require_done(require_trained(paper_cells(cells, DRIFT_PRESET, WIDE)), 1.0)
 
 
-def _follows(cells: pd.DataFrame) -> Measurement:
-    """Measure the gap of wide softmax networks, as the paper has them, to (24)."""
+def _gradient_cells(cells: pd.DataFrame) -> pd.DataFrame:
+    """The same, with what the reader must know of the gradient of (23)."""
     held = _wide_cells(cells)
-    gaps = finite_numbers(held, "train_gap")
-    return judge_estimate(
-        mean_estimate(gaps.groupby(held["seed"]).max(), within=(0, float("inf"))),
-        TRACKS,
-        details={"most": float(gaps.max())},
-        note="‖F − m H γ‖ over ‖Y‖ on the training samples, the largest on the way; of a seed the "
-        "worst m.",
+    growth = finite_numbers(held, "gradient_growth").min()
+    add_remark(
+        "The distance over ‖Y‖ is a least one, by the triangle inequality with the network. The "
+        "gradient of (23) is m H (m H γ − Y). Its step size here is η/(m λ_max): with that of (24) "
+        f"a step grows by {growth:.3g} decades or more. No theorem of the paper uses ∇_γ, and (24) "
+        "is gradient descent in the β = √m φ(X) γ of appendix F.1."
     )
-
-
-def _is_gradient(cells: pd.DataFrame) -> Measurement:
-    """Measure how far (24) and descent along the gradient of (23) part, at least.
-
-    By the triangle inequality with the network, to which both distances were measured.
-    """
-    held = _wide_cells(cells)
-    apart = finite_numbers(held, "gradient_gap") - finite_numbers(held, "train_gap")
-    growth = finite_numbers(held, "gradient_growth")
-    return judge_estimate(
-        mean_estimate(apart.groupby(held["seed"]).max()),
-        TRACKS,
-        details={
-            "decades by which a step along the gradient of (23) grows, least": float(growth.min())
-        },
-        note="The distance over ‖Y‖ is a least one, by the triangle inequality with the network. "
-        "The gradient of (23) is m H (m H γ − Y). Its step size here is η/(m λ_max): with the "
-        "η of (24) its steps grow. No theorem of the paper uses ∇_γ, and (24) is gradient descent "
-        "in the β = √m φ(X) γ of appendix F.1.",
-    )
+    return held
 
 
 def softmax_claim(
@@ -175,6 +142,34 @@ def softmax_claim(
         figure=figure,
         preset=preset,
     )
+
+
+def softmax_sentence(
+    choose: Choose,
+    stated: Sentence,
+    number: str,
+    because: str,
+    between: Mapping[str, tuple[str, str]] | None = None,
+    **fields: Any,
+) -> Claim:
+    """Return a claim that is a sentence.
+
+    Args:
+        choose, stated, number, because, between: as for `stated_claim`.
+        **fields: as for `softmax_claim`, but for the condition and the measure.
+    """
+    own = stated_claim(
+        choose,
+        SoftmaxConvergenceParameters,
+        stated,
+        number=number,
+        because=because,
+        between=between,
+        name="",
+        source="",
+        statement="",
+    )
+    return softmax_claim(holds_where=own.holds_where, measure=own.measure, **fields)
 
 
 KERNEL_CLAIMS = (
@@ -209,35 +204,34 @@ KERNEL_CLAIMS = (
         "lines",
         VERIFIED_PRESET,
     ),
-    softmax_claim(
-        "equation-24",
-        "ours",
-        "equation 24",
-        f"With {WIDE} hidden units or more, kernel regression by the update (24) as it is printed "
-        "tracks the network up to a twentieth of the labels' norm.",
-        TRACKS.in_words("the network's distance from it on the training samples"),
-        _follows,
-        "curves",
-        DRIFT_PRESET,
+    softmax_sentence(
+        _wide_cells,
+        below(mean("train_gap"), 0.05, strictly=False, over="worst", seeds=10),
+        "the network's distance from it on the training samples",
+        TWENTIETH,
+        name="equation-24",
+        kind="ours",
+        source="equation 24",
+        statement=f"With {WIDE} hidden units or more, kernel regression by the update (24) as it "
+        "is printed tracks the network up to a twentieth of the labels' norm.",
+        figure="curves",
+        preset=DRIFT_PRESET,
     ),
-    softmax_claim(
-        "gradient-of-23",
-        "paper",
-        "equations 23 and 24",
-        "The update (24) is gradient descent on the loss (23): γ ← γ − η ∇L_ntk(γ).",
-        TRACKS.in_words(
-            "the distance between the predictions of the two, on the training samples and from "
-            "γ = 0,"
-        ),
-        _is_gradient,
-        "curves",
-        DRIFT_PRESET,
+    softmax_sentence(
+        _gradient_cells,
+        below(mean("gradient_gap - train_gap"), 0.05, strictly=False, over="worst", seeds=10),
+        "the distance between the predictions of the two, on the training samples and from γ = 0,",
+        TWENTIETH,
+        name="gradient-of-23",
+        kind="paper",
+        source="equations 23 and 24",
+        statement="The update (24) is gradient descent on the loss (23): γ ← γ − η ∇L_ntk(γ).",
+        figure="curves",
+        preset=DRIFT_PRESET,
         hypotheses="it requires none; both have the same kernel and labels and begin at γ = 0",
     ),
 )
 
-INVERSE = tolerance_margin(-1.0, 0.25, "half the way to the next multiple of 1/2", fewest_seeds=10)
-ALIKE = tolerance_margin(0.0, 0.1, "a tenth", fewest_seeds=10)
 WAYS = ("symmetric", "independent")
 
 _ALIKE = set(SoftmaxConvergenceParameters.model_fields) - {
@@ -276,32 +270,23 @@ def _widths_in_the_lemmas(cells: pd.DataFrame) -> pd.DataFrame:
     return kept
 
 
-def _power(cells: pd.DataFrame, columns: tuple[str, ...], margin: Margin) -> Measurement:
-    """Measure the power of m in a column, or in one over another, seed by seed."""
-    value = positive_numbers(cells, columns[0])
-    for name in columns[1:]:
-        value = value / positive_numbers(cells, name)
-    words = " over ".join(name.replace("_", " ") for name in columns)
-    powers = scaling_exponents(cells.assign(value=value), ["m"], "value")
-    if powers is None:
-        raise inconclusive("On no seed does m change.")
-    middle = value.groupby(cells["m"]).median()
-    return judge_estimate(
-        powers["m"],
-        margin,
-        details={f"median, m = {m}": float(number) for m, number in middle.items()},
-        note=f"The power of m in the {words}, seed by seed.",
+def _in_the_lemmas(cells: pd.DataFrame) -> pd.DataFrame:
+    return _widths_in_the_lemmas(_cells(cells, "softmax", "symmetric", small=True))
+
+
+def _power_claim(choose: Choose, number: str, value: float, **fields: Any) -> Claim:
+    """Return a claim that a number goes as a power of m: −1, or 0."""
+    tolerance, because = _TOLERANCES[value]
+    return softmax_sentence(
+        choose,
+        near(mean(power(number, "m")), value, within=tolerance, seeds=10),
+        f"the power of m in the {number.replace(' / ', ' over ').replace('_', ' ')}",
+        because,
+        **fields,
     )
 
 
-def _paper_power(cells: pd.DataFrame, columns: tuple[str, ...], margin: Margin) -> Measurement:
-    held = _cells(cells, "softmax", "symmetric", small=True)
-    return _power(_widths_in_the_lemmas(held), columns, margin)
-
-
-def _other_power(cells: pd.DataFrame, column: str, activation: Activation, way: str) -> Measurement:
-    return _power(_cells(cells, activation, way, small=False), (column,), INVERSE)
-
+_TOLERANCES = {-1.0: (0.25, "half the way to the next multiple of 1/2"), 0.0: (0.1, "a tenth")}
 
 _TAKEN = (
     "‖F − Y‖² falls by 1 − m η λ/2 at every step, weights move by less than 0.01, and H by at most "
@@ -310,23 +295,9 @@ _TAKEN = (
 )
 
 
-def _tight_claim(
-    name: str, source: str, statement: str, columns: tuple[str, ...], margin: Margin, figure: str
-) -> Claim:
-    """Return a claim that a bound is tight in m."""
-    words = " over ".join(name.replace("_", " ") for name in columns)
-    return softmax_claim(
-        f"{name}-tight",
-        "sharp",
-        source,
-        statement,
-        margin.in_words(f"the power of m in the {words}"),
-        partial(_paper_power, columns=columns, margin=margin),
-        figure,
-        SMALL_PRESET,
-        hypotheses=_TAKEN,
-    )
-
+_tight_claim = partial(
+    _power_claim, _in_the_lemmas, kind="sharp", preset=SMALL_PRESET, hypotheses=_TAKEN
+)
 
 _BOUNDED = {
     "drift": ("kernel_drift", "Lemmas 5.1 and 5.3", "kernel-drift", "‖H − H*‖_F"),
@@ -342,33 +313,34 @@ _BOUNDED = {
 POWER_CLAIMS = (
     *(
         _tight_claim(
-            name,
-            source,
-            f"The bound on {subject} by 1/m is tight: it falls no faster.",
-            (column,),
-            INVERSE,
-            figure,
+            column,
+            -1.0,
+            name=f"{name}-tight",
+            source=source,
+            statement=f"The bound on {subject} by 1/m is tight: it falls no faster.",
+            figure=figure,
         )
         for name, (column, source, figure, subject) in _BOUNDED.items()
     ),
     _tight_claim(
-        "theorem-f2",
-        "Theorem F.2",
-        "The worst test gap goes with the width as the kernel's change does, no faster.",
-        ("test_gap_most", "kernel_drift"),
-        ALIKE,
-        "ntk-gap",
+        "test_gap_most / kernel_drift",
+        0.0,
+        name="theorem-f2-tight",
+        source="Theorem F.2",
+        statement="The worst test gap goes with the width as the kernel's change does, no faster.",
+        figure="ntk-gap",
     ),
     *(
-        softmax_claim(
-            f"{name}-{activation}-{way}",
-            "ours",
-            source,
-            f"{NAMES[activation]}, {way} initialisation, σ = 1: {words} as 1/m.",
-            INVERSE.in_words(f"the power of m in the {column.replace('_', ' ')}"),
-            partial(_other_power, column=column, activation=activation, way=way),
-            figure,
-            DRIFT_PRESET,
+        _power_claim(
+            partial(_cells, activation=activation, way=way, small=False),
+            column,
+            -1.0,
+            name=f"{name}-{activation}-{way}",
+            kind="ours",
+            source=source,
+            statement=f"{NAMES[activation]}, {way} initialisation, σ = 1: {words} as 1/m.",
+            figure=figure,
+            preset=DRIFT_PRESET,
         )
         for name, column, source, figure, words in (
             ("drift", "kernel_drift", "Lemma 5.1", "kernel-drift", "the Gram matrix changes"),

@@ -16,6 +16,7 @@ from overfit_cli.claims.cells import Selection, positive_numbers
 from overfit_cli.claims.rules import (
     Margin,
     exponentiate,
+    factor_margin,
     judge_estimate,
     judge_estimates,
     tolerance_margin,
@@ -24,7 +25,6 @@ from overfit_cli.core.claim import Measurement, inconclusive
 from overfit_cli.stats.intervals import level_of_each, mean_estimate
 from overfit_cli.studies.softmax_network.convergence.claims.kernels import softmax_claim
 from overfit_cli.studies.softmax_network.convergence.claims.table1 import (
-    ALMOST_THE_SAME,
     RULES,
     step_ranges,
     width_range,
@@ -47,6 +47,7 @@ FEWEST_SETTINGS = 12
 """Of each seed, out of 48: a power, one of n, a constant, and two of activations are fitted."""
 
 HALF = "half the way to the next multiple of 1/2"
+ALMOST_THE_SAME = factor_margin(1.0, 2.0, "a factor of two", fewest_seeds=10)
 SQUARE = tolerance_margin(2.0, 0.25, HALF, fewest_seeds=10)
 LINEAR = tolerance_margin(1.0, 0.25, HALF, fewest_seeds=10)
 SQUARE_OF_WIDTHS = tolerance_margin(2.0, 0.5, "half the way to the next power", fewest_seeds=10)

@@ -13,29 +13,19 @@ import numpy as np
 import pandas as pd
 
 from overfit_cli.claims.cells import Selection, positive_numbers, require_done
-from overfit_cli.claims.rules import (
-    THEOREM_RULE,
-    Margin,
-    Requirements,
-    exponentiate,
-    factor_margin,
-    judge_estimate,
-    judge_estimates,
-    judge_theorem,
-    tolerance_margin,
-)
+from overfit_cli.claims.python import above, geometric_mean, mean, near, ratio
+from overfit_cli.claims.rules import THEOREM_RULE, Requirements, judge_theorem
 from overfit_cli.core.claim import Claim, Measurement, inconclusive, not_run
 from overfit_cli.stats.boundaries import scaling_exponents
-from overfit_cli.stats.intervals import Estimate, level_of_each, mean_estimate
 from overfit_cli.studies.softmax_network.convergence.claims.bounds import (
     PROBABLE,
     judge_probable,
     unknown_cells,
 )
 from overfit_cli.studies.softmax_network.convergence.claims.kernels import (
-    ALIKE,
     SMALL,
     softmax_claim,
+    softmax_sentence,
 )
 from overfit_cli.studies.softmax_network.convergence.parameters import (
     RADII,
@@ -55,9 +45,6 @@ WORST_SAMPLES = (4, 16)
 
 WIDE = 1024
 """The width from which on constants are judged: those of the text are stated for wide networks."""
-
-ORDER = factor_margin(1.0, 2.0, "a factor of two", fewest_seeds=10)
-LINEAR = factor_margin(1.0, 1.1, "a tenth", fewest_seeds=10)
 
 _ALIKE = set(SoftmaxConvergenceParameters.model_fields) - {
     *("m", "n", "sigma", "activation", "initialisation", "dtype", "verify", "epsilon")
@@ -121,45 +108,16 @@ def _relu(cells: pd.DataFrame) -> Measurement:
     )
 
 
-def _of_order_one(cells: pd.DataFrame) -> Measurement:
-    """Measure the largest drift over R n at each width and n, at σ = 1."""
-    held = require_done(_worst(cells, "softmax", sigma=1.0))
-    numbers = positive_numbers(held, "worst_drift")
-    return _judge_settings(held, numbers, ORDER, "largest drift over R n")
-
-
-def _linear(cells: pd.DataFrame) -> Measurement:
-    """Measure the largest drift over R at R = 0.009, over that at 0.001."""
-    held = require_done(_worst(cells, "softmax"))
-    far, near = (positive_numbers(held, name) for name in ("worst_drift_far", "worst_drift"))
-    return _judge_settings(held, far / near, LINEAR, "ratio of the two")
-
-
-def _judge_settings(
-    held: pd.DataFrame, numbers: pd.Series[float], margin: Margin, words: str
-) -> Measurement:
-    logs = held.assign(log=np.log(numbers))
-    settings = logs[["sigma", "n", "m"]].drop_duplicates().itertuples(index=False)
-    groups = {
-        f"σ = {sigma:g}, n = {n}, m = {m}": logs.loc[
-            (logs["sigma"] == sigma) & (logs["n"] == n) & (logs["m"] == m), "log"
-        ]
-        for sigma, n, m in settings
-    }
-    level = level_of_each(len(groups))
-    estimates = {
-        name: (exponentiate(mean_estimate(values, level)), margin)
-        for name, values in groups.items()
-    }
-    return judge_estimates(estimates, note=f"The {words}, geometric means over seeds.")
+def _done(cells: pd.DataFrame, **at: float) -> pd.DataFrame:
+    """Softmax's cells in which the largest drift was looked for, all done."""
+    return require_done(_worst(cells, "softmax", **at))
 
 
 LARGE = 1.0
 """The ends of the crossover in σ."""
 
+BENDING = "power[sigma is largest] - power[sigma is smallest]"
 SIGMAS = (0.03, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0)
-BENT = Margin(least=0.1, because="a tenth", fewest_seeds=10)
-ON_THE_LAW = tolerance_margin(0.0, 0.05, "a sixth of the whole change", fewest_seeds=10)
 
 
 def _crossover(cells: pd.DataFrame, sigmas: tuple[float, ...]) -> pd.DataFrame:
@@ -188,23 +146,16 @@ def powers_of(cells: pd.DataFrame, cause: str, value: str) -> pd.Series[float]:
     return pd.Series(powers)
 
 
-def _bends(cells: pd.DataFrame, cause: str, value: str, margin: Margin) -> Measurement:
-    """Measure the power at σ = 1 less that at σ = 0.03, seed by seed."""
-    held = _crossover(cells, (SMALL, LARGE))
-    small, large = (
-        powers_of(held[held["sigma"] == sigma], cause, value) for sigma in (SMALL, LARGE)
-    )
-    return judge_estimate(
-        mean_estimate((large - small).dropna()),
-        margin,
-        details={
-            f"power at σ = {sigma:g}, {end}": getattr(estimate, end)
-            for sigma, powers in ((SMALL, small), (LARGE, large))
-            for estimate in (mean_estimate(powers),)
-            for end in ("value", "low", "high")
-        },
-        note="Seed by seed.",
-    )
+def _powers(cells: pd.DataFrame, cause: str, value: str, sigmas: tuple[float, ...]) -> pd.DataFrame:
+    """The power of a cause in a column, of each seed and σ, with that of the largest of m."""
+    held = _crossover(cells, sigmas)
+    tables = []
+    for sigma in sigmas:
+        rows = held[held["sigma"] == sigma]
+        powers = powers_of(rows, cause, value).rename_axis("seed").reset_index(name="power")
+        stated = stated_power(sigma, rows["m"].unique())
+        tables.append(powers.assign(sigma=sigma, stated=stated, status="done"))
+    return pd.concat(tables, ignore_index=True)
 
 
 def stated_power(sigma: float, widths: np.ndarray) -> float:
@@ -213,19 +164,6 @@ def stated_power(sigma: float, widths: np.ndarray) -> float:
     Each unit moves as e^(σ z)/m, and the largest of m standard Gaussians z is near √(2 log m).
     """
     return float(-1 + sigma / np.sqrt(2 * np.log(widths.astype(float)).mean()))
-
-
-def _largest_of_m(cells: pd.DataFrame) -> Measurement:
-    """Measure the movement's power less the one of the largest of m lognormal units, by σ."""
-    held = _crossover(cells, SIGMAS)
-    level = level_of_each(len(SIGMAS))
-    differences: dict[str, tuple[Estimate, Margin]] = {}
-    for sigma in SIGMAS:
-        rows = held[held["sigma"] == sigma]
-        stated = stated_power(sigma, rows["m"].unique())
-        powers = powers_of(rows, "m", "movement")
-        differences[f"σ = {sigma:g}"] = (mean_estimate(powers - stated, level), ON_THE_LAW)
-    return judge_estimates(differences, note="The power less −1 + σ/√(2 log m), seed by seed.")
 
 
 def _constant_claim(activation: Activation, n: int, words: str) -> Claim:
@@ -262,62 +200,72 @@ PERTURBATION_CLAIMS = (
         "condition; the change of H is bounded by counting the units "
         "that can flip, so that no W is left out",
     ),
-    softmax_claim(
-        "lemma51-order",
-        "ours",
-        "Lemma 5.1",
-        "At σ = 1 the largest change of H that ascent finds is of the order R n, at every width "
-        f"from {WIDE} on and n: the factor e^(10B) is 1 there.",
-        ORDER.in_words("in each setting the largest change over R n"),
-        _of_order_one,
-        "worst-drift",
-        WORST_PRESET,
+    softmax_sentence(
+        partial(_done, sigma=1.0),
+        near(geometric_mean("worst_drift"), 1, factor=2, seeds=10),
+        "in each setting the largest change over R n",
+        "a factor of two",
+        name="lemma51-order",
+        kind="ours",
+        source="Lemma 5.1",
+        statement="At σ = 1 the largest change of H that ascent finds is of the order R n, at "
+        f"every width from {WIDE} on and n: the factor e^(10B) is 1 there.",
+        figure="worst-drift",
+        preset=WORST_PRESET,
     ),
-    softmax_claim(
-        "lemma51-linear",
-        "ours",
-        "Lemma 5.1",
-        "The largest change of H is linear in R up to 0.009, at fixed width.",
-        LINEAR.in_words("in each setting the ratio of it over R at R = 0.009 to R = 0.001"),
-        _linear,
-        "worst-drift",
-        WORST_PRESET,
+    softmax_sentence(
+        _done,
+        near(geometric_mean(ratio("worst_drift_far", "worst_drift")), 1, factor=1.1, seeds=10),
+        "in each setting the ratio of it over R at R = 0.009 to R = 0.001",
+        "a tenth",
+        name="lemma51-linear",
+        kind="ours",
+        source="Lemma 5.1",
+        statement="The largest change of H is linear in R up to 0.009, at fixed width.",
+        figure="worst-drift",
+        preset=WORST_PRESET,
     ),
     *(
-        softmax_claim(
-            f"crossover-{name}",
-            "ours",
-            "Lemmas 5.1 and 5.3",
-            f"The power of m in {words} is larger at σ = 1 than at σ = 0.03.",
-            BENT.in_words("the difference of the two powers"),
-            partial(_bends, cause="m", value=column, margin=BENT),
-            "crossover",
-            CROSSOVER_PRESET,
+        softmax_sentence(
+            partial(_powers, cause="m", value=column, sigmas=(SMALL, LARGE)),
+            above(mean(BENDING), 0.1, strictly=False, seeds=10),
+            "the difference of the two powers",
+            "a tenth",
+            name=f"crossover-{name}",
+            kind="ours",
+            source="Lemmas 5.1 and 5.3",
+            statement=f"The power of m in {words} is larger at σ = 1 than at σ = 0.03.",
+            figure="crossover",
+            preset=CROSSOVER_PRESET,
         )
         for name, column, words in (
             ("drift", "kernel_drift", "‖H − H*‖_F"),
             ("movement", "movement", "max_r ‖w_r − w_r(0)‖"),
         )
     ),
-    softmax_claim(
-        "crossover-gap",
-        "ours",
-        "Theorem F.2",
-        "The power of ‖H − H*‖_F in the test gap is the same at σ = 1 as at σ = 0.03.",
-        ALIKE.in_words("the difference of the two powers"),
-        partial(_bends, cause="kernel_drift", value="test_gap", margin=ALIKE),
-        "crossover",
-        CROSSOVER_PRESET,
+    softmax_sentence(
+        partial(_powers, cause="kernel_drift", value="test_gap", sigmas=(SMALL, LARGE)),
+        near(mean(BENDING), 0, within=0.1, seeds=10),
+        "the difference of the two powers",
+        "a tenth",
+        name="crossover-gap",
+        kind="ours",
+        source="Theorem F.2",
+        statement="The power of ‖H − H*‖_F in the test gap is the same at σ = 1 as at σ = 0.03.",
+        figure="crossover",
+        preset=CROSSOVER_PRESET,
     ),
-    softmax_claim(
-        "movement-largest-of-m",
-        "ours",
-        "Lemma 5.3",
-        "The power of m in the movement is −1 + σ/√(2 log m), that of the largest of m lognormal "
-        f"units over m, at σ = {', '.join(f'{sigma:g}' for sigma in SIGMAS)}.",
-        ON_THE_LAW.in_words("at each σ the power less this one"),
-        _largest_of_m,
-        "crossover",
-        CROSSOVER_PRESET,
+    softmax_sentence(
+        partial(_powers, cause="m", value="movement", sigmas=SIGMAS),
+        near(mean("power - stated"), 0, within=0.05, seeds=10),
+        "at each σ the power less this one",
+        "a sixth of the whole change",
+        name="movement-largest-of-m",
+        kind="ours",
+        source="Lemma 5.3",
+        statement="The power of m in the movement is −1 + σ/√(2 log m), that of the largest of m "
+        f"lognormal units over m, at σ = {', '.join(f'{sigma:g}' for sigma in SIGMAS)}.",
+        figure="crossover",
+        preset=CROSSOVER_PRESET,
     ),
 )

@@ -8,25 +8,24 @@ A cell that doesn't come to ε takes more steps than it was given, so ratios of 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from overfit_cli.claims.cells import OUTCOMES, Selection, is_unknown
-from overfit_cli.claims.rules import (
-    Margin,
-    exponentiate,
-    factor_margin,
-    judge_estimate,
-    judge_estimates,
-    mark_vacuous,
-)
+from overfit_cli.claims.python import near, ratio
+from overfit_cli.claims.rules import Margin, judge_estimate, mark_vacuous
+from overfit_cli.claims.stated import Choose
 from overfit_cli.core.claim import Claim, Measurement, not_run
-from overfit_cli.stats.intervals import Estimate, level_of_each, mean_estimate, median_estimate
-from overfit_cli.studies.softmax_network.convergence.claims.kernels import softmax_claim
+from overfit_cli.stats.intervals import mean_estimate
+from overfit_cli.studies.softmax_network.convergence.claims.kernels import (
+    softmax_claim,
+    softmax_sentence,
+)
 from overfit_cli.studies.softmax_network.convergence.parameters import SoftmaxConvergenceParameters
 from overfit_cli.studies.softmax_network.convergence.widths import (
     ENOUGH,
@@ -36,7 +35,6 @@ from overfit_cli.studies.softmax_network.convergence.widths import (
 )
 from overfit_cli.studies.softmax_network.paper import NAMES, Activation
 
-ALMOST_THE_SAME = factor_margin(1.0, 2.0, "a factor of two", fewest_seeds=10)
 AT_MOST_SQUARE = Margin(
     most=2.5, because="2, and half the way to 3 for the o(1); logarithms are divided out"
 )
@@ -47,6 +45,11 @@ RULES = {"stability": "1/(m λ_max)", "paper": "Corollary 4.3's, without its e^(
 LOGARITHMS: Mapping[Activation, int] = {"softmax": 2, "exp": 2, "relu": 1}
 """The power of log(n) in Table 1's m."""
 
+Pair = tuple[Activation, Activation]
+BETWEEN = dict.fromkeys(("steps_to_epsilon", "width"), ("least", "most"))
+"""The columns with the ends of numbers that a sweep does not reach."""
+
+STEPS = "steps_to_epsilon{}"
 _SWEPT = {"activation", "m", "n"}
 _ALIKE = set(SoftmaxConvergenceParameters.model_fields) - _SWEPT - {"step_rule", "dtype"}
 
@@ -71,61 +74,9 @@ def step_ranges(cells: pd.DataFrame) -> pd.DataFrame:
     return cells.assign(least=steps.fillna(taken).fillna(0.0), most=steps.fillna(np.inf))
 
 
-def _median_ratio(
-    table: pd.DataFrame, pair: tuple[Activation, Activation], level: float | None = None
-) -> Estimate:
-    """The median over seeds of the ratio between two activations.
-
-    Args:
-        table: `seed`, `activation`, and the least and the most of a number.
-        pair: the activations.
-        level: of the interval.
-    """
-    with np.errstate(divide="ignore"):  # of 0
-        least, most = (
-            np.log(table.pivot(index="seed", columns="activation", values=end).astype(float))
-            for end in ("least", "most")
-        )
-    first, second = pair
-    logs = median_estimate(least[first] - most[second], level, up_to=most[first] - least[second])
-    # Ratios of whole numbers agree by chance: equal ones are no copies.
-    return exponentiate(logs)._replace(seeds=len(least))
-
-
-def _judge_ratio(
-    table: pd.DataFrame, pair: tuple[Activation, Activation], missing: str
-) -> Measurement:
-    """Judge the ratio between two activations at the largest n, seed by seed."""
-    largest = table[table["n"] == table["n"].max()]
-    censored = largest["least"] < largest["most"]
-    medians = largest[~censored].groupby("activation")["least"].median()
-    return judge_estimate(
-        _median_ratio(largest, pair),
-        ALMOST_THE_SAME,
-        details={
-            **{f"median, {NAMES[each]}": float(medians.get(each, np.nan)) for each in pair},
-            f"seeds on which {missing}": largest.loc[censored, "seed"].nunique(),
-        },
-        note=f"{NAMES[pair[0]]} over {NAMES[pair[1]]} at n = {largest['n'].iloc[0]}, medians over "
-        "seeds.",
-    )
-
-
-_LATE = "one doesn't come to ε within the steps, or has no number"
-
-
-def _steps(cells: pd.DataFrame, pair: tuple[Activation, Activation], rule: str) -> Measurement:
-    return _judge_ratio(step_ranges(widest(_grid(cells, rule, pair))), pair, _LATE)
-
-
-def _steps_with_lambda(cells: pd.DataFrame, pair: tuple[Activation, Activation]) -> Measurement:
-    """Measure the ratio of T λ² between two activations."""
-    wide = step_ranges(widest(_grid(cells, "paper", pair)))
-    squares = wide["lambda_start"].astype(float) ** 2
-    table = wide.assign(
-        least=(wide["least"] * squares).fillna(0.0), most=(wide["most"] * squares).fillna(np.inf)
-    )
-    return _judge_ratio(table, pair, _LATE)
+def _wide_steps(cells: pd.DataFrame, pair: Pair, rule: str) -> pd.DataFrame:
+    """The widest networks of a sweep, with the ends of their steps."""
+    return step_ranges(widest(_grid(cells, rule, pair)))
 
 
 def width_range(grid: pd.DataFrame) -> pd.DataFrame:
@@ -145,13 +96,15 @@ def width_range(grid: pd.DataFrame) -> pd.DataFrame:
     return slow[["activation", "n", "seed"]].assign(least=least, most=most)
 
 
-def _widths(cells: pd.DataFrame, pair: tuple[Activation, Activation], rule: str) -> Measurement:
-    missing = "no m of the sweep suffices, or all do"
-    return _judge_ratio(width_range(_grid(cells, rule, pair)), pair, missing)
+def _widths(cells: pd.DataFrame, pair: Pair, rule: str) -> pd.DataFrame:
+    """The smallest sufficient widths of a sweep, with their ends where they lie beyond it."""
+    ranges = width_range(_grid(cells, rule, pair))
+    known = ranges["least"] == ranges["most"]
+    return ranges.assign(width=ranges["least"].where(known), status="done")
 
 
-def _dimension_ratios(cells: pd.DataFrame, pair: tuple[Activation, Activation]) -> Measurement:
-    """Measure the ratio of steps between two activations at each d, seed by seed."""
+def _at_each_dimension(cells: pd.DataFrame, pair: Pair) -> pd.DataFrame:
+    """Cells at several d, with the ends of their steps."""
     chosen = Selection(
         SoftmaxConvergenceParameters,
         at={"activation": pair, "dtype": "float64"},
@@ -159,16 +112,7 @@ def _dimension_ratios(cells: pd.DataFrame, pair: tuple[Activation, Activation]) 
         includes={"activation": pair, "d": DIMENSIONS},
         preset=DIMENSION,
     ).of(cells)
-    ranges = step_ranges(chosen)
-    groups = {d: ranges[ranges["d"] == d] for d in sorted(set(ranges["d"].tolist()))}
-    level = level_of_each(len(groups))
-    by_dimension = {
-        f"d = {d}": (_median_ratio(rows, pair, level), ALMOST_THE_SAME)
-        for d, rows in groups.items()
-    }
-    return judge_estimates(
-        by_dimension, note=f"{NAMES[pair[0]]} over {NAMES[pair[1]]}, medians over seeds."
-    )
+    return step_ranges(chosen)
 
 
 def _slopes(logs: pd.DataFrame) -> pd.DataFrame:
@@ -246,33 +190,57 @@ def _exponent(cells: pd.DataFrame, activation: Activation) -> Measurement:
 
 DIMENSIONS = (3, 4, 8, 16, 32)
 PAIRS = tuple(combinations(NAMES, 2))
-_RATIO = "the median ratio of theirs, at the largest n of the sweep,"
 
 
-def _claim(
+def _ratio_claim(
+    choose: Choose,
+    number: str,
+    pair: Pair,
     name: str,
     statement: str,
-    holds_where: str,
-    measure: Callable[[pd.DataFrame], Measurement],
     preset: str,
-    figure: str = "table1",
-    hypotheses: str = "",
+    *,
+    at: str = "at the largest n of the sweep",
+    **fields: Any,
 ) -> Claim:
-    return softmax_claim(
-        name, "ours", "Table 1", statement, holds_where, measure, figure, preset, hypotheses
+    """Return a claim that two activations have almost the same number, seed by seed.
+
+    Args:
+        choose: the cells.
+        number: the expression, with `{}` in the place of the activation.
+        pair: the activations.
+        name, statement, preset: of the claim.
+        at: where the number is taken, in words.
+        **fields: further ones of the claim.
+    """
+    first, second = (number.format(f"[activation={activation}]") for activation in pair)
+    where = [] if preset == DIMENSION else ["n is largest"]
+    return softmax_sentence(
+        choose,
+        near(ratio(first, second), 1, factor=2, seeds=10, where=where),
+        f"the median ratio of theirs, {at},",
+        "a factor of two",
+        BETWEEN,
+        name=name,
+        kind="ours",
+        source="Table 1",
+        statement=statement,
+        preset=preset,
+        **{"figure": "table1", **fields},
     )
 
 
-def _steps_claim(pair: tuple[Activation, Activation]) -> Claim:
+def _steps_claim(pair: Pair) -> Claim:
     """A claim on T λ² at the paper's step size."""
     first, second = (NAMES[activation] for activation in pair)
-    return _claim(
+    return _ratio_claim(
+        partial(_wide_steps, pair=pair, rule="paper"),
+        "steps_to_epsilon{0} * lambda_start{0}**2",
+        pair,
         f"steps-{pair[0]}-{pair[1]}-paper",
         f"At the step size 0.1 λ/(m n²) {first} and {second} networks need almost the same T λ², "
         "where they are wide; T is the number of steps to ε, λ the smallest eigenvalue of "
         "each network's own kernel.",
-        ALMOST_THE_SAME.in_words(_RATIO),
-        partial(_steps_with_lambda, pair=pair),
         PRESETS["paper"],
         hypotheses="the step size is Corollary 4.3's without its e^(16B); it contains λ, so that "
         "T λ² depends little on anything else; Table 1's m isn't met, and its λ < 1 on every "
@@ -283,15 +251,18 @@ def _steps_claim(pair: tuple[Activation, Activation]) -> Claim:
 def _exponent_claim(activation: Activation) -> Claim:
     """A claim on the growth of the sufficient width."""
     logarithm = "log²(n)" if LOGARITHMS[activation] == 2 else "log(n)"
-    return _claim(
+    return softmax_claim(
         f"width-exponent-{activation}",
+        "ours",
+        "Table 1",
         f"At the step size {RULES['stability']} the smallest width that suffices for "
         f"{NAMES[activation]} grows with n no faster than λ⁻² n^2.5 {logarithm}.",
         AT_MOST_SQUARE.in_words("the power of n in λ² times the smallest sufficient width"),
         partial(_exponent, activation=activation),
+        "table1",
         PRESETS["stability"],
-        hypotheses=f"a width suffices here where training takes at most {ENOUGH:g} times the steps "
-        "of infinite width; Table 1 says of a far larger width that it suffices, at another step "
+        f"a width suffices here where training takes at most {ENOUGH:g} times the steps of "
+        "infinite width; Table 1 says of a far larger width that it suffices, at another step "
         "size, and nothing of how the smallest grows",
     )
 
@@ -299,34 +270,44 @@ def _exponent_claim(activation: Activation) -> Claim:
 TABLE_CLAIMS = (
     *map(_steps_claim, PAIRS),
     *(
-        _claim(
-            f"{kind}-{first}-{second}{suffix}",
-            f"{NAMES[first]} and {NAMES[second]} networks need the same number of {words}; step "
+        _ratio_claim(
+            partial(choose, pair=pair, rule=rule),
+            number,
+            pair,
+            f"{kind}-{pair[0]}-{pair[1]}{suffix}",
+            f"{NAMES[pair[0]]} and {NAMES[pair[1]]} networks need the same number of {words}; step "
             f"size {RULES[rule]}.",
-            ALMOST_THE_SAME.in_words(_RATIO),
-            partial(measure, pair=(first, second), rule=rule),
             PRESETS[rule],
         )
-        for first, second in PAIRS
-        for kind, suffix, rule, words, measure in (
-            ("steps", "", "stability", "steps, where they are wide", _steps),
-            ("steps", "-without-lambda", "paper", "steps, λ left out, where they are wide", _steps),
-            ("width", "", "stability", "hidden units", _widths),
-            ("width", "-paper", "paper", "hidden units", _widths),
+        for pair in PAIRS
+        for kind, suffix, rule, words, choose, number in (
+            ("steps", "", "stability", "steps, where they are wide", _wide_steps, STEPS),
+            (
+                "steps",
+                "-without-lambda",
+                "paper",
+                "steps, λ left out, where they are wide",
+                _wide_steps,
+                STEPS,
+            ),
+            ("width", "", "stability", "hidden units", _widths, "width{}"),
+            ("width", "-paper", "paper", "hidden units", _widths, "width{}"),
         )
     ),
     *(
-        _claim(
-            f"steps-{first}-{second}-dimension",
-            f"{NAMES[first]} and {NAMES[second]} networks need the same number of steps at d = "
+        _ratio_claim(
+            partial(_at_each_dimension, pair=pair),
+            STEPS,
+            pair,
+            f"steps-{pair[0]}-{pair[1]}-dimension",
+            f"{NAMES[pair[0]]} and {NAMES[pair[1]]} networks need the same number of steps at d = "
             f"{', '.join(map(str, DIMENSIONS[:-1]))} and {DIMENSIONS[-1]} features; step size "
             f"{RULES['stability']}.",
-            ALMOST_THE_SAME.in_words("the median ratio of theirs, at every d,"),
-            partial(_dimension_ratios, pair=(first, second)),
             DIMENSION,
+            at="at every d",
             figure="lines",
         )
-        for first, second in PAIRS
+        for pair in PAIRS
     ),
     *map(_exponent_claim, NAMES),
 )
