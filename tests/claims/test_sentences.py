@@ -99,7 +99,7 @@ def test_a_line_that_turns_at_its_end_does_not_fall() -> None:
     rows = cells(n=(10,), snr=(0.5, 1.0, 2.0, 4.0, 8.0))
     rows.loc[rows["snr"] == 8.0, "test_error"] = 0.35 + 0.001 * rows["seed"]
     assert verdict("test_error falls along snr", rows) == "fails"
-    assert "its end" in note("test_error falls along snr", rows)
+    assert "its turn" in note("test_error falls along snr", rows)
 
 
 def test_missing_cells_count_at_both_extremes() -> None:

@@ -75,7 +75,7 @@ def combine(parts: Sequence[Part], over: Over) -> list[Part]:
     combined = []
     for margin in dict.fromkeys(part.margin for part in parts):
         alike = [part for part in parts if part.margin == margin]
-        words = f"over {plural(len(alike), 'setting')}"
+        words = f"over {plural(len(alike), 'setting')}{_aspect(alike)}"
         if over == "average":
             combined.append(_reduced(alike, _average_of(alike[0]), f"mean {words}"))
             continue
@@ -84,6 +84,13 @@ def combine(parts: Sequence[Part], over: Over) -> list[Part]:
         if math.isfinite(margin.most):
             combined.append(_reduced(alike, np.max, f"most {words}"))
     return combined
+
+
+def _aspect(parts: Sequence[Part]) -> str:
+    """What of a line the parts are about, such as its end; empty where it is the whole number."""
+    aspects = {part.place.rpartition(", ")[2] for part in parts}
+    aspect = aspects.pop()
+    return "" if aspects or "=" in aspect or not aspect else f", {aspect}"
 
 
 def _reduced(parts: Sequence[Part], reduce: Callable[..., Floats], place: str) -> Part:

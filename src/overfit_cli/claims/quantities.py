@@ -153,13 +153,17 @@ class Trend:
 
     FALLS = Margin(most=0.0, because="0 is no trend")
     STAYS = Margin(most=0.5, because="half of the line")
+    TURNS = Margin(most=0.5, because="half of the range")
 
     def __str__(self) -> str:
         """Write the expression."""
         return self.measured.text
 
     def parts(self, table: Table) -> list[Part]:
-        """Return, for each line, the rank correlation, and the rank of its end."""
+        """Return, for each line, its rank correlation, the rank of its end, and how far it turns.
+
+        A curve that falls, rises by more than half of its range and falls again does not fall.
+        """
         parts = []
         axis = table.parameter(self.axis)
         for line, x, between in _lines(table, self.measured, axis, LEAST_FOR_TREND):
@@ -174,6 +178,7 @@ class Trend:
                     within=(-1.0, 1.0),
                 ),
                 Part(_joined(place, "its end"), *_end_ranks(signed), self.STAYS, within=(0.0, 1.0)),
+                Part(_joined(place, "its turn"), *_turns(signed), self.TURNS, within=(-1.0, 1.0)),
             ]
         return parts
 
@@ -395,6 +400,23 @@ def _end_ranks(values: Floats) -> Ends:
     unknown = np.isnan(others) | np.isnan(last)
     low = (others < last).mean(axis=1)
     return Ends(low, low + unknown.mean(axis=1))
+
+
+def _turns(values: Floats) -> Ends:
+    """The rise of each row between two points over the range of the median row, −1 to 1, (seeds,).
+
+    They are the points between which the median row rises most: single rows turn by noise too.
+    """
+    known = np.isfinite(values)
+    if not known.any(axis=0).all():
+        return Ends(np.full(len(values), -1.0), np.full(len(values), 1.0))
+    middle = np.nanmedian(np.where(known, values, np.nan), axis=0)  # (points,)
+    first, last = np.unravel_index(np.argmax(np.triu(middle - middle[:, None])), (len(middle),) * 2)
+    range_ = np.ptp(middle)
+    rises = values[:, last] - values[:, first]
+    shares = np.clip(rises / range_, -1.0, 1.0) if range_ > 0 else np.zeros(len(values))
+    unknown = ~(known[:, first] & known[:, last])
+    return Ends(np.where(unknown, -1.0, shares), np.where(unknown, 1.0, shares))
 
 
 def _slope_weights(x: Floats) -> Floats:

@@ -164,12 +164,32 @@ def _moved(part: Part, shift: float) -> Part:
 
 
 def _centre(part: Part) -> float:
-    """A part's number, of the seeds whose numbers are known."""
+    """A part's number, of the seeds whose numbers are known; that of the worlds that they make.
+
+    The noise on resampled numbers moves the median of skewed ones towards their long tail.
+    """
     known = part.low == part.high
     if not known.any():
         return 0.0
     numbers = part.low[known]
+    if part.statistic == "median":
+        (width,) = _bandwidths(part.low[None], part.high[None])
+        return _noisy_median(numbers, float(width))
     return float(estimate(replace(part, low=numbers, high=numbers)).value)
+
+
+def _noisy_median(numbers: Floats, width: float) -> float:
+    """The median of numbers that are drawn with normal noise of this deviation."""
+    from scipy.special import ndtr
+
+    if not width > 0:
+        return float(np.median(numbers))
+    low, high = float(numbers.min()) - 9 * width, float(numbers.max()) + 9 * width
+    for _ in range(60):
+        middle = (low + high) / 2
+        below = float(ndtr((middle - numbers) / width).mean())
+        low, high = (middle, high) if below < 0.5 else (low, middle)
+    return (low + high) / 2
 
 
 def _with_share(part: Part, share: float) -> Part:

@@ -65,8 +65,9 @@ class Clause:
         if isinstance(self.quantity, Trend):
             way = "rises" if self.quantity.rises else "falls"
             condition = (
-                f"the rank correlation has its whole interval on the side on which it {way}, and "
-                "the end has not run back by half of the line's values"
+                f"the rank correlation has its whole interval on the side on which it {way}, the "
+                "end has not run back by half of the line's values, and no turn on the line is as "
+                "large as half of its range"
             )
         else:
             condition = f"the {self.statistic} over seeds has its whole interval {self.margin}"
