@@ -8,7 +8,7 @@ from overfit_cli import experiment
 @experiment(
     claims=[
         "peak: test_error[n=50] > 3 * test_error[n=20]",
-        "descent: test_error falls along n",
+        "more-is-better: test_error[n=50] < test_error[n=30]",
     ]
 )
 def train(n: int = 50, width: int = 50, d: int = 20, noise: float = 0.3, seed: int = 0):
