@@ -155,7 +155,7 @@ def test_a_number_that_came_too_late_lies_above_what_was_waited_for() -> None:
     rows = cells(n=(4, 8, 16, 32)).assign(waited=20.0, endless=np.inf)
     rows["late"] = rows["late"].where(rows["n"] < 32)  # 32 steps are more than 20
 
-    def of(text: str, between: dict[str, tuple[str, str]]) -> Measurement:
+    def judged_with(text: str, between: dict[str, tuple[str, str]]) -> Measurement:
         fields = {"name": "late", "source": "", "statement": text}
         stated = stated_claim(
             lambda rows: rows, study().parameters, text, between=between, **fields
@@ -163,11 +163,13 @@ def test_a_number_that_came_too_late_lies_above_what_was_waited_for() -> None:
         return stated.judge(rows)
 
     text = "power of n in late > 0.5"
-    assert of(text, {}).verdict == "inconclusive"
-    assert of(text, ENDS).verdict == "holds"
-    assert of("late[n=32] / late[n=4] > 4", ENDS).verdict == "holds"
-    assert of("late[n=32] / late[n=4] < 6", ENDS).verdict == "inconclusive"
-    assert of("share of seeds with late > 19 > 0.6 where n = 32", ENDS).verdict == ("holds")
+    assert judged_with(text, {}).verdict == "inconclusive"
+    assert judged_with(text, ENDS).verdict == "holds"
+    assert judged_with("late[n=32] / late[n=4] > 4", ENDS).verdict == "holds"
+    assert judged_with("late[n=32] / late[n=4] < 6", ENDS).verdict == "inconclusive"
+    assert judged_with("share of seeds with late > 19 > 0.6 where n = 32", ENDS).verdict == (
+        "holds"
+    )
 
 
 def test_ranges_contain_what_the_arithmetic_gives_in_between() -> None:

@@ -203,13 +203,13 @@ def _judge_instance(parts: Sequence[Part]) -> Measurement:
     inside = [p.margin.least <= p.low[0] and p.high[0] <= p.margin.most for p in parts]
     verdict: Verdict = "fails" if any(outside) else "holds" if all(inside) else "inconclusive"
     worst = parts[outside.index(True)] if any(outside) else min(parts, key=_room)
-    place = f"The worst is {worst}." if len(parts) > 1 else ""
+    words = f"The worst is {worst}." if len(parts) > 1 else ""
     return Measurement(
         verdict=verdict,
         value=None if worst.unknown else float(worst.low[0]),
         decided="case",
         details={"settings": len(parts)},
-        note=f"Nothing is drawn. {place}".strip(),
+        note=f"Nothing is drawn. {words}".strip(),
     )
 
 

@@ -57,8 +57,8 @@ class Part:
 
     def __str__(self) -> str:
         """As it is called after "the worst is": `at n=20`."""
-        place = f"at {self.place}" if self.place else ""
-        return " ".join(filter(None, (self.quantity, place)))
+        setting = f"at {self.place}" if self.place else ""
+        return " ".join(filter(None, (self.quantity, setting)))
 
     @property
     def unknown(self) -> int:
@@ -84,7 +84,8 @@ class Level:
 
     def parts(self, table: Table) -> list[Part]:
         """Return the number at each setting."""
-        return [_part(place, ends, self.margin) for place, ends in self.measured.by_seed(table)]
+        settings = self.measured.by_seed(table)
+        return [_part(setting, ends, self.margin) for setting, ends in settings]
 
 
 @dataclass(frozen=True)
@@ -112,7 +113,7 @@ class Share:
         settings = [(places[0][0], _all([ends for _, ends in places])) for places in by_place]
         if self.everywhere and settings:
             settings = [({}, _all([ends for _, ends in settings]))]
-        return [_part(place, ends, self.margin) for place, ends in settings]
+        return [_part(setting, ends, self.margin) for setting, ends in settings]
 
     def _met(
         self, excess: Measured, sign: str, table: Table
@@ -125,10 +126,10 @@ class Share:
             ">=": lambda excess: excess >= 0,
         }
         settings = []
-        for place, ends in excess.by_seed(table):
+        for setting, ends in excess.by_seed(table):
             at_ends = [meets[sign](end) for end in ends]
             low, high = np.logical_and(*at_ends), np.logical_or(*at_ends)
-            settings.append((place, Ends(low.astype(np.float64), high.astype(np.float64))))
+            settings.append((setting, Ends(low.astype(np.float64), high.astype(np.float64))))
         return settings
 
 
@@ -215,12 +216,12 @@ class Power:
                 raise inconclusive(f"{axis} or {self.measured.text} is 0 or less: no logarithm.")
             with np.errstate(divide="ignore"):
                 logs = Ends(np.log(np.maximum(ends.low, 0.0)), np.log(ends.high))
-            weights, place = _slope_weights(np.log(x)), describe_values(line)
-            whole = _joined(place, WHOLE) if self.throughout else place
+            weights, name_of_line = _slope_weights(np.log(x)), describe_values(line)
+            whole = _joined(name_of_line, WHOLE) if self.throughout else name_of_line
             parts.append(Part(whole, *_weighted(weights, logs), self.margin))
             if self.throughout:
                 parts += [
-                    Part(_joined(place, name), *_weighted(part, logs), self._side)
+                    Part(_joined(name_of_line, name), *_weighted(part, logs), self._side)
                     for name, part in _parts_of_slope(np.log(x), weights).items()
                 ]
         return parts

@@ -240,7 +240,7 @@ def _sentence(
     kind: Kind,
 ) -> Claim:
     """Return a claim on concavity that is a sentence; see `stated_claim` and `claim_on`."""
-    own = stated_claim(
+    claim = stated_claim(
         partial(_select, preset=CONCAVITY),
         MultiheadMixtureParameters,
         stated,
@@ -250,9 +250,9 @@ def _sentence(
         source="",
         statement="",
     )
-    words = own.holds_where
+    words = claim.holds_where
     return _claim(
-        kind, name, source, statement, hypotheses, words, own.measure, CONCAVITY, "concavity"
+        kind, name, source, statement, hypotheses, words, claim.measure, CONCAVITY, "concavity"
     )
 
 

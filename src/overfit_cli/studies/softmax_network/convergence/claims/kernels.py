@@ -158,7 +158,7 @@ def softmax_sentence(
         choose, stated, number, because, between: as for `stated_claim`.
         **fields: as for `softmax_claim`, but for the condition and the measure.
     """
-    own = stated_claim(
+    claim = stated_claim(
         choose,
         SoftmaxConvergenceParameters,
         stated,
@@ -169,7 +169,7 @@ def softmax_sentence(
         source="",
         statement="",
     )
-    return softmax_claim(holds_where=own.holds_where, measure=own.measure, **fields)
+    return softmax_claim(holds_where=claim.holds_where, measure=claim.measure, **fields)
 
 
 KERNEL_CLAIMS = (
