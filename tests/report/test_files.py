@@ -116,7 +116,7 @@ def test_a_claim_of_the_paper_profile_is_measured_again_by_that() -> None:
     quick = repetition(replace(claim, profile="quick"))
     assert quick is not None
     assert quick.command == "overfit reproduce kernel-fig2"
-    assert quick.time.startswith("about 4 min")
+    assert quick.time.startswith("about 1 min 42 s")
 
 
 def test_markdown_names_unexpected_verdicts_first(tmp_path: Path) -> None:

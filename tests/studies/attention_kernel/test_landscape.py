@@ -131,7 +131,7 @@ def fixed(padded: bool) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor | None
 
 @pytest.mark.parametrize("at_a_time", [1, 20, 35, 80, 10_000])
 @pytest.mark.parametrize("padded", [False, True], ids=["whole", "padded"])
-@pytest.mark.parametrize("kernel", ["softmax", "gaussian"])
+@pytest.mark.parametrize("kernel", ["softmax", "Gaussian"])
 def test_the_plane_is_the_loss_of_the_network_with_its_weights_moved(
     kernel: str, padded: bool, at_a_time: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -529,7 +529,7 @@ def test_the_figure_has_a_row_for_each_kernel_of_one_network(tmp_path: Path) -> 
     sentence = "Network 0, pair of directions 0 (networks here: 2, pairs of each: 2)."
     assert sentence in text
     titles = [axes.get_title(loc="left") for axes in figure.axes]
-    assert [title for title in titles if title] == ["softmax", "gaussian"]
+    assert [title for title in titles if title] == ["softmax", "Gaussian"]
     first = data.cells.query("seed == 0 and pair == 0 and kernel == 'softmax'").iloc[0]
     assert f"\nrms Laplacian\n{first['rms_laplacian']:.3g}\n" in text
 

@@ -85,7 +85,6 @@ def test_dynamics_hold_where_every_seed_ends_on_the_right_side(regime: Regime) -
         name = f"dynamics-{regime}-{what}"
         holds = measure(name, dynamics(regime))
         assert (holds.verdict, holds.value) == ("holds", 1.0)
-        assert holds.details["steps to ε, mean"] == 25
         assert measure(name, dynamics(regime, seeds=3)).verdict == "inconclusive"
         other = dynamics("benign" if regime == "harmful" else "harmful")
         assert measure(name, other).verdict == "not run"
@@ -102,10 +101,7 @@ def test_one_seed_on_the_wrong_side_breaks_the_claim() -> None:
     failed.loc[0, "status"] = "failed"
     failed["reason"] = "step limit"
     measurement = measure("dynamics-benign-attention", failed)
-    assert (measurement.verdict, measurement.details["cells that aren't fitted"]) == (
-        "inconclusive",
-        1,
-    )
+    assert (measurement.verdict, measurement.value) == ("inconclusive", 0.9)
     none = measure("dynamics-benign-attention", failed.assign(status="failed"))
     assert (none.verdict, none.value) == ("fails", 0.0)
     wrong_sign = dynamics("harmful", value_plus=-50.0, value_minus=50.0)

@@ -443,7 +443,7 @@ def test_the_samples_figure_has_a_panel_for_each_model(run: Path, tmp_path: Path
 def test_the_curves_figure_leaves_out_what_was_not_trained(run: Path, tmp_path: Path) -> None:
     figure = overfit_cli.draw("curves", run, out=tmp_path / "curves.png")
     titles = [axes.get_title(loc="left") for axes in figure.axes]
-    assert titles == ["denoiser: softmax", "denoiser: relu"]
+    assert titles == ["denoiser: softmax", "denoiser: ReLU"]
 
 
 def test_samples_of_digits_lie_over_all_digits(tmp_path: Path) -> None:
