@@ -119,12 +119,127 @@ def test_each_further_look_is_judged_at_half_the_error(tmp_path: Path) -> None:
     manifest = read_manifest(tmp_path / "results" / "decay-n")
     assert manifest is not None
     assert manifest.further_looks == 2
-    assert list(manifest.claims) == ["inverse"]
+    assert list(manifest.claims or {}) == ["inverse"]
 
 
 def test_a_look_is_further_where_it_has_new_seeds() -> None:
     assert count_further_looks([]) == count_further_looks([[0, 1]]) == 0
     assert count_further_looks([[0, 1], [1, 0], [0, 1, 2], [5], [5, 0]]) == 2
+
+
+SENTENCES = """
+import numpy as np
+from overfit_cli import experiment
+
+@experiment(claims={claims!r})
+def train(n: int = 10, seed: int = 0):
+    noise = np.random.default_rng([n, seed]).normal()
+    return {{"error": float(np.exp(0.01 * noise) / n)}}
+"""
+NARROW = "inverse: power of n in error is -1 within 0.0001"
+WIDE = "inverse: power of n in error is -1 within 0.5"
+SMALL = "small: error < 0.2"
+
+
+def state(folder: Path, *claims: str) -> None:
+    """Write the function's file with these claims."""
+    (folder / "decay.py").write_text(SENTENCES.format(claims=list(claims)))
+
+
+def judge(folder: Path, *arguments: str) -> str:
+    said = call("judge", "results/decay-n", *arguments, cwd=folder).stdout
+    return " ".join(said.split())
+
+
+def test_a_margin_that_is_moved_after_the_run_shows_everywhere_with_what_it_was(
+    tmp_path: Path,
+) -> None:
+    state(tmp_path, NARROW, SMALL)
+    sweep(tmp_path, 6)
+    manifest = read_manifest(tmp_path / "results" / "decay-n")
+    assert manifest is not None
+    assert manifest.wordings == {"inverse": NARROW[9:], "small": SMALL[7:]}
+    state(tmp_path, WIDE, SMALL)
+    words = (
+        "This claim was changed after the first cell was trained. It was 'power of n in error is "
+        "-1 within 0.0001', which is inconclusive."
+    )
+    judged = judge(tmp_path)
+    assert judged.count(words) == 1
+    assert "inverse ours holds" in judged
+    assert words in report(tmp_path)
+    written = tmp_path / "results" / "report"
+    claims = json.loads((written / "claims.json").read_text())["claims"]
+    assert [words in claim["note"] for claim in claims] == [True, False]
+    assert words in (written / "report.md").read_text()
+    page = (written / "index.html").read_text()
+    assert words.replace("'", "&#39;") in page
+
+
+def test_a_claim_that_is_added_or_removed_after_the_first_cell_is_judged_and_says_so(
+    tmp_path: Path,
+) -> None:
+    state(tmp_path, NARROW, SMALL)
+    sweep(tmp_path, 6)
+    state(tmp_path, SMALL, "new: error > 0.001")
+    judged = judge(tmp_path)
+    assert judged.count("This claim was added after the first cell was trained.") == 1
+    assert "inverse ours inconclusive" in judged
+    assert (
+        "This claim was removed after the first cell was trained; it is judged as it was then."
+        in judged
+    )
+    assert "removed after the first cell" in report(tmp_path)
+    state(tmp_path, NARROW.replace("inverse", "renamed"), SMALL)
+    assert "after the first cell" not in judge(tmp_path)
+    assert "after the first cell" not in judge(tmp_path, SMALL[7:])
+
+
+def test_claims_of_a_file_that_had_none_are_added(tmp_path: Path) -> None:
+    state(tmp_path)
+    sweep(tmp_path, 6)
+    state(tmp_path, SMALL)
+    assert "This claim was added after the first cell was trained." in judge(tmp_path)
+
+
+def test_cells_that_run_again_keep_the_seals_of_the_first(tmp_path: Path) -> None:
+    state(tmp_path, NARROW)
+    sweep(tmp_path, 6)
+    state(tmp_path, WIDE)
+    run("sweep", "decay.py", *GRID, "--seeds=6", "--jobs=1", "--fresh", cwd=tmp_path)
+    judged = judge(tmp_path)
+    assert "This claim was changed after the first cell was trained." in judged
+    assert "95 % by order over 6 seeds" in judged
+
+
+PRESET = """
+title = "Decay"
+study = "decay.py"
+[claims]
+{claims}
+[quick]
+seeds = 6
+set.n = "10,20,40"
+"""
+
+
+def test_the_claims_of_a_preset_are_sealed_too(tmp_path: Path) -> None:
+    state(tmp_path)
+    preset = tmp_path / "decay.toml"
+    preset.write_text(
+        PRESET.format(claims='small = "error < 0.05 where n = 10"\nlow = "error < 1"')
+    )
+    run("sweep", "decay.toml", "--jobs=1", cwd=tmp_path)
+    preset.write_text(PRESET.format(claims='small = "error < 0.2"'))
+    words = " ".join(call("judge", "results/decay-quick", cwd=tmp_path).stdout.split())
+    assert "small ours holds" in words
+    assert "It was 'error < 0.05 where n = 10', which fails." in words
+    assert "low ours holds" in words
+    assert "This claim was removed after the first cell was trained" in words
+    preset.unlink()
+    words = " ".join(call("judge", "results/decay-quick", cwd=tmp_path).stdout.split())
+    assert "small ours fails" in words
+    assert "after the first cell" not in words
 
 
 @pytest.mark.slow

@@ -12,6 +12,8 @@ import hashlib
 import inspect
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -28,7 +30,10 @@ def digest_of_claim(claim: Claim, *, with_code: bool) -> str:
             installed study changes with its package, whose version a run directory keeps.
     """
     texts = [claim.name, claim.kind, claim.statement, claim.hypotheses, claim.holds_where]
-    texts += [_code(claim.measure)] if with_code else []
+    if with_code and (sentence := sentence_of(claim)):
+        texts = [claim.name, claim.kind, sentence]  # it says all: words about it may change
+    elif with_code:
+        texts.append(_code(claim.measure))
     return hashlib.sha256(repr(texts).encode()).hexdigest()[:16]
 
 
@@ -52,21 +57,48 @@ def digests(claims: Iterable[Claim], *, with_code: bool) -> dict[str, str]:
     return {claim.name: digest_of_claim(claim, with_code=with_code) for claim in claims}
 
 
-def seal_in_words(claim: Claim, sealed: Mapping[str, str], *, with_code: bool) -> str:
-    """Say that a claim was changed, or added, after the first cell; empty where it was not.
+def sentence_of(claim: Claim) -> str:
+    """Return the sentence that a claim was read from; empty of a claim that measures by itself."""
+    sentence = getattr(claim.measure, "sentence", None)
+    return "" if sentence is None else str(sentence.text)
 
-    Args:
-        claim: the claim as it is now.
-        sealed: the digests from before the first cell; empty where none were kept.
+
+def wording(claim: Claim) -> str:
+    """Return the text of a claim that a seal keeps beside its digest, to say what it was."""
+    return sentence_of(claim) or f"{claim.statement} Holds where {claim.holds_where}."
+
+
+@dataclass(frozen=True)
+class Seals:
+    """The claims of a run as they were before its first cell.
+
+    Attributes:
+        digests: the digest of each claim by its name; None where none were kept.
+        wordings: their texts, as far as they are known; see `wording`.
         with_code: as for `digest_of_claim`.
     """
-    if not sealed:
-        return ""
-    if claim.name not in sealed:
-        return "This claim was added after the first cell was trained."
-    if sealed[claim.name] != digest_of_claim(claim, with_code=with_code):
-        return "This claim was changed after the first cell was trained."
-    return ""
+
+    digests: Mapping[str, str] | None
+    wordings: Mapping[str, str]
+    with_code: bool
+
+    def state(self, claim: Claim) -> Literal["sealed", "changed", "added", "unknown"]:
+        """Return what became of a claim; one of another name with a sealed sentence is sealed."""
+        if self.digests is None:
+            return "unknown"
+        if claim.name in self.digests:
+            digest = digest_of_claim(claim, with_code=self.with_code)
+            kept = self.wordings.get(claim.name) == sentence_of(claim) != ""
+            return "sealed" if kept or self.digests[claim.name] == digest else "changed"
+        return "sealed" if sentence_of(claim) in self.wordings.values() else "added"
+
+    def removed(self, claims: Iterable[Claim]) -> dict[str, str]:
+        """Return the texts of sealed claims that are not among these, by name."""
+        present = list(claims)
+        known = {claim.name for claim in present} | {sentence_of(claim) for claim in present}
+        return {
+            name: text for name, text in self.wordings.items() if known.isdisjoint((name, text))
+        }
 
 
 def count_further_looks(seeds: Sequence[Sequence[int]]) -> int:

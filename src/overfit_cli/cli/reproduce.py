@@ -218,6 +218,7 @@ class Reproduction:
             cell_seconds=subject.cell_seconds,
             command=["overfit", "sweep", item.preset.name, *profile],
             sentences=subject.sentences,
+            preset=item.preset.path,
         )
         return session, subject
 

@@ -80,7 +80,7 @@ def decide_sentences(
 
     Args:
         path: the run directory.
-        texts: the claims.
+        texts: sentences, or names of the run's own claims.
         conditions: conditions that choose cells, such as `n=5:20`.
         plan: whether to find the seeds that each needs, whatever its verdict is.
 
@@ -88,7 +88,7 @@ def decide_sentences(
         UserError: if it has no cells, a text is no claim, or names what the cells do not have.
     """
     (run,) = load_runs([path], path, conditions)
-    claims = [claim(text, run.study) for text in texts]
+    claims = [run.claim(text) for text in texts]
     check_claims(claims, run.rows)
     return decide(run, claims or run.claims(), plan=plan)
 

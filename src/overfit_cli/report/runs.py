@@ -16,14 +16,15 @@ from overfit_cli.claims.cells import add_planned, repeated_seeds
 from overfit_cli.claims.quantities import Part
 from overfit_cli.claims.rates import Rates
 from overfit_cli.claims.rates import rates as rates_of
-from overfit_cli.claims.seals import looks_in_words, seal_in_words
+from overfit_cli.claims.seals import looks_in_words
 from overfit_cli.claims.stated import Measure
 from overfit_cli.claims.stated import claim as claim_of
-from overfit_cli.core.claim import Claim, Measurement, UndecidedError
+from overfit_cli.core.claim import Claim, Measurement, UndecidedError, not_run
 from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.parameters import build, describe
 from overfit_cli.core.registry import claims_of
 from overfit_cli.core.study import AnyStudy, stand_ins_of
+from overfit_cli.core.text import most_alike
 from overfit_cli.report.seal import sealed_in_words
 from overfit_cli.stats.intervals import level_of_each, set_level
 from overfit_cli.sweeps.load import (
@@ -33,7 +34,8 @@ from overfit_cli.sweeps.load import (
     read_selections,
     usable_directories,
 )
-from overfit_cli.sweeps.manifest import Manifest, planned_cells, read_manifest
+from overfit_cli.sweeps.manifest import Manifest, planned_cells, read_manifest, stated_claims
+from overfit_cli.sweeps.presets import find_preset
 from overfit_cli.sweeps.store import RunDirectory
 
 
@@ -109,6 +111,18 @@ def _check_values(cells: pd.DataFrame, study: AnyStudy) -> None:
             raise UserError(f"The cells' {error.name} {error.value}: {error.accepts}") from error
 
 
+def _claim_of_wording(name: str, text: str, study: AnyStudy) -> Claim:
+    """The claim of a text in a seal; one that can't be judged where it is no sentence."""
+
+    def unknown(_: pd.DataFrame) -> Measurement:
+        raise not_run("The code that measured it is gone.")
+
+    try:
+        return claim_of(text, study, name=name)
+    except UserError:
+        return Claim(name=name, source="", statement=text, holds_where="", measure=unknown)
+
+
 NO_STEPS = "It needs logged steps: sweep with --trajectories."
 
 
@@ -171,29 +185,94 @@ class LoadedRun:
         The level is that of this look at the run's seeds, and the note says whether the claim was
         changed since its first cell: see `claims.seals`.
         """
-        frame = self._frame(claim)
-        if claim.reads == "trajectories" and frame.rows.empty:
-            return Measurement(verdict="not run", note=NO_STEPS)
-        manifest = self._manifest
+        measurement = self._measured(claim)
         with self.looks_level():
-            measurement = frame.judge(claim)
             words = looks_in_words(self._further_looks, level_of_each(1))
         looks = words if measurement.by_chance else ""
-        sealed = {} if manifest is None else manifest.claims
-        seal = seal_in_words(claim, sealed, with_code=self.study.identity.function is not None)
+        seal = self._seal_in_words(claim)
         parts = [measurement.note, looks, seal, self._sealed.get(claim.name, "")]
         if measurement.verdict != "not run":
             parts += self._stand_ins
         return replace(measurement, note=" ".join(filter(None, parts)))
+
+    def _measured(self, claim: Claim) -> Measurement:
+        """The measurement of a claim at the level of this look."""
+        frame = self._frame(claim)
+        if claim.reads == "trajectories" and frame.rows.empty:
+            return Measurement(verdict="not run", note=NO_STEPS)
+        with self.looks_level():
+            return frame.judge(claim)
+
+    def _seal_in_words(self, claim: Claim) -> str:
+        """Say what became of a claim after the first cell; empty where it is as it was."""
+        if self._manifest is None:
+            return ""
+        seals, after = self._manifest.seals, "after the first cell was trained"
+        if any(claim is removed for removed in self._removed):
+            return f"This claim was removed {after}; it is judged as it was then."
+        state = seals.state(claim)
+        if state not in ("changed", "added"):
+            return ""
+        words, before = f"This claim was {state} {after}.", seals.wordings.get(claim.name, "")
+        if state == "added" or not before:
+            return words
+        try:
+            verdict = self._measured(claim_of(before, self.study, name=claim.name)).verdict
+        except UserError:  # it was no sentence
+            return f"{words} It was: {before}"
+        verb = verdict if verdict in ("holds", "fails") else f"is {verdict}"
+        return f"{words} It was '{before}', which {verb}."
 
     def claims(self) -> list[Claim]:
         """Return the claims of its study, and those of `sentences`."""
         return [*claims_of(self.study), *self.sentences()]
 
     def sentences(self) -> list[Claim]:
-        """Return the claims that its manifest states, as its preset did."""
-        stated = {} if self._manifest is None else self._manifest.sentences
-        return [claim_of(text, self.study, name=name) for name, text in stated.items()]
+        """Return the claims of its presets, and those that were removed since its first cell.
+
+        A function, or a preset, cannot get rid of a claim that was sealed.
+        """
+        return [*self._of_presets, *self._removed]
+
+    def claim(self, text: str) -> Claim:
+        """Return a claim of the run by its name, or the claim of a sentence.
+
+        Raises:
+            BadValue: if the text is neither.
+        """
+        named = {claim.name: claim for claim in self.claims()}
+        if text in named:
+            return named[text]
+        try:
+            return claim_of(text, self.study)
+        except BadValue as error:
+            if near := most_alike(text, named, cutoff=0.7):
+                raise BadValue("claim", text, f"did you mean {near!r}?") from error
+            raise
+
+    @functools.cached_property
+    def _of_presets(self) -> list[Claim]:
+        """The claims of its presets as they are now; of a file that is gone, as they were."""
+        if self._manifest is None:
+            return []
+        texts, gone = dict[str, str](), not self._manifest.presets
+        for path in self._manifest.presets:
+            try:
+                preset = find_preset(path)
+                texts |= {} if preset is None else preset.content.claims
+            except UserError:
+                gone = True
+        stated = {**(self._manifest.sentences if gone else {}), **texts}
+        return stated_claims(self.study, stated)
+
+    @functools.cached_property
+    def _removed(self) -> list[Claim]:
+        """The sealed claims that neither its function nor its presets have any more."""
+        if self._manifest is None or self._manifest.claims is None:
+            return []
+        present = [*claims_of(self.study), *self._of_presets]
+        removed = self._manifest.seals.removed(present)
+        return [_claim_of_wording(name, text, self.study) for name, text in removed.items()]
 
     def rows(self, claim: Claim) -> pd.DataFrame:
         """Return the rows that a claim is judged on: cells, or logged steps."""

@@ -9,7 +9,7 @@ from pathlib import Path
 import pandas as pd
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from overfit_cli.claims.seals import could_fail, digests
+from overfit_cli.claims.seals import could_fail, digests, wording
 from overfit_cli.core.claim import Claim
 from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.files import error_text, read_bounded, write_whole
@@ -25,13 +25,17 @@ SUFFIX = ".seal.json"
 
 
 class SealedClaim(BaseModel):
-    """A claim in a seal: its digest, when it was sealed in UTC, and the seeds of its design."""
+    """A claim in a seal: its digest, when it was sealed in UTC, the seeds of its design, its text.
+
+    Older seals have no text.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     digest: str
     sealed: str
     seeds: tuple[int, ...]
+    wording: str = ""
 
 
 class Seal(BaseModel):
@@ -84,10 +88,11 @@ def sealed_in_words(study: AnyStudy) -> dict[str, str]:
         if entry := seal.claims.get(name):
             date = entry.sealed[:10]
             same = entry.digest == digest
+            before = f" as '{entry.wording}'" if entry.wording else ""
             sentences[name] = (
                 f"Sealed on {date}, for {plural(len(entry.seeds), 'seed')}."
                 if same
-                else f"This claim has changed since it was sealed on {date}."
+                else f"This claim has changed since it was sealed on {date}{before}."
             )
     return sentences
 
@@ -122,8 +127,10 @@ def seal_claims(grid: Grid, out: Path | None) -> tuple[Path, list[str], dict[str
             )
     _check_can_fail([claim for claim in claims if claim.name not in before], grid)
     now = datetime.now(UTC).isoformat(timespec="seconds")
+    texts = {claim.name: wording(claim) for claim in claims}
     sealed = {
-        name: before.get(name) or SealedClaim(digest=digest, sealed=now, seeds=grid.seeds)
+        name: before.get(name)
+        or SealedClaim(digest=digest, sealed=now, seeds=grid.seeds, wording=texts[name])
         for name, digest in current.items()
     }
     text = Seal(study=study.name, claims={**before, **sealed}).model_dump_json(indent=2) + "\n"

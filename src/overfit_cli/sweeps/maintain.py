@@ -10,7 +10,7 @@ import errno
 import os
 import warnings
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -371,4 +371,19 @@ def _joined(manifests: Sequence[Manifest]) -> Manifest:
         runs += [run for run in manifest.runs if run not in runs]
     data = {name: value for manifest in manifests for name, value in manifest.data.items()}
     ordered = tuple(sorted(runs, key=lambda run: run.started))
-    return manifests[0].model_copy(update={"data": data, "runs": ordered})
+    return manifests[0].model_copy(
+        update={"data": data, "runs": ordered, "claims": _sealed_in_all(manifests)}
+    )
+
+
+def _sealed_in_all(manifests: Sequence[Manifest]) -> Mapping[str, str] | None:
+    """The digests of claims that were the same before the first cell of each directory."""
+    kept = [manifest.claims for manifest in manifests]
+    if kept[0] is None:
+        return None
+    others = [claims for claims in kept[1:] if claims is not None]
+    return {
+        name: digest
+        for name, digest in kept[0].items()
+        if all(claims.get(name) == digest for claims in others)
+    }

@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from overfit_cli.claims.seals import count_further_looks, digests
+from overfit_cli.claims.seals import Seals, count_further_looks, digests, wording
+from overfit_cli.core.claim import Claim
 from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.files import (
     SET_ASIDE,
@@ -76,6 +77,7 @@ def record_run(
     data: Mapping[str, str] | None = None,
     command: Sequence[str] | None = None,
     sentences: Mapping[str, str] | None = None,
+    preset: Path | None = None,
 ) -> None:
     """Add a run that trains something to the directory's manifest; what stands there stays.
 
@@ -88,6 +90,7 @@ def record_run(
         data: fingerprints of the collections that it reads, by name.
         command: what runs the same cells again; None for what was typed.
         sentences: claims that the sweep's preset states, by name.
+        preset: the preset's file.
 
     Raises:
         OSError: if it can't be written; the old manifest stays then.
@@ -103,6 +106,9 @@ def record_run(
                 f"{directory}: it holds cells of {before.study}, not of {study.name}; name "
                 "another directory."
             )
+        claims = [*claims_of(study), *stated_claims(study, sentences or {})]
+        is_own = study.identity.function is not None
+        presets = [str(preset.resolve())] if preset is not None and sentences else []
         manifest = Manifest(
             schema=1,
             study=study.name,
@@ -110,21 +116,32 @@ def record_run(
             data={**(before.data if before else {}), **(data or {})},
             runs=(*(before.runs if before else ()), _entry(grid, settings, command)),
             function=study.identity.function,
-            claims=before.claims if before else sealed_claims(study, sentences or {}),
-            sentences={**(sentences or {}), **(before.sentences if before else {})},
+            claims=before.claims if before else digests(claims, with_code=is_own),
+            wordings=before.wordings if before else _wordings(claims if is_own else ()),
+            sentences=before.sentences if before else sentences or {},
+            presets=tuple(dict.fromkeys([*(before.presets if before else ()), *presets])),
         )
         text = manifest.model_dump_json(indent=2, by_alias=True) + "\n"
         write_whole(directory / MANIFEST, text.encode())
         keep_source(directory, study)
 
 
-def sealed_claims(study: AnyStudy, sentences: Mapping[str, str]) -> dict[str, str]:
-    """Return the digest of each of a study's claims as it is now, and of sentences by name."""
+def stated_claims(study: AnyStudy, sentences: Mapping[str, str]) -> list[Claim]:
+    """Return the claims of sentences by name, on a study's cells.
+
+    Raises:
+        BadValue: if one is no claim.
+    """
+    if not sentences:
+        return []
     from overfit_cli.claims.stated import claim
 
-    stated = [claim(text, study, name=name) for name, text in sentences.items()]
-    with_code = study.identity.function is not None
-    return digests([*claims_of(study), *stated], with_code=with_code)
+    return [claim(text, study, name=name) for name, text in sentences.items()]
+
+
+def _wordings(claims: Sequence[Claim]) -> dict[str, str]:
+    """The text of each claim, by name."""
+    return {claim.name: wording(claim) for claim in claims}
 
 
 def is_described(directory: Path, study: AnyStudy) -> bool:
@@ -306,8 +323,11 @@ class Manifest(BaseModel):
         data: fingerprints of the collections that the cells were trained on, by name.
         runs: every run that trained something, the first one first.
         function: what is known of the study, where it is a function.
-        claims: digests of the study's claims from before the first cell, by name.
+        claims: digests of the study's claims from before the first cell, by name; None where a run
+            kept none.
+        wordings: the texts of a function's claims from before the first cell, by name.
         sentences: the claims that a preset stated before the first cell, by name.
+        presets: the files of presets that state claims.
     """
 
     model_config = ConfigDict(frozen=True, extra="allow")
@@ -318,8 +338,16 @@ class Manifest(BaseModel):
     data: Mapping[str, str] = Field(default_factory=dict)
     runs: tuple[Run, ...] = ()
     function: FunctionRecord | None = None
-    claims: Mapping[str, str] = Field(default_factory=dict)
+    claims: Mapping[str, str] | None = None
+    wordings: Mapping[str, str] = Field(default_factory=dict)
     sentences: Mapping[str, str] = Field(default_factory=dict)
+    presets: tuple[str, ...] = ()
+
+    @property
+    def seals(self) -> Seals:
+        """What is kept of claims from before the first cell."""
+        is_own = self.function is not None
+        return Seals(self.claims, {**self.wordings, **self.sentences}, with_code=is_own)
 
     @property
     def further_looks(self) -> int:

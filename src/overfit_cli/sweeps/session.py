@@ -72,6 +72,7 @@ class Session:
         cell_seconds: see `Subject`.
         command: what runs the same cells again; None for what was typed.
         sentences: claims that the sweep's preset states, by name.
+        preset: the preset's file; None without one.
     """
 
     output: Console
@@ -87,6 +88,7 @@ class Session:
     cell_seconds: float | None = None
     command: Sequence[str] | None = None
     sentences: Mapping[str, str] = field(default_factory=dict)
+    preset: Path | None = None
 
     def sweep(self, grid: Grid) -> tuple[Plan, Summary]:
         """Run what a grid lacks, from its plan to its last cell.
@@ -191,7 +193,15 @@ class Session:
             **settings,
         }
         try:
-            record_run(self.directory.path, plan.grid, how, read, self.command, self.sentences)
+            record_run(
+                self.directory.path,
+                plan.grid,
+                how,
+                read,
+                self.command,
+                self.sentences,
+                self.preset,
+            )
         except OSError as error:
             raise UserError(
                 f"{self.directory.path} can't be written to ({error_text(error)})."
@@ -417,4 +427,5 @@ def open_sweep(
             cell_seconds=subject.cell_seconds,
             time_limit=limit,
             sentences=subject.sentences,
+            preset=None if subject.preset is None else subject.preset.path,
         )
