@@ -131,7 +131,7 @@ def fixed(padded: bool) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor | None
 
 @pytest.mark.parametrize("at_a_time", [1, 20, 35, 80, 10_000])
 @pytest.mark.parametrize("padded", [False, True], ids=["whole", "padded"])
-@pytest.mark.parametrize("kernel", ["softmax", "Gaussian"])
+@pytest.mark.parametrize("kernel", ["softmax", "gaussian"])
 def test_the_plane_is_the_loss_of_the_network_with_its_weights_moved(
     kernel: str, padded: bool, at_a_time: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
