@@ -11,7 +11,7 @@ from collections.abc import Callable
 import numpy as np
 import pandas as pd
 
-from overfit_cli.claims.cells import Selection
+from overfit_cli.claims.cells import Selection, select_values
 from overfit_cli.claims.rules import (
     THEOREM_RULE,
     Margin,
@@ -33,6 +33,9 @@ from overfit_cli.studies.multihead.mixture.parameters import MultiheadMixturePar
 
 PRESET = "heads-least"
 FEW, MANY, MOST = 1, 10**6, 9 * 10**18
+LARGE_STEPS = 4.0
+"""The step size at which the condition asks for more heads than 64 bits count."""
+
 DECADES = Margin(least=9.5, because="half of the decades that are scanned", fewest_seeds=10)
 SAME = Margin(least=0.99, most=1.01, because="a hundredth more or less", fewest_seeds=10)
 
@@ -103,7 +106,21 @@ def _condition(cells: pd.DataFrame) -> Measurement:
             "log₁₀ of the least H of the conclusion, median": float(reached[1].median()),
             "log₁₀ of the least H of the condition, median": float(required.median()),
         },
-        note="Decades between both.",
+        note=f"Decades between both.{_beyond_the_scan(cells, chosen)}",
+    )
+
+
+def _beyond_the_scan(cells: pd.DataFrame, chosen: pd.DataFrame) -> str:
+    """Say what the condition asks for with large steps, of cells as chosen; empty without any."""
+    names = [name for name in MultiheadMixtureParameters.model_fields if name != "heads"]
+    alike = {name: chosen[name].iloc[0] for name in names}
+    large = select_values(cells, {**alike, "learning_rate": LARGE_STEPS, "heads": MOST})
+    asked = numbers(large, "theorem1_heads") + 2 * np.log10(large["d"].astype(float))
+    if asked.dropna().empty:
+        return ""
+    return (
+        f" With steps of {LARGE_STEPS:g} the condition asks for 10^{asked.median():.1f} heads, "
+        f"beyond the 10^{math.log10(MOST):.1f} that are scanned, so that nothing is judged there."
     )
 
 
@@ -123,13 +140,18 @@ def _limit(cells: pd.DataFrame) -> Measurement:
 
 
 def _claim(
-    name: str, statement: str, holds_where: str, measure: Callable[[pd.DataFrame], Measurement]
+    name: str,
+    statement: str,
+    holds_where: str,
+    measure: Callable[[pd.DataFrame], Measurement],
+    hypotheses: str = "",
 ) -> Claim:
     return Claim(
         name=f"mixture-{name}",
         kind="ours",
         source=f"ours, on {PAPER_NAME}, Theorem 1",
         statement=statement,
+        hypotheses=hypotheses,
         holds_where=holds_where,
         measure=measure,
         figure="least-heads",
@@ -153,6 +175,8 @@ LEAST_HEADS_CLAIMS = (
         "the second inequality of (4) takes.",
         DECADES.in_words("the median number of decades"),
         _condition,
+        "steps of 1, as in figure 2; with steps of 4 the H of the condition lies beyond the scan, "
+        "whose end is the largest H that 64 bits count",
     ),
     _claim(
         "many-heads-limit",
