@@ -32,6 +32,9 @@ FEWEST_PILOT = 3
 MOST_SEEDS = 1000
 """More seeds than these are not proposed."""
 
+MOST_NUMBERS = 4_000_000
+"""The most resampled numbers that are held at a time."""
+
 WANTED = 0.9
 """The power with which the proposed seeds decide."""
 
@@ -84,9 +87,9 @@ def rates(
     """
     count = seeds or len(parts[0].low)
     random = np.random.default_rng(seed)
-    measured = _verdicts(parts, statistic, _resampled(parts, statistic, count, repeats, random))
+    measured = _judged(parts, statistic, count, repeats, random)
     at_ends = [
-        _verdicts(moved, statistic, _resampled(moved, statistic, count, repeats, random))
+        _judged(moved, statistic, count, repeats, random)
         for moved in _moved_to_ends(parts, statistic)
     ]
     return Rates(
@@ -99,19 +102,33 @@ def rates(
     )
 
 
-def seeds_to_decide(parts: Sequence[Part], statistic: Statistic, seed: int = 0) -> int | None:
+def fewest_seeds(statistic: Statistic) -> int:
+    """Return the fewest seeds that can decide at the level in force: a median needs an interval."""
+    count = FEWEST[statistic]
+    while statistic == "median" and not ordered_tail(count, level_of_each(1)):
+        count += 1
+    return count
+
+
+def seeds_to_decide(
+    parts: Sequence[Part], statistic: Statistic, *, more_than: int = 0, seed: int = 0
+) -> int | None:
     """Return the fewest seeds that decide a claim in `WANTED` of the worlds as measured.
 
     None where `MOST_SEEDS` do not.
+
+    Args:
+        parts, statistic, seed: as in `rates`.
+        more_than: how many seeds are not enough.
     """
     random = np.random.default_rng(seed)
 
     def decides(count: int) -> bool:
-        drawn = _resampled(parts, statistic, count, REPEATS // 2, random)
-        verdicts = _verdicts(parts, statistic, drawn)
+        verdicts = _judged(parts, statistic, count, REPEATS // 2, random)
         return max(float((verdicts > 0).mean()), float((verdicts < 0).mean())) >= WANTED
 
-    low, high = FEWEST[statistic] - 1, FEWEST[statistic]
+    low = max(more_than, FEWEST[statistic] - 1)
+    high = low + 1
     while not decides(high):
         if high >= MOST_SEEDS:
             return None
@@ -164,7 +181,26 @@ def _centre(part: Part, statistic: Statistic) -> float:
     if not known.any():
         return 0.0
     numbers = part.low[known]
+    if statistic == "median":
+        return _median_of_world(numbers, float(_bandwidths(part.low[None], part.high[None])[0]))
     return float(estimate(Part("", numbers, numbers, part.margin), statistic).value)
+
+
+def _median_of_world(numbers: Floats, bandwidth: float) -> float:
+    """The median of the world that numbers are resampled from: of each plus normal noise.
+
+    It is not the median of the numbers; many resampled seeds would tell the two apart.
+    """
+    from scipy.special import ndtr
+
+    low, high = float(numbers.min()), float(numbers.max())
+    if bandwidth == 0 or not math.isfinite(high - low):
+        return float(np.median(numbers))
+    for _ in range(60):
+        middle = (low + high) / 2
+        below = float(ndtr((middle - numbers) / bandwidth).mean()) < 0.5
+        low, high = (middle, high) if below else (low, middle)
+    return (low + high) / 2
 
 
 def _with_share(part: Part, share: float) -> Part:
@@ -176,6 +212,23 @@ def _with_share(part: Part, share: float) -> Part:
     random.shuffle(right)
     low, high = np.where(unknown, 0.0, right), np.where(unknown, 1.0, right)
     return Part(part.place, low, high, part.margin)
+
+
+def _judged(
+    parts: Sequence[Part],
+    statistic: Statistic,
+    count: int,
+    repeats: int,
+    random: np.random.Generator,
+) -> NDArray[np.int8]:
+    """The verdict in each of many worlds, some of them at a time: arrays may be large."""
+    at_a_time = max(1, MOST_NUMBERS // (len(parts) * count))
+    sizes = [min(at_a_time, repeats - start) for start in range(0, repeats, at_a_time)]
+    verdicts = [
+        _verdicts(parts, statistic, _resampled(parts, statistic, count, size, random))
+        for size in sizes
+    ]
+    return np.concatenate(verdicts)
 
 
 def _resampled(

@@ -76,7 +76,7 @@ class Margin:
         if math.isinf(estimate.low) and math.isinf(estimate.high):
             return "Nothing is known of an end of the interval."
         ends = [
-            f"{end:g}" for end in (self.least, self.most) if estimate.low <= end <= estimate.high
+            _written(end) for end in (self.least, self.most) if estimate.low <= end <= estimate.high
         ]
         if ends:
             return f"The interval contains the margin's end {' and '.join(ends)}."
@@ -84,11 +84,12 @@ class Margin:
 
     def __str__(self) -> str:
         """Write the range in which the interval must lie."""
+        least, most = _written(self.least), _written(self.most)
         if math.isinf(self.least):
-            return f"below {self.most:g}"
+            return f"below {most}"
         if math.isinf(self.most):
-            return f"above {self.least:g}"
-        return f"from {self.least:g} to {self.most:g}"
+            return f"above {least}"
+        return f"from {least} to {most}"
 
     def in_words(self, number: str) -> str:
         """Write the condition on the interval, and the origin of the margin.
@@ -98,6 +99,11 @@ class Margin:
         """
         origin = f" ({self.because})" if self.because else ""
         return f"{number} has its whole interval {self}{origin}; at least {self.fewest_seeds} seeds"
+
+
+def _written(end: float) -> str:
+    """An end of a margin; the number beside 0 that is the end of an open one is written 0."""
+    return f"{round(end, 300) + 0.0:g}"
 
 
 def judge_estimate(

@@ -229,7 +229,8 @@ def _slug(claimed: str) -> str:
 
 def _conditions(text: str) -> tuple[str, ...]:
     """Conditions joined by `and`; a comma may join values: `n = 10,20`."""
-    parts = tuple(part.strip() for part in re.split(r"\band\b|,(?=[^,<>=]*[<>=!])", text))
+    joined = re.split(r"\band\b", text)
+    parts = tuple(p.strip() for part in joined for p in re.split(r",(?=[^,<>=]*[<>=!])", part))
     if not all(parts):
         raise _NoClaimError("a condition is empty.")
     return parts

@@ -6,71 +6,110 @@ Rates are those of `claims.rates`: the claim's own cells, resampled.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
-from overfit_cli.claims.rates import FEWEST_PILOT, WANTED, Rates, seeds_to_decide
+from overfit_cli.claims.designs import Design, settings_lacking
+from overfit_cli.claims.quantities import Part
+from overfit_cli.claims.rates import (
+    FEWEST_PILOT,
+    MOST_SEEDS,
+    WANTED,
+    Rates,
+    fewest_seeds,
+    seeds_to_decide,
+)
+from overfit_cli.claims.rates import rates as rates_of
 from overfit_cli.claims.sentences import Measure, claim
 from overfit_cli.core.claim import Claim, UndecidedError
-from overfit_cli.core.errors import BadValue
+from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.study import AnyStudy
-from overfit_cli.core.text import plural
+from overfit_cli.core.text import percent
 from overfit_cli.report.judge import Judged, judge_families
 from overfit_cli.report.runs import LoadedRun, Table, complete_cells, load_runs
 
 
 @dataclass(frozen=True)
 class Decision:
-    """A judged sentence, and how sure its verdict is.
+    """A judged sentence, how sure its verdict is, and what would decide it.
 
     Attributes:
         judged: the claim with its measurement.
+        design: the cells that it is judged on; None where none bears on it.
         rates: how often it would be judged wrongly, and rightly; None where nothing is drawn, or
             too few seeds are there.
-        seeds: the seeds that are there.
-        needed: the fewest seeds that would decide it; None where they are not known.
-        missing: the numbers that are not known, of cells that failed or are absent.
+        needed: the fewest seeds that would decide it in this run, at the level of a further look
+            where more are needed than there are; None where they are not known.
+        anew: the same in a run of its own.
+        at_least: the fewest seeds that could decide it, where there are too few to say more.
+        lacking: the parameters of which other values are needed, with those values.
     """
 
     judged: Judged
+    design: Design | None = None
     rates: Rates | None = None
-    seeds: int = 0
     needed: int | None = None
-    missing: int = 0
+    anew: int | None = None
+    at_least: int = 0
+    lacking: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def seeds(self) -> int:
+        """The number of seeds that are there."""
+        return 0 if self.design is None else len(self.design.seeds)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether further cells would decide it."""
+        return self.judged.measurement.verdict in ("inconclusive", "not run")
 
     @property
     def lacks_seeds(self) -> bool:
         """Whether more seeds than there are would decide it."""
-        return self.needed is not None and self.needed > self.seeds
+        return max(self.needed or 0, self.at_least) > self.seeds
 
-    def sentences(self, *, plan: bool = False) -> list[str]:
-        """Return the sentences about the rates of error, and about what would decide it.
+    @property
+    def lacks_cells(self) -> bool:
+        """Whether cells are missing that can be run."""
+        return self.design is not None and self.design.is_mendable
+
+    def sentences(self, *, plan: bool = False) -> Iterator[str]:
+        """Yield the sentences about its design, its rates of error, and what would decide it.
 
         Args:
             plan: whether to say how many seeds it takes, whatever the verdict is.
         """
+        if self.design is not None:
+            yield from self.design.sentences()
         if self.judged.measurement.decided == "case" and self.rates is None:
-            return []
-        said = [self.rates.in_words()] if self.rates is not None else []
-        if self.missing:
-            said.append(f"Not known: {plural(self.missing, 'number')} of failed or absent cells.")
-        is_open = self.judged.headline == "inconclusive"
-        if is_open or plan:
-            said += self._plan_in_words()
-        return said
+            return
+        if self.rates is not None:
+            yield self.rates.in_words()
+        if self.design is not None and (self.is_open or plan):
+            yield from self._plan_in_words()
 
-    def _plan_in_words(self) -> list[str]:
-        if self.needed is None:
-            if self.seeds < FEWEST_PILOT:
-                return [f"A plan takes a pilot of {FEWEST_PILOT} seeds or more."]
-            return ["As measured, 1000 seeds do not decide it: it lies at the margin's end."]
-        share = f"{100 * WANTED:.0f} %"
-        if not self.lacks_seeds:
-            return [f"As measured, {self.needed} seeds decide it with a probability of {share}."]
-        return [f"As measured it takes {self.needed} seeds to decide it with {share}."]
+    def _plan_in_words(self) -> Iterator[str]:
+        assert self.design is not None
+        share = percent(WANTED)
+        if self.lacks_cells and self.is_open:
+            again = "; where they fail again, a condition can leave them out"
+            yield f"The cells that are missing come first{again * (not self.design.failed.empty)}."
+        if self.at_least:
+            pilot = f"A plan takes {FEWEST_PILOT} seeds or more with all their cells"
+            yield f"{pilot}; {self.at_least} could decide it."
+        elif self.needed is None:
+            most = f"As measured, {MOST_SEEDS} seeds do not decide it"
+            yield f"{most}: it lies at the margin's end."
+        elif self.lacks_seeds:
+            own = f", and {self.anew} in a run of their own" if self.anew else ""
+            yield f"As measured it takes {self.needed} seeds to decide it with {share}{own}."
+        else:
+            seeds = f"{self.needed} seeds decide it with a probability of {share}"
+            yield f"As measured, {seeds}{', once they have all cells' * self.lacks_cells}."
 
 
 def decide_sentences(
@@ -143,11 +182,39 @@ def decide(run: LoadedRun, claims: Sequence[Claim], *, plan: bool = False) -> li
 def decision(run: LoadedRun, judged: Judged, *, plan: bool = False) -> Decision:
     """Return how sure a verdict on a run is; only the verdict of a claim that is no sentence."""
     measure, parts = judged.claim.measure, run.parts(judged.claim)
-    if not parts or not isinstance(measure, Measure):
+    if not isinstance(measure, Measure):
         return Decision(judged)
-    seeds, missing = len(parts[0].low), sum(part.unknown for part in parts)
-    needed = None
-    if seeds >= FEWEST_PILOT and (plan or judged.headline == "inconclusive"):
-        with run.looks_level():
-            needed = seeds_to_decide(parts, measure.sentence.statistic)
-    return Decision(judged, run.rates(judged.claim), seeds, needed, missing)
+    if judged.measurement.verdict == "not run":
+        table, lacking = measure.table(run.rows(judged.claim)), dict[str, str]()
+        with contextlib.suppress(UserError):
+            lacking = settings_lacking(measure.sentence, table)
+        return Decision(judged, lacking=lacking)
+    decided = Decision(judged, run.design(judged.claim), run.rates(judged.claim))
+    if not parts or not (plan or decided.is_open):
+        return decided
+    known = _whole_seeds(parts) if decided.lacks_cells else parts
+    statistic = measure.sentence.statistic
+    if len(known[0].low) < FEWEST_PILOT:
+        with run.looks_level(later=1):
+            return replace(decided, at_least=fewest_seeds(statistic))
+    seeds, anew, needed = len(parts[0].low), None, None
+    if plan:
+        anew = needed = seeds_to_decide(known, statistic)
+    if decided.is_open:
+        if decided.lacks_cells:
+            with run.looks_level():
+                needed = seeds_to_decide(known, statistic)
+        if needed is None or needed > seeds or not decided.lacks_cells:
+            with run.looks_level(later=1):
+                needed = seeds_to_decide(known, statistic, more_than=seeds)
+    decided = replace(decided, needed=needed, anew=anew if anew != needed else None)
+    if plan and decided.lacks_seeds:
+        with run.looks_level(later=1):
+            decided = replace(decided, rates=rates_of(known, statistic, needed))
+    return decided
+
+
+def _whole_seeds(parts: Sequence[Part]) -> list[Part]:
+    """The parts of the seeds whose numbers are all known."""
+    known = np.logical_and.reduce([part.low == part.high for part in parts])
+    return [replace(part, low=part.low[known], high=part.high[known]) for part in parts]

@@ -220,17 +220,23 @@ def judge_runs(
             for claim in run.sentences():
                 claims += _judge_claim(study.name, claim, [run], on_every_run=on_every_run)
         families = judge_families(claims, partial(_measure, study_runs))
-        judged += [_with_rates(claim, runs_by_path) for claim in families]
+        judged += [_with_design_and_rates(claim, runs_by_path) for claim in families]
     return judged
 
 
-def _with_rates(judged: Judged, runs: Mapping[Path, LoadedRun]) -> Judged:
-    """A judged sentence with its rates of error in its note; another claim as it is."""
-    rates = None if judged.directory is None else runs[judged.directory].rates(judged.claim)
-    if rates is None:
+def _with_design_and_rates(judged: Judged, runs: Mapping[Path, LoadedRun]) -> Judged:
+    """A judged sentence with its design and its rates in its note; another claim as it is.
+
+    What a preset's cells are, its report says elsewhere.
+    """
+    if judged.directory is None or not judged.is_measured:
         return judged
-    note = f"{judged.measurement.note} {rates.in_words()}".strip()
-    return replace(judged, measurement=replace(judged.measurement, note=note))
+    run = runs[judged.directory]
+    design = None if judged.claim.preset else run.design(judged.claim)
+    rates = run.rates(judged.claim)
+    said = [judged.measurement.note, *(design.sentences() if design else ())]
+    said += [rates.in_words()] if rates else []
+    return replace(judged, measurement=replace(judged.measurement, note=" ".join(said).strip()))
 
 
 def judge_all(sources: Sequence[Path], root: Path, conditions: Sequence[str] = ()) -> list[Judged]:

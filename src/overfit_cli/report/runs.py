@@ -13,6 +13,7 @@ import pandas as pd
 from pandas.api.types import is_numeric_dtype
 
 from overfit_cli.claims.cells import add_planned, repeated_seeds
+from overfit_cli.claims.designs import Design, design_of
 from overfit_cli.claims.everywhere import FEWEST
 from overfit_cli.claims.quantities import Part
 from overfit_cli.claims.rates import Rates
@@ -292,6 +293,16 @@ class LoadedRun:
         except (UndecidedError, UserError):
             return []
 
+    def design(self, claim: Claim) -> Design | None:
+        """Return the cells that a sentence is judged on; None of another claim, or without any."""
+        measure = claim.measure
+        if not isinstance(measure, Measure):
+            return None
+        try:
+            return design_of(measure.sentence, measure.table(self.rows(claim)))
+        except (UndecidedError, UserError):
+            return None
+
     def rates(self, claim: Claim) -> Rates | None:
         """Return how often a sentence would be judged wrongly; None where that isn't known."""
         parts = self.parts(claim)
@@ -307,9 +318,9 @@ class LoadedRun:
     def _further_looks(self) -> int:
         return 0 if self._manifest is None else self._manifest.further_looks
 
-    def looks_level(self) -> AbstractContextManager[None]:
-        """Give intervals the level of this look at the run's seeds."""
-        return set_level(level_of_each(2**self._further_looks))
+    def looks_level(self, later: int = 0) -> AbstractContextManager[None]:
+        """Give intervals the level of this look at the run's seeds, or of a later one."""
+        return set_level(level_of_each(2 ** (self._further_looks + later)))
 
     @functools.cached_property
     def _sealed(self) -> Mapping[str, str]:
