@@ -344,7 +344,7 @@ def _draw_points(
         axes.errorbar(
             row[x],
             row[value],
-            yerr=[[row[value] - low], [high - row[value]]],
+            yerr=[[max(row[value] - low, 0.0)], [max(high - row[value], 0.0)]],
             marker=_MARKS[row["data"]],
             color=look.colour,
             markersize=sizes[int(row["n"])],
