@@ -109,3 +109,20 @@ def test_a_share_is_judged_at_its_own_level() -> None:
     assert found.false_holds <= 0.05
     assert found.holds == 1.0
     assert (seeds_to_decide([all_right]) or 99) <= 20
+
+
+def test_many_numbers_are_resampled_some_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    numbers = np.random.default_rng(2).normal(size=20)
+    whole = rates([part(numbers, "median", most=0.4)])
+    monkeypatch.setattr("overfit_cli.claims.rates.MOST_NUMBERS", 700)  # 35 worlds at a time
+    by_parts = rates([part(numbers, "median", most=0.4)])
+    assert by_parts.repeats == whole.repeats
+    assert by_parts.holds == pytest.approx(whole.holds, abs=0.05)
+    assert by_parts.false_holds == pytest.approx(whole.false_holds, abs=0.02)
+
+
+def test_noise_does_not_move_the_median_of_skewed_numbers_off_the_margins_end() -> None:
+    skewed = 1 - np.geomspace(1e-3, 0.3, 20)  # crowded at 1, with a tail below
+    rated = rates([part(skewed, "median", most=0.5)])
+    assert rated.false_holds < 0.04
+    assert rated.false_fails < 0.04

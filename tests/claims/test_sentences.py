@@ -114,6 +114,36 @@ def test_missing_cells_count_at_both_extremes() -> None:
     assert verdict("test_error < 0.2", absent) == "inconclusive"
 
 
+def test_a_contour_is_not_known_of_a_seed_that_lacks_a_cell() -> None:
+    text = "power of n in snr at test_error = 0.1 is -0.5 within 0.1"
+    rows = cells()
+    lost = rows.assign(status=np.where((rows["snr"] == 2) & (rows["seed"] < 4), "failed", "done"))
+    assert verdict(text, rows) == "holds"
+    assert verdict(text, lost) == "inconclusive"
+    measured = claim(text, study()).judge(lost)
+    assert measured.details["numbers that are not known"] == 4
+
+
+def test_values_with_commas_stand_beside_other_conditions() -> None:
+    where = read("test_error < 1 where n = 4,8 and snr > 1, method = none,ridge").where
+    assert where == ("n = 4,8", "snr > 1", "method = none,ridge")
+
+
+def test_an_open_end_at_zero_is_written_zero() -> None:
+    words = claim("test_error[method=ridge] < test_error[method=none]", study()).holds_where
+    assert "its whole interval below 0," in words
+
+
+def test_an_interval_that_decides_is_said_where_the_wider_one_has_no_end() -> None:
+    rows = cells(n=(10,), snr=(1.0,), seeds=6)
+    text = "test_error is 0.1 within 0.05 with at least 5 seeds"
+    decided = claim(text, study()).judge(rows[rows["seed"] < 5])
+    assert decided.verdict == "holds"
+    assert decided.interval is not None
+    assert (decided.interval.low, decided.interval.high) == (-np.inf, np.inf)
+    assert "The interval at twice the error, [0.0" in decided.note
+
+
 def test_too_few_seeds_decide_nothing() -> None:
     rows = cells(n=(10,), snr=(1.0,), seeds=5)
     assert verdict("test_error < 0.2", rows) == "inconclusive"

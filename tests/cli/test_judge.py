@@ -76,6 +76,27 @@ def test_a_plan_names_the_seeds_and_the_command(folder: Path) -> None:
     assert "As measured, 6 seeds decide it with a probability of 90 %." in easy
 
 
+def test_the_seeds_that_are_proposed_decide_at_the_level_of_a_further_look(tmp_path: Path) -> None:
+    (tmp_path / "decay.py").write_text(FILE.format(within=0.1))
+    run("sweep", "decay.py", "--n=10,20,40", "--seeds=3", "--jobs=1", cwd=tmp_path)
+    done = call("judge", "results/decay-n", "error < 0.2", cwd=tmp_path).stdout
+    assert "inconclusive" in done
+    [words] = [line.split()[2:] for line in done.splitlines() if line.startswith("Next: ")]
+    assert words[-2:] == ["--seeds", "7"]  # a median has no interval of 97.5 % with six
+    run(*words, cwd=tmp_path)
+    after = said(tmp_path, "results/decay-n", "error < 0.2")
+    assert "holds" in after
+    assert "97.5 % by order over 7 seeds" in after
+
+
+def test_cells_that_a_comparison_leaves_out_are_not_missing(folder: Path) -> None:
+    directory = folder / "results" / "decay-n"
+    compared = overfit_cli.compare(directory, directory, where={"n": 10})
+    for measured in compared.verdicts["error-lt-0.2"]:
+        assert measured.verdict == "holds"
+        assert "numbers that are not known" not in measured.details
+
+
 def test_strict_asks_for_claims_that_hold(folder: Path) -> None:
     said(folder, "results/decay-n", "error < 0.2", "--strict")
     said(folder, "results/decay-n", "error < 0.05", "--strict", expect=1)

@@ -273,7 +273,10 @@ class ContourPower:
             claimed = _column(local, self.measured)
             points = crossings(rows.assign(**{column: claimed}), x, y, column, self.threshold)
             logs = crossing_table(points, y).reindex(columns=seeds)  # (y, seeds)
-            crossed = np.isfinite(logs.to_numpy()).sum(axis=1) * 2 > len(seeds)
+            known = claimed.where(rows["status"] == "done").notna()
+            whole = known.groupby([rows[y], rows["seed"]]).all().unstack()
+            logs = logs.where(whole.reindex(logs.index, columns=seeds).eq(True))  # nan: unknown
+            crossed = (~np.isinf(logs.to_numpy())).sum(axis=1) * 2 > len(seeds)
             if left := int((~crossed).sum()):
                 add_remark(
                     f"Of {plural(len(logs), 'value')} of {y}, {left} are left out: at most half "

@@ -32,6 +32,9 @@ FEWEST_PILOT = 3
 MOST_SEEDS = 1000
 """More seeds than these are not proposed."""
 
+MOST_NUMBERS = 4_000_000
+"""The most resampled numbers that are held at a time."""
+
 WANTED = 0.9
 """The power with which the proposed seeds decide."""
 
@@ -83,11 +86,8 @@ def rates(
     count = seeds or len(parts[0].low)
     random = np.random.default_rng(seed)
     parts = _with_means(parts)
-    measured = _verdicts(parts, _resampled(parts, count, repeats, random))
-    at_ends = [
-        _verdicts(moved, _resampled(moved, count, repeats, random))
-        for moved in _moved_to_ends(parts)
-    ]
+    measured = _judged(parts, count, repeats, random)
+    at_ends = [_judged(moved, count, repeats, random) for moved in _moved_to_ends(parts)]
     return Rates(
         seeds=count,
         false_holds=max(float((verdicts > 0).mean()) for verdicts in at_ends),
@@ -107,7 +107,7 @@ def seeds_to_decide(parts: Sequence[Part], seed: int = 0) -> int | None:
     parts = _with_means(parts)
 
     def decides(count: int) -> bool:
-        verdicts = _verdicts(parts, _resampled(parts, count, REPEATS // 2, random))
+        verdicts = _judged(parts, count, REPEATS // 2, random)
         return max(float((verdicts > 0).mean()), float((verdicts < 0).mean())) >= WANTED
 
     high = max(part.margin.fewest_seeds for part in parts)
@@ -201,6 +201,17 @@ def _with_share(part: Part, share: float) -> Part:
     random.shuffle(right)
     low, high = np.where(unknown, 0.0, right), np.where(unknown, 1.0, right)
     return replace(part, low=low, high=high)
+
+
+def _judged(
+    parts: Sequence[Part], count: int, repeats: int, random: np.random.Generator
+) -> NDArray[np.int8]:
+    """The verdict in each of many worlds of so many seeds, some of them at a time."""
+    at_a_time = max(1, MOST_NUMBERS // (len(parts) * count))
+    sizes = [min(at_a_time, repeats - start) for start in range(0, repeats, at_a_time)]
+    return np.concatenate(
+        [_verdicts(parts, _resampled(parts, count, size, random)) for size in sizes]
+    )
 
 
 def _resampled(

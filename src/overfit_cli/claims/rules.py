@@ -116,6 +116,9 @@ def judge_estimate(
     verdict = margin.verdict(estimate)
     if verdict == "inconclusive" and estimate.seeds >= margin.fewest_seeds:
         note = f"{note} {margin.why_open(estimate)}".strip()
+    if verdict == "holds" and not estimate.bounded and estimate.inner is not None:
+        low, high = estimate.inner
+        note = f"{note} The interval at twice the error, [{low:.4g}, {high:.4g}], decides.".strip()
     return Measurement(
         verdict=verdict,
         value=estimate.value,

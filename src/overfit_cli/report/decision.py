@@ -150,4 +150,7 @@ def decision(run: LoadedRun, judged: Judged, *, plan: bool = False) -> Decision:
     if seeds >= FEWEST_PILOT and (plan or judged.headline == "inconclusive"):
         with run.looks_level():
             needed = seeds_to_decide(parts)
+        if needed is None or needed > seeds:
+            with run.looks_level(later=1):  # seeds that are added are a further look
+                needed = seeds_to_decide(parts)
     return Decision(judged, run.rates(judged.claim), seeds, needed, missing)

@@ -57,6 +57,7 @@ class Side:
         cells: one row per cell, done and failed; published points may lack `seed`.
         parameters: the parameters that have a column.
         version: the cells' numerical version; None of published points.
+        is_chosen: whether conditions chose these cells of the run's.
     """
 
     letter: str
@@ -66,6 +67,7 @@ class Side:
     cells: pd.DataFrame
     parameters: tuple[str, ...]
     version: int | None
+    is_chosen: bool
 
     @property
     def is_published(self) -> bool:
@@ -124,7 +126,8 @@ def load_side(
         shared = [choice for choice in read_selections(where, study) if choice.name in cells]
     chosen = [*shared, *read_selections(where_here, study, f"where_{letter.lower()}")]
     cells = chosen_cells(cells, chosen).reset_index(drop=True)
-    return Side(letter, path, tuple(where_here), study, cells, tuple(parameters), version)
+    names = tuple(parameters)
+    return Side(letter, path, tuple(where_here), study, cells, names, version, bool(chosen))
 
 
 @dataclass(frozen=True)
@@ -462,11 +465,10 @@ def _compare_verdicts(a: Side, b: Side) -> dict[str, tuple[Measurement, Measurem
     if outdated or b.is_published or a.study.name != b.study.name:
         return {}
     first, second = (
-        {
-            judged.claim.name: judged.measurement
-            for judged in judge_run(LoadedRun(RunDirectory(side.path), side.study, side.cells))
-            if judged.is_measured
-        }
-        for side in (a, b)
+        {each.claim.name: each.measurement for each in judge_run(run) if each.is_measured}
+        for run in (
+            LoadedRun(RunDirectory(side.path), side.study, side.cells, side.is_chosen)
+            for side in (a, b)
+        )
     )
     return {claim: (first[claim], second[claim]) for claim in first if claim in second}

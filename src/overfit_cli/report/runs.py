@@ -303,9 +303,9 @@ class LoadedRun:
     def _further_looks(self) -> int:
         return 0 if self._manifest is None else self._manifest.further_looks
 
-    def looks_level(self) -> AbstractContextManager[None]:
-        """Give intervals the level of this look at the run's seeds."""
-        return set_level(level_of_each(2**self._further_looks))
+    def looks_level(self, later: int = 0) -> AbstractContextManager[None]:
+        """Give intervals the level of this look at the run's seeds, or of a later one."""
+        return set_level(level_of_each(2 ** (self._further_looks + later)))
 
     @functools.cached_property
     def _sealed(self) -> Mapping[str, str]:
