@@ -19,6 +19,7 @@ from overfit_cli.core.text import round_digits, suggestion
 from overfit_cli.figures.labels import (
     RUN,
     axis_label,
+    brief,
     literal,
     parameter_values,
     tick_number,
@@ -115,6 +116,8 @@ class Axis:
     def _short(self, value: Value) -> str:
         if isinstance(value, float):
             return tick_number(round_digits(value, 3))
+        if self.whole:
+            return brief(value)
         return literal(self.value_labels.get(str(value), str(value)))
 
     def _has_room_for_ticks(self) -> bool:

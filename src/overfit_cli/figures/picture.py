@@ -233,15 +233,19 @@ def label_outer(all_axes: Sequence[Axes]) -> None:
 
 
 def title_panels(all_axes: Sequence[Axes], titles: Sequence[str]) -> None:
-    """Give panels their titles, each of one line, smaller where one is too long for its panel."""
+    """Give panels their titles, smaller where one is too long for its panel, and then wrapped."""
     longest = max((len(typeset(title)) for title in titles), default=0)
     size = points("axes.titlesize")
     for axes, title in zip(all_axes, titles, strict=True):
         figure = axes.get_figure(root=True)
         room = axes.get_position().width * (figure.get_figwidth() if figure else PAGE)
         fits = 136 * room / size  # letters of this size
-        smaller = size * min(1.0, max(0.7, fits / max(longest, 1)))
-        axes.set_title(title, fontsize=smaller)
+        smaller = size * min(1.0, max(_SMALLEST_TITLE, fits / max(longest, 1)))
+        axes.set_title(wrap_text(title, max(1, int(fits / _SMALLEST_TITLE))), fontsize=smaller)
+
+
+_SMALLEST_TITLE = 0.7
+"""The share of its size to which a title is made smaller."""
 
 
 def file_content(figure: Figure, kind: str) -> bytes:
