@@ -41,6 +41,11 @@ IN_PRINT = f"{PAPER_NAME} (TMLR, April 2024)"
 """The source of bounds that a later version of the paper corrects: it multiplies β₃ by d."""
 
 
+def place_in_paper(kind: Kind, source: str) -> str:
+    """Return the source of a claim: a place in the paper, or ours on it."""
+    return f"{'ours, on ' if kind == 'ours' else ''}{PAPER_NAME}, {source}"
+
+
 def claim_on(
     prefix: str,
     kind: Kind,
@@ -57,7 +62,7 @@ def claim_on(
     return Claim(
         name=f"{prefix}-{name}",
         kind=kind,
-        source=f"{'ours, on ' if kind == 'ours' else ''}{PAPER_NAME}, {source}",
+        source=place_in_paper(kind, source),
         statement=statement,
         hypotheses=hypotheses,
         holds_where=holds_where,

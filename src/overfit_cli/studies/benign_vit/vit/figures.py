@@ -242,7 +242,7 @@ def _draw(axes: matplotlib.axes.Axes, curve: Curve, looks: Looks) -> None:
 
 
 def has_wide_heads(data: FigureData) -> bool:
-    """Whether d_h is an axis, with weights as Condition 4.1 asks for."""
+    """Whether d_h is an axis, with the weights of Condition 4.1."""
     cells = data.cells
     return cells["d_h"].nunique() > 1 and bool((cells["initialisation"] == "condition").all())
 

@@ -26,6 +26,7 @@ from overfit_cli.studies.multihead.claims import (
     claim_on,
     independent_seeds,
     numbers,
+    place_in_paper,
 )
 from overfit_cli.studies.multihead.mixture.least_heads_claims import least_heads
 from overfit_cli.studies.multihead.mixture.parameters import (
@@ -239,20 +240,20 @@ def _sentence(
     *,
     kind: Kind,
 ) -> Claim:
-    """Return a claim on concavity that is a sentence; see `stated_claim` and `claim_on`."""
-    claim = stated_claim(
+    """Return a claim on concavity that is a sentence; see `stated_claim`."""
+    return stated_claim(
         partial(_select, preset=CONCAVITY),
         MultiheadMixtureParameters,
         stated,
         number=number,
         because=because,
-        name="",
-        source="",
-        statement="",
-    )
-    words = claim.holds_where
-    return _claim(
-        kind, name, source, statement, hypotheses, words, claim.measure, CONCAVITY, "concavity"
+        name=f"mixture-{name}",
+        kind=kind,
+        source=place_in_paper(kind, source),
+        statement=statement,
+        hypotheses=hypotheses,
+        figure="concavity",
+        preset=CONCAVITY,
     )
 
 

@@ -1,7 +1,7 @@
 """Claims on the generalisation gap of heads that learn a planted one, against samples.
 
 Theorem 2 and Corollary 2 of Deora et al. 2024 bound the expected gap, test loss less training loss,
-by Õ(1/n). Their conditions ask for more heads than any cell has: `theorem2_heads`. The claims on
+by Õ(1/n). Their conditions require more heads than any cell has: `theorem2_heads`. The claims on
 powers therefore ask whether the rate is found where the theorem does not reach.
 """
 

@@ -134,7 +134,7 @@ def with_large_product(cells: pd.DataFrame) -> pd.DataFrame:
     if chosen.empty:
         short = float(np.log10(constants / products).min())
         raise vacuous(
-            f"N·SNR² is {short:.2g} decades or more below 60 M² C_p², which the proof asks for.",
+            f"N·SNR² is {short:.2g} decades or more below 60 M² C_p², which the proof requires.",
             {"decades by which N·SNR² is below 60 M² C_p², least": short},
         )
     return chosen
