@@ -59,7 +59,10 @@ def test_heads_of_several_optimisers_stand_side_by_side(tmp_path: Path) -> None:
     )
     figure = overfit_cli.draw("heads", tmp_path / "run", out=tmp_path / "heads.png")
     titles = [axes.get_title(loc="left") for axes in figure.axes]
-    assert [title for title in titles if title] == ["optimiser: gd", "optimiser: adam"]
+    assert [title for title in titles if title] == [
+        "optimiser: gradient descent",
+        "optimiser: Adam",
+    ]
     assert "cosine with" in words(figure, tmp_path)
 
 
