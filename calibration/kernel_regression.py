@@ -28,6 +28,7 @@ from overfit_cli.studies.attention_kernel.regression.claims.bounds import (
     OFTEN,
 )
 from overfit_cli.studies.attention_kernel.regression.claims.rates import ON_MOST_DRAWS, PROVED
+from overfit_cli.studies.attention_kernel.regression.claims.tangent import RARE
 
 _numbers = number_worlds_of(CLAIMS)
 
@@ -237,13 +238,6 @@ def at_minima(design: pd.DataFrame, broken: Bools, _: Random) -> pd.DataFrame:
     return design.assign(local_minima=np.where(broken, 1.0, 0.0), relative_loss=0.01)
 
 
-def some_at_minima(design: pd.DataFrame, random: Random, *, share: float) -> pd.DataFrame:
-    """Return cells of which a share of the seeds ends at a local minimum."""
-    seeds = design["seed"].to_numpy()
-    found = (random.random(seeds.max() + 1) < share)[seeds]
-    return at_minima(design, found, random)
-
-
 def value_gradients(design: pd.DataFrame, broken: Bools, _: Random) -> pd.DataFrame:
     """Return cells whose gradient in W_V is as large as (27) has it at least, or smaller."""
     return design.assign(
@@ -373,9 +367,7 @@ WORLDS: Mapping[str, Worlds] = {
     ),
     "tangent-slower": _numbers("tangent-slower", partial(best_steps, sizes=False), 0.5, logs=True),
     "minima-wide": exception_worlds(at_minima),
-    "minima-narrow": worlds_from(
-        partial(some_at_minima, share=0.5), partial(some_at_minima, share=0.0), 1
-    ),
+    **dict.fromkeys(("minima-narrow", "minima-narrow-near"), share_worlds(at_minima, RARE)),
     "eigenvalue-proved": exception_worlds(partial(slow_modes, share=PROVED)),
     "eigenvalue-at-most": _numbers("eigenvalue-at-most", over_heads, 0.03),
     "eigenvalue-law": _numbers("eigenvalue-law", over_heads, 0.03, logs=True),

@@ -23,8 +23,9 @@ def draw(name: str, run: str) -> Any:
 
 
 def test_minima_are_counted_by_seeds_with_exact_intervals() -> None:
-    [axes] = draw("minima", "kernel-minima-quick").axes
-    five = axes.containers[1]
+    inside, near = draw("minima", "kernel-minima-quick").axes
+    assert near.get_title(loc="left") == "place of the labels: near the first outputs"
+    five = inside.containers[1]
     assert five.lines[0].get_ydata()[0] == 0.1, "2 of 20 seeds, n = 5 and d = 1"
     segments = five.lines[2][0].get_segments()
     np.testing.assert_allclose(segments[0][:, 1], [0.0123, 0.317], atol=1e-3)

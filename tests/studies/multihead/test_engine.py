@@ -586,7 +586,7 @@ def test_margins_after_the_first_phase_are_those_of_all_heads_written_out(
     ]
     features = np.hstack([head.gradients.numpy() for head in by_head]) / math.sqrt(6)
     best = mixture_theory.largest_margin(y[:, None] * features)
-    got = mixture_theory.first_phase_columns(problem, first_phase, alphas)
+    got = mixture_theory.first_phase_columns(problem, first_phase, heads.first_steps(settings, 0))
     assert got["ntk_margin"] == pytest.approx(math.sqrt(2) * best.margin, rel=1e-7)
     means = patterns(settings)
     oracle = np.tile(means[0] - means[1], (10, 1)) / (2 * math.sqrt(20))
@@ -604,6 +604,31 @@ def test_margins_after_the_first_phase_are_those_of_all_heads_written_out(
     ]
     largest = max(float(torch.as_tensor(each).abs().max()) for each in signed) / math.sqrt(6)
     assert got["good_output_signs"] == pytest.approx(largest / bound)
+
+
+def test_above_a_hundred_thousand_heads_uniform_step_sizes_are_a_thousand() -> None:
+    """Their classes have all heads, and the margin is that of a million sizes, one for each."""
+    settings: dict[str, Any] = {"first_phase": "uniform", "n": 12, "sigma": 0.05}
+    few, most = (MultiheadMixtureParameters(heads=heads, **settings) for heads in (10**6, 10**18))
+    problem = draw_problem(few, 0)
+    assert (few.classes, most.classes) == (1000, 1000)
+    steps = heads.first_steps(few, 0)
+    assert steps.counts.sum() == 10**6
+    assert heads.first_steps(most, 0).counts.sum() == pytest.approx(1e18)
+    assert steps.mean(np.abs(steps.sizes)) == pytest.approx(0.5, abs=0.002)
+    assert steps.mean(steps.sizes**2) == pytest.approx(1 / 3, abs=0.002)
+    drawn = np.random.default_rng(1).uniform(-1, 1, 10**6)
+    by_head = heads.FirstSteps(drawn, np.ones(10**6))
+    levels, each = (
+        mixture_theory.first_phase_columns(problem, "uniform", chosen)
+        for chosen in (steps, by_head)
+    )
+    for name in ("ntk_margin", "ntk_margin_constructed", "good_norm", "good_output_signs"):
+        assert levels[name] == pytest.approx(each[name], rel=5e-3), name
+    sample_cell = cell(mixture, heads=10**12, training_steps=3, test_samples=10, **settings)
+    [result] = trained(mixture, sample_cell)
+    assert result.measurements["ntk_margin"] == pytest.approx(levels["ntk_margin"], rel=5e-3)
+    assert math.isfinite(result.measurements["train_loss"])
 
 
 def test_uniform_step_sizes_are_half_as_large_on_average() -> None:

@@ -29,7 +29,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from overfit_cli.core.training import named_rng
-from overfit_cli.studies.multihead.parameters import Floats, MultiheadParameters, Samples
+from overfit_cli.studies.multihead.parameters import LEVELS, Floats, MultiheadParameters, Samples
 
 Weights = dict[str, Tensor]
 """Trained tensors by name: `projection` (U) and `attention` (W), or the factors of both.
@@ -109,11 +109,33 @@ def initial_heads(
     )
 
 
-def classes(parameters: MultiheadParameters) -> int:
-    """Return how many classes of heads there are."""
+@dataclass(frozen=True)
+class FirstSteps:
+    """The step sizes α of the first phase, one for each class of heads, each (classes,)."""
+
+    sizes: Floats
+    counts: Floats  # how many heads take each
+
+    def mean(self, values: Floats) -> float:
+        """Return the mean over heads of numbers of their classes, (classes,)."""
+        return float((self.counts * values).sum() / self.counts.sum())
+
+
+def first_steps(parameters: MultiheadParameters, seed: int) -> FirstSteps:
+    """Return the step sizes of the first phase by classes of heads; zero without it."""
+    H = parameters.heads
     if parameters.each_head:
-        return parameters.heads
-    return 2 if parameters.first_phase == "signs" else 1
+        return FirstSteps(first_step_sizes(parameters, seed), np.ones(H))
+    if parameters.has_levels:
+        middles = (2 * np.arange(LEVELS) + 1) / LEVELS - 1  # of equal parts of [−1, 1], (LEVELS,)
+        chances = np.full(LEVELS, 1 / LEVELS)
+        drawn = named_rng(seed, "init", "sizes").multinomial(H, chances)  # (LEVELS,)
+        return FirstSteps(middles, drawn.astype(np.float64))
+    if parameters.first_phase == "signs":
+        positive = int((first_step_sizes(parameters, seed) > 0).sum())
+        return FirstSteps(np.array([1.0, -1.0]), np.array([positive, H - positive], np.float64))
+    # one class, whose H may be too large for an array of all heads
+    return FirstSteps(np.array([float(parameters.first_phase == "positive")]), np.array([float(H)]))
 
 
 def first_step_sizes(parameters: MultiheadParameters, seed: int) -> Floats:
@@ -147,20 +169,11 @@ def _initial_classes(
         if parameters.initialisation == "attention":
             weights["projection"] = np.zeros_like(weights["projection"])
         return weights, np.ones(H)
-    if parameters.first_phase == "none" and not parameters.each_head:
-        signs = np.zeros(1)  # H may be too large for an array of all heads
-    else:
-        signs = first_step_sizes(parameters, seed)  # α, (heads,)
-    counts = np.ones(len(signs))  # (classes,)
-    if not parameters.each_head and parameters.first_phase == "signs":
-        counts = np.array([(signs > 0).sum(), (signs < 0).sum()], dtype=np.float64)  # (2,)
-        signs = np.array([1.0, -1.0])  # (2,)
-    elif not parameters.each_head:
-        counts, signs = np.array([float(H)]), signs[:1]  # each (1,)
+    steps = first_steps(parameters, seed)
     return {
-        "projection": signs[:, None, None] * first_gradient(first),  # (classes, T, d)
-        "attention": np.zeros((len(signs), d, d)),  # (classes, d, d)
-    }, counts
+        "projection": steps.sizes[:, None, None] * first_gradient(first),  # (classes, T, d)
+        "attention": np.zeros((len(steps.sizes), d, d)),  # (classes, d, d)
+    }, steps.counts
 
 
 def _gaussian(parameters: MultiheadParameters, seed: int) -> dict[str, Floats]:

@@ -28,6 +28,9 @@ STEP_RULES: dict[StepRule, float] = {"constant": 0.0, "sqrt-heads": 0.5, "heads"
 MOST_HEADS_APART = 100_000
 """The largest H where heads differ at the start: each has a step size or weights of its own."""
 
+LEVELS = 1000
+"""The number of sizes that uniform first steps have beyond: heads of one size are a class."""
+
 
 class MultiheadParameters(StudyParameters):
     """Logistic regression with one layer of multi-head attention, trained by full batches."""
@@ -78,7 +81,8 @@ class MultiheadParameters(StudyParameters):
     first_phase: Literal["none", "signs", "positive", "uniform"] = parameter(
         "none",
         "section 5.1's first step from zero: left out, of step size ±1 by head, of 1, or of a size "
-        "uniform on [−1, 1] by head, as the factor 1/2 of (116) suggests",
+        "uniform on [−1, 1] by head, as the factor 1/2 of (116) suggests, of 1000 sizes above "
+        f"{MOST_HEADS_APART} heads",
         label="first phase",
     )
     first_samples: int = parameter(
@@ -136,22 +140,39 @@ class MultiheadParameters(StudyParameters):
         return float(self.learning_rate * math.pow(self.heads, STEP_RULES[self.step_rule]))
 
     @property
+    def has_levels(self) -> bool:
+        """Whether uniform first steps are of `LEVELS` sizes, as heads are too many for their own.
+
+        They are the middles of as many parts of [−1, 1]: their mean square is 1/3 to a millionth.
+        """
+        return self.first_phase == "uniform" and self.heads > MOST_HEADS_APART
+
+    @property
     def each_head(self) -> bool:
         """Whether heads begin apart, or are to be trained one by one."""
-        apart = self.initialisation != "zero" or self.first_phase == "uniform"
-        return self.separate_heads or apart
+        drawn = self.first_phase == "uniform" and not self.has_levels
+        return self.separate_heads or drawn or self.initialisation != "zero"
+
+    @property
+    def classes(self) -> int:
+        """How many classes of heads there are: those of a class begin alike, and stay so."""
+        if self.each_head:
+            return self.heads
+        if self.has_levels:
+            return LEVELS
+        return 2 if self.first_phase == "signs" else 1
 
     def refusals(self) -> Iterator[BadValue]:
         """Give sentences on initial weights from which nothing is learned."""
         if self.head_width == "shared":
             yield from self._refusals_of_factors()
-        begins_apart = self.each_head or self.first_phase != "none"
+        begins_apart = self.each_head or self.first_phase in ("signs", "positive")
         if begins_apart and self.heads > MOST_HEADS_APART:
             yield BadValue(
                 "heads",
                 self.heads,
                 f"above {MOST_HEADS_APART} all heads begin alike: initialisation takes zero, "
-                "first_phase none, and separate_heads false.",
+                "first_phase none or uniform, and separate_heads false.",
             )
         from_zero = self.initialisation != "gaussian" and self.first_phase == "none"
         if self.trained == "attention" and from_zero:

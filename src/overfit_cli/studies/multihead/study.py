@@ -284,8 +284,7 @@ class MultiheadStudy(Study[P]):
 def _pairs(cell: Cell[P]) -> float:
     """The numbers of an array over pairs of tokens, of all classes of heads of a cell."""
     settings = cell.parameters
-    classes = settings.heads if settings.each_head else 2 - (settings.first_phase != "signs")
-    return float(classes * settings.n * settings.tokens**2)
+    return float(settings.classes * settings.n * settings.tokens**2)
 
 
 def _shape(cell: Cell[P]) -> tuple[object, ...]:
@@ -295,6 +294,5 @@ def _shape(cell: Cell[P]) -> tuple[object, ...]:
     matrices contains: each such cell is trained by itself, so that its numbers are its own.
     """
     settings = cell.parameters
-    classes = settings.heads if settings.each_head else 1
     apart = APART if settings.head_width == "full" else frozenset()
-    return (cell.seed, classes, *shared_values(cell, apart))
+    return (cell.seed, settings.classes, *shared_values(cell, apart))

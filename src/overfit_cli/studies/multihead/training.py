@@ -23,7 +23,7 @@ from overfit_cli.studies.multihead.engine import (
     Heads,
     Weights,
     attention_scores,
-    first_step_sizes,
+    first_steps,
     full_matrices,
     gradients_of,
     initial_heads,
@@ -197,8 +197,8 @@ class _HeadsTogether(BatchedTraining[P, _HeadsState[P], Gradients]):
         measured = settings.certify or drawn
         if not measured or settings.first_phase == "none" or not of_mixture:
             return {}
-        alphas = first_step_sizes(settings, cell.seed)  # (heads,)
-        return first_phase_columns(self._problem, settings.first_phase, alphas)
+        steps = first_steps(settings, cell.seed)
+        return first_phase_columns(self._problem, settings.first_phase, steps)
 
     def _engine(self) -> HeadGradients:
         return HeadGradients(self._inputs, self._labels, *self._heads.counts.shape)

@@ -19,11 +19,12 @@ from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.study import FigureData
 from overfit_cli.figures.cutoff import draw_sides
 from overfit_cli.figures.inputs import require_numbers
+from overfit_cli.figures.labels import axis_label
 from overfit_cli.figures.lines import MARKERS
 from overfit_cli.figures.lines import draw_lines as draw_plain_lines
-from overfit_cli.figures.panels import Panel
-from overfit_cli.figures.picture import Picture, new_figure, styled, with_settings
-from overfit_cli.figures.style import PALETTE, Legend, legend_below
+from overfit_cli.figures.panels import Panel, panels
+from overfit_cli.figures.picture import Picture, styled, title_panels, with_settings
+from overfit_cli.figures.style import COLUMN, PALETTE, Legend, legend_below
 from overfit_cli.stats.intervals import share_estimate
 from overfit_cli.studies.attention_kernel.parameters import KernelName
 from overfit_cli.studies.attention_kernel.regression.theory import least_width
@@ -111,16 +112,38 @@ def _draw_fifth_size(axes: Axes, cells: pd.DataFrame, kernel: KernelName) -> Leg
 
 @styled
 def draw_minima(data: FigureData, _: FigureOptions) -> Picture:
-    """Draw the share of seeds on which some token ends at a local minimum, at any step size.
+    """Draw the share of seeds on which some token ends at a local minimum, a panel per target.
 
-    Tokens of a sample share an extremum, so that seeds are counted. Bars are exact 95 % intervals.
+    Tokens of a sample share an extremum, so that seeds are counted, at any step size. Bars are
+    exact 95 % intervals.
 
     Raises:
         UserError: where no cell has a number.
     """
-    figure, axes = new_figure(height=2.8)
     numbers = require_numbers(data, "local_minima")
     cells = numbers[numbers["local_minima"].notna()]
+    parts = panels(replace(data, cells=cells), "target")
+    figure = Picture(COLUMN, 1.5 * len(parts) + 1.3)
+    grid = figure.subplots(len(parts), 1, sharex=True, sharey=True, squeeze=False)
+    column = list(grid[:, 0])
+    legend: Legend = []
+    for axes, part in zip(column, parts, strict=True):
+        legend = _draw_shares(axes, part.data.cells)
+        axes.set_ylabel("share of seeds\nwith a local minimum")
+    column[-1].set_xlabel(axis_label(data.study, "d_h"))
+    if len(parts) > 1:
+        title_panels(column, [part.title for part in parts])
+    column[0].set_ylim(bottom=-0.02)
+    figure.facts.append(
+        "Seeds on which some token ends at a local minimum at some step size; bars: exact 95 % "
+        "intervals."
+    )
+    legend_below(figure, legend, columns=1)
+    return figure
+
+
+def _draw_shares(axes: Axes, cells: pd.DataFrame) -> Legend:
+    """Draw the share of seeds at a minimum against d, points for each n; return their legend."""
     widths = sorted(cells["d_h"].unique())
     legend: Legend = []
     for index, tokens in enumerate(sorted(cells["tokens"].unique())):
@@ -139,11 +162,4 @@ def draw_minima(data: FigureData, _: FigureOptions) -> Picture:
         )
         legend.append((artist, f"$n$ = {tokens}; none possible from $d$ = {tokens - 1} on"))
     axes.set_xticks(range(len(widths)), [f"{width:g}" for width in widths])
-    axes.set(xlabel="width of a head $d$", ylabel="share of seeds with a local minimum")
-    axes.set_ylim(bottom=-0.02)
-    figure.facts.append(
-        "Seeds on which some token ends at a local minimum at some step size; bars: exact 95 % "
-        "intervals."
-    )
-    legend_below(figure, legend, columns=1)
-    return figure
+    return legend

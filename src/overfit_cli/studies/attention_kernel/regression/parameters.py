@@ -59,6 +59,12 @@ class KernelRegressionParameters(StudyParameters):
         "labels below the token values' hull, inside it, of random sign, or near the first outputs",
         symbol="y",
         label="place of the labels",
+        value_labels={
+            "below": "below the hull",
+            "inside": "inside the hull",
+            "mixed-sign": "of random sign",
+            "near": "near the first outputs",
+        },
     )
     instance: Literal["random", "example"] = parameter(
         "random",

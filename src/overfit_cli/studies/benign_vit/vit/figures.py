@@ -3,6 +3,7 @@
 - `dynamics`: figures 3 and 4 of Jiang et al. 2024, attention, inner products and values against the
   step, a column of panels for each setting.
 - `dimension`: the boundary's constant and exponent against d, and the test loss across it.
+- `deficit`: what training attention misses of 1 against N·SNR²/√d_h, and the paper's rate.
 """
 
 from __future__ import annotations
@@ -21,14 +22,15 @@ from matplotlib.typing import ColorType, LineStyleType
 
 from overfit_cli.core.errors import UserError
 from overfit_cli.core.figure import FigureOptions
-from overfit_cli.core.parameters import parameters_from_row
+from overfit_cli.core.parameters import map_parameters, parameters_from_row
 from overfit_cli.core.study import FigureData
 from overfit_cli.core.text import plural
 from overfit_cli.figures.curves import Curve, gather_curves
-from overfit_cli.figures.inputs import check_threshold
+from overfit_cli.figures.inputs import check_threshold, require_numbers
 from overfit_cli.figures.labels import axis_label, brief, setting, tick_number
+from overfit_cli.figures.lines import MARKERS
 from overfit_cli.figures.panels import Panel, setting_panels
-from overfit_cli.figures.picture import Picture, is_narrow, styled, title_panels
+from overfit_cli.figures.picture import Picture, is_narrow, new_figure, styled, title_panels
 from overfit_cli.figures.style import (
     COLUMN,
     PAGE,
@@ -45,10 +47,14 @@ from overfit_cli.studies.benign_vit.vit.theory import (
     FIGURE_1_CONSTANT,
     FIGURE_1_EXPONENT,
     FIGURE_1_THRESHOLD,
+    SMALL_DEFICIT,
     StageEnds,
+    attention_deficit,
     boundaries,
+    boundary_product,
     loss_curves,
     predicted_regime,
+    stage_3_error,
     stage_ends,
     why_no_boundary,
 )
@@ -245,6 +251,66 @@ def has_wide_heads(data: FigureData) -> bool:
     """Whether d_h is an axis, with the weights of Condition 4.1."""
     cells = data.cells
     return cells["d_h"].nunique() > 1 and bool((cells["initialisation"] == "condition").all())
+
+
+_FORMULA: dict[str, Any] = {"linewidth": 3.0, "alpha": 0.35}
+_RATE: dict[str, Any] = {"linestyle": (0, (4, 2)), "linewidth": 0.9}
+
+
+@styled
+def draw_deficit(data: FigureData, options: FigureOptions) -> Picture:
+    """Draw 1 less the training attention on the signal against N·SNR²/√d_h, for each M.
+
+    Points are means over seeds, which differ by less than a marker. Their c is the geometric mean
+    of what is missing over N·SNR²/√d_h, where that is small. Pale lines are the formula, dashed
+    ones the paper's rate with a constant of 1: there c is log(6N²M²/δ)³.
+
+    Raises:
+        UserError: if no cell has a number.
+    """
+    cells = require_numbers(data, "train_attention_signal")
+    theories = {"formula": attention_deficit, "paper": stage_3_error}
+    for name, theory in theories.items():
+        cells = cells.assign(**{name: map_parameters(BenignVitParameters, cells, theory)})
+    rate = boundary_product(cells["n"], cells["snr"]) / np.sqrt(cells["d_h"].astype(float))
+    cells = cells.assign(rate=rate, deficit=1 - cells["train_attention_signal"])
+    figure, axes = new_figure(height=3.4)
+    legend: Legend = []
+    for colour, marker, (tokens, of_m) in zip(
+        PALETTE, MARKERS, cells.groupby("tokens"), strict=False
+    ):
+        means = of_m.groupby(["n", "snr", "d_h"])[["rate", "deficit"]].mean()
+        axes.plot(means["rate"], means["deficit"], marker, color=colour)
+        for _, of_n in of_m.sort_values("rate").groupby("n"):
+            axes.plot(of_n["rate"], of_n["formula"], color=colour, **_FORMULA)
+            axes.plot(of_n["rate"], of_n["paper"], color=colour, **_RATE)
+        small = of_m[of_m["formula"] <= SMALL_DEFICIT]
+        c = float(np.exp(np.log(small["deficit"] / small["rate"]).mean()))
+        look = Line2D([], [], color=colour, marker=marker, linestyle="")
+        legend.append((look, f"$M$ = {tokens}, $c$ = {c:.0f}"))
+    axes.set(xscale="log", yscale="log", ylabel="1 − training attention on the signal")
+    axes.set_xlabel(r"$N \cdot \mathrm{SNR}^2 / \sqrt{d_h}$")
+    axes.set_ylim(axes.get_ylim())
+    axes.axhspan(1, axes.get_ylim()[1], color="0.93", zorder=0)
+    axes.axhline(SMALL_DEFICIT, color="0.6", linewidth=0.6)
+    for axis in (axes.xaxis, axes.yaxis):
+        log_ticks(axis, *axis.get_view_interval())
+    log_cubed = tick_number(float(f"{(cells['paper'] / cells['rate']).median():.1g}"))
+    legend += [
+        (Line2D([], [], color="0.3", **_FORMULA), "formula"),
+        (
+            Line2D([], [], color="0.3", **_RATE),
+            rf"paper's rate, $c = \log^3(6N^2M^2/\delta)$, about {log_cubed}",
+        ),
+    ]
+    legend_below(figure, legend, columns=3)
+    figure.facts.append(
+        "1 less the training attention on the signal against N·SNR²/√d_h: means of "
+        f"{plural(cells['seed'].nunique(), 'seed')}. c is the factor between both, the geometric "
+        f"mean where the formula is at most {SMALL_DEFICIT:g}, the grey line. Dashed: the paper's "
+        "rate with a constant of 1; in the grey area it says nothing."
+    )
+    return figure
 
 
 def has_dimensions(data: FigureData) -> bool:

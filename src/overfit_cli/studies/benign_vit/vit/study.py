@@ -62,13 +62,6 @@ _ALL_LOGS = frozenset({"x", "value"})
 WIDE_HEADS_LOSS = "log(1 + (exp(epsilon) - 1)**((2 * tokens - 1) / tokens**2))"
 """`theory.wide_heads_test_loss` as users write it."""
 
-DEFICIT = (
-    "n * (tokens - 2) * output_scale**2 * snr**2 * log(6 * n**2 * tokens**2 * d)**1.75"
-    " / (2 * sqrt(d_h) * log(exp(epsilon) - 1)**2)"
-)
-"""`theory.attention_deficit` as users write it, of tokens 3 to M alone, with weights of Condition
-4.1 and SNR above 1."""
-
 FIGURES = collect_figures(
     replace(
         HEATMAP,
@@ -119,19 +112,11 @@ FIGURES = collect_figures(
         axes=0,
         fits=lazy_check("overfit_cli.studies.benign_vit.vit.figures:has_wide_heads"),
     ),
-    replace(
-        LINES,
+    Figure(
         name="deficit",
-        title="What training attention on the signal misses of 1, against the width of the heads",
-        options=FigureOptions(
-            x="d_h",
-            value="1 - train_attention_signal",
-            by="tokens",
-            theory=DEFICIT,
-            threshold=theory.SMALL_DEFICIT,
-            log=_ALL_LOGS,
-        ),
-        axes=0,
+        title="What training attention on the signal misses of 1, with a formula and the paper's",
+        reads="cells",
+        draw=lazy_drawing("overfit_cli.studies.benign_vit.vit.figures:draw_deficit"),
         fits=lazy_check("overfit_cli.studies.benign_vit.vit.figures:has_wide_heads"),
     ),
     replace(CURVES, title="Training and test loss against gradient steps"),

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from overfit_cli.claims.cells import Selection
+from overfit_cli.claims.cells import Selection, select_values
 from overfit_cli.claims.python import near, ratio
 from overfit_cli.claims.rules import THEOREM_RULE, Margin, judge_estimate, judge_theorem
 from overfit_cli.claims.stated import stated_claim
@@ -24,6 +24,9 @@ from overfit_cli.studies.multihead.mixture.parameters import MultiheadMixturePar
 
 PRESET = "heads-least"
 FEW, MANY, MOST = 1, 10**6, 9 * 10**18
+LARGE_STEPS = 4.0
+"""The step size at which the condition asks for more heads than 64 bits count."""
+
 DECADES = Margin(least=9.5, because="half of the decades that are scanned", fewest_seeds=10)
 
 
@@ -93,7 +96,21 @@ def _condition(cells: pd.DataFrame) -> Measurement:
             "log₁₀ of the least H of the conclusion, median": float(reached[1].median()),
             "log₁₀ of the least H of the condition, median": float(required.median()),
         },
-        note="Decades between both.",
+        note=f"Decades between both.{_beyond_the_scan(cells, chosen)}",
+    )
+
+
+def _beyond_the_scan(cells: pd.DataFrame, chosen: pd.DataFrame) -> str:
+    """Say what the condition asks for with large steps, of cells as chosen; empty without any."""
+    names = [name for name in MultiheadMixtureParameters.model_fields if name != "heads"]
+    alike = {name: chosen[name].iloc[0] for name in names}
+    large = select_values(cells, {**alike, "learning_rate": LARGE_STEPS, "heads": MOST})
+    asked = numbers(large, "theorem1_heads") + 2 * np.log10(large["d"].astype(float))
+    if asked.dropna().empty:
+        return ""
+    return (
+        f" With steps of {LARGE_STEPS:g} the condition asks for 10^{asked.median():.1f} heads, "
+        f"beyond the 10^{math.log10(MOST):.1f} that are scanned, so that nothing is judged there."
     )
 
 
@@ -126,6 +143,8 @@ LEAST_HEADS_CLAIMS = (
             f"{_SETTING} the condition of Theorem 1 on H requires at least 9.5 decades more heads "
             "than the second inequality of (4) takes.",
         ),
+        hypotheses="steps of 1, as in figure 2; with steps of 4 the H of the condition lies beyond "
+        "the scan, whose end is the largest H that 64 bits count",
         holds_where=DECADES.in_words("the median number of decades"),
         measure=_condition,
     ),

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from overfit_cli.studies.multihead.engine import first_gradient
+from overfit_cli.studies.multihead.engine import FirstSteps, first_gradient
 from overfit_cli.studies.multihead.mixture.theory import (
     LargestMargin,
     largest_margin,
@@ -38,7 +38,7 @@ def random_attention_columns(problem: Problem, W: Tensor) -> dict[str, float]:
     inputs = torch.as_tensor(problem.train.inputs)  # (samples, tokens, features)
     U = torch.as_tensor(first_gradient(problem.first).copy())  # of a head with α = 1, (T, d)
     head = derivatives(inputs, U, inputs.new_zeros(2 * inputs.shape[2:]))
-    (first, _), _ = tangent_margins(problem, head, np.ones(1))
+    (first, _), _ = tangent_margins(problem, head, FirstSteps(np.ones(1), np.ones(1)))
     stated = mixture_margins(problem.train, problem.patterns, 0.0)
     root = math.sqrt(2)
     return {

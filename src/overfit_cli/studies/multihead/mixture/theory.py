@@ -24,7 +24,7 @@ import numpy as np
 import torch
 from scipy.optimize import nnls
 
-from overfit_cli.studies.multihead.engine import first_gradient
+from overfit_cli.studies.multihead.engine import FirstSteps, first_gradient
 from overfit_cli.studies.multihead.mixture.parameters import CHANCE, MISSED
 from overfit_cli.studies.multihead.mixture.realizable import realizability_columns
 from overfit_cli.studies.multihead.parameters import Floats, Problem, Samples
@@ -120,13 +120,13 @@ MEAN_SIZES = {"uniform": 0.5, "signs": 1.0, "positive": 1.0}
 """E|α_h| of each first phase."""
 
 
-def first_phase_columns(problem: Problem, first_phase: str, alphas: Floats) -> dict[str, float]:
+def first_phase_columns(problem: Problem, first_phase: str, steps: FirstSteps) -> dict[str, float]:
     """Return Lemma 2's coefficient, Definition 1's properties over their bounds, and margins.
 
     Args:
         problem: the samples of both phases.
         first_phase: the law of α_h, of `MEAN_SIZES`.
-        alphas: α_h of each head, (heads,).
+        steps: α_h of the heads.
     """
     assert problem.patterns is not None
     assert problem.train.relevant is not None
@@ -140,7 +140,7 @@ def first_phase_columns(problem: Problem, first_phase: str, alphas: Floats) -> d
     stated = replace(stated, mean_size=MEAN_SIZES[first_phase])
     inputs = torch.as_tensor(problem.train.inputs)  # (samples, tokens, features)
     head = derivatives(inputs, torch.as_tensor(U.copy()), inputs.new_zeros(2 * inputs.shape[2:]))
-    largest, constructed = tangent_margins(problem, head, alphas)
+    largest, constructed = tangent_margins(problem, head, steps)
     realizable = {}
     if first_phase == "signs":
         best = largest_margin(problem.train.labels[:, None] * head.gradients.numpy())
@@ -149,7 +149,7 @@ def first_phase_columns(problem: Problem, first_phase: str, alphas: Floats) -> d
         **realizable,
         "first_coefficient": coefficient,
         "first_deviation": deviation,
-        **_definition_1(problem, head, U, alphas, stated),
+        **_definition_1(problem, head, U, steps, stated),
         **proposition_3(problem, stated),
         "ntk_margin": largest[0],
         "ntk_margin_bound": largest[1],
@@ -198,17 +198,18 @@ def mixture_margins(samples: Samples, patterns: Floats, deviation: float) -> Mix
 
 
 def _definition_1(
-    problem: Problem, head: Derivatives, U: Floats, alphas: Floats, stated: MixtureMargins
+    problem: Problem, head: Derivatives, U: Floats, steps: FirstSteps, stated: MixtureMargins
 ) -> dict[str, float]:
     """Return P1's norm and P2's output over Proposition 2's bounds; above 1 breaks one.
 
     The output is measured for the signs that were drawn, and for those that give the largest.
     """
-    norm = float(np.abs(alphas).max() * np.linalg.norm(U))  # max ‖U_h‖
-    sum_over_root = float(alphas.sum()) / math.sqrt(len(alphas))  # Σ α_h / √H
+    sizes, root = np.abs(steps.sizes), math.sqrt(float(steps.counts.sum()))
+    norm = float(sizes[steps.counts > 0].max() * np.linalg.norm(U))  # max ‖U_h‖
+    sum_over_root = float((steps.counts * steps.sizes).sum()) / root  # Σ α_h / √H
     of_head = float(head.outputs.abs().max())
     output = abs(sum_over_root) * of_head  # max |Φ̃|
-    largest = float(np.abs(alphas).sum()) / math.sqrt(len(alphas)) * of_head
+    largest = float((steps.counts * sizes).sum()) / root * of_head
     n, tokens, _ = problem.train.inputs.shape
     size = stated.strength + stated.deviation
     r = radius(torch.as_tensor(problem.train.inputs))
@@ -257,7 +258,7 @@ def _oracle(problem: Problem) -> Floats:
 
 
 def tangent_margins(
-    problem: Problem, head: Derivatives, alphas: Floats
+    problem: Problem, head: Derivatives, steps: FirstSteps
 ) -> tuple[tuple[float, float], float]:
     """Return the largest margin of the tangent kernel with its bound, and that of section 5.2's θ⋆.
 
@@ -268,16 +269,16 @@ def tangent_margins(
     Args:
         problem: the samples.
         head: the derivatives of a head with α = 1.
-        alphas: α_h of each head, (heads,).
+        steps: α_h of the heads.
     """
     assert problem.patterns is not None
     gradients = head.gradients.numpy()  # (samples, parameters)
     in_U, in_W = np.split(gradients, [problem.train.inputs[0].size], axis=1)
     labels = problem.train.labels[:, None]
-    root_mean_square = math.sqrt(float((alphas**2).mean()))
+    root_mean_square = math.sqrt(steps.mean(steps.sizes**2))
     best = largest_margin(labels * np.hstack([in_U, root_mean_square * in_W]))
     oracle, attention = _oracle(problem).ravel(), optimal_attention(problem.patterns).ravel()
-    products = in_U @ oracle + float(np.abs(alphas).mean()) * (in_W @ attention)  # (samples,)
+    products = in_U @ oracle + steps.mean(np.abs(steps.sizes)) * (in_W @ attention)  # (samples,)
     constructed = float((problem.train.labels * products).min())
     root = math.sqrt(2)
     return (root * best.margin, root * best.bound), constructed

@@ -24,7 +24,7 @@ from overfit_cli.studies.multihead.planted.parameters import MultiheadPlantedPar
 
 PRESET = "heads-gap"
 HEADS = (1, 5, 50)
-SAMPLES = (250, 500, 1000, 2000)
+SAMPLES = (62, 125, 250, 500, 1000, 2000)
 LEARNED_AT = 0.1
 """The test error below which samples suffice: in pilot runs 0.3 with few, and 0 with many."""
 
