@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -88,11 +90,11 @@ def test_the_deficit_is_that_of_the_reduced_dynamics() -> None:
     assert theory.attention_deficit(wider) == pytest.approx(0.01, rel=1e-6)
 
 
-def test_a_trained_cell_ends_as_the_formulas_say() -> None:
+def test_a_trained_cell_ends_as_the_formulas_say(tmp_path: Path) -> None:
     cell = next(
         cell for cell in settings(preset("wide-heads")) if (cell.tokens, cell.d_h) == (3, 10**18)
     )
-    measured = train("benign-vit", quiet=True, **cell.model_dump()).measurements
+    measured = train("benign-vit", quiet=True, out=tmp_path, **cell.model_dump()).measurements
     assert measured["test_loss"] == pytest.approx(theory.wide_heads_test_loss(cell), rel=0.01)
     assert measured["test_attention_signal"] == pytest.approx(5 / 9, rel=1e-3)
     deficit = 1 - measured["train_attention_signal"]
