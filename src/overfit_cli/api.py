@@ -372,6 +372,7 @@ def compare(
     where_a: Conditions = (),
     where_b: Conditions = (),
     interpolate: bool = False,
+    claim: str | Sentence | Sequence[str | Sentence] = (),
     out: str | Path | None = None,
 ) -> Comparison:
     """Compare a run with another run, or with published numbers, as `overfit compare` does.
@@ -384,6 +385,7 @@ def compare(
         where: conditions that choose cells of both, as `load` has them.
         where_a, where_b: the same for one of the two.
         interpolate: whether to interpolate A between its cells, where B has other points.
+        claim: claims to judge on both runs, as sentences, in Python, or by their names.
         out: a .png, .pdf or .svg to write, with a caption beside it; None for none.
 
     Returns:
@@ -403,6 +405,7 @@ def compare(
         conditions("where_a", where_a),
         conditions("where_b", where_b),
         interpolated=interpolate,
+        claims=list_of_texts("claim", _as_texts(claim)),
     )
     for side in (comparison.a, comparison.b):
         if not side.is_published:
@@ -461,6 +464,12 @@ def judge(
 
 
 _SENTENCE = re.compile(r"[<>=]| is | falls | rises |power of|share of")
+
+
+def _as_texts(claim: Any) -> Any:
+    """Claims of one's own as texts, of which some may be written in Python."""
+    several = [claim] if isinstance(claim, str | Sentence) else claim
+    return [str(each) if isinstance(each, Sentence) else each for each in several]
 
 
 def _is_sentence(source: object) -> bool:

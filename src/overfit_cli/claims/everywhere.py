@@ -96,7 +96,7 @@ def _aspect(parts: Sequence[Part]) -> str:
 def _reduced(parts: Sequence[Part], reduce: Callable[..., Floats], place: str) -> Part:
     """A part with one number for each seed, of those at all settings."""
     low, high = (reduce([getattr(part, end) for part in parts], axis=0) for end in ("low", "high"))
-    return replace(parts[0], place=place, low=low, high=high)
+    return replace(parts[0], place=place, low=low, high=high, setting={})
 
 
 def _average_of(part: Part) -> Callable[..., Floats]:

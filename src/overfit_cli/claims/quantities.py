@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -45,6 +45,7 @@ class Part:
         statistic: what of the seeds' numbers has the margin.
         quantity: what it is a number of, where a claim has several quantities.
         within: the least and the largest number that there can be, such as −1 and 1.
+        setting: the values of the setting; empty for a line, or a number over several settings.
     """
 
     place: str
@@ -54,6 +55,7 @@ class Part:
     statistic: Statistic = "median"
     quantity: str = ""
     within: tuple[float, float] = (-math.inf, math.inf)
+    setting: Mapping[str, Any] = field(default_factory=dict)
 
     def __str__(self) -> str:
         """As it is called after "the worst is": `at n=20`."""
@@ -64,6 +66,20 @@ class Part:
     def unknown(self) -> int:
         """The number of seeds whose number is not known."""
         return int((self.low != self.high).sum())
+
+
+class Line(NamedTuple):
+    """Numbers along a parameter.
+
+    Attributes:
+        setting: the values of the other parameters.
+        x: the values of the parameter, (points,).
+        ends: the ends of each seed's number at each of them, (seeds, points).
+    """
+
+    setting: Mapping[str, Any]
+    x: Floats
+    ends: Ends
 
 
 @dataclass(frozen=True)
@@ -85,7 +101,7 @@ class Level:
     def parts(self, table: Table) -> list[Part]:
         """Return the number at each setting."""
         settings = self.measured.by_seed(table)
-        return [_part(setting, ends, self.margin) for setting, ends in settings]
+        return [_at(setting, ends, self.margin) for setting, ends in settings]
 
 
 @dataclass(frozen=True)
@@ -113,7 +129,7 @@ class Share:
         settings = [(places[0][0], _all([ends for _, ends in places])) for places in by_place]
         if self.everywhere and settings:
             settings = [({}, _all([ends for _, ends in settings]))]
-        return [_part(setting, ends, self.margin) for setting, ends in settings]
+        return [_at(setting, ends, self.margin) for setting, ends in settings]
 
     def _met(
         self, excess: Measured, sign: str, table: Table
@@ -166,8 +182,7 @@ class Trend:
         A curve that falls, rises by more than half of its range and falls again does not fall.
         """
         parts = []
-        axis = table.parameter(self.axis)
-        for line, x, between in _lines(table, self.measured, axis, LEAST_FOR_TREND):
+        for line, x, between in self.lines(table):
             values = np.where(between.known, between.low, np.nan)
             signed = -values if self.rises else values
             place = describe_values(line)
@@ -182,6 +197,10 @@ class Trend:
                 Part(_joined(place, "its turn"), *_turns(signed), self.TURNS, within=(-1.0, 1.0)),
             ]
         return parts
+
+    def lines(self, table: Table) -> Iterator[Line]:
+        """Return the lines of the grid along the parameter."""
+        return _lines(table, self.measured, table.parameter(self.axis), LEAST_FOR_TREND)
 
 
 @dataclass(frozen=True)
@@ -211,7 +230,7 @@ class Power:
         """Return the power on each line: least squares of logarithms, seed by seed."""
         parts = []
         axis = table.parameter(self.axis)
-        for line, x, ends in _lines(table, self.measured, axis, LEAST_FOR_POWER):
+        for line, x, ends in self.lines(table):
             if (x <= 0).any() or (ends.high <= 0).any():
                 raise inconclusive(f"{axis} or {self.measured.text} is 0 or less: no logarithm.")
             with np.errstate(divide="ignore"):
@@ -225,6 +244,10 @@ class Power:
                     for name, part in _parts_of_slope(np.log(x), weights).items()
                 ]
         return parts
+
+    def lines(self, table: Table) -> Iterator[Line]:
+        """Return the lines of the grid along the parameter."""
+        return _lines(table, self.measured, table.parameter(self.axis), LEAST_FOR_POWER)
 
     @property
     def _side(self) -> Margin:
@@ -264,8 +287,18 @@ class ContourPower:
 
     def parts(self, table: Table) -> list[Part]:
         """Return the power of each seed's contour, at each setting of the other parameters."""
+        return [
+            Part(describe_values(setting), *_weighted(_slope_weights(np.log(y)), logs), self.margin)
+            for setting, y, logs in self.lines(table)
+        ]
+
+    def lines(self, table: Table) -> Iterator[Line]:
+        """Return the logarithm of x on the contour along y, at each setting of the others.
+
+        Raises:
+            UndecidedError: `inconclusive` where the contour is known at too few values of y.
+        """
         x, y = table.parameter(self.x), table.parameter(self.y)
-        parts = []
         column = "claimed"
         for place, rows in settings_of(table.cells, table.places(without=(x, y))):
             seeds = np.sort(rows["seed"].unique())
@@ -287,12 +320,10 @@ class ContourPower:
                     f"It needs {LEAST_FOR_POWER} values of {y} at which most seeds cross "
                     f"{self.threshold:g}; there are {int(crossed.sum())}."
                 )
-            log_y = np.log(logs.index.to_numpy(dtype=np.float64)[crossed])
             log_x = logs.to_numpy()[crossed].T  # infinite where a seed crosses beyond the grid
             known = np.isfinite(log_x)
             ends = Ends(np.where(known, log_x, -np.inf), np.where(known, log_x, np.inf))
-            parts.append(_part(place, _weighted(_slope_weights(log_y), ends), self.margin))
-        return parts
+            yield Line(place, logs.index.to_numpy(dtype=np.float64)[crossed], ends)
 
 
 Quantity = Level | Share | Trend | Power | ContourPower
@@ -305,8 +336,8 @@ LEAST_FOR_POWER = 3
 """The fewest values of a parameter along which a trend or a power can be told."""
 
 
-def _part(place: Mapping[str, Any], ends: Ends, margin: Margin) -> Part:
-    return Part(describe_values(place), ends.low, ends.high, margin)
+def _at(setting: Mapping[str, Any], ends: Ends, margin: Margin) -> Part:
+    return Part(describe_values(setting), ends.low, ends.high, margin, setting=setting)
 
 
 def _joined(place: str, part: str) -> str:
@@ -328,10 +359,8 @@ def _column(table: Table, measured: Measured) -> pd.Series[float]:
     return pd.Series(expression.value(values), table.cells.index)
 
 
-def _lines(
-    table: Table, measured: Measured, axis: str, fewest: int
-) -> Iterator[tuple[dict[str, Any], Floats, Ends]]:
-    """Each line along an axis: its other parameters, the axis's values, numbers (seeds, points).
+def _lines(table: Table, measured: Measured, axis: str, fewest: int) -> Iterator[Line]:
+    """Each line along an axis with points enough.
 
     Raises:
         UndecidedError: `not run` where no line has enough points.
@@ -352,7 +381,7 @@ def _lines(
             continue
         x = np.array([position for position, _ in points])
         low, high = (np.stack([ends[end] for _, ends in points], axis=1) for end in (0, 1))
-        yield dict(others), x, Ends(low, high)
+        yield Line(dict(others), x, Ends(low, high))
 
 
 def _rank_correlations(x: Floats, values: Floats) -> Ends:

@@ -124,6 +124,15 @@ class Sentence:
         """The fewest seeds that decide."""
         return self.fewest or max(FEWEST[clause.statistic] for clause in self.clauses)
 
+    def chosen(self, table: Table) -> Table:
+        """Return the cells that meet its conditions.
+
+        Raises:
+            BadValue: for a condition that is none.
+            UndecidedError: where no cell meets them.
+        """
+        return table.chosen(self.where) if self.where else table
+
     def parts(self, table: Table) -> list[Part]:
         """Return the numbers that the claim is judged on.
 
@@ -131,7 +140,7 @@ class Sentence:
             BadValue: for a name that the cells do not have.
             UndecidedError: where the cells do not bear on it.
         """
-        chosen = table.chosen(self.where) if self.where else table
+        chosen = self.chosen(table)
         if left := len(table.cells) - len(chosen.cells):
             add_remark(f"{plural(left, 'cell')} left out, as it says.")
         if len(self.clauses) == 1:

@@ -48,8 +48,16 @@ class Measure:
             BadValue: for a name that the cells do not have.
             UndecidedError: where the cells do not bear on it.
         """
+        return self.sentence.parts(self.table(cells))
+
+    def table(self, cells: pd.DataFrame) -> Table:
+        """Return the cells that it is about, before the sentence's conditions choose some.
+
+        Raises:
+            UndecidedError: where the cells do not bear on it.
+        """
         chosen = cells if self.choose is None else self.choose(cells)
-        return self.sentence.parts(Table(chosen, self.model, self.symbols, self.between))
+        return Table(chosen, self.model, self.symbols, self.between)
 
     def __call__(self, cells: pd.DataFrame) -> Measurement:
         """Return the measurement; `inconclusive` where a name is unknown."""

@@ -104,10 +104,10 @@ def difference_rows(comparison: Comparison) -> Iterator[dict[str, str]]:
 
 
 def verdict_rows(comparison: Comparison) -> Iterator[dict[str, str]]:
-    """Yield the claims whose verdicts differ, with what was measured on each side."""
+    """Yield the claims that were asked for, and those whose verdicts differ, with both sides'."""
     from overfit_cli.report.contents import measured_number
 
-    for claim in comparison.changed:
+    for claim in dict.fromkeys([*comparison.asked, *comparison.changed]):
         a, b = (f"{side.verdict}: {measured_number(side)}" for side in comparison.verdicts[claim])
         yield {"claim": claim, "in A": a, "in B": b}
 
@@ -146,6 +146,7 @@ def as_json(comparison: Comparison, tolerance: float | None = None) -> str:
         "verdicts": [
             {
                 "claim": claim,
+                "asked": claim in comparison.asked,
                 "changed": claim in comparison.changed,
                 "a": _measurement_content(a),
                 "b": _measurement_content(b),
@@ -214,6 +215,14 @@ def compare(
     where: Where = None,
     where_a: Annotated[list[str] | None, _where_of("A")] = None,
     where_b: Annotated[list[str] | None, _where_of("B")] = None,
+    claims: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--claim",
+            metavar="CLAIM",
+            help="Claim to judge on both runs, as a sentence or by its name; may be repeated.",
+        ),
+    ] = None,
     interpolate: Annotated[
         bool,
         typer.Option(
@@ -253,8 +262,9 @@ def compare(
     from overfit_cli.core.files import write_user_file
     from overfit_cli.report.differences import compare_sides
 
+    conditions = (where or [], where_a or [], where_b or [])
     comparison = compare_sides(
-        a, b, values or [], where or [], where_a or [], where_b or [], interpolated=interpolate
+        a, b, values or [], *conditions, interpolated=interpolate, claims=claims or []
     )
     to_stdout = json_file == Path("-")
     output = console(quiet=to_stdout)

@@ -132,8 +132,10 @@ def _reason(error: Exception) -> str:
 def _record_now(record: FigureRecord, index: int, path: Path) -> SourceRecord:
     """Return the record of a source if the figure were drawn from the data at `path`."""
     from overfit_cli.figures.draw import figure_and_data, record_of_run
+    from overfit_cli.figures.record import record_of_cells
     from overfit_cli.report.difference_figure import digest_of_file, record_of_side
     from overfit_cli.report.differences import load_side
+    from overfit_cli.report.runs import load_runs
     from overfit_cli.sweeps.store import RunDirectory
 
     source, compared = record.sources[index], record.compared
@@ -142,6 +144,9 @@ def _record_now(record: FigureRecord, index: int, path: Path) -> SourceRecord:
     if compared is not None:
         letter, where = ("B", compared.where_b) if index else ("A", compared.where_a)
         return record_of_side(load_side(path, letter, record.where, where), compared.columns[0])
+    if record.claims:
+        (run,) = load_runs([path], path, record.where)
+        return record_of_cells(path, run.study.name, run.cells)
     figure, data = figure_and_data(record.figure, RunDirectory(path, "from"), record.where)
     return record_of_run(path, data, figure, record.options)
 
@@ -154,6 +159,8 @@ def _redraw(
     from overfit_cli.figures.look import look_of_record
     from overfit_cli.figures.picture import file_content
     from overfit_cli.figures.record import same_picture, versions
+    from overfit_cli.report.claim_figure import draw_claims
+    from overfit_cli.report.decision import decide_sentences
     from overfit_cli.report.difference_figure import draw_difference
     from overfit_cli.report.differences import compare_sides
     from overfit_cli.sweeps.store import RunDirectory
@@ -165,6 +172,11 @@ def _redraw(
             conditions = (how.columns, record.where, how.where_a, how.where_b)
             comparison = compare_sides(a, b, *conditions, interpolated=how.interpolate)
             picture = draw_difference(comparison, names=names)
+        elif record.claims:
+            (path,), look = paths, look_of_record(record.look)
+            decisions = decide_sentences(path, record.claims, record.where)
+            judged = [decision.judged for decision in decisions]
+            picture = draw_claims(path, judged, record.where, look=look)
         else:
             runs, look = [RunDirectory(path, "from") for path in paths], look_of_record(record.look)
             minus = runs.pop() if record.minus is not None else None

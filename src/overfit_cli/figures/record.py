@@ -101,7 +101,8 @@ class FigureRecord(BaseModel, frozen=True, extra="forbid"):
         command, title: the command line, empty from Python; what the figure shows, in a phrase.
         figure, options, where, look: the request; the look's settings are JSON.
         runs, minus: the run directories, in the order of the request, and the subtracted one.
-        compared: None for a figure of `overfit plot`.
+        compared: how two sides were compared; None for other figures.
+        claims: the claims that `overfit judge` drew, as it takes them; empty for other figures.
     """
 
     schema_version: Literal[1] = Field(alias="schema")
@@ -116,6 +117,7 @@ class FigureRecord(BaseModel, frozen=True, extra="forbid"):
     runs: Annotated[tuple[SourceRecord, ...], Field(min_length=1)]
     minus: SourceRecord | None = None
     compared: ComparisonRecord | None = None
+    claims: tuple[Text, ...] = ()
 
     @property
     def sources(self) -> tuple[SourceRecord, ...]:

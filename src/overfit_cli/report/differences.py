@@ -23,6 +23,7 @@ from overfit_cli.core.study import AnyStudy, FigureData
 from overfit_cli.core.text import plural, shorten, suggestion
 from overfit_cli.core.values import finite_number
 from overfit_cli.figures.caption import provenance_in_words
+from overfit_cli.report.decision import check_claims
 from overfit_cli.report.judge import judge_run
 from overfit_cli.report.published import read_published
 from overfit_cli.report.runs import LoadedRun
@@ -148,7 +149,9 @@ class Comparison:
             `difference` with its interval; the `largest` of a pair, and `at` which parameters and
             seed; `points` where B is published: `at`, the run's mean `a`, `b`, their `difference`.
         only_in: the measured columns of which one side alone has numbers.
-        verdicts: by the name of each claim that can be measured on both sides: A's and B's.
+        verdicts: by the name of each claim that can be measured on both sides, and of each that
+            was asked for: A's and B's.
+        asked: the names of the claims that were asked for.
         parts: the sides that are runs, by their letters, as figures have them.
     """
 
@@ -163,6 +166,7 @@ class Comparison:
     differences: tuple[Mapping[str, Any], ...]
     only_in: Mapping[str, list[str]]
     verdicts: Mapping[str, tuple[Measurement, Measurement]]
+    asked: tuple[str, ...]
     parts: Mapping[str, FigureData]
 
     @property
@@ -261,11 +265,12 @@ def compare_sides(
     where_b: Sequence[str] = (),
     *,
     interpolated: bool = False,
+    claims: Sequence[str] = (),
 ) -> Comparison:
     """Compare a run directory with another, or with a CSV file of published numbers.
 
     The arguments and the errors are those of `overfit_cli.compare`; `interpolated` is its
-    `interpolate`.
+    `interpolate`, and `claims` its `claim`.
     """
     a_is_file, b_is_file = (
         path.suffix.lower() == ".csv" and not path.is_dir() for path in (path_a, path_b)
@@ -284,6 +289,7 @@ def compare_sides(
         raise UserError(_explain_no_pair(a, b, names))
     measured = pair_up(a.cells, b.cells, names, columns) if interpolated else pairs
     lonely = set() if values else {*a.columns()} ^ {*b.columns()}
+    asked = _compare_sentences(a, b, claims)
     return Comparison(
         a=a,
         b=b,
@@ -298,7 +304,8 @@ def compare_sides(
             "a": [] if b.is_published else [name for name in a.columns() if name in lonely],
             "b": [name for name in b.columns() if name in lonely],
         },
-        verdicts=_compare_verdicts(a, b),
+        verdicts={**_compare_verdicts(a, b), **asked},
+        asked=tuple(asked),
         parts={side.letter: _as_figure_data(side) for side in (a, b) if not side.is_published},
     )
 
@@ -465,10 +472,32 @@ def _compare_verdicts(a: Side, b: Side) -> dict[str, tuple[Measurement, Measurem
     if outdated or b.is_published or a.study.name != b.study.name:
         return {}
     first, second = (
-        {each.claim.name: each.measurement for each in judge_run(run) if each.is_measured}
-        for run in (
-            LoadedRun(RunDirectory(side.path), side.study, side.cells, side.is_chosen)
-            for side in (a, b)
-        )
+        {each.claim.name: each.measurement for each in judge_run(_run_of(side)) if each.is_measured}
+        for side in (a, b)
     )
     return {claim: (first[claim], second[claim]) for claim in first if claim in second}
+
+
+def _compare_sentences(
+    a: Side, b: Side, texts: Sequence[str]
+) -> dict[str, tuple[Measurement, Measurement]]:
+    """Return what both sides measure of sentences, or of claims that both have by name.
+
+    Raises:
+        UserError: if B is a file of published numbers, or a text is no claim.
+    """
+    if texts and b.is_published:
+        raise BadValue("claim", texts[0], "published numbers have no seeds to judge it on.")
+    runs = [_run_of(side) for side in (a, b)] if texts else []
+    verdicts = {}
+    for text in texts:
+        claims = [run.claim(text) for run in runs]
+        for run, claim in zip(runs, claims, strict=True):
+            check_claims([claim], run.rows)
+        first, second = (run.judge(claim) for run, claim in zip(runs, claims, strict=True))
+        verdicts[claims[0].name] = (first, second)
+    return verdicts
+
+
+def _run_of(side: Side) -> LoadedRun:
+    return LoadedRun(RunDirectory(side.path), side.study, side.cells, side.is_chosen)

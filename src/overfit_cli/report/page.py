@@ -23,6 +23,7 @@ from jinja2.utils import htmlsafe_json_dumps
 from markupsafe import Markup
 from PIL import Image
 
+from overfit_cli.claims.stated import Measure
 from overfit_cli.core.claim import KINDS, VERDICTS, Measurement
 from overfit_cli.core.errors import UserError
 from overfit_cli.core.figure import FigureOptions, grid_figures
@@ -30,7 +31,9 @@ from overfit_cli.core.registry import figures_of
 from overfit_cli.core.study import AnyStudy
 from overfit_cli.core.text import VERSION, plural, shorten, visible
 from overfit_cli.figures.draw import Request, draw_figure
-from overfit_cli.figures.picture import Look, file_content
+from overfit_cli.figures.picture import Look, Picture, file_content
+from overfit_cli.report.claim_figure import NAME as CLAIM_FIGURE
+from overfit_cli.report.claim_figure import draw_claims
 from overfit_cli.report.contents import (
     ReportedPaper,
     ReportedRun,
@@ -40,6 +43,7 @@ from overfit_cli.report.contents import (
     repetition,
 )
 from overfit_cli.report.diagrams import make_diagram
+from overfit_cli.report.judge import Judged
 from overfit_cli.sweeps.load import chosen_data, load_figure_data
 from overfit_cli.sweeps.presets import all_presets, presets_run_into
 from overfit_cli.sweeps.provenance import package_commit
@@ -51,6 +55,7 @@ MOST_FIGURES = 3
 """The limit of figures for a run without a preset."""
 
 DOTS_PER_INCH = 200
+_LOOK = Look(dpi=DOTS_PER_INCH)
 COLOURS = 128
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -111,6 +116,7 @@ class RunOnPage:
         pictures: its figures.
         not_drawn: a sentence for each figure that cannot be drawn of its cells.
         diagram: its phase diagram as JSON; empty for none.
+        claims: the sentences of a user's study that are judged on it, which have a drawing.
         left_out: whether figures are left out because of the page's limit.
     """
 
@@ -119,6 +125,7 @@ class RunOnPage:
     pictures: list[PagePicture] = field(default_factory=list)
     not_drawn: list[str] = field(default_factory=list)
     diagram: str = ""
+    claims: Sequence[Judged] = ()
     left_out: bool = False
 
     @property
@@ -146,6 +153,13 @@ def page(papers: Sequence[ReportedPaper], conditions: Sequence[str] = ()) -> str
     runs_on_page = {
         run.path: RunOnPage(run, f"run-{number}") for number, run in enumerate(runs, start=1)
     }
+    for study in (study for paper in papers if not paper.paper for study in paper.studies):
+        for run in study.runs:
+            runs_on_page[run.path].claims = [
+                each
+                for each in study.judged
+                if each.directory == run.path and isinstance(each.claim.measure, Measure)
+            ]
     _draw_all(sorted(runs_on_page.values(), key=lambda on_page: weight(on_page.run)), conditions)
     return (
         _environment()
@@ -186,9 +200,14 @@ def _illustrate(target: RunOnPage, conditions: Sequence[str]) -> None:
     The figures are those of its preset, or else the first of its study that can be drawn.
     """
     run = target.run
+    if target.claims:
+        try:
+            target.pictures.append(_picture_of_claims(target, conditions))
+        except UserError as error:
+            target.not_drawn.append(f"{CLAIM_FIGURE}: {error}")
     names = _figures_of_presets(run.path.resolve().name)
     for name in names or _figures_of_any_run(run.study):
-        if not names and len(target.pictures) == MOST_FIGURES:
+        if not names and len(target.pictures) >= MOST_FIGURES:
             break
         try:
             target.pictures.append(_picture(name, run, conditions))
@@ -232,12 +251,33 @@ def _picture(name: str, run: ReportedRun, conditions: Sequence[str]) -> PagePict
     Raises:
         UserError: if it cannot be drawn of these cells.
     """
-    look = Look(dpi=DOTS_PER_INCH)
+    command = f"overfit plot {name} --from {shlex.quote(str(run.path))}"
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # loading the runs has shown the warnings
         picture = draw_figure(
-            Request(name, [run.directory], FigureOptions(), conditions, look=look)
+            Request(name, [run.directory], FigureOptions(), conditions, look=_LOOK)
         )
+    return _on_page(picture, name, command, conditions)
+
+
+def _picture_of_claims(target: RunOnPage, conditions: Sequence[str]) -> PagePicture:
+    """Draw the claims of a user's study on a run.
+
+    Raises:
+        UserError: if they cannot be drawn of these cells.
+    """
+    path = target.run.path
+    command = f"overfit judge {shlex.quote(str(path))} --out {CLAIM_FIGURE}.png"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        picture = draw_claims(path, target.claims, conditions, look=_LOOK)
+    return _on_page(picture, CLAIM_FIGURE, command, conditions)
+
+
+def _on_page(picture: Picture, name: str, command: str, conditions: Sequence[str]) -> PagePicture:
+    """A figure as the page has it."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
         pixels = Image.open(io.BytesIO(file_content(picture, "png"))).convert("RGB")
     small = io.BytesIO()
     # A figure has few colours: this halves the page without a visible difference.
@@ -247,7 +287,7 @@ def _picture(name: str, run: ReportedRun, conditions: Sequence[str]) -> PagePict
     return PagePicture(
         name=name,
         caption=picture.caption.split("\n\n", 1)[0].replace("\n", " "),
-        command=f"overfit plot {name} --from {shlex.quote(str(run.path))}{options}",
+        command=f"{command}{options}",
         address=f"data:image/webp;base64,{base64.b64encode(small.getvalue()).decode()}",
         width=pixels.width,
         height=pixels.height,
