@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from overfit_cli import UserError
-from overfit_cli.cli.compare import closing_lines, opening_lines
+from overfit_cli.cli.compare import closing_lines, opening_lines, verdict_rows
 from overfit_cli.report.differences import Comparison, compare_sides
 from tests.report.toy_numbers import Numbers, loss, write_run
 from tests.toy_runs import TOY
@@ -303,3 +303,24 @@ def test_cells_that_share_every_value_and_no_place_are_told_so(tmp_path: Path) -
     b = write_run(tmp_path / "b", loss(lambda *_: 1), n=(1,), snr=(2.0,))
     with pytest.raises(UserError, match=r"no cell of it has a counterpart in A with the same n, s"):
         compare_sides(a, b)
+
+
+def test_sentences_are_judged_on_both_sides(tmp_path: Path) -> None:
+    seeds = tuple(range(8))
+    a = write_run(tmp_path / "a", loss(lambda n, snr, seed: 1 + 0.01 * seed), seeds=seeds)
+    b = write_run(tmp_path / "b", loss(lambda n, snr, seed: 2 + 0.01 * seed), seeds=seeds)
+    comparison = compare_sides(a, b, claims=["low: test_loss < 1.5", "test_loss < 3"])
+    first, second = comparison.verdicts["low"]
+    assert (first.verdict, second.verdict) == ("holds", "fails")
+    assert comparison.changed == ["low"]
+    assert comparison.asked == ("low", "test_loss-lt-3")
+    rows = [row["claim"] for row in verdict_rows(comparison)]
+    assert rows == ["low", "test_loss-lt-3"]
+    with pytest.raises(UserError, match="did you mean 'test_loss'"):
+        compare_sides(a, b, claims=["test_los < 1.5"])
+
+
+def test_published_numbers_have_no_claims(two: tuple[Path, Path], tmp_path: Path) -> None:
+    (tmp_path / "published.csv").write_text("n,snr,test_loss\n1,1,0\n")
+    with pytest.raises(UserError, match="published numbers have no seeds to judge it on"):
+        compare_sides(two[0], tmp_path / "published.csv", claims=["test_loss < 1.5"])
