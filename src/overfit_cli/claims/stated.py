@@ -41,6 +41,15 @@ class Measure:
     between: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     drawn: bool = True
 
+    def table(self, cells: pd.DataFrame) -> Table:
+        """Return the cells that the sentence is about, before its own conditions.
+
+        Raises:
+            UndecidedError: where there are none.
+        """
+        chosen = cells if self.choose is None else self.choose(cells)
+        return Table(chosen, self.model, self.symbols, self.between)
+
     def parts(self, cells: pd.DataFrame) -> list[Part]:
         """Return the numbers that the sentence is judged on.
 
@@ -48,8 +57,7 @@ class Measure:
             BadValue: for a name that the cells do not have.
             UndecidedError: where the cells do not bear on it.
         """
-        chosen = cells if self.choose is None else self.choose(cells)
-        return self.sentence.parts(Table(chosen, self.model, self.symbols, self.between))
+        return self.sentence.parts(self.table(cells))
 
     def __call__(self, cells: pd.DataFrame) -> Measurement:
         """Return the measurement; `inconclusive` where a name is unknown."""
