@@ -1,13 +1,16 @@
 from __future__ import annotations
 
 import json
+import re
+import shlex
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 import overfit_cli
 from overfit_cli.core.errors import BadValue, UserError
-from tests.command import call, run
+from tests.command import call, python, run
 
 FILE = '''
 import numpy as np
@@ -22,6 +25,14 @@ def train(n: int = 10, seed: int = 0):
     noise = np.random.default_rng([n, seed]).normal()
     return {{"error": float(np.exp(0.01 * noise) / n)}}
 '''
+BROKEN = """
+from pathlib import Path
+
+def train(n: int = 10, seed: int = 0):
+    if n == 20 and seed == 2:
+        Path("mended").read_text()
+    return {"error": (1 + 0.01 * seed) / n}
+"""
 PRESET = """
 title = "Decay"
 study = "decay.py"
@@ -69,24 +80,126 @@ def test_a_plan_names_the_seeds_and_the_command(folder: Path) -> None:
     near = "error is 0.1 within 0.0004 where n = 10"
     words = said(folder, "results/decay-n", near, "--plan")
     assert "inconclusive" in words
-    assert "seeds to decide it with 90 %." in words
+    assert "seeds to decide it with 90 %, and" in words
     assert "Next: overfit sweep decay.py --n 10,20,40 --jobs=1 --seeds" in words
     assert "--seeds=10" not in words
     easy = said(folder, "results/decay-n", "error < 1", "--plan")
     assert "As measured, 6 seeds decide it with a probability of 90 %." in easy
 
 
-def test_the_seeds_that_are_proposed_decide_at_the_level_of_a_further_look(tmp_path: Path) -> None:
+def proposed(output: str) -> list[list[str]]:
+    """The words of each command that is proposed."""
+    lines = [line for line in output.splitlines() if line.startswith("Next: ")]
+    return [shlex.split(line.removeprefix("Next: overfit ")) for line in lines]
+
+
+def test_the_proposed_command_adds_the_seeds_that_decide(tmp_path: Path) -> None:
+    """The verdict is then given at the level of a further look, for which they are enough."""
     (tmp_path / "decay.py").write_text(FILE.format(within=0.1))
-    run("sweep", "decay.py", "--n=10,20,40", "--seeds=3", "--jobs=1", cwd=tmp_path)
-    done = call("judge", "results/decay-n", "error < 0.2", cwd=tmp_path).stdout
+    run("sweep", "decay.py", "--n=10,20,40", "--seeds=3", "--jobs=1", "--fresh", cwd=tmp_path)
+    done = call("judge", "results/decay-n", "error-lt-0.2", cwd=tmp_path).stdout
     assert "inconclusive" in done
-    [words] = [line.split()[2:] for line in done.splitlines() if line.startswith("Next: ")]
-    assert words[-2:] == ["--seeds", "7"]  # a median has no interval of 97.5 % with six
+    [words] = proposed(done)
+    assert words[-4:] == ["--seeds", "7", "--out", "results/decay-n"]
+    assert "--fresh" not in words
     run(*words, cwd=tmp_path)
-    after = said(tmp_path, "results/decay-n", "error < 0.2")
-    assert "holds" in after
-    assert "97.5 % by order over 7 seeds" in after
+    cells = overfit_cli.load(tmp_path / "results/decay-n")
+    assert sorted(cells["seed"].unique()) == list(range(7))
+    after = call("judge", "results/decay-n", "error-lt-0.2", cwd=tmp_path).stdout
+    assert re.search(r"error-lt-0.2 +ours +holds .* 97.5 % by order over 7 seeds", after)
+    assert not proposed(after)
+
+
+def test_cells_that_are_absent_or_failed_are_named_and_run_by_the_proposed_command(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "decay.py").write_text(BROKEN)
+    run("sweep", "decay.py", "--n=10,20", "--seeds=6", "--jobs=1", cwd=tmp_path, expect=1)
+    more = ("--n=40", "--seeds=6", "--jobs=1", "--out=results/decay-n")
+    run("sweep", "decay.py", *more, cwd=tmp_path)
+    for part in (tmp_path / "results/decay-n/cells").glob("*.parquet"):
+        if (pd.read_parquet(part)["n"] == 40).all():
+            part.unlink()
+    words = said(tmp_path, "results/decay-n", "error < 1")
+    assert "error-lt-1 ours inconclusive" in words
+    assert "Judged on 3 settings (n 10, 20, 40) and 6 seeds (0 to 5)." in words
+    assert "Absent: 6 cells (n=40, seeds 0 to 5)." in words
+    assert "Failed: 1 cell (n=20, seed 2): 1 error: FileNotFoundError" in words
+    (tmp_path / "mended").touch()
+    done = call("judge", "results/decay-n", "error < 1", cwd=tmp_path).stdout
+    for command in proposed(done):
+        assert "--retry-failed" in command
+        run(*command, cwd=tmp_path)
+    after = said(tmp_path, "results/decay-n", "error < 1")
+    assert "error-lt-1 ours holds" in after
+    assert "Absent" not in after
+    assert "Failed" not in after
+
+
+def test_values_that_a_claim_needs_are_in_the_proposed_command(tmp_path: Path) -> None:
+    (tmp_path / "decay.py").write_text(FILE.format(within=0.1))
+    run("sweep", "decay.py", "--set", "n=15", "--seeds=6", "--jobs=1", cwd=tmp_path)
+    done = call("judge", "results/decay-n15", "error[n=20] < error[n=15]", cwd=tmp_path).stdout
+    assert "It needs cells of n=20; these have 15." in " ".join(done.split())
+    [words] = proposed(done)
+    assert " ".join(words) == "sweep decay.py --jobs=1 --n 20 --seeds 6 --out results/decay-n15"
+    run(*words, cwd=tmp_path)
+    assert "ours holds" in said(tmp_path, "results/decay-n15", "error[n=20] < error[n=15]")
+    axis = said(tmp_path, "results/decay-n15", "error falls along n where n > 50")
+    assert "Put values in place of RANGE: Next: overfit sweep decay.py --jobs=1 --n RANGE" in axis
+
+
+def test_a_run_from_python_and_from_elsewhere_is_proposed_too(tmp_path: Path) -> None:
+    (tmp_path / "decay.py").write_text(FILE.format(within=0.1))
+    script = "import overfit_cli\noverfit_cli.sweep('decay.py', n=[10, 20], seeds=[3, 4], jobs=1)\n"
+    python("-c", script, cwd=tmp_path)
+    done = call("judge", "results/decay-n", "error < 1", cwd=tmp_path).stdout
+    [words] = proposed(done)
+    reference = f"{tmp_path / 'decay.py'}:train"
+    seeds = ["--seeds", "3:9", "--out", "results/decay-n"]
+    assert words == ["sweep", reference, "--set", "n=10,20", *seeds]
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    run("sweep", "decay.py", "--n=10,20", "--seeds=3", "--jobs=1", "--out=typed", cwd=tmp_path)
+    [words] = proposed(call("judge", "../typed", "error < 1", cwd=elsewhere).stdout)
+    assert words == [
+        "sweep",
+        reference,
+        "--n=10,20",
+        "--jobs=1",
+        "--seeds",
+        "7",
+        "--out",
+        "../typed",
+    ]
+    run(*words, cwd=elsewhere)
+    assert "error-lt-1 ours holds" in said(elsewhere, "../typed", "error < 1")
+
+
+def test_a_plan_without_a_run_says_what_to_run_first(tmp_path: Path) -> None:
+    (tmp_path / "decay.py").write_text(FILE.format(within=0.1))
+    words = said(tmp_path, "decay.py", "--plan")
+    assert "inverse: It needs 3 values of n or more." in words
+    assert "error-lt-0.2: It takes any cells." in words
+    assert (
+        "Next: overfit sweep decay.py --n RANGE --seeds 3 Then: overfit judge decay.py --plan"
+        in words
+    )
+    assert "there is no run of it" in call("judge", "decay.py", cwd=tmp_path, expect=2).stderr
+    errors = call(
+        "judge", "decay.py", "error falls along m", "--plan", cwd=tmp_path, expect=2
+    ).stderr
+    assert "it is not a parameter" in errors
+
+
+def test_a_plan_gives_the_rates_of_error_at_the_seeds_that_it_takes(folder: Path) -> None:
+    near = "error is 0.1 within 0.0004 where n = 10"
+    words = said(folder, "results/decay-n", near, "--plan")
+    [needed, own] = map(int, re.findall(r"takes (\d+) seeds .*, and (\d+) in a run", words)[0])
+    assert own < needed
+    assert f"With {needed} seeds it would hold in" in words
+    [false_holds] = map(float, re.findall(r"would hold in ([\d.]+) % of worlds in which", words))
+    assert false_holds <= 5
 
 
 def test_cells_that_a_comparison_leaves_out_are_not_missing(folder: Path) -> None:
