@@ -16,6 +16,7 @@ from overfit_cli.claims.designs import (
     parameters_named,
     settings_lacking,
 )
+from overfit_cli.claims.everywhere import verdicts_at_extremes
 from overfit_cli.claims.grammar import read
 from overfit_cli.claims.measured import Table
 from overfit_cli.claims.stated import Measure, claim
@@ -164,3 +165,37 @@ def test_a_single_setting_and_a_function_without_seeds_are_worded_so() -> None:
     undrawn = replace(design_of(measure("test_error < 1"), lost), drawn=False)
     said = " ".join(undrawn.sentences())
     assert said.startswith("Judged on 1 setting. Failed: 1 cell (the only one)")
+
+
+@pytest.mark.parametrize(
+    ("text", "lost", "verdicts"),
+    [
+        ("test_error < 0.2", 1, ("holds", "holds")),
+        ("test_error < 0.2", 3, ("holds", "inconclusive")),
+        ("test_error < 0.2", 9, ("holds", "fails")),
+        ("test_error < 0.05", 3, ("inconclusive", "fails")),
+        ("test_error is 0.1 within 0.05", 9, ("holds", "fails")),
+        ("test_error is 0.2 within 0.05", 1, ("fails", "fails")),
+        ("share of seeds with test_error < 0.2 > 0.6", 2, ("holds", "inconclusive")),
+        ("share of seeds with test_error < 0.2 > 0.6", 10, ("holds", "fails")),
+    ],
+)
+def test_missing_cells_are_taken_at_both_extremes(
+    text: str, lost: int, verdicts: tuple[str, str]
+) -> None:
+    rows = cells(f"seed < {lost}").query("n == 10 and snr == 2 and method == 'none'")
+    absent = [{"n": 10, "snr": 2.0, "method": "none", "seed": seed} for seed in range(lost)]
+    missing = pd.DataFrame(absent).assign(status="failed", reason="absent")
+    parts = measure(text).parts(pd.concat([rows, missing], ignore_index=True))
+    assert verdicts_at_extremes(parts) == verdicts
+
+
+def test_nothing_is_said_of_extremes_without_missing_cells_or_of_an_unbounded_mean() -> None:
+    rows = cells().query("method == 'none'")
+    assert verdicts_at_extremes(measure("test_error < 0.2").parts(rows)) is None
+    lost = rows.assign(status=["failed", *["done"] * (len(rows) - 1)])
+    assert verdicts_at_extremes(measure("mean of test_error < 0.2").parts(lost)) is None
+    both = measure("mean of test_error < 0.2; test_error < 0.3").parts(lost)
+    assert verdicts_at_extremes(both) is None
+    trend = measure("mean of test_error falls along n").parts(lost)  # which lies within -1 and 1
+    assert verdicts_at_extremes(trend) == ("holds", "holds")

@@ -125,6 +125,7 @@ def test_cells_that_are_absent_or_failed_are_named_and_run_by_the_proposed_comma
     assert "Judged on 3 settings (n 10, 20, 40) and 6 seeds (0 to 5)." in words
     assert "Absent: 6 cells (n=40, seeds 0 to 5)." in words
     assert "Failed: 1 cell (n=20, seed 2): 1 error: FileNotFoundError" in words
+    assert "If the missing cells are as good as can be, it holds; if as bad, it is open." in words
     (tmp_path / "mended").touch()
     done = call("judge", "results/decay-n", "error < 1", cwd=tmp_path).stdout
     for command in proposed(done):
@@ -174,6 +175,69 @@ def test_a_run_from_python_and_from_elsewhere_is_proposed_too(tmp_path: Path) ->
     ]
     run(*words, cwd=elsewhere)
     assert "error-lt-1 ours holds" in said(elsewhere, "../typed", "error < 1")
+
+
+def test_the_run_of_a_preset_that_lies_elsewhere_is_proposed_with_its_path(tmp_path: Path) -> None:
+    (tmp_path / "decay.py").write_text(FILE.format(within=0.1))
+    (tmp_path / "decay.toml").write_text(PRESET.replace("seeds = 6", "seeds = 3"))
+    run("sweep", "decay.toml", "--jobs=1", cwd=tmp_path)
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    [words] = proposed(call("judge", "../results/decay-quick", "small", cwd=elsewhere).stdout)
+    assert words[:3] == ["sweep", str(tmp_path / "decay.toml"), "--jobs=1"]
+    run(*words, cwd=elsewhere)
+    assert "small ours holds" in said(elsewhere, "../results/decay-quick", "small")
+
+
+def test_claims_that_are_open_together_are_decided_by_the_proposed_command(tmp_path: Path) -> None:
+    (tmp_path / "decay.py").write_text(FILE.format(within=0.1))
+    run("sweep", "decay.py", "--n=10,20,40", "--seeds=6", "--jobs=1", cwd=tmp_path)
+    judged = ("judge", "results/decay-n", "error < 0.2", "error < 1", "error > 0", "--strict")
+    done = call(*judged, cwd=tmp_path, expect=1).stdout
+    assert re.search(r"error-lt-0.2 +ours +holds", done)
+    assert "takes 8 seeds to decide it with 90 % at the level of 3 verdicts together" in done
+    assert "error-lt-0.2 is inconclusive" in done
+    [words] = proposed(done)
+    run(*words, cwd=tmp_path)
+    after = call(*judged, cwd=tmp_path).stdout
+    assert not proposed(after)
+
+
+def test_a_function_without_seeds_is_decided_by_its_cells(tmp_path: Path) -> None:
+    text = BROKEN.replace(", seed: int = 0", "").replace(" and seed == 2", "")
+    (tmp_path / "decay.py").write_text(text.replace("0.01 * seed", "0"))
+    planned = call("judge", "decay.py", "error falls along n", "--plan", cwd=tmp_path).stdout
+    assert "--seeds" not in planned
+    run("sweep", "decay.py", "--n=10,20,40", "--jobs=1", cwd=tmp_path, expect=1)
+    done = call("judge", "decay.py", "error falls along n", "error[n=80] < 1", cwd=tmp_path)
+    assert "Judged on 3 settings (n 10, 20, 40).\n" in done.stdout
+    assert "Failed: 1 cell (n=20): 1 error: FileNotFoundError" in done.stdout
+    assert "seeds decide" not in done.stdout
+    (tmp_path / "mended").touch()
+    for words in proposed(done.stdout):
+        run(*words, cwd=tmp_path)
+    after = call("judge", "decay.py", "error falls along n", "error[n=80] < 1", cwd=tmp_path)
+    assert after.stdout.count("ours   holds") == 2
+    assert not proposed(after.stdout)
+
+
+def test_a_refined_run_is_decided_by_a_sweep_of_its_grid(tmp_path: Path) -> None:
+    (tmp_path / "decay.py").write_text(FILE.format(within=0.1).replace("n: int", "m=1.0, n: int"))
+    options = ("--n=10:40:4", "--m=1,2,3", "--refine=1", "--threshold=0.06")
+    run("sweep", "decay.py", *options, "--seeds=3", "--jobs=1", "--out=refined", cwd=tmp_path)
+    done = call("judge", "refined", "error falls along n", cwd=tmp_path).stdout
+    assert "Refining leaves out cells away from the boundary" in done
+    [words] = proposed(done)
+    assert words[-2:] == ["--out", "refined-grid"]
+    assert not {"--refine=1", "--threshold=0.06"} & {*words}
+    run(*words, cwd=tmp_path)
+    assert "ours holds" in said(tmp_path, "refined-grid", "error falls along n")
+
+
+def test_conditions_on_the_cells_are_said(folder: Path) -> None:
+    words = said(folder, "results/decay-n", "error < 0.2", "--where", "n=10:20")
+    assert "Only cells with n=10:20 are judged. " in words
+    assert "Judged on 2 settings (n 10, 20) and 10 seeds (0 to 9)." in words
 
 
 def test_a_plan_without_a_run_says_what_to_run_first(tmp_path: Path) -> None:
@@ -253,6 +317,7 @@ def test_a_preset_states_claims_that_its_run_keeps(folder: Path) -> None:
     assert "small" in report
     claims = json.loads((folder / "results/report/claims.json").read_text())
     [small] = [claim for claim in claims["claims"] if claim["claim"] == "small"]
+    assert "Judged on 1 of 3 settings and 6 seeds (0 to 5)." in small["note"]
     assert "it would hold in" in small["note"]
     (folder / "decay.toml").write_text(PRESET.replace("error < 0.05", "error = 0.05"))
     refused = run("sweep", "decay.toml", cwd=folder, expect=2).stderr
@@ -267,6 +332,11 @@ def test_python_judges_sentences_on_a_directory_and_on_a_frame(folder: Path) -> 
     [of_frame] = overfit_cli.judge(cells, "error < 0.03 where n >= 40")
     assert of_run.measurement.verdict == of_frame.measurement.verdict == "holds"
     assert of_run.measurement.value == of_frame.measurement.value
+    for judged in (of_run, of_frame):
+        assert "Judged on 1 of 3 settings and 10 seeds (0 to 9)." in judged.measurement.note
+        assert "With 10 seeds it would hold in" in judged.measurement.note
+    [undecided] = overfit_cli.judge(cells[cells["seed"] < 3], "error < 0.03 where n >= 40")
+    assert "As measured it takes 6 seeds to decide it" in undecided.measurement.note
     with pytest.raises(UserError, match="after one run directory"):
         overfit_cli.judge("error < 1")
     with pytest.raises(BadValue, match="did you mean 'error'"):

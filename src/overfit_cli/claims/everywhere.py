@@ -245,5 +245,7 @@ def _judge_instance(parts: Sequence[Part]) -> Measurement:
 
 
 def _room(part: Part) -> float:
-    """How far inside its margin a number lies that no seed changes, at its worst."""
+    """How far inside its margin a number lies that no seed changes; not at all if not known."""
+    if part.unknown:
+        return -math.inf
     return float(min(part.low[0] - part.margin.least, part.margin.most - part.high[0]))

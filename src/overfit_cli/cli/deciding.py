@@ -49,6 +49,8 @@ def commands_that_decide(path: Path, decisions: Sequence[Decision]) -> Iterator[
         commands += [
             [*_without(words, values, study), *options_of(values), *seeds] for words in sweeps[-1:]
         ]
+    if manifest.refined and commands:
+        yield "Refining leaves out cells away from the boundary; a sweep of the grid has them:"
     unique = [words for index, words in enumerate(commands) if words not in commands[:index]]
     yield from proposals([*words, "--out", str(path)] for words in unique)
 

@@ -72,6 +72,8 @@ def judge(
         raise UserError(f"{run}: it has no claims; state one: 'test_error < 0.05'.")
     judged = [decision.judged for decision in decisions]
     output.print(verdict_table(judged))
+    if where:
+        output.print(visible(f"Only cells with {' and '.join(where)} are judged."))
     for decision in decisions:
         for sentence in (*claim_sentences([decision.judged]), *decision.sentences(plan=plan)):
             output.print(visible(sentence))

@@ -54,6 +54,7 @@ class Decision:
             look where more are needed than there are; None where they are not known.
         anew: the same in a run of its own.
         at_least: the fewest seeds that could decide it, where there are too few to say more.
+        lacks_cells: whether cells are missing that it takes and that can be run.
         lacking: the parameters of which other values are needed, with those values.
     """
 
@@ -64,6 +65,7 @@ class Decision:
     needed: int | None = None
     anew: int | None = None
     at_least: int = 0
+    lacks_cells: bool = False
     lacking: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -80,11 +82,6 @@ class Decision:
     def lacks_seeds(self) -> bool:
         """Whether more seeds than there are would decide it."""
         return self.is_open and max(self.needed or 0, self.at_least) > self.seeds
-
-    @property
-    def lacks_cells(self) -> bool:
-        """Whether cells are missing that can be run."""
-        return self.design is not None and self.design.is_mendable
 
     def sentences(self, *, plan: bool = False) -> Iterator[str]:
         """Yield the sentences about its design, its rates of error, and what would decide it.
@@ -108,8 +105,11 @@ class Decision:
             yield f"The cells that are missing come first{again if len(design.failed) else ''}."
         if not design.drawn or self.lacking:
             return
+        if self.judged.family > 1:
+            share = f"{share} at the level of {self.judged.family} verdicts together"
         if self.at_least:
-            pilot = f"A plan takes {FEWEST_PILOT} seeds or more with all their cells"
+            whole = " with all their cells" if self.lacks_cells else ""
+            pilot = f"A plan takes {FEWEST_PILOT} seeds or more{whole}"
             yield f"{pilot}; {self.at_least} could decide it."
         elif self.needed is None:
             most = f"As measured, {MOST_SEEDS} seeds do not decide it"
@@ -209,7 +209,10 @@ def decision(table: Table, judged: Judged, level: Level, *, plan: bool = False) 
     parts = table.parts(each)
     with level(0):
         extremes = verdicts_at_extremes(parts)
-    decided = Decision(judged, table.design(each), extremes=extremes, lacking=lacking)
+    design = table.design(each)
+    lacks_cells = design is not None and design.is_mendable
+    lacks_cells &= not parts or any(part.unknown for part in parts)
+    decided = Decision(judged, design, extremes=extremes, lacks_cells=lacks_cells, lacking=lacking)
     if parts and (plan or decided.is_open):
         decided = _planned(decided, parts, level, plan)
     if decided.rates is None:
