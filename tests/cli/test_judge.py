@@ -150,6 +150,34 @@ def test_values_that_a_claim_needs_are_in_the_proposed_command(tmp_path: Path) -
     assert "Put values in place of RANGE: Next: overfit sweep decay.py --jobs=1 --n RANGE" in axis
 
 
+@pytest.mark.parametrize(
+    "first",
+    [
+        ("--n=10", "--m=1,2"),
+        ("--n=10,20", "--m=1,2", "--together=n,m"),
+        ("--set=n=10,20", "--m=1,2", "--only", "n * m < 25"),
+    ],
+)
+def test_settings_that_brackets_take_and_no_sweep_has_are_absent_and_proposed(
+    tmp_path: Path, first: tuple[str, ...]
+) -> None:
+    (tmp_path / "decay.py").write_text(FILE.format(within=0.1).replace("n: int", "m=1, n: int"))
+    run("sweep", "decay.py", *first, "--seeds=7", "--jobs=1", "--out=ragged", cwd=tmp_path)
+    if "--n=10" in first:
+        more = ("--n=20", "--m=1", "--seeds=7", "--jobs=1", "--out=ragged")
+        run("sweep", "decay.py", *more, cwd=tmp_path)
+    done = call("judge", "ragged", "error[n=20] < error[n=10]", cwd=tmp_path).stdout
+    assert re.search(r"Absent: .*cells \(.*n=20, seeds 0 to 6", done)
+    *_, words = proposed(done)
+    assert "--n" in words
+    assert "--together=n,m" not in words
+    assert "n * m < 25" not in words
+    run(*words, cwd=tmp_path)
+    after = call("judge", "ragged", "error[n=20] < error[n=10]", cwd=tmp_path).stdout
+    assert "ours   holds" in after
+    assert not proposed(after)
+
+
 def test_a_run_from_python_and_from_elsewhere_is_proposed_too(tmp_path: Path) -> None:
     (tmp_path / "decay.py").write_text(FILE.format(within=0.1))
     script = "import overfit_cli\noverfit_cli.sweep('decay.py', n=[10, 20], seeds=[3, 4], jobs=1)\n"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -40,6 +40,7 @@ class Design:
         parameters: the parameters that vary among them.
         every: the number of settings of all cells of the run.
         unnamed: the values of parameters in brackets that no bracket names, in words.
+        unswept: the parameters' values of settings that brackets take and no cell has.
         drawn: whether seeds change anything.
     """
 
@@ -47,6 +48,7 @@ class Design:
     parameters: Sequence[str]
     every: int
     unnamed: str = ""
+    unswept: Mapping[str, str] = field(default_factory=dict)
     drawn: bool = True
 
     @property
@@ -149,18 +151,40 @@ def design_of(measure: Measure, cells: pd.DataFrame) -> Design:
     table, sentence = measure.table(cells), measure.sentence
     chosen = table.chosen(sentence.where) if sentence.where else table
     names = list(table.parameters)
-    keep = np.zeros(len(chosen.cells), dtype=bool)
-    pinned = set[str]()
+    keep, pinned = np.zeros(len(chosen.cells), dtype=bool), set[str]()
+    unswept = [chosen.cells.iloc[:0]]
     for brackets in _brackets(sentence):
+        several = [in_brackets(chosen, inside) for inside in brackets]
         keep |= not brackets
-        for inside in brackets:
-            values = in_brackets(chosen, inside)
-            pinned |= values.keys()
+        for values in several:
             keep |= np.logical_and.reduce([chosen.cells[name] == v for name, v in values.items()])
+        pinned |= {name for values in several for name in values}
+        unswept += [_unswept(chosen.cells, names, several)] if several else []
     left_out = "" if keep.all() else _settings_in_words(chosen.cells[~keep], sorted(pinned))
-    complete = add_absent(chosen.cells[keep], names)
-    every = _count_settings(table.cells, names)
-    return Design(complete, varying(complete, names), every, left_out, measure.drawn)
+    added = pd.concat(unswept).drop_duplicates([*names, "seed"])
+    complete = add_absent(pd.concat([chosen.cells[keep], added], ignore_index=True), names)
+    whole = pd.concat([table.cells, added])
+    varied = varying(whole, names) if len(added) else []
+    return Design(
+        cells=complete,
+        parameters=varying(complete, names),
+        every=_count_settings(whole, names),
+        unnamed=left_out,
+        unswept={name: ",".join(map(str, added[name].unique())) for name in varied},
+        drawn=measure.drawn,
+    )
+
+
+def _unswept(
+    cells: pd.DataFrame, names: Sequence[str], brackets: Sequence[Mapping[str, Any]]
+) -> pd.DataFrame:
+    """Absent cells at the settings that a quantity's brackets take and no cell has."""
+    others = cells[[name for name in names if name not in brackets[0]]].drop_duplicates()
+    wanted = pd.concat([others.assign(**values) for values in brackets])[list(names)]
+    marked = wanted.drop_duplicates().merge(cells[names].drop_duplicates(), "left", indicator=True)
+    lacking = marked.loc[marked["_merge"] == "left_only", list(names)]
+    seeds = cells[["seed"]].drop_duplicates()
+    return lacking.merge(seeds, "cross").assign(status="failed", reason=ABSENT)
 
 
 def _brackets(sentence: Sentence) -> list[list[str]]:

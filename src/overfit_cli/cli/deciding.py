@@ -157,21 +157,24 @@ def _dropped(
 
 
 def _without(words: Sequence[str], values: Mapping[str, str], study: AnyStudy) -> list[str]:
-    """Words of a sweep without the options of some parameters, however they are spelled."""
+    """Words of a sweep without what they say of some parameters, however these are spelled."""
     from overfit_cli.core.parameters import parameter_named
 
     taken = _options_of_sweep()
 
-    def sets(written: str) -> bool:
+    def is_given(written: str) -> bool:
         return parameter_named(study.parameters, written.strip().replace("-", "_")) in values
 
     options = [word.partition("=")[0] for word in words if word.startswith("--")]
-    gone = [option for option in options if option[2:] not in taken and sets(option[2:])]
+    gone = [option for option in options if option[2:] not in taken and is_given(option[2:])]
     kept, left = list[str](), _dropped(words, gone)
     while left:
         word = left.pop(0)
-        setting = [word, *([left.pop(0)] if word == "--set" else [])]
-        text = setting[-1].removeprefix("--set=")
-        if not (word.startswith("--set") and sets(text.partition("=")[0])):
-            kept += setting
+        option, equals, text = word.partition("=")
+        about_parameters = option in ("--set", "--together", "--only")
+        whole = [word, left.pop(0)] if about_parameters and not equals else [word]
+        text = whole[-1] if len(whole) > 1 else text
+        named = [text.partition("=")[0]] if option == "--set" else re.findall(r"\w+", text)
+        if not (about_parameters and any(map(is_given, named))):
+            kept += whole
     return kept

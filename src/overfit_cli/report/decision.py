@@ -46,6 +46,7 @@ class Decision:
     Attributes:
         judged: the claim with its measurement.
         design: the cells that it is judged on; None where none bears on it.
+        parts: the numbers that it is judged on; none where nothing is drawn, or none is known.
         rates: how often it would be judged wrongly, and rightly; None where nothing is drawn, or
             too few seeds are there.
         extremes: the verdicts if all missing cells were as good as can be, and as bad; None where
@@ -54,18 +55,17 @@ class Decision:
             look where more are needed than there are; None where they are not known.
         anew: the same in a run of its own.
         at_least: the fewest seeds that could decide it, where there are too few to say more.
-        lacks_cells: whether cells are missing that it takes and that can be run.
         lacking: the parameters of which other values are needed, with those values.
     """
 
     judged: Judged
     design: Design | None = None
+    parts: Sequence[Part] = ()
     rates: Rates | None = None
     extremes: tuple[Verdict, Verdict] | None = None
     needed: int | None = None
     anew: int | None = None
     at_least: int = 0
-    lacks_cells: bool = False
     lacking: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -82,6 +82,17 @@ class Decision:
     def lacks_seeds(self) -> bool:
         """Whether more seeds than there are would decide it."""
         return self.is_open and max(self.needed or 0, self.at_least) > self.seeds
+
+    @property
+    def lacks_numbers(self) -> bool:
+        """Whether a number that it is judged on is not known."""
+        return any(part.unknown for part in self.parts)
+
+    @property
+    def lacks_cells(self) -> bool:
+        """Whether cells are missing that it takes and that can be run."""
+        missing = self.design is not None and self.design.is_mendable
+        return missing and (self.lacks_numbers or not self.parts)
 
     def sentences(self, *, plan: bool = False) -> Iterator[str]:
         """Yield the sentences about its design, its rates of error, and what would decide it.
@@ -103,7 +114,7 @@ class Decision:
         if self.lacks_cells and self.is_open:
             again = "; where they fail again, a condition can leave them out"
             yield f"The cells that are missing come first{again if len(design.failed) else ''}."
-        if not design.drawn or self.lacking:
+        if not self.parts:
             return
         if self.judged.family > 1:
             share = f"{share} at the level of {self.judged.family} verdicts together"
@@ -113,8 +124,7 @@ class Decision:
             yield f"{pilot}; {self.at_least} could decide it."
         elif self.needed is None:
             most = f"As measured, {MOST_SEEDS} seeds do not decide it"
-            lost = len(design.failed) + len(design.absent) and not self.lacks_cells
-            why = "too many cells fail" if lost else "it lies at the margin's end"
+            why = "too many cells fail" if self.lacks_numbers else "it lies at the margin's end"
             yield f"{most}: {why}."
         elif self.lacks_seeds:
             anew = f", and {self.anew} in a run of their own" if self.anew else ""
@@ -206,15 +216,13 @@ def decision(table: Table, judged: Judged, level: Level, *, plan: bool = False) 
     lacking = _lacking(table, judged, each.measure)
     if judged.measurement.verdict == "not run":
         return Decision(judged, lacking=lacking)
-    parts = table.parts(each)
+    design, parts = table.design(each), table.parts(each)
     with level(0):
         extremes = verdicts_at_extremes(parts)
-    design = table.design(each)
-    lacks_cells = design is not None and design.is_mendable
-    lacks_cells &= not parts or any(part.unknown for part in parts)
-    decided = Decision(judged, design, extremes=extremes, lacks_cells=lacks_cells, lacking=lacking)
+    lacking = lacking or (design.unswept if design else {})
+    decided = Decision(judged, design, parts, extremes=extremes, lacking=lacking)
     if parts and (plan or decided.is_open):
-        decided = _planned(decided, parts, level, plan)
+        decided = _planned(decided, level, plan)
     if decided.rates is None:
         with level(0):
             decided = replace(decided, rates=table.rates(each))
@@ -231,9 +239,10 @@ def _lacking(table: Table, judged: Judged, measure: Measure) -> Mapping[str, str
     return {}
 
 
-def _planned(decided: Decision, parts: Sequence[Part], level: Level, plan: bool) -> Decision:
+def _planned(decided: Decision, level: Level, plan: bool) -> Decision:
     """A decision with the seeds that it takes, at the level of all claims that are judged."""
-    seeds, family = len(parts[0].low), max(1, decided.judged.family)
+    parts, family = decided.parts, max(1, decided.judged.family)
+    seeds = len(parts[0].low)
     known = _whole_seeds(parts) if decided.lacks_cells else parts
 
     @contextlib.contextmanager
