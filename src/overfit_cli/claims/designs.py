@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -149,6 +149,8 @@ def design_of(measure: Measure, cells: pd.DataFrame) -> Design:
         UndecidedError: where no cell bears on it.
     """
     table, sentence = measure.table(cells), measure.sentence
+    if "reason" not in table.cells:  # a study's choice is of numbers that it made of its cells
+        table = replace(table, cells=table.cells.assign(status="done", reason=""))
     chosen = table.chosen(sentence.where) if sentence.where else table
     names = list(table.parameters)
     keep, pinned = np.zeros(len(chosen.cells), dtype=bool), set[str]()
@@ -205,7 +207,6 @@ def settings_lacking(measure: Measure, cells: pd.DataFrame) -> dict[str, str]:
 
     Raises:
         BadValue: for a name that the cells do not have.
-        UndecidedError: where cells of a study's own choice are not there.
     """
     table, sentence = measure.table(cells), measure.sentence
     lacking = dict[str, list[str]]()

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 def commands_that_decide(path: Path, decisions: Sequence[Decision]) -> Iterator[str]:
     """Yield lines with the sweeps that decide what is open, into the same directory.
 
-    What is open on a refined sweep is decided by one of its whole grid, in a directory of its own.
+    Cells that a refined sweep leaves out are run by one of its whole grid, in a directory of its
+    own.
 
     Args:
         path: the run directory.
@@ -34,12 +35,10 @@ def commands_that_decide(path: Path, decisions: Sequence[Decision]) -> Iterator[
         return
     study = study_in(RunDirectory(path))
     sweeps = [words for words in (_words(run, manifest) for run in manifest.runs) if words]
-    if manifest.refined:
-        sweeps = [_dropped(words, _OF_REFINING) for words in sweeps]
-        path = path.with_name(f"{path.name}-grid")
-    needed = max(max(each.needed or 0, each.at_least) for each in still_open)
     lacking = [each.design for each in still_open if each.design and each.lacks_cells]
-    present = sorted({seed for run in manifest.runs for seed in run.seeds})
+    needed = max(max(each.needed or 0, each.at_least) for each in still_open)
+    designs = [each.design for each in decisions if each.design]  # refining adds seeds by itself
+    present = sorted({seed for known in (*manifest.runs, *designs) for seed in known.seeds})
     seeds = ["--seeds", _seeds_text(present, needed)] if study.seeded else []
     commands = list[list[str]]()
     if lacking or needed > len(present):
@@ -49,8 +48,10 @@ def commands_that_decide(path: Path, decisions: Sequence[Decision]) -> Iterator[
         commands += [
             [*_without(words, values, study), *options_of(values), *seeds] for words in sweeps[-1:]
         ]
-    if manifest.refined and commands:
+    if manifest.refined and lacking:
         yield "Refining leaves out cells away from the boundary; a sweep of the grid has them:"
+        commands = [_dropped(words, _OF_REFINING) for words in commands]
+        path = path.with_name(f"{path.name}-grid")
     unique = [words for index, words in enumerate(commands) if words not in commands[:index]]
     yield from proposals([*words, "--out", str(path)] for words in unique)
 

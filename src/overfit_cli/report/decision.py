@@ -219,7 +219,8 @@ def decision(table: Table, judged: Judged, level: Level, *, plan: bool = False) 
     design, parts = table.design(each), table.parts(each)
     with level(0):
         extremes = verdicts_at_extremes(parts)
-    lacking = lacking or (design.unswept if design else {})
+    if design is not None and each.measure.choose is None:
+        lacking = lacking or design.unswept
     decided = Decision(judged, design, parts, extremes=extremes, lacking=lacking)
     if parts and (plan or decided.is_open):
         decided = _planned(decided, level, plan)
@@ -230,7 +231,12 @@ def decision(table: Table, judged: Judged, level: Level, *, plan: bool = False) 
 
 
 def _lacking(table: Table, judged: Judged, measure: Measure) -> Mapping[str, str]:
-    """The values that a sentence needs and cells lack, where none bears on it."""
+    """The values that a sentence needs and cells lack, where none bears on it.
+
+    A study's own claim has the preset that makes its cells in its note.
+    """
+    if measure.choose is not None:
+        return {}
     contours = any(isinstance(each.quantity, ContourPower) for each in measure.sentence.clauses)
     is_open = judged.measurement.verdict == "inconclusive" and judged.measurement.value is None
     if judged.measurement.verdict == "not run" or (contours and is_open):
