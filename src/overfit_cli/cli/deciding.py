@@ -38,7 +38,11 @@ def commands_that_decide(path: Path, decisions: Sequence[Decision]) -> Iterator[
     lacking = [each.design for each in still_open if each.design and each.lacks_cells]
     needed = max(max(each.needed or 0, each.at_least) for each in still_open)
     designs = [each.design for each in decisions if each.design]  # refining adds seeds by itself
-    present = sorted({seed for known in (*manifest.runs, *designs) for seed in known.seeds})
+    present = sorted(
+        {seed for run in manifest.runs for seed in run.seeds}.union(
+            *(each.seeds for each in designs)
+        )
+    )
     seeds = ["--seeds", _seeds_text(present, needed)] if study.seeded else []
     commands = list[list[str]]()
     if lacking or needed > len(present):
