@@ -68,6 +68,7 @@ def test_a_claim_of_the_shell_has_a_verdict_an_interval_and_its_rates_of_error(
     folder: Path,
 ) -> None:
     words = said(folder, "decay.py", "error < 0.03 where n >= 20", "error falls along n")
+    assert "The newest run of decay.py is results/decay-n." in words
     assert "error-lt-0.03-where-n-ge-20 ours fails" in words
     assert "95 % by order over 10 seeds" in words
     assert "The worst is at n=20." in words

@@ -154,27 +154,25 @@ def design_of(measure: Measure, cells: pd.DataFrame) -> Design:
     chosen = table.chosen(sentence.where) if sentence.where else table
     names = list(table.parameters)
     keep, pinned = np.zeros(len(chosen.cells), dtype=bool), set[str]()
-    unswept = [chosen.cells.iloc[:0]]
+    absent = list[pd.DataFrame]()
     for brackets in _brackets(sentence):
         several = [in_brackets(chosen, inside) for inside in brackets]
         keep |= not brackets
         for values in several:
             keep |= np.logical_and.reduce([chosen.cells[name] == v for name, v in values.items()])
         pinned |= {name for values in several for name in values}
-        unswept += [_unswept(chosen.cells, names, several)] if several else []
+        absent += [_unswept(chosen.cells, names, several)] if several else []
+    absent = [rows for rows in absent if len(rows)]
     left_out = "" if keep.all() else _settings_in_words(chosen.cells[~keep], sorted(pinned))
-    added = pd.concat(unswept).drop_duplicates([*names, "seed"])
-    complete = add_absent(pd.concat([chosen.cells[keep], added], ignore_index=True), names)
-    whole = pd.concat([table.cells, added])
-    varied = varying(whole, names) if len(added) else []
-    return Design(
-        cells=complete,
-        parameters=varying(complete, names),
-        every=_count_settings(whole, names),
-        unnamed=left_out,
-        unswept={name: ",".join(map(str, added[name].unique())) for name in varied},
-        drawn=measure.drawn,
-    )
+    judged = pd.concat([chosen.cells[keep], *absent]).drop_duplicates([*names, "seed"])
+    complete = add_absent(judged.reset_index(drop=True), names)
+    whole = pd.concat([table.cells, *absent])
+    unswept = {
+        name: ",".join(dict.fromkeys(str(value) for rows in absent for value in rows[name]))
+        for name in (varying(whole, names) if absent else ())
+    }
+    every = _count_settings(whole, names)
+    return Design(complete, varying(complete, names), every, left_out, unswept, measure.drawn)
 
 
 def _unswept(

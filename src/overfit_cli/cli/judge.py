@@ -72,6 +72,8 @@ def judge(
         raise UserError(f"{run}: it has no claims; state one: 'test_error < 0.05'.")
     judged = [decision.judged for decision in decisions]
     output.print(verdict_table(judged))
+    if not Path(run).is_dir():
+        output.print(visible(f"The newest run of {run} is {path}."))
     if where:
         output.print(visible(f"Only cells with {' and '.join(where)} are judged."))
     for decision in decisions:
