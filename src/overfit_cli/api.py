@@ -30,7 +30,7 @@ from overfit_cli.figures.draw import Request, draw_figure
 from overfit_cli.figures.look import check_colour_map, read_log, read_look
 from overfit_cli.figures.picture import Picture, save_with_caption
 from overfit_cli.functions.function_study import study_of_function, study_of_rows
-from overfit_cli.report.decision import decide_cells, decide_sentences
+from overfit_cli.report.decision import Decision, decide_cells, decide_sentences
 from overfit_cli.report.difference_figure import draw_difference
 from overfit_cli.report.differences import Comparison, compare_sides
 from overfit_cli.report.judge import Judged, judge_all, judge_cells, relevant_claims
@@ -435,7 +435,8 @@ def judge(
 
     Returns:
         The claims that cells there bear on; of a study whose cells bear on none, all. Of sentences,
-        those.
+        those: the note of each measurement says what it is judged on, how often it would be wrong,
+        and what it lacks.
 
     Raises:
         UserError: if a named directory holds no cells, a frame's study isn't known, one is named
@@ -451,7 +452,7 @@ def judge(
     if len(frames) == len(named) == 1 and hasattr(frames[0], "columns"):
         of_cells = _study_of(frames[0], study)
         if texts:
-            return decide_cells(frames[0], of_cells, texts)
+            return _in_words(decide_cells(frames[0], of_cells, texts))
         return relevant_claims(judge_cells(frames[0], of_cells))
     if frames:
         raise UserError("judge takes run directories, or one frame of cells.")
@@ -459,8 +460,13 @@ def judge(
         raise UserError("study: it says whose cells a frame has; a run directory says it itself.")
     paths = [usable_path("directory", str(source)) for source in named]
     if texts:
-        return [decision.judged for decision in decide_sentences(paths[0], texts)]
+        return _in_words(decide_sentences(paths[0], texts))
     return relevant_claims(judge_all(paths, RESULTS))
+
+
+def _in_words(decisions: Iterable[Decision]) -> list[Judged]:
+    """Judged claims, each with its design and what would decide it in its note."""
+    return [decision.judged.noted(decision.sentences()) for decision in decisions]
 
 
 _SENTENCE = re.compile(r"[<>=]| is | falls | rises |power of|share of")

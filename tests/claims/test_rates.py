@@ -6,8 +6,9 @@ import pytest
 from calibration.sentences import WORLDS, rate
 from overfit_cli.claims.everywhere import FEWEST, judge_parts
 from overfit_cli.claims.quantities import Part, Statistic
-from overfit_cli.claims.rates import _Drawn, _verdicts, rates, seeds_to_decide
+from overfit_cli.claims.rates import _Drawn, _verdicts, fewest_seeds, rates, seeds_to_decide
 from overfit_cli.claims.rules import Margin
+from overfit_cli.stats.intervals import set_level
 
 
 def part(
@@ -126,3 +127,12 @@ def test_noise_does_not_move_the_median_of_skewed_numbers_off_the_margins_end() 
     rated = rates([part(skewed, "median", most=0.5)])
     assert rated.false_holds < 0.04
     assert rated.false_fails < 0.04
+
+
+def test_at_a_further_look_a_median_takes_more_seeds_and_so_does_what_is_proposed() -> None:
+    far = part(np.linspace(0, 1, 5), "median", most=9.0)
+    by_mean = part(np.linspace(0, 1, 5), "mean", most=9.0)
+    assert (fewest_seeds([far]), fewest_seeds([by_mean]), seeds_to_decide([far])) == (6, 5, 6)
+    with set_level(0.975):
+        assert (fewest_seeds([far]), fewest_seeds([by_mean]), seeds_to_decide([far])) == (7, 5, 7)
+        assert seeds_to_decide([far], more_than=12) == 13

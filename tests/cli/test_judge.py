@@ -1,13 +1,16 @@
 from __future__ import annotations
 
 import json
+import re
+import shlex
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 import overfit_cli
 from overfit_cli.core.errors import BadValue, UserError
-from tests.command import call, run
+from tests.command import call, python, run
 
 FILE = '''
 import numpy as np
@@ -22,6 +25,14 @@ def train(n: int = 10, seed: int = 0):
     noise = np.random.default_rng([n, seed]).normal()
     return {{"error": float(np.exp(0.01 * noise) / n)}}
 '''
+BROKEN = """
+from pathlib import Path
+
+def train(n: int = 10, seed: int = 0):
+    if n == 20 and seed == 2:
+        Path("mended").read_text()
+    return {"error": (1 + 0.01 * seed) / n}
+"""
 PRESET = """
 title = "Decay"
 study = "decay.py"
@@ -57,6 +68,7 @@ def test_a_claim_of_the_shell_has_a_verdict_an_interval_and_its_rates_of_error(
     folder: Path,
 ) -> None:
     words = said(folder, "decay.py", "error < 0.03 where n >= 20", "error falls along n")
+    assert "The newest run of decay.py is results/decay-n." in words
     assert "error-lt-0.03-where-n-ge-20 ours fails" in words
     assert "95 % by order over 10 seeds" in words
     assert "The worst is at n=20." in words
@@ -69,24 +81,218 @@ def test_a_plan_names_the_seeds_and_the_command(folder: Path) -> None:
     near = "error is 0.1 within 0.0004 where n = 10"
     words = said(folder, "results/decay-n", near, "--plan")
     assert "inconclusive" in words
-    assert "seeds to decide it with 90 %." in words
+    assert "seeds to decide it with 90 %, and" in words
     assert "Next: overfit sweep decay.py --n 10,20,40 --jobs=1 --seeds" in words
     assert "--seeds=10" not in words
     easy = said(folder, "results/decay-n", "error < 1", "--plan")
     assert "As measured, 6 seeds decide it with a probability of 90 %." in easy
 
 
-def test_the_seeds_that_are_proposed_decide_at_the_level_of_a_further_look(tmp_path: Path) -> None:
+def proposed(output: str) -> list[list[str]]:
+    """The words of each command that is proposed."""
+    lines = [line for line in output.splitlines() if line.startswith("Next: ")]
+    return [shlex.split(line.removeprefix("Next: overfit ")) for line in lines]
+
+
+def test_the_proposed_command_adds_the_seeds_that_decide(tmp_path: Path) -> None:
+    """The verdict is then given at the level of a further look, for which they are enough."""
     (tmp_path / "decay.py").write_text(FILE.format(within=0.1))
-    run("sweep", "decay.py", "--n=10,20,40", "--seeds=3", "--jobs=1", cwd=tmp_path)
-    done = call("judge", "results/decay-n", "error < 0.2", cwd=tmp_path).stdout
+    run("sweep", "decay.py", "--n=10,20,40", "--seeds=3", "--jobs=1", "--fresh", cwd=tmp_path)
+    done = call("judge", "results/decay-n", "error-lt-0.2", cwd=tmp_path).stdout
     assert "inconclusive" in done
-    [words] = [line.split()[2:] for line in done.splitlines() if line.startswith("Next: ")]
-    assert words[-2:] == ["--seeds", "7"]  # a median has no interval of 97.5 % with six
+    [words] = proposed(done)
+    assert words[-4:] == ["--seeds", "7", "--out", "results/decay-n"]
+    assert "--fresh" not in words
     run(*words, cwd=tmp_path)
-    after = said(tmp_path, "results/decay-n", "error < 0.2")
-    assert "holds" in after
-    assert "97.5 % by order over 7 seeds" in after
+    cells = overfit_cli.load(tmp_path / "results/decay-n")
+    assert sorted(cells["seed"].unique()) == list(range(7))
+    after = call("judge", "results/decay-n", "error-lt-0.2", cwd=tmp_path).stdout
+    assert re.search(r"error-lt-0.2 +ours +holds .* 97.5 % by order over 7 seeds", after)
+    assert not proposed(after)
+
+
+def test_cells_that_are_absent_or_failed_are_named_and_run_by_the_proposed_command(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "decay.py").write_text(BROKEN)
+    run("sweep", "decay.py", "--n=10,20", "--seeds=6", "--jobs=1", cwd=tmp_path, expect=1)
+    more = ("--n=40", "--seeds=6", "--jobs=1", "--out=results/decay-n")
+    run("sweep", "decay.py", *more, cwd=tmp_path)
+    for part in (tmp_path / "results/decay-n/cells").glob("*.parquet"):
+        if (pd.read_parquet(part)["n"] == 40).all():
+            part.unlink()
+    words = said(tmp_path, "results/decay-n", "error < 1")
+    assert "error-lt-1 ours inconclusive" in words
+    assert "Judged on 3 settings (n 10, 20, 40) and 6 seeds (0 to 5)." in words
+    assert "Absent: 6 cells (n=40, seeds 0 to 5)." in words
+    assert "Failed: 1 cell (n=20, seed 2): 1 error: FileNotFoundError" in words
+    assert "If the missing cells are as good as can be, it holds; if as bad, it is open." in words
+    (tmp_path / "mended").touch()
+    done = call("judge", "results/decay-n", "error < 1", cwd=tmp_path).stdout
+    for command in proposed(done):
+        assert "--retry-failed" in command
+        run(*command, cwd=tmp_path)
+    after = said(tmp_path, "results/decay-n", "error < 1")
+    assert "error-lt-1 ours holds" in after
+    assert "Absent" not in after
+    assert "Failed" not in after
+
+
+def test_values_that_a_claim_needs_are_in_the_proposed_command(tmp_path: Path) -> None:
+    (tmp_path / "decay.py").write_text(FILE.format(within=0.1))
+    run("sweep", "decay.py", "--set", "n=15", "--seeds=6", "--jobs=1", cwd=tmp_path)
+    done = call("judge", "results/decay-n15", "error[n=20] < error[n=15]", cwd=tmp_path).stdout
+    assert "It needs cells of n=20; these have 15." in " ".join(done.split())
+    [words] = proposed(done)
+    assert " ".join(words) == "sweep decay.py --jobs=1 --n 20 --seeds 6 --out results/decay-n15"
+    run(*words, cwd=tmp_path)
+    assert "ours holds" in said(tmp_path, "results/decay-n15", "error[n=20] < error[n=15]")
+    axis = said(tmp_path, "results/decay-n15", "error falls along n where n > 50")
+    assert "Put values in place of RANGE: Next: overfit sweep decay.py --jobs=1 --n RANGE" in axis
+
+
+@pytest.mark.parametrize(
+    "first",
+    [
+        ("--n=10", "--m=1,2"),
+        ("--n=10,20", "--m=1,2", "--together=n,m"),
+        ("--set=n=10,20", "--m=1,2", "--only", "n * m < 25"),
+    ],
+)
+def test_settings_that_brackets_take_and_no_sweep_has_are_absent_and_proposed(
+    tmp_path: Path, first: tuple[str, ...]
+) -> None:
+    (tmp_path / "decay.py").write_text(FILE.format(within=0.1).replace("n: int", "m=1, n: int"))
+    run("sweep", "decay.py", *first, "--seeds=7", "--jobs=1", "--out=ragged", cwd=tmp_path)
+    if "--n=10" in first:
+        more = ("--n=20", "--m=1", "--seeds=7", "--jobs=1", "--out=ragged")
+        run("sweep", "decay.py", *more, cwd=tmp_path)
+    done = call("judge", "ragged", "error[n=20] < error[n=10]", cwd=tmp_path).stdout
+    assert re.search(r"Absent: .*cells \(.*n=20, seeds 0 to 6", done)
+    *_, words = proposed(done)
+    assert "--n" in words
+    assert "--together=n,m" not in words
+    assert "n * m < 25" not in words
+    run(*words, cwd=tmp_path)
+    after = call("judge", "ragged", "error[n=20] < error[n=10]", cwd=tmp_path).stdout
+    assert "ours   holds" in after
+    assert not proposed(after)
+
+
+def test_a_run_from_python_and_from_elsewhere_is_proposed_too(tmp_path: Path) -> None:
+    (tmp_path / "decay.py").write_text(FILE.format(within=0.1))
+    script = "import overfit_cli\noverfit_cli.sweep('decay.py', n=[10, 20], seeds=[3, 4], jobs=1)\n"
+    python("-c", script, cwd=tmp_path)
+    done = call("judge", "results/decay-n", "error < 1", cwd=tmp_path).stdout
+    [words] = proposed(done)
+    reference = f"{tmp_path / 'decay.py'}:train"
+    seeds = ["--seeds", "3:9", "--out", "results/decay-n"]
+    assert words == ["sweep", reference, "--set", "n=10,20", *seeds]
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    run("sweep", "decay.py", "--n=10,20", "--seeds=3", "--jobs=1", "--out=typed", cwd=tmp_path)
+    [words] = proposed(call("judge", "../typed", "error < 1", cwd=elsewhere).stdout)
+    assert words == [
+        "sweep",
+        reference,
+        "--n=10,20",
+        "--jobs=1",
+        "--seeds",
+        "7",
+        "--out",
+        "../typed",
+    ]
+    run(*words, cwd=elsewhere)
+    assert "error-lt-1 ours holds" in said(elsewhere, "../typed", "error < 1")
+
+
+def test_the_run_of_a_preset_that_lies_elsewhere_is_proposed_with_its_path(tmp_path: Path) -> None:
+    (tmp_path / "decay.py").write_text(FILE.format(within=0.1))
+    (tmp_path / "decay.toml").write_text(PRESET.replace("seeds = 6", "seeds = 3"))
+    run("sweep", "decay.toml", "--jobs=1", cwd=tmp_path)
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    [words] = proposed(call("judge", "../results/decay-quick", "small", cwd=elsewhere).stdout)
+    assert words[:3] == ["sweep", str(tmp_path / "decay.toml"), "--jobs=1"]
+    run(*words, cwd=elsewhere)
+    assert "small ours holds" in said(elsewhere, "../results/decay-quick", "small")
+
+
+def test_claims_that_are_open_together_are_decided_by_the_proposed_command(tmp_path: Path) -> None:
+    (tmp_path / "decay.py").write_text(FILE.format(within=0.1))
+    run("sweep", "decay.py", "--n=10,20,40", "--seeds=6", "--jobs=1", cwd=tmp_path)
+    judged = ("judge", "results/decay-n", "error < 0.2", "error < 1", "error > 0", "--strict")
+    done = call(*judged, cwd=tmp_path, expect=1).stdout
+    assert re.search(r"error-lt-0.2 +ours +holds", done)
+    assert "takes 8 seeds to decide it with 90 % at the level of 3 verdicts together" in done
+    assert "error-lt-0.2 is inconclusive" in done
+    [words] = proposed(done)
+    run(*words, cwd=tmp_path)
+    after = call(*judged, cwd=tmp_path).stdout
+    assert not proposed(after)
+
+
+def test_a_function_without_seeds_is_decided_by_its_cells(tmp_path: Path) -> None:
+    text = BROKEN.replace(", seed: int = 0", "").replace(" and seed == 2", "")
+    (tmp_path / "decay.py").write_text(text.replace("0.01 * seed", "0"))
+    planned = call("judge", "decay.py", "error falls along n", "--plan", cwd=tmp_path).stdout
+    assert "--seeds" not in planned
+    run("sweep", "decay.py", "--n=10,20,40", "--jobs=1", cwd=tmp_path, expect=1)
+    done = call("judge", "decay.py", "error falls along n", "error[n=80] < 1", cwd=tmp_path)
+    assert "Judged on 3 settings (n 10, 20, 40).\n" in done.stdout
+    assert "Failed: 1 cell (n=20): 1 error: FileNotFoundError" in done.stdout
+    assert "seeds decide" not in done.stdout
+    (tmp_path / "mended").touch()
+    for words in proposed(done.stdout):
+        run(*words, cwd=tmp_path)
+    after = call("judge", "decay.py", "error falls along n", "error[n=80] < 1", cwd=tmp_path)
+    assert after.stdout.count("ours   holds") == 2
+    assert not proposed(after.stdout)
+
+
+def test_a_refined_run_is_decided_by_a_sweep_of_its_grid(tmp_path: Path) -> None:
+    (tmp_path / "decay.py").write_text(FILE.format(within=0.1).replace("n: int", "m=1.0, n: int"))
+    options = ("--n=10:40:4", "--m=1,2,3", "--refine=1", "--threshold=0.06")
+    run("sweep", "decay.py", *options, "--seeds=3", "--jobs=1", "--out=refined", cwd=tmp_path)
+    done = call("judge", "refined", "error falls along n", cwd=tmp_path).stdout
+    assert "Refining leaves out cells away from the boundary" in done
+    [words] = proposed(done)
+    assert words[-2:] == ["--out", "refined-grid"]
+    assert not {"--refine=1", "--threshold=0.06"} & {*words}
+    run(*words, cwd=tmp_path)
+    assert "ours holds" in said(tmp_path, "refined-grid", "error falls along n")
+
+
+def test_conditions_on_the_cells_are_said(folder: Path) -> None:
+    words = said(folder, "results/decay-n", "error < 0.2", "--where", "n=10:20")
+    assert "Only cells with n=10:20 are judged. " in words
+    assert "Judged on 2 settings (n 10, 20) and 10 seeds (0 to 9)." in words
+
+
+def test_a_plan_without_a_run_says_what_to_run_first(tmp_path: Path) -> None:
+    (tmp_path / "decay.py").write_text(FILE.format(within=0.1))
+    words = said(tmp_path, "decay.py", "--plan")
+    assert "inverse: It needs 3 values of n or more." in words
+    assert "error-lt-0.2: It takes any cells." in words
+    assert (
+        "Next: overfit sweep decay.py --n RANGE --seeds 3 Then: overfit judge decay.py --plan"
+        in words
+    )
+    assert "there is no run of it" in call("judge", "decay.py", cwd=tmp_path, expect=2).stderr
+    errors = call(
+        "judge", "decay.py", "error falls along m", "--plan", cwd=tmp_path, expect=2
+    ).stderr
+    assert "it is not a parameter" in errors
+
+
+def test_a_plan_gives_the_rates_of_error_at_the_seeds_that_it_takes(folder: Path) -> None:
+    near = "error is 0.1 within 0.0004 where n = 10"
+    words = said(folder, "results/decay-n", near, "--plan")
+    [needed, own] = map(int, re.findall(r"takes (\d+) seeds .*, and (\d+) in a run", words)[0])
+    assert own < needed
+    assert f"With {needed} seeds it would hold in" in words
+    [false_holds] = map(float, re.findall(r"would hold in ([\d.]+) % of worlds in which", words))
+    assert false_holds <= 5
 
 
 def test_cells_that_a_comparison_leaves_out_are_not_missing(folder: Path) -> None:
@@ -140,6 +346,7 @@ def test_a_preset_states_claims_that_its_run_keeps(folder: Path) -> None:
     assert "small" in report
     claims = json.loads((folder / "results/report/claims.json").read_text())
     [small] = [claim for claim in claims["claims"] if claim["claim"] == "small"]
+    assert "Judged on 1 of 3 settings and 6 seeds (0 to 5)." in small["note"]
     assert "it would hold in" in small["note"]
     (folder / "decay.toml").write_text(PRESET.replace("error < 0.05", "error = 0.05"))
     refused = run("sweep", "decay.toml", cwd=folder, expect=2).stderr
@@ -154,6 +361,11 @@ def test_python_judges_sentences_on_a_directory_and_on_a_frame(folder: Path) -> 
     [of_frame] = overfit_cli.judge(cells, "error < 0.03 where n >= 40")
     assert of_run.measurement.verdict == of_frame.measurement.verdict == "holds"
     assert of_run.measurement.value == of_frame.measurement.value
+    for judged in (of_run, of_frame):
+        assert "Judged on 1 of 3 settings and 10 seeds (0 to 9)." in judged.measurement.note
+        assert "With 10 seeds it would hold in" in judged.measurement.note
+    [undecided] = overfit_cli.judge(cells[cells["seed"] < 3], "error < 0.03 where n >= 40")
+    assert "As measured it takes 6 seeds to decide it" in undecided.measurement.note
     with pytest.raises(UserError, match="after one run directory"):
         overfit_cli.judge("error < 1")
     with pytest.raises(BadValue, match="did you mean 'error'"):

@@ -15,7 +15,7 @@ from typing import Literal
 import numpy as np
 
 from overfit_cli.claims.quantities import Part, Statistic
-from overfit_cli.claims.rules import exponentiate, judge_estimate
+from overfit_cli.claims.rules import exponentiate, joint_verdict, judge_estimate
 from overfit_cli.core.arrays import Floats
 from overfit_cli.core.claim import Measurement, Verdict
 from overfit_cli.core.text import plural
@@ -155,6 +155,37 @@ def judge_parts(parts: Sequence[Part], *, drawn: bool = True) -> Measurement:
     return replace(measured, verdict=verdict, details=details, note=note)
 
 
+def verdicts_at_extremes(parts: Sequence[Part]) -> tuple[Verdict, Verdict] | None:
+    """Return the verdicts if all numbers that are not known were as good as can be, and as bad.
+
+    None where all are known, and where a mean is of one that may be anything.
+    """
+    unknown = [part for part in parts if part.unknown]
+    ends = [end for part in unknown if "mean" in part.statistic for end in (part.low, part.high)]
+    if not unknown or any(np.isinf(end).any() for end in ends):
+        return None
+    good, below, above = (
+        judge_parts(
+            [replace(part, low=number, high=number) for part, number in zip(parts, at, strict=True)]
+        ).verdict
+        for at in zip(*map(_extremes, parts), strict=True)
+    )
+    return good, joint_verdict([below, above])
+
+
+def _extremes(part: Part) -> tuple[Floats, Floats, Floats]:
+    """A part's numbers where those not known are as good as can be, and as bad on each side.
+
+    What may be anything lies beyond the known numbers and the margin; the order is what counts.
+    """
+    least, most = part.margin.least, part.margin.most
+    finite = [end for end in (*part.low, *part.high, least, most) if math.isfinite(end)]
+    low = np.maximum(part.low, min(finite) - abs(min(finite)) - 1)
+    high = np.minimum(part.high, max(finite) + abs(max(finite)) + 1)
+    good = np.clip((least + most) / 2, low, high)
+    return good, low if math.isfinite(least) else high, high if math.isfinite(most) else low
+
+
 MOST_LISTED = 12
 """Of more parts than these only the worst is said."""
 
@@ -214,5 +245,7 @@ def _judge_instance(parts: Sequence[Part]) -> Measurement:
 
 
 def _room(part: Part) -> float:
-    """How far inside its margin a number lies that no seed changes, at its worst."""
+    """How far inside its margin a number lies that no seed changes; not at all if not known."""
+    if part.unknown:
+        return -math.inf
     return float(min(part.low[0] - part.margin.least, part.margin.most - part.high[0]))

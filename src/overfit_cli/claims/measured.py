@@ -256,8 +256,12 @@ def read_expression(text: str, names: Mapping[str, str], shown: str) -> Expressi
         raise BadValue("claim", shown, error.accepts) from None
 
 
-def _chosen(table: Table, inside: str) -> dict[str, object]:
-    """The values in brackets: `method=ridge, d=20`, or `n is largest`."""
+def in_brackets(table: Table, inside: str) -> dict[str, object]:
+    """Return the values in brackets by parameter: `method=ridge, d=20`, or `n is largest`.
+
+    Raises:
+        BadValue: for a name that is no parameter, or a value that it does not take.
+    """
     values: dict[str, object] = {}
     for part in map(str.strip, inside.split(",")):
         if EXTREME.fullmatch(part):
@@ -268,12 +272,18 @@ def _chosen(table: Table, inside: str) -> dict[str, object]:
         if not sign:
             raise BadValue("claim", f"[{inside}]", "write [NAME=VALUE], or several with commas.")
         parameter = table.parameter(name.strip())
-        value = _value(table.parameters[parameter], text)
+        values[parameter] = _value(table.parameters[parameter], text)
+    return values
+
+
+def _chosen(table: Table, inside: str) -> dict[str, object]:
+    """The values in brackets, if there are cells of them."""
+    values = in_brackets(table, inside)
+    for parameter, value in values.items():
         present = sorted(table.cells[parameter].unique().tolist())
         if value not in present:
             some = ", ".join(map(str, present[:6]))
             raise not_run(f"It needs cells of {parameter}={value}; these have {some}.")
-        values[parameter] = value
     return values
 
 

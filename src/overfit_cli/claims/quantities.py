@@ -28,7 +28,6 @@ from overfit_cli.claims.rules import Margin
 from overfit_cli.core.arrays import Floats, finite_column
 from overfit_cli.core.claim import add_remark, inconclusive, not_run
 from overfit_cli.core.errors import BadValue
-from overfit_cli.core.text import plural
 from overfit_cli.stats.crossings import crossing_table, crossings
 
 Statistic = Literal["median", "mean", "geometric mean", "share"]
@@ -310,10 +309,11 @@ class ContourPower:
             whole = known.groupby([rows[y], rows["seed"]]).all().unstack()
             logs = logs.where(whole.reindex(logs.index, columns=seeds).eq(True))  # nan: unknown
             crossed = (~np.isinf(logs.to_numpy())).sum(axis=1) * 2 > len(seeds)
-            if left := int((~crossed).sum()):
+            if not crossed.all():
+                left = ", ".join(f"{value:.6g}" for value in logs.index[~crossed])
                 add_remark(
-                    f"Of {plural(len(logs), 'value')} of {y}, {left} are left out: at most half "
-                    f"of their seeds cross {self.threshold:g}."
+                    f"Left out: {y}={left}, where at most half of the seeds cross "
+                    f"{self.threshold:g}."
                 )
             if crossed.sum() < LEAST_FOR_POWER:
                 raise inconclusive(

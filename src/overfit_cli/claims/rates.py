@@ -12,8 +12,9 @@ otherwise often lie at a margin's end exactly.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from operator import itemgetter
 
 import numpy as np
 from numpy.typing import NDArray
@@ -98,10 +99,24 @@ def rates(
     )
 
 
-def seeds_to_decide(parts: Sequence[Part], seed: int = 0) -> int | None:
+def fewest_seeds(parts: Sequence[Part]) -> int:
+    """Return the fewest seeds that can decide at the level in force: a median needs an interval."""
+    count = max(part.margin.fewest_seeds for part in parts)
+    while any(part.statistic == "median" for part in parts) and not ordered_tail(
+        count, level_of_each(1)
+    ):
+        count += 1
+    return count
+
+
+def seeds_to_decide(parts: Sequence[Part], *, more_than: int = 0, seed: int = 0) -> int | None:
     """Return the fewest seeds that decide a claim in `WANTED` of the worlds as measured.
 
     None where `MOST_SEEDS` do not.
+
+    Args:
+        parts, seed: as in `rates`.
+        more_than: how many seeds are not enough.
     """
     random = np.random.default_rng(seed)
     parts = _with_means(parts)
@@ -110,8 +125,8 @@ def seeds_to_decide(parts: Sequence[Part], seed: int = 0) -> int | None:
         verdicts = _judged(parts, count, REPEATS // 2, random)
         return max(float((verdicts > 0).mean()), float((verdicts < 0).mean())) >= WANTED
 
-    high = max(part.margin.fewest_seeds for part in parts)
-    low = high - 1
+    low = max(more_than, max(part.margin.fewest_seeds for part in parts) - 1)
+    high = low + 1
     while not decides(high):
         if high >= MOST_SEEDS:
             return None
@@ -136,6 +151,11 @@ class _Drawn:
 
     low: Floats
     high: Floats
+
+    def mapped(self, function: Callable[[Floats], Floats]) -> _Drawn:
+        """A function of both ends; of numbers that are all known it is computed once."""
+        low = function(self.low)
+        return _Drawn(low, low if self.high is self.low else function(self.high))
 
 
 def _moved_to_ends(parts: Sequence[Part]) -> list[list[Part]]:
@@ -221,13 +241,14 @@ def _resampled(
     low, high = (np.stack([getattr(part, end) for part in parts]) for end in ("low", "high"))
     seeds = low.shape[1]
     drawn = random.integers(seeds, size=(repeats, count))
-    lows, highs = (np.moveaxis(ends[:, drawn], 0, 1) for ends in (low, high))
+    lows = np.moveaxis(low[:, drawn], 0, 1)
+    highs = lows if (low == high).all() else np.moveaxis(high[:, drawn], 0, 1)
     is_median = np.array([part.statistic == "median" for part in parts])
     if not is_median.any():
         return _Drawn(lows, highs)
     widths = np.where(is_median, _bandwidths(low, high), 0.0)
     noise = random.standard_normal((repeats, 1, count)) * widths[None, :, None]
-    return _Drawn(lows + noise, highs + noise)
+    return _Drawn(lows, highs).mapped(lambda numbers: numbers + noise)
 
 
 def _bandwidths(low: Floats, high: Floats) -> Floats:
@@ -252,6 +273,7 @@ def _verdicts(parts: Sequence[Part], drawn: _Drawn) -> NDArray[np.int8]:
     least, most = (
         np.array([getattr(part.margin, end) for part in parts]) for end in ("least", "most")
     )
+    drawn = _with_medians_sorted(parts, drawn)
     level = level_of_each(1)
     two_ends = np.isfinite(most - least)
     outer = _ends(parts, drawn, level)
@@ -270,12 +292,26 @@ def _verdicts(parts: Sequence[Part], drawn: _Drawn) -> NDArray[np.int8]:
     return verdicts
 
 
+def _with_medians_sorted(parts: Sequence[Part], drawn: _Drawn) -> _Drawn:
+    """The numbers, those of medians in order."""
+    is_median = np.array([part.statistic == "median" for part in parts])
+    if is_median.all():
+        return drawn.mapped(lambda numbers: np.sort(numbers, axis=2))
+
+    def some_sorted(numbers: Floats) -> Floats:
+        ordered = numbers.copy()
+        ordered[:, is_median] = np.sort(numbers[:, is_median], axis=2)
+        return ordered
+
+    return drawn.mapped(some_sorted)
+
+
 def _ends(parts: Sequence[Part], drawn: _Drawn, level: float) -> tuple[Floats, Floats]:
     """The ends of intervals, of shape (repeats, parts)."""
     low, high = np.empty(drawn.low.shape[:2]), np.empty(drawn.low.shape[:2])
     for statistic in {part.statistic for part in parts}:
         alike = np.array([part.statistic == statistic for part in parts])
-        some = _Drawn(drawn.low[:, alike], drawn.high[:, alike])
+        some = drawn if alike.all() else drawn.mapped(itemgetter((slice(None), alike)))
         low[:, alike], high[:, alike] = _ends_of(statistic, some, level)
     return low, high
 
@@ -288,9 +324,7 @@ def _ends_of(statistic: Statistic, drawn: _Drawn, level: float) -> tuple[Floats,
         if not excluded:
             infinite = np.full(drawn.low.shape[:2], np.inf)
             return -infinite, infinite
-        low = np.partition(drawn.low, excluded - 1, axis=2)[:, :, excluded - 1]
-        high = np.partition(drawn.high, count - excluded, axis=2)[:, :, count - excluded]
-        return low, high
+        return drawn.low[:, :, excluded - 1], drawn.high[:, :, count - excluded]
     if statistic == "mean":
         with np.errstate(invalid="ignore"):  # of numbers that are not known
             centre = (drawn.low.mean(axis=2) + drawn.high.mean(axis=2)) / 2

@@ -41,6 +41,15 @@ class Measure:
     between: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     drawn: bool = True
 
+    def table(self, cells: pd.DataFrame) -> Table:
+        """Return the cells that the sentence is about, before its own conditions.
+
+        Raises:
+            UndecidedError: where there are none.
+        """
+        chosen = cells if self.choose is None else self.choose(cells)
+        return Table(chosen, self.model, self.symbols, self.between)
+
     def parts(self, cells: pd.DataFrame) -> list[Part]:
         """Return the numbers that the sentence is judged on.
 
@@ -49,15 +58,6 @@ class Measure:
             UndecidedError: where the cells do not bear on it.
         """
         return self.sentence.parts(self.table(cells))
-
-    def table(self, cells: pd.DataFrame) -> Table:
-        """Return the cells that it is about, before the sentence's conditions choose some.
-
-        Raises:
-            UndecidedError: where the cells do not bear on it.
-        """
-        chosen = cells if self.choose is None else self.choose(cells)
-        return Table(chosen, self.model, self.symbols, self.between)
 
     def __call__(self, cells: pd.DataFrame) -> Measurement:
         """Return the measurement; `inconclusive` where a name is unknown."""

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
+import shlex
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from overfit_cli.cli import completion
 from overfit_cli.cli.options import Where
-from overfit_cli.core.console import console, proposed_command
+from overfit_cli.core.console import console
 from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.text import visible
-
-if TYPE_CHECKING:
-    from overfit_cli.report.decision import Decision
 
 
 def judge(
@@ -30,14 +29,18 @@ def judge(
         list[str] | None,
         typer.Argument(
             metavar="CLAIM",
-            help="Claims in quotes, such as 'test_error < 0.05 where snr > 2'.  [default: the "
-            "run's own]",
+            help="Claims in quotes, such as 'test_error < 0.05 where snr > 2', or names of the "
+            "run's own.  [default: the run's own]",
         ),
     ] = None,
     where: Where = None,
     plan: Annotated[
         bool,
-        typer.Option("--plan", help="Say how many seeds each claim takes."),
+        typer.Option(
+            "--plan",
+            help="Say how many seeds decide each claim, and how often it would then be wrong; "
+            "without a run, what to run first.",
+        ),
     ] = False,
     strict: Annotated[
         bool, typer.Option("--strict", help="Exit with code 1 unless every claim holds.")
@@ -49,52 +52,45 @@ def judge(
     'test_error falls along snr'; 'test_error[method=ridge] < test_error[method=none]';
     'power of n in steps is 1 within 0.1'; 'power of n in snr at test_error = 0.1 is -0.5 within
     0.1'; 'share of seeds with test_error < 0.1 > 0.8'.
+
+    Where a claim is open, the command that would decide it is printed.
     """
+    from overfit_cli.cli.deciding import commands_that_decide
     from overfit_cli.cli.list import verdict_table
+    from overfit_cli.report.contents import claim_sentences, family_sentences
     from overfit_cli.report.decision import decide_sentences
 
-    path = run_directory(run)
+    output, path = console(), run_directory(run)
+    if path is None:
+        if not plan:
+            raise _without_run(run)
+        for line in _pilot(run, claims or ()):
+            output.print(visible(line))
+        return int(strict)
     decisions = decide_sentences(path, claims or (), where or (), plan=plan)
     if not decisions:
         raise UserError(f"{run}: it has no claims; state one: 'test_error < 0.05'.")
-    output = console()
-    output.print(verdict_table([decision.judged for decision in decisions]))
+    judged = [decision.judged for decision in decisions]
+    output.print(verdict_table(judged))
+    if not Path(run).is_dir():
+        output.print(visible(f"The newest run of {run} is {path}."))
+    if where:
+        output.print(visible(f"Only cells with {' and '.join(where)} are judged."))
     for decision in decisions:
-        output.print(visible(_in_words(decision, plan=plan)))
-    most = max((decision.needed or 0 for decision in decisions if decision.lacks_seeds), default=0)
-    for line in proposed_command(_with_seeds(path, most)) if most else []:
+        for sentence in (*claim_sentences([decision.judged]), *decision.sentences(plan=plan)):
+            output.print(visible(sentence))
+    for sentence in family_sentences([each for each in judged if each.family > 1]):
+        output.print(visible(sentence))
+    for line in commands_that_decide(path, decisions):
         output.print(line)
     every = all(decision.judged.headline == "holds" for decision in decisions)
     return int(strict and not every)
 
 
-def _in_words(decision: Decision, *, plan: bool) -> str:
-    """What there is to say of a claim: its design, its rates, what would decide it."""
-    from overfit_cli.report.contents import claim_sentences
-
-    (sentence,) = claim_sentences([decision.judged])
-    return " ".join([sentence, *decision.sentences(plan=plan)])
-
-
-def _with_seeds(path: Path, seeds: int) -> list[str]:
-    """The words of a run's last sweep, with so many seeds; none where they are not known."""
-    from overfit_cli.sweeps.manifest import read_manifest
-
-    manifest = read_manifest(path)
-    words = list(manifest.runs[-1].command) if manifest is not None and manifest.runs else []
-    if words[1:2] != ["sweep"]:
-        return []
-    while "--seeds" in words:
-        index = words.index("--seeds")
-        del words[index : index + 2]
-    return [*(word for word in words[1:] if not word.startswith("--seeds=")), "--seeds", str(seeds)]
-
-
-def run_directory(named: str) -> Path:
+def run_directory(named: str) -> Path | None:
     """Return the run directory that is named: itself, or the newest one of a function's file.
 
-    Raises:
-        UserError: if there is none.
+    None where the file has no run.
     """
     from overfit_cli.core.files import RESULTS
     from overfit_cli.core.values import usable_path
@@ -109,6 +105,48 @@ def run_directory(named: str) -> Path:
     for directory in usable_directories(RESULTS):
         if directory.study_name() == study.name:
             return directory.path
-    raise BadValue(
+    return None
+
+
+def _without_run(named: str) -> BadValue:
+    from overfit_cli.core.files import RESULTS
+
+    return BadValue(
         "run", named, f"there is no run of it in {RESULTS}/; `overfit sweep {named}` makes one."
     )
+
+
+def _pilot(named: str, texts: Sequence[str]) -> Iterator[str]:
+    """Say what each claim of a function needs, and the pilot to run first.
+
+    Raises:
+        UserError: if it has no claims, or a text is none.
+    """
+    import pandas as pd
+
+    from overfit_cli.claims.designs import needs_in_words, parameters_named
+    from overfit_cli.claims.measured import Table
+    from overfit_cli.claims.rates import FEWEST_PILOT
+    from overfit_cli.claims.stated import Measure, claim
+    from overfit_cli.cli.deciding import options_of, proposals
+    from overfit_cli.core.parameters import describe
+    from overfit_cli.core.registry import claims_of
+    from overfit_cli.functions.function_study import study_of_reference
+
+    study = study_of_reference(named)
+    known = {each.name: each for each in claims_of(study)}
+    stated = [known.get(text) or claim(text, study) for text in texts] or [*known.values()]
+    if not stated:
+        raise UserError(f"{named}: it has no claims; state one: 'test_error < 0.05'.")
+    table = Table(pd.DataFrame(columns=["seed", *describe(study.parameters)]), study.parameters)
+    measures = [each.measure for each in stated]
+    sentences = [measure.sentence for measure in measures if isinstance(measure, Measure)]
+    for sentence in sentences:
+        yield f"{sentence.name}: {needs_in_words(sentence, table)}"
+    options = options_of(parameters_named(sentences, table))
+    judged = ["judge", named, *texts]
+    if study.seeded:
+        yield f"A pilot of {FEWEST_PILOT} seeds tells how many decide."
+        options, judged = [*options, "--seeds", str(FEWEST_PILOT)], [*judged, "--plan"]
+    yield from proposals([["sweep", named, *options]])
+    yield f"Then: {shlex.join(['overfit', *judged])}"

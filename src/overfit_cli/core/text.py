@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 VERSION = "0.1.0"
 """The version of this package."""
@@ -69,6 +69,18 @@ def natural_key(name: str) -> list[tuple[int, str]]:
 def brief(value: object, digits: int = 4) -> str:
     """Write a value: a real number in so many significant digits, anything else as Python does."""
     return f"{value:.{digits}g}" if isinstance(value, float) else str(value)
+
+
+def list_numbers(numbers: Sequence[int]) -> str:
+    """Return whole numbers in order as a list: `0 to 9`, or `0, 4, 9 to 12`."""
+    runs: list[list[int]] = []
+    for number in numbers:
+        if runs and number == runs[-1][-1] + 1:
+            runs[-1].append(number)
+        else:
+            runs.append([number])
+    texts = [f"{run[0]} to {run[-1]}" if len(run) > 2 else ", ".join(map(str, run)) for run in runs]
+    return ", ".join(texts)
 
 
 def percent(share: float, digits: int = 0) -> str:

@@ -6,71 +6,140 @@ Rates are those of `claims.rates`: the claim's own cells, resampled.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
-from overfit_cli.claims.rates import FEWEST_PILOT, WANTED, Rates, seeds_to_decide
+from overfit_cli.claims.designs import Design, settings_lacking
+from overfit_cli.claims.everywhere import verdicts_at_extremes
+from overfit_cli.claims.quantities import ContourPower, Part
+from overfit_cli.claims.rates import (
+    FEWEST_PILOT,
+    MOST_SEEDS,
+    WANTED,
+    Rates,
+    fewest_seeds,
+    seeds_to_decide,
+)
+from overfit_cli.claims.rates import rates as rates_of
 from overfit_cli.claims.stated import Measure, claim
-from overfit_cli.core.claim import Claim, UndecidedError
-from overfit_cli.core.errors import BadValue
+from overfit_cli.core.claim import Claim, UndecidedError, Verdict
+from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.study import AnyStudy
-from overfit_cli.core.text import plural
+from overfit_cli.core.text import percent
 from overfit_cli.report.judge import Judged, judge_families
-from overfit_cli.report.runs import LoadedRun, Table, complete_cells, load_runs
+from overfit_cli.report.runs import Table, complete_cells, load_runs
+from overfit_cli.stats.intervals import level_of_each, set_level
+
+Level = Callable[[int], AbstractContextManager[None]]
+"""Gives intervals the level of a look so many looks later; see `LoadedRun.looks_level`."""
 
 
 @dataclass(frozen=True)
 class Decision:
-    """A judged sentence, and how sure its verdict is.
+    """A judged sentence, how sure its verdict is, and what would decide it.
 
     Attributes:
         judged: the claim with its measurement.
+        design: the cells that it is judged on; None where none bears on it.
+        parts: the numbers that it is judged on; none where nothing is drawn, or none is known.
         rates: how often it would be judged wrongly, and rightly; None where nothing is drawn, or
             too few seeds are there.
-        seeds: the seeds that are there.
-        needed: the fewest seeds that would decide it; None where they are not known.
-        missing: the numbers that are not known, of cells that failed or are absent.
+        extremes: the verdicts if all missing cells were as good as can be, and as bad; None where
+            none is missing, or that isn't known.
+        needed: the fewest seeds that would decide it in these cells' run, at the level of a further
+            look where more are needed than there are; None where they are not known.
+        anew: the same in a run of its own.
+        at_least: the fewest seeds that could decide it, where there are too few to say more.
+        lacking: the parameters of which other values are needed, with those values.
     """
 
     judged: Judged
+    design: Design | None = None
+    parts: Sequence[Part] = ()
     rates: Rates | None = None
-    seeds: int = 0
+    extremes: tuple[Verdict, Verdict] | None = None
     needed: int | None = None
-    missing: int = 0
+    anew: int | None = None
+    at_least: int = 0
+    lacking: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def seeds(self) -> int:
+        """The number of seeds that are there."""
+        return 0 if self.design is None else len(self.design.seeds)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether further cells would decide it."""
+        return self.judged.headline in ("inconclusive", "not run")
 
     @property
     def lacks_seeds(self) -> bool:
         """Whether more seeds than there are would decide it."""
-        return self.needed is not None and self.needed > self.seeds
+        return self.is_open and max(self.needed or 0, self.at_least) > self.seeds
 
-    def sentences(self, *, plan: bool = False) -> list[str]:
-        """Return the sentences about the rates of error, and about what would decide it.
+    @property
+    def lacks_numbers(self) -> bool:
+        """Whether a number that it is judged on is not known."""
+        return any(part.unknown for part in self.parts)
+
+    @property
+    def lacks_cells(self) -> bool:
+        """Whether cells are missing that it takes and that can be run."""
+        missing = self.design is not None and self.design.is_mendable
+        return missing and (self.lacks_numbers or not self.parts)
+
+    def sentences(self, *, plan: bool = False) -> Iterator[str]:
+        """Yield the sentences about its design, its rates of error, and what would decide it.
 
         Args:
             plan: whether to say how many seeds it takes, whatever the verdict is.
         """
-        if self.judged.measurement.decided == "case" and self.rates is None:
-            return []
-        said = [self.rates.in_words()] if self.rates is not None else []
-        if self.missing:
-            said.append(f"Not known: {plural(self.missing, 'number')} of failed or absent cells.")
-        is_open = self.judged.headline == "inconclusive"
-        if is_open or plan:
-            said += self._plan_in_words()
-        return said
+        if self.design is not None:
+            yield from self.design.sentences()
+        if self.extremes is not None:
+            yield _extremes_in_words(*self.extremes)
+        if self.rates is not None:
+            yield self.rates.in_words()
+        if self.design is not None and (self.is_open or plan):
+            yield from self._plan_in_words(self.design)
 
-    def _plan_in_words(self) -> list[str]:
-        if self.needed is None:
-            if self.seeds < FEWEST_PILOT:
-                return [f"A plan takes a pilot of {FEWEST_PILOT} seeds or more."]
-            return ["As measured, 1000 seeds do not decide it: it lies at the margin's end."]
-        share = f"{100 * WANTED:.0f} %"
-        if not self.lacks_seeds:
-            return [f"As measured, {self.needed} seeds decide it with a probability of {share}."]
-        return [f"As measured it takes {self.needed} seeds to decide it with {share}."]
+    def _plan_in_words(self, design: Design) -> Iterator[str]:
+        share = percent(WANTED)
+        if self.lacks_cells and self.is_open:
+            again = "; where they fail again, a condition can leave them out"
+            yield f"The cells that are missing come first{again if len(design.failed) else ''}."
+        if not self.parts:
+            return
+        if self.judged.family > 1:
+            share = f"{share} at the level of {self.judged.family} verdicts together"
+        if self.at_least:
+            whole = " with all their cells" if self.lacks_cells else ""
+            pilot = f"A plan takes {FEWEST_PILOT} seeds or more{whole}"
+            yield f"{pilot}; {self.at_least} could decide it."
+        elif self.needed is None:
+            most = f"As measured, {MOST_SEEDS} seeds do not decide it"
+            why = "too many cells fail" if self.lacks_numbers else "it lies at the margin's end"
+            yield f"{most}: {why}."
+        elif self.lacks_seeds:
+            anew = f", and {self.anew} in a run of their own" if self.anew else ""
+            yield f"As measured it takes {self.needed} seeds to decide it with {share}{anew}."
+        else:
+            seeds = f"{self.needed} seeds decide it with a probability of {share}"
+            yield f"As measured, {seeds}{', once they have all cells' * self.lacks_cells}."
+
+
+def _extremes_in_words(good: Verdict, bad: Verdict) -> str:
+    said = {"holds": "it holds", "fails": "it fails"}
+    first, second = (said.get(verdict, "it is open") for verdict in (good, bad))
+    if first == second:
+        return f"Whatever the missing cells come to, {first}."
+    return f"If the missing cells are as good as can be, {first}; if as bad, {second}."
 
 
 def decide_sentences(
@@ -89,11 +158,16 @@ def decide_sentences(
     """
     (run,) = load_runs([path], path, conditions)
     claims = [run.claim(text) for text in texts]
-    check_claims(claims, run.rows)
-    return decide(run, claims or run.claims(), plan=plan)
+    check_claims(claims, run.table)
+    judged = [
+        Judged(run.study.name, each, run.judge(each), run.directory.path)
+        for each in claims or run.claims()
+    ]
+    families = judge_families(judged, lambda each: run.judge(each.claim))
+    return [decision(run.table(each.claim), each, run.looks_level, plan=plan) for each in families]
 
 
-def decide_cells(cells: pd.DataFrame, study: AnyStudy, texts: Sequence[str]) -> list[Judged]:
+def decide_cells(cells: pd.DataFrame, study: AnyStudy, texts: Sequence[str]) -> list[Decision]:
     """Judge sentences on cells from anywhere; see `judge_cells`.
 
     Raises:
@@ -101,17 +175,18 @@ def decide_cells(cells: pd.DataFrame, study: AnyStudy, texts: Sequence[str]) -> 
     """
     table = Table(complete_cells(cells.reset_index(drop=True), study), study)
     claims = [claim(text, study) for text in texts]
-    check_claims(claims, lambda _: table.rows)
+    check_claims(claims, lambda _: table)
     judged = [Judged(study.name, each, table.judge(each), None) for each in claims]
-    return judge_families(judged, lambda each: table.judge(each.claim))
+    families = judge_families(judged, lambda each: table.judge(each.claim))
+    return [decision(table, each, lambda _: nullcontext()) for each in families]  # no looks
 
 
-def check_claims(claims: Sequence[Claim], rows: Callable[[Claim], pd.DataFrame]) -> None:
+def check_claims(claims: Sequence[Claim], table: Callable[[Claim], Table]) -> None:
     """Refuse a sentence that names what the cells do not have, and two of one name.
 
     Args:
         claims: the claims.
-        rows: the cells of each.
+        table: the cells of each.
 
     Raises:
         BadValue: naming it.
@@ -123,34 +198,85 @@ def check_claims(claims: Sequence[Claim], rows: Callable[[Claim], pd.DataFrame])
     for each in claims:
         if isinstance(each.measure, Measure):
             with contextlib.suppress(UndecidedError):
-                each.measure.parts(rows(each))
+                each.measure.parts(table(each).rows)
 
 
-def decide(run: LoadedRun, claims: Sequence[Claim], *, plan: bool = False) -> list[Decision]:
-    """Judge claims on a run, all together a family; see `Decision`.
+def decision(table: Table, judged: Judged, level: Level, *, plan: bool = False) -> Decision:
+    """Return how sure a verdict is; only the verdict of a claim that is no sentence.
 
     Args:
-        run: the run.
-        claims: the claims; rates are only known of sentences.
+        table: the cells that it is judged on.
+        judged: the claim.
+        level: the levels of looks at them.
         plan: see `decide_sentences`.
     """
-    path = run.directory.path
-    judged = [Judged(run.study.name, each, run.judge(each), path) for each in claims]
-    families = judge_families(judged, lambda each: run.judge(each.claim))
-    return [decision(run, each, plan=plan) for each in families]
-
-
-def decision(run: LoadedRun, judged: Judged, *, plan: bool = False) -> Decision:
-    """Return how sure a verdict on a run is; only the verdict of a claim that is no sentence."""
-    parts = run.parts(judged.claim)
-    if not parts:
+    each = judged.claim
+    if not isinstance(each.measure, Measure):
         return Decision(judged)
-    seeds, missing = len(parts[0].low), sum(part.unknown for part in parts)
-    needed = None
-    if seeds >= FEWEST_PILOT and (plan or judged.headline == "inconclusive"):
-        with run.looks_level():
-            needed = seeds_to_decide(parts)
-        if needed is None or needed > seeds:
-            with run.looks_level(later=1):  # seeds that are added are a further look
-                needed = seeds_to_decide(parts)
-    return Decision(judged, run.rates(judged.claim), seeds, needed, missing)
+    lacking = _lacking(table, judged, each.measure)
+    if judged.measurement.verdict == "not run":
+        return Decision(judged, lacking=lacking)
+    design, parts = table.design(each), table.parts(each)
+    with level(0):
+        extremes = verdicts_at_extremes(parts)
+    if design is not None and each.measure.choose is None:
+        lacking = lacking or design.unswept
+    decided = Decision(judged, design, parts, extremes=extremes, lacking=lacking)
+    if parts and (plan or decided.is_open):
+        decided = _planned(decided, level, plan)
+    if decided.rates is None:
+        with level(0):
+            decided = replace(decided, rates=table.rates(each))
+    return decided
+
+
+def _lacking(table: Table, judged: Judged, measure: Measure) -> Mapping[str, str]:
+    """The values that a sentence needs and cells lack, where none bears on it.
+
+    A study's own claim has the preset that makes its cells in its note.
+    """
+    if measure.choose is not None:
+        return {}
+    contours = any(isinstance(each.quantity, ContourPower) for each in measure.sentence.clauses)
+    is_open = judged.measurement.verdict == "inconclusive" and judged.measurement.value is None
+    if judged.measurement.verdict == "not run" or (contours and is_open):
+        with contextlib.suppress(UndecidedError, UserError, KeyError):
+            return settings_lacking(measure, table.rows)
+    return {}
+
+
+def _planned(decided: Decision, level: Level, plan: bool) -> Decision:
+    """A decision with the seeds that it takes, at the level of all claims that are judged."""
+    parts, family = decided.parts, max(1, decided.judged.family)
+    seeds = len(parts[0].low)
+    known = _whole_seeds(parts) if decided.lacks_cells else parts
+
+    @contextlib.contextmanager
+    def look(later: int) -> Iterator[None]:
+        with level(later), set_level(level_of_each(family)):
+            yield
+
+    if len(known[0].low) < FEWEST_PILOT:
+        with look(1):
+            return replace(decided, at_least=fewest_seeds(known))
+    anew, needed, rates = None, None, None
+    if plan:
+        with set_level(level_of_each(family)):
+            anew = seeds_to_decide(known)
+    if not decided.is_open:
+        return replace(decided, needed=anew)
+    if decided.lacks_cells:
+        with look(0):
+            needed = seeds_to_decide(known)
+    hopeless = needed is None if decided.lacks_cells else plan and anew is None
+    if not hopeless and (needed is None or needed > seeds):
+        with look(1):
+            needed = seeds_to_decide(known, more_than=seeds)
+            rates = rates_of(known, needed) if plan and needed else None
+    return replace(decided, needed=needed, anew=anew if anew != needed else None, rates=rates)
+
+
+def _whole_seeds(parts: Sequence[Part]) -> list[Part]:
+    """The parts of the seeds whose numbers are all known."""
+    known = np.logical_and.reduce([part.low == part.high for part in parts])
+    return [replace(part, low=part.low[known], high=part.high[known]) for part in parts]

@@ -113,6 +113,11 @@ class Judged:
         """The sentence of a paper that the verdict contradicts; see `Claim.contradiction`."""
         return self.claim.contradiction(self.measurement)
 
+    def noted(self, sentences: Iterable[str]) -> Judged:
+        """Return the claim with further sentences in its note."""
+        note = " ".join(filter(None, [self.measurement.note, *sentences]))
+        return replace(self, measurement=replace(self.measurement, note=note))
+
     @property
     def is_measured(self) -> bool:
         """Whether there were cells that bear on the claim."""
@@ -221,23 +226,25 @@ def judge_runs(
             for claim in run.sentences():
                 claims += _judge_claim(study.name, claim, [run], on_every_run=on_every_run)
         families = judge_families(claims, partial(_measure, study_runs))
-        judged += [_with_rates(claim, runs_by_path) for claim in families]
+        judged += [_with_design_and_rates(claim, runs_by_path) for claim in families]
     return judged
 
 
-def _with_rates(judged: Judged, runs: Mapping[Path, LoadedRun]) -> Judged:
-    """A user's sentence with its rates of error in its note; another claim as it is.
+def _with_design_and_rates(judged: Judged, runs: Mapping[Path, LoadedRun]) -> Judged:
+    """A user's sentence with its design and its rates in its note; another claim as it is.
 
-    Those of a paper's claims are measured in made-up worlds, and listed in the documents.
+    The cells of a paper's claims are those of their presets, and their rates are measured in
+    made-up worlds, and listed in the documents.
     """
-    measure = judged.claim.measure
+    claim = judged.claim
+    measure = claim.measure
     if not isinstance(measure, Measure) or measure.choose is not None or not judged.directory:
         return judged
-    rates = runs[judged.directory].rates(judged.claim)
-    if rates is None:
-        return judged
-    note = f"{judged.measurement.note} {rates.in_words()}".strip()
-    return replace(judged, measurement=replace(judged.measurement, note=note))
+    run = runs[judged.directory]
+    with run.looks_level():
+        design, rates = run.table(claim).design(claim), run.table(claim).rates(claim)
+    said = [*(design.sentences() if design else ()), *([rates.in_words()] if rates else ())]
+    return judged.noted(said)
 
 
 def judge_all(sources: Sequence[Path], root: Path, conditions: Sequence[str] = ()) -> list[Judged]:

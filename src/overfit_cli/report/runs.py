@@ -13,6 +13,7 @@ import pandas as pd
 from pandas.api.types import is_numeric_dtype
 
 from overfit_cli.claims.cells import add_planned, repeated_seeds
+from overfit_cli.claims.designs import Design, design_of
 from overfit_cli.claims.quantities import Part
 from overfit_cli.claims.rates import Rates
 from overfit_cli.claims.rates import rates as rates_of
@@ -66,6 +67,32 @@ class Table:
         return replace(
             measurement, verdict="inconclusive", note=f"{measurement.note} {note}".strip()
         )
+
+    def parts(self, claim: Claim) -> list[Part]:
+        """Return the numbers of a sentence; none without draws, or of another claim."""
+        measure = claim.measure
+        if not isinstance(measure, Measure) or not self.study.seeded:
+            return []
+        try:
+            return measure.parts(self.rows)
+        except (UndecidedError, UserError, KeyError):  # older cells lack a column
+            return []
+
+    def design(self, claim: Claim) -> Design | None:
+        """Return the cells that a sentence is judged on; None of another claim, or without any."""
+        if not isinstance(claim.measure, Measure):
+            return None
+        try:
+            return design_of(claim.measure, self.rows)
+        except (UndecidedError, UserError, KeyError):
+            return None
+
+    def rates(self, claim: Claim) -> Rates | None:
+        """Return how often a sentence would be judged wrongly; None where that isn't known."""
+        parts = self.parts(claim)
+        if not parts or len(parts[0].low) < max(part.margin.fewest_seeds for part in parts):
+            return None
+        return rates_of(parts)
 
 
 def complete_cells(cells: pd.DataFrame, study: AnyStudy) -> pd.DataFrame:
@@ -197,7 +224,7 @@ class LoadedRun:
 
     def _measured(self, claim: Claim) -> Measurement:
         """The measurement of a claim at the level of this look."""
-        frame = self._frame(claim)
+        frame = self.table(claim)
         if claim.reads == "trajectories" and frame.rows.empty:
             return Measurement(verdict="not run", note=NO_STEPS)
         with self.looks_level():
@@ -274,30 +301,9 @@ class LoadedRun:
         removed = self._manifest.seals.removed(present)
         return [_claim_of_wording(name, text, self.study) for name, text in removed.items()]
 
-    def rows(self, claim: Claim) -> pd.DataFrame:
-        """Return the rows that a claim is judged on: cells, or logged steps."""
-        return self._frame(claim).rows
-
-    def _frame(self, claim: Claim) -> Table:
+    def table(self, claim: Claim) -> Table:
+        """Return the table that a claim is judged on: of cells, or of logged steps."""
         return self._cells if claim.reads == "cells" else self._logged
-
-    def parts(self, claim: Claim) -> list[Part]:
-        """Return the numbers of a sentence; none without draws, or of another claim."""
-        measure = claim.measure
-        if not isinstance(measure, Measure) or not self.study.seeded:
-            return []
-        try:
-            return measure.parts(self.rows(claim))
-        except (UndecidedError, UserError, KeyError):  # older cells lack a column
-            return []
-
-    def rates(self, claim: Claim) -> Rates | None:
-        """Return how often a sentence would be judged wrongly; None where that isn't known."""
-        parts = self.parts(claim)
-        if not parts or len(parts[0].low) < max(part.margin.fewest_seeds for part in parts):
-            return None
-        with self.looks_level():
-            return rates_of(parts)
 
     @property
     def _further_looks(self) -> int:

@@ -35,7 +35,7 @@ def pathfinder_task(parameters: KernelPathfinderParameters, seed: int) -> Task:
     return _draw_task(parameters.settings, n, test_samples, levels, seed)
 
 
-@functools.lru_cache(maxsize=2)
+@functools.lru_cache(maxsize=6)
 def _draw_task(
     settings: PathfinderSettings, n: int, test_samples: int, levels: int, seed: int
 ) -> Task:

@@ -1,0 +1,321 @@
+"""Designs of sentences: the settings and seeds that one is judged on, and what it lacks."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from overfit_cli.claims.cells import ABSENT, OUTCOMES, add_absent, describe_values
+from overfit_cli.claims.measured import EXTREME, REFERENCE, Table, in_brackets, settings_of
+from overfit_cli.claims.quantities import LEAST_FOR_POWER, ContourPower, Power, Trend
+from overfit_cli.claims.sentences import Sentence
+from overfit_cli.claims.stated import Measure
+from overfit_cli.core.arrays import varying
+from overfit_cli.core.claim import UndecidedError
+from overfit_cli.core.errors import BadValue
+from overfit_cli.core.failures import count_alike
+from overfit_cli.core.parameters import parse_value
+from overfit_cli.core.parameters import spellings as parameter_spellings
+from overfit_cli.core.text import brief, list_numbers, plural
+
+RANGE = "RANGE"
+"""Stands for values that the user chooses."""
+
+_MOST_SETTINGS = 3
+_MOST_VALUES = 6
+
+
+@dataclass(frozen=True)
+class Design:
+    """The cells that a sentence is judged on.
+
+    Attributes:
+        cells: one row per cell; one that is absent has failed for the reason `ABSENT`.
+        parameters: the parameters that vary among them.
+        every: the number of settings of all cells of the run.
+        unnamed: the values of parameters in brackets that no bracket names, in words.
+        unswept: the parameters' values of settings that brackets take and no cell has.
+        drawn: whether seeds change anything.
+    """
+
+    cells: pd.DataFrame
+    parameters: Sequence[str]
+    every: int
+    unnamed: str = ""
+    unswept: Mapping[str, str] = field(default_factory=dict)
+    drawn: bool = True
+
+    @property
+    def seeds(self) -> list[int]:
+        """The seeds, in order."""
+        return sorted(int(seed) for seed in self.cells["seed"].unique())
+
+    @property
+    def settings(self) -> int:
+        """The number of settings."""
+        return _count_settings(self.cells, self.parameters)
+
+    @property
+    def absent(self) -> pd.DataFrame:
+        """The cells that are not there."""
+        return self.cells[self.cells["reason"] == ABSENT]
+
+    @property
+    def failed(self) -> pd.DataFrame:
+        """The cells that failed."""
+        return self.cells[(self.cells["status"] != "done") & (self.cells["reason"] != ABSENT)]
+
+    @property
+    def is_mendable(self) -> bool:
+        """Whether cells are missing, and none of them by what training came to."""
+        outcomes = self.failed["reason"].astype(str).str.startswith(OUTCOMES)
+        return len(self.absent) + len(self.failed) > 0 and not outcomes.any()
+
+    def sentences(self) -> Iterator[str]:
+        """Yield what it is judged on, what it leaves out, and which cells it lacks."""
+        values = [
+            f"{name} {_list(sorted(self.cells[name].unique().tolist()))}"
+            for name in self.parameters
+        ]
+        those = f" ({'; '.join(values)})" if values else ""
+        settings = f"{self.settings} of {self.every}" if self.settings < self.every else self.every
+        noun = "setting" if self.every == 1 else "settings"
+        seeds = f" and {plural(len(self.seeds), 'seed')} ({list_numbers(self.seeds)})"
+        yield f"Judged on {settings} {noun}{those}{seeds if self.drawn else ''}."
+        if self.unnamed:
+            yield f"Left out, as it does not name them: {self.unnamed}."
+        if len(self.absent):
+            yield f"Absent: {plural(len(self.absent), 'cell')} ({self._listed(self.absent)})."
+        if len(self.failed):
+            reasons = Counter(self.failed["reason"].astype(str).tolist())
+            why = "; ".join(f"{kind.count} {kind.words}" for kind in count_alike(reasons))
+            count = plural(len(self.failed), "cell")
+            yield f"Failed: {count} ({self._listed(self.failed)}): {why.rstrip('.')}."
+
+    def _listed(self, cells: pd.DataFrame) -> str:
+        """The settings of cells with their seeds: `n=40, seeds 3, 5`."""
+        listed = []
+        for values, rows in settings_of(cells, list(self.parameters)):
+            seeds = sorted(int(seed) for seed in rows["seed"])
+            noun = "seed" if len(seeds) == 1 else "seeds"
+            words = [describe_values({name: brief(value, 6) for name, value in values.items()})]
+            words += [f"{noun} {list_numbers(seeds)}"] if self.drawn else []
+            listed.append(", ".join(filter(None, words)))
+        return _shortened(listed) if any(listed) else "the only one"
+
+
+def _list(values: Sequence[Any]) -> str:
+    """Values of a parameter; of many the first and the last."""
+    if len(values) <= _MOST_VALUES:
+        return ", ".join(brief(value, 6) for value in values)
+    return f"{brief(values[0], 6)} to {brief(values[-1], 6)}, {len(values)} values"
+
+
+def _settings_in_words(cells: pd.DataFrame, names: Sequence[str]) -> str:
+    """The settings of cells in these parameters: `n=10, 20` or `n=10, method=ridge; ...`."""
+    if len(names) == 1:
+        return f"{names[0]}={_list(sorted(cells[names[0]].unique().tolist()))}"
+    listed = [describe_values(values) for values, _ in settings_of(cells, names)]
+    return _shortened(listed)
+
+
+def _shortened(listed: Sequence[str]) -> str:
+    """The first of several settings in words, and the number of the others."""
+    more = f"; {plural(len(listed) - _MOST_SETTINGS, 'other setting')}"
+    return "; ".join(listed[:_MOST_SETTINGS]) + (more if len(listed) > _MOST_SETTINGS else "")
+
+
+def _count_settings(cells: pd.DataFrame, names: Iterable[str]) -> int:
+    """The number of settings that differ in these parameters."""
+    varied = varying(cells, names)
+    return len(cells[varied].drop_duplicates()) if varied else 1
+
+
+def design_of(measure: Measure, cells: pd.DataFrame) -> Design:
+    """Return the design of a sentence on cells.
+
+    Args:
+        measure: the sentence with its study.
+        cells: the cells, with those that were planned and are absent.
+
+    Raises:
+        BadValue: for a name that the cells do not have.
+        UndecidedError: where no cell bears on it.
+    """
+    table, sentence = measure.table(cells), measure.sentence
+    if "reason" not in table.cells:  # a study's choice is of numbers that it made of its cells
+        table = replace(table, cells=table.cells.assign(status="done", reason=""))
+    chosen = table.chosen(sentence.where) if sentence.where else table
+    names = list(table.parameters)
+    keep, pinned = np.zeros(len(chosen.cells), dtype=bool), set[str]()
+    absent = list[pd.DataFrame]()
+    for brackets in _brackets(sentence):
+        several = [in_brackets(chosen, inside) for inside in brackets]
+        keep |= not brackets
+        for values in several:
+            keep |= np.logical_and.reduce([chosen.cells[name] == v for name, v in values.items()])
+        pinned |= {name for values in several for name in values}
+        absent += [_unswept(chosen.cells, names, several)] if several else []
+    absent = [rows for rows in absent if len(rows)]
+    left_out = "" if keep.all() else _settings_in_words(chosen.cells[~keep], sorted(pinned))
+    judged = pd.concat([chosen.cells[keep], *absent]).drop_duplicates([*names, "seed"])
+    complete = add_absent(judged.reset_index(drop=True), names)
+    whole = pd.concat([table.cells, *absent])
+    unswept = {
+        name: ",".join(dict.fromkeys(str(value) for rows in absent for value in rows[name]))
+        for name in (varying(whole, names) if absent else ())
+    }
+    every = _count_settings(whole, names)
+    return Design(complete, varying(complete, names), every, left_out, unswept, measure.drawn)
+
+
+def _unswept(
+    cells: pd.DataFrame, names: Sequence[str], brackets: Sequence[Mapping[str, Any]]
+) -> pd.DataFrame:
+    """Absent cells at the settings that a quantity's brackets take and no cell has."""
+    others = cells[[name for name in names if name not in brackets[0]]].drop_duplicates()
+    wanted = pd.concat([others.assign(**values) for values in brackets])[list(names)]
+    marked = wanted.drop_duplicates().merge(cells[names].drop_duplicates(), "left", indicator=True)
+    lacking = marked.loc[marked["_merge"] == "left_only", list(names)]
+    seeds = cells[["seed"]].drop_duplicates()
+    return lacking.merge(seeds, "cross").assign(status="failed", reason=ABSENT)
+
+
+def _brackets(sentence: Sentence) -> list[list[str]]:
+    """What stands in the brackets of each quantity."""
+    body = re.split(r"\bwhere\b", sentence.text)[0]
+    return [[inside for _, inside in REFERENCE.findall(part)] for part in body.split(";")]
+
+
+# What is lacking
+
+
+def settings_lacking(measure: Measure, cells: pd.DataFrame) -> dict[str, str]:
+    """Return the parameters of which cells lack values that a sentence needs, with those values.
+
+    Args:
+        measure: the sentence with its study.
+        cells: cells that do not bear on it.
+
+    Raises:
+        BadValue: for a name that the cells do not have.
+    """
+    table, sentence = measure.table(cells), measure.sentence
+    lacking = dict[str, list[str]]()
+    for inside in _insides(sentence):
+        for name, value in in_brackets(table, inside).items():
+            if value not in set(table.cells[name]):
+                lacking.setdefault(name, []).append(str(value))
+    for condition in sentence.where:
+        if not _is_met(table, [condition]):
+            lacking |= _values_named(table, condition)
+    if not lacking and not _is_met(table, sentence.where):
+        for condition in sentence.where:
+            lacking |= _values_named(table, condition)
+    if not lacking:
+        axes = _axes(sentence, table)
+        chosen = table.chosen(sentence.where).cells if sentence.where else table.cells
+        short = [name for name, fewest in axes.items() if chosen[name].nunique() < fewest]
+        lacking = {name: [] for name in short or axes}
+    return {name: ",".join(dict.fromkeys(texts)) or RANGE for name, texts in lacking.items()}
+
+
+def _insides(sentence: Sentence) -> list[str]:
+    return [inside for brackets in _brackets(sentence) for inside in brackets]
+
+
+def _is_met(table: Table, conditions: Sequence[str]) -> bool:
+    try:
+        return bool(len(table.chosen(conditions).cells))
+    except UndecidedError:
+        return False
+
+
+def _axes(sentence: Sentence, table: Table) -> dict[str, int]:
+    """The parameters along which a sentence needs several values, with the fewest."""
+    axes = dict[str, int]()
+    for quantity in (clause.quantity for clause in sentence.clauses):
+        if isinstance(quantity, ContourPower):
+            axes |= {table.parameter(quantity.y): LEAST_FOR_POWER, table.parameter(quantity.x): 2}
+        elif isinstance(quantity, Power | Trend):
+            axes[table.parameter(quantity.axis)] = LEAST_FOR_POWER
+    return axes
+
+
+_EQUALITY = re.compile(r"\s*(\w+)\s*==?\s*([^<>=!]+)")
+
+
+def _values_named(table: Table, condition: str) -> dict[str, list[str]]:
+    """The parameters that a condition names, each with the values that it must have if it says."""
+    spelled = parameter_spellings(table.parameters)
+    equality = _EQUALITY.fullmatch(condition)
+    if equality and equality[1] in spelled:
+        name, texts = spelled[equality[1]], equality[2].split(",")
+        try:
+            return {name: [str(parse_value(table.parameters[name], text)) for text in texts]}
+        except BadValue:  # an expression
+            pass
+    return {name: [] for name in _parameters_in(condition, table)}
+
+
+def _parameters_in(text: str, table: Table) -> list[str]:
+    """The parameters that a text names."""
+    spelled = parameter_spellings(table.parameters)
+    return [spelled[word] for word in re.findall(r"[^\W\d]\w*", text) if word in spelled]
+
+
+# Before there are cells
+
+
+def parameters_named(sentences: Iterable[Sentence], table: Table) -> dict[str, str]:
+    """Return the parameters that sentences name, with the values to sweep them over.
+
+    Those are what brackets and equalities name, if nothing else names the parameter; else all its
+    choices, and `RANGE` of what has none.
+
+    Args:
+        sentences: the sentences.
+        table: a table without rows.
+
+    Raises:
+        BadValue: for a name that the study does not have.
+    """
+    named, free = dict[str, list[str]](), set[str]()
+    for sentence in sentences:
+        body = re.split(r"\bwhere\b", sentence.text)[0]
+        free |= {*_parameters_in(REFERENCE.sub(" ", body), table)}
+        parts = [part for inside in _insides(sentence) for part in inside.split(",")]
+        for condition in (*parts, *sentence.where):
+            for name, texts in _values_named(table, condition).items():
+                named.setdefault(name, []).extend(texts)
+                free |= set() if texts else {name}
+    values = {
+        name: list(info.choices) if name in free else named[name]
+        for name, info in table.parameters.items()
+        if name in free or name in named
+    }
+    return {name: ",".join(dict.fromkeys(texts)) or RANGE for name, texts in values.items()}
+
+
+def needs_in_words(sentence: Sentence, table: Table) -> str:
+    """Say which cells a sentence needs, before there are any.
+
+    Raises:
+        BadValue: for a name that the study does not have.
+    """
+    needs = [f"{count} values of {name} or more" for name, count in _axes(sentence, table).items()]
+    for inside in _insides(sentence):
+        in_brackets(table, inside)
+        for part in map(str.strip, inside.split(",")):
+            extreme = EXTREME.fullmatch(part)
+            needs.append(f"2 values of {extreme[1]} or more" if extreme else f"cells of {part}")
+    for condition in sentence.where:
+        _is_met(table, [condition])
+    needs += [f"cells where {' and '.join(sentence.where)}"] if sentence.where else []
+    return f"It needs {'; '.join(dict.fromkeys(needs))}." if needs else "It takes any cells."
