@@ -30,6 +30,7 @@ from overfit_cli.figures.draw import Request, draw_figure
 from overfit_cli.figures.look import check_colour_map, read_log, read_look
 from overfit_cli.figures.picture import Picture, save_with_caption
 from overfit_cli.functions.function_study import study_of_function, study_of_rows
+from overfit_cli.report.claim_figure import draw_claims
 from overfit_cli.report.decision import Decision, decide_cells, decide_sentences
 from overfit_cli.report.difference_figure import draw_difference
 from overfit_cli.report.differences import Comparison, compare_sides
@@ -419,6 +420,7 @@ def compare(
 def judge(
     *sources: str | Path | pd.DataFrame | Sentence,
     study: AnyStudy | Callable[..., Any] | str | None = None,
+    out: str | Path | None = None,
 ) -> list[Judged]:
     """Judge claims, as `overfit report` and `overfit judge` do.
 
@@ -432,6 +434,8 @@ def judge(
             sentences or in Python: `judge(cells, "test_error < 0.05 where snr > 2")`.
         study: whose cells a frame has, where it has no column `study`; a run directory says it.
             A function will do.
+        out: a .png, .pdf or .svg to write, of sentences on a run directory: what they are judged
+            on, and their margins; None for none.
 
     Returns:
         The claims that cells there bear on; of a study whose cells bear on none, all. Of sentences,
@@ -449,6 +453,8 @@ def judge(
     frames = [source for source in named if not isinstance(source, str | Path)]
     if texts and len(named) != 1:
         raise UserError("judge takes sentences after one run directory or one frame of cells.")
+    if out is not None and (frames or not texts):
+        raise BadValue("out", str(out), "a figure takes sentences after one run directory.")
     if len(frames) == len(named) == 1 and hasattr(frames[0], "columns"):
         of_cells = _study_of(frames[0], study)
         if texts:
@@ -460,7 +466,11 @@ def judge(
         raise UserError("study: it says whose cells a frame has; a run directory says it itself.")
     paths = [usable_path("directory", str(source)) for source in named]
     if texts:
-        return _in_words(decide_sentences(paths[0], texts))
+        judged = _in_words(decide_sentences(paths[0], texts))
+        if out is not None:
+            file = usable_path("out", out)
+            save_with_caption(draw_claims(paths[0], judged, out=file), file)
+        return judged
     return relevant_claims(judge_all(paths, RESULTS))
 
 

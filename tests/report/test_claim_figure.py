@@ -9,10 +9,12 @@ import matplotlib.image
 import numpy as np
 import pytest
 from matplotlib.collections import LineCollection, PolyCollection
+from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
 
+import overfit_cli
 from overfit_cli.core.errors import UserError
-from overfit_cli.figures.picture import Picture, save_with_caption
+from overfit_cli.figures.picture import Picture
 from overfit_cli.report.claim_figure import MOST_CLAUSES, MOST_ROWS, draw_claims
 from overfit_cli.report.decision import decide_sentences
 from tests.command import call
@@ -40,13 +42,17 @@ def medians() -> np.ndarray:
     return np.array([np.median([inverse(n, 1.0, seed) for seed in SEEDS]) for n in NS])
 
 
+def heights(line: Line2D) -> np.ndarray:
+    return np.asarray(line.get_ydata(), dtype=np.float64)
+
+
 def test_a_level_has_its_median_and_interval_at_every_setting_and_its_margin(
     tmp_path: Path,
 ) -> None:
     figure = draw(kept(tmp_path), "test_loss < 0.6 where n >= 2")
     (axes,) = figure.axes
     [line] = axes.lines
-    np.testing.assert_allclose(line.get_ydata(), medians()[1:])
+    np.testing.assert_allclose(heights(line), medians()[1:])
     [bars] = [shape for shape in axes.collections if isinstance(shape, LineCollection)]
     order = np.sort([inverse(2, 1.0, seed) for seed in SEEDS])
     np.testing.assert_allclose(bars.get_segments()[0][:, 1], [order[1], order[-2]])  # of 9 seeds
@@ -65,7 +71,7 @@ def test_a_power_has_its_fit_the_slopes_of_its_margin_and_its_interval(tmp_path:
     measured = decision.judged.measurement
     lines, intervals = draw(run, text).axes
     points, fit = lines.lines
-    np.testing.assert_allclose(points.get_ydata(), medians())
+    np.testing.assert_allclose(heights(points), medians())
     x, y = np.log(np.asarray(fit.get_xydata(), float)).T
     assert np.polyfit(x, y, 1)[0] == pytest.approx(measured.value)
     [wedge] = [shape for shape in lines.collections if isinstance(shape, PolyCollection)]
@@ -84,7 +90,7 @@ def test_a_power_has_its_fit_the_slopes_of_its_margin_and_its_interval(tmp_path:
 def test_a_contour_is_drawn_where_the_seeds_cross_it(tmp_path: Path) -> None:
     run = kept(tmp_path, loss(lambda n, snr, seed: n / snr), snr=(0.5, 1.0, 2.0, 4.0, 8.0, 16.0))
     lines, _ = draw(run, "power of n in snr at test_loss = 1.5 is 1 within 0.1").axes
-    np.testing.assert_allclose(lines.lines[0].get_ydata(), np.array(NS) / 1.5, rtol=0.1)
+    np.testing.assert_allclose(heights(lines.lines[0]), np.array(NS) / 1.5, rtol=0.1)
     assert lines.get_ylabel() == "signal-to-noise ratio"
 
 
@@ -105,10 +111,14 @@ def test_an_interval_without_an_end_reaches_the_frame(tmp_path: Path) -> None:
 
 def test_of_many_intervals_the_nearest_to_the_margin_are_drawn(tmp_path: Path) -> None:
     run = write_run(
-        tmp_path / "run", loss(inverse), n=range(1, 15), snr=np.arange(1.0, 10.0), seeds=SEEDS
+        tmp_path / "run",
+        loss(inverse),
+        n=range(1, 15),
+        snr=[1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0],
+        seeds=SEEDS,
     )
     figure = draw(run, "test_loss < 0.6")
-    assert len(figure.axes[0].lines[0].get_xdata()) == MOST_ROWS
+    assert len(heights(figure.axes[0].lines[0])) == MOST_ROWS
     said = words(figure, tmp_path)
     assert f"Of 126 intervals the {MOST_ROWS} nearest to their margin's end are drawn." in said
     assert "n=1, snr=" in said
@@ -126,8 +136,7 @@ def test_what_has_no_drawing_is_refused_in_a_sentence(tmp_path: Path) -> None:
 
 def test_a_drawn_claim_is_verified_and_drawn_again(tmp_path: Path) -> None:
     run = kept(tmp_path)
-    judged = [decision.judged for decision in decide_sentences(run, ["low: test_loss < 0.6"])]
-    save_with_caption(draw_claims(run, judged, out=tmp_path / "low.png"), tmp_path / "low.png")
+    overfit_cli.judge(run, "low: test_loss < 0.6", out=tmp_path / "low.png")
     assert matplotlib.image.imread(tmp_path / "low.png").std() > 0.05
     assert "low: fails, " in (tmp_path / "low.txt").read_text()
     said = call("verify", "low.png", "--redraw", cwd=tmp_path).stdout

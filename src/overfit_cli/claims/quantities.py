@@ -168,8 +168,14 @@ class Trend:
     rises: bool
 
     FALLS = Margin(most=0.0, because="0 is no trend")
+    RISES = Margin(least=0.0, because="0 is no trend")
     STAYS = Margin(most=0.5, because="half of the line")
     TURNS = Margin(most=0.5, because="half of the range")
+
+    @property
+    def margin(self) -> Margin:
+        """The margin of the rank correlation."""
+        return self.RISES if self.rises else self.FALLS
 
     def __str__(self) -> str:
         """Write the expression."""
@@ -188,8 +194,8 @@ class Trend:
             parts += [
                 Part(
                     _joined(place, WHOLE),
-                    *_rank_correlations(x, signed),
-                    self.FALLS,
+                    *_rank_correlations(x, values),
+                    self.margin,
                     within=(-1.0, 1.0),
                 ),
                 Part(_joined(place, "its end"), *_end_ranks(signed), self.STAYS, within=(0.0, 1.0)),

@@ -34,7 +34,7 @@ class Clause:
     @property
     def margin(self) -> Margin:
         """The margin of its number; of a trend that of the rank correlation."""
-        return Trend.FALLS if isinstance(self.quantity, Trend) else self.quantity.margin
+        return self.quantity.margin
 
     def parts(self, table: Table, seeds: int) -> list[Part]:
         """Return the numbers that it is judged on.

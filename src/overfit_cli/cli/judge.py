@@ -11,7 +11,7 @@ import typer
 
 from overfit_cli.cli import completion
 from overfit_cli.cli.options import Where
-from overfit_cli.core.console import console
+from overfit_cli.core.console import console, typed_command
 from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.text import visible
 
@@ -45,6 +45,14 @@ def judge(
     strict: Annotated[
         bool, typer.Option("--strict", help="Exit with code 1 unless every claim holds.")
     ] = False,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="PNG, PDF or SVG file for a figure of the claims with their margins; a caption is "
+            "written beside it, as FILE.txt.",
+        ),
+    ] = None,
 ) -> int:
     """Judge claims of your own: a verdict, an interval, and how often it would be wrong.
 
@@ -83,6 +91,13 @@ def judge(
         output.print(visible(sentence))
     for line in commands_that_decide(path, decisions):
         output.print(line)
+    if out is not None:
+        from overfit_cli.figures.picture import save_with_caption
+        from overfit_cli.report.claim_figure import draw_claims
+
+        picture = draw_claims(path, judged, where or (), command=typed_command(), out=out)
+        save_with_caption(picture, out)
+        output.print(f"Drawn: {out}, and its caption in {out.with_suffix('.txt').name}")
     every = all(decision.judged.headline == "holds" for decision in decisions)
     return int(strict and not every)
 

@@ -185,7 +185,7 @@ def _clauses(run: LoadedRun, judged: Judged) -> list[_Judged]:
         raise UserError(f"{judged.name} is no sentence about seeds, and has no drawing.")
     sentence, clauses = measure.sentence, []
     try:
-        table = sentence.chosen(measure.table(run.rows(judged.claim)))
+        table = sentence.chosen(measure.table(run.table(judged.claim).rows))
         for clause in sentence.clauses:
             quantity, lines, axis = clause.quantity, list[Line](), ""
             several = f", {quantity}" if len(sentence.clauses) > 1 else ""
@@ -378,8 +378,7 @@ def _draw_intervals(axes: Axes, judged: _Judged) -> None:
     quantity = judged.clause.quantity
     label = str(quantity) if isinstance(quantity, Power | ContourPower) else judged.number
     if isinstance(quantity, Trend):
-        sign = "−" if quantity.rises else ""
-        label = f"{sign}rank correlation; of its end and turn, a share"
+        label = "rank correlation; of its end and turn, a share"
     axes.set_xlabel(wrap_text(literal(label), WIDE))
 
 

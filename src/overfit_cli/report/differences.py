@@ -493,7 +493,7 @@ def _compare_sentences(
     for text in texts:
         claims = [run.claim(text) for run in runs]
         for run, claim in zip(runs, claims, strict=True):
-            check_claims([claim], run.rows)
+            check_claims([claim], run.table)
         first, second = (run.judge(claim) for run, claim in zip(runs, claims, strict=True))
         verdicts[claims[0].name] = (first, second)
     return verdicts
