@@ -2,7 +2,8 @@
 
 Numbers of seeds are normal, have heavy tails, two modes or ties; cells are absent; seeds are added
 in further looks. Each world lies at its margin's end: there a claim is as nearly false as it can
-be, and as nearly true. `python -m calibration.sentences` prints the table of the documents.
+be, and as nearly true. `python -m calibration.sentences` prints the tables of the documents: these
+rates, and those that resampling the cells gives beside those of the papers' made-up worlds.
 """
 
 from __future__ import annotations
@@ -10,15 +11,23 @@ from __future__ import annotations
 import itertools
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from statistics import fmean
 
 import numpy as np
+import pandas as pd
 
+from calibration.rates import World, design, worlds_of
 from overfit_cli.claims.everywhere import FEWEST, judge_parts
 from overfit_cli.claims.grammar import read
 from overfit_cli.claims.quantities import Part, Statistic
+from overfit_cli.claims.rates import rates
 from overfit_cli.claims.rules import Margin
+from overfit_cli.claims.stated import Measure
 from overfit_cli.core.arrays import Floats
+from overfit_cli.core.registry import claims_of, installed_studies
+from overfit_cli.core.study import AnyStudy
+from overfit_cli.core.training import named_rng
 from overfit_cli.stats.intervals import level_of_each, set_level
 
 Draw = Callable[[np.random.Generator, int], Floats]
@@ -116,11 +125,11 @@ def table() -> str:
         "| world | over seeds | seeds | settings | absent | looks | false holds | false fails |",
         "|---|---|--:|--:|--:|--:|--:|--:|",
     ]
-    for statistic, world, design in itertools.product(CENTRES, WORLDS, DESIGNS):
-        looks, settings = int(design.get("looks", 0)), int(design.get("settings", 1))
-        seeds, absent = int(design["seeds"]), design.get("absent", 0.0)
-        rates = rate(world, statistic, seeds, settings=settings, absent=absent, looks=looks)
-        held, failed = (f"{100 * share:.1f} %" for share in rates)
+    for statistic, world, sizes in itertools.product(CENTRES, WORLDS, DESIGNS):
+        looks, settings = int(sizes.get("looks", 0)), int(sizes.get("settings", 1))
+        seeds, absent = int(sizes["seeds"]), sizes.get("absent", 0.0)
+        measured = rate(world, statistic, seeds, settings=settings, absent=absent, looks=looks)
+        held, failed = (f"{100 * share:.1f} %" for share in measured)
         lines.append(
             f"| {world} | {statistic} | {seeds} | {settings} | {100 * absent:.0f} % | {looks} | "
             f"{held} | {failed} |"
@@ -128,5 +137,90 @@ def table() -> str:
     return "\n".join(lines)
 
 
+AGREEING = (
+    "dynamics-benign-attention",
+    "dynamics-benign-value",
+    "dynamics-harmful-attention",
+    "dynamics-harmful-value",
+    "attention-deficit-formula",
+    "attention-deficit-constant",
+    "fig2-fitted",
+    "fig2-transition",
+    "fig2-falls-with-n",
+    "fig2-falls-with-snr",
+)
+"""Claims of papers that are sentences, whose made-up worlds are drawn quickly."""
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """Rates of a paper's claim in its made-up worlds, and those that resampling its cells gives.
+
+    Attributes:
+        claim: the name of the claim.
+        seeds: of its preset.
+        holds: the shares of `holds` where it is just false, made-up and resampled.
+        fails: the same of `fails`.
+        power: the same of `holds` where it is true.
+    """
+
+    claim: str
+    seeds: int
+    holds: tuple[float, float]
+    fails: tuple[float, float]
+    power: tuple[float, float]
+
+
+def agreement(study: AnyStudy, name: str, *, runs: int = 300, resampled: int = 15) -> Agreement:
+    """Return the rates of a claim in made-up worlds, and the mean of those by resampling.
+
+    Args:
+        study: the study that makes the claim.
+        name: the claim, a sentence with made-up worlds.
+        runs: how often each world is drawn and judged; the true one half as often.
+        resampled: how many draws of the true world are resampled.
+    """
+    (claim,) = (claim for claim in claims_of(study) if claim.name == name)
+    assert isinstance(claim.measure, Measure)
+    worlds, cells = worlds_of(study)[name], design(claim.preset)
+
+    def drawn(world: World, run: int, *stream: str) -> pd.DataFrame:
+        return world(cells, named_rng(run, *stream))
+
+    false = [
+        claim.judge(drawn(worlds.false, run, "w", name, "false")).verdict for run in range(runs)
+    ]
+    true = [
+        claim.judge(drawn(worlds.true, run, "w", name, "true")).verdict for run in range(runs // 2)
+    ]
+    several = [
+        rates(claim.measure.parts(drawn(worlds.true, run, "a", name)), repeats=500)
+        for run in range(resampled)
+    ]
+    return Agreement(
+        name,
+        int(cells["seed"].nunique()),
+        (false.count("holds") / runs, fmean(each.false_holds for each in several)),
+        (false.count("fails") / runs, fmean(each.false_fails for each in several)),
+        (true.count("holds") / len(true), fmean(each.holds for each in several)),
+    )
+
+
+def agreement_table() -> str:
+    """Return the rates of `AGREEING` as a table."""
+    lines = [
+        "| claim | seeds | false holds: made-up worlds, resampled | false fails | power |",
+        "|---|--:|--:|--:|--:|",
+    ]
+    studies = {claim.name: study for study in installed_studies() for claim in claims_of(study)}
+    for each in (agreement(studies[name], name) for name in AGREEING):
+        pairs = [
+            f"{100 * made_up:.1f} %, {100 * resampled:.1f} %"
+            for made_up, resampled in (each.holds, each.fails, each.power)
+        ]
+        lines.append(f"| `{each.claim}` | {each.seeds} | {' | '.join(pairs)} |")
+    return "\n".join(lines)
+
+
 if __name__ == "__main__":
-    sys.stdout.write(f"{table()}\n")
+    sys.stdout.write(f"{table()}\n\n{agreement_table()}\n")

@@ -237,18 +237,45 @@ def _judged(
 def _resampled(
     parts: Sequence[Part], count: int, repeats: int, random: np.random.Generator
 ) -> _Drawn:
-    """Seeds drawn with replacement, whole, with a little noise on numbers that differ."""
+    """Seeds drawn with replacement, whole, with a little noise on numbers that differ.
+
+    Numbers that have a mean shrink towards it beforehand, so that with the noise they spread as
+    widely as the seeds' numbers do by the unbiased estimate.
+    """
     low, high = (np.stack([getattr(part, end) for part in parts]) for end in ("low", "high"))
+    is_median, is_mean = (
+        np.array([part.statistic == name for part in parts]) for name in ("median", "mean")
+    )
+    widths = np.where(is_median, _bandwidths(low, high), 0.0)
+    if is_mean.any():
+        low[is_mean], high[is_mean], widths[is_mean] = _shrunk(low[is_mean], high[is_mean])
     seeds = low.shape[1]
     drawn = random.integers(seeds, size=(repeats, count))
     lows = np.moveaxis(low[:, drawn], 0, 1)
     highs = lows if (low == high).all() else np.moveaxis(high[:, drawn], 0, 1)
-    is_median = np.array([part.statistic == "median" for part in parts])
-    if not is_median.any():
+    if not widths.any():
         return _Drawn(lows, highs)
-    widths = np.where(is_median, _bandwidths(low, high), 0.0)
     noise = random.standard_normal((repeats, 1, count)) * widths[None, :, None]
     return _Drawn(lows, highs).mapped(lambda numbers: numbers + noise)
+
+
+def _shrunk(low: Floats, high: Floats) -> tuple[Floats, Floats, Floats]:
+    """Numbers of parts nearer to their means, and the deviation of the noise that makes up for it.
+
+    That is Silverman's rule for normal numbers, with the deviation of the known ones.
+    """
+    known = np.where(low == high, low, np.nan)
+    counts = np.isfinite(known).sum(axis=1)
+    several = counts > 1
+    means, deviations = np.zeros(len(low)), np.zeros(len(low))
+    means[several] = np.nanmean(known[several], axis=1)
+    deviations[several] = np.nanstd(known[several], axis=1, ddof=1)
+    shares = 0.9 * np.maximum(counts, 2) ** -0.2
+    factors = np.sqrt((1 - shares**2) * counts / np.maximum(counts - 1, 1))
+    factors = np.where(several, factors, 1.0)[:, None]
+    centres = means[:, None]
+    ends = (centres + factors * (numbers - centres) for numbers in (low, high))
+    return next(ends), next(ends), shares * deviations
 
 
 def _bandwidths(low: Floats, high: Floats) -> Floats:
