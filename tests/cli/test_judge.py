@@ -4,6 +4,7 @@ import json
 import re
 import shlex
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pandas as pd
 import pytest
@@ -306,6 +307,41 @@ def test_cells_that_a_comparison_leaves_out_are_not_missing(folder: Path) -> Non
 def test_strict_asks_for_claims_that_hold(folder: Path) -> None:
     said(folder, "results/decay-n", "error < 0.2", "--strict")
     said(folder, "results/decay-n", "error < 0.05", "--strict", expect=1)
+
+
+def test_a_report_has_a_functions_claims_as_tests_as_an_exit_code_and_as_expected_verdicts(
+    tmp_path: Path,
+) -> None:
+    stated = FILE.format(within=0.1).replace('"error < 0.2"', '"low: error < 0.05"')
+    (tmp_path / "decay.py").write_text(stated)
+    run("sweep", "decay.py", "--n=10,20,40", "--seeds=10", "--jobs=1", cwd=tmp_path)
+    reported = ("report", "--from=results/decay-n")
+    call(*reported, cwd=tmp_path)
+    call(*reported, "--strict", cwd=tmp_path, expect=1)
+    written = tmp_path / "results" / "report"
+    suite = ElementTree.parse(written / "junit.xml").getroot()
+    cases = {case.get("name"): case.find("failure") for case in suite.iter("testcase")}
+    assert {name: failure is not None for name, failure in cases.items()} == {
+        "inverse": False,
+        "low": True,
+    }
+    page = (written / "index.html").read_text()
+    assert "overfit judge results/decay-n --out claim.png" in page
+    (tmp_path / "expected.toml").write_text((written / "verdicts.toml").read_text())
+    call(*reported, "--strict", "--expect=expected.toml", cwd=tmp_path)
+    other = (written / "verdicts.toml").read_text().replace('low = "fails"', 'low = "holds"')
+    (tmp_path / "expected.toml").write_text(other)
+    done = call(*reported, "--strict", "--expect=expected.toml", cwd=tmp_path, expect=1)
+    assert "low" in done.stdout
+
+
+def test_claims_are_drawn_beside_their_caption(folder: Path, tmp_path: Path) -> None:
+    words = said(folder, "results/decay-n", "--out", str(tmp_path / "claims.svg"))
+    assert "Drawn:" in words
+    assert "power of n in error is -1 within 0.1" in (tmp_path / "claims.svg").read_text()
+    assert "inverse: holds, -" in (tmp_path / "claims.txt").read_text()
+    refused = call("judge", "results/decay-n", "--out", "claims.gif", cwd=folder, expect=2).stderr
+    assert "the file's name must end in .png, .pdf or .svg" in refused
 
 
 @pytest.mark.parametrize(
