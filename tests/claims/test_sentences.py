@@ -222,7 +222,7 @@ def test_names_and_designs_that_the_cells_lack_are_said(text: str, words: str) -
 
 
 def test_signs_may_be_typeset() -> None:
-    assert read("power of n in loss is −1 within 0.1") == read("power of n in loss is -1 within 0.1")
+    assert read("loss is −1 within 0.1") == read("loss is -1 within 0.1")
     assert read("loss ≤ 1 where n ≥ 2 and n ≠ 3") == read("loss <= 1 where n >= 2 and n != 3")
 
 
