@@ -206,6 +206,9 @@ def test_a_text_that_is_no_claim_is_refused_with_the_nearest_form(
         ("test_error < 1 where nn > 2", "did you mean 'n'?"),
         ("test_error < 1 where test_error < 2", "to choose cells by it would choose outcomes"),
         ("test_error falls along nn", "did you mean 'n'?"),
+        ("test_error falls along method", "it takes a parameter that is a number; known: n, snr."),
+        ("power of method in test_error is 1 within 1", "a parameter that is a number"),
+        ("power of n in method at test_error = 1 is 1 within 1", "a parameter that is a number"),
         ("test_error[method=none] < test_error", "say where it is taken: test_error[method=...]"),
         ("test_error[metod=ridge] < 1", "did you mean 'method'?"),
         ("test_error < 1 where snr > 7", "these have none"),
@@ -216,6 +219,11 @@ def test_names_and_designs_that_the_cells_lack_are_said(text: str, words: str) -
     measured = claim(text, study()).judge(cells())
     assert measured.verdict in ("inconclusive", "not run")
     assert words in measured.note
+
+
+def test_signs_may_be_typeset() -> None:
+    assert read("loss is −1 within 0.1") == read("loss is -1 within 0.1")
+    assert read("loss ≤ 1 where n ≥ 2 and n ≠ 3") == read("loss <= 1 where n >= 2 and n != 3")
 
 
 def test_a_claim_has_a_name_of_its_own_or_one_made_from_its_text() -> None:

@@ -236,6 +236,9 @@ def test_the_claims_of_a_preset_are_sealed_too(tmp_path: Path) -> None:
     assert "It was 'error < 0.05 where n = 10', which fails." in words
     assert "low ours holds" in words
     assert "This claim was removed after the first cell was trained" in words
+    preset.write_text(PRESET.format(claims='small = "error is low"'))
+    refused = call("judge", "results/decay-quick", cwd=tmp_path, expect=2).stderr
+    assert "decay.toml: claims.small: it compares nothing." in " ".join(refused.split())
     preset.unlink()
     words = " ".join(call("judge", "results/decay-quick", cwd=tmp_path).stdout.split())
     assert "small ours fails" in words

@@ -125,6 +125,34 @@ def test_of_many_intervals_the_nearest_to_the_margin_are_drawn(tmp_path: Path) -
     assert "n=14" not in said
 
 
+def test_a_line_has_one_colour_in_all_panels(tmp_path: Path) -> None:
+    run = kept(tmp_path, snr=(1.0, 2.0, 3.0))
+    figure = draw(run, "test_loss < 2 where snr >= 2", "test_loss < 1.5", "test_loss falls along n")
+    few, all_of_them, trend, _ = ([line.get_color() for line in axes.lines] for axes in figure.axes)
+    assert few == all_of_them[1:]
+    assert trend == all_of_them
+    [legend] = figure.legends
+    texts = [text.get_text() for text in legend.get_texts()]
+    assert len(texts) == len(set(texts)) == 1 + len(all_of_them)
+
+
+def test_points_of_one_x_lie_nearer_to_it_than_to_another(tmp_path: Path) -> None:
+    noise = loss(lambda n, snr, seed: float(np.random.default_rng(seed).random() + snr - n))
+    ns = (1, 50, 98, 99, 100)  # of which three lie close together
+    run = write_run(tmp_path / "run", noise, n=ns, snr=range(1, 5), seeds=SEEDS)
+    for text in ("test_loss < 6", "test_loss falls along n"):
+        axes = draw(run, text).axes[0]
+        xs = np.array([line.get_xdata() for line in axes.lines])
+        assert len(xs) == 4
+        assert (np.abs(xs - ns) < 0.5).all()
+
+
+def test_lines_that_are_left_out_are_said(tmp_path: Path) -> None:
+    run = kept(tmp_path, snr=tuple(range(1, 12)))
+    said = words(draw(run, "test_loss falls along n"), tmp_path)
+    assert "Of 11 lines the first 8 are drawn." in said
+
+
 def test_what_has_no_drawing_is_refused_in_a_sentence(tmp_path: Path) -> None:
     run = kept(tmp_path)
     many = [f"test_loss < {number}" for number in range(1, MOST_CLAUSES + 2)]

@@ -242,9 +242,10 @@ def _axes(sentence: Sentence, table: Table) -> dict[str, int]:
     axes = dict[str, int]()
     for quantity in (clause.quantity for clause in sentence.clauses):
         if isinstance(quantity, ContourPower):
-            axes |= {table.parameter(quantity.y): LEAST_FOR_POWER, table.parameter(quantity.x): 2}
+            axes[table.number_parameter(quantity.y)] = LEAST_FOR_POWER
+            axes[table.number_parameter(quantity.x)] = 2
         elif isinstance(quantity, Power | Trend):
-            axes[table.parameter(quantity.axis)] = LEAST_FOR_POWER
+            axes[table.number_parameter(quantity.axis)] = LEAST_FOR_POWER
     return axes
 
 

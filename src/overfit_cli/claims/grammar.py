@@ -52,6 +52,7 @@ FORMS = (
 """One sentence of each form, for messages and documents."""
 
 LONGEST = 1000
+_TYPESET = str.maketrans({"−": "-", "≤": "<=", "≥": ">=", "≠": "!="})  # as reports write them
 _SIGN = r"(?:<=|>=|<|>)"
 _NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?(?:/\d+)?"
 """A number, or a fraction such as 2/3."""
@@ -70,7 +71,7 @@ def read(text: str) -> Sentence:
     Raises:
         BadValue: if it is none, with the nearest form.
     """
-    tidy = " ".join(str(text).split())
+    tidy = " ".join(str(text).translate(_TYPESET).split())
     try:
         if len(tidy) > LONGEST:
             raise _NoClaimError(f"it is longer than {LONGEST} characters.")

@@ -75,6 +75,19 @@ class Table:
             raise BadValue("claim", text, f"it is not a parameter; {suggestion(text, spelled)}")
         return spelled[text]
 
+    def number_parameter(self, text: str) -> str:
+        """Return the name of a parameter that is a number, which has an order and logarithms.
+
+        Raises:
+            BadValue: if there is none of this name or symbol, or its values are no numbers.
+        """
+        name = self.parameter(text)
+        numbers = [name for name, info in self.parameters.items() if info.kind in ("int", "float")]
+        if name not in numbers:
+            known = ", ".join(sorted(numbers)) or "none"
+            raise BadValue("claim", text, f"it takes a parameter that is a number; known: {known}.")
+        return name
+
     def chosen(self, conditions: Sequence[str]) -> Table:
         """Return the cells that meet all conditions on parameters, `n is largest` the last.
 

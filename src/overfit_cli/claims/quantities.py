@@ -205,7 +205,7 @@ class Trend:
 
     def lines(self, table: Table) -> Iterator[Line]:
         """Return the lines of the grid along the parameter."""
-        return _lines(table, self.measured, table.parameter(self.axis), LEAST_FOR_TREND)
+        return _lines(table, self.measured, table.number_parameter(self.axis), LEAST_FOR_TREND)
 
 
 @dataclass(frozen=True)
@@ -234,7 +234,7 @@ class Power:
     def parts(self, table: Table) -> list[Part]:
         """Return the power on each line: least squares of logarithms, seed by seed."""
         parts = []
-        axis = table.parameter(self.axis)
+        axis = table.number_parameter(self.axis)
         for line, x, ends in self.lines(table):
             if (x <= 0).any() or (ends.high <= 0).any():
                 raise inconclusive(f"{axis} or {self.measured.text} is 0 or less: no logarithm.")
@@ -252,7 +252,7 @@ class Power:
 
     def lines(self, table: Table) -> Iterator[Line]:
         """Return the lines of the grid along the parameter."""
-        return _lines(table, self.measured, table.parameter(self.axis), LEAST_FOR_POWER)
+        return _lines(table, self.measured, table.number_parameter(self.axis), LEAST_FOR_POWER)
 
     @property
     def _side(self) -> Margin:
@@ -303,7 +303,7 @@ class ContourPower:
         Raises:
             UndecidedError: `inconclusive` where the contour is known at too few values of y.
         """
-        x, y = table.parameter(self.x), table.parameter(self.y)
+        x, y = table.number_parameter(self.x), table.number_parameter(self.y)
         column = "claimed"
         for place, rows in settings_of(table.cells, table.places(without=(x, y))):
             seeds = np.sort(rows["seed"].unique())

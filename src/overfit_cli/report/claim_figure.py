@@ -7,12 +7,13 @@ lines with the fitted power, and beside them the interval of each line. Margins 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from matplotlib.artist import Artist, getp
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
@@ -219,26 +220,30 @@ def _draw(clauses: Sequence[_Judged], study: AnyStudy) -> Picture:
     figure = Picture(PAGE if wide else COLUMN, sum(heights) + 0.5)
     grid = figure.add_gridspec(len(clauses), 2 if wide else 1, height_ratios=heights)
     legend: Legend = [(Patch(color=_SHADE), "where the claim holds")]
+    looks = dict[str, int]()
     for row, judged in enumerate(clauses):
         first = figure.add_subplot(grid[row, 0] if judged.lines else grid[row, :])
         if judged.lines:
-            entries = _draw_lines(first, judged, study)
+            entries = _draw_lines(first, judged, study, looks)
             second = figure.add_subplot(grid[row, 1])
             _draw_intervals(second, judged)
         elif judged.x:
-            entries = _draw_settings(first, judged, study)
+            entries = _draw_settings(first, judged, study, looks)
         else:
             entries = []
             _draw_intervals(first, judged)
         letters = int((2 if wide else 1) * WIDE / (2 if judged.lines else 1))
         first.set_title(wrap_text(literal(judged.title), letters))
-        legend += [entry for entry in entries if entry[1] not in [text for _, text in legend]]
+        legend += [entry for entry in entries if not _is_known(entry, legend)]
     legend_below(figure, legend)
     level = 100 * level_of_each(1)
     figure.facts.append(
         f"Points: over seeds, with {level:.4g} % intervals; a bar without an end reaches beyond "
         "what was measured. Shaded: where the claim's interval must lie."
     )
+    lines = max(len(clause.lines) for clause in clauses)
+    if lines > len(PALETTE):
+        figure.facts.append(f"Of {plural(lines, 'line')} the first {len(PALETTE)} are drawn.")
     left = [len(clause.parts) for clause in clauses if _rows_left_out(clause)]
     if left:
         figure.facts.append(
@@ -255,7 +260,7 @@ def _rows_left_out(judged: _Judged) -> bool:
 # Panels
 
 
-def _draw_settings(axes: Axes, judged: _Judged, study: AnyStudy) -> Legend:
+def _draw_settings(axes: Axes, judged: _Judged, study: AnyStudy, looks: dict[str, int]) -> Legend:
     """Draw the number at every setting with its interval, over `judged.x`, and the margin."""
     name, groups = judged.x, dict[str, list[tuple[float, Estimate]]]()
     for part in judged.parts:
@@ -273,10 +278,10 @@ def _draw_settings(axes: Axes, judged: _Judged, study: AnyStudy) -> Legend:
     xs = np.unique([x for group in groups.values() for x, _ in group])
     _dress(axes, xs, axis_label(study, name))
     axes.set_ylabel(wrap_text(_label(study, judged.number), HIGH))
-    return _draw_groups(axes, groups, xs, (low, high), joined=False)
+    return _draw_groups(axes, groups, xs, (low, high), _choose(looks, groups), joined=False)
 
 
-def _draw_lines(axes: Axes, judged: _Judged, study: AnyStudy) -> Legend:
+def _draw_lines(axes: Axes, judged: _Judged, study: AnyStudy, looks: dict[str, int]) -> Legend:
     """Draw the medians along each line, and of a power its fit with the slopes of the margin."""
     lines = judged.lines[: len(PALETTE)]
     groups = {
@@ -295,12 +300,41 @@ def _draw_lines(axes: Axes, judged: _Judged, study: AnyStudy) -> Legend:
         axes.set_yscale("log")
         log_ticks(axes.yaxis, low, high)
     xs = np.unique(np.concatenate([line.x for line in lines]))
-    _dress(axes, xs, axis_label(study, judged.axis), log=is_power)
+    _dress(axes, xs, axis_label(study, judged.axis), log=is_power or None)
     axes.set_ylabel(wrap_text(_label(study, judged.number), HIGH))
-    legend = _draw_groups(axes, groups, xs, (low, high), joined=not is_power)
+    chosen = _choose(looks, groups)
+    legend = _draw_groups(axes, groups, xs, (low, high), chosen, joined=not is_power)
     if is_power:
-        legend += _draw_fits(axes, judged, lines)
+        legend += _draw_fits(axes, judged, lines, chosen)
     return legend
+
+
+def _choose(looks: dict[str, int], groups: Iterable[str]) -> list[int]:
+    """The place of each group in the palette, the same in all panels where that can be.
+
+    Args:
+        looks: the places of earlier panels' groups; those of new ones are added.
+        groups: the texts of a panel's groups, no more than there are colours.
+    """
+    chosen = list[int]()
+    kept = {looks[text] for text in groups if text in looks}
+    for text in groups:
+        if text not in looks or looks[text] in chosen:
+            free = [place for place in range(len(PALETTE)) if place not in {*chosen, *kept}]
+            unused = [place for place in free if place not in looks.values()]
+            looks[text] = (unused or free)[0]
+        chosen.append(looks[text])
+    return chosen
+
+
+def _is_known(entry: tuple[Artist, str], legend: Legend) -> bool:
+    """Whether a legend has an entry with this text and colour."""
+    handle, text = entry
+    return any(
+        called == text and getp(known, "color") == getp(handle, "color")
+        for known, called in legend
+        if isinstance(known, Line2D)
+    )
 
 
 def _draw_groups(
@@ -308,16 +342,21 @@ def _draw_groups(
     groups: Mapping[str, Sequence[tuple[float, Estimate]]],
     xs: Floats,
     limits: tuple[float, float],
+    looks: Sequence[int],
     *,
     joined: bool,
 ) -> Legend:
-    """Draw points with intervals, a colour for each group, side by side; return their legend."""
+    """Draw points with intervals, a colour for each group, side by side; return their legend.
+
+    The groups at one x take up to 70 % of the least gap, so that none seems to lie at another x.
+    """
     legend: Legend = []
     log = axes.get_xscale() == "log"
     scaled = np.log(xs) if log else xs
-    step = 0.02 * (scaled[-1] - scaled[0])
-    for index, (text, group) in enumerate(groups.items()):
-        shift = step * (index - (len(groups) - 1) / 2)
+    gap = float(np.diff(scaled).min()) if len(scaled) > 1 else 0.0
+    step = min(0.02 * (scaled[-1] - scaled[0]), 0.7 * gap / max(len(groups) - 1, 1))
+    for number, (index, (text, group)) in enumerate(zip(looks, groups.items(), strict=True)):
+        shift = step * (number - (len(groups) - 1) / 2)
         x = np.array([position for position, _ in group])
         x = x * np.exp(shift) if log else x + shift
         value, low, high = _clipped([number for _, number in group], *limits)
@@ -329,7 +368,7 @@ def _draw_groups(
     return legend
 
 
-def _draw_fits(axes: Axes, judged: _Judged, lines: Sequence[Line]) -> Legend:
+def _draw_fits(axes: Axes, judged: _Judged, lines: Sequence[Line], looks: Sequence[int]) -> Legend:
     """Draw the fitted power of each line, and the slopes of the margin through its middle."""
     every = len(judged.parts) // len(judged.lines) if judged.clause.over == "every" else 0
     margin = judged.clause.margin
@@ -345,7 +384,9 @@ def _draw_fits(axes: Axes, judged: _Judged, lines: Sequence[Line]) -> Legend:
             slope = estimate(judged.parts[every * index]).value
         middle, height = log_x[known].mean(), logs[known].mean()
         ends = np.linspace(log_x[0], log_x[-1], 50)
-        axes.plot(np.exp(ends), np.exp(height + slope * (ends - middle)), color=PALETTE[index])
+        axes.plot(
+            np.exp(ends), np.exp(height + slope * (ends - middle)), color=PALETTE[looks[index]]
+        )
         if len(lines) <= WEDGES:
             slopes = [np.clip(end, -_STEEP, _STEEP) for end in (margin.least, margin.most)]
             with np.errstate(over="ignore"):

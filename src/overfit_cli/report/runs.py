@@ -38,6 +38,7 @@ from overfit_cli.sweeps.load import (
 from overfit_cli.sweeps.manifest import Manifest, planned_cells, read_manifest, stated_claims
 from overfit_cli.sweeps.presets import find_preset
 from overfit_cli.sweeps.store import RunDirectory
+from overfit_cli.sweeps.subject import check_claims
 
 
 @dataclass(frozen=True)
@@ -286,9 +287,12 @@ class LoadedRun:
         for path in self._manifest.presets:
             try:
                 preset = find_preset(path)
-                texts |= {} if preset is None else preset.content.claims
             except UserError:
                 gone = True
+                continue
+            if preset is not None:
+                check_claims(preset)
+                texts |= preset.content.claims
         stated = {**(self._manifest.sentences if gone else {}), **texts}
         return stated_claims(self.study, stated)
 
