@@ -150,7 +150,7 @@ def test_points_of_one_x_lie_nearer_to_it_than_to_another(tmp_path: Path) -> Non
 def test_lines_that_are_left_out_are_said(tmp_path: Path) -> None:
     run = kept(tmp_path, snr=tuple(range(1, 12)))
     said = words(draw(run, "test_loss falls along n"), tmp_path)
-    assert "Of 11 lines the first 8 are drawn." in said
+    assert "Of 11 lines the 8 nearest to their margin's end are drawn." in said
 
 
 def test_what_has_no_drawing_is_refused_in_a_sentence(tmp_path: Path) -> None:
@@ -160,6 +160,11 @@ def test_what_has_no_drawing_is_refused_in_a_sentence(tmp_path: Path) -> None:
         draw(run, *many)
     with pytest.raises(UserError, match="It needs 3 values of snr; these cells have one"):
         draw(run, "test_loss falls along snr")
+    figure = draw(run, "test_loss falls along snr", "test_loss < 2")
+    assert len(figure.axes) == 1
+    assert "Not drawn: test_loss-falls-along-snr: It needs 3 values of snr" in words(
+        figure, tmp_path
+    )
 
 
 def test_a_drawn_claim_is_verified_and_drawn_again(tmp_path: Path) -> None:

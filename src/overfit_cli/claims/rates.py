@@ -36,6 +36,9 @@ MOST_SEEDS = 1000
 MOST_NUMBERS = 4_000_000
 """The most resampled numbers that are held at a time."""
 
+MOST_SEARCHED, FEWEST_REPEATS = 20_000_000, 200
+"""In a search for seeds, the numbers of one step, and the fewest repeats of claims with more."""
+
 WANTED = 0.9
 """The power with which the proposed seeds decide."""
 
@@ -122,7 +125,9 @@ def seeds_to_decide(parts: Sequence[Part], *, more_than: int = 0, seed: int = 0)
     parts = _with_means(parts)
 
     def decides(count: int) -> bool:
-        verdicts = _judged(parts, count, REPEATS // 2, random)
+        affordable = MOST_SEARCHED // (len(parts) * count)
+        repeats = min(REPEATS // 2, max(affordable, FEWEST_REPEATS))
+        verdicts = _judged(parts, count, repeats, random)
         return max(float((verdicts > 0).mean()), float((verdicts < 0).mean())) >= WANTED
 
     low = max(more_than, max(part.margin.fewest_seeds for part in parts) - 1)

@@ -135,13 +135,22 @@ def draw_claims(
         out: the file that it is drawn for; None where that isn't known.
         look: how it looks; None for the usual one.
 
+    Those that do not bear on these cells are left out, as the caption says.
+
     Raises:
-        UserError: if one is no sentence, bears on none of these cells, or they have too many
-            clauses for one picture.
+        UserError: if one is no sentence, none bears on these cells, or they have too many clauses
+            for one picture.
     """
     (run,) = load_runs([path], path, conditions)
     with run.looks_level(), looking(look or Look()):
-        clauses = [clause for each in judged for clause in _clauses(run, each)]
+        clauses, left_out = list[_Judged](), list[str]()
+        for each in judged:
+            try:
+                clauses += _clauses(run, each)
+            except UndecidedError as error:
+                left_out.append(f"{each.name}: {error}")
+        if not clauses:
+            raise UserError(" ".join(left_out) or "There is no claim to draw.")
         if len(clauses) > MOST_CLAUSES:
             raise UserError(
                 f"A picture shows up to {MOST_CLAUSES} quantities, and these claims have "
@@ -151,6 +160,8 @@ def draw_claims(
     picture.facts += [
         f"{each.name}: {each.headline}, {measured_number(each.measurement)}." for each in judged
     ]
+    if left_out:
+        picture.facts.append(f"Not drawn: {' '.join(left_out)}")
     data = chosen_data(load_figure_data(run.directory), conditions)
     figure = Figure(NAME, "Claims with what they are judged on", "cells", draw=lambda *_: None)
     picture.caption = caption(figure, picture, data, commands_behind([path], command), usual=True)
@@ -179,32 +190,40 @@ def _clauses(run: LoadedRun, judged: Judged) -> list[_Judged]:
     """The clauses of a sentence on the cells of a run.
 
     Raises:
-        UserError: if the claim is no sentence, or bears on none of these cells.
+        UserError: if the claim is no sentence.
+        UndecidedError: if it bears on none of these cells.
     """
     measure = judged.claim.measure
     if not isinstance(measure, Measure) or not run.study.seeded:
         raise UserError(f"{judged.name} is no sentence about seeds, and has no drawing.")
     sentence, clauses = measure.sentence, []
-    try:
-        table = sentence.chosen(measure.table(run.table(judged.claim).rows))
-        for clause in sentence.clauses:
-            quantity, lines, axis = clause.quantity, list[Line](), ""
-            several = f", {quantity}" if len(sentence.clauses) > 1 else ""
-            called = judged.claim.name if judged.claim.source or several else sentence.text
-            parts = clause.parts(table, sentence.seeds)
-            if isinstance(quantity, Trend | Power):
-                lines, axis = list(quantity.lines(table)), table.parameter(quantity.axis)
-                number = quantity.measured.text
-            elif isinstance(quantity, ContourPower):
-                lines = [_out_of_logs(line) for line in quantity.lines(table)]
-                axis, number = table.parameter(quantity.y), table.parameter(quantity.x)
-            else:
-                number = f"{clause.statistic} of {quantity}" if str(quantity) != "the share" else ""
-            title = f"{called}{several}: {judged.headline}"
-            clauses.append(_Judged(title, clause, parts, lines, axis, number or "share of seeds"))
-    except UndecidedError as error:
-        raise UserError(f"{judged.name}: {error}") from error
+    table = sentence.chosen(measure.table(run.table(judged.claim).rows))
+    for clause in sentence.clauses:
+        quantity, lines, axis = clause.quantity, list[Line](), ""
+        several = f", {quantity}" if len(sentence.clauses) > 1 else ""
+        called = judged.claim.name if judged.claim.source or several else sentence.text
+        parts = clause.parts(table, sentence.seeds)
+        if isinstance(quantity, Trend | Power):
+            lines, axis = list(quantity.lines(table)), table.parameter(quantity.axis)
+            number = quantity.measured.text
+        elif isinstance(quantity, ContourPower):
+            lines = [_out_of_logs(line) for line in quantity.lines(table)]
+            axis, number = table.parameter(quantity.y), table.parameter(quantity.x)
+        else:
+            number = f"{clause.statistic} of {quantity}" if str(quantity) != "the share" else ""
+        if len(lines) > len(PALETTE) and clause.over == "every":
+            lines, parts = _nearest_first(lines, parts)
+        title = f"{called}{several}: {judged.headline}"
+        clauses.append(_Judged(title, clause, parts, lines, axis, number or "share of seeds"))
     return clauses
+
+
+def _nearest_first(lines: Sequence[Line], parts: Sequence[Part]) -> tuple[list[Line], list[Part]]:
+    """Lines with their parts, in the order of how near they are to an end of their margin."""
+    each = len(parts) // len(lines)
+    groups = [parts[each * index : each * (index + 1)] for index in range(len(lines))]
+    order = sorted(range(len(lines)), key=lambda index: min(map(slack, groups[index])))
+    return [lines[index] for index in order], [part for index in order for part in groups[index]]
 
 
 def _out_of_logs(line: Line) -> Line:
@@ -243,7 +262,10 @@ def _draw(clauses: Sequence[_Judged], study: AnyStudy) -> Picture:
     )
     lines = max(len(clause.lines) for clause in clauses)
     if lines > len(PALETTE):
-        figure.facts.append(f"Of {plural(lines, 'line')} the first {len(PALETTE)} are drawn.")
+        figure.facts.append(
+            f"Of {plural(lines, 'line')} the {len(PALETTE)} nearest to their margin's end are "
+            "drawn."
+        )
     left = [len(clause.parts) for clause in clauses if _rows_left_out(clause)]
     if left:
         figure.facts.append(
