@@ -151,7 +151,7 @@ def design_of(measure: Measure, cells: pd.DataFrame) -> Design:
     table, sentence = measure.table(cells), measure.sentence
     if "reason" not in table.cells:  # a study's choice is of numbers that it made of its cells
         table = replace(table, cells=table.cells.assign(status="done", reason=""))
-    chosen = table.chosen(sentence.where) if sentence.where else table
+    chosen = sentence.chosen(table)
     names = list(table.parameters)
     keep, pinned = np.zeros(len(chosen.cells), dtype=bool), set[str]()
     absent = list[pd.DataFrame]()
@@ -220,7 +220,7 @@ def settings_lacking(measure: Measure, cells: pd.DataFrame) -> dict[str, str]:
             lacking |= _values_named(table, condition)
     if not lacking:
         axes = _axes(sentence, table)
-        chosen = table.chosen(sentence.where).cells if sentence.where else table.cells
+        chosen = sentence.chosen(table).cells
         short = [name for name, fewest in axes.items() if chosen[name].nunique() < fewest]
         lacking = {name: [] for name in short or axes}
     return {name: ",".join(dict.fromkeys(texts)) or RANGE for name, texts in lacking.items()}

@@ -50,6 +50,11 @@ class Table:
         return {name: info for name, info in describe(self.model).items() if name in self.cells}
 
     @property
+    def numbers(self) -> Mapping[str, ParameterInfo]:
+        """Those of its parameters that are numbers."""
+        return {n: info for n, info in self.parameters.items() if info.kind in ("int", "float")}
+
+    @property
     def columns(self) -> list[str]:
         """The measured columns that are numbers."""
         taken = taken_columns(self.model) - {"steps", "seconds"}
@@ -58,11 +63,8 @@ class Table:
 
     def spellings(self) -> dict[str, str]:
         """Return the name of each spelling: of parameters that are numbers, and of columns."""
-        numbers = {
-            name: info for name, info in self.parameters.items() if info.kind in ("int", "float")
-        }
         columns = {name: name for name in self.columns}
-        return {**self.symbols, **parameter_spellings(numbers), **columns}
+        return {**self.symbols, **parameter_spellings(self.numbers), **columns}
 
     def parameter(self, text: str) -> str:
         """Return the name of a parameter.
@@ -82,9 +84,8 @@ class Table:
             BadValue: if there is none of this name or symbol, or its values are no numbers.
         """
         name = self.parameter(text)
-        numbers = [name for name, info in self.parameters.items() if info.kind in ("int", "float")]
-        if name not in numbers:
-            known = ", ".join(sorted(numbers)) or "none"
+        if name not in self.numbers:
+            known = ", ".join(sorted(self.numbers)) or "none"
             raise BadValue("claim", text, f"it takes a parameter that is a number; known: {known}.")
         return name
 
@@ -116,7 +117,7 @@ class Table:
         match = EXTREME.fullmatch(text)
         assert match is not None
         name = self.parameter(match[1])
-        if self.parameters[name].kind not in ("int", "float"):
+        if name not in self.numbers:
             raise BadValue("where", text, f"{name} is no number: none of its values is largest.")
         values = self.cells[name]
         return name, values.max() if match[2] == "largest" else values.min()
@@ -127,7 +128,7 @@ class Table:
         spelled = parameter_spellings(self.parameters)
         if equality and (name := spelled.get(equality[1])) is not None:
             info = self.parameters[name]
-            if info.kind not in ("int", "float") or "," in equality[3]:
+            if name not in self.numbers or "," in equality[3]:
                 values = [_value(info, part) for part in equality[3].split(",")]
                 same: NDArray[np.bool_] = self.cells[name].isin(values).to_numpy()
                 return ~same if equality[2] == "!=" else same
@@ -135,8 +136,7 @@ class Table:
         if measured and measured[0] not in spelled:
             accepts = f"{measured[0]} is measured: to choose cells by it would choose outcomes."
             raise BadValue("where", text.strip(), accepts)
-        numbers = {n: i for n, i in self.parameters.items() if i.kind in ("int", "float")}
-        condition = parse_condition("where", text, parameter_spellings(numbers))
+        condition = parse_condition("where", text, parameter_spellings(self.numbers))
         values_by_name = {name: self.cells[name].to_numpy(float) for name in condition.names}
         return condition.holds(values_by_name)
 

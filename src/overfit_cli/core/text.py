@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 VERSION = "0.1.0"
 """The version of this package."""
@@ -73,14 +73,22 @@ def brief(value: object, digits: int = 4) -> str:
 
 def list_numbers(numbers: Sequence[int]) -> str:
     """Return whole numbers in order as a list: `0 to 9`, or `0, 4, 9 to 12`."""
-    runs: list[list[int]] = []
-    for number in numbers:
-        if runs and number == runs[-1][-1] + 1:
-            runs[-1].append(number)
-        else:
-            runs.append([number])
-    texts = [f"{run[0]} to {run[-1]}" if len(run) > 2 else ", ".join(map(str, run)) for run in runs]
-    return ", ".join(texts)
+    return list_runs(numbers, str)
+
+
+def list_runs(numbers: Sequence[int], write: Callable[[int], str]) -> str:
+    """Return whole numbers in order as a list, with three neighbours or more as a range.
+
+    Args:
+        numbers: the numbers.
+        write: writes each of them.
+    """
+    runs: list[list[str]] = []
+    for before, number in zip([None, *numbers], numbers, strict=False):
+        if before is None or number != before + 1:
+            runs.append([])
+        runs[-1].append(write(number))
+    return ", ".join(f"{run[0]} to {run[-1]}" if len(run) > 2 else ", ".join(run) for run in runs)
 
 
 def percent(share: float, digits: int = 0) -> str:

@@ -15,7 +15,7 @@ from matplotlib.ticker import MaxNLocator
 from overfit_cli.core.errors import BadValue
 from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.study import AnyStudy, FigureData
-from overfit_cli.core.text import plural, round_digits
+from overfit_cli.core.text import list_runs, plural, round_digits
 from overfit_cli.figures.axes import Axis
 from overfit_cli.figures.caption import mixed_directions, repeated_crossings
 from overfit_cli.figures.heatmap import mean_of_seeds
@@ -369,11 +369,4 @@ def _write_inside(
 def list_values(values: Sequence[float], axis: Axis) -> str:
     """Write values of an axis as a list, with ranges of neighbours: `2, 3, 7 to 12`."""
     indices = [axis.values.index(value) for value in values]
-    runs: list[list[int]] = []
-    for index in indices:
-        if runs and index == runs[-1][-1] + 1:
-            runs[-1].append(index)
-        else:
-            runs.append([index])
-    texts = [[tick_number(round_digits(axis.positions[index], 3)) for index in run] for run in runs]
-    return ", ".join(f"{run[0]} to {run[-1]}" if len(run) > 2 else ", ".join(run) for run in texts)
+    return list_runs(indices, lambda index: tick_number(round_digits(axis.positions[index], 3)))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from overfit_cli.core.figure import Figure as StudyFigure
 from overfit_cli.core.parameters import Value, describe
 from overfit_cli.core.study import FigureData, stand_ins_of
-from overfit_cli.core.text import VERSION, plural
+from overfit_cli.core.text import VERSION, list_numbers, plural
 from overfit_cli.figures.labels import brief, parameter_values, typeset
 from overfit_cli.sweeps.provenance import (
     count_sources,
@@ -59,10 +59,8 @@ def cells_in_words(data: FigureData) -> str:
     """Write the number of cells, their seeds, and the parameters that vary."""
     cells, states = data.cells, data.cells["status"].value_counts()
     seeds = sorted(cells["seed"].unique().tolist())
-    is_range = seeds == list(range(seeds[0], seeds[-1] + 1)) and len(seeds) > 2
-    seed_list = f"{seeds[0]} to {seeds[-1]}" if is_range else ", ".join(map(str, seeds))
     failed = f", {states['failed']} failed" if "failed" in states else ""
-    seeds_words = data.averaged or f"seeds {seed_list}"
+    seeds_words = data.averaged or f"seeds {list_numbers(seeds)}"
     seeds_words += f"; {data.unpaired}" if data.unpaired else ""
     axes = [
         f"{name} {len(values)} values from {brief(values[0])} to {brief(values[-1])}"

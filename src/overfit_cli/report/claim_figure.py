@@ -70,6 +70,10 @@ _DECADES = 1.5  # from which on numbers have a logarithmic axis
 _ROW, _INTERVAL = 2.1, 0.17  # inches: of a clause with lines, and of an interval
 
 
+Groups = Mapping[str, Sequence[tuple[float, Estimate]]]
+"""Of each setting of the parameters but x, by its text, the numbers at values of x."""
+
+
 @dataclass(frozen=True)
 class _Judged:
     """A clause of a claim, with what it is judged on.
@@ -127,6 +131,8 @@ def draw_claims(
 ) -> Picture:
     """Draw sentences on a run's cells, with the caption and the record of the picture.
 
+    Those that do not bear on these cells are left out, as the caption says.
+
     Args:
         path: the run directory.
         judged: the sentences with their measurements on it.
@@ -134,8 +140,6 @@ def draw_claims(
         command: the command line, for the caption; empty from Python.
         out: the file that it is drawn for; None where that isn't known.
         look: how it looks; None for the usual one.
-
-    Those that do not bear on these cells are left out, as the caption says.
 
     Raises:
         UserError: if one is no sentence, none bears on these cells, or they have too many clauses
@@ -260,23 +264,14 @@ def _draw(clauses: Sequence[_Judged], study: AnyStudy) -> Picture:
         f"Points: over seeds, with {level:.4g} % intervals; a bar without an end reaches beyond "
         "what was measured. Shaded: where the claim's interval must lie."
     )
-    lines = max(len(clause.lines) for clause in clauses)
-    if lines > len(PALETTE):
-        figure.facts.append(
-            f"Of {plural(lines, 'line')} the {len(PALETTE)} nearest to their margin's end are "
-            "drawn."
-        )
-    left = [len(clause.parts) for clause in clauses if _rows_left_out(clause)]
-    if left:
-        figure.facts.append(
-            f"Of {plural(max(left), 'interval')} the {MOST_ROWS} nearest to their margin's end "
-            "are drawn."
-        )
+    longest = max(clauses, key=lambda clause: len(clause.lines))
+    nearest = "nearest to their margin's end"
+    if (count := len(longest.lines)) > (most := len(PALETTE)):
+        which = f"{most} {nearest}" if longest.clause.over == "every" else f"first {most}"
+        figure.facts.append(f"Of {plural(count, 'line')} the {which} are drawn.")
+    if (count := max(0 if clause.x else len(clause.parts) for clause in clauses)) > MOST_ROWS:
+        figure.facts.append(f"Of {plural(count, 'interval')} the {MOST_ROWS} {nearest} are drawn.")
     return figure
-
-
-def _rows_left_out(judged: _Judged) -> bool:
-    return not judged.x and len(judged.parts) > MOST_ROWS
 
 
 # Panels
@@ -289,18 +284,11 @@ def _draw_settings(axes: Axes, judged: _Judged, study: AnyStudy, looks: dict[str
         others = {key: value for key, value in part.setting.items() if key != name}
         text = short_settings(study, others)
         groups.setdefault(text, []).append((float(part.setting[name]), estimate(part)))
-    estimates = [number for group in groups.values() for _, number in group]
     margin = judged.parts[0].margin
-    low, high = _limits(estimates, [margin.least, margin.most], log=_is_log(estimates, judged))
-    axes.set_ylim(low, high)
-    if _is_log(estimates, judged):
-        axes.set_yscale("log")
-        log_ticks(axes.yaxis, low, high)
+    _dress(axes, judged, study, groups, name, [margin.least, margin.most])
+    low, high = axes.get_ylim()
     axes.axhspan(max(margin.least, low), min(margin.most, high), color=_SHADE, zorder=0)
-    xs = np.unique([x for group in groups.values() for x, _ in group])
-    _dress(axes, xs, axis_label(study, name))
-    axes.set_ylabel(wrap_text(_label(study, judged.number), HIGH))
-    return _draw_groups(axes, groups, xs, (low, high), _choose(looks, groups), joined=False)
+    return _draw_groups(axes, groups, _choose(looks, groups), joined=False)
 
 
 def _draw_lines(axes: Axes, judged: _Judged, study: AnyStudy, looks: dict[str, int]) -> Legend:
@@ -313,19 +301,10 @@ def _draw_lines(axes: Axes, judged: _Judged, study: AnyStudy, looks: dict[str, i
         ]
         for line in lines
     }
-    estimates = [number for group in groups.values() for _, number in group]
     is_power = not isinstance(judged.clause.quantity, Trend)
-    log = is_power or _is_log(estimates, judged)
-    low, high = _limits(estimates, [], log=log)
-    axes.set_ylim(low, high)
-    if log:
-        axes.set_yscale("log")
-        log_ticks(axes.yaxis, low, high)
-    xs = np.unique(np.concatenate([line.x for line in lines]))
-    _dress(axes, xs, axis_label(study, judged.axis), log=is_power or None)
-    axes.set_ylabel(wrap_text(_label(study, judged.number), HIGH))
+    _dress(axes, judged, study, groups, judged.axis, log=is_power)
     chosen = _choose(looks, groups)
-    legend = _draw_groups(axes, groups, xs, (low, high), chosen, joined=not is_power)
+    legend = _draw_groups(axes, groups, chosen, joined=not is_power)
     if is_power:
         legend += _draw_fits(axes, judged, lines, chosen)
     return legend
@@ -361,9 +340,7 @@ def _is_known(entry: tuple[Artist, str], legend: Legend) -> bool:
 
 def _draw_groups(
     axes: Axes,
-    groups: Mapping[str, Sequence[tuple[float, Estimate]]],
-    xs: Floats,
-    limits: tuple[float, float],
+    groups: Groups,
     looks: Sequence[int],
     *,
     joined: bool,
@@ -373,6 +350,7 @@ def _draw_groups(
     The groups at one x take up to 70 % of the least gap, so that none seems to lie at another x.
     """
     legend: Legend = []
+    xs, limits = _positions(groups), axes.get_ylim()
     log = axes.get_xscale() == "log"
     scaled = np.log(xs) if log else xs
     gap = float(np.diff(scaled).min()) if len(scaled) > 1 else 0.0
@@ -445,13 +423,41 @@ def _draw_intervals(axes: Axes, judged: _Judged) -> None:
     axes.set_xlabel(wrap_text(literal(label), WIDE))
 
 
-def _dress(axes: Axes, xs: Floats, label: str, *, log: bool | None = None) -> None:
-    """Give the x axis its scale, ticks and label."""
-    if is_log_spaced(xs) if log is None else log:
+def _dress(
+    axes: Axes,
+    judged: _Judged,
+    study: AnyStudy,
+    groups: Groups,
+    x: str,
+    ends: Sequence[float] = (),
+    *,
+    log: bool = False,
+) -> None:
+    """Give both axes their scales, ticks and labels, and the y axis its limits.
+
+    Args:
+        axes, judged, study, groups: what is drawn.
+        x: the parameter along the x axis.
+        ends: further numbers that the y axis holds.
+        log: whether both axes are logarithmic, whatever lies along them.
+    """
+    xs, estimates = _positions(groups), [each for group in groups.values() for _, each in group]
+    if log or is_log_spaced(xs):
         axes.set_xscale("log")
         log_ticks(axes.xaxis, float(xs[0]), float(xs[-1]))
     axes.margins(x=0.06)
-    axes.set_xlabel(wrap_text(label, WIDE))
+    axes.set_xlabel(wrap_text(axis_label(study, x), WIDE))
+    log = log or _is_log(estimates, judged)
+    low, high = _limits(estimates, ends, log=log)
+    axes.set_ylim(low, high)
+    if log:
+        axes.set_yscale("log")
+        log_ticks(axes.yaxis, low, high)
+    axes.set_ylabel(wrap_text(_label(study, judged.number), HIGH))
+
+
+def _positions(groups: Groups) -> Floats:
+    return np.unique([x for group in groups.values() for x, _ in group])
 
 
 def _label(study: AnyStudy, number: str) -> str:

@@ -1,4 +1,4 @@
-"""How sure a verdict on a sentence is: its design, its rates of error, and what would decide it.
+"""Decisions: verdicts on sentences with their designs, their rates of error, and what decides them.
 
 Rates are those of `claims.rates`: the claim's own cells, resampled.
 """

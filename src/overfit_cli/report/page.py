@@ -31,7 +31,7 @@ from overfit_cli.core.registry import figures_of
 from overfit_cli.core.study import AnyStudy
 from overfit_cli.core.text import VERSION, plural, shorten, visible
 from overfit_cli.figures.draw import Request, draw_figure
-from overfit_cli.figures.picture import Look, Picture, file_content
+from overfit_cli.figures.picture import Look, file_content
 from overfit_cli.report.claim_figure import NAME as CLAIM_FIGURE
 from overfit_cli.report.claim_figure import draw_claims
 from overfit_cli.report.contents import (
@@ -55,7 +55,6 @@ MOST_FIGURES = 3
 """The limit of figures for a run without a preset."""
 
 DOTS_PER_INCH = 200
-_LOOK = Look(dpi=DOTS_PER_INCH)
 COLOURS = 128
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -200,19 +199,15 @@ def _illustrate(target: RunOnPage, conditions: Sequence[str]) -> None:
     The figures are those of its preset, or else the first of its study that can be drawn.
     """
     run = target.run
-    if target.claims:
-        try:
-            target.pictures.append(_picture_of_claims(target, conditions))
-        except UserError as error:
-            target.not_drawn.append(f"{CLAIM_FIGURE}: {error}")
+    of_claims = [CLAIM_FIGURE] if target.claims else []
     names = _figures_of_presets(run.path.resolve().name)
-    for name in names or _figures_of_any_run(run.study):
-        if not names and len(target.pictures) >= MOST_FIGURES:
+    for name in (*of_claims, *(names or _figures_of_any_run(run.study))):
+        if not names and len(target.pictures) == MOST_FIGURES:
             break
         try:
-            target.pictures.append(_picture(name, run, conditions))
+            target.pictures.append(_picture(name, target, conditions))
         except UserError as error:
-            if names:
+            if names or name in of_claims:
                 target.not_drawn.append(f"{name}: {str(error).removeprefix(f'{name}: ')}")
         except Exception as error:  # one figure must not cost the whole report
             target.not_drawn.append(f"{name}: {_defect(error)}")
@@ -245,39 +240,24 @@ def _figures_of_any_run(study: AnyStudy) -> Iterator[str]:
     return (name for name in dict.fromkeys([*preset_figures, *grid_figures()]) if name in figures)
 
 
-def _picture(name: str, run: ReportedRun, conditions: Sequence[str]) -> PagePicture:
-    """Draw a figure of a run.
+def _picture(name: str, target: RunOnPage, conditions: Sequence[str]) -> PagePicture:
+    """Draw a figure of a run, or the claims that are judged on it.
 
     Raises:
         UserError: if it cannot be drawn of these cells.
     """
-    command = f"overfit plot {name} --from {shlex.quote(str(run.path))}"
+    run, quoted = target.run, shlex.quote(str(target.run.path))
+    look = Look(dpi=DOTS_PER_INCH)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # loading the runs has shown the warnings
-        picture = draw_figure(
-            Request(name, [run.directory], FigureOptions(), conditions, look=_LOOK)
-        )
-    return _on_page(picture, name, command, conditions)
-
-
-def _picture_of_claims(target: RunOnPage, conditions: Sequence[str]) -> PagePicture:
-    """Draw the claims of a user's study on a run.
-
-    Raises:
-        UserError: if they cannot be drawn of these cells.
-    """
-    path = target.run.path
-    command = f"overfit judge {shlex.quote(str(path))} --out {CLAIM_FIGURE}.png"
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        picture = draw_claims(path, target.claims, conditions, look=_LOOK)
-    return _on_page(picture, CLAIM_FIGURE, command, conditions)
-
-
-def _on_page(picture: Picture, name: str, command: str, conditions: Sequence[str]) -> PagePicture:
-    """A figure as the page has it."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+        if name == CLAIM_FIGURE:
+            command = f"overfit judge {quoted} --out {name}.png"
+            picture = draw_claims(run.path, target.claims, conditions, look=look)
+        else:
+            command = f"overfit plot {name} --from {quoted}"
+            picture = draw_figure(
+                Request(name, [run.directory], FigureOptions(), conditions, look=look)
+            )
         pixels = Image.open(io.BytesIO(file_content(picture, "png"))).convert("RGB")
     small = io.BytesIO()
     # A figure has few colours: this halves the page without a visible difference.

@@ -38,7 +38,7 @@ from overfit_cli.sweeps.load import (
 from overfit_cli.sweeps.manifest import Manifest, planned_cells, read_manifest, stated_claims
 from overfit_cli.sweeps.presets import find_preset
 from overfit_cli.sweeps.store import RunDirectory
-from overfit_cli.sweeps.subject import check_claims
+from overfit_cli.sweeps.subject import check_claims_of_preset
 
 
 @dataclass(frozen=True)
@@ -291,7 +291,7 @@ class LoadedRun:
                 gone = True
                 continue
             if preset is not None:
-                check_claims(preset)
+                check_claims_of_preset(preset)
                 texts |= preset.content.claims
         stated = {**(self._manifest.sentences if gone else {}), **texts}
         return stated_claims(self.study, stated)

@@ -141,7 +141,7 @@ def _of_preset(preset: Preset, typed: str, profile: str) -> Subject:
         if figure not in figures:
             hint = suggestion(figure, figures)
             raise UserError(f"{preset.path.name}: {study.name} has no figure {figure!r}; {hint}")
-    check_claims(preset)
+    check_claims_of_preset(preset)
     texts = preset_texts(preset, profile)
     seeds = str(chosen.seeds) if study.seeded or "seeds" in chosen.model_fields_set else "1"
     try:
@@ -151,7 +151,7 @@ def _of_preset(preset: Preset, typed: str, profile: str) -> Subject:
     return Subject(study, typed, preset, profile, texts, seeds, chosen.together, chosen.only)
 
 
-def check_claims(preset: Preset) -> None:
+def check_claims_of_preset(preset: Preset) -> None:
     """Refuse a preset whose claims are no sentences."""
     if not preset.content.claims:
         return

@@ -25,7 +25,7 @@ from overfit_cli.studies.multihead.mixture.parameters import MultiheadMixturePar
 PRESET = "heads-least"
 FEW, MANY, MOST = 1, 10**6, 9 * 10**18
 LARGE_STEPS = 4.0
-"""The step size at which the condition asks for more heads than 64 bits count."""
+"""The step size at which the condition requires more heads than 64 bits count."""
 
 DECADES = Margin(least=9.5, because="half of the decades that are scanned", fewest_seeds=10)
 
@@ -101,7 +101,7 @@ def _condition(cells: pd.DataFrame) -> Measurement:
 
 
 def _beyond_the_scan(cells: pd.DataFrame, chosen: pd.DataFrame) -> str:
-    """Say what the condition asks for with large steps, of cells as chosen; empty without any."""
+    """Say what the condition requires with large steps, of cells as chosen; empty without any."""
     names = [name for name in MultiheadMixtureParameters.model_fields if name != "heads"]
     alike = {name: chosen[name].iloc[0] for name in names}
     large = select_values(cells, {**alike, "learning_rate": LARGE_STEPS, "heads": MOST})
@@ -109,7 +109,7 @@ def _beyond_the_scan(cells: pd.DataFrame, chosen: pd.DataFrame) -> str:
     if asked.dropna().empty:
         return ""
     return (
-        f" With steps of {LARGE_STEPS:g} the condition asks for 10^{asked.median():.1f} heads, "
+        f" With steps of {LARGE_STEPS:g} the condition requires 10^{asked.median():.1f} heads, "
         f"beyond the 10^{math.log10(MOST):.1f} that are scanned, so that nothing is judged there."
     )
 
