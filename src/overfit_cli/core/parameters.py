@@ -180,6 +180,7 @@ class Parameter:
         *,
         real: bool,
         value_labels: Mapping[str, str] = MappingProxyType({}),
+        shades: tuple[float, float] | None = None,
     ) -> Any:
         """Return the parameter as a field of a `StudyParameters` model.
 
@@ -188,6 +189,8 @@ class Parameter:
             real: whether it is a real number, which is then finite. The bounds of a whole number
                 are rounded inwards.
             value_labels: what axes and legends call a value, where that is not the value itself.
+            shades: of a positive number: the values of the first and the last shade of the colour
+                map, in every figure; None fits the shades to the drawn values.
         """
 
         def bound(value: float | None, rounding: Callable[[float], int]) -> float | None:
@@ -206,6 +209,7 @@ class Parameter:
                 "unit": self.unit,
                 "label": self.label,
                 "value_labels": dict(value_labels),
+                "shades": list(shades) if shades else None,
             },
         )
 
@@ -222,10 +226,13 @@ def parameter(
     below: float | None = None,
     label: str = "",
     value_labels: Mapping[str, str] = MappingProxyType({}),
+    shades: tuple[float, float] | None = None,
 ) -> Any:
     """Declare a field of a `StudyParameters` model: the paper's value, and see `Parameter`."""
     declared = Parameter(meaning, symbol, unit, at_least, above, at_most, below, label)
-    return declared.field(default, real=isinstance(default, float), value_labels=value_labels)
+    return declared.field(
+        default, real=isinstance(default, float), value_labels=value_labels, shades=shades
+    )
 
 
 def is_finite_number(value: object) -> bool:
@@ -261,6 +268,7 @@ class ParameterInfo:
         choices: the accepted values of a `literal`, and of an `int` that has choices.
         accepts: the accepted values in words.
         value_labels: what axes and legends call a value, where that is not the value itself.
+        shades: the values of the first and the last shade of figures; None fits them to the cells.
     """
 
     name: str
@@ -273,6 +281,7 @@ class ParameterInfo:
     accepts: str
     label: str = ""
     value_labels: Mapping[str, str] = field(default_factory=dict, hash=False)
+    shades: tuple[float, float] | None = None
 
     @property
     def spelled_symbols(self) -> set[str]:
@@ -309,6 +318,8 @@ def _parameter_info(model: type[StudyParameters], name: str) -> ParameterInfo:
     value_labels = extra["value_labels"]
     assert isinstance(value_labels, dict)
     assert value_labels.keys() <= set(choices), f"{name} has labels of values that it hasn't"
+    shades = extra["shades"]
+    assert shades is None or isinstance(shades, list)
     return ParameterInfo(
         name=name,
         kind=kind,
@@ -320,6 +331,7 @@ def _parameter_info(model: type[StudyParameters], name: str) -> ParameterInfo:
         accepts=_accepts(kind, choices, declared.metadata),
         label=str(extra["label"]) or declared.description or name.replace("_", " "),
         value_labels={key: str(text) for key, text in value_labels.items()},
+        shades=None if shades is None else (float(shades[0]), float(shades[1])),
     )
 
 

@@ -15,6 +15,7 @@ from matplotlib.ticker import AutoLocator, FuncFormatter, LogLocator, NullFormat
 from matplotlib.typing import ColorType
 
 from overfit_cli.core.arrays import Floats
+from overfit_cli.core.parameters import ParameterInfo, Value
 from overfit_cli.figures.labels import power, tick_number, typeset, wrap_text
 
 COLUMN = 3.4  # inches: one column of a two-column paper
@@ -35,6 +36,8 @@ _COLOURS = (
 PALETTE = tuple(f"C{number}" for number in range(len(_COLOURS)))  # the colours of the style in use
 DIVERGING = "RdBu_r"  # blue below, red above
 MUTED = ("#BFD7EA", "#F6D5B8")  # two sides; black text is legible on both
+BOUND: dict[str, Any] = {"color": "black", "linestyle": (0, (4, 2)), "linewidth": 1.0}
+"""The line of a paper's bound; a corrected one is `:`."""
 THRESHOLD: dict[str, Any] = {"color": "0.4", "linestyle": (0, (4, 2)), "linewidth": 0.8}
 _NAMED = 6
 Legend = list[tuple[Any, str]]  # an artist, or a container of artists, and its text
@@ -89,6 +92,21 @@ def points(name: str) -> float:
 def colours_of_map(shares: Sequence[float]) -> list[ColorType]:
     """Return colours of the current colour map at shares from 0 to 1."""
     return [tuple(rgb) for rgb in matplotlib.colormaps[matplotlib.rcParams["image.cmap"]](shares)]
+
+
+def value_colour(info: ParameterInfo, value: Value) -> ColorType | None:
+    """Return the colour of a parameter's value, the same in every figure; None without one.
+
+    A choice has the palette's colour at its position among all choices, a number with `shades` its
+    shade of the colour map, by ratio. A parameter of the model thereby fixes names and colours.
+    """
+    if str(value) in info.choices[: len(PALETTE)] and info.kind == "literal":
+        return PALETTE[info.choices.index(str(value))]
+    if info.shades is None or isinstance(value, str) or value <= 0:
+        return None
+    low, high = info.shades
+    share = np.clip(np.log(value / low) / np.log(high / low), 0, 1)
+    return colours_of_map([0.95 * float(share)])[0]
 
 
 def named_lines(count: int) -> list[int]:

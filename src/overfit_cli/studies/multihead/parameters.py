@@ -35,7 +35,9 @@ LEVELS = 1000
 class MultiheadParameters(StudyParameters):
     """Logistic regression with one layer of multi-head attention, trained by full batches."""
 
-    heads: int = parameter(1, "attention heads", symbol="H", at_least=1, at_most=9 * 10**18)
+    heads: int = parameter(
+        1, "attention heads", symbol="H", at_least=1, at_most=9 * 10**18, shades=(1, 512)
+    )
     optimiser: Optimiser = parameter(
         "gd",
         "optimiser; the normalised ones divide by the loss, or by the gradient's norm",
