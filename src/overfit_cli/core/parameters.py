@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
 from json.encoder import encode_basestring_ascii
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, get_args, get_origin
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeGuard, TypeVar, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 from pydantic_core import ErrorDetails
@@ -242,6 +242,11 @@ def is_finite_number(value: object) -> bool:
     return math.isfinite(value)
 
 
+def is_pair_of_numbers(value: object) -> TypeGuard[list[float]]:
+    """Return whether a value is a list of two finite numbers."""
+    return isinstance(value, list) and len(value) == 2 and all(map(is_finite_number, value))
+
+
 @functools.cache
 def _json_names(model: type[StudyParameters]) -> list[tuple[str, str]]:
     """The model's fields in order, each with its name in JSON."""
@@ -319,7 +324,7 @@ def _parameter_info(model: type[StudyParameters], name: str) -> ParameterInfo:
     assert isinstance(value_labels, dict)
     assert value_labels.keys() <= set(choices), f"{name} has labels of values that it hasn't"
     shades = extra["shades"]
-    assert shades is None or isinstance(shades, list)
+    assert shades is None or is_pair_of_numbers(shades)
     return ParameterInfo(
         name=name,
         kind=kind,
@@ -331,7 +336,7 @@ def _parameter_info(model: type[StudyParameters], name: str) -> ParameterInfo:
         accepts=_accepts(kind, choices, declared.metadata),
         label=str(extra["label"]) or declared.description or name.replace("_", " "),
         value_labels={key: str(text) for key, text in value_labels.items()},
-        shades=None if shades is None else (float(shades[0]), float(shades[1])),
+        shades=None if shades is None else (shades[0], shades[1]),
     )
 
 

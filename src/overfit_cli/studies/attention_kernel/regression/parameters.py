@@ -92,11 +92,15 @@ class KernelRegressionParameters(StudyParameters):
         "in the example, W_Q and W_K: drawn, or both σ_W times the identity",
         label="weights of the example",
     )
-    n: int = parameter(4, "training samples", symbol="N", at_least=1, at_most=1000)
-    tokens: int = parameter(4, "tokens of a sample", symbol="n", at_least=2, at_most=1000)
+    n: int = parameter(4, "training samples", symbol="N", at_least=1, at_most=1000, shades=(1, 512))
+    tokens: int = parameter(
+        4, "tokens of a sample", symbol="n", at_least=2, at_most=1000, shades=(1, 512)
+    )
     d: int = parameter(24, "features of a token", symbol="D", at_least=1, at_most=100_000)
     d_h: int = parameter(8, "width of a head", symbol="d", at_least=1, at_most=10_000)
-    heads: int = parameter(1, "attention heads", symbol="H", at_least=1, at_most=1000)
+    heads: int = parameter(
+        1, "attention heads", symbol="H", at_least=1, at_most=1000, shades=(1, 512)
+    )
     sigma_w: float = parameter(
         0.7,
         "deviation of the entries of W_Q and W_K",

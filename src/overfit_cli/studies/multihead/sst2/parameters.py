@@ -12,7 +12,9 @@ from overfit_cli.core.parameters import StudyParameters, parameter
 class MultiheadSst2Parameters(StudyParameters):
     """A RoBERTa of equal width for every number of heads, and its training on SST-2."""
 
-    heads: int = parameter(4, "attention heads of a layer", symbol="H", at_least=1, at_most=1000)
+    heads: int = parameter(
+        4, "attention heads of a layer", symbol="H", at_least=1, at_most=1000, shades=(1, 512)
+    )
     weights: Literal["scratch", "pretrained"] = parameter(
         "scratch",
         "initial weights: random, or those of the folder roberta-base in --data",
