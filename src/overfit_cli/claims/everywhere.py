@@ -238,6 +238,7 @@ def _judge_instance(parts: Sequence[Part]) -> Measurement:
     return Measurement(
         verdict=verdict,
         value=None if worst.unknown else float(worst.low[0]),
+        margin=(worst.margin.least, worst.margin.most),
         decided="case",
         details={"settings": len(parts)},
         note=f"Nothing is drawn. {words}".strip(),

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 import pandas as pd
 
-from overfit_cli.core.claim import Interval, Measurement, Verdict
+from overfit_cli.core.claim import IN_MARGIN, Interval, Measurement, Verdict
 from overfit_cli.core.text import plural
 from overfit_cli.stats.intervals import Estimate, level_of_each, share_estimate
 
@@ -94,7 +94,7 @@ class Margin:
             number: the measured number, such as `the exponent`.
         """
         origin = f" ({self.because})" if self.because else ""
-        return f"{number} has its whole interval {self}{origin}; at least {self.fewest_seeds} seeds"
+        return f"{number}{IN_MARGIN}{self}{origin}; at least {self.fewest_seeds} seeds"
 
 
 def _end(number: float) -> str:
@@ -123,6 +123,7 @@ def judge_estimate(
         verdict=verdict,
         value=estimate.value,
         interval=Interval(estimate.low, estimate.high, estimate.kind),
+        margin=(margin.least, margin.most),
         details=details or {},
         note=note,
     )

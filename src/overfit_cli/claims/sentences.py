@@ -13,7 +13,7 @@ from overfit_cli.claims.everywhere import FEWEST, Over, combine
 from overfit_cli.claims.measured import Table
 from overfit_cli.claims.quantities import Part, Power, Quantity, Statistic, Trend
 from overfit_cli.claims.rules import Margin
-from overfit_cli.core.claim import add_remark, inconclusive, not_run
+from overfit_cli.core.claim import IN_MARGIN, add_remark, inconclusive, not_run
 from overfit_cli.core.text import plural
 
 
@@ -70,7 +70,7 @@ class Clause:
                 "large as half of its range"
             )
         else:
-            condition = f"the {self.statistic} over seeds has its whole interval {self.margin}"
+            condition = f"the {self.statistic} over seeds{IN_MARGIN}{self.margin}"
         return f"{condition}, {_OVER[self.over]}{self.at_the_end}"
 
     @property

@@ -14,7 +14,22 @@ from typing import Any, Generic, Literal, NamedTuple, Self, TypeAlias
 
 from typing_extensions import TypeVar
 
+from overfit_cli.core.claim import Verdict
 from overfit_cli.core.parameters import StudyParameters, parameters_json
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A result on a paper in words, which rests on verdicts.
+
+    Attributes:
+        text: a sentence or two; `{NAME}` stands for the measured number of the claim of that name.
+        verdicts: the verdict of each claim that it rests on, by name, at the level of all together;
+            where a report has another verdict it does not show the finding.
+    """
+
+    text: str
+    verdicts: Mapping[str, Verdict] = field(hash=False)
 
 
 @dataclass(frozen=True)
@@ -26,12 +41,14 @@ class Paper:
         year: when it appeared.
         title: in full.
         url: where it is read; empty where it is nowhere.
+        findings: what is to be known first of its claims.
     """
 
     authors: str
     year: int
     title: str
     url: str = ""
+    findings: tuple[Finding, ...] = ()
 
     @property
     def key(self) -> str:

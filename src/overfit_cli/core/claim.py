@@ -54,6 +54,8 @@ class Measurement:
         verdict: one of `VERDICTS`.
         value: the measured number; None without one.
         interval: the interval of the number; None without one.
+        margin: the ends of the range in which the number must lie, infinite where it is open; None
+            where no such range decides.
         decided: what decided: the `interval`; the `ranks` of runs, at a level; or a single `case`,
             which another draw cannot undo.
         details: further numbers by their meanings: `{"seeds": 10, "cells that failed": 2}`.
@@ -63,6 +65,7 @@ class Measurement:
     verdict: Verdict
     value: float | None = None
     interval: Interval | None = None
+    margin: tuple[float, float] | None = None
     decided: Literal["interval", "ranks", "case"] = "interval"
     details: Mapping[str, float] = field(default_factory=dict)
     note: str = ""
@@ -84,6 +87,9 @@ class Measurement:
             return self.interval is not None and self.verdict != "vacuous"
         return self.decided == "ranks"
 
+
+IN_MARGIN = " has its whole interval "
+"""What stands between a number and its margin in `Claim.holds_where`."""
 
 _remarks: ContextVar[list[str] | None] = ContextVar("remarks", default=None)
 
@@ -159,6 +165,12 @@ class Claim:
             raise ValueError(
                 f"the kind of the claim {self.name!r} is one of {kinds}, not {self.kind!r}"
             )
+
+    @property
+    def quantity(self) -> str:
+        """The measured number in words, where `holds_where` names one: `the exponent`."""
+        named, says_so, _ = self.holds_where.partition(IN_MARGIN)
+        return named.rpartition("; ")[2] if says_so else ""
 
     def contradiction(self, measurement: Measurement) -> str:
         """Return the sentence of the paper that a verdict `fails` contradicts, and the number.

@@ -134,6 +134,11 @@ def visible(text: str) -> str:
     return _UNSEEN.sub(lambda match: match[0].encode("unicode_escape").decode(), text)
 
 
+def slug(name: str) -> str:
+    """Return a name as a part of an address within a page: letters, digits, `.`, `-` and `_`."""
+    return re.sub(r"[^\w.-]+", "-", name).strip("-")
+
+
 def is_text(name: str) -> bool:
     """Whether a name is valid text: a file's name may contain other bytes."""
     try:

@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
-from overfit_cli.core.claim import KINDS, VERDICTS
+from overfit_cli.core.claim import KINDS, VERDICTS, Measurement
 from overfit_cli.core.errors import BadValue
 from overfit_cli.core.files import error_text, make_folder, write_whole
 from overfit_cli.core.parameters import Value
 from overfit_cli.core.text import escape_markdown, visible
 from overfit_cli.report.contents import (
+    COUNTED,
     ReportedPaper,
     ReportedRun,
     ReportedStudy,
@@ -67,7 +68,7 @@ def write_report(
     return [folder / file for file in contents]
 
 
-SCHEMA = 5
+SCHEMA = 6
 
 
 def claims_json(papers: Sequence[ReportedPaper]) -> str:
@@ -105,6 +106,7 @@ def _json_of_claim(judged: Judged) -> dict[str, Any]:
         "contradicts": judged.contradiction or None,
         "value": finite_or_null(judged.measurement.value),
         "interval": interval_or_null(judged.measurement.interval),
+        "margin": _margin_or_null(judged.measurement),
         "details": {
             name: finite_or_null(value) for name, value in judged.measurement.details.items()
         },
@@ -116,6 +118,14 @@ def _json_of_claim(judged: Judged) -> dict[str, Any]:
         "again": repeat
         and {"command": repeat.command, "minutes": repeat.minutes, "needs": repeat.needs or None},
     }
+
+
+def _margin_or_null(measurement: Measurement) -> dict[str, float | None] | None:
+    """The ends of a margin for JSON, null where it is open; null without a margin."""
+    if measurement.margin is None:
+        return None
+    least, most = measurement.margin
+    return {"least": finite_or_null(least), "most": finite_or_null(most)}
 
 
 def _json_of_run(study: ReportedStudy, run: ReportedRun) -> dict[str, Any]:
@@ -194,13 +204,6 @@ def verdict_counts(papers: Sequence[ReportedPaper]) -> list[str]:
         "",
         COUNTED,
     ]
-
-
-COUNTED = (
-    "Verdicts are counted at the level at which those of a study and a kind are right together 95 "
-    "times of 100: a claim that holds by itself at 95 % may be inconclusive there. What holds by "
-    "algebra is a check of the code, and no finding."
-)
 
 
 def _stand_ins(study: ReportedStudy) -> list[str]:

@@ -1,43 +1,68 @@
-// Claims: filtered by paper, verdict and words; sorted by a heading or in the bar.
+// Claims: filtered by paper, verdict, kind and words; sorted by a heading or in the bar. The
+// address keeps both.
 const rows = all(".claims tbody tr");
 const filters = find("#filters");
-const words = new Map(rows.map((row) => [row, row.textContent.toLowerCase()]));
+const groups = all("details.kind");
+const opened = new Map(groups.map((group) => [group, group.open]));
+const searched = new Map(rows.map((row) => {
+  const study = row.closest(".study");
+  const paper = row.closest(".paper");
+  const around = [study.getAttribute("aria-label"), find("h3 + p", study).textContent, find("h2", paper).textContent];
+  return [row, `${row.textContent} ${row.dataset.words} ${around.join(" ")}`.toLowerCase().replace(/\s+/g, " ")];
+}));
+
+// The parts of a search: phrases in quotes, and words. A number is found whole: 2 is not in 20.
+function searches(text) {
+  const parts = text.toLowerCase().match(/"[^"]+"?|[^\s"]+/g) || [];
+  return parts.map((part) => part.replaceAll('"', "").trim().replace(/\s+/g, " ")).filter(Boolean).map((part) => {
+    const literal = part.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
+    return new RegExp(`${/^\d/.test(part) ? "(?<![\\d.])" : ""}${literal}${/\d$/.test(part) ? "(?!\\.?\\d)" : ""}`);
+  });
+}
+
+const boxes = (name) => all(`input[name=${name}]`);
+const checked = (name) => boxes(name).filter((box) => box.checked).map((box) => box.value);
 
 function filter() {
   const paper = find("#of-paper").value;
-  const verdicts = new Set(all("input[name=verdict]:checked").map((box) => box.value));
-  const kinds = new Set(all("input[name=kind]:checked").map((box) => box.value));
-  const wanted = find("#words").value.toLowerCase().split(/\s+/).filter(Boolean);
+  const [verdicts, kinds] = ["verdict", "kind"].map((name) => new Set(checked(name)));
+  const wanted = searches(find("#words").value);
   let count = 0;
   for (const row of rows) {
     const fits = verdicts.has(row.dataset.verdict)
       && kinds.has(row.dataset.kind)
       && (!paper || row.closest(".paper").dataset.paper === paper)
-      && wanted.every((word) => words.get(row).includes(word));
+      && wanted.every((part) => part.test(searched.get(row)));
     row.hidden = !fits;
     count += fits;
   }
   const allShown = count === rows.length;
+  for (const group of groups) {
+    const fitting = find("tbody tr:not([hidden])", group);
+    group.hidden = !fitting;
+    group.open = allShown ? opened.get(group) : Boolean(fitting);
+  }
   for (const study of all(".study")) {
-    const fitting = all(".claims tbody tr:not([hidden])", study);
-    const complete = fitting.length === all(".claims tbody tr", study).length;
+    const ofStudy = all(".claims tbody tr", study);
+    const fitting = ofStudy.filter((row) => !row.hidden);
     const inPaper = !paper || study.closest(".paper").dataset.paper === paper;
     // A study without claims is filtered by its paper only.
-    const claims = find(".claims", study);
-    study.hidden = claims ? !allShown && !fitting.length : !inPaper;
+    study.hidden = ofStudy.length ? !allShown && !fitting.length : !inPaper;
     // With some claims hidden, only the runs of the others are shown.
     const runLinks = new Set(fitting.flatMap((row) => all("a.behind", row).map((link) => link.hash)));
-    for (const run of all(".run", study)) run.hidden = !complete && !runLinks.has(`#${run.id}`);
+    for (const run of all(".run", study)) run.hidden = fitting.length < ofStudy.length && !runLinks.has(`#${run.id}`);
   }
   for (const section of all(".paper")) {
     section.hidden = !find(".study:not([hidden])", section);
   }
   find("#none").hidden = Boolean(find(".study:not([hidden])"));
   find("#count").value = `${count} of ${rows.length} claims`;
+  find("#show-all").hidden = allShown;
+  remember();
 }
 
 // Claims without a number come last in both directions.
-const ranks = all("input[name=verdict]").map((box) => box.value);
+const ranks = boxes("verdict").map((box) => box.value);
 const order = (row) => Number(row.dataset.order);
 const keys = {
   name: (row) => row.dataset.name,
@@ -58,6 +83,37 @@ function sort() {
   for (const heading of all(".claims th[data-by]")) {
     if (column && heading.dataset.by === column) heading.setAttribute("aria-sort", direction);
     else heading.removeAttribute("aria-sort");
+  }
+  remember();
+}
+
+// The filter and the order in the address: `?kind=paper&verdict=fails&words=exponent`.
+function remember() {
+  const kept = new URLSearchParams();
+  for (const name of ["verdict", "kind"]) {
+    if (checked(name).length < boxes(name).length) kept.set(name, checked(name).join(","));
+  }
+  for (const name of ["paper", "words", "sort"]) {
+    const { value } = filters.elements[name];
+    if (value) kept.set(name, value);
+  }
+  const asked = kept.toString();
+  try {
+    history.replaceState(null, "", `${location.pathname}${asked ? `?${asked}` : ""}${location.hash}`);
+  } catch {
+    // Some browsers keep the address of a page that is opened from disk.
+  }
+}
+
+function recall() {
+  const kept = new URLSearchParams(location.search);
+  for (const name of ["verdict", "kind"]) {
+    if (!kept.has(name)) continue;
+    const wanted = new Set(kept.get(name).split(","));
+    for (const box of boxes(name)) box.checked = wanted.has(box.value);
+  }
+  for (const name of ["paper", "words", "sort"]) {
+    if (kept.has(name)) filters.elements[name].value = kept.get(name);
   }
 }
 
@@ -80,17 +136,8 @@ fold();
 filters.hidden = false;
 filters.addEventListener("input", (event) => (event.target.id === "sort" ? sort() : filter()));
 filters.addEventListener("submit", (event) => event.preventDefault());
+filters.addEventListener("reset", () => setTimeout(() => { filter(); sort(); }));
+recall();
 filter();
-
-// A link to a claim or run that a filter hides shows everything again.
-document.addEventListener("click", (event) => {
-  const link = event.target.closest("a[href^='#']");
-  const target = link && document.getElementById(decodeURIComponent(link.hash.slice(1)));
-  if (target && target.closest("[hidden]")) {
-    filters.reset();
-    filter();
-    sort();
-    target.scrollIntoView();
-  }
-});
+sort();
 

@@ -1,25 +1,25 @@
-// Copying of commands, enlargement of figures, and unfolding for print.
+// Copying of texts, enlargement of figures, and unfolding for print.
 
 // The fallback is for a page that is opened from disk, where the clipboard is not available.
-async function copy(text) {
+async function copy(text, kind) {
   try {
     await navigator.clipboard.writeText(text);
   } catch {
-    const area = make("textarea", { "aria-label": "command" });
+    const area = make("textarea", { "aria-label": kind });
     area.value = text;
     document.body.append(area);
     area.select();
     document.execCommand("copy");
     area.remove();
   }
+  find("#said").textContent = `Copied: ${text}`;
 }
 for (const button of all(".copy")) {
   button.hidden = false;
   button.addEventListener("click", async () => {
-    await copy(button.dataset.copy);
+    await copy(button.previousElementSibling.textContent, "command");
     button.focus();
     button.textContent = "Copied";
-    find("#said").textContent = `Copied: ${button.dataset.copy}`;
     setTimeout(() => { button.textContent = "Copy"; }, 2000);
   });
 }
@@ -35,6 +35,8 @@ for (const picture of all(".pictures img")) {
     copied.alt = picture.alt;
     find("p", large).textContent = picture.alt;
     large.showModal();
+    // At its natural size, and where that is smaller than in the page, larger than there.
+    copied.width = Math.round(Math.max(picture.naturalWidth, 1.5 * picture.width));
   });
 }
 large.addEventListener("click", (event) => { if (event.target === large) large.close(); });

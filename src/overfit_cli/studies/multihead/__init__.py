@@ -2,11 +2,31 @@
 
 from __future__ import annotations
 
-from overfit_cli.core.cell import Paper
+from overfit_cli.core.cell import Finding, Paper
 
 PAPER = Paper(
     authors="Deora et al.",
     year=2024,
     title="On the Optimization and Generalization of Multi-head Attention",
     url="https://arxiv.org/abs/2310.12680",
+    findings=(
+        Finding(
+            "More heads slow gradient descent down with constant steps (steps to the target go as "
+            "H to the power {mixture-constant-slower}) and speed it up with steps of √H "
+            "({mixture-sqrt-faster}), as figures 2 and 3 show.",
+            {"mixture-constant-slower": "holds", "mixture-sqrt-faster": "holds"},
+        ),
+        Finding(
+            "The theorems require many more heads than their conclusions take: Theorem 1's "
+            "condition {mixture-least-heads-condition} decades more, Lemma 15's "
+            "{mixture-least-heads-margin} decades.",
+            {"mixture-least-heads-condition": "holds", "mixture-least-heads-margin": "holds"},
+        ),
+        Finding(
+            "Lemma 2's factor ζ/2 is ζ/4: what is missing of ζ/2 does not fall with the samples "
+            "(power {mixture-lemma2}, where the lemma has −1/2), what is missing of ζ/4 does "
+            "(power {mixture-lemma2-quarter}).",
+            {"mixture-lemma2": "fails", "mixture-lemma2-quarter": "holds"},
+        ),
+    ),
 )

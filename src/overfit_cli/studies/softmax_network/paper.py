@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from overfit_cli.core.cell import Paper
+from overfit_cli.core.cell import Finding, Paper
 
 PAPER = Paper(
     authors="Cao et al.",
@@ -16,6 +16,31 @@ PAPER = Paper(
     title="Exploring the Frontiers of Softmax: Provable Optimization, Applications in "
     "Diffusion Model, and Beyond",
     url="https://arxiv.org/abs/2405.03251",
+    findings=(
+        Finding(
+            "Softmax, exp and ReLU networks need nearly the same T λ² at the paper's step size "
+            "(softmax over ReLU {softmax-steps-softmax-relu-paper}), as Table 1 suggests; at the "
+            "largest stable step size T itself is alike.",
+            {
+                "softmax-steps-softmax-exp-paper": "holds",
+                "softmax-steps-softmax-relu-paper": "holds",
+                "softmax-steps-softmax-relu": "holds",
+            },
+        ),
+        Finding(
+            "A symmetric start makes softmax networks part from kernel regression faster in the "
+            "width than the bounds say: the Gram matrix changes as m to the power "
+            "{softmax-drift-softmax-symmetric}, not −1. ReLU networks keep −1 "
+            "({softmax-drift-relu-symmetric}).",
+            {"softmax-drift-softmax-symmetric": "fails", "softmax-drift-relu-symmetric": "holds"},
+        ),
+        Finding(
+            "Equation (24) is not gradient descent on the loss (23), as the text says; kernel "
+            "regression by (24) as printed does track the network (distance "
+            "{softmax-equation-24}).",
+            {"softmax-gradient-of-23": "fails", "softmax-equation-24": "holds"},
+        ),
+    ),
 )
 
 Activation = Literal["softmax", "exp", "relu"]
