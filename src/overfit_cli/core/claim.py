@@ -170,7 +170,7 @@ class Claim:
     def quantity(self) -> str:
         """The measured number in words, where `holds_where` names one: `the exponent`."""
         named, says_so, _ = self.holds_where.partition(IN_MARGIN)
-        return named.rpartition("; ")[2] if says_so else ""
+        return named.rpartition("; ")[2].rstrip(",") if says_so else ""
 
     def contradiction(self, measurement: Measurement) -> str:
         """Return the sentence of the paper that a verdict `fails` contradicts, and the number.

@@ -39,22 +39,9 @@ from overfit_cli.sweeps.provenance import package_commit
 
 TEMPLATES = Path(__file__).parent / "templates"
 STYLES = ("page.css", "diagrams.css", "narrow.css", "print.css")
-SCRIPTS = (
-    "elements.js",
-    "claims.js",
-    "figures.js",
-    "links.js",
-    "reading.js",
-    "panel.js",
-    "diagrams.js",
-)
-    "elements.js",
-    "claims.js",
-    "figures.js",
-    "links.js",
-    "reading.js",
-    "panel.js",
-    "diagrams.js",
+SCRIPTS = tuple(
+    f"{name}.js"
+    for name in ("elements", "claims", "figures", "links", "reading", "panel", "diagrams")
 )
 """The parts of the page's style and of its script, in order."""
 

@@ -61,6 +61,11 @@ class PagePicture:
     width: int
     height: int
 
+    @property
+    def is_wide(self) -> bool:
+        """Whether it is wider than a column of a paper."""
+        return self.width > 4.5 * DOTS_PER_INCH
+
 
 @dataclass
 class RunOnPage:

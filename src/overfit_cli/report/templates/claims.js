@@ -130,8 +130,8 @@ for (const heading of all(".claims th[data-by]")) {
 }
 
 // On a narrow screen the bar shows the number of claims, and unfolds.
-const fold = () => { find("#controls").open = !narrow.matches; };
-narrow.addEventListener("change", fold);
+const fold = () => { find("#controls").open = !folding.matches; };
+folding.addEventListener("change", fold);
 fold();
 filters.hidden = false;
 filters.addEventListener("input", (event) => (event.target.id === "sort" ? sort() : filter()));

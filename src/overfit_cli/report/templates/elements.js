@@ -12,6 +12,7 @@ const makeSvg = (name, attributes = {}, text = "") =>
   setAttributes(document.createElementNS("http://www.w3.org/2000/svg", name), attributes, text);
 
 const narrow = matchMedia("(max-width: 46rem)");
+const folding = matchMedia("(max-width: 64rem)");
 const pen = document.createElement("canvas").getContext("2d");
 pen.font = "11px system-ui, sans-serif"; // the font of diagrams.css
 const widthOf = (text) => pen.measureText(text).width;
