@@ -13,9 +13,10 @@ from overfit_cli import __version__
 from overfit_cli.figures.draw import Request, draw_figure
 from overfit_cli.figures.picture import Picture
 from overfit_cli.report import page as html
+from overfit_cli.report import pictures
 from overfit_cli.report.contents import ReportedPaper, contents, detail_lines
 from overfit_cli.report.judge import judge_runs
-from overfit_cli.report.page import weight
+from overfit_cli.report.pictures import weight
 from overfit_cli.report.runs import load_runs
 from tests.report.made_up import judged
 from tests.toy_runs import sweep_toy
@@ -41,7 +42,7 @@ def whole(papers: list[ReportedPaper]) -> str:
 
 def limited(papers: list[ReportedPaper], most: int, monkeypatch: pytest.MonkeyPatch) -> str:
     """The page with so many bytes of figures."""
-    monkeypatch.setattr(html, "MOST_BYTES", most)
+    monkeypatch.setattr(pictures, "MOST_BYTES", most)
     return html.page(papers)
 
 
@@ -55,8 +56,8 @@ def bytes_of_figures(page: str) -> int:
 def shown_in(page: str) -> dict[str, list[str]]:
     """By run, what is drawn of it: its figures, and `diagram`."""
     found = {}
-    for article in page.split('<article class="run"')[1:]:
-        name = re.findall(r'<h4 id="run-\d+-name">(.*?)</h4>', article)[0]
+    for article in page.split('<details class="run"')[1:]:
+        name = re.findall(r"<h4>(.*?)</h4>", article)[0]
         figures = re.findall(r"<figcaption><strong>([\w-]+)</strong>", article)
         found[name] = figures + ["diagram"] * article.count('<div class="diagram')
     return found
@@ -153,7 +154,7 @@ def test_a_figure_that_fails_is_named_and_costs_nothing_else(
             raise ValueError("not enough values to unpack")
         return draw_figure(request)
 
-    monkeypatch.setattr(html, "draw_figure", fail_at_boundaries)
+    monkeypatch.setattr(pictures, "draw_figure", fail_at_boundaries)
     page = html.page(papers)
     assert shown_in(page)["b"] == ["heatmap", "cutoff", "lines", "diagram"]
     assert "boundary: its drawing failed (ValueError: not enough values to unpack)." in page

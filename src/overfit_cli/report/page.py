@@ -10,13 +10,14 @@ from __future__ import annotations
 import base64
 import hashlib
 import math
+import re
 from collections import Counter
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from overfit_cli.claims.stated import Measure
 from overfit_cli.core.claim import KINDS, VERDICTS, Claim, Kind, Measurement, Verdict
@@ -131,6 +132,7 @@ def _environment() -> Environment:
         _concatenate(STYLES),
         f'"use strict";\n(() => {{\n{_concatenate(SCRIPTS)}}})();\n',
     )
+    environment.filters["unbroken"] = _unbroken
     environment.globals |= {
         "version": VERSION,
         "kinds": KINDS,
@@ -165,6 +167,15 @@ def _make_visible(value: object) -> object:
     """
     is_text = isinstance(value, str) and not isinstance(value, Markup)
     return visible(str(value)) if is_text else value
+
+
+_NUMBER = re.compile(r"(?<![\w.-])-?\d[\d.]*e-?\d+")
+
+
+def _unbroken(text: str) -> Markup:
+    """A text in which no line breaks at the sign of a number's exponent, as in `1e-10`."""
+    escaped = str(escape(visible(text)))
+    return Markup(_NUMBER.sub(lambda number: f'<span class="number">{number[0]}</span>', escaped))
 
 
 def _claim_id(judged: Judged) -> str:
