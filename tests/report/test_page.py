@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 
 from overfit_cli import __version__
+from overfit_cli.core.claim import Verdict
+from overfit_cli.core.registry import claims_of, installed_studies
 from overfit_cli.figures.draw import Request, draw_figure
 from overfit_cli.figures.picture import Picture
 from overfit_cli.report import page as html
@@ -158,3 +160,36 @@ def test_a_figure_that_fails_is_named_and_costs_nothing_else(
     page = html.page(papers)
     assert shown_in(page)["b"] == ["heatmap", "cutoff", "lines", "diagram"]
     assert "boundary: its drawing failed (ValueError: not enough values to unpack)." in page
+
+
+@pytest.mark.parametrize(
+    ("verdict", "is_shown"), [("holds", True), ("fails", False), ("inconclusive", False)]
+)
+def test_a_finding_is_shown_while_its_claims_have_their_verdicts(
+    verdict: Verdict, is_shown: bool
+) -> None:
+    claims = [
+        judged("fig1-exponent", "holds", study="benign-vit", value=1.97),
+        judged("fig1-contour", verdict, study="benign-vit", value=1013.0),
+    ]
+    page = html.page(contents(claims, [], []))
+    assert ("Figure 1&#39;s boundary" in page) is is_shown
+    linked = (
+        '<a href="#claim-benign-vit-fig1-contour" title="fig1-contour"><span class="number">1010'
+    )
+    assert (linked in page) is is_shown
+
+
+def test_findings_name_claims_and_every_number_has_its_verdict() -> None:
+    papers = {study.paper for study in installed_studies() if study.paper}
+    for paper in (paper for paper in papers if paper.authors != "Nobody"):
+        known = {
+            claim.name
+            for study in installed_studies()
+            if study.paper == paper
+            for claim in claims_of(study)
+        }
+        assert 2 <= len(paper.findings) <= 3
+        for finding in paper.findings:
+            named = set(re.findall(r"\{([\w.-]+)\}", finding.text))
+            assert named <= finding.verdicts.keys() <= known

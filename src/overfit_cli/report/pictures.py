@@ -36,7 +36,7 @@ MOST_BYTES = 3_600_000
 """The limit of all figures and diagrams of a page, which has 5 MB in all."""
 
 MOST_FIGURES = 3
-"""The limit of figures for a run without a preset."""
+"""The limit of figures for a run whose figures nobody chose."""
 
 DOTS_PER_INCH = 170
 COLOURS = 96
@@ -137,27 +137,39 @@ def draw_all(runs: Sequence[RunOnPage], conditions: Sequence[str]) -> None:
 
 
 def _illustrate(target: RunOnPage, conditions: Sequence[str]) -> None:
-    """Draw the figures of a run and its phase diagram.
-
-    The figures are those of its preset, or else the first of its study that can be drawn.
-    """
-    run = target.run
-    of_claims = [CLAIM_FIGURE] if target.claims else []
-    names = _figures_of_presets(run.path.resolve().name)
-    for name in (*of_claims, *(names or _figures_of_any_run(run.study))):
-        if not names and len(target.pictures) == MOST_FIGURES:
+    """Draw the figures of a run and its phase diagram."""
+    named = [*([CLAIM_FIGURE] if target.claims else []), *_named_figures(target.run)]
+    others = () if _is_planned(target.run) else _figures_of_any_run(target.run.study)
+    for name in (*named, *(name for name in others if name not in named)):
+        if name not in named and len(target.pictures) >= MOST_FIGURES:
             break
         try:
             target.pictures.append(_picture(name, target, conditions))
         except UserError as error:
-            if names or name in of_claims:
+            if name in named:
                 target.not_drawn.append(f"{name}: {str(error).removeprefix(f'{name}: ')}")
         except Exception as error:  # one figure must not cost the whole report
             target.not_drawn.append(f"{name}: {_defect(error)}")
     try:
-        target.diagram = _diagram(run, conditions)
+        target.diagram = _diagram(target.run, conditions)
     except Exception as error:
         target.not_drawn.append(f"phase diagram: {_defect(error)}")
+
+
+def _is_planned(run: ReportedRun) -> bool:
+    """Whether presets choose the figures of runs of its study."""
+    return any(preset.content.study == run.study.name for preset in all_presets())
+
+
+def _named_figures(run: ReportedRun) -> list[str]:
+    """The figures of the presets whose run directory has its name, or else those kept in it."""
+    presets = presets_run_into(run.path.resolve().name)
+    if presets:
+        names = [name for preset in presets for name in preset.content.figures]
+    else:
+        kept = sorted((run.path / "figures").glob("*.png"))
+        names = [path.stem for path in kept if path.stem in figures_of(run.study)]
+    return list(dict.fromkeys(names))
 
 
 def _defect(error: Exception) -> str:
@@ -165,22 +177,9 @@ def _defect(error: Exception) -> str:
     return f"its drawing failed ({type(error).__name__}: {visible(shorten(str(error)))})."
 
 
-def _figures_of_presets(run_name: str) -> list[str]:
-    """The figures of the presets whose run directory has this name."""
-    named = [name for preset in presets_run_into(run_name) for name in preset.content.figures]
-    return list(dict.fromkeys(named))
-
-
 def _figures_of_any_run(study: AnyStudy) -> Iterator[str]:
-    """The figures of a study: those of its presets first, then the general ones."""
-    preset_figures = [
-        name
-        for preset in all_presets()
-        if preset.content.study == study.name
-        for name in preset.content.figures
-    ]
-    figures = figures_of(study)
-    return (name for name in dict.fromkeys([*preset_figures, *grid_figures()]) if name in figures)
+    """The general figures of a study."""
+    return (name for name in grid_figures() if name in figures_of(study))
 
 
 def _picture(name: str, target: RunOnPage, conditions: Sequence[str]) -> PagePicture:
