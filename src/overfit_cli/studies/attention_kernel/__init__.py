@@ -12,8 +12,8 @@ PAPER = Paper(
     findings=(
         Finding(
             "Theorem 1's rate is too fast as printed for several heads: with 4, no step size keeps "
-            "its bound on any draw (share {theorem1-paper-four}). With min_h ‖W_O,h‖² in the place "
-            "of ‖W_O‖² the bound holds on every draw.",
+            "its bound on any draw (share of draws {theorem1-paper-four}). With min_h ‖W_O,h‖² in "
+            "the place of ‖W_O‖² the bound holds on every draw.",
             {"theorem1-paper-four": "fails", "theorem1-corrected-four": "holds"},
         ),
         Finding(
@@ -24,8 +24,8 @@ PAPER = Paper(
         ),
         Finding(
             "On generated reviews, which stand in for IMDb, Gaussian attention learns faster "
-            "(difference of losses {text-gaussian-faster}); that its landscape is flatter is not "
-            "seen there. What the paper measured on IMDb and LRA's Pathfinder is not run.",
+            "(mean test loss less softmax's {text-gaussian-faster}); that its landscape is flatter "
+            "is not seen there. What the paper measured on IMDb and LRA's Pathfinder is not run.",
             {"text-gaussian-faster": "holds", "landscape-curvature": "inconclusive"},
         ),
     ),

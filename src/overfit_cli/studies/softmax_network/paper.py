@@ -18,20 +18,18 @@ PAPER = Paper(
     url="https://arxiv.org/abs/2405.03251",
     findings=(
         Finding(
-            "Softmax, exp and ReLU networks need nearly the same T λ² at the paper's step size "
-            "(softmax over ReLU {softmax-steps-softmax-relu-paper}), as Table 1 suggests; at the "
-            "largest stable step size T itself is alike.",
+            "As Table 1 suggests, softmax, exp and ReLU networks need nearly the same T λ² at the "
+            "paper's step size: softmax's over ReLU's is {softmax-steps-softmax-relu-paper}, and "
+            "over exp's {softmax-steps-softmax-exp-paper}.",
             {
                 "softmax-steps-softmax-exp-paper": "holds",
                 "softmax-steps-softmax-relu-paper": "holds",
-                "softmax-steps-softmax-relu": "holds",
             },
         ),
         Finding(
-            "A symmetric start makes softmax networks part from kernel regression faster in the "
-            "width than the bounds say: the Gram matrix changes as m to the power "
-            "{softmax-drift-softmax-symmetric}, not −1. ReLU networks keep −1 "
-            "({softmax-drift-relu-symmetric}).",
+            "From a symmetric start the Gram matrix of softmax networks changes less in training "
+            "than the bounds say: as the width to the power {softmax-drift-softmax-symmetric}, not "
+            "−1. That of ReLU networks keeps −1 ({softmax-drift-relu-symmetric}).",
             {"softmax-drift-softmax-symmetric": "fails", "softmax-drift-relu-symmetric": "holds"},
         ),
         Finding(
