@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
 import matplotlib.image
@@ -12,6 +13,7 @@ import pytest
 from docs.pictures import ROOT, commands
 from overfit_cli.core.registry import figures_of, installed_studies
 from overfit_cli.figures.record import read_record
+from overfit_cli.sweeps.store import RunDirectory
 from tests.command import call
 
 PICTURES = commands()
@@ -28,15 +30,25 @@ UNDRAWN = {
 
 
 def test_the_gallery_shows_every_figure_that_a_study_can_draw() -> None:
-    """Each study's own under its heading, and the general ones under one of them."""
+    """Each study's own from a run of its own, and the general ones from some run."""
     page = (ROOT / "docs" / "gallery.md").read_text()
+    drawn = re.findall(r"<code>overfit plot (\S+) --from (\S+)</code>", page)
+    shown = {(RunDirectory(ROOT / run).study_name(), figure) for figure, run in drawn}
     ours = [one for one in installed_studies() if type(one).__module__.startswith("overfit_cli.")]
     for study in ours:
-        own = page.partition(f"## {study.name}\n")[2].partition("\n## ")[0]
-        lacking = {(study.name, name) for name in study.figures() if f"**{name}**" not in own}
-        assert lacking - UNDRAWN == set()
+        assert {(study.name, name) for name in study.figures()} - shown - UNDRAWN == set()
     names = {name for study in ours for name in figures_of(study)}
-    assert {name for name in names if f"**{name}**" not in page} == set()
+    assert {name for name in names if name not in {figure for _, figure in shown}} == set()
+
+
+def test_the_gallery_has_the_papers_figures_in_their_order() -> None:
+    page = (ROOT / "docs" / "gallery.md").read_text()
+    headings = re.findall(r"^##+ (.*)$", page, re.MULTILINE)
+    assert headings[:4] == ["Jiang et al. 2024", "Figure 1", "Figure 2", "Figure 3 and Figure 4"]
+    papers = [heading for heading in headings if heading.endswith(" 2024")]
+    assert papers == [f"{authors} et al. 2024" for authors in ("Jiang", "Song", "Deora", "Cao")]
+    first = page.partition("### Figure 1\n")[2].partition("\n### ")[0]
+    assert re.findall(r"<b>(\w+)</b>", first) == ["heatmap", "cutoff", "boundary"]
 
 
 def test_every_picture_has_its_caption() -> None:
