@@ -12,17 +12,20 @@ import re
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from docs.pictures import gallery
 from docs.tables import table1_beside_measured
 from overfit_cli.cli.list import COLUMN_HEADINGS, PARAMETER_HEADINGS, column_rows, parameter_rows
+from overfit_cli.core.cell import Paper
 from overfit_cli.core.claim import KINDS, VERDICTS
-from overfit_cli.core.registry import find_study, installed_studies
+from overfit_cli.core.registry import claims_of, find_study, installed_studies
+from overfit_cli.report.interval_bar import margin_in_words, three_digits
 
 FOLDER = Path(__file__).parent
+MOST_FINDINGS = 3
 PART = re.compile(r"(<!-- generated: (\w+) ([\w./-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
@@ -38,19 +41,29 @@ def regenerated(text: str) -> str:
 
 
 def _part(kind: str, name: str) -> str:
-    if kind == "parameters":
-        return _table(PARAMETER_HEADINGS, parameter_rows(find_study(name)))
-    if kind == "columns":
-        return _table(COLUMN_HEADINGS, column_rows(find_study(name)))
-    if kind == "trajectories":
-        return _table(COLUMN_HEADINGS, column_rows(find_study(name), trajectories=True))
-    if kind == "file":
-        language = {".py": "python", ".sbatch": "bash"}[Path(name).suffix]
-        return f"```{language}\n{(FOLDER / name).read_text()}```\n"
-    if kind in ("help", "together"):
-        return f"```\n{_help(name)}\n```\n" if kind == "help" else _together(name)
-    tables = {"gallery": gallery, "claims": _claims_by_paper, "table1": table1_beside_measured}
-    return tables[kind]()
+    """A generated part, by its kind and its name."""
+    writers: dict[str, Callable[[str], str]] = {
+        "parameters": lambda study: _table(PARAMETER_HEADINGS, parameter_rows(find_study(study))),
+        "columns": lambda study: _table(COLUMN_HEADINGS, column_rows(find_study(study))),
+        "trajectories": lambda study: _table(
+            COLUMN_HEADINGS, column_rows(find_study(study), trajectories=True)
+        ),
+        "file": _file,
+        "help": lambda command: f"```\n{_help(command)}\n```\n",
+        "together": _together,
+        "gallery": lambda _: gallery(),
+        "table1": lambda _: table1_beside_measured(),
+        "claims": lambda rows: _claims_as_printed() if rows == "papers" else _claims_by_paper(),
+        "claim": _claim,
+        "findings": lambda _: _first_findings(),
+    }
+    return writers[kind](name)
+
+
+def _file(name: str) -> str:
+    """A file of the documents as code."""
+    language = {".py": "python", ".sbatch": "bash"}[Path(name).suffix]
+    return f"```{language}\n{(FOLDER / name).read_text()}```\n"
 
 
 def _table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -62,7 +75,7 @@ def _table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 def _claims_by_paper() -> str:
     """How many claims of each paper and kind have each verdict in the report that is kept."""
     judged = _judged()
-    papers = {study.paper.key: study.paper for study in installed_studies() if study.paper}
+    papers = _papers()
     rows = []
     for key in dict.fromkeys(claim["paper"] for claim in judged):
         claims = [claim for claim in judged if claim["paper"] == key]
@@ -75,6 +88,58 @@ def _claims_by_paper() -> str:
                 title = ""
     lines = [["paper", "kind", *VERDICTS], ["---", "---", *("--:" for _ in VERDICTS)], *rows]
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def _papers() -> dict[str, Paper]:
+    """The papers by key, in the order of their studies."""
+    return {study.paper.key: study.paper for study in installed_studies() if study.paper}
+
+
+def _claims_as_printed() -> str:
+    """How many sentences of each paper as printed have each verdict, and the paper's studies."""
+    rows = []
+    for key, paper in _papers().items():
+        claims = [claim for claim in _judged() if (claim["paper"], claim["kind"]) == (key, "paper")]
+        counts = Counter(_headline(claim) for claim in claims)
+        if claims:
+            link = f"[{paper}]({paper.url}), *{paper.title.partition(':')[0]}*"
+            rows.append([link, *(str(counts[verdict] or "") for verdict in VERDICTS)])
+    lines = [["paper", *VERDICTS], ["---", *("--:" for _ in VERDICTS)], *rows]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def _first_findings() -> str:
+    """The first findings on the first papers, with the numbers of their claims."""
+    judged = {claim["claim"]: claim for claim in _judged()}
+    lines = []
+    for paper in [paper for paper in _papers().values() if paper.findings][:MOST_FINDINGS]:
+        for finding in paper.findings[:1]:
+            numbers = {name: _number(judged[name]) for name in finding.verdicts}
+            lines.append(f"- **{paper}.** {finding.text.format_map(numbers)}\n")
+    return "".join(lines)
+
+
+def _claim(address: str) -> str:
+    """A claim in full: its sentence, number, margin, verdict and command."""
+    study, name = address.split("/")
+    claim = next(c for c in _judged() if (c["study"], c["claim"]) == (study, name))
+    quantity = next(c for c in claims_of(find_study(study)) if c.name == name).quantity
+    margin = margin_in_words((claim["margin"]["least"], claim["margin"]["most"]))
+    return (
+        f"> **{name}** ({claim['source']}). {claim['statement']} Measured: {quantity}, "
+        f"{_number(claim)}, {claim['interval']['kind']}; {margin}. **{_headline(claim).title()}.** "
+        f"Again: `{claim['again']['command']}`.\n"
+    )
+
+
+def _number(claim: dict[str, Any]) -> str:
+    """The number of a claim with its interval, in three digits."""
+    if claim["value"] is None:
+        return "–"
+    value, interval = three_digits(claim["value"]), claim["interval"]
+    if interval is None:
+        return value
+    return f"{value} [{three_digits(interval['low'])}, {three_digits(interval['high'])}]"
 
 
 def _together(study: str) -> str:

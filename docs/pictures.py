@@ -49,14 +49,14 @@ def gallery() -> str:
     shown = set[tuple[str, str]]()
     lines = []
     for paper, places in _places_of_papers().items():
-        lines += [f"## {paper}", ""]
         by_pictures = dict[tuple[tuple[str, str, str], ...], list[str]]()
         for place, presets in places.items():
-            by_pictures.setdefault(_pictures_of(presets, kept), []).append(place)
+            if pictures := _pictures_of(presets, kept):
+                by_pictures.setdefault(pictures, []).append(place)
+        lines += [f"## {paper}", ""] if by_pictures else []
         for pictures, alike in by_pictures.items():
-            if pictures:
-                lines += [f"### {' and '.join(map(_in_words, alike))}", "", *_grid(pictures)]
-                shown |= {(study, figure) for study, figure, _ in pictures}
+            lines += [f"### {' and '.join(map(_in_words, alike))}", "", *_grid(pictures)]
+            shown |= {(study, figure) for study, figure, _ in pictures}
     lines += ["## More views", ""]
     by_length = sorted(kept, key=lambda entry: (len(entry[2]), entry[2]))
     for study in study_names():

@@ -41,6 +41,9 @@ PAGES = [
 IN_THE_CLONE = {"README.md", "tour.md", "cookbook.md", "results.md"}
 """Where these pages say that one is; others begin in `tour`."""
 
+WITH_TABLES = {"README.md", "cookbook.md"}
+"""Pages that have commands in tables too."""
+
 QUICK = {"commands.md"}
 """Pages that take less than two seconds."""
 
@@ -70,7 +73,7 @@ class Step(NamedTuple):
 def steps_of(page: Path) -> Iterator[Step]:
     """Yield the commands and the files of a page; its Python blocks are one script at the end."""
     text = page.read_text()
-    if page.name == "README.md":
+    if page.name in WITH_TABLES:
         in_table = re.findall(r"^\| `(overfit [^`]*)` \|", text, re.MULTILINE)
         yield from (Step(command) for command in in_table)
     script = ""
@@ -121,7 +124,7 @@ class Reader:
         if page.name not in IN_THE_CLONE:
             self.folder = clone / "tour"
             self.folder.mkdir()
-        if page.name == "README.md":
+        if page.name in WITH_TABLES:
             example = (ROOT / "docs" / "your-own-function.md").read_text()
             (clone / "my_experiment.py").write_text(BLOCK.findall(example)[0][1])
         for name in {"part-1", "part-2", "from-second"} & set(re.findall(r"[\w-]+", text)):

@@ -82,7 +82,7 @@ def test_an_unknown_interval_leaves_the_margin() -> None:
     ],
 )
 def test_a_margin_is_written_by_its_ends(margin: tuple[float, float] | None, words: str) -> None:
-    assert margin_in_words(measured(1.0, None, margin)) == words
+    assert margin_in_words(margin) == words
 
 
 @pytest.mark.parametrize(

@@ -67,22 +67,23 @@ def interval_bar(measurement: Measurement) -> IntervalBar | None:
 
 def _words(measurement: Measurement, log: bool) -> str:
     """The drawing in words, for readers who do not see it."""
-    margin = margin_in_words(measurement)
+    margin = margin_in_words(measurement.margin)
     return f"{f'{margin}; ' if margin else ''}{'logarithmic' if log else 'linear'} scale"
 
 
-def margin_in_words(measurement: Measurement) -> str:
-    """Return a margin in three digits: `margin 1.75 to 2.25`, `margin below 10`; empty without."""
-    if measurement.margin is None:
-        return ""
-    least, most = measurement.margin
-    if math.isinf(least) and math.isinf(most):
-        return ""
-    if math.isinf(least):
-        return f"margin below {three_digits(most)}"
-    if math.isinf(most):
-        return f"margin above {three_digits(least)}"
-    return f"margin {three_digits(least)} to {three_digits(most)}"
+def margin_in_words(margin: tuple[float | None, float | None] | None) -> str:
+    """Return a margin in three digits: `margin 1.75 to 2.25`, `margin below 10`; empty without.
+
+    Args:
+        margin: its ends; infinite or None where it is open.
+    """
+    least, most = (
+        None if end is None or math.isinf(end) else three_digits(end)
+        for end in margin or (None,) * 2
+    )
+    if least is None:
+        return f"margin below {most}" if most else ""
+    return f"margin {least} to {most}" if most else f"margin above {least}"
 
 
 def three_digits(number: float) -> str:
