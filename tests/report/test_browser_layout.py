@@ -145,7 +145,7 @@ def test_a_folded_page_of_many_claims_is_short(wide: Page) -> None:
 
 def test_it_opens_with_the_question_the_findings_and_the_counts(wide: Page) -> None:
     expect(wide.get_by_role("heading", level=1)).to_have_text(
-        "Do the claims of 3 theory papers hold when they are measured?"
+        "Do the claims of 3 papers hold when they are measured?"
     )
     finding = wide.locator(".findings li", has_text="N·SNR^p = C")
     expect(finding).to_be_in_viewport()

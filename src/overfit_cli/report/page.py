@@ -58,6 +58,14 @@ KIND_NAMES: dict[Kind, str] = {
 MOST_OPEN = 60
 """The most claims of a page that has those of every kind unfolded."""
 
+_SAID: dict[Verdict, str] = {
+    "holds": "hold",
+    "fails": "fail",
+    "inconclusive": "are undecided",
+    "vacuous": "could not have failed here",
+    "not run": "are not run",
+}
+
 _HEADINGS = (
     ("claim", "name"),
     ("verdict", "verdict"),
@@ -242,18 +250,21 @@ def _question(papers: Sequence[ReportedPaper]) -> str:
         return "Do these claims hold when they are measured?"
     if len(published) == 1:
         return f"Do the claims of {published[0].cited} hold when they are measured?"
-    return f"Do the claims of {len(published)} theory papers hold when they are measured?"
+    return f"Do the claims of {len(published)} papers hold when they are measured?"
 
 
 def _lead(papers: Sequence[ReportedPaper]) -> str:
-    """What the page is, with the numbers of cells, runs and claims."""
+    """What the page is and the answer in numbers: cells, runs, claims and verdicts."""
     runs = [run for paper in papers for study in paper.studies for run in study.runs]
     cells = sum(run.facts.done + sum(run.facts.reasons.values()) for run in runs)
     directories = f"{len(runs)} run {'directory' if len(runs) == 1 else 'directories'}"
     judged = [claim for paper in papers for claim in paper.judged]
-    printed = sum(claim.claim.kind == "paper" for claim in judged)
-    return (
-        f"overfit trained {plural(cells, 'cell')} (single models, in {directories}) and compared "
-        f"{plural(len(judged), 'claim')} with them: {printed} are sentences of a paper as printed, "
-        "the others questions about them."
+    sentence = (
+        f"overfit trained {cells:,} cells, each a model of its own, in {directories}, and held "
+        f"{plural(len(judged), 'claim')} to them."
     )
+    printed = [claim for claim in judged if claim.claim.kind == "paper"]
+    if not printed:
+        return sentence
+    counts = ", ".join(f"{count} {_SAID[verdict]}" for verdict, count in _verdicts_of(printed))
+    return f"{sentence} Of {len(printed)} sentences of the papers as printed, {counts}."
