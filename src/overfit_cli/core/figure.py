@@ -187,7 +187,7 @@ def learning_figures(compared: str, source: str) -> Mapping[str, Figure]:
             CURVES,
             title=f"Test loss and accuracy against steps, {compared} at its best step size",
             source=source,
-            draw=lazy_drawing("overfit_cli.figures.curves:draw_loss_and_accuracy"),
+            draw=lazy_drawing("overfit_cli.figures.best_curves:draw_loss_and_accuracy"),
         ),
         replace(
             LINES,
