@@ -127,13 +127,13 @@ HEATMAP = Figure(
     title="The headline over two parameters, averaged over seeds",
     reads="cells",
     draw=lazy_drawing("overfit_cli.figures.heatmap:draw_heatmap"),
-    accepts=_GRID | {"by", "cmap", "minus"},
+    accepts=_GRID | {"by", "cmap", "mean", "minus"},
     axes=2,
 )
 CUTOFF = replace(
     HEATMAP,
     name="cutoff",
-    accepts=_GRID | {"by"},
+    accepts=_GRID | {"by", "mean"},
     title="Which side of a threshold the headline is on, over two parameters",
     draw=lazy_drawing("overfit_cli.figures.cutoff:draw_cutoff"),
 )

@@ -18,7 +18,7 @@ from overfit_cli.core.study import AnyStudy, FigureData
 from overfit_cli.core.text import list_runs, plural, round_digits
 from overfit_cli.figures.axes import Axis
 from overfit_cli.figures.caption import mixed_directions, repeated_crossings
-from overfit_cli.figures.heatmap import mean_of_seeds
+from overfit_cli.figures.grid import mean_of_seeds
 from overfit_cli.figures.inputs import (
     check_threshold,
     measured_column,

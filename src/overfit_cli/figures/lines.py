@@ -16,7 +16,7 @@ from overfit_cli.core.study import FigureData
 from overfit_cli.core.text import plural
 from overfit_cli.figures.axes import Axis, parameter_axis
 from overfit_cli.figures.curve_scale import is_log_value, least_shown, shade_below
-from overfit_cli.figures.heatmap import mean_of_seeds
+from overfit_cli.figures.grid import mean_of_seeds
 from overfit_cli.figures.inputs import (
     averaging,
     check_threshold,

@@ -122,6 +122,8 @@ class Picture(Figure):
         look: its own.
         facts: sentences of the drawing function for the caption.
         caption: a text for beside it; empty until it is whole.
+        nothing: why it says nothing, such as `all of it has one colour`; empty where it says
+            something. A page leaves such a picture out.
         metadata: for each kind of file (png, pdf, svg) the metadata that matplotlib writes.
     """
 
@@ -132,7 +134,7 @@ class Picture(Figure):
                 "size", None, f"this figure needs {least:g} inches or more, such as page."
             )
         self.facts: list[str] = []
-        self.caption = ""
+        self.caption = self.nothing = ""
         self.metadata: Mapping[str, Mapping[str, str]] = {}
         self._is_saved = False
         size = (self.look.width or min(width, PAGE), self.look.height or height)
