@@ -101,6 +101,7 @@ class Figure:
             parameter that varies is taken.
         equation_of: the equation to draw for these cells, where it depends on more than the axes;
             None draws none.
+        equation_note: a sentence for the caption on that equation; empty for none.
         fits: whether a run directory has the data that it needs beside its axes.
         labels: what the figure calls an expression among its options, by its text; an expression
             without a label is called by its formula.
@@ -115,6 +116,7 @@ class Figure:
     accepts: frozenset[str] = frozenset()
     axes: int = 0
     equation_of: Callable[[Any], str | None] | None = None
+    equation_note: Callable[[Any], str] = lambda data: ""
     fits: Callable[[Any], bool] = lambda data: True
     labels: Mapping[str, str] = field(default_factory=dict)
 

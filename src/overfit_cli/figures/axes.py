@@ -109,7 +109,7 @@ class Axis:
             axis.set_ticks(list(self.positions), [self._short(value) for value in self.values])
             axis.set_minor_locator(NullLocator())
         elif self.whole and (self.scale == "linear" or high < 4 * low):
-            axis.set_major_locator(MaxNLocator("auto", integer=True))
+            axis.set_major_locator(MaxNLocator("auto", integer=True, steps=[1, 2, 5, 10]))
             axis.set_major_formatter(ScalarFormatter())
             axis.set_minor_locator(NullLocator())
         elif self.scale == "log":

@@ -282,19 +282,38 @@ def _draw_points(
         medians = group["crossing"].to_numpy()
         ends = axes.get_ylim() if rises else axes.get_xlim()
         low, high = (group[end].clip(*ends) for end in ("low", "high"))
-        look: dict[str, Any] = {"color": boundary.colour, "elinewidth": 0.8, "zorder": 3}
-        error = {"yerr" if rises else "xerr": [medians - low, high - medians]}
-        points = _oriented(medians, group[y.name], rises=rises)
-        entries.append((axes.errorbar(*points, fmt="o", mfc=face, **error, **look), text))
-        for end, limit, marker in (("low", ends[0], "<v"), ("high", ends[1], ">^")):
-            leaves = group[end] < limit if end == "low" else group[end] > limit
-            if not leaves.any():
-                continue
-            rows = group.loc[leaves, y.name]
-            tips = _oriented(np.full(len(rows), limit), rows, rises=rises)
-            look = {"color": boundary.colour, "markersize": 3, "clip_on": False}
-            axes.plot(*tips, linestyle="none", marker=marker[rises], **look)
+        right, upward = _oriented(medians, group[y.name].to_numpy(), rises=rises)
+        lengths = np.array([medians - low, high - medians])
+        artist = axes.errorbar(
+            right,
+            upward,
+            xerr=None if rises else lengths,
+            yerr=lengths if rises else None,
+            fmt="o",
+            color=boundary.colour,
+            mfc=face,
+            elinewidth=0.8,
+            zorder=3,
+        )
+        entries.append((artist, text))
+        _draw_arrow_heads(axes, boundary, group, y, rises=rises)
     return [] if boundary.title else entries
+
+
+def _draw_arrow_heads(
+    axes: matplotlib.axes.Axes, boundary: DrawnBoundary, rows: pd.DataFrame, y: Axis, *, rises: bool
+) -> None:
+    """Draw an arrow head where an interval leaves the axes."""
+    least, most = axes.get_ylim() if rises else axes.get_xlim()
+    for leaves, limit, marker in (
+        (rows["low"] < least, least, "<v"),
+        (rows["high"] > most, most, ">^"),
+    ):
+        ends = rows.loc[leaves, y.name].to_numpy(dtype=np.float64)
+        if ends.size:
+            right, upward = _oriented(np.full(ends.size, limit), ends, rises=rises)
+            look: dict[str, Any] = {"color": boundary.colour, "markersize": 3, "clip_on": False}
+            axes.plot(right, upward, linestyle="none", marker=marker[rises], **look)
 
 
 def _points_text(drawn_boundaries: Sequence[DrawnBoundary]) -> str:

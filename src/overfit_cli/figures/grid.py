@@ -131,11 +131,11 @@ def _statistics(
     if mean == "geometric":
         if (numbers <= 0).any():
             raise BadValue("mean", mean, "some numbers are not positive; take median.")
-        numbers = np.log(numbers)
+        numbers = pd.Series(np.log(numbers.to_numpy()), numbers.index)
     points = [data.cells[y.name], data.cells[x.name]]
     groups = numbers.groupby(points)
     middle = _table(groups.median() if mean == "median" else groups.mean(), x, y)
-    arrived = np.nan_to_num(_table(np.isfinite(numbers).groupby(points).sum(), x, y))
+    arrived = np.nan_to_num(_table(numbers.map(np.isfinite).groupby(points).sum(), x, y))
     seeds = np.nan_to_num(_table(_count(data.cells, x, y), x, y))
     enough = 2 * arrived > seeds if mean == "median" else arrived == seeds
     middle = np.where(enough & np.isfinite(middle), middle, np.nan)

@@ -6,6 +6,7 @@ number. Cells of a refined sweep are dots at their own positions.
 
 from __future__ import annotations
 
+import functools
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ from matplotlib.patheffects import AbstractPathEffect, withStroke
 from overfit_cli.core.errors import BadValue
 from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.study import FigureData
+from overfit_cli.core.text import round_digits
 from overfit_cli.core.values import Mean
 from overfit_cli.figures.axes import Axis
 from overfit_cli.figures.caption import repeated_crossings
@@ -42,8 +44,14 @@ from overfit_cli.figures.inputs import (
     two_axes,
     usable_cells,
 )
-from overfit_cli.figures.labels import opening, tick_number, typeset, wrap_text
-from overfit_cli.figures.laws import Place, draw_equations, parse_equations
+from overfit_cli.figures.labels import (
+    formula_symbol,
+    opening,
+    tick_number,
+    typeset,
+    wrap_text,
+)
+from overfit_cli.figures.laws import Place, constant_side, draw_equations, parse_equations
 from overfit_cli.figures.map_marks import MOST_PRINTED, MapPanel, mark_points
 from overfit_cli.figures.panels import Panel, panels_of_runs
 from overfit_cli.figures.picture import Picture, label_outer, new_panels, styled, title_panels
@@ -54,6 +62,8 @@ from overfit_cli.figures.refined import (
     legend_of_boundary,
 )
 from overfit_cli.figures.style import DIVERGING, HIGH, Legend, legend_below, log_ticks
+from overfit_cli.stats.crossings import crossings
+from overfit_cli.stats.equations import expression_in_mathtext
 
 CONTOUR: dict[str, Any] = {"color": "white", "linewidth": 1.1}
 _OUTLINE: list[AbstractPathEffect] = [withStroke(linewidth=2.2, foreground="black")]
@@ -146,6 +156,7 @@ def draw_map(data: FigureData, options: FigureOptions, overlay: Overlay | None =
         _level(data, options, plan),
         asked=options.threshold is not None,
     )
+    _title_constants(all_axes, plan, data, options)
     if overlay is not None:
         overlays = [overlay(axes, part) for axes, part in zip(all_axes, plan.parts, strict=True)]
         legend += next((entries for entries in overlays if entries), [])
@@ -254,6 +265,33 @@ def _draw_colours(
         else:
             mesh = axes.pcolormesh(grid.x.edges, grid.y.edges, grid.number, **look)
     return mesh
+
+
+def _title_constants(
+    all_axes: Sequence[matplotlib.axes.Axes], plan: Map, data: FigureData, options: FigureOptions
+) -> None:
+    """Add to the titles of panels what an equation's left side measures, where its right varies.
+
+    It is the median over all crossings of the contour's level.
+    """
+    level, names = _level(data, options, plan), (plan.x.name, plan.y.name)
+    equations = parse_equations(data, options, (plan.x, plan.y))
+    if level is None or len(equations) != 1 or not equations[0].left.names <= {*names}:
+        return
+    [equation] = equations
+    cells = [part.data.cells for part in plan.parts]
+    if len({constant_side(equation, names, part) for part in cells}) < 2:
+        return
+    symbol = functools.partial(formula_symbol, data.study)
+    titles = []
+    for part, panel_cells in zip(plan.parts, cells, strict=True):
+        curves = crossings(panel_cells, *names, plan.value, level)
+        points = {plan.x.name: curves["crossing"].clip(lower=0), plan.y.name: curves[plan.y.name]}
+        arrays = {name: column.to_numpy(dtype=np.float64) for name, column in points.items()}
+        measured = round_digits(float(np.nanmedian(equation.left.value(arrays))), 3)
+        left = expression_in_mathtext(equation.left, symbol)
+        titles.append(f"{part.title}: measured ${left}$ = {tick_number(measured)}")
+    title_panels(all_axes, titles)
 
 
 def _level(data: FigureData, options: FigureOptions, plan: Map) -> float | None:
