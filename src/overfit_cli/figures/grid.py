@@ -61,11 +61,9 @@ class Grid:
         return np.isfinite(self.number) & (self.arrived < self.seeds)
 
 
-def choose_mean(data: FigureData, value: str, asked: str | None) -> Mean:
-    """Return the statistic of a map: where a seed has no number, by default the median of all."""
-    if asked is not None:
-        return asked  # type: ignore[return-value]
-    return "arithmetic" if np.isfinite(_numbers(data, value)).all() else "median"
+def has_losses(data: FigureData, value: str) -> bool:
+    """Return whether a cell has no number."""
+    return not np.isfinite(seed_numbers(data, value)).all()
 
 
 def seeds_in_words(grids: Sequence[Grid], mean: Mean) -> str:
@@ -116,7 +114,7 @@ def lay_out(data: FigureData, x: Axis, y: Axis, value: str, mean: Mean = "arithm
     )
 
 
-def _numbers(data: FigureData, value: str) -> pd.Series[float]:
+def seed_numbers(data: FigureData, value: str) -> pd.Series[float]:
     """The column of each cell, infinite where one missed; a difference is missed on no side."""
     if data.less:
         return finite_column(data.cells, value)
@@ -127,7 +125,7 @@ def _statistics(
     data: FigureData, x: Axis, y: Axis, value: str, mean: Mean
 ) -> tuple[Floats, Floats, Floats]:
     """The statistic, the number of seeds with a number, and that of all, at each point."""
-    numbers = _numbers(data, value)
+    numbers = seed_numbers(data, value)
     if mean == "geometric":
         if (numbers <= 0).any():
             raise BadValue("mean", mean, "some numbers are not positive; take median.")
@@ -144,7 +142,7 @@ def _statistics(
 
 def why_lost(data: FigureData, value: str) -> str:
     """Return why cells have no number, in a few words: `diverged`, `target not reached`."""
-    numbers = _numbers(data, value)
+    numbers = seed_numbers(data, value)
     missed = np.isinf(numbers)
     return misses_in_words(data.cells[missed]) if missed.any() else "no number"
 
@@ -158,7 +156,7 @@ def losses_in_words(data: FigureData, grids: Sequence[Grid], value: str, mean: M
         value: the column.
         mean: its statistic.
     """
-    numbers = _numbers(data, value)
+    numbers = seed_numbers(data, value)
     missed, unknown = np.isinf(numbers), numbers.isna()
     words = []
     if missed.any():

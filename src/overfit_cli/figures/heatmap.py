@@ -10,7 +10,7 @@ import functools
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import matplotlib.axes
 import numpy as np
@@ -28,7 +28,7 @@ from overfit_cli.figures.axes import Axis
 from overfit_cli.figures.caption import repeated_crossings
 from overfit_cli.figures.grid import (
     Grid,
-    choose_mean,
+    has_losses,
     lay_out,
     losses_in_words,
     seeds_in_words,
@@ -80,6 +80,7 @@ class Map:
         x, y: its axes.
         value, label: its column.
         mean: the statistic over seeds.
+        log: whether colours are by ratio.
         why: why seeds have no number.
         parts, grids: the data of each panel, and the numbers.
         facts: the sentences of the caption.
@@ -90,6 +91,7 @@ class Map:
     value: str
     label: str
     mean: Mean
+    log: bool
     why: str
     parts: Sequence[Panel]
     grids: Sequence[Grid]
@@ -101,9 +103,13 @@ class Map:
         return pd.Series(np.concatenate([grid.number.ravel() for grid in self.grids])).dropna()
 
     @property
-    def span_of_colours(self) -> float:
-        """The span of positive numbers from which colours are logarithmic."""
-        return 10 if max(grid.number.size for grid in self.grids) <= MOST_PRINTED else 30
+    def norm(self) -> Normalize:
+        """The scale of the colours; that of differences is symmetric around 0."""
+        low, high = float(self.numbers.min()), float(self.numbers.max())
+        if self.parts[0].data.less:
+            largest = max(abs(low), abs(high)) or 1.0
+            return Normalize(-largest, largest)
+        return LogNorm(low, high) if self.log else Normalize(low, high)
 
     @property
     def nothing(self) -> str:
@@ -123,12 +129,12 @@ def draw_heatmap(data: FigureData, options: FigureOptions) -> Picture:
     or 10 in a small map, which has its numbers printed. A line is the contour of the threshold; the
     study's threshold applies to its headline.
 
-    The statistic is the mean, unless the user names another. Where a seed has no number it is the
-    median over all seeds, and one that missed counts as beyond the others. Points where half of the
-    seeds or more have no number are hatched; those where fewer have none have a corner, or how many
-    have one; planned ones that did not run are dotted. For a refined sweep only points with cells
-    are coloured, in dots whose area grows with the number of seeds, and the line is the median
-    crossing with its interval.
+    The statistic is the mean; the median where colours are logarithmic or a seed has no number; or
+    the one that the user names. For the median a seed that missed counts as beyond the others.
+    Points where half of the seeds or more have no number are hatched; those where fewer have none
+    have a corner, or how many have one; planned ones that did not run are dotted. For a refined
+    sweep only points with cells are coloured, in dots whose area grows with the number of seeds,
+    and the line is the median crossing with its interval.
 
     Raises:
         UserError: if x or y cannot be an axis, another parameter varies, the column is unknown or
@@ -153,10 +159,10 @@ def draw_map(data: FigureData, options: FigureOptions, overlay: Overlay | None =
         figure,
         all_axes,
         plan,
-        _level(data, options, plan),
+        contour_level(data, options, plan),
         asked=options.threshold is not None,
     )
-    _title_constants(all_axes, plan, data, options)
+    _title_constants(figure, all_axes, plan, data, options)
     if overlay is not None:
         overlays = [overlay(axes, part) for axes, part in zip(all_axes, plan.parts, strict=True)]
         legend += next((entries for entries in overlays if entries), [])
@@ -180,15 +186,34 @@ def lay_out_map(data: FigureData, options: FigureOptions) -> Map:
     if not (options.law or data.refined):
         x, y = x.spread(), y.spread()
     parts = panels_of_runs(data, options.by)
-    mean, why = choose_mean(data, value, options.mean), why_lost(data, value)
+    mean = cast("Mean", options.mean or ("median" if has_losses(data, value) else "arithmetic"))
     grids = [lay_out(part.data, x, y, value, mean) for part in parts]
+    log = _is_by_ratio(grids, data, options)
+    if log and options.mean is None and mean == "arithmetic":
+        mean, grids = "median", [lay_out(part.data, x, y, value, "median") for part in parts]
     over = data.averaged or seeds_in_words(grids, mean)
     shows = f"{opening(label)} over {x.label} and {y.label}: {over}."
     facts = [shows, *losses_in_words(data, grids, value, mean)]
-    plan = Map(x, y, value, label, mean, why, parts, grids, facts)
-    if plan.numbers.empty:
-        raise BadValue("value", value, "at every point half of the seeds or more have no number.")
-    return plan
+    return Map(x, y, value, label, mean, log, why_lost(data, value), parts, grids, facts)
+
+
+def _is_by_ratio(grids: Sequence[Grid], data: FigureData, options: FigureOptions) -> bool:
+    """Whether colours are logarithmic: by default where positive numbers span a large factor.
+
+    Raises:
+        UserError: if no point has a number, or logarithmic colours are asked for and one is not
+            positive.
+    """
+    numbers = pd.Series(np.concatenate([grid.number.ravel() for grid in grids])).dropna()
+    if numbers.empty:
+        raise BadValue("value", None, "at every point half of the seeds or more have no number.")
+    log = is_log(options, "value")
+    if data.less:
+        if log:
+            raise BadValue("log", "value", "a difference has no logarithm where it is negative.")
+        return False
+    is_small = max(grid.number.size for grid in grids) <= MOST_PRINTED
+    return choose_scale(log, numbers, factor=10 if is_small else 30)
 
 
 def new_map(plan: Map) -> tuple[Picture, list[matplotlib.axes.Axes]]:
@@ -247,16 +272,7 @@ def _draw_colours(
     all_axes: Sequence[matplotlib.axes.Axes], plan: Map, data: FigureData, options: FigureOptions
 ) -> Any:
     """Colour the points of the grids; return the artist for a colour bar."""
-    everything = plan.numbers
-    low, high = float(everything.min()), float(everything.max())
-    if data.less:
-        if is_log(options, "value"):
-            raise BadValue("log", "value", "a difference has no logarithm where it is negative.")
-        largest = max(abs(low), abs(high)) or 1.0
-        norm: Normalize = Normalize(-largest, largest)
-    else:
-        log = choose_scale(is_log(options, "value"), everything, factor=plan.span_of_colours)
-        norm = LogNorm(low, high) if log else Normalize(low, high)
+    norm = plan.norm
     colours = options.cmap or (DIVERGING if data.less else None)
     look: dict[str, Any] = {"cmap": colours, "norm": norm, "rasterized": True}
     for axes, grid, part in zip(all_axes, plan.grids, plan.parts, strict=True):
@@ -268,13 +284,17 @@ def _draw_colours(
 
 
 def _title_constants(
-    all_axes: Sequence[matplotlib.axes.Axes], plan: Map, data: FigureData, options: FigureOptions
+    figure: Picture,
+    all_axes: Sequence[matplotlib.axes.Axes],
+    plan: Map,
+    data: FigureData,
+    options: FigureOptions,
 ) -> None:
     """Add to the titles of panels what an equation's left side measures, where its right varies.
 
     It is the median over all crossings of the contour's level.
     """
-    level, names = _level(data, options, plan), (plan.x.name, plan.y.name)
+    level, names = contour_level(data, options, plan), (plan.x.name, plan.y.name)
     equations = parse_equations(data, options, (plan.x, plan.y))
     if level is None or len(equations) != 1 or not equations[0].left.names <= {*names}:
         return
@@ -282,20 +302,21 @@ def _title_constants(
     cells = [part.data.cells for part in plan.parts]
     if len({constant_side(equation, names, part) for part in cells}) < 2:
         return
-    symbol = functools.partial(formula_symbol, data.study)
     titles = []
     for part, panel_cells in zip(plan.parts, cells, strict=True):
         curves = crossings(panel_cells, *names, plan.value, level)
         points = {plan.x.name: curves["crossing"].clip(lower=0), plan.y.name: curves[plan.y.name]}
         arrays = {name: column.to_numpy(dtype=np.float64) for name, column in points.items()}
         measured = round_digits(float(np.nanmedian(equation.left.value(arrays))), 3)
-        left = expression_in_mathtext(equation.left, symbol)
-        titles.append(f"{part.title}: measured ${left}$ = {tick_number(measured)}")
+        titles.append(f"{part.title}: measured {tick_number(measured)}")
     title_panels(all_axes, titles)
+    left = expression_in_mathtext(equation.left, functools.partial(formula_symbol, data.study))
+    at = f"all crossings of {plan.label} = {tick_number(level)}"
+    figure.facts.append(f"Measured, above each panel: the median of ${left}$ over {at}.")
 
 
-def _level(data: FigureData, options: FigureOptions, plan: Map) -> float | None:
-    """The level of the contour: the user's threshold, or the study's for its headline."""
+def contour_level(data: FigureData, options: FigureOptions, plan: Map) -> float | None:
+    """Return the level of the contour: the user's threshold, or the study's for its headline."""
     if options.threshold is not None or data.less:
         return options.threshold
     return data.study.threshold if plan.value == data.study.headline else None

@@ -34,7 +34,7 @@ _FIGURES = collect_figures(
         HEATMAP,
         title="Test loss over samples and signal-to-noise ratio",
         source="Jiang et al. 2024, figure 2c",
-        options=FigureOptions(x="snr", y="n", value="test_loss", mean="median"),
+        options=FigureOptions(x="snr", y="n", value="test_loss"),
     ),
     Figure(
         name="images",
