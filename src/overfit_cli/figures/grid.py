@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from overfit_cli.core.arrays import finite_column
 from overfit_cli.core.errors import BadValue
@@ -66,6 +66,12 @@ def has_losses(data: FigureData, value: str) -> bool:
     return not np.isfinite(seed_numbers(data, value)).all()
 
 
+def is_lost(arrived: ArrayLike, seeds: ArrayLike, mean: Mean) -> Mask:
+    """Return whether too few of the seeds have a number for a statistic over all of them."""
+    arrived, seeds = np.asarray(arrived), np.asarray(seeds)
+    return np.asarray(2 * arrived <= seeds if mean == "median" else arrived < seeds)
+
+
 def seeds_in_words(grids: Sequence[Grid], mean: Mean) -> str:
     """Write the statistic of grids and of how many seeds it is."""
     counts = np.concatenate([grid.seeds[np.isfinite(grid.number)] for grid in grids])
@@ -115,7 +121,7 @@ def lay_out(data: FigureData, x: Axis, y: Axis, value: str, mean: Mean = "arithm
 
 
 def seed_numbers(data: FigureData, value: str) -> pd.Series[float]:
-    """The column of each cell, infinite where one missed; a difference is missed on no side."""
+    """Return the column of each cell: infinite where one missed, but for a difference."""
     if data.less:
         return finite_column(data.cells, value)
     return measured_or_missed(data.cells, value)
@@ -135,8 +141,7 @@ def _statistics(
     middle = _table(groups.median() if mean == "median" else groups.mean(), x, y)
     arrived = np.nan_to_num(_table(numbers.map(np.isfinite).groupby(points).sum(), x, y))
     seeds = np.nan_to_num(_table(_count(data.cells, x, y), x, y))
-    enough = 2 * arrived > seeds if mean == "median" else arrived == seeds
-    middle = np.where(enough & np.isfinite(middle), middle, np.nan)
+    middle = np.where(is_lost(arrived, seeds, mean) | ~np.isfinite(middle), np.nan, middle)
     return np.exp(middle) if mean == "geometric" else middle, arrived, seeds
 
 

@@ -162,11 +162,11 @@ def draw_map(data: FigureData, options: FigureOptions, overlay: Overlay | None =
         contour_level(data, options, plan),
         asked=options.threshold is not None,
     )
-    _title_constants(figure, all_axes, plan, data, options)
     if overlay is not None:
         overlays = [overlay(axes, part) for axes, part in zip(all_axes, plan.parts, strict=True)]
         legend += next((entries for entries in overlays if entries), [])
     legend += draw_laws(figure, all_axes, plan, data, options)
+    _title_constants(figure, all_axes, plan, data, options)
     legend_below(figure, legend + mark_losses(all_axes, plan, mesh if overlay is None else None))
     return figure
 

@@ -204,7 +204,7 @@ def draw_equations(
         shared = (colour, *FURTHER_COLOURS)[index // len(DASHES) % (1 + len(FURTHER_COLOURS))]
         drawn: dict[tuple[Axes, tuple[float, ...]], Place] = {}
         for place in places:
-            constants = _constants(equation, names, place.cells)
+            constants = constants_of(equation, names, place.cells)
             drawn.setdefault((place.axes, tuple(constants.values())), place)
         varies = len(drawn) > len({axes for axes, _ in drawn})
         lines = [
@@ -212,7 +212,7 @@ def draw_equations(
                 axes,
                 equation,
                 names,
-                _constants(equation, names, place.cells),
+                constants_of(equation, names, place.cells),
                 place.colour if varies else shared,
                 dash,
             )
@@ -237,7 +237,7 @@ def constant_side(equation: Equation, names: tuple[str, str], cells: pd.DataFram
     named = equation.right.names
     if not named or named & {*names}:
         return None
-    return float(equation.right.value(_arrays(_constants(equation, names, cells))))
+    return float(equation.right.value(_arrays(constants_of(equation, names, cells))))
 
 
 def _values_in_words(values: Sequence[float | None]) -> str:
@@ -247,8 +247,10 @@ def _values_in_words(values: Sequence[float | None]) -> str:
     return f" = {', '.join(numbers)}" if numbers else ""
 
 
-def _constants(equation: Equation, names: tuple[str, str], cells: pd.DataFrame) -> dict[str, float]:
-    """The number of each constant of an equation.
+def constants_of(
+    equation: Equation, names: tuple[str, str], cells: pd.DataFrame
+) -> dict[str, float]:
+    """Return the number of each constant of an equation.
 
     Raises:
         UserError: if one varies in the cells.
