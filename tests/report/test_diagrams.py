@@ -20,10 +20,12 @@ LOSSES = [0.1, 0.2, 0.4, 0.8]
 
 
 def of_four_seeds(directory: Path) -> FigureData:
-    """Toy cells of N 1 to 3 and two SNR; each has these losses at four seeds."""
+    """Toy cells of N 1 to 3 and two SNR; each has these losses times N at four seeds."""
     data = load_figure_data(sweep_toy(directory))
     copies = [
-        data.cells.assign(seed=seed, test_loss=loss, key=data.cells["key"] + str(seed))
+        data.cells.assign(
+            seed=seed, test_loss=loss * data.cells["n"], key=data.cells["key"] + str(seed)
+        )
         for seed, loss in enumerate(LOSSES)
     ]
     return replace(data, cells=pd.concat(copies, ignore_index=True))
@@ -55,7 +57,7 @@ def test_missed_seeds_count_as_beyond_the_others_and_are_told_from_no_cells(
 
 def test_intervals_of_a_positive_column_stay_positive(tmp_path: Path) -> None:
     data = of_four_seeds(tmp_path / "run")
-    wide = data.cells["test_loss"] ** 8 + data.cells["n"] / 100
+    wide = np.where(data.cells["seed"] == 3, 0.8, 0.0) + data.cells["n"] / 100
     diagram = make_diagram(
         replace(data, cells=data.cells.assign(test_loss=wide)), figures_of(TOY)["heatmap"]
     )
@@ -81,9 +83,8 @@ def test_the_threshold_and_the_equation_are_drawn_in_cells(tmp_path: Path) -> No
 def test_ticks_differ_where_values_do(tmp_path: Path) -> None:
     data = of_four_seeds(tmp_path / "run")
     close = data.cells["snr"].map({1.0: 11.31, 2.0: 11.34}).fillna(11.34)
-    diagram = make_diagram(
-        replace(data, cells=data.cells.assign(snr=close)), figures_of(TOY)["heatmap"]
-    )
+    cells = data.cells.assign(snr=close)
+    diagram = make_diagram(replace(data, cells=cells, planned=cells), figures_of(TOY)["heatmap"])
     assert diagram is not None
     assert diagram["x"]["ticks"] == ["11.31", "11.34"]
 
@@ -92,7 +93,8 @@ def test_a_diagram_that_says_nothing_is_not_made(tmp_path: Path) -> None:
     data = of_four_seeds(tmp_path / "run")
     heatmap = figures_of(TOY)["heatmap"]
     assert make_diagram(replace(data, cells=data.cells.assign(test_loss=0.5)), heatmap) is None
-    assert make_diagram(replace(data, cells=data.cells[data.cells["n"] < 3]), heatmap) is None
+    four = data.cells[data.cells["n"] < 3]
+    assert make_diagram(replace(data, cells=four, planned=four), heatmap) is None, "2 by 2 points"
     odd = (data.cells["n"] + 2 * data.cells["snr"]) % 4 == 1
     half = data.cells.assign(status=np.where(odd | (data.cells["n"] == 2), "failed", "done"))
     assert make_diagram(replace(data, cells=half), heatmap) is None

@@ -150,7 +150,7 @@ def _points(
         if key not in samples:
             points.append(None)
             continue
-        sample: Floats = samples[key].to_numpy(dtype=np.float64)
+        sample: Floats = np.asarray(samples[key], dtype=np.float64)
         arrived: Floats = np.asarray(sample[np.isfinite(sample)], dtype=np.float64)
         point: dict[str, Any] = {"seeds": arrived.size}
         if lost := sample.size - arrived.size:
