@@ -11,9 +11,11 @@ import numpy as np
 import pandas as pd
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
+from matplotlib.typing import ColorType
 
 from overfit_cli.core.errors import BadValue
 from overfit_cli.core.figure import FigureOptions
+from overfit_cli.core.parameters import describe
 from overfit_cli.core.study import AnyStudy, FigureData
 from overfit_cli.core.text import list_runs, plural, round_digits
 from overfit_cli.figures.axes import Axis
@@ -45,6 +47,7 @@ from overfit_cli.figures.style import (
     legend_below,
     log_ticks,
     points,
+    value_colour,
 )
 from overfit_cli.stats.boundaries import FEWEST_FOR_LAW, PowerLaw, fit_power_law
 from overfit_cli.stats.crossings import SIDES, crossings, medians_by_row
@@ -73,7 +76,7 @@ class DrawnBoundary:
     """
 
     title: str
-    colour: str
+    colour: ColorType
     rows: pd.DataFrame
     curves: pd.DataFrame
     off_grid: pd.Series[str]
@@ -174,7 +177,8 @@ def _boundaries(
             f"it makes {len(parts)} boundaries, and a figure shows up to {len(PALETTE)}.",
         )
     drawn_boundaries = []
-    for part, colour in zip(parts, PALETTE, strict=False):
+    for part, spare in zip(parts, PALETTE, strict=False):
+        colour = _colour_of(part.data, options.by) or spare
         curves = crossings(part.data.cells, x, y, value, threshold)
         rows = medians_by_row(curves, y)
         off_curves = curves[curves[y].isin(rows.loc[~_is_on_grid(rows), y])]
@@ -189,6 +193,12 @@ def _boundaries(
             DrawnBoundary(part.title, colour, rows, curves, off_grid, fit_power_law(curves, y))
         )
     return drawn_boundaries
+
+
+def _colour_of(data: FigureData, by: str | None) -> ColorType | None:
+    """The colour that a value of the parameter `by` has in every figure; None without one."""
+    info = describe(data.study.parameters).get(by or "")
+    return None if info is None else value_colour(info, data.cells[by].iloc[0])
 
 
 def _refuse_nothing(
