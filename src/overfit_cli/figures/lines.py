@@ -409,8 +409,8 @@ def _legend(plan: LinesPlan, threshold: float | None) -> Legend:
         marker, dash = (look.marker, look.dash) if is_drawn else ("x", "")
         handle = Line2D([], [], color=look.colour, marker=marker, linestyle=dash)
         legend.append((handle, f"{text}{reason}"))
-    if reasons := dict.fromkeys(line.reason for line in every if line.misses.any()):
-        text = f"every seed: {' or '.join(reasons)}"
+    if reasons := " or ".join(line.reason for line in every if line.misses.any()):
+        text = f"every seed: {' or '.join(dict.fromkeys(reasons.split(' or ')))}"
         legend.append((Line2D([], [], color="0.3", marker="x", linestyle=""), text))
     if any(np.isfinite(line.open).any() for line in every):
         circle = Line2D([], [], color="0.3", marker="o", markerfacecolor="white", linestyle="")

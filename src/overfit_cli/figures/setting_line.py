@@ -15,6 +15,7 @@ from overfit_cli.core.parameters import Value
 from overfit_cli.figures.axes import Axis
 from overfit_cli.figures.inputs import measured_or_missed, misses_in_words
 from overfit_cli.figures.palette import LineLook
+from overfit_cli.figures.style import PALETTE
 from overfit_cli.stats.bands import Averaging
 
 Statistic = tuple[Averaging, tuple[float, float]]
@@ -176,10 +177,14 @@ def offsets(lines: Sequence[Line], count: int, *, log: bool, x: Axis) -> Floats:
     Lines stay in place where no two have most of their points in common. The shift is in the units
     of the scaled axis.
     """
-    if x.scale == "category" or not any(
-        _coincide(first, second, log=log)
-        for index, first in enumerate(lines)
-        for second in lines[:index]
+    if (
+        count > len(PALETTE)
+        or x.scale == "category"
+        or not any(
+            _coincide(first, second, log=log)
+            for index, first in enumerate(lines)
+            for second in lines[:index]
+        )
     ):
         return np.zeros(count)
     span = float(np.ptp(x.scaled(x.positions)))

@@ -58,10 +58,10 @@ class KernelRegressionParameters(StudyParameters):
         "below",
         "labels below the token values' hull, inside it, of random sign, or near the first outputs",
         symbol="y",
-        label="place of the labels",
+        label="labels",
         value_labels={
-            "below": "below the hull",
-            "inside": "inside the hull",
+            "below": "below the hull of the values",
+            "inside": "inside the hull of the values",
             "mixed-sign": "of random sign",
             "near": "near the first outputs",
         },
