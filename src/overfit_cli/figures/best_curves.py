@@ -146,8 +146,8 @@ def _draw_columns(
     for axes, name in zip(all_axes[len(columns) :], columns, strict=False):
         for curve in differing:
             draw_curve(axes, curve, [name], looks, 0.0, thin=False)
-        label = f"{axis_label(study, name, logged=True)} less that of {first}"
-        axes.set_ylabel(label_with_note(label, differences.label if differences else "", HIGH))
+        note = differences.label if differences else ""
+        axes.set_ylabel(label_with_note(f"less that of {first}", note, HIGH))
     for axes in all_axes[-len(columns) :]:
         axes.set_xlabel(study.step)
     title_panels(all_axes, [""] * len(all_axes))
@@ -169,14 +169,17 @@ def _guess(column: str) -> float | None:
 
 @styled
 def draw_learning_rates(data: FigureData, options: FigureOptions) -> Picture:
-    """Draw lines as `draw_lines`, with what guessing one of two classes gives."""
+    """Draw lines as `draw_lines`, with what guessing one of two classes gives where it is near."""
     figure = draw_lines(data, options)
-    column = options.value or data.study.headline
-    if (guess := _guess(column)) is None or data.less:
+    guess = _guess(options.value or data.study.headline)
+    if guess is None or data.less:
         return figure
     for axes in figure.axes:
+        low, high = axes.get_ylim()
+        if not 1.4 * low - 0.4 * high < guess < 1.4 * high - 0.4 * low:
+            continue
+        margin = 0.08 * (high - low)
+        axes.set_ylim(min(low, guess - margin), max(high, guess + margin))
         axes.axhline(guess, **THRESHOLD)
-        axes.annotate(
-            "guessing", (0, guess), (3, 1), ("axes fraction", "data"), "offset points"
-        ).set_fontsize("x-small")
+        axes.text(0.01, guess, "guessing", {"size": "small"}, transform=axes.get_yaxis_transform())
     return figure

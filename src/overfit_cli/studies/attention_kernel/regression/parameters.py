@@ -60,8 +60,8 @@ class KernelRegressionParameters(StudyParameters):
         symbol="y",
         label="labels",
         value_labels={
-            "below": "below the hull of the values",
-            "inside": "inside the hull of the values",
+            "below": "below the hull",
+            "inside": "inside the hull",
             "mixed-sign": "of random sign",
             "near": "near the first outputs",
         },
