@@ -10,9 +10,6 @@ import pytest
 
 from overfit_cli import UserError
 from overfit_cli.core.figure import FigureOptions
-from overfit_cli.figures.curves import draw_columns
-from overfit_cli.figures.panels import Panel
-from overfit_cli.figures.picture import styled
 from tests.fake_study import (
     data_of,
     draw_curves,
@@ -92,22 +89,6 @@ def test_curves_are_averaged_geometrically_where_asked(tmp_path: Path) -> None:
     figure = draw_curves(data, FigureOptions(value="train_loss", mean="geometric"))
     assert line_heights(figure.axes[0]) == [pytest.approx([1e-1, 1e-5, 1e-9])]
     assert "geometric mean of 9 seeds" in words(figure, tmp_path)
-
-
-def test_columns_side_by_side_have_scales_of_their_own(tmp_path: Path) -> None:
-    cells = fake_cells([5, 10, 20], [1.0])
-    data = data_of(cells, None, fake_trajectories(cells))
-    figure = styled(draw_columns)(Panel("of all", data), ["train_loss", "attention"])
-    left, right = figure.axes
-    assert [axes.get_ylabel() for axes in (left, right)] == [
-        "training loss\n(mean, 95\xa0% interval)",
-        "attention on the signal\n(mean, 95\xa0% interval)",
-    ]
-    assert left.get_ylim() != right.get_ylim()
-    assert [len(axes.lines) for axes in (left, right)] == [3, 3]
-    assert left.lines[1].get_color() == right.lines[1].get_color()
-    text = words(figure, tmp_path)
-    assert text.count("\nN = 10\n") == 1
 
 
 def test_panels_of_one_column_share_its_axis() -> None:

@@ -161,7 +161,7 @@ def _kind_of_curves(cells: pd.DataFrame, averaged: bool, over_seeds: Averaging) 
     seeds = cells.loc[_is_averaged(cells), "seed"].nunique()
     diverged = int((_reasons(cells) == "diverged").sum())
     broken = int((~_is_averaged(cells)).sum())
-    treatment = "count as beyond the others" if over_seeds.mean == "median" else "left out"
+    treatment = "taken as beyond the others" if over_seeds.mean == "median" else "left out"
     left_out = f"; {plural(diverged, 'diverged cell')} {treatment}" if diverged else ""
     left_out += f"; {plural(broken, 'failed cell')} left out" if broken else ""
     if seeds == 1:
