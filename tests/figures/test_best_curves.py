@@ -131,7 +131,7 @@ def test_without_a_second_setting_there_are_no_differences() -> None:
     assert len(figure.axes) == 2
     assert len(draw_learning(rates(), FigureOptions(value="test_accuracy")).axes) == 2
     figure = draw_learning(rates(), replace(LOSS_AND_ACCURACY, by="kernel", value="test_loss"))
-    assert figure.axes[0].get_ylabel() == "test loss (median, the middle half)"
+    assert figure.axes[0].get_ylabel() == "test loss\n(median, the middle half)"
 
 
 def test_what_guessing_gives_is_drawn_where_it_is_near() -> None:
@@ -139,9 +139,6 @@ def test_what_guessing_gives_is_drawn_where_it_is_near() -> None:
     near, far = rates(), rates()
     near.cells["test_loss"] += 0.35
     options = FigureOptions(x="learning_rate", value="test_loss")
-    heights = [
-        [line for line in line_heights(draw_learning_rates(data, options).axes[0])]
-        for data in (near, far)
-    ]
+    heights = [line_heights(draw_learning_rates(data, options).axes[0]) for data in (near, far)]
     assert [np.log(2)] * 2 in heights[0]
     assert [np.log(2)] * 2 not in heights[1]

@@ -208,14 +208,15 @@ def _curve(
         beyond = over_seeds.mean == "median" and name.endswith("loss") and not single
         kept = steps if beyond or single else steps[steps["reason"] != "diverged"]
         table = _cell_table(kept, name, beyond=beyond)
-        summary = over_seeds.summarise(table.to_numpy(), ends)
+        mean, low, high = over_seeds.summarise(table.to_numpy(), ends)
+        high = np.minimum(high, steps[name].max())  # a band without an end reaches to the largest
         summaries[name] = [
-            pd.Series(np.where(np.isfinite(numbers), numbers, np.nan), table.index)
-            for numbers in summary
+            pd.Series(np.where(np.isfinite(mean), numbers, np.nan), table.index)
+            for numbers in (mean, low, high)
         ]
-    mean, low, high = (pd.DataFrame({n: s[i] for n, s in summaries.items()}) for i in range(3))
+    tables = (pd.DataFrame({n: s[i] for n, s in summaries.items()}) for i in range(3))
     ends_apart = steps[steps["reason"] != "diverged"].groupby("key")["step"].max().nunique() > 1
-    return Curve(text, mean, low, high, ends_early=ends_apart)
+    return replace(Curve(text, *tables), ends_early=ends_apart)
 
 
 def _cell_table(steps: pd.DataFrame, column: str, *, beyond: bool) -> pd.DataFrame:

@@ -216,14 +216,13 @@ def draw_joined(
     """
     aside = offset_copy(axes.transData, axes.get_figure(root=True), shift, units="points")
     if mean:
-        axes.plot(
-            line.x,
-            line.mean,
-            color=look.colour,
-            marker=look.marker,
-            linestyle=look.dash,
-            transform=aside,
-        )
+        look_of_line: dict[str, Any] = {
+            "color": look.colour,
+            "marker": look.marker,
+            "linestyle": look.dash,
+        }
+        [drawn] = axes.plot(line.x, line.mean, **look_of_line)
+        drawn.set_transform(aside)  # afterwards: limits are those of the numbers
         draw_open_points(axes, line, look, line.x, aside)
     if line.theory is not None:
         axes.plot(line.x, line.theory, color=look.colour, **BEHIND)
@@ -237,11 +236,12 @@ def draw_joined(
 
 def draw_open_points(axes: Axes, line: Line, look: LineLook, x: Floats, aside: Transform) -> None:
     """Draw points at which half of the seeds or more miss: open, and with their count."""
-    outlined = {"color": look.colour, "markerfacecolor": "white", "linestyle": ""}
+    outlined: dict[str, Any] = {"color": look.colour, "markerfacecolor": "white", "linestyle": ""}
     marker = look.marker or "o"
     for place, height, count, seeds in zip(x, line.open, line.count, line.seeds, strict=True):
         if np.isfinite(height):
-            axes.plot([place], [height], marker, transform=aside, **outlined)
+            [point] = axes.plot([place], [height], marker, **outlined)
+            point.set_transform(aside)
             text = f"{count}/{int((~np.isnan(seeds)).sum())}"
             axes.annotate(
                 text, (place, height), (3, 3), textcoords="offset points", fontsize="x-small"
