@@ -208,15 +208,17 @@ def _curve(
         beyond = over_seeds.mean == "median" and name.endswith("loss") and not single
         kept = steps if beyond or single else steps[steps["reason"] != "diverged"]
         table = _cell_table(kept, name, beyond=beyond)
-        mean, low, high = over_seeds.summarise(table.to_numpy(), ends)
+        middle, low, high = over_seeds.summarise(table.to_numpy(), ends)
         high = np.minimum(high, steps[name].max())  # a band without an end reaches to the largest
         summaries[name] = [
-            pd.Series(np.where(np.isfinite(mean), numbers, np.nan), table.index)
-            for numbers in (mean, low, high)
+            pd.Series(np.where(np.isfinite(middle), numbers, np.nan), table.index)
+            for numbers in (middle, low, high)
         ]
-    tables = (pd.DataFrame({n: s[i] for n, s in summaries.items()}) for i in range(3))
+    mean, below, above = (
+        pd.DataFrame({name: series[end] for name, series in summaries.items()}) for end in range(3)
+    )
     ends_apart = steps[steps["reason"] != "diverged"].groupby("key")["step"].max().nunique() > 1
-    return replace(Curve(text, *tables), ends_early=ends_apart)
+    return Curve(text, mean, below, above, ends_early=ends_apart)
 
 
 def _cell_table(steps: pd.DataFrame, column: str, *, beyond: bool) -> pd.DataFrame:
