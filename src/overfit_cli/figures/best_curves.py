@@ -181,5 +181,6 @@ def draw_learning_rates(data: FigureData, options: FigureOptions) -> Picture:
         margin = 0.08 * (high - low)
         axes.set_ylim(min(low, guess - margin), max(high, guess + margin))
         axes.axhline(guess, **THRESHOLD)
-        axes.text(0.01, guess, "guessing", {"size": "small"}, transform=axes.get_yaxis_transform())
+        above = {"size": "small", "va": "bottom"}
+        axes.text(0.01, guess, "guessing", above, transform=axes.get_yaxis_transform())
     return figure

@@ -286,7 +286,9 @@ def draw_panels(parts: Sequence[Panel], options: FigureOptions) -> Picture:
     ):
         scale.dress(axes)
         for curve in panel_curves:
-            of_panel = {curve.text: replace(look, dash="-")} if len(looks) == 1 else looks
+            of_panel = (
+                {curve.text: replace(look, dash="-")} if any(split) and len(looks) == 1 else looks
+            )
             draw_curve(axes, curve, columns, of_panel, scale.floor, thin=options.band == "seeds")
         _draw_theory(axes, panel_curves, theory, looks)
         axes.set_xlabel(study.step)
