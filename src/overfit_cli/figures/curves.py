@@ -161,7 +161,7 @@ def _kind_of_curves(cells: pd.DataFrame, averaged: bool, over_seeds: Averaging) 
     seeds = cells.loc[_is_averaged(cells), "seed"].nunique()
     diverged = int((_reasons(cells) == "diverged").sum())
     broken = int((~_is_averaged(cells)).sum())
-    treatment = "count as beyond the others" if over_seeds.mean == "median" else "left out"
+    treatment = "taken as beyond the others" if over_seeds.mean == "median" else "left out"
     left_out = f"; {plural(diverged, 'diverged cell')} {treatment}" if diverged else ""
     left_out += f"; {plural(broken, 'failed cell')} left out" if broken else ""
     if seeds == 1:
@@ -208,14 +208,17 @@ def _curve(
         beyond = over_seeds.mean == "median" and name.endswith("loss") and not single
         kept = steps if beyond or single else steps[steps["reason"] != "diverged"]
         table = _cell_table(kept, name, beyond=beyond)
-        summary = over_seeds.summarise(table.to_numpy(), ends)
+        middle, low, high = over_seeds.summarise(table.to_numpy(), ends)
+        high = np.minimum(high, steps[name].max())  # a band without an end reaches to the largest
         summaries[name] = [
-            pd.Series(np.where(np.isfinite(numbers), numbers, np.nan), table.index)
-            for numbers in summary
+            pd.Series(np.where(np.isfinite(middle), numbers, np.nan), table.index)
+            for numbers in (middle, low, high)
         ]
-    mean, low, high = (pd.DataFrame({n: s[i] for n, s in summaries.items()}) for i in range(3))
+    mean, below, above = (
+        pd.DataFrame({name: series[end] for name, series in summaries.items()}) for end in range(3)
+    )
     ends_apart = steps[steps["reason"] != "diverged"].groupby("key")["step"].max().nunique() > 1
-    return Curve(text, mean, low, high, ends_early=ends_apart)
+    return Curve(text, mean, below, above, ends_early=ends_apart)
 
 
 def _cell_table(steps: pd.DataFrame, column: str, *, beyond: bool) -> pd.DataFrame:
@@ -252,7 +255,7 @@ def draw_curves(data: FigureData, options: FigureOptions) -> Picture:
         UserError: if no steps were logged, a column or `by` is unknown, or the threshold is not
             finite.
     """
-    columns = _columns(data, options.value)
+    columns = logged_columns(data, options.value)
     data = _drop_other_cells(data, columns)
     panel_parameter = options.by or panels_for_lines(data, varying_parameters(data), len(PALETTE))
     return draw_panels(panels(data, panel_parameter), options)
@@ -261,10 +264,10 @@ def draw_curves(data: FigureData, options: FigureOptions) -> Picture:
 def draw_panels(parts: Sequence[Panel], options: FigureOptions) -> Picture:
     """Draw curves as `draw_curves` does, in given panels; the caller is `styled`."""
     study = parts[0].data.study
-    columns = _columns(parts[0].data, options.value)
+    columns = logged_columns(parts[0].data, options.value)
     theory = _theory_columns(parts[0].data, columns, options.theory)
     threshold = check_threshold(options.threshold)
-    parts = _told_apart(parts, columns, theory)
+    parts, split = _told_apart(parts, columns, theory)
     gathered = gather_curves(
         [part.data for part in parts],
         list(dict.fromkeys([*columns, *theory])),
@@ -277,14 +280,19 @@ def draw_panels(parts: Sequence[Panel], options: FigureOptions) -> Picture:
     columns, theory = ([name for name in names if name in drawn] for names in (columns, theory))
     figure, all_axes = new_panels(len(parts), height=2.8)
     scale = curve_scale([c.mean for c in curves], columns, theory, options)
-    looks = _looks(study, curves)
-    for axes, panel_curves in zip(all_axes, gathered.curves, strict=True):
+    looks = curve_looks(study, curves)
+    for axes, panel_curves, look in zip(
+        all_axes, gathered.curves, line_looks(study, split), strict=True
+    ):
         scale.dress(axes)
         for curve in panel_curves:
-            _draw_curve(axes, curve, columns, looks, scale.floor, thin=options.band == "seeds")
+            of_panel = (
+                {curve.text: replace(look, dash="-")} if any(split) and len(looks) == 1 else looks
+            )
+            draw_curve(axes, curve, columns, of_panel, scale.floor, thin=options.band == "seeds")
         _draw_theory(axes, panel_curves, theory, looks)
         axes.set_xlabel(study.step)
-    legend = _legend(study, columns, looks, curves)
+    legend = curves_legend(study, columns, looks, curves)
     labels = [axis_label(study, name, logged=True) for name in theory]
     legend += [(Line2D([], [], **BOUNDS[i]), label) for i, label in enumerate(labels)]
     if threshold is not None:
@@ -305,34 +313,38 @@ def draw_panels(parts: Sequence[Panel], options: FigureOptions) -> Picture:
 
 def _told_apart(
     parts: Sequence[Panel], columns: Sequence[str], theory: Sequence[str]
-) -> Sequence[Panel]:
+) -> tuple[Sequence[Panel], list[Mapping[str, Value]]]:
     """Panels in which colours tell the settings apart: dashes tell the columns, black the theory.
 
     Of several columns and parameters, one parameter has colours and the others have panels. Where
     several settings have a theory, each has a panel. Too many panels are left as they are.
+
+    Returns:
+        The panels, and the setting by which each was split off; empty where none was.
     """
     varying = dict.fromkeys(name for part in parts for name in varying_parameters(part.data))
     names, [first, *_] = list(varying), parts
+    split = list[str]()
     if theory and any(_settings_with(part.data, names, theory) > 1 for part in parts):
         split = names
     elif len(columns) > 1 and len(names) > 1:
         settings = [values for values, _ in split_settings(first.data, names)]
         coloured = colour_parameter(first.data.study, settings)
         split = [name for name in names if name != coloured] if coloured else []
-    else:
-        return parts
     pieces = [
         (
             values,
-            Panel(", ".join(filter(None, [title, part.title])), replace(part.data, cells=cells)),
+            Panel(", ".join(filter(None, [text, part.title])), replace(part.data, cells=cells)),
         )
         for part in parts
         for values, cells in split_settings(part.data, split)
-        for title in [short_settings(part.data.study, values)]
+        for text in [short_settings(part.data.study, values)]
     ]
+    if not split or len(pieces) > MOST_PANELS:
+        return parts, [{} for _ in parts]
     order = list(dict.fromkeys(str(values) for values, _ in pieces))
     pieces.sort(key=lambda piece: order.index(str(piece[0])))  # a row for each
-    return [panel for _, panel in pieces] if len(pieces) <= MOST_PANELS else parts
+    return [panel for _, panel in pieces], [values for values, _ in pieces]
 
 
 def _settings_with(data: FigureData, names: list[str], theory: Sequence[str]) -> int:
@@ -342,8 +354,8 @@ def _settings_with(data: FigureData, names: list[str], theory: Sequence[str]) ->
     return len(cells[names].drop_duplicates()) if names else min(1, len(cells))
 
 
-def _looks(study: AnyStudy, curves: Sequence[Curve]) -> dict[str, LineLook]:
-    """The look of each setting's curve, by its text, in order."""
+def curve_looks(study: AnyStudy, curves: Sequence[Curve]) -> dict[str, LineLook]:
+    """Return the look of each setting's curve, by its text, in order."""
     settings = {curve.text: curve.settings for curve in curves}
     return dict(zip(settings, line_looks(study, list(settings.values())), strict=True))
 
@@ -358,7 +370,7 @@ def _theory_columns(data: FigureData, columns: Sequence[str], theory: str | None
         return []
     if len(columns) > 1:
         raise BadValue("theory", theory, "it stands beside one column; name one as value.")
-    named = _columns(data, theory, "theory")
+    named = logged_columns(data, theory, "theory")
     if len(named) > len(BOUNDS):
         raise BadValue("theory", theory, f"it takes up to {len(BOUNDS)} columns.")
     return named
@@ -384,36 +396,14 @@ def _draw_theory(
             axes.plot(mean.index, mean, **{**bound, "color": colour})
 
 
-def draw_columns(part: Panel, columns: Sequence[str], options: FigureOptions) -> Picture:
-    """Draw columns as `draw_curves` does, a panel for each column; the caller is `styled`."""
-    study = part.data.study
-    logged = _columns(part.data, ",".join(columns))
-    over_seeds = averaging(options, BAND)
-    gathered = gather_curves([part.data], logged, most_single=len(PALETTE), over_seeds=over_seeds)
-    [curves] = gathered.curves
-    looks = _looks(study, curves)
-    figure, all_axes = new_panels(len(logged), height=2.8, share_y=False)
-    for axes, name in zip(all_axes, logged, strict=True):
-        curve_scale([curve.mean for curve in curves], [name], [], options).dress(axes)
-        for curve in curves:
-            _draw_curve(axes, curve, [name], looks, 0.0, thin=False)
-        label = label_with_note(axis_label(study, name, logged=True), gathered.label, HIGH)
-        axes.set(xlabel=study.step, ylabel=label)
-    title_panels(all_axes, [""] * len(all_axes))
-    figure.facts.append(_fact(study, logged, gathered.kind))
-    legend = _legend(study, logged[:1], looks, curves)
-    legend_below(figure, legend, 2 * len(logged), gathered.heading)
-    return figure
-
-
 def _fact(study: AnyStudy, columns: Sequence[str], kind: str) -> str:
     """The sentence of the caption."""
     labels = ", ".join(axis_label(study, name, logged=True) for name in columns)
     return f"{labels[:1].upper()}{labels[1:]} against {study.step}: {kind}."
 
 
-def _columns(data: FigureData, value: str | None, option: str = "value") -> list[str]:
-    """The columns that `value` names with commas between, for the option of that name."""
+def logged_columns(data: FigureData, value: str | None, option: str = "value") -> list[str]:
+    """Return the columns that `value` names with commas between, for the option of that name."""
     if data.trajectories.empty:
         raise UserError("No steps were logged here; `overfit train` logs a cell's steps.")
     names = [column.name for column in data.study.trajectory_columns]
@@ -449,12 +439,13 @@ def _drop_other_cells(data: FigureData, columns: list[str]) -> FigureData:
     return replace(data, cells=data.cells[~excluded], planned=planned)
 
 
-def _legend(
+def curves_legend(
     study: AnyStudy,
     columns: Sequence[str],
     looks: Mapping[str, LineLook],
     curves: Sequence[Curve],
 ) -> Legend:
+    """Return the legend of columns and settings, and of curves that end with their first seed."""
     labels = [axis_label(study, column, logged=True) for column in columns]
     legend: Legend = []
     if len(looks) == 1:
@@ -473,7 +464,7 @@ def _legend(
     return legend
 
 
-def _draw_curve(
+def draw_curve(
     axes: matplotlib.axes.Axes,
     curve: Curve,
     columns: Sequence[str],
@@ -481,11 +472,12 @@ def _draw_curve(
     floor: float,
     *,
     thin: bool,
+    banded: bool = True,
 ) -> None:
     """Draw the columns of a setting: told apart by dashes, or by colours where it is alone."""
     look, alone = looks[curve.text], len(looks) == 1
     for index, column in enumerate(columns):
-        colour = PALETTE[index] if alone else look.colour
+        colour = PALETTE[index] if alone and len(columns) > 1 else look.colour
         dash = DASHES[index] if len(columns) > 1 and not alone else look.dash
         mean, low, high = (
             frame[column].dropna().clip(lower=floor if floor else None)
@@ -495,5 +487,5 @@ def _draw_curve(
         if curve.ends_early and not thin:
             thinner = {"marker": "o", "markersize": 2.5, "markevery": [-1]}
         axes.plot(mean.index, mean, color=colour, linestyle=dash, **thinner)
-        if len(looks) <= len(PALETTE):
+        if banded and len(looks) <= len(PALETTE):
             axes.fill_between(low.index, low, high, color=colour, alpha=0.2, linewidth=0)

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from matplotlib.colors import to_rgb
 from matplotlib.typing import ColorType, LineStyleType
 
 from overfit_cli.core.parameters import ParameterInfo, Value, describe
@@ -46,8 +47,8 @@ def line_looks(study: AnyStudy, settings: Settings) -> list[LineLook]:
     if len(values) == len(settings):  # the other parameters go with this one
         ranks = _ranks(describe(study.parameters).get(name), values)
         return [
-            LineLook(colours[line[name]], _marker(ranks[line[name]], len(values)), "-")
-            for line in settings
+            LineLook(colours[value], _marker(ranks[value], len(values)), dash)
+            for value, dash in zip(values, _dashes(list(colours.values())), strict=True)
         ]
     others = _others(settings, name)
     ranks_of_others = {other: rank for rank, other in enumerate(dict.fromkeys(others))}
@@ -100,6 +101,18 @@ def _looks_by_order(count: int) -> list[LineLook]:
     if count > len(PALETTE):
         colours = colours_of_map(np.linspace(0, 0.9, count).tolist())
     return [LineLook(colour, _marker(rank, count), "-") for rank, colour in enumerate(colours)]
+
+
+def _dashes(colours: Sequence[ColorType]) -> Sequence[LineStyleType]:
+    """Dashes for few lines whose neighbours have nearly one shade; none for others."""
+    shades = np.array([to_rgb(colour) for colour in colours])
+    steps = np.linalg.norm(np.diff(shades, axis=0), axis=1)
+    alike = len(colours) <= len(DASHES) and bool((steps < _ALIKE).any())
+    return DASHES[: len(colours)] if alike else DASHES[:1] * len(colours)
+
+
+_ALIKE = 0.25
+"""The distance of two colours, of red, green and blue from 0 to 1, that are hard to tell apart."""
 
 
 def _marker(rank: int, count: int) -> str:

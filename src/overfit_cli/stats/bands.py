@@ -71,7 +71,8 @@ class Averaging:
                 raise BadValue("mean", "geometric", accepts)
             values = np.log(values)
         missing = np.isnan(values) if self.mean == "median" else ~np.isfinite(values)
-        rows = [self._summarise_row(row[~hidden]) for row, hidden in zip(values, missing, strict=True)]
+        samples = [row[~hidden] for row, hidden in zip(values, missing, strict=True)]
+        rows = [self._summarise_row(sample) for sample in samples]
         summary = np.array(rows, dtype=np.float64).reshape(-1, 3)
         if self.mean == "geometric":
             summary = np.exp(np.clip(summary, -np.log(LARGEST), np.log(LARGEST)))
