@@ -24,9 +24,8 @@ def points(axes: Axes, place: int = 0) -> tuple[np.ndarray, np.ndarray]:
 
 
 def legend(figure: Figure) -> list[str]:
-    inside = figure.axes[0].get_legend()
-    assert inside is not None
-    return [text.get_text() for text in inside.get_texts()]
+    inside = [artist for artist in figure.axes[0].get_children() if isinstance(artist, Legend)]
+    return [text.get_text() for each in inside for text in each.get_texts()]
 
 
 def test_a_boundary_recovers_the_law_on_logarithmic_axes(tmp_path: Path) -> None:
@@ -42,6 +41,7 @@ def test_a_boundary_recovers_the_law_on_logarithmic_axes(tmp_path: Path) -> None
         in text
     )
     assert "\nmedian of 5 seeds, least to greatest\n" in text
+    assert "\ntest loss = 0.2\n" in text
     assert "\nN·SNR² = 1000\n" in text
     assert "throughout" not in text
     assert "no fit" not in text
@@ -50,11 +50,12 @@ def test_a_boundary_recovers_the_law_on_logarithmic_axes(tmp_path: Path) -> None
 def test_the_fitted_numbers_stand_in_the_legend_inside() -> None:
     figure = draw_boundary(data_of(fake_cells(NS, SNRS, seeds=5, noise=0.1)), SIDES)
     [fit] = [text for text in legend(figure) if "^p = C" in text]
-    equation, exponent, constant = fit.split("\n")
+    equation, exponent, constant, lack = fit.split("\n")
     assert equation == r"${N} \cdot {\mathrm{SNR}}^p = C$"
     value, low, high = (
         float(number)
-        for number in exponent.removeprefix("$p$ = ")
+        for number in exponent.replace("\N{NO-BREAK SPACE}", " ")
+        .removeprefix("$p$ = ")
         .strip("]")
         .replace("[", "")
         .replace(",", "")
@@ -62,7 +63,8 @@ def test_the_fitted_numbers_stand_in_the_legend_inside() -> None:
     )
     assert low <= value <= high
     assert value == pytest.approx(2, abs=0.1)
-    assert constant.startswith("$C$ = ")
+    assert constant.startswith("$C$\N{NO-BREAK SPACE}=")
+    assert re.fullmatch(r"largest residual \d %", lack)
     assert not figure.legends, "all of it is inside"
 
 
@@ -93,7 +95,7 @@ def test_values_of_y_at_which_some_seeds_never_cross_are_drawn_open(tmp_path: Pa
 def test_few_rows_and_one_seed_are_drawn_without_a_fit(tmp_path: Path) -> None:
     figure = draw_boundary(data_of(fake_cells([5, 10], SNRS, seeds=1)), SIDES)
     text = words(figure, tmp_path)
-    assert "\none seed\n" in text
+    assert "\nTest loss of 0.2: one seed\n" in text
     assert "no fit of N·SNR^p = C, fewer than three points" in text
 
 
@@ -133,7 +135,7 @@ def test_each_value_of_a_parameter_has_a_boundary_of_its_colour(tmp_path: Path) 
         np.testing.assert_allclose(n * snr**2, constant, rtol=0.1)
     first, second = (axes.containers[place].lines[0].get_color() for place in (0, 1))  # type: ignore[attr-defined]
     assert to_hex(first) != to_hex(second)
-    assert re.findall(r"^kernel: (\w+) p = ", words(figure, tmp_path), re.MULTILINE) == [
+    assert re.findall(r"^kernel: (\w+): p\s=\s", words(figure, tmp_path), re.MULTILINE) == [
         "softmax",
         "gaussian",
     ]
@@ -144,7 +146,7 @@ def test_run_directories_are_overlaid_with_their_names(tmp_path: Path) -> None:
     figure = draw_boundary(side_by_side(["before", "after"], [one, other]), SIDES)
     assert len(figure.axes) == 1
     text = words(figure, tmp_path)
-    assert re.findall(r"^(before|after) p = ", text, re.MULTILINE) == ["before", "after"]
+    assert re.findall(r"^(before|after): p\s=\s", text, re.MULTILINE) == ["before", "after"]
 
 
 def test_values_beyond_the_grid_are_named_for_each_boundary(tmp_path: Path) -> None:
@@ -193,3 +195,42 @@ def test_a_caption_says_that_some_curves_rise_and_others_fall(tmp_path: Path) ->
     cells["test_loss"] = cells["test_loss"].where(~rising, 0.4 - cells["test_loss"])
     text = words(draw_boundary(data_of(cells), SIDES), tmp_path)
     assert "crossing curves rise, the others fall." in " ".join(text.split())
+
+
+def rising() -> pd.DataFrame:
+    """Losses that cross 0.2 where SNR is the square root of N."""
+    cells = fake_cells([1, 2, 4, 8, 16], SNRS, seeds=2)
+    return cells.assign(test_loss=0.2 * cells["n"] ** 0.5 / cells["snr"])
+
+
+def test_a_boundary_that_rises_is_drawn_as_a_function_without_a_constant(tmp_path: Path) -> None:
+    figure = draw_boundary(data_of(rising()), replace(SIDES, law=("snr = n**0.5",)))
+    axes = figure.axes[0]
+    n, snr = points(axes)
+    np.testing.assert_allclose(snr, n**0.5, rtol=0.02)
+    assert [tick.get_text() for tick in axes.get_xticklabels()] == ["1", "2", "4", "8", "16"]
+    n_of_law, snr_of_law = np.asarray(axes.lines[-1].get_xydata(), float).T
+    known = np.isfinite(n_of_law)
+    np.testing.assert_allclose(snr_of_law[known], n_of_law[known] ** 0.5, rtol=0.01)
+    text = words(figure, tmp_path)
+    assert re.search(r"SNR ∝ N\^?q?.*: q\s=\s0\.(49|5)", text)
+    assert "C\N{NO-BREAK SPACE}=" not in text
+
+
+def test_a_fit_says_how_far_its_worst_point_lies_from_it(tmp_path: Path) -> None:
+    bent = rising()
+    bent["test_loss"] = bent["test_loss"].where(bent["n"] != 4, 1.5 * bent["test_loss"])
+    text = words(draw_boundary(data_of(bent), SIDES), tmp_path)
+    share = re.search(r"largest residual (\d+) %", " ".join(text.split()))
+    assert share is not None
+    assert int(share[1]) == pytest.approx(38, abs=2)  # 1.5^(4/5) - 1: the fit takes a fifth
+
+
+def test_an_interval_that_leaves_the_axes_ends_in_an_arrow_head() -> None:
+    cells = fake_cells(NS, SNRS, seeds=6)
+    far = (cells["n"] == 4) & (cells["seed"] < 2)
+    cells["test_loss"] = cells["test_loss"].where(~far, 0.6)
+    axes = draw_boundary(data_of(cells), SIDES).axes[0]
+    heads = [line for line in axes.lines if line.get_marker() == ">"]
+    assert [line.get_ydata().tolist() for line in heads] == [[4.0]]  # type: ignore[union-attr]
+    assert heads[0].get_xdata().tolist() == [axes.get_xlim()[1]]  # type: ignore[union-attr]

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -24,6 +25,7 @@ from tests.fake_study import (
     FakeStudy,
     data_of,
     draw_boundary,
+    draw_cutoff,
     draw_heatmap,
     fail,
     fake_cells,
@@ -47,7 +49,8 @@ def colours(figure: Figure) -> QuadMesh:
 def test_a_heatmap_says_what_it_shows(cells: pd.DataFrame, tmp_path: Path) -> None:
     text = words(draw_heatmap(data_of(cells), OPTIONS), tmp_path)
     assert (
-        "Test loss over signal-to-noise ratio SNR and training samples N: mean of 3 seeds." in text
+        "Test loss over signal-to-noise ratio SNR and training samples N: median of 3 seeds."
+        in text
     )
     assert "\ntest loss\n" in text, "the colour bar is labelled"
     assert "\ntraining samples N\n" in text
@@ -134,11 +137,10 @@ def test_failed_and_missing_places_are_hatched_and_counted(
     some = fail(cells, (cells["n"] == 20) & (cells["snr"] < 4.5))
     some = some[~((some["n"] == 2) & (some["snr"] > 23.5))]
     figure = draw_heatmap(data_of(some, cells), OPTIONS)
-    assert hatched(figure) == {"failed": 4, "missing": 2}
+    assert hatched(figure) == {"lost": 4, "missing": 2}
     text = words(figure, tmp_path)
-    assert "failed (4)" in text
+    assert "diverged: half the seeds or more (4)" in text
     assert "missing (2)" in text
-    assert "left out" not in text
 
 
 def test_without_a_plan_the_holes_of_the_grid_are_missing(cells: pd.DataFrame) -> None:
@@ -151,16 +153,99 @@ def test_a_planned_row_that_has_not_run_is_missing(cells: pd.DataFrame) -> None:
     assert hatched(figure) == {"missing": len(SNRS)}
 
 
-def test_failed_seeds_beside_others_are_left_out_of_the_mean_hatched_and_counted(
+def shown(figure: Figure) -> np.ndarray:
+    """The numbers of the cells; nan where one has none."""
+    return np.ma.filled(np.ma.asarray(colours(figure).get_array(), dtype=np.float64), np.nan)
+
+
+def of_ten_seeds() -> pd.DataFrame:
+    """Steps over two n and two SNR: 100, 101, ... of ten seeds."""
+    cells = fake_cells([1, 2], [1.0, 2.0], seeds=10)
+    return cells.assign(steps=100 + cells["seed"] + 100 * (cells["n"] == 2))
+
+
+STEPS = replace(OPTIONS, value="steps")
+
+
+def test_a_missed_seed_counts_as_beyond_the_others_in_the_median_of_all(tmp_path: Path) -> None:
+    cells = of_ten_seeds()
+    at = (cells["n"] == 1) & (cells["snr"] == 1)
+    some = fail(cells, at & (cells["seed"] < 4))
+    some.loc[at & (some["seed"] == 0), "reason"] = "step limit"
+    figure = draw_heatmap(data_of(some), STEPS)
+    assert shown(figure)[0, 0] == (108 + 109) / 2, "the median of 104 to 109 and four beyond"
+    printed = [text.get_text() for text in figure.axes[0].texts]
+    assert printed == ["108\n6/10", "104", "204", "204"]
+    text = " ".join(words(figure, tmp_path).split())
+    assert "median of 10 seeds. 4 cells (target not reached or diverged) count as" in text
+    assert "hatched" not in text
+
+
+def test_a_place_that_half_of_the_seeds_miss_has_no_colour_but_their_number(
+    tmp_path: Path,
+) -> None:
+    cells = of_ten_seeds()
+    at = (cells["n"] == 1) & (cells["snr"] == 1)
+    half = fail(cells, at & (cells["seed"] < 5)).assign(reason="step limit")
+    figure = draw_heatmap(data_of(half), STEPS)
+    assert np.isnan(shown(figure)[0, 0])
+    assert hatched(figure) == {"lost": 1}
+    assert "5/10" in [text.get_text() for text in figure.axes[0].texts]
+    text = " ".join(words(figure, tmp_path).split())
+    assert "target not reached: half the seeds or more (1)" in text
+    assert "5 of them at the 1 hatched point, where half of the seeds or more" in text
+
+
+def test_a_mean_over_all_seeds_has_no_number_where_one_missed() -> None:
+    cells = of_ten_seeds()
+    one = fail(cells, (cells["n"] == 1) & (cells["snr"] == 1) & (cells["seed"] == 0))
+    figure = draw_heatmap(data_of(one), replace(STEPS, mean="arithmetic"))
+    assert np.isnan(shown(figure)[0, 0])
+    assert shown(figure)[1, 0] == 204.5
+
+
+def test_places_too_small_for_a_number_have_a_corner_where_seeds_missed(
     cells: pd.DataFrame, tmp_path: Path
 ) -> None:
     some = fail(cells, (cells["seed"] == 1) & (cells["n"] == 2) & (cells["snr"] < 5.5))
     figure = draw_heatmap(data_of(some), OPTIONS)
     assert hatched(figure) == {"partly": 5}
+    assert not figure.axes[0].texts
     text = words(figure, tmp_path)
-    assert "some seeds failed (5)" in text
-    assert "mean of 2 to 3 seeds" in text
-    assert "5 failed cells left out" in text
+    assert "diverged: fewer seeds (5)" in text
+    assert "5 cells (diverged) count as beyond the others." in text
+
+
+def test_a_small_map_has_its_numbers_and_colours_by_ratio_from_a_factor_of_ten() -> None:
+    cells = fake_cells([1, 2], [1.0, 2.0])
+    for factor, printed in ((9, ["1", "1", "9", "9"]), (11, ["1", "1", "11", "11"])):
+        loss = 1.0 + (factor - 1) * (cells["n"] == 2)
+        figure = draw_heatmap(data_of(cells.assign(test_loss=loss)), OPTIONS)
+        assert [text.get_text() for text in figure.axes[0].texts] == printed
+        assert isinstance(colours(figure).norm, LogNorm) == (factor > 10)
+    assert not draw_heatmap(data_of(fake_cells(NS, SNRS)), OPTIONS).axes[0].texts
+
+
+def test_a_map_of_one_colour_or_half_without_a_number_says_nothing(cells: pd.DataFrame) -> None:
+    assert draw_heatmap(data_of(cells), OPTIONS).nothing == ""
+    flat = draw_heatmap(data_of(cells.assign(test_loss=0.5)), OPTIONS)
+    assert flat.nothing == "all of it has one colour"
+    half = draw_heatmap(data_of(fail(cells, cells["n"] > 10)), OPTIONS)
+    assert half.nothing == "half of it or more has no number"
+    assert draw_cutoff(data_of(cells), replace(SIDES, threshold=9.0)).nothing
+
+
+def test_what_a_law_measures_stands_above_each_panel_where_it_differs(tmp_path: Path) -> None:
+    parts = [fake_cells(NS, SNRS, width=width) for width in (64, 128)]
+    law = replace(SIDES, by="width", law=("n * snr**2 = width * 10",))
+    figure = draw_heatmap(data_of(pd.concat(parts)), law)
+    titles = [axes.get_title(loc="left") for axes in figure.axes[:2]]
+    assert [re.sub(r"\d+$", "…", title) for title in titles] == [
+        "(a) width = 64: measured …",
+        "(b) width = 128: measured …",
+    ]
+    assert all(abs(int(title.split()[-1]) - 1000) < 60 for title in titles)
+    assert "= 640, 1280" in words(figure, tmp_path)
 
 
 def test_a_refined_row_fills_its_own_gaps(cells: pd.DataFrame) -> None:
@@ -188,10 +273,13 @@ def test_an_axis_spaced_by_ratio_is_logarithmic_with_cells_around_their_values()
     assert [tick.get_text() for tick in axes.get_yticklabels()] == ["1", "2", "4", "8"]
 
 
-def test_unevenly_spaced_cells_end_midway_between_neighbours() -> None:
-    figure = draw_heatmap(data_of(fake_cells([1, 2], [1.0, 2.0, 4.0, 5.0])), OPTIONS)
-    corners = np.asarray(colours(figure).get_coordinates())
-    assert corners[0, :, 0].tolist() == [0.5, 1.5, 3.0, 4.5, 5.5]
+def test_few_uneven_values_have_cells_of_one_width_unless_a_law_needs_their_place() -> None:
+    data = data_of(fake_cells([1, 2], [1.0, 2.0, 4.0, 5.0]))
+    corners = np.asarray(colours(draw_heatmap(data, OPTIONS)).get_coordinates())
+    assert np.diff(corners[0, :, 0]).tolist() == [1, 1, 1, 1]
+    law = replace(OPTIONS, law=("snr = 3",))
+    corners = np.asarray(colours(draw_heatmap(data, law)).get_coordinates())
+    assert corners[0, :, 0].tolist() == [0.5, 1.5, 3.0, 4.5, 5.5], "midway between neighbours"
 
 
 @pytest.mark.parametrize("ns", [NS, list(range(5, 17)), list(range(30, 39)), [1, 2], [3, 4, 5]])
@@ -205,12 +293,12 @@ def test_whole_numbers_get_whole_ticks(ns: list[int], tmp_path: Path) -> None:
     assert all(at == round(at) for at in ticks)
 
 
-def test_no_colour_lies_beyond_what_was_measured(cells: pd.DataFrame) -> None:
+def test_the_outer_cells_are_whole(cells: pd.DataFrame) -> None:
     axes = draw_heatmap(data_of(cells), OPTIONS).axes[0]
-    assert axes.get_xlim() == (1, 25)
-    assert axes.get_ylim() == (2, 20)
+    assert axes.get_xlim() == (0.5, 25.5)
+    assert axes.get_ylim() == (1, 21)
     corners = np.asarray(colours(draw_heatmap(data_of(cells), OPTIONS)).get_coordinates())
-    assert (corners[..., 0].min(), corners[..., 0].max()) == (1, 25)
+    assert (corners[..., 0].min(), corners[..., 0].max()) == (0.5, 25.5)
 
 
 def test_few_values_are_labelled_each_in_three_digits_if_there_is_room() -> None:
@@ -219,6 +307,9 @@ def test_few_values_are_labelled_each_in_three_digits_if_there_is_room() -> None
     labels = [tick.get_text() for tick in axes.get_xticklabels()]
     assert labels == ["0.1", "4.08", "8.05", "12", "16"]
     axes = draw_heatmap(data_of(fake_cells([1, 2], close)), OPTIONS).axes[0]
+    assert [tick.get_text() for tick in axes.get_xticklabels()] == ["1", "4", "4.1", "16"]
+    law = replace(OPTIONS, law=("snr = 2",))  # its positions count
+    axes = draw_heatmap(data_of(fake_cells([1, 2], close)), law).axes[0]
     assert "4.1" not in [tick.get_text() for tick in axes.get_xticklabels()]
 
 
@@ -291,14 +382,14 @@ def test_a_third_parameter_makes_panels_in_the_same_colours(tmp_path: Path) -> N
     panels = figure.axes[:2]
     meshes = [found for axes in panels for found in axes.collections if isinstance(found, QuadMesh)]
     assert [axes.get_title(loc="left") for axes in panels] == [
-        "kernel: softmax",  # in the order of declaration, not of the alphabet
-        "kernel: gaussian",
+        "(a) kernel: softmax",  # in the order of declaration, not of the alphabet
+        "(b) kernel: gaussian",
     ]
     assert all(axes.lines for axes in panels), "the law is drawn in every panel"
     scales = {(mesh.norm.vmin, mesh.norm.vmax) for mesh in meshes}
     assert len(meshes) == 2
     assert len(scales) == 1
-    assert words(figure, tmp_path).count("mean of 3 seeds") == 1
+    assert words(figure, tmp_path).count("median of 3 seeds") == 1
 
 
 def test_a_panel_without_a_number_is_all_missing(cells: pd.DataFrame) -> None:

@@ -20,36 +20,84 @@ LOSSES = [0.1, 0.2, 0.4, 0.8]
 
 
 def of_four_seeds(directory: Path) -> FigureData:
-    """Toy cells of N 1 to 3 and two SNR; each has these losses at four seeds."""
+    """Toy cells of N 1 to 3 and two SNR; each has these losses times N at four seeds."""
     data = load_figure_data(sweep_toy(directory))
     copies = [
-        data.cells.assign(seed=seed, test_loss=loss, key=data.cells["key"] + str(seed))
+        data.cells.assign(
+            seed=seed, test_loss=loss * data.cells["n"], key=data.cells["key"] + str(seed)
+        )
         for seed, loss in enumerate(LOSSES)
     ]
     return replace(data, cells=pd.concat(copies, ignore_index=True))
 
 
-def test_seeds_without_a_value_are_told_from_failed_ones_and_from_no_cells(
+def test_missed_seeds_count_as_beyond_the_others_and_are_told_from_no_cells(
     tmp_path: Path,
 ) -> None:
     data = of_four_seeds(tmp_path / "run")
     cells = data.cells
     low, n, seed = cells["snr"] == 1.0, cells["n"], cells["seed"]
-    cells.loc[low & (n == 1) & (seed == 0), "test_loss"] = math.nan
-    cells.loc[low & (n == 1) & (seed == 1), "status"] = "failed"
-    cells.loc[low & (n == 2), "test_loss"] = math.nan
-    cells.loc[low & (n == 2) & (seed == 3), "status"] = "failed"
+    cells.loc[low & (n == 1) & (seed == 0), ["status", "reason"]] = "failed", "diverged"
+    cells.loc[low & (n == 2) & (seed <= 1), ["status", "reason"]] = "failed", "diverged"
     cells = cells[~(low & (n == 3))]
-    found = make_diagram(replace(data, cells=cells), figures_of(TOY)["heatmap"])
-    assert found is not None
-    by_place = np.array(found["panels"][0]["places"], dtype=object).reshape(3, 2)
+    diagram = make_diagram(replace(data, cells=cells), figures_of(TOY)["heatmap"])
+    assert diagram is not None
+    assert (diagram["mean"], diagram["why"]) == ("median", "diverged")
+    by_place = np.array(diagram["panels"][0]["places"], dtype=object).reshape(3, 2)
     some, whole = by_place[0]
-    assert (some["seeds"], some["valueless"], some["failed"]) == (2, 1, 1)
-    assert some["mean"] == pytest.approx((0.4 + 0.8) / 2)
+    assert (some["seeds"], some["lost"]) == (3, 1)
+    assert some["middle"] == pytest.approx((0.4 + 0.8) / 2), "not 0.4, the survivors' median"
     assert whole["seeds"] == 4
-    assert not {"valueless", "failed"} & whole.keys()
-    assert by_place[1][0] == {"valueless": 3, "failed": 1}
-    assert by_place[2][0] is None
+    assert "lost" not in whole
+    half, none = by_place[1][0], by_place[2][0]
+    assert (half["seeds"], half["lost"]) == (2, 2)
+    assert "middle" not in half, "half of the seeds missed"
+    assert none is None
+
+
+def test_intervals_of_a_positive_column_stay_positive(tmp_path: Path) -> None:
+    data = of_four_seeds(tmp_path / "run")
+    wide = np.where(data.cells["seed"] == 3, 0.8, 0.0) + data.cells["n"] / 100
+    diagram = make_diagram(
+        replace(data, cells=data.cells.assign(test_loss=wide)), figures_of(TOY)["heatmap"]
+    )
+    assert diagram is not None
+    assert [place["from"] for place in diagram["panels"][0]["places"]] == [0.0] * 6
+
+
+def test_the_threshold_and_the_equation_are_drawn_in_cells(tmp_path: Path) -> None:
+    data = of_four_seeds(tmp_path / "run")
+    loss = 0.1 * data.cells["n"]
+    heatmap = figures_of(TOY)["heatmap"]
+    options = replace(heatmap.options, threshold=0.2, law=("n = 2",))
+    diagram = make_diagram(
+        replace(data, cells=data.cells.assign(test_loss=loss)), replace(heatmap, options=options)
+    )
+    assert diagram is not None
+    assert [line["style"] for line in diagram["lines"]] == ["contour", "law"]
+    for path in diagram["panels"][0]["lines"]:
+        heights = [float(point.split()[1]) for point in path.removeprefix("M").split("L")]
+        assert heights == pytest.approx([1.5] * len(heights)), "the middle of the second row"
+
+
+def test_ticks_differ_where_values_do(tmp_path: Path) -> None:
+    data = of_four_seeds(tmp_path / "run")
+    close = data.cells["snr"].map({1.0: 11.31, 2.0: 11.34}).fillna(11.34)
+    cells = data.cells.assign(snr=close)
+    diagram = make_diagram(replace(data, cells=cells, planned=cells), figures_of(TOY)["heatmap"])
+    assert diagram is not None
+    assert diagram["x"]["ticks"] == ["11.31", "11.34"]
+
+
+def test_a_diagram_that_says_nothing_is_not_made(tmp_path: Path) -> None:
+    data = of_four_seeds(tmp_path / "run")
+    heatmap = figures_of(TOY)["heatmap"]
+    assert make_diagram(replace(data, cells=data.cells.assign(test_loss=0.5)), heatmap) is None
+    four = data.cells[data.cells["n"] < 3]
+    assert make_diagram(replace(data, cells=four, planned=four), heatmap) is None, "2 by 2 points"
+    odd = (data.cells["n"] + 2 * data.cells["snr"]) % 4 == 1
+    half = data.cells.assign(status=np.where(odd | (data.cells["n"] == 2), "failed", "done"))
+    assert make_diagram(replace(data, cells=half), heatmap) is None
 
 
 def test_the_middle_of_the_colours_is_that_of_their_scale(tmp_path: Path) -> None:

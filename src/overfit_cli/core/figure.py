@@ -101,6 +101,7 @@ class Figure:
             parameter that varies is taken.
         equation_of: the equation to draw for these cells, where it depends on more than the axes;
             None draws none.
+        equation_note: a sentence for the caption on that equation; empty for none.
         fits: whether a run directory has the data that it needs beside its axes.
         labels: what the figure calls an expression among its options, by its text; an expression
             without a label is called by its formula.
@@ -115,6 +116,7 @@ class Figure:
     accepts: frozenset[str] = frozenset()
     axes: int = 0
     equation_of: Callable[[Any], str | None] | None = None
+    equation_note: Callable[[Any], str] = lambda data: ""
     fits: Callable[[Any], bool] = lambda data: True
     labels: Mapping[str, str] = field(default_factory=dict)
 
@@ -127,13 +129,13 @@ HEATMAP = Figure(
     title="The headline over two parameters, averaged over seeds",
     reads="cells",
     draw=lazy_drawing("overfit_cli.figures.heatmap:draw_heatmap"),
-    accepts=_GRID | {"by", "cmap", "minus"},
+    accepts=_GRID | {"by", "cmap", "mean", "minus"},
     axes=2,
 )
 CUTOFF = replace(
     HEATMAP,
     name="cutoff",
-    accepts=_GRID | {"by"},
+    accepts=_GRID | {"by", "mean"},
     title="Which side of a threshold the headline is on, over two parameters",
     draw=lazy_drawing("overfit_cli.figures.cutoff:draw_cutoff"),
 )
@@ -175,19 +177,23 @@ def grid_figures(threshold: float | None = None) -> Mapping[str, Figure]:
     )
 
 
-def learning_figures(compared: str, source: str) -> Mapping[str, Figure]:
+def learning_figures(
+    compared: str, source: str, columns: str = "test_loss,test_accuracy"
+) -> Mapping[str, Figure]:
     """Return the figures of a classifier's training: curves at best step sizes, and the sweep.
 
     Args:
         compared: the compared settings, such as `each kernel`.
         source: the paper's figure that the curves reproduce.
+        columns: the logged columns of the curves, commas between; each has a panel.
     """
     return collect_figures(
         replace(
             CURVES,
-            title=f"Test loss and accuracy against steps, {compared} at its best step size",
+            title=f"Losses and test accuracy against steps, {compared} at its best step size",
             source=source,
-            draw=lazy_drawing("overfit_cli.figures.curves:draw_loss_and_accuracy"),
+            options=FigureOptions(value=columns),
+            draw=lazy_drawing("overfit_cli.figures.best_curves:draw_learning"),
         ),
         replace(
             LINES,
@@ -195,6 +201,7 @@ def learning_figures(compared: str, source: str) -> Mapping[str, Figure]:
             title=f"Test loss, averaged over the steps, against the step size, for {compared}",
             options=FigureOptions(x="learning_rate", value="mean_test_loss"),
             axes=0,
+            draw=lazy_drawing("overfit_cli.figures.best_curves:draw_learning_rates"),
         ),
     )
 

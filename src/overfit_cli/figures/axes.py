@@ -63,21 +63,25 @@ class Axis:
     def edges(self) -> Floats:
         """The borders of the values' cells, midway between neighbours, shape (values + 1,).
 
-        Of many numbers the first and the last are borders themselves: no colour lies outside the
-        measured range. Few numbers have whole cells; a lone number has one as wide as itself.
+        The first and the last cell are whole: as wide on both sides of their values, as far as a
+        positive parameter stays positive. A lone number has a cell as wide as itself.
         """
         scaled = self.scaled(self.positions)
         if scaled.size == 1:
             half = abs(scaled[0]) / 2 if self.scale == "linear" and scaled[0] else 0.5
             return self.unscaled(np.array([scaled[0] - half, scaled[0] + half]))
         middle = (scaled[1:] + scaled[:-1]) / 2
-        ends = [scaled[0], scaled[-1]]
-        if self.scale == "category" or scaled.size <= FEW_VALUES:
-            ends = [2 * scaled[0] - middle[0], 2 * scaled[-1] - middle[-1]]
-            if self.scale == "linear" and scaled[0] > 0:
-                ends[0] = max(ends[0], scaled[0] / 2)  # a positive parameter stays positive
-        edges = np.concatenate([ends[:1], middle, ends[1:]])
-        return self.unscaled(edges)
+        ends = [2 * scaled[0] - middle[0], 2 * scaled[-1] - middle[-1]]
+        if self.scale == "linear" and scaled[0] > 0:
+            ends[0] = max(ends[0], scaled[0] / 2)
+        return self.unscaled(np.concatenate([ends[:1], middle, ends[1:]]))
+
+    def spread(self) -> Axis:
+        """Return the axis with cells of one width, if its values are few and their cells differ."""
+        widths = np.diff(self.scaled(self.edges))
+        if len(self.values) > FEW_VALUES or widths.max() < 1.1 * widths.min():
+            return self
+        return replace(self, scale="category")
 
     def only(self, values: Collection[Value]) -> Axis:
         """Return the axis with those of its values that are among these."""
@@ -105,7 +109,7 @@ class Axis:
             axis.set_ticks(list(self.positions), [self._short(value) for value in self.values])
             axis.set_minor_locator(NullLocator())
         elif self.whole and (self.scale == "linear" or high < 4 * low):
-            axis.set_major_locator(MaxNLocator("auto", integer=True))
+            axis.set_major_locator(MaxNLocator("auto", integer=True, steps=[1, 2, 5, 10]))
             axis.set_major_formatter(ScalarFormatter())
             axis.set_minor_locator(NullLocator())
         elif self.scale == "log":

@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, TypeGuard
+from dataclasses import dataclass, replace
+from typing import Any, TypeGuard, TypeVar
 
 import matplotlib.axes
 import numpy as np
 import pandas as pd
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
+from matplotlib.typing import ColorType
 
 from overfit_cli.core.errors import BadValue
 from overfit_cli.core.figure import FigureOptions
+from overfit_cli.core.parameters import describe
 from overfit_cli.core.study import AnyStudy, FigureData
 from overfit_cli.core.text import list_runs, plural, round_digits
 from overfit_cli.figures.axes import Axis
 from overfit_cli.figures.caption import mixed_directions, repeated_crossings
-from overfit_cli.figures.heatmap import mean_of_seeds
+from overfit_cli.figures.grid import mean_of_seeds
 from overfit_cli.figures.inputs import (
     check_threshold,
     measured_column,
@@ -45,10 +47,13 @@ from overfit_cli.figures.style import (
     legend_below,
     log_ticks,
     points,
+    value_colour,
 )
 from overfit_cli.stats.boundaries import FEWEST_FOR_LAW, PowerLaw, fit_power_law
 from overfit_cli.stats.crossings import SIDES, crossings, medians_by_row
 from overfit_cli.stats.intervals import FEWEST_FOR_MEDIAN
+
+T = TypeVar("T")
 
 _BLACK = "0.15"
 _COUNT = r" \(.*"
@@ -71,7 +76,7 @@ class DrawnBoundary:
     """
 
     title: str
-    colour: str
+    colour: ColorType
     rows: pd.DataFrame
     curves: pd.DataFrame
     off_grid: pd.Series[str]
@@ -83,10 +88,12 @@ def draw_boundary(data: FigureData, options: FigureOptions) -> Picture:
     """Draw, for each y, the x at which `options.value` crosses the threshold, on log-log axes.
 
     Each run directory, and each value of the parameter `by`, has a colour. Points are medians over
-    the seeds, with 95 % intervals (with fewer than six seeds, from the least to the greatest). A
-    curve that does not cross counts as one that crosses beyond the grid: points with such curves
-    are open. The power law y · x^p = C is fitted to the medians, of at least three values of y. A
-    text lists the values of y whose median lies beyond the grid.
+    the seeds, with 95 % intervals (with fewer than six seeds, from the least to the greatest), and
+    arrow heads where these leave the axes. A curve that does not cross counts as one that crosses
+    beyond the grid: points with such curves are open. The power law y · x^p = C is fitted to the
+    medians, of at least three values of y, with its largest residual. Where every boundary rises,
+    the law is x ∝ y^q, and x is drawn upward. A text lists the values of y whose median lies
+    beyond the grid.
 
     Raises:
         UserError: if x or y cannot be an axis or is not positive, another parameter varies, there
@@ -98,8 +105,11 @@ def draw_boundary(data: FigureData, options: FigureOptions) -> Picture:
     equations = parse_equations(data, options, (x, y))
     drawn_boundaries = _boundaries(data, options, (x.name, y.name, value), threshold)
     _refuse_nothing(drawn_boundaries, label, threshold)
-    figure, axes = new_figure(height=3.0)
-    _dress(axes, x, y, pd.concat([boundary.rows for boundary in drawn_boundaries]))
+    points_on_grid = int(_is_on_grid(drawn_boundaries[0].rows).sum())
+    is_inside = len(drawn_boundaries) == 1 and points_on_grid >= _ROWS_FOR_LEGEND
+    figure, axes = new_figure(height=3.0 if is_inside else 3.3)
+    rises = _all_rise(drawn_boundaries)
+    _dress(axes, x, y, pd.concat([boundary.rows for boundary in drawn_boundaries]), rises=rises)
     legend: Legend = []
     figure.facts.append(
         f"Where {label} crosses {tick_number(threshold)}, for each value of {y.label}: "
@@ -110,11 +120,11 @@ def draw_boundary(data: FigureData, options: FigureOptions) -> Picture:
         open_dot = Line2D([], [], marker="o", color=_BLACK, markerfacecolor="white", linestyle="")
         legend.append((open_dot, "some seeds cross off the grid"))
     for boundary in drawn_boundaries:
-        legend += _draw_points(axes, boundary, y)
-        fit = _fit_text(data.study, boundary, x, y)
-        legend.append((_draw_fit(axes, boundary, y), fit))
+        legend += _draw_points(axes, boundary, y, rises=rises)
+        fit = _fit_text(boundary, y, _power_law(data.study, x, y, rises=rises), rises=rises)
+        legend.append((_draw_fit(axes, boundary, y, rises=rises), fit))
         fit_line = ", ".join(fit.splitlines())
-        law = f"{_power_law(data.study, x, y)}, " if boundary.title else ""
+        law = f"{_power_law(data.study, x, y, rises=rises)}, " if boundary.title else ""
         dashed = f"Dashed: {law}{fit_line}, with 95 % bootstrap intervals."
         drawn = _can_be_written(boundary.fit)
         figure.facts.append(dashed if drawn else f"Not fitted: {fit_line}.")
@@ -123,22 +133,22 @@ def draw_boundary(data: FigureData, options: FigureOptions) -> Picture:
         Place(axes, part.data.cells, boundary.colour)
         for part, boundary in zip(panels_of_runs(data, options.by), drawn_boundaries, strict=True)
     ]
-    names = (x.name, y.name)
+    names = (y.name, x.name) if rises else (x.name, y.name)
     laws = draw_equations(figure, places, equations, names, data, colour=colour)
     off_grid = _off_grid_sentences(data.study, drawn_boundaries, y)
     figure.facts += [f"{sentence}." for sentence in off_grid]
     figure.facts += repeated_crossings([boundary.curves for boundary in drawn_boundaries])
     figure.facts += mixed_directions([boundary.curves for boundary in drawn_boundaries])
-    if (
-        len(drawn_boundaries) == 1
-        and _is_on_grid(drawn_boundaries[0].rows).sum() >= _ROWS_FOR_LEGEND
-    ):
+    if is_inside:
         brief = _off_grid_sentences(data.study, drawn_boundaries, y, counted=False)
-        notes: Legend = [(Line2D([], [], linestyle="none"), sentence) for sentence in brief]
-        _write_inside(axes, legend, laws + notes, drawn_boundaries[0])
+        sentences = [f"{label} = {tick_number(threshold)}", *brief]
+        notes: Legend = [(Line2D([], [], linestyle="none"), sentence) for sentence in sentences]
+        _write_inside(axes, legend, laws + notes, rises=rises)
     else:
-        points = f"{opening(label)} of {tick_number(threshold)}: {_points_text(drawn_boundaries)}"
-        legend_below(figure, legend + laws, columns=1, heading=points)
+        points = _points_text(drawn_boundaries)
+        heading = f"{opening(label)} of {tick_number(threshold)}: {points}"
+        entries = [(artist, _on_a_line(text)) for artist, text in legend if text != points]
+        legend_below(figure, entries + laws, columns=1, heading=heading)
     return figure
 
 
@@ -167,7 +177,8 @@ def _boundaries(
             f"it makes {len(parts)} boundaries, and a figure shows up to {len(PALETTE)}.",
         )
     drawn_boundaries = []
-    for part, colour in zip(parts, PALETTE, strict=False):
+    for part, spare in zip(parts, PALETTE, strict=False):
+        colour = _colour_of(part.data, options.by) or spare
         curves = crossings(part.data.cells, x, y, value, threshold)
         rows = medians_by_row(curves, y)
         off_curves = curves[curves[y].isin(rows.loc[~_is_on_grid(rows), y])]
@@ -182,6 +193,12 @@ def _boundaries(
             DrawnBoundary(part.title, colour, rows, curves, off_grid, fit_power_law(curves, y))
         )
     return drawn_boundaries
+
+
+def _colour_of(data: FigureData, by: str | None) -> ColorType | None:
+    """The colour that a value of the parameter `by` has in every figure; None without one."""
+    info = describe(data.study.parameters).get(by or "")
+    return None if info is None else value_colour(info, data.cells[by].iloc[0])
 
 
 def _refuse_nothing(
@@ -221,27 +238,45 @@ def _off_grid_words(curves: pd.DataFrame, threshold: float, *, refined: bool) ->
     return f"{side} on all samples" if refined else f"{side} throughout"
 
 
-def _dress(axes: matplotlib.axes.Axes, x: Axis, y: Axis, rows: pd.DataFrame) -> None:
+def _all_rise(drawn_boundaries: Sequence[DrawnBoundary]) -> bool:
+    """Whether there is a fitted boundary, and x grows with y along each."""
+    fits = [boundary.fit for boundary in drawn_boundaries if _can_be_written(boundary.fit)]
+    return bool(fits) and all(fit.slope.value > 0 for fit in fits)
+
+
+def _dress(
+    axes: matplotlib.axes.Axes, x: Axis, y: Axis, rows: pd.DataFrame, *, rises: bool
+) -> None:
     """Set scales, limits and labels; the limits contain the points."""
     ends = rows[["low", "crossing", "high"]].to_numpy(dtype=np.float64)
     ends = ends[np.isfinite(ends) & (ends > 0)]
-    widths, heights = x.positions[[0, -1]] * (1 / 1.05, 1.05), y.positions[[0, -1]]
+    spans = [x.positions[[0, -1]] * (1 / 1.05, 1.05), y.positions[[0, -1]]]
     if ends.size:
-        widths = np.clip([ends.min() / 1.15, ends.max() * 1.15], *widths)
+        spans[0] = np.clip([ends.min() / 1.15, ends.max() * 1.15], *spans[0])
     rows_on_grid = rows.loc[_is_on_grid(rows), y.name]
     if not rows_on_grid.empty:
-        heights = np.array([rows_on_grid.min(), rows_on_grid.max()], dtype=np.float64)
-    heights = heights * (1 / 1.12, 1.12)
-    axes.set(xscale="log", yscale="log", xlabel=wrap_text(x.label, WIDE))
-    axes.set_ylabel(wrap_text(y.label, HIGH))
-    axes.set(xlim=tuple(widths), ylim=tuple(heights))
-    for axis, axis_values, ends in ((axes.xaxis, x, widths), (axes.yaxis, y, heights)):
-        log_ticks(axis, *ends)
-        if axis_values.whole and ends[1] < 4 * ends[0]:
-            axis.set_major_locator(MaxNLocator("auto", integer=True))
+        spans[1] = np.array([rows_on_grid.min(), rows_on_grid.max()], dtype=np.float64)
+    spans[1] = spans[1] * (1 / 1.12, 1.12)
+    (across, width), (up, height) = _oriented((x, spans[0]), (y, spans[1]), rises=rises)
+    axes.set(xscale="log", yscale="log", xlabel=wrap_text(across.label, WIDE))
+    axes.set_ylabel(wrap_text(up.label, HIGH))
+    axes.set(xlim=tuple(width), ylim=tuple(height))
+    x_axis, y_axis = _oriented(axes.xaxis, axes.yaxis, rises=rises)
+    log_ticks(x_axis, *spans[0])
+    if x.whole and spans[0][1] < 4 * spans[0][0]:
+        x_axis.set_major_locator(MaxNLocator("auto", integer=True))
+    shown = y.only(rows_on_grid.tolist()) if not rows_on_grid.empty else y
+    replace(shown, scale="log").place_ticks(y_axis, *spans[1])
 
 
-def _draw_points(axes: matplotlib.axes.Axes, boundary: DrawnBoundary, y: Axis) -> Legend:
+def _oriented(across: T, up: T, *, rises: bool) -> tuple[T, T]:
+    """What lies to the right and what upward: x and y, or along a rising boundary y and x."""
+    return (up, across) if rises else (across, up)
+
+
+def _draw_points(
+    axes: matplotlib.axes.Axes, boundary: DrawnBoundary, y: Axis, *, rises: bool
+) -> Legend:
     """Draw full points where all seeds cross, and open points where some do not.
 
     Points of several boundaries, whose lines have names, have no entry in the legend.
@@ -255,12 +290,15 @@ def _draw_points(axes: matplotlib.axes.Axes, boundary: DrawnBoundary, y: Axis) -
         if group.empty:
             continue
         medians = group["crossing"].to_numpy()
-        x_low, x_high = axes.get_xlim()
-        low, high = group["low"].clip(lower=x_low), group["high"].clip(upper=x_high)
+        ends = axes.get_ylim() if rises else axes.get_xlim()
+        low, high = (group[end].clip(*ends) for end in ("low", "high"))
+        right, upward = _oriented(medians, group[y.name].to_numpy(), rises=rises)
+        lengths = np.array([medians - low, high - medians])
         artist = axes.errorbar(
-            medians,
-            group[y.name],
-            xerr=[medians - low, high - medians],
+            right,
+            upward,
+            xerr=None if rises else lengths,
+            yerr=lengths if rises else None,
             fmt="o",
             color=boundary.colour,
             mfc=face,
@@ -268,7 +306,24 @@ def _draw_points(axes: matplotlib.axes.Axes, boundary: DrawnBoundary, y: Axis) -
             zorder=3,
         )
         entries.append((artist, text))
+        _draw_arrow_heads(axes, boundary, group, y, rises=rises)
     return [] if boundary.title else entries
+
+
+def _draw_arrow_heads(
+    axes: matplotlib.axes.Axes, boundary: DrawnBoundary, rows: pd.DataFrame, y: Axis, *, rises: bool
+) -> None:
+    """Draw an arrow head where an interval leaves the axes."""
+    least, most = axes.get_ylim() if rises else axes.get_xlim()
+    for leaves, limit, marker in (
+        (rows["low"] < least, least, "<v"),
+        (rows["high"] > most, most, ">^"),
+    ):
+        ends = rows.loc[leaves, y.name].to_numpy(dtype=np.float64)
+        if ends.size:
+            right, upward = _oriented(np.full(ends.size, limit), ends, rises=rises)
+            look: dict[str, Any] = {"color": boundary.colour, "markersize": 3, "clip_on": False}
+            axes.plot(right, upward, linestyle="none", marker=marker[rises], **look)
 
 
 def _points_text(drawn_boundaries: Sequence[DrawnBoundary]) -> str:
@@ -279,7 +334,9 @@ def _points_text(drawn_boundaries: Sequence[DrawnBoundary]) -> str:
     return f"{seeds}, {ends}" if greatest > 1 else seeds
 
 
-def _draw_fit(axes: matplotlib.axes.Axes, boundary: DrawnBoundary, y: Axis) -> Line2D:
+def _draw_fit(
+    axes: matplotlib.axes.Axes, boundary: DrawnBoundary, y: Axis, *, rises: bool
+) -> Line2D:
     """Draw the fit over its values of y; without a fit return an empty line."""
     if not _can_be_written(boundary.fit):
         return Line2D(
@@ -287,9 +344,8 @@ def _draw_fit(axes: matplotlib.axes.Axes, boundary: DrawnBoundary, y: Axis) -> L
         )
     ends = boundary.rows.loc[_is_on_grid(boundary.rows), y.name].to_numpy(dtype=np.float64)[[0, -1]]
     x_ends = (boundary.fit.constant.value / ends) ** (1 / boundary.fit.exponent.value)
-    (line,) = axes.plot(
-        x_ends, ends, color=boundary.colour if boundary.title else _BLACK, linestyle="--"
-    )
+    colour = boundary.colour if boundary.title else _BLACK
+    (line,) = axes.plot(*_oriented(x_ends, ends, rises=rises), color=colour, linestyle="--")
     return (
         Line2D([], [], color=boundary.colour, linestyle="--", marker="o")
         if boundary.title
@@ -306,24 +362,43 @@ def _can_be_written(fit: PowerLaw | None) -> TypeGuard[PowerLaw]:
     )
 
 
-def _fit_text(study: AnyStudy, boundary: DrawnBoundary, x: Axis, y: Axis) -> str:
-    equation = _power_law(study, x, y)
+def _fit_text(boundary: DrawnBoundary, y: Axis, equation: str, *, rises: bool) -> str:
+    """The fitted law, its numbers, and its lack of fit."""
     title = f"{boundary.title}: " if boundary.title else ""
     if not _can_be_written(boundary.fit):
         few = _is_on_grid(boundary.rows).sum() < FEWEST_FOR_LAW
         why = "fewer than three points" if few else f"it hardly changes with {y.label}"
         return f"{title}no fit of {equation}, {why}"
-    exponent, constant = (
-        _estimate_text(*estimate[:3]) for estimate in (boundary.fit.exponent, boundary.fit.constant)
-    )
-    if boundary.title:
-        return f"{boundary.title}\n$p$ = {exponent}, $C$ = {constant}"
-    return f"{equation}\n$p$ = {exponent}\n$C$ = {constant}"
+    blank = "\N{NO-BREAK SPACE}"
+    estimates = {"p": boundary.fit.exponent, "C": boundary.fit.constant}
+    estimates = {"q": boundary.fit.slope} if rises else estimates
+    numbers = [
+        f"${name}$ = {_estimate_text(*estimate[:3])}".replace(" ", blank)
+        for name, estimate in estimates.items()
+    ]
+    lines = [title.removesuffix(": ") or equation, *numbers]
+    return "\n".join([*lines, f"largest residual {share_in_words(boundary.fit.residual)}"])
 
 
-def _power_law(study: AnyStudy, x: Axis, y: Axis) -> str:
+def _on_a_line(text: str) -> str:
+    """Join the lines of a fit's text: its law or title, its numbers, its lack of fit."""
+    first, *rest = text.split("\n")
+    return f"{first}: {', '.join(rest)}" if rest else first
+
+
+def share_in_words(share: float) -> str:
+    """Write by how much a number is off another: `12 %`, `below 1 %`, `a factor of 2.3`."""
+    if share >= 1:
+        return f"a factor of {1 + share:.2g}"
+    return f"{100 * share:.0f} %" if share >= 0.01 else "below 1 %"
+
+
+def _power_law(study: AnyStudy, x: Axis, y: Axis, *, rises: bool) -> str:
     """The fitted law in mathtext."""
-    return rf"${{{formula_symbol(study, y.name)}}} \cdot {{{formula_symbol(study, x.name)}}}^p = C$"
+    x_symbol, y_symbol = (formula_symbol(study, axis.name) for axis in (x, y))
+    if rises:
+        return rf"${{{x_symbol}}} \propto {{{y_symbol}}}^q$"
+    return rf"${{{y_symbol}}} \cdot {{{x_symbol}}}^p = C$"
 
 
 def _estimate_text(*numbers: float) -> str:
@@ -352,12 +427,11 @@ def _off_grid_sentences(
 
 
 def _write_inside(
-    axes: matplotlib.axes.Axes, legend: Legend, notes: Legend, boundary: DrawnBoundary
+    axes: matplotlib.axes.Axes, legend: Legend, notes: Legend, *, rises: bool
 ) -> None:
     """Put the legend above the boundary, and laws and notes below it."""
-    falls = not _can_be_written(boundary.fit) or boundary.fit.exponent.value > 0
     corners: tuple[Any, Any] = ("upper right", "lower left")
-    if not falls:
+    if rises:
         corners = ("upper left", "lower right")
     for entries, corner in zip((legend, notes), corners, strict=True):
         if entries:

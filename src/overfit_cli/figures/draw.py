@@ -187,6 +187,8 @@ def drawn(
         raise UserError(f"{figure.name}: nothing would be drawn; the cells hold no number for it.")
     if left_out:
         picture.facts = [*(picture.facts or [f"{figure.title}."]), *left_out]
+    if figure.equation_of is not None and options.law == (figure.equation_of(on_axes),):
+        picture.facts += filter(None, [figure.equation_note(on_axes)])
     usual = (options.x, options.y, options.value) == (
         figure.options.x,
         figure.options.y,

@@ -19,8 +19,14 @@ from overfit_cli.core.arrays import Floats
 from overfit_cli.core.errors import BadValue
 from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.study import FigureData
+from overfit_cli.core.text import round_digits
 from overfit_cli.figures.axes import Axis
-from overfit_cli.figures.labels import formula_symbol, number_parameters, spellings
+from overfit_cli.figures.labels import (
+    formula_symbol,
+    number_parameters,
+    spellings,
+    tick_number,
+)
 from overfit_cli.figures.picture import Picture
 from overfit_cli.figures.style import HIGHLIGHT, Legend
 from overfit_cli.stats.equations import Equation, equation_in_mathtext, parse_equation
@@ -198,7 +204,7 @@ def draw_equations(
         shared = (colour, *FURTHER_COLOURS)[index // len(DASHES) % (1 + len(FURTHER_COLOURS))]
         drawn: dict[tuple[Axes, tuple[float, ...]], Place] = {}
         for place in places:
-            constants = _constants(equation, names, place.cells)
+            constants = constants_of(equation, names, place.cells)
             drawn.setdefault((place.axes, tuple(constants.values())), place)
         varies = len(drawn) > len({axes for axes, _ in drawn})
         lines = [
@@ -206,7 +212,7 @@ def draw_equations(
                 axes,
                 equation,
                 names,
-                _constants(equation, names, place.cells),
+                constants_of(equation, names, place.cells),
                 place.colour if varies else shared,
                 dash,
             )
@@ -216,6 +222,7 @@ def draw_equations(
         for (line, _), place in zip(lines, drawn.values(), strict=True):
             line.set_path_effects([white] if place.outlined else [])
         text = equation_in_mathtext(equation, functools.partial(formula_symbol, data.study))
+        text += _values_in_words([constant_side(equation, names, place.cells) for place in places])
         hidden = {problem for _, problem in lines}
         problem = "" if "" in hidden else f" ({min(hidden)})"
         stroke = _DASHES_IN_WORDS[index % len(DASHES)]
@@ -225,8 +232,25 @@ def draw_equations(
     return legend
 
 
-def _constants(equation: Equation, names: tuple[str, str], cells: pd.DataFrame) -> dict[str, float]:
-    """The number of each constant of an equation.
+def constant_side(equation: Equation, names: tuple[str, str], cells: pd.DataFrame) -> float | None:
+    """Return the value of a right side that has names of constants alone; None of another."""
+    named = equation.right.names
+    if not named or named & {*names}:
+        return None
+    return float(equation.right.value(_arrays(constants_of(equation, names, cells))))
+
+
+def _values_in_words(values: Sequence[float | None]) -> str:
+    """Write the values of a right side of constants, if it has some: `= 204`, `= 78, 228, 828`."""
+    known = list(dict.fromkeys(value for value in values if value is not None))
+    numbers = [tick_number(round_digits(value, 3)) for value in known]
+    return f" = {', '.join(numbers)}" if numbers else ""
+
+
+def constants_of(
+    equation: Equation, names: tuple[str, str], cells: pd.DataFrame
+) -> dict[str, float]:
+    """Return the number of each constant of an equation.
 
     Raises:
         UserError: if one varies in the cells.

@@ -3,79 +3,101 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import matplotlib
 import numpy as np
 import pandas as pd
-from matplotlib.colors import LogNorm, Normalize, to_hex
+from matplotlib.colors import Normalize, to_hex
+from matplotlib.figure import Figure as MatplotlibFigure
 
+from overfit_cli.core.arrays import Floats, finite_column
 from overfit_cli.core.errors import UserError
 from overfit_cli.core.figure import Figure, FigureOptions
 from overfit_cli.core.study import FigureData
 from overfit_cli.core.text import round_digits
 from overfit_cli.figures.axes import Axis
-from overfit_cli.figures.heatmap import Map, lay_out_map
-from overfit_cli.figures.inputs import choose_scale, resolve_options, usable_cells
-from overfit_cli.figures.labels import axis_label, brief, typeset
+from overfit_cli.figures.grid import Grid, is_lost, seed_numbers
+from overfit_cli.figures.heatmap import Map, contour_level, lay_out_map
+from overfit_cli.figures.inputs import resolve_options, usable_cells
+from overfit_cli.figures.labels import axis_label, brief, formula_symbol, tick_number, typeset
+from overfit_cli.figures.laws import constants_of, equation_curve, parse_equations
 from overfit_cli.figures.style import RC
-from overfit_cli.stats.intervals import t_half_width
+from overfit_cli.stats.bands import MEANS, Averaging, natural_bounds
+from overfit_cli.stats.equations import equation_in_mathtext
+from overfit_cli.stats.intervals import FEWEST_FOR_MEDIAN
 
 Diagram = Mapping[str, Any]
 """The data of a diagram for the page's script, which can be written as JSON."""
 
+MapLine = tuple[str, str, list[str]]
+"""A line's name, its style (`contour` or `law`) and its path in each panel."""
+
 COLOURS = 32
 MOST_VALUES = 100
 """The limit of values along an axis: a reader cannot point at smaller points."""
+FEWEST_VALUES = 3
+"""The least number of values along one of the axes: fewer are no diagram."""
 MOST_POINTS = 40
-"""The limit of steps of a loss curve."""
+"""The limit of steps of a loss curve, and of points of a line."""
 
 _MOST_CURVES = 2
 _DIGITS = 4
+_FULL = 17
 
 
 def make_diagram(data: FigureData, heatmap: Figure) -> Diagram | None:
     """Return the map that `overfit plot heatmap` draws of these cells, as numbers.
 
-    Each point has the mean with its 95 % t interval, the least and the greatest value over seeds,
-    the numbers of seeds with a value, without one, and failed, and the logged losses of a seed.
+    Each point has the heatmap's statistic with its 95 % interval, the least and the greatest value
+    over seeds, the numbers of seeds with a value and without one, and the logged losses of a seed.
 
     Args:
         data: the data of the map.
         heatmap: the study's figure.
 
     Returns:
-        The diagram; None where these cells make no map, or one with too many points.
+        The diagram; None where these cells make no map, or one with too few or too many points, one
+        colour, or no number at half of its points or more.
     """
     try:
-        plan = lay_out_map(data, resolve_options(heatmap, FigureOptions(), data))
+        options = resolve_options(heatmap, FigureOptions(), data)
+        plan = lay_out_map(data, options)
     except UserError:
         return None
-    if max(len(plan.x.values), len(plan.y.values)) > MOST_VALUES:
+    lengths = [len(plan.x.values), len(plan.y.values)]
+    places = lengths[0] * lengths[1] * len(plan.grids)
+    if plan.nothing or 2 * len(plan.numbers) <= places:
         return None
-    means = pd.Series(np.concatenate([grid.mean.ravel() for grid in plan.grids])).dropna()
-    if means.empty:
+    if not FEWEST_VALUES <= max(lengths) <= MOST_VALUES:
         return None
-    low, high = float(means.min()), float(means.max())
-    logarithmic = choose_scale(None, means, factor=100)
-    norm = LogNorm(low, high) if logarithmic else Normalize(low, high)
-    columns = _logged_losses(data)
+    norm, columns = plan.norm, _logged_losses(data)
+    bounds = natural_bounds(np.asarray(finite_column(data.cells, plan.value), dtype=np.float64))
+    lines = map_lines(data, plan, options)
     return {
         "value": typeset(plan.label),
+        "mean": MEANS[plan.mean],
+        "why": plan.why,
         "x": _axis(plan.x),
         "y": _axis(plan.y),
         "colours": [
             to_hex(matplotlib.colormaps[RC["image.cmap"]](share)) for share in _colour_shares()
         ],
-        "low": _json_number(low),
+        "low": _json_number(norm.vmin),
         "middle": _json_number(float(norm.inverse(0.5))),
-        "high": _json_number(high),
+        "high": _json_number(norm.vmax),
         **_threshold(data, plan),
         "logged": [typeset(axis_label(data.study, name, logged=True)) for name in columns],
         "step": data.study.step,
+        "lines": [{"name": name, "style": style} for name, style, _ in lines],
         "panels": [
-            {"title": typeset(part.title), "places": _points(part.data, plan, norm, columns)}
-            for part in plan.parts
+            {
+                "title": typeset(part.title),
+                "lines": [paths[index] for *_, paths in lines],
+                "places": _points(part.data, plan, grid, bounds, columns),
+            }
+            for index, (part, grid) in enumerate(zip(plan.parts, plan.grids, strict=True))
         ],
     }
 
@@ -94,8 +116,14 @@ def _colour_shares() -> Sequence[float]:
 
 
 def _axis(axis: Axis) -> dict[str, Any]:
-    """The label of an axis and its values, in full and shortened for ticks."""
-    short = [round_digits(value, 2) if isinstance(value, float) else value for value in axis.values]
+    """The label of an axis and its values, in full and shortened for ticks that still differ."""
+    for digits in (2, 3, 4, _FULL):
+        short = [
+            round_digits(value, digits) if isinstance(value, float) else value
+            for value in axis.values
+        ]
+        if len(set(short)) == len(axis.values):
+            break
     return {
         "label": typeset(axis.label),
         "values": [typeset(brief(value)) for value in axis.values],
@@ -104,54 +132,120 @@ def _axis(axis: Axis) -> dict[str, Any]:
 
 
 def _points(
-    data: FigureData, plan: Map, norm: Normalize, columns: Sequence[str]
+    data: FigureData,
+    plan: Map,
+    grid: Grid,
+    bounds: tuple[float, float],
+    columns: Sequence[str],
 ) -> list[dict[str, Any] | None]:
     """The points of a panel, the lowest row first; None without cells."""
     names = [plan.y.name, plan.x.name]
-    usable = usable_cells(data, plan.value)
-    grouped = usable.groupby(names)[plan.value]
-    statistics = grouped.agg(["mean", "std", "count", "min", "max"]).to_dict("index")
-    above = {}
-    if "threshold" in _threshold(data, plan):
-        is_above = usable[plan.value] > data.study.threshold
-        above = is_above.groupby([usable[name] for name in names]).sum().to_dict()
-    is_failed = data.cells["status"] == "failed"
-    failed = data.cells[is_failed].groupby(names).size().to_dict()
-    no_number = data.cells[~is_failed & ~data.cells["key"].isin(usable["key"])]
-    valueless = no_number.groupby(names).size().to_dict()
+    numbers = seed_numbers(data, plan.value)
+    samples = dict(iter(numbers.groupby([data.cells[name] for name in names])))
+    threshold = _threshold(data, plan).get("threshold")
     curves = _curves(data, names, plan.value, columns) if columns else {}
+    statistic = Averaging(plan.mean, "interval")
     points: list[dict[str, Any] | None] = []
     for key in ((y, x) for y in plan.y.values for x in plan.x.values):
-        point: dict[str, Any] = {}
-        if key in statistics:
-            point = _numbers(statistics[key], norm)
-        if key in above:
-            point["above"] = int(above[key])
-        if key in valueless:
-            point["valueless"] = int(valueless[key])
-        if key in failed:
-            point["failed"] = int(failed[key])
+        if key not in samples:
+            points.append(None)
+            continue
+        sample: Floats = np.asarray(samples[key], dtype=np.float64)
+        arrived: Floats = np.asarray(sample[np.isfinite(sample)], dtype=np.float64)
+        point: dict[str, Any] = {"seeds": arrived.size}
+        if lost := sample.size - arrived.size:
+            point["lost"] = lost
+        if not is_lost(arrived.size, sample.size, plan.mean):
+            point |= _summary(sample, arrived, statistic, bounds, plan.norm)
+        if arrived.size and threshold is not None:
+            point["above"] = int((arrived > threshold).sum())
         if key in curves:
             point["curve"] = curves[key]
-        points.append(point or None)
+        points.append(point)
     return points
 
 
-def _numbers(row: Mapping[Any, float], norm: Normalize) -> dict[str, Any]:
+def _summary(
+    sample: Floats,
+    arrived: Floats,
+    statistic: Averaging,
+    bounds: tuple[float, float],
+    norm: Normalize,
+) -> dict[str, Any]:
     """The numbers over seeds at a point, and the number of its colour."""
-    count, mean = int(row["count"]), float(row["mean"])
-    shade = 0.5 if norm.vmin == norm.vmax else float(norm(mean))
-    numbers = {
-        "mean": _json_number(mean),
-        "least": _json_number(row["min"]),
-        "most": _json_number(row["max"]),
-        "seeds": count,
-        "colour": round(shade * (COLOURS - 1)),
-    }
-    if count > 1:
-        half = float(t_half_width(row["std"], count))
-        numbers |= {"from": _json_number(mean - half), "to": _json_number(mean + half)}
-    return numbers
+    middle, low, high = (ends[0] for ends in statistic.summarise(sample[None], bounds))
+    shade = 0.5 if norm.vmin == norm.vmax else float(norm(middle))
+    summary = {"middle": _json_number(middle), "colour": round(shade * (COLOURS - 1))}
+    if arrived.size > 1:
+        summary |= {"least": _json_number(arrived.min()), "most": _json_number(arrived.max())}
+    has_interval = statistic.mean != "median" or sample.size >= FEWEST_FOR_MEDIAN
+    if arrived.size > 1 and has_interval:
+        summary |= {"from": _json_number(low), "to": _json_number(high)}
+    return summary
+
+
+def map_lines(data: FigureData, plan: Map, options: FigureOptions) -> list[MapLine]:
+    """Return the lines that the heatmap draws over its colours: its contour and its equations.
+
+    Returns:
+        For each line what it is, its style, and its path in each panel as SVG writes it, in cells
+        to the right and upward from the lower left corner; empty where it is out of view.
+    """
+    lines: list[MapLine] = []
+    level = contour_level(data, options, plan)
+    if level is not None:
+        paths = [_path(_contour(grid.number, level)) for grid in plan.grids]
+        name = f"{typeset(plan.label)} = {typeset(tick_number(level))}"
+        lines.append((name, "contour", paths))
+    names = (plan.x.name, plan.y.name)
+    for equation in parse_equations(data, options, (plan.x, plan.y)):
+        paths = []
+        for part in plan.parts:
+            constants = constants_of(equation, names, part.data.cells)
+            x_span, y_span = (
+                (float(axis.edges[0]), float(axis.edges[-1])) for axis in (plan.x, plan.y)
+            )
+            log_x, log_y = plan.x.scale == "log", plan.y.scale == "log"
+            curve = equation_curve(
+                equation, *names, x_span, y_span, constants, log_x=log_x, log_y=log_y
+            )
+            paths.append(_path(_in_cells(curve, plan)))
+        text = equation_in_mathtext(equation, partial(formula_symbol, data.study))
+        lines.append((typeset(text), "law", paths))
+    return [line for line in lines if any(line[-1])]
+
+
+def _contour(numbers: Floats, level: float) -> Floats:
+    """The contour of numbers at a level, in cells; rows of nan separate its pieces."""
+    heights = np.ma.masked_invalid(numbers)
+    if min(heights.shape) < 2 or not heights.count() or not heights.min() < level < heights.max():
+        return np.empty((0, 2))
+    if level > 0 and heights.min() > 0:
+        heights, level = np.ma.log(heights), float(np.log(level))
+    drawn = MatplotlibFigure().add_subplot().contour(heights, levels=[level])
+    gap = np.full((1, 2), np.nan)
+    return np.concatenate([part + 0.5 for piece in drawn.allsegs[0] for part in (piece, gap)])
+
+
+def _in_cells(curve: Floats, plan: Map) -> Floats:
+    """Points of a plane, in cells of its map."""
+    columns = [
+        np.interp(axis.scaled(values), axis.scaled(axis.edges), np.arange(len(axis.edges)))
+        for axis, values in ((plan.x, curve[:, 0]), (plan.y, curve[:, 1]))
+    ]
+    return np.column_stack(columns)
+
+
+def _path(curve: Floats) -> str:
+    """The path of a curve as SVG writes it, of a limited number of points."""
+    pieces = np.split(curve, np.flatnonzero(np.isnan(curve).any(axis=1)))
+    path = ""
+    for piece in pieces:
+        known = piece[np.isfinite(piece).all(axis=1)]
+        if len(known) > 1:
+            rows = np.unique(np.linspace(0, len(known) - 1, MOST_POINTS).round().astype(int))
+            path += "M" + "L".join(f"{x:.2f} {y:.2f}" for x, y in known[rows].tolist())
+    return path
 
 
 def _logged_losses(data: FigureData) -> list[str]:

@@ -85,12 +85,16 @@ class PowerLaw:
     Attributes:
         exponent: p.
         constant: C, in the unit of y · x^p.
+        slope: the power q = −1/p of x ∝ y^q.
+        residual: the largest share by which a median x is off the fit.
         rows: the number of values of y that it is fitted to.
         left_out: the number of values of y whose median lies beyond the grid.
     """
 
     exponent: Estimate
     constant: Estimate
+    slope: Estimate
+    residual: float
     rows: int
     left_out: int
 
@@ -143,11 +147,14 @@ def fit_power_law(
     with np.errstate(over="ignore"):
         constants = np.exp([fitted[1], *logarithms])
     kind = f"{100 * level:.4g} % bootstrap over {seeds} seeds"
-    exponent, constant = (
+    exponent, constant, slope = (
         Estimate(float(numbers[0]), float(numbers[1]), float(numbers[2]), kind, seeds)
-        for numbers in (exponents, constants)
+        for numbers in (exponents, constants, [fitted[0], *slopes])
     )
-    return PowerLaw(exponent, constant, int(has_median.sum()), int((~has_median).sum()))
+    lack = medians[has_median] - fitted[0] * (log_y - fitted[1])
+    residual = float(np.expm1(np.abs(lack).max()))
+    rows = int(has_median.sum())
+    return PowerLaw(exponent, constant, slope, residual, rows, int((~has_median).sum()))
 
 
 def _exponents(lowest: float, highest: float) -> tuple[float, float]:

@@ -1,10 +1,12 @@
 // Phase diagrams: panels, a legend, and beside them the numbers at the selected point.
-const STATES = {
-  partly: "some seeds failed or have no value",
-  failed: "no value: seeds failed",
-  valueless: "no value",
-  none: "no cells",
-};
+const STATES = ["partly", "lost", "none"];
+
+// What a point's mark says: why its seeds have no value, and of how many.
+function stateInWords(diagram, state) {
+  if (state === "none") return "no cells";
+  const half = diagram.mean === "median" ? "half of the seeds or more" : "one seed or more";
+  return `${diagram.why}: ${state === "lost" ? half : "fewer than half of the seeds"}`;
+}
 
 function colourBar(diagram) {
   const colours = diagram.colours;
@@ -27,13 +29,20 @@ function legend(diagram) {
   const bar = make("li");
   bar.append(colourBar(diagram));
   list.append(bar);
-  for (const [state, words] of Object.entries(STATES).filter(([state]) => states.has(state))) {
+  for (const state of STATES.filter((state) => states.has(state))) {
     const swatch = makeSvg("svg", { viewBox: "0 0 18 14", class: "swatch", "aria-hidden": "true" });
     const fill = state === "partly" ? { fill: diagram.colours[Math.floor(diagram.colours.length / 2)] } : {};
     swatch.append(makeSvg("rect", { class: `place ${state}`, x: 1, y: 1, width: 16, height: 12, ...fill }));
     if (state === "partly") swatch.append(corner(1, 1, 16, 12));
     const line = make("li");
-    line.append(swatch, words);
+    line.append(swatch, stateInWords(diagram, state));
+    list.append(line);
+  }
+  for (const { name, style } of diagram.lines) {
+    const swatch = makeSvg("svg", { viewBox: "0 0 18 14", class: "swatch", "aria-hidden": "true" });
+    swatch.append(...lineStrokes("M0 7H18", style));
+    const line = make("li");
+    line.append(swatch, name);
     list.append(line);
   }
   return list;
@@ -63,7 +72,8 @@ function drawDiagram(holder) {
   }
   const explored = make("div", { class: "explored" });
   explored.append(panels, reading);
-  const title = `${diagram.value} over ${diagram.x.label} and ${diagram.y.label}`;
+  const over = `over ${diagram.x.label} and ${diagram.y.label}`;
+  const title = `${diagram.value} ${over}: ${diagram.mean} over seeds`;
   holder.append(make("h5", {}, title), legend(diagram), explored);
   holder.hidden = false;
 }

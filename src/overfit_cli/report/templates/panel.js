@@ -1,17 +1,17 @@
 // A panel of a phase diagram: a grid of points, for the pointer and the arrow keys.
 const LINE = 13; // the height of a line of text
 
-// The state of a point: a number from every seed or from some, or the reason for none.
+// The state of a point: a number over all seeds, some of which may have none, or why it has none.
 function stateOf(place) {
   if (!place) return "none";
-  if (place.mean === undefined) return place.failed ? "failed" : "valueless";
-  return place.failed || place.valueless ? "partly" : "whole";
+  if (place.middle === undefined) return "lost";
+  return place.lost ? "partly" : "whole";
 }
 
 // The positions of a panel's points, and the texts of its axes.
 function layOut(diagram) {
   const [columns, lines] = [diagram.x.values.length, diagram.y.values.length];
-  const plot = narrow.matches ? 250 : 400;
+  const plot = narrow.matches || diagram.panels.length > 1 ? 250 : 400;
   const [width, height] = [plot / columns, Math.min(36, Math.max(11, 300 / lines))];
   const [xLines, yLines] = [breakLines(diagram.x.label, plot), breakLines(diagram.y.label, Math.max(height * lines, 120))];
   const [tickWidth, tickHeight] = [Math.max(...diagram.x.ticks.map(widthOf)), Math.max(...diagram.y.ticks.map(widthOf))];
@@ -52,8 +52,23 @@ function placeRect(diagram, layout, place, x, y) {
     width: layout.width, height: layout.height,
     role: "gridcell", tabindex: "-1", "aria-label": sentence(diagram, place, x, y),
   });
-  if (place && place.mean !== undefined) rect.setAttribute("fill", diagram.colours[place.colour]);
+  if (place && place.middle !== undefined) rect.setAttribute("fill", diagram.colours[place.colour]);
   return rect;
+}
+
+// A line over the colours, with an outline that keeps it readable on all of them: a contour is white,
+// an equation orange.
+function lineStrokes(path, style) {
+  return [`outline ${style}`, style].map((look) => makeSvg("path", { class: `line ${look}`, d: path }));
+}
+
+function drawLines(diagram, panel, layout) {
+  const move = `translate(${layout.left} ${layout.bottom}) scale(${layout.width} ${-layout.height})`;
+  const group = makeSvg("g", { transform: move, "aria-hidden": "true" });
+  panel.lines.forEach((path, index) => {
+    if (path) group.append(...lineStrokes(path, diagram.lines[index].style));
+  });
+  return group;
 }
 
 // The mark of a point without a number of some seeds: its upper right corner.
@@ -108,7 +123,7 @@ function drawPanel(diagram, panel, name, show) {
     svg.append(line);
   }
   places[0].setAttribute("tabindex", "0");
-  svg.append(corners, axes(diagram, layout));
+  svg.append(corners, drawLines(diagram, panel, layout), axes(diagram, layout));
   return svg;
 }
 

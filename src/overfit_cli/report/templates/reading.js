@@ -4,20 +4,14 @@ const countSeeds = (count) => `${count} ${count === 1 ? "seed" : "seeds"}`;
 function sentence(diagram, place, x, y) {
   const position = `${diagram.y.label} ${diagram.y.values[y]}, ${diagram.x.label} ${diagram.x.values[x]}`;
   if (!place) return `${position}: no cells.`;
-  const { seeds = 0, valueless = 0, failed = 0 } = place;
-  const total = seeds + valueless + failed;
-  const lacking = [
-    valueless ? `${countSeeds(valueless)} ${valueless === 1 ? "has" : "have"} no value` : "",
-    failed ? `${countSeeds(failed)} failed` : "",
-  ].filter(Boolean).join(", ");
-  if (!seeds) return `${position}: no value from ${countSeeds(total)}: ${lacking}.`;
-  const ofTotal = total === seeds ? "" : ` of ${total}`;
-  const interval = place.from === undefined
-    ? `one${ofTotal || " seed"}${ofTotal ? " seeds" : ""}.`
-    : `mean of ${seeds}${ofTotal} seeds, 95 % interval ${place.from} to ${place.to}, seeds from `
-      + `${place.least} to ${place.most}.`;
+  const { seeds, lost = 0 } = place;
+  const lacking = lost ? ` ${countSeeds(lost)} of ${seeds + lost}: ${diagram.why}.` : "";
   const side = place.above === undefined ? "" : ` ${sides(diagram, place)}`;
-  return `${position}: ${diagram.value} ${place.mean}, ${interval}${side}${lacking ? ` ${lacking}.` : ""}`;
+  if (place.middle === undefined) return `${position}: no ${diagram.mean} over ${countSeeds(seeds + lost)}.${side}${lacking}`;
+  const over = seeds + lost === 1 ? "one seed" : `${diagram.mean} of ${seeds + lost} seeds`;
+  const interval = place.from === undefined ? "" : `, 95 % interval ${place.from} to ${place.to ?? "beyond the others"}`;
+  const range = place.least === undefined ? "" : `, seeds from ${place.least} to ${place.most}`;
+  return `${position}: ${diagram.value} ${place.middle}, ${over}${interval}${range}.${side}${lacking}`;
 }
 
 function sides(diagram, place) {

@@ -47,10 +47,26 @@ P = BenignVitParameters
 
 
 def predicted_curve(data: FigureData) -> str | None:
-    """Return the curve on either side of which a regime is predicted; None where it varies."""
+    """Return the curve on either side of which a regime is predicted: see `predicted_boundary`."""
+    if _is_as_figure_1(data):
+        return f"n * snr**2 = {theory.FIGURE_1_CONSTANT:.4g}"
+    return f"n * snr**2 = {theory.BALANCE}"
+
+
+def about_curve(data: FigureData) -> str:
+    """Return where the constant of `predicted_curve` comes from, unless it is the paper's."""
+    if _is_as_figure_1(data):
+        return ""
+    return (
+        "On that line a first step learns signal and noise equally fast; Theorems 4.1 and 4.2 leave "
+        "a constant factor open."
+    )
+
+
+def _is_as_figure_1(data: FigureData) -> bool:
     strong_noise = data.cells["sigma_p_tilde"] / data.cells["sigma_p"]
     constants = np.unique(predicted_boundary(strong_noise, data.cells["tokens"]))
-    return f"n * snr**2 = {constants[0]:.4g}" if len(constants) == 1 else None
+    return bool((constants == theory.FIGURE_1_CONSTANT).all())
 
 
 _PANELS = "label_flip,epsilon,sigma_p_tilde,d"
@@ -69,6 +85,7 @@ FIGURES = collect_figures(
         source="Jiang et al. 2024, figure 1a",
         options=replace(_GRID, by=_PANELS),
         equation_of=predicted_curve,
+        equation_note=about_curve,
     ),
     replace(
         CUTOFF,
@@ -76,12 +93,14 @@ FIGURES = collect_figures(
         source="Jiang et al. 2024, figure 1b",
         options=replace(_CUT, by=_PANELS),
         equation_of=predicted_curve,
+        equation_note=about_curve,
     ),
     replace(
         BOUNDARY,
         title="Where the test loss crosses the threshold, and the power law fitted to it",
         options=_CUT,
         equation_of=predicted_curve,
+        equation_note=about_curve,
     ),
     Figure(
         name="dynamics",

@@ -60,6 +60,9 @@ Regime = Literal["benign", "harmful"]
 THEOREMS: Mapping[Regime, str] = {"benign": "4.1", "harmful": "4.2"}
 """The theorem on each regime."""
 
+BALANCE = "2 * ((sigma_p_tilde / sigma_p)**2 + tokens - 2)"
+"""The value of `learning_balance` as users write it."""
+
 BALANCE_IN_WORDS = "2 ((σ̃_p/σ_p)² + M − 2)"
 """The value of `learning_balance` in words."""
 
