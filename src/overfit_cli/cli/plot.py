@@ -156,7 +156,7 @@ def plot(
     band: Annotated[
         Band | None,
         typer.Option(
-            help="Band around it: a median's quartiles, a mean's 95 % interval; seeds: a line for each."
+            help="Band around it: a median's quartiles, or a mean's interval; seeds: a line each."
         ),
     ] = None,
     threshold: Annotated[
