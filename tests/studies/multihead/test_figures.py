@@ -59,15 +59,113 @@ def test_heads_of_several_optimisers_stand_side_by_side(tmp_path: Path) -> None:
     )
     figure = overfit_cli.draw("heads", tmp_path / "run", out=tmp_path / "heads.png")
     titles = [axes.get_title(loc="left") for axes in figure.axes]
-    assert [title for title in titles if title] == [
-        "optimiser: gradient descent",
-        "optimiser: Adam",
-    ]
+    assert [title for title in titles if title] == [r"GD, $\eta$ = 1", r"Adam, $\eta$ = 1"]
     assert "cosine with" in words(figure, tmp_path)
 
 
 @pytest.mark.slow
-def test_a_panel_is_empty_where_a_setting_has_no_number(tmp_path: Path) -> None:
+def test_seeds_that_miss_the_planted_head_are_counted(tmp_path: Path) -> None:
+    """After twelve steps no seed has found it, whatever the median cosine is."""
+    cells = overfit_cli.sweep(
+        "multihead-planted",
+        seeds=3,
+        parameters={**PLANTED, "heads": [1, 3]},
+        trajectories=True,
+        out=tmp_path / "run",
+        jobs=1,
+    )
+    figure = overfit_cli.draw("heads", tmp_path / "run", out=tmp_path / "heads.png")
+    missed = (cells["alignment_w"] <= 0.9) | (cells["alignment_u"] <= 0.9)
+    assert missed.all()
+    assert "3 of 3 at H = 1, 3 of 3 at H = 3" in " ".join(figure.caption.split())
+    shares = next(axes for axes in figure.axes if "share of seeds" in axes.get_ylabel())
+    assert all(line[-1] == 0 for line in long_lines(shares))
+
+
+@pytest.mark.slow
+def test_a_number_of_heads_has_one_colour_whichever_else_are_drawn(tmp_path: Path) -> None:
+    for name, heads in (("few", [2, 3]), ("many", [1, 3, 20])):
+        overfit_cli.sweep(
+            "multihead-mixture",
+            seeds=1,
+            parameters={**SMALL, "heads": heads},
+            trajectories=True,
+            out=tmp_path / name,
+            jobs=1,
+        )
+    colours = []
+    for name in ("few", "many"):
+        figure = overfit_cli.draw("heads", tmp_path / name)
+        entries = dict(
+            zip(
+                [text.get_text() for text in figure.legends[0].get_texts()],
+                figure.legends[0].get_lines(),
+                strict=True,
+            )
+        )
+        colours.append(entries["$H$ = 3"].get_color())
+    assert colours[0] == colours[1]
+
+
+@pytest.mark.slow
+def test_the_margin_of_attention_lies_inside_its_panel(tmp_path: Path) -> None:
+    overfit_cli.sweep(
+        "multihead-mixture",
+        seeds=1,
+        parameters=SMALL,
+        trajectories=True,
+        out=tmp_path / "run",
+        jobs=1,
+    )
+    margins = overfit_cli.draw("heads", tmp_path / "run").axes[-1]
+    mark = next(text for text in margins.texts if "attn" in text.get_text())
+    assert margins.get_ylim()[0] < mark.get_position()[1] < margins.get_ylim()[1]
+
+
+def test_shorter_trainings_of_a_setting_have_no_panel_of_their_own(tmp_path: Path) -> None:
+    overfit_cli.sweep(
+        "multihead-mixture",
+        seeds=1,
+        parameters={**SMALL, "training_steps": [5, 12]},
+        trajectories=True,
+        out=tmp_path / "run",
+        jobs=1,
+    )
+    figure = overfit_cli.draw("heads", tmp_path / "run")
+    assert figure.axes[0].get_xlim() == (0, 12)
+    assert len({axes.get_position().x0 for axes in figure.axes}) == 1
+
+
+def test_panels_of_several_settings_are_refused_in_one_column(tmp_path: Path) -> None:
+    overfit_cli.sweep(
+        "multihead-mixture",
+        seeds=1,
+        parameters={**SMALL, "optimiser": ["gd", "adam"]},
+        trajectories=True,
+        out=tmp_path / "run",
+        jobs=1,
+    )
+    with pytest.raises(UserError, match=r"needs 4\.6 inches or more"):
+        overfit_cli.draw("heads", tmp_path / "run", size="column")
+
+
+@pytest.mark.parametrize(
+    ("given", "is_paper"),
+    [({}, True), ({"optimiser": "loss-normalised"}, False), ({"machine": True}, False)],
+)
+def test_only_trainings_of_the_paper_are_called_its_figures(
+    given: dict[str, Any], is_paper: bool, tmp_path: Path
+) -> None:
+    out = tmp_path / "run"
+    overfit_cli.sweep(
+        "multihead-mixture", seeds=1, parameters=given, trajectories=True, out=out, jobs=1
+    )
+    caption = " ".join(overfit_cli.draw("heads", out).caption.split())
+    assert ("After Deora et al. 2024, figures 2 and 3." in caption) == is_paper
+
+
+@pytest.mark.slow
+def test_a_panel_says_why_it_is_empty_where_a_setting_has_no_number(tmp_path: Path) -> None:
     """No W separates the best tokens of heads with fixed U and signs of ±1; at first none does."""
     overfit_cli.sweep(
         "multihead-mixture",
@@ -92,6 +190,8 @@ def test_a_panel_is_empty_where_a_setting_has_no_number(tmp_path: Path) -> None:
     beside = figure.axes[list(figure.axes).index(cosines) + 1]
     assert len(long_lines(cosines)) == 2
     assert not long_lines(beside)
+    assert beside.texts[0].get_text().startswith("undefined")
+    assert "Tarzanagh" in figure.caption
 
 
 @pytest.mark.slow

@@ -25,6 +25,7 @@ from overfit_cli.core.figure import (
     collect_figures,
     lazy_check,
     lazy_drawing,
+    source_with_defaults,
 )
 from overfit_cli.core.study import FigureData, Study
 from overfit_cli.core.text import percent, plural
@@ -53,6 +54,10 @@ def predicted_curve(data: FigureData) -> str | None:
     return f"n * snr**2 = {constants[0]:.4g}" if len(constants) == 1 else None
 
 
+_FREE = ("n", "snr", "labels", "test_samples")
+_SIZES = ("tokens", "d", "d_h", "d_v", "sigma_p", "sigma_p_tilde")
+"""The parameters that differ between figures 1, 3 and 4 of the paper."""
+
 _PANELS = "label_flip,epsilon,sigma_p_tilde,d"
 _GRID = FigureOptions(x="snr", y="n", value="test_loss")
 _CUT = replace(_GRID, threshold=FIGURE_1_THRESHOLD)
@@ -66,14 +71,14 @@ FIGURES = collect_figures(
     replace(
         HEATMAP,
         title="Test loss over samples and signal-to-noise ratio",
-        source="Jiang et al. 2024, figure 1a",
+        source=source_with_defaults("Jiang et al. 2024, figure 1a", *_FREE),
         options=replace(_GRID, by=_PANELS),
         equation_of=predicted_curve,
     ),
     replace(
         CUTOFF,
         title="Test loss above and below the threshold",
-        source="Jiang et al. 2024, figure 1b",
+        source=source_with_defaults("Jiang et al. 2024, figure 1b", *_FREE),
         options=replace(_CUT, by=_PANELS),
         equation_of=predicted_curve,
     ),
@@ -86,7 +91,7 @@ FIGURES = collect_figures(
     Figure(
         name="dynamics",
         title="Attention, inner products and values against gradient steps",
-        source="Jiang et al. 2024, figures 3 and 4",
+        source=source_with_defaults("Jiang et al. 2024, figures 3 and 4", *_FREE, *_SIZES),
         reads="trajectories",
         draw=lazy_drawing("overfit_cli.studies.benign_vit.vit.figures:draw_dynamics"),
         fits=lazy_check("overfit_cli.studies.benign_vit.vit.figures:has_dynamics"),
