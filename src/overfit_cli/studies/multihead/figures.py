@@ -19,7 +19,15 @@ from overfit_cli.core.study import FigureData
 from overfit_cli.figures.curves import Curve, gather_curves
 from overfit_cli.figures.labels import brief, parameter_values, setting, split_settings, tick_number
 from overfit_cli.figures.picture import Picture, styled, title_panels
-from overfit_cli.figures.style import COLUMN, PAGE, Legend, legend_below, log_ticks, value_colour
+from overfit_cli.figures.style import (
+    COLUMN,
+    PAGE,
+    Legend,
+    legend_below,
+    log_steps,
+    log_ticks,
+    value_colour,
+)
 from overfit_cli.stats.bands import MEAN, MIDDLE_HALF
 from overfit_cli.studies.multihead.planted.parameters import FOUND_AT
 
@@ -152,9 +160,13 @@ def draw_heads(data: FigureData, options: FigureOptions) -> Picture:
         elif "loss" in row.label:
             figure.facts.insert(0, f"Lines: {kind}{_bands_in_words(looks)}.")
     for axes, column in zip(grid[-1], columns, strict=True):
-        _scale_steps(axes, float(column.data.trajectories["step"].max()))
+        last = float(column.data.trajectories["step"].max())
+        log_steps(axes, last)
+        axes.set_xlim(0, last)
         axes.set_xlabel("gradient steps")
     title_panels(grid.ravel().tolist(), _titles(columns, len(rows)))
+    labels = ", ".join(row.label.replace("\n", " ") for row in rows)
+    figure.facts.insert(0, f"{labels[0].upper()}{labels[1:]} against gradient steps.")
     if any("machine_cosine" in row.columns for row in rows):
         figure.facts.append("The attention SVM is the one of Tarzanagh et al. 2023.")
     legend: Legend = [
@@ -261,8 +273,7 @@ def _draw(axes: Axes, row: Row, curves: Curves, looks: Mapping[int, Look]) -> No
             axes.plot(middle.index, middle, color=look.colour, linestyle=dash, linewidth=look.width)
             low, high = curve.low[name].dropna(), curve.high[name].dropna()
             if look.has_band and name != FOUND:
-                band = {"color": look.colour, "alpha": 0.15, "linewidth": 0}
-                axes.fill_between(low.index, low, high, **band)
+                axes.fill_between(low.index, low, high, color=look.colour, alpha=0.15, linewidth=0)
 
 
 def _name_columns(axes: Axes, row: Row) -> None:
@@ -377,15 +388,6 @@ def _mark_margins(all_axes: Sequence[Axes], columns: Sequence[Column]) -> None:
         if least < bottom:
             text = f"↓ from {brief(float(f'{least:.2g}'))}"
             axes.text(0.02, 0.05, text, transform=axes.transAxes, fontsize=6.5, color="0.3")
-
-
-def _scale_steps(axes: Axes, last: float) -> None:
-    """Give steps an axis that is logarithmic in t + 1: its first step takes little of it."""
-    axes.set_xscale("function", functions=(np.log1p, np.expm1))
-    axes.set_xlim(0, last)
-    decades = range(int(np.log10(max(last, 1))) + 1)
-    ticks = [0, *(10**decade for decade in decades)]
-    axes.set_xticks(ticks, [tick_number(tick) for tick in ticks])
 
 
 def _bands_in_words(looks: Mapping[int, Look]) -> str:

@@ -48,6 +48,7 @@ from overfit_cli.studies.benign_vit.vit.theory import (
     FIGURE_1_EXPONENT,
     FIGURE_1_THRESHOLD,
     SMALL_DEFICIT,
+    STAGE_2_SLOPE,
     StageEnds,
     attention_deficit,
     boundaries,
@@ -83,12 +84,12 @@ _ROWS: dict[str, Looks] = {
         for source in TOKEN_CLASSES
         for target in TOKEN_CLASSES
     },
-    r"$\langle q, k\rangle$": {
+    r"score $\langle q, k\rangle$": {
         f"product_{source}_{target}": (_ON[target], _OF[source])
         for source in ("signal", "noise")
         for target in ("signal", "noise")
     },
-    r"$x^\top W_V w_O$": {name: (colour, "-") for name, colour in _VALUES.items()},
+    r"value $x^\top W_V w_O$": {name: (colour, "-") for name, colour in _VALUES.items()},
 }
 
 _STAGES: dict[str, LineStyleType] = {"first": (0, (1, 3)), "second": (0, (6, 2))}
@@ -127,14 +128,23 @@ def draw_dynamics(data: FigureData, options: FigureOptions) -> Picture:
         for part, medians in zip(parts, marked, strict=True)
     ]
     figure = draw_curve_grid(settings, _ROWS)
+    figure.facts.insert(0, "Attention, scores and values of tokens against gradient steps.")
     figure.facts += [
         _stages_in_words(_parameters(part), of_part)
         for part, of_part in zip(parts, ends, strict=True)
     ]
+    figure.facts.append(_STAGES_EXPLAINED)
     for axes in figure.axes[: len(parts)]:
         axes.set_ylim(-0.03, 1.03)
     legend_below(figure, _legend({name for medians in marked for name in medians}), columns=4)
     return figure
+
+
+_STAGES_EXPLAINED = (
+    "Stage 1 of the proof ends where what is learned first, the signal or the strong noise, has a "
+    "value 3M times that of any other token; stage 2 where the loss's mean slope falls to "
+    f"{STAGE_2_SLOPE:g}."
+)
 
 
 def _parameters(part: Panel) -> BenignVitParameters:
@@ -169,8 +179,8 @@ def _stages_in_words(parameters: BenignVitParameters, ends: Sequence[StageEnds])
     """When the proof's stages end, for a caption."""
     lead = ""
     if not all(np.isfinite(end.first) for end in ends):
-        lead_reached = max(end.lead for end in ends)
-        lead = f" (lead up to {lead_reached:.2g} of {3 * parameters.tokens})"
+        factor = max(end.lead for end in ends)
+        lead = f" (the value leads by {factor:.2g} times at most, of 3M = {3 * parameters.tokens})"
     return (
         f"{_title(parameters)}: stage 1 {_end_in_words([end.first for end in ends])}{lead}, "
         f"stage 2 {_end_in_words([end.second for end in ends])}."
@@ -189,21 +199,34 @@ def _end_in_words(steps: Sequence[float]) -> str:
 
 
 def _legend(marked: set[str]) -> Legend:
+    """A block with a heading for each kind of line; blocks are as high as the highest."""
+
     def line(colour: ColorType, dash: LineStyleType) -> Line2D:
         return Line2D([], [], color=colour, linestyle=dash)
 
-    sources = [(line("0.3", dash), f"of the {name}") for name, dash in _OF.items()]
-    targets = [(line(colour, "-"), f"on the {name}") for name, colour in _ON.items()]
     texts = (r"$\mu_+$", r"$\mu_-$", r"$|\xi_2|$")
     values = [
         (line(colour, "-"), text) for colour, text in zip(_VALUES.values(), texts, strict=True)
     ]
     stages = [
-        (line("0.5", dash), f"stage {number} ends")
+        (line("0.5", dash), f"stage {number}")
         for number, (name, dash) in enumerate(_STAGES.items(), start=1)
         if name in marked
     ]
-    return [*sources, *targets, *values, *stages]
+    blocks: dict[str, Legend] = {
+        "query of": [(line("0.3", dash), f"the {name}") for name, dash in _OF.items()],
+        "key of": [(line(colour, "-"), f"the {name}") for name, colour in _ON.items()],
+        "value of": values,
+        "end of": stages,
+    }
+    height = max(len(block) for block in blocks.values())
+    blank = Line2D([], [], linestyle="")
+    return [
+        entry
+        for heading, block in blocks.items()
+        if block
+        for entry in [(blank, heading), *block, *[(blank, "")] * (height - len(block))]
+    ]
 
 
 @dataclass(frozen=True)
@@ -216,21 +239,28 @@ class SettingPanels:
 
 
 def draw_curve_grid(settings: Sequence[SettingPanels], rows: Mapping[str, Looks]) -> Picture:
-    """Draw curves, without a legend; several seeds are a median and its middle half."""
+    """Draw curves, without a legend; several seeds are a median and its middle half.
+
+    The panels of a row share y, so that settings are compared.
+    """
     columns = [name for looks in rows.values() for name in looks]
     gathered = gather_curves(
         [panels.data for panels in settings], columns, most_single=1, over_seeds=MIDDLE_HALF
     )
-    figure = Picture(COLUMN * max(1.0, 0.95 * len(settings)), 5.4)
-    grid = figure.subplots(len(rows), len(settings), sharex="col", squeeze=False)
+    count = len(settings)
+    least = 2.3 * count if count > 1 else 0.0
+    figure = Picture(min(PAGE, COLUMN * max(1.0, 0.95 * count)), 5.6, least=least)
+    grid = figure.subplots(len(rows), count, sharex="col", sharey="row", squeeze=False)
     for column, (shown, curves) in enumerate(zip(settings, gathered.curves, strict=True)):
         for axes, looks in zip(grid[:, column], rows.values(), strict=True):
             for curve in curves:
                 _draw(axes, curve, looks)
             for step, dash in shown.marks:
                 axes.axvline(step, color="0.5", linestyle=dash, linewidth=0.8)
+        _scale_steps(grid[-1, column], shown, curves)
         grid[-1, column].set_xlabel("gradient steps")
-    title_panels(grid[0], [shown.title for shown in settings])
+    titles = [shown.title for shown in settings] + [""] * (count * (len(rows) - 1))
+    title_panels(grid.ravel().tolist(), titles)
     for axes, label in zip(grid[:, 0], rows, strict=True):
         axes.set_ylabel(label)
     figure.facts.append(f"Lines: {gathered.kind}.")
@@ -243,8 +273,24 @@ def _draw(axes: matplotlib.axes.Axes, curve: Curve, looks: Looks) -> None:
         axes.plot(mean.index, mean, color=colour, linestyle=dash)
         low, high = curve.low[name].dropna(), curve.high[name].dropna()
         axes.fill_between(low.index, low, high, color=colour, alpha=0.2, linewidth=0)
-    axes.margins(x=0.02)
-    axes.xaxis.set_major_locator(MaxNLocator("auto", integer=True))
+
+
+_FEW_STEPS = 100
+"""The number of steps up to which their axis is linear."""
+
+
+def _scale_steps(axes: matplotlib.axes.Axes, shown: SettingPanels, curves: Sequence[Curve]) -> None:
+    """Give steps an axis: logarithmic if they are many, from well before the first mark on."""
+    steps = [float(step) for curve in curves for step in curve.mean.index]
+    last = max(steps)
+    if last <= _FEW_STEPS:
+        axes.margins(x=0.02)
+        axes.xaxis.set_major_locator(MaxNLocator("auto", integer=True))
+        return
+    first = min((step for step, _ in shown.marks if step > 0), default=last / 10) / 100
+    axes.set_xscale("log")
+    axes.set_xlim(max(first, 1.0), last)
+    log_ticks(axes.xaxis, *axes.get_xlim())
 
 
 def has_wide_heads(data: FigureData) -> bool:
