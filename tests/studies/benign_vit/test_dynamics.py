@@ -230,7 +230,7 @@ def test_the_figure_shows_both_regimes_side_by_side_over_seeds(tmp_path: Path) -
 @pytest.mark.slow
 def test_dynamics_of_settings_share_the_axis_of_each_row(tmp_path: Path) -> None:
     """Else the larger numbers of one setting look like the smaller ones of another."""
-    narrow: dict[str, object] = {"d": 200, "d_h": 30, "d_v": 10, "max_steps": 40}
+    narrow = {"d": 200, "d_h": 30, "d_v": 10, "max_steps": 40}
     overfit_cli.sweep(
         "benign-vit",
         n=[10, 16],
