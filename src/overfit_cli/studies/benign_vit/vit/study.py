@@ -103,8 +103,8 @@ FIGURES = collect_figures(
         reads="cells",
         options=FigureOptions(threshold=FIGURE_1_THRESHOLD),
         accepts=frozenset({"threshold"}),
-        draw=lazy_drawing("overfit_cli.studies.benign_vit.vit.figures:draw_dimension"),
-        fits=lazy_check("overfit_cli.studies.benign_vit.vit.figures:has_dimensions"),
+        draw=lazy_drawing("overfit_cli.studies.benign_vit.vit.figures_dimension:draw_dimension"),
+        fits=lazy_check("overfit_cli.studies.benign_vit.vit.figures_dimension:has_dimensions"),
     ),
     replace(LINES, options=FigureOptions(value="test_loss")),
     replace(
@@ -112,10 +112,18 @@ FIGURES = collect_figures(
         name="wide-heads",
         title="Test loss against the training loss, and its limit as heads grow wide",
         options=FigureOptions(
-            x="epsilon", value="test_loss", by="d_h", theory=WIDE_HEADS_LOSS, log=_ALL_LOGS
+            x="epsilon",
+            value="test_loss",
+            by="d_h",
+            theory=WIDE_HEADS_LOSS,
+            log=_ALL_LOGS,
+            mean="median",
+            band="quartiles",
         ),
         axes=0,
+        draw=lazy_drawing("overfit_cli.studies.benign_vit.vit.figures:draw_wide_heads"),
         fits=lazy_check("overfit_cli.studies.benign_vit.vit.figures:has_wide_heads"),
+        labels={WIDE_HEADS_LOSS: r"limit, $\log(1 + (e^\epsilon - 1)^{(2M - 1) / M^2})$"},
     ),
     Figure(
         name="deficit",
