@@ -248,3 +248,19 @@ def test_dynamics_of_settings_share_the_axis_of_each_row(tmp_path: Path) -> None
     assert {"query of", "key of", "value of"} <= set(entries)
     with pytest.raises(UserError, match="needs"):
         overfit_cli.draw("dynamics", tmp_path / "run", size="column")
+
+
+@pytest.mark.parametrize(
+    ("given", "source"),
+    [({}, "After Jiang et al. 2024, figure 1a."), ({"label_flip": 0.2}, ""), ({"d": 500}, "")],
+)
+def test_only_cells_of_the_paper_are_called_its_figure(
+    given: dict[str, float], source: str, tmp_path: Path
+) -> None:
+    out = tmp_path / "run"
+    overfit_cli.sweep(
+        "benign-vit", n=[4, 6], snr=[5, 20], seeds=1, parameters=given, out=out, jobs=1
+    )
+    caption = " ".join(overfit_cli.draw("heatmap", out).caption.split())
+    assert source in caption
+    assert ("After" in caption) == bool(source)

@@ -289,3 +289,29 @@ def test_least_heads_has_the_conclusion_and_the_condition_side_by_side(tmp_path:
     assert conclusion == pytest.approx(ratio.to_numpy())
     needed = 10.0 ** cells["theorem1_heads"] * cells["d"] ** 2 / cells["heads"]
     assert condition == pytest.approx(needed.groupby(cells["heads"]).median().to_numpy())
+    said = words(figure, tmp_path)
+    assert "\nmedian of 3 seeds\n" in said
+    assert "\nleast to greatest\n" in said
+
+
+def test_every_deviation_of_random_attention_has_a_line_and_a_row(tmp_path: Path) -> None:
+    overfit_cli.sweep(
+        "multihead-mixture",
+        heads=[1, 2],
+        seeds=2,
+        parameters={
+            **SMALL,
+            "initialisation": "attention",
+            "sigma_init": [0.01, 0.1, 0.3, 1.0, 3.0, 10.0],
+            "training_steps": 1,
+            "certify": True,
+        },
+        out=tmp_path / "run",
+        jobs=1,
+    )
+    figure = overfit_cli.draw("random-attention", tmp_path / "run")
+    above, below = figure.axes[:2]
+    assert len(above.get_yticks()) == len(below.containers) == 6
+    said = words(figure, tmp_path)
+    assert "tangent kernel's margin γ" in said
+    assert "at zero weights" in said

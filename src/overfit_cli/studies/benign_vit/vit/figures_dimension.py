@@ -66,13 +66,13 @@ def draw_dimension(data: FigureData, options: FigureOptions) -> Picture:
     narrow = is_narrow()
     figure = Picture(PAGE, 7.2 if narrow else 2.7)
     constants, exponents, losses = figure.subplots(3, 1) if narrow else figure.subplots(1, 3)
+    _draw_reference(constants, FIGURE_1_CONSTANT, "figure 1: 1000")
+    _draw_reference(exponents, FIGURE_1_EXPONENT, "theorems: 2")
     crossings = {boundary.at: (boundary.median, boundary.low, boundary.high) for boundary in series}
     _draw_intervals(constants, crossings, "median, quartiles")
     fits = {boundary.at: boundary.fit for boundary in series if boundary.fit is not None}
     powers = {value: fit.exponent[:3] for value, fit in fits.items()}
     _draw_intervals(exponents, powers, "fit, 95 % interval")
-    _draw_reference(constants, FIGURE_1_CONSTANT, "figure 1: 1000")
-    _draw_reference(exponents, FIGURE_1_EXPONENT, "theorems: 2")
     constants.set_ylabel(f"{_PRODUCT} at the crossing")
     exponents.set_ylabel(r"$p$ of $N \cdot \mathrm{SNR}^p = C$")
     room = 1.3 * (series[-1].at / series[0].at) ** 0.08
