@@ -47,7 +47,7 @@ MUTED = ("#BFD7EA", "#F6D5B8")  # two sides; black text is legible on both
 BOUND: dict[str, Any] = {"color": "black", "linestyle": (0, (4, 2)), "linewidth": 1.0}
 """The line of a paper's bound; a corrected one is `:`."""
 THRESHOLD: dict[str, Any] = {"color": "0.4", "linestyle": (0, (4, 2)), "linewidth": 0.8}
-_NAMED = 6
+_NAMED = 5
 Legend = list[tuple[Any, str]]  # an artist, or a container of artists, and its text
 RC: dict[str, Any] = {
     "axes.prop_cycle": cycler(color=_COLOURS),
@@ -121,13 +121,6 @@ def named_lines(count: int) -> list[int]:
     """Return the indices of the lines in a legend: all, or a few if there are more than colours."""
     count_named = count if count <= len(PALETTE) else _NAMED
     return [int(index) for index in np.unique(np.linspace(0, count - 1, count_named).round())]
-
-
-def line_colours(count: int) -> list[ColorType]:
-    """Return a colour for each line: of the palette, or shades if there are more lines."""
-    if count <= len(PALETTE):
-        return list(PALETTE[:count])
-    return colours_of_map(np.linspace(0, 0.95, count).tolist())
 
 
 def legend_below(figure: Figure, handles: Legend, columns: int = 3, heading: str = "") -> None:

@@ -356,7 +356,12 @@ class SoftmaxConvergence(Study[P]):
                 ),
             ),
             replace(LINES, options=FigureOptions(value="steps_to_epsilon")),
-            replace(CURVES, options=FigureOptions(value="train_loss,ntk_loss", by=networks)),
+            replace(
+                CURVES,
+                options=FigureOptions(
+                    value="train_loss,ntk_loss", by=networks, log=frozenset({"x", "value"})
+                ),
+            ),
         )
 
     def claims(self) -> Sequence[Claim]:
