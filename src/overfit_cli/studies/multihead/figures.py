@@ -81,7 +81,7 @@ ROWS = (
         {"machine_cosine": ""},
         undefined="undefined: no direction\nseparates the best tokens",
     ),
-    Row(r"margin over $\Vert U \Vert$", {"margin": ""}),
+    Row(r"margin over $\Vert U\Vert$", {"margin": ""}),
 )
 
 OPTIMISERS = {
@@ -247,6 +247,12 @@ def _gather(columns: Sequence[Column], row: Row, heads: Sequence[int]) -> tuple[
     averaging = MEAN if FOUND in row.columns else MIDDLE_HALF
     gathered = gather_curves(parts, list(row.columns), most_single=1, over_seeds=averaging)
     single = [curves[0] if curves else None for curves in gathered.curves]
+    if FOUND in row.columns:  # a seed that diverged finds nothing
+        done = [float((part.cells["status"] == "done").mean()) for part in parts]
+        single = [
+            curve and replace(curve, mean=curve.mean * share)
+            for curve, share in zip(single, done, strict=True)
+        ]
     by_panel = [single[start : start + len(heads)] for start in range(0, len(single), len(heads))]
     return [
         {count: curve for count, curve in zip(heads, curves, strict=True) if curve is not None}

@@ -194,6 +194,7 @@ class MultiheadMixture(MultiheadStudy[MultiheadMixtureParameters]):
             LINES,
             name="concavity",
             title="Concavity of the training loss against heads, with a line of 1/√H",
+            labels={"heads**-0.5": r"a fall as $H^{-1/2}$"},
             options=FigureOptions(
                 x="heads",
                 value="concavity",

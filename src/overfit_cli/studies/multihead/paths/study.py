@@ -140,6 +140,7 @@ class MultiheadPaths(Study[P]):
             LINES,
             name="stability",
             title="The distance of leave-one-out copies against samples",
+            labels={"2 / n": "a fall as $1/n$"},
             options=FigureOptions(
                 x="n",
                 value="stability",
