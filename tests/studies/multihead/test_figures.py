@@ -58,8 +58,9 @@ def test_heads_of_several_optimisers_stand_side_by_side(tmp_path: Path) -> None:
         jobs=1,
     )
     figure = overfit_cli.draw("heads", tmp_path / "run", out=tmp_path / "heads.png")
-    titles = [axes.get_title(loc="left") for axes in figure.axes]
-    assert [title for title in titles if title] == [r"GD, $\eta$ = 1", r"Adam, $\eta$ = 1"]
+    first, second, third = (axes.get_title(loc="left") for axes in figure.axes[:3])
+    assert (first, second) == (r"(a) GD, $\eta$ = 1", r"(b) Adam, $\eta$ = 1")
+    assert third == "(c)"
     assert "cosine with" in words(figure, tmp_path)
 
 
