@@ -161,7 +161,7 @@ def _kind_of_curves(cells: pd.DataFrame, averaged: bool, over_seeds: Averaging) 
     seeds = cells.loc[_is_averaged(cells), "seed"].nunique()
     diverged = int((_reasons(cells) == "diverged").sum())
     broken = int((~_is_averaged(cells)).sum())
-    treatment = "count as beyond the others" if over_seeds.mean == "median" else "left out"
+    treatment = "taken as beyond the others" if over_seeds.mean == "median" else "left out"
     left_out = f"; {plural(diverged, 'diverged cell')} {treatment}" if diverged else ""
     left_out += f"; {plural(broken, 'failed cell')} left out" if broken else ""
     if seeds == 1:
@@ -208,14 +208,17 @@ def _curve(
         beyond = over_seeds.mean == "median" and name.endswith("loss") and not single
         kept = steps if beyond or single else steps[steps["reason"] != "diverged"]
         table = _cell_table(kept, name, beyond=beyond)
-        summary = over_seeds.summarise(table.to_numpy(), ends)
+        middle, low, high = over_seeds.summarise(table.to_numpy(), ends)
+        high = np.minimum(high, steps[name].max())  # a band without an end reaches to the largest
         summaries[name] = [
-            pd.Series(np.where(np.isfinite(numbers), numbers, np.nan), table.index)
-            for numbers in summary
+            pd.Series(np.where(np.isfinite(middle), numbers, np.nan), table.index)
+            for numbers in (middle, low, high)
         ]
-    mean, low, high = (pd.DataFrame({n: s[i] for n, s in summaries.items()}) for i in range(3))
+    mean, below, above = (
+        pd.DataFrame({name: series[end] for name, series in summaries.items()}) for end in range(3)
+    )
     ends_apart = steps[steps["reason"] != "diverged"].groupby("key")["step"].max().nunique() > 1
-    return Curve(text, mean, low, high, ends_early=ends_apart)
+    return Curve(text, mean, below, above, ends_early=ends_apart)
 
 
 def _cell_table(steps: pd.DataFrame, column: str, *, beyond: bool) -> pd.DataFrame:
