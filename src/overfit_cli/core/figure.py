@@ -11,6 +11,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
+from overfit_cli.core.parameters import describe
+
 MOST_AXES = 3
 """The largest number of parameters that may vary in a figure: two axes, and panels."""
 
@@ -93,7 +95,8 @@ class Figure:
         title: its content, in a phrase.
         reads: whether it needs a sweep's `cells` or logged `trajectories`.
         draw: makes the picture; raises `UserError` where the data do not suffice.
-        source: the figure of the paper that it reproduces; empty where it is our own.
+        source: the figure of the paper that it reproduces; empty where it is our own. A function
+            gives it for `core.study.FigureData` where it depends on the cells.
         options: the study's defaults of the options.
         accepts: the names of the options that it takes; `from` stands for several run directories,
             and `minus` for their difference.
@@ -111,7 +114,7 @@ class Figure:
     title: str
     reads: Literal["cells", "trajectories"]
     draw: Draw
-    source: str = ""
+    source: str | Callable[[Any], str] = ""
     options: FigureOptions = FigureOptions()
     accepts: frozenset[str] = frozenset()
     axes: int = 0
@@ -119,6 +122,25 @@ class Figure:
     equation_note: Callable[[Any], str] = lambda data: ""
     fits: Callable[[Any], bool] = lambda data: True
     labels: Mapping[str, str] = field(default_factory=dict)
+
+
+def source_with_defaults(source: str, *free: str) -> Callable[[Any], str]:
+    """Return a figure's source, which is empty where a parameter isn't the paper's.
+
+    A parameter's default is the paper's value.
+
+    Args:
+        source: the figure of the paper.
+        *free: the parameters that take any value.
+    """
+
+    def source_of(data: Any) -> str:
+        for name, info in describe(data.study.parameters).items():
+            if name not in free and (data.cells[name] != info.default).any():
+                return ""
+        return source
+
+    return source_of
 
 
 _GRID = frozenset({"x", "y", "value", "threshold", "law", "log", "from"})

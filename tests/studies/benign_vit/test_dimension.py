@@ -15,7 +15,7 @@ from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.study import FigureData
 from overfit_cli.studies.benign_vit.reference import VisionTransformer, logistic_loss
 from overfit_cli.studies.benign_vit.vit.data import Weights, draw
-from overfit_cli.studies.benign_vit.vit.figures import draw_dimension
+from overfit_cli.studies.benign_vit.vit.figures_dimension import draw_dimension
 from overfit_cli.studies.benign_vit.vit.parameters import BenignVitParameters, token_scales
 from overfit_cli.studies.benign_vit.vit.study import FIGURES, study
 from overfit_cli.studies.benign_vit.vit.theory import (
@@ -266,6 +266,8 @@ def test_the_figure_is_drawn_of_a_sweep_over_dimensions(tmp_path: Path) -> None:
         "N·SNR² at the crossing",
         "threshold 0.2",
         "d = 10¹²",
+        "median, quartiles",
+        "fit, 95 % interval",
     ):
         assert f"\n{line}\n" in text
     other = run("plot", "dimension", "--threshold=0.4", "--out=e.svg", cwd=tmp_path)
@@ -285,6 +287,13 @@ def test_boundaries_beyond_the_grid_are_arrows_at_the_edge(tmp_path: Path) -> No
     assert np.asarray(lines[1].get_xdata()).tolist() == [1e3]
     figure.savefig(tmp_path / "d.svg")
     assert "beyond the grid" in (tmp_path / "d.svg").read_text()
+
+
+def test_the_caption_says_which_lines_coincide() -> None:
+    cells = made_up("d", {1e3: 300.0, 1e6: 1e3, 1e9: 1e3}, noise=0.0).assign(key="k")
+    figure = draw_dimension(FigureData(study, cells, cells, pd.DataFrame()), FigureOptions())
+    assert "The lines of $d$ = $10^{6}$ and $d$ = $10^{9}$ coincide." in figure.facts
+    assert sum("coincide" in fact for fact in figure.facts) == 1
 
 
 def test_the_figure_says_what_it_needs(tmp_path: Path) -> None:

@@ -10,6 +10,8 @@ import pandas as pd
 import pytest
 import torch
 
+import overfit_cli
+from overfit_cli import UserError
 from overfit_cli.core.training import Execution, Training
 from overfit_cli.studies.benign_vit.reference import VisionTransformer, logistic_loss
 from overfit_cli.studies.benign_vit.vit.data import draw_samples, draw_weights
@@ -222,3 +224,43 @@ def test_the_figure_shows_both_regimes_side_by_side_over_seeds(tmp_path: Path) -
     caption = " ".join((tmp_path / "drawn.txt").read_text().split())
     assert "Lines: median of 3 seeds, band: the middle half" in caption
     assert "stage 2 ends at step" in caption
+    assert "Stage 1 of the proof ends where what is learned first" in caption
+
+
+@pytest.mark.slow
+def test_dynamics_of_settings_share_the_axis_of_each_row(tmp_path: Path) -> None:
+    """Else the larger numbers of one setting look like the smaller ones of another."""
+    narrow = {"d": 200, "d_h": 30, "d_v": 10, "max_steps": 40}
+    overfit_cli.sweep(
+        "benign-vit",
+        n=[10, 16],
+        snr=10,
+        seeds=1,
+        parameters=narrow,
+        trajectories=True,
+        out=tmp_path / "run",
+        jobs=1,
+    )
+    figure = overfit_cli.draw("dynamics", tmp_path / "run")
+    limits = [axes.get_ylim() for axes in figure.axes]
+    assert limits[0::2] == limits[1::2]
+    entries = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert {"query of", "key of", "value of"} <= set(entries)
+    with pytest.raises(UserError, match="needs"):
+        overfit_cli.draw("dynamics", tmp_path / "run", size="column")
+
+
+@pytest.mark.parametrize(
+    ("given", "source"),
+    [({}, "After Jiang et al. 2024, figure 1a."), ({"label_flip": 0.2}, ""), ({"d": 500}, "")],
+)
+def test_only_cells_of_the_paper_are_called_its_figure(
+    given: dict[str, float], source: str, tmp_path: Path
+) -> None:
+    out = tmp_path / "run"
+    overfit_cli.sweep(
+        "benign-vit", n=[4, 6], snr=[5, 20], seeds=1, parameters=given, out=out, jobs=1
+    )
+    caption = " ".join(overfit_cli.draw("heatmap", out).caption.split())
+    assert source in caption
+    assert ("After" in caption) == bool(source)

@@ -12,10 +12,15 @@ from scipy.integrate import solve_ivp
 from calibration.benign_vit import WORLDS
 from calibration.rates import design
 from overfit_cli.api import train
+from overfit_cli.core.figure import FigureOptions
+from overfit_cli.core.study import FigureData
 from overfit_cli.core.training import named_rng
 from overfit_cli.studies.benign_vit.vit import theory
 from overfit_cli.studies.benign_vit.vit.claims.wide_heads import WIDE_HEADS
+from overfit_cli.studies.benign_vit.vit.figures import draw_deficit
 from overfit_cli.studies.benign_vit.vit.parameters import BenignVitParameters, weight_deviations
+from overfit_cli.studies.benign_vit.vit.study import study
+from tests.fake_study import words
 from tests.judged import measure
 from tests.studies.benign_vit.cells import preset, settings, small
 
@@ -115,3 +120,15 @@ def test_narrow_heads_decide_nothing_about_wide_ones() -> None:
     cells = cells_for("attention-deficit-formula")
     narrow = cells[cells["d_h"] <= 10**14].assign(snr=100.0)
     assert measure("attention-deficit-formula", narrow).verdict == "not run"
+
+
+def test_the_deficit_has_one_line_for_the_paper_and_a_legend_for_all(tmp_path: Path) -> None:
+    rows = cells_for("attention-deficit-formula")
+    data = FigureData(study, rows, rows, pd.DataFrame())
+    figure = draw_deficit(data, FigureOptions())
+    black = [line for line in figure.axes[0].lines if line.get_color() == "black"]
+    assert len(black) == 1
+    said = words(figure, tmp_path)
+    assert "paper's rate" in said
+    assert "0.01: c is fitted below" in said
+    assert "says nothing" in said

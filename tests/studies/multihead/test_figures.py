@@ -58,16 +58,115 @@ def test_heads_of_several_optimisers_stand_side_by_side(tmp_path: Path) -> None:
         jobs=1,
     )
     figure = overfit_cli.draw("heads", tmp_path / "run", out=tmp_path / "heads.png")
-    titles = [axes.get_title(loc="left") for axes in figure.axes]
-    assert [title for title in titles if title] == [
-        "optimiser: gradient descent",
-        "optimiser: Adam",
-    ]
+    first, second, third = (axes.get_title(loc="left") for axes in figure.axes[:3])
+    assert (first, second) == (r"(a) GD, $\eta$ = 1", r"(b) Adam, $\eta$ = 1")
+    assert third == "(c)"
     assert "cosine with" in words(figure, tmp_path)
 
 
 @pytest.mark.slow
-def test_a_panel_is_empty_where_a_setting_has_no_number(tmp_path: Path) -> None:
+def test_seeds_that_miss_the_planted_head_are_counted(tmp_path: Path) -> None:
+    """After twelve steps no seed has found it, whatever the median cosine is."""
+    cells = overfit_cli.sweep(
+        "multihead-planted",
+        seeds=3,
+        parameters={**PLANTED, "heads": [1, 3]},
+        trajectories=True,
+        out=tmp_path / "run",
+        jobs=1,
+    )
+    figure = overfit_cli.draw("heads", tmp_path / "run", out=tmp_path / "heads.png")
+    missed = (cells["alignment_w"] <= 0.9) | (cells["alignment_u"] <= 0.9)
+    assert missed.all()
+    assert "3 of 3 at H = 1, 3 of 3 at H = 3" in " ".join(figure.caption.split())
+    shares = next(axes for axes in figure.axes if "share of seeds" in axes.get_ylabel())
+    assert all(line[-1] == 0 for line in long_lines(shares))
+
+
+@pytest.mark.slow
+def test_a_number_of_heads_has_one_colour_whichever_else_are_drawn(tmp_path: Path) -> None:
+    for name, heads in (("few", [2, 3]), ("many", [1, 3, 20])):
+        overfit_cli.sweep(
+            "multihead-mixture",
+            seeds=1,
+            parameters={**SMALL, "heads": heads},
+            trajectories=True,
+            out=tmp_path / name,
+            jobs=1,
+        )
+    colours = []
+    for name in ("few", "many"):
+        figure = overfit_cli.draw("heads", tmp_path / name)
+        entries = dict(
+            zip(
+                [text.get_text() for text in figure.legends[0].get_texts()],
+                figure.legends[0].get_lines(),
+                strict=True,
+            )
+        )
+        colours.append(entries["$H$ = 3"].get_color())
+    assert colours[0] == colours[1]
+
+
+@pytest.mark.slow
+def test_the_margin_of_attention_lies_inside_its_panel(tmp_path: Path) -> None:
+    overfit_cli.sweep(
+        "multihead-mixture",
+        seeds=1,
+        parameters=SMALL,
+        trajectories=True,
+        out=tmp_path / "run",
+        jobs=1,
+    )
+    margins = overfit_cli.draw("heads", tmp_path / "run").axes[-1]
+    mark = next(text for text in margins.texts if "attn" in text.get_text())
+    assert margins.get_ylim()[0] < mark.get_position()[1] < margins.get_ylim()[1]
+
+
+def test_shorter_trainings_of_a_setting_have_no_panel_of_their_own(tmp_path: Path) -> None:
+    overfit_cli.sweep(
+        "multihead-mixture",
+        seeds=1,
+        parameters={**SMALL, "training_steps": [5, 12]},
+        trajectories=True,
+        out=tmp_path / "run",
+        jobs=1,
+    )
+    figure = overfit_cli.draw("heads", tmp_path / "run")
+    assert figure.axes[0].get_xlim() == (0, 12)
+    assert len({axes.get_position().x0 for axes in figure.axes}) == 1
+
+
+def test_panels_of_several_settings_are_refused_in_one_column(tmp_path: Path) -> None:
+    overfit_cli.sweep(
+        "multihead-mixture",
+        seeds=1,
+        parameters={**SMALL, "optimiser": ["gd", "adam"]},
+        trajectories=True,
+        out=tmp_path / "run",
+        jobs=1,
+    )
+    with pytest.raises(UserError, match=r"needs 4\.6 inches or more"):
+        overfit_cli.draw("heads", tmp_path / "run", size="column")
+
+
+@pytest.mark.parametrize(
+    ("given", "is_paper"),
+    [({}, True), ({"optimiser": "loss-normalised"}, False), ({"machine": True}, False)],
+)
+def test_only_trainings_of_the_paper_are_called_its_figures(
+    given: dict[str, Any], is_paper: bool, tmp_path: Path
+) -> None:
+    out = tmp_path / "run"
+    overfit_cli.sweep(
+        "multihead-mixture", seeds=1, parameters=given, trajectories=True, out=out, jobs=1
+    )
+    caption = " ".join(overfit_cli.draw("heads", out).caption.split())
+    assert ("After Deora et al. 2024, figures 2 and 3." in caption) == is_paper
+
+
+@pytest.mark.slow
+def test_a_panel_says_why_it_is_empty_where_a_setting_has_no_number(tmp_path: Path) -> None:
     """No W separates the best tokens of heads with fixed U and signs of ±1; at first none does."""
     overfit_cli.sweep(
         "multihead-mixture",
@@ -92,6 +191,8 @@ def test_a_panel_is_empty_where_a_setting_has_no_number(tmp_path: Path) -> None:
     beside = figure.axes[list(figure.axes).index(cosines) + 1]
     assert len(long_lines(cosines)) == 2
     assert not long_lines(beside)
+    assert beside.texts[0].get_text().startswith("undefined")
+    assert "Tarzanagh" in figure.caption
 
 
 @pytest.mark.slow
@@ -104,15 +205,19 @@ def test_certificates_say_how_far_below_its_bound_each_number_is(tmp_path: Path)
         jobs=1,
     )
     figure = overfit_cli.draw("certificates", tmp_path / "run", out=tmp_path / "c.png")
-    said = words(figure, tmp_path)
-    assert f"at most {cells['model_gradient'].max():.2g}" in said
-    assert "decades of H too few" in said
-    assert "of step size too large (medians)" in said
+    said, caption = words(figure, tmp_path), " ".join(figure.caption.split())
+    assert f"\n{cells['model_gradient'].max():.2g}\n" in said
+    assert "Theorem 1 is vacuous here: it requires" in caption
+    assert "decades more heads, and a step size" in caption
     ratios, margins = figure.axes
     assert ratios.get_xscale() == "log"
-    assert f"{cells['ntk_margin'].median():.3g} in the median" in said
+    ends = [f"{end:.3g}" for end in (cells["ntk_margin"].min(), cells["ntk_margin"].max())]
+    assert " to ".join(ends) in said
     far = [line for line in margins.lines if line.get_marker() == "<"]
     assert far, "γ⋆ lies far below the axis"
+    assert "farther left" in said
+    colours = {line.get_color() for line in ratios.lines if line.get_marker() == "o"}
+    assert len(colours) == 2, "a colour for each H"
 
 
 def test_certificates_of_cells_that_are_held_to_none_are_refused(tmp_path: Path) -> None:
@@ -185,3 +290,29 @@ def test_least_heads_has_the_conclusion_and_the_condition_side_by_side(tmp_path:
     assert conclusion == pytest.approx(ratio.to_numpy())
     needed = 10.0 ** cells["theorem1_heads"] * cells["d"] ** 2 / cells["heads"]
     assert condition == pytest.approx(needed.groupby(cells["heads"]).median().to_numpy())
+    said = words(figure, tmp_path)
+    assert "\nmedian of 3 seeds\n" in said
+    assert "\nleast to greatest\n" in said
+
+
+def test_every_deviation_of_random_attention_has_a_line_and_a_row(tmp_path: Path) -> None:
+    overfit_cli.sweep(
+        "multihead-mixture",
+        heads=[1, 2],
+        seeds=2,
+        parameters={
+            **SMALL,
+            "initialisation": "attention",
+            "sigma_init": [0.01, 0.1, 0.3, 1.0, 3.0, 10.0],
+            "training_steps": 1,
+            "certify": True,
+        },
+        out=tmp_path / "run",
+        jobs=1,
+    )
+    figure = overfit_cli.draw("random-attention", tmp_path / "run")
+    above, below = figure.axes[:2]
+    assert len(above.get_yticks()) == len(below.containers) == 6
+    said = words(figure, tmp_path)
+    assert "tangent kernel's margin γ" in said
+    assert "at zero weights" in said

@@ -1,355 +1,438 @@
-"""Figures 2 to 5 of Deora et al. 2024, a line for each H, and the figure of certificates.
-
-Certificates are measured quantities over their bounds, and margins side by side.
-"""
+"""The figure `heads`: figures 2 to 5 of Deora et al. 2024, a line for each H."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Literal
 
-import matplotlib
-import matplotlib.axes
 import numpy as np
-import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
+from matplotlib.patheffects import withStroke
 from matplotlib.typing import ColorType, LineStyleType
 
 from overfit_cli.core.errors import UserError
 from overfit_cli.core.figure import FigureOptions
+from overfit_cli.core.parameters import describe
 from overfit_cli.core.study import FigureData
-from overfit_cli.core.text import plural
 from overfit_cli.figures.curves import Curve, gather_curves
-from overfit_cli.figures.labels import parameter_values, tick_number
-from overfit_cli.figures.panels import Panel, setting_panels
+from overfit_cli.figures.labels import brief, parameter_values, setting, split_settings, tick_number
 from overfit_cli.figures.picture import Picture, styled, title_panels
 from overfit_cli.figures.style import (
     COLUMN,
-    HIGHLIGHT,
-    PALETTE,
+    PAGE,
     Legend,
-    colours_of_map,
     legend_below,
+    log_steps,
     log_ticks,
+    value_colour,
 )
-from overfit_cli.stats.bands import MIDDLE_HALF
-from overfit_cli.studies.multihead.claims import log10_step_sizes
+from overfit_cli.stats.bands import MEAN, MIDDLE_HALF
+from overfit_cli.studies.multihead.planted.parameters import FOUND_AT
 
-MOST_SETTINGS = 4
-DASHES: tuple[LineStyleType, ...] = ("-", "--")
+MOST_SETTINGS = 3
+DASHES: tuple[LineStyleType, ...] = ("-", (0, (3, 1.2)))
 
 SMALLEST_LOSS = 1e-16
 """The end of the axis of losses, though some go on falling."""
 
+MOST_BANDS = 3
+"""The number of H up to which all have a band; of more, the first, the middle and the last have."""
+
+FOUND = "found"
+"""Whether a seed has found the planted head, at a step."""
+
 
 @dataclass(frozen=True)
 class Row:
-    """A row of panels."""
+    """A row of panels.
+
+    Attributes:
+        label: the label of y.
+        columns: what is drawn, and what each is called; the first has a full line.
+        corner: where the names of two columns stand.
+        log: whether y is logarithmic; None where it is if the last numbers span a decade or more.
+        undefined: what stands in a panel without a number.
+    """
 
     label: str
-    columns: dict[str, str]  # what is drawn, and what each is called; the first with a full line
-    log: bool = False  # whether y is logarithmic
+    columns: dict[str, str]
+    corner: Literal["upper left", "lower left", "lower right"] = "upper left"
+    log: bool | None = False
+    undefined: str = "undefined"
 
 
 ROWS = (
-    Row("loss", {"train_loss": "training", "test_loss": "test"}, log=True),
-    Row("averaged norm", {"norm_w": "$W$", "norm_u": "$U$"}),
+    Row("loss", {"train_loss": "training", "test_loss": "test"}, "lower left", log=True),
+    Row(
+        "averaged norm",
+        {
+            "norm_w": r"$\Sigma_h\Vert W_h\Vert \,/\, H$",
+            "norm_u": r"$\Sigma_h\Vert U_h\Vert \,/\, \sqrt{H}$",
+        },
+        log=None,
+    ),
     Row("attention on\nrelevant tokens", {"attention": ""}),
-    Row("cosine with\nthe planted head", {"alignment_w": "$W$", "alignment_u": "$U$"}),
-    Row("cosine with\nattention SVM", {"machine_cosine": ""}),
-    Row(r"margin over $\Vert \tilde{U} \Vert$", {"margin": ""}),
+    Row("cosine with\nplanted head", {"alignment_w": "$W$", "alignment_u": "$U$"}, "lower right"),
+    Row("share of seeds\nthat find it", {FOUND: ""}),
+    Row(
+        "cosine with\nattention SVM",
+        {"machine_cosine": ""},
+        undefined="undefined: no direction\nseparates the best tokens",
+    ),
+    Row(r"margin over $\Vert U\Vert$", {"margin": ""}),
 )
+
+OPTIMISERS = {
+    "gd": "GD",
+    "adam": "Adam",
+    "loss-normalised": "GD over the loss",
+    "gradient-normalised": "normalised GD",
+}
+"""Optimisers with short names for titles."""
+
+_STEP_SIZES = {"constant": "", "sqrt-heads": r"\sqrt{H}", "heads": "H"}
+_STEPS = ("optimiser", "learning_rate", "step_rule")
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of panels: a setting of the parameters other than H.
+
+    Attributes:
+        title: the setting.
+        data: its cells and steps.
+    """
+
+    title: str
+    data: FigureData
+
+
+@dataclass(frozen=True)
+class Look:
+    """How the line of an H is drawn."""
+
+    colour: ColorType
+    width: float  # the smaller H, the wider: lines that coincide are all seen
+    has_band: bool
+
+
+Curves = Mapping[int, Curve]
+"""The curve of each H with a number in a panel."""
 
 
 @styled
 def draw_heads(data: FigureData, options: FigureOptions) -> Picture:
     """Draw losses, norms, attention or alignment, and margins; a column for each setting.
 
-    Lines are medians over trials with a band of their middle half: where some trials find a planted
-    head and others don't, a mean is that of none. A grey line in the losses falls as 1/t; one in
-    the margins is γ_attn, where attention can come.
+    Lines are medians over seeds with a band of their middle half. Where some seeds find a planted
+    head and others don't, a median hides the fewer: their share has a row. Of cells that differ in
+    their number of steps alone those that train longest are drawn: the others are their beginnings.
 
     Raises:
         UserError: if nothing was logged, or there are more settings than fit side by side.
     """
     if data.trajectories.empty:
         raise UserError("No steps were logged here; `overfit train` logs a cell's steps.")
-    parts = _settings(data)
+    data = _with_found(data)
+    columns = _columns(data)
     rows = [row for row in ROWS if _is_logged(data, row)]
-    width = COLUMN * max(1.0, 0.85 * len(parts))
-    figure = Picture(width, 1.25 * len(rows) + 0.9)
-    grid = figure.subplots(len(rows), len(parts), sharex="col", sharey="row", squeeze=False)
     heads = sorted(data.cells["heads"].unique().tolist())
-    kind = ""
-    for of_row, row in zip(grid, rows, strict=True):
-        selected = [_select_heads(part.data, count) for part in parts for count in heads]
-        gathered = gather_curves(selected, list(row.columns), most_single=1, over_seeds=MIDDLE_HALF)
-        curves, kind = gathered.curves, gathered.kind
-        of_parts = [
-            curves[start : start + len(heads)] for start in range(0, len(curves), len(heads))
-        ]
-        for axes, part, of_part in zip(of_row, parts, of_parts, strict=True):
-            _draw(axes, row, part, dict(zip(heads, of_part, strict=True)))
+    looks = _looks(data, heads)
+    count = len(columns)
+    width = min(PAGE, COLUMN * max(1.0, 0.85 * count))
+    figure = Picture(width, 1.15 * len(rows) + 0.8, least=2.3 * count if count > 1 else 0.0)
+    grid = figure.subplots(len(rows), count, sharex="col", squeeze=False)
+    for row_axes, row in zip(grid, rows, strict=True):
+        curves, kind = _gather(columns, row, heads)
+        for axes, of_column in zip(row_axes, curves, strict=True):
+            _draw(axes, row, of_column, looks)
+        _scale(row_axes, row, curves)
         if "margin" in row.columns:
-            _mark_margins(of_row, parts)
-        if row.log:
-            _scale_losses(of_row, [curve for of_one in curves for curve in of_one])
-        of_row[0].set_ylabel(row.label)
-    title_panels(grid[0], [part.title for part in parts])
-    for axes in grid[-1]:
+            _mark_margins(row_axes, columns)
+        row_axes[0].set_ylabel(row.label)
+        _name_columns(row_axes[0], row)
+        if row.columns.keys() == {"train_loss", "test_loss"}:
+            figure.facts += _losses_in_words(curves)
+        if FOUND in row.columns:
+            figure.facts += _misses_in_words(columns)
+        elif "loss" in row.label:
+            figure.facts.insert(0, f"Lines: {kind}{_bands_in_words(looks)}.")
+    for axes, column in zip(grid[-1], columns, strict=True):
+        last = float(column.data.trajectories["step"].max())
+        log_steps(axes, last)
+        axes.set_xlim(0, last)
         axes.set_xlabel("gradient steps")
-    figure.facts.append(f"Lines: {kind}.")
-    legend_below(figure, _legend(rows, heads), columns=6)
+    title_panels(grid.ravel().tolist(), _titles(columns, len(rows)))
+    labels = ", ".join(row.label.replace("\n", " ") for row in rows)
+    figure.facts.insert(0, f"{labels[0].upper()}{labels[1:]} against gradient steps.")
+    if any("machine_cosine" in row.columns for row in rows):
+        figure.facts.append("The attention SVM is the one of Tarzanagh et al. 2023.")
+    legend: Legend = [
+        (Line2D([], [], color=look.colour, linewidth=look.width), f"$H$ = {brief(count)}")
+        for count, look in looks.items()
+    ]
+    legend_below(figure, legend, columns=6 if count > 1 else 3)
     return figure
 
 
-def _settings(data: FigureData) -> list[Panel]:
-    """One part for each setting of the parameters other than heads."""
+def _with_found(data: FigureData) -> FigureData:
+    """The data with steps that say whether the planted head is found there, as 0 or 1."""
+    steps = data.trajectories
+    if "alignment_w" not in steps:
+        return data
+    found = (steps["alignment_w"] > FOUND_AT) & (steps["alignment_u"] > FOUND_AT)
+    return replace(data, trajectories=steps.assign(**{FOUND: found.astype(float)}))
+
+
+def _columns(data: FigureData) -> list[Column]:
+    """A column for each setting of the parameters other than H and the number of steps."""
     varied = [name for name, values in parameter_values(data).items() if len(values) > 1]
-    alike = data.cells.assign(heads=data.cells["heads"].iloc[0])
-    if varied in ([], ["heads"]):
-        return [Panel("", data)]
-    planned = data.planned.assign(heads=alike["heads"].iloc[0])
-    parts = setting_panels(replace(data, cells=alike, planned=planned))
-    if len(parts) > MOST_SETTINGS:
+    names = [name for name in varied if name not in ("heads", "training_steps")]
+    columns = []
+    for _, cells in split_settings(data, names):
+        longest = cells[cells["training_steps"] == cells["training_steps"].max()]
+        steps = data.trajectories[data.trajectories["key"].isin(longest["key"])]
+        part = replace(data, cells=longest, trajectories=steps)
+        columns.append(Column(_title(part, names), part))
+    if len(columns) > MOST_SETTINGS:
         raise UserError(
-            f"There are {len(parts)} settings beside heads here, and up to {MOST_SETTINGS} fit "
+            f"There are {len(columns)} settings beside heads here, and up to {MOST_SETTINGS} fit "
             "side by side; choose some with --where NAME=VALUE."
         )
-    return [
-        Panel(
-            part.title,
-            replace(data, cells=data.cells[data.cells["key"].isin(part.data.cells["key"])]),
+    return columns
+
+
+def _title(part: FigureData, names: Sequence[str]) -> str:
+    """A setting in words: the optimiser and its step size, where these or nothing vary."""
+    values = part.cells.iloc[0]
+    texts = []
+    if not names or set(names) & set(_STEPS):
+        optimiser = OPTIMISERS.get(values["optimiser"], values["optimiser"])
+        factor, power = brief(float(values["learning_rate"])), _STEP_SIZES[values["step_rule"]]
+        size = (
+            f"${power}$" if power and factor == "1" else f"{factor} ${power}$" if power else factor
         )
-        for part in parts
-    ]
+        texts.append(rf"{optimiser}, $\eta$ = {size}")
+    others = [name for name in names if name not in _STEPS]
+    return ", ".join([*texts, *(setting(part.study, name, values[name]) for name in others)])
+
+
+def _titles(columns: Sequence[Column], rows: int) -> list[str]:
+    """The titles of a grid's panels, row by row: those of the first row."""
+    return [column.title for column in columns] + [""] * (len(columns) * (rows - 1))
 
 
 def _is_logged(data: FigureData, row: Row) -> bool:
-    return any(
-        name in data.trajectories and data.trajectories[name].notna().any() for name in row.columns
-    )
+    steps = data.trajectories
+    return any(name in steps and steps[name].notna().any() for name in row.columns)
 
 
-def _select_heads(data: FigureData, count: int) -> FigureData:
+def _looks(data: FigureData, heads: Sequence[int]) -> dict[int, Look]:
+    info = describe(data.study.parameters)["heads"]
+    banded = heads
+    if len(heads) > MOST_BANDS:
+        banded = [heads[0], heads[len(heads) // 2], heads[-1]]
+    widths = np.linspace(2.6, 0.9, len(heads)).tolist() if len(heads) > 1 else [1.2]
+    return {
+        count: Look(value_colour(info, count) or "black", width, count in banded)
+        for count, width in zip(heads, widths, strict=True)
+    }
+
+
+def _gather(columns: Sequence[Column], row: Row, heads: Sequence[int]) -> tuple[list[Curves], str]:
+    """The curves of a row for each of its panels, and the statistic in words."""
+    parts = [_of_heads(column.data, count) for column in columns for count in heads]
+    averaging = MEAN if FOUND in row.columns else MIDDLE_HALF
+    gathered = gather_curves(parts, list(row.columns), most_single=1, over_seeds=averaging)
+    single = [curves[0] if curves else None for curves in gathered.curves]
+    if FOUND in row.columns:  # a seed that diverged finds nothing
+        done = [float((part.cells["status"] == "done").mean()) for part in parts]
+        single = [
+            curve and replace(curve, mean=curve.mean * share)
+            for curve, share in zip(single, done, strict=True)
+        ]
+    by_panel = [single[start : start + len(heads)] for start in range(0, len(single), len(heads))]
+    return [
+        {count: curve for count, curve in zip(heads, curves, strict=True) if curve is not None}
+        for curves in by_panel
+    ], gathered.kind
+
+
+def _of_heads(data: FigureData, count: int) -> FigureData:
     """The cells of one H, of which there may be none, with their steps."""
     cells = data.cells[data.cells["heads"] == count]
     steps = data.trajectories[data.trajectories["key"].isin(cells["key"])]
     return replace(data, cells=cells, trajectories=steps)
 
 
-def _draw(
-    axes: matplotlib.axes.Axes, row: Row, part: Panel, curves: Mapping[int, Sequence[Curve]]
-) -> None:
-    """Draw a panel: for each H its one curve, or none where nothing was logged or all failed."""
-    colours = _colours(list(curves))
-    for count, curve in ((count, curve) for count, of_one in curves.items() for curve in of_one):
+def _draw(axes: Axes, row: Row, curves: Curves, looks: Mapping[int, Look]) -> None:
+    """Draw a panel: for each H its curve, or a sentence where no cell has a number."""
+    if not curves:
+        axes.text(0.5, 0.5, row.undefined, transform=axes.transAxes, ha="center", va="center")
+        return
+    for count, curve in curves.items():
+        look = looks[count]
         for name, dash in zip(row.columns, DASHES, strict=False):
-            mean = curve.mean[name].dropna()
-            axes.plot(mean.index, mean, color=colours[count], linestyle=dash)
+            middle = curve.mean[name].dropna()
+            axes.plot(middle.index, middle, color=look.colour, linestyle=dash, linewidth=look.width)
             low, high = curve.low[name].dropna(), curve.high[name].dropna()
-            axes.fill_between(low.index, low, high, color=colours[count], alpha=0.15, linewidth=0)
-    steps = part.data.trajectories["step"]
-    axes.set_xscale("symlog", linthresh=1)
-    axes.set_xlim(0, steps.max())
+            if look.has_band and name != FOUND:
+                axes.fill_between(low.index, low, high, color=look.colour, alpha=0.15, linewidth=0)
 
 
-def _scale_losses(row: Sequence[matplotlib.axes.Axes], curves: Sequence[Curve]) -> None:
-    """Give a row of losses one logarithmic axis, and a guide that falls as 1/t."""
-    ends = pd.concat([curve.mean.min() for curve in curves])
-    low = max(float(ends.min()), SMALLEST_LOSS)
-    high = max(1.0, float(pd.concat([curve.high.max() for curve in curves]).max()))
-    for axes in row:
+def _name_columns(axes: Axes, row: Row) -> None:
+    """Name the dashes of a row of two columns."""
+    if len(row.columns) == 2:
+        keys = [Line2D([], [], color="0.3", linestyle=dash) for dash in DASHES]
+        names = list(row.columns.values())
+        axes.legend(keys, names, loc=row.corner, borderaxespad=0.2, handlelength=1.8)
+
+
+def _scale(all_axes: Sequence[Axes], row: Row, curves: Sequence[Curves]) -> None:
+    """Give the panels of a row one axis: of shares, of losses, or of what is drawn."""
+    ends = [
+        float(curve.mean[name].dropna().iloc[-1])
+        for panel in curves
+        for curve in panel.values()
+        for name in row.columns
+        if curve.mean[name].notna().any()
+    ]
+    log = row.log if row.log is not None else min(ends) > 0 and max(ends) > 10 * min(ends)
+    if row.columns.keys() == {"train_loss", "test_loss"}:
+        _scale_losses(all_axes, curves)
+    elif log:
+        for axes in all_axes:
+            axes.set_yscale("log")
+            axes.set_ylim(min(ends) / 30, 2 * max(ends))
+            log_ticks(axes.yaxis, *axes.get_ylim())
+        _label_first(all_axes)
+    else:
+        limits = [axes.get_ylim() for axes, panel in zip(all_axes, curves, strict=True) if panel]
+        low, high = min(low for low, _ in limits), max(high for _, high in limits)
+        for axes in all_axes:
+            axes.set_ylim((-0.04, 1.04) if FOUND in row.columns else (low, high))
+        _label_first(all_axes)
+
+
+def _label_first(all_axes: Sequence[Axes]) -> None:
+    """Leave the numbers of an axis that a row shares to its first panel."""
+    for axes in all_axes[1:]:
+        axes.tick_params(labelleft=False)
+
+
+def _scale_losses(all_axes: Sequence[Axes], curves: Sequence[Curves]) -> None:
+    """Give losses a logarithmic axis, one for all unless a panel would use hardly any of it."""
+    ranges = []
+    for panel in curves:
+        lows = [curve.mean.min().min() for curve in panel.values()]
+        highs = [curve.high.max().max() for curve in panel.values()]
+        ranges.append((max(min(lows), SMALLEST_LOSS), max(1.0, np.nanmax([1.0, *highs]))))
+    low, high = min(low for low, _ in ranges), max(high for _, high in ranges)
+    spans = [np.log(top / bottom) for bottom, top in ranges]
+    shared = min(spans) > _LEAST_SHARE * np.log(high / low)
+    for axes, panel, limits in zip(all_axes, curves, ranges, strict=True):
+        bottom, top = (low, high) if shared else limits
         axes.set_yscale("log")
-        axes.set_ylim(low / 2, 1.5 * high)
-        log_ticks(axes.yaxis, low, high)
-        last_step = axes.get_xlim()[1]
-        steps = np.array([max(1.0, last_step / 100), last_step])
-        axes.plot(steps, 0.5 * steps[0] / steps, color="0.5", linewidth=0.8, linestyle=(0, (1, 1)))
+        axes.set_ylim(bottom / 2, 1.5 * top)
+        log_ticks(axes.yaxis, *axes.get_ylim())
+        _draw_guide(axes, panel)
+    if shared:
+        _label_first(all_axes)
 
 
-def _mark_margins(row: Sequence[matplotlib.axes.Axes], parts: Sequence[Panel]) -> None:
+_LEAST_SHARE = 0.1
+"""The share of an axis of losses that a panel uses, or has an axis of its own."""
+
+
+def _draw_guide(axes: Axes, curves: Curves) -> None:
+    """Draw a line that falls as 1/t above the ends of the training losses, if these are near it."""
+    ends = [curve.mean["train_loss"].dropna() for curve in curves.values()]
+    last = max(float(end.index[-1]) for end in ends)
+    top = max(float(end.iloc[-1]) for end in ends)
+    start = max(last / 30, 2 * top * last)
+    if top < 0.01 / last or start > last / 3:
+        return
+    steps = np.array([start, last])
+    axes.plot(steps, 2 * top * last / steps, color="0.4", linewidth=0.8, linestyle=(0, (1, 1)))
+    axes.annotate(
+        r"$\propto 1/t$",
+        (0.98 * last, 2 * top),
+        xytext=(0, 2),
+        textcoords="offset points",
+        ha="right",
+        va="bottom",
+        fontsize=6.5,
+        color="0.3",
+        path_effects=[withStroke(linewidth=2, foreground="white")],
+    )
+
+
+def _mark_margins(all_axes: Sequence[Axes], columns: Sequence[Column]) -> None:
     """Draw γ_attn, which a cell's margin and its share give; the axis begins at −γ_attn or above.
 
-    Far below, where all margins begin, nothing could be told from it.
+    Far below, where all margins begin, nothing could be told from it: a panel says where that is.
     """
-    marks = []
-    for axes, part in zip(row, parts, strict=True):
-        measured = part.data.cells.dropna(subset=["margin", "margin_share"])
+    marks = {}
+    for axes, column in zip(all_axes, columns, strict=True):
+        measured = column.data.cells.dropna(subset=["margin", "margin_share"])
         if len(measured):
-            marks.append(float((measured["margin"] / measured["margin_share"]).median()))
-            axes.axhline(marks[-1], color="0.5", linewidth=0.8)
-    if marks:
-        row[0].set_ylim(bottom=max(row[0].get_ylim()[0], -max(marks)))
+            marks[axes] = float((measured["margin"] / measured["margin_share"]).median())
+    if not marks:
+        return
+    highest = max(marks.values())
+    bottom = max(all_axes[0].get_ylim()[0], -highest)
+    for axes, mark in marks.items():
+        axes.axhline(mark, color="0.4", linewidth=0.8)
+        name, edge = r"$\gamma_{\mathrm{attn}}$", axes.get_yaxis_transform()
+        axes.text(0.02, mark, name, transform=edge, va="bottom", fontsize=6.5, color="0.3")
+    for axes in all_axes:
+        axes.set_ylim(bottom, highest + 0.25 * (highest - bottom))
+        heights = [np.asarray(line.get_ydata(), dtype=np.float64) for line in axes.lines]
+        least = min(float(height.min()) for height in heights if height.size)
+        if least < bottom:
+            text = f"↓ from {brief(float(f'{least:.2g}'))}"
+            axes.text(0.02, 0.05, text, transform=axes.transAxes, fontsize=6.5, color="0.3")
 
 
-def _colours(heads: Sequence[int]) -> dict[int, ColorType]:
-    return dict(zip(heads, colours_of_map(np.linspace(0, 0.9, len(heads)).tolist()), strict=True))
+def _bands_in_words(looks: Mapping[int, Look]) -> str:
+    """Which H have a band, where some have none."""
+    banded = [str(count) for count, look in looks.items() if look.has_band]
+    return "" if len(banded) == len(looks) else f" (of H = {', '.join(banded)})"
 
 
-def _legend(rows: Sequence[Row], heads: Sequence[int]) -> Legend:
-    entries: Legend = [
-        (Line2D([], [], color=colour), f"$H$ = {count}")
-        for count, colour in _colours(heads).items()
-    ]
-    pairs = [list(row.columns.values()) for row in rows if len(row.columns) == 2]
-    firsts = ", ".join(dict.fromkeys(pair[0] for pair in pairs))
-    seconds = ", ".join(dict.fromkeys(pair[1] for pair in pairs))
-    entries += [
-        (Line2D([], [], color="0.3", linestyle=dash), text)
-        for dash, text in zip(DASHES, (firsts, seconds), strict=True)
-        if text
-    ]
-    entries.append((Line2D([], [], color="0.5", linestyle=(0, (1, 1)), linewidth=0.8), "$1/t$"))
-    entries.append((Line2D([], [], color="0.5", linewidth=0.8), r"$\gamma_{\mathrm{attn}}$"))
-    return entries
-
-
-RATIOS = {
-    "model_gradient": "Prop. 1: gradient of a head",
-    "model_hessian": "Prop. 1: Hessian of a head",
-    "loss_gradient": "Cor. 1: gradient of the loss",
-    "loss_hessian": "Cor. 1: Hessian of the loss",
-    "loss_concavity": "Cor. 1: concavity of the loss",
-    "good_norm": "Def. 1, P1: norm of a head",
-    "good_output": "Def. 1, P2: output",
-    "optimal_missed": "Prop. 3: softmax missed",
-    "optimal_margin": "Prop. 3: margin, inverse",
-}
-"""Columns that are measured numbers over their bounds, with their names in the figure."""
-
-MARGINS = {
-    "gamma_linear": r"$\gamma_{\mathrm{lin}}$, linear model",
-    "gamma_tangent": r"$\gamma_\ast$, eq. (7) with $\zeta/4$",
-    "ntk_margin_constructed": r"tangent kernel, $\theta_\ast$",
-    "ntk_margin": "tangent kernel, largest",
-    "margin": "after training",
-    "gamma_attention": r"$\gamma_{\mathrm{attn}}$, attention",
-}
-"""Columns that are margins."""
-
-_SPREAD = 0.12
-
-_FAR = -1.0
-"""Margins below are named, and not drawn: as stated one may lie far below all that are measured."""
-
-
-@dataclass(frozen=True)
-class CertificateRow:
-    """A row of points."""
-
-    name: str
-    values: pd.Series[float]
-    note: str  # what stands at its other end
-
-
-@styled
-def draw_certificates(data: FigureData, options: FigureOptions) -> Picture:
-    """Draw measured numbers over their bounds, a point for each cell, and margins below them.
-
-    A number above 1 would break its bound; one far below shows how loose it is. Theorems 1 and 2
-    come with the decades of heads and of step size that their requirements are missed by.
-
-    Raises:
-        UserError: if no cell was held to bounds.
-    """
-    cells = data.cells[data.cells["status"] == "done"]
-    ratios = [*_ratios(cells), *_theorems(cells)]
-    if not ratios:
-        raise UserError(
-            "No cell was held to bounds here; `--set certify=true` does so, as `overfit sweep "
-            "heads-certificates` has it."
+def _losses_in_words(curves: Sequence[Curves]) -> list[str]:
+    """Sentences on losses that leave the axis, and on those that lie flat below 1/t."""
+    losses = [curve.mean["train_loss"].dropna() for panel in curves for curve in panel.values()]
+    sentences = []
+    if any(loss.iloc[-1] < SMALLEST_LOSS for loss in losses):
+        sentences.append(f"Losses below {tick_number(SMALLEST_LOSS)} are not shown.")
+    flat = any(
+        0 < loss.iloc[-1] < 0.01 / loss.index[-1]
+        and loss[loss.index <= loss.index[-1] / 3].iloc[-1] < 2 * loss.iloc[-1]
+        for loss in losses
+    )
+    if flat:
+        sentences.append(
+            "Where a loss lies flat far below 1/t, its gradient is as small as itself: it would "
+            "take about 1/loss further steps to fall."
         )
-    margins = _margins(cells)
-    heights = [len(ratios), len(margins)] if margins else [len(ratios)]
-    figure = Picture(1.75 * COLUMN, 0.24 * sum(heights) + 1.3, least=5.0)
-    grid = figure.subplots(len(heights), 1, height_ratios=heights, squeeze=False)[:, 0]
-    _draw_certificates(grid[0], ratios)
-    grid[0].set_xscale("log")
-    grid[0].axvline(1, color=HIGHLIGHT, linewidth=1)
-    grid[0].set_xlabel("measured over its bound; above 1 breaks it")
-    if margins:
-        _draw_certificates(grid[1], margins)
-        grid[1].set_xlabel("margin")
-    figure.facts.append(f"Each point is one of {plural(len(cells), 'cell')}.")
-    return figure
+    return sentences
 
 
-def _ratios(cells: pd.DataFrame) -> list[CertificateRow]:
-    rows = []
-    for column, name in RATIOS.items():
-        certified = cells
-        if column.startswith("optimal"):  # Proposition 3 is about little noise
-            certified = cells[cells.get("optimal_noise", pd.Series(2.0, cells.index)) <= 1]
-        values = _numbers(certified, column)
-        if len(values):
-            rows.append(_row(name, values, f"at most {_two_digits(values.max())}"))
-    return rows
-
-
-def _theorems(cells: pd.DataFrame) -> list[CertificateRow]:
-    """Theorems 1 and 2: the measured side over the bound, and the decades that they miss."""
-    from_zero = cells[cells["initialisation"] == "zero"]
-    sides = {
-        "1": _numbers(from_zero, "mean_train_loss"),
-        "2": _numbers(from_zero, "test_loss") - _numbers(from_zero, "train_loss"),
-    }
-    rows = []
-    for number, side in sides.items():
-        ratio = (side / _numbers(from_zero, f"theorem{number}_bound")).dropna()
-        heads = _numbers(from_zero, f"theorem{number}_heads") - np.log10(
-            from_zero["heads"].astype(float)
-        )
-        steps = log10_step_sizes(from_zero) - _numbers(from_zero, "theorem_step_size")
-        if len(ratio):
-            note = f"at most {_two_digits(ratio.max())}"
-            if (heads > 0).any() or (steps > 0).any():
-                note = (
-                    f"vacuous: {heads.median():.0f} decades of $H$ too few,\n"
-                    f"{steps.median():.0f} of step size too large (medians)"
-                )
-            rows.append(_row(f"Theorem {number}", ratio, note))
-    return rows
-
-
-def _two_digits(number: float) -> str:
-    """Write a number with two digits, the very small as a power of ten."""
-    return tick_number(float(f"{number:.2g}"))
-
-
-def _row(name: str, ratios: pd.Series[float], note: str) -> CertificateRow:
-    """A row of positive numbers on a logarithmic axis; the others are counted."""
-    uncountable = int((ratios <= 0).sum())
-    remark = f"; {uncountable} at 0 or less" if uncountable else ""
-    return CertificateRow(name, ratios[ratios > 0], note + remark)
-
-
-def _margins(cells: pd.DataFrame) -> list[CertificateRow]:
-    if "ntk_margin" not in cells or cells["ntk_margin"].isna().all():
-        return []
-    return [
-        CertificateRow(name, values, f"{values.median():.3g} in the median".replace("-", "−"))
-        for column, name in MARGINS.items()
-        if len(values := _numbers(cells, column))
-    ]
-
-
-def _numbers(cells: pd.DataFrame, column: str) -> pd.Series[float]:
-    numbers: pd.Series[float] = cells.get(column, pd.Series(dtype=float)).astype(float).dropna()
-    return numbers
-
-
-def _draw_certificates(axes: matplotlib.axes.Axes, rows: Sequence[CertificateRow]) -> None:
-    """Draw rows of points from top to bottom, moved apart a little; an arrow is for far ones."""
-    for height, row in enumerate(rows):
-        visible = row.values[row.values > _FAR]
-        spread = np.random.default_rng(0).uniform(-_SPREAD, _SPREAD, len(visible))
-        axes.plot(visible, height + spread, "o", color=PALETTE[0], markersize=2, alpha=0.5)
-        transform = axes.get_yaxis_transform()
-        if len(visible) < len(row.values):
-            axes.plot(0.012, height, "<", color=PALETTE[0], markersize=4, transform=transform)
-        axes.text(1.01, height, row.note, transform=transform, va="center", size=7)
-    axes.set_yticks(range(len(rows)), [row.name for row in rows])
-    axes.set_ylim(len(rows) - 0.5, -0.5)
-    axes.grid(axis="x", color="0.9", linewidth=0.6)
-    axes.set_axisbelow(True)
+def _misses_in_words(columns: Sequence[Column]) -> list[str]:
+    """How many seeds end without the planted head, for each setting and H."""
+    sentences = []
+    for column in columns:
+        cells = column.data.cells
+        found = (cells["alignment_w"] > FOUND_AT) & (cells["alignment_u"] > FOUND_AT)
+        missed = (~found).groupby(cells["heads"]).agg(["sum", "size"])
+        texts = [
+            f"{misses} of {seeds} at H = {heads}"
+            for heads, misses, seeds in missed.itertuples()
+            if misses
+        ]
+        ends = ", ".join(texts) or "none"
+        sentences.append(f"Seeds without the planted head at the end, {column.title}: {ends}.")
+    return sentences

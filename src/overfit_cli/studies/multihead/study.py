@@ -18,8 +18,9 @@ from overfit_cli.core.figure import (
     FigureOptions,
     collect_figures,
     lazy_drawing,
+    source_with_defaults,
 )
-from overfit_cli.core.study import Study
+from overfit_cli.core.study import FigureData, Study
 from overfit_cli.core.text import percent, plural
 from overfit_cli.core.training import Training
 from overfit_cli.studies.multihead import PAPER
@@ -37,6 +38,9 @@ _STEP_OVERHEAD = 1e5
 """A step's fixed cost, in products of two tokens' features."""
 
 _PROBED_STEPS = 200
+OPTIMISERS_OF_FIGURES = ("gd", "momentum", "adam")
+"""The optimisers of figures 2 to 5."""
+
 CERTIFICATES = (
     Column(
         "model_gradient",
@@ -205,13 +209,15 @@ class MultiheadStudy(Study[P]):
                 title="Losses, norms, attention and margins against the step, a line for each H",
                 reads="trajectories",
                 draw=lazy_drawing("overfit_cli.studies.multihead.figures:draw_heads"),
-                source=self.source_of_heads,
+                source=self._source_of_heads,
             ),
             Figure(
                 name="certificates",
                 title="What is measured over each bound, and margins side by side",
                 reads="cells",
-                draw=lazy_drawing("overfit_cli.studies.multihead.figures:draw_certificates"),
+                draw=lazy_drawing(
+                    "overfit_cli.studies.multihead.figures_certificates:draw_certificates"
+                ),
                 source="Deora et al. 2024, sections 3 to 5",
             ),
             replace(
@@ -232,6 +238,13 @@ class MultiheadStudy(Study[P]):
 
     source_of_heads: str = ""
     """The figures of the paper that show its training."""
+
+    def _source_of_heads(self, data: FigureData) -> str:
+        """The paper's figures, where cells are trained as theirs are."""
+        if not data.cells["optimiser"].isin(OPTIMISERS_OF_FIGURES).all():
+            return ""
+        free = ("heads", "optimiser", "learning_rate", "step_rule", "momentum", "certify")
+        return source_with_defaults(self.source_of_heads, *free)(data)
 
     def batches(self, cells: Cells[P], device: str) -> Batches[P]:
         """Group cells of a seed that share their draws and shapes; costliest first."""

@@ -11,6 +11,7 @@ from overfit_cli.core.errors import BadValue
 from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.parameters import describe, parameters_from_row
 from overfit_cli.core.study import FigureData
+from overfit_cli.core.text import plural
 from overfit_cli.figures.labels import brief
 from overfit_cli.figures.panels import ImageRow, draw_image_rows
 from overfit_cli.figures.picture import Picture
@@ -19,6 +20,11 @@ from overfit_cli.studies.benign_vit.images.parameters import BenignVitImagesPara
 
 ACROSS = 6
 MOST_ROWS = 4
+DATA = {
+    "mnist": "digits of MNIST",
+    "digits": "built-in digits of 8 × 8 pixels, enlarged to 20 × 20",
+}
+"""What the images are, by the parameter `source`."""
 
 
 def draw_images(data: FigureData, options: FigureOptions) -> Picture:
@@ -38,7 +44,14 @@ def draw_images(data: FigureData, options: FigureOptions) -> Picture:
     cells = cells[alike].drop_duplicates("snr").sort_values("snr")
     rows = np.unique(np.linspace(0, len(cells) - 1, MOST_ROWS).round().astype(int))
     chosen = cells.iloc[rows]
-    return draw_image_rows([_row(cell, data) for _, cell in chosen.iterrows()], ACROSS)
+    figure = draw_image_rows([_row(cell, data) for _, cell in chosen.iterrows()], ACROSS)
+    ratios = ", ".join(brief(float(ratio)) for ratio in chosen["snr"])
+    of_all = "" if len(chosen) == len(cells) else f" of {len(cells)}"
+    figure.facts.append(
+        f"Training images of seed {chosen['seed'].iloc[0]}: {DATA[chosen['source'].iloc[0]]}, at "
+        f"{plural(len(chosen), 'signal-to-noise ratio')}{of_all} ({ratios})."
+    )
+    return figure
 
 
 def _row(cell: pd.Series, data: FigureData) -> ImageRow:

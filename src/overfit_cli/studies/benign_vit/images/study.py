@@ -29,17 +29,18 @@ _LOGGED = (
     Column("train_error", "training error"),
     Column("test_error", "test error"),
 )
+_PAPER_HAS = "there MNIST's digits, at ratios from 0.2 to 2"
 _FIGURES = collect_figures(
     replace(
         HEATMAP,
         title="Test loss over samples and signal-to-noise ratio",
-        source="Jiang et al. 2024, figure 2c",
+        source=f"Jiang et al. 2024, figure 2c ({_PAPER_HAS}, with N from 3000 to 8400)",
         options=FigureOptions(x="snr", y="n", value="test_loss"),
     ),
     Figure(
         name="images",
-        title="Training images at the least and the greatest signal-to-noise ratio",
-        source="Jiang et al. 2024, figures 2a and 2b",
+        title="Training images, a row for each of up to four signal-to-noise ratios",
+        source=f"Jiang et al. 2024, figures 2a and 2b ({_PAPER_HAS})",
         reads="cells",
         draw=lazy_drawing("overfit_cli.studies.benign_vit.images.figures:draw_images"),
     ),

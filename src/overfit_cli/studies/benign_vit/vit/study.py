@@ -25,6 +25,7 @@ from overfit_cli.core.figure import (
     collect_figures,
     lazy_check,
     lazy_drawing,
+    source_with_defaults,
 )
 from overfit_cli.core.study import FigureData, Study
 from overfit_cli.core.text import percent, plural
@@ -69,6 +70,10 @@ def _is_as_figure_1(data: FigureData) -> bool:
     return bool((constants == theory.FIGURE_1_CONSTANT).all())
 
 
+_FREE = ("n", "snr", "labels", "test_samples")
+_SIZES = ("tokens", "d", "d_h", "d_v", "sigma_p", "sigma_p_tilde")
+"""The parameters that differ between figures 1, 3 and 4 of the paper."""
+
 _PANELS = "label_flip,epsilon,sigma_p_tilde,d"
 _GRID = FigureOptions(x="snr", y="n", value="test_loss")
 _CUT = replace(_GRID, threshold=FIGURE_1_THRESHOLD)
@@ -82,7 +87,7 @@ FIGURES = collect_figures(
     replace(
         HEATMAP,
         title="Test loss over samples and signal-to-noise ratio",
-        source="Jiang et al. 2024, figure 1a",
+        source=source_with_defaults("Jiang et al. 2024, figure 1a", *_FREE),
         options=replace(_GRID, by=_PANELS),
         equation_of=predicted_curve,
         equation_note=about_curve,
@@ -90,7 +95,7 @@ FIGURES = collect_figures(
     replace(
         CUTOFF,
         title="Test loss above and below the threshold",
-        source="Jiang et al. 2024, figure 1b",
+        source=source_with_defaults("Jiang et al. 2024, figure 1b", *_FREE),
         options=replace(_CUT, by=_PANELS),
         equation_of=predicted_curve,
         equation_note=about_curve,
@@ -105,7 +110,7 @@ FIGURES = collect_figures(
     Figure(
         name="dynamics",
         title="Attention, inner products and values against gradient steps",
-        source="Jiang et al. 2024, figures 3 and 4",
+        source=source_with_defaults("Jiang et al. 2024, figures 3 and 4", *_FREE, *_SIZES),
         reads="trajectories",
         draw=lazy_drawing("overfit_cli.studies.benign_vit.vit.figures:draw_dynamics"),
         fits=lazy_check("overfit_cli.studies.benign_vit.vit.figures:has_dynamics"),
@@ -117,8 +122,8 @@ FIGURES = collect_figures(
         reads="cells",
         options=FigureOptions(threshold=FIGURE_1_THRESHOLD),
         accepts=frozenset({"threshold"}),
-        draw=lazy_drawing("overfit_cli.studies.benign_vit.vit.figures:draw_dimension"),
-        fits=lazy_check("overfit_cli.studies.benign_vit.vit.figures:has_dimensions"),
+        draw=lazy_drawing("overfit_cli.studies.benign_vit.vit.figures_dimension:draw_dimension"),
+        fits=lazy_check("overfit_cli.studies.benign_vit.vit.figures_dimension:has_dimensions"),
     ),
     replace(LINES, options=FigureOptions(value="test_loss")),
     replace(
@@ -126,10 +131,18 @@ FIGURES = collect_figures(
         name="wide-heads",
         title="Test loss against the training loss, and its limit as heads grow wide",
         options=FigureOptions(
-            x="epsilon", value="test_loss", by="d_h", theory=WIDE_HEADS_LOSS, log=_ALL_LOGS
+            x="epsilon",
+            value="test_loss",
+            by="d_h",
+            theory=WIDE_HEADS_LOSS,
+            log=_ALL_LOGS,
+            mean="median",
+            band="quartiles",
         ),
         axes=0,
+        draw=lazy_drawing("overfit_cli.studies.benign_vit.vit.figures:draw_wide_heads"),
         fits=lazy_check("overfit_cli.studies.benign_vit.vit.figures:has_wide_heads"),
+        labels={WIDE_HEADS_LOSS: r"limit, $\log(1 + (e^\epsilon - 1)^{(2M - 1) / M^2})$"},
     ),
     Figure(
         name="deficit",

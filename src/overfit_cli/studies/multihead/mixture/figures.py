@@ -15,6 +15,7 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.patheffects import withStroke
+from matplotlib.typing import LineStyleType
 
 from overfit_cli.core.errors import UserError
 from overfit_cli.core.figure import FigureOptions
@@ -23,12 +24,11 @@ from overfit_cli.core.text import plural
 from overfit_cli.figures.inputs import require_numbers
 from overfit_cli.figures.labels import axis_label, tick_number
 from overfit_cli.figures.lines import MARKERS, draw_lines
-from overfit_cli.figures.picture import Picture, styled
+from overfit_cli.figures.picture import Picture, is_narrow, styled, title_panels
 from overfit_cli.figures.style import (
+    BOUND,
     COLUMN,
-    HIGHLIGHT,
     PALETTE,
-    THRESHOLD,
     Legend,
     colours_of_map,
     legend_below,
@@ -65,8 +65,9 @@ def draw_least_heads(data: FigureData, options: FigureOptions) -> Picture:
         / cells["theorem1_bound"],
         "heads that Theorem 1\nrequires, over $H$": 10**missing,
     }
-    figure = Picture(1.8 * COLUMN, 2.8)
-    both = figure.subplots(1, 2)
+    narrow = is_narrow()
+    figure = Picture(1.8 * COLUMN, 4.8 if narrow else 2.8)
+    both = figure.subplots(2, 1) if narrow else figure.subplots(1, 2)
     legend: Legend = []
     for step_size, colour, marker in zip(step_sizes, PALETTE, MARKERS, strict=False):
         chosen = cells["learning_rate"] == step_size
@@ -80,17 +81,22 @@ def draw_least_heads(data: FigureData, options: FigureOptions) -> Picture:
     for axes, label in zip(both, sides, strict=True):
         axes.set_xscale("log")
         log_ticks(axes.xaxis, float(heads.min()), float(heads.max()))
-        axes.axhline(1, **THRESHOLD)
+        axes.axhline(1, **BOUND)
         axes.set_xlabel("attention heads $H$")
         axes.set_ylabel(label)
+    title_panels(both.tolist(), ["conclusion", "condition"])
     both[0].set_ylim(bottom=0)
     both[1].set_yscale("log")
     log_ticks(both[1].yaxis, *both[1].get_ylim())
     seeds = plural(cells["seed"].nunique(), "seed")
-    legend.append((Patch(color="0.5", alpha=0.3, linewidth=0), f"all {seeds}"))
-    legend.append((Line2D([], [], **THRESHOLD), "met below"))
+    legend.append((Line2D([], [], color="0.3"), f"median of {seeds}"))
+    legend.append((Patch(color="0.5", alpha=0.3, linewidth=0), "least to greatest"))
+    legend.append((Line2D([], [], **BOUND), "met below"))
     legend_below(figure, legend, columns=len(legend))
-    figure.facts.append(f"Lines: medians over {seeds}; band: all of them, from least to greatest.")
+    figure.facts.append(
+        "Theorem 1: mean training loss over its bound, and the heads that it requires over H. "
+        f"Lines: medians of {seeds}; band: from the least of them to the greatest."
+    )
     return figure
 
 
@@ -106,21 +112,20 @@ def draw_least_margin(data: FigureData, options: FigureOptions) -> Picture:
     if by_seed.empty or options.x != "heads":
         return figure
     estimate = median_estimate(by_seed)
-    name = f"$H$ of Lemma 15, $10^{{{estimate.value:.1f}}}$"
+    name = f"Lemma 15: $H = 10^{{{estimate.value:.1f}}}$"
     for axes in figure.axes:
         axes.set_xlim(right=max(axes.get_xlim()[1], 3 * 10**estimate.high))
-        axes.axvspan(10**estimate.low, 10**estimate.high, color=HIGHLIGHT, alpha=0.3, linewidth=0)
-        axes.axvline(10**estimate.value, color=HIGHLIGHT, linewidth=1)
+        axes.axvspan(10**estimate.low, 10**estimate.high, color="black", alpha=0.2, linewidth=0)
+        axes.axvline(10**estimate.value, **BOUND)
         text = axes.annotate(
             name,
-            (10**estimate.value, 0.5),
+            (10**estimate.value, 0.08),  # below the curve
             xycoords=axes.get_xaxis_transform(),
             xytext=(-3, 0),
             textcoords="offset points",
             rotation=90,
             ha="right",
-            va="center",
-            color=HIGHLIGHT,
+            va="bottom",
             fontsize=points("legend.fontsize"),
         )
         text.set_path_effects([_WHITE])
@@ -138,8 +143,8 @@ REFERENCES = {
 }
 """Columns of margins of other starts on the same samples, with their names in the figure."""
 
-_SHOWN = 5
-"""How many deviations have a line."""
+_DASHES: tuple[LineStyleType, ...] = ((0, (5, 2)), (0, (1, 1.5)), (0, (5, 1.5, 1, 1.5)))
+"""The dashes of the margins of other starts."""
 
 
 def has_random_attention(data: FigureData) -> bool:
@@ -150,13 +155,14 @@ def has_random_attention(data: FigureData) -> bool:
 
 @styled
 def draw_random_attention(data: FigureData, options: FigureOptions) -> Picture:
-    """Draw the tangent kernel's margin as a map over H and σ_W, and lines of some σ_W below it.
+    """Draw the tangent kernel's margin as a map over H and σ_W, and lines of each σ_W below it.
 
-    Numbers in the map are medians over seeds. Lines have 95 % intervals of medians, and dashed
-    lines are the medians of other starts on the same samples, which marks on the colour bar repeat.
+    Numbers in the map are medians over seeds. Lines have 95 % intervals of medians, and grey
+    lines are the medians of other starts on the same samples.
 
     Raises:
-        UserError: if no cell has a margin, or H or the deviation does not vary.
+        UserError: if no cell has a margin, H or the deviation does not vary, or there are more
+            deviations than markers.
     """
     if not has_random_attention(data):
         raise UserError(
@@ -164,45 +170,44 @@ def draw_random_attention(data: FigureData, options: FigureOptions) -> Picture:
             "heads-random-attention`; here one of them has one value."
         )
     cells = require_numbers(data, "ntk_margin")
+    sigmas = sorted(cells["sigma_init"].unique().tolist())
+    if len(sigmas) > len(MARKERS):
+        raise UserError(f"There are {len(sigmas)} deviations here; {len(MARKERS)} fit.")
     table = cells.pivot_table(
         index="sigma_init", columns="heads", values="ntk_margin", aggfunc="median"
     )  # (deviations, heads)
     references = {
         name: float(cells[column].astype(float).median()) for column, name in REFERENCES.items()
     }
-    figure = Picture(COLUMN, 4.9)
+    figure = Picture(COLUMN, 5.6)
     above, below = figure.subplots(2, 1)
     heads = axis_label(data.study, "heads")
-    _draw_margin_map(figure, above, table, references)
+    _draw_margin_map(figure, above, table)
     above.set(xlabel=heads, ylabel="deviation of $W$, $\\sigma$")
-    shown = np.unique(np.linspace(0, len(table) - 1, _SHOWN).round().astype(int))
-    _draw_margin_lines(figure, below, cells, table.index[shown].tolist(), references)
+    _draw_margin_lines(figure, below, cells, sigmas, references)
     below.set(xlabel=heads, ylabel="tangent kernel's margin $\\gamma$")
+    title_panels([above, below], ["", ""])
     seeds = plural(cells["seed"].nunique(), "seed")
     figure.facts.append(
         f"Tangent kernel's margin γ over heads and deviation of W: medians of {seeds}; below, "
-        "medians with 95 % intervals. Dashed lines and marks on the colour bar: medians on the "
-        "same samples of "
+        "medians with 95 % intervals. Grey lines: medians on "
+        "the same samples of "
         + ", ".join(f"the margin {name} ({value:.2f})" for name, value in references.items())
         + "."
     )
     return figure
 
 
-def _draw_margin_map(
-    figure: Picture, axes: Axes, table: pd.DataFrame, references: Mapping[str, float]
-) -> None:
-    """Draw medians, (deviations, heads), as colours with their numbers, up to the largest."""
-    highest = max(*references.values(), float(table.max().max()))
+def _draw_margin_map(figure: Picture, axes: Axes, table: pd.DataFrame) -> None:
+    """Draw medians, (deviations, heads), as colours with their numbers."""
+    highest = float(table.max().max())
     image = axes.imshow(table, origin="lower", aspect="auto", vmin=0, vmax=highest)
     for (row, column), value in np.ndenumerate(table.to_numpy()):
         colour = "black" if value > 0.6 * highest else "white"
         axes.text(column, row, f"{value:.2f}", ha="center", va="center", size=6, color=colour)
     axes.set_xticks(range(table.shape[1]), [f"{heads}" for heads in table.columns])
     axes.set_yticks(range(table.shape[0]), [tick_number(sigma) for sigma in table.index])
-    bar = figure.colorbar(image, ax=axes, pad=0.02, label=r"$\gamma$")
-    for value in references.values():
-        bar.ax.axhline(value, color=HIGHLIGHT, linestyle=(0, (2, 1)), linewidth=1)
+    figure.colorbar(image, ax=axes, pad=0.02, label=r"tangent kernel's margin $\gamma$")
 
 
 def _draw_margin_lines(
@@ -226,27 +231,10 @@ def _draw_margin_lines(
     axes.set(xscale="log", yscale="log")
     heads = sorted(cells["heads"].unique())
     axes.set_xticks(heads, [str(count) for count in heads])
-    least = min(references.values())
-    for name, value in references.items():
-        axes.axhline(value, color=HIGHLIGHT, linestyle=(0, (4, 2)), linewidth=0.8)
-        _write_beside(axes, f"{name}, {value:.2f}", value, below=value == least)
+    for (name, value), dash in zip(references.items(), _DASHES, strict=True):
+        line = axes.axhline(value, color="0.25", linestyle=dash, linewidth=1)
+        legend.append((line, f"{name}, {value:.2f}"))
     axes.set_ylim(top=1.4 * max(references.values()))
     log_ticks(axes.yaxis, *axes.get_ylim())
     axes.minorticks_off()
     legend_below(figure, legend, columns=3)
-
-
-def _write_beside(axes: Axes, text: str, height: float, *, below: bool) -> None:
-    """Write a text above or below a horizontal line, at its right end."""
-    written = axes.annotate(
-        text,
-        (0.99, height),
-        xycoords=axes.get_yaxis_transform(),
-        xytext=(0, -2 if below else 1.5),
-        textcoords="offset points",
-        ha="right",
-        va="top" if below else "baseline",
-        color=HIGHLIGHT,
-        fontsize=6.5,
-    )
-    written.set_path_effects([_WHITE])

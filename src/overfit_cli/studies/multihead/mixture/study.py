@@ -167,7 +167,11 @@ class MultiheadMixture(MultiheadStudy[MultiheadMixtureParameters]):
             name="sparsity",
             title="Attention's margin less the linear model's, against relevant tokens",
             options=FigureOptions(
-                x="relevant", value="margin_attention - margin_linear", by="strength"
+                x="relevant",
+                value="margin_attention - margin_linear",
+                by="sigma",  # lines of both deviations coincide
+                mean="median",
+                band="quartiles",
             ),
             labels={"margin_attention - margin_linear": "attention's margin less linear one"},
         )
@@ -180,6 +184,8 @@ class MultiheadMixture(MultiheadStudy[MultiheadMixtureParameters]):
                 value="2 * ntk_margin / gamma_tangent",
                 threshold=1,
                 log=frozenset({"x"}),
+                mean="median",
+                band="quartiles",
             ),
             labels={"2 * ntk_margin / gamma_tangent": r"tangent kernel's margin over $\gamma_*/2$"},
             draw=lazy_drawing(f"{_FIGURES}:draw_least_margin"),
@@ -188,11 +194,14 @@ class MultiheadMixture(MultiheadStudy[MultiheadMixtureParameters]):
             LINES,
             name="concavity",
             title="Concavity of the training loss against heads, with a line of 1/√H",
+            labels={"heads**-0.5": r"a fall as $H^{-1/2}$"},
             options=FigureOptions(
                 x="heads",
                 value="concavity",
                 theory="heads**-0.5",
                 log=frozenset({"x", "value"}),
+                mean="median",
+                band="quartiles",
             ),
         )
         others = (margins, least, sparsity, least_margin, concavity)

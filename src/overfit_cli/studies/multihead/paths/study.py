@@ -77,7 +77,11 @@ class MultiheadPaths(Study[P]):
             "least descent of these steps over η/2 ‖∇L‖²",
             label="descent over Lemma 7's bound",
         ),
-        Column("descent", "the same of all steps", label="least descent"),
+        Column(
+            "descent",
+            "the same of all steps",
+            label=r"least descent of a step, over $\frac{\eta}{2} \Vert\nabla \hat L\Vert^2$",
+        ),
         Column(
             "descent_broken",
             "log₁₀ of the least η ρ_k of a step that descends less than η/2 ‖∇L‖²",
@@ -125,22 +129,40 @@ class MultiheadPaths(Study[P]):
             name="descent",
             title="The least descent of a step over η/2 ‖∇L‖², over heads and step size",
             options=FigureOptions(
-                x="heads", y="learning_rate", value="descent", log=frozenset({"x", "y"})
+                x="heads",
+                y="learning_rate",
+                value="descent",
+                threshold=1,
+                log=frozenset({"x", "y"}),
             ),
         )
         stability = replace(
             LINES,
             name="stability",
             title="The distance of leave-one-out copies against samples",
+            labels={"2 / n": "a fall as $1/n$"},
             options=FigureOptions(
-                x="n", value="stability", by="heads", log=frozenset({"x", "value"}), theory="2 / n"
+                x="n",
+                value="stability",
+                by="heads",
+                log=frozenset({"x", "value"}),
+                theory="2 / n",
+                mean="median",  # of which the claim speaks
+                band="quartiles",
             ),
         )
         regret = replace(
             LINES,
             name="regret",
             title="The mean training loss over Lemma 9's bound, against the step size",
-            options=FigureOptions(x="learning_rate", value="lemma9", by="target_distance"),
+            options=FigureOptions(
+                x="learning_rate",
+                value="lemma9",
+                by="heads",  # lines of both H coincide
+                threshold=1,
+                mean="median",
+                band="quartiles",
+            ),
         )
         return collect_figures(
             descent,

@@ -23,14 +23,11 @@ from overfit_cli.studies.multihead.claims import (
 )
 from overfit_cli.studies.multihead.curve_claims import speed_claims
 from overfit_cli.studies.multihead.planted.gap_claims import CLAIMS as GAP_CLAIMS
-from overfit_cli.studies.multihead.planted.parameters import MultiheadPlantedParameters
+from overfit_cli.studies.multihead.planted.parameters import (
+    FOUND_AT,
+    MultiheadPlantedParameters,
+)
 from overfit_cli.studies.multihead.step_size_claims import second_head_claims
-
-FOUND_AT = 0.9
-"""The least cosine of W and of U with the planted head's where it is found.
-
-Cells end with both above 0.97, or with one below 0.42: see the study's guide.
-"""
 
 ROOT: Values = {"optimiser": "gd", "step_rule": "sqrt-heads", "learning_rate": 1.0}
 
