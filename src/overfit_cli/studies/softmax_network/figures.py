@@ -168,8 +168,14 @@ def draw_series(
         for hollow in (False, True) if marker else ():
             chosen = drawn & (is_open == hollow)
             face = "white" if hollow else look.colour
-            style = {"marker": look.marker, "markersize": 3.5, "mfc": face, "linestyle": ""}
-            axes.plot(across[chosen], middles[chosen], color=look.colour, **style)
+            axes.plot(
+                across[chosen],
+                middles[chosen],
+                look.marker,
+                color=look.colour,
+                markersize=3.5,
+                mfc=face,
+            )
     axes.set_xscale("log")
     axes.set_yscale("log")
     if marker:
@@ -229,7 +235,9 @@ class Power:
     @property
     def fit(self) -> str:
         """The lack of fit; empty of two x, which a line always fits."""
-        return "" if np.isnan(self.residual) else f"{100 * self.residual:.0f} %"
+        if np.isnan(self.residual):
+            return ""
+        return f"{100 * self.residual:.0f} %" if self.residual >= 0.005 else "below 1 %"
 
     def __str__(self) -> str:
         """Write all three."""
@@ -264,22 +272,33 @@ def fitted_power(cells: pd.DataFrame, x: str, value: str) -> Power | None:
 
 
 def write_powers(
-    axes: matplotlib.axes.Axes, cells: pd.DataFrame, x: str, value: str, heading: str
+    row: Sequence[matplotlib.axes.Axes],
+    parts: Sequence[pd.DataFrame],
+    x: str,
+    value: str,
+    heading: str,
 ) -> None:
-    """Write each network's power of x into the lower left of a panel, and make room for it."""
-    powers = [
-        (look.name, power)
-        for activation, look in NETWORKS.items()
-        if (power := fitted_power(cells[cells["activation"] == activation], x, value))
-    ]
-    if not powers:
-        return
-    lines = [heading, *(f"{name}: {power}" for name, power in powers)]
-    low, high = axes.get_ylim()
-    axes.set_ylim(low * (low / high) ** (0.13 * len(lines)), high)
-    axes.text(
-        0.03, 0.03, "\n".join(lines), transform=axes.transAxes, va="bottom", size=6, linespacing=1.1
-    )
+    """Write each network's power of x into the lower left of panels, and make room for it.
+
+    Args:
+        row: panels that share a logarithmic y.
+        parts: the cells of each.
+        x, value: the columns along the axes.
+        heading: what stands above the powers.
+    """
+    texts = []
+    for cells in parts:
+        powers = {
+            look.name: fitted_power(cells[cells["activation"] == activation], x, value)
+            for activation, look in NETWORKS.items()
+        }
+        texts.append([f"{name}: {power}" for name, power in powers.items() if power])
+    low, high = row[0].get_ylim()
+    lines = 1 + max(map(len, texts))
+    row[0].set_ylim(low * (low / high) ** (0.09 * lines), high)
+    for axes, text in zip(row, texts, strict=True):
+        words = "\n".join([heading, *text]) if text else ""
+        axes.text(0.03, 0.03, words, transform=axes.transAxes, va="bottom", size=6, linespacing=1.1)
 
 
 def legend_of(

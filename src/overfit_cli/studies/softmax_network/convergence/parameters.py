@@ -37,7 +37,12 @@ class SoftmaxConvergenceParameters(StudyParameters):
         8, "features of an input", symbol="d", at_least=1, at_most=10_000, shades=(2, 64)
     )
     outputs: int = parameter(
-        1, "outputs; the paper has 1 in Table 1, else d", label="outputs", at_least=1, at_most=100
+        1,
+        "outputs; the paper has 1 in Table 1, else d",
+        label="outputs",
+        at_least=1,
+        at_most=100,
+        shades=(1, 32),
     )
     sigma: float = parameter(
         1.0,

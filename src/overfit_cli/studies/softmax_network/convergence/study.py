@@ -329,8 +329,8 @@ class SoftmaxConvergence(Study[P]):
                 name="worst-drift",
                 title="Largest changes of the Gram matrix within R, over R n, against m",
                 reads="cells",
-                draw=lazy_drawing(f"{folder}.drift:draw_worst_drift"),
-                fits=lazy_check(f"{folder}.drift:has_worst_drifts"),
+                draw=lazy_drawing(f"{folder}.worst_drift:draw_worst_drift"),
+                fits=lazy_check(f"{folder}.worst_drift:has_worst_drifts"),
                 source="Cao et al. 2024, Lemma 5.1",
             ),
             Figure(
@@ -356,7 +356,16 @@ class SoftmaxConvergence(Study[P]):
                 ),
             ),
             replace(LINES, options=FigureOptions(value="steps_to_epsilon")),
-            replace(CURVES, options=FigureOptions(value="train_loss,ntk_loss", by=networks)),
+            replace(
+                CURVES,
+                options=FigureOptions(
+                    value="train_loss,ntk_loss",
+                    by=networks,
+                    mean="median",
+                    band="quartiles",
+                    log=frozenset({"x", "value"}),
+                ),
+            ),
         )
 
     def claims(self) -> Sequence[Claim]:

@@ -79,10 +79,9 @@ def draw_eigenvalues(data: FigureData, options: FigureOptions) -> Picture:
     for axes in grid[-1]:
         axes.set_xlabel("samples over hidden units $n/m$")
     figure.facts.append(
-        f"Medians of {plural(cells['seed'].nunique(), 'seed')}; n = "
-        f"{', '.join(map(str, sorted(cells['n'].unique())))}. A seed whose λ is round-off counts as "
-        "0: where that are half of the seeds or more, an open marker lies in the grey area. Dashed "
-        "lines: infinitely many hidden units."
+        f"Medians of {plural(cells['seed'].nunique(), 'seed')}, of which one whose λ is round-off "
+        "counts as 0: where those are half of the seeds or more, an open marker lies in the grey "
+        "area. Dashed lines: infinitely many hidden units."
     )
     legend: Legend = [
         (Line2D([], [], color=colour, marker="o", markersize=2.5), f"$d$ = {d}")

@@ -88,11 +88,11 @@ def _draw_contour(axes: Axes, part: Panel, value: str, level: float) -> Legend:
         figure.facts.append(f"Contour, {panel}{note}")
     title = axes.get_title(loc="left").replace("activation: ", "")
     axes.set_title("\n".join([title, *_fit_in_words(power)]))
-    if not _fit_in_words(power) or middle.empty:
+    if power is None or not math.isfinite(power.estimate.value) or middle.empty:
         return []
     ns = middle.index.to_numpy(float)
-    outline = {"path_effects": [withStroke(linewidth=2.4, foreground="white")]}
-    fitted = {"color": HIGHLIGHT, **outline}
+    outline: dict[str, Any] = {"path_effects": [withStroke(linewidth=2.4, foreground="white")]}
+    fitted: dict[str, Any] = {"color": HIGHLIGHT, **outline}
     axes.plot(ns, middle, "o", color=HIGHLIGHT, markersize=2.5, zorder=3)
     for exponent, look in ((power.estimate.value, fitted), (STATED, BOUND | outline)):
         logs = np.log(middle).mean() + exponent * (np.log(ns) - np.log(ns).mean())
@@ -128,7 +128,7 @@ def _fit_contour(
     fitted = contour(cells, "m", "n", value, level)
     if fitted is None:
         return pd.Series(dtype=float), None, "no seed crosses it at every n."
-    middle = np.exp(fitted.middle)
+    middle = fitted.middle.map(math.exp)
     power = mean_estimate(fitted.powers)
     lack = largest_residual(middle.index.to_numpy(float), middle.to_numpy(), power.value)
     seeds = plural(cells["seed"].nunique(), "seed")
@@ -283,14 +283,16 @@ def _powers(cells: pd.DataFrame, activation: Any) -> Mapping[str, Power]:
         "m": _logarithms(widths),
         "width": width_logs(cells, activation),
         "T": _logarithms(steps),
-        "steps": _logarithms(steps.assign(**steps[["least", "most"]].mul(shrinking, axis=0))),
+        "steps": _logarithms(
+            steps.assign(least=steps["least"] * shrinking, most=steps["most"] * shrinking)
+        ),
     }
     return {name: _power_of_logs(table) for name, table in logs.items()}
 
 
 def _logarithms(ranges: pd.DataFrame) -> pd.DataFrame:
     with np.errstate(divide="ignore"):
-        return ranges.assign(**np.log(ranges[["least", "most"]]))
+        return ranges.assign(least=np.log(ranges["least"]), most=np.log(ranges["most"]))
 
 
 def _power_of_logs(logs: pd.DataFrame) -> Power:
