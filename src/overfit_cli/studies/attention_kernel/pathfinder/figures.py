@@ -73,8 +73,8 @@ def draw_images(*collections: PathfinderImages) -> Picture:
             rows.append(ImageRow(f"{size} × {size}\n{name}", list(chosen.pixels), 0, 170))
             discs.append(chosen.markers)
     figure = draw_image_rows(rows, ACROSS)
-    for axes_of_row, centres in zip(np.reshape(figure.axes, (-1, ACROSS)), discs, strict=True):
-        for axes, pair in zip(axes_of_row, centres, strict=False):
+    for row, centres in enumerate(discs):
+        for axes, pair in zip(figure.axes[row * ACROSS :], centres, strict=False):
             _circle(axes, pair)
     return figure
 
