@@ -14,7 +14,7 @@ from overfit_cli import Column
 from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.parameters import StudyParameters, parameter
 from overfit_cli.core.study import FigureData
-from overfit_cli.figures.curves import draw_best_curves, draw_loss_and_accuracy
+from overfit_cli.figures.best_curves import draw_best_curves, draw_loss_and_accuracy
 from overfit_cli.stats.pairs import best_of_sweep
 from tests.fake_study import FakeStudy, line_heights, titles, words
 

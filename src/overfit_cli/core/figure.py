@@ -175,19 +175,23 @@ def grid_figures(threshold: float | None = None) -> Mapping[str, Figure]:
     )
 
 
-def learning_figures(compared: str, source: str) -> Mapping[str, Figure]:
+def learning_figures(
+    compared: str, source: str, columns: str = "test_loss,test_accuracy"
+) -> Mapping[str, Figure]:
     """Return the figures of a classifier's training: curves at best step sizes, and the sweep.
 
     Args:
         compared: the compared settings, such as `each kernel`.
         source: the paper's figure that the curves reproduce.
+        columns: the logged columns of the curves, commas between; each has a panel.
     """
     return collect_figures(
         replace(
             CURVES,
-            title=f"Test loss and accuracy against steps, {compared} at its best step size",
+            title=f"Losses and test accuracy against steps, {compared} at its best step size",
             source=source,
-            draw=lazy_drawing("overfit_cli.figures.curves:draw_loss_and_accuracy"),
+            options=FigureOptions(value=columns),
+            draw=lazy_drawing("overfit_cli.figures.best_curves:draw_learning"),
         ),
         replace(
             LINES,
@@ -195,6 +199,7 @@ def learning_figures(compared: str, source: str) -> Mapping[str, Figure]:
             title=f"Test loss, averaged over the steps, against the step size, for {compared}",
             options=FigureOptions(x="learning_rate", value="mean_test_loss"),
             axes=0,
+            draw=lazy_drawing("overfit_cli.figures.best_curves:draw_learning_rates"),
         ),
     )
 

@@ -1,33 +1,28 @@
-"""The figures `curves` and `best-curves`: logged steps, by cell or as means over seeds.
-
-Columns that span many decades have geometric means: the largest values dominate an arithmetic mean.
-`best-curves` shows each setting at its best step size.
-"""
+"""The figure `curves`: logged columns against the step, by cell or as medians over seeds."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import matplotlib.axes
 import numpy as np
 import pandas as pd
 from matplotlib.lines import Line2D
-from matplotlib.ticker import MaxNLocator
-from matplotlib.typing import ColorType, LineStyleType
 
 from overfit_cli.core.errors import BadValue, UserError
-from overfit_cli.core.figure import FigureOptions
+from overfit_cli.core.figure import MOST_PANELS, FigureOptions
+from overfit_cli.core.parameters import Value
 from overfit_cli.core.study import AnyStudy, FigureData
 from overfit_cli.core.text import plural, suggestion
+from overfit_cli.figures.curve_scale import curve_scale, shade_below
 from overfit_cli.figures.inputs import (
     BAND,
+    MISSES,
     averaging,
     check_threshold,
-    choose_scale,
-    is_log,
-    value_is_log,
+    misses_in_words,
 )
 from overfit_cli.figures.labels import (
     axis_label,
@@ -39,23 +34,19 @@ from overfit_cli.figures.labels import (
     tick_number,
     varying_parameters,
 )
+from overfit_cli.figures.palette import DASHES, LineLook, colour_parameter, line_looks
 from overfit_cli.figures.panels import Panel, panels, panels_for_lines
-from overfit_cli.figures.picture import Picture, new_panels, styled, title_panels
+from overfit_cli.figures.picture import Picture, label_outer, new_panels, styled, title_panels
 from overfit_cli.figures.style import (
+    BOUND,
     HIGH,
     PALETTE,
     THRESHOLD,
     Legend,
     legend_below,
-    line_colours,
-    log_ticks,
     named_lines,
 )
 from overfit_cli.stats.bands import MEAN, MEANS, Averaging, natural_bounds
-from overfit_cli.stats.pairs import best_of_sweep
-
-WIDE_SPAN = 1e6
-"""The span from which y is logarithmic although some numbers are 0."""
 
 
 @dataclass(frozen=True)
@@ -66,12 +57,16 @@ class Curve:
         text: the values that differ from other curves; empty where it is the only one.
         mean: the statistic over seeds: one row per step (the index), one column per logged column.
         low, high: of the same shape: the ends of its band; nan for a single cell.
+        settings: the values of the text by their parameters.
+        ends_early: whether it ends with the first of several seeds that end apart.
     """
 
     text: str
     mean: pd.DataFrame
     low: pd.DataFrame
     high: pd.DataFrame
+    settings: Mapping[str, Value] = field(default_factory=dict)
+    ends_early: bool = False
 
 
 @dataclass(frozen=True)
@@ -124,7 +119,7 @@ def gather_curves(
         seeds.max() >= BAND or any(len(part.cells) > most_single for part in parts)
     )
     if averaged:
-        parts = [replace(part, cells=part.cells[part.cells["status"] == "done"]) for part in parts]
+        parts = [replace(part, cells=part.cells[_is_averaged(part.cells)]) for part in parts]
     elif everything["seed"].nunique() > 1:
         names = [*names, "seed"]
     told = [name for name in names if not (each_seed and name == "seed")]
@@ -134,8 +129,7 @@ def gather_curves(
     seed_lines = each_seed and seeds.max() > 1
     kind = _kind_of_curves(everything, averaged, over_seeds)
     kind = "a line for each seed" if seed_lines else kind
-    steps = pd.concat([part.trajectories for part in parts])
-    if averaged and steps.groupby("key")["step"].max().nunique() > 1:
+    if averaged and any(curve.ends_early for part_curves in curves for curve in part_curves):
         kind += "; each curve up to the last step that all its seeds have"
     kind += f"; {plural(unlogged, 'cell')} without logged steps left out" if unlogged else ""
     most_seeds = int(everything["seed"].nunique())
@@ -149,14 +143,27 @@ def _logged_part(part: FigureData) -> FigureData:
     return replace(part, cells=cells, planned=part.planned.iloc[:0])
 
 
+def _reasons(cells: pd.DataFrame) -> pd.Series[str]:
+    """Why cells failed; empty for those that are done."""
+    reasons = cells["reason"] if "reason" in cells else pd.Series("diverged", cells.index)
+    return reasons.where(cells["status"] == "failed", "")
+
+
+def _is_averaged(cells: pd.DataFrame) -> pd.Series[bool]:
+    """Which cells are curves to their end: not those whose training was broken off."""
+    return _reasons(cells).isin(["", *MISSES])
+
+
 def _kind_of_curves(cells: pd.DataFrame, averaged: bool, over_seeds: Averaging) -> str:
     """A curve and its band in words."""
     if not averaged:
         return "a single cell" if len(cells) == 1 else "single cells"
-    is_done = cells["status"] == "done"
-    seeds = cells.loc[is_done, "seed"].nunique()
-    failed = int((~is_done).sum())
-    left_out = f"; {plural(failed, 'failed cell')} left out" if failed else ""
+    seeds = cells.loc[_is_averaged(cells), "seed"].nunique()
+    diverged = int((_reasons(cells) == "diverged").sum())
+    broken = int((~_is_averaged(cells)).sum())
+    treatment = "count as beyond the others" if over_seeds.mean == "median" else "left out"
+    left_out = f"; {plural(diverged, 'diverged cell')} {treatment}" if diverged else ""
+    left_out += f"; {plural(broken, 'failed cell')} left out" if broken else ""
     if seeds == 1:
         return f"one seed{left_out}"
     band = over_seeds.band_in_words(seeds)
@@ -171,16 +178,20 @@ def _curves(
     over_seeds: Averaging,
 ) -> list[Curve]:
     """A curve for each setting of the parameters `names`; the text has those of `told`."""
-    steps = part.trajectories.merge(part.cells[["key", "status"]], on="key")
+    reasons = part.cells.assign(reason=_reasons(part.cells))[["key", "reason"]]
+    steps = part.trajectories.merge(reasons, on="key")
     steps[columns] = steps[columns].astype(np.float64).replace([np.inf, -np.inf], np.nan)
     if not steps[columns].notna().any(axis=None):
         return []
     bounds = {name: natural_bounds(steps[name].to_numpy(np.float64)) for name in columns}
     curves = []
     for values, cells in split_settings(part, names):
-        text = short_settings(part.study, {name: values[name] for name in told})
+        setting = {name: values[name] for name in told}
+        text = short_settings(part.study, setting)
+        if (cells["status"] == "failed").all():
+            text = f"{text} ({misses_in_words(cells)})".strip()
         setting_steps = steps[steps["key"].isin(cells["key"])]
-        curves.append(_curve(text, setting_steps, bounds, over_seeds))
+        curves.append(replace(_curve(text, setting_steps, bounds, over_seeds), settings=setting))
     return curves
 
 
@@ -191,29 +202,37 @@ def _curve(
     over_seeds: Averaging,
 ) -> Curve:
     """The curve of some cells, of the columns that have bounds."""
-    if (steps["status"] == "failed").all():
-        text = f"{text} (failed)".strip()
     summaries: dict[str, list[pd.Series[float]]] = {}
+    single = steps["key"].nunique() == 1
     for name, ends in bounds.items():
-        table = _cell_table(steps, name)
+        beyond = over_seeds.mean == "median" and name.endswith("loss") and not single
+        kept = steps if beyond or single else steps[steps["reason"] != "diverged"]
+        table = _cell_table(kept, name, beyond=beyond)
         summary = over_seeds.summarise(table.to_numpy(), ends)
-        summaries[name] = [pd.Series(numbers, table.index) for numbers in summary]
-    return Curve(text, *(pd.DataFrame({n: s[i] for n, s in summaries.items()}) for i in range(3)))
+        summaries[name] = [
+            pd.Series(np.where(np.isfinite(numbers), numbers, np.nan), table.index)
+            for numbers in summary
+        ]
+    mean, low, high = (pd.DataFrame({n: s[i] for n, s in summaries.items()}) for i in range(3))
+    ends_apart = steps[steps["reason"] != "diverged"].groupby("key")["step"].max().nunique() > 1
+    return Curve(text, mean, low, high, ends_early=ends_apart)
 
 
-def _cell_table(steps: pd.DataFrame, column: str) -> pd.DataFrame:
+def _cell_table(steps: pd.DataFrame, column: str, *, beyond: bool) -> pd.DataFrame:
     """A table with one row per step and one column per cell, up to the last common step.
 
     Cells may be logged at different steps: missing values between two steps are interpolated. A
-    value that was logged as nan stays nan.
+    value that was logged as nan stays nan. With `beyond`, cells that diverged are infinite from
+    their last number on.
     """
     table = steps.pivot(index="step", columns="key", values=column).dropna(axis=1, how="all")
-    logged = steps.pivot(index="step", columns="key", values="status")[table.columns].notna()
+    logged = steps.pivot(index="step", columns="key", values="reason")[table.columns].notna()
     interpolated = table.interpolate(method="index", limit_area="inside")
-    return table.where(logged, interpolated).dropna()
-
-
-DASHES: tuple[LineStyleType, ...] = ("-", "--", ":", "-.")
+    table = table.where(logged, interpolated)
+    diverged = set(steps.loc[steps["reason"] == "diverged", "key"]) if beyond else set()
+    for key in diverged.intersection(table.columns):
+        table.loc[table.index > table[key].last_valid_index(), key] = np.inf
+    return table.dropna()
 
 
 @styled
@@ -222,16 +241,18 @@ def draw_curves(data: FigureData, options: FigureOptions) -> Picture:
 
     The columns are `options.value`, separated by commas; by default the study's losses
     (`..._loss`), its headline, or the first logged column. Up to eight cells, with fewer than three
-    seeds of a setting, are a curve each. More cells are averaged over seeds, with the 95 % interval
-    of the mean, up to the last step that all seeds of a curve have reached, unless the user wants
-    another mean or band, or a curve of each seed. More settings than colours have panels, if those
-    of one parameter suffice, or otherwise shades of the colour map. A theory's column is dashed.
+    seeds of a setting, are a curve each. More cells are medians over seeds, with their quartiles,
+    up to the last step that all seeds of a curve have reached, unless the user wants another mean
+    or band, or a curve of each seed. More settings than colours have panels, if those of one
+    parameter suffice, or otherwise shades of the colour map. Columns of a theory are black.
+
+    Steps are logarithmic where most of what happens does so in their first tenth.
 
     Raises:
         UserError: if no steps were logged, a column or `by` is unknown, or the threshold is not
             finite.
     """
-    columns = _columns(data, options.value)
+    columns = logged_columns(data, options.value)
     data = _drop_other_cells(data, columns)
     panel_parameter = options.by or panels_for_lines(data, varying_parameters(data), len(PALETTE))
     return draw_panels(panels(data, panel_parameter), options)
@@ -240,88 +261,134 @@ def draw_curves(data: FigureData, options: FigureOptions) -> Picture:
 def draw_panels(parts: Sequence[Panel], options: FigureOptions) -> Picture:
     """Draw curves as `draw_curves` does, in given panels; the caller is `styled`."""
     study = parts[0].data.study
-    columns = _columns(parts[0].data, options.value)
-    theory = _theory_column(parts[0].data, columns, options.theory)
+    columns = logged_columns(parts[0].data, options.value)
+    theory = _theory_columns(parts[0].data, columns, options.theory)
     threshold = check_threshold(options.threshold)
-    thin = options.band == "seeds"
-    over_seeds = averaging(replace(options, band=options.band or "interval"), BAND)
+    parts, split = _told_apart(parts, columns, theory)
     gathered = gather_curves(
         [part.data for part in parts],
         list(dict.fromkeys([*columns, *theory])),
         most_single=len(PALETTE),
-        over_seeds=over_seeds,
-        each_seed=thin,
+        over_seeds=averaging(options, BAND),
+        each_seed=options.band == "seeds",
     )
     curves = [curve for panel_curves in gathered.curves for curve in panel_curves]
-    columns = [name for name in columns if any(curve.mean[name].notna().any() for curve in curves)]
+    drawn = {name for name in [*columns, *theory] for c in curves if c.mean[name].notna().any()}
+    columns, theory = ([name for name in names if name in drawn] for names in (columns, theory))
     figure, all_axes = new_panels(len(parts), height=2.8)
-    texts = list(dict.fromkeys(curve.text for curve in curves))
-    for axes, panel_curves in zip(all_axes, gathered.curves, strict=True):
-        _scale(axes, curves, columns, options)
-        _draw(axes, panel_curves, columns, texts, thin=thin)
-        _draw_theory(axes, panel_curves, theory, texts)
-    legend = _legend(study, columns, texts)
+    scale = curve_scale([c.mean for c in curves], columns, theory, options)
+    looks = curve_looks(study, curves)
+    for axes, panel_curves, look in zip(
+        all_axes, gathered.curves, line_looks(study, split), strict=True
+    ):
+        scale.dress(axes)
+        for curve in panel_curves:
+            of_panel = {curve.text: replace(look, dash="-")} if len(looks) == 1 else looks
+            draw_curve(axes, curve, columns, of_panel, scale.floor, thin=options.band == "seeds")
+        _draw_theory(axes, panel_curves, theory, looks)
+        axes.set_xlabel(study.step)
+    legend = curves_legend(study, columns, looks, curves)
     labels = [axis_label(study, name, logged=True) for name in theory]
-    legend += [(Line2D([], [], color="0.3", linestyle="--"), label) for label in labels]
+    legend += [(Line2D([], [], **BOUNDS[i]), label) for i, label in enumerate(labels)]
     if threshold is not None:
         lines = [axes.axhline(threshold, **THRESHOLD) for axes in all_axes]
         legend.append((lines[0], f"threshold {tick_number(threshold)}"))
-    loss_label = "loss" if all(name.endswith("loss") for name in columns) else ""
-    ylabel = axis_label(study, columns[0], logged=True) if len(columns) == 1 else loss_label
+    legend += shade_below(all_axes, scale.floor, "start") if scale.floor else []
+    is_loss = len(columns) > 1 and all(name.endswith("loss") for name in columns)
+    ylabel = "loss" if is_loss else axis_label(study, columns[0], logged=True)
     all_axes[0].set_ylabel(label_with_note(ylabel, gathered.label, HIGH))
-    for axes in all_axes:
-        axes.set_xlabel(study.step)
+    label_outer(all_axes)
     title_panels(all_axes, [part.title for part in parts])
     figure.facts.append(_fact(study, columns, gathered.kind))
-    figure.facts += [f"Dashed: {label}." for label in labels]
+    dashes = zip(("Dashed", "Dotted", "Dash-dotted"), labels, strict=False)
+    figure.facts += [f"{dash}: {label}." for dash, label in dashes]
     legend_below(figure, legend, 2 * len(parts), gathered.heading)
     return figure
 
 
-def _theory_column(data: FigureData, columns: Sequence[str], theory: str | None) -> list[str]:
-    """The column of a theory, if there is one.
+def _told_apart(
+    parts: Sequence[Panel], columns: Sequence[str], theory: Sequence[str]
+) -> tuple[Sequence[Panel], list[Mapping[str, Value]]]:
+    """Panels in which colours tell the settings apart: dashes tell the columns, black the theory.
+
+    Of several columns and parameters, one parameter has colours and the others have panels. Where
+    several settings have a theory, each has a panel. Too many panels are left as they are.
+
+    Returns:
+        The panels, and the setting by which each was split off; empty where none was.
+    """
+    varying = dict.fromkeys(name for part in parts for name in varying_parameters(part.data))
+    names, [first, *_] = list(varying), parts
+    split = list[str]()
+    if theory and any(_settings_with(part.data, names, theory) > 1 for part in parts):
+        split = names
+    elif len(columns) > 1 and len(names) > 1:
+        settings = [values for values, _ in split_settings(first.data, names)]
+        coloured = colour_parameter(first.data.study, settings)
+        split = [name for name in names if name != coloured] if coloured else []
+    pieces = [
+        (
+            values,
+            Panel(", ".join(filter(None, [text, part.title])), replace(part.data, cells=cells)),
+        )
+        for part in parts
+        for values, cells in split_settings(part.data, split)
+        for text in [short_settings(part.data.study, values)]
+    ]
+    if not split or len(pieces) > MOST_PANELS:
+        return parts, [{} for _ in parts]
+    order = list(dict.fromkeys(str(values) for values, _ in pieces))
+    pieces.sort(key=lambda piece: order.index(str(piece[0])))  # a row for each
+    return [panel for _, panel in pieces], [values for values, _ in pieces]
+
+
+def _settings_with(data: FigureData, names: list[str], theory: Sequence[str]) -> int:
+    """The number of settings that have a number of a theory, other than 0."""
+    logged = data.trajectories[list(theory)].fillna(0).ne(0).any(axis=1)
+    cells = data.cells[data.cells["key"].isin(data.trajectories.loc[logged, "key"])]
+    return len(cells[names].drop_duplicates()) if names else min(1, len(cells))
+
+
+def curve_looks(study: AnyStudy, curves: Sequence[Curve]) -> dict[str, LineLook]:
+    """Return the look of each setting's curve, by its text, in order."""
+    settings = {curve.text: curve.settings for curve in curves}
+    return dict(zip(settings, line_looks(study, list(settings.values())), strict=True))
+
+
+def _theory_columns(data: FigureData, columns: Sequence[str], theory: str | None) -> list[str]:
+    """The columns of a theory.
 
     Raises:
-        UserError: if it is unknown, or stands beside several columns.
+        UserError: if one is unknown, or they stand beside several columns.
     """
     if theory is None:
         return []
     if len(columns) > 1:
         raise BadValue("theory", theory, "it stands beside one column; name one as value.")
-    named = _columns(data, theory, "theory")
-    if len(named) > 1:
-        raise BadValue("theory", theory, f"it takes one column, not {len(named)}.")
+    named = logged_columns(data, theory, "theory")
+    if len(named) > len(BOUNDS):
+        raise BadValue("theory", theory, f"it takes up to {len(BOUNDS)} columns.")
     return named
 
 
+BOUNDS = [{**BOUND, "linestyle": dash} for dash in (BOUND["linestyle"], (0, (1, 1.2)), "-.")]
+"""The looks of a theory's columns, in order: dashed, dotted, dash-dotted."""
+
+
 def _draw_theory(
-    axes: matplotlib.axes.Axes, curves: list[Curve], theory: Sequence[str], texts: list[str]
+    axes: matplotlib.axes.Axes,
+    curves: Sequence[Curve],
+    theory: Sequence[str],
+    looks: Mapping[str, LineLook],
 ) -> None:
-    """Draw the column of a theory in the colours of the curves, without a band."""
-    colours = dict(zip(texts, line_colours(len(texts)), strict=True))
+    """Draw the columns of a theory: black, or in the colours of curves that have one each."""
+    theories = (curve.mean[list(theory)].fillna(0) for curve in curves)
+    several = sum(bool(frame.ne(0).any(axis=None)) for frame in theories) > 1
     for curve in curves:
-        for column in theory:
+        for column, bound in zip(theory, BOUNDS, strict=False):
             mean = curve.mean[column].dropna()
-            axes.plot(mean.index, mean, color=colours[curve.text], linestyle="--")
-
-
-def draw_columns(part: Panel, columns: Sequence[str]) -> Picture:
-    """Draw columns as `draw_curves` does, a panel for each column; the caller is `styled`."""
-    study = part.data.study
-    logged = _columns(part.data, ",".join(columns))
-    gathered = gather_curves([part.data], logged, most_single=len(PALETTE))
-    [curves] = gathered.curves
-    texts = list(dict.fromkeys(curve.text for curve in curves))
-    figure, all_axes = new_panels(len(logged), height=2.8, share_y=False)
-    for axes, name in zip(all_axes, logged, strict=True):
-        _scale(axes, curves, [name], FigureOptions())
-        _draw(axes, curves, [name], texts, thin=False)
-        label = label_with_note(axis_label(study, name, logged=True), gathered.label, HIGH)
-        axes.set(xlabel=study.step, ylabel=label)
-    figure.facts.append(_fact(study, logged, gathered.kind))
-    legend = _legend(study, logged[:1], texts)
-    legend_below(figure, legend, 2 * len(logged), gathered.heading)
-    return figure
+            colour = looks[curve.text].colour if several else bound["color"]
+            axes.plot(mean.index, mean, **{**bound, "color": colour})
 
 
 def _fact(study: AnyStudy, columns: Sequence[str], kind: str) -> str:
@@ -330,8 +397,8 @@ def _fact(study: AnyStudy, columns: Sequence[str], kind: str) -> str:
     return f"{labels[:1].upper()}{labels[1:]} against {study.step}: {kind}."
 
 
-def _columns(data: FigureData, value: str | None, option: str = "value") -> list[str]:
-    """The columns that `value` names with commas between, for the option of that name."""
+def logged_columns(data: FigureData, value: str | None, option: str = "value") -> list[str]:
+    """Return the columns that `value` names with commas between, for the option of that name."""
     if data.trajectories.empty:
         raise UserError("No steps were logged here; `overfit train` logs a cell's steps.")
     names = [column.name for column in data.study.trajectory_columns]
@@ -367,132 +434,53 @@ def _drop_other_cells(data: FigureData, columns: list[str]) -> FigureData:
     return replace(data, cells=data.cells[~excluded], planned=planned)
 
 
-def _scale(
-    axes: matplotlib.axes.Axes, curves: list[Curve], columns: list[str], options: FigureOptions
-) -> None:
-    """Make y logarithmic where all numbers are positive and span more than a factor of 10.
-
-    Zeros, such as an underflowed loss, don't prevent it where the others span `WIDE_SPAN`.
-
-    The user's choice takes precedence, also of a logarithmic scale for the steps. Of several
-    columns the first sets the limits: a bound outside them does not compress the measurements.
-    """
-    everything = np.concatenate([curve.mean.to_numpy().ravel() for curve in curves])
-    first_column = np.concatenate([curve.mean[columns[0]].to_numpy() for curve in curves])
-    level = np.nan if options.threshold is None else options.threshold
-    low, high = np.nanmin([*first_column, level]), np.nanmax([*first_column, level])
-    least = float(np.nanmin(everything))
-    positive = first_column[first_column > 0]
-    if least == 0 and positive.size and high / positive.min() > WIDE_SPAN:
-        low = least = float(positive.min())  # numbers that are 0 lie below the axis
-    extent = pd.Series([least, low, high])
-    if choose_scale(value_is_log(options), extent, factor=10):
-        axes.set_yscale("log")
-        axes.set_ylim(low / 1.5, high * 1.3)
-        log_ticks(axes.yaxis, low, high)
-    axes.margins(x=0.02)
-    if is_log(options, "x"):
-        axes.set_xscale("symlog", linthresh=1)  # steps begin at 0
-    else:
-        axes.xaxis.set_major_locator(MaxNLocator("auto", integer=True))
-
-
-def _draw(
-    axes: matplotlib.axes.Axes,
-    curves: list[Curve],
-    columns: list[str],
-    texts: list[str],
-    *,
-    thin: bool,
-) -> None:
-    """Draw the curves of a panel: a colour for each setting, a dash for each column."""
-    if len(texts) == 1:
-        for column, colour in zip(columns, PALETTE, strict=False):
-            for curve in curves:
-                _draw_curve(axes, curve, column, colour, "-", thin=thin)
-        return
-    colours = dict(zip(texts, line_colours(len(texts)), strict=True))
-    for curve in curves:
-        for column, dash in zip(columns, DASHES, strict=False):
-            _draw_curve(axes, curve, column, colours[curve.text], dash, thin=thin)
-
-
-def _legend(study: AnyStudy, columns: list[str], texts: list[str]) -> Legend:
+def curves_legend(
+    study: AnyStudy,
+    columns: Sequence[str],
+    looks: Mapping[str, LineLook],
+    curves: Sequence[Curve],
+) -> Legend:
+    """Return the legend of columns and settings, and of curves that end with their first seed."""
     labels = [axis_label(study, column, logged=True) for column in columns]
-    if len(texts) == 1:
+    legend: Legend = []
+    if len(looks) == 1:
         entries = list(zip(labels, PALETTE, strict=False)) if len(columns) > 1 else []
-        return [(Line2D([], [], color=colour), label) for label, colour in entries]
-    colours = line_colours(len(texts))
-    dashes = zip(DASHES, labels, strict=False) if len(columns) > 1 else ()
-    cells = [(Line2D([], [], color=colours[i]), texts[i]) for i in named_lines(len(texts))]
-    columns_ = [(Line2D([], [], color="0.3", linestyle=dash), text) for dash, text in dashes]
-    return [*columns_, *cells]
+        legend += [(Line2D([], [], color=colour), label) for label, colour in entries]
+    else:
+        dashes = zip(DASHES, labels, strict=False) if len(columns) > 1 else ()
+        legend += [(Line2D([], [], color="0.3", linestyle=dash), text) for dash, text in dashes]
+        texts = list(looks)
+        for text in (texts[index] for index in named_lines(len(texts))):
+            dash = "-" if len(columns) > 1 else looks[text].dash
+            legend.append((Line2D([], [], color=looks[text].colour, linestyle=dash), text))
+    if any(curve.ends_early for curve in curves):
+        dot = Line2D([], [], color="0.3", linestyle="", marker="o", markersize=2.5)
+        legend.append((dot, "first seed ends"))
+    return legend
 
 
-def _draw_curve(
+def draw_curve(
     axes: matplotlib.axes.Axes,
     curve: Curve,
-    column: str,
-    colour: ColorType,
-    dash: LineStyleType,
+    columns: Sequence[str],
+    looks: Mapping[str, LineLook],
+    floor: float,
     *,
     thin: bool,
+    banded: bool = True,
 ) -> None:
-    mean = curve.mean[column].dropna()
-    look: dict[str, Any] = {"linewidth": 0.5, "alpha": 0.7} if thin else {}
-    axes.plot(mean.index, mean, color=colour, linestyle=dash, **look)
-    low, high = curve.low[column].dropna(), curve.high[column].dropna()
-    axes.fill_between(low.index, low, high, color=colour, alpha=0.2, linewidth=0)
-
-
-RATE = "learning_rate"
-
-
-@styled
-def draw_best_curves(data: FigureData, options: FigureOptions) -> Picture:
-    """Draw logged columns against the step, each setting at its best step size.
-
-    The best step size has the lowest mean of the study's headline over seeds, among those with the
-    fewest failed seeds; the caption names it.
-    """
-    best = [_best_step_sizes(part) for part in panels(data, options.by)]
-    figure = draw_panels([panel for panel, _ in best], options)
-    figure.facts += [words for _, words in best if words]
-    return figure
-
-
-def _best_step_sizes(part: Panel) -> tuple[Panel, str]:
-    """The part's cells at their best step sizes, and a sentence with these."""
-    values = parameter_values(part.data)
-    if len(values[RATE]) < 2:
-        return part, ""
-    grouping = [name for name in varying_parameters(part.data) if name != RATE]
-    cells = best_of_sweep(part.data.cells, RATE, grouping, part.data.study.headline)
-    relabelled = cells.assign(**{RATE: cells[RATE].iloc[0]})
-    planned = part.data.planned.iloc[:0]
-    words = _best_sentence(replace(part.data, cells=cells), grouping)
-    sentence = f"{words.rstrip('.')} ({part.title})." if part.title else words
-    return Panel(part.title, replace(part.data, cells=relabelled, planned=planned)), sentence
-
-
-def _best_sentence(data: FigureData, grouping: list[str]) -> str:
-    choices = [
-        f"{cells[RATE].iloc[0]:g}" + (f" for {text}" if text else "")
-        for values, cells in split_settings(data, grouping)
-        for text in [short_settings(data.study, values)]
-    ]
-    return f"Best step size{'s' if len(choices) > 1 else ''}: {', '.join(choices)}."
-
-
-@styled
-def draw_loss_and_accuracy(data: FigureData, options: FigureOptions) -> Picture:
-    """Draw test loss and test accuracy side by side, each setting at its best step size.
-
-    With a column, panels or several runs in the options it draws these, as `draw_best_curves`.
-    """
-    if any((options.value, options.theory, options.by, options.mean, options.band, data.runs)):
-        return draw_best_curves(data, options)
-    panel, words = _best_step_sizes(Panel("", data))
-    figure = draw_columns(panel, ("test_loss", "test_accuracy"))
-    figure.facts += [words] if words else []
-    return figure
+    """Draw the columns of a setting: told apart by dashes, or by colours where it is alone."""
+    look, alone = looks[curve.text], len(looks) == 1
+    for index, column in enumerate(columns):
+        colour = PALETTE[index] if alone and len(columns) > 1 else look.colour
+        dash = DASHES[index] if len(columns) > 1 and not alone else look.dash
+        mean, low, high = (
+            frame[column].dropna().clip(lower=floor if floor else None)
+            for frame in (curve.mean, curve.low, curve.high)
+        )
+        thinner: dict[str, Any] = {"linewidth": 0.5, "alpha": 0.7} if thin else {}
+        if curve.ends_early and not thin:
+            thinner = {"marker": "o", "markersize": 2.5, "markevery": [-1]}
+        axes.plot(mean.index, mean, color=colour, linestyle=dash, **thinner)
+        if banded and len(looks) <= len(PALETTE):
+            axes.fill_between(low.index, low, high, color=colour, alpha=0.2, linewidth=0)

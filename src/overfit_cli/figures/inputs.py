@@ -6,6 +6,7 @@ An option is the user's where one is given, else the study's as far as it fits t
 from __future__ import annotations
 
 import math
+import re
 import warnings
 from dataclasses import fields, replace
 from typing import cast
@@ -39,8 +40,8 @@ def resolve_options(figure: Figure, user_options: FigureOptions, data: FigureDat
 
     Where an axis of the figure does not vary in the data, a parameter that varies replaces it. Of
     the figure's parameters for panels, the first that varies and is no axis is taken. The figure's
-    equation is for its own axes, column and threshold: where the user names others, it is left
-    out.
+    equation is for its own axes, column and threshold, its theory for its own column: where the
+    user names others, they are left out.
     """
     chosen = {
         field.name: getattr(user_options, field.name)
@@ -62,6 +63,8 @@ def resolve_options(figure: Figure, user_options: FigureOptions, data: FigureDat
         free = [name for name in options.by.split(",") if name not in (options.x, options.y)]
         varied = [name for name in free if len(values.get(name, ())) > 1]
         options = replace(options, by=varied[0] if varied else None)
+    if "theory" not in chosen and options.value != study_options.value:
+        options = replace(options, theory=None)
     if "law" not in chosen and not _equation_is_about(study_options, options, data):
         options = replace(options, law=None)
     return options
@@ -282,6 +285,37 @@ def usable_cells(data: FigureData, value: str) -> pd.DataFrame:
     return usable
 
 
+MISSES = ("diverged", "step limit")
+"""The reasons of failed cells whose training went on until it missed."""
+
+
+def measured_or_missed(cells: pd.DataFrame, value: str) -> pd.Series[float]:
+    """Return the finite `value` of cells that are done, and infinity where one missed it.
+
+    Steps miss where a target is not reached, a loss or an error where training diverges or ends
+    above its target. Other cells without a number, and those of other columns, are nan.
+    """
+    numbers = finite_column(cells, value)
+    if not re.fullmatch(r"steps\w*|\w*(loss|error)", value):
+        return numbers
+    failed = cells["status"] == "failed"
+    missed = failed & cells["reason"].isin(MISSES) if "reason" in cells else failed
+    if value.startswith("steps"):
+        missed |= ~failed & numbers.isna()
+    return numbers.mask(missed, math.inf)
+
+
+def misses_in_words(cells: pd.DataFrame) -> str:
+    """Write why cells have no number: `target not reached`, `diverged`, `failed`, or several."""
+    failed = cells["status"] == "failed"
+    reasons = cells["reason"] if "reason" in cells else pd.Series("diverged", cells.index)
+    reasons = reasons.where(failed, "step limit")  # of a cell that is done, too
+    words = {"step limit": "target not reached", "diverged": "diverged"}
+    return " or ".join(
+        dict.fromkeys(words.get(reason, "failed") for reason in sorted(reasons)[::-1])
+    )
+
+
 def require_numbers(data: FigureData, value: str) -> pd.DataFrame:
     """Return the cells that are done and have a finite `value`, as a float column.
 
@@ -301,8 +335,13 @@ BAND = 3
 def averaging(options: FigureOptions, seeds: int) -> Averaging:
     """Return the statistic over so many seeds, and its band, as the user wants it.
 
-    By default it is the arithmetic mean with its 95 % interval, or with a line for each seed where
-    there are fewer than three.
+    By default it is the median with its quartiles, or with a line for each seed where there are
+    fewer than three. A mean has its 95 % interval, and such a band is a mean's.
     """
-    band = options.band or ("interval" if seeds >= BAND else "seeds")
-    return Averaging(cast("Mean", options.mean or "arithmetic"), cast("Band", band))
+    mean, band = options.mean, options.band
+    if mean is None:
+        mean = "arithmetic" if band in ("interval", "sd") else "median"
+    if band is None:
+        band = "quartiles" if mean == "median" else "interval"
+        band = "seeds" if seeds < BAND else band
+    return Averaging(cast("Mean", mean), cast("Band", band))

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import matplotlib.axes
 import numpy as np
-import pandas as pd
 from matplotlib.lines import Line2D
 
 from overfit_cli.core.arrays import finite_column
@@ -17,13 +15,15 @@ from overfit_cli.core.figure import MOST_PANELS, FigureOptions
 from overfit_cli.core.study import FigureData
 from overfit_cli.core.text import plural
 from overfit_cli.figures.axes import Axis, parameter_axis
+from overfit_cli.figures.curve_scale import is_log_value, least_shown, shade_below
 from overfit_cli.figures.heatmap import mean_of_seeds
 from overfit_cli.figures.inputs import (
     averaging,
     check_threshold,
-    choose_scale,
     is_log,
     measured_column,
+    measured_or_missed,
+    misses_in_words,
     require_numbers,
     value_is_log,
 )
@@ -40,6 +40,7 @@ from overfit_cli.figures.labels import (
     wrap_text,
 )
 from overfit_cli.figures.laws import Place, draw_equations, parse_equations
+from overfit_cli.figures.palette import MARKERS, LineLook, line_looks
 from overfit_cli.figures.panels import (
     Panel,
     is_one_number,
@@ -48,6 +49,17 @@ from overfit_cli.figures.panels import (
     panels_that_help,
 )
 from overfit_cli.figures.picture import Picture, label_outer, new_panels, styled, title_panels
+from overfit_cli.figures.setting_line import (
+    BEHIND,
+    Line,
+    Statistic,
+    cross_misses,
+    draw_joined,
+    draw_points,
+    fit_to_axis,
+    offsets,
+    setting_line,
+)
 from overfit_cli.figures.style import (
     HIGH,
     PALETTE,
@@ -55,47 +67,19 @@ from overfit_cli.figures.style import (
     WIDE,
     Legend,
     legend_below,
-    line_colours,
     log_ticks,
     named_lines,
 )
 from overfit_cli.stats.bands import MEANS, Averaging, natural_bounds
 from overfit_cli.stats.equations import Equation
 
-MARKERS = "os^Dvp*P"
+__all__ = ["MARKERS", "draw_lines"]
+
 _OFFSET = 0.08
 """The offset between points of several lines at one category."""
 
 _CROSS, _ROW = 0.97, 0.05
 """The height of the first line's crosses, and how far the next line's lie below."""
-
-
-@dataclass(frozen=True)
-class Line:
-    """The line of a setting of the parameters other than x; arrays have shape (values of x,).
-
-    Attributes:
-        text: the setting.
-        x: the values of x.
-        mean, low, high: the mean and band over the seeds that are done; nan without one.
-        failed: whether every seed failed.
-        seeds: the values of each seed, shape (values of x, seeds).
-        count: the number of seeds of the mean.
-        theory: the median over seeds of the column of a theory where that is the statistic, else
-            the arithmetic mean, over the cells with a number; None without one.
-        cells: the cells.
-    """
-
-    text: str
-    x: np.ndarray
-    mean: np.ndarray
-    low: np.ndarray
-    high: np.ndarray
-    failed: np.ndarray
-    seeds: np.ndarray
-    count: np.ndarray
-    theory: np.ndarray | None
-    cells: pd.DataFrame
 
 
 @dataclass(frozen=True)
@@ -108,9 +92,10 @@ class LinesPlan:
         parts: the panels.
         names: the parameters whose settings have a line each.
         lines: the lines of each panel.
-        texts: the settings, in order.
+        looks: the look of each setting's line, by its text, in order.
         averaging: the statistic over seeds, and its band.
         log: whether the column's axis is logarithmic.
+        floor: the least number that it shows; 0 without one.
         value: the name of the column.
         theory: the label of the theory's column; empty without one.
     """
@@ -120,78 +105,78 @@ class LinesPlan:
     parts: Sequence[Panel]
     names: Sequence[str]
     lines: Sequence[Sequence[Line]]
-    texts: Sequence[str]
+    looks: Mapping[str, LineLook]
     averaging: Averaging
     log: bool
+    floor: float
     value: str
     theory: str
-
-
-_BEHIND: dict[str, Any] = {
-    "linestyle": (0, (1.8, 0.7)),
-    "linewidth": 3.0,
-    "alpha": 0.45,
-    "zorder": 1.5,
-}
-"""The look of a theory's column: wide and pale, so that it is seen where the line lies on it."""
 
 
 @styled
 def draw_lines(data: FigureData, options: FigureOptions) -> Picture:
     """Draw `options.value` against x, with panels by `by` and a line for each other setting.
 
-    Points are means over seeds with their 95 % intervals, or with a line for each seed where there
-    are fewer than three seeds, unless the user wants another mean or band. In a refined sweep,
-    whose points have different seeds, each seed has a line, and there is no mean. Where x is no
-    number, points stand side by side, with bars. A cross at the top marks values at which every
-    seed failed. More settings than colours have panels, if those of one parameter suffice; a
-    number with more values than panels has shades. A theory's column is dashed, and so are
-    equations in x, the column and constants; of those that differ between lines, each line has its
-    curve.
+    Points are medians over seeds with their quartiles, or with a line for each seed where there
+    are fewer than three seeds, unless the user wants another mean or band. A seed that misses, at
+    its target or by diverging, counts as beyond the others: where half of the seeds miss, the
+    median of the others is an open point on no line, and a cross at the top marks values at which
+    no seed arrives. In a refined sweep, whose points have different seeds, each seed has a line,
+    and there is no mean. Where x is no number, points stand side by side, with bars. More settings
+    than colours have panels, if those of one parameter suffice; a number with more values than
+    panels has shades, and no bands. A theory's column is dashed, and so are equations in x, the
+    column and constants; of those that differ between lines, each line has its curve.
 
     Raises:
-        UserError: if x does not vary, there are more lines than colours in any case, a column is
-            unknown or empty, an equation is invalid, or the threshold is not finite.
+        UserError: if x does not vary, no line has two points, there are more lines than colours in
+            any case, a column is unknown or empty, an equation is invalid, or the threshold is not
+            finite.
     """
     plan = _gather_lines(data, options)
     equations = _parse_laws(data, options, plan)
     threshold = check_threshold(options.threshold)
-    seed_lines, looks = plan.averaging.band == "seeds", _looks(len(plan.texts))
     figure, all_axes = new_panels(len(plan.parts), height=2.8)
     for axes, lines in zip(all_axes, plan.lines, strict=True):
         _dress(axes, plan.x, log=plan.log)
-        shown, row = (_positive_bands(lines) if plan.log else lines), 0
-        for line in shown:
-            index = plan.texts.index(line.text)
-            offset = 0.0
-            if plan.x.scale == "category":
-                offset = _OFFSET * (index - (len(plan.texts) - 1) / 2)
-                _draw_points(axes, line, looks[index], offset, seed_points=seed_lines)
-            else:
-                _draw_joined(axes, line, looks[index], seed_lines=seed_lines, mean=not data.refined)
-            _mark_failed(axes, line.x[line.failed] + offset, looks[index], _CROSS - _ROW * row)
-            row += bool(line.failed.any())
+        _draw_panel(axes, lines, plan, mean=not data.refined)
         if threshold is not None:
             axes.axhline(threshold, **THRESHOLD)
-        if any(np.any(line.low <= 0) for line in lines) and plan.log and not seed_lines:
-            axes.set_ylim(bottom=np.nanmin(np.concatenate([line.low for line in shown])))
         if axes.get_yscale() == "log":
             log_ticks(axes.yaxis, *axes.get_ylim())
     all_axes[0].set_ylabel(label_with_note(plan.label, _averaged(data, plan), HIGH))
     label_outer(all_axes)
     title_panels(all_axes, [part.title for part in plan.parts])
-    figure.facts.append(_fact(data, plan, seed_lines=seed_lines))
+    figure.facts.append(_fact(data, plan))
     varying = [name for name in varying_parameters(data) if name != plan.x.name]
     if tied := [name for name in varying if name not in _others(data, plan.x)]:
         figure.facts.append(f"Varying with {plan.x.name}: {', '.join(tied)}.")
     legend = _legend(plan, threshold)
+    if plan.floor:
+        legend += shade_below(all_axes, plan.floor, "largest")
     legend += _draw_laws(figure, all_axes, plan, equations, data)
     legend_below(figure, legend, 2 * len(plan.parts), heading(data.study, plan.names))
     return figure
 
 
-Statistic = tuple[Averaging, tuple[float, float]]
-"""A statistic over seeds, and the bounds of its band."""
+def _draw_panel(
+    axes: matplotlib.axes.Axes, lines: Sequence[Line], plan: LinesPlan, *, mean: bool
+) -> None:
+    """Draw the lines of a panel, with crosses where no seed arrives."""
+    seed_lines, count = plan.averaging.band == "seeds", len(plan.looks)
+    shifts = offsets(lines, count, log=plan.log, x=plan.x)
+    band = "seeds" if seed_lines else "band" if count <= len(PALETTE) else ""
+    crossed = 0
+    for line in lines:
+        index = list(plan.looks).index(line.text)
+        look = plan.looks[line.text]
+        if plan.x.scale == "category":
+            x = line.x + _OFFSET * (index - (count - 1) / 2)
+            draw_points(axes, line, look, x, seed_points=seed_lines)
+        else:
+            x = plan.x.unscaled(plan.x.scaled(line.x) + shifts[index])
+            draw_joined(axes, line, look, x, band=band, mean=mean)
+        cross_misses(axes, x[line.misses], look, _CROSS - _ROW * crossed)
+        crossed += bool(line.misses.any())
 
 
 def _gather_lines(data: FigureData, options: FigureOptions) -> LinesPlan:
@@ -202,8 +187,9 @@ def _gather_lines(data: FigureData, options: FigureOptions) -> LinesPlan:
     """
     x = parameter_axis(data, "x", options.x, log=is_log(options, "x"))
     value, label = measured_column(data, options.value)
-    numbers = require_numbers(data, value)[value]
-    log = choose_scale(value_is_log(options), numbers, factor=10)
+    numbers = require_numbers(data, value)[value].to_numpy(np.float64)
+    log = is_log_value(value_is_log(options), numbers)
+    floor = least_shown(numbers, float(numbers.max())) if log else 0.0
     if options.by == x.name:
         raise BadValue("by", options.by, "it is an axis already; panels take another parameter.")
     panel_parameter = _panels(data, x, options.by)
@@ -213,16 +199,23 @@ def _gather_lines(data: FigureData, options: FigureOptions) -> LinesPlan:
     theory = ("", "") if options.theory is None else _theory_column(data, options.theory)
     columns = (value, theory[0])
     bounds = natural_bounds(np.asarray(finite_column(data.cells, value), dtype=np.float64))
-    lines = [_lines(part.data, names, x, columns, (over_seeds, bounds)) for part in parts]
-    texts = list(dict.fromkeys(line.text for panel_lines in lines for line in panel_lines))
-    if len(texts) > len(PALETTE) and not is_one_number(data, names):
+    statistic = (over_seeds, bounds)
+    lines = [_lines(part.data, names, x, columns, statistic) for part in parts]
+    every = [line for panel_lines in lines for line in panel_lines]
+    settings = {line.text: line.settings for line in every}
+    if len(settings) > len(PALETTE) and not is_one_number(data, names):
         raise BadValue(
             "x",
             x.name,
-            f"the other parameters have {len(texts)} settings here, and a figure shows up to "
+            f"the other parameters have {len(settings)} settings here, and a figure shows up to "
             f"{len(PALETTE)} lines{_suggestion(data, x)}",
         )
-    return LinesPlan(x, label, parts, names, lines, texts, over_seeds, log, value, theory[1])
+    if x.scale != "category" and max(np.isfinite(line.shown).sum() for line in every) < 2:
+        raise BadValue("x", x.name, f"no line of {value} has two points here.")
+    looks = dict(zip(settings, line_looks(data.study, list(settings.values())), strict=True))
+    fitted = iter(fit_to_axis(every, floor, log=log))
+    lines = [[next(fitted) for _ in panel_lines] for panel_lines in lines]
+    return LinesPlan(x, label, parts, names, lines, looks, over_seeds, log, floor, value, theory[1])
 
 
 def _theory_column(data: FigureData, name: str) -> tuple[str, str]:
@@ -256,11 +249,10 @@ def _draw_laws(
     data: FigureData,
 ) -> Legend:
     """Draw equations within the limits of the lines; return their legend."""
-    looks = _looks(len(plan.texts))
     for axes in all_axes:
         axes.set(xlim=axes.get_xlim(), ylim=axes.get_ylim())
     places = [
-        Place(axes, line.cells, looks[plan.texts.index(line.text)]["color"], outlined=False)
+        Place(axes, line.cells, plan.looks[line.text].colour, outlined=False)
         for axes, lines in zip(all_axes, plan.lines, strict=True)
         for line in lines
     ]
@@ -285,14 +277,6 @@ def _panels(data: FigureData, x: Axis, panel_parameter: str | None) -> str | Non
         too_many = len(parameter_values(data).get(panel_parameter, ())) > MOST_PANELS
         return None if too_many and is_one_number(data, names) else panel_parameter
     return panels_for_lines(data, names, len(PALETTE))
-
-
-def _looks(count: int) -> list[dict[str, Any]]:
-    """The style of each line: a colour and a marker, or a shade."""
-    colours = line_colours(count)
-    if count > len(PALETTE):
-        return [{"color": colour} for colour in colours]
-    return [{"color": c, "marker": m} for c, m in zip(colours, MARKERS, strict=False)]
 
 
 def _suggestion(data: FigureData, x: Axis) -> str:
@@ -320,46 +304,17 @@ def _lines(
     data: FigureData, names: list[str], x: Axis, columns: tuple[str, str], statistic: Statistic
 ) -> list[Line]:
     return [
-        _line(short_settings(data.study, values), cells, x, columns, statistic)
+        setting_line(
+            short_settings(data.study, values),
+            values,
+            cells,
+            x,
+            columns,
+            statistic,
+            less=bool(data.less),
+        )
         for values, cells in split_settings(data, names)
     ]
-
-
-def _line(
-    text: str, cells: pd.DataFrame, x: Axis, columns: tuple[str, str], statistic: Statistic
-) -> Line:
-    """The line of some cells, of a column and, unless its name is empty, of a theory's column."""
-    (value, theory), (over_seeds, bounds) = columns, statistic
-    positions = cells[x.name].map(dict(zip(x.values, x.positions, strict=True)))
-    x_values = np.array(sorted(positions.unique()), dtype=np.float64)
-    done = finite_column(cells, value)
-    failed = (cells["status"] == "failed").groupby(positions).all().to_numpy()
-    seeds = done.groupby([positions, cells["seed"]]).mean().unstack().to_numpy()
-    mean, low, high = over_seeds.summarise(seeds, bounds)
-    count = np.isfinite(seeds).sum(axis=1)
-    expected = _expected(cells, theory, done, positions, over_seeds) if theory else None
-    return Line(text, x_values, mean, low, high, failed, seeds, count, expected, cells)
-
-
-def _expected(
-    cells: pd.DataFrame,
-    theory: str,
-    done: pd.Series[float],
-    positions: pd.Series[float],
-    over_seeds: Averaging,
-) -> np.ndarray:
-    """The theory at each x, of the cells with a number there; of all where none has one."""
-    has_none = done.isna().groupby(positions).transform("all")
-    numbers = finite_column(cells, theory).where(done.notna() | has_none).groupby(positions)
-    expected = numbers.median() if over_seeds.mean == "median" else numbers.mean()
-    return np.asarray(expected, dtype=np.float64)
-
-
-def _positive_bands(lines: Sequence[Line]) -> list[Line]:
-    """Lines for a logarithmic axis: bands down to 0 end below the least mean and positive end."""
-    ends = np.concatenate([np.concatenate([line.mean, line.low]) for line in lines])
-    least = min(ends[ends > 0], default=0.0) / 3
-    return [replace(line, low=np.maximum(line.low, least)) for line in lines]
 
 
 def _dress(axes: matplotlib.axes.Axes, x: Axis, *, log: bool) -> None:
@@ -374,70 +329,51 @@ def _dress(axes: matplotlib.axes.Axes, x: Axis, *, log: bool) -> None:
         axes.set_yscale("log")
 
 
-def _draw_joined(
-    axes: matplotlib.axes.Axes, line: Line, look: Mapping[str, Any], *, seed_lines: bool, mean: bool
-) -> None:
-    """Draw a line, with a band or with a line for each seed."""
-    if mean:
-        axes.plot(line.x, line.mean, **look)
-    if line.theory is not None:
-        axes.plot(line.x, line.theory, color=look["color"], **_BEHIND)
-    if seed_lines:
-        for seed in line.seeds.T:  # joined across values of x without a cell
-            valid = np.isfinite(seed)
-            axes.plot(line.x[valid], seed[valid], color=look["color"], linewidth=0.5, alpha=0.6)
-    else:
-        axes.fill_between(line.x, line.low, line.high, color=look["color"], alpha=0.2, linewidth=0)
-
-
-def _draw_points(
-    axes: matplotlib.axes.Axes,
-    line: Line,
-    look: Mapping[str, Any],
-    offset: float,
-    *,
-    seed_points: bool,
-) -> None:
-    """Draw points with bars or each seed, moved by an offset in units of the values' distance."""
-    x, bars = line.x + offset, [line.mean - line.low, line.high - line.mean]
-    if seed_points:
-        seeds = np.repeat(x, line.seeds.shape[1])
-        axes.plot(seeds, line.seeds.ravel(), "_", color=look["color"], markersize=4, alpha=0.6)
-        axes.plot(x, line.mean, linestyle="", **look)
-    else:
-        axes.errorbar(x, line.mean, bars, linestyle="", capsize=2, **look)
-    if line.theory is not None:
-        axes.plot(x, line.theory, "_", color=look["color"], markersize=9)
-
-
-def _mark_failed(
-    axes: matplotlib.axes.Axes, x: np.ndarray, look: Mapping[str, Any], height: float
-) -> None:
-    """Mark values of x at a height, a share of the axes; lines have one each, so none is hidden."""
-    if x.size:
-        top = axes.get_xaxis_transform()
-        axes.plot(x, np.full(x.size, height), "x", color=look["color"], transform=top)
-
-
-def _fact(data: FigureData, plan: LinesPlan, *, seed_lines: bool) -> str:
-    """The sentence of the caption."""
-    counts = np.concatenate([line.count for lines in plan.lines for line in lines])
+def _fact(data: FigureData, plan: LinesPlan) -> str:
+    """The sentences of the caption."""
+    every = [line for lines in plan.lines for line in lines]
+    counts = np.concatenate([line.count for line in every])
     largest = int(counts.max())
     kind, band = MEANS[plan.averaging.mean], plan.averaging.band_in_words(largest)
-    if seed_lines and plan.x.scale == "category":
+    seed_lines, is_category = plan.averaging.band == "seeds", plan.x.scale == "category"
+    if seed_lines and is_category:
         band = "a thin mark for each seed"
     if not seed_lines:
-        band = f"{'bars' if plan.x.scale == 'category' else 'band'}: {band}"
+        band = f"{'bars' if is_category else 'band'}: {band}"
+        band = band if len(plan.looks) <= len(PALETTE) else "without bands"
     middle = f"{mean_of_seeds(int(counts[counts > 0].min()), largest, kind)}, {band}"
     if largest == 1 or data.refined or data.averaged:
         middle = "a line for each seed" if data.refined else data.averaged or "one seed"
-    failed = int((data.cells["status"] == "failed").sum())
-    left_out = f"; {plural(failed, 'failed cell')} left out" if failed else ""
-    numbers = finite_column(data.cells, plan.value)
-    without = int((numbers.isna() & (data.cells["status"] == "done")).sum())
-    left_out += f"; {plural(without, 'cell')} without a number left out" if without else ""
     beside = f" {_theory_mark(plan)}: {plan.theory}{_hidden_theory(plan)}." if plan.theory else ""
-    return f"{opening(plan.label)} against {plan.x.label}: {middle}{left_out}.{beside}"
+    label = f"{opening(plan.label)} against {plan.x.label}"
+    return f"{label}: {middle}{_without_number(data, plan)}.{beside}{_open_in_words(every)}"
+
+
+def _without_number(data: FigureData, plan: LinesPlan) -> str:
+    """How many cells have no number, and what the figure makes of them."""
+    numbers = finite_column(data.cells, plan.value)
+    missing = numbers.isna()
+    beyond = np.isinf(measured_or_missed(data.cells, plan.value)) & (not data.less)
+    if plan.averaging.mean != "median" or data.refined:
+        beyond &= False
+    words = ""
+    if beyond.any():
+        reason = misses_in_words(data.cells[beyond])
+        words = f"; {plural(int(beyond.sum()), 'cell')} ({reason}) counted as beyond the others"
+    left = missing & ~beyond
+    failed = left & (data.cells["status"] == "failed")
+    words += f"; {plural(int(failed.sum()), 'failed cell')} left out" if failed.any() else ""
+    without = int((left & ~failed).sum())
+    return words + (f"; {plural(without, 'cell')} without a number left out" if without else "")
+
+
+def _open_in_words(lines: Sequence[Line]) -> str:
+    if not any(np.isfinite(line.open).any() for line in lines):
+        return ""
+    return (
+        " Open points: half of the seeds or more miss; the median of the others, and how many of "
+        "how many those are."
+    )
 
 
 def _hidden_theory(plan: LinesPlan) -> str:
@@ -457,22 +393,32 @@ def _averaged(data: FigureData, plan: LinesPlan) -> str:
     largest = max(int(line.count.max()) for lines in plan.lines for line in lines)
     if largest < 2 or data.refined or data.averaged:
         return ""
+    if len(plan.looks) > len(PALETTE):
+        return MEANS[plan.averaging.mean]
     return plan.averaging.label(largest)
 
 
 def _legend(plan: LinesPlan, threshold: float | None) -> Legend:
-    looks = _looks(len(plan.texts))
-    legend: Legend = [
-        (Line2D([], [], **looks[index]), plan.texts[index])
-        for index in named_lines(len(plan.texts))
-        if plan.texts[index]
-    ]
-    if any(line.failed.any() for lines in plan.lines for line in lines):
-        legend.append((Line2D([], [], color="0.3", marker="x", linestyle=""), "every seed failed"))
+    every = [line for lines in plan.lines for line in lines]
+    texts = list(plan.looks)
+    legend: Legend = []
+    for text in (texts[index] for index in named_lines(len(texts)) if texts[index]):
+        look, same = plan.looks[text], [line for line in every if line.text == text]
+        is_drawn = any(np.isfinite(line.shown).any() for line in same)
+        reason = "" if is_drawn else f" ({same[0].reason or 'no number'})"
+        marker, dash = (look.marker, look.dash) if is_drawn else ("x", "")
+        handle = Line2D([], [], color=look.colour, marker=marker, linestyle=dash)
+        legend.append((handle, f"{text}{reason}"))
+    if reasons := " or ".join(line.reason for line in every if line.misses.any()):
+        text = f"every seed: {' or '.join(dict.fromkeys(reasons.split(' or ')))}"
+        legend.append((Line2D([], [], color="0.3", marker="x", linestyle=""), text))
+    if any(np.isfinite(line.open).any() for line in every):
+        circle = Line2D([], [], color="0.3", marker="o", markerfacecolor="white", linestyle="")
+        legend.append((circle, "half of the seeds or more miss"))
     if plan.theory:
         is_category = plan.x.scale == "category"
-        look = {"marker": "_", "linestyle": ""} if is_category else _BEHIND
-        legend.append((Line2D([], [], color="0.3", **look), plan.theory))
+        look_of_theory = {"marker": "_", "linestyle": ""} if is_category else BEHIND
+        legend.append((Line2D([], [], color="0.3", **look_of_theory), plan.theory))
     if threshold is not None:
         legend.append((Line2D([], [], **THRESHOLD), f"threshold {tick_number(threshold)}"))
     return legend

@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextvars
 import functools
 import io
+import itertools
+import string
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -110,7 +112,7 @@ class Picture(Figure):
     """A matplotlib figure that keeps its look.
 
     Args:
-        width, height: in inches, where the user names no size.
+        width, height: in inches, where the user names no size; it is at most as wide as a page.
         least: the least width at which everything on it can be read.
 
     Raises:
@@ -133,7 +135,7 @@ class Picture(Figure):
         self.caption = ""
         self.metadata: Mapping[str, Mapping[str, str]] = {}
         self._is_saved = False
-        size = (self.look.width or width, self.look.height or height)
+        size = (self.look.width or min(width, PAGE), self.look.height or height)
         super().__init__(figsize=size)
         if self.look.title or _note.get():
             letters = int(0.7 * WIDE * size[0] / COLUMN)  # they are larger than others
@@ -233,7 +235,15 @@ def label_outer(all_axes: Sequence[Axes]) -> None:
 
 
 def title_panels(all_axes: Sequence[Axes], titles: Sequence[str]) -> None:
-    """Give panels their titles, smaller where one is too long for its panel, and then wrapped."""
+    """Give panels their titles, with letters where there are several: `(a) H = 1`.
+
+    Titles are smaller where one is too long for its panel, and then wrapped.
+    """
+    if len(titles) > 1:
+        letters = itertools.cycle(string.ascii_lowercase)
+        titles = [
+            f"({letter}) {title}".rstrip() for letter, title in zip(letters, titles, strict=False)
+        ]
     longest = max((len(typeset(title)) for title in titles), default=0)
     size = points("axes.titlesize")
     for axes, title in zip(all_axes, titles, strict=True):

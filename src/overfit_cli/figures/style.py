@@ -8,10 +8,18 @@ from typing import Any
 import matplotlib
 import numpy as np
 from cycler import cycler
+from matplotlib.axes import Axes
 from matplotlib.axis import Axis, XAxis
 from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
-from matplotlib.ticker import AutoLocator, FuncFormatter, LogLocator, NullFormatter, NullLocator
+from matplotlib.ticker import (
+    AutoLocator,
+    FixedLocator,
+    FuncFormatter,
+    LogLocator,
+    NullFormatter,
+    NullLocator,
+)
 from matplotlib.typing import ColorType
 
 from overfit_cli.core.arrays import Floats
@@ -39,7 +47,7 @@ MUTED = ("#BFD7EA", "#F6D5B8")  # two sides; black text is legible on both
 BOUND: dict[str, Any] = {"color": "black", "linestyle": (0, (4, 2)), "linewidth": 1.0}
 """The line of a paper's bound; a corrected one is `:`."""
 THRESHOLD: dict[str, Any] = {"color": "0.4", "linestyle": (0, (4, 2)), "linewidth": 0.8}
-_NAMED = 6
+_NAMED = 5
 Legend = list[tuple[Any, str]]  # an artist, or a container of artists, and its text
 RC: dict[str, Any] = {
     "axes.prop_cycle": cycler(color=_COLOURS),
@@ -115,13 +123,6 @@ def named_lines(count: int) -> list[int]:
     return [int(index) for index in np.unique(np.linspace(0, count - 1, count_named).round())]
 
 
-def line_colours(count: int) -> list[ColorType]:
-    """Return a colour for each line: of the palette, or shades if there are more lines."""
-    if count <= len(PALETTE):
-        return list(PALETTE[:count])
-    return colours_of_map(np.linspace(0, 0.95, count).tolist())
-
-
 def legend_below(figure: Figure, handles: Legend, columns: int = 3, heading: str = "") -> None:
     """Put a legend under the axes, in as many columns as fit."""
     if not handles:
@@ -168,6 +169,35 @@ def log_ticks(axis: Axis, low: float, high: float) -> None:
             shares = np.log(ticks) / np.log(ratio)
             fit = _fit_along(axis, shares, [len(typeset(write(tick))) for tick in ticks])
         axis.set_major_locator(fine if fit else coarse)
+
+
+def log_steps(axes: Axes, last: float) -> None:
+    """Scale the steps along x as log(t + 1), with ticks at 0 and at powers of ten.
+
+    Args:
+        axes: the axes; panels that share x share the scale.
+        last: the last step that is drawn.
+    """
+    axes.set_xscale("function", functions=(_log_from_zero, _exp_from_zero))
+    decades = int(np.log10(max(last, 1.0)))
+    stride = 1 + decades // _MOST_DECADES
+    ticks = [0.0, *(10.0**decade for decade in range(0, decades + 1, stride))]
+    texts = [power(tick) if tick >= 1e4 else tick_number(tick) for tick in ticks]
+    axes.xaxis.set_major_locator(FixedLocator(ticks))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda tick, _: texts[ticks.index(tick)]))
+    axes.xaxis.set_minor_locator(NullLocator())
+
+
+_MOST_DECADES = 5
+"""The number of powers of ten from which some have no tick."""
+
+
+def _log_from_zero(step: Floats) -> Floats:
+    return np.log1p(np.maximum(step, -0.999))  # margins reach below step 0
+
+
+def _exp_from_zero(scaled: Floats) -> Floats:
+    return np.expm1(scaled)
 
 
 def _fit_along(axis: Axis, shares: Floats, letters: Sequence[int]) -> bool:

@@ -53,12 +53,13 @@ class Averaging:
         statistics, and with fewer than six seeds from the least to the greatest.
 
         Args:
-            values: of shape (positions, seeds); nan where there is none.
+            values: of shape (positions, seeds); nan where there is none, and infinite where a seed
+                misses, which medians count as beyond every number and means leave out.
             bounds: the least and the largest that the numbers can be; see `natural_bounds`.
 
         Returns:
             Three arrays of shape (positions,); nan where there is no number, and where an
-            interval of one seed has no ends.
+            interval of one seed has no ends. A median is infinite where half of the seeds miss.
 
         Raises:
             UserError: for a geometric mean of numbers that are not all positive.
@@ -69,7 +70,9 @@ class Averaging:
                 accepts = f"{count} of the numbers are not positive; take arithmetic or median."
                 raise BadValue("mean", "geometric", accepts)
             values = np.log(values)
-        rows = [self._summarise_row(row[np.isfinite(row)]) for row in values]
+        missing = np.isnan(values) if self.mean == "median" else ~np.isfinite(values)
+        samples = [row[~hidden] for row, hidden in zip(values, missing, strict=True)]
+        rows = [self._summarise_row(sample) for sample in samples]
         summary = np.array(rows, dtype=np.float64).reshape(-1, 3)
         if self.mean == "geometric":
             summary = np.exp(np.clip(summary, -np.log(LARGEST), np.log(LARGEST)))
@@ -82,7 +85,7 @@ class Averaging:
             return np.nan, np.nan, np.nan
         middle = float(np.median(sample) if self.mean == "median" else sample.mean())
         if self.band == "quartiles":
-            low, high = np.quantile(sample, [0.25, 0.75]).tolist()
+            low, high = _quartiles(sample)
             return middle, low, high
         if self.mean == "median":
             estimate = median_estimate(sample, 0.95)
@@ -105,6 +108,14 @@ class Averaging:
         if (self.mean, self.band) == ("median", "interval") and largest < FEWEST_FOR_MEDIAN:
             return "least to greatest"
         return BANDS[self.band]
+
+
+def _quartiles(sample: Floats) -> tuple[float, float]:
+    """The quartiles of a sample; infinite where one lies among infinite values, or beside one."""
+    ends = np.quantile(np.minimum(sample, LARGEST), [0.25, 0.75])
+    beyond = np.quantile(np.isinf(sample).astype(np.float64), [0.25, 0.75]) > 0
+    low, high = np.where(beyond, np.inf, ends).tolist()
+    return low, high
 
 
 def natural_bounds(values: Floats) -> tuple[float, float]:

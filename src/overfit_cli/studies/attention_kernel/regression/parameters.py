@@ -58,7 +58,7 @@ class KernelRegressionParameters(StudyParameters):
         "below",
         "labels below the token values' hull, inside it, of random sign, or near the first outputs",
         symbol="y",
-        label="place of the labels",
+        label="labels",
         value_labels={
             "below": "below the hull",
             "inside": "inside the hull",

@@ -34,7 +34,7 @@ from overfit_cli.studies.attention_kernel.regression.parameters import (
 
 P = KernelRegressionParameters
 MEASUREMENTS = (
-    Column("relative_loss", "final loss over the starting loss", label="final over starting loss"),
+    Column("relative_loss", "final loss over the starting loss", label="final / initial loss"),
     Column("start_loss", "loss at the start", symbol="f(M_0)"),
     Column("train_loss", "final loss", symbol="f(M_t)"),
     Column(
@@ -255,14 +255,10 @@ FIGURES = collect_figures(
     replace(
         CURVES,
         title="Loss against steps at each kernel's best step size, with floors and bounds",
-        # Losses fall by 30 orders of magnitude, at another rate for each seed.
         options=FigureOptions(
-            value="train_loss,floor,bound_paper,bound_corrected",
-            by=_PANELS,
-            mean="median",
-            band="quartiles",
+            value="train_loss", theory="bound_paper,bound_corrected,floor", by=_PANELS
         ),
-        draw=lazy_drawing("overfit_cli.figures.curves:draw_best_curves"),
+        draw=lazy_drawing("overfit_cli.figures.best_curves:draw_best_curves"),
     ),
     replace(
         LINES,

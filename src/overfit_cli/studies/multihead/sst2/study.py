@@ -53,7 +53,11 @@ class MultiheadSst2(Study[P]):
         )
 
     def figures(self) -> Mapping[str, Figure]:
-        return learning_figures("each number of heads", "Deora et al. 2024, figure 6")
+        return learning_figures(
+            "each number of heads",
+            "Deora et al. 2024, figure 6",
+            "train_loss,test_loss,test_accuracy",
+        )
 
     def claims(self) -> Sequence[Claim]:
         from overfit_cli.studies.multihead.sst2.claims import CLAIMS

@@ -359,11 +359,7 @@ class SoftmaxConvergence(Study[P]):
             replace(
                 CURVES,
                 options=FigureOptions(
-                    value="train_loss,ntk_loss",
-                    by=networks,
-                    mean="median",
-                    band="quartiles",
-                    log=frozenset({"x", "value"}),
+                    value="train_loss,ntk_loss", by=networks, log=frozenset({"x", "value"})
                 ),
             ),
         )

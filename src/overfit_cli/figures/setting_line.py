@@ -1,0 +1,267 @@
+"""The line of one setting: its numbers at each value of x, and how it is drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+
+from overfit_cli.core.arrays import Floats, finite_column
+from overfit_cli.core.parameters import Value
+from overfit_cli.figures.axes import Axis
+from overfit_cli.figures.inputs import measured_or_missed, misses_in_words
+from overfit_cli.figures.palette import LineLook
+from overfit_cli.figures.style import PALETTE
+from overfit_cli.stats.bands import Averaging
+
+Statistic = tuple[Averaging, tuple[float, float]]
+"""A statistic over seeds, and the bounds of its band."""
+
+BEHIND: dict[str, Any] = {
+    "linestyle": (0, (1.8, 0.7)),
+    "linewidth": 3.0,
+    "alpha": 0.45,
+    "zorder": 1.5,
+}
+"""The look of a theory's column: wide and pale, so that it is seen where the line lies on it."""
+
+
+@dataclass(frozen=True)
+class Line:
+    """The line of a setting of the parameters other than x; arrays have shape (values of x,).
+
+    Attributes:
+        text: the setting.
+        settings: its values by their parameters.
+        x: the values of x.
+        mean, low, high: the statistic and its band over the seeds; nan without one. The upper end
+            is infinite where it lies among seeds that miss.
+        open: the median of the seeds that arrive, where a median is among those that miss; nan
+            elsewhere.
+        misses: whether no seed arrives.
+        reason: why not, in words.
+        seeds: the values of each seed, shape (values of x, seeds); infinite where it misses.
+        count: the number of seeds with a number.
+        theory: the median over seeds of the column of a theory where that is the statistic, else
+            the arithmetic mean, over the cells with a number; None without one.
+        cells: the cells.
+    """
+
+    text: str
+    settings: Mapping[str, Value]
+    x: Floats
+    mean: Floats
+    low: Floats
+    high: Floats
+    open: Floats
+    misses: np.ndarray
+    reason: str
+    seeds: Floats
+    count: np.ndarray
+    theory: Floats | None
+    cells: pd.DataFrame
+
+    @property
+    def shown(self) -> Floats:
+        """The height of each point, filled or open; nan without one."""
+        return np.where(np.isfinite(self.open), self.open, self.mean)
+
+
+def setting_line(
+    text: str,
+    settings: Mapping[str, Value],
+    cells: pd.DataFrame,
+    x: Axis,
+    columns: tuple[str, str],
+    statistic: Statistic,
+    *,
+    less: bool = False,
+) -> Line:
+    """Return the line of some cells, of a column and, unless its name is empty, of a theory's.
+
+    Args:
+        text: the setting.
+        settings: its values.
+        cells: its cells.
+        x: the axis.
+        columns: the names of the column and of the theory's.
+        statistic: the statistic over seeds.
+        less: whether the column is a difference, which a seed without a number misses on no side.
+    """
+    (value, theory), (over_seeds, bounds) = columns, statistic
+    positions = cells[x.name].map(dict(zip(x.values, x.positions, strict=True)))
+    x_values = np.array(sorted(positions.unique()), dtype=np.float64)
+    numbers = finite_column(cells, value) if less else measured_or_missed(cells, value)
+    seeds = numbers.groupby([positions, cells["seed"]]).mean().unstack().to_numpy()
+    mean, low, high = over_seeds.summarise(seeds, bounds)
+    finite = np.isfinite(seeds)
+    count = finite.sum(axis=1)
+    failed = (cells["status"] == "failed").groupby(positions).all().to_numpy()
+    misses = (count == 0) & (failed | np.isinf(seeds).any(axis=1))
+    is_open = np.isinf(mean) & (count > 0)
+    medians = [
+        np.median(row[kept]) if kept.any() else np.nan
+        for row, kept in zip(seeds, finite, strict=True)
+    ]
+    hidden = positions.isin(x_values[misses])
+    done = numbers.where(np.isfinite(numbers))
+    mean, low, high = np.where(np.isfinite(mean), [mean, low, high], np.nan)
+    return Line(
+        text,
+        settings,
+        x_values,
+        mean,
+        low,
+        high,
+        np.where(is_open, medians, np.nan),
+        misses,
+        misses_in_words(cells[hidden]),
+        seeds,
+        count,
+        _expected(cells, theory, done, positions, over_seeds) if theory else None,
+        cells,
+    )
+
+
+def _expected(
+    cells: pd.DataFrame,
+    theory: str,
+    done: pd.Series[float],
+    positions: pd.Series[float],
+    over_seeds: Averaging,
+) -> Floats:
+    """The theory at each x, of the cells with a number there; of all where none has one."""
+    has_none = done.isna().groupby(positions).transform("all")
+    numbers = finite_column(cells, theory).where(done.notna() | has_none).groupby(positions)
+    expected = numbers.median() if over_seeds.mean == "median" else numbers.mean()
+    return np.asarray(expected, dtype=np.float64)
+
+
+def fit_to_axis(lines: Sequence[Line], floor: float, *, log: bool) -> list[Line]:
+    """Return lines whose bands end on the axis: above 0 where it is logarithmic, and not infinite.
+
+    Args:
+        lines: the lines of all panels.
+        floor: the least number that is shown; 0 without one.
+        log: whether the axis is logarithmic.
+    """
+    ends = np.concatenate(
+        [[*line.shown, *line.low, *line.high, *line.seeds.ravel()] for line in lines]
+    )
+    ends = ends[np.isfinite(ends)]
+    top = max(ends, default=1.0)
+    top = 1.5 * top if log else top + 0.1 * float(np.ptp(ends) if ends.size else 1.0)
+    least = -np.inf
+    if log:
+        least = floor or min(ends[ends > 0], default=3.0) / 3
+    return [
+        replace(
+            line,
+            mean=np.maximum(line.mean, floor) if floor else line.mean,
+            open=np.maximum(line.open, floor) if floor else line.open,
+            seeds=np.maximum(line.seeds, floor) if floor else line.seeds,
+            low=np.maximum(line.low, least),
+            high=np.minimum(np.maximum(line.high, least), top),
+        )
+        for line in lines
+    ]
+
+
+def offsets(lines: Sequence[Line], count: int, *, log: bool, x: Axis) -> Floats:
+    """Return by how much each of `count` lines is moved along x: so far that none hides another.
+
+    Lines stay in place where no two have most of their points in common. The shift is in the units
+    of the scaled axis.
+    """
+    if (
+        count > len(PALETTE)
+        or x.scale == "category"
+        or not any(
+            _coincide(first, second, log=log)
+            for index, first in enumerate(lines)
+            for second in lines[:index]
+        )
+    ):
+        return np.zeros(count)
+    span = float(np.ptp(x.scaled(x.positions)))
+    ranks: Floats = np.arange(count, dtype=np.float64) - (count - 1) / 2
+    return 0.012 * span * ranks
+
+
+def _coincide(first: Line, second: Line, *, log: bool) -> bool:
+    """Whether most points of two lines lie within a hundredth of their span of each other."""
+    heights = [pd.Series(line.shown, line.x).dropna() for line in (first, second)]
+    if log:
+        heights = [series[series > 0].map(np.log) for series in heights]
+    gaps = (heights[0] - heights[1]).dropna().abs()
+    if len(gaps) < 2:
+        return False
+    span = float(np.ptp(np.concatenate([series.to_numpy() for series in heights])))
+    return bool(2 * (gaps <= 0.01 * span).sum() > len(gaps))
+
+
+def draw_joined(
+    axes: Axes, line: Line, look: LineLook, x: Floats, *, band: str, mean: bool
+) -> None:
+    """Draw a line, with a band or with a line for each seed, and its open points.
+
+    Args:
+        axes: the axes.
+        line: the line.
+        look: its look.
+        x: where its points stand.
+        band: `band`, `seeds`, or empty for neither.
+        mean: whether the statistic is drawn.
+    """
+    if mean:
+        axes.plot(x, line.mean, color=look.colour, marker=look.marker, linestyle=look.dash)
+        draw_open_points(axes, line, look, x)
+    if line.theory is not None:
+        axes.plot(line.x, line.theory, color=look.colour, **BEHIND)
+    if band == "seeds":
+        for seed in line.seeds.T:  # joined across values of x without a cell
+            valid = np.isfinite(seed)
+            axes.plot(x[valid], seed[valid], color=look.colour, linewidth=0.5, alpha=0.6)
+    elif band:
+        axes.fill_between(x, line.low, line.high, color=look.colour, alpha=0.2, linewidth=0)
+
+
+def draw_open_points(axes: Axes, line: Line, look: LineLook, x: Floats) -> None:
+    """Draw points at which half of the seeds or more miss: open, and with their count."""
+    for place, height, count, seeds in zip(x, line.open, line.count, line.seeds, strict=True):
+        if np.isfinite(height):
+            marker = look.marker or "o"
+            axes.plot(
+                [place], [height], marker, color=look.colour, markerfacecolor="white", linestyle=""
+            )
+            text = f"{count}/{int((~np.isnan(seeds)).sum())}"
+            axes.annotate(
+                text, (place, height), (3, 3), textcoords="offset points", fontsize="x-small"
+            )
+
+
+def draw_points(axes: Axes, line: Line, look: LineLook, x: Floats, *, seed_points: bool) -> None:
+    """Draw points with bars, or with a mark for each seed."""
+    colour = look.colour
+    if seed_points:
+        seeds = np.repeat(x, line.seeds.shape[1])
+        heights = np.where(np.isfinite(line.seeds), line.seeds, np.nan).ravel()
+        axes.plot(seeds, heights, "_", color=colour, markersize=4, alpha=0.6)
+        axes.plot(x, line.mean, linestyle="", color=colour, marker=look.marker)
+    else:
+        bars = [line.mean - line.low, line.high - line.mean]
+        axes.errorbar(x, line.mean, bars, linestyle="", capsize=2, color=colour, marker=look.marker)
+    draw_open_points(axes, line, look, x)
+    if line.theory is not None:
+        axes.plot(x, line.theory, "_", color=colour, markersize=9)
+
+
+def cross_misses(axes: Axes, x: Floats, look: LineLook, height: float) -> None:
+    """Cross values of x at a height, a share of the axes: one for each line, so none is hidden."""
+    if x.size:
+        top = axes.get_xaxis_transform()
+        axes.plot(x, np.full(x.size, height), "x", color=look.colour, transform=top)
