@@ -353,11 +353,19 @@ def test_a_full_disk_is_no_cache(cache: Path, monkeypatch: pytest.MonkeyPatch) -
     assert not list(cache.rglob("*.npz"))
 
 
-def test_the_picture_of_the_task_has_five_images_of_each_label() -> None:
-    figure = draw_images(images(SMALL, TRAIN, 128))
-    assert [len(axes.images) for axes in figure.axes] == [1] * 10
-    assert figure.axes[0].get_ylabel() == "connected"
-    assert figure.axes[5].get_ylabel() == "not connected"
+def test_the_picture_of_the_task_has_five_images_of_each_label_with_circles_around_the_discs() -> (
+    None
+):
+    shown = images(SMALL, TRAIN, 128)
+    figure = draw_images(shown, images(TINY, TRAIN, 128))
+    assert [len(axes.images) for axes in figure.axes] == [1] * 20
+    labels = [figure.axes[row].get_ylabel() for row in (0, 5, 10, 15)]
+    assert labels == [
+        f"{size} × {size}\n{name}" for size in (18, 10) for name in ("connected", "unconnected")
+    ]
+    centres = {complex(*circle.center) for circle in figure.axes[0].patches}
+    first = shown.markers[shown.labels == 1][0]
+    assert centres == {complex(centre) - complex(0.5, 0.5) for centre in first}
 
 
 def as_npy(array: np.ndarray[tuple[int], np.dtype[np.float64]]) -> bytes:

@@ -295,11 +295,13 @@ def draw(data: FigureData) -> list[tuple[str, int]]:
     return [(axes.get_ylabel(), len(axes.images)) for axes in figure.axes]
 
 
-def test_the_samples_figure_shows_five_drawn_images_of_each_label() -> None:
+def test_the_samples_figure_shows_five_images_of_each_label_over_some_as_large_as_lras() -> None:
     shown = draw(figure_data(SMALL))
-    assert shown[0] == ("connected", 1)
-    assert shown[5] == ("not connected", 1)
-    assert [count for _, count in shown] == [1] * 10
+    size = SMALL["size"]
+    assert shown[0] == (f"{size} × {size}\nconnected", 1)
+    assert shown[5] == (f"{size} × {size}\nunconnected", 1)
+    assert shown[15] == ("32 × 32\nunconnected", 1)
+    assert [count for _, count in shown] == [1] * 20
 
 
 def test_the_samples_figure_shows_as_many_of_lras_images_as_there_are(

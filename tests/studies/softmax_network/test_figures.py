@@ -15,6 +15,13 @@ import overfit_cli
 from overfit_cli import UserError
 from overfit_cli.figures.labels import typeset
 from overfit_cli.studies.softmax_network.convergence.widths import sufficient_widths
+from overfit_cli.studies.softmax_network.diffusion.figures import LOOKS
+from overfit_cli.studies.softmax_network.figures import NETWORKS as NETWORK_LOOKS
+from overfit_cli.studies.softmax_network.figures import (
+    fitted_power,
+    largest_residual,
+    quartiles_over_seeds,
+)
 from tests.fake_study import words
 
 NETWORKS = ["softmax", "exp", "relu"]
@@ -52,15 +59,101 @@ def test_table1_has_a_panel_for_steps_widths_and_condition_numbers(
     grid: Path, tmp_path: Path
 ) -> None:
     figure = overfit_cli.draw("table1", grid, out=tmp_path / "table1.png")
-    steps, _, kappa = figure.axes
+    steps, _, kappa, table = figure.axes
     cells = overfit_cli.load(grid)
     wide = cells[(cells["m"] == 256) & (cells["activation"] == "softmax")]
-    logs = wide["steps_to_epsilon"].astype(float).map(math.log).groupby(wide["n"]).mean()
-    assert np.asarray(steps.lines[0].get_ydata(), float) == pytest.approx(np.exp(logs.to_numpy()))
-    assert len(steps.lines) == len(kappa.lines) == 3
-    said = words(figure, tmp_path)
-    assert "sufficient" in said
-    assert "ReLU" in said
+    medians = wide["steps_to_epsilon"].astype(float).groupby(wide["n"]).median()
+    assert np.asarray(steps.lines[0].get_ydata(), float) == pytest.approx(medians.to_numpy())
+    assert len([line for line in steps.lines if line.get_linestyle() == "-"]) == 3
+    assert len([line for line in kappa.lines if line.get_linestyle() == "-"]) == 3
+    assert {"softmax", "exp", "ReLU", "stated", "$\\lambda^2 m$"} <= _texts(table)
+    assert "sufficient" in words(figure, tmp_path)
+
+
+def _texts(axes: Any) -> set[str]:
+    return {text.get_text() for text in axes.texts}
+
+
+def test_the_tables_powers_of_width_are_those_of_the_claims(tmp_path: Path) -> None:
+    """The claim and the table bound widths beyond the sweep alike; the heatmap's title too."""
+    run = RESULTS / "softmax-table1-quick"
+    figure = overfit_cli.draw("table1", run, out=tmp_path / "table1.png")
+    said = {
+        text.get_text().split("\n")[0].replace("−", "-")
+        for text in figure.axes[3].texts
+        if text.get_text().count("\n") == 2
+    }
+    verdicts = {result.claim.name: result.measurement for result in overfit_cli.judge(run)}
+    for network in NETWORKS:
+        measured = verdicts[f"softmax-width-exponent-{network}"].value
+        assert f"{measured:.2f}" in said
+    diagram = overfit_cli.draw("heatmap", run, out=tmp_path / "heatmap.png")
+    [softmax, *_] = [axes.get_title(loc="left") for axes in diagram.axes]
+    power = re.search(r"n\^\{(.*?)\}", softmax)
+    assert power and power[1] in said
+    assert "largest residual" in softmax
+
+
+def test_a_median_before_the_sweep_is_an_open_marker_at_its_first_width(tmp_path: Path) -> None:
+    figure = overfit_cli.draw(
+        "table1", RESULTS / "softmax-digits-quick", out=tmp_path / "table1.png"
+    )
+    widths = figure.axes[1]
+    hollow = [line for line in widths.lines if line.get_markerfacecolor() == "white"]
+    heights = np.concatenate([np.asarray(line.get_ydata(), float) for line in hollow])
+    assert len(heights) > 0
+    assert set(heights) == {16.0}
+    assert _texts(widths) == {"61 of 150 cases: the smallest width (16) suffices"}
+
+
+def test_table1_of_two_n_has_points_with_bars_and_no_power(tmp_path: Path) -> None:
+    figure = overfit_cli.draw(
+        "table1", RESULTS / "softmax-table1-paper-quick", out=tmp_path / "table1.png"
+    )
+    assert len(figure.axes) == 3
+    assert all(line.get_linestyle() == "None" for axes in figure.axes for line in axes.lines)
+    assert [label.get_text() for label in figure.axes[2].get_xticklabels()] == ["4", "8"]
+    [counts] = _texts(figure.axes[1])
+    assert "7 of 60 cases: no width up to 256 suffices" in counts
+
+
+def test_quartiles_count_seeds_that_have_no_number() -> None:
+    cells = pd.DataFrame(
+        {"n": [4] * 4 + [8] * 4, "steps": [1.0, 4.0, 9.0, np.nan, 5.0, np.nan, np.nan, np.nan]}
+    )
+    beyond = quartiles_over_seeds(cells, "n", "steps")
+    assert beyond.loc[4].tolist() == [1.0, 6.0, np.inf]
+    assert beyond.loc[8, "middle"] == np.inf
+    below = quartiles_over_seeds(cells, "n", "steps", missing=0.0)
+    assert below.loc[4].tolist() == [0.0, 2.0, 9.0]
+
+
+def test_a_power_has_its_largest_residual_beside_it() -> None:
+    """Medians 1, 4, 4 over 1, 2, 4 are a factor off a line of slope 1 through their middle."""
+    x, medians = np.array([1.0, 2.0, 4.0]), np.array([1.0, 4.0, 4.0])
+    off = np.log(medians / x)
+    expected = float(np.exp(np.abs(off - off.mean()).max()) - 1)
+    assert largest_residual(x, medians, 1.0) == pytest.approx(expected)
+    assert math.isnan(largest_residual(x[:2], medians[:2], 1.0))
+    cells = pd.DataFrame(
+        {"m": [1.0, 2.0, 4.0] * 3, "seed": [0] * 3 + [1] * 3 + [2] * 3, "gap": [1.0, 4.0, 4.0] * 3}
+    )
+    power = fitted_power(cells, "m", "gap")
+    assert power is not None
+    assert str(power).startswith("1.00")
+    assert str(power).endswith(f"{100 * expected:.0f} %")
+
+
+def test_networks_have_the_colours_of_their_place_in_the_model() -> None:
+    assert {name: look.colour for name, look in LOOKS.items()} == {
+        "softmax": "C0",
+        "exp": "C1",
+        "relu": "C2",
+        "true": "C3",
+        "posterior": "C4",
+        "constant": "C5",
+    }
+    assert {name: LOOKS[name] for name in NETWORKS} == NETWORK_LOOKS
 
 
 @pytest.mark.slow
@@ -68,11 +161,11 @@ def test_the_diagram_names_the_power_of_the_widths_that_suffice(grid: Path, tmp_
     figure = overfit_cli.draw("heatmap", grid, out=tmp_path / "heatmap.png")
     text = words(figure, tmp_path)
     titles = [axes.get_title(loc="left") for axes in figure.axes[:3]]
-    networks = [title.removeprefix("activation: ").partition(":")[0] for title in titles]
+    networks = [title.partition("\n")[0].split(" ")[-1] for title in titles]
     assert networks == ["softmax", "exp", "ReLU"]
-    assert any(": m ∝ n^" in typeset(title) for title in titles)
-    assert "\nsteps over infinite width's = 2, and its fit\n" in text
-    assert "\nTable 1: m ∝ n²\n" in text
+    assert any("m ∝ n^" in typeset(title) for title in titles)
+    assert "\ntwice the steps of infinite width, and its fit\n" in text
+    assert "\nTable 1's power, m ∝ n²\n" in text
 
 
 @pytest.mark.slow
@@ -90,8 +183,8 @@ def test_drift_and_gap_fall_with_width_by_the_powers_written_beside(
     for name, column in (("kernel-drift", "kernel_drift"), ("ntk-gap", "test_gap")):
         figure = overfit_cli.draw(name, widths, out=tmp_path / f"{name}.png")
         first = figure.axes[0]
-        assert first.get_title(loc="left") == "symmetric"
-        [text] = [one.get_text() for one in first.texts]
+        assert "symmetric initialisation" in first.get_title(loc="left")
+        [text] = [line.get_text() for line in first.texts if "largest residual" in line.get_text()]
         cells = overfit_cli.load(widths)
         own = cells[(cells["activation"] == "softmax") & (cells["initialisation"] == "symmetric")]
         slopes = [
@@ -122,8 +215,65 @@ def test_networks_that_take_no_step_decide_no_claim(tmp_path: Path) -> None:
 
 def test_eigenvalues_have_a_line_for_each_dimension(grid: Path, tmp_path: Path) -> None:
     figure = overfit_cli.draw("eigenvalues", grid, out=tmp_path / "eigenvalues.png")
-    assert [axes.get_title(loc="left") for axes in figure.axes] == ["softmax", "exp", "ReLU"]
+    titles = [axes.get_title(loc="left") for axes in figure.axes]
+    for title, name in zip(titles, ("softmax", "exp", "ReLU"), strict=True):
+        assert title.endswith(name)
     assert "\nd = 4\n" in words(figure, tmp_path)
+
+
+def test_eigenvalues_that_are_round_off_lie_open_in_a_row_of_their_own(tmp_path: Path) -> None:
+    figure = overfit_cli.draw(
+        "eigenvalues", RESULTS / "softmax-eigenvalues-quick", out=tmp_path / "eigenvalues.png"
+    )
+    upper, lower = figure.axes[:3], figure.axes[3:]
+    assert len(lower) == 3
+    assert min(axes.get_ylim()[0] for axes in upper) > 1e-6
+    hollow = [line for line in lower[0].lines if line.get_markerfacecolor() == "white"]
+    assert set(np.concatenate([np.asarray(line.get_ydata(), float) for line in hollow])) == {1e-14}
+    assert figure.get_figwidth() <= 7
+    assert "round-off" in words(figure, tmp_path)
+
+
+def test_the_figure_of_lambda_marks_the_dimension_and_widths_below_the_sweep(
+    tmp_path: Path,
+) -> None:
+    text = words(
+        overfit_cli.draw(
+            "lambda", RESULTS / "softmax-lambda-widths-quick", out=tmp_path / "lambda.png"
+        ),
+        tmp_path,
+    )
+    for entry in ("d = 16", "d = 64", "below the sweep"):
+        assert f"\n{entry}\n" in text
+    assert "medians of 10 seeds, bars: 95 % intervals" in text
+
+
+def test_bars_of_powers_and_of_drifts_are_named_in_the_picture(tmp_path: Path) -> None:
+    for name, run, said in (
+        ("crossover", "softmax-crossover-quick", "means of 20 seeds, bars: 95 % intervals"),
+        ("worst-drift", "softmax-perturbation-quick", "means of 10 seeds, bars: 95 % intervals"),
+    ):
+        figure = overfit_cli.draw(name, RESULTS / run, out=tmp_path / f"{name}.png")
+        [legend] = figure.legends
+        assert said in legend.get_title().get_text()
+
+
+def test_samples_stand_from_the_worst_to_the_best(tmp_path: Path) -> None:
+    run = RESULTS / "softmax-scores-digits-quick"
+    figure = overfit_cli.draw("samples", run, out=tmp_path / "samples.png")
+    titles = [axes.get_title(loc="left") for axes in figure.axes]
+    distances = [float(title.rpartition("distance ")[2]) for title in titles]
+    assert len(distances) == 5
+    assert distances == sorted(distances, reverse=True)
+    assert "\nall digits\n" in words(figure, tmp_path)
+
+
+def test_losses_have_a_panel_for_each_optimiser_and_n(tmp_path: Path) -> None:
+    run = RESULTS / "softmax-scores-gd-quick"
+    figure = overfit_cli.draw("curves", run, out=tmp_path / "curves.png")
+    assert len(figure.axes) == 4
+    assert all("optimiser" in axes.get_title(loc="left") for axes in figure.axes)
+    assert len({axes.get_ylim() for axes in figure.axes}) == 1
 
 
 def test_at_one_width_every_seed_has_its_largest_drift_at_both_radii(tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -10,16 +9,21 @@ import matplotlib.axes
 import numpy as np
 import pandas as pd
 from matplotlib.lines import Line2D
-from matplotlib.typing import LineStyleType
+from matplotlib.typing import ColorType, LineStyleType
 
+from overfit_cli.core.arrays import Floats
 from overfit_cli.core.errors import UserError
+from overfit_cli.core.parameters import StudyParameters, describe
 from overfit_cli.core.study import FigureData
 from overfit_cli.core.text import plural
+from overfit_cli.figures.axes import Axis
 from overfit_cli.figures.labels import varying_parameters
+from overfit_cli.figures.lines import MARKERS
 from overfit_cli.figures.picture import Picture
-from overfit_cli.figures.style import COLUMN, PAGE, PALETTE, Legend, log_ticks
+from overfit_cli.figures.style import COLUMN, PAGE, Legend, log_ticks, value_colour
 from overfit_cli.stats.boundaries import scaling_exponents
-from overfit_cli.studies.softmax_network.paper import NAMES
+from overfit_cli.stats.intervals import Estimate
+from overfit_cli.studies.softmax_network.convergence.parameters import SoftmaxConvergenceParameters
 
 
 @dataclass(frozen=True)
@@ -27,14 +31,22 @@ class Look:
     """How a line is drawn, and what it is called in a legend."""
 
     name: str
-    colour: str
+    colour: ColorType
     marker: str
 
 
-NETWORKS: Mapping[str, Look] = {
-    activation: Look(name, colour, marker)
-    for (activation, name), colour, marker in zip(NAMES.items(), PALETTE, "os^", strict=False)
-}
+def looks_of(parameters: type[StudyParameters], name: str) -> Mapping[str, Look]:
+    """Return the look of each choice of a parameter, by the choice."""
+    info = describe(parameters)[name]
+    return {
+        choice: Look(
+            info.value_labels.get(choice, choice), value_colour(info, choice) or "black", marker
+        )
+        for choice, marker in zip(info.choices, MARKERS, strict=False)
+    }
+
+
+NETWORKS = looks_of(SoftmaxConvergenceParameters, "activation")
 
 
 def done_cells(data: FigureData, varying: Iterable[str]) -> pd.DataFrame:
@@ -56,19 +68,57 @@ def done_cells(data: FigureData, varying: Iterable[str]) -> pd.DataFrame:
 
 
 def new_grid(
-    rows: int, columns: int, *, one_x: bool = True, one_y: bool = True
+    rows: int,
+    columns: int,
+    *,
+    one_x: bool = True,
+    one_y: bool = True,
+    heights: Sequence[float] = (),
+    width: float = 0.0,
 ) -> tuple[Picture, np.ndarray]:
-    """Return a figure with a grid of axes."""
-    width = min(COLUMN * max(1.0, 0.8 * columns), PAGE)
-    figure = Picture(width, 1.7 * rows + 0.7, least=1.5 * columns)
+    """Return a figure with a grid of axes.
+
+    Args:
+        rows, columns: the numbers of axes.
+        one_x, one_y: whether the axes of a column share x, and those of a row y.
+        heights: those of the rows, in inches; by default 1.7 each.
+        width: in inches; by default it grows with the columns, up to a page's.
+    """
+    width = width or min(COLUMN * max(1.0, 0.8 * columns), PAGE)
+    heights = heights or [1.7] * rows
+    figure = Picture(width, sum(heights) + 0.7, least=1.5 * columns)
     grid = figure.subplots(
         rows,
         columns,
         sharex="col" if one_x else False,
         sharey="row" if one_y else False,
         squeeze=False,
+        gridspec_kw={"height_ratios": heights},
     )
     return figure, grid
+
+
+def quartiles_over_seeds(
+    cells: pd.DataFrame, x: str, value: str, missing: float = np.inf
+) -> pd.DataFrame:
+    """Return the median over seeds and the quartiles, as `low`, `middle` and `high` by x.
+
+    Quartiles are numbers of seeds, and the median of an even number is the geometric mean of the
+    middle two, so that 0 and infinite numbers count, and stay. Negative numbers count as 0.
+
+    Args:
+        cells: one row per cell.
+        x: the parameter along the axis.
+        value: the column.
+        missing: what a cell without a number counts as: beyond all others, or below them.
+    """
+    rows = {}
+    for place, numbers in cells[value].astype(float).fillna(missing).groupby(cells[x]):
+        ordered = np.sort(numbers.clip(lower=0).to_numpy())
+        tail, lower, upper = (len(ordered) - 1) // 4, (len(ordered) - 1) // 2, len(ordered) // 2
+        median = np.sqrt(ordered[lower] * ordered[upper])  # with 0 or infinity, these
+        rows[place] = (ordered[tail], median, ordered[-1 - tail])
+    return pd.DataFrame.from_dict(rows, orient="index", columns=["low", "middle", "high"])
 
 
 def draw_series(
@@ -81,48 +131,174 @@ def draw_series(
     looks: Mapping[str, Look] = NETWORKS,
     dash: LineStyleType = "-",
     marker: bool = True,
+    joined: bool = True,
+    within: tuple[float, float] = (0.0, np.inf),
+    missing: float = np.inf,
 ) -> None:
-    """Draw geometric means over seeds with bands of one deviation, a line per value of `by`."""
-    for value_of_line, look in looks.items():
-        chosen = cells[(cells[by] == value_of_line) & (cells[value] > 0)]
-        if chosen.empty:
-            continue
-        logs = chosen[value].astype(float).map(math.log).groupby(chosen[x])
-        middle, spread = logs.mean(), logs.std().fillna(0.0)
-        shape = look.marker if marker else None
-        axes.plot(
-            middle.index,
-            np.exp(middle),
-            linestyle=dash,
-            color=look.colour,
-            marker=shape,
-            markersize=3,
-        )
-        low, high = np.exp(middle - spread), np.exp(middle + spread)
-        axes.fill_between(middle.index, low, high, color=look.colour, alpha=0.15, linewidth=0)
+    """Draw medians over seeds with bands of the middle half, a line per value of `by`.
+
+    Args:
+        axes: where to draw.
+        cells: one row per cell.
+        x, value: the columns along the axes.
+        by: the column of the lines.
+        looks: a look for each of its values.
+        dash: of the lines.
+        marker: whether points have markers; then lines that would coincide stand side by side.
+        joined: whether there is a line and a band; else points have bars.
+        within: the ends of what could be measured. A median beyond has an open marker at the end.
+        missing: what a cell without a number counts as.
+    """
+    present = [line for line in looks if (cells[by] == line).any()]
+    numbers = np.sort(cells[x].unique()).astype(float)
+    for index, line in enumerate(present):
+        look = looks[line]
+        table = quartiles_over_seeds(cells[cells[by] == line], x, value, missing)
+        shift = index - (len(present) - 1) / 2
+        beside = (numbers[-1] / numbers[0]) ** ((0.012 if joined else 0.04) * shift)
+        across = table.index.to_numpy(float) * (beside if marker else 1.0)
+        low, middles, high = (np.clip(table[name], *within) for name in table)
+        is_open = ~table["middle"].between(*within)
+        drawn = np.isfinite(middles) & (middles > 0)
+        if joined:
+            axes.plot(across[drawn], middles[drawn], linestyle=dash, color=look.colour)
+            axes.fill_between(across, low, high, color=look.colour, alpha=0.15, linewidth=0)
+        else:
+            axes.vlines(across[drawn], low[drawn], high[drawn], colors=[look.colour])
+        for hollow in (False, True) if marker else ():
+            chosen = drawn & (is_open == hollow)
+            face = "white" if hollow else look.colour
+            axes.plot(
+                across[chosen],
+                middles[chosen],
+                look.marker,
+                color=look.colour,
+                markersize=3.5,
+                mfc=face,
+            )
     axes.set_xscale("log")
     axes.set_yscale("log")
-    log_ticks(axes.xaxis, float(cells[x].min()), float(cells[x].max()))
+    if marker:
+        tick_samples(axes, x, numbers, 0.07 if joined else 0.2)
+    else:
+        log_ticks(axes.xaxis, float(numbers[0]), float(numbers[-1]))
     log_ticks(axes.yaxis, *axes.get_ylim())
+
+
+def tick_samples(axes: matplotlib.axes.Axes, x: str, numbers: Floats, margin: float) -> None:
+    """Put ticks along x at the sampled numbers where they are few, else at round ones.
+
+    Args:
+        axes: with a logarithmic x.
+        x: the parameter, a whole number.
+        numbers: those sampled, in order.
+        margin: the share of their span that is free on both sides.
+    """
+    values = tuple(int(number) for number in numbers)
+    Axis(x, "", values, "log", whole=True).place_ticks(axes.xaxis, numbers[0], numbers[-1])
+    if len(numbers) > 1:
+        factor = (numbers[-1] / numbers[0]) ** margin
+        axes.set_xlim(numbers[0] / factor, numbers[-1] * factor)
 
 
 def say_how_averaged(figure: Picture, cells: pd.DataFrame, addition: str = "") -> None:
     """Put in a figure's caption what its lines and bands are, and what else is to be said."""
     seeds = plural(cells["seed"].nunique(), "seed")
-    figure.facts.append(
-        f"Lines: geometric means of {seeds}, bands of one standard deviation{addition}."
-    )
+    figure.facts.append(f"Lines: medians of {seeds}, bands: the middle half{addition}.")
 
 
-def slopes_in_words(cells: pd.DataFrame, x: str, value: str) -> str:
-    """Name each network's power of x in a column, the mean of the seeds' own slopes."""
-    lines = []
-    for activation in NAMES:
-        chosen = cells[(cells["activation"] == activation) & (cells[value] > 0)]
-        powers = scaling_exponents(chosen, [x], value)
-        if powers is not None:
-            lines.append(f"{NAMES[activation]}: {powers[x].value:.2f}".replace("-", "−"))
-    return "\n".join(lines)
+@dataclass(frozen=True)
+class Power:
+    """A fitted power of x: the mean of the seeds' own slopes, and its lack of fit.
+
+    Attributes:
+        estimate: the power with its interval.
+        residual: the largest share by which a median is off the line of that power; nan of two x.
+    """
+
+    estimate: Estimate
+    residual: float
+
+    @property
+    def number(self) -> str:
+        """The power."""
+        return f"{self.estimate.value:.2f}".replace("-", "−")
+
+    @property
+    def interval(self) -> str:
+        """Its interval; empty without one."""
+        low, high = self.estimate.low, self.estimate.high
+        if not np.isfinite(high - low):
+            return ""
+        return f"[{low:.2f}, {high:.2f}]".replace("-", "−")
+
+    @property
+    def fit(self) -> str:
+        """The lack of fit; empty of two x, which a line always fits."""
+        if np.isnan(self.residual):
+            return ""
+        return f"{100 * self.residual:.0f} %" if self.residual >= 0.005 else "below 1 %"
+
+    def __str__(self) -> str:
+        """Write all three."""
+        numbers = " ".join(filter(None, [self.number, self.interval]))
+        return ", ".join(filter(None, [numbers, self.fit]))
+
+
+def largest_residual(x: Floats, medians: Floats, power: float) -> float:
+    """Return the largest share by which medians are off a line of this power through their middle.
+
+    Args:
+        x: shape (points,).
+        medians: shape (points,).
+        power: of x.
+    """
+    if len(x) < 3:
+        return np.nan
+    logs = np.log(medians) - power * np.log(x)
+    return float(np.expm1(np.abs(logs - logs.mean()).max()))
+
+
+def fitted_power(cells: pd.DataFrame, x: str, value: str) -> Power | None:
+    """Return the power of x in a column, of cells with positive numbers; None without two x."""
+    usable = cells[cells[value] > 0]
+    powers = scaling_exponents(usable, [x], value)
+    if powers is None:
+        return None
+    medians = quartiles_over_seeds(usable, x, value)["middle"]
+    places = medians.index.to_numpy(float)
+    residual = largest_residual(places, medians.to_numpy(), powers[x].value)
+    return Power(powers[x], residual)
+
+
+def write_powers(
+    row: Sequence[matplotlib.axes.Axes],
+    parts: Sequence[pd.DataFrame],
+    x: str,
+    value: str,
+    heading: str,
+) -> None:
+    """Write each network's power of x into the lower left of panels, and make room for it.
+
+    Args:
+        row: panels that share a logarithmic y.
+        parts: the cells of each.
+        x, value: the columns along the axes.
+        heading: what stands above the powers.
+    """
+    texts = []
+    for cells in parts:
+        powers = {
+            look.name: fitted_power(cells[cells["activation"] == activation], x, value)
+            for activation, look in NETWORKS.items()
+        }
+        texts.append([f"{name}: {power}" for name, power in powers.items() if power])
+    low, high = row[0].get_ylim()
+    lines = 1 + max(map(len, texts))
+    row[0].set_ylim(low * (low / high) ** (0.09 * lines), high)
+    for axes, text in zip(row, texts, strict=True):
+        words = "\n".join([heading, *text]) if text else ""
+        axes.text(0.03, 0.03, words, transform=axes.transAxes, va="bottom", size=6, linespacing=1.1)
 
 
 def legend_of(
@@ -131,11 +307,12 @@ def legend_of(
     *,
     by: str = "activation",
     looks: Mapping[str, Look] = NETWORKS,
+    colour: ColorType = "0.4",
 ) -> Legend:
-    """Return a legend of the lines that there are, and of what else is drawn in grey."""
+    """Return a legend of the lines that there are, and of what else is drawn in one colour."""
     lines: Legend = [
         (Line2D([], [], color=look.colour, marker=look.marker, markersize=3), look.name)
         for line_value, look in looks.items()
         if (cells[by] == line_value).any()
     ]
-    return lines + [(Line2D([], [], color="0.4", linestyle=dash), text) for dash, text in extra]
+    return lines + [(Line2D([], [], color=colour, linestyle=dash), text) for dash, text in extra]

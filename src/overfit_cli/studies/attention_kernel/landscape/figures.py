@@ -5,6 +5,7 @@ Each surface is shown in three dimensions and as contours, with a table of its m
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -13,15 +14,15 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.colors import Normalize
-from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
 from overfit_cli.core.errors import UserError
 from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.study import FigureData
+from overfit_cli.figures.labels import power as power_of_ten
 from overfit_cli.figures.labels import short_settings, split_settings, varying_parameters
-from overfit_cli.figures.picture import Picture, styled
+from overfit_cli.figures.picture import Picture, styled, title_panels
 from overfit_cli.figures.style import DIVERGING, PAGE
 
 Floats = NDArray[np.float64]
@@ -43,22 +44,24 @@ def draw_landscape(data: FigureData, options: FigureOptions) -> Picture:
     if cells.empty:
         raise UserError("No cell with a surface is done here.")
     first = cells.sort_values(["seed", "pair"]).iloc[0]
-    first_cells = cells[(cells["seed"] == first["seed"]) & (cells["pair"] == first["pair"])]
+    is_first = (cells["seed"] == first["seed"]) & (cells["pair"] == first["pair"])
     names = [name for name in varying_parameters(data) if name not in ("pair", "kernel")]
+    groups = split_settings(replace(data, cells=cells), [*names, "kernel"])
     rows = [
-        _surface(cells_of_one.iloc[0], names, data)
-        for _, cells_of_one in split_settings(replace(data, cells=first_cells), [*names, "kernel"])
+        _surface(group, group[is_first[group.index]].iloc[0], names, data) for _, group in groups
     ]
-    figure: Picture = draw_surfaces(rows, (*DIRECTIONS, r"$\Delta L$"))
+    figure: Picture = draw_surfaces(rows, (*DIRECTIONS, r"\Delta L"))
     figure.facts.append(
         f"Heights and colours are the loss less that at the centre. Network {first['seed']}, pair "
         f"of directions {first['pair']} (networks here: {cells['seed'].nunique()}, pairs of each: "
-        f"{cells['pair'].nunique()})."
+        f"{cells['pair'].nunique()}). Beside each surface: its measures, and the median and the "
+        "middle half of all pairs of directions."
     )
     return figure
 
 
-def _surface(row: pd.Series, names: list[str], data: FigureData) -> Surface:
+def _surface(cells: pd.DataFrame, row: pd.Series, names: list[str], data: FigureData) -> Surface:
+    """The surface of one cell, its measures, and how they are in all cells of its setting."""
     points = data.trajectories[data.trajectories["key"] == row["key"]].sort_values("step")
     across, up = (np.unique(points[name].to_numpy(dtype=np.float64)) for name in ("a", "b"))
     heights = points["loss"].to_numpy(dtype=np.float64).reshape(len(across), len(up))
@@ -67,63 +70,102 @@ def _surface(row: pd.Series, names: list[str], data: FigureData) -> Surface:
             data.study, {"kernel": row["kernel"], **{name: row[name] for name in names}}
         ),
         measures={
-            "loss at centre": f"{row['centre_loss']:.4f}",
-            "interior minima": f"{int(row['interior_minima'])}",
-            "rms Laplacian": f"{row['rms_laplacian']:.3g}",
-            "quadratic residual": f"{row['quadratic_residual']:.2g}",
-            "sharpness": f"{row['sharpness']:.2g}",
+            words: (
+                _write_number(row[column]),
+                *(
+                    _write_number(share)
+                    for share in cells[column].astype(float).quantile([0.5, 0.25, 0.75])
+                ),
+            )
+            for column, words in _MEASURES.items()
         },
+        pairs=len(cells),
         across=across,
         up=up,
         heights=heights - float(row["centre_loss"]),
     )
 
 
+_MEASURES = {
+    "centre_loss": "loss at\ncentre",
+    "interior_minima": "interior\nminima",
+    "rms_laplacian": "rms\nLaplacian",
+    "quadratic_residual": "quadratic\nresidual",
+    "sharpness": "sharpness",
+}
+
+
+def _write_number(number: float) -> str:
+    """Write a number in two digits, or three."""
+    if number == 0 or abs(number) >= 0.001:
+        return f"{number:.3g}" if abs(number) >= 0.1 else f"{number:.2g}"
+    return power_of_ten(float(f"{number:.1e}"))
+
+
 @dataclass(frozen=True)
 class Surface:
-    """One surface."""
+    """One surface.
+
+    Attributes:
+        title: what it is of.
+        measures: what is told of it, by its name: the number here, and the median and quartiles of
+            all surfaces of its setting.
+        pairs: the number of those.
+        across, up: where its points lie, shape (n,) and (m,).
+        heights: shape (n, m); 0 at the centre.
+    """
 
     title: str
-    measures: Mapping[str, str]  # numbers that are told of it, by what they are
-    # across, up: where its points lie, (n,) and (m,)
+    measures: Mapping[str, tuple[str, ...]]
+    pairs: int
     across: Floats
     up: Floats
-    heights: Floats  # (n, m); 0 at the centre
+    heights: Floats
 
 
 @styled
 def draw_surfaces(surfaces: Sequence[Surface], labels: tuple[str, str, str]) -> Picture:
     """Draw each surface as a row: in three dimensions, as contours, and its measures beside.
 
-    Heights and colours have one scale over all surfaces, whose middle colour is 0. The labels are
-    those of the directions d₁ and d₂, and of the heights.
+    Heights and colours have one scale over all surfaces, whose middle colour is 0; small heights
+    are in units of a power of ten.
+
+    Args:
+        surfaces: in order.
+        labels: the words for the directions d₁ and d₂, and the symbol of the heights.
+
+    Raises:
+        UserError: if the picture is to be narrower than six inches.
     """
+    reach = max(float(np.abs(surface.heights).max()) for surface in surfaces) or 1.0
+    decade = math.floor(math.log10(reach)) if reach < 0.01 else 0
+    unit = rf"\ (10^{{{decade}}})" if decade else ""
+    names = (labels[0], labels[1], f"${labels[2]}{unit}$")
+    surfaces = [replace(surface, heights=surface.heights / 10.0**decade) for surface in surfaces]
     lowest = min(float(surface.heights.min()) for surface in surfaces)
     highest = max(float(surface.heights.max()) for surface in surfaces)
-    reach = max(-lowest, highest) or 1.0
+    reach /= 10.0**decade
     scale, levels = Normalize(-reach, reach), MaxNLocator(LEVELS).tick_values(lowest, highest)
-    figure = Picture(PAGE, 0.4 + 2.3 * len(surfaces), least=6.0)
-    grid = figure.add_gridspec(len(surfaces), 3, width_ratios=(1.45, 1, 0.72))
-    engine = figure.get_layout_engine()
-    if isinstance(engine, ConstrainedLayoutEngine):
-        engine.set(wspace=0.06)  # the solids' numbers stand outside of their axes
-    for row, surface in enumerate(surfaces):
+    figure = Picture(PAGE, 0.4 + 2.2 * len(surfaces), least=6.0)
+    grid = figure.add_gridspec(len(surfaces), 3, width_ratios=(1.15, 1, 1.2), wspace=0.12)
+    flat = [figure.add_subplot(grid[row, 1]) for row in range(len(surfaces))]
+    for row, (axes, surface) in enumerate(zip(flat, surfaces, strict=True)):
         solid: Any = figure.add_subplot(grid[row, 0], projection="3d")
-        _draw_solid(solid, surface, scale, (lowest, highest))
-        axes = figure.add_subplot(grid[row, 1])
+        _draw_solid(solid, surface, scale, (lowest, highest), names[2])
         filled = axes.contourf(
             surface.across, surface.up, surface.heights.T, levels, cmap=DIVERGING, norm=scale
         )
         axes.contour(filled, colors="0.25", linewidths=0.35)
         axes.plot(0, 0, "+", color="black", markersize=6)
-        axes.set(xlabel=labels[0], ylabel=labels[1], aspect="equal", title=surface.title)
-        figure.colorbar(filled, ax=axes, label=labels[2], shrink=0.9, pad=0.02)
+        axes.set(xlabel=names[0], ylabel=names[1], aspect="equal")
         _write_measures(figure.add_subplot(grid[row, 2]), surface)
+    title_panels(flat, [surface.title for surface in surfaces])
+    figure.colorbar(filled, ax=flat, label=names[2], shrink=0.7, aspect=30, pad=0.03)
     return figure
 
 
 def _draw_solid(
-    axes: Any, surface: Surface, scale: Normalize, heights: tuple[float, float]
+    axes: Any, surface: Surface, scale: Normalize, heights: tuple[float, float], label: str
 ) -> None:
     across, up = np.meshgrid(surface.across, surface.up, indexing="ij")
     axes.plot_surface(
@@ -131,21 +173,29 @@ def _draw_solid(
     )
     axes.set_zlim(*heights)
     axes.set(xlabel="$d_1$", ylabel="$d_2$")
-    axes.tick_params(labelsize=6, pad=-2)
-    axes.set(xticklabels=[], yticklabels=[])  # the contours beside have them
-    axes.zaxis.set_major_locator(MaxNLocator(4))
-    axes.tick_params(axis="z", pad=1)
-    axes.xaxis.labelpad = axes.yaxis.labelpad = -14
+    axes.text2D(0.98, 0.9, label, transform=axes.transAxes, ha="right", fontsize=7)
+    axes.tick_params(labelsize=6, pad=-3)
+    axes.tick_params(axis="z", pad=0)
+    for axis, count in ((axes.xaxis, 3), (axes.yaxis, 3), (axes.zaxis, 4)):
+        axis.set_major_locator(MaxNLocator(count))
+    axes.xaxis.labelpad = axes.yaxis.labelpad = -9
     axes.view_init(elev=28, azim=-60)
-    axes.set_box_aspect((1, 1, 0.75), zoom=1.08)
+    axes.set_box_aspect((1, 1, 0.75), zoom=0.98)
 
 
 def _write_measures(axes: Axes, surface: Surface) -> None:
-    """Write a surface's measures as a small table, a line for each."""
+    """Write a surface's measures as a small table as high as the panels, a line for each."""
     axes.axis("off")
-    for row, (name, number) in enumerate(surface.measures.items()):
-        height = 0.86 - 0.14 * row
-        axes.text(0.0, height, name, transform=axes.transAxes, fontsize=6.5)
-        axes.text(1.0, height, number, transform=axes.transAxes, fontsize=6.5, ha="right")
-        axes.plot((0, 1), (height - 0.04,) * 2, color="0.8", linewidth=0.4, clip_on=False)
     axes.set(xlim=(0, 1), ylim=(0, 1))
+    height = 1 / (len(surface.measures) + 1)
+    heads = ("", f"this pair\n(1 of {surface.pairs})", "median of all\n[quartiles]")
+    rows = [heads] + [
+        (words, here, f"{middle}\n[{low}, {high}]")
+        for words, (here, middle, low, high) in surface.measures.items()
+    ]
+    for number, row in enumerate(rows):
+        centre = 1 - (number + 0.5) * height
+        for place, text in zip((0.0, 0.47, 1.0), row, strict=True):
+            side = "left" if place == 0 else "right"
+            axes.text(place, centre, text, fontsize=6, ha=side, va="center", linespacing=1.1)
+        axes.plot((0, 1), (centre - height / 2,) * 2, color="0.8", linewidth=0.4, clip_on=False)

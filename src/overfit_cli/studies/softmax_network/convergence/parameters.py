@@ -29,11 +29,20 @@ class SoftmaxConvergenceParameters(StudyParameters):
         label="activation",
         value_labels={"relu": NAMES["relu"]},
     )
-    m: int = parameter(512, "hidden units", symbol="m", at_least=2, at_most=10**6)
-    n: int = parameter(16, "training samples", symbol="n", at_least=1, at_most=10_000)
-    d: int = parameter(8, "features of an input", symbol="d", at_least=1, at_most=10_000)
+    m: int = parameter(512, "hidden units", symbol="m", at_least=2, at_most=10**6, shades=(4, 4096))
+    n: int = parameter(
+        16, "training samples", symbol="n", at_least=1, at_most=10_000, shades=(2, 512)
+    )
+    d: int = parameter(
+        8, "features of an input", symbol="d", at_least=1, at_most=10_000, shades=(2, 64)
+    )
     outputs: int = parameter(
-        1, "outputs; the paper has 1 in Table 1, else d", label="outputs", at_least=1, at_most=100
+        1,
+        "outputs; the paper has 1 in Table 1, else d",
+        label="outputs",
+        at_least=1,
+        at_most=100,
+        shades=(1, 32),
     )
     sigma: float = parameter(
         1.0,

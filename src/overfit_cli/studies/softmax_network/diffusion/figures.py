@@ -2,40 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from dataclasses import replace
 
 import matplotlib.axes
 import numpy as np
 import pandas as pd
+from matplotlib.lines import Line2D
 
 from overfit_cli.core.errors import UserError
 from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.study import FigureData
-from overfit_cli.figures.labels import varying_parameters
-from overfit_cli.figures.picture import Picture, new_panels, styled, title_panels
-from overfit_cli.figures.style import PALETTE, legend_below
+from overfit_cli.figures.curves import draw_curves, draw_panels
+from overfit_cli.figures.labels import settings, split_settings, varying_parameters
+from overfit_cli.figures.panels import Panel
+from overfit_cli.figures.picture import Picture, styled
+from overfit_cli.figures.style import Legend, legend_below
 from overfit_cli.studies.softmax_network.diffusion.data import mixture
-from overfit_cli.studies.softmax_network.diffusion.parameters import (
-    MODEL_LABELS,
-    SoftmaxDiffusionParameters,
-)
+from overfit_cli.studies.softmax_network.diffusion.parameters import SoftmaxDiffusionParameters
 from overfit_cli.studies.softmax_network.figures import (
-    NETWORKS,
-    Look,
     done_cells,
     draw_series,
     legend_of,
+    looks_of,
     new_grid,
     say_how_averaged,
 )
 from overfit_cli.studies.softmax_network.paper import digit_components
 
-LOOKS: Mapping[str, Look] = {
-    **NETWORKS,
-    "posterior": Look(MODEL_LABELS["posterior"], PALETTE[3], "v"),
-    "constant": Look("constant", PALETTE[7], "d"),
-    "true": Look(MODEL_LABELS["true"], PALETTE[6], "P"),
-}
+LOOKS = looks_of(SoftmaxDiffusionParameters, "model")
 
 _AXES = ("model", "n")
 _ERRORS = {
@@ -90,9 +84,25 @@ def draw_score(data: FigureData, options: FigureOptions) -> Picture:
     return figure
 
 
+def draw_losses(data: FigureData, options: FigureOptions) -> Picture:
+    """Draw losses over training; where the optimiser and n vary, a panel for each pair of them.
+
+    Raises:
+        UserError: as the machine's curves do.
+    """
+    varying = set(varying_parameters(data))
+    if options.by != "optimiser" or not {"optimiser", "n"} <= varying:
+        return draw_curves(data, options)
+    parts = [
+        Panel(settings(data.study, values), replace(data, cells=cells))
+        for values, cells in split_settings(data, ["optimiser", "n"])
+    ]
+    return styled(draw_panels)(parts, options)
+
+
 @styled
 def draw_samples(data: FigureData, options: FigureOptions) -> Picture:
-    """Draw samples of each model, at the largest n and the first seed, over the target.
+    """Draw samples of each model, at the largest n and the first seed, from the worst to the best.
 
     In grey stands the density of x(T₀), or all digits. Two coordinates are drawn, the first ones.
 
@@ -105,48 +115,64 @@ def draw_samples(data: FigureData, options: FigureOptions) -> Picture:
         raise UserError("Points have one coordinate here (d=1), and this figure draws two.")
     cells = cells[cells["n"] == cells["n"].max()]
     cells = cells[cells["seed"] == cells["seed"].min()].set_index("model", drop=False)
-    drawn = [model for model in LOOKS if model in cells.index]
+    cells = cells.sort_values("sliced_wasserstein", ascending=False)
     samples = steps[steps["sample_1"].notna()]
-    figure, panels = new_panels(len(drawn), height=3.1)
-    titles = []
-    for axes, model in zip(panels, drawn, strict=True):
-        drawn_samples = samples[samples["key"] == cells["key"][model]]
-        _draw_target(axes, cells.loc[model])
-        axes.plot(
-            drawn_samples["sample_1"],
-            drawn_samples["sample_2"],
-            ".",
-            color=LOOKS[model].colour,
-            markersize=1.5,
-        )
+    across = min(len(cells), _ACROSS)
+    rows = -(-len(cells) // across)
+    figure = Picture(2.0 * across, 2.15 * rows + 0.7)
+    grid = figure.subplots(rows, across, sharex=True, sharey=True, squeeze=False)
+    for spare in grid.flat[len(cells) :]:
+        spare.remove()
+    for axes, (model, cell) in zip(grid.flat, cells.iterrows(), strict=False):
+        look = LOOKS[str(model)]
+        points = samples[samples["key"] == cell["key"]]
+        _draw_target(axes, cell)
+        axes.plot(points["sample_1"], points["sample_2"], ".", color=look.colour, markersize=1.5)
         axes.set_aspect("equal")
-        distance = float(cells["sliced_wasserstein"][model])
-        titles.append(f"{LOOKS[model].name}: {distance:.3f}")
-    first = cells.iloc[0]
-    title_panels(panels, titles)
-    figure.facts.append(
-        f"Samples at n = {first['n']}, seed {first['seed']}, with their sliced Wasserstein distance"
-        f" to fresh draws; other fresh draws: {first['wasserstein_fresh']:.3f}."
-    )
-    figure.supxlabel("first coordinate", fontsize=8)
-    figure.supylabel("second coordinate", fontsize=8)
+        axes.set_title(f"{look.name}\ndistance {cell['sliced_wasserstein']:.3f}")
+    for axes in grid[:, 0]:
+        axes.set_ylabel("second coordinate")
+    for axes in grid.flat[max(0, len(cells) - across) : len(cells)]:
+        axes.set_xlabel("first coordinate")
+        axes.tick_params(labelbottom=True)
+    _explain_samples(figure, cells.iloc[0])
     return figure
+
+
+_ACROSS = 3
+
+
+def _explain_samples(figure: Picture, cell: pd.Series) -> None:
+    """Say what is coloured, what is grey, and what the distances are."""
+    fresh = f"{cell['wasserstein_fresh']:.3f}"
+    figure.facts.append(
+        f"Samples at n = {cell['n']}, seed {cell['seed']}, from the worst to the best, with their "
+        f"sliced Wasserstein distance to fresh draws; other fresh draws: {fresh}."
+    )
+    is_digits = cell["target"] == "digits"
+    target = "all digits" if is_digits else "density of the target"
+    grey = Line2D([], [], color="0.7", marker="." if is_digits else "s", linestyle="")
+    coloured = Line2D([], [], color="C0", marker=".", linestyle="")
+    legend: Legend = [(coloured, "samples, one seed"), (grey, target)]
+    heading = f"distance: sliced Wasserstein to fresh draws; of fresh draws themselves {fresh}"
+    legend_below(figure, legend, columns=2, heading=heading)
 
 
 def _draw_target(axes: matplotlib.axes.Axes, cell: pd.Series) -> None:
     """Draw in grey what samples should look like."""
     names = list(SoftmaxDiffusionParameters.model_fields)
-    settings = SoftmaxDiffusionParameters.model_validate(cell[names].to_dict())
-    if settings.target == "digits":
-        points, _ = digit_components(settings.d)
+    parameters = SoftmaxDiffusionParameters.model_validate(cell[names].to_dict())
+    if parameters.target == "digits":
+        points, _ = digit_components(parameters.d)
         axes.plot(points[:, 0], points[:, 1], ".", color="0.8", markersize=1.5)
         return
-    target = mixture(settings)
+    target = mixture(parameters)
     flat = type(target)(target.means[:, :2], target.deviation)
-    reach = settings.radius + 4 * flat.total_variance(np.array([settings.first_time]))[0, 0] ** 0.5
+    variance = flat.total_variance(np.array([parameters.first_time]))[0, 0]
+    reach = parameters.radius + 4 * variance**0.5
     across = np.linspace(-reach, reach, _GRID)
     points = np.stack(np.meshgrid(across, across), axis=-1).reshape(-1, 2)
-    density = flat.density(points, np.full(len(points), settings.first_time))
+    density = flat.density(points, np.full(len(points), parameters.first_time))
     axes.contourf(across, across, density.reshape(_GRID, _GRID), 8, cmap="Greys", alpha=0.6)
 
 

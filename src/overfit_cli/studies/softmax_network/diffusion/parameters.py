@@ -56,7 +56,9 @@ class SoftmaxDiffusionParameters(StudyParameters):
         at_most=1,
     )
     d: int = parameter(2, "dimension of the points", symbol="d", at_least=1, at_most=64)
-    n: int = parameter(400, "training points", symbol="n", at_least=2, at_most=100_000)
+    n: int = parameter(
+        400, "training points", symbol="n", at_least=2, at_most=100_000, shades=(30, 30_000)
+    )
     noisings: int = parameter(
         1,
         "noisy copies of each training point",
@@ -90,6 +92,7 @@ class SoftmaxDiffusionParameters(StudyParameters):
         "root",
         "outputs: as in the paper, m ⟨a, softmax⟩, or these over √m",
         label="scale of the outputs",
+        value_labels={"root": "over √m", "paper": "the paper's"},
     )
     training_steps: int = parameter(
         1000,

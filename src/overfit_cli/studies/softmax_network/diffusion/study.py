@@ -191,7 +191,14 @@ class SoftmaxDiffusion(Study[P]):
             replace(LINES, options=FigureOptions(x="n")),
             replace(
                 CURVES,
-                options=FigureOptions(value="train_loss,validation_loss", by="model,optimiser"),
+                draw=lazy_drawing(f"{folder}:draw_losses"),
+                options=FigureOptions(
+                    value="train_loss,validation_loss",
+                    by="model,optimiser",
+                    mean="median",
+                    band="quartiles",
+                    log=frozenset({"x"}),
+                ),
             ),
         )
 

@@ -115,8 +115,8 @@ def _at_each_dimension(cells: pd.DataFrame, pair: Pair) -> pd.DataFrame:
     return step_ranges(chosen)
 
 
-def _slopes(logs: pd.DataFrame) -> pd.DataFrame:
-    """The least and the most slope in log n of each seed, of numbers with a least and a most.
+def slopes_between(logs: pd.DataFrame) -> pd.DataFrame:
+    """Return the least and the most slope in log n of each seed, of logarithms with two ends.
 
     Args:
         logs: `n`, `seed`, and the ends of a logarithm as `least` and `most`.
@@ -144,8 +144,30 @@ def _steepest_slope(logs: pd.DataFrame, first: float, last: float) -> float:
     slopes = []
     for n in sorted(logs["n"].unique())[1:]:
         width = np.log(np.where(logs["n"] < n, first, last)) + logs["scale"]
-        slopes.append(_slopes(logs.assign(least=width, most=width))["least"].mean())
+        slopes.append(slopes_between(logs.assign(least=width, most=width))["least"].mean())
     return float(max(slopes))
+
+
+def width_logs(grid: pd.DataFrame, activation: Activation) -> pd.DataFrame:
+    """Return the logarithm of λ² m / log(n)^k, of the smallest sufficient m of each n and seed.
+
+    λ is that of the widest networks, k the power of the logarithm in Table 1.
+
+    Args:
+        grid: a sweep of one activation over m and n.
+        activation: which one.
+
+    Returns:
+        `n`, `seed`, the ends of the logarithm as `least` and `most`, and that of its other factors
+        than m as `scale`.
+    """
+    widths = width_range(grid)
+    smallest = widest(grid).set_index(["n", "seed"])["lambda_start"].astype(float)
+    squares = widths.join(smallest, on=["n", "seed"])["lambda_start"] ** 2
+    scale = np.log(squares / np.log(widths["n"]) ** LOGARITHMS[activation])
+    least = (np.log(widths["least"]) + scale).fillna(-np.inf)
+    most = (np.log(widths["most"]) + scale).fillna(np.inf)
+    return widths[["n", "seed"]].assign(least=least, most=most, scale=scale)
 
 
 def _exponent(cells: pd.DataFrame, activation: Activation) -> Measurement:
@@ -153,20 +175,9 @@ def _exponent(cells: pd.DataFrame, activation: Activation) -> Measurement:
     grid = _grid(cells, "stability", (activation,))
     if grid["n"].nunique() < 3:
         raise not_run(f"It takes three n, as in `overfit sweep {PRESETS['stability']}`.")
-    widths = width_range(grid)
-    smallest = widest(grid).set_index(["n", "seed"])["lambda_start"].astype(float)
-    squares = widths.join(smallest, on=["n", "seed"])["lambda_start"] ** 2
-    scale = np.log(squares / np.log(widths["n"]) ** LOGARITHMS[activation])
-    logs = pd.DataFrame(
-        {
-            "n": widths["n"],
-            "seed": widths["seed"],
-            "least": (np.log(widths["least"]) + scale).fillna(-np.inf),
-            "most": (np.log(widths["most"]) + scale).fillna(np.inf),
-        }
-    )
-    slopes = _slopes(logs)
-    steepest = _steepest_slope(logs.assign(scale=scale), grid["m"].min(), grid["m"].max())
+    widths, logs = width_range(grid), width_logs(grid, activation)
+    slopes = slopes_between(logs)
+    steepest = _steepest_slope(logs, grid["m"].min(), grid["m"].max())
     middle = ((np.log(widths["least"]) + np.log(widths["most"])) / 2).groupby(widths["n"]).median()
     measured = judge_estimate(
         mean_estimate(slopes["least"], up_to=slopes["most"]),

@@ -9,18 +9,21 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, MaxNLocator
+from matplotlib.typing import ColorType
 
 from overfit_cli.core.figure import FigureOptions
+from overfit_cli.core.parameters import describe
 from overfit_cli.core.study import FigureData
 from overfit_cli.core.text import plural
 from overfit_cli.figures.labels import power, varying_parameters
 from overfit_cli.figures.picture import Picture, styled
-from overfit_cli.figures.style import COLUMN, PALETTE, Legend, legend_below
+from overfit_cli.figures.style import BOUND, COLUMN, Legend, legend_below, value_colour
 from overfit_cli.studies.softmax_network.convergence.claims.bounds import (
     LARGEST_CONSTANT,
     log10_of,
 )
 from overfit_cli.studies.softmax_network.convergence.claims.kernels import FARTHEST, SMALL
+from overfit_cli.studies.softmax_network.convergence.parameters import SoftmaxConvergenceParameters
 from overfit_cli.studies.softmax_network.figures import done_cells
 
 _VARYING = ("outputs", "sigma")
@@ -117,8 +120,9 @@ def draw_bounds(data: FigureData, options: FigureOptions) -> Picture:
         len(rows), 1, sharex=True, squeeze=False, gridspec_kw={"height_ratios": counts}
     )
     numbers = sorted(cells["outputs"].unique())
+    info = describe(SoftmaxConvergenceParameters)["outputs"]
     looks = {
-        outputs: (PALETTE[index % len(PALETTE)], _MARKERS[index % len(_MARKERS)])
+        outputs: (value_colour(info, int(outputs)) or "black", _MARKERS[index % len(_MARKERS)])
         for index, outputs in enumerate(numbers)
     }
     for axes, (sigma, bounds) in zip(grid[:, 0], rows.items(), strict=True):
@@ -131,7 +135,7 @@ def draw_bounds(data: FigureData, options: FigureOptions) -> Picture:
         axes.set_yticks(range(len(bounds)), [bound.name for bound in bounds])
         axes.set_ylim(len(bounds) - 0.5, -0.5)
         axes.tick_params(axis="y", length=0)
-        axes.axvline(0, color="0.4", linestyle="--", linewidth=0.9)
+        axes.axvline(0, **BOUND)
         axes.set_title(rf"$\sigma = {sigma:g}$")
     last: Axes = grid[-1, 0]
     last.set_xlabel("measured over the bound")
@@ -148,13 +152,13 @@ def draw_bounds(data: FigureData, options: FigureOptions) -> Picture:
         (Line2D([], [], color=colour, marker=marker, linestyle=""), f"{outputs} outputs")
         for outputs, (colour, marker) in looks.items()
     ]
-    legend.append((Line2D([], [], color="0.4", linestyle="--"), "the bound"))
-    legend_below(figure, legend, columns=4)
+    legend.append((Line2D([], [], **BOUND), "the bound"))
+    legend_below(figure, legend, columns=4, heading=f"a marker for each of {seeds}")
     return figure
 
 
 def _draw_seeds(
-    axes: Axes, bound: Bound, cells: pd.DataFrame, middle: float, colour: str, marker: str
+    axes: Axes, bound: Bound, cells: pd.DataFrame, middle: float, colour: ColorType, marker: str
 ) -> None:
     """Draw the seeds of one setting along a row."""
     decades = bound.decades(cells).to_numpy(float)

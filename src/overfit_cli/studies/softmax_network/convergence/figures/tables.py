@@ -1,17 +1,15 @@
-"""Figures after Table 1, and of the tangent kernel's eigenvalues.
+"""Figures after Table 1 of Cao et al. 2024.
 
 - `heatmap`: over samples and width, with the contour of widths that suffice.
-- `table1`: Table 1 of Cao et al. 2024 as measured: steps, sufficient widths, condition numbers.
-- `lambda`: steps against λ or κ, and over Table 1's, or sufficient widths, against λ.
-- `eigenvalues`: the smallest eigenvalues of the tangent kernel against width and dimension.
+- `table1`: steps, sufficient widths and condition numbers, and the table itself as measured.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
-import matplotlib.axes
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
@@ -25,30 +23,38 @@ from overfit_cli.figures.heatmap import draw_map
 from overfit_cli.figures.inputs import measured_column, require_numbers
 from overfit_cli.figures.labels import axis_label, tick_number
 from overfit_cli.figures.panels import Panel
-from overfit_cli.figures.picture import Picture, styled, title_panels
-from overfit_cli.figures.style import HIGHLIGHT, Legend, colours_of_map, legend_below, log_ticks
+from overfit_cli.figures.picture import Picture, styled
+from overfit_cli.figures.style import BOUND, HIGHLIGHT, Legend, legend_below
 from overfit_cli.stats.boundaries import contour
-from overfit_cli.stats.intervals import Estimate, mean_estimate, median_estimate
+from overfit_cli.stats.intervals import mean_estimate, middle
+from overfit_cli.studies.softmax_network.convergence.claims.table1 import (
+    slopes_between,
+    step_ranges,
+    width_logs,
+    width_range,
+)
 from overfit_cli.studies.softmax_network.convergence.widths import (
     ENOUGH,
-    by_data,
-    keep_slow_cells,
     sufficient_widths,
-    table1_steps,
     widest,
 )
 from overfit_cli.studies.softmax_network.figures import (
     NETWORKS,
+    Power,
     done_cells,
     draw_series,
+    largest_residual,
     legend_of,
     new_grid,
+    quartiles_over_seeds,
     say_how_averaged,
 )
-from overfit_cli.studies.softmax_network.paper import NAMES
 
 STATED = 2
 """The power of n in the width that Table 1 states for each of the three networks, but for λ."""
+
+FEWEST_SAMPLES = 3
+"""The least number of n of which powers of n are told."""
 
 
 def has_grid(data: FigureData) -> bool:
@@ -70,53 +76,64 @@ def draw_diagram(data: FigureData, options: FigureOptions) -> Picture:
     if (options.x, options.y) != ("n", "m") or data.less:
         return draw_map(data, options)
     value, level = _contour_of(data, options)
-    figure = draw_map(data, options, lambda axes, part: _draw_contour(axes, part, value, level))
-    titled = [axes for axes in figure.axes if axes.get_title(loc="left")]
-    title_panels(titled, [axes.get_title(loc="left") for axes in titled])
-    return figure
+    return draw_map(data, options, lambda axes, part: _draw_contour(axes, part, value, level))
 
 
 def _draw_contour(axes: Axes, part: Panel, value: str, level: float) -> Legend:
-    """Draw the contour with its fit, and Table 1's power; put the fitted one in the title."""
-    cells = part.data.cells
-    if value == "steps_over_limit":
-        cells = keep_slow_cells(cells)
-    fitted = contour(cells, "m", "n", value, level)
-    if fitted is None:
-        return []
-    logs = np.log(fitted.middle.index.to_numpy(float))
-    power = mean_estimate(fitted.powers)
-    outlined: dict[str, Any] = {
-        "color": HIGHLIGHT,
-        "path_effects": [withStroke(linewidth=2.4, foreground="white")],
-    }
-    axes.plot(np.exp(logs), np.exp(fitted.middle), "o", color=HIGHLIGHT, markersize=2.5, zorder=3)
-    middle = float(fitted.middle.mean())
-    for exponent, dash in ((power.value, "-"), (STATED, ":")):
-        line = np.exp(middle + exponent * (logs - logs.mean()))
-        axes.plot(np.exp(logs), line, linestyle=dash, **outlined)
+    """Draw the contour with its fit and Table 1's power; write the fit under the panel's title."""
+    middle, power, note = _fit_contour(part.data.cells, value, level)
     figure = axes.get_figure(root=True)
-    if fitted.left_out and isinstance(figure, Picture):
+    if note and isinstance(figure, Picture):
         panel = f"{part.title}: " if part.title else ""
-        seeds = plural(fitted.left_out, "seed")
-        figure.facts.append(f"Contour, {panel}{seeds} left out, without a crossing on the grid.")
-    axes.set_title(_title(part.title, power))
-    label = axis_label(part.data.study, value)
+        figure.facts.append(f"Contour, {panel}{note}")
+    title = axes.get_title(loc="left").replace("activation: ", "")
+    axes.set_title("\n".join([title, *_fit_in_words(power)]))
+    if power is None or not math.isfinite(power.estimate.value) or middle.empty:
+        return []
+    ns = middle.index.to_numpy(float)
+    outline: dict[str, Any] = {"path_effects": [withStroke(linewidth=2.4, foreground="white")]}
+    fitted: dict[str, Any] = {"color": HIGHLIGHT, **outline}
+    axes.plot(ns, middle, "o", color=HIGHLIGHT, markersize=2.5, zorder=3)
+    for exponent, look in ((power.estimate.value, fitted), (STATED, BOUND | outline)):
+        logs = np.log(middle).mean() + exponent * (np.log(ns) - np.log(ns).mean())
+        axes.plot(ns, np.exp(logs), **look)
+    label = f"{axis_label(part.data.study, value)} = {tick_number(level)}"
+    if (value, level) == ("steps_over_limit", ENOUGH):
+        label = "twice the steps of infinite width"
     return [
-        (
-            Line2D([], [], linestyle="-", marker="o", markersize=2.5, **outlined),
-            f"{label} = {tick_number(level)}, and its fit",
-        ),
-        (Line2D([], [], linestyle=":", **outlined), f"Table 1: $m \\propto n^{STATED}$"),
+        (Line2D([], [], marker="o", markersize=2.5, **fitted), f"{label}, and its fit"),
+        (Line2D([], [], **BOUND), f"Table 1's power, $m \\propto n^{STATED}$"),
     ]
 
 
-def _title(title: str, power: Estimate) -> str:
-    """A panel's title: what it is of, and the power with its interval."""
-    words = f"$m \\propto n^{{{power.value:.2f}}}$"
-    if math.isfinite(power.high - power.low):
-        words += f" [{power.low:.2f}, {power.high:.2f}]".replace("-", "−")
-    return f"{title.partition(': ')[2] or title}: {words}" if title else words
+def _fit_in_words(power: Power | None) -> list[str]:
+    """Write a fitted power of n on a line, and its lack of fit on the next."""
+    if power is None or not math.isfinite(power.estimate.value):
+        return []
+    words = f"$m \\propto n^{{{power.estimate.value:.2f}}}$ {power.interval}"
+    return [words, f"largest residual {power.fit}"] if power.fit else [words]
+
+
+def _fit_contour(
+    cells: pd.DataFrame, value: str, level: float
+) -> tuple[pd.Series[float], Power | None, str]:
+    """The median width at each n within the sweep, the power of n, and a note on other seeds."""
+    if (value, level) == ("steps_over_limit", ENOUGH):
+        widths = sufficient_widths(cells)
+        middle = quartiles_over_seeds(widths, "n", "width")["middle"]
+        drawn = middle[(middle > 0) & np.isfinite(middle)]
+        outside = int(((widths["width"] == 0) | np.isinf(widths["width"])).sum())
+        note = f"{outside} of {plural(len(widths), 'width')} beyond the sweep's, counted as there."
+        return drawn, _power_of_logs(_logarithms(width_range(cells))), note if outside else ""
+    fitted = contour(cells, "m", "n", value, level)
+    if fitted is None:
+        return pd.Series(dtype=float), None, "no seed crosses it at every n."
+    middle = fitted.middle.map(math.exp)
+    power = mean_estimate(fitted.powers)
+    lack = largest_residual(middle.index.to_numpy(float), middle.to_numpy(), power.value)
+    seeds = plural(cells["seed"].nunique(), "seed")
+    note = f"{fitted.left_out} of {seeds} left out, without a crossing at every n."
+    return middle, Power(power, lack), note if fitted.left_out else ""
 
 
 def _contour_of(data: FigureData, options: FigureOptions) -> tuple[str, float]:
@@ -130,231 +147,183 @@ def _contour_of(data: FigureData, options: FigureOptions) -> tuple[str, float]:
     return value, float(f"{numbers[numbers > 0].median():.2g}")
 
 
-def has_dimensions(data: FigureData) -> bool:
-    """Return whether m and d vary."""
-    return bool((data.cells[["m", "d"]].nunique() > 1).all())
-
-
-@styled
-def draw_eigenvalues(data: FigureData, options: FigureOptions) -> Picture:
-    """Draw λ_min of the Gram matrix at the start against n/m, a line for each d.
-
-    A column for each activation; the dashed lines are those of infinitely many hidden units.
-
-    Raises:
-        UserError: if another parameter varies, or no cell is there.
-    """
-    done_cells(data, ("activation", "m", "n", "d"))
-    cells = data.cells.assign(ratio=data.cells["n"] / data.cells["m"])
-    names = [activation for activation in NAMES if (cells["activation"] == activation).any()]
-    dimensions = sorted(cells["d"].unique())
-    shades = colours_of_map(np.linspace(0, 0.9, len(dimensions)).tolist())
-    figure, grid = new_grid(1, len(names))
-    for axes, name in zip(grid[0], names, strict=True):
-        for d, colour in zip(dimensions, shades, strict=True):
-            chosen = cells[(cells["activation"] == name) & (cells["d"] == d)]
-            chosen = chosen[chosen["lambda_start"] > 0]
-            middle = chosen.groupby("ratio")["lambda_start"].median()
-            axes.plot(middle.index, middle, "o-", color=colour, markersize=2.5)
-            if len(chosen):
-                axes.axhline(
-                    float(chosen["lambda_limit"].median()),
-                    color=colour,
-                    linestyle="--",
-                    linewidth=0.7,
-                )
-        axes.set_title(NAMES[name])
-        axes.set_xscale("log")
-        axes.set_yscale("log")
-        axes.set_xlabel("samples over hidden units $n/m$")
-    grid[0, 0].set_ylabel(r"$\lambda_{\mathrm{min}}(H^*)$")
-    legend: Legend = [
-        (Line2D([], [], color=colour, marker="o", markersize=2.5), f"$d$ = {d}")
-        for d, colour in zip(dimensions, shades, strict=True)
-    ]
-    legend.append((Line2D([], [], color="0.4", linestyle="--"), r"$m = \infty$"))
-    legend_below(figure, legend, columns=7)
-    return figure
-
-
 LABELS = {
-    "steps_to_epsilon": "steps of the\nwidest networks",
+    "steps_to_epsilon": "steps $T$ of the\nwidest networks",
     "width": "sufficient\nwidth $m$",
     "kappa": r"condition number $\kappa$" "\nof the widest",
 }
 
 
 RULES = {
-    "stability": r"$\eta = 1/(m\lambda_{\mathrm{max}})$",
-    "paper": r"$\eta \propto \lambda/(mn^2)$",
+    "stability": r"step size $1/(m\lambda_{\mathrm{max}})$",
+    "paper": r"step size $\propto \lambda/(mn^2)$",
 }
 
 
 @styled
 def draw_table1(data: FigureData, options: FigureOptions) -> Picture:
-    """Draw steps, sufficient width and κ against n, a column for each step rule.
+    """Draw steps, sufficient width and κ against n, a column for each step rule, and Table 1.
 
     A width is sufficient from which on training takes at most twice the steps that infinitely many
-    hidden units take. A seed without one within the sweep is counted in the panel, and not drawn.
+    hidden units take. Seeds without one within the sweep count as below or beyond it; a median
+    there has an open marker at the end of the sweep. With three n or more a table has the powers of
+    n, beside those that Table 1 states.
 
     Raises:
         UserError: if another parameter varies, or no cell is done.
     """
-    done_cells(data, ("activation", "m", "n", "step_rule"))
+    cells = done_cells(data, ("activation", "m", "n", "step_rule"))
     rules = [rule for rule in RULES if (data.cells["step_rule"] == rule).any()]
-    figure, grid = new_grid(len(LABELS), len(rules))
+    fits = cells["n"].nunique() >= FEWEST_SAMPLES
+    names = [name for name in NETWORKS if (data.cells["activation"] == name).any()]
+    heights = [1.45] * len(LABELS) + ([0.25 + 0.36 * len(names)] if fits else [])
+    figure, grid = new_grid(len(heights), len(rules), one_x=False, heights=heights)
     for axes_of_rule, rule in zip(grid.T, rules, strict=True):
         chosen = data.cells[data.cells["step_rule"] == rule]
-        wide, widths = widest(chosen), sufficient_widths(chosen)
+        _draw_columns(axes_of_rule[:3], chosen, joined=fits)
         axes_of_rule[0].set_title(RULES[rule])
-        draw_series(axes_of_rule[0], wide, "n", "steps_to_epsilon")
-        draw_series(axes_of_rule[1], widths[np.isfinite(widths["width"])], "n", "width")
-        _count_missing(axes_of_rule[1], widths)
-        _guide(axes_of_rule[1], widths)
-        draw_series(axes_of_rule[2], wide, "n", "kappa")
-        axes_of_rule[-1].set_xlabel("training samples $n$")
-    for axes, label in zip(grid[:, 0], LABELS.values(), strict=True):
+        if fits:
+            _write_table(axes_of_rule[3], measured_powers(chosen))
+    for axes, label in zip(grid[:, 0], LABELS.values(), strict=False):
         axes.set_ylabel(label)
-    say_how_averaged(figure, data.cells)
-    legend_below(figure, legend_of(data.cells, [(":", "$\\propto n^2$")]), columns=4)
-    return figure
-
-
-def _guide(axes: matplotlib.axes.Axes, widths: pd.DataFrame) -> None:
-    """A line with the slope of the theorems' n² through the first of the widths."""
-    finite = widths[np.isfinite(widths["width"]) & (widths["width"] > 0)]
-    if finite["n"].nunique() < 2:
-        return
-    ns = np.array(sorted(finite["n"].unique()), dtype=float)
-    start = float(finite.loc[finite["n"] == ns[0], "width"].median())
-    axes.plot(ns, start * (ns / ns[0]) ** 2, ":", color="0.4", linewidth=0.8)
-
-
-def _count_missing(axes: matplotlib.axes.Axes, widths: pd.DataFrame) -> None:
-    """Say how many seeds have no sufficient width within the sweep, on either side of it."""
-    above, below = (int((widths["width"] == end).sum()) for end in (np.inf, 0.0))
-    words = [f"{plural(above, 'seed')}: no width of the sweep"] if above else []
-    words += [f"{plural(below, 'seed')}: every width"] if below else []
-    axes.text(0.03, 0.95, "\n".join(words), transform=axes.transAxes, va="top", size=6)
-
-
-def has_eigenvalues(data: FigureData) -> bool:
-    """Return whether several settings of the networks and their data are there."""
-    return bool(data.cells.groupby(["activation", "data", "d", "n"]).ngroups >= 6)
-
-
-_MARKS = {"sphere": "o", "ball": "s", "digits": "^"}
-
-
-@styled
-def draw_lambda(data: FigureData, options: FigureOptions) -> Picture:
-    """Draw steps and widths against eigenvalues, a point for each activation, data, d and n.
-
-    At the paper's step size they are T against λ, and T λ²/(n² log(n/ε)) against λ. At 1/(m λ_max)
-    they are T against κ, and the sufficient width against λ; a setting without one within the sweep
-    on half of its seeds isn't drawn. Points are medians, bars their 95 % intervals. Larger markers
-    have larger n.
-
-    Raises:
-        UserError: if another parameter varies, both step rules are there, or no cell is done.
-    """
-    cells = done_cells(data, ("activation", "m", "n", "d", "data"))
-    wide = widest(cells)
-    by_paper = bool((wide["step_rule"] == "paper").all())
-    wide = wide.assign(steps_over_stated=wide["steps_to_epsilon"] / table1_steps(wide))
-    figure, grid = new_grid(1, 2, one_y=False)
-    left, right = grid[0]
-    if by_paper:
-        _draw_points(left, wide, "lambda_start", "steps_to_epsilon", -2)
-        _draw_points(right, wide, "lambda_start", "steps_over_stated", 0)
-        right.set_ylim(1, 10)
-        log_ticks(right.yaxis, 1, 10)
-        label = r"$T\lambda^2/(n^2\log(n/\epsilon))$"
-    else:
-        keys = ["activation", "data", "d", "n"]
-        widths = by_data(data.cells, sufficient_widths)
-        smallest = wide[[*keys, "seed", "lambda_start"]]
-        widths = widths.merge(smallest, on=[*keys, "seed"])
-        _draw_points(left, wide, "kappa", "steps_to_epsilon", 1)
-        _draw_points(right, widths, "lambda_start", "width", -2)
-        right.axvline(1, color="0.7", linewidth=0.8)
-        below, above = (int((widths["width"] == end).sum()) for end in (0.0, np.inf))
-        figure.facts.append(
-            f"Of {len(widths)} widths {below} lie below the sweep and {above} beyond it. "
-            "Table 1's λ < 1 is to the left of the grey line."
-        )
-        label = "sufficient width $m$"
-    left.set_xlabel(r"smallest eigenvalue $\lambda$" if by_paper else r"condition number $\kappa$")
-    left.set_ylabel("steps $T$ to $\\epsilon$")
-    right.set_xlabel(r"smallest eigenvalue $\lambda$")
-    right.set_ylabel(label)
-    seeds = plural(cells["seed"].nunique(), "seed")
-    figure.facts.append(
-        f"A point for each activation, data, d and n: medians of {seeds}, bars 95 % intervals. "
-        "Dotted lines have the power, and go through the middle of all points."
+    bands = "" if fits else ", drawn as bars"
+    addition = (
+        "; a cell that doesn't come to ε within its steps counts as slower than all others. A case "
+        "is a network, an n and a seed"
     )
-    powers = r"$\lambda^{-2}$" if by_paper else r"$\kappa$ (left), $\lambda^{-2}$ (right)"
-    names = [activation for activation in NAMES if (cells["activation"] == activation).any()]
-    legend: Legend = [
-        (Line2D([], [], color=NETWORKS[name].colour, linewidth=2.5), NAMES[name]) for name in names
-    ]
-    legend.append((Line2D([], [], color="0.4", linestyle=":"), rf"$\propto$ {powers}"))
-    kinds = [kind for kind in _MARKS if (cells["data"] == kind).any()]
-    legend += [
-        (Line2D([], [], color="0.4", marker=_MARKS[kind], linestyle="", markersize=3), kind)
-        for kind in kinds
-    ]
-    legend += [
-        (
-            Line2D([], [], color="0.4", marker="o", linestyle="", markersize=size),
-            f"$n = {n}$",
+    say_how_averaged(figure, data.cells, bands + addition)
+    if fits:
+        figure.facts.append(
+            "Table: powers of n with 95 % intervals, and the largest share by which a median is "
+            "off the fitted line. λ is that of the widest networks; λ²m is divided by Table 1's "
+            "log²(n), of ReLU log(n), and λ²T by log(n/ε). Widths before the sweep or beyond it "
+            "may be any there. Table 1 states T at its own step size, ∝ λ/(m n²)."
         )
-        for n, size in _sizes(cells).items()
-    ]
-    legend_below(figure, legend, columns=5)
+    legend = legend_of(data.cells)
+    if fits:
+        legend.append((Line2D([], [], **BOUND), "Table 1: $n^2$"))
+    legend_below(figure, legend, columns=4)
     return figure
 
 
-def _sizes(cells: pd.DataFrame) -> dict[int, float]:
-    """The size of a marker for each n."""
-    sizes = sorted(cells["n"].unique())
+def _draw_columns(column: np.ndarray, cells: pd.DataFrame, *, joined: bool) -> None:
+    """Draw the three quantities of one step rule, one below the other."""
+    steps, sufficient, kappa = column
+    wide, widths = widest(cells), sufficient_widths(cells)
+    draw_series(steps, wide, "n", "steps_to_epsilon", joined=joined)
+    sweep = (float(cells["m"].min()), float(cells["m"].max()))
+    draw_series(sufficient, widths, "n", "width", within=sweep, joined=joined)
+    if joined:
+        _guide(sufficient, widths, sweep)
+    _count_missing(sufficient, widths, sweep)
+    draw_series(kappa, wide, "n", "kappa", joined=joined)
+    kappa.set_xlabel("training samples $n$")
+    for axes in (steps, sufficient):
+        axes.tick_params(labelbottom=False)
+
+
+def _guide(axes: Axes, widths: pd.DataFrame, sweep: tuple[float, float]) -> None:
+    """Draw the slope of Table 1's n² from the medians of the first n, within the limits."""
+    ns = np.sort(widths["n"].unique()).astype(float)
+    first = widths[widths["n"] == ns[0]].groupby("activation")["width"].apply(middle)
+    start = np.exp(np.log(first.clip(*sweep)).mean())
+    limits = axes.get_ylim()
+    axes.plot(ns, start * (ns / ns[0]) ** STATED, **BOUND)
+    axes.set_ylim(limits)
+
+
+def _count_missing(axes: Axes, widths: pd.DataFrame, sweep: tuple[float, float]) -> None:
+    """Say how many seeds have no sufficient width within the sweep, above the lines."""
+    above, below = (int((widths["width"] == end).sum()) for end in (np.inf, 0.0))
+    cases = f"of {len(widths)} cases"
+    words = [f"{above} {cases}: no width up to {sweep[1]:g} suffices"] if above else []
+    words += [f"{below} {cases}: the smallest width ({sweep[0]:g}) suffices"] if below else []
+    if words:
+        low, high = axes.get_ylim()
+        axes.set_ylim(low, high * (high / low) ** (0.13 * len(words)))
+        axes.text(
+            0.03,
+            0.96,
+            "\n".join(words),
+            transform=axes.transAxes,
+            va="top",
+            size=6,
+            bbox={"color": "white", "pad": 1},
+        )
+
+
+TABLE = {
+    "m": "$m$",
+    "width": "$\\lambda^2 m$",
+    "T": "$T$",
+    "steps": "$\\lambda^2 T$",
+}
+"""The quantities whose powers of n are told; Table 1 has the second and the fourth as n²."""
+
+
+def measured_powers(cells: pd.DataFrame) -> Mapping[str, Mapping[str, Power]]:
+    """Return the powers of n in each quantity of `TABLE`, by activation and quantity.
+
+    Args:
+        cells: a sweep over the activation, m and n at one step rule, failed cells included.
+    """
     return {
-        int(n): float(size) for n, size in zip(sizes, np.linspace(2, 6, len(sizes)), strict=True)
+        activation: _powers(cells[cells["activation"] == activation], activation)
+        for activation in NETWORKS
+        if (cells["activation"] == activation).any()
     }
 
 
-def _draw_points(
-    axes: matplotlib.axes.Axes, cells: pd.DataFrame, x: str, value: str, power: float
-) -> None:
-    """Draw medians with 95 % intervals of each setting, and a line of a power through their middle.
+def _powers(cells: pd.DataFrame, activation: Any) -> Mapping[str, Power]:
+    widths, wide = width_range(cells), step_ranges(widest(cells))
+    steps = wide[["n", "seed", "least", "most"]]
+    shrinking = wide["lambda_start"].astype(float) ** 2
+    shrinking /= np.log(wide["n"].astype(float) / wide["epsilon"].astype(float))
+    logs = {
+        "m": _logarithms(widths),
+        "width": width_logs(cells, activation),
+        "T": _logarithms(steps),
+        "steps": _logarithms(
+            steps.assign(least=steps["least"] * shrinking, most=steps["most"] * shrinking)
+        ),
+    }
+    return {name: _power_of_logs(table) for name, table in logs.items()}
 
-    An interval ends at the least and the largest number of the setting that is drawn.
-    """
-    numbers = cells[["activation", "data", "d", "n", x, value]].astype({x: float, value: float})
-    grouped = numbers.groupby(["activation", "data", "d", "n"])
-    table = grouped[[x, value]].median()
-    table = table[((table > 0) & (table < np.inf)).all(axis=1)].reset_index()
-    sizes = _sizes(cells)
-    for _, row in table.iterrows():
-        look = NETWORKS[row["activation"]]
-        sample = grouped.get_group(tuple(row[["activation", "data", "d", "n"]]))[value].dropna()
-        drawn = sample[(sample > 0) & (sample < np.inf)]
-        estimate = median_estimate(sample)
-        low, high = np.clip((estimate.low, estimate.high), drawn.min(), drawn.max())
-        axes.errorbar(
-            row[x],
-            row[value],
-            yerr=[[max(row[value] - low, 0.0)], [max(high - row[value], 0.0)]],
-            marker=_MARKS[row["data"]],
-            color=look.colour,
-            markersize=sizes[int(row["n"])],
-            markeredgewidth=0,
-            alpha=0.8,
-            linewidth=0.7,
-        )
-    ends = np.array([table[x].min(), table[x].max()])
-    middle = np.exp(np.log(table[[x, value]]).mean())
-    axes.plot(ends, middle[value] * (ends / middle[x]) ** power, ":", color="0.4", linewidth=0.9)
-    axes.set_xscale("log")
-    axes.set_yscale("log")
-    log_ticks(axes.xaxis, *ends.tolist())
+
+def _logarithms(ranges: pd.DataFrame) -> pd.DataFrame:
+    with np.errstate(divide="ignore"):
+        return ranges.assign(least=np.log(ranges["least"]), most=np.log(ranges["most"]))
+
+
+def _power_of_logs(logs: pd.DataFrame) -> Power:
+    """The mean slope in log n of logarithms with two ends, and its lack of fit."""
+    slopes = slopes_between(logs)
+    estimate = mean_estimate(slopes["least"], up_to=slopes["most"])
+    medians = np.exp(((logs["least"] + logs["most"]) / 2).groupby(logs["n"]).median())
+    if not math.isfinite(estimate.value):
+        return Power(estimate, math.nan)
+    places = medians.index.to_numpy(float)
+    return Power(estimate, largest_residual(places, medians.to_numpy(), estimate.value))
+
+
+def _write_table(axes: Axes, powers: Mapping[str, Mapping[str, Power]]) -> None:
+    """Write powers of n as Table 1 has them: a row per network; power, interval, lack of fit."""
+    axes.axis("off")
+    columns = np.linspace(0.13, 0.87, len(TABLE))
+    lines = [0.0, *(2 + 3 * row for row in range(len(powers))), 2 + 3 * len(powers)]
+    axes.set(xlim=(0, 1), ylim=(lines[-1] + 0.2, -0.3))
+    axes.text(-0.22, 0.5, "power of $n$", va="center", size=6.5)
+    axes.text(-0.22, 1.35, "stated", va="center", size=6.5)
+    for across, (name, symbol) in zip(columns, TABLE.items(), strict=True):
+        stated = f"{STATED}" if name in ("width", "steps") else "–"
+        axes.text(across, 0.5, symbol, ha="center", va="center", size=7)
+        axes.text(across, 1.35, stated, ha="center", va="center", size=6.5)
+    for first, (activation, row) in zip(lines[1:], powers.items(), strict=False):
+        axes.plot((-0.22, 1), (first, first), color="0.7", linewidth=0.4, clip_on=False)
+        look = NETWORKS[activation]
+        axes.text(-0.22, first + 1.5, look.name, color=look.colour, va="center", size=7)
+        for across, power in zip(columns, row.values(), strict=True):
+            known = math.isfinite(power.estimate.value)
+            words = [power.number, power.interval, power.fit] if known else ["beyond the sweep"]
+            text = "\n".join(filter(None, words))
+            axes.text(across, first + 1.5, text, ha="center", va="center", size=6, linespacing=1.1)

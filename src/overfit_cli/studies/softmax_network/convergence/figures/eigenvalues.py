@@ -1,0 +1,289 @@
+"""Figures of the tangent kernel's eigenvalues, and of what depends on them.
+
+- `eigenvalues`: the smallest eigenvalues against width and dimension.
+- `lambda`: steps against λ or κ, and over Table 1's, or sufficient widths, against λ.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import matplotlib.axes
+import numpy as np
+import pandas as pd
+from matplotlib.lines import Line2D
+from matplotlib.typing import ColorType
+
+from overfit_cli.core.figure import FigureOptions
+from overfit_cli.core.parameters import describe
+from overfit_cli.core.study import FigureData
+from overfit_cli.core.text import plural
+from overfit_cli.figures.picture import Picture, styled
+from overfit_cli.figures.style import BOUND, Legend, legend_below, log_ticks, value_colour
+from overfit_cli.stats.intervals import median_estimate
+from overfit_cli.studies.softmax_network.convergence.parameters import SoftmaxConvergenceParameters
+from overfit_cli.studies.softmax_network.convergence.widths import (
+    by_data,
+    sufficient_widths,
+    table1_steps,
+    widest,
+)
+from overfit_cli.studies.softmax_network.figures import (
+    NETWORKS,
+    done_cells,
+    new_grid,
+    quartiles_over_seeds,
+)
+
+ROUNDING = 1e-14
+"""Smallest eigenvalues below this are round-off in double precision, or hardly more."""
+
+_TINY = 1e-6
+"""Dimensions with a smaller λ at infinite width have a row of their own."""
+
+
+def has_dimensions(data: FigureData) -> bool:
+    """Return whether m and d vary."""
+    return bool((data.cells[["m", "d"]].nunique() > 1).all())
+
+
+@styled
+def draw_eigenvalues(data: FigureData, options: FigureOptions) -> Picture:
+    """Draw λ_min of the Gram matrix at the start against n/m, a line for each d.
+
+    A column for each activation; the dashed lines are those of infinitely many hidden units.
+    Dimensions with far smaller eigenvalues have a row of their own. A seed whose λ is round-off
+    counts as 0; a median of 0 has an open marker in the grey area.
+
+    Raises:
+        UserError: if another parameter varies, or no cell is there.
+    """
+    done_cells(data, ("activation", "m", "n", "d"))
+    cells = data.cells.assign(ratio=data.cells["n"] / data.cells["m"])
+    names = [activation for activation in NETWORKS if (cells["activation"] == activation).any()]
+    limits = cells.groupby(["d", "activation"])["lambda_limit"].median().groupby("d").min()
+    rows = [
+        rows for rows in (limits[limits >= _TINY].index, limits[limits < _TINY].index) if len(rows)
+    ]
+    figure, grid = new_grid(len(rows), len(names), heights=(1.9, 1.2)[: len(rows)])
+    info = describe(SoftmaxConvergenceParameters)["d"]
+    colours = {int(d): value_colour(info, int(d)) or "black" for d in limits.index}
+    for axes_of_row, dimensions in zip(grid, rows, strict=True):
+        for axes, name in zip(axes_of_row, names, strict=True):
+            of_name = cells[cells["activation"] == name]
+            for d in dimensions:
+                _draw_dimension(axes, of_name[of_name["d"] == d], colours[int(d)])
+        _dress_eigenvalues(axes_of_row)
+    for axes, name in zip(grid[0], names, strict=True):
+        axes.set_title(NETWORKS[name].name)
+    for axes in grid[-1]:
+        axes.set_xlabel("samples over hidden units $n/m$")
+    figure.facts.append(
+        f"Medians of {plural(cells['seed'].nunique(), 'seed')}, of which one whose λ is round-off "
+        "counts as 0: where those are half of the seeds or more, an open marker lies in the grey "
+        "area. Dashed lines: infinitely many hidden units."
+    )
+    legend: Legend = [
+        (Line2D([], [], color=colour, marker="o", markersize=2.5), f"$d$ = {d}")
+        for d, colour in colours.items()
+    ]
+    legend.append((Line2D([], [], color="0.4", linestyle="--"), r"$m = \infty$"))
+    legend_below(figure, legend, columns=7)
+    return figure
+
+
+def _draw_dimension(axes: matplotlib.axes.Axes, cells: pd.DataFrame, colour: ColorType) -> None:
+    """Draw the medians of one activation and d, and the line of infinite width."""
+    if cells.empty:
+        return
+    medians = quartiles_over_seeds(cells, "ratio", "lambda_start", missing=0.0)["middle"]
+    known = medians > 0
+    axes.plot(medians.index[known], medians[known], "o-", color=colour, markersize=2.5)
+    across = medians.index[~known]
+    axes.plot(across, [ROUNDING] * len(across), "o", color=colour, mfc="white", markersize=2.5)
+    limit = float(cells["lambda_limit"].median())
+    axes.axhline(limit, color=colour, linestyle="--", linewidth=0.7)
+
+
+def _dress_eigenvalues(axes_of_row: np.ndarray) -> None:
+    """Put logarithmic axes on a row, and shade what is round-off where that is in sight."""
+    for axes in axes_of_row:
+        axes.set_xscale("log")
+        axes.set_yscale("log")
+    low, high = axes_of_row[0].get_ylim()
+    if low < 100 * ROUNDING:
+        low = ROUNDING / 10
+        for axes in axes_of_row:
+            axes.axhspan(low, 5 * ROUNDING, color="0.9", zorder=0)
+        axes_of_row[0].text(
+            0.03, 0.04, "round-off", transform=axes_of_row[0].transAxes, va="bottom", size=6
+        )
+    axes_of_row[0].set_ylim(low, high)
+    log_ticks(axes_of_row[0].yaxis, low, high)
+    axes_of_row[0].set_ylabel("smallest\n" r"eigenvalue $\lambda_{\mathrm{min}}(H^*)$")
+
+
+def has_eigenvalues(data: FigureData) -> bool:
+    """Return whether several settings of the networks and their data are there."""
+    return bool(data.cells.groupby(["activation", "data", "d", "n"]).ngroups >= 6)
+
+
+_MARKS = {"sphere": "o", "ball": "s", "digits": "^"}
+_SETTING = ["activation", "data", "d", "n"]
+
+
+@styled
+def draw_lambda(data: FigureData, options: FigureOptions) -> Picture:
+    """Draw steps and widths against eigenvalues, a point for each activation, data, d and n.
+
+    At the paper's step size they are T against λ, and T λ²/(n² log(n/ε)) against λ. At 1/(m λ_max)
+    they are T against κ, and the sufficient width against λ; a median beyond the sweep has an arrow
+    at its end. Points are medians, bars their 95 % intervals. Larger markers have larger n, hollow
+    ones the largest d.
+
+    Raises:
+        UserError: if another parameter varies, both step rules are there, or no cell is done.
+    """
+    cells = done_cells(data, ("activation", "m", "n", "d", "data"))
+    wide = widest(cells)
+    by_paper = bool((wide["step_rule"] == "paper").all())
+    wide = wide.assign(steps_over_stated=wide["steps_to_epsilon"] / table1_steps(wide))
+    figure, grid = new_grid(1, 2, one_y=False, heights=[2.0])
+    left, right = grid[0]
+    if by_paper:
+        _draw_points(left, wide, "lambda_start", "steps_to_epsilon", -2)
+        _draw_points(right, wide, "lambda_start", "steps_over_stated", 0)
+        right.set_ylim(1, 10)
+        log_ticks(right.yaxis, 1, 10)
+        label, lines = (
+            r"$T\lambda^2/(n^2\log(n/\epsilon))$",
+            (r"$\propto \lambda^{-2}$", "constant"),
+        )
+    else:
+        widths = by_data(data.cells, sufficient_widths)
+        smallest = wide[[*_SETTING, "seed", "lambda_start"]]
+        widths = widths.merge(smallest, on=[*_SETTING, "seed"])
+        ends = (float(data.cells["m"].min()), float(data.cells["m"].max()))
+        _draw_points(left, wide, "kappa", "steps_to_epsilon", 1)
+        _draw_points(right, widths, "lambda_start", "width", -2, ends)
+        right.axvline(1, color="0.7", linewidth=0.8)
+        below, above = (int((widths["width"] == end).sum()) for end in (0.0, np.inf))
+        figure.facts.append(
+            f"Of {len(widths)} widths {below} lie below the sweep and {above} beyond it. "
+            "Table 1's λ < 1 is to the left of the grey line."
+        )
+        label, lines = "sufficient width $m$", (r"$\propto\kappa$", r"$\propto \lambda^{-2}$")
+    left.set_xlabel(r"smallest eigenvalue $\lambda$" if by_paper else r"condition number $\kappa$")
+    left.set_ylabel("steps $T$ to $\\epsilon$")
+    right.set_xlabel(r"smallest eigenvalue $\lambda$")
+    right.set_ylabel(label)
+    seeds = plural(cells["seed"].nunique(), "seed")
+    figure.facts.append(
+        f"A point for each activation, data, d and n: medians of {seeds}, bars 95 % intervals. "
+        "Dotted lines have the power, and go through the middle of all points."
+    )
+    stated = f"{lines[0]} (left), {lines[1]} (right)"
+    heading = f"medians of {seeds}, bars: 95 % intervals"
+    legend_below(figure, _legend_of_points(cells, stated, arrows=not by_paper), 4, heading)
+    return figure
+
+
+def _legend_of_points(cells: pd.DataFrame, stated: str, *, arrows: bool) -> Legend:
+    """The legend of colours, lines, marks, fillings and sizes."""
+    legend: Legend = [
+        (Line2D([], [], color=look.colour, linewidth=2.5), look.name)
+        for name, look in NETWORKS.items()
+        if (cells["activation"] == name).any()
+    ]
+    legend.append((Line2D([], [], **_STATED), stated))
+    grey: dict[str, Any] = {"color": "0.4", "linestyle": ""}
+    legend += [
+        (Line2D([], [], **grey, marker=mark, markersize=3), kind)
+        for kind, mark in _MARKS.items()
+        if (cells["data"] == kind).any()
+    ]
+    dimensions = sorted(cells["d"].unique())
+    legend += [
+        (
+            Line2D([], [], **grey, marker="o", markersize=4, mfc=_filling(d, dimensions)),
+            f"$d$ = {d}",
+        )
+        for d in (dimensions if len(dimensions) > 1 else [])
+    ]
+    legend += [
+        (Line2D([], [], **grey, marker="o", markersize=size), f"$n$ = {n}")
+        for n, size in _sizes(cells).items()
+    ]
+    if arrows:
+        legend.append((Line2D([], [], **grey, marker="$\\downarrow$"), "below the sweep"))
+    return legend
+
+
+_STATED = BOUND | {"linestyle": ":"}
+"""The look of a line with a stated power, whose height is not stated."""
+
+
+def _filling(d: int, dimensions: list[int]) -> str:
+    """The colour inside a marker: the largest of several d is hollow."""
+    return "white" if len(dimensions) > 1 and d == dimensions[-1] else "0.4"
+
+
+def _sizes(cells: pd.DataFrame) -> dict[int, float]:
+    """The size of a marker for each n."""
+    sizes = sorted(cells["n"].unique())
+    return {
+        int(n): float(size) for n, size in zip(sizes, np.linspace(2.5, 6, len(sizes)), strict=True)
+    }
+
+
+def _draw_points(
+    axes: matplotlib.axes.Axes,
+    cells: pd.DataFrame,
+    x: str,
+    value: str,
+    power: float,
+    sweep: tuple[float, float] = (0.0, np.inf),
+) -> None:
+    """Draw medians with 95 % intervals of each setting, and a line of a power through their middle.
+
+    An interval ends at the least and the largest number of the setting that is drawn. A median
+    beyond the sweep is an arrow at its end, and not in the middle.
+    """
+    numbers = cells[[*_SETTING, x, value]].astype({x: float, value: float})
+    grouped = numbers.groupby(_SETTING)
+    table = grouped[[x, value]].median().reset_index()
+    table = table[table[x] > 0]
+    dimensions = sorted(cells["d"].unique())
+    sizes = _sizes(cells)
+    for _, row in table.iterrows():
+        colour = NETWORKS[row["activation"]].colour
+        if not 0 < row[value] < np.inf:
+            end = sweep[0] if row[value] == 0 else sweep[1]
+            arrow = "$\\downarrow$" if row[value] == 0 else "$\\uparrow$"
+            axes.plot(row[x], end, marker=arrow, color=colour, markersize=6)
+            continue
+        sample = grouped.get_group(tuple(row[_SETTING]))[value].dropna()
+        estimate = median_estimate(sample)
+        drawn = sample[(sample > 0) & (sample < np.inf)]
+        low, high = np.clip((estimate.low, estimate.high), drawn.min(), drawn.max())
+        filling = _filling(row["d"], dimensions)
+        axes.errorbar(
+            row[x],
+            row[value],
+            yerr=[[max(row[value] - low, 0.0)], [max(high - row[value], 0.0)]],
+            marker=_MARKS[row["data"]],
+            color=colour,
+            mfc=filling if filling == "white" else colour,
+            markersize=sizes[int(row["n"])],
+            markeredgewidth=0.7,
+            alpha=0.8,
+            linewidth=0.7,
+        )
+    table = table[(table[value] > 0) & (table[value] < np.inf)]
+    ends = np.array([table[x].min(), table[x].max()])
+    middle = np.exp(np.log(table[[x, value]]).mean())
+    axes.plot(ends, middle[value] * (ends / middle[x]) ** power, **_STATED)
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    log_ticks(axes.xaxis, *ends.tolist())
+    log_ticks(axes.yaxis, *axes.get_ylim())

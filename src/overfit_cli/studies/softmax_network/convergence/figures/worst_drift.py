@@ -1,0 +1,198 @@
+"""The figure `worst-drift`: the largest change of the kernel where weights move by R at most."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import matplotlib.axes
+import numpy as np
+import pandas as pd
+from matplotlib.lines import Line2D
+from matplotlib.typing import LineStyleType
+
+from overfit_cli.core.figure import FigureOptions
+from overfit_cli.core.study import FigureData
+from overfit_cli.core.text import plural
+from overfit_cli.figures.picture import Picture, styled
+from overfit_cli.figures.style import BOUND, Legend, legend_below, log_ticks
+from overfit_cli.stats.intervals import mean_estimate
+from overfit_cli.studies.softmax_network.convergence.claims.perturbation import CONSTANTS
+from overfit_cli.studies.softmax_network.convergence.parameters import RADII
+from overfit_cli.studies.softmax_network.figures import NETWORKS, done_cells, legend_of, new_grid
+from overfit_cli.studies.softmax_network.paper import Activation
+from overfit_cli.studies.softmax_network.theory import CHANCE
+
+
+def has_worst_drifts(data: FigureData) -> bool:
+    """Return whether largest drifts were looked for, at several widths or several n."""
+    cells = data.cells
+    several = cells["m"].nunique() > 1 or cells["n"].nunique() > 1
+    return bool("worst_drift" in cells and cells["worst_drift"].notna().any() and several)
+
+
+@styled
+def draw_worst_drift(data: FigureData, options: FigureOptions) -> Picture:
+    """Draw the largest ‖H(W) − H(W̃)‖_F within R over R n against m, a panel for each σ and n.
+
+    Means of all seeds, those with 0 too, with their 95 % intervals. ReLU's dashed line is an upper
+    bound, with open markers where m R < 10 log(n²/δ), the others lower ones. The dotted lines are
+    the constants of the text after Lemma 5.1, without their n^o(1). Of one width every seed is
+    drawn, against n and at both R.
+
+    Raises:
+        UserError: if another parameter varies, or no cell is done.
+    """
+    cells = done_cells(data, ("activation", "m", "n", "sigma"))
+    if cells["m"].nunique() == 1:
+        return _draw_one_width(cells)
+    sigmas, sizes = sorted(cells["sigma"].unique()), sorted(cells["n"].unique())
+    names = [name for name in CONSTANTS if (cells["activation"] == name).any()]
+    figure, grid = new_grid(len(sizes), len(sigmas))
+    for row, n in zip(grid, sizes, strict=True):
+        for axes, sigma in zip(row, sigmas, strict=True):
+            chosen = cells[(cells["n"] == n) & (cells["sigma"] == sigma)]
+            _draw_means(axes, chosen)
+            axes.set_title(rf"$\sigma = {sigma:g}$, $n = {n}$")
+        _draw_constants(row, names)
+    limits = [end for axes in grid.flat for end in axes.get_ylim()]
+    widths = sorted(cells["m"].unique())
+    for axes in grid.flat:
+        axes.set_ylim(min(limits), max(limits))
+        log_ticks(axes.yaxis, min(limits), max(limits))
+        axes.set_xticks(widths, [str(width) for width in widths])
+        axes.minorticks_off()
+    for axes in grid[:, 0]:
+        axes.set_ylabel(_LARGEST)
+    for axes in grid[-1]:
+        axes.set_xlabel("hidden units $m$")
+    seeds = plural(cells["seed"].nunique(), "seed")
+    figure.facts.append(
+        f"Means of all {seeds}, those with 0 too, with 95 % intervals. R = {RADII[0]:g}. Softmax "
+        "and exp by ascent over directions: at least so much. ReLU, dashed, by counting the units "
+        "that can flip: at most so much; markers are open where m R < 10 log(n²/δ)."
+    )
+    extra: list[tuple[LineStyleType, str]] = [
+        ("--", "at most (ReLU)"),
+        ("-", "at least"),
+    ]
+    legend = [*legend_of(cells, extra), _CONSTANT]
+    heading = f"$R$ = {RADII[0]:g}; means of {seeds}, bars: 95 % intervals"
+    legend_below(figure, legend, columns=3, heading=heading)
+    return figure
+
+
+_CONSTANT = (Line2D([], [], **BOUND | {"linestyle": ":"}), "constant of the text")
+
+
+def _draw_constants(row: Sequence[matplotlib.axes.Axes], names: Sequence[Activation]) -> None:
+    """Draw the constants of the text across a row of panels, with their networks at its right."""
+    sides = dict(zip(CONSTANTS, ("top", "bottom", "center"), strict=True))  # 1, 3 and 2
+    for name in names:
+        for axes in row:
+            axes.axhline(CONSTANTS[name], **BOUND | {"linestyle": ":"})
+        row[-1].annotate(
+            NETWORKS[name].name,
+            (1.02, CONSTANTS[name]),
+            xycoords=("axes fraction", "data"),
+            va=sides[name],
+            size=6,
+            color=NETWORKS[name].colour,
+            annotation_clip=False,
+        )
+
+
+def _draw_means(axes: matplotlib.axes.Axes, cells: pd.DataFrame) -> None:
+    """Draw the mean of `worst_drift` over all seeds against m, a line for each activation."""
+    for activation, rows in cells.groupby("activation"):
+        look = NETWORKS[str(activation)]
+        widths = np.sort(rows["m"].unique()).astype(float)
+        estimates = [
+            mean_estimate(rows.loc[rows["m"] == m, "worst_drift"].astype(float)) for m in widths
+        ]
+        means = np.array([estimate.value for estimate in estimates])
+        ends = np.array([(estimate.low, estimate.high) for estimate in estimates])
+        low = np.maximum(ends[:, 0], means / 10)  # an interval with 0 has no end on this axis
+        is_bound = activation == "relu"
+        is_open = is_bound & (widths * RADII[0] < _least_units(rows["n"].iloc[0]))
+        axes.plot(widths, means, "--" if is_bound else "-", color=look.colour, linewidth=1.0)
+        axes.vlines(widths, low, ends[:, 1], colors=look.colour, linewidth=1.0)
+        for width, mean, hollow in zip(widths, means, is_open, strict=True):
+            face = "white" if hollow else look.colour
+            axes.plot(width, mean, look.marker, markersize=3.5, color=look.colour, mfc=face)
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+
+
+def _draw_one_width(cells: pd.DataFrame) -> Picture:
+    """Draw the largest change of every seed against n at both R, a panel for each σ."""
+    sigmas, sizes = sorted(cells["sigma"].unique()), sorted(cells["n"].unique())
+    names = [name for name in CONSTANTS if (cells["activation"] == name).any()]
+    columns = [(name, number) for name in names for number in range(len(RADII))]
+    width = 0.8 / len(columns)
+    figure, grid = new_grid(1, len(sigmas))
+    _draw_constants(grid[0], names)  # before the limits are fixed
+    for axes, sigma in zip(grid[0], sigmas, strict=True):
+        for index, (name, number) in enumerate(columns):
+            first = (index - (len(columns) - 1) / 2) * width
+            for place, n in enumerate(sizes):
+                chosen = cells[(cells["sigma"] == sigma) & (cells["n"] == n)]
+                of_name = chosen[chosen["activation"] == name]
+                _draw_seeds(axes, of_name, number, place + first, width)
+        axes.set_title(rf"$m = {cells['m'].iloc[0]}$, $\sigma = {sigma:g}$")
+        axes.set_xticks(range(len(sizes)), [str(n) for n in sizes])
+        axes.set_xlim(-0.5, len(sizes) - 0.5)
+        axes.set_ylim(bottom=0)
+        axes.set_xlabel("training samples $n$")
+    grid[0, 0].set_ylabel(_LARGEST)
+    ways = {
+        "relu": "ReLU by counting the units that can flip: at most so much.",
+        "softmax": "Softmax by ascent over directions: at least so much.",
+        "exp": "Exp by ascent over directions: at least so much.",
+    }
+    seeds = plural(cells["seed"].nunique(), "seed")
+    figure.facts.append(f"A marker for each of {seeds}. {' '.join(ways[name] for name in names)}")
+    grey: dict[str, Any] = {"color": "0.4", "linestyle": ""}
+    legend: Legend = [
+        (Line2D([], [], **grey | {"color": look.colour}, marker=look.marker), look.name)
+        for look in (NETWORKS[name] for name in names)
+    ]
+    if "relu" in names:
+        hollow = Line2D([], [], **grey, marker=NETWORKS["relu"].marker, mfc="none")
+        legend.append((hollow, r"$m R < 10\,\log(n^2/\delta)$"))
+    legend.append((Line2D([], [], color="0.15", linewidth=1.4), "median"))
+    legend.append(_CONSTANT)
+    legend_below(figure, legend, columns=2, heading=f"a marker for each of {seeds}")
+    return figure
+
+
+def _draw_seeds(
+    axes: matplotlib.axes.Axes, cells: pd.DataFrame, number: int, middle: float, width: float
+) -> None:
+    """Draw the seeds of one setting side by side at one of the two R, and their median."""
+    if cells.empty:
+        return
+    row, radius = cells.iloc[0], RADII[number]
+    drifts = cells[("worst_drift", "worst_drift_far")[number]].astype(float)
+    is_open = row["activation"] == "relu" and row["m"] * radius < _least_units(row["n"])
+    look = NETWORKS[row["activation"]]
+    axes.plot(
+        middle + width * np.linspace(-0.35, 0.35, len(drifts)),
+        drifts,
+        look.marker,
+        markersize=2.5,
+        markeredgewidth=0.6,
+        color=look.colour,
+        mfc="none" if is_open else look.colour,
+    )
+    ends = middle - 0.42 * width, middle + 0.42 * width
+    axes.hlines(drifts.median(), *ends, colors="0.15", linewidth=1.4, zorder=3)
+    axes.annotate(f"$R = {radius:g}$", (middle, 0.03), ha="center", size=6)
+
+
+def _least_units(n: float) -> float:
+    """Return the least m R with which the probability in ReLU's quoted lemma is 1 − δ."""
+    return float(10 * np.log(float(n) ** 2 / CHANCE))
+
+
+_LARGEST = "largest\n$\\Vert H(W) - H(\\tilde W)\\Vert_F\\,/\\,(R\\,n)$"
