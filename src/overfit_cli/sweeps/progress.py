@@ -24,6 +24,7 @@ from overfit_cli.core.parameters import Value
 from overfit_cli.core.processes import delaying_interrupts
 from overfit_cli.core.text import duration, duration_estimate, plural, size
 from overfit_cli.sweeps.executors import Executor
+from overfit_cli.sweeps.order import diagram_axes
 from overfit_cli.sweeps.part_file import Refusal
 from overfit_cli.sweeps.plan import Plan
 from overfit_cli.sweeps.run import Summary
@@ -246,7 +247,7 @@ def diagram_of(plan: Plan, directory: RunDirectory) -> SweepDiagram | None:
         plan: what runs.
         directory: where the cells are that don't run again.
     """
-    axes = _longest_axes(plan.grid)
+    axes = diagram_axes(plan.grid)
     if axes is None:
         return None
     y, x = axes
@@ -260,21 +261,6 @@ def diagram_of(plan: Plan, directory: RunDirectory) -> SweepDiagram | None:
         if key in headlines:
             diagram.add(cell, headlines[key])
     return diagram
-
-
-def _longest_axes(grid: Grid) -> tuple[str, str] | None:
-    """The two axes with the most numbers, as (up, across); of equally long ones the first."""
-    axes = {name: grid.axes[name] for name in grid.free_axes}
-    numeric = [
-        name
-        for name, values in axes.items()
-        if not any(isinstance(value, (str, bool)) for value in values)
-    ]
-    longest = sorted(numeric, key=lambda name: -len(axes[name]))[:2]
-    if len(longest) < 2:
-        return None
-    up, across = (name for name in numeric if name in longest)
-    return up, across
 
 
 def load_headlines(directory: RunDirectory, study: AnyStudy) -> dict[str, float]:
