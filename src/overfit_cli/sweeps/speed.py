@@ -31,7 +31,6 @@ from overfit_cli.sweeps.part_file import cell_table
 from overfit_cli.sweeps.plan import Plan
 from overfit_cli.sweeps.worker import train_all
 
-
 START_SECONDS = 30.0
 """A first task that takes longer tells how long others take, whatever it imports."""
 
