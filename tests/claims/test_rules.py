@@ -234,14 +234,17 @@ def test_a_conclusion_names_the_regime_and_its_numbers() -> None:
     numbers = {"train_loss": 0.0094, "test_loss": 0.107, "test_error": 0.01}
     numbers["output_norm"] = 0.562
     benign = study.summary(CellResult(cell, numbers, 21))
-    assert benign.startswith("Benign overfitting: fitted to a training loss of 0.0094 in 21 steps")
+    by_cut = "overfitting by figure 1b's cut (test loss"
+    fitted = "fitted to a training loss of 0.0094 in 21 steps"
+    assert benign.startswith(f"Benign {by_cut} up to 0.2): {fitted}")
     assert "test loss of 0.107" in benign
     assert "N·SNR² = 2000" in benign
     assert "Theorem 4.1's T, with a constant of 1, is 0.773 steps." in benign
-    assert "5 of 10 items are met" in benign
+    assert "5 of 10 items are met; missed:\n" in benign
     assert "(1) 4e+10 ≤ d_h: here 512, missed by 7.9 decades" in benign
+    assert benign.count("missed by") == len(benign.splitlines()) - 2 == 5, "what is met is counted"
     harmful = study.summary(CellResult(cell, numbers | {"test_loss": 0.5}, 21))
-    assert harmful.startswith("Harmful overfitting")
+    assert harmful.startswith(f"Harmful {by_cut} above 0.2): {fitted}")
     failed = study.summary(CellResult(cell, numbers, 9, "step limit"))
     assert failed.startswith("Not fitted (step limit)")
 

@@ -14,12 +14,13 @@ import pytest
 from rich.console import Console
 
 from overfit_cli.core.cell import CellResult
+from overfit_cli.core.registry import find_study
 from overfit_cli.core.text import duration
 from overfit_cli.sweeps import progress
 from overfit_cli.sweeps.executors import Local
 from overfit_cli.sweeps.grid import make_grid
 from overfit_cli.sweeps.plan import Plan, make_plan
-from overfit_cli.sweeps.progress import Progress, SweepDiagram, diagram_of, load_headlines
+from overfit_cli.sweeps.progress import Progress, SweepDiagram, diagram_of, law_of, load_headlines
 from overfit_cli.sweeps.speed import Speed
 from overfit_cli.sweeps.store import RunDirectory
 from overfit_cli.sweeps.worker import TaskRecord
@@ -44,7 +45,7 @@ def diagram_in(lines: Sequence[str]) -> list[str]:
     """The one diagram among the lines: from its title to its key."""
     titles = [index for index, line in enumerate(lines) if " (across) and " in line]
     assert len(titles) == 1, lines
-    end = next(i for i in itertools.count(titles[0] + 1) if "   ░░▒▒▓▓██ " in lines[i])
+    end = next(i for i in itertools.count(titles[0] + 1) if "··░░▒▒▓▓██ " in lines[i])
     return list(lines[titles[0] : end + 1])
 
 
@@ -65,6 +66,14 @@ def test_the_diagram_stays_once_with_its_failures_before_the_summary(
     assert not any(LINE.match(line) or "━" in line for line in lines)
 
 
+def test_a_sweep_that_reuses_all_cells_shows_their_diagram(tmp_path: Path, terminal: None) -> None:
+    grid = ("sweep", "toy", "--n=1:4", "--snr=1:2:3", "--seeds=2", "--jobs=1", "--out=out")
+    first = shown(call(*grid, cwd=tmp_path).stdout)
+    again = shown(call(*grid, cwd=tmp_path).stdout)
+    assert diagram_in(again) == diagram_in(first)
+    assert again[again.index(diagram_in(again)[-1]) + 1].startswith("Done: 0 trained")
+
+
 @pytest.mark.slow
 def test_an_interrupted_diagram_stays_and_a_resumed_one_has_the_cells_of_both(
     tmp_path: Path, terminal: None
@@ -77,7 +86,7 @@ def test_an_interrupted_diagram_stays_and_a_resumed_one_has_the_cells_of_both(
     assert code == 130
     assert "0 of 24 cells; waiting for 2 workers to start and train the first 4 cells" in output
     diagram = diagram_in(lines)
-    assert re.search(r"· \d+ points to come$", diagram[-1])
+    assert re.search(r"blank: \d+ points to come$", diagram[-1])
     after = " ".join(lines[lines.index(diagram[-1]) + 1 :])
     assert re.match(r"Interrupted after \d+ of 24 cells; they are kept in out, and the same", after)
     assert not any("━" in line for line in lines)
@@ -190,10 +199,10 @@ def test_a_point_is_the_mean_over_other_axes_and_seeds_of_the_cells_that_have_a_
         above = {1: 1, 2: 5, 4: 0}[settings["snr"]]
         diagram.add(cell, None if failed else above + 2 * settings["pause"] + 4 * cell.seed)
     assert drawn(diagram)[1:] == [
-        f"5 {' ' * 16}{'▒' * 16}{'×' * 16}",  # 4, and 6 between 4 and 8
-        f"3 {' ' * 16}{'█' * 16}{'×' * 16}",
+        f"5 {'·' * 16}{'▒' * 16}{'×' * 16}",  # 4, and 6 between 4 and 8
+        f"3 {'·' * 16}{'█' * 16}{'×' * 16}",
         f"  1{' ' * 46}4",
-        "4   ░░▒▒▓▓██ 8   × 2 points failed   ",
+        "4 ··░░▒▒▓▓██ 8   × 2 points failed   ",
     ]
 
 
@@ -213,6 +222,21 @@ def test_a_kept_cell_has_its_number_and_one_that_failed_has_none_whatever_it_mea
     headlines = load_headlines(directory, TOY)
     assert headlines == {done.key: 0.25, failed.key: pytest.approx(math.nan, nan_ok=True)}
     assert never.key not in headlines
+
+
+def test_the_diagram_of_a_study_with_sides_names_them_and_draws_its_law(tmp_path: Path) -> None:
+    grid = make_grid(find_study("benign-vit"), {"n": "2:20", "snr": "1:16:16"}, (0,))
+    plan = make_plan(grid, RunDirectory(tmp_path), "cpu")
+    diagram = diagram_of(plan, RunDirectory(tmp_path))
+    assert diagram is not None
+    lines = drawn(diagram)
+    assert lines[-1] == "benign up to 0.2, harmful above it; o is n * snr**2 = 1000"
+    assert lines[1].index("o") == 3 + 4 * 6 + 1, "at N 20 just past SNR 7, each has 4 characters"
+    panels = make_grid(find_study("benign-vit"), {"n": "2:9", "snr": "1:9", "d": "500,999"}, (0,))
+    assert law_of(panels, "snr", "n") == "n * snr**2 = 1000"
+    differing = make_grid(grid.study, {"n": "2:9", "snr": "1:9", "tokens": "8,16"}, (0,))
+    assert law_of(differing, "snr", "n") is None, "there is one for each value"
+    assert law_of(grid, "n", "snr") is None
 
 
 # The time that is left
@@ -257,3 +281,22 @@ def test_while_cells_run_it_is_never_nothing_that_is_left(
         speed.add(1.0, 0.0)
         shows.add(TaskRecord((0,), tuple((cell.key, 0.5) for cell in plan.batches[0]), Counter()))
     assert "1 of 8 cells; 0.1 s so far, less than 1 s left" in output.getvalue()
+
+
+def test_nothing_is_said_of_the_time_left_until_a_task_has_ended_that_imports_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first tasks of two workers take 18 s, most of it imports; the third takes 0.1 s."""
+    clock = [0.0]
+    monkeypatch.setattr("overfit_cli.sweeps.progress.time.monotonic", lambda: clock[0])
+    plan, output, speed = toy_plan(tmp_path, n="1:28"), io.StringIO(), Speed()
+    console = Console(file=output, force_terminal=True, width=200)
+    shows = Progress(plan, Local(2), RunDirectory(tmp_path), console, speed)
+    with shows.shown():
+        for number, (batch, took) in enumerate(zip(plan.batches, [18.0, 18.0, 0.1], strict=False)):
+            clock[0] = 18.0 if number < 2 else 18.1
+            speed.add(1.0, took, is_cold=number < 2)
+            shows.add(TaskRecord((number,), tuple((cell.key, 0.5) for cell in batch), Counter()))
+    sentences = re.findall(r"[1-9] of 56 cells; [^\r\n]*", output.getvalue())
+    assert sentences[:2] == ["1 of 56 cells; 18 s so far", "2 of 56 cells; 18 s so far"]
+    assert sentences[2].startswith("3 of 56 cells; 18 s so far, about 2.")

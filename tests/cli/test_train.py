@@ -20,7 +20,7 @@ def test_one_cell_learns_before_ones_eyes(tmp_path: Path) -> None:
     assert losses[0] == pytest.approx(0.693, abs=0.01)
     assert losses[-1] <= 0.01
     assert losses == sorted(losses, reverse=True)
-    assert re.search(r"(Benign|Harmful) overfitting: fitted to a training loss of", done.stdout)
+    assert re.search(r"(Benign|Harmful) overfitting by figure 1b's cut \(.*\): fitted", done.stdout)
     assert "Next: overfit plot dynamics --from results/benign-vit-n4-snr12" in done.stdout
 
     directory = tmp_path / "results" / "benign-vit-n4-snr12"
@@ -35,6 +35,18 @@ def test_one_cell_learns_before_ones_eyes(tmp_path: Path) -> None:
     again = run("train", "--n", "4", "--snr", "12", cwd=tmp_path)
     assert again.stdout.splitlines()[:-1] == lines[:-1], "the same cell gives the same numbers"
     assert len(overfit_cli.load(directory)) == 1
+
+
+@pytest.mark.parametrize(
+    ("study", "measured"), [("mixture", "attention"), ("planted", "alignment")]
+)
+def test_heads_are_seen_learning_what_the_paper_plots(
+    tmp_path: Path, study: str, measured: str
+) -> None:
+    small = ("--n=20", "--set=heads=2", "--set=training_steps=20", "--set=test_samples=20")
+    headings = run("train", f"multihead-{study}", *small, cwd=tmp_path).stdout.splitlines()[:2]
+    assert measured in " ".join(headings)
+    assert "log10" not in " ".join(headings), "the loss stands beside it"
 
 
 @pytest.mark.slow

@@ -40,15 +40,23 @@ def test_the_first_task_is_one_batch_and_the_next_grow_to_a_second() -> None:
     assert chosen[10] == 128, "128 batches of 1/128 s"
 
 
-def test_the_first_task_of_a_process_counts_only_until_another_has_ended() -> None:
+def test_the_first_task_of_a_process_says_nothing_of_the_time_of_others() -> None:
     """It imports libraries, which later tasks don't."""
     speed = Speed()
-    speed.add(1.0, 5.0, is_cold=True)
-    assert speed.time(10.0) == 50
+    speed.add(1.0, 18.0, is_cold=True)
+    assert speed.time(10.0) is None
     speed.add(2.0, 1.0)
     assert speed.time(10.0) == 5
-    speed.add(1.0, 5.0, is_cold=True)
-    assert speed.time(10.0) == 5
+
+
+def test_a_first_task_of_minutes_counts_until_another_has_ended() -> None:
+    speed = Speed()
+    speed.add(1.0, 60.0, is_cold=True)
+    assert speed.time(10.0) == 600
+    speed.add(2.0, 100.0)
+    assert speed.time(10.0) == 500
+    speed.add(1.0, 60.0, is_cold=True)
+    assert speed.time(10.0) == 500
 
 
 def test_a_batch_of_seconds_is_a_task() -> None:

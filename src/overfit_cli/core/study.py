@@ -187,6 +187,7 @@ class Study(ABC, Generic[P]):
     def batches(self, cells: Cells[P], device: str) -> Batches[P]:
         """Split `cells` into lists that are trained together, in the order to start them.
 
+        A sweep with a phase diagram starts the first half of the work coarse to fine instead.
         By default each cell is by itself, the costliest first. How many batches a worker takes at
         a time is the machine's business: about a second's work.
         """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import itertools
 import math
 import sys
@@ -12,6 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
+import pandas as pd
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.progress_bar import ProgressBar
@@ -22,14 +24,18 @@ from overfit_cli.core.errors import UserError
 from overfit_cli.core.failures import count_alike
 from overfit_cli.core.parameters import Value
 from overfit_cli.core.processes import delaying_interrupts
+from overfit_cli.core.registry import figures_of
+from overfit_cli.core.study import FigureData
 from overfit_cli.core.text import duration, duration_estimate, plural, size
+from overfit_cli.stats.equations import parse_equation
 from overfit_cli.sweeps.executors import Executor
+from overfit_cli.sweeps.order import diagram_axes
 from overfit_cli.sweeps.part_file import Refusal
 from overfit_cli.sweeps.plan import Plan
 from overfit_cli.sweeps.run import Summary
 from overfit_cli.sweeps.speed import Estimate, Speed, cost_of
 from overfit_cli.sweeps.store import RunDirectory
-from overfit_cli.sweeps.terminal import phase_diagram
+from overfit_cli.sweeps.terminal import Landmarks, phase_diagram
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -225,7 +231,20 @@ class SweepDiagram:
             width=width,
             height=height,
             log=True,
+            landmarks=self._landmarks,
         )
+
+    @functools.cached_property
+    def _landmarks(self) -> Landmarks:
+        """The threshold of the headline, and the law that the study draws over it on these axes."""
+        study, names = self.grid.study, (self.x, self.y)
+        if not study.headline:
+            return Landmarks()
+        law = None
+        with contextlib.suppress(UserError):  # it has constants besides the axes
+            text = law_of(self.grid, self.x, self.y)
+            law = parse_equation(text, names) if text else None
+        return Landmarks(study.threshold, study.sides, law, names)
 
     def _ascending(self, name: str) -> Sequence[float]:
         return sorted(cast("tuple[float, ...]", self.grid.axes[name]))
@@ -234,6 +253,30 @@ class SweepDiagram:
         title = f"{self.headline or 'result'} over {self.x} (across) and {self.y} (up)"
         others = [name for name in self.grid.axes if name not in (self.x, self.y)]
         return f"{title}, mean over {', '.join(others)}" if others else title
+
+
+MOST_FOR_LAW = 1000
+"""The cells that a study is asked for the law of."""
+
+
+def law_of(grid: Grid, x: str, y: str) -> str | None:
+    """Return the equation that a study's figure of the headline draws over two axes, if one does.
+
+    Args:
+        grid: what is swept.
+        x, y: the axes across and up.
+    """
+    headline = grid.study.headline
+    for figure in figures_of(grid.study).values():
+        options = figure.options
+        if (options.x, options.y, options.value) != (x, y, headline):
+            continue
+        if figure.equation_of is not None:
+            cells = grid.some_cells(MOST_FOR_LAW)
+            frame = pd.DataFrame([cell.parameters.model_dump() for cell in cells])
+            return figure.equation_of(FigureData(grid.study, frame, frame, pd.DataFrame()))
+        return next(iter(options.law or ()), None)
+    return None
 
 
 def diagram_of(plan: Plan, directory: RunDirectory) -> SweepDiagram | None:
@@ -246,7 +289,7 @@ def diagram_of(plan: Plan, directory: RunDirectory) -> SweepDiagram | None:
         plan: what runs.
         directory: where the cells are that don't run again.
     """
-    axes = _longest_axes(plan.grid)
+    axes = diagram_axes(plan.grid)
     if axes is None:
         return None
     y, x = axes
@@ -260,21 +303,6 @@ def diagram_of(plan: Plan, directory: RunDirectory) -> SweepDiagram | None:
         if key in headlines:
             diagram.add(cell, headlines[key])
     return diagram
-
-
-def _longest_axes(grid: Grid) -> tuple[str, str] | None:
-    """The two axes with the most numbers, as (up, across); of equally long ones the first."""
-    axes = {name: grid.axes[name] for name in grid.free_axes}
-    numeric = [
-        name
-        for name, values in axes.items()
-        if not any(isinstance(value, (str, bool)) for value in values)
-    ]
-    longest = sorted(numeric, key=lambda name: -len(axes[name]))[:2]
-    if len(longest) < 2:
-        return None
-    up, across = (name for name in numeric if name in longest)
-    return up, across
 
 
 def load_headlines(directory: RunDirectory, study: AnyStudy) -> dict[str, float]:
@@ -363,7 +391,7 @@ class Progress:
     @contextmanager
     def shown(self) -> Iterator[Progress]:
         """Show the progress while inside; at the end, however it comes, the diagram stays."""
-        if not self._plan.batches or not self._output.is_terminal:
+        if not self._output.is_terminal:
             yield self
             return
         if self._output.width >= _SMALLEST_WIDTH_OF_DIAGRAM:
@@ -395,7 +423,7 @@ class Progress:
 
     def _begin(self) -> None:
         """Show a picture that changes with each record, where the terminal can take it back."""
-        if not self._output.is_dumb_terminal:
+        if self._plan.batches and not self._output.is_dumb_terminal:
             self._live = Live(
                 console=self._output,
                 auto_refresh=False,
@@ -409,7 +437,9 @@ class Progress:
         """Take the picture back, and leave the diagram."""
         if self._live is not None:
             self._live.stop()
-        if self.cells and (diagram := self._render_diagram()) is not None:
+        if (self.cells or not self._plan.batches) and (
+            diagram := self._render_diagram()
+        ) is not None:
             self._output.print(diagram)
 
     def _show(self) -> None:
@@ -464,4 +494,4 @@ class Progress:
         if self._diagram is None:
             return None
         height = max(4, min(24, self._output.height - _LINES_AROUND_DIAGRAM))
-        return self._diagram.render(min(self._output.width, 80), height)
+        return self._diagram.render(self._output.width, height)

@@ -6,7 +6,7 @@ import contextlib
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import get_args
 
@@ -30,6 +30,7 @@ from overfit_cli.sweeps.clusters import executor_of
 from overfit_cli.sweeps.executors import Executor
 from overfit_cli.sweeps.grid import Grid, Shard, parse_shard
 from overfit_cli.sweeps.manifest import check_data, is_described, read_manifest, record_run
+from overfit_cli.sweeps.order import coarse_to_fine
 from overfit_cli.sweeps.plan import Plan, make_plan, other_settings
 from overfit_cli.sweeps.progress import (
     Progress,
@@ -223,6 +224,7 @@ class Session:
         """
         executor, speed = self.executor_for(plan), Speed()
         with blaming(plan.grid.study, "the cost of a cell"):
+            plan = replace(plan, batches=coarse_to_fine(plan, executor.jobs))
             progress = Progress(plan, executor, self.directory, self.output, speed, self.time_left)
         try:
             with progress.shown():

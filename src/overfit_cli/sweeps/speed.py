@@ -31,6 +31,9 @@ from overfit_cli.sweeps.part_file import cell_table
 from overfit_cli.sweeps.plan import Plan
 from overfit_cli.sweeps.worker import train_all
 
+START_SECONDS = 30.0
+"""A first task that takes longer tells how long others take, whatever it imports."""
+
 
 @dataclass
 class Speed:
@@ -39,7 +42,7 @@ class Speed:
     Attributes:
         cost: of what was timed, in the unit of `Study.cost`.
         seconds: that it took.
-        is_cold: whether only first tasks of processes were timed, which import libraries too.
+        is_cold: whether only first tasks of processes count so far, which import libraries too.
     """
 
     cost: float = 0.0
@@ -47,8 +50,12 @@ class Speed:
     is_cold: bool = False
 
     def add(self, cost: float, seconds: float, *, is_cold: bool = False) -> None:
-        """Take in what a cost took; first tasks of processes count until another one has ended."""
-        if is_cold and self.cost and not self.is_cold:
+        """Take in what a cost took.
+
+        First tasks of processes count until another one has ended, and only if they took so long
+        that imports are little of it.
+        """
+        if is_cold and (seconds < START_SECONDS or (self.cost and not self.is_cold)):
             return
         if self.is_cold and not is_cold:
             self.cost = self.seconds = 0.0

@@ -196,7 +196,7 @@ class MultiheadStudy(Study[P]):
     """
 
     paper = PAPER
-    progress_columns = ("train_loss", "log10_train_loss", "test_loss", "norm_u", "margin")
+    progress_columns: tuple[str, ...] = ("train_loss", "test_loss", "norm_u", "margin")
 
     @abstractmethod
     def draw(self, parameters: P, seed: int) -> Problem:

@@ -141,6 +141,7 @@ class MultiheadMixture(MultiheadStudy[MultiheadMixtureParameters]):
     headline = "train_loss"
     columns = cell_columns(*ATTENTION, *FIRST_PHASE)
     trajectory_columns = step_columns(*ATTENTION)
+    progress_columns = (*MultiheadStudy.progress_columns, "attention")
     source_of_heads = "Deora et al. 2024, figures 2 and 3"
 
     def draw(self, parameters: MultiheadMixtureParameters, seed: int) -> Problem:

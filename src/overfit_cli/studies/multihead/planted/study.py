@@ -38,6 +38,7 @@ class MultiheadPlanted(MultiheadStudy[MultiheadPlantedParameters]):
     headline = "train_loss"
     columns = cell_columns(*ALIGNMENTS)
     trajectory_columns = step_columns(*ALIGNMENTS)
+    progress_columns = (*MultiheadStudy.progress_columns, "alignment_w")
     source_of_heads = "Deora et al. 2024, figures 4 and 5"
 
     def draw(self, parameters: MultiheadPlantedParameters, seed: int) -> Problem:
