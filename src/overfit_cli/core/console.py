@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 
-_WIDEST = 10_000
+WIDEST = 10_000
 """The columns that a table may have where it isn't shown on a terminal."""
 
 
@@ -38,7 +38,7 @@ def console(*, quiet: bool = False) -> Console:
             """A table with a line for each row, and no blanks at their ends."""
             if not isinstance(item, Table):
                 return item
-            lines = self.render_lines(item, self.options.update(width=_WIDEST), pad=False)
+            lines = self.render_lines(item, self.options.update(width=WIDEST), pad=False)
             texts = ["".join(part.text for part in line).rstrip() for line in lines]
             return "\n".join(text for text in texts if text)
 
