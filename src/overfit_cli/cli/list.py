@@ -86,21 +86,27 @@ _COLOURS = {
 
 
 def verdict_table(judged: Sequence[Judged]) -> Table:
-    """Return the verdicts as a table for the terminal."""
-    from overfit_cli.report.contents import measured_number
+    """Return the verdicts as a table for the terminal.
+
+    Where the verdict of all claims together is another one, it stands below a claim's own.
+    """
+    from overfit_cli.report.contents import number_with_interval
 
     table = Table(box=SIMPLE_HEAD)
-    table.add_column("claim", no_wrap=True)
+    table.add_column("claim", overflow="fold")
     table.add_column("kind", no_wrap=True)
-    table.add_column("verdict", no_wrap=True, min_width=len("inconclusive"))
+    table.add_column("verdict", no_wrap=True)
     table.add_column("measured", overflow="fold")
     for claim in judged:
-        verdict = claim.measurement.verdict
+        measurement = claim.measurement
+        verdict = Text(measurement.verdict, style=_COLOURS[measurement.verdict])
+        if claim.headline != measurement.verdict:
+            verdict.append(f", of all {claim.headline}", style=_COLOURS[claim.headline])
         table.add_row(
             visible(claim.name),
             claim.claim.kind,
-            Text(verdict, style=_COLOURS[verdict]),
-            measured_number(claim.measurement),
+            verdict,
+            number_with_interval(measurement.value, measurement.interval),
         )
     return table
 
@@ -123,6 +129,7 @@ def count_table(papers: Sequence[ReportedPaper]) -> Table:
             {name: sum(c[name] for _, k, c in rows if k == kind) for name in VERDICTS},
         )
         for kind in KINDS
+        if len({cited for cited, _, _ in rows}) > 1
     ]
     previous = ""
     for cited, kind, counts in [*rows, *(total for total in totals if any(total[2].values()))]:

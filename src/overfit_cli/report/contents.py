@@ -9,7 +9,7 @@ from __future__ import annotations
 import shlex
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -43,10 +43,19 @@ if TYPE_CHECKING:
 
 
 def claim_sentences(judged: Sequence[Judged]) -> list[str]:
-    """Return a sentence on each claim: its measurement, and when it holds."""
+    """Return a sentence on each claim: its number, its measurement, and when it holds."""
     return [
-        f"{claim.name}: {f'{describe_measurement(claim.measurement)} '.lstrip()}"
-        f"Holds where {claim.claim.holds_where}."
+        " ".join(
+            filter(
+                None,
+                [
+                    f"{claim.name}:",
+                    f"{number}." if (number := measured_number(claim.measurement)) != "–" else "",
+                    describe_measurement(claim.measurement),
+                    f"Holds where {claim.claim.holds_where}.",
+                ],
+            )
+        )
         for claim in judged
     ]
 
@@ -337,6 +346,14 @@ class ReportedPaper:
         counts = Counter((claim.claim.kind, claim.headline) for claim in self.judged)
         kinds = [kind for kind in KINDS if any(kind == counted for counted, _ in counts)]
         return {kind: {verdict: counts[kind, verdict] for verdict in VERDICTS} for kind in kinds}
+
+    def restricted(self, judged: Sequence[Judged]) -> ReportedPaper:
+        """Return the paper with those of its claims that are among these."""
+        studies = [
+            replace(study, judged=[claim for claim in study.judged if claim in judged])
+            for study in self.studies
+        ]
+        return replace(self, studies=studies)
 
 
 def count_rows(papers: Sequence[ReportedPaper]) -> list[tuple[str, Kind, Mapping[Verdict, int]]]:
