@@ -1,4 +1,4 @@
-"""Commands as functions for scripts and notebooks: sweep, train, load, draw, judge, compare."""
+"""Commands as functions for scripts and notebooks, such as sweep, load, draw and judge."""
 
 from __future__ import annotations
 
@@ -36,6 +36,7 @@ from overfit_cli.report.difference_figure import draw_difference
 from overfit_cli.report.differences import Comparison, compare_sides
 from overfit_cli.report.judge import Judged, judge_all, judge_cells, relevant_claims
 from overfit_cli.sweeps.grid import Grid, grid_of_values
+from overfit_cli.sweeps.inventory import summaries
 from overfit_cli.sweeps.load import (
     NO_STEPS,
     chosen_cells,
@@ -274,6 +275,27 @@ def load(
     if steps.empty:
         raise run.error(NO_STEPS)
     return steps
+
+
+def runs(folder: str | Path = RESULTS) -> pd.DataFrame:
+    """Return the run directories in a folder, one row each by name, as `overfit runs` lists them.
+
+    Args:
+        folder: where they lie; what is no run directory is left out.
+
+    Returns:
+        `path`, `study`, how many cells are `done`, `failed` and `missing` (missing where what was
+        planned isn't known), the values of each of its `axes`, `seeds`, and when it was `written`.
+
+    Raises:
+        UserError: if there is no such folder.
+    """
+    import pandas as pd
+
+    columns = ("path", "study", "done", "failed", "missing", "axes", "seeds", "written")
+    listed = summaries(usable_path("folder", folder))
+    rows = [{name: getattr(each, name) for name in columns} for each in listed]
+    return pd.DataFrame(rows, columns=[*columns]).astype({"missing": "Int64"})
 
 
 def draw(

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from overfit_cli.cli.report import counts_in_words
-from overfit_cli.core.claim import Claim, Kind, Measurement, Verdict
-from overfit_cli.report.judge import Judged
+from overfit_cli.core.claim import Kind, Verdict
 from tests.command import call
 from tests.screen import shown
 from tests.terminal import on_a_terminal
@@ -87,30 +85,10 @@ def test_a_claim_of_another_preset_without_a_number_is_not_said(tmp_path: Path) 
     assert re.search(r"^\d+ other claims are not tested by these runs; see report", said, re.M)
 
 
-def judged(verdicts: Sequence[tuple[Kind, Verdict]]) -> list[Judged]:
-    """Claims of these kinds with these verdicts."""
-    return [
-        Judged("toy", claim_of(kind), Measurement(verdict=verdict), None)
-        for kind, verdict in verdicts
-    ]
-
-
-def claim_of(kind: Kind) -> Claim:
-    """A claim of a kind."""
-    return Claim(
-        name="claim",
-        source="",
-        statement="",
-        holds_where="",
-        kind=kind,
-        measure=lambda _: Measurement(verdict="holds"),
-    )
-
-
 def test_identities_are_counted_apart_and_claims_that_were_not_run_are_said() -> None:
     verdicts: list[tuple[Kind, Verdict]] = [("paper", "holds"), ("ours", "vacuous")]
-    assert counts_in_words(judged(verdicts)) == "1 hold, 1 open, 0 fail."
+    assert counts_in_words(verdicts) == "1 hold, 1 open, 0 fail."
     verdicts += [("identity", "holds"), ("identity", "inconclusive"), ("sharp", "not run")]
-    assert counts_in_words(judged(verdicts)) == (
+    assert counts_in_words(verdicts) == (
         "1 hold, 1 open, 0 fail, 1 not run; of identities 1 of 2 hold."
     )

@@ -7,7 +7,7 @@ reproduce` ends in the same way.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -24,6 +24,7 @@ from overfit_cli.core.text import plural, suggestion
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from overfit_cli.core.claim import Kind, Verdict
     from overfit_cli.report.contents import ReportedPaper
     from overfit_cli.report.expected import VerdictCheck
     from overfit_cli.report.judge import Judged
@@ -151,17 +152,21 @@ def write_and_say(
     page, *others = write_report(papers, folder, asked.where, unexpected, name=name)
     output.print(f"Written beside the page: {', '.join(path.name for path in others)}")
     if shown:
-        output.print(counts_in_words(shown))
+        output.print(counts_in_words((each.claim.kind, each.headline) for each in shown))
     output.print(f"Page: {page}")
     return int(strict and wrong)
 
 
-def counts_in_words(judged: Sequence[Judged]) -> str:
-    """Return how many claims have each verdict: `16 hold, 4 open, 0 fail`; identities apart."""
-    identities, claims = (
-        Counter(claim.headline for claim in judged if (claim.claim.kind == "identity") is apart)
-        for apart in (True, False)
-    )
+def counts_in_words(verdicts: Iterable[tuple[Kind, Verdict]]) -> str:
+    """Return how many claims have each verdict: `16 hold, 4 open, 0 fail`; identities apart.
+
+    Args:
+        verdicts: the kind and the verdict of each claim.
+    """
+    claims: Counter[Verdict] = Counter()
+    identities: Counter[Verdict] = Counter()
+    for kind, verdict in verdicts:
+        (identities if kind == "identity" else claims)[verdict] += 1
     is_open = claims["inconclusive"] + claims["vacuous"]
     texts = [f"{claims['holds']} hold, {is_open} open, {claims['fails']} fail"]
     if claims["not run"]:

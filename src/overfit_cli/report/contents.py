@@ -209,8 +209,7 @@ def run_facts(data: FigureData, manifest: Manifest | None) -> RunFacts:
     sweeps = manifest.runs if manifest else ()
     typed = dict.fromkeys(shlex.join(run.command) for run in sweeps if run.command)
     failed = data.cells[data.cells["status"] == "failed"]
-    reasons = dict(Counter(failed["reason"].astype(str)).most_common())
-    kinds = _kinds_of_failures(failed, reasons)
+    kinds = kinds_of_failures(failed)
     described = describe(data.study.parameters)
     return RunFacts(
         cells=" ".join(
@@ -226,7 +225,7 @@ def run_facts(data: FigureData, manifest: Manifest | None) -> RunFacts:
         provenance=_provenance(sweeps),
         commands=list(typed),
         done=int((data.cells["status"] == "done").sum()),
-        reasons=reasons,
+        reasons=_count_reasons(failed),
         seeds=sorted(data.cells["seed"].unique().tolist()),
         axes={
             name: list(values)
@@ -239,13 +238,21 @@ def run_facts(data: FigureData, manifest: Manifest | None) -> RunFacts:
     )
 
 
-def _kinds_of_failures(failed: pd.DataFrame, reasons: Mapping[str, int]) -> list[Alike]:
-    """The kinds of failures of these cells, with their tracebacks where rows have them."""
+def kinds_of_failures(failed: pd.DataFrame) -> list[Alike]:
+    """Return the kinds of failures of cells, the most frequent first; tracebacks as rows have them.
+
+    Args:
+        failed: cells that failed, one row each.
+    """
     rows = []
     if TRACEBACK in failed:
         raised = failed[failed[TRACEBACK].notna()]
         rows = [*zip(raised["reason"], raised[TRACEBACK], strict=True)]
-    return count_alike(reasons, tracebacks_by_kind(rows))
+    return count_alike(_count_reasons(failed), tracebacks_by_kind(rows))
+
+
+def _count_reasons(failed: pd.DataFrame) -> dict[str, int]:
+    return dict(Counter(failed["reason"].astype(str)).most_common())
 
 
 def _failures(kinds: Sequence[Alike]) -> str:
