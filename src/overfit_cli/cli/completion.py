@@ -55,6 +55,14 @@ def studies(incomplete: str) -> Words:
 
 
 @silently
+def listed(incomplete: str) -> Words:
+    """Complete the kinds of what `list` lists, and the names of studies."""
+    from overfit_cli.core.registry import study_names
+
+    return ["studies", "presets", "figures", "claims", *study_names()]
+
+
+@silently
 def reproducible(incomplete: str) -> Words:
     """Complete papers, their figures, and presets."""
     from overfit_cli.sweeps.presets import all_reproducibles

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import shlex
-import textwrap
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,12 +14,10 @@ import typer
 
 from overfit_cli.cli import completion
 from overfit_cli.cli.deciding import continuing_command
-from overfit_cli.core.console import console
-from overfit_cli.core.text import ago, brief, plural, visible
+from overfit_cli.core.console import console, print_folded
+from overfit_cli.core.text import ago, brief, plural
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from overfit_cli.sweeps.inventory import RunSummary
 
 
@@ -58,25 +55,14 @@ def runs(
         write_user_file(json_file, content, "json_file")
     output = console()
     for run in listed:
-        print_folded(output, visible(f"{run.path}  {state_in_words(run)}"))
+        print_folded(output, f"{run.path}  {state_in_words(run)}")
         if words := "; ".join(filter(None, _axes_and_command(run))):
-            print_folded(output, visible(words), "  ")
+            print_folded(output, words, "  ", "    ")
     if not listed:
         output.print(f"{root} holds no run directory; `overfit sweep` makes them.")
     if json_file is not None:
         output.print(f"Written: {json_file}")
     return 0
-
-
-def print_folded(output: Console, text: str, indent: str = "", further: str = "  ") -> None:
-    """Print a text in lines that fit the terminal, those after the first further in."""
-    if not output.is_terminal:
-        output.print(f"{indent}{text}")
-        return
-    following = indent + further
-    options: dict[str, Any] = {"initial_indent": indent, "subsequent_indent": following}
-    for line in textwrap.wrap(text, output.width, break_on_hyphens=False, **options):
-        output.print(line)
 
 
 def state_in_words(run: RunSummary) -> str:

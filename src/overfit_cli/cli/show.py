@@ -12,10 +12,10 @@ import typer
 from overfit_cli.cli import completion
 from overfit_cli.cli.deciding import continuing_command
 from overfit_cli.cli.report import counts_in_words
-from overfit_cli.cli.runs import axes_in_words, print_folded, state_in_words, values_in_words
-from overfit_cli.core.console import console
+from overfit_cli.cli.runs import axes_in_words, state_in_words, values_in_words
+from overfit_cli.core.console import console, print_folded
 from overfit_cli.core.errors import BadValue, UserError
-from overfit_cli.core.text import list_numbers, plural, visible
+from overfit_cli.core.text import list_numbers, plural
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -56,7 +56,7 @@ def show(
     if described is None:
         raise run.error(run.why_empty())
     output = console()
-    print_folded(output, visible(f"{path}: {state_in_words(described)}"))
+    print_folded(output, f"{path}: {state_in_words(described)}")
     try:
         data = load_figure_data(run)
     except UserError as error:  # no cells yet, or of a study that can't read them
@@ -71,7 +71,8 @@ def show(
 
 def _print_lines(output: Console, lines: Iterator[str] | filter[str]) -> None:
     for line in lines:
-        print_folded(output, visible(line))
+        indent = line[: len(line) - len(line.lstrip())]
+        print_folded(output, line.lstrip(), indent, f"{indent}  ")
 
 
 def _lines(described: RunSummary, data: FigureData) -> Iterator[str]:

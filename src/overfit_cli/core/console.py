@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
+import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -45,6 +46,29 @@ def console(*, quiet: bool = False) -> Console:
     result = Plain(highlight=False, markup=False, emoji=False, quiet=quiet)
     result.soft_wrap = not result.is_terminal
     return result
+
+
+def print_folded(output: Console, text: str, first: str = "", further: str = "  ") -> None:
+    """Print a text, on a terminal in lines that fit it.
+
+    Args:
+        output: the console.
+        text: it; on one line elsewhere.
+        first, further: what the first line, and each further one, begins with.
+    """
+    shown = visible(text)
+    if not output.is_terminal:
+        output.print(f"{first}{shown}")
+        return
+    lines = textwrap.wrap(
+        shown,
+        output.width,
+        initial_indent=first,
+        subsequent_indent=further,
+        break_on_hyphens=False,
+    )
+    for line in lines or [first]:
+        output.print(line)
 
 
 def typed_command() -> str:
