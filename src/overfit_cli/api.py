@@ -523,6 +523,11 @@ def _study_of(cells: pd.DataFrame, study: AnyStudy | Callable[..., Any] | str | 
     if callable(study):
         return study_of_function(study)
     names = [study] if study is not None else list(cells.get("study", ()))
+    if study is None and "study" not in cells:
+        raise UserError(
+            "study: the cells have no column `study`; say whose they are, such as "
+            "study='benign-vit'."
+        )
     if len(set(names)) != 1:
         raise UserError(
             f"study: the cells have a column `study` of {len(set(names))} names; name one, such as "

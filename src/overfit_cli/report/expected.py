@@ -30,7 +30,7 @@ class VerdictCheck:
     Attributes:
         unexpected: the difference of a claim's verdict in words, by `study/claim`.
         unknown: the claims of the file that no study has, with the nearest claim or an empty text.
-        left_out: the number of claims outside the report, which were not compared.
+        left_out: the number of claims of the report's studies that were not compared.
         compared: the number of compared claims.
     """
 
@@ -92,7 +92,8 @@ def check_verdicts(
             unexpected[claim.address] = f"{verdict}, and no verdict is expected"
         elif verdict not in accepted:
             unexpected[claim.address] = f"{verdict}, expected {' or '.join(accepted)}"
-    left_out = len(judged) - len(compared)
+    studies = {claim.study for claim in compared}
+    left_out = sum(claim.study in studies for claim in judged) - len(compared)
     unknown = _unknown_claims(judged, expected, all_reported=reported is None)
     return VerdictCheck(unexpected, unknown, left_out, len(compared))
 
