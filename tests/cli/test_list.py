@@ -80,7 +80,9 @@ def test_claims_have_the_verdict_of_the_report_that_is_kept(tmp_path: Path) -> N
 
 def test_a_misspelt_kind_or_study_is_said_with_the_nearest(tmp_path: Path) -> None:
     said = call("list", "claim", cwd=tmp_path, expect=2).stderr
-    assert said.startswith("overfit: KIND|STUDY claim: it takes studies, presets, figures, claims")
+    assert said.startswith(
+        "overfit: KIND|STUDY claim: it takes studies, presets, figures or claims"
+    )
     assert said.endswith("did you mean 'claims'?\n")
     assert "'kernel-text'" in call("list", "kernel-txt", cwd=tmp_path, expect=2).stderr
 

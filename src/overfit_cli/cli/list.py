@@ -19,6 +19,7 @@ from overfit_cli.core.console import console, print_folded
 from overfit_cli.core.errors import BadValue
 from overfit_cli.core.files import RESULTS
 from overfit_cli.core.text import most_alike, plural, visible
+from overfit_cli.core.values import alternatives
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -189,8 +190,8 @@ def list_everything(
         _print_study(output, _find(kind))
     else:
         near = most_alike(kind, [*_ENTRIES, *study_names()])
-        hint = f"; did you mean {near!r}?" if near else ", or a study."
-        raise BadValue("kind", kind, f"it takes {', '.join(_ENTRIES)}{hint}")
+        hint = f"; did you mean {near!r}?" if near else "; or a study alone."
+        raise BadValue("kind", kind, f"it takes {alternatives(_ENTRIES)}{hint}")
     return 0
 
 
