@@ -84,6 +84,8 @@ def test_a_misspelt_kind_or_study_is_said_with_the_nearest(tmp_path: Path) -> No
         "overfit: KIND|STUDY claim: it takes studies, presets, figures or claims"
     )
     assert said.endswith("did you mean 'claims'?\n")
+    swapped = call("list", "kernel-text", "claims", cwd=tmp_path, expect=2).stderr
+    assert swapped.endswith("presets, figures or claims; or a study alone.\n")
     assert "'kernel-text'" in call("list", "kernel-txt", cwd=tmp_path, expect=2).stderr
 
 

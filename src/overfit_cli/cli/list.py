@@ -189,7 +189,7 @@ def list_everything(
     elif study is None and (is_reference(kind) or kind in study_names()):
         _print_study(output, _find(kind))
     else:
-        near = most_alike(kind, [*_ENTRIES, *study_names()])
+        near = most_alike(kind, [*_ENTRIES, *(study_names() if study is None else ())])
         hint = f"; did you mean {near!r}?" if near else "; or a study alone."
         raise BadValue("kind", kind, f"it takes {alternatives(_ENTRIES)}{hint}")
     return 0
