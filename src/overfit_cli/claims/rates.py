@@ -68,8 +68,8 @@ class Rates:
         return (
             f"With {plural(self.seeds, 'seed')} it would hold in {100 * self.false_holds:.1f} % of "
             f"worlds in which it is just false, and fail in {100 * self.false_fails:.1f} % of "
-            f"those in which it is just true; as measured it would hold in {100 * self.holds:.0f} % and fail in "
-            f"{100 * self.fails:.0f} %."
+            f"those in which it is just true; as measured it would hold in {100 * self.holds:.0f} "
+            f"% and fail in {100 * self.fails:.0f} %."
         )
 
 

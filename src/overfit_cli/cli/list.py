@@ -91,6 +91,10 @@ _COLOURS = {
 }
 
 
+LONGEST_NAME = 40
+"""Names of claims up to so many columns are shown whole; beside them numbers fold."""
+
+
 def verdict_table(judged: Sequence[Judged]) -> Table:
     """Return the verdicts as a table for the terminal.
 
@@ -99,7 +103,8 @@ def verdict_table(judged: Sequence[Judged]) -> Table:
     from overfit_cli.report.contents import number_with_interval
 
     table = Table(box=SIMPLE_HEAD)
-    table.add_column("claim", overflow="fold")
+    longest = max((len(claim.name) for claim in judged), default=0)
+    table.add_column("claim", overflow="fold", no_wrap=longest <= LONGEST_NAME)
     table.add_column("kind", no_wrap=True)
     table.add_column("verdict", no_wrap=True)
     table.add_column("measured", overflow="fold")

@@ -229,13 +229,14 @@ def _say_verdicts(
     if shown and (details or not many):
         output.print(verdict_table(shown))
         unsettled = [claim for claim in shown if claim.is_open or claim.headline != "holds"]
-        for sentence in claim_sentences(shown if details else unsettled):
+        described = shown if details else unsettled
+        for sentence in claim_sentences(described):
             output.print(sentence)
         changed = [claim for claim in shown if claim.headline != claim.measurement.verdict]
         for sentence in family_sentences(shown if details else changed):
             output.print(sentence)
-        late = [claim.name for claim in shown if claim.changed_late]
-        if late and not details:
+        late = [each.name for each in shown if each.changed_late and each not in described]
+        if late:
             output.print(f"Changed {AFTER_THE_FIRST_CELL}, as --details says: {', '.join(late)}.")
     if 0 < len(shown) < len(about):
         left = len(about) - len(shown)
