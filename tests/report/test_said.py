@@ -101,7 +101,13 @@ def test_identities_are_counted_apart_and_claims_that_were_not_run_are_said() ->
 def test_names_of_claims_are_whole_at_80_columns_and_numbers_fold_between_words() -> None:
     interval = Interval(-0.0012345, 0.0067891, "95 % t over 12 seeds")
     measurement = Measurement(verdict="inconclusive", value=-0.0045678, interval=interval)
-    claim = Claim("a-name-of-some-five-and-thirty-letters", "", "", "", lambda _: measurement)
+    claim = Claim(
+        name="a-name-of-some-five-and-thirty-letters",
+        source="",
+        statement="",
+        holds_where="",
+        measure=lambda _: measurement,
+    )
     printed = io.StringIO()
     Console(width=80, file=printed).print(verdict_table([Judged("toy", claim, measurement, None)]))
     words = printed.getvalue().split()
