@@ -434,8 +434,10 @@ def test_seeds_that_repeat_anothers_numbers_decide_nothing() -> None:
 
 def test_a_frame_whose_study_is_not_known_is_refused() -> None:
     cells = pd.DataFrame({"n": [1], "seed": [0]})
-    with pytest.raises(UserError, match="study: the cells have a column `study` of 0 names"):
+    with pytest.raises(UserError, match="study: the cells have no column `study`; say whose"):
         overfit_cli.judge(cells)
+    with pytest.raises(UserError, match="study: the cells have a column `study` of 2 names"):
+        overfit_cli.judge(pd.concat([cells.assign(study=name) for name in ("toy", "fig1")]))
     with pytest.raises(UserError, match="'benign' is not a study; did you mean 'benign-vit'"):
         overfit_cli.judge(cells, study="benign")
     with pytest.raises(UserError, match="The cells have no column 'seed'"):

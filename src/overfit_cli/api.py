@@ -1,4 +1,4 @@
-"""Commands as functions for scripts and notebooks: sweep, train, load, draw, judge, compare."""
+"""Commands as functions for scripts and notebooks, such as sweep, load, draw and judge."""
 
 from __future__ import annotations
 
@@ -36,6 +36,7 @@ from overfit_cli.report.difference_figure import draw_difference
 from overfit_cli.report.differences import Comparison, compare_sides
 from overfit_cli.report.judge import Judged, judge_all, judge_cells, relevant_claims
 from overfit_cli.sweeps.grid import Grid, grid_of_values
+from overfit_cli.sweeps.inventory import summaries
 from overfit_cli.sweeps.load import (
     NO_STEPS,
     chosen_cells,
@@ -276,6 +277,27 @@ def load(
     return steps
 
 
+def runs(folder: str | Path = RESULTS) -> pd.DataFrame:
+    """Return the run directories in a folder, one row each by name, as `overfit runs` lists them.
+
+    Args:
+        folder: where they lie; what is no run directory is left out.
+
+    Returns:
+        `path`, `study`, how many cells are `done`, `failed` and `missing` (missing where what was
+        planned isn't known), the values of each of its `axes`, `seeds`, and when it was `written`.
+
+    Raises:
+        UserError: if there is no such folder.
+    """
+    import pandas as pd
+
+    columns = ("path", "study", "done", "failed", "missing", "axes", "seeds", "written")
+    listed = summaries(usable_path("folder", folder))
+    rows = [{name: getattr(each, name) for name in columns} for each in listed]
+    return pd.DataFrame(rows, columns=[*columns]).astype({"missing": "Int64"})
+
+
 def draw(
     figure: str,
     *directories: str | Path,
@@ -501,6 +523,11 @@ def _study_of(cells: pd.DataFrame, study: AnyStudy | Callable[..., Any] | str | 
     if callable(study):
         return study_of_function(study)
     names = [study] if study is not None else list(cells.get("study", ()))
+    if study is None and "study" not in cells:
+        raise UserError(
+            "study: the cells have no column `study`; say whose they are, such as "
+            "study='benign-vit'."
+        )
     if len(set(names)) != 1:
         raise UserError(
             f"study: the cells have a column `study` of {len(set(names))} names; name one, such as "

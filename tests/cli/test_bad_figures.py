@@ -66,7 +66,7 @@ BAD = [
         "plot lines --from out --x snr --log y,value,z",
         "--log y,value,z: it takes some of x",
     ),
-    ("list nope", "KIND nope: it takes studies, presets, figures or claims."),
+    ("list nope", "KIND|STUDY nope: it takes studies, presets, figures or claims; or a"),
     (f"{HEATMAP} --band sd", "--band sd: heatmap has no such option; it accepts by"),
     ("plot curves --from out --law n=3", "--law n=3: curves has no such option; it accepts"),
     ("plot curves --from out --no-law", "--no-law: curves has no such option; it accepts"),

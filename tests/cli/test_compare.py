@@ -13,12 +13,14 @@ import pytest
 
 import overfit_cli
 from overfit_cli import UserError
-from overfit_cli.cli.compare import difference_rows
+from overfit_cli.cli.compare import difference_rows, merge_equal
 from overfit_cli.report.difference_figure import draw_difference
 from overfit_cli.report.differences import Comparison, compare_sides
 from tests.command import call
 from tests.fake_study import heights
 from tests.report.toy_numbers import loss, write_run
+from tests.screen import shown as shown_lines
+from tests.terminal import on_a_terminal
 
 T2 = 4.302653
 """The 97.5 % quantile of Student's t with two degrees of freedom: three seeds."""
@@ -130,6 +132,36 @@ def test_the_table_shows_both_means_the_interval_and_where_most_differs(folder: 
     assert "Intervals of B − A: 95 % t over 3 seeds.\n" in shown
     assert "No verdict changes (1 claim judged on both sides)." in shown
     assert lines[-1] == "Next: overfit compare a b --out difference.png"
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_on_a_terminal_every_number_and_name_is_shown_whole(folder: Path, width: int) -> None:
+    experiment = (
+        "def train(n: int = 1, snr: float = 1.0, noise: float = 0.5, seed: int = 0):\n"
+        "    loss = CHANGE * (1 + seed) / (7 * n * snr * noise)\n"
+        "    return {'train_attention_on_the_signal': loss, 'updates': 5.0, 'rounds': 5.0}\n"
+    )
+    for change, name in (("1.2345678", "before"), ("0.123456", "after")):
+        (folder / "long.py").write_text(experiment.replace("CHANGE", change))
+        grid = ("--n=3,17", "--snr=0.123457,9.87654", "--noise=0.0123457", "--seeds=3")
+        call("sweep", "long.py", *grid, "--jobs=1", f"--out={name}", cwd=folder)
+    whole = call("compare", "before", "after", cwd=folder).stdout
+    code, stream = on_a_terminal(
+        "compare", "before", "after", cwd=folder, env={"COLUMNS": str(width)}
+    )
+    lines = shown_lines(stream)
+    assert code == 0
+    assert max(map(len, lines)) <= width
+    lone = {word for line in lines for word in line.split()}
+    assert lone >= {word for word in whole.split() if not word.startswith("──")}
+
+
+def test_columns_with_the_same_numbers_share_a_row() -> None:
+    alike = {"mean of A": "5", "mean of B": "6", "B − A": "1", "largest": "1 at n 3"}
+    other = {**alike, "largest": "1 at n 4"}
+    rows = [{"column": name, **alike} for name in ("updates", "steps")]
+    merged = merge_equal([rows[0], {"column": "loss", **other}, rows[1]])
+    assert merged == [{"column": "updates, steps", **alike}, {"column": "loss", **other}]
 
 
 def test_published_numbers_are_a_table_too(folder: Path) -> None:

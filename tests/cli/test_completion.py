@@ -76,7 +76,10 @@ COMPLETED: list[tuple[str, list[str]]] = [
     ("sweep toy --backend t", ["threading"]),
     ("train toy --device c", ["cpu", "cuda"]),
     ("export results/grid --to ", ["csv", "latex", "parquet"]),
-    ("list ", ["studies", "presets", "figures", "claims"]),
+    ("list p", ["presets"]),
+    ("list to", ["toy"]),
+    ("show ", ["results/grid", "results/moods"]),
+    ("runs r", ["results"]),
     ("list claims to", ["toy"]),
     ("list claims toy ", []),
     # Figures, papers and runs

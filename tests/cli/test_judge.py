@@ -108,7 +108,8 @@ def test_the_proposed_command_adds_the_seeds_that_decide(tmp_path: Path) -> None
     cells = overfit_cli.load(tmp_path / "results/decay-n")
     assert sorted(cells["seed"].unique()) == list(range(7))
     after = call("judge", "results/decay-n", "error-lt-0.2", cwd=tmp_path).stdout
-    assert re.search(r"error-lt-0.2 +ours +holds .* 97.5 % by order over 7 seeds", after)
+    assert re.search(r"error-lt-0.2 +ours +holds ", after)
+    assert re.search(r"^error-lt-0.2: .* 97.5 % by order over 7 seeds\. ", after, re.MULTILINE)
     assert not proposed(after)
 
 

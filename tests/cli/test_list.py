@@ -2,38 +2,91 @@
 
 from __future__ import annotations
 
+import json
+import re
 from pathlib import Path
 
 import pytest
 
-from overfit_cli.core.registry import claims_of, find_study, installed_studies, study_names
-from overfit_cli.sweeps.presets import preset_names
+from overfit_cli.core.registry import claims_of, figures_of, find_study, installed_studies
+from overfit_cli.sweeps.presets import all_presets
 from tests.command import call
+from tests.screen import shown
+from tests.terminal import on_a_terminal
+
+ROOT = Path(__file__).parents[2]
 
 
-def test_every_kind_has_a_line_for_each_entry(tmp_path: Path) -> None:
-    shown = call("list", cwd=tmp_path).stdout.splitlines()
-    assert [line for line in shown if line and not line.startswith(" ")] == [
-        "Studies",
-        "Presets",
-        "Figures",
-        "Claims",
-    ]
-    names = {line.split()[0] for line in shown if line.startswith("  ")}
-    claims = {claim.name for study in installed_studies() for claim in claims_of(study)}
-    assert names >= {*study_names(), *preset_names(), *claims, "heatmap"}
+def test_studies_are_one_screen_with_how_much_each_has(tmp_path: Path) -> None:
+    code, stream = on_a_terminal("list", cwd=tmp_path)
+    lines = shown(stream.rstrip())
+    assert code == 0
+    assert len(lines) <= 40
+    assert max(map(len, lines)) <= 80
+    assert "…" not in stream
+    words = " ".join(" ".join(lines).split())
+    for study in installed_studies():
+        assert study.title in words
+    [line] = [line for line in lines if line.startswith("  softmax-diffusion ")]
+    study = find_study("softmax-diffusion")
+    counts = (len(presets_of(study.name)), len(figures_of(study)), len(claims_of(study)))
+    assert tuple(map(int, re.findall(r" (\d+) ", line))) == counts
 
 
-@pytest.mark.parametrize("kind", ["studies", "presets", "figures", "claims"])
-def test_on_a_terminal_no_line_is_longer_than_it_is_wide_and_no_name_is_cut(
-    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def presets_of(study: str) -> list[str]:
+    """The names of a study's presets."""
+    return [preset.name for preset in all_presets() if preset.content.study == study]
+
+
+def test_a_study_is_listed_with_its_presets_figures_and_claims(tmp_path: Path) -> None:
+    said = call("list", "multihead-paths", cwd=tmp_path).stdout.splitlines()
+    study = find_study("multihead-paths")
+    names = [line.split()[0] for line in said if line.startswith("  ")]
+    assert names[: len(presets_of(study.name))] == presets_of(study.name)
+    assert {*figures_of(study)} <= {*names}
+    assert f"Claims ({len(claims_of(study))})" in said
+    assert said[-1] == "  " + ", ".join(claim.name for claim in claims_of(study))
+
+
+@pytest.mark.parametrize("words", [("presets",), ("figures",), ("claims",), ("kernel-regression",)])
+def test_on_a_terminal_no_line_is_longer_than_it_is_wide_and_no_word_is_lost(
+    words: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    whole = call("list", kind, cwd=tmp_path).stdout.splitlines()
+    whole = call("list", *words, cwd=ROOT).stdout
     monkeypatch.setenv("FORCE_COLOR", "1")  # rich takes the stream for a terminal
-    shown = call("list", kind, cwd=tmp_path).stdout.splitlines()
-    assert [line.split()[:1] for line in shown] == [line.split()[:1] for line in whole]
-    assert max(map(len, shown)) <= 80
-    assert any(line.endswith(" …") for line in shown) or kind == "studies"
+    folded = call("list", *words, cwd=ROOT).stdout
+    assert folded.split() == whole.split()
+    assert max(map(len, folded.splitlines())) <= 80
+
+
+def test_claims_have_the_verdict_of_the_report_that_is_kept(tmp_path: Path) -> None:
+    claims = [
+        {"study": "kernel-landscape", "claim": claim.name, "kind": claim.kind, "family": None}
+        | {"verdict": "fails", "directory": "results/there"}
+        for claim in claims_of(find_study("kernel-landscape"))[:2]
+    ]
+    claims[1]["family"] = {"verdict": "inconclusive"}
+    folder = tmp_path / "results" / "report"
+    folder.mkdir(parents=True)
+    (folder / "claims.json").write_text(json.dumps({"claims": claims}))
+    said = call("list", "claims", "kernel-landscape", cwd=tmp_path).stdout
+    assert said.count("  verdict: fails on results/there, in results/report\n") == 1
+    short = call("list", "kernel-landscape", cwd=tmp_path).stdout
+    assert f"\n  fails: {claims[0]['claim']}\n  inconclusive: {claims[1]['claim']}\n" in short
+    for text in ("", "[]", '{"claims": [{}]}', '{"claims": 3}'):
+        (folder / "claims.json").write_text(text)
+        assert "verdict" not in call("list", "claims", "kernel-landscape", cwd=tmp_path).stdout
+
+
+def test_a_misspelt_kind_or_study_is_said_with_the_nearest(tmp_path: Path) -> None:
+    said = call("list", "claim", cwd=tmp_path, expect=2).stderr
+    assert said.startswith(
+        "overfit: KIND|STUDY claim: it takes studies, presets, figures or claims"
+    )
+    assert said.endswith("did you mean 'claims'?\n")
+    swapped = call("list", "kernel-text", "claims", cwd=tmp_path, expect=2).stderr
+    assert swapped.endswith("presets, figures or claims; or a study alone.\n")
+    assert "'kernel-text'" in call("list", "kernel-txt", cwd=tmp_path, expect=2).stderr
 
 
 def test_claims_of_one_study_are_listed_in_full(tmp_path: Path) -> None:
@@ -65,3 +118,6 @@ def test_claims_of_a_function_are_listed_by_its_file_or_its_module(tmp_path: Pat
         assert shown[:2] == ["low", "  loss < 2 where n > 1"]
     said = call("list", "claims", "without.py", cwd=tmp_path).stdout
     assert said == "without:train has no claims.\n"
+    shown_all = call("list", "of_a_user.py", cwd=tmp_path).stdout.splitlines()
+    assert shown_all[0] == "of_a_user:train"
+    assert shown_all[-2:] == ["Claims (1)", "  low"]

@@ -53,7 +53,8 @@ def sweep(folder: Path, seeds: int) -> None:
 
 
 def report(folder: Path) -> str:
-    return " ".join(call("report", "--from=results/decay-n", cwd=folder).stdout.split())
+    command = ("report", "--from=results/decay-n", "--details")
+    return " ".join(call(*command, cwd=folder).stdout.split())
 
 
 def test_a_seal_has_the_digest_the_date_and_the_seeds(tmp_path: Path) -> None:
@@ -79,6 +80,8 @@ def test_a_claim_that_changed_is_not_sealed_again_and_the_report_says_so(tmp_pat
     text = report(tmp_path)
     assert "This claim was changed after the first cell was trained." in text
     assert "This claim has changed since it was sealed on " in text
+    short = call("report", "--from=results/decay-n", cwd=tmp_path).stdout
+    assert "\nChanged after the first cell was trained, as --details says: inverse.\n" in short
     refused = call("seal", "decay.py", *GRID, cwd=tmp_path, expect=2).stderr
     assert "inverse: it was sealed on " in refused
     assert "give the changed claim another name" in refused

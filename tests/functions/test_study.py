@@ -531,7 +531,7 @@ def test_the_decorator_names_headline_threshold_and_claims(tmp_path: Path) -> No
     text = (tmp_path / "a.svg").read_text()
     assert "&gt; 0.5" in text
     assert "hidden units" in text
-    report = call("report", "--from", directory, "--out=report", cwd=tmp_path).stdout
+    report = call("report", "--from", directory, "--details", "--out=r", cwd=tmp_path).stdout
     assert "low" in report
     assert "It is low." in report
     (tmp_path / "mine.py").unlink()
@@ -571,7 +571,7 @@ def test_a_claim_that_is_written_after_the_sweep_is_judged(tmp_path: Path) -> No
     written(tmp_path, body)
     call("sweep", "mine.py", "--n=2:4", "--seeds=5", "--jobs=1", cwd=tmp_path)
     said = call("report", "--from=results/mine-n", cwd=tmp_path).stdout
-    assert said.splitlines()[-1] == "mine:train has no claims."
+    assert "mine:train has no claims." in said.splitlines()
     written(tmp_path, CLAIM + body)
     assert re.search(
         "small +ours +holds", call("report", "--from=results/mine-n", cwd=tmp_path).stdout

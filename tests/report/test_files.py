@@ -287,7 +287,7 @@ def test_the_exit_code_says_whether_verdicts_are_as_expected(
     expected = tmp_path / "expected.toml"
     expected.write_text(f"[toy]\n{claim}\n")
     said = call(*command, "--expect", "expected.toml", cwd=tmp_path).stdout
-    assert re.search(r"1 of 1 verdicts are as expected; \d+ claims of other presets", said)
+    assert "\n1 of 1 verdicts are as expected.\n" in said, "claims of other studies say nothing"
     expected.write_text(f'[toy]\ntoy-claim = "{other}"\n')
     said = call(*command, "--expect", "expected.toml", cwd=tmp_path, expect=1).stdout
     assert f"Unexpected: toy/toy-claim: {verdict}, expected {other}." in said
@@ -300,7 +300,7 @@ def test_a_strict_report_in_which_nothing_is_judged_is_red(tmp_path: Path) -> No
     expected = tmp_path / "expected.toml"
     expected.write_text('[toy]\ntoy-claim = "not run"\n')
     said = call("report", "--strict", cwd=tmp_path, expect=1).stdout
-    assert said.splitlines()[-1].startswith("No claim was judged: no run directory in results/")
+    assert said.startswith("No claim was judged: no run directory in results/")
     call("report", cwd=tmp_path)
     mine = "def train(n: int = 1):\n    return {'loss': n}\n"
     (tmp_path / "mine.py").write_text(mine)
@@ -308,14 +308,18 @@ def test_a_strict_report_in_which_nothing_is_judged_is_red(tmp_path: Path) -> No
     for how in ([], ["--expect", "expected.toml"]):
         strict = ["report", "--from", "mine", "--strict", *how]
         said = call(*strict, "--out", "first", cwd=tmp_path, expect=1).stdout
-        assert said.splitlines()[-1] == "mine:train has no claims."
-    assert "0 of 0 verdicts are as expected; " in said
+        assert "mine:train has no claims." in said.splitlines()
+    assert "0 of 0 verdicts are as expected.\n" in said
 
 
 def test_an_empty_folder_of_results_is_a_report_of_claims_that_were_not_run(tmp_path: Path) -> None:
     (tmp_path / "results").mkdir()
     said = call("report", cwd=tmp_path).stdout.splitlines()
-    assert [line.partition(":")[0] for line in said] == ["Written"] * 5 + ["No claim was judged"]
+    assert [line.partition(":")[0] for line in said] == [
+        "No claim was judged",
+        "Written beside the page",
+        "Page",
+    ]
 
 
 def test_a_run_whose_cells_all_failed_is_said_to_have_no_numbers(tmp_path: Path) -> None:
@@ -325,7 +329,7 @@ def test_a_run_whose_cells_all_failed_is_said_to_have_no_numbers(tmp_path: Path)
     said = call("report", "--from=both", "--from=ünë", "--out=report", cwd=tmp_path).stdout
     assert "both: all 2 cells failed, so there are no numbers to judge by.\n" in said
     assert "ünë: its one cell failed, so there are no numbers to judge by.\n" in said
-    assert "claim" not in said.splitlines()[-1]
+    assert "No claim" not in said
 
 
 @pytest.mark.slow

@@ -143,7 +143,7 @@ def judge_parts(parts: Sequence[Part], *, drawn: bool = True) -> Measurement:
     )
     measured = measurements[worst]
     unknown = sum(part.unknown for part in parts)
-    details: dict[str, float] = {"settings": len(parts), "seeds": len(parts[0].low)}
+    details = {**_count_settings(parts), "seeds": len(parts[0].low)}
     if unknown:
         details["numbers that are not known"] = unknown
     if 1 < len(parts) <= MOST_LISTED:
@@ -153,6 +153,13 @@ def judge_parts(parts: Sequence[Part], *, drawn: bool = True) -> Measurement:
         words.append("By itself it fails; of so many settings one may.")
     note = " ".join(filter(None, words))
     return replace(measured, verdict=verdict, details=details, note=note)
+
+
+def _count_settings(parts: Sequence[Part]) -> dict[str, float]:
+    """The number of settings, each with all that is judged of its line; empty for one alone."""
+    split = [(part.place, *part.place.rpartition(", ")[::2]) for part in parts]
+    places = {place if "=" in last else before for place, before, last in split}
+    return {"settings": len(places)} if len(places) > 1 else {}
 
 
 def verdicts_at_extremes(parts: Sequence[Part]) -> tuple[Verdict, Verdict] | None:
@@ -240,7 +247,7 @@ def _judge_instance(parts: Sequence[Part]) -> Measurement:
         value=None if worst.unknown else float(worst.low[0]),
         margin=(worst.margin.least, worst.margin.most),
         decided="case",
-        details={"settings": len(parts)},
+        details=_count_settings(parts),
         note=f"Nothing is drawn. {words}".strip(),
     )
 

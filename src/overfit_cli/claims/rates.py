@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from overfit_cli.claims.everywhere import counts_that_refute, estimate, in_logarithms, slack
 from overfit_cli.claims.quantities import Part, Statistic
 from overfit_cli.core.arrays import Floats
+from overfit_cli.core.text import plural
 from overfit_cli.stats.intervals import inner_level, level_of_each, ordered_tail, t_half_width
 
 REPEATS = 2000
@@ -65,10 +66,10 @@ class Rates:
     def in_words(self) -> str:
         """Return the rates in a sentence."""
         return (
-            f"With {self.seeds} seeds it would hold in {100 * self.false_holds:.1f} % of worlds in "
-            f"which it is just false, and fail in {100 * self.false_fails:.1f} % of those in which "
-            f"it is just true; as measured it would hold in {100 * self.holds:.0f} % and fail in "
-            f"{100 * self.fails:.0f} %."
+            f"With {plural(self.seeds, 'seed')} it would hold in {100 * self.false_holds:.1f} % of "
+            f"worlds in which it is just false, and fail in {100 * self.false_fails:.1f} % of "
+            f"those in which it is just true; as measured it would hold in {100 * self.holds:.0f} "
+            f"% and fail in {100 * self.fails:.0f} %."
         )
 
 

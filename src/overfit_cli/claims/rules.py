@@ -94,7 +94,8 @@ class Margin:
             number: the measured number, such as `the exponent`.
         """
         origin = f" ({self.because})" if self.because else ""
-        return f"{number}{IN_MARGIN}{self}{origin}; at least {self.fewest_seeds} seeds"
+        seeds = plural(self.fewest_seeds, "seed")
+        return f"{number}{IN_MARGIN}{self}{origin}; at least {seeds}"
 
 
 def _end(number: float) -> str:
@@ -112,7 +113,8 @@ def judge_estimate(
     """Return the measurement of a claim that one number decides."""
     if estimate.seeds < margin.fewest_seeds:
         count = plural(estimate.seeds, "seed")
-        note = f"{note} It needs {margin.fewest_seeds} seeds; these cells have {count}.".strip()
+        fewest = plural(margin.fewest_seeds, "seed")
+        note = f"{note} It needs {fewest}; these cells have {count}.".strip()
     verdict = margin.verdict(estimate)
     if verdict == "inconclusive" and estimate.seeds >= margin.fewest_seeds:
         note = f"{note} {margin.why_open(estimate)}".strip()

@@ -162,7 +162,7 @@ class Sentence:
             margin = replace(self.clauses[0].margin, because=because, fewest_seeds=self.seeds)
             return f"{margin.in_words(number)}{self.clauses[0].at_the_end}"
         conditions = "; ".join(clause.holds_where() for clause in self.clauses)
-        return f"{conditions}; at least {self.seeds} seeds"
+        return f"{conditions}; at least {plural(self.seeds, 'seed')}"
 
 
 def _slug(claimed: str) -> str:

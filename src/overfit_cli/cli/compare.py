@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,12 +16,12 @@ from rich.table import Table
 from overfit_cli.cli.completion import columns, conditions, run_directories
 from overfit_cli.cli.export import print_content
 from overfit_cli.cli.options import Where
-from overfit_cli.core.console import console, proposed_command, typed_command
+from overfit_cli.core.console import WIDEST, console, proposed_command, typed_command
 from overfit_cli.core.text import brief, plural, visible
 from overfit_cli.core.values import finite_number
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    from rich.console import Console, JustifyMethod
 
     from overfit_cli.core.claim import Measurement
     from overfit_cli.report.differences import Comparison, Side
@@ -87,6 +87,10 @@ def closing_lines(comparison: Comparison) -> Iterator[str]:
         yield f"{change if changed else 'No verdict changes'} ({judged})."
 
 
+LARGEST = "largest"
+"""The heading of the largest difference of a pair."""
+
+
 def difference_rows(comparison: Comparison) -> Iterator[dict[str, str]]:
     """Yield the compared columns with the mean on each side and the differences."""
     for record in comparison.differences:
@@ -99,7 +103,7 @@ def difference_rows(comparison: Comparison) -> Iterator[dict[str, str]]:
             "mean of A": f"{record['mean_a']:.4g}",
             "mean of B": f"{record['mean_b']:.4g}",
             "B − A": f"{change['value']:.4g}{interval if math.isfinite(change['low']) else ''}",
-            "largest": f"{largest:.4g}{f' at {location}' if location else ''}",
+            LARGEST: f"{largest:.4g}{f' at {location}' if location else ''}",
         }
 
 
@@ -112,15 +116,37 @@ def verdict_rows(comparison: Comparison) -> Iterator[dict[str, str]]:
         yield {"claim": claim, "in A": a, "in B": b}
 
 
-def _print_table(output: Console, rows: Iterator[dict[str, str]]) -> None:
+def _print_differences(output: Console, comparison: Comparison) -> None:
+    """Print a row for each column; on a narrow terminal what is largest has a table of its own."""
+    rows = merge_equal(difference_rows(comparison))
+    tables = [_table(rows)]
+    whole = output.options.update(width=WIDEST)
+    if output.is_terminal and output.measure(tables[0], options=whole).maximum > output.width:
+        means = [{name: text for name, text in row.items() if name != LARGEST} for row in rows]
+        of_pairs = f"{LARGEST} difference of a pair"
+        largest = ({"column": row["column"], of_pairs: row[LARGEST]} for row in rows)
+        tables = [_table(means), _table(largest)]
+    for table in tables if rows else ():
+        output.print(table)
+
+
+def merge_equal(rows: Iterable[dict[str, str]]) -> list[dict[str, str]]:
+    """Return the rows with those that show the same numbers as one, of all their columns."""
+    names = dict[tuple[tuple[str, str], ...], list[str]]()
+    for row in rows:
+        names.setdefault(tuple(row.items())[1:], []).append(row["column"])
+    return [{"column": ", ".join(alike), **dict(cells)} for cells, alike in names.items()]
+
+
+def _table(rows: Iterable[dict[str, str]]) -> Table:
     table = Table(box=SIMPLE_HEAD)
     for row in rows:
         for heading in () if table.columns else row:
-            mean = heading.startswith("mean")
-            table.add_column(heading, justify="right" if mean else "left", overflow="fold")
+            is_mean = heading.startswith("mean")
+            justify: JustifyMethod = "right" if is_mean else "left"
+            table.add_column(heading, justify=justify, overflow="fold", no_wrap=is_mean)
         table.add_row(*map(visible, row.values()))
-    if table.rows:
-        output.print(table)
+    return table
 
 
 def as_json(comparison: Comparison, tolerance: float | None = None) -> str:
@@ -281,10 +307,12 @@ def compare(
             write_user_file(json_file, content, "json_file")
     for line in opening_lines(comparison):
         output.print(line)
-    _print_table(output, difference_rows(comparison))
+    _print_differences(output, comparison)
     for line in closing_lines(comparison):
         output.print(line)
-    _print_table(output, verdict_rows(comparison))
+    verdicts = _table(verdict_rows(comparison))
+    if verdicts.rows:
+        output.print(verdicts)
     if out is not None:
         output.print(f"Drawn: {out}, and its caption in {out.with_suffix('.txt').name}")
     if json_file is not None:

@@ -55,6 +55,14 @@ def studies(incomplete: str) -> Words:
 
 
 @silently
+def listed(incomplete: str) -> Words:
+    """Complete the kinds of what `list` lists, and the names of studies."""
+    from overfit_cli.core.registry import study_names
+
+    return ["studies", "presets", "figures", "claims", *study_names()]
+
+
+@silently
 def reproducible(incomplete: str) -> Words:
     """Complete papers, their figures, and presets."""
     from overfit_cli.sweeps.presets import all_reproducibles
@@ -74,6 +82,13 @@ def run_directories(incomplete: str) -> Words:
         for folder in ([typed] if typed else [f"{RESULTS}/", ""])
         for cells in sorted(Path(folder).glob("*/cells"))
     ]
+
+
+@silently
+def folders(incomplete: str) -> Words:
+    """Complete folders: those in the folder that is typed, else those here."""
+    typed = incomplete[: incomplete.rfind("/") + 1]
+    return [f"{typed}{path.name}" for path in sorted(Path(typed).iterdir()) if path.is_dir()]
 
 
 @silently

@@ -60,6 +60,28 @@ def commands_that_decide(path: Path, decisions: Sequence[Decision]) -> Iterator[
     yield from proposals([*words, "--out", str(path)] for words in unique)
 
 
+def continuing_command(path: Path, manifest: Manifest | None, *switches: str) -> list[str]:
+    """Return the words of a command that trains what is missing of a directory's last run.
+
+    Without any where that isn't known.
+
+    Args:
+        path: the run directory.
+        manifest: its manifest; None without one.
+        switches: further options.
+    """
+    if manifest is None or not manifest.runs:
+        return []
+    run = manifest.runs[-1]
+    if run.command:
+        words = _dropped(run.command[1:], ("--out", "--shard"), _SWITCHES)
+        words = [_file_that_is_there(word, manifest) for word in words]
+    else:
+        words = _words(run, manifest)
+        words += ["--seeds", _seeds_text(run.seeds, 0)] if words and run.seeds else []
+    return [*words, *switches, "--out", str(path)] if words else []
+
+
 def proposals(commands: Iterable[Sequence[str]]) -> Iterator[str]:
     """Yield the lines that propose commands, and say where values are to be put in."""
     from overfit_cli.claims.designs import RANGE

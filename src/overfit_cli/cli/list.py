@@ -6,8 +6,8 @@ Its tables of parameters, columns and verdicts are used by other commands and by
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Literal
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.box import SIMPLE_HEAD
@@ -15,13 +15,19 @@ from rich.table import Table
 from rich.text import Text
 
 from overfit_cli.cli import completion
-from overfit_cli.core.console import console
-from overfit_cli.core.text import visible
+from overfit_cli.core.console import console, print_folded
+from overfit_cli.core.errors import BadValue
+from overfit_cli.core.files import RESULTS
+from overfit_cli.core.text import most_alike, plural, visible
+from overfit_cli.core.values import alternatives
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from overfit_cli.core.parameters import ParameterInfo
     from overfit_cli.core.study import AnyStudy
     from overfit_cli.report.contents import ReportedPaper
+    from overfit_cli.report.expected import KeptVerdict
     from overfit_cli.report.judge import Judged
 
 
@@ -85,22 +91,33 @@ _COLOURS = {
 }
 
 
+LONGEST_NAME = 40
+"""Names of claims up to so many columns are shown whole; beside them numbers fold."""
+
+
 def verdict_table(judged: Sequence[Judged]) -> Table:
-    """Return the verdicts as a table for the terminal."""
-    from overfit_cli.report.contents import measured_number
+    """Return the verdicts as a table for the terminal.
+
+    Where the verdict of all claims together is another one, it stands below a claim's own.
+    """
+    from overfit_cli.report.contents import number_with_interval
 
     table = Table(box=SIMPLE_HEAD)
-    table.add_column("claim", no_wrap=True)
+    longest = max((len(claim.name) for claim in judged), default=0)
+    table.add_column("claim", overflow="fold", no_wrap=longest <= LONGEST_NAME)
     table.add_column("kind", no_wrap=True)
-    table.add_column("verdict", no_wrap=True, min_width=len("inconclusive"))
+    table.add_column("verdict", no_wrap=True)
     table.add_column("measured", overflow="fold")
     for claim in judged:
-        verdict = claim.measurement.verdict
+        measurement = claim.measurement
+        verdict = Text(measurement.verdict, style=_COLOURS[measurement.verdict])
+        if claim.headline != measurement.verdict:
+            verdict.append(f", of all {claim.headline}", style=_COLOURS[claim.headline])
         table.add_row(
             visible(claim.name),
             claim.claim.kind,
-            Text(verdict, style=_COLOURS[verdict]),
-            measured_number(claim.measurement),
+            verdict,
+            number_with_interval(measurement.value, measurement.interval),
         )
     return table
 
@@ -123,6 +140,7 @@ def count_table(papers: Sequence[ReportedPaper]) -> Table:
             {name: sum(c[name] for _, k, c in rows if k == kind) for name in VERDICTS},
         )
         for kind in KINDS
+        if len({cited for cited, _, _ in rows}) > 1
     ]
     previous = ""
     for cited, kind, counts in [*rows, *(total for total in totals if any(total[2].values()))]:
@@ -132,14 +150,19 @@ def count_table(papers: Sequence[ReportedPaper]) -> Table:
     return table
 
 
-Kind = Literal["studies", "presets", "figures", "claims"]
 Entry = tuple[str, str, tuple[tuple[str, str], ...]]
 """A name, a line about it, and what else there is to say, each under a heading."""
 
 
 def list_everything(
     kind: Annotated[
-        Kind | None, typer.Argument(metavar="KIND", help="What to list.  [default: all]")
+        str | None,
+        typer.Argument(
+            metavar="KIND|STUDY",
+            help="What to list: studies, presets, figures or claims; or a study.  [default: the "
+            "studies, with how many of each they have]",
+            autocompletion=completion.listed,
+        ),
     ] = None,
     study: Annotated[
         str | None,
@@ -150,38 +173,142 @@ def list_everything(
         ),
     ] = None,
 ) -> int:
-    """List studies, presets, figures and claims, one per line; in full for one study."""
-    from overfit_cli.core.registry import find_study, installed_studies
-    from overfit_cli.functions.function_study import study_of_reference
+    """List studies; or the presets, figures and claims of one.
+
+    `overfit list STUDY` names all that a study has, `overfit list claims` has a line for each
+    claim, and `overfit list claims STUDY` has the claims of one in full.
+    """
+    from overfit_cli.core.registry import installed_studies, study_names
     from overfit_cli.functions.references import is_reference
 
     output = console()
-    if study is not None:
-        chosen_study = study_of_reference(study) if is_reference(study) else find_study(study)
-        entries = list(_ENTRIES[kind or "studies"]([chosen_study]))
-        if not entries:
-            output.print(f"{chosen_study.name} has no {kind}.")
-        for name, line, more in entries:
-            output.print(name)
-            for heading, text in (("", line), *more):
-                said = f"{heading}: {text}" if heading else text
-                for part in textwrap.wrap(said, 76):
-                    output.print(f"  {part}")
-        return 0
-    for chosen in _ENTRIES if kind is None else [kind]:
-        entries = list(_ENTRIES[chosen](installed_studies()))
-        width = max((len(name) for name, _, _ in entries), default=0)
-        output.print(chosen.capitalize())
-        for name, line, _ in entries:
-            room = output.width - width - 4 if output.is_terminal else len(line)
-            output.print(f"  {name:{width}}  {_shortened(line, room)}")
-        output.print()
+    if kind is None:
+        _print_studies(output, list(installed_studies()))
+    elif kind in _ENTRIES:
+        if study is None:
+            output.print(kind.capitalize())
+            lines = [(name, line) for name, line, _ in _ENTRIES[kind](installed_studies())]
+            _print_entries(output, lines)
+        else:
+            _print_in_full(output, kind, _find(study))
+    elif study is None and (is_reference(kind) or kind in study_names()):
+        _print_study(output, _find(kind))
+    else:
+        near = most_alike(kind, [*_ENTRIES, *(study_names() if study is None else ())])
+        hint = f"; did you mean {near!r}?" if near else "; or a study alone."
+        raise BadValue("kind", kind, f"it takes {alternatives(_ENTRIES)}{hint}")
     return 0
 
 
-def _shortened(line: str, room: int) -> str:
-    """A line cut between words to the room there is."""
-    return line if len(line) <= room else textwrap.shorten(line, max(room, 12), placeholder=" …")
+def _find(name: str) -> AnyStudy:
+    from overfit_cli.core.registry import find_study
+    from overfit_cli.functions.function_study import study_of_reference
+    from overfit_cli.functions.references import is_reference
+
+    return study_of_reference(name) if is_reference(name) else find_study(name)
+
+
+def _print_studies(output: Console, studies: Sequence[AnyStudy]) -> None:
+    """Print two lines for each study, under its paper: what it has, and what it is."""
+    width = max((len(study.name) for study in studies), default=0)
+    for paper in sorted({study.paper for study in studies}, key=lambda each: str(each or "~")):
+        output.print(f"{paper} ({paper.key})" if paper else "Other studies")
+        for study in studies:
+            if study.paper == paper:
+                print_folded(output, _counts(study), f"  {study.name:{width}}  ", " " * (width + 4))
+                print_folded(output, study.title, "    ", "    ")
+    print_folded(
+        output,
+        "`overfit list STUDY` names what a study has, `overfit list claims STUDY` says it in full, "
+        "and `overfit sweep STUDY --help` has its parameters.",
+    )
+
+
+def _counts(study: AnyStudy) -> str:
+    """How many presets, figures and claims a study has, in columns."""
+    from overfit_cli.core.registry import claims_of, figures_of
+
+    presets, figures, claims = [*_presets([study])], figures_of(study), claims_of(study)
+    counts = [(len(presets), "preset"), (len(figures), "figure"), (len(claims), "claim")]
+    return "".join(f"{plural(count, noun):<13}" for count, noun in counts).rstrip()
+
+
+def _print_study(output: Console, study: AnyStudy) -> None:
+    """Print what a study has: a line for each preset and figure, and its claims by verdict."""
+    from overfit_cli.core.registry import figures_of
+
+    print_folded(output, f"{study.name}: {study.title}" if study.title else study.name)
+    if study.paper:
+        print_folded(output, f"{study.paper}: {study.paper.title}, {study.paper.url}")
+    presets = [(name, line) for name, line, _ in _presets([study])]
+    figures = [(figure.name, figure.title) for figure in figures_of(study).values()]
+    for heading, entries in (("Presets", presets), ("Figures", figures)):
+        if entries:
+            output.print(f"{heading} ({len(entries)})")
+            _print_entries(output, entries)
+    _print_claims(output, study)
+
+
+def _print_claims(output: Console, study: AnyStudy) -> None:
+    """Print the names of a study's claims, by their verdicts where a report has them."""
+    names = [name for name, _, _ in _claims([study])]
+    if names:
+        verdicts = _kept(study)
+        report = f", with their verdicts in {REPORT}" if verdicts else ""
+        output.print(f"Claims ({len(names)}){report}")
+        groups = dict[str, list[str]]()
+        for name in names:
+            verdict = verdicts[name].verdict if name in verdicts else "not judged"
+            groups.setdefault(verdict, []).append(name)
+        for group in sorted(groups, key=[*_COLOURS, "not judged"].index):
+            heading = f"{group}: " if verdicts else ""
+            print_folded(output, ", ".join(groups[group]), f"  {heading}", "    ")
+
+
+def _print_entries(output: Console, entries: Sequence[tuple[str, str]]) -> None:
+    """Print names with what they are beside them, folded; below a name that is too long."""
+    width = min(max((len(name) for name, _ in entries), default=0), WIDEST_NAME)
+    for name, line in entries:
+        first, further = f"  {name:{width}}  ", " " * (width + 4)
+        if len(name) > width and output.is_terminal:
+            output.print(f"  {name}")
+            first = further
+        print_folded(output, line, first, further)
+
+
+WIDEST_NAME = 28
+"""The columns of names beside what they are; a longer name has a line of its own."""
+
+
+def _print_in_full(output: Console, kind: str, study: AnyStudy) -> None:
+    """Print everything that is known of each entry of a study."""
+    entries = [*_ENTRIES[kind]([study])]
+    if not entries:
+        output.print(f"{study.name} has no {kind}.")
+    verdicts = _kept(study) if kind == "claims" else {}
+    for name, line, more in entries:
+        output.print(name)
+        for heading, text in (("", line), *more, *_verdict(verdicts.get(name))):
+            said = f"{heading}: {text}" if heading else text
+            for part in textwrap.wrap(said, 76):
+                output.print(f"  {part}")
+
+
+def _verdict(kept: KeptVerdict | None) -> Iterator[tuple[str, str]]:
+    if kept is not None:
+        on = f" on {kept.directory}" if kept.directory else ""
+        yield "verdict", f"{kept.verdict}{on}, in {REPORT}"
+
+
+REPORT = RESULTS / "report"
+
+
+def _kept(study: AnyStudy) -> dict[str, KeptVerdict]:
+    """The verdicts of a study's claims that the report in `results/` has, by name."""
+    from overfit_cli.report.expected import kept_verdicts
+
+    kept = kept_verdicts(REPORT)
+    return {claim.claim: claim for claim in kept if claim.study == study.name}
 
 
 def _studies(studies: Iterable[AnyStudy]) -> Iterable[Entry]:
@@ -239,7 +366,7 @@ def _claims(studies: Iterable[AnyStudy]) -> Iterable[Entry]:
             yield claim.name, claim.statement, (*about, ("preset", claim.preset or "none"))
 
 
-_ENTRIES: Mapping[Kind, Callable[[Iterable[AnyStudy]], Iterable[Entry]]] = {
+_ENTRIES: Mapping[str, Callable[[Iterable[AnyStudy]], Iterable[Entry]]] = {
     "studies": _studies,
     "presets": _presets,
     "figures": _figures,

@@ -6,7 +6,8 @@ reproduce` ends in the same way.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -23,6 +24,7 @@ from overfit_cli.core.text import plural, suggestion
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from overfit_cli.core.claim import Kind, Verdict
     from overfit_cli.report.contents import ReportedPaper
     from overfit_cli.report.expected import VerdictCheck
     from overfit_cli.report.judge import Judged
@@ -103,8 +105,11 @@ def write_and_say(
     *,
     expect: Path | None = None,
     strict: bool = False,
+    details: bool = False,
 ) -> int:
     """Judge claims, say the verdicts, write the report, and return the exit code.
+
+    The last lines are the counts of verdicts and the page's path.
 
     Args:
         output: where verdicts are said.
@@ -114,6 +119,7 @@ def write_and_say(
         expect: a file of expected verdicts; None for none.
         strict: whether a claim that fails, or an unexpected verdict, gives the code 1; so does a
             report in which nothing is judged.
+        details: whether each claim is described; otherwise those that fail or are open.
 
     Raises:
         UserError: if the runs can't be judged, or the report can't be written.
@@ -136,16 +142,38 @@ def write_and_say(
     about = reported if wanted is None else wanted
     shown_runs = [run for run in runs if run.study.name in studies]
     papers = contents(reported, shown_runs, asked.where)
-    _say_verdicts(output, asked, papers, about)
+    shown = _say_verdicts(output, asked, papers, about, details=details)
     compared = None if expected is None else check_verdicts(judged, expected, wanted)
     unexpected = None if compared is None else compared.unexpected
-    if len(shown_runs) > 1 and not asked.sources:  # with many figures it takes a minute
-        output.print(f"Drawing the page of {len(shown_runs)} runs in {RESULTS}/.")
-    for path in write_report(papers, folder, asked.where, unexpected, name=name):
-        output.print(f"Written: {path}")
     judgeable = {claim.study for claim in reported}
     wrong = _say_outcome(output, shown_runs, judgeable, about, compared)
+    if len(shown_runs) > 1 and not asked.sources:  # with many figures it takes a minute
+        output.print(f"Drawing the page of {len(shown_runs)} runs in {RESULTS}/.")
+    page, *others = write_report(papers, folder, asked.where, unexpected, name=name)
+    output.print(f"Written beside the page: {', '.join(path.name for path in others)}")
+    if shown:
+        output.print(counts_in_words((each.claim.kind, each.headline) for each in shown))
+    output.print(f"Page: {page}")
     return int(strict and wrong)
+
+
+def counts_in_words(verdicts: Iterable[tuple[Kind, Verdict]]) -> str:
+    """Return how many claims have each verdict: `16 hold, 4 open, 0 fail`; identities apart.
+
+    Args:
+        verdicts: the kind and the verdict of each claim.
+    """
+    claims: Counter[Verdict] = Counter()
+    identities: Counter[Verdict] = Counter()
+    for kind, verdict in verdicts:
+        (identities if kind == "identity" else claims)[verdict] += 1
+    is_open = claims["inconclusive"] + claims["vacuous"]
+    texts = [f"{claims['holds']} hold, {is_open} open, {claims['fails']} fail"]
+    if claims["not run"]:
+        texts.append(f", {claims['not run']} not run")
+    if identities:
+        texts.append(f"; of identities {identities['holds']} of {identities.total()} hold")
+    return f"{''.join(texts)}."
 
 
 def _say_outcome(
@@ -172,30 +200,55 @@ def _say_outcome(
 
 
 def _say_verdicts(
-    output: Console, asked: Asked, papers: Sequence[ReportedPaper], about: Sequence[Judged]
-) -> None:
-    """Say the verdicts: of named runs in full, else in a table; many are counted."""
+    output: Console,
+    asked: Asked,
+    papers: Sequence[ReportedPaper],
+    about: Sequence[Judged],
+    *,
+    details: bool,
+) -> Sequence[Judged]:
+    """Say the counts, a table, and what fails or is open; return the claims that are counted.
+
+    Of many claims that no run is named for there are counts alone, unless details are asked for.
+    """
     from overfit_cli.cli.list import count_table, verdict_table
     from overfit_cli.report.contents import claim_sentences, family_sentences
     from overfit_cli.report.judge import relevant_claims
+    from overfit_cli.report.runs import AFTER_THE_FIRST_CELL
 
     whole = not asked.sources and asked.presets is None
-    if whole and sum(claim.is_measured for claim in about) > MOST_LISTED:
-        output.print(count_table(papers))
-        return
+    many = whole and sum(claim.is_measured for claim in about) > MOST_LISTED
     if asked.sources:
         about = [claim for paper in papers for claim in paper.judged]
-    shown = relevant_claims(about)
+    shown = about if many else relevant_claims(about)
+    if asked.sources:
+        presets = _presets_of(asked.sources)
+        shown = [claim for claim in shown if _is_about(claim, presets)]
     if shown:
+        output.print(count_table([paper.restricted(shown) for paper in papers]))
+    if shown and (details or not many):
         output.print(verdict_table(shown))
-    in_full = shown if asked.sources else [claim for claim in shown if claim.is_open]
-    families = family_sentences(shown) if asked.sources else []
-    for sentence in (*claim_sentences(in_full), *families):
-        output.print(sentence)
+        unsettled = [claim for claim in shown if claim.is_open or claim.headline != "holds"]
+        described = shown if details else unsettled
+        for sentence in claim_sentences(described):
+            output.print(sentence)
+        changed = [claim for claim in shown if claim.headline != claim.measurement.verdict]
+        for sentence in family_sentences(shown if details else changed):
+            output.print(sentence)
+        late = [each.name for each in shown if each.changed_late and each not in described]
+        if late:
+            output.print(f"Changed {AFTER_THE_FIRST_CELL}, as --details says: {', '.join(late)}.")
     if 0 < len(shown) < len(about):
         left = len(about) - len(shown)
         others = f"{left} other claim is" if left == 1 else f"{left} other claims are"
         output.print(f"{others} not tested by these runs; see report.md.")
+    return shown
+
+
+def _is_about(claim: Judged, presets: Collection[str]) -> bool:
+    """Whether a claim is about runs: it has a number there, or they are its preset's."""
+    preset = claim.claim.preset
+    return not preset or preset in presets or claim.measurement.value is not None
 
 
 def _presets_of(sources: Sequence[Path]) -> frozenset[str]:
@@ -286,12 +339,23 @@ def report(
     ] = None,
     strict: Strict = False,
     expect: Expect = None,
+    details: Annotated[
+        bool,
+        typer.Option(
+            "--details", help="Describe every claim, also those that hold: level, seeds, notes."
+        ),
+    ] = False,
     data_folder: DataFolder = None,
 ) -> int:
-    """Judge claims on your runs, and write a page about them."""
+    """Judge claims on your runs, and write a page about them.
+
+    Printed are the counts of verdicts, a table of claims, and what fails or is open.
+    """
     from overfit_cli.core.files import RESULTS
 
     set_data_option(data_folder)
     asked = Asked(sources or [], where or [], only=only or [])
     folder = out or RESULTS / "report"
-    return write_and_say(console(), asked, folder, "out", expect=expect, strict=strict)
+    return write_and_say(
+        console(), asked, folder, "out", expect=expect, strict=strict, details=details
+    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
+import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 
-_WIDEST = 10_000
+WIDEST = 10_000
 """The columns that a table may have where it isn't shown on a terminal."""
 
 
@@ -38,13 +39,36 @@ def console(*, quiet: bool = False) -> Console:
             """A table with a line for each row, and no blanks at their ends."""
             if not isinstance(item, Table):
                 return item
-            lines = self.render_lines(item, self.options.update(width=_WIDEST), pad=False)
+            lines = self.render_lines(item, self.options.update(width=WIDEST), pad=False)
             texts = ["".join(part.text for part in line).rstrip() for line in lines]
             return "\n".join(text for text in texts if text)
 
     result = Plain(highlight=False, markup=False, emoji=False, quiet=quiet)
     result.soft_wrap = not result.is_terminal
     return result
+
+
+def print_folded(output: Console, text: str, first: str = "", further: str = "  ") -> None:
+    """Print a text, on a terminal in lines that fit it.
+
+    Args:
+        output: the console.
+        text: it; on one line elsewhere.
+        first, further: what the first line, and each further one, begins with.
+    """
+    shown = visible(text)
+    if not output.is_terminal:
+        output.print(f"{first}{shown}")
+        return
+    lines = textwrap.wrap(
+        shown,
+        output.width,
+        initial_indent=first,
+        subsequent_indent=further,
+        break_on_hyphens=False,
+    )
+    for line in lines or [first]:
+        output.print(line)
 
 
 def typed_command() -> str:

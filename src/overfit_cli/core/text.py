@@ -61,6 +61,17 @@ def duration_estimate(seconds: float) -> str:
     return f"about {duration(seconds)}" if seconds >= 10 else "a few seconds"
 
 
+def ago(seconds: float) -> str:
+    """Return how long ago something was: `just now`, `12 min ago`, `3 h ago`, `5 days ago`."""
+    minutes = round(seconds / 60)
+    if minutes < 1:
+        return "just now"
+    if minutes < 60:
+        return f"{minutes} min ago"
+    hours = round(minutes / 60)
+    return f"{hours} h ago" if hours < 48 else f"{plural(round(hours / 24), 'day')} ago"
+
+
 def natural_key(name: str) -> list[tuple[int, str]]:
     """Return a sort key for names with numbers: `fig2` before `fig10`, and both before `table1`."""
     return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", name)]

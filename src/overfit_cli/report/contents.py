@@ -10,7 +10,7 @@ import re
 import shlex
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -44,10 +44,19 @@ if TYPE_CHECKING:
 
 
 def claim_sentences(judged: Sequence[Judged]) -> list[str]:
-    """Return a sentence on each claim: its measurement, and when it holds."""
+    """Return a sentence on each claim: its number, its measurement, and when it holds."""
     return [
-        f"{claim.name}: {f'{describe_measurement(claim.measurement)} '.lstrip()}"
-        f"Holds where {claim.claim.holds_where}."
+        " ".join(
+            filter(
+                None,
+                [
+                    f"{claim.name}:",
+                    f"{number}." if (number := measured_number(claim.measurement)) != "–" else "",
+                    describe_measurement(claim.measurement),
+                    f"Holds where {claim.claim.holds_where}.",
+                ],
+            )
+        )
         for claim in judged
     ]
 
@@ -201,8 +210,7 @@ def run_facts(data: FigureData, manifest: Manifest | None) -> RunFacts:
     sweeps = manifest.runs if manifest else ()
     typed = dict.fromkeys(shlex.join(run.command) for run in sweeps if run.command)
     failed = data.cells[data.cells["status"] == "failed"]
-    reasons = dict(Counter(failed["reason"].astype(str)).most_common())
-    kinds = _kinds_of_failures(failed, reasons)
+    kinds = kinds_of_failures(failed)
     described = describe(data.study.parameters)
     return RunFacts(
         cells=" ".join(
@@ -218,7 +226,7 @@ def run_facts(data: FigureData, manifest: Manifest | None) -> RunFacts:
         provenance=_provenance(sweeps),
         commands=list(typed),
         done=int((data.cells["status"] == "done").sum()),
-        reasons=reasons,
+        reasons=_count_reasons(failed),
         seeds=sorted(data.cells["seed"].unique().tolist()),
         axes={
             name: list(values)
@@ -231,13 +239,21 @@ def run_facts(data: FigureData, manifest: Manifest | None) -> RunFacts:
     )
 
 
-def _kinds_of_failures(failed: pd.DataFrame, reasons: Mapping[str, int]) -> list[Alike]:
-    """The kinds of failures of these cells, with their tracebacks where rows have them."""
+def kinds_of_failures(failed: pd.DataFrame) -> list[Alike]:
+    """Return the kinds of failures of cells, the most frequent first; tracebacks as rows have them.
+
+    Args:
+        failed: cells that failed, one row each.
+    """
     rows = []
     if TRACEBACK in failed:
         raised = failed[failed[TRACEBACK].notna()]
         rows = [*zip(raised["reason"], raised[TRACEBACK], strict=True)]
-    return count_alike(reasons, tracebacks_by_kind(rows))
+    return count_alike(_count_reasons(failed), tracebacks_by_kind(rows))
+
+
+def _count_reasons(failed: pd.DataFrame) -> dict[str, int]:
+    return dict(Counter(failed["reason"].astype(str)).most_common())
 
 
 def _failures(kinds: Sequence[Alike]) -> str:
@@ -349,6 +365,14 @@ class ReportedPaper:
         counts = Counter((claim.claim.kind, claim.headline) for claim in self.judged)
         kinds = [kind for kind in KINDS if any(kind == counted for counted, _ in counts)]
         return {kind: {verdict: counts[kind, verdict] for verdict in VERDICTS} for kind in kinds}
+
+    def restricted(self, judged: Sequence[Judged]) -> ReportedPaper:
+        """Return the paper with those of its claims that are among these."""
+        studies = [
+            replace(study, judged=[claim for claim in study.judged if claim in judged])
+            for study in self.studies
+        ]
+        return replace(self, studies=studies)
 
 
 class ShownFinding(NamedTuple):

@@ -30,7 +30,7 @@ from overfit_cli.claims.stated import Measure, claim
 from overfit_cli.core.claim import Claim, UndecidedError, Verdict
 from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.study import AnyStudy
-from overfit_cli.core.text import percent
+from overfit_cli.core.text import percent, plural
 from overfit_cli.report.judge import Judged, judge_families
 from overfit_cli.report.runs import Table, complete_cells, load_runs
 from overfit_cli.stats.intervals import level_of_each, set_level
@@ -128,9 +128,11 @@ class Decision:
             yield f"{most}: {why}."
         elif self.lacks_seeds:
             anew = f", and {self.anew} in a run of their own" if self.anew else ""
-            yield f"As measured it takes {self.needed} seeds to decide it with {share}{anew}."
+            seeds = plural(self.needed, "seed")
+            yield f"As measured it takes {seeds} to decide it with {share}{anew}."
         else:
-            seeds = f"{self.needed} seeds decide it with a probability of {share}"
+            verb = "decides" if self.needed == 1 else "decide"
+            seeds = f"{plural(self.needed, 'seed')} {verb} it with a probability of {share}"
             yield f"As measured, {seeds}{', once they have all cells' * self.lacks_cells}."
 
 

@@ -1,4 +1,4 @@
-"""Expected verdicts: a TOML file that CI compares a report with."""
+"""Expected verdicts: a TOML file that CI compares a report with; and those that a report kept."""
 
 from __future__ import annotations
 
@@ -7,14 +7,16 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from overfit_cli.core.claim import VERDICTS, Verdict
+from overfit_cli.core.claim import KINDS, VERDICTS, Kind, Verdict
 from overfit_cli.core.errors import BadValue
-from overfit_cli.core.files import read_toml
+from overfit_cli.core.files import read_bounded, read_toml
 from overfit_cli.core.text import most_alike, shorten
 from overfit_cli.report.judge import Judged
 
 MOST_BYTES = 1 << 20
+MOST_BYTES_KEPT = 1 << 26
 
 
 Expected = Mapping[str, Sequence[Verdict]]
@@ -28,7 +30,7 @@ class VerdictCheck:
     Attributes:
         unexpected: the difference of a claim's verdict in words, by `study/claim`.
         unknown: the claims of the file that no study has, with the nearest claim or an empty text.
-        left_out: the number of claims outside the report, which were not compared.
+        left_out: the number of claims of the report's studies that were not compared.
         compared: the number of compared claims.
     """
 
@@ -90,7 +92,8 @@ def check_verdicts(
             unexpected[claim.address] = f"{verdict}, and no verdict is expected"
         elif verdict not in accepted:
             unexpected[claim.address] = f"{verdict}, expected {' or '.join(accepted)}"
-    left_out = len(judged) - len(compared)
+    studies = {claim.study for claim in compared}
+    left_out = sum(claim.study in studies for claim in judged) - len(compared)
     unknown = _unknown_claims(judged, expected, all_reported=reported is None)
     return VerdictCheck(unexpected, unknown, left_out, len(compared))
 
@@ -126,6 +129,40 @@ def _closest_claim(claim: str, addresses: Collection[str]) -> str:
 
 _CLOSE = 0.6
 """The least similarity of the names of an unknown claim and the nearest one."""
+
+
+@dataclass(frozen=True)
+class KeptVerdict:
+    """The verdict of a claim in a report that was written.
+
+    Attributes:
+        study, claim, kind: the claim.
+        verdict: that which counts: see `Judged.headline`.
+        directory: the run directory that it was measured on; None without one.
+    """
+
+    study: str
+    claim: str
+    kind: Kind
+    verdict: Verdict
+    directory: Path | None
+
+
+def kept_verdicts(folder: Path) -> list[KeptVerdict]:
+    """Return the verdicts in a report's `claims.json`; none where it can't be read as such."""
+    try:
+        content = json.loads(read_bounded(folder / "claims.json", MOST_BYTES_KEPT))
+        return [_kept_verdict(claim) for claim in content["claims"]]
+    except (OSError, ValueError, KeyError, TypeError):
+        return []
+
+
+def _kept_verdict(claim: Mapping[str, Any]) -> KeptVerdict:
+    verdict = (claim["family"] or claim)["verdict"]
+    if verdict not in VERDICTS or claim["kind"] not in KINDS:
+        raise ValueError
+    directory = Path(claim["directory"]) if claim["directory"] else None
+    return KeptVerdict(claim["study"], claim["claim"], claim["kind"], verdict, directory)
 
 
 def verdicts_toml(judged: Sequence[Judged]) -> str:

@@ -20,7 +20,13 @@ from overfit_cli.claims.stated import Measure
 from overfit_cli.core.claim import KINDS, Claim, Interval, Measurement, Verdict
 from overfit_cli.core.registry import claims_of, installed_studies
 from overfit_cli.core.study import AnyStudy
-from overfit_cli.report.runs import LoadedRun, Table, complete_cells, load_runs
+from overfit_cli.report.runs import (
+    AFTER_THE_FIRST_CELL,
+    LoadedRun,
+    Table,
+    complete_cells,
+    load_runs,
+)
 from overfit_cli.stats.intervals import level_of_each, set_level
 from overfit_cli.sweeps.presets import PROFILES, find_preset
 
@@ -122,6 +128,11 @@ class Judged:
     def is_measured(self) -> bool:
         """Whether there were cells that bear on the claim."""
         return self.measurement.verdict != "not run"
+
+    @property
+    def changed_late(self) -> bool:
+        """Whether the claim was changed, added or removed after the run's first cell."""
+        return AFTER_THE_FIRST_CELL in self.measurement.note
 
     @property
     def is_open(self) -> bool:

@@ -151,6 +151,9 @@ def _claim_of_wording(name: str, text: str, study: AnyStudy) -> Claim:
         return Claim(name=name, source="", statement=text, holds_where="", measure=unknown)
 
 
+AFTER_THE_FIRST_CELL = "after the first cell was trained"
+"""The words in the note of a claim that was changed, added or removed then."""
+
 NO_STEPS = "It needs logged steps: sweep with --trajectories."
 
 
@@ -235,7 +238,7 @@ class LoadedRun:
         """Say what became of a claim after the first cell; empty where it is as it was."""
         if self._manifest is None:
             return ""
-        seals, after = self._manifest.seals, "after the first cell was trained"
+        seals, after = self._manifest.seals, AFTER_THE_FIRST_CELL
         if any(claim is removed for removed in self._removed):
             return f"This claim was removed {after}; it is judged as it was then."
         state = seals.state(claim)

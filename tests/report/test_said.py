@@ -1,0 +1,114 @@
+"""What `overfit report` says on a terminal: counts, a table, what is not settled, and the page."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from overfit_cli.cli.list import verdict_table
+from overfit_cli.cli.report import counts_in_words
+from overfit_cli.core.claim import Claim, Interval, Kind, Measurement, Verdict
+from overfit_cli.report.judge import Judged
+from tests.command import call
+from tests.screen import shown
+from tests.terminal import on_a_terminal
+
+FILE = """
+import numpy as np
+import overfit_cli
+
+@overfit_cli.experiment(claims=[
+    "small: error < 0.2 where n >= 10",
+    "smaller: error < 0.05",
+    "close: error < 0.05 where n = 20",
+])
+def train(n: int = 10, seed: int = 0):
+    return {"error": (1 + 0.01 * np.random.default_rng(seed).normal()) / n}
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run with a claim that holds, one that fails, and one that is open."""
+    folder = tmp_path_factory.mktemp("said")
+    (folder / "decay.py").write_text(FILE)
+    call("sweep", "decay.py", "--n=10,20,40", "--seeds=8", "--jobs=1", "--out=run", cwd=folder)
+    return folder
+
+
+def test_counts_come_first_then_the_table_then_what_fails_or_is_open(folder: Path) -> None:
+    said = call("report", "--from=run", cwd=folder).stdout.splitlines()
+    starts = [line.split()[:1] for line in said]
+    assert starts[0] == ["paper"]
+    assert starts.index(["claim"]) < starts.index(["smaller:"])
+    assert not [line for line in said if line.startswith("small:")], "it holds"
+    assert said[-3:] == [
+        "Written beside the page: report.md, claims.json, junit.xml, verdicts.toml",
+        "1 hold, 1 open, 1 fail.",
+        "Page: results/report/index.html",
+    ]
+
+
+def test_details_describe_what_holds_with_its_level_and_seeds(folder: Path) -> None:
+    said = call("report", "--from=run", "--details", cwd=folder).stdout
+    assert re.search(r"^small: \d\S* \[.*\] 95 % \w.* over 8 seeds\. ", said, re.MULTILINE)
+    table = [line for line in said.splitlines() if line.startswith("  ")]
+    assert not [line for line in table if "seeds" in line]
+    assert said.splitlines()[-1] == "Page: results/report/index.html"
+
+
+def test_the_report_of_a_run_fits_a_terminal_of_80_columns(folder: Path) -> None:
+    code, stream = on_a_terminal("report", "--from=run", cwd=folder)
+    lines = shown(stream)
+    assert code == 0
+    assert max(map(len, lines)) <= 80
+    assert "…" not in stream
+    [small] = [line for line in lines if line.startswith("  small ")]
+    assert re.fullmatch(r"  small +ours +holds +\S+ \[\S+, \S+\]", small), "a row is one line"
+
+
+def test_a_claim_of_another_preset_without_a_number_is_not_said(tmp_path: Path) -> None:
+    run = Path(__file__).parents[2] / "results" / "theorem-regime-quick"
+    said = call("report", f"--from={run}", cwd=tmp_path).stdout
+    content = json.loads((tmp_path / "results" / "report" / "claims.json").read_text())
+    own = {"theorem-regime"}
+    foreign = {
+        claim["claim"]
+        for claim in content["claims"]
+        if claim["value"] is None and claim["preset"] not in own
+    }
+    names = set(re.findall(r"^  ([\w-]+) +(?:paper|sharp|ours|identity) ", said, re.MULTILINE))
+    assert {"theorem-regime-benign", "theorem-harmful-steps"} & names
+    assert "theorem-benign-steps" in foreign
+    assert not names & foreign
+    assert re.search(r"^\d+ other claims are not tested by these runs; see report", said, re.M)
+
+
+def test_identities_are_counted_apart_and_claims_that_were_not_run_are_said() -> None:
+    verdicts: list[tuple[Kind, Verdict]] = [("paper", "holds"), ("ours", "vacuous")]
+    assert counts_in_words(verdicts) == "1 hold, 1 open, 0 fail."
+    verdicts += [("identity", "holds"), ("identity", "inconclusive"), ("sharp", "not run")]
+    assert counts_in_words(verdicts) == (
+        "1 hold, 1 open, 0 fail, 1 not run; of identities 1 of 2 hold."
+    )
+
+
+def test_names_of_claims_are_whole_at_80_columns_and_numbers_fold_between_words() -> None:
+    interval = Interval(-0.0012345, 0.0067891, "95 % t over 12 seeds")
+    measurement = Measurement(verdict="inconclusive", value=-0.0045678, interval=interval)
+    claim = Claim(
+        name="a-name-of-some-five-and-thirty-letters",
+        source="",
+        statement="",
+        holds_where="",
+        measure=lambda _: measurement,
+    )
+    printed = io.StringIO()
+    Console(width=80, file=printed).print(verdict_table([Judged("toy", claim, measurement, None)]))
+    words = printed.getvalue().split()
+    assert {claim.name, "inconclusive", "-0.004568", "[-0.001234,", "0.006789]"} <= {*words}
