@@ -109,7 +109,6 @@ def setting_line(
         for row, kept in zip(seeds, finite, strict=True)
     ]
     hidden = positions.isin(x_values[misses])
-    done = numbers.where(np.isfinite(numbers))
     mean, low, high = np.where(np.isfinite(mean), [mean, low, high], np.nan)
     return Line(
         text,
@@ -123,7 +122,7 @@ def setting_line(
         misses_in_words(cells[hidden]),
         seeds,
         count,
-        _expected(cells, theory, done, positions, over_seeds) if theory else None,
+        _expected(cells, theory, numbers, positions, over_seeds) if theory else None,
         cells,
     )
 
@@ -131,14 +130,22 @@ def setting_line(
 def _expected(
     cells: pd.DataFrame,
     theory: str,
-    done: pd.Series[float],
+    measured: pd.Series[float],
     positions: pd.Series[float],
     over_seeds: Averaging,
 ) -> Floats:
-    """The theory at each x, of the cells with a number there; of all where none has one."""
-    has_none = done.isna().groupby(positions).transform("all")
-    numbers = finite_column(cells, theory).where(done.notna() | has_none).groupby(positions)
-    expected = numbers.median() if over_seeds.mean == "median" else numbers.mean()
+    """The theory at each x, of the cells with a number there; of all where none has one.
+
+    A median counts the cells that miss as beyond the others, as that of the measurements does;
+    where half of them miss, it is that of the others.
+    """
+    arrived = measured.notna() & (measured != np.inf)
+    has_none = ~arrived.groupby(positions).transform("any")
+    numbers = finite_column(cells, theory).where(arrived | has_none)
+    if over_seeds.mean != "median":
+        return np.asarray(numbers.groupby(positions).mean(), dtype=np.float64)
+    of_all = numbers.mask(np.isinf(measured) & ~has_none, np.inf).groupby(positions).median()
+    expected = of_all.where(np.isfinite(of_all), numbers.groupby(positions).median())
     return np.asarray(expected, dtype=np.float64)
 
 
