@@ -120,7 +120,7 @@ def test_a_figure_of_a_paper_names_its_source() -> None:
     elsewhere = replace(figure, reproduces=defaults_but("n"))
     assert "After" not in caption(elsewhere, picture, data, [])
     here = replace(figure, reproduces=defaults_but("n", "snr"))
-    assert "After figure 1 of Nobody 2024." in caption(here, picture, data, [])
+    assert "of Nobody 2024." in caption(here, picture, data, [])
 
 
 def test_one_seed_is_called_one(tmp_path: Path) -> None:
