@@ -177,6 +177,7 @@ def _draw_panel(
             draw_joined(axes, line, look, shift=aside[index], band=band, mean=mean)
         cross_misses(axes, x[line.misses], look, _CROSS - _ROW * crossed)
         crossed += bool(line.misses.any())
+    axes.margins(y=0.05 + _ROW * crossed)  # no line passes behind a cross
 
 
 def _gather_lines(data: FigureData, options: FigureOptions) -> LinesPlan:
