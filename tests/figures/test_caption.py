@@ -10,7 +10,7 @@ import pytest
 
 import overfit_cli
 from overfit_cli import __version__
-from overfit_cli.core.figure import HEATMAP
+from overfit_cli.core.figure import HEATMAP, defaults_but
 from overfit_cli.core.study import FigureData
 from overfit_cli.figures.caption import caption
 from tests.command import call
@@ -117,6 +117,10 @@ def test_a_figure_of_a_paper_names_its_source() -> None:
     figure = replace(HEATMAP, source="figure 1 of Nobody 2024")
     text = " ".join(caption(figure, picture, data, []).split())
     assert "mean of 3 seeds. After figure 1 of Nobody 2024." in text
+    elsewhere = replace(figure, reproduces=defaults_but("n"))
+    assert "After" not in caption(elsewhere, picture, data, [])
+    here = replace(figure, reproduces=defaults_but("n", "snr"))
+    assert "of Nobody 2024." in caption(here, picture, data, [])
 
 
 def test_one_seed_is_called_one(tmp_path: Path) -> None:

@@ -95,8 +95,7 @@ class Figure:
         title: its content, in a phrase.
         reads: whether it needs a sweep's `cells` or logged `trajectories`.
         draw: makes the picture; raises `UserError` where the data do not suffice.
-        source: the figure of the paper that it reproduces; empty where it is our own. A function
-            gives it for `core.study.FigureData` where it depends on the cells.
+        source: the figure of the paper that it reproduces; empty where it is our own.
         options: the study's defaults of the options.
         accepts: the names of the options that it takes; `from` stands for several run directories,
             and `minus` for their difference.
@@ -106,6 +105,8 @@ class Figure:
             None draws none.
         equation_note: a sentence for the caption on that equation; empty for none.
         fits: whether a run directory has the data that it needs beside its axes.
+        reproduces: whether cells have the settings of the source's figure: a caption names it only
+            then.
         labels: what the figure calls an expression among its options, by its text; an expression
             without a label is called by its formula.
     """
@@ -114,33 +115,34 @@ class Figure:
     title: str
     reads: Literal["cells", "trajectories"]
     draw: Draw
-    source: str | Callable[[Any], str] = ""
+    source: str = ""
     options: FigureOptions = FigureOptions()
     accepts: frozenset[str] = frozenset()
     axes: int = 0
     equation_of: Callable[[Any], str | None] | None = None
     equation_note: Callable[[Any], str] = lambda data: ""
     fits: Callable[[Any], bool] = lambda data: True
+    reproduces: Callable[[Any], bool] = lambda data: True
     labels: Mapping[str, str] = field(default_factory=dict)
 
 
-def source_with_defaults(source: str, *free: str) -> Callable[[Any], str]:
-    """Return a figure's source, which is empty where a parameter isn't the paper's.
+def defaults_but(*free: str) -> Callable[[Any], bool]:
+    """Return a test for `reproduces`: whether all parameters but some have their defaults.
 
     A parameter's default is the paper's value.
 
     Args:
-        source: the figure of the paper.
         *free: the parameters that take any value.
     """
 
-    def source_of(data: Any) -> str:
-        for name, info in describe(data.study.parameters).items():
-            if name not in free and (data.cells[name] != info.default).any():
-                return ""
-        return source
+    def have_defaults(data: Any) -> bool:
+        return all(
+            bool((data.cells[name] == info.default).all())
+            for name, info in describe(data.study.parameters).items()
+            if name not in free and name in data.cells
+        )
 
-    return source_of
+    return have_defaults
 
 
 _GRID = frozenset({"x", "y", "value", "threshold", "law", "log", "from"})

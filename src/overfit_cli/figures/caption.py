@@ -44,8 +44,8 @@ def caption(
         usual: whether it has the axes and the column of the study's figure.
     """
     shows = " ".join(picture.facts or [f"{figure.title}."])
-    named = figure.source if isinstance(figure.source, str) else figure.source(data)
-    source = f" After {named}." if named and usual and not data.less else ""
+    is_source = bool(figure.source) and usual and not data.less and figure.reproduces(data)
+    source = f" After {figure.source}." if is_source else ""
     parts = data.parts or {"": data}
     cells = " ".join([cells_in_words(data), *provenance_in_words(parts), *stand_ins(parts)])
     texts = [shows + source, cells, settings_in_words(data)]

@@ -16,7 +16,7 @@ from overfit_cli.core.errors import UserError
 from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.parameters import describe
 from overfit_cli.core.study import FigureData
-from overfit_cli.figures.curves import Curve, gather_curves
+from overfit_cli.figures.curve_data import Curve, gather_curves
 from overfit_cli.figures.labels import brief, parameter_values, setting, split_settings, tick_number
 from overfit_cli.figures.picture import Picture, styled, title_panels
 from overfit_cli.figures.style import (

@@ -17,8 +17,8 @@ from overfit_cli.core.figure import (
     Figure,
     FigureOptions,
     collect_figures,
+    defaults_but,
     lazy_drawing,
-    source_with_defaults,
 )
 from overfit_cli.core.study import FigureData, Study
 from overfit_cli.core.text import percent, plural
@@ -209,7 +209,8 @@ class MultiheadStudy(Study[P]):
                 title="Losses, norms, attention and margins against the step, a line for each H",
                 reads="trajectories",
                 draw=lazy_drawing("overfit_cli.studies.multihead.figures:draw_heads"),
-                source=self._source_of_heads,
+                source=self.source_of_heads,
+                reproduces=self._reproduces_heads,
             ),
             Figure(
                 name="certificates",
@@ -239,12 +240,11 @@ class MultiheadStudy(Study[P]):
     source_of_heads: str = ""
     """The figures of the paper that show its training."""
 
-    def _source_of_heads(self, data: FigureData) -> str:
-        """The paper's figures, where cells are trained as theirs are."""
-        if not data.cells["optimiser"].isin(OPTIMISERS_OF_FIGURES).all():
-            return ""
+    def _reproduces_heads(self, data: FigureData) -> bool:
+        """Whether cells are trained as those of the paper's figures."""
         free = ("heads", "optimiser", "learning_rate", "step_rule", "momentum", "certify")
-        return source_with_defaults(self.source_of_heads, *free)(data)
+        is_known = data.cells["optimiser"].isin(OPTIMISERS_OF_FIGURES).all()
+        return bool(is_known) and defaults_but(*free)(data)
 
     def batches(self, cells: Cells[P], device: str) -> Batches[P]:
         """Group cells of a seed that share their draws and shapes; costliest first."""

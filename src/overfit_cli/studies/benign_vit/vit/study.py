@@ -23,9 +23,9 @@ from overfit_cli.core.figure import (
     Figure,
     FigureOptions,
     collect_figures,
+    defaults_but,
     lazy_check,
     lazy_drawing,
-    source_with_defaults,
 )
 from overfit_cli.core.study import FigureData, Study
 from overfit_cli.core.text import percent, plural
@@ -87,7 +87,8 @@ FIGURES = collect_figures(
     replace(
         HEATMAP,
         title="Test loss over samples and signal-to-noise ratio",
-        source=source_with_defaults("Jiang et al. 2024, figure 1a", *_FREE),
+        source="Jiang et al. 2024, figure 1a",
+        reproduces=defaults_but(*_FREE),
         options=replace(_GRID, by=_PANELS),
         equation_of=predicted_curve,
         equation_note=about_curve,
@@ -95,7 +96,8 @@ FIGURES = collect_figures(
     replace(
         CUTOFF,
         title="Test loss above and below the threshold",
-        source=source_with_defaults("Jiang et al. 2024, figure 1b", *_FREE),
+        source="Jiang et al. 2024, figure 1b",
+        reproduces=defaults_but(*_FREE),
         options=replace(_CUT, by=_PANELS),
         equation_of=predicted_curve,
         equation_note=about_curve,
@@ -110,7 +112,8 @@ FIGURES = collect_figures(
     Figure(
         name="dynamics",
         title="Attention, inner products and values against gradient steps",
-        source=source_with_defaults("Jiang et al. 2024, figures 3 and 4", *_FREE, *_SIZES),
+        source="Jiang et al. 2024, figures 3 and 4",
+        reproduces=defaults_but(*_FREE, *_SIZES),
         reads="trajectories",
         draw=lazy_drawing("overfit_cli.studies.benign_vit.vit.figures:draw_dynamics"),
         fits=lazy_check("overfit_cli.studies.benign_vit.vit.figures:has_dynamics"),

@@ -23,7 +23,8 @@ from overfit_cli.core.study import FigureData
 from overfit_cli.core.text import plural
 from overfit_cli.figures.inputs import require_numbers
 from overfit_cli.figures.labels import axis_label, tick_number
-from overfit_cli.figures.lines import MARKERS, draw_lines
+from overfit_cli.figures.lines import draw_lines
+from overfit_cli.figures.palette import MARKERS
 from overfit_cli.figures.picture import Picture, is_narrow, styled, title_panels
 from overfit_cli.figures.style import (
     BOUND,
