@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -60,7 +61,7 @@ def test_on_a_terminal_no_line_is_longer_than_it_is_wide_and_no_word_is_lost(
 
 
 def test_claims_have_the_verdict_of_the_report_that_is_kept(tmp_path: Path) -> None:
-    claims = [
+    claims: list[dict[str, Any]] = [
         {"study": "kernel-landscape", "claim": claim.name, "kind": claim.kind, "family": None}
         | {"verdict": "fails", "directory": "results/there"}
         for claim in claims_of(find_study("kernel-landscape"))[:2]

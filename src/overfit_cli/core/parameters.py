@@ -289,15 +289,17 @@ class ParameterInfo:
     shades: tuple[float, float] | None = None
 
     @property
-    def spelled_symbols(self) -> set[str]:
+    def spelled_symbols(self) -> frozenset[str]:
         """The spellings of the symbol: as terminals show it, `SNR` or `σ_p`, and `eta` for η."""
         return symbol_spellings(self.symbol)
 
 
-def symbol_spellings(symbol: str) -> set[str]:
+@functools.cache
+def symbol_spellings(symbol: str) -> frozenset[str]:
     """Return the spellings of a symbol: as terminals show it, `SNR` or `σ_p`, and `eta` for η."""
     letters = symbol.replace("\\", "")
-    return {symbol_text(symbol), *([letters] if letters.isidentifier() else [])} - {""}
+    words = (symbol_text(symbol), letters if letters.isidentifier() else "")
+    return frozenset(filter(None, words))
 
 
 SEED = ParameterInfo("seed", "int", 0, "seed", "", "", (), "a whole number of at least 0")

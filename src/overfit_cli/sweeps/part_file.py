@@ -139,11 +139,12 @@ def _mark(part: pa.Table, name: bytes) -> str:
 
 def misfit(schema: pa.Schema, wanted: Mapping[str, pa.DataType]) -> str:
     """Return how a part lacks the columns `wanted`, in words; empty where it has them all."""
+    names = Counter(schema.names)
     for name, kind in wanted.items():
-        if schema.names.count(name) != 1:
+        if names[name] != 1:
             return (
                 f"it lacks the column {name!r}"
-                if name not in schema.names
+                if name not in names
                 else (f"its column {name!r} stands twice")
             )
         if schema.field(name).type != kind:
