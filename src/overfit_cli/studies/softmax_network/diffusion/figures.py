@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import matplotlib.axes
 import numpy as np
 import pandas as pd
@@ -12,9 +10,7 @@ from matplotlib.lines import Line2D
 from overfit_cli.core.errors import UserError
 from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.study import FigureData
-from overfit_cli.figures.curves import draw_curves, draw_panels
-from overfit_cli.figures.labels import settings, split_settings, varying_parameters
-from overfit_cli.figures.panels import Panel
+from overfit_cli.figures.labels import varying_parameters
 from overfit_cli.figures.picture import Picture, styled
 from overfit_cli.figures.style import Legend, legend_below
 from overfit_cli.studies.softmax_network.diffusion.data import mixture
@@ -82,22 +78,6 @@ def draw_score(data: FigureData, options: FigureOptions) -> Picture:
     drawn = cells[cells[list(rows)].gt(0).any(axis=1)]
     legend_below(figure, legend_of(drawn, by="model", looks=LOOKS), columns=3)
     return figure
-
-
-def draw_losses(data: FigureData, options: FigureOptions) -> Picture:
-    """Draw losses over training; where the optimiser and n vary, a panel for each pair of them.
-
-    Raises:
-        UserError: as the machine's curves do.
-    """
-    varying = set(varying_parameters(data))
-    if options.by != "optimiser" or not {"optimiser", "n"} <= varying:
-        return draw_curves(data, options)
-    parts = [
-        Panel(settings(data.study, values), replace(data, cells=cells))
-        for values, cells in split_settings(data, ["optimiser", "n"])
-    ]
-    return styled(draw_panels)(parts, options)
 
 
 @styled
