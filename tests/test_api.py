@@ -370,7 +370,7 @@ def test_python_draws_as_the_command_does(tmp_path: Path) -> None:
         style=tmp_path / "my.mplstyle",
         out=tmp_path / "python.png",
     )
-    assert [axes.get_title(loc="left") for axes in figure.axes[:2]] == ["a", "b"]
+    assert [axes.get_title(loc="left") for axes in figure.axes[:2]] == ["(a) a", "(b) b"]
     look = ("--title=Two $N$", "--size=page", "--dpi=80", "--cmap=cividis", "--style=my.mplstyle")
     shows = ("--from=a", "--from=b", "--law=snr = N", "--law=snr = 2", "--log=x,value")
     call("plot", "heatmap", *shows, *look, "--out=command.png", cwd=tmp_path)

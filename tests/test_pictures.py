@@ -22,7 +22,13 @@ UNDRAWN = {
     ("benign-cnn", "curves"),
     ("benign-vit", "lines"),
     ("benign-vit-images", "curves"),
+    ("multihead-mixture", "curves"),
+    ("multihead-paths", "lines"),
     ("multihead-planted", "boundary"),
+    ("multihead-planted", "curves"),
+    ("multihead-planted", "lines"),
+    ("softmax-diffusion", "heatmap"),
+    ("softmax-diffusion", "lines"),
 }
 """Figures of which no run is kept: its steps would be large, nothing crosses, or others show it."""
 

@@ -95,8 +95,8 @@ def test_figures_of_two_runs_can_be_drawn_too(
 ) -> None:
     data = side_by_side(["one", "other"], [few(3), few(2)])
     text = words(draw(data, options), tmp_path)
-    assert "\none" in text
-    assert "\nother" in text
+    assert re.search(r"\n(\(a\) )?one", text)
+    assert re.search(r"\n(\(b\) )?other", text)
 
 
 @pytest.mark.parametrize(("draw", "options"), FIGURES)
@@ -180,4 +180,4 @@ def test_colours_of_words_follow_their_declaration_in_every_figure(kinds: tuple[
     assert first.get_xdata()[0] > second.get_xdata()[0]
     curves = draw_curves(with_steps(cells[(cells["n"] == 10) & (cells["snr"] == 1)]), LINES)
     legend = curves.legends[0]
-    assert [text.get_text() for text in legend.get_texts()] == ["softmax", "gaussian"]
+    assert [text.get_text() for text in legend.get_texts()][:2] == ["softmax", "gaussian"]

@@ -14,7 +14,7 @@ from overfit_cli import Column
 from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.parameters import StudyParameters, parameter
 from overfit_cli.core.study import FigureData
-from overfit_cli.figures.best_curves import draw_best_curves, draw_loss_and_accuracy
+from overfit_cli.figures.best_curves import draw_best_curves, draw_learning, draw_learning_rates
 from overfit_cli.stats.pairs import best_of_sweep
 from tests.fake_study import FakeStudy, line_heights, titles, words
 
@@ -87,12 +87,12 @@ def test_curves_are_each_kernels_at_its_best_and_the_caption_says_so(tmp_path: P
 
 def test_each_panel_names_its_own_best_step_sizes(tmp_path: Path) -> None:
     figure = draw_best_curves(rates((10, 20)), FigureOptions(value="test_loss", by="kernel"))
-    assert titles(figure) == ["kernel: softmax", "kernel: gaussian"]
+    assert titles(figure) == ["(a) kernel: softmax", "(b) kernel: gaussian"]
     text = words(figure, tmp_path)
     assert "Best step sizes: 0.1 for samples = 10, 0.1 for samples = 20 (kernel: softmax)." in text
     assert "0.01 for samples = 10, 0.01 for samples = 20 (kernel: gaussian)." in text
     figure = draw_best_curves(rates(), FigureOptions(value="test_loss", by="learning_rate"))
-    assert titles(figure) == ["step size = 0.01", "step size = 0.1"]
+    assert titles(figure) == ["(a) step size = 0.01", "(b) step size = 0.1"]
     alone = rates()
     data = replace(alone, cells=alone.cells.query("kernel == 'softmax'"))
     assert "\nBest step size: 0.1.\n" in words(draw_best_curves(data, FigureOptions()), tmp_path)
@@ -104,17 +104,41 @@ def test_a_single_step_size_is_not_called_the_best(tmp_path: Path) -> None:
     assert "est step" not in words(draw_best_curves(data, FigureOptions()), tmp_path)
 
 
-def test_loss_and_accuracy_stand_side_by_side_unless_a_column_is_asked_for(tmp_path: Path) -> None:
-    figure = draw_loss_and_accuracy(rates(), FigureOptions())
+LOSS_AND_ACCURACY = FigureOptions(value="test_loss,test_accuracy")
+
+
+def test_columns_stand_side_by_side_with_differences_by_seed_below(tmp_path: Path) -> None:
+    figure = draw_learning(rates(), LOSS_AND_ACCURACY)
     assert [axes.get_ylabel() for axes in figure.axes] == [
-        "test loss (mean, 95\xa0% interval)",
-        "test accuracy\n(mean, 95\xa0% interval)",
+        "test loss (median)",
+        "test accuracy (median)",
+        *["less that of softmax\n(mean, 95\xa0% interval)"] * 2,
     ]
-    assert "Best step sizes: 0.1 for softmax, 0.01 for gaussian." in words(figure, tmp_path)
-    figure = draw_loss_and_accuracy(rates(), FigureOptions(value="test_accuracy"))
-    assert [axes.get_ylabel() for axes in figure.axes] == [
-        "test accuracy\n(mean, 95\xa0% interval)"
-    ]
-    figure = draw_loss_and_accuracy(rates(), FigureOptions(by="kernel"))
+    assert titles(figure) == ["(a)", "(b)", "(c)", "(d)"]
+    softmax, gaussian = figure.axes[2].lines
+    assert softmax.get_ydata() == pytest.approx([0.0, 0.0])
+    assert gaussian.get_ydata() == pytest.approx([0.1 - 0.3] * 2), "seed by seed, at the best rates"
+    text = words(figure, tmp_path)
+    assert "Best step sizes: 0.1 for softmax, 0.01 for gaussian." in text
+    assert "Below, less that of softmax seed by seed: mean of 3 seeds" in text
+    assert "\nguessing\n" in text
+
+
+def test_without_a_second_setting_there_are_no_differences() -> None:
+    every = rates()
+    alone = replace(every, cells=every.cells.query("kernel == 'softmax'"))
+    figure = draw_learning(alone, LOSS_AND_ACCURACY)
     assert len(figure.axes) == 2
-    assert figure.axes[0].get_ylabel() == "test loss (mean, 95\xa0% interval)"
+    assert len(draw_learning(rates(), FigureOptions(value="test_accuracy")).axes) == 2
+    figure = draw_learning(rates(), replace(LOSS_AND_ACCURACY, by="kernel", value="test_loss"))
+    assert figure.axes[0].get_ylabel() == "test loss\n(median, the middle half)"
+
+
+def test_what_guessing_gives_is_drawn_where_it_is_near() -> None:
+    """Far from all lines it would squeeze them."""
+    near, far = rates(), rates()
+    near.cells["test_loss"] += 0.35
+    options = FigureOptions(x="learning_rate", value="test_loss")
+    heights = [line_heights(draw_learning_rates(data, options).axes[0]) for data in (near, far)]
+    assert [np.log(2)] * 2 in heights[0]
+    assert [np.log(2)] * 2 not in heights[1]

@@ -10,9 +10,6 @@ import pytest
 
 from overfit_cli import UserError
 from overfit_cli.core.figure import FigureOptions
-from overfit_cli.figures.curves import draw_columns
-from overfit_cli.figures.panels import Panel
-from overfit_cli.figures.picture import styled
 from tests.fake_study import (
     data_of,
     draw_curves,
@@ -29,7 +26,7 @@ def test_curves_are_drawn_in_panels_with_one_colour_a_setting(tmp_path: Path) ->
     data = data_of(cells, None, fake_trajectories(cells))
     figure = draw_curves(data, FigureOptions(value="train_loss", by="snr", threshold=0.3))
     left, right = figure.axes
-    assert titles(figure) == [r"$\mathrm{SNR}$ = 1", r"$\mathrm{SNR}$ = 2"]
+    assert titles(figure) == [r"(a) $\mathrm{SNR}$ = 1", r"(b) $\mathrm{SNR}$ = 2"]
     for axes in (left, right):
         assert len(axes.lines) == 2 + 1
         assert axes.get_xlabel() == "gradient steps"
@@ -57,7 +54,7 @@ def test_several_columns_are_told_apart_by_dashes(tmp_path: Path) -> None:
     lines = figure.axes[0].lines
     assert [line.get_linestyle() for line in lines] == ["-", "--", "-", "--"]
     assert lines[0].get_color() == lines[1].get_color() != lines[2].get_color()
-    assert figure.axes[0].get_ylabel() == "", "one of them is no loss"
+    assert figure.axes[0].get_ylabel() == "training loss", "the first, where not all are losses"
     text = words(figure, tmp_path)
     for word in ("training loss", "attention on the signal", "N = 5"):
         assert f"\n{word}\n" in text
@@ -86,28 +83,12 @@ def test_curves_are_averaged_geometrically_where_asked(tmp_path: Path) -> None:
         for key, seed in zip(cells["key"], cells["seed"], strict=True)
     ]
     data = data_of(cells, None, pd.concat(pieces, ignore_index=True))
-    figure = draw_curves(data, FigureOptions(value="train_loss"))
+    figure = draw_curves(data, FigureOptions(value="train_loss", mean="arithmetic"))
     assert line_heights(figure.axes[0]) == [pytest.approx([0.37, 0.37e-4, 0.37e-8])]
     assert "(mean, 95 % interval)" in words(figure, tmp_path).replace("\n", " ")
     figure = draw_curves(data, FigureOptions(value="train_loss", mean="geometric"))
     assert line_heights(figure.axes[0]) == [pytest.approx([1e-1, 1e-5, 1e-9])]
     assert "geometric mean of 9 seeds" in words(figure, tmp_path)
-
-
-def test_columns_side_by_side_have_scales_of_their_own(tmp_path: Path) -> None:
-    cells = fake_cells([5, 10, 20], [1.0])
-    data = data_of(cells, None, fake_trajectories(cells))
-    figure = styled(draw_columns)(Panel("of all", data), ["train_loss", "attention"])
-    left, right = figure.axes
-    assert [axes.get_ylabel() for axes in (left, right)] == [
-        "training loss\n(mean, 95\xa0% interval)",
-        "attention on the signal\n(mean, 95\xa0% interval)",
-    ]
-    assert left.get_ylim() != right.get_ylim()
-    assert [len(axes.lines) for axes in (left, right)] == [3, 3]
-    assert left.lines[1].get_color() == right.lines[1].get_color()
-    text = words(figure, tmp_path)
-    assert text.count("\nN = 10\n") == 1
 
 
 def test_panels_of_one_column_share_its_axis() -> None:

@@ -14,6 +14,7 @@ from tests.fake_study import (
     fail,
     fake_cells,
     fake_trajectories,
+    line_heights,
     words,
 )
 
@@ -47,7 +48,9 @@ def test_more_cells_are_averaged_over_seeds_where_all_of_them_ran(tmp_path: Path
     lines = figure.axes[0].lines
     assert [len(np.asarray(line.get_xdata())) for line in lines] == [20] * 3
     assert len(figure.axes[0].collections) == 3
-    sentence = "mean of 3 seeds, band: 95 % interval; each curve up to the last step that all its"
+    sentence = (
+        "median of 3 seeds, band: the middle half; each curve up to the last step that all its"
+    )
     assert sentence in " ".join(words(figure, tmp_path).split())
 
 
@@ -63,12 +66,32 @@ def test_cells_logged_at_other_steps_are_averaged_between_them(tmp_path: Path) -
         assert loss == pytest.approx(100 - step)
 
 
-def test_failed_cells_are_left_out_of_means_and_counted(tmp_path: Path) -> None:
+def test_a_cell_that_diverged_is_beyond_the_others_from_its_end_on(tmp_path: Path) -> None:
+    """Its loss is no number any more; a median of the others alone would flatter them."""
     cells = fake_cells([5, 10, 20], [1.0], seeds=3)
     logged = fake_trajectories(cells)
-    cells = fail(cells, (cells["n"] == 5) & (cells["seed"] == 0))
-    figure = draw_curves(data_of(cells, None, logged), FigureOptions())
-    assert "1 failed cell left out" in words(figure, tmp_path)
+    seeds = logged["key"].map(cells.set_index("key")["seed"])
+    logged["train_loss"] = 1.0 + seeds
+    logged = logged[(seeds > 0) | (logged["step"] < 5)]
+    data = data_of(fail(cells, cells["seed"] == 0), None, logged)
+    figure = draw_curves(data, FigureOptions(value="train_loss"))
+    heights = np.asarray(figure.axes[0].lines[0].get_ydata(), dtype=np.float64)
+    assert heights.tolist() == [2.0] * 5 + [3.0] * 16, "of 1, 2, 3, and then of 2, 3, beyond"
+    assert "3 diverged cells taken as beyond the others" in words(figure, tmp_path)
+    mean = draw_curves(data, FigureOptions(value="train_loss", mean="arithmetic"))
+    assert "3 diverged cells left out" in words(mean, tmp_path)
+
+
+def test_a_cell_that_missed_its_target_is_a_curve_as_the_others_are(tmp_path: Path) -> None:
+    cells = fake_cells([5, 10, 20], [1.0], seeds=3)
+    logged = fake_trajectories(cells)
+    missed = fail(cells, cells["seed"] == 0).replace({"reason": {"diverged": "step limit"}})
+    whole, some = (
+        draw_curves(data_of(frame, None, logged), FigureOptions(value="train_loss"))
+        for frame in (cells, missed)
+    )
+    assert line_heights(some.axes[0]) == line_heights(whole.axes[0])
+    assert "left out" not in words(some, tmp_path)
 
 
 def test_a_failed_cell_on_its_own_is_named_so(tmp_path: Path) -> None:
@@ -76,7 +99,7 @@ def test_a_failed_cell_on_its_own_is_named_so(tmp_path: Path) -> None:
     logged = fake_trajectories(cells)
     logged.loc[logged["step"] > 10, "train_loss"] = np.inf
     data = data_of(fail(cells, cells["n"] == 5), None, logged)
-    assert "\nN = 5 (failed)\n" in words(draw_curves(data, FigureOptions()), tmp_path)
+    assert "\nN = 5 (diverged)\n" in words(draw_curves(data, FigureOptions()), tmp_path)
 
 
 def test_many_settings_are_coloured_in_order_and_some_are_named(tmp_path: Path) -> None:

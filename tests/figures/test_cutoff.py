@@ -99,8 +99,8 @@ def test_panels_have_the_same_two_colours(cells: pd.DataFrame, tmp_path: Path) -
     other = fake_cells(NS, SNRS, kernel="gaussian").assign(test_loss=0.0)
     figure = draw_cutoff(data_of(pd.concat([other, cells])), replace(SIDES, by="kernel"))
     assert [axes.get_title(loc="left") for axes in figure.axes] == [
-        "kernel: softmax",
-        "kernel: gaussian",
+        "(a) kernel: softmax",
+        "(b) kernel: gaussian",
     ]
     assert set(sides(figure, 0).ravel()) == {0, 1}
     assert set(sides(figure, 1).ravel()) == {0}

@@ -16,7 +16,6 @@ from overfit_cli.figures.draw import drawn
 from overfit_cli.figures.expressions import derive_columns
 from overfit_cli.figures.panels import difference
 from overfit_cli.figures.picture import Picture
-from overfit_cli.figures.style import PALETTE
 from tests.command import call
 from tests.fake_study import (
     FIGURES,
@@ -59,7 +58,7 @@ def test_a_constant_stands_in_a_law_and_each_panel_has_its_own(tmp_path: Path) -
         snr, n = np.asarray(axes.lines[0].get_xydata(), dtype=np.float64).T
         seen = np.isfinite(snr)
         np.testing.assert_allclose((n * snr**2)[seen], width, rtol=0.01)
-    assert titles(figure) == ["width = 64", "width = 128"]
+    assert titles(figure) == ["(a) width = 64", "(b) width = 128"]
     assert "\nLine: N·SNR² = width.\n" in words(figure, tmp_path)
 
 
@@ -67,7 +66,8 @@ def test_lines_take_laws_in_the_column_and_in_constants_of_a_line(tmp_path: Path
     laws = ("test_loss = snr * n / width", "test_loss = 0.25", "test_loss = 99")
     figure = picture("lines", data_of(AT_ONE_SNR), x="n", law=laws)
     lines = figure.axes[0].lines[2:]
-    assert [line.get_color() for line in lines[:2]] == list(PALETTE[:2])
+    measured = [line.get_color() for line in figure.axes[0].lines[:2]]
+    assert [line.get_color() for line in lines[:2]] == measured
     for line, width in zip(lines, WIDTHS, strict=False):
         n, loss = np.asarray(line.get_xydata(), dtype=np.float64).T
         seen = np.isfinite(n)
@@ -114,7 +114,7 @@ def test_a_figure_may_call_its_own_expression_by_words(tmp_path: Path) -> None:
     asked = FigureOptions()
     data = derive_columns(figure, data_of(AT_ONE_SNR), asked)
     text = words(drawn(figure, data, asked, []), tmp_path)
-    assert "\ngap of losses (mean, 95 % interval)\n" in text.replace("\xa0", " ")
+    assert "\ngap of losses (median, the middle half)\n" in text.replace("\xa0", " ")
     assert "test_loss" not in text
     other = FigureOptions(value="2 * test_loss")
     text = words(drawn(figure, derive_columns(figure, data, other), other, []), tmp_path)
@@ -126,9 +126,11 @@ def test_curves_have_a_theory_too() -> None:
     data = data_of(cells, trajectories=fake_trajectories(cells))
     value = "test_loss - train_loss"
     figure = picture("curves", data, value=value, theory="0.1 - 0.4 * train_loss")
-    heights = line_heights(figure.axes[0])
-    for measured, theory in zip(heights[:3], heights[3:], strict=True):
+    for axes in figure.axes:
+        measured, theory = line_heights(axes)
         assert theory == pytest.approx(measured)
+        assert [line.get_color() for line in axes.lines][1] == "black"
+    assert len(figure.axes) == 3, "each setting has a theory of its own"
     assert "Test_loss" not in figure.caption
     with pytest.raises(UserError, match=r"^theory='train_loss': it stands beside one column"):
         picture("curves", data, value="test_loss,train_loss", theory="train_loss")

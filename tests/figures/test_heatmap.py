@@ -291,8 +291,8 @@ def test_a_third_parameter_makes_panels_in_the_same_colours(tmp_path: Path) -> N
     panels = figure.axes[:2]
     meshes = [found for axes in panels for found in axes.collections if isinstance(found, QuadMesh)]
     assert [axes.get_title(loc="left") for axes in panels] == [
-        "kernel: softmax",  # in the order of declaration, not of the alphabet
-        "kernel: gaussian",
+        "(a) kernel: softmax",  # in the order of declaration, not of the alphabet
+        "(b) kernel: gaussian",
     ]
     assert all(axes.lines for axes in panels), "the law is drawn in every panel"
     scales = {(mesh.norm.vmin, mesh.norm.vmax) for mesh in meshes}

@@ -30,12 +30,12 @@ from tests.fake_study import (
 )
 
 LINES = FigureOptions(x="snr", value="test_loss")
+MEANS = replace(LINES, mean="arithmetic")
 
 
 @pytest.mark.parametrize(
     ("band", "factor", "words_of_band"),
     [
-        (None, stats.t.ppf(0.975, 5) / np.sqrt(6), "95 % interval"),
         ("interval", stats.t.ppf(0.975, 5) / np.sqrt(6), "95 % interval"),
         ("sd", 1.0, "one standard deviation"),
     ],
@@ -69,16 +69,16 @@ def test_the_means_are_those_of_an_export_whatever_is_chosen() -> None:
     cells["test_loss"] = [0.0, 1e-9, 0.2, 2.0, 0.4, 4.0, 0.3, 0.4, 0.3, 0.4, 0.3, 0.4]
     means = cells.groupby(["n", "snr"])["test_loss"].mean()
     for log in (None, frozenset[str]()):
-        heights = line_heights(draw_lines(data_of(cells), replace(LINES, log=log)).axes[0])
+        heights = line_heights(draw_lines(data_of(cells), replace(MEANS, log=log)).axes[0])
         assert heights == [pytest.approx(means[n].to_list()) for n in (5, 20)]
-    chosen = draw_lines(data_of(cells[cells["n"] == 20]), LINES)
+    chosen = draw_lines(data_of(cells[cells["n"] == 20]), MEANS)
     assert line_heights(chosen.axes[0])[0] == pytest.approx(means[20].to_list())
 
 
 def test_the_band_of_a_share_stays_between_0_and_1() -> None:
     cells = fake_cells([5], [1.0, 2.0], seeds=3)
     cells["test_loss"] = [0.0, 1.0, 0.1, 0.9, 1.0, 0.95]
-    heights = corners(draw_lines(data_of(cells), LINES).axes[0].collections[0])[:, 1]
+    heights = corners(draw_lines(data_of(cells), MEANS).axes[0].collections[0])[:, 1]
     assert (heights.min(), heights.max()) == (0, 1)
 
 
@@ -105,20 +105,106 @@ def test_a_geometric_mean_of_zero_is_refused() -> None:
         draw_lines(data_of(cells), replace(LINES, mean="median", band="sd"))
 
 
-def test_failed_cells_are_left_out_and_crossed_where_every_seed_failed(tmp_path: Path) -> None:
-    cells = fake_cells([5], [1.0, 2.0, 4.0], noise=1.0)
-    kept = cells[cells["seed"] > 0].groupby("snr")["test_loss"].mean()
-    one_gone = fail(cells, cells["seed"] == 0)
-    figure = draw_lines(data_of(one_gone), LINES)
-    assert line_heights(figure.axes[0]) == [pytest.approx(kept.to_list())]
+def test_a_seed_that_misses_counts_as_beyond_the_others(tmp_path: Path) -> None:
+    """The median of those that arrive would be better than that of all."""
+    cells = fake_cells([5], [1.0, 2.0, 4.0], seeds=5)
+    cells["test_loss"] = 0.1 + 0.1 * cells["seed"]
+    missed = fail(cells, cells["seed"] == 0)
+    figure = draw_lines(data_of(missed), LINES)
+    assert line_heights(figure.axes[0]) == [pytest.approx([0.4] * 3)], "of .2, .3, .4, .5, beyond"
+    assert "3 cells (diverged) taken as beyond the others" in words(figure, tmp_path)
+    mean = draw_lines(data_of(missed), MEANS)
+    assert line_heights(mean.axes[0]) == [pytest.approx([0.35] * 3)]
+    assert "3 failed cells left out" in words(mean, tmp_path)
+
+
+def test_where_half_of_the_seeds_miss_a_point_is_open_and_on_no_line(tmp_path: Path) -> None:
+    cells = fake_cells([5], [1.0, 2.0, 4.0], seeds=4)
+    cells["test_loss"] = 0.1 + 0.1 * cells["seed"]
+    gone = fail(cells, (cells["snr"] == 4.0) & (cells["seed"] < 3))
+    figure = draw_lines(data_of(gone), LINES)
+    line, point = figure.axes[0].lines
+    assert np.isnan(np.asarray(line.get_ydata(), dtype=np.float64)).tolist() == [False, False, True]
+    assert point.get_markerfacecolor() == "white"
+    assert np.asarray(point.get_xydata()).tolist() == [[4.0, pytest.approx(0.4)]]
     text = words(figure, tmp_path)
-    assert "3 failed cells left out" in text
-    assert "every seed failed" not in text
+    assert "\n1/4\n" in text
+    assert "\nhalf of the seeds or more miss\n" in text
+
+
+def test_an_upper_quartile_among_misses_ends_the_band_at_the_edge() -> None:
+    cells = fake_cells([5], [1.0, 2.0], seeds=5)
+    cells["test_loss"] = 0.1 + 0.1 * cells["seed"]
+    gone = fail(cells, (cells["snr"] == 2.0) & (cells["seed"] > 2))
+    [axes] = draw_lines(data_of(gone), LINES).axes
+    heights = corners(axes.collections[0])[:, 1]
+    assert np.isfinite(heights).all()
+    assert heights.max() > 0.3, "the largest number"
+
+
+def test_steps_that_no_seed_takes_to_its_target_are_crossed(tmp_path: Path) -> None:
+    cells = fake_cells([5], [1.0, 2.0, 4.0])
     figure = draw_lines(data_of(fail(cells, cells["snr"] == 4.0)), LINES)
     line, cross = figure.axes[0].lines
     assert np.isnan(np.asarray(line.get_ydata(), dtype=np.float64)).tolist() == [False, False, True]
     assert (cross.get_marker(), np.asarray(cross.get_xdata()).tolist()) == ("x", [4.0])
-    assert "every seed failed" in words(figure, tmp_path)
+    assert "\nevery seed: diverged\n" in words(figure, tmp_path)
+
+
+def test_a_line_without_a_point_says_so_in_the_legend(tmp_path: Path) -> None:
+    cells = pd.concat([fake_cells([5], [1.0, 2.0], kernel=k) for k in ("softmax", "gaussian")])
+    limit = fail(cells, cells["kernel"] == "softmax").replace(
+        {"reason": {"diverged": "step limit"}}
+    )
+    text = words(draw_lines(data_of(limit), LINES), tmp_path)
+    assert "\nsoftmax (target not reached)\n" in text
+    assert "\ngaussian\n" in text
+
+
+def test_a_failure_that_is_no_miss_is_left_out(tmp_path: Path) -> None:
+    cells = fake_cells([5], [1.0, 2.0], seeds=5)
+    killed = fail(cells, cells["seed"] < 3).replace({"reason": {"diverged": "worker killed"}})
+    figure = draw_lines(data_of(killed), LINES)
+    kept = cells[cells["seed"] > 2].groupby("snr")["test_loss"].median()
+    assert line_heights(figure.axes[0]) == [pytest.approx(kept.to_list())]
+    assert "6 failed cells left out" in words(figure, tmp_path)
+
+
+def test_lines_of_a_point_each_are_refused() -> None:
+    cells = fake_cells([5], [1.0, 2.0])
+    with pytest.raises(UserError, match="x='snr': no line of test_loss has two points here"):
+        draw_lines(data_of(fail(cells, cells["snr"] == 2.0)), LINES)
+
+
+def test_lines_that_hide_each_other_stand_aside_with_their_numbers_in_place() -> None:
+    cells = fake_cells([5, 10], [1.0, 2.0, 4.0])
+    apart = draw_lines(data_of(cells), LINES)
+    cells["test_loss"] = cells["snr"]
+    hidden = draw_lines(data_of(cells), LINES)
+    first, second = hidden.axes[0].lines
+    assert np.asarray(first.get_xdata()).tolist() == np.asarray(second.get_xdata()).tolist()
+    shown = [line.get_transform().transform((1.0, 1.0))[0] for line in (first, second)]
+    assert shown[0] < shown[1]
+    first, second = apart.axes[0].lines
+    shown = [line.get_transform().transform((1.0, 1.0))[0] for line in (first, second)]
+    assert shown[0] == shown[1]
+
+
+def test_many_lines_have_a_few_names_and_no_bands(tmp_path: Path) -> None:
+    figure = draw_lines(data_of(fake_cells(list(range(2, 21)), SNRS[::6])), LINES)
+    assert not figure.axes[0].collections
+    assert len(figure.legends[0].get_texts()) == 5
+    assert "without bands" in words(figure, tmp_path)
+
+
+def test_decades_below_the_last_digit_of_the_largest_are_shaded(tmp_path: Path) -> None:
+    cells = fake_cells([5], [1.0, 2.0, 4.0])
+    cells["test_loss"] = 10.0 ** (2 - 10 * cells["snr"])
+    figure = draw_lines(data_of(cells), LINES)
+    [axes] = figure.axes
+    assert line_heights(axes) == [pytest.approx([1e-8, 1e-18, 1e-24])]
+    assert axes.get_ylim()[0] == pytest.approx(1e-24 / 30)
+    assert "\nbelow 10⁻¹⁶ of the largest\n" in words(figure, tmp_path)
 
 
 def test_crosses_of_two_lines_at_one_value_do_not_hide_each_other() -> None:
@@ -160,11 +246,11 @@ def test_where_x_is_no_number_points_stand_beside_each_other_with_bars(tmp_path:
     assert five.round().tolist() == [0, 1]
     assert ten.round().tolist() == [1]
     assert 0 < ten[0] - five[1] < 0.2
-    mean = cells.groupby(["n", "kernel"])["test_loss"].mean()
+    median = cells.groupby(["n", "kernel"])["test_loss"].median()
     drawn_five = axes.containers[0].lines[0].get_ydata()  # type: ignore[attr-defined]
-    assert drawn_five == pytest.approx([mean[5, "softmax"], mean[5, "gaussian"]])
+    assert drawn_five == pytest.approx([median[5, "softmax"], median[5, "gaussian"]])
     gone = fail(cells, cells["kernel"] == "softmax")
-    assert "every seed failed" in words(
+    assert "every seed: diverged" in words(
         draw_lines(data_of(gone), replace(LINES, x="kernel")), tmp_path
     )
 
@@ -178,7 +264,7 @@ def test_a_parameter_can_be_panels_and_keeps_the_lines_colours(tmp_path: Path) -
     )
     figure = draw_lines(data_of(cells), replace(LINES, by="kernel"))
     left, right = figure.axes
-    assert titles(figure) == ["kernel: softmax", "kernel: gaussian"]
+    assert titles(figure) == ["(a) kernel: softmax", "(b) kernel: gaussian"]
     assert (len(left.lines), len(right.lines)) == (1, 2)
     assert left.lines[0].get_color() == right.lines[1].get_color() != right.lines[0].get_color()
     assert words(figure, tmp_path).count("\nN = 10\n") == 1
@@ -221,7 +307,7 @@ def test_more_settings_than_colours_get_panels_if_those_of_one_parameter_suffice
     cells = [fake_cells([2, 4, 6, 8, 10], [1.0, 2.0], kernel=k) for k in ("softmax", "gaussian")]
     figure = draw_lines(data_of(pd.concat(cells)), LINES)
     assert [axes.get_title(loc="left") for axes in figure.axes] == [
-        f"$N$ = {n}" for n in (2, 4, 6, 8, 10)
+        f"({letter}) $N$ = {n}" for letter, n in zip("abcde", (2, 4, 6, 8, 10), strict=True)
     ]
     assert all(len(line_heights(axes)) == 2 for axes in figure.axes)
     text = words(figure, tmp_path)
@@ -246,10 +332,10 @@ def test_each_seed_has_a_thin_line_where_they_are_few_or_it_is_asked_for(
     figure = draw_lines(data_of(cells), replace(LINES, band=band))
     [axes] = figure.axes
     losses = cells.pivot(index="seed", columns="snr", values="test_loss").to_numpy()
-    assert line_heights(axes) == [pytest.approx(losses.mean(axis=0)), *losses[:each].tolist()]
+    assert line_heights(axes) == [pytest.approx(np.median(losses, axis=0)), *losses[:each].tolist()]
     assert len(axes.collections) == (0 if each else 1)
-    sentence = "a thin line for each seed" if each else "band: 95 % interval"
-    assert f"mean of {seeds} seeds, {sentence}." in words(figure, tmp_path)
+    sentence = "a thin line for each seed" if each else "band: the middle half"
+    assert f"median of {seeds} seeds, {sentence}." in words(figure, tmp_path)
 
 
 def test_a_band_can_be_had_of_two_seeds_too(tmp_path: Path) -> None:
@@ -284,7 +370,7 @@ def test_means_over_other_numbers_of_seeds_are_told(tmp_path: Path) -> None:
     cells = fake_cells([10], SNRS, seeds=5)
     some = cells[(cells["seed"] < 3) | (cells["snr"] > 10)]
     figure = draw_lines(data_of(some), FigureOptions(x="snr"))
-    assert "mean of 3 to 5 seeds" in words(figure, tmp_path)
+    assert "median of 3 to 5 seeds" in words(figure, tmp_path)
 
 
 def test_a_refined_sweep_has_a_line_for_each_seed_and_no_mean(tmp_path: Path) -> None:

@@ -200,8 +200,9 @@ def test_what_has_no_logarithm_is_refused() -> None:
 
 def test_a_style_sheet_changes_colours_and_sizes(tmp_path: Path) -> None:
     style = sheet(tmp_path, "axes.prop_cycle: cycler('color', ['123456', '654321'])\nfont.size: 12")
+    cells = pd.concat([fake_cells([5], [1.0, 2.0], kernel=k) for k in ("softmax", "gaussian")])
     with look(style=style):
-        figure = lines()
+        figure = draw_lines(data_of(cells), LINES)
     colours = [to_hex(line.get_color()) for line in figure.axes[0].lines[:2]]
     save(figure, tmp_path / "a.svg")
     drawn = (tmp_path / "a.svg").read_text()

@@ -131,8 +131,8 @@ def test_panels_of_a_refined_sweep_have_a_boundary_each(tmp_path: Path) -> None:
     data = replace(one, cells=pd.concat([other, one.cells], ignore_index=True))
     figure = draw_cutoff(data, replace(SIDES, by="kernel"))
     assert [axes.get_title(loc="left") for axes in figure.axes[:2]] == [
-        "kernel: softmax",
-        "kernel: gaussian",
+        "(a) kernel: softmax",
+        "(b) kernel: gaussian",
     ]
     first, second = (np.asarray(axes.lines[0].get_xdata(), float) for axes in figure.axes[:2])
     assert np.isfinite(first).sum() > 3

@@ -64,10 +64,10 @@ def test_panels_are_of_each_run_and_each_value(tmp_path: Path) -> None:
     ]
     figure = draw_heatmap(two(*frames), replace(OPTIONS, by="kernel"))
     assert titles(figure) == [
-        "before, kernel: softmax",
-        "before, kernel: gaussian",
-        "after, kernel: softmax",
-        "after, kernel: gaussian",
+        "(a) before, kernel: softmax",
+        "(b) before, kernel: gaussian",
+        "(c) after, kernel: softmax",
+        "(d) after, kernel: gaussian",
     ]
     words(figure, tmp_path)
     widths = pd.concat([fake_cells([5, 10], [1.0, 2.0], width=2**p) for p in range(7)])
@@ -97,7 +97,7 @@ def test_curves_are_overlaid_with_the_names_of_their_runs(tmp_path: Path) -> Non
     text = words(figure, tmp_path)
     assert "\nbefore\n" in text
     assert "\nafter\n" in text
-    assert "mean of 3 seeds" in text
+    assert "median of 3 seeds" in text
 
 
 @pytest.mark.slow
@@ -247,7 +247,7 @@ def test_a_difference_of_nothing_is_drawn() -> None:
 def test_lines_are_drawn_of_a_difference(tmp_path: Path) -> None:
     first, second = noisy(3), noisy(3, noise=0.9)
     data = difference(data_of(first), data_of(second), "other", "test_loss")
-    figure = draw_lines(data, LINES)
+    figure = draw_lines(data, replace(LINES, mean="arithmetic"))
     expected = plain_difference(first, second)
     for line, n in zip(figure.axes[0].lines, (5, 10, 20), strict=True):
         assert heights(line) == pytest.approx(expected[n].to_numpy())

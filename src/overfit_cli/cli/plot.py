@@ -151,11 +151,13 @@ def plot(
     ] = None,
     mean: Annotated[
         Mean | None,
-        typer.Option(help="Mean over seeds; arithmetic by default."),
+        typer.Option(help="Statistic over seeds; the median by default."),
     ] = None,
     band: Annotated[
         Band | None,
-        typer.Option(help="Band around it: 95 % interval by default; seeds: a line for each."),
+        typer.Option(
+            help="Band around it: a median's quartiles, or a mean's interval; seeds: a line each."
+        ),
     ] = None,
     threshold: Annotated[
         float | None,

@@ -185,10 +185,11 @@ def learning_figures(
         source: the paper's figure that the curves reproduce.
         columns: the logged columns of the curves, commas between; each has a panel.
     """
+    losses = "Losses and test" if "train_loss" in columns else "Test loss and"
     return collect_figures(
         replace(
             CURVES,
-            title=f"Losses and test accuracy against steps, {compared} at its best step size",
+            title=f"{losses} accuracy against steps, {compared} at its best step size",
             source=source,
             options=FigureOptions(value=columns),
             draw=lazy_drawing("overfit_cli.figures.best_curves:draw_learning"),

@@ -10,14 +10,13 @@ from matplotlib.lines import Line2D
 
 from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.study import FigureData
+from overfit_cli.figures.curve_data import CurveSet, gather_curves
 from overfit_cli.figures.curve_scale import curve_scale
 from overfit_cli.figures.curves import (
-    CurveSet,
     curve_looks,
     curves_legend,
     draw_curve,
     draw_panels,
-    gather_curves,
     logged_columns,
 )
 from overfit_cli.figures.inputs import BAND, averaging
@@ -148,8 +147,9 @@ def _draw_columns(
             draw_curve(axes, curve, [name], looks, 0.0, thin=False)
         note = differences.label if differences else ""
         axes.set_ylabel(label_with_note(f"less that of {first}", note, HIGH))
-    for axes in all_axes[-len(columns) :]:
-        axes.set_xlabel(study.step)
+    for axes in all_axes:
+        place = axes.get_subplotspec()
+        axes.set_xlabel(study.step if place is None or place.is_last_row() else "")
     title_panels(all_axes, [""] * len(all_axes))
     labels = ", ".join(axis_label(study, name, logged=True) for name in columns)
     kind = gathered.kind if rows == 1 else gathered.kind.partition(",")[0]
@@ -181,5 +181,6 @@ def draw_learning_rates(data: FigureData, options: FigureOptions) -> Picture:
         margin = 0.08 * (high - low)
         axes.set_ylim(min(low, guess - margin), max(high, guess + margin))
         axes.axhline(guess, **THRESHOLD)
-        axes.text(0.01, guess, "guessing", {"size": "small"}, transform=axes.get_yaxis_transform())
+        above = {"size": "small", "va": "bottom"}
+        axes.text(0.01, guess, "guessing", above, transform=axes.get_yaxis_transform())
     return figure

@@ -106,7 +106,10 @@ class CurveScale:
         if self.log_steps:
             log_steps(axes, self.last)
         else:
-            axes.xaxis.set_major_locator(MaxNLocator("auto", integer=True))
+            locator = MaxNLocator("auto", integer=True)
+            if self.last >= 1000:
+                locator.set_params(nbins=4)  # long numbers
+            axes.xaxis.set_major_locator(locator)
 
 
 def curve_scale(

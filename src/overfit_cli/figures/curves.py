@@ -3,32 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 import matplotlib.axes
-import numpy as np
-import pandas as pd
 from matplotlib.lines import Line2D
 
 from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.figure import MOST_PANELS, FigureOptions
 from overfit_cli.core.parameters import Value
 from overfit_cli.core.study import AnyStudy, FigureData
-from overfit_cli.core.text import plural, suggestion
+from overfit_cli.core.text import suggestion
+from overfit_cli.figures.curve_data import Curve, CurveSet, gather_curves
 from overfit_cli.figures.curve_scale import curve_scale, shade_below
 from overfit_cli.figures.inputs import (
     BAND,
-    MISSES,
     averaging,
     check_threshold,
-    misses_in_words,
 )
 from overfit_cli.figures.labels import (
     axis_label,
-    heading,
     label_with_note,
-    parameter_values,
     short_settings,
     split_settings,
     tick_number,
@@ -46,193 +41,8 @@ from overfit_cli.figures.style import (
     legend_below,
     named_lines,
 )
-from overfit_cli.stats.bands import MEAN, MEANS, Averaging, natural_bounds
 
-
-@dataclass(frozen=True)
-class Curve:
-    """The curve of a setting of the parameters.
-
-    Attributes:
-        text: the values that differ from other curves; empty where it is the only one.
-        mean: the statistic over seeds: one row per step (the index), one column per logged column.
-        low, high: of the same shape: the ends of its band; nan for a single cell.
-        settings: the values of the text by their parameters.
-        ends_early: whether it ends with the first of several seeds that end apart.
-    """
-
-    text: str
-    mean: pd.DataFrame
-    low: pd.DataFrame
-    high: pd.DataFrame
-    settings: Mapping[str, Value] = field(default_factory=dict)
-    ends_early: bool = False
-
-
-@dataclass(frozen=True)
-class CurveSet:
-    """The curves of several parts, with their description.
-
-    Attributes:
-        curves: the curves of each part.
-        kind: the statistic and its band, in words.
-        label: the same for an axis; empty where nothing is averaged.
-        heading: the heading of the legend: the parameters whose values are words in the texts.
-    """
-
-    curves: list[list[Curve]]
-    kind: str
-    label: str
-    heading: str
-
-
-def gather_curves(
-    parts: Sequence[FigureData],
-    columns: list[str],
-    *,
-    most_single: int,
-    over_seeds: Averaging = MEAN,
-    each_seed: bool = False,
-) -> CurveSet:
-    """Return each part's curves in the order of their parameters.
-
-    Args:
-        parts: with logged steps; a part with no number to draw has no curve.
-        columns: the logged columns to gather.
-        most_single: the largest number of cells of a part that are a curve each, if no setting has
-            three seeds. Otherwise cells that are done are averaged over seeds, up to the last step
-            that all cells of a setting have; a cell is linear between its logged steps.
-        over_seeds: the statistic over seeds, and its band.
-        each_seed: whether each cell is a curve in any case, with the text of its setting.
-
-    Raises:
-        UserError: if there is no number to draw in any part.
-    """
-    count = sum(int((part.cells["status"] == "done").sum()) for part in parts)
-    parts = [_logged_part(part) for part in parts]
-    unlogged = count - sum(int((part.cells["status"] == "done").sum()) for part in parts)
-    everything = pd.concat([part.cells for part in parts])
-    varying = {name for part in parts for name in varying_parameters(part)}
-    names = [name for name in parameter_values(parts[0]) if name in varying]
-    seeds = everything.groupby(["study", *names])["seed"].nunique()
-    averaged = not each_seed and (
-        seeds.max() >= BAND or any(len(part.cells) > most_single for part in parts)
-    )
-    if averaged:
-        parts = [replace(part, cells=part.cells[_is_averaged(part.cells)]) for part in parts]
-    elif everything["seed"].nunique() > 1:
-        names = [*names, "seed"]
-    told = [name for name in names if not (each_seed and name == "seed")]
-    curves = [_curves(part, names, told, columns, over_seeds) for part in parts]
-    if not any(curves):
-        raise BadValue("value", columns[0], "no cell that is done has a number logged there.")
-    seed_lines = each_seed and seeds.max() > 1
-    kind = _kind_of_curves(everything, averaged, over_seeds)
-    kind = "a line for each seed" if seed_lines else kind
-    if averaged and any(curve.ends_early for part_curves in curves for curve in part_curves):
-        kind += "; each curve up to the last step that all its seeds have"
-    kind += f"; {plural(unlogged, 'cell')} without logged steps left out" if unlogged else ""
-    most_seeds = int(everything["seed"].nunique())
-    label = over_seeds.label(most_seeds) if averaged and most_seeds > 1 else ""
-    return CurveSet(curves, kind, label, heading(parts[0].study, told))
-
-
-def _logged_part(part: FigureData) -> FigureData:
-    """The cells with logged steps, without a plan: its further values have no steps."""
-    cells = part.cells[part.cells["key"].isin(part.trajectories["key"])]
-    return replace(part, cells=cells, planned=part.planned.iloc[:0])
-
-
-def _reasons(cells: pd.DataFrame) -> pd.Series[str]:
-    """Why cells failed; empty for those that are done."""
-    reasons = cells["reason"] if "reason" in cells else pd.Series("diverged", cells.index)
-    return reasons.where(cells["status"] == "failed", "")
-
-
-def _is_averaged(cells: pd.DataFrame) -> pd.Series[bool]:
-    """Which cells are curves to their end: not those whose training was broken off."""
-    return _reasons(cells).isin(["", *MISSES])
-
-
-def _kind_of_curves(cells: pd.DataFrame, averaged: bool, over_seeds: Averaging) -> str:
-    """A curve and its band in words."""
-    if not averaged:
-        return "a single cell" if len(cells) == 1 else "single cells"
-    seeds = cells.loc[_is_averaged(cells), "seed"].nunique()
-    diverged = int((_reasons(cells) == "diverged").sum())
-    broken = int((~_is_averaged(cells)).sum())
-    treatment = "count as beyond the others" if over_seeds.mean == "median" else "left out"
-    left_out = f"; {plural(diverged, 'diverged cell')} {treatment}" if diverged else ""
-    left_out += f"; {plural(broken, 'failed cell')} left out" if broken else ""
-    if seeds == 1:
-        return f"one seed{left_out}"
-    band = over_seeds.band_in_words(seeds)
-    return f"{MEANS[over_seeds.mean]} of {seeds} seeds, band: {band}{left_out}"
-
-
-def _curves(
-    part: FigureData,
-    names: list[str],
-    told: list[str],
-    columns: list[str],
-    over_seeds: Averaging,
-) -> list[Curve]:
-    """A curve for each setting of the parameters `names`; the text has those of `told`."""
-    reasons = part.cells.assign(reason=_reasons(part.cells))[["key", "reason"]]
-    steps = part.trajectories.merge(reasons, on="key")
-    steps[columns] = steps[columns].astype(np.float64).replace([np.inf, -np.inf], np.nan)
-    if not steps[columns].notna().any(axis=None):
-        return []
-    bounds = {name: natural_bounds(steps[name].to_numpy(np.float64)) for name in columns}
-    curves = []
-    for values, cells in split_settings(part, names):
-        setting = {name: values[name] for name in told}
-        text = short_settings(part.study, setting)
-        if (cells["status"] == "failed").all():
-            text = f"{text} ({misses_in_words(cells)})".strip()
-        setting_steps = steps[steps["key"].isin(cells["key"])]
-        curves.append(replace(_curve(text, setting_steps, bounds, over_seeds), settings=setting))
-    return curves
-
-
-def _curve(
-    text: str,
-    steps: pd.DataFrame,
-    bounds: Mapping[str, tuple[float, float]],
-    over_seeds: Averaging,
-) -> Curve:
-    """The curve of some cells, of the columns that have bounds."""
-    summaries: dict[str, list[pd.Series[float]]] = {}
-    single = steps["key"].nunique() == 1
-    for name, ends in bounds.items():
-        beyond = over_seeds.mean == "median" and name.endswith("loss") and not single
-        kept = steps if beyond or single else steps[steps["reason"] != "diverged"]
-        table = _cell_table(kept, name, beyond=beyond)
-        summary = over_seeds.summarise(table.to_numpy(), ends)
-        summaries[name] = [
-            pd.Series(np.where(np.isfinite(numbers), numbers, np.nan), table.index)
-            for numbers in summary
-        ]
-    mean, low, high = (pd.DataFrame({n: s[i] for n, s in summaries.items()}) for i in range(3))
-    ends_apart = steps[steps["reason"] != "diverged"].groupby("key")["step"].max().nunique() > 1
-    return Curve(text, mean, low, high, ends_early=ends_apart)
-
-
-def _cell_table(steps: pd.DataFrame, column: str, *, beyond: bool) -> pd.DataFrame:
-    """A table with one row per step and one column per cell, up to the last common step.
-
-    Cells may be logged at different steps: missing values between two steps are interpolated. A
-    value that was logged as nan stays nan. With `beyond`, cells that diverged are infinite from
-    their last number on.
-    """
-    table = steps.pivot(index="step", columns="key", values=column).dropna(axis=1, how="all")
-    logged = steps.pivot(index="step", columns="key", values="reason")[table.columns].notna()
-    interpolated = table.interpolate(method="index", limit_area="inside")
-    table = table.where(logged, interpolated)
-    diverged = set(steps.loc[steps["reason"] == "diverged", "key"]) if beyond else set()
-    for key in diverged.intersection(table.columns):
-        table.loc[table.index > table[key].last_valid_index(), key] = np.inf
-    return table.dropna()
+__all__ = ["Curve", "CurveSet", "draw_curves", "draw_panels", "gather_curves"]
 
 
 @styled
@@ -278,18 +88,25 @@ def draw_panels(parts: Sequence[Panel], options: FigureOptions) -> Picture:
     figure, all_axes = new_panels(len(parts), height=2.8)
     scale = curve_scale([c.mean for c in curves], columns, theory, options)
     looks = curve_looks(study, curves)
+    crossed = set[str]()
     for axes, panel_curves, look in zip(
         all_axes, gathered.curves, line_looks(study, split), strict=True
     ):
         scale.dress(axes)
         for curve in panel_curves:
-            of_panel = {curve.text: replace(look, dash="-")} if len(looks) == 1 else looks
+            of_panel = (
+                {curve.text: replace(look, dash="-")} if any(split) and len(looks) == 1 else looks
+            )
             draw_curve(axes, curve, columns, of_panel, scale.floor, thin=options.band == "seeds")
         _draw_theory(axes, panel_curves, theory, looks)
+        crossed |= _mark_crossings(axes, panel_curves, columns[0], theory, scale.floor)
         axes.set_xlabel(study.step)
     legend = curves_legend(study, columns, looks, curves)
     labels = [axis_label(study, name, logged=True) for name in theory]
     legend += [(Line2D([], [], **BOUNDS[i]), label) for i, label in enumerate(labels)]
+    for name, label in zip(theory, labels, strict=True):
+        if name in crossed:
+            legend.append((Line2D([], [], **CROSSING), f"first step above {label}"))
     if threshold is not None:
         lines = [axes.axhline(threshold, **THRESHOLD) for axes in all_axes]
         legend.append((lines[0], f"threshold {tick_number(threshold)}"))
@@ -395,6 +212,29 @@ def _fact(study: AnyStudy, columns: Sequence[str], kind: str) -> str:
     """The sentence of the caption."""
     labels = ", ".join(axis_label(study, name, logged=True) for name in columns)
     return f"{labels[:1].upper()}{labels[1:]} against {study.step}: {kind}."
+
+
+CROSSING: dict[str, Any] = {"color": "black", "marker": "X", "markersize": 5, "linestyle": ""}
+"""The look of the step at which a curve comes above a theory's column."""
+
+
+def _mark_crossings(
+    axes: matplotlib.axes.Axes,
+    curves: Sequence[Curve],
+    column: str,
+    theory: Sequence[str],
+    floor: float,
+) -> set[str]:
+    """Mark where curves that began below a theory's column come above it; return its name."""
+    crossed = set[str]()
+    for curve in curves:
+        for name in theory:
+            pair = curve.mean[[column, name]].dropna()
+            above = pair[(pair[column] > pair[name] * (1 + 1e-9)) & (pair[column] > floor)]
+            if len(above) and above.index[0] != pair.index[0]:
+                axes.plot(above.index[:1], above[column][:1], **CROSSING)
+                crossed.add(name)
+    return crossed
 
 
 def logged_columns(data: FigureData, value: str | None, option: str = "value") -> list[str]:

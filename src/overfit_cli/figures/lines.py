@@ -57,8 +57,8 @@ from overfit_cli.figures.setting_line import (
     draw_joined,
     draw_points,
     fit_to_axis,
-    offsets,
     setting_line,
+    shifts,
 )
 from overfit_cli.figures.style import (
     HIGH,
@@ -163,20 +163,21 @@ def _draw_panel(
 ) -> None:
     """Draw the lines of a panel, with crosses where no seed arrives."""
     seed_lines, count = plan.averaging.band == "seeds", len(plan.looks)
-    shifts = offsets(lines, count, log=plan.log, x=plan.x)
+    aside = shifts(lines, count, log=plan.log)
     band = "seeds" if seed_lines else "band" if count <= len(PALETTE) else ""
     crossed = 0
     for line in lines:
         index = list(plan.looks).index(line.text)
         look = plan.looks[line.text]
+        x = line.x
         if plan.x.scale == "category":
-            x = line.x + _OFFSET * (index - (count - 1) / 2)
+            x = x + _OFFSET * (index - (count - 1) / 2)
             draw_points(axes, line, look, x, seed_points=seed_lines)
         else:
-            x = plan.x.unscaled(plan.x.scaled(line.x) + shifts[index])
-            draw_joined(axes, line, look, x, band=band, mean=mean)
+            draw_joined(axes, line, look, shift=aside[index], band=band, mean=mean)
         cross_misses(axes, x[line.misses], look, _CROSS - _ROW * crossed)
         crossed += bool(line.misses.any())
+    axes.margins(y=0.05 + _ROW * crossed)  # no line passes behind a cross
 
 
 def _gather_lines(data: FigureData, options: FigureOptions) -> LinesPlan:
@@ -359,7 +360,7 @@ def _without_number(data: FigureData, plan: LinesPlan) -> str:
     words = ""
     if beyond.any():
         reason = misses_in_words(data.cells[beyond])
-        words = f"; {plural(int(beyond.sum()), 'cell')} ({reason}) counted as beyond the others"
+        words = f"; {plural(int(beyond.sum()), 'cell')} ({reason}) taken as beyond the others"
     left = missing & ~beyond
     failed = left & (data.cells["status"] == "failed")
     words += f"; {plural(int(failed.sum()), 'failed cell')} left out" if failed.any() else ""

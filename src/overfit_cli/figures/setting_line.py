@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.transforms import Transform, offset_copy
 
 from overfit_cli.core.arrays import Floats, finite_column
 from overfit_cli.core.parameters import Value
@@ -108,7 +109,6 @@ def setting_line(
         for row, kept in zip(seeds, finite, strict=True)
     ]
     hidden = positions.isin(x_values[misses])
-    done = numbers.where(np.isfinite(numbers))
     mean, low, high = np.where(np.isfinite(mean), [mean, low, high], np.nan)
     return Line(
         text,
@@ -122,7 +122,7 @@ def setting_line(
         misses_in_words(cells[hidden]),
         seeds,
         count,
-        _expected(cells, theory, done, positions, over_seeds) if theory else None,
+        _expected(cells, theory, numbers, positions, over_seeds) if theory else None,
         cells,
     )
 
@@ -130,14 +130,22 @@ def setting_line(
 def _expected(
     cells: pd.DataFrame,
     theory: str,
-    done: pd.Series[float],
+    measured: pd.Series[float],
     positions: pd.Series[float],
     over_seeds: Averaging,
 ) -> Floats:
-    """The theory at each x, of the cells with a number there; of all where none has one."""
-    has_none = done.isna().groupby(positions).transform("all")
-    numbers = finite_column(cells, theory).where(done.notna() | has_none).groupby(positions)
-    expected = numbers.median() if over_seeds.mean == "median" else numbers.mean()
+    """The theory at each x, of the cells with a number there; of all where none has one.
+
+    A median counts the cells that miss as beyond the others, as that of the measurements does;
+    where half of them miss, it is that of the others.
+    """
+    arrived = measured.notna() & (measured != np.inf)
+    has_none = ~arrived.groupby(positions).transform("any")
+    numbers = finite_column(cells, theory).where(arrived | has_none)
+    if over_seeds.mean != "median":
+        return np.asarray(numbers.groupby(positions).mean(), dtype=np.float64)
+    of_all = numbers.mask(np.isinf(measured) & ~has_none, np.inf).groupby(positions).median()
+    expected = of_all.where(np.isfinite(of_all), numbers.groupby(positions).median())
     return np.asarray(expected, dtype=np.float64)
 
 
@@ -171,25 +179,21 @@ def fit_to_axis(lines: Sequence[Line], floor: float, *, log: bool) -> list[Line]
     ]
 
 
-def offsets(lines: Sequence[Line], count: int, *, log: bool, x: Axis) -> Floats:
-    """Return by how much each of `count` lines is moved along x: so far that none hides another.
+def shifts(lines: Sequence[Line], count: int, *, log: bool) -> Floats:
+    """Return by how many points each of `count` lines stands aside, so that none hides another.
 
-    Lines stay in place where no two have most of their points in common. The shift is in the units
-    of the scaled axis.
+    Lines stay in place where no two have most of their points in common, and many lines in any
+    case.
     """
-    if (
-        count > len(PALETTE)
-        or x.scale == "category"
-        or not any(
-            _coincide(first, second, log=log)
-            for index, first in enumerate(lines)
-            for second in lines[:index]
-        )
-    ):
-        return np.zeros(count)
-    span = float(np.ptp(x.scaled(x.positions)))
-    ranks: Floats = np.arange(count, dtype=np.float64) - (count - 1) / 2
-    return 0.012 * span * ranks
+    coincide = count <= len(PALETTE) and any(
+        _coincide(first, second, log=log)
+        for index, first in enumerate(lines)
+        for second in lines[:index]
+    )
+    return _ASIDE * coincide * (np.arange(count, dtype=np.float64) - (count - 1) / 2)
+
+
+_ASIDE = 3.0
 
 
 def _coincide(first: Line, second: Line, *, log: bool) -> bool:
@@ -205,7 +209,7 @@ def _coincide(first: Line, second: Line, *, log: bool) -> bool:
 
 
 def draw_joined(
-    axes: Axes, line: Line, look: LineLook, x: Floats, *, band: str, mean: bool
+    axes: Axes, line: Line, look: LineLook, *, shift: float, band: str, mean: bool
 ) -> None:
     """Draw a line, with a band or with a line for each seed, and its open points.
 
@@ -213,31 +217,38 @@ def draw_joined(
         axes: the axes.
         line: the line.
         look: its look.
-        x: where its points stand.
+        shift: how many points it stands aside.
         band: `band`, `seeds`, or empty for neither.
         mean: whether the statistic is drawn.
     """
+    aside = offset_copy(axes.transData, axes.get_figure(root=True), shift, units="points")
     if mean:
-        axes.plot(x, line.mean, color=look.colour, marker=look.marker, linestyle=look.dash)
-        draw_open_points(axes, line, look, x)
+        look_of_line: dict[str, Any] = {
+            "color": look.colour,
+            "marker": look.marker,
+            "linestyle": look.dash,
+        }
+        [drawn] = axes.plot(line.x, line.mean, **look_of_line)
+        drawn.set_transform(aside)  # afterwards: limits are those of the numbers
+        draw_open_points(axes, line, look, line.x, aside)
     if line.theory is not None:
         axes.plot(line.x, line.theory, color=look.colour, **BEHIND)
     if band == "seeds":
         for seed in line.seeds.T:  # joined across values of x without a cell
             valid = np.isfinite(seed)
-            axes.plot(x[valid], seed[valid], color=look.colour, linewidth=0.5, alpha=0.6)
+            axes.plot(line.x[valid], seed[valid], color=look.colour, linewidth=0.5, alpha=0.6)
     elif band:
-        axes.fill_between(x, line.low, line.high, color=look.colour, alpha=0.2, linewidth=0)
+        axes.fill_between(line.x, line.low, line.high, color=look.colour, alpha=0.2, linewidth=0)
 
 
-def draw_open_points(axes: Axes, line: Line, look: LineLook, x: Floats) -> None:
+def draw_open_points(axes: Axes, line: Line, look: LineLook, x: Floats, aside: Transform) -> None:
     """Draw points at which half of the seeds or more miss: open, and with their count."""
+    outlined: dict[str, Any] = {"color": look.colour, "markerfacecolor": "white", "linestyle": ""}
+    marker = look.marker or "o"
     for place, height, count, seeds in zip(x, line.open, line.count, line.seeds, strict=True):
         if np.isfinite(height):
-            marker = look.marker or "o"
-            axes.plot(
-                [place], [height], marker, color=look.colour, markerfacecolor="white", linestyle=""
-            )
+            [point] = axes.plot([place], [height], marker, **outlined)
+            point.set_transform(aside)
             text = f"{count}/{int((~np.isnan(seeds)).sum())}"
             axes.annotate(
                 text, (place, height), (3, 3), textcoords="offset points", fontsize="x-small"
@@ -255,7 +266,7 @@ def draw_points(axes: Axes, line: Line, look: LineLook, x: Floats, *, seed_point
     else:
         bars = [line.mean - line.low, line.high - line.mean]
         axes.errorbar(x, line.mean, bars, linestyle="", capsize=2, color=colour, marker=look.marker)
-    draw_open_points(axes, line, look, x)
+    draw_open_points(axes, line, look, x, axes.transData)
     if line.theory is not None:
         axes.plot(x, line.theory, "_", color=colour, markersize=9)
 

@@ -24,7 +24,7 @@ def draw(name: str, run: str) -> Any:
 
 def test_minima_are_counted_by_seeds_with_exact_intervals() -> None:
     inside, near = draw("minima", "kernel-minima-quick").axes
-    assert near.get_title(loc="left") == "place of the labels: near the first outputs"
+    assert near.get_title(loc="left") == "(b) labels: near the first outputs"
     five = inside.containers[1]
     assert five.lines[0].get_ydata()[0] == 0.1, "2 of 20 seeds, n = 5 and d = 1"
     segments = five.lines[2][0].get_segments()

@@ -431,11 +431,11 @@ def test_the_true_score_alone_has_no_figure_of_errors(tmp_path: Path) -> None:
 def test_the_samples_figure_has_a_panel_for_each_model(run: Path, tmp_path: Path) -> None:
     figure = overfit_cli.draw("samples", run, out=tmp_path / "samples.png")
     assert [axes.get_title(loc="left").split(":")[0] for axes in figure.axes] == [
-        "softmax",
-        "ReLU",
-        "exact posterior",
-        "constant",
-        "true score",
+        "(a) softmax",
+        "(b) ReLU",
+        "(c) exact posterior",
+        "(d) constant",
+        "(e) true score",
     ]
     assert {len(np.asarray(axes.lines[0].get_xdata())) for axes in figure.axes} == {200}
 
@@ -443,7 +443,7 @@ def test_the_samples_figure_has_a_panel_for_each_model(run: Path, tmp_path: Path
 def test_the_curves_figure_leaves_out_what_was_not_trained(run: Path, tmp_path: Path) -> None:
     figure = overfit_cli.draw("curves", run, out=tmp_path / "curves.png")
     titles = [axes.get_title(loc="left") for axes in figure.axes]
-    assert titles == ["denoiser: softmax", "denoiser: ReLU"]
+    assert titles == ["(a) denoiser: softmax", "(b) denoiser: ReLU"]
 
 
 def test_samples_of_digits_lie_over_all_digits(tmp_path: Path) -> None:
