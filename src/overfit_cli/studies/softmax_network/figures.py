@@ -18,7 +18,7 @@ from overfit_cli.core.study import FigureData
 from overfit_cli.core.text import plural
 from overfit_cli.figures.axes import Axis
 from overfit_cli.figures.labels import varying_parameters
-from overfit_cli.figures.lines import MARKERS
+from overfit_cli.figures.palette import MARKERS
 from overfit_cli.figures.picture import Picture
 from overfit_cli.figures.style import COLUMN, PAGE, Legend, log_ticks, value_colour
 from overfit_cli.stats.boundaries import scaling_exponents
