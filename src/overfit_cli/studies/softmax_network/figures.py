@@ -74,7 +74,7 @@ def new_grid(
     one_x: bool = True,
     one_y: bool = True,
     heights: Sequence[float] = (),
-    width: float = 0.0,
+    least: float = 1.5,
 ) -> tuple[Picture, np.ndarray]:
     """Return a figure with a grid of axes.
 
@@ -82,11 +82,11 @@ def new_grid(
         rows, columns: the numbers of axes.
         one_x, one_y: whether the axes of a column share x, and those of a row y.
         heights: those of the rows, in inches; by default 1.7 each.
-        width: in inches; by default it grows with the columns, up to a page's.
+        least: the least width of a column at which it can be read, in inches.
     """
-    width = width or min(COLUMN * max(1.0, 0.8 * columns), PAGE)
+    width = min(COLUMN * max(1.0, 0.8 * columns), PAGE)
     heights = heights or [1.7] * rows
-    figure = Picture(width, sum(heights) + 0.7, least=1.5 * columns)
+    figure = Picture(width, sum(heights) + 0.7, least=least * columns)
     grid = figure.subplots(
         rows,
         columns,

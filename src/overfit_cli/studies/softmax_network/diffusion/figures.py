@@ -99,7 +99,7 @@ def draw_samples(data: FigureData, options: FigureOptions) -> Picture:
     samples = steps[steps["sample_1"].notna()]
     across = min(len(cells), _ACROSS)
     rows = -(-len(cells) // across)
-    figure = Picture(2.0 * across, 2.15 * rows + 0.7)
+    figure = Picture(2.0 * across, 2.15 * rows + 0.7, least=1.5 * across)
     grid = figure.subplots(rows, across, sharex=True, sharey=True, squeeze=False)
     for spare in grid.flat[len(cells) :]:
         spare.remove()

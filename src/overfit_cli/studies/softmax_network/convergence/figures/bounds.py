@@ -115,7 +115,8 @@ def draw_bounds(data: FigureData, options: FigureOptions) -> Picture:
         for sigma in sorted(cells["sigma"].unique())
     }
     counts = [len(bounds) for bounds in rows.values()]
-    figure = Picture(1.45 * COLUMN, 0.42 * sum(counts) + 0.35 * len(counts) + 0.8)
+    height = 0.42 * sum(counts) + 0.35 * len(counts) + 0.8
+    figure = Picture(1.45 * COLUMN, height, least=4.5)
     grid = figure.subplots(
         len(rows), 1, sharex=True, squeeze=False, gridspec_kw={"height_ratios": counts}
     )

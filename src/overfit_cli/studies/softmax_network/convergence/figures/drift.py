@@ -54,7 +54,7 @@ def draw_kernel_drift(data: FigureData, options: FigureOptions) -> Picture:
     """
     cells = done_cells(data, _AXES)
     ways = sorted(cells["initialisation"].unique(), reverse=True)
-    figure, grid = new_grid(2, len(ways), heights=[2.2, 2.2])
+    figure, grid = new_grid(2, len(ways), heights=[2.2, 2.2], least=2.2)
     for (drift, movement), way in zip(grid.T, ways, strict=True):
         chosen = cells[cells["initialisation"] == way]
         chosen = chosen.assign(bound=chosen["movement"] * chosen["n"] * chosen["outputs"])
@@ -104,7 +104,7 @@ def draw_ntk_gap(data: FigureData, options: FigureOptions) -> Picture:
         widest[["key", "activation", "initialisation", "seed"]], on="key"
     )
     ways = sorted(cells["initialisation"].unique(), reverse=True)
-    figure, grid = new_grid(2, len(ways), one_x=False, heights=[2.2, 1.7])
+    figure, grid = new_grid(2, len(ways), one_x=False, heights=[2.2, 1.7], least=2.2)
     for (over_width, over_steps), way in zip(grid.T, ways, strict=True):
         chosen = cells[cells["initialisation"] == way]
         over_width.set_title(f"{way} initialisation")

@@ -148,7 +148,7 @@ def draw_lambda(data: FigureData, options: FigureOptions) -> Picture:
     wide = widest(cells)
     by_paper = bool((wide["step_rule"] == "paper").all())
     wide = wide.assign(steps_over_stated=wide["steps_to_epsilon"] / table1_steps(wide))
-    figure, grid = new_grid(1, 2, one_y=False, heights=[2.0])
+    figure, grid = new_grid(1, 2, one_y=False, heights=[2.0], least=2.25)
     left, right = grid[0]
     if by_paper:
         _draw_points(left, wide, "lambda_start", "steps_to_epsilon", -2)
