@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import string
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -98,6 +99,12 @@ def new_grid(
     return figure, grid
 
 
+def letter_panels(all_axes: Iterable[matplotlib.axes.Axes]) -> None:
+    """Begin the titles of panels with letters, in order: `(a) softmax`."""
+    for letter, axes in zip(string.ascii_lowercase, all_axes, strict=False):
+        axes.set_title(f"({letter}) {axes.get_title(loc='left')}".rstrip())
+
+
 def quartiles_over_seeds(
     cells: pd.DataFrame, x: str, value: str, missing: float = np.inf
 ) -> pd.DataFrame:
@@ -160,6 +167,8 @@ def draw_series(
         low, middles, high = (np.clip(table[name], *within) for name in table)
         is_open = ~table["middle"].between(*within)
         drawn = np.isfinite(middles) & (middles > 0)
+        if not drawn.any():
+            continue
         if joined:
             axes.plot(across[drawn], middles[drawn], linestyle=dash, color=look.colour)
             axes.fill_between(across, low, high, color=look.colour, alpha=0.15, linewidth=0)
@@ -167,6 +176,8 @@ def draw_series(
             axes.vlines(across[drawn], low[drawn], high[drawn], colors=[look.colour])
         for hollow in (False, True) if marker else ():
             chosen = drawn & (is_open == hollow)
+            if not chosen.any():
+                continue
             face = "white" if hollow else look.colour
             axes.plot(
                 across[chosen],

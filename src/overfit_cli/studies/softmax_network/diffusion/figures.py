@@ -19,6 +19,7 @@ from overfit_cli.studies.softmax_network.figures import (
     done_cells,
     draw_series,
     legend_of,
+    letter_panels,
     looks_of,
     new_grid,
     say_how_averaged,
@@ -74,6 +75,7 @@ def draw_score(data: FigureData, options: FigureOptions) -> Picture:
     if several:
         grid[0, 1].set_title("mean over $t$")
         grid[-1, 1].set_xlabel("training points $n$")
+    letter_panels(grid.flat)
     say_how_averaged(figure, cells)
     drawn = cells[cells[list(rows)].gt(0).any(axis=1)]
     legend_below(figure, legend_of(drawn, by="model", looks=LOOKS), columns=3)
@@ -110,6 +112,7 @@ def draw_samples(data: FigureData, options: FigureOptions) -> Picture:
         axes.plot(points["sample_1"], points["sample_2"], ".", color=look.colour, markersize=1.5)
         axes.set_aspect("equal")
         axes.set_title(f"{look.name}\ndistance {cell['sliced_wasserstein']:.3f}")
+    letter_panels(grid.flat[: len(cells)])
     for axes in grid[:, 0]:
         axes.set_ylabel("second coordinate")
     for axes in grid.flat[max(0, len(cells) - across) : len(cells)]:

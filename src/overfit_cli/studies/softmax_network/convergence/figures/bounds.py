@@ -24,7 +24,7 @@ from overfit_cli.studies.softmax_network.convergence.claims.bounds import (
 )
 from overfit_cli.studies.softmax_network.convergence.claims.kernels import FARTHEST, SMALL
 from overfit_cli.studies.softmax_network.convergence.parameters import SoftmaxConvergenceParameters
-from overfit_cli.studies.softmax_network.figures import done_cells
+from overfit_cli.studies.softmax_network.figures import done_cells, letter_panels
 
 _VARYING = ("outputs", "sigma")
 _MARKERS = "o^sDv"
@@ -138,6 +138,7 @@ def draw_bounds(data: FigureData, options: FigureOptions) -> Picture:
         axes.tick_params(axis="y", length=0)
         axes.axvline(0, **BOUND)
         axes.set_title(rf"$\sigma = {sigma:g}$")
+    letter_panels(grid.flat)
     last: Axes = grid[-1, 0]
     last.set_xlabel("measured over the bound")
     last.xaxis.set_major_locator(MaxNLocator(integer=True))
