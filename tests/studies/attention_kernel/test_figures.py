@@ -9,10 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+import overfit_cli
 from overfit_cli.studies.attention_kernel.regression.study import FIGURES
 from overfit_cli.studies.attention_kernel.regression.theory import lacks_rank, lacks_width
 from overfit_cli.sweeps.load import load_figure_data
 from overfit_cli.sweeps.store import RunDirectory
+
+BALANCED = "kernel-eigenvalue-balanced-quick"
 
 
 def draw(name: str, run: str) -> Any:
@@ -23,22 +26,74 @@ def draw(name: str, run: str) -> Any:
 
 
 def test_minima_are_counted_by_seeds_with_exact_intervals() -> None:
-    inside, near = draw("minima", "kernel-minima-quick").axes
-    assert near.get_title(loc="left") == "(b) labels: near the first outputs"
+    figure = draw("minima", "kernel-minima-quick")
+    inside, near = figure.axes
+    assert near.get_title(loc="left").endswith("labels: near the first outputs")
     five = inside.containers[1]
     assert five.lines[0].get_ydata()[0] == 0.1, "2 of 20 seeds, n = 5 and d = 1"
     segments = five.lines[2][0].get_segments()
     np.testing.assert_allclose(segments[0][:, 1], [0.0123, 0.317], atol=1e-3)
     np.testing.assert_allclose(segments[3][:, 1], [0.0, 0.168], atol=1e-3)
+    assert "of 20 seeds each" in figure.legends[0].get_title().get_text()
+
+
+def heights(axes: Any, marker: str, *, hollow: bool = False) -> list[float]:
+    """The heights of single markers, filled or hollow."""
+    return [
+        float(line.get_ydata()[0])
+        for line in axes.lines
+        if line.get_marker() == marker and (line.get_markerfacecolor() == "white") == hollow
+    ]
+
+
+def test_steps_count_the_seeds_that_diverge_as_slower_than_all_others() -> None:
+    figure = draw("tangent-steps", "kernel-tangent-steps-quick")
+    [axes] = figure.axes
+    cells = overfit_cli.load("results/kernel-tangent-steps-quick")
+    softmax = cells[cells["kernel"] == "softmax"]
+    counted = softmax["steps_to_millionth"].astype(float).fillna(np.inf)
+    medians = counted.groupby(softmax["learning_rate"]).median()
+    assert heights(axes, "o") == pytest.approx(medians[np.isfinite(medians)].tolist())
+    [few] = heights(axes, "o", hollow=True)
+    assert few == softmax.loc[softmax["learning_rate"] == 131072, "steps_to_millionth"].median()
+    said = {text.get_text() for text in axes.texts}
+    assert {"5/20", "12/20", "14/20"} <= said
+    assert len(heights(axes, "$\\uparrow$")) == 7, "softmax ends above the target, undiverged"
+    assert len(heights(axes, "x")) == 8
 
 
 def test_predicted_steps_have_the_statistic_of_those_that_were_measured() -> None:
     [axes] = draw("tangent-steps", "kernel-tangent-steps-quick").axes
-    lines = [line for line in axes.lines if len(line.get_xdata()) == 13]
-    for measured, predicted in (lines[:2], lines[2:4]):
-        ended = np.isfinite(measured.get_ydata())
-        apart = measured.get_ydata()[ended] - predicted.get_ydata()[ended]
-        assert np.abs(apart).max() <= 1
+    dashed = [line for line in axes.lines if line.get_linestyle() == "--"]
+    joined = [
+        line
+        for line in axes.lines
+        if line.get_linestyle() == "-" and len(line.get_xdata()) > 1 and line.get_marker() == "None"
+    ]
+    for measured, predicted in zip(joined, dashed, strict=True):
+        expected = dict(zip(predicted.get_xdata(), predicted.get_ydata(), strict=True))
+        for rate, steps in zip(measured.get_xdata(), measured.get_ydata(), strict=True):
+            assert steps == pytest.approx(expected[rate], abs=1)
+
+
+@pytest.mark.parametrize(("run", "proof"), [("kernel-eigenvalue-quick", False), (BALANCED, True)])
+def test_the_slowest_rate_stands_over_the_theorems_and_over_its_bound(
+    run: str, proof: bool
+) -> None:
+    figure = draw("eigenvalue", run)
+    columns = len(figure.axes) // 2
+    upper, lower = figure.axes[0], figure.axes[columns]
+    cells = overfit_cli.load(f"results/{run}")
+    cells = cells[(cells["d"] == cells["d"].min()) & (cells["d_h"] == 8)]
+    medians = cells.groupby("heads")["rate_margin"].median()
+    [line] = [line for line in upper.lines if line.get_marker() == "s"]
+    [below] = [line for line in lower.lines if line.get_marker() == "s"]
+    assert line.get_ydata() == pytest.approx(medians.to_numpy())
+    assert below.get_ydata() == pytest.approx(medians.to_numpy() * medians.index.to_numpy() / 2)
+    level = [line.get_ydata()[0] for line in upper.lines if line.get_linestyle() == ":"]
+    assert level == ([0.25] if proof else [])
+    assert ("beta" if proof else "alpha") in upper.get_ylabel()
+    assert figure.get_figwidth() <= 7
 
 
 def widths_along(axes: Any, features: int) -> list[float]:

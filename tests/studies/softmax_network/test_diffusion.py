@@ -410,8 +410,9 @@ def test_the_score_figure_has_errors_over_time_and_over_n(run: Path, tmp_path: P
     softmax = cells[cells["model"] == "softmax"]
     logs = softmax["score_error"].astype(float).map(math.log).groupby(softmax["n"]).mean()
     assert np.asarray(over_n.lines[0].get_ydata(), float) == pytest.approx(np.exp(logs.to_numpy()))
-    assert over_time.get_title(loc="left") == "$n$ = 40"
-    assert len(over_time.lines) == len(over_n.lines) == 4, "the true score has no error"
+    assert over_time.get_title(loc="left") == "(a) $n$ = 40"
+    joined = [line for line in over_n.lines if line.get_linestyle() == "-"]
+    assert len(over_time.lines) == len(joined) == 4, "the true score has no error"
     assert "exact posterior" in words(figure, tmp_path)
 
 
@@ -430,13 +431,10 @@ def test_the_true_score_alone_has_no_figure_of_errors(tmp_path: Path) -> None:
 
 def test_the_samples_figure_has_a_panel_for_each_model(run: Path, tmp_path: Path) -> None:
     figure = overfit_cli.draw("samples", run, out=tmp_path / "samples.png")
-    assert [axes.get_title(loc="left").split(":")[0] for axes in figure.axes] == [
-        "(a) softmax",
-        "(b) ReLU",
-        "(c) exact posterior",
-        "(d) constant",
-        "(e) true score",
-    ]
+    titles = [axes.get_title(loc="left").split("\n")[0] for axes in figure.axes]
+    assert [title[:4] for title in titles] == ["(a) ", "(b) ", "(c) ", "(d) ", "(e) "]
+    names = {title[4:] for title in titles}
+    assert names == {"softmax", "ReLU", "exact posterior", "constant", "true score"}
     assert {len(np.asarray(axes.lines[0].get_xdata())) for axes in figure.axes} == {200}
 
 

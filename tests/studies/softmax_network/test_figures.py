@@ -305,8 +305,8 @@ def test_bounds_have_a_row_each_and_those_of_a_power_of_e_where_it_is_least(
     cells = overfit_cli.load(run)
     small, large = figure.axes
     assert [axes.get_title(loc="left") for axes in figure.axes] == [
-        r"$\sigma = 0.03$",
-        r"$\sigma = 1$",
+        r"(a) $\sigma = 0.03$",
+        r"(b) $\sigma = 1$",
     ]
     assert (len(small.get_yticks()), len(large.get_yticks())) == (6, 2)
     for axes, sigma in ((small, 0.03), (large, 1.0)):

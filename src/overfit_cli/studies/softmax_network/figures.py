@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import string
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -18,7 +19,7 @@ from overfit_cli.core.study import FigureData
 from overfit_cli.core.text import plural
 from overfit_cli.figures.axes import Axis
 from overfit_cli.figures.labels import varying_parameters
-from overfit_cli.figures.lines import MARKERS
+from overfit_cli.figures.palette import MARKERS
 from overfit_cli.figures.picture import Picture
 from overfit_cli.figures.style import COLUMN, PAGE, Legend, log_ticks, value_colour
 from overfit_cli.stats.boundaries import scaling_exponents
@@ -74,7 +75,7 @@ def new_grid(
     one_x: bool = True,
     one_y: bool = True,
     heights: Sequence[float] = (),
-    width: float = 0.0,
+    least: float = 1.5,
 ) -> tuple[Picture, np.ndarray]:
     """Return a figure with a grid of axes.
 
@@ -82,11 +83,11 @@ def new_grid(
         rows, columns: the numbers of axes.
         one_x, one_y: whether the axes of a column share x, and those of a row y.
         heights: those of the rows, in inches; by default 1.7 each.
-        width: in inches; by default it grows with the columns, up to a page's.
+        least: the least width of a column at which it can be read, in inches.
     """
-    width = width or min(COLUMN * max(1.0, 0.8 * columns), PAGE)
+    width = min(COLUMN * max(1.0, 0.8 * columns), PAGE)
     heights = heights or [1.7] * rows
-    figure = Picture(width, sum(heights) + 0.7, least=1.5 * columns)
+    figure = Picture(width, sum(heights) + 0.7, least=least * columns)
     grid = figure.subplots(
         rows,
         columns,
@@ -96,6 +97,12 @@ def new_grid(
         gridspec_kw={"height_ratios": heights},
     )
     return figure, grid
+
+
+def letter_panels(all_axes: Iterable[matplotlib.axes.Axes]) -> None:
+    """Begin the titles of panels with letters, in order: `(a) softmax`."""
+    for letter, axes in zip(string.ascii_lowercase, all_axes, strict=False):
+        axes.set_title(f"({letter}) {axes.get_title(loc='left')}".rstrip())
 
 
 def quartiles_over_seeds(
@@ -160,6 +167,8 @@ def draw_series(
         low, middles, high = (np.clip(table[name], *within) for name in table)
         is_open = ~table["middle"].between(*within)
         drawn = np.isfinite(middles) & (middles > 0)
+        if not drawn.any():
+            continue
         if joined:
             axes.plot(across[drawn], middles[drawn], linestyle=dash, color=look.colour)
             axes.fill_between(across, low, high, color=look.colour, alpha=0.15, linewidth=0)
@@ -167,6 +176,8 @@ def draw_series(
             axes.vlines(across[drawn], low[drawn], high[drawn], colors=[look.colour])
         for hollow in (False, True) if marker else ():
             chosen = drawn & (is_open == hollow)
+            if not chosen.any():
+                continue
             face = "white" if hollow else look.colour
             axes.plot(
                 across[chosen],

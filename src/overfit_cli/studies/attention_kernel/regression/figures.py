@@ -16,15 +16,16 @@ from matplotlib.lines import Line2D
 from matplotlib.patheffects import withStroke
 
 from overfit_cli.core.figure import FigureOptions
-from overfit_cli.core.study import FigureData
+from overfit_cli.core.study import AnyStudy, FigureData
+from overfit_cli.core.text import plural
 from overfit_cli.figures.cutoff import draw_sides
 from overfit_cli.figures.inputs import require_numbers
 from overfit_cli.figures.labels import axis_label
-from overfit_cli.figures.lines import MARKERS
 from overfit_cli.figures.lines import draw_lines as draw_plain_lines
+from overfit_cli.figures.palette import MARKERS, value_colours
 from overfit_cli.figures.panels import Panel, panels
 from overfit_cli.figures.picture import Picture, styled, title_panels, with_settings
-from overfit_cli.figures.style import COLUMN, PALETTE, Legend, legend_below
+from overfit_cli.figures.style import COLUMN, Legend, legend_below
 from overfit_cli.stats.intervals import share_estimate
 from overfit_cli.studies.attention_kernel.parameters import KernelName
 from overfit_cli.studies.attention_kernel.regression.theory import least_width
@@ -128,7 +129,7 @@ def draw_minima(data: FigureData, _: FigureOptions) -> Picture:
     column = list(grid[:, 0])
     legend: Legend = []
     for axes, part in zip(column, parts, strict=True):
-        legend = _draw_shares(axes, part.data.cells)
+        legend = _draw_shares(axes, part.data.cells, data.study)
         axes.set_ylabel("share of seeds\nwith a local minimum")
     column[-1].set_xlabel(axis_label(data.study, "d_h"))
     if len(parts) > 1:
@@ -138,15 +139,19 @@ def draw_minima(data: FigureData, _: FigureOptions) -> Picture:
         "Seeds on which some token ends at a local minimum at some step size; bars: exact 95 % "
         "intervals."
     )
-    legend_below(figure, legend, columns=1)
+    seeds = plural(cells["seed"].nunique(), "seed")
+    heading = f"of {seeds} each; bars: exact 95 % intervals"
+    legend_below(figure, legend, columns=1, heading=heading)
     return figure
 
 
-def _draw_shares(axes: Axes, cells: pd.DataFrame) -> Legend:
+def _draw_shares(axes: Axes, cells: pd.DataFrame, study: AnyStudy) -> Legend:
     """Draw the share of seeds at a minimum against d, points for each n; return their legend."""
     widths = sorted(cells["d_h"].unique())
     legend: Legend = []
-    for index, tokens in enumerate(sorted(cells["tokens"].unique())):
+    sizes = sorted(cells["tokens"].unique())
+    colours = value_colours(study, "tokens", sizes)
+    for index, (tokens, colour) in enumerate(zip(sizes, colours, strict=True)):
         group = cells[cells["tokens"] == tokens]
         hits = (group["local_minima"] > 0).groupby([group["d_h"], group["seed"]]).any()
         counts = hits.groupby("d_h").agg(["sum", "size"])
@@ -156,7 +161,7 @@ def _draw_shares(axes: Axes, cells: pd.DataFrame) -> Legend:
             [share.value for share in shares],
             [[s.value - s.low for s in shares], [s.high - s.value for s in shares]],
             fmt=MARKERS[index % len(MARKERS)],
-            color=PALETTE[index % len(PALETTE)],
+            color=colour,
             capsize=2,
             linewidth=1,
         )

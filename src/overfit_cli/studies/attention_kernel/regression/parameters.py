@@ -97,7 +97,9 @@ class KernelRegressionParameters(StudyParameters):
         4, "tokens of a sample", symbol="n", at_least=2, at_most=1000, shades=(1, 512)
     )
     d: int = parameter(24, "features of a token", symbol="D", at_least=1, at_most=100_000)
-    d_h: int = parameter(8, "width of a head", symbol="d", at_least=1, at_most=10_000)
+    d_h: int = parameter(
+        8, "width of a head", symbol="d", at_least=1, at_most=10_000, shades=(1, 64)
+    )
     heads: int = parameter(
         1, "attention heads", symbol="H", at_least=1, at_most=1000, shades=(1, 512)
     )

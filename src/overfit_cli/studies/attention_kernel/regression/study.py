@@ -246,6 +246,7 @@ _STEP_OVERHEAD = 2e4
 _DEMO_BYTES = 8.0 * (16 * 68 + 16 * 64 + 384 + 64 * 192)
 _PANELS = "target,heads,value_gap,trained"
 _FIGURES = "overfit_cli.studies.attention_kernel.regression.figures"
+_RATES = "overfit_cli.studies.attention_kernel.regression.rate_figures"
 _SIZES_NEEDED = (  # of both kernels; the derivations have their origin
     "d_h = tokens",
     "d_h * d = n * tokens**2",
@@ -271,17 +272,9 @@ FIGURES = collect_figures(
         LINES,
         name="eigenvalue",
         title="Slowest rate over the paper's, against the number of heads",
-        options=FigureOptions(
-            x="heads",
-            value="rate_margin",
-            by="d,trained",
-            threshold=1.0,
-            law=("rate_margin = 2 / heads",),
-            log=frozenset({"x", "value"}),
-            mean="median",
-        ),
+        accepts=frozenset(),
         axes=0,
-        draw=lazy_drawing(f"{_FIGURES}:draw_lines"),
+        draw=lazy_drawing(f"{_RATES}:draw_eigenvalue"),
     ),
     replace(
         LINES,
@@ -301,15 +294,9 @@ FIGURES = collect_figures(
         LINES,
         name="tangent-steps",
         title="Steps to a millionth of the loss against the step size, with those predicted",
-        options=FigureOptions(
-            x="learning_rate",
-            value="steps_to_millionth",
-            theory="tangent_steps",
-            log=frozenset({"x", "value"}),
-            mean="median",
-        ),
+        accepts=frozenset(),
         axes=0,
-        draw=lazy_drawing(f"{_FIGURES}:draw_lines"),
+        draw=lazy_drawing(f"{_RATES}:draw_tangent_steps"),
     ),
     replace(
         LINES,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import matplotlib.axes
 import numpy as np
 import pandas as pd
@@ -12,9 +10,7 @@ from matplotlib.lines import Line2D
 from overfit_cli.core.errors import UserError
 from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.study import FigureData
-from overfit_cli.figures.curves import draw_curves, draw_panels
-from overfit_cli.figures.labels import settings, split_settings, varying_parameters
-from overfit_cli.figures.panels import Panel
+from overfit_cli.figures.labels import varying_parameters
 from overfit_cli.figures.picture import Picture, styled
 from overfit_cli.figures.style import Legend, legend_below
 from overfit_cli.studies.softmax_network.diffusion.data import mixture
@@ -23,6 +19,7 @@ from overfit_cli.studies.softmax_network.figures import (
     done_cells,
     draw_series,
     legend_of,
+    letter_panels,
     looks_of,
     new_grid,
     say_how_averaged,
@@ -78,26 +75,11 @@ def draw_score(data: FigureData, options: FigureOptions) -> Picture:
     if several:
         grid[0, 1].set_title("mean over $t$")
         grid[-1, 1].set_xlabel("training points $n$")
+    letter_panels(grid.flat)
     say_how_averaged(figure, cells)
     drawn = cells[cells[list(rows)].gt(0).any(axis=1)]
     legend_below(figure, legend_of(drawn, by="model", looks=LOOKS), columns=3)
     return figure
-
-
-def draw_losses(data: FigureData, options: FigureOptions) -> Picture:
-    """Draw losses over training; where the optimiser and n vary, a panel for each pair of them.
-
-    Raises:
-        UserError: as the machine's curves do.
-    """
-    varying = set(varying_parameters(data))
-    if options.by != "optimiser" or not {"optimiser", "n"} <= varying:
-        return draw_curves(data, options)
-    parts = [
-        Panel(settings(data.study, values), replace(data, cells=cells))
-        for values, cells in split_settings(data, ["optimiser", "n"])
-    ]
-    return styled(draw_panels)(parts, options)
 
 
 @styled
@@ -119,7 +101,7 @@ def draw_samples(data: FigureData, options: FigureOptions) -> Picture:
     samples = steps[steps["sample_1"].notna()]
     across = min(len(cells), _ACROSS)
     rows = -(-len(cells) // across)
-    figure = Picture(2.0 * across, 2.15 * rows + 0.7)
+    figure = Picture(2.0 * across, 2.15 * rows + 0.7, least=1.5 * across)
     grid = figure.subplots(rows, across, sharex=True, sharey=True, squeeze=False)
     for spare in grid.flat[len(cells) :]:
         spare.remove()
@@ -130,6 +112,7 @@ def draw_samples(data: FigureData, options: FigureOptions) -> Picture:
         axes.plot(points["sample_1"], points["sample_2"], ".", color=look.colour, markersize=1.5)
         axes.set_aspect("equal")
         axes.set_title(f"{look.name}\ndistance {cell['sliced_wasserstein']:.3f}")
+    letter_panels(grid.flat[: len(cells)])
     for axes in grid[:, 0]:
         axes.set_ylabel("second coordinate")
     for axes in grid.flat[max(0, len(cells) - across) : len(cells)]:

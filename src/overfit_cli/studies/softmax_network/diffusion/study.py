@@ -191,12 +191,9 @@ class SoftmaxDiffusion(Study[P]):
             replace(LINES, options=FigureOptions(x="n")),
             replace(
                 CURVES,
-                draw=lazy_drawing(f"{folder}:draw_losses"),
                 options=FigureOptions(
                     value="train_loss,validation_loss",
                     by="model,optimiser",
-                    mean="median",
-                    band="quartiles",
                     log=frozenset({"x"}),
                 ),
             ),

@@ -24,7 +24,7 @@ from overfit_cli.studies.softmax_network.convergence.claims.bounds import (
 )
 from overfit_cli.studies.softmax_network.convergence.claims.kernels import FARTHEST, SMALL
 from overfit_cli.studies.softmax_network.convergence.parameters import SoftmaxConvergenceParameters
-from overfit_cli.studies.softmax_network.figures import done_cells
+from overfit_cli.studies.softmax_network.figures import done_cells, letter_panels
 
 _VARYING = ("outputs", "sigma")
 _MARKERS = "o^sDv"
@@ -115,7 +115,8 @@ def draw_bounds(data: FigureData, options: FigureOptions) -> Picture:
         for sigma in sorted(cells["sigma"].unique())
     }
     counts = [len(bounds) for bounds in rows.values()]
-    figure = Picture(1.45 * COLUMN, 0.42 * sum(counts) + 0.35 * len(counts) + 0.8)
+    height = 0.42 * sum(counts) + 0.35 * len(counts) + 0.8
+    figure = Picture(1.45 * COLUMN, height, least=4.5)
     grid = figure.subplots(
         len(rows), 1, sharex=True, squeeze=False, gridspec_kw={"height_ratios": counts}
     )
@@ -137,6 +138,7 @@ def draw_bounds(data: FigureData, options: FigureOptions) -> Picture:
         axes.tick_params(axis="y", length=0)
         axes.axvline(0, **BOUND)
         axes.set_title(rf"$\sigma = {sigma:g}$")
+    letter_panels(grid.flat)
     last: Axes = grid[-1, 0]
     last.set_xlabel("measured over the bound")
     last.xaxis.set_major_locator(MaxNLocator(integer=True))

@@ -28,6 +28,7 @@ from overfit_cli.studies.softmax_network.figures import (
     draw_series,
     largest_residual,
     legend_of,
+    letter_panels,
     new_grid,
     say_how_averaged,
     write_powers,
@@ -54,7 +55,7 @@ def draw_kernel_drift(data: FigureData, options: FigureOptions) -> Picture:
     """
     cells = done_cells(data, _AXES)
     ways = sorted(cells["initialisation"].unique(), reverse=True)
-    figure, grid = new_grid(2, len(ways), heights=[2.2, 2.2])
+    figure, grid = new_grid(2, len(ways), heights=[2.2, 2.2], least=2.2)
     for (drift, movement), way in zip(grid.T, ways, strict=True):
         chosen = cells[cells["initialisation"] == way]
         chosen = chosen.assign(bound=chosen["movement"] * chosen["n"] * chosen["outputs"])
@@ -63,6 +64,7 @@ def draw_kernel_drift(data: FigureData, options: FigureOptions) -> Picture:
         draw_series(drift, chosen, "m", "bound", dash="--", marker=False)
         draw_series(movement, chosen, "m", "movement")
         movement.set_xlabel("hidden units $m$")
+    letter_panels(grid.flat)
     parts = [cells[cells["initialisation"] == way] for way in ways]
     for row, value in zip(grid, ("kernel_drift", "movement"), strict=True):
         write_powers(row, parts, "m", value, _HEADING)
@@ -104,7 +106,7 @@ def draw_ntk_gap(data: FigureData, options: FigureOptions) -> Picture:
         widest[["key", "activation", "initialisation", "seed"]], on="key"
     )
     ways = sorted(cells["initialisation"].unique(), reverse=True)
-    figure, grid = new_grid(2, len(ways), one_x=False, heights=[2.2, 1.7])
+    figure, grid = new_grid(2, len(ways), one_x=False, heights=[2.2, 1.7], least=2.2)
     for (over_width, over_steps), way in zip(grid.T, ways, strict=True):
         chosen = cells[cells["initialisation"] == way]
         over_width.set_title(f"{way} initialisation")
@@ -113,6 +115,7 @@ def draw_ntk_gap(data: FigureData, options: FigureOptions) -> Picture:
         logged = steps[(steps["initialisation"] == way) & (steps["step"] > 0)]
         draw_series(over_steps, _common(logged), "step", "test_gap", marker=False)
         over_steps.set_xlabel("gradient steps")
+    letter_panels(grid.flat)
     parts = [cells[cells["initialisation"] == way] for way in ways]
     write_powers(grid[0], parts, "m", "test_gap", _HEADING)
     grid[0, 0].set_ylabel("test gap to kernel regression")
@@ -138,9 +141,9 @@ _HALF_SPAN = 0.4
 """Half of what each panel of the crossover spans: the same, so that slopes compare."""
 
 _POWERS = {
-    "drift": ("m", "kernel_drift", -2.0, r"$m$ in $\Vert H-H^*\Vert_F$"),
+    "drift": ("m", "kernel_drift", -2.0, "$m$ in the drift"),
     "movement": ("m", "movement", -1.0, "$m$ in the movement"),
-    "gap": ("kernel_drift", "test_gap", 1.0, r"$\Vert H-H^*\Vert_F$ in the test gap"),
+    "gap": ("kernel_drift", "test_gap", 1.0, "drift in the test gap"),
 }
 
 
@@ -179,11 +182,12 @@ def draw_crossover(data: FigureData, options: FigureOptions) -> Picture:
         axes.set_xlabel(r"deviation $\sigma$ of the initial weights")
         middle_of_axis = sum(axes.get_ylim()) / 2
         axes.set_ylim(middle_of_axis - _HALF_SPAN, middle_of_axis + _HALF_SPAN)
+    letter_panels(grid.flat)
     grid[0, 0].set_ylabel("power")
     seeds, lack = plural(cells["seed"].nunique(), "seed"), f"{100 * max(residuals):.0f} %"
     figure.facts.append(
-        f"Means of {seeds} with 95 % intervals. A median over seeds is off the line of its power "
-        f"by {lack} at most."
+        f"Means of {seeds} with 95 % intervals. The drift is ‖H − H*‖_F. A median over "
+        f"seeds is off the line of its power by {lack} at most."
     )
     legend: Legend = [
         (Line2D([], [], color=colour, marker="o", markersize=3), "measured"),

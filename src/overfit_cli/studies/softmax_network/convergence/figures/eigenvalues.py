@@ -31,6 +31,7 @@ from overfit_cli.studies.softmax_network.convergence.widths import (
 from overfit_cli.studies.softmax_network.figures import (
     NETWORKS,
     done_cells,
+    letter_panels,
     new_grid,
     quartiles_over_seeds,
 )
@@ -76,6 +77,7 @@ def draw_eigenvalues(data: FigureData, options: FigureOptions) -> Picture:
         _dress_eigenvalues(axes_of_row)
     for axes, name in zip(grid[0], names, strict=True):
         axes.set_title(NETWORKS[name].name)
+    letter_panels(grid.flat)
     for axes in grid[-1]:
         axes.set_xlabel("samples over hidden units $n/m$")
     figure.facts.append(
@@ -148,8 +150,9 @@ def draw_lambda(data: FigureData, options: FigureOptions) -> Picture:
     wide = widest(cells)
     by_paper = bool((wide["step_rule"] == "paper").all())
     wide = wide.assign(steps_over_stated=wide["steps_to_epsilon"] / table1_steps(wide))
-    figure, grid = new_grid(1, 2, one_y=False, heights=[2.0])
+    figure, grid = new_grid(1, 2, one_y=False, heights=[2.0], least=2.25)
     left, right = grid[0]
+    letter_panels(grid.flat)
     if by_paper:
         _draw_points(left, wide, "lambda_start", "steps_to_epsilon", -2)
         _draw_points(right, wide, "lambda_start", "steps_over_stated", 0)

@@ -45,6 +45,7 @@ from overfit_cli.studies.softmax_network.figures import (
     draw_series,
     largest_residual,
     legend_of,
+    letter_panels,
     new_grid,
     quartiles_over_seeds,
     say_how_averaged,
@@ -184,6 +185,7 @@ def draw_table1(data: FigureData, options: FigureOptions) -> Picture:
         axes_of_rule[0].set_title(RULES[rule])
         if fits:
             _write_table(axes_of_rule[3], measured_powers(chosen))
+    letter_panels(grid[: len(LABELS)].flat)
     for axes, label in zip(grid[:, 0], LABELS.values(), strict=False):
         axes.set_ylabel(label)
     bands = "" if fits else ", drawn as bars"

@@ -19,7 +19,13 @@ from overfit_cli.figures.style import BOUND, Legend, legend_below, log_ticks
 from overfit_cli.stats.intervals import mean_estimate
 from overfit_cli.studies.softmax_network.convergence.claims.perturbation import CONSTANTS
 from overfit_cli.studies.softmax_network.convergence.parameters import RADII
-from overfit_cli.studies.softmax_network.figures import NETWORKS, done_cells, legend_of, new_grid
+from overfit_cli.studies.softmax_network.figures import (
+    NETWORKS,
+    done_cells,
+    legend_of,
+    letter_panels,
+    new_grid,
+)
 from overfit_cli.studies.softmax_network.paper import Activation
 from overfit_cli.studies.softmax_network.theory import CHANCE
 
@@ -62,6 +68,7 @@ def draw_worst_drift(data: FigureData, options: FigureOptions) -> Picture:
         log_ticks(axes.yaxis, min(limits), max(limits))
         axes.set_xticks(widths, [str(width) for width in widths])
         axes.minorticks_off()
+    letter_panels(grid.flat)
     for axes in grid[:, 0]:
         axes.set_ylabel(_LARGEST)
     for axes in grid[-1]:
