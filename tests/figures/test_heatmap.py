@@ -193,7 +193,7 @@ def test_a_place_that_half_of_the_seeds_miss_has_no_colour_but_their_number(
     assert "5/10" in [text.get_text() for text in figure.axes[0].texts]
     text = " ".join(words(figure, tmp_path).split())
     assert "target not reached: half the seeds or more (1)" in text
-    assert "5 of them at the 1 hatched point, where half of the seeds or more" in text
+    assert "all at the 1 hatched point, where half of the seeds or more" in text
 
 
 def test_a_mean_over_all_seeds_has_no_number_where_one_missed() -> None:

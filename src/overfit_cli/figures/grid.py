@@ -176,7 +176,8 @@ def losses_in_words(data: FigureData, grids: Sequence[Grid], value: str, mean: M
         hidden = sum(int((grid.seeds - grid.arrived)[grid.lost].sum()) for grid in grids)
         share = "half of the seeds or more" if mean == "median" else "one seed or more"
         hatched = plural(points, "hatched point")
-        words[-1] += f", {hidden} of them at the {hatched}, where {share} have no number"
+        part = "all" if hidden == missed.sum() + unknown.sum() else f"{hidden} of them"
+        words[-1] += f", {part} at the {hatched}, where {share} have no number"
     return [f"{'; '.join(words)}."] if words else []
 
 

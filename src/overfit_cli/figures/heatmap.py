@@ -183,7 +183,7 @@ def lay_out_map(data: FigureData, options: FigureOptions) -> Map:
     check_threshold(options.threshold)
     parse_equations(data, options, (x, y))
     require_numbers(data, value)
-    if not (options.law or data.refined):
+    if not (options.law or options.log is not None or data.refined):
         x, y = x.spread(), y.spread()
     parts = panels_of_runs(data, options.by)
     mean = cast("Mean", options.mean or ("median" if has_losses(data, value) else "arithmetic"))
