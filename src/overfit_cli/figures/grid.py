@@ -148,8 +148,10 @@ def _statistics(
 def why_lost(data: FigureData, value: str) -> str:
     """Return why cells have no number, in a few words: `diverged`, `target not reached`."""
     numbers = seed_numbers(data, value)
-    missed = np.isinf(numbers)
-    return misses_in_words(data.cells[missed]) if missed.any() else "no number"
+    missed, unknown = np.isinf(numbers), numbers.isna()
+    if missed.any():
+        return misses_in_words(data.cells[missed])
+    return "failed" if (data.cells["status"][unknown] == "failed").all() else "no number"
 
 
 def losses_in_words(data: FigureData, grids: Sequence[Grid], value: str, mean: Mean) -> list[str]:
