@@ -327,7 +327,7 @@ FIGURES_GIVEN_WRONGLY: list[tuple[dict[str, Any], str]] = [
     ({"law": 3}, "law=3: it takes a text, or several."),
     ({"law": [1]}, "law=[1]: it takes a text, or several."),
     ({"where": 3}, "where=3: it takes a text, or several."),
-    ({"mean": "mode"}, "mean='mode': heatmap has no such option"),
+    ({"mean": "mode"}, "mean='mode': it takes"),
     ({"band": "seeds"}, "band='seeds': heatmap has no such option"),
     ({"style": 3}, "style=3: it takes a path."),
     ({"minus": 3}, "minus=3: it takes a path."),
@@ -370,7 +370,7 @@ def test_python_draws_as_the_command_does(tmp_path: Path) -> None:
         style=tmp_path / "my.mplstyle",
         out=tmp_path / "python.png",
     )
-    assert [axes.get_title(loc="left") for axes in figure.axes[:2]] == ["a", "b"]
+    assert [axes.get_title(loc="left") for axes in figure.axes[:2]] == ["(a) a", "(b) b"]
     look = ("--title=Two $N$", "--size=page", "--dpi=80", "--cmap=cividis", "--style=my.mplstyle")
     shows = ("--from=a", "--from=b", "--law=snr = N", "--law=snr = 2", "--log=x,value")
     call("plot", "heatmap", *shows, *look, "--out=command.png", cwd=tmp_path)

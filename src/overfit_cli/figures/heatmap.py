@@ -10,7 +10,7 @@ import functools
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, cast, get_args
 
 import matplotlib.axes
 import numpy as np
@@ -23,7 +23,7 @@ from overfit_cli.core.errors import BadValue
 from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.study import FigureData
 from overfit_cli.core.text import round_digits
-from overfit_cli.core.values import Mean
+from overfit_cli.core.values import Mean, valid_choice
 from overfit_cli.figures.axes import Axis
 from overfit_cli.figures.caption import repeated_crossings
 from overfit_cli.figures.grid import (
@@ -186,6 +186,8 @@ def lay_out_map(data: FigureData, options: FigureOptions) -> Map:
     if not (options.law or options.log is not None or data.refined):
         x, y = x.spread(), y.spread()
     parts = panels_of_runs(data, options.by)
+    if options.mean is not None:
+        valid_choice("mean", options.mean, get_args(Mean))
     mean = cast("Mean", options.mean or ("median" if has_losses(data, value) else "arithmetic"))
     grids = [lay_out(part.data, x, y, value, mean) for part in parts]
     log = _is_by_ratio(grids, data, options)
