@@ -1,12 +1,18 @@
 """Double descent on handwritten digits: random ReLU features, fitted without any penalty."""
 
 from collections.abc import Iterator
+from typing import Annotated
 
 import numpy as np
 from sklearn.datasets import load_digits
 
+from overfit_cli import Parameter
 
-def train(n: int = 100, width: int = 100, seed: int = 0) -> dict[str, float]:
+Samples = Annotated[int, Parameter("training samples", symbol="n")]
+Width = Annotated[int, Parameter("random features", symbol="m")]
+
+
+def train(n: Samples = 100, width: Width = 100, seed: int = 0) -> dict[str, float]:
     """Fit n digits by least squares on random features, and test on the rest."""
     features, labels = _features(width, seed)
     weights = np.linalg.lstsq(features[:n], labels[:n], rcond=None)[0]
@@ -14,7 +20,11 @@ def train(n: int = 100, width: int = 100, seed: int = 0) -> dict[str, float]:
 
 
 def descend(
-    n: int = 100, width: int = 100, learning_rate: float = 1.0, updates: int = 300, seed: int = 0
+    n: Samples = 100,
+    width: Width = 100,
+    learning_rate: float = 1.0,
+    updates: int = 300,
+    seed: int = 0,
 ) -> Iterator[dict[str, float]]:
     """Fit the same by gradient descent, and yield every step."""
     features, labels = _features(width, seed)

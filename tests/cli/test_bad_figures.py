@@ -57,7 +57,7 @@ BAD = [
     # What it shows
     (f"{HEATMAP} --law n=3 --no-law", "--law n=3: --no-law leaves out every equation; give one"),
     (f"{HEATMAP} --law n=3 --law n=", "--law n=: it takes one equation in n and snr"),
-    (f"{HEATMAP} --mean median", "--mean median: heatmap has no such option; it accepts by, cmap,"),
+    (f"{HEATMAP} --band sd", "--band sd: heatmap has no such option; it accepts by, cmap,"),
     (
         "plot lines --from out --x snr --band std",
         "--band std: it takes interval, sd, quartiles or",

@@ -59,7 +59,7 @@ def test_a_constant_stands_in_a_law_and_each_panel_has_its_own(tmp_path: Path) -
         seen = np.isfinite(snr)
         np.testing.assert_allclose((n * snr**2)[seen], width, rtol=0.01)
     assert titles(figure) == ["(a) width = 64", "(b) width = 128"]
-    assert "\nLine: N·SNR² = width.\n" in words(figure, tmp_path)
+    assert "\nLine: N·SNR² = width = 64, 128.\n" in words(figure, tmp_path)
 
 
 def test_lines_take_laws_in_the_column_and_in_constants_of_a_line(tmp_path: Path) -> None:

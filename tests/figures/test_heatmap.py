@@ -16,6 +16,8 @@ from matplotlib.figure import Figure
 from overfit_cli import UserError
 from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.study import FigureData
+from overfit_cli.figures.heatmap import draw_map
+from overfit_cli.figures.picture import styled
 from tests.fake_study import (
     LAW,
     NS,
@@ -193,7 +195,7 @@ def test_a_place_that_half_of_the_seeds_miss_has_no_colour_but_their_number(
     assert "5/10" in [text.get_text() for text in figure.axes[0].texts]
     text = " ".join(words(figure, tmp_path).split())
     assert "target not reached: half the seeds or more (1)" in text
-    assert "5 of them at the 1 hatched point, where half of the seeds or more" in text
+    assert "all at the 1 hatched point, where half of the seeds or more" in text
 
 
 def test_a_mean_over_all_seeds_has_no_number_where_one_missed() -> None:
@@ -411,3 +413,16 @@ def test_a_third_parameter_without_panels_is_refused_with_what_would_do(
 def test_panels_of_an_axis_are_refused(cells: pd.DataFrame) -> None:
     with pytest.raises(UserError, match="by='n': it is an axis already"):
         draw_heatmap(data_of(cells), replace(OPTIONS, by="n"))
+
+
+def test_under_an_overlay_few_uneven_values_stand_at_their_places() -> None:
+    data = data_of(fake_cells([1, 2], [1.0, 2.0, 4.0, 5.0]))
+    figure = styled(draw_map)(data, OPTIONS, lambda axes, part: [])
+    assert np.asarray(colours(figure).get_coordinates())[0, :, 0].tolist() == [
+        0.5,
+        1.5,
+        3,
+        4.5,
+        5.5,
+    ]
+    assert not figure.axes[0].texts, "nor are numbers printed below it"

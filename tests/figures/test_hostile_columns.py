@@ -106,7 +106,7 @@ def test_every_mean_and_band_is_drawn_or_refused_without_a_warning(
 
 def test_numbers_too_large_to_draw_are_left_out_and_counted(hostile: Path) -> None:
     caption = overfit_cli.draw("heatmap", hostile, value="span").caption
-    assert "Left out: 23 numbers beyond ±10¹⁵⁰." in caption
+    assert "Left out: 23 numbers beyond ±10¹⁵⁰." in " ".join(caption.split())
     with pytest.raises(UserError, match="all its 60 numbers lie beyond"):
         overfit_cli.draw("heatmap", hostile, value="largest")
 

@@ -16,7 +16,15 @@ from matplotlib.colors import to_hex
 from overfit_cli import UserError
 from overfit_cli.core.figure import FigureOptions
 from overfit_cli.figures.look import check_colour_map, read_log, read_look
-from overfit_cli.figures.picture import Picture, file_content, looking, new_panels, save, styled
+from overfit_cli.figures.picture import (
+    Look,
+    Picture,
+    file_content,
+    looking,
+    new_panels,
+    save,
+    styled,
+)
 from tests.fake_study import (
     LAW,
     NS,
@@ -333,3 +341,18 @@ def test_labels_that_do_not_fit_are_wrapped_and_names_of_ticks_too() -> None:
     assert [axes.get_xticklabels()[0].get_rotation() for axes in all_axes] == [90, 90, 90]
     _, all_axes = with_long_names("sgd", "adam")
     assert all_axes[0].get_xticklabels()[0].get_rotation() == 0
+
+
+def test_panels_whose_titles_would_collide_are_refused_at_a_size_that_is_asked_for(
+    tmp_path: Path,
+) -> None:
+    @styled
+    def side_by_side() -> Picture:
+        figure = Picture(7, 2)
+        for axes in figure.subplots(1, 2):
+            axes.set_title("a title as long as its panel here, not half as wide")
+        return figure
+
+    save(side_by_side(), tmp_path / "wide.png")
+    with looking(Look(width=3.4)), pytest.raises(UserError, match="needs more room"):
+        save(side_by_side(), tmp_path / "narrow.png")

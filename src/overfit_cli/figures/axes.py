@@ -126,9 +126,9 @@ class Axis:
 
     def _has_room_for_ticks(self) -> bool:
         scaled = self.scaled(self.positions)
-        return bool(
-            scaled.size <= FEW_VALUES and np.diff(scaled).min() > 0.08 * (scaled[-1] - scaled[0])
-        )
+        if scaled.size > FEW_VALUES:
+            return False
+        return scaled.size == 1 or bool(np.diff(scaled).min() > 0.08 * (scaled[-1] - scaled[0]))
 
 
 def parameter_axis(

@@ -58,9 +58,12 @@ def caption(
 
 def cells_in_words(data: FigureData) -> str:
     """Write the number of cells, their seeds, and the parameters that vary."""
-    cells, states = data.cells, data.cells["status"].value_counts()
+    cells = data.cells
     seeds = sorted(cells["seed"].unique().tolist())
-    failed = f", {states['failed']} failed" if "failed" in states else ""
+    is_failed = cells["status"] == "failed"
+    reasons = cells["reason"] if "reason" in cells else cells["status"]
+    words = reasons[is_failed].map(_MISSES).fillna("failed").value_counts()
+    failed = "".join(f", {count} {word}" for word, count in words.sort_index().items())
     seeds_words = data.averaged or f"seeds {list_numbers(seeds)}"
     seeds_words += f"; {data.unpaired}" if data.unpaired else ""
     axes = [
@@ -77,8 +80,12 @@ def cells_in_words(data: FigureData) -> str:
         for name, part in runs.items()
         if part.chosen
     ]
-    done = plural(int(states.get("done", 0)), "cell")
+    done = plural(int((~is_failed).sum()), "cell")
     return f"Cells: {done} done{failed}; {seeds_words}.{varies}{''.join(chosen)}"
+
+
+_MISSES = {"diverged": "diverged", "step limit": "without reaching the target"}
+"""What cells did that failed for these reasons."""
 
 
 def provenance_in_words(parts: Mapping[str, FigureData]) -> list[str]:

@@ -66,7 +66,7 @@ def draw_sides(data: FigureData, options: FigureOptions, overlay: Overlay | None
 
     The overlay's entries in the legend stand after the equations.
     """
-    plan = lay_out_map(data, options)
+    plan = lay_out_map(data, options, to_scale=overlay is not None)
     threshold = options.threshold
     if threshold is None:
         threshold = middle_threshold(plan.numbers)

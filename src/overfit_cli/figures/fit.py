@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.text import Text
 from matplotlib.ticker import FixedLocator
 from matplotlib.transforms import Bbox
 
@@ -39,6 +40,24 @@ def fit_labels(figure: Figure, renderer: Any) -> bool:
     return bool(changes or turned)
 
 
+def titles_collide(figure: Figure, renderer: Any) -> bool:
+    """Return whether titles of panels lie on each other, or beyond the picture.
+
+    Args:
+        figure: a figure whose axes have their places.
+        renderer: what it is drawn with.
+    """
+    titles = [
+        text
+        for axes in figure.axes
+        for text in axes.get_children()
+        if isinstance(text, Text) and text.get_text() == axes.get_title(loc="left") != ""
+    ]
+    boxes = [title.get_window_extent(renderer) for title in titles]
+    pairs = itertools.combinations(boxes, 2)
+    return any(box.x1 > figure.bbox.x1 for box in boxes) or any(a.overlaps(b) for a, b in pairs)
+
+
 def _wrapped_labels(
     figure: Figure, all_axes: Sequence[Axes], side: Literal["x", "y"], renderer: Any
 ) -> list[tuple[Any, str]]:
@@ -48,9 +67,9 @@ def _wrapped_labels(
     boxes = [label.get_window_extent(renderer) for _, label in shown]
     changes = []
     for (axes, label), box in zip(shown, boxes, strict=True):
-        if _is_on(figure, box, side) and not any(
-            box is not other and box.overlaps(other) for other in boxes
-        ):
+        covered = [other for other in boxes if other is not box]
+        covered += [other.bbox for other in all_axes if other is not axes]
+        if _is_on(figure, box, side) and not any(box.overlaps(other) for other in covered):
             continue
         length, room = box.width, axes.bbox.width
         if side == "y":

@@ -148,8 +148,10 @@ def _statistics(
 def why_lost(data: FigureData, value: str) -> str:
     """Return why cells have no number, in a few words: `diverged`, `target not reached`."""
     numbers = seed_numbers(data, value)
-    missed = np.isinf(numbers)
-    return misses_in_words(data.cells[missed]) if missed.any() else "no number"
+    missed, unknown = np.isinf(numbers), numbers.isna()
+    if missed.any():
+        return misses_in_words(data.cells[missed])
+    return "failed" if (data.cells["status"][unknown] == "failed").all() else "no number"
 
 
 def losses_in_words(data: FigureData, grids: Sequence[Grid], value: str, mean: Mean) -> list[str]:
@@ -176,7 +178,8 @@ def losses_in_words(data: FigureData, grids: Sequence[Grid], value: str, mean: M
         hidden = sum(int((grid.seeds - grid.arrived)[grid.lost].sum()) for grid in grids)
         share = "half of the seeds or more" if mean == "median" else "one seed or more"
         hatched = plural(points, "hatched point")
-        words[-1] += f", {hidden} of them at the {hatched}, where {share} have no number"
+        part = "all" if hidden == missed.sum() + unknown.sum() else f"{hidden} of them"
+        words[-1] += f", {part} at the {hatched}, where {share} have no number"
     return [f"{'; '.join(words)}."] if words else []
 
 

@@ -10,7 +10,7 @@ import functools
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, cast, get_args
 
 import matplotlib.axes
 import numpy as np
@@ -23,7 +23,7 @@ from overfit_cli.core.errors import BadValue
 from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.study import FigureData
 from overfit_cli.core.text import round_digits
-from overfit_cli.core.values import Mean
+from overfit_cli.core.values import Mean, valid_choice
 from overfit_cli.figures.axes import Axis
 from overfit_cli.figures.caption import repeated_crossings
 from overfit_cli.figures.grid import (
@@ -148,7 +148,7 @@ def draw_map(data: FigureData, options: FigureOptions, overlay: Overlay | None =
 
     Under an overlay no numbers are printed.
     """
-    plan = lay_out_map(data, options)
+    plan = lay_out_map(data, options, to_scale=overlay is not None)
     figure, all_axes = new_map(plan)
     mesh = _draw_colours(all_axes, plan, data, options)
     figure.nothing = plan.nothing
@@ -171,8 +171,14 @@ def draw_map(data: FigureData, options: FigureOptions, overlay: Overlay | None =
     return figure
 
 
-def lay_out_map(data: FigureData, options: FigureOptions) -> Map:
+def lay_out_map(data: FigureData, options: FigureOptions, *, to_scale: bool = False) -> Map:
     """Return the plan of a map with these options.
+
+    Args:
+        data: the figure's data.
+        options: its options.
+        to_scale: whether few uneven values stand at their places, as an overlay needs it, and not
+            in cells of one width.
 
     Raises:
         UserError: see `draw_heatmap`.
@@ -183,9 +189,11 @@ def lay_out_map(data: FigureData, options: FigureOptions) -> Map:
     check_threshold(options.threshold)
     parse_equations(data, options, (x, y))
     require_numbers(data, value)
-    if not (options.law or data.refined):
+    if not (to_scale or options.law or options.log is not None or data.refined):
         x, y = x.spread(), y.spread()
     parts = panels_of_runs(data, options.by)
+    if options.mean is not None:
+        valid_choice("mean", options.mean, get_args(Mean))
     mean = cast("Mean", options.mean or ("median" if has_losses(data, value) else "arithmetic"))
     grids = [lay_out(part.data, x, y, value, mean) for part in parts]
     log = _is_by_ratio(grids, data, options)

@@ -222,7 +222,7 @@ def draw_equations(
         for (line, _), place in zip(lines, drawn.values(), strict=True):
             line.set_path_effects([white] if place.outlined else [])
         text = equation_in_mathtext(equation, functools.partial(formula_symbol, data.study))
-        text += _values_in_words([constant_side(equation, names, place.cells) for place in places])
+        text += values_in_words([constant_side(equation, names, place.cells) for place in places])
         hidden = {problem for _, problem in lines}
         problem = "" if "" in hidden else f" ({min(hidden)})"
         stroke = _DASHES_IN_WORDS[index % len(DASHES)]
@@ -240,8 +240,8 @@ def constant_side(equation: Equation, names: tuple[str, str], cells: pd.DataFram
     return float(equation.right.value(_arrays(constants_of(equation, names, cells))))
 
 
-def _values_in_words(values: Sequence[float | None]) -> str:
-    """Write the values of a right side of constants, if it has some: `= 204`, `= 78, 228, 828`."""
+def values_in_words(values: Sequence[float | None]) -> str:
+    """Return the values of a right side of constants, if it has some: `= 204`, `= 78, 228, 828`."""
     known = list(dict.fromkeys(value for value in values if value is not None))
     numbers = [tick_number(round_digits(value, 3)) for value in known]
     return f" = {', '.join(numbers)}" if numbers else ""

@@ -22,7 +22,7 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine
 
 from overfit_cli.core.errors import BadValue
 from overfit_cli.core.files import write_user_file
-from overfit_cli.figures.fit import fit_labels
+from overfit_cli.figures.fit import fit_labels, titles_collide
 from overfit_cli.figures.labels import typeset, wrap_text
 from overfit_cli.figures.style import COLUMN, PAGE, RC, SIZES, WIDE, points
 
@@ -124,6 +124,7 @@ class Picture(Figure):
         caption: a text for beside it; empty until it is whole.
         nothing: why it says nothing, such as `all of it has one colour`; empty where it says
             something. A page leaves such a picture out.
+        is_crowded: whether panels' titles collide at a width that the user names, once it is saved.
         metadata: for each kind of file (png, pdf, svg) the metadata that matplotlib writes.
     """
 
@@ -137,6 +138,7 @@ class Picture(Figure):
         self.caption = self.nothing = ""
         self.metadata: Mapping[str, Mapping[str, str]] = {}
         self._is_saved = False
+        self.is_crowded = False
         size = (self.look.width or min(width, PAGE), self.look.height or height)
         super().__init__(figsize=size)
         if self.look.title or _note.get():
@@ -156,6 +158,7 @@ class Picture(Figure):
                     if not fit_labels(self, renderer):
                         break
                     super().draw(renderer)
+                self.is_crowded = self.look.width is not None and titles_collide(self, renderer)
 
     def savefig(self, fname: Any, *, transparent: bool | None = None, **options: Any) -> None:
         """Write it in its own style and dots per inch, with its metadata."""
@@ -273,6 +276,7 @@ def file_content(figure: Figure, kind: str) -> bytes:
         try:
             figure.savefig(drawn, format=kind, dpi=look.dpi, metadata=_NO_DATES[kind])
             fits = not any(_is_squeezed(axes, figure) for axes in figure.axes)
+            fits &= not (isinstance(figure, Picture) and figure.is_crowded)
         except UserWarning:
             fits = False
     if not fits:

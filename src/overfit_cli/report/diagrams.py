@@ -22,7 +22,13 @@ from overfit_cli.figures.grid import Grid, is_lost, seed_numbers
 from overfit_cli.figures.heatmap import Map, contour_level, lay_out_map
 from overfit_cli.figures.inputs import resolve_options, usable_cells
 from overfit_cli.figures.labels import axis_label, brief, formula_symbol, tick_number, typeset
-from overfit_cli.figures.laws import constants_of, equation_curve, parse_equations
+from overfit_cli.figures.laws import (
+    constant_side,
+    constants_of,
+    equation_curve,
+    parse_equations,
+    values_in_words,
+)
 from overfit_cli.figures.style import RC
 from overfit_cli.stats.bands import MEANS, Averaging, natural_bounds
 from overfit_cli.stats.equations import equation_in_mathtext
@@ -211,6 +217,9 @@ def map_lines(data: FigureData, plan: Map, options: FigureOptions) -> list[MapLi
             )
             paths.append(_path(_in_cells(curve, plan)))
         text = equation_in_mathtext(equation, partial(formula_symbol, data.study))
+        text += values_in_words(
+            [constant_side(equation, names, part.data.cells) for part in plan.parts]
+        )
         lines.append((typeset(text), "law", paths))
     return [line for line in lines if any(line[-1])]
 

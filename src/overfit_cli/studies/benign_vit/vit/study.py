@@ -59,8 +59,8 @@ def about_curve(data: FigureData) -> str:
     if _is_as_figure_1(data):
         return ""
     return (
-        "On that line a first step learns signal and noise equally fast; Theorems 4.1 and 4.2 leave "
-        "a constant factor open."
+        "On that line a first step learns signal and noise equally fast; Theorems 4.1 and 4.2 "
+        "leave a constant factor open."
     )
 
 
