@@ -269,10 +269,11 @@ class BenignVit(Study[P]):
         predicted = theory.predicted_regime(settings)
         cut = f"test loss {'up to' if regime == 'benign' else 'above'} {FIGURE_1_THRESHOLD}"
         return (
-            f"{regime.capitalize()} overfitting by figure 1b's cut ({cut}): fitted to a "
-            f"training loss of {measured['train_loss']:.4f} in {plural(result.steps, 'step')}, with a test loss of "
-            f"{measured['test_loss']:.3f} and a test error of {percent(measured['test_error'])} on "
-            f"{settings.test_samples} samples. N·SNR² = {product:.4g}; "
+            f"{regime.capitalize()} overfitting by figure 1b's cut ({cut}): fitted to a training "
+            f"loss of {measured['train_loss']:.4f} in {plural(result.steps, 'step')}, with a test "
+            f"loss of {measured['test_loss']:.3f} and a test error of "
+            f"{percent(measured['test_error'])} on {settings.test_samples} samples. "
+            f"N·SNR² = {product:.4g}; "
             f"{_boundary_in_words(settings)}, which predicts {predicted} overfitting. "
             f"{_theory_in_words(settings, measured['output_norm'])}"
         )
