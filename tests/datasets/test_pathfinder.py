@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 import numpy as np
 import pytest
+from matplotlib.patches import Circle
 from PIL import Image
 
 from overfit_cli import UserError
@@ -363,7 +364,9 @@ def test_the_picture_of_the_task_has_five_images_of_each_label_with_circles_arou
     assert labels == [
         f"{size} × {size}\n{name}" for size in (18, 10) for name in ("connected", "unconnected")
     ]
-    centres = {complex(*circle.center) for circle in figure.axes[0].patches}
+    centres = {
+        complex(*circle.center) for circle in figure.axes[0].patches if isinstance(circle, Circle)
+    }
     first = shown.markers[shown.labels == 1][0]
     assert centres == {complex(centre) - complex(0.5, 0.5) for centre in first}
 

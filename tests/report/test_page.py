@@ -20,6 +20,7 @@ from overfit_cli.report.contents import ReportedPaper, contents, detail_lines
 from overfit_cli.report.judge import judge_runs
 from overfit_cli.report.pictures import weight
 from overfit_cli.report.runs import load_runs
+from tests.command import call
 from tests.report.made_up import judged
 from tests.toy_runs import sweep_toy
 
@@ -193,3 +194,18 @@ def test_findings_name_claims_and_every_number_has_its_verdict() -> None:
         for finding in paper.findings:
             named = set(re.findall(r"\{([\w.-]+)\}", finding.text))
             assert named <= finding.verdicts.keys() <= known
+
+
+def test_a_map_of_one_colour_is_not_on_the_page(tmp_path: Path) -> None:
+    (tmp_path / "flat.py").write_text(
+        "def flat(n: int = 1, m: int = 1, seed: int = 0) -> dict[str, float]:\n"
+        '    """Returns the same number everywhere."""\n'
+        '    return {"loss": 0.5}\n'
+    )
+    call(
+        "sweep", "flat.py", "--n", "1:3", "--m", "1:3", "--seeds", "2", "--jobs", "1", cwd=tmp_path
+    )
+    [folder] = (tmp_path / "results").iterdir()
+    runs = load_runs([folder], tmp_path)
+    [figures] = shown_in(html.page(contents([], runs, []))).values()
+    assert not {"heatmap", "cutoff", "diagram"} & set(figures)

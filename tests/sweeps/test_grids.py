@@ -18,7 +18,7 @@ from overfit_cli import UserError
 from overfit_cli.core.parameters import describe
 from overfit_cli.core.registry import find_study
 from overfit_cli.figures.axes import Axis
-from overfit_cli.figures.heatmap import lay_out
+from overfit_cli.figures.grid import lay_out
 from overfit_cli.sweeps.grid import Grid, make_grid
 from overfit_cli.sweeps.load import load_figure_data
 from overfit_cli.sweeps.manifest import planned_cells, read_manifest
@@ -198,7 +198,7 @@ def test_a_hole_that_a_condition_leaves_stays_blank(
     x = Axis("snr", "snr", (1.0, 2.0, 3.0), "linear", whole=False)
     y = Axis("n", "n", (1, 2, 3), "linear", whole=True)
     shown = lay_out(load_figure_data(RunDirectory(Path("a"))), x, y, "test_loss")
-    assert np.array_equal(np.isnan(shown.mean), np.eye(3))
+    assert np.array_equal(np.isnan(shown.number), np.eye(3))
     assert not shown.missing.any()
 
 

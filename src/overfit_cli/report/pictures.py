@@ -186,7 +186,7 @@ def _picture(name: str, target: RunOnPage, conditions: Sequence[str]) -> PagePic
     """Draw a figure of a run, or the claims that are judged on it.
 
     Raises:
-        UserError: if it cannot be drawn of these cells.
+        UserError: if it cannot be drawn of these cells, or shows nothing.
     """
     run, quoted = target.run, shlex.quote(str(target.run.path))
     look = Look(dpi=DOTS_PER_INCH)
@@ -200,6 +200,8 @@ def _picture(name: str, target: RunOnPage, conditions: Sequence[str]) -> PagePic
             picture = draw_figure(
                 Request(name, [run.directory], FigureOptions(), conditions, look=look)
             )
+        if picture.nothing:
+            raise UserError(picture.nothing)
         pixels = Image.open(io.BytesIO(file_content(picture, "png"))).convert("RGB")
     small = io.BytesIO()
     # A figure has few colours: this halves the page without a visible difference.

@@ -122,10 +122,10 @@ def test_quartiles_count_seeds_that_have_no_number() -> None:
         {"n": [4] * 4 + [8] * 4, "steps": [1.0, 4.0, 9.0, np.nan, 5.0, np.nan, np.nan, np.nan]}
     )
     beyond = quartiles_over_seeds(cells, "n", "steps")
-    assert beyond.loc[4].tolist() == [1.0, 6.0, np.inf]
+    assert beyond.loc[[4]].to_numpy()[0].tolist() == [1.0, 6.0, np.inf]
     assert beyond.loc[8, "middle"] == np.inf
     below = quartiles_over_seeds(cells, "n", "steps", missing=0.0)
-    assert below.loc[4].tolist() == [0.0, 2.0, 9.0]
+    assert below.loc[[4]].to_numpy()[0].tolist() == [0.0, 2.0, 9.0]
 
 
 def test_a_power_has_its_largest_residual_beside_it() -> None:
