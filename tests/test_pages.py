@@ -42,7 +42,7 @@ IN_THE_CLONE = {"README.md", "tour.md", "cookbook.md", "results.md"}
 """Where these pages say that one is; others begin in `tour`."""
 
 WITH_TABLES = {"README.md", "cookbook.md"}
-"""Pages that have commands in tables too."""
+"""Pages that say in a table what each command does."""
 
 QUICK = {"commands.md"}
 """Pages that take less than two seconds."""
@@ -74,7 +74,8 @@ def steps_of(page: Path) -> Iterator[Step]:
     """Yield the commands and the files of a page; its Python blocks are one script at the end."""
     text = page.read_text()
     if page.name in WITH_TABLES:
-        in_table = re.findall(r"^\| `(overfit [^`]*)` \|", text, re.MULTILINE)
+        start = text.partition("| command | what it does |")[2].partition("\n\n")[0]
+        in_table = re.findall(r"^\| `(overfit [^`]*)` \|", start, re.MULTILINE)
         yield from (Step(command) for command in in_table)
     script = ""
     for match in BLOCK.finditer(text):
@@ -219,7 +220,7 @@ def test_the_commands_of_a_page_run_as_printed(
 ) -> None:
     monkeypatch.setattr("overfit_cli.sweeps.session.LONGEST_DRY_RUN", 0.0)
     monkeypatch.setattr("overfit_cli.sweeps.session.LEAST_FOR_PROBE", 0.0)
-    monkeypatch.setattr("overfit_cli.report.page._illustrate", lambda target, conditions: None)
+    monkeypatch.setattr("overfit_cli.report.pictures._illustrate", lambda target, conditions: None)
     reader = Reader(tmp_path, page)
     for step in steps_of(page):
         if step.command.startswith("overfit sweep") or not FOREIGN.search(step.command):

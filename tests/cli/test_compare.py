@@ -258,7 +258,7 @@ def two_moods(folder: Path, n: tuple[int, ...]) -> Comparison:
 def test_a_word_makes_panels_of_a_map_and_lines_over_a_number(tmp_path: Path) -> None:
     of_maps = draw_difference(two_moods(tmp_path / "maps", n=(1, 2)))
     titles = [axes.get_title(loc="left") for axes in of_maps.axes]
-    assert titles[:2] == ["what goes wrong: well", "what goes wrong: prints"]
+    assert titles[:2] == ["(a) what goes wrong: well", "(b) what goes wrong: prints"]
     of_lines = draw_difference(two_moods(tmp_path / "lines", n=(1,)))
     assert len(of_lines.axes[0].lines) == 3, "one for each mood, and zero"
 

@@ -237,6 +237,8 @@ def test_the_diagram_of_a_study_with_sides_names_them_and_draws_its_law(tmp_path
     differing = make_grid(grid.study, {"n": "2:9", "snr": "1:9", "tokens": "8,16"}, (0,))
     assert law_of(differing, "snr", "n") is None, "there is one for each value"
     assert law_of(grid, "n", "snr") is None
+    few_tokens = make_grid(grid.study, {"n": "2:9", "snr": "1:9", "tokens": "8"}, (0,))
+    assert law_of(few_tokens, "snr", "n") == "n * snr**2 = 812", "2 (20² + 8 − 2)"
 
 
 # The time that is left

@@ -63,7 +63,7 @@ def test_a_function_is_swept_and_drawn_by_the_usual_commands(
     assert "From results/mine-n-snr, the newest run directory that fits." in drawn.stdout
     assert "test loss" in (tmp_path / "a.svg").read_text()
     caption = (tmp_path / "a.txt").read_text()
-    assert "Test loss over snr and n: mean of 2 seeds." in caption
+    assert "Test loss over snr and n: median of 2 seeds." in caption
     assert "Line: n·snr² = 4." in caption
 
 

@@ -274,9 +274,22 @@ def law_of(grid: Grid, x: str, y: str) -> str | None:
         if figure.equation_of is not None:
             cells = grid.some_cells(MOST_FOR_LAW)
             frame = pd.DataFrame([cell.parameters.model_dump() for cell in cells])
-            return figure.equation_of(FigureData(grid.study, frame, frame, pd.DataFrame()))
+            text = figure.equation_of(FigureData(grid.study, frame, frame, pd.DataFrame()))
+            return text and _with_numbers(text, frame, (x, y))
         return next(iter(options.law or ()), None)
     return None
+
+
+def _with_numbers(text: str, cells: pd.DataFrame, axes: tuple[str, str]) -> str | None:
+    """An equation with its constants as a number; None where one has several values here."""
+    equation = parse_equation(text, axes, {str(name): str(name) for name in cells})
+    constants = equation.names - {*axes}
+    if not constants:
+        return text
+    if equation.right.names & {*axes} or (cells[[*constants]].nunique() > 1).any():
+        return None
+    values = {name: cells[name].to_numpy()[:1] for name in constants}
+    return f"{str(equation.left).strip()} = {float(equation.right.value(values)[0]):.4g}"
 
 
 def diagram_of(plan: Plan, directory: RunDirectory) -> SweepDiagram | None:

@@ -79,8 +79,8 @@ class MultiheadPaths(Study[P]):
         ),
         Column(
             "descent",
-            "the same of all steps",
-            label=r"least descent of a step, over $\frac{\eta}{2} \Vert\nabla \hat L\Vert^2$",
+            "least descent of all steps over η/2 ‖∇L‖²",
+            label="least relative descent",
         ),
         Column(
             "descent_broken",
