@@ -27,6 +27,7 @@ UNDRAWN = {
     ("multihead-mixture", "curves"),
     ("multihead-paths", "lines"),
     ("multihead-planted", "boundary"),
+    ("softmax-convergence", "boundary"),
     ("multihead-planted", "curves"),
     ("multihead-planted", "lines"),
     ("softmax-diffusion", "heatmap"),

@@ -38,7 +38,7 @@ MOST_BYTES = 3_600_000
 MOST_FIGURES = 3
 """The limit of figures for a run whose figures nobody chose."""
 
-DOTS_PER_INCH = 170
+DOTS_PER_INCH = 160
 COLOURS = 96
 
 
