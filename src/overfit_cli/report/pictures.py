@@ -32,7 +32,7 @@ from overfit_cli.report.judge import Judged
 from overfit_cli.sweeps.load import chosen_data, load_figure_data
 from overfit_cli.sweeps.presets import all_presets, presets_run_into
 
-MOST_BYTES = 3_600_000
+MOST_BYTES = 3_700_000
 """The limit of all figures and diagrams of a page, which has 5 MB in all."""
 
 MOST_FIGURES = 3
