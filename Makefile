@@ -39,6 +39,7 @@ docs: $(VENV)/installed-dev  ## write the generated parts of the documents anew
 
 pictures: $(VENV)/installed-dev  ## draw the pictures of the documents anew, from the kept runs
 	$(BIN)/python -m docs.pictures
+	$(BIN)/python -m docs.page_picture
 
 error-rates: $(VENV)/installed-dev  ## measure how often each verdict errs: an hour or two
 	$(BIN)/python -m calibration
