@@ -115,6 +115,8 @@ def test_a_name_has_one_colour_in_all_kept_figures() -> None:
     colours: defaultdict[str, dict[str, str]] = defaultdict(dict)
     for picture in sorted(RESULTS.glob("*/figures/*.png")):
         run = picture.parents[1]
+        if picture.stem == "images":  # they have no legend, and some need data
+            continue
         figure = overfit_cli.draw(picture.stem, run)
         with mpl.style.context(RC):
             for name, colour in named_colours(figure):

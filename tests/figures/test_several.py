@@ -50,7 +50,7 @@ def test_heatmaps_stand_side_by_side_in_the_same_colours(tmp_path: Path) -> None
     other = fake_cells(NS, SNRS)
     other["test_loss"] *= 0.5
     figure = draw_heatmap(two(fake_cells(NS, SNRS), other), OPTIONS)
-    assert titles(figure) == ["before", "after"]
+    assert titles(figure) == ["(a) before", "(b) after"]
     left, right = (axes.collections[0] for axes in figure.axes[:2])
     assert np.asarray(right.get_array()) == pytest.approx(0.5 * np.asarray(left.get_array()))
     assert left.get_clim() == right.get_clim()
@@ -103,7 +103,7 @@ def test_curves_are_overlaid_with_the_names_of_their_runs(tmp_path: Path) -> Non
 @pytest.mark.slow
 def test_what_tells_runs_apart_is_not_told_twice() -> None:
     data = two(fake_cells(NS, SNRS, width=64), fake_cells(NS, SNRS, width=128))
-    assert titles(draw_heatmap(data, OPTIONS)) == ["before", "after"], "width needs no panels"
+    assert titles(draw_heatmap(data, OPTIONS)) == ["(a) before", "(b) after"], "width needs no panels"
 
 
 class RunParameters(StudyParameters):
