@@ -90,7 +90,7 @@ def test_two_parameters_without_a_registered_colour_have_a_colour_for_each_line(
     assert len({look.colour for look in line_looks(Numbers(), settings)}) == 4
 
 
-NEUTRAL = {"#4d4d4d", "#666666", "#333333", "#262626", "#000000"}
+NEUTRAL = {"#4c4c4c", "#4d4d4d", "#666666", "#333333", "#262626", "#000000"}
 """Greys and black: what a dash or a marker means, thresholds and bounds."""
 
 

@@ -54,7 +54,7 @@ def test_heatmaps_stand_side_by_side_in_the_same_colours(tmp_path: Path) -> None
     left, right = (axes.collections[0] for axes in figure.axes[:2])
     assert np.asarray(right.get_array()) == pytest.approx(0.5 * np.asarray(left.get_array()))
     assert left.get_clim() == right.get_clim()
-    assert words(figure, tmp_path).count("mean of 3 seeds") == 1
+    assert words(figure, tmp_path).count("median of 3 seeds") == 1
 
 
 def test_panels_are_of_each_run_and_each_value(tmp_path: Path) -> None:
@@ -103,7 +103,9 @@ def test_curves_are_overlaid_with_the_names_of_their_runs(tmp_path: Path) -> Non
 @pytest.mark.slow
 def test_what_tells_runs_apart_is_not_told_twice() -> None:
     data = two(fake_cells(NS, SNRS, width=64), fake_cells(NS, SNRS, width=128))
-    assert titles(draw_heatmap(data, OPTIONS)) == ["(a) before", "(b) after"], "width needs no panels"
+    assert titles(draw_heatmap(data, OPTIONS)) == ["(a) before", "(b) after"], (
+        "width needs no panels"
+    )
 
 
 class RunParameters(StudyParameters):

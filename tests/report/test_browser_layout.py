@@ -148,6 +148,11 @@ def test_it_opens_with_the_question_the_findings_and_the_counts(wide: Page) -> N
         "Do the claims of 3 papers hold when they are measured?"
     )
     finding = wide.locator(".findings li", has_text="N·SNR^p = C")
+    counts = wide.locator(".findings h2 .aside").first.inner_text()
+    assert (
+        sum(int(part.split()[0]) for part in counts.split(", "))
+        == wide.locator("#paper-jiang2024 tr[data-kind=paper]").count()
+    )
     expect(finding).to_be_in_viewport()
     finding.get_by_role("link").first.click()
     expect(wide.locator(f"{CLAIM} details p").first).to_be_visible()
@@ -189,6 +194,7 @@ def test_a_search_finds_phrases_whole_numbers_and_the_words_of_a_preset(wide: Pa
     assert "fig1-contour" in names('"figure 1b"')
     texts = wide.locator(".claims tbody tr:visible").all_text_contents()
     assert all("figure 1b" in text for text in texts)
+    assert names("figure 1b") == names('"figure 1b"')  # a place of a paper is a phrase
     assert "fig1-exponent" not in names("97")  # its exponent is 1.97
     assert "fig1-exponent" in names("1.97")
     assert "fig1-exponent" in names('"test loss over samples"')  # its preset's title

@@ -176,7 +176,7 @@ def test_a_finding_is_shown_while_its_claims_have_their_verdicts(
     page = html.page(contents(claims, [], []))
     assert ("Figure 1&#39;s boundary" in page) is is_shown
     linked = (
-        '<a href="#claim-benign-vit-fig1-contour" title="fig1-contour"><span class="number">1010'
+        '<a href="#claim-benign-vit-fig1-contour" title="fig1-contour"><span class="number">1013'
     )
     assert (linked in page) is is_shown
 

@@ -13,13 +13,13 @@ from dataclasses import dataclass, replace
 
 import pandas as pd
 
-from overfit_cli.core.claim import IN_MARGIN, Interval, Measurement, Verdict
+from overfit_cli.core.claim import BY_CELL, IN_MARGIN, Interval, Measurement, Verdict
 from overfit_cli.core.text import plural
 from overfit_cli.stats.intervals import Estimate, level_of_each, share_estimate
 
 FEWEST_SEEDS_OF_THEOREM = 10
 THEOREM_RULE = (
-    f"no cell breaks it; at least {FEWEST_SEEDS_OF_THEOREM} seeds, enough to rule out a violation "
+    f"{BY_CELL}; at least {FEWEST_SEEDS_OF_THEOREM} seeds, enough to rule out a violation "
     "on a third of all draws"
 )
 

@@ -91,6 +91,9 @@ class Measurement:
 IN_MARGIN = " has its whole interval "
 """What stands between a number and its margin in `Claim.holds_where`."""
 
+BY_CELL = "no cell breaks it"
+"""What `Claim.holds_where` says of a theorem, which one cell refutes."""
+
 _remarks: ContextVar[list[str] | None] = ContextVar("remarks", default=None)
 
 
@@ -169,6 +172,8 @@ class Claim:
     @property
     def quantity(self) -> str:
         """The measured number in words, where `holds_where` names one: `the exponent`."""
+        if BY_CELL in self.holds_where:
+            return "the share of seeds without an exception"
         named, says_so, _ = self.holds_where.partition(IN_MARGIN)
         return named.rpartition("; ")[2].rstrip(",") if says_so else ""
 

@@ -6,6 +6,7 @@ versions and commands, in words for a reader and as data for programs.
 
 from __future__ import annotations
 
+import math
 import re
 import shlex
 from collections import Counter
@@ -100,10 +101,17 @@ def number_with_interval(value: float | None, interval: Interval | None) -> str:
     """Return a number with its interval: `2.03 [1.95, 2.11]`; a dash without one."""
     if value is None:
         return "–"
-    if interval is None:
+    if math.isnan(value):
+        return "not known"
+    if interval is None or is_unknown(interval):
         is_count = abs(value) < MOST_COUNTED and value == round(value)
         return f"{value:.0f}" if is_count else f"{value:.4g}"
     return f"{value:.4g} [{interval.low:.4g}, {interval.high:.4g}]"
+
+
+def is_unknown(interval: Interval) -> bool:
+    """Return whether nothing is known of either end, as with too few seeds."""
+    return math.isinf(interval.low) and math.isinf(interval.high)
 
 
 def detail_lines(details: Mapping[str, float]) -> list[str]:
@@ -385,6 +393,12 @@ class ShownFinding(NamedTuple):
 
     parts: Sequence[str | Judged]
     others: Sequence[Judged]
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether none of its claims is a sentence of the paper."""
+        judged = [part for part in (*self.parts, *self.others) if isinstance(part, Judged)]
+        return all(claim.claim.kind not in ("paper", "sharp") for claim in judged)
 
 
 def shown_findings(paper: ReportedPaper) -> list[ShownFinding]:

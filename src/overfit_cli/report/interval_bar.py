@@ -90,5 +90,7 @@ def three_digits(number: float) -> str:
     """Return a number in three digits, without an exponent below a million: `1010`, `0.00125`."""
     if abs(number) < 1e-300:
         return "0"
+    if math.isinf(number):
+        return "∞" if number > 0 else "-∞"
     rounded = float(f"{number:.3g}")
     return f"{rounded:.7g}" if 1e-4 <= abs(rounded) < 1e6 else f"{rounded:.3g}"

@@ -29,6 +29,7 @@ from overfit_cli.report.contents import (
     count_kinds,
     detail_lines,
     family_sentences,
+    is_unknown,
     repetition,
     shown_findings,
 )
@@ -62,7 +63,7 @@ _SAID: dict[Verdict, str] = {
     "holds": "hold",
     "fails": "fail",
     "inconclusive": "are undecided",
-    "vacuous": "could not have failed here",
+    "vacuous": "are vacuous",
     "not run": "are not run",
 }
 
@@ -109,6 +110,7 @@ def page(papers: Sequence[ReportedPaper], conditions: Sequence[str] = ()) -> str
     by_kind = count_kinds(papers)
     count = sum(len(paper.judged) for paper in papers)
     environment = _environment()
+    studies = [study for paper in papers for study in paper.studies]
     environment.globals["opens"] = lambda study, kind: (
         count <= MOST_OPEN or kind in ("paper", "sharp") or not study.study.paper
     )
@@ -121,6 +123,8 @@ def page(papers: Sequence[ReportedPaper], conditions: Sequence[str] = ()) -> str
         lead=_lead(papers),
         findings=[(paper, shown) for paper in papers if (shown := shown_findings(paper))],
         by_kind=by_kind,
+        late=sum(claim.changed_late for paper in papers for claim in paper.judged),
+        stand_ins=[(study.study.name, text) for study in studies for text in study.stand_ins],
         total={name: sum(counts[name] for counts in by_kind.values()) for name in VERDICTS},
         origin=_written_sentence(),
     )
@@ -162,6 +166,8 @@ def _environment() -> Environment:
         "interval_bar": interval_bar,
         "margin_in_words": margin_in_words,
         "verdicts_of": _verdicts_of,
+        "printed_counts": _printed_counts,
+        "is_late": lambda judged: judged.changed_late,
         "further_words": _further_words,
         "sortable": _sortable,
     }
@@ -196,11 +202,22 @@ def number_parts(measurement: Measurement) -> list[str]:
     value, interval = measurement.value, measurement.interval
     if value is None:
         return ["–"]
-    if interval is None:
+    if math.isnan(value):
+        return ["not known"]
+    if interval is None or is_unknown(interval):
         is_count = abs(value) < MOST_COUNTED and value == round(value)
-        return [f"{value:.0f}" if is_count else three_digits(value)]
+        return [f"{value:.0f}" if is_count else three_digits(value).replace("-", _MINUS)]
     ends = f"[{three_digits(interval.low)}, {three_digits(interval.high)}]"
-    return [three_digits(value), ends]
+    return [text.replace("-", _MINUS) for text in (three_digits(value), ends)]
+
+
+_MINUS = "\N{MINUS SIGN}"
+
+
+def _printed_counts(paper: ReportedPaper) -> str:
+    """How many of a paper's sentences as printed have each verdict: `0 hold, 1 fails`."""
+    printed = [claim for claim in paper.judged if claim.claim.kind == "paper"]
+    return ", ".join(f"{count} {_SAID[verdict]}" for verdict, count in _verdicts_of(printed))
 
 
 def _verdicts_of(judged: Sequence[Judged]) -> list[tuple[Verdict, int]]:

@@ -4,17 +4,21 @@ const rows = all(".claims tbody tr");
 const filters = find("#filters");
 const groups = all("details.kind");
 const opened = new Map(groups.map((group) => [group, group.open]));
+const plain = (text) => text.toLowerCase().replaceAll("−", "-").replace(/\s+/g, " ");
 const searched = new Map(rows.map((row) => {
   const study = row.closest(".study");
   const paper = row.closest(".paper");
   const around = [study.getAttribute("aria-label"), find("h3 + p", study).textContent, find("h2", paper).textContent];
-  return [row, `${row.textContent} ${row.dataset.words} ${around.join(" ")}`.toLowerCase().replace(/\s+/g, " ")];
+  const shown = find("a.thumbnail", row) ? row.textContent.replace(find("a.thumbnail", row).textContent, " ") : row.textContent;
+  return [row, plain(`${shown} ${row.dataset.words} ${around.join(" ")}`)];
 }));
 
-// The parts of a search: phrases in quotes, and words. A number is found whole: 2 is not in 20.
+// The parts of a search: phrases in quotes, `figure 2` and the like, and words. A number is found
+// whole: 2 is not in 20.
+const PLACES = /\b(?:figures?|tables?|theorems?|lemmas?|propositions?|corollary|equations?|sections?|condition) [\d.]+[a-z]?/;
 function searches(text) {
-  const parts = text.toLowerCase().match(/"[^"]+"?|[^\s"]+/g) || [];
-  return parts.map((part) => part.replaceAll('"', "").trim().replace(/\s+/g, " ")).filter(Boolean).map((part) => {
+  const parts = plain(text).match(new RegExp(`"[^"]+"?|${PLACES.source}|[^\\s"]+`, "g")) || [];
+  return parts.map((part) => part.replaceAll('"', "").trim()).filter(Boolean).map((part) => {
     const literal = part.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
     return new RegExp(`${/^\d/.test(part) ? "(?<![\\d.])" : ""}${literal}${/\d$/.test(part) ? "(?!\\.?\\d)" : ""}`);
   });

@@ -13,7 +13,9 @@ PAPER = Paper(
     findings=(
         Finding(
             "Figure 1's boundary between benign and harmful overfitting is N·SNR^p = C as stated: "
-            "p is {fig1-exponent}, where the paper has 2, and C {fig1-contour}, where it has 1000.",
+            "p is {fig1-exponent}, where the paper has 2, and N·SNR² is {fig1-contour} on it, "
+            "where it has 1000. That number depends on the scale of the last layer, which the "
+            "paper leaves open.",
             {"fig1-exponent": "holds", "fig1-contour": "holds"},
         ),
         Finding(
