@@ -156,7 +156,7 @@ def test_it_opens_with_the_question_the_findings_and_the_counts(wide: Page) -> N
     expect(finding).to_be_in_viewport()
     finding.get_by_role("link").first.click()
     expect(wide.locator(f"{CLAIM} details p").first).to_be_visible()
-    papers = wide.locator(".findings h2").all_inner_texts()
+    papers = wide.locator(".findings h2 a").all_inner_texts()
     assert papers == ["Jiang et al. 2024", "Song et al. 2024"]
     rows = wide.locator("header > .summary tbody tr")
     totals = [int(text) for text in rows.locator("td:last-child").all_inner_texts()]
