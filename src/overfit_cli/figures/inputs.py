@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import re
 import warnings
+from collections.abc import Sequence
 from dataclasses import fields, replace
 from typing import cast
 
@@ -149,11 +150,22 @@ def _equation_is_about(
     )
     constants = {name: name for name in number_parameters(data)}
     try:
-        for law in study_options.law:
-            parse_equation(law, (options.x, upward), constants)
+        equations = [
+            parse_equation(law, (options.x, upward), constants) for law in study_options.law
+        ]
     except UserError:
         return False
-    return same_column
+    named = {name for equation in equations for name in equation.names} - {options.x, upward}
+    return same_column and _one_value_a_panel(data, sorted(named), options.by)
+
+
+def _one_value_a_panel(data: FigureData, names: Sequence[str], by: str | None) -> bool:
+    """Whether parameters have one value in each panel: of a run, and of a value of `by`."""
+    panels = [*([RUN] if data.runs else []), *([by] if by is not None else [])]
+    varying = [name for name in names if data.cells[name].nunique() > 1]
+    if not (varying and panels):
+        return not varying
+    return bool((data.cells.groupby(panels)[varying].nunique() <= 1).all(axis=None))
 
 
 def two_axes(

@@ -13,6 +13,7 @@ import torch
 import overfit_cli
 from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.study import FigureData
+from overfit_cli.figures.inputs import resolve_options
 from overfit_cli.studies.benign_vit.reference import VisionTransformer, logistic_loss
 from overfit_cli.studies.benign_vit.vit.data import Weights, draw
 from overfit_cli.studies.benign_vit.vit.figures_dimension import draw_dimension
@@ -245,6 +246,10 @@ def test_the_curve_is_figure_1s_with_its_tokens_and_the_balance_of_learning_with
     assert predicted_boundary([20, 20, 10], [16, 4, 4]).tolist() == [1000, 804, 204]
     mixed = replace(data, cells=cells.assign(tokens=np.where(cells["n"] > 10, 4, 16)))
     assert equation_of(mixed) == equation_of(weaker)  # each panel has its own constant
+    assert resolve_options(FIGURES["heatmap"], FigureOptions(), mixed).law is None
+    panels = FigureOptions(x="snr", y="n", by="tokens")
+    each = replace(data, cells=pd.concat([cells.assign(tokens=4), cells.assign(tokens=8)]))
+    assert resolve_options(FIGURES["heatmap"], panels, each).law == (equation_of(weaker),)
 
 
 TINY = ["--set=tokens=3", "--set=test_samples=10", "--set=d_h=8", "--set=epsilon=0.1"]
