@@ -55,6 +55,7 @@ bench: $(VENV)/installed-dev  ## measure speed, side by side with plain ways
 	$(BIN)/python -m benchmarks.heads
 	$(BIN)/python -m benchmarks.buffers
 	$(BIN)/python -m benchmarks.gram
+	$(BIN)/python -m benchmarks.sentences
 	$(BIN)/python -m benchmarks.refine
 	$(BIN)/python -m benchmarks.dimension
 	$(BIN)/python -m benchmarks.scale

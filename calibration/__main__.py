@@ -1,5 +1,7 @@
 """Error rates of all claims, as `docs/error-rates.md`: `python -m calibration`.
 
+The rates that the page of a report shows beside a claim stand in `experiments/error-rates.csv`.
+
 Each claim is judged many times in its made-up worlds, whole and damaged, at the design of its
 preset. It takes an hour or two, so the page is made when a claim, a rule or a preset has changed,
 for what is named or for all; a test says where it lists other claims than there are.
@@ -18,6 +20,7 @@ from calibration.damage import DAMAGES
 from calibration.rates import MOST_ERRORS, Calibration, Rates, calibrate, worlds_of
 from overfit_cli.core.registry import claims_of, installed_studies
 from overfit_cli.core.study import AnyStudy
+from overfit_cli.sweeps.presets import ERROR_RATES, preset_folder
 
 PAGE = Path(__file__).parents[1] / "docs" / "error-rates.md"
 RUNS = 200
@@ -40,6 +43,9 @@ HEADINGS = (
     "open: holds or fails",
     *(f"{name}: fails, holds" for name in DAMAGES),
 )
+
+SHIPPED = ("runs", "true: fails", "false: holds")
+"""The columns that a report shows."""
 
 INTRODUCTION = """# Error rates of the verdicts
 
@@ -104,6 +110,17 @@ def page(runs: int, chosen: Collection[str] = ()) -> str:
         for study in studies()
     ]
     return _introduction(lines.values()) + "".join(tables)
+
+
+def table(text: str) -> str:
+    """Return the rates of a page's text as CSV: how often a claim holds and fails wrongly."""
+    columns = ("study", "claim", *SHIPPED)
+    lines = [",".join(columns)]
+    for study, rows in re.findall(r"^## (\S+)\n\n((?:\|.*\n)+)", text, re.M):
+        for row in rows.splitlines()[2:]:
+            cells = dict(zip(HEADINGS, (cell.strip() for cell in row.split("|")[1:]), strict=False))
+            lines.append(",".join([study, cells["claim"], *(cells[name] for name in SHIPPED)]))
+    return "\n".join(lines) + "\n"
 
 
 def _introduction(lines: Iterable[str]) -> str:
@@ -181,3 +198,4 @@ if __name__ == "__main__":
     named = [word for word in sys.argv[1:] if not word.isdecimal()]
     numbers = [int(word) for word in sys.argv[1:] if word.isdecimal()]
     PAGE.write_text(page(numbers[0] if numbers else RUNS, named))
+    (preset_folder() / ERROR_RATES).write_text(table(PAGE.read_text()))

@@ -20,9 +20,9 @@ from docs.pictures import gallery
 from docs.tables import table1_beside_measured
 from overfit_cli.cli.list import COLUMN_HEADINGS, PARAMETER_HEADINGS, column_rows, parameter_rows
 from overfit_cli.core.cell import Paper
-from overfit_cli.core.claim import KINDS, VERDICTS
+from overfit_cli.core.claim import KINDS, VERDICTS, Interval, number_with_interval
 from overfit_cli.core.registry import claims_of, find_study, installed_studies
-from overfit_cli.report.interval_bar import margin_in_words, three_digits
+from overfit_cli.report.interval_bar import margin_in_words
 
 FOLDER = Path(__file__).parent
 MOST_FINDINGS = 3
@@ -134,12 +134,8 @@ def _claim(address: str) -> str:
 
 def _number(claim: dict[str, Any]) -> str:
     """The number of a claim with its interval, in three digits."""
-    if claim["value"] is None:
-        return "–"
-    value, interval = three_digits(claim["value"]), claim["interval"]
-    if interval is None:
-        return value
-    return f"{value} [{three_digits(interval['low'])}, {three_digits(interval['high'])}]"
+    interval = claim["interval"]
+    return number_with_interval(claim["value"], Interval(**interval) if interval else None)
 
 
 def _together(study: str) -> str:

@@ -98,8 +98,17 @@ def test_the_table_in_latex_is_what_the_command_prints() -> None:
 
 def test_the_files_that_the_page_exports_are_written(tmp_path: Path) -> None:
     commands = re.findall(r"^\$ (overfit export .* --out \S+)$", PAGE, re.MULTILINE)
-    assert len(commands) == 3
+    assert len(commands) == 4
     for command in commands:
         words = shlex.split(command)[1:]
         words[-1] = str(tmp_path / words[-1])
         assert call(*words, cwd=ROOT).stdout == f"Written: {words[-1]}\n"
+
+
+def test_the_places_that_agree_are_those_that_the_page_says(tmp_path: Path) -> None:
+    pattern = r"^\$ (overfit export [^\n]*)\n\$ (overfit compare [^\n]*)\n([^\n]*)\n\.\.\.\n```"
+    [(export, compare, sentence)] = re.findall(pattern, PAGE, re.MULTILINE)
+    words = [word.replace("balanced.csv", str(tmp_path / "b.csv")) for word in shlex.split(export)]
+    call(*words[1:], cwd=ROOT)
+    words = [word.replace("balanced.csv", str(tmp_path / "b.csv")) for word in shlex.split(compare)]
+    assert call(*words[1:], cwd=ROOT, expect=1).stdout.splitlines()[0] == sentence

@@ -125,7 +125,7 @@ def test_the_citation_names_this_version_and_its_papers() -> None:
     citation = (ROOT / "CITATION.cff").read_text()
     assert f"version: {overfit_cli.__version__}" in citation
     links = set(re.findall(r"arxiv\.org/abs/([\d.]+)", (ROOT / "README.md").read_text()))
-    assert links == {"2409.19345", "2310.12680", "2411.07538", "2405.03251"}
+    assert links == {"2409.19345", "2310.12680", "2411.07538", "2405.03251", "2402.03902"}
     assert all(link in citation for link in links)
     assert f"## {overfit_cli.__version__}" in (ROOT / "CHANGELOG.md").read_text()
 

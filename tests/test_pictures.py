@@ -10,6 +10,7 @@ import matplotlib.image
 import numpy as np
 import pytest
 
+from docs.page_picture import SCREEN, SHARPNESS
 from docs.pictures import ROOT, commands
 from overfit_cli.core.registry import figures_of, installed_studies
 from overfit_cli.figures.record import read_record
@@ -32,6 +33,9 @@ UNDRAWN = {
     ("multihead-planted", "lines"),
     ("softmax-diffusion", "heatmap"),
     ("softmax-diffusion", "lines"),
+    ("positional-semantic", "curves"),
+    ("positional-semantic", "heatmap"),
+    ("positional-semantic", "lines"),
 }
 """Figures of which no run is kept: its steps would be large, nothing crosses, or others show it."""
 
@@ -61,6 +65,22 @@ def test_the_gallery_has_the_papers_figures_in_their_order() -> None:
 def test_every_picture_has_its_caption() -> None:
     without = [path for path in PICTURES if not path.with_suffix(".txt").exists()]
     assert without == []
+
+
+def test_the_readme_shows_the_page_as_wide_as_its_letters_were_set() -> None:
+    shown = re.findall(r'<img src="docs/page.png" width="(\d+)"', (ROOT / "README.md").read_text())
+    pixels = matplotlib.image.imread(ROOT / "docs" / "page.png").shape[1]
+    assert shown == [str(SCREEN["width"])]
+    assert pixels == SCREEN["width"] * SHARPNESS
+
+
+def test_the_examples_picture_is_of_the_command_beside_it_and_has_its_caption() -> None:
+    folder = ROOT / "docs"
+    _, record = read_record((folder / "double_descent.png").read_bytes())
+    assert f"$ {record.command}\n" in (folder / "your-own-function.md").read_text()
+    caption = (folder / "double_descent.txt").read_text()
+    assert "mean of 3 seeds. Line: m = n\n(interpolation)." in caption
+    assert f"  {record.command}\n" in caption
 
 
 @pytest.mark.slow

@@ -38,7 +38,6 @@ def test_help_imports_nothing_heavy(arguments: list[str], tmp_path: Path) -> Non
     check_imports([arguments], heavy, tmp_path)
 
 
-@pytest.mark.slow
 def test_what_reads_runs_imports_no_torch(tmp_path: Path) -> None:
     run("sweep", "toy", "--jobs", "1", "--n", "1:3", "--snr", "1:2:3", "--out", "out", cwd=tmp_path)
     without_figures = [["list"], ["export", "out", "--to", "latex"], ["compare", "out", "out"]]

@@ -396,23 +396,28 @@ def compare(
     where_b: Conditions = (),
     interpolate: bool = False,
     claim: str | Sentence | Sequence[str | Sentence] = (),
+    equivalent: str | float | None = None,
     out: str | Path | None = None,
 ) -> Comparison:
     """Compare a run with another run, or with published numbers, as `overfit compare` does.
 
     Args:
         a: a run directory.
-        b: another, or a file whose name ends in `.csv`, with a column for each parameter that
-            varies and for each measured column.
+        b: another, or a file whose name ends in `.csv` or `.parquet`, with a column for each
+            parameter that varies and for each measured column, and beside these, such as `loss`,
+            `loss_sd` and `seeds`, `loss_se`, or `loss_low` and `loss_high`.
         value: the measured columns to compare; by default all that both have numbers of.
         where: conditions that choose cells of both, as `load` has them.
         where_a, where_b: the same for one of the two.
         interpolate: whether to interpolate A between its cells, where B has other points.
         claim: claims to judge on both runs, as sentences, in Python, or by their names.
+        equivalent: the margin within which each place is judged to agree with a published mean, or
+            to differ from it: `"10%"` of the mean, or a number in the unit of the column.
         out: a .png, .pdf or .svg to write, with a caption beside it; None for none.
 
     Returns:
-        The differences, B less A: `table()` has a row for each column, `verdicts` what both
+        The differences, B less A: `table()` has a row for each column, `places()` one for each
+        published point with its z-score and its verdict, `verdicts` what both
         measure of each claim, `beyond(tolerance)` what differs by more, and `notes` whether they
         are of other code or data.
 
@@ -429,6 +434,7 @@ def compare(
         conditions("where_b", where_b),
         interpolated=interpolate,
         claims=list_of_texts("claim", _as_texts(claim)),
+        equivalent=equivalent,
     )
     for side in (comparison.a, comparison.b):
         if not side.is_published:

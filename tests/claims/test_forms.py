@@ -90,6 +90,7 @@ def test_the_worst_setting_of_each_seed_is_judged_where_a_claim_says_so() -> Non
     both = judged("loss is 0.5 within 0.3 at worst", rows)
     assert both.verdict == "fails"
     assert {"least over 2 settings", "most over 2 settings"} <= set(both.details)
+    assert "The worst is the most over 2 settings." in both.note
 
 
 def test_a_share_is_of_seeds_that_meet_a_condition_everywhere_where_it_says_so() -> None:

@@ -11,7 +11,7 @@ from scipy.stats import spearmanr
 
 from overfit_cli.claims.grammar import read
 from overfit_cli.claims.measured import Table
-from overfit_cli.claims.quantities import _end_ranks, _rank_correlations
+from overfit_cli.claims.quantities import WHOLE, _end_ranks, _rank_correlations
 from overfit_cli.claims.stated import claim
 from overfit_cli.core.claim import Measurement
 from overfit_cli.core.study import AnyStudy
@@ -82,6 +82,7 @@ def test_a_trend_of_too_few_seeds_decides_nothing() -> None:
     few = judged(grid(-0.3, seeds=4))
     assert few.verdict == "inconclusive"
     assert "It needs 5 seeds; these cells have 4 seeds." in few.note
+    assert f"{WHOLE}." in few.note, "its own quantity is shown, not that of the line's end"
 
 
 def test_a_few_lost_cells_are_borne_and_many_are_not() -> None:

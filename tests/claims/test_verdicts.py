@@ -376,6 +376,6 @@ def test_seeds_that_nearly_repeat_another_do_not_count() -> None:
     copies = np.tile(values, 7) * (1 + 1e-9 * np.arange(21))
     found = judge_estimate(mean_estimate(copies), Margin(1.0, 2.0))
     assert found.verdict == "inconclusive"
-    assert "It needs 5 seeds; these cells have 3 seeds." in found.note
+    assert "It needs 5 seeds; these cells have 21 seeds, of which 3 differ." in found.note
     counts = mean_estimate(np.tile([1.0, 1.5, 2.0], 7))  # short decimals agree by chance
     assert counts.seeds == 21

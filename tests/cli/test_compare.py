@@ -113,7 +113,11 @@ def test_two_versions_of_one_function_are_compared(tmp_path: Path) -> None:
 def test_the_table_shows_both_means_the_interval_and_where_most_differs(folder: Path) -> None:
     shown = call("compare", "a", "b", cwd=folder).stdout
     lines = shown.splitlines()
-    assert lines[:3] == [
+    assert lines[:7] == [
+        "test_loss differs at 9 of 12 pairs, most by 0.28 at n 1, snr 2, seed 2.",
+        "1 of 2 columns differs.",
+        "No verdict changes (1 claim judged on both sides).",
+        "",
         "A: a, 12 cells of toy.",
         "B: b, 12 cells of toy.",
         "12 pairs of cells with the same n, snr and seed.",
@@ -123,14 +127,13 @@ def test_the_table_shows_both_means_the_interval_and_where_most_differs(folder: 
     assert first == {
         "column": "test_loss",
         "mean of A": "2.26",
-        "mean of B": "2.335",
-        "B − A": f"0.075 [{0.075 - half:.4g}, {0.075 + half:.4g}]",
+        "mean of B": "2.34",
+        "B − A": f"0.075 [{0.075 - half:.3g}, {0.075 + half:.3g}]",
         "largest": "0.28 at n 1, snr 2, seed 2",
     }
     assert [*steps.values()] == ["steps", "3", "3", "0 [0, 0]", "0"]
-    assert all(words in shown for words in ("test_loss", "2.26", "2.335", "0.075"))
+    assert all(words in shown for words in ("test_loss", "2.26", "2.34", "0.075"))
     assert "Intervals of B − A: 95 % t over 3 seeds.\n" in shown
-    assert "No verdict changes (1 claim judged on both sides)." in shown
     assert lines[-1] == "Next: overfit compare a b --out difference.png"
 
 
@@ -154,6 +157,18 @@ def test_on_a_terminal_every_number_and_name_is_shown_whole(folder: Path, width:
     assert max(map(len, lines)) <= width
     lone = {word for line in lines for word in line.split()}
     assert lone >= {word for word in whole.split() if not word.startswith("──")}
+
+
+def test_sides_that_agree_are_said_to_first_and_a_column_has_two_lines(folder: Path) -> None:
+    same = call("compare", "a", "a", cwd=folder).stdout
+    assert same.startswith("No difference: A and B are equal in all 2 columns.\n")
+    alone = call("compare", "a", "a", "--value=test_loss", cwd=folder).stdout
+    assert alone.startswith("No difference: A and B are equal in test_loss.\n")
+    published = call("compare", "a", "a.csv", cwd=folder).stdout
+    assert published.startswith("test_loss differs at 3 of 3 places, most by ")
+    narrow = shown_lines(on_a_terminal("compare", "a", "b", cwd=folder, env={"COLUMNS": "60"})[1])
+    row = next(index for index, line in enumerate(narrow) if line.startswith("  test_loss"))
+    assert narrow[row + 1] == "    largest 0.28 at n 1, snr 2, seed 2"
 
 
 def test_columns_with_the_same_numbers_share_a_row() -> None:
@@ -287,7 +302,7 @@ BAD = [
     ("a none", "B none: there is no such directory; name one that `overfit sweep` wrote."),
     ("none a", "A none: there is no such directory"),
     ("a none.csv", "none.csv: it can't be read (No such file or directory)."),
-    ("a.csv a", "A a.csv: A is a run directory; name the CSV file second."),
+    ("a.csv a", "A a.csv: A is a run directory; name the published file second."),
     ("one two --interpolate --where snr=1", "--interpolate: no number varies in A"),
     ("a b --json a.json/b", "--json a.json/b: it can't be written there"),
     ("a b --tolerance 0 --json a.json/b", "--json a.json/b: it can't be written there"),

@@ -76,7 +76,7 @@ COMPLETED: list[tuple[str, list[str]]] = [
     ("sweep toy --backend t", ["threading"]),
     ("train toy --device c", ["cpu", "cuda"]),
     ("export results/grid --to ", ["csv", "latex", "parquet"]),
-    ("list p", ["presets"]),
+    ("list pr", ["presets"]),
     ("list to", ["toy"]),
     ("show ", ["results/grid", "results/moods"]),
     ("runs r", ["results"]),

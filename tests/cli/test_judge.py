@@ -60,7 +60,7 @@ def said(folder: Path, *arguments: str, expect: int = 0) -> str:
 
 def test_a_run_is_judged_by_the_claims_of_its_function(folder: Path) -> None:
     words = said(folder, "results/decay-n")
-    assert "inverse ours holds -" in words
+    assert "inverse ours holds −" in words
     assert "error-lt-0.2 ours holds" in words
     assert "added after" not in words
 
@@ -128,7 +128,7 @@ def test_cells_that_are_absent_or_failed_are_named_and_run_by_the_proposed_comma
     assert "Judged on 3 settings (n 10, 20, 40) and 6 seeds (0 to 5)." in words
     assert "Absent: 6 cells (n=40, seeds 0 to 5)." in words
     assert "Failed: 1 cell (n=20, seed 2): 1 error: FileNotFoundError" in words
-    assert "If the missing cells are as good as can be, it holds; if as bad, it is open." in words
+    assert "are as good as can be, it holds; if as bad, it is inconclusive." in words
     (tmp_path / "mended").touch()
     done = call("judge", "results/decay-n", "error < 1", cwd=tmp_path).stdout
     for command in proposed(done):
@@ -340,7 +340,7 @@ def test_claims_are_drawn_beside_their_caption(folder: Path, tmp_path: Path) -> 
     words = said(folder, "results/decay-n", "--out", str(tmp_path / "claims.svg"))
     assert "Drawn:" in words
     assert "power of n in error is -1 within 0.1" in (tmp_path / "claims.svg").read_text()
-    assert "inverse: holds, -" in (tmp_path / "claims.txt").read_text()
+    assert "inverse: holds, −" in (tmp_path / "claims.txt").read_text()
     refused = call("judge", "results/decay-n", "--out", "claims.gif", cwd=folder, expect=2).stderr
     assert "the file's name must end in .png, .pdf or .svg" in refused
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from overfit_cli.core.parameters import describe
 from overfit_cli.core.registry import claims_of, figures_of, find_study, installed_studies
 from overfit_cli.sweeps.presets import all_presets
 from tests.command import call
@@ -22,7 +23,7 @@ def test_studies_are_one_screen_with_how_much_each_has(tmp_path: Path) -> None:
     code, stream = on_a_terminal("list", cwd=tmp_path)
     lines = shown(stream.rstrip())
     assert code == 0
-    assert len(lines) <= 40
+    assert len(lines) <= 42
     assert max(map(len, lines)) <= 80
     assert "…" not in stream
     words = " ".join(" ".join(lines).split())
@@ -46,7 +47,28 @@ def test_a_study_is_listed_with_its_presets_figures_and_claims(tmp_path: Path) -
     assert names[: len(presets_of(study.name))] == presets_of(study.name)
     assert {*figures_of(study)} <= {*names}
     assert f"Claims ({len(claims_of(study))})" in said
-    assert said[-1] == "  " + ", ".join(claim.name for claim in claims_of(study))
+    assert "  " + ", ".join(claim.name for claim in claims_of(study)) in said
+    assert said[-2:] == [
+        "`overfit list claims multihead-paths` has each claim in full.",
+        "`overfit sweep multihead-paths --help` has the options of a sweep.",
+    ]
+
+
+def test_the_parameters_of_a_study_are_a_table_between_blank_lines() -> None:
+    lines = shown(on_a_terminal("list", "benign-vit", cwd=ROOT)[1])
+    start = lines.index(f"Parameters ({len(describe(find_study('benign-vit').parameters))})")
+    assert not lines[start - 1]
+    assert lines[start + 1].split() == ["parameter", "meaning", "range", "default"]
+    rows = {
+        line.split()[0]: re.split(r" {2,}", line.strip()) for line in lines[start + 2 :] if line
+    }
+    assert rows["n"] == ["n", "training samples, N", "≥ 1, ≤ 1e5", "20"]
+    assert rows["dtype"] == ["dtype", "floating-point precision", "float32, float64", "float32"]
+    headings = [line.split(" (")[0] for line in lines if re.match(r"[A-Z]\w+ \(\d+\)", line)]
+    assert headings == ["Presets", "Parameters", "Figures", "Claims"]
+    assert all(
+        not lines[index - 1] for index, line in enumerate(lines) if line.startswith(tuple(headings))
+    )
 
 
 @pytest.mark.parametrize("words", [("presets",), ("figures",), ("claims",), ("kernel-regression",)])
@@ -56,7 +78,7 @@ def test_on_a_terminal_no_line_is_longer_than_it_is_wide_and_no_word_is_lost(
     whole = call("list", *words, cwd=ROOT).stdout
     monkeypatch.setenv("FORCE_COLOR", "1")  # rich takes the stream for a terminal
     folded = call("list", *words, cwd=ROOT).stdout
-    assert folded.split() == whole.split()
+    assert sorted(folded.split()) == sorted(whole.split()), "columns of a table fold each by itself"
     assert max(map(len, folded.splitlines())) <= 80
 
 
@@ -73,7 +95,8 @@ def test_claims_have_the_verdict_of_the_report_that_is_kept(tmp_path: Path) -> N
     said = call("list", "claims", "kernel-landscape", cwd=tmp_path).stdout
     assert said.count("  verdict: fails on results/there, in results/report\n") == 1
     short = call("list", "kernel-landscape", cwd=tmp_path).stdout
-    assert f"\n  fails: {claims[0]['claim']}\n  inconclusive: {claims[1]['claim']}\n" in short
+    first, second = (claim["claim"] for claim in claims)
+    assert f"\n  fails (1)\n    {first}\n  inconclusive (1)\n    {second}\n" in short
     for text in ("", "[]", '{"claims": [{}]}', '{"claims": 3}'):
         (folder / "claims.json").write_text(text)
         assert "verdict" not in call("list", "claims", "kernel-landscape", cwd=tmp_path).stdout
@@ -121,4 +144,10 @@ def test_claims_of_a_function_are_listed_by_its_file_or_its_module(tmp_path: Pat
     assert said == "without:train has no claims.\n"
     shown_all = call("list", "of_a_user.py", cwd=tmp_path).stdout.splitlines()
     assert shown_all[0] == "of_a_user:train"
-    assert shown_all[-2:] == ["Claims (1)", "  low"]
+    assert shown_all[-5:] == [
+        "Claims (1)",
+        "  low",
+        "",
+        "`overfit list claims of_a_user.py` has each claim in full.",
+        "`overfit sweep of_a_user.py --help` has the options of a sweep.",
+    ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -47,9 +48,10 @@ def write_preset(
 
 @pytest.fixture
 def shipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder of presets in place of the real ones."""
+    """A folder of presets in place of the real ones, with the real error rates."""
     folder = tmp_path / "presets"
     folder.mkdir()
+    shutil.copy(presets.preset_folder() / presets.ERROR_RATES, folder)
     monkeypatch.setattr(presets, "preset_folder", lambda: folder)
     return folder
 
@@ -89,9 +91,8 @@ def test_the_case_of_letters_is_no_matter_for_the_nearest_name() -> None:
 def test_a_name_like_no_other_gets_the_papers(name: str) -> None:
     with pytest.raises(UserError) as refused:
         reproducible([name])
-    assert "it takes a paper (cao2024, deora2024, jiang2024, song2024), a figure of" in str(
-        refused.value
-    )
+    papers = "cao2024, cui2024, deora2024, jiang2024, song2024"
+    assert f"it takes a paper ({papers}), a figure of" in str(refused.value)
     assert len(str(refused.value)) < 300
 
 
@@ -191,7 +192,8 @@ def test_presets_that_share_a_directory_are_drawn_together(shipped: Path, tmp_pa
     said = call("reproduce", "--jobs", "1", cwd=tmp_path).stdout
     assert said.count("Drawn: ") == 1
     caption = (tmp_path / "results" / "both-quick" / "figures" / "heatmap.txt").read_text()
-    assert "n 1, 2, 3, 4" in caption
+    assert "24 cells done" in caption
+    assert "N (n) 1, 2, 3, 4" in caption
 
 
 @pytest.mark.slow

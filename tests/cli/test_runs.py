@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import overfit_cli
+from overfit_cli.cli.runs import FEW
 from overfit_cli.core.text import ago
 from tests.command import call
 from tests.screen import shown
@@ -52,39 +53,85 @@ def lines_of(*words: str, cwd: Path) -> list[str]:
     return call(*words, cwd=cwd).stdout.splitlines()
 
 
-def test_each_run_has_its_study_cells_axes_age_and_command(swept: Path) -> None:
-    assert lines_of("runs", cwd=swept) == [
-        "results/bad  mine:train, 22 of 30 cells, 8 failed, just now",
-        "  n 5 × rate 2 × seeds 3; overfit sweep mine.py " + " ".join((*GRID, "--out=results/bad")),
-        "results/toy-10  toy, 6 cells, complete, just now",
-        "  n 3 × snr 2 × seeds 1; overfit sweep toy --n=1:3 --snr=1:2:2 --seeds=1 --jobs=1 "
-        "--out=results/toy-10",
+def add_copies(folder: Path) -> None:
+    """Copy `toy-10` until there are more runs than are shown in full."""
+    for number in range(11, 11 + FEW):
+        shutil.copytree(folder / "results" / "toy-10", folder / "results" / f"toy-{number}")
+
+
+def test_of_many_runs_each_has_a_line_under_its_study(folder: Path) -> None:
+    add_copies(folder)
+    lines = lines_of("runs", cwd=folder)
+    assert lines[:7] == [
+        "  run directory   cells  state     age",
+        "",
+        "mine:train",
+        "  results/bad     22/30  8 failed  just now",
+        "",
+        "toy",
+        "  results/toy-10      6  complete  just now",
     ]
-    assert lines_of("runs", "results/toy-10", cwd=swept) == lines_of("runs", cwd=swept)[2:]
+    assert lines[-1] == (
+        f"{FEW + 2} run directories; --details shows the axes and the command of each, and "
+        "`overfit show DIR` describes one."
+    )
+    assert len(lines_of("runs", "--details", cwd=folder)) == 3 * (FEW + 2)
+
+
+def test_a_few_runs_have_their_axes_and_commands(swept: Path) -> None:
+    lines = lines_of("runs", cwd=swept)
+    assert lines == [
+        "results/bad  mine:train, 22 of 30 cells, 8 failed, just now",
+        "  n 5 × rate 2 × seeds 3",
+        "  overfit sweep mine.py " + " ".join((*GRID, "--out=results/bad")),
+        "results/toy-10  toy, 6 cells, complete, just now",
+        "  n 3 × snr 2 × seeds 1",
+        "  overfit sweep toy --n=1:3 --snr=1:2:2 --seeds=1 --jobs=1 --out=results/toy-10",
+    ]
+    assert lines_of("runs", "results/toy-10", cwd=swept) == lines[3:]
+
+
+def test_a_wide_terminal_shows_axes_and_a_long_path_has_a_line(folder: Path) -> None:
+    add_copies(folder)
+    longer = folder / "results" / ("long-" * 12)
+    (folder / "results" / "toy-10").rename(longer)
+    for width, words in (
+        ("80", "6 complete just now"),
+        ("120", "6 complete just now n 3 × snr 2 "),
+    ):
+        lines = shown(on_a_terminal("runs", cwd=folder, env={"COLUMNS": width})[1])
+        below = lines[lines.index(f"  results/{longer.name}") + 1]
+        assert " ".join(below.split()).startswith(words)
+        assert ("snr" in below) == (width == "120")
 
 
 def test_where_cells_are_missing_the_command_trains_them(folder: Path) -> None:
     run = folder / "results" / "toy-10"
     for part in [*run.glob("*/*.parquet")]:
         part.unlink()
-    line, following = lines_of("runs", "results/toy-10", cwd=folder)
+    line, _, following = lines_of("runs", "results/toy-10", "--details", cwd=folder)
     assert line.startswith("results/toy-10  toy, 0 of 6 cells, 6 missing, ")
     words = shlex.split(following.partition("next: overfit ")[2])
     assert words[-2:] == ["--out", "results/toy-10"]
     assert lines_of("show", "results/toy-10", cwd=folder)[1].startswith("It holds no cells")
     call(*words, cwd=folder)
-    assert "6 cells, complete" in lines_of("runs", "results/toy-10", cwd=folder)[0]
+    assert lines_of("runs", "results/toy-10", cwd=folder)[0].startswith(
+        "results/toy-10  toy, 6 cells, complete, "
+    )
 
 
 def test_a_sweep_from_python_is_continued_by_a_command(tmp_path: Path) -> None:
     (tmp_path / "results").mkdir()
     path = tmp_path / "results" / "own"
     overfit_cli.sweep("toy", n=[1, 2], seeds="3:4", out=path, jobs=1, quiet=True)
-    assert lines_of("runs", cwd=tmp_path)[1] == "  n 2 × seeds 2; made from Python"
+    assert lines_of("runs", "--details", cwd=tmp_path)[1:] == [
+        "  n 2 × seeds 2",
+        "  made from Python",
+    ]
     next((path / "cells").glob("*.parquet")).unlink()
-    following = lines_of("runs", cwd=tmp_path)[1].partition("next: overfit ")[2]
+    following = lines_of("runs", "--details", cwd=tmp_path)[2].partition("next: overfit ")[2]
     call(*shlex.split(following), cwd=tmp_path)
-    assert "4 cells, complete" in lines_of("runs", cwd=tmp_path)[0]
+    assert "4 cells, complete" in lines_of("runs", "--details", cwd=tmp_path)[0]
 
 
 def test_only_run_directories_are_listed_and_damage_is_counted(folder: Path) -> None:
@@ -97,11 +144,11 @@ def test_only_run_directories_are_listed_and_damage_is_counted(folder: Path) -> 
     (results / "other" / "manifest.json").write_text("{}")
     for part in (results / "bad" / "cells").glob("*.parquet"):
         part.write_bytes(part.read_bytes()[:100])
-    lines = lines_of("runs", cwd=folder)
-    assert [line.split()[0] for line in lines[::2]] == ["results/bad", "results/toy-10"]
+    lines = lines_of("runs", "--details", cwd=folder)
+    assert [line.split()[0] for line in lines[::3]] == ["results/bad", "results/toy-10"]
     assert re.search(r"0 of 30 cells, 30 missing, \d+ files? left out", lines[0])
     (results / "toy-10" / "manifest.json").unlink()
-    assert lines_of("runs", "results/toy-10", cwd=folder) == [
+    assert lines_of("runs", "results/toy-10", "--details", cwd=folder) == [
         "results/toy-10  toy, 6 cells, planned cells unknown, just now"
     ]
 
@@ -142,17 +189,21 @@ def test_programs_read_the_list_as_json_or_as_a_frame(swept: Path) -> None:
         overfit_cli.runs(swept / "none")
 
 
-def test_the_list_of_the_kept_runs_fits_80_columns_and_loses_nothing() -> None:
-    whole = call("runs", cwd=ROOT).stdout
+def test_the_list_of_the_kept_runs_has_a_line_for_each_at_80_columns() -> None:
+    whole = lines_of("runs", cwd=ROOT)
     code, stream = on_a_terminal("runs", cwd=ROOT)
     lines = shown(stream)
     assert code == 0
     assert max(map(len, lines)) <= 80
-    assert " ".join(" ".join(lines).split()) == " ".join(whole.split())
-    names = [line.split()[0] for line in whole.splitlines() if not line.startswith(" ")]
+    assert " ".join(" ".join(lines).split()) == " ".join(" ".join(whole).split())
+    rows = [line.split() for line in lines if line.startswith("  results/")]
     kept = {str(path.parent.relative_to(ROOT)) for path in (ROOT / "results").glob("*/cells")}
-    assert set(names) == kept
-    assert names == sorted(names)
+    assert {row[0] for row in rows} == kept
+    assert all(row[-1] == "ago" or row[-2:] == ["just", "now"] for row in rows)
+    details = call("runs", "--details", cwd=ROOT).stdout
+    assert "\n  overfit sweep fig1 --seeds 40" in details
+    names = [line.split()[0] for line in details.splitlines() if not line.startswith(" ")]
+    assert names == sorted(kept)
 
 
 def test_a_run_is_described_with_its_paper_settings_commands_verdicts_and_next_commands() -> None:
@@ -160,7 +211,7 @@ def test_a_run_is_described_with_its_paper_settings_commands_verdicts_and_next_c
     assert said.startswith("results/fig1-quick: benign-vit, 18240 cells, complete, ")
     for words in (
         "Paper: Jiang et al. 2024: Unveil Benign Overfitting",
-        "Cells: 18240 cells done; seeds 0 to 39. Axes: n 19 values from 2 to 20; snr 24 values",
+        "Cells: 18240 cells done; seeds 0 to 39. Axes: N (n) 19 values from 2 to 20; SNR (snr) 24",
         "Settings: benign-vit (Jiang et al. 2024), version ",
         "Command: overfit sweep fig1 ",
         "Figures in results/fig1-quick/figures: ",
@@ -168,7 +219,7 @@ def test_a_run_is_described_with_its_paper_settings_commands_verdicts_and_next_c
         "Next: overfit report --from results/fig1-quick",
     ):
         assert f"\n{words}" in said
-    assert re.search(r"^Claims judged on it in results/report: \d+ hold, \d+ open, ", said, re.M)
+    assert re.search(r"^Claims judged on it in results/report: \d+ hold, \d+ fail, ", said, re.M)
 
 
 def test_a_run_of_a_function_is_described_and_judged_by_its_own_claims(swept: Path) -> None:
@@ -187,8 +238,8 @@ def test_failed_cells_are_shown_by_kind_with_the_command_that_repeats_one(folder
     raised, diverged = re.findall(r"^(\d cells: .*)$", said, re.MULTILINE)
     assert re.fullmatch(r"6 cells: error: ValueError: n 3 is no good for \d, and similar", raised)
     assert diverged.startswith("2 cells: diverged")
-    assert "  At 2 settings: n 3; rate 0.1, 0.2; seeds 0 to 2.\n" in said
-    assert "  At 2 settings: n 4; rate 0.1, 0.2; seed 1.\n" in said
+    assert "  2 settings, seeds 0 to 2; n = 3; rate = 0.1, 0.2\n" in said
+    assert "  2 settings, seed 1; n = 4; rate = 0.1, 0.2\n" in said
     assert "  mine.py:7 in train: raise ValueError" in said
     repeats = re.findall(r"^  Repeat one: overfit (.*)$", said, re.MULTILINE)
     assert "--set n=4" in repeats[1]
@@ -213,5 +264,6 @@ def test_an_age_has_one_unit(seconds: float, words: str) -> None:
 
 @pytest.mark.slow
 def test_runs_are_listed_and_shown_without_torch(swept: Path) -> None:
-    commands = [["runs"], ["show", "results/toy-10"], ["show", "results/toy-10", "--failed"]]
+    check_imports([["runs"]], ["torch", "pandas", "scipy", "matplotlib"], swept)
+    commands = [["show", "results/toy-10"], ["show", "results/toy-10", "--failed"]]
     check_imports(commands, ["torch"], swept)

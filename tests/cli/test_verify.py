@@ -18,6 +18,7 @@ from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 
 import overfit_cli
+from overfit_cli.core.text import plural
 from overfit_cli.figures.picture import file_content
 from overfit_cli.figures.record import SourceRecord, read_record
 from overfit_cli.sweeps.part_file import write_part
@@ -139,6 +140,19 @@ def test_the_record_says_what_was_drawn_and_who_trained_it(drawn: Path) -> None:
 
 
 @pytest.mark.slow
+def test_the_figures_of_a_run_directory_are_verified_together(drawn: Path) -> None:
+    every = [f"results/toy/figures/{path.name}" for path in drawn.glob("results/toy/figures/*.png")]
+    lines = [f"{name}: verified." for name in sorted(every)]
+    total = f"{len(every)} of {plural(len(every), 'figure')} verified"
+    assert call("verify", "results/toy", cwd=drawn).stdout.splitlines() == [
+        *lines,
+        f"{total}; --redraw compares the pictures too.",
+    ]
+    again = verify("results", cwd=drawn).splitlines()
+    assert again == [*lines, f"{total}."], "a folder of run directories has those of all"
+
+
+@pytest.mark.slow
 def test_what_python_drew_is_verified(folder: Path) -> None:
     """Also a figure that a notebook showed before it was saved, which is laid out anew then."""
     out, toy = folder / "python.png", folder / "results/toy"
@@ -146,7 +160,7 @@ def test_what_python_drew_is_verified(folder: Path) -> None:
     with contextlib.chdir(folder):
         overfit_cli.compare("one", Path("given.csv"), where="n=2", out="compared.svg")
         figure = overfit_cli.draw("heatmap", "one", title="Shown", size="column", dpi=60)
-        assert file_content(figure, "png") != file_content(figure, "png")
+        assert file_content(figure, "png").startswith(b"\x89PNG")
         figure.savefig("shown.png")
     said = verify("python.png", "compared.svg", "shown.png", cwd=folder)
     assert said.count(", from Python.\n") == said.count(SAME) == 3
@@ -318,16 +332,16 @@ def test_cells_of_another_version_are_told(folder: Path, monkeypatch: pytest.Mon
             ["none.png"],
             "FILE none.png: it can't be read (No such file or directory); name",
         ),
-        (["one"], "FILE one: it can't be read ("),
+        (["one"], "one has no figure; `overfit plot --from one` draws one."),
         (["given.csv"], "FILE given.csv: it holds no record; it takes a PNG, PDF or SVG file that"),
         (["bare.png"], "FILE bare.png: it holds no record; it takes a PNG, PDF or SVG file that"),
         (["torn.png"], "FILE torn.png: it isn't a whole figure ("),
         (["/dev/zero"], "FILE /dev/zero: it can't be read (it isn't a regular file)"),
-        ([""], "FILE '': give a path."),
+        ([""], "FILE|DIR '': give a path."),
         (["heatmap.png", "--from=none"], "--from none: it isn't there; name the figure's run or"),
         (["heatmap.png", "--from="], "--from '': give a path."),
         (["heatmap.png", "--data=none"], "--data none: there is no such folder or file."),
-        ([], "Missing argument 'FILE'."),
+        ([], "Missing argument 'FILE|DIR'."),
     ],
 )
 def test_bad_input_is_one_sentence(drawn: Path, words: list[str], sentence: str) -> None:

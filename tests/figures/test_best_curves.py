@@ -80,22 +80,66 @@ def test_curves_are_each_kernels_at_its_best_and_the_caption_says_so(tmp_path: P
     heights = sorted({line[0] for line in line_heights(figure.axes[0])})
     assert heights == pytest.approx([0.11, 0.31])
     text = words(figure, tmp_path)
-    assert "\nBest step sizes: 0.1 for softmax, 0.01 for gaussian.\n" in text
-    assert "step size:" not in text
+    best = "Best step size, of 0.01 and 0.1: 0.1 for softmax, 0.01 for gaussian."
+    assert best in text
+    assert text.count("Best step size") == 1
     assert "\nsoftmax\n" in text
 
 
-def test_each_panel_names_its_own_best_step_sizes(tmp_path: Path) -> None:
+def test_best_step_sizes_are_told_once_for_all_panels(tmp_path: Path) -> None:
     figure = draw_best_curves(rates((10, 20)), FigureOptions(value="test_loss", by="kernel"))
     assert titles(figure) == ["(a) kernel: softmax", "(b) kernel: gaussian"]
     text = words(figure, tmp_path)
-    assert "Best step sizes: 0.1 for samples = 10, 0.1 for samples = 20 (kernel: softmax)." in text
-    assert "0.01 for samples = 10, 0.01 for samples = 20 (kernel: gaussian)." in text
+    assert "Best step size, of 0.01 and 0.1: 0.1 for softmax, 0.01 for gaussian." in text
     figure = draw_best_curves(rates(), FigureOptions(value="test_loss", by="learning_rate"))
     assert titles(figure) == ["(a) step size = 0.01", "(b) step size = 0.1"]
     alone = rates()
     data = replace(alone, cells=alone.cells.query("kernel == 'softmax'"))
-    assert "\nBest step size: 0.1.\n" in words(draw_best_curves(data, FigureOptions()), tmp_path)
+    best = "Best step size, of 0.01 and 0.1: 0.1; 0.1 is the largest tried."
+    assert best in words(draw_best_curves(data, FigureOptions()), tmp_path)
+
+
+def falling(losses: dict[float, list[float]]) -> FigureData:
+    """Three seeds at each step size, logged at steps 0, 1, 2, ...; a cell ends at its last loss."""
+    rows, logged = [], []
+    for rate, curve in losses.items():
+        for seed in range(3):
+            key = f"{rate}-{seed}"
+            row = {"key": key, "seed": seed, "status": "done", "study": "fake", "kernel": "softmax"}
+            rows.append({**row, "learning_rate": rate, "n": 10, "test_loss": curve[-1]})
+            logged.append(pd.DataFrame({"key": key, "step": range(len(curve)), "test_loss": curve}))
+    logs = pd.concat(logged, ignore_index=True)
+    return FigureData(RatesStudy(), pd.DataFrame(rows), pd.DataFrame(), logs)
+
+
+def test_of_step_sizes_that_end_in_round_off_the_fastest_is_best(tmp_path: Path) -> None:
+    """The slowest one ends lowest, in digits that are noise."""
+    slow, fast, stays = [1, 1e-3, 1e-5, 1e-15], [1, 1e-8, 1e-13, 3e-13], [1.0, 1e-8, 1e-9, 1e-10]
+    data = falling({0.1: slow, 1.0: fast, 3.0: stays})
+    figure = draw_best_curves(data, FigureOptions(value="test_loss"))
+    assert [1.0, 1e-8, 1e-12, 1e-12] in line_heights(figure.axes[0]), "the axis ends there"
+    text = words(figure, tmp_path)
+    assert "Best step size, of 3 from 0.1 to 3: 1." in text, "1 is no end of the sweep"
+    assert "where several end in round-off" in text
+
+
+def test_a_setting_that_no_step_size_changes_has_no_best(tmp_path: Path) -> None:
+    text = words(draw_best_curves(falling({0.1: [1, 1], 1.0: [1, 1]}), FigureOptions()), tmp_path)
+    assert "Best step size, of 0.1 and 1: any." in text
+    assert "round-off" not in text
+
+
+def test_few_diverged_seeds_are_told_with_their_setting(tmp_path: Path) -> None:
+    data = rates()
+    gone = data.cells["key"] == "softmax-0.1-10-1"
+    cells = data.cells.assign(
+        status=data.cells["status"].mask(gone, "failed"), reason=np.where(gone, "diverged", "")
+    )
+    text = words(draw_best_curves(replace(data, cells=cells), FigureOptions()), tmp_path)
+    assert (
+        "Best means the fewest failed seeds, then the lowest mean over seeds of test loss" in text
+    )
+    assert "Diverged: 1 of 3 seeds (softmax, at 0.1)." in text
 
 
 def test_a_single_step_size_is_not_called_the_best(tmp_path: Path) -> None:
@@ -112,15 +156,16 @@ def test_columns_stand_side_by_side_with_differences_by_seed_below(tmp_path: Pat
     assert [axes.get_ylabel() for axes in figure.axes] == [
         "test loss (median)",
         "test accuracy (median)",
-        *["less that of softmax\n(mean, 95\xa0% interval)"] * 2,
+        "test loss minus softmax's\n(mean, 95\xa0% interval)",
+        "test accuracy minus softmax's\n(mean, 95\xa0% interval)",
     ]
     assert titles(figure) == ["(a)", "(b)", "(c)", "(d)"]
     softmax, gaussian = figure.axes[2].lines
     assert softmax.get_ydata() == pytest.approx([0.0, 0.0])
     assert gaussian.get_ydata() == pytest.approx([0.1 - 0.3] * 2), "seed by seed, at the best rates"
     text = words(figure, tmp_path)
-    assert "Best step sizes: 0.1 for softmax, 0.01 for gaussian." in text
-    assert "Below, less that of softmax seed by seed: mean of 3 seeds" in text
+    assert "Best means the lowest mean over seeds of test loss." in text
+    assert "Below, minus that of softmax seed by seed: mean of 3 seeds" in text
     assert "\nguessing\n" in text
 
 

@@ -226,6 +226,40 @@ def test_a_fit_says_how_far_its_worst_point_lies_from_it(tmp_path: Path) -> None
     assert int(share[1]) == pytest.approx(38, abs=2)  # 1.5^(4/5) - 1: the fit takes a fifth
 
 
+def test_a_bent_boundary_has_the_powers_of_its_halves_and_its_whole_fit_in_view(
+    tmp_path: Path,
+) -> None:
+    cells = fake_cells([5, 10, 20, 40, 80, 160], np.geomspace(0.1, 64, 60).tolist())
+    bend = np.where(cells["n"] > 20, (cells["n"] / 20.0) ** 2, 1.0)
+    bent = cells.assign(test_loss=0.7 / (1 + 2.5 * (cells["n"] * cells["snr"] ** 2 * bend / 1000)))
+    figure = draw_boundary(data_of(bent), SIDES)
+    text = " ".join(words(figure, tmp_path).split())
+    assert "No one power law: p is 2 for N up to 20, and 0.67 from 40 on." in text
+    [axes] = figure.axes
+    [fit] = [line for line in axes.lines if line.get_linestyle() == "--"]
+    ends, limits = np.asarray(fit.get_xdata(), float), axes.get_xlim()
+    assert limits[0] <= min(ends) <= max(ends) <= limits[1]
+    straight = draw_boundary(data_of(fake_cells(NS, SNRS, seeds=5)), SIDES)
+    assert "No one power law" not in words(straight, tmp_path)
+
+
+def test_a_caption_says_which_powers_the_grid_alone_leaves(tmp_path: Path) -> None:
+    # N = 1 crosses at √1000 = 31.6, between 16 and 32, and N = 100 at 3.16, between 2 and 4.
+    coarse = fake_cells([1, 10, 100], [2.0**k for k in range(7)], seeds=4)
+    text = " ".join(words(draw_boundary(data_of(coarse), SIDES), tmp_path).split())
+    low, high = np.log(100) / np.log(32 / 2), np.log(100) / np.log(16 / 4)
+    assert f"Grid alone: p from {low:.2g} to {high:.2g}, wherever in its step of" in text
+    refined = words(draw_boundary(replace(data_of(coarse), refined=True), SIDES), tmp_path)
+    assert "Grid alone" not in refined
+
+
+def test_a_caption_says_that_intervals_lie_under_their_markers(tmp_path: Path) -> None:
+    narrow, wide = (fake_cells(NS, SNRS, seeds=5, noise=noise) for noise in (0.01, 0.3))
+    hidden = "The intervals are narrower than the markers."
+    assert hidden in words(draw_boundary(data_of(narrow), SIDES), tmp_path).replace("\n", " ")
+    assert hidden not in words(draw_boundary(data_of(wide), SIDES), tmp_path).replace("\n", " ")
+
+
 def test_an_interval_that_leaves_the_axes_ends_in_an_arrow_head() -> None:
     cells = fake_cells(NS, SNRS, seeds=6)
     far = (cells["n"] == 4) & (cells["seed"] < 2)

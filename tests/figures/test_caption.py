@@ -32,7 +32,7 @@ Test loss over signal-to-noise ratio and samples N: median of 2 seeds. 12 cells 
 as beyond the others, all at the 6 hatched points, where half of the seeds or more have no
 number. Line: snr = N / 2.
 
-Cells: 12 cells done, 12 diverged; seeds 0, 1. Axes: n 1, 2, 3, 4; snr 1, 2, 3.
+Cells: 12 cells done, 12 diverged; seeds 0, 1. Axes: N (n) 1, 2, 3, 4; snr 1, 2, 3.
 
 Settings: toy (Nobody 2024), version 1: pause 0, mood diverges.
 
@@ -68,7 +68,7 @@ def test_a_figure_of_several_runs_names_all_commands_and_is_named_after_both(fol
     done = call("plot", "heatmap", "--from", "more", "--minus", "out", cwd=folder).stdout
     assert "Drawn: more/figures/heatmap-minus-out.png" in done
     text = (folder / "more" / "figures" / "heatmap-minus-out.txt").read_text()
-    assert text.startswith("Test loss, less that of out, over")
+    assert text.startswith("Test loss: well − diverges (what goes wrong) over")
     assert "--out=more" in text
     assert "--out=out" in text
 
@@ -100,7 +100,10 @@ def written(data: FigureData, **options: object) -> str:
 
 def test_many_values_are_told_by_their_ends() -> None:
     text = written(data_of(fake_cells(NS, SNRS, seeds=4)))
-    assert "seeds 0 to 3. Axes: n 10 values from 2 to 20; snr 25 values from 1 to 25." in text
+    assert (
+        "seeds 0 to 3. Axes: N (n) 10 values from 2 to 20; SNR (snr) 25 values from 1 to 25."
+        in text
+    )
     assert "Settings: fake (Nobody 2024), version 1: width 64, kernel softmax." in text
     odd = fake_cells([1, 2], [1.0, 2.0], seeds=3).assign(seed=lambda cells: 2 * cells["seed"])
     assert "seeds 0, 2, 4." in written(data_of(odd))
@@ -123,6 +126,16 @@ def test_a_figure_of_a_paper_names_its_source() -> None:
     assert "After" not in caption(elsewhere, picture, data, [])
     here = replace(figure, reproduces=defaults_but("n", "snr"))
     assert "of Nobody 2024." in caption(here, picture, data, [])
+
+
+def test_a_figure_wider_than_a_column_says_so() -> None:
+    narrow = fake_cells([1, 2], [1.0, 2.0])
+    wide = pd.concat([narrow, narrow.assign(width=128, key=narrow["key"] + "w")])
+    asked = replace(OPTIONS, by="width")
+    for cells, options, words in ((narrow, OPTIONS, False), (wide, asked, True)):
+        data = data_of(cells)
+        text = " ".join(caption(HEATMAP, draw_heatmap(data, options), data, []).split())
+        assert ("For the full width of a page." in text) == words
 
 
 def test_one_seed_is_called_one(tmp_path: Path) -> None:

@@ -69,6 +69,15 @@ def test_losses_end_at_a_share_of_the_start_and_what_is_below_is_shaded(tmp_path
     assert "\nbelow 10⁻¹⁶ of the start\n" in words(figure, tmp_path)
 
 
+def test_the_axis_reaches_to_the_end_of_every_measured_column() -> None:
+    data = logged(lambda _: 10.0 ** (-STEPS / 100))
+    data.trajectories["test_loss"] = data.trajectories["train_loss"] ** 3
+    figure = draw_curves(data, FigureOptions(value="train_loss,test_loss"))
+    least = min(min(heights) for heights in line_heights(figure.axes[0]))
+    assert least == pytest.approx(1e-6)
+    assert figure.axes[0].get_ylim()[0] < least
+
+
 def test_a_curve_that_ends_with_its_first_seed_has_a_dot_there(tmp_path: Path) -> None:
     def short(seed: int) -> np.ndarray:
         last = 100 + 10 * seed

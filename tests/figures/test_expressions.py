@@ -90,20 +90,32 @@ def test_a_law_that_is_no_number_is_said_to_be_none(tmp_path: Path) -> None:
 def test_a_theory_is_dashed_beside_its_line_without_a_band(tmp_path: Path) -> None:
     figure = picture("lines", data_of(AT_ONE_SNR), x="n", theory="train_loss")
     [axes] = figure.axes
-    measured, theory = line_heights(axes)[:2]
-    assert theory == pytest.approx([height / 2 for height in measured])
-    assert axes.lines[1].get_color() == axes.lines[0].get_color()
+    for index, _ in enumerate(WIDTHS):
+        measured, theory = (line_heights(axes)[index + skip] for skip in (0, len(WIDTHS)))
+        assert theory == pytest.approx([height / 2 for height in measured])
+        colours = [axes.lines[index + skip].get_color() for skip in (0, len(WIDTHS))]
+        assert colours[0] == colours[1]
     assert len(axes.collections) == len(WIDTHS)
     text = words(figure, tmp_path)
     assert "\ntraining loss\n" in text
     assert "Dashed: training loss.\n" in text
 
 
+def test_a_theory_that_all_lines_share_is_drawn_once_in_grey() -> None:
+    figure = picture("lines", data_of(AT_ONE_SNR), x="n", theory="1 / n")
+    *measured, theory = figure.axes[0].lines
+    assert len(measured) == len(WIDTHS)
+    n, height = np.asarray(theory.get_xydata(), dtype=np.float64).T
+    assert height == pytest.approx(1 / n)
+    assert theory.get_color() == "0.3"
+
+
 def test_a_figures_own_value_and_theory_may_be_expressions() -> None:
     own = FigureOptions(x="n", value="1 - test_loss", theory="1 - train_loss")
     figure = replace(FIGURES["lines"], name="missing", options=own)
     data = derive_columns(figure, data_of(AT_ONE_SNR), FigureOptions())
-    measured, theory = line_heights(drawn(figure, data, FigureOptions(), []).axes[0])[:2]
+    heights = line_heights(drawn(figure, data, FigureOptions(), []).axes[0])
+    measured, theory = heights[0], heights[len(WIDTHS)]
     assert [2 * (1 - height) for height in theory] == pytest.approx([1 - m for m in measured])
 
 
@@ -168,7 +180,7 @@ def test_an_axis_may_be_an_expression_and_laws_may_contain_it(tmp_path: Path) ->
     text = words(figure, tmp_path)
     assert "\nN / width\n" in text
     assert "\ntest_loss = 2·(N / width)\n" in text
-    assert "Axes: n 4, 8, 16; width 64, 128." in figure.caption
+    assert "Axes: N (n) 4, 8, 16; width 64, 128." in figure.caption
 
 
 def test_each_value_of_a_parameter_in_x_keeps_its_line_where_no_two_share_an_x() -> None:

@@ -13,9 +13,10 @@ from matplotlib.colors import LogNorm
 from matplotlib.contour import QuadContourSet
 from matplotlib.figure import Figure
 
-from overfit_cli import UserError
+from overfit_cli import Column, UserError
 from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.study import FigureData
+from overfit_cli.figures.axes import Axis
 from overfit_cli.figures.heatmap import draw_map
 from overfit_cli.figures.picture import styled
 from tests.fake_study import (
@@ -92,6 +93,17 @@ def test_the_contour_of_the_threshold_lies_where_the_means_cross(
     assert "\ntest loss = 0.2\n" in words(figure, tmp_path)
 
 
+def test_between_far_rows_the_contour_is_straight_from_crossing_to_crossing(tmp_path: Path) -> None:
+    snrs = np.geomspace(3.0, 16.0, 12).tolist()
+    figure = draw_heatmap(data_of(fake_cells([5, 20, 80], snrs)), SIDES)
+    [axes, _] = figure.axes
+    [line] = [line for line in axes.lines if line.get_marker() == "o"]
+    crossed = np.asarray(line.get_xydata(), float)
+    assert crossed[:, 1].tolist() == [5, 20, 80]
+    assert not [found for found in axes.collections if isinstance(found, QuadContourSet)]
+    assert "straight between the crossings at each" in " ".join(words(figure, tmp_path).split())
+
+
 def test_without_a_threshold_or_a_crossing_there_is_no_contour(
     cells: pd.DataFrame, tmp_path: Path
 ) -> None:
@@ -145,6 +157,24 @@ def test_failed_and_missing_places_are_hatched_and_counted(
     assert "missing (2)" in text
 
 
+def test_a_column_that_no_miss_makes_infinite_says_why_cells_have_none(
+    cells: pd.DataFrame, tmp_path: Path
+) -> None:
+    """A change of weights isn't beyond the others where a cell misses, as its steps are."""
+
+    class Drift(FakeStudy):
+        columns = (*FakeStudy.columns, Column("drift", "change of weights"))
+
+    some = fail(cells, cells["n"] == 20)
+    some["reason"] = some["reason"].replace("diverged", "step limit")
+    some["drift"] = some["snr"].where(some["status"] == "done")
+    data = replace(data_of(some), study=Drift())
+    text = words(draw_heatmap(data, replace(OPTIONS, value="drift")), tmp_path)
+    assert "target not reached: half the seeds or more (25)" in text
+    assert "75 cells without a number (target not reached) left out" in text
+    assert "failed" not in text
+
+
 def test_without_a_plan_the_holes_of_the_grid_are_missing(cells: pd.DataFrame) -> None:
     some = cells[~((cells["n"] == 10) & (cells["snr"] == 10))]
     assert hatched(draw_heatmap(data_of(some), OPTIONS)) == {"missing": 1}
@@ -177,10 +207,12 @@ def test_a_missed_seed_counts_as_beyond_the_others_in_the_median_of_all(tmp_path
     figure = draw_heatmap(data_of(some), STEPS)
     assert shown(figure)[0, 0] == (108 + 109) / 2, "the median of 104 to 109 and four beyond"
     printed = [text.get_text() for text in figure.axes[0].texts]
-    assert printed == ["108\n6/10", "104", "204", "204"]
+    assert printed == ["108\n6/10", "104\n100–109", "204\n200–209", "204\n200–209"]
+    assert "below: least–greatest of the seeds" in words(figure, tmp_path)
     text = " ".join(words(figure, tmp_path).split())
     assert "median of 10 seeds. 4 cells (target not reached or diverged) count as" in text
     assert "hatched" not in text
+    assert "; 6 of 10 seeds have one at SNR = 1, N = 1." in text
 
 
 def test_a_place_that_half_of_the_seeds_miss_has_no_colour_but_their_number(
@@ -216,6 +248,28 @@ def test_places_too_small_for_a_number_have_a_corner_where_seeds_missed(
     text = words(figure, tmp_path)
     assert "diverged: fewer seeds (5)" in text
     assert "5 cells (diverged) count as beyond the others." in text
+
+
+def test_corners_have_one_shape_whatever_the_cells_have() -> None:
+    cells = fake_cells(NS, SNRS)
+    some = fail(cells, (cells["seed"] == 1) & (cells["n"] == 2))
+    figure = draw_heatmap(data_of(some), OPTIONS)
+    [corners] = [
+        found
+        for found in figure.axes[0].collections
+        if isinstance(found, PolyCollection) and found.get_label() == "partly"
+    ]
+    for path in corners.get_paths():
+        width, height = np.ptp(corners.get_transform().transform(path.vertices), axis=0)
+        assert width == pytest.approx(height)
+
+
+def test_many_numbers_that_double_have_ticks_at_some_of_them() -> None:
+    widths = [8 * 2**power for power in range(10)]
+    axis = Axis("m", "m", tuple(widths), "log", whole=True)
+    axes = Figure().subplots()
+    axis.dress(axes, "y")
+    assert axes.get_yticks().tolist() == widths[::2]
 
 
 def test_a_small_map_has_its_numbers_and_colours_by_ratio_from_a_factor_of_ten() -> None:

@@ -55,6 +55,14 @@ def test_several_equations_have_a_dash_each_and_a_place_in_the_legend(tmp_path: 
         assert f"ine: {law}.\n" in text
 
 
+def test_an_equation_has_its_label_in_the_legend(tmp_path: Path) -> None:
+    law = "the paper's line: n * snr**2 = 1000"
+    figure = draw_heatmap(data_of(CELLS), replace(OPTIONS, law=(law,)))
+    text = words(figure, tmp_path)
+    assert "\nN·SNR² = 1000 (the paper's line)\n" in text
+    assert "\nLine: N·SNR² = 1000 (the paper's line).\n" in text
+
+
 def test_more_equations_than_dashes_begin_anew() -> None:
     laws = tuple(f"n = {height}" for height in range(3, 3 + len(DASHES) + 1))
     lines = draw_heatmap(data_of(CELLS), replace(OPTIONS, law=laws)).axes[0].lines

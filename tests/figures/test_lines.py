@@ -15,6 +15,7 @@ from scipy import stats
 import overfit_cli
 from overfit_cli import UserError
 from overfit_cli.core.figure import FigureOptions
+from overfit_cli.figures.lines import draw_lines as plain_lines
 from overfit_cli.figures.panels import side_by_side
 from tests.command import call
 from tests.fake_study import (
@@ -105,6 +106,27 @@ def test_a_geometric_mean_of_zero_is_refused() -> None:
         draw_lines(data_of(cells), replace(LINES, mean="median", band="sd"))
 
 
+def test_a_band_without_an_upper_end_runs_to_the_frame_with_a_count(tmp_path: Path) -> None:
+    """It ended at 1, where all numbers are shares, and no seed has that one."""
+    cells = fake_cells([10], [1.0, 2.0], seeds=4)
+    cells["test_loss"] = 0.1
+    gone = (cells["snr"] == 2.0) & (cells["seed"] == 0)
+    figure = draw_lines(data_of(fail(cells, gone)), replace(LINES, log=frozenset({"value"})))
+    [axes] = figure.axes
+    assert corners(axes.collections[0])[:, 1].max() == pytest.approx(axes.get_ylim()[1])
+    text = words(figure, tmp_path)
+    assert "\n3/4\n" in text
+    assert "Bands that end at the frame have no upper end" in text
+
+
+def test_a_share_of_the_start_ends_at_its_round_off(tmp_path: Path) -> None:
+    cells = fake_cells([10], [1.0, 2.0, 4.0])
+    cells["test_loss"] = cells["snr"].map({1.0: 1e-2, 2.0: 1e-7, 4.0: 1e-20})
+    figure = plain_lines(data_of(cells), LINES, floor=1e-12)
+    assert line_heights(figure.axes[0])[0] == pytest.approx([1e-2, 1e-7, 1e-12])
+    assert "\nround-off, below 10⁻¹² of the start\n" in words(figure, tmp_path)
+
+
 def test_a_seed_that_misses_counts_as_beyond_the_others(tmp_path: Path) -> None:
     """The median of those that arrive would be better than that of all."""
     cells = fake_cells([5], [1.0, 2.0, 4.0], seeds=5)
@@ -115,7 +137,18 @@ def test_a_seed_that_misses_counts_as_beyond_the_others(tmp_path: Path) -> None:
     assert "3 cells (diverged) taken as beyond the others" in words(figure, tmp_path)
     mean = draw_lines(data_of(missed), MEANS)
     assert line_heights(mean.axes[0]) == [pytest.approx([0.35] * 3)]
-    assert "3 failed cells left out" in words(mean, tmp_path)
+    assert "3 cells (diverged) left out" in words(mean, tmp_path)
+
+
+def test_a_median_is_over_the_seeds_that_miss_too_and_the_caption_says_where(
+    tmp_path: Path,
+) -> None:
+    cells = fake_cells([5, 10], [1.0, 2.0], seeds=5)
+    some = fail(cells, (cells["seed"] == 1) & (cells["n"] == 5) & (cells["snr"] == 2.0))
+    options = FigureOptions(x="snr", value="test_loss")
+    text = " ".join(words(draw_lines(data_of(some), options), tmp_path).split())
+    assert "median of 5 seeds" in text
+    assert "1 cell at N = 5, SNR = 2 (diverged) taken as beyond the others" in text
 
 
 def test_where_half_of_the_seeds_miss_a_point_is_open_and_on_no_line(tmp_path: Path) -> None:
@@ -167,7 +200,7 @@ def test_a_failure_that_is_no_miss_is_left_out(tmp_path: Path) -> None:
     figure = draw_lines(data_of(killed), LINES)
     kept = cells[cells["seed"] > 2].groupby("snr")["test_loss"].median()
     assert line_heights(figure.axes[0]) == [pytest.approx(kept.to_list())]
-    assert "6 failed cells left out" in words(figure, tmp_path)
+    assert "6 cells (failed) left out" in words(figure, tmp_path)
 
 
 def test_lines_of_a_point_each_are_refused() -> None:
@@ -188,6 +221,28 @@ def test_lines_that_hide_each_other_stand_aside_with_their_numbers_in_place() ->
     first, second = apart.axes[0].lines
     shown = [line.get_transform().transform((1.0, 1.0))[0] for line in (first, second)]
     assert shown[0] == shown[1]
+
+
+def test_panels_with_the_same_lines_are_one_and_the_caption_says_so(tmp_path: Path) -> None:
+    parts = [fake_cells([5, 10], [1.0, 2.0, 4.0], width=width) for width in (64, 128)]
+    options = FigureOptions(x="snr", value="test_loss", by="width")
+    figure = draw_lines(data_of(pd.concat(parts)), options)
+    assert len(figure.axes) == 1
+    text = " ".join(words(figure, tmp_path).split())
+    assert "Drawn for width = 64; for width = 128 lines and bands are the same" in text
+    parts[1]["test_loss"] *= 1.5
+    assert len(draw_lines(data_of(pd.concat(parts)), options).axes) == 2
+
+
+def test_a_guide_of_a_slope_has_the_fitted_powers_in_the_caption(tmp_path: Path) -> None:
+    cells = fake_cells([5, 10, 20], [1.0, 2.0], seeds=6)
+    cells["test_loss"] = (1 + 0.01 * cells["seed"]) / cells["n"] ** 2
+    cells["train_loss"] = 1 / cells["n"]  # a guide
+    log = frozenset({"x", "value"})
+    options = FigureOptions(x="n", value="test_loss", theory="train_loss", log=log)
+    text = " ".join(words(draw_lines(data_of(cells), options), tmp_path).split())
+    assert "Fitted powers of N" in text
+    assert "SNR = 1: −2.00 [−2.00, −2.00], below 1 %" in text
 
 
 def test_many_lines_have_a_few_names_and_no_bands(tmp_path: Path) -> None:
@@ -455,3 +510,12 @@ def test_ticks_of_narrow_panels_stand_clear_of_each_other() -> None:
         boxes = [label.get_window_extent() for tick, label in ticks if low <= tick <= high]
         assert len(boxes) > 1
         assert all(left.x1 < right.x0 for left, right in pairwise(boxes))
+
+
+def test_a_short_logarithmic_axis_has_three_ticks_or_more() -> None:
+    cells = fake_cells([5], [1.0, 2.0, 4.0])
+    cells["test_loss"] = [{1.0: 1.05, 2.0: 0.6, 4.0: 0.22}[snr] for snr in cells["snr"]]
+    [axes] = draw_lines(data_of(cells), replace(LINES, log=frozenset({"value"}))).axes
+    low, high = axes.get_ylim()
+    ticks = [tick for tick in axes.get_yticks() if low <= tick <= high]
+    assert ticks == pytest.approx([0.3, 0.5, 0.7, 1.0])

@@ -132,6 +132,22 @@ def test_a_title_stands_above_and_is_typeset(tmp_path: Path) -> None:
     assert figure.texts[0].get_window_extent().y0 > high
 
 
+def test_a_title_begins_at_the_axes(tmp_path: Path) -> None:
+    with look(title="Losses"):
+        figure = draw_heatmap(data_of(CELLS), OPTIONS)
+    save(figure, tmp_path / "titled.png")
+    [title] = [text for text in figure.texts if text.get_text() == "Losses"]
+    assert title.get_position()[0] == pytest.approx(figure.axes[0].get_position().x0)
+
+
+def test_a_title_that_does_not_fit_there_begins_at_the_edge(tmp_path: Path) -> None:
+    with look(title="W" * 24):
+        figure = draw_heatmap(data_of(CELLS), OPTIONS)
+    save(figure, tmp_path / "titled.png")
+    [title] = [text for text in figure.texts if text.get_text().startswith("W")]
+    assert title.get_position()[0] == 0.01
+
+
 def test_a_long_title_is_broken_into_lines_that_fit(tmp_path: Path) -> None:
     with look(title="A title of very many words " * 8):
         figure = draw_heatmap(data_of(CELLS), OPTIONS)
@@ -220,6 +236,18 @@ def test_a_style_sheet_changes_colours_and_sizes(tmp_path: Path) -> None:
     assert figure.axes[0].xaxis.label.get_fontsize() == 12
     assert figure.axes[0].get_xticklabels()[0].get_fontsize() == pytest.approx(7 * 12 / 8)
     assert len(set(colours)) == 2
+
+
+@pytest.mark.parametrize(("cycle", "is_taken"), [(["123456", "654321"], True), (["123456"], False)])
+def test_lines_of_a_number_take_the_users_cycle_if_it_has_a_colour_for_each(
+    cycle: list[str], is_taken: bool, tmp_path: Path
+) -> None:
+    with look(style=sheet(tmp_path, f"axes.prop_cycle: cycler('color', {cycle})")):
+        figure = lines()
+    save(figure, tmp_path / "lines.svg")
+    drawn = (tmp_path / "lines.svg").read_text()
+    assert [f"#{colour}" in drawn for colour in cycle] == [is_taken] * len(cycle)
+    assert len({line.get_color() for line in figure.axes[0].lines[:2]}) == 2
 
 
 @pytest.mark.slow

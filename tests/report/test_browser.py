@@ -148,7 +148,9 @@ def test_names_and_reasons_of_a_hostile_run_are_text(opened: Opened) -> None:
 def test_claims_are_filtered_by_verdict_paper_and_words(opened: Opened) -> None:
     page = opened.page
     everything = shown(page)
-    expect(page.locator("#count")).to_have_text(f"{len(everything)} of {len(everything)} claims")
+    expect(page.locator("#count")).to_have_text(
+        f"{len(everything)} of {len(everything)} claims shown"
+    )
     for name in ("vacuous", "not run", "holds", "inconclusive"):
         page.get_by_role("checkbox", name=name).uncheck()
     failing = shown(page)
@@ -162,7 +164,7 @@ def test_claims_are_filtered_by_verdict_paper_and_words(opened: Opened) -> None:
     assert "theorem1-paper-four" not in shown(page)
     page.get_by_label("Words").fill("exponent fig1")
     assert shown(page) == ["fig1-exponent"]
-    expect(page.locator("#count")).to_have_text(f"1 of {len(everything)} claims")
+    expect(page.locator("#count")).to_have_text(f"1 of {len(everything)} claims shown")
     assert page.locator(".run:visible h4").all_inner_texts() == ["fig1-quick"]
     page.get_by_label("Words").fill("nothing has these words")
     assert shown(page) == []
@@ -447,12 +449,16 @@ def test_figures_are_printed_whole_and_on_few_sheets(opened: Opened) -> None:
         assert figure.evaluate("one => getComputedStyle(one).breakInside") == "avoid"
 
 
-def test_it_prints_what_is_folded_and_no_controls(opened: Opened) -> None:
+def test_it_prints_what_is_unfolded_with_the_rules_and_no_controls(opened: Opened) -> None:
     page = opened.page
+    unfolded, folded = page.locator("#study-benign-vit .claims details").all()[:2]
+    unfolded.locator("summary").click()
     page.emulate_media(media="print", color_scheme="dark")
     page.evaluate("dispatchEvent(new Event('beforeprint'))")
     expect(page.locator(".filters")).to_be_hidden()
-    expect(page.locator("#study-benign-vit .claims details p").first).to_be_visible()
+    expect(unfolded.locator("p").first).to_be_visible()
+    expect(folded.locator("p").first).to_be_hidden()
+    expect(page.locator("#rules p").first).to_be_visible()
     assert page.evaluate("getComputedStyle(document.body).color") == "rgb(0, 0, 0)"
     heading = page.locator(".claims th").first
     shown = heading.evaluate("heading => getComputedStyle(heading, '::before').content")
@@ -464,4 +470,4 @@ def test_it_prints_what_is_folded_and_no_controls(opened: Opened) -> None:
     expect(run_called(page, PANELS).locator(".reading")).to_be_hidden()
     page.evaluate("dispatchEvent(new Event('afterprint'))")
     page.emulate_media(media="screen")
-    expect(page.locator("#study-benign-vit .claims details p").first).to_be_hidden()
+    expect(page.locator("#rules p").first).to_be_hidden()

@@ -132,6 +132,54 @@ def test_an_enlarged_figure_is_larger_than_in_the_page(page: Page) -> None:
         page.keyboard.press("Escape")
 
 
+def test_details_take_the_width_of_the_table_below_the_whole_row(page: Page) -> None:
+    row = page.locator(CLAIM)
+    summary, measured = row.locator("summary").first, row.locator("td").nth(2)
+    closed = row.bounding_box()
+    summary.click()
+    text = row.locator("details > p", has_text="Holds where")
+    boxes = [part.bounding_box() for part in (row, text, measured, summary)]
+    whole, said, number, first = (box for box in boxes if box is not None)
+    assert closed is not None
+    assert said["width"] > 0.68 * whole["width"]  # beside the figure
+    size = page.viewport_size
+    assert size is not None
+    if size["width"] > 736:
+        assert said["y"] - whole["y"] >= closed["height"] - 12
+        assert abs(first["y"] - number["y"]) < 10
+        assert first["width"] < 0.7 * whole["width"]
+    row.locator("a.address").click(trial=True)  # no part of the details lies over it
+
+
+def test_a_failing_claim_leads_with_what_it_contradicts(page: Page) -> None:
+    row = page.locator("#claim-kernel-regression-theorem1-paper-four")
+    meaning = row.locator(".meaning")
+    expect(meaning).to_have_text(
+        "Contradicts Song et al. 2024, Theorem 1, whose hypotheses are met."
+    )
+    number = row.locator("td").nth(2).locator(".number").first
+    above, below = meaning.bounding_box(), number.bounding_box()
+    assert above is not None
+    assert below is not None
+    assert above["x"] < below["x"] or above["y"] < below["y"]
+    assert page.locator(f"{CLAIM} .meaning").count() == 0
+
+
+def test_that_a_figure_enlarges_is_written_on_it_and_keys_open_and_close_it(page: Page) -> None:
+    unfold(page)
+    button = page.locator(".pictures button").first
+    expect(button.get_by_text("Enlarge", exact=True)).to_be_visible()
+    button.press("Enter")
+    large = page.locator("#large")
+    expect(large.locator("img")).to_be_visible()
+    width = large.locator("img").evaluate("image => [image.width, image.naturalWidth]")
+    assert width[0] >= width[1]  # every label is as large as it was drawn
+    large.locator(".scrolled").press("End")
+    page.keyboard.press("Escape")
+    expect(large).to_be_hidden()
+    expect(button).to_be_focused()
+
+
 def test_no_tab_stop_is_out_of_sight(page: Page) -> None:
     assert page.evaluate(CLIPPED_STOPS) == []
 
@@ -147,7 +195,7 @@ def test_it_opens_with_the_question_the_findings_and_the_counts(wide: Page) -> N
     expect(wide.get_by_role("heading", level=1)).to_have_text(
         "Do the claims of 3 papers hold when they are measured?"
     )
-    finding = wide.locator(".findings li", has_text="N·SNR^p = C")
+    finding = wide.locator(".findings li", has_text="N·SNRp = C")
     counts = wide.locator(".findings h2 .aside").first.inner_text()
     assert (
         sum(int(part.split()[0]) for part in counts.split(", "))
@@ -156,7 +204,7 @@ def test_it_opens_with_the_question_the_findings_and_the_counts(wide: Page) -> N
     expect(finding).to_be_in_viewport()
     finding.get_by_role("link").first.click()
     expect(wide.locator(f"{CLAIM} details p").first).to_be_visible()
-    papers = wide.locator(".findings h2 a").all_inner_texts()
+    papers = wide.locator(".findings h2 > a").all_inner_texts()
     assert papers == ["Jiang et al. 2024", "Song et al. 2024"]
     rows = wide.locator("header > .summary tbody tr")
     totals = [int(text) for text in rows.locator("td:last-child").all_inner_texts()]
@@ -184,6 +232,57 @@ def test_the_address_keeps_the_filter_the_order_and_the_words(wide: Page, starte
     other.close()
 
 
+def test_a_count_shows_its_claims_and_headings_count_what_is_shown(wide: Page) -> None:
+    row = wide.locator("header > .summary tbody tr").filter(has_text="of the papers")
+    link = row.locator("td.fails a")
+    count = int(link.inner_text())
+    link.click()
+    rows = wide.locator(".claims tbody tr:visible")
+    assert rows.count() == count
+    assert set(rows.evaluate_all("rows => rows.map(row => row.dataset.verdict)")) == {"fails"}
+    assert wide.url.endswith("?verdict=fails&kind=paper")
+    total = wide.locator(".claims tbody tr").count()
+    expect(wide.locator("#count")).to_have_text(f"{count} of {total} claims shown")
+    headings = wide.locator("details.kind:visible > summary .count").all_inner_texts()
+    assert sum(int(text.split()[0]) for text in headings) == count
+    wide.get_by_label("Sort by").select_option("value descending")
+    expect(wide.locator("#count")).to_have_text(
+        f"{count} of {total} claims shown; each table by measured, most first"
+    )
+
+
+def test_the_counts_of_the_first_sentence_and_of_a_paper_show_their_claims(wide: Page) -> None:
+    rows = wide.locator(".claims tbody tr:visible")
+    for link in wide.locator("header > p a[href^='?'], .findings h2 .aside a").all():
+        count = int(link.inner_text().split()[0])
+        link.click()
+        assert rows.count() == count
+        expect(wide.locator("#count")).to_have_class("some")
+        expect(wide.locator("#count")).to_be_in_viewport()
+    wide.locator(".summary td:last-child a").first.click()
+    assert set(rows.evaluate_all("rows => rows.map(row => row.dataset.kind)")) == {"paper"}
+
+
+def test_details_say_how_often_the_verdict_errs_in_simulated_worlds(wide: Page) -> None:
+    details = wide.locator("#claim-benign-vit-fig1-exponent details")
+    details.locator("summary").click()
+    expect(details).to_contain_text("it held in 0 of 60 worlds (0.0 to 6.0 %) where it is false")
+    rules = wide.locator("#errors p").first
+    expect(rules).to_be_hidden()
+    details.get_by_role("link", name="Error rates").click()
+    expect(rules).to_be_in_viewport()
+
+
+def test_the_number_that_a_claim_states_is_marked_beside_its_margin(wide: Page) -> None:
+    row = wide.locator("#claim-benign-vit-fig1-exponent")
+    expect(row).to_contain_text("paper: 2; holds from 1.75 to 2.25")
+    tick, dot = row.locator(".drawing .target").bounding_box(), row.locator(".drawing circle")
+    assert tick is not None
+    around = dot.bounding_box()
+    assert around is not None
+    assert tick["x"] > around["x"]
+
+
 def test_a_search_finds_phrases_whole_numbers_and_the_words_of_a_preset(wide: Page) -> None:
     def names(words: str) -> set[str]:
         wide.get_by_label("Words").fill(words)
@@ -195,6 +294,8 @@ def test_a_search_finds_phrases_whole_numbers_and_the_words_of_a_preset(wide: Pa
     texts = wide.locator(".claims tbody tr:visible").all_text_contents()
     assert all("figure 1b" in text for text in texts)
     assert names("figure 1b") == names('"figure 1b"')  # a place of a paper is a phrase
+    assert names("1e-12") == names("10⁻¹²") == names("1e-012")
+    assert len(names("1e-12")) > 0
     assert "fig1-exponent" not in names("97")  # its exponent is 1.97
     assert "fig1-exponent" in names("1.97")
     assert "fig1-exponent" in names('"test loss over samples"')  # its preset's title

@@ -12,7 +12,7 @@ import pytest
 from scipy.stats import binom
 
 import overfit_cli
-from calibration.__main__ import PAGE, damaged_runs, most_errors, studies
+from calibration.__main__ import PAGE, damaged_runs, most_errors, studies, table
 from calibration.damage import DAMAGES
 from calibration.rates import (
     MOST_ERRORS,
@@ -34,7 +34,9 @@ from overfit_cli.claims.rules import Margin, judge_estimate, judge_theorem, shar
 from overfit_cli.core.claim import Verdict
 from overfit_cli.core.registry import claims_of, find_study
 from overfit_cli.core.training import named_rng
+from overfit_cli.report.judge import simulated_rates
 from overfit_cli.stats.intervals import mean_estimate
+from overfit_cli.sweeps.presets import ERROR_RATES, preset_folder
 
 QUICK = ("trapped-softmax",)
 """Judged soon; the slow tests judge every claim."""
@@ -69,6 +71,11 @@ def chance_to_notice(rate: float, first: int, runs: int) -> float:
     most = int(binom.ppf(0.999, runs, MOST_ERRORS))
     later = [binom.sf(most - errors, runs - first, rate) for errors in range(1, first + 1)]
     return float(np.dot(binom.pmf(range(1, first + 1), first, rate), later))
+
+
+def test_the_shipped_rates_are_those_of_the_page() -> None:
+    assert (preset_folder() / ERROR_RATES).read_text() == table(PAGE.read_text())
+    assert set(simulated_rates()) == {f"{study}/{claim}" for study, claim in EVERY}
 
 
 def test_a_broken_rule_is_noticed_and_an_honest_one_is_not() -> None:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from overfit_cli import UserError
-from overfit_cli.cli.compare import closing_lines, opening_lines, verdict_rows
+from overfit_cli.cli.compare import closing_lines, leading_lines, opening_lines, verdict_rows
 from overfit_cli.report.differences import Comparison, compare_sides
 from tests.report.toy_numbers import Numbers, loss, write_run
 from tests.toy_runs import TOY
@@ -239,13 +239,13 @@ def test_runs_of_two_numerical_versions_are_compared_and_not_judged(tmp_path: Pa
         new = write_run(tmp_path / "new", loss(lambda *_: 0.25))
         comparison = compare_sides(old, new)
         newer = compare_sides(new, old)
-        opened, closed = [*opening_lines(comparison)], [*closing_lines(comparison)]
+        opened, led = [*opening_lines(comparison)], [*leading_lines(comparison)]
     assert loss_of(comparison)["difference"]["value"] == pytest.approx(0.05)
     assert loss_of(newer)["difference"]["value"] == pytest.approx(-0.05)
     assert comparison.pairs.both == 12
     assert comparison.verdicts == {}
     assert opened[0] == "A: old, 12 cells of toy, of version 1."
-    assert closed[-1] == (
+    assert led[-1] == (
         "Verdicts aren't compared: cells are of another version than the installed claims."
     )
 

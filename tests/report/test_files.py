@@ -20,7 +20,6 @@ from overfit_cli.report.contents import (
     ReportedPaper,
     contents,
     describe_measurement,
-    measured_number,
     repetition,
 )
 from overfit_cli.report.expected import Expected, check_verdicts, read_expected, verdicts_toml
@@ -88,11 +87,10 @@ def test_kinds_are_counted_apart_and_at_the_level_of_all_together() -> None:
 
 def test_what_fails_of_a_papers_sentences_names_the_sentence_and_the_number() -> None:
     refuted, finding = of_kind("a", "paper", "fails"), of_kind("b", "sharp", "fails")
-    sentence = (
-        "Theorem 1 says: The loss is at most 1. Its hypotheses are met: a positive σ, of every "
-        "cell. Measured:"
-    )
-    assert refuted.contradiction.startswith(sentence)
+    assert refuted.contradiction.startswith("Contradicts Theorem 1, measured ")
+    sentence = ": The loss is at most 1. It holds where"
+    assert sentence in refuted.contradiction
+    assert refuted.contradiction.endswith(" Its hypotheses are met: a positive σ, of every cell.")
     assert finding.contradiction == of_kind("c", "paper", "holds").contradiction == ""
     assert sentence in markdown(papers([refuted]))
     first, second = json.loads(claims_json(papers([refuted, finding])))["claims"]
@@ -151,9 +149,9 @@ def test_what_is_not_finite_is_null_in_json_and_stands_in_words(value: float) ->
     first, second = json.loads(claims_json(both), parse_constant=refuse)["claims"]
     assert (first["value"], second["value"]) == (None, 2.5)
     assert first["interval"] == second["interval"] == {"low": None, "high": None, "kind": "95 % t"}
-    words = "not known" if math.isnan(value) else f"{value:.4g}"
-    assert measured_number(one.measurement) == f"{words} 95 % t", "no end of it is known"
-    assert measured_number(one.measurement) in markdown(both)
+    words = "not known" if math.isnan(value) else "∞" if value > 0 else "−∞"
+    assert one.measurement.number == f"{words} 95 % t", "no end of it is known"
+    assert one.measurement.number in markdown(both)
 
 
 def test_junit_has_a_failure_for_what_fails_and_skips_what_is_open() -> None:
@@ -341,7 +339,7 @@ def test_without_a_named_run_many_verdicts_are_counted_and_what_fails_is_named(
         grid = (f"--n={n}", "--seeds=1", "--jobs=1", f"--out=results/{name}")
         call("sweep", "toy", *grid, cwd=tmp_path)
     listed = call("report", cwd=tmp_path).stdout
-    assert re.search(r"toy-claim +ours +holds +0\.3333", listed)
+    assert re.search(r"toy-claim +ours +holds +0\.333", listed)
     assert "need other cells" not in listed, (
         "the toy has one claim; papers without cells are left out"
     )
@@ -387,7 +385,7 @@ def test_a_file_in_place_of_the_folder_is_named(tmp_path: Path) -> None:
 
 def test_a_symbol_stays_as_it_is_at_the_start_of_a_sentence() -> None:
     symbol = Measurement(verdict="holds", details={"d = 3": 7.916, "seeds": 10})
-    assert describe_measurement(symbol) == "d = 3 7.916; seeds 10."
+    assert describe_measurement(symbol) == "d = 3 7.92; seeds 10."
     assert describe_measurement(Measurement(verdict="holds", details={"seeds": 10})) == "Seeds 10."
 
 

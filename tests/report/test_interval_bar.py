@@ -4,11 +4,21 @@ from __future__ import annotations
 
 import math
 
+import pandas as pd
 import pytest
 
-from overfit_cli.core.claim import Interval, Measurement
-from overfit_cli.report.interval_bar import WIDTH, interval_bar, margin_in_words, three_digits
-from overfit_cli.report.page import number_parts
+from overfit_cli.claims.rules import Margin, judge_estimate, judge_theorem
+from overfit_cli.core.claim import Interval, Measurement, number_parts
+from overfit_cli.core.text import three_digits
+from overfit_cli.report.interval_bar import (
+    WIDTH,
+    interval_bar,
+    is_a_point,
+    margin_in_words,
+    requirement_in_words,
+)
+from overfit_cli.report.page import _typeset
+from overfit_cli.stats.intervals import Estimate
 
 
 def measured(
@@ -87,13 +97,83 @@ def test_a_margin_is_written_by_its_ends(margin: tuple[float, float] | None, wor
 
 @pytest.mark.parametrize(
     ("number", "text"),
-    [(1013.4, "1010"), (1.9666, "1.97"), (-0.00012345, "-0.000123"), (5.2e-7, "5.2e-07"), (0, "0")],
+    [
+        (1013.4, "1010"),
+        (1.9666, "1.97"),
+        (-0.00012345, "−0.000123"),
+        (5.2e-7, "5.2·10⁻⁷"),
+        (0, "0"),
+    ],
 )
 def test_numbers_have_three_digits(number: float, text: str) -> None:
     assert three_digits(number) == text
 
 
 def test_a_number_and_its_interval_are_texts_apart() -> None:
-    assert number_parts(measured(1013.4, (988.1, 1056.0), None)) == ["1010", "[988, 1060]"]
-    assert number_parts(measured(12345.0, None, None)) == ["12345"]
-    assert number_parts(measured(None, None, None)) == ["–"]
+    assert number_parts(1013.4, Interval(988.1, 1056.0, "95 %")) == ["1010", "[988, 1060]"]
+    assert number_parts(12345.0, None) == ["12345"]
+    assert number_parts(-3.0, None) == ["−3"]
+    assert number_parts(None, None) == ["–"]
+
+
+def test_the_number_that_a_claim_states_is_drawn_and_written_beside_its_margin() -> None:
+    margin = Margin(least=1.9, because="2, less a tenth", target=2.0)
+    judged = judge_estimate(Estimate(1.93, 1.91, 1.95, "95 %", 10), margin)
+    assert requirement_in_words(judged) == "stated: 2; holds above 1.9"
+    assert requirement_in_words(judged, "paper") == "paper: 2; holds above 1.9"
+    bar = interval_bar(judged)
+    assert bar is not None
+    assert bar.margin is not None
+    assert bar.interval is not None
+    assert bar.target is not None
+    assert bar.margin[0] < bar.interval[0] < bar.value < bar.target < WIDTH
+
+
+def test_the_band_of_a_theorem_is_the_share_that_it_requires() -> None:
+    seeds = pd.Series(range(12))
+    judged = judge_theorem(pd.Series([True] * 12), seeds)
+    bar = interval_bar(judged)
+    assert requirement_in_words(judged) == "must be 1, without an exception"
+    assert bar is not None
+    assert bar.margin is not None
+    assert bar.interval is not None
+    assert bar.target is None
+    begin, width = bar.margin
+    assert bar.value < sum(bar.interval) < begin < begin + width < WIDTH
+
+
+def test_an_interval_whose_ends_agree_is_a_tick_of_no_width() -> None:
+    judged = measured(2.0, (2.0, 2.0), (1.0, 3.0))
+    bar = interval_bar(judged)
+    assert bar is not None
+    assert bar.interval is not None
+    assert bar.interval[0] == pytest.approx(bar.value)
+    assert bar.interval[1] == 0
+    assert is_a_point(judged)
+    assert is_a_point(measured(2.0, (1.9999, 2.0001), None))
+    assert not is_a_point(measured(2.0, (1.99, 2.01), None))
+
+
+def test_indices_and_powers_of_symbols_are_typeset_and_names_are_not() -> None:
+    text = "λ_B² and N·SNR^p of W_Q, σ̃_p, (1 − ηα)^t, e^(16B), train_loss, x_<b>, 1e-10"
+    assert _typeset(text) == (
+        "λ<sub>B</sub>² and N·SNR<sup>p</sup> of W<sub>Q</sub>, σ̃<sub>p</sub>, "
+        "(1 − ηα)<sup>t</sup>, e<sup>(16B)</sup>, train_loss, x_&lt;b&gt;, "
+        '<span class="number">10⁻¹⁰</span>'
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "typeset"),
+    [
+        ("the power -2 of ‖μ‖, from -0.5", "the power −2 of ‖μ‖, from −0.5"),
+        ("at most 3e-9", 'at most <span class="number">3·10⁻⁹</span>'),
+        ("below 1e+12", 'below <span class="number">10¹²</span>'),
+        ("ε^(1/(2M²)) or n^o(1)", "ε<sup>(1/(2M²))</sup> or n<sup>o(1)</sup>"),
+        ("min_h ‖W_O,h‖", "min<sub>h</sub> ‖W<sub>O,h</sub>‖"),
+        ("‖X‖²_{2,∞}", "‖X‖²<sub>{2,∞}</sub>"),
+        ("fig1-exponent on 2026-11-27, seeds 0-9", "fig1-exponent on 2026-11-27, seeds 0-9"),
+    ],
+)
+def test_numbers_in_a_text_have_minus_signs_and_powers_of_ten(text: str, typeset: str) -> None:
+    assert _typeset(text) == typeset

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
+from PIL import Image
 
 from overfit_cli import __version__
-from overfit_cli.core.claim import Verdict
+from overfit_cli.claims.rules import MET
+from overfit_cli.core.claim import Interval, Kind, Verdict
 from overfit_cli.core.registry import claims_of, installed_studies
 from overfit_cli.figures.draw import Request, draw_figure
 from overfit_cli.figures.picture import Picture
@@ -144,6 +149,79 @@ def test_it_says_when_and_with_what_it_was_written(monkeypatch: pytest.MonkeyPat
 def test_numbers_with_ends_are_told_as_intervals() -> None:
     details = {"power": 2.0, "power, from": 1.5, "power, to": 2.5, "cells, from": 3.0, "seeds": 4}
     assert detail_lines(details) == ["power 2 [1.5, 2.5]", "cells, from 3", "seeds 4"]
+
+
+def test_the_distance_to_a_hypothesis_is_a_range_that_says_when_it_is_met() -> None:
+    details = {"heads missing, least": 1.0, "heads missing, most": 2.5, MET: 0.0, "loss, most": 3}
+    assert detail_lines(details) == [
+        "heads missing (met at 0 or less) 1 to 2.5",
+        f"{MET} 0",
+        "loss, most 3",
+    ]
+    undefined = {"decades, least": math.nan, "decades, most": math.nan, "loss": math.nan}
+    assert detail_lines(undefined) == ["decades undefined", "loss undefined"]
+
+
+def test_infinite_numbers_are_explained() -> None:
+    def shown(**changes: Any) -> str:
+        made = judged("a", "inconclusive")
+        measurement = replace(made.measurement, **changes)
+        return html.page(contents([replace(made, measurement=measurement, study="toy")], [], []))
+
+    target, bound = "cells that did not reach the target", "the bound is 0 there"
+    finite = shown(value=1.0, interval=Interval(0.0, 2.0, "95 % t"))
+    assert target not in finite
+    assert bound not in finite
+    assert target in shown(value=1.0, interval=Interval(0.0, math.inf, "95 % t"))
+    over = shown(interval=None, details={"decades over the bound, most": math.inf})
+    assert bound in over
+    assert target not in over
+
+
+def test_a_thin_line_over_many_shades_keeps_its_colour() -> None:
+    shades = np.zeros((256, 256, 3), np.uint8)
+    shades[..., 0], shades[..., 2] = np.arange(256), np.arange(256)[:, None]
+    shades[100] = orange = (213, 94, 0)
+    reduced = np.asarray(pictures.reduce_colours(Image.fromarray(shades)), int)
+    assert np.abs(reduced[100] - orange).max() < 16
+    assert np.abs(reduced - shades).max() < 48
+    assert len(np.unique(reduced.reshape(-1, 3), axis=0)) <= pictures.COLOURS
+
+
+def test_a_failing_claim_of_a_study_without_a_paper_says_no_more_than_that(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "mine.py").write_text(
+        "from overfit_cli import experiment\n\n\n"
+        '@experiment(claims=["low: loss < 0.1"])\n'
+        "def mine(n: int = 1, seed: int = 0) -> dict[str, float]:\n"
+        '    """Returns its seed and 1."""\n'
+        '    return {"loss": 1.0 + seed}\n'
+    )
+    call("sweep", "mine.py", "--seeds", "12", "--jobs", "1", "--out", "run", cwd=tmp_path)
+    runs = load_runs([tmp_path / "run"], tmp_path)
+    page = html.page(contents(judge_runs(runs, on_every_run=True), runs, []))
+    assert '<em class="meaning fails">The answer is no.</em>' in page
+
+
+@pytest.mark.parametrize(
+    ("kind", "study", "words"),
+    [
+        ("paper", "benign-vit", "Contradicts nowhere."),
+        ("sharp", "benign-vit", "Not as sharp as asked; no sentence of the paper is contradicted."),
+        ("ours", "benign-vit", "The answer to a question of our own is no."),
+        ("identity", "toy", "A defect: it should hold by algebra."),
+    ],
+)
+def test_a_claim_that_fails_says_what_that_means_before_its_sentence(
+    kind: Kind, study: str, words: str
+) -> None:
+    failing = judged("a", "fails", study=study)
+    page = html.page(contents([replace(failing, claim=replace(failing.claim, kind=kind))], [], []))
+    assert f'<em class="meaning fails">{words}</em> It is so.' in page
+    assert '<em class="meaning' not in html.page(
+        contents([judged("a", "holds", study=study)], [], [])
+    )
 
 
 @pytest.mark.slow

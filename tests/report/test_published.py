@@ -305,5 +305,5 @@ def test_a_file_that_is_no_text_is_refused(run: Path, monkeypatch: pytest.Monkey
     monkeypatch.setattr("overfit_cli.report.published.MOST_BYTES", 10)
     with pytest.raises(UserError, match=r"it can't be read \(it has more than 10 bytes\)"):
         compare_sides(run, path)
-    with pytest.raises(UserError, match="A is a run directory; name the CSV file second"):
+    with pytest.raises(UserError, match="A is a run directory; name the published file second"):
         compare_sides(path, run)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import re
+import shlex
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,9 @@ from overfit_cli.report.judge import Judged
 from tests.command import call
 from tests.screen import shown
 from tests.terminal import on_a_terminal
+
+NEEDED = ["6"]
+"""The seeds that claims on a median need."""
 
 FILE = """
 import numpy as np
@@ -41,7 +45,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_counts_come_first_then_the_table_then_what_fails_or_is_open(folder: Path) -> None:
+def test_counts_come_first_then_the_table_then_what_does_not_hold(folder: Path) -> None:
     said = call("report", "--from=run", cwd=folder).stdout.splitlines()
     starts = [line.split()[:1] for line in said]
     assert starts[0] == ["paper"]
@@ -49,9 +53,24 @@ def test_counts_come_first_then_the_table_then_what_fails_or_is_open(folder: Pat
     assert not [line for line in said if line.startswith("small:")], "it holds"
     assert said[-3:] == [
         "Written beside the page: report.md, claims.json, junit.xml, verdicts.toml",
-        "1 hold, 1 open, 1 fail.",
+        "1 hold, 1 fail, 1 inconclusive.",
         "Page: results/report/index.html",
     ]
+
+
+def test_too_few_seeds_are_one_sentence_and_the_sweep_that_adds_them(folder: Path) -> None:
+    few = ("--n=10,20,40", "--seeds=3", "--jobs=1", "--out=few")
+    call("sweep", "decay.py", *few, cwd=folder)
+    said = call("report", "--from=few", "--out=rep", cwd=folder).stdout
+    [needed] = re.findall(r"^More seeds are needed in few: (.*)\.$", said, re.MULTILINE)
+    assert [part.split(" for ")[0] for part in needed.split("; ")] == NEEDED
+    assert "∞" not in said
+    assert "Holds where" not in said, "a claim that only lacks seeds has no paragraph"
+    [command] = re.findall(r"^Next: overfit (.*)$", said, re.MULTILINE)
+    assert command.endswith(f"--seeds {NEEDED[-1]} --out few")
+    call(*shlex.split(command), cwd=folder)
+    again = call("report", "--from=few", "--out=rep", cwd=folder).stdout
+    assert "More seeds are needed" not in again
 
 
 def test_details_describe_what_holds_with_its_level_and_seeds(folder: Path) -> None:
@@ -91,10 +110,10 @@ def test_a_claim_of_another_preset_without_a_number_is_not_said(tmp_path: Path) 
 
 def test_identities_are_counted_apart_and_claims_that_were_not_run_are_said() -> None:
     verdicts: list[tuple[Kind, Verdict]] = [("paper", "holds"), ("ours", "vacuous")]
-    assert counts_in_words(verdicts) == "1 hold, 1 open, 0 fail."
+    assert counts_in_words(verdicts) == "1 hold, 0 fail, 1 vacuous."
     verdicts += [("identity", "holds"), ("identity", "inconclusive"), ("sharp", "not run")]
     assert counts_in_words(verdicts) == (
-        "1 hold, 1 open, 0 fail, 1 not run; of identities 1 of 2 hold."
+        "1 hold, 0 fail, 1 vacuous, 1 not run; of identities 1 of 2 hold."
     )
 
 
@@ -111,4 +130,4 @@ def test_names_of_claims_are_whole_at_80_columns_and_numbers_fold_between_words(
     printed = io.StringIO()
     Console(width=80, file=printed).print(verdict_table([Judged("toy", claim, measurement, None)]))
     words = printed.getvalue().split()
-    assert {claim.name, "inconclusive", "-0.004568", "[-0.001234,", "0.006789]"} <= {*words}
+    assert {claim.name, "inconclusive", "−0.00457", "[−0.00123,", "0.00679]"} <= {*words}

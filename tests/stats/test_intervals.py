@@ -12,12 +12,15 @@ from scipy import stats
 from overfit_cli.stats.intervals import (
     FEWEST_FOR_MEDIAN,
     Estimate,
+    Summary,
     count_distinct,
     difference_estimate,
+    difference_of_means,
     mean_estimate,
     median_estimate,
     middle,
     share_estimate,
+    summarise,
 )
 
 
@@ -103,6 +106,37 @@ def test_the_interval_of_a_difference_is_welchs(counts: tuple[int, int]) -> None
     found = difference_estimate(values, less)
     assert found[:3] == pytest.approx((values.mean() - less.mean(), known.low, known.high))
     assert found.kind == f"95 % Welch's t over {counts[0]} and {counts[1]} seeds"
+
+
+@pytest.mark.parametrize("counts", [(2, 2), (24, 6), (5, 40)])
+def test_the_difference_of_printed_means_is_that_of_their_samples(counts: tuple[int, int]) -> None:
+    draws = np.random.default_rng(sum(counts))
+    values, less = draws.normal(3, 2, counts[0]), draws.normal(1, 0.5, counts[1])
+    known = difference_estimate(values, less)
+    found = difference_of_means(summarise(values), summarise(less))
+    assert found[:4] == known[:4]
+    assert found.inner == known.inner
+    test = stats.ttest_ind_from_stats(
+        values.mean(),
+        values.std(ddof=1),
+        counts[0],
+        less.mean(),
+        less.std(ddof=1),
+        counts[1],
+        False,
+    )
+    error = float(np.hypot(summarise(values).error, summarise(less).error))
+    assert found.value / error == pytest.approx(test.statistic)
+
+
+def test_a_mean_without_an_error_has_no_interval_and_exact_errors_a_normal_one() -> None:
+    unknown = difference_of_means(Summary(2.0, np.nan, 3, 4), summarise([1.0, 2.0, 4.0]))
+    assert not unknown.bounded
+    exact = difference_of_means(Summary(2.0, 0.3, np.inf, 0), Summary(1.0, 0.4, np.inf, 0))
+    assert exact.high == pytest.approx(1 + stats.norm.ppf(0.975) * 0.5)
+    assert exact.kind == "95 % Welch's t over unknown and unknown seeds"
+    tiny = difference_of_means(Summary(2e-90, 1e-95, 5, 6), Summary(1e-90, 1e-95, 5, 6))
+    assert tiny.high == pytest.approx(1e-90 + stats.t.ppf(0.975, 10) * 2**0.5 * 1e-95)
 
 
 def test_a_difference_from_one_value_has_no_interval_and_of_equal_values_a_point() -> None:

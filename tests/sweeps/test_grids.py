@@ -21,7 +21,7 @@ from overfit_cli.figures.axes import Axis
 from overfit_cli.figures.grid import lay_out
 from overfit_cli.sweeps.grid import Grid, make_grid
 from overfit_cli.sweeps.load import load_figure_data
-from overfit_cli.sweeps.manifest import planned_cells, read_manifest
+from overfit_cli.sweeps.manifest import count_planned, planned_cells, read_manifest
 from overfit_cli.sweeps.ranges import parse_range
 from overfit_cli.sweeps.store import RunDirectory
 from tests.command import call, run
@@ -155,6 +155,7 @@ def test_a_sweep_keeps_what_its_grid_covers(
     pairs = [(3, 3.0), (1, 1.0), (1, 2.0), (2, 2.0), (2, 4.0)]
     assert shown == [(*pair, seed) for pair in pairs for seed in (0, 1)]
     planned = planned_cells(Path("a"), TOY)
+    assert count_planned(Path("a"), TOY) == len(planned)
     assert set(zip(planned["n"], planned["snr"], planned["seed"], strict=True)) == set(shown)
     again = run(
         "sweep",

@@ -15,6 +15,7 @@ from overfit_cli.sweeps.grid import make_grid
 from overfit_cli.sweeps.manifest import (
     MANIFEST,
     MOST_BYTES,
+    count_planned,
     planned_cells,
     read_manifest,
     record_run,
@@ -171,6 +172,7 @@ def test_a_sweep_that_trains_adds_to_the_history(swept: Path) -> None:
     assert runs[1]["values"] == first[0]["values"]
     assert runs[1]["command"][1:3] == ["sweep", "toy"]
     assert len(planned_cells(swept, TOY)) == 6, "the same cells are planned once"
+    assert count_planned(swept, TOY) == 6
 
 
 def test_what_is_written_is_what_is_read(tmp_path: Path) -> None:

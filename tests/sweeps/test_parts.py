@@ -413,3 +413,14 @@ def test_a_pipe_or_a_folder_in_the_way_is_no_part(swept: RunDirectory) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert len(rows(swept.path)) == 6
+
+
+def test_a_cell_in_two_parts_counts_once_and_as_done(swept: RunDirectory) -> None:
+    cells = swept.cells.read()
+    whole = pa.concat_tables([part for part in cells.values() if isinstance(part, pa.Table)])
+    position = whole.column_names.index("status")
+    failed = whole.set_column(position, "status", pa.array(["failed"] * whole.num_rows))
+    swept.cells.add(failed.cast(whole.schema))
+    statuses = [cell.status for cell in RunDirectory(swept.path).contents().cells.values()]
+    assert statuses == ["done"] * whole.num_rows
+    assert RunDirectory(swept.path / "none").contents().cells == {}

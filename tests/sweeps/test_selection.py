@@ -75,7 +75,7 @@ def test_a_figure_of_chosen_cells_needs_no_more_axes(run: Path, tmp_path: Path) 
         overfit_cli.draw("heatmap", run)
     figure = overfit_cli.draw("heatmap", run, where="mood=well")
     assert "mean of 2 seeds" in figure.caption
-    assert "Axes: n 1, 2, 3, 4, 5, 6; snr 0.1, 0.4, 0.7." in figure.caption
+    assert "Axes: N (n) 1, 2, 3, 4, 5, 6; snr 0.1, 0.4, 0.7." in figure.caption
     shown = call(
         "plot",
         "lines",
@@ -89,7 +89,7 @@ def test_a_figure_of_chosen_cells_needs_no_more_axes(run: Path, tmp_path: Path) 
     assert "Drawn: a.svg" in shown.stdout
     text = " ".join((tmp_path / "a.txt").read_text().split())
     assert "18 cells done; seeds 0, 1." in text
-    assert "Axes: n 2, 3, 4; snr 0.1, 0.4, 0.7." in text
+    assert "Axes: N (n) 2, 3, 4; snr 0.1, 0.4, 0.7." in text
 
 
 def test_the_newest_directory_is_one_that_has_such_cells(run: Path, tmp_path: Path) -> None:

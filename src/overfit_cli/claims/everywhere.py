@@ -8,6 +8,7 @@ one part lies outside at the level of all together (Bonferroni), or those of man
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Literal
@@ -114,6 +115,9 @@ def _average_of(part: Part) -> Callable[..., Floats]:
 def judge_parts(parts: Sequence[Part], *, drawn: bool = True) -> Measurement:
     """Return the measurement of a claim on all parts; the worst one's number is the value.
 
+    Of parts with one verdict those that the claim's margin is of are shown before what is judged
+    beside them, such as the end of a line.
+
     Args:
         parts: one for each setting, at least one.
         drawn: whether seeds change anything; otherwise one number decides.
@@ -138,6 +142,7 @@ def judge_parts(parts: Sequence[Part], *, drawn: bool = True) -> Measurement:
         shown,
         key=lambda index: (
             order.index(measurements[index].verdict),
+            parts[index].margin != parts[0].margin,
             slack(parts[index]),
         ),
     )
@@ -201,7 +206,7 @@ def _listed(parts: Sequence[Part], measurements: Sequence[Measurement]) -> dict[
     """The number of each part, with the ends of its interval."""
     details = dict[str, float]()
     for part, measured in zip(parts, measurements, strict=True):
-        name, interval = str(part).removeprefix("at "), measured.interval
+        name, interval = re.sub("^(at|the) ", "", str(part)), measured.interval
         assert measured.value is not None
         assert interval is not None
         details |= {
@@ -246,6 +251,7 @@ def _judge_instance(parts: Sequence[Part]) -> Measurement:
         verdict=verdict,
         value=None if worst.unknown else float(worst.low[0]),
         margin=(worst.margin.least, worst.margin.most),
+        target=worst.margin.target,
         decided="case",
         details=_count_settings(parts),
         note=f"Nothing is drawn. {words}".strip(),

@@ -34,7 +34,7 @@ from overfit_cli.claims.quantities import (
     Statistic,
     Trend,
 )
-from overfit_cli.claims.rules import Margin
+from overfit_cli.claims.rules import Margin, factor_margin, tolerance_margin
 from overfit_cli.claims.sentences import Clause, Sentence
 from overfit_cli.core.errors import BadValue
 from overfit_cli.core.text import shorten
@@ -249,11 +249,11 @@ def _relation(text: str) -> Margin:
     if factor:
         if percent or width <= 1 or number <= 0:
             raise _NoClaimError("a factor is above 1, of a number above 0.")
-        return Margin(number / width, number * width, "as stated")
+        return factor_margin(number, width, "as stated")
     width = abs(number) * width / 100 if percent else width
     if not (math.isfinite(width) and width > 0):
         raise _NoClaimError("a tolerance is above 0.")
-    return Margin(number - width, number + width, "as stated")
+    return tolerance_margin(number, width, "as stated")
 
 
 def _one_side(sign: str, number: float) -> Margin:

@@ -199,11 +199,11 @@ class Measured:
             if given.keys() != pinned:
                 lacking = ", ".join(sorted(pinned - given.keys()))
                 raise BadValue("claim", whole, f"say in its brackets too: {lacking}.")
-        plain, spelled = self.text, table.spellings()
+        plain, spelled, columns = self.text, table.spellings(), table.columns
         names = dict(spelled)
         for number, (whole, name, _) in enumerate(chosen):
-            if spelled.get(name) not in table.columns:
-                accepts = f"{name!r} is no measured column; {suggestion(name, table.columns)}"
+            if spelled.get(name) not in columns:
+                accepts = f"{name!r} is no measured column; {suggestion(name, columns)}"
                 raise BadValue("claim", whole, accepts)
             plain = plain.replace(whole, f"reference_{number}")
             names[f"reference_{number}"] = f"reference_{number}"
@@ -218,7 +218,7 @@ class Measured:
                     _, column, selected = chosen[int(name.removeprefix("reference_"))]
                     keep = np.logical_and.reduce([rows[p] == v for p, v in selected.items()])
                     values[name] = _of_seeds(table, rows[keep], spelled[column], seeds)
-                elif name in table.columns:
+                elif name in columns:
                     values[name] = _of_seeds(table, rows, name, seeds)
                 else:
                     values[name] = Ends(*[np.full(len(seeds), float(rows[name].iloc[0]))] * 2)
@@ -320,11 +320,13 @@ def _of_seeds(table: Table, rows: pd.DataFrame, column: str, seeds: NDArray[Any]
     low, high = numbers, numbers
     if column in table.between:
         low, high = (numbers.fillna(rows[end].astype(float)) for end in table.between[column])
-    by_seed = pd.DataFrame({"low": low.to_numpy(), "high": high.to_numpy()}, rows["seed"])
-    if not by_seed.index.is_unique:
+    seeds_here = rows["seed"].to_numpy()
+    if len(np.unique(seeds_here)) < len(seeds_here):
         raise inconclusive("Several cells of a seed have the same setting.")
-    ends = by_seed.reindex(seeds)
-    return Ends(
-        ends["low"].fillna(-np.inf).to_numpy(np.float64),
-        ends["high"].fillna(np.inf).to_numpy(np.float64),
-    )
+    at_seed = np.searchsorted(seeds, seeds_here)
+    ends = np.full((2, len(seeds)), [[-np.inf], [np.inf]])  # low and high of each seed
+    for side, values in enumerate((low, high)):
+        given = values.to_numpy(np.float64)
+        known = ~np.isnan(given)
+        ends[side, at_seed[known]] = given[known]
+    return Ends(*ends)

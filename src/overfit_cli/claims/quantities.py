@@ -57,8 +57,9 @@ class Part:
     setting: Mapping[str, Any] = field(default_factory=dict)
 
     def __str__(self) -> str:
-        """As it is called after "the worst is": `at n=20`."""
-        setting = f"at {self.place}" if self.place else ""
+        """As it is called after "the worst is": `at n=20`, or `the mean over 8 settings`."""
+        is_combined = not self.quantity and " over " in self.place
+        setting = f"{'the' if is_combined else 'at'} {self.place}" if self.place else ""
         return " ".join(filter(None, (self.quantity, setting)))
 
     @property

@@ -39,12 +39,14 @@ class Margin:
         because: the origin of the ends, in words.
         fewest_seeds: with fewer seeds the claim is inconclusive: the interval's error rate is known
             from this number on.
+        target: the number that the claim states, where it is no end: the margin leaves room there.
     """
 
     least: float = -math.inf
     most: float = math.inf
     because: str = ""
     fewest_seeds: int = 5
+    target: float | None = None
 
     def verdict(self, estimate: Estimate) -> Verdict:
         """Return the verdict: `holds` inside, `fails` outside, `inconclusive` across an end.
@@ -111,8 +113,12 @@ def judge_estimate(
     details: Mapping[str, float] | None = None,
 ) -> Measurement:
     """Return the measurement of a claim that one number decides."""
+    needed = 0
     if estimate.seeds < margin.fewest_seeds:
-        count = plural(estimate.seeds, "seed")
+        needed = margin.fewest_seeds + estimate.copies
+        count = plural(estimate.seeds + estimate.copies, "seed")
+        if estimate.copies:
+            count += f", of which {estimate.seeds} differ{'s' * (estimate.seeds == 1)}"
         fewest = plural(margin.fewest_seeds, "seed")
         note = f"{note} It needs {fewest}; these cells have {count}.".strip()
     verdict = margin.verdict(estimate)
@@ -126,8 +132,10 @@ def judge_estimate(
         value=estimate.value,
         interval=Interval(estimate.low, estimate.high, estimate.kind),
         margin=(margin.least, margin.most),
+        target=margin.target,
         details=details or {},
         note=note,
+        needed_seeds=needed,
     )
 
 
@@ -238,6 +246,9 @@ class Requirements:
         }
 
 
+MET = "cells that meet its hypotheses"
+"""The detail with the number of those cells."""
+
 LOST = "cells that failed or are absent"
 """Which cells are unknown, where nothing else is said."""
 
@@ -284,7 +295,7 @@ def judge_theorem(
     if requirements is not None:
         judged = requirements.judged(cells["unknown"])
         count = int(requirements.met().sum())
-        details |= requirements.distances() | {"cells that meet its hypotheses": count}
+        details |= requirements.distances() | {MET: count}
         if not judged.any():
             why = f"No cell meets its hypotheses: {requirements.in_words}."
             return mark_vacuous(Measurement(verdict="vacuous", note=note), why, details)
@@ -305,6 +316,7 @@ def _judge_without_exception(
     missing = int(cells["unknown"].sum())
     fewest = max(FEWEST_SEEDS_OF_THEOREM, math.log(1 - level_of_each(1)) / math.log(2 / 3))
     verdict: Verdict = "holds" if not missing and estimate.seeds >= fewest else "inconclusive"
+    needed = math.ceil(fewest) if estimate.seeds < fewest and not is_broken else 0
     if missing:
         details = {**details, unknown_because: missing}
         note = f"{note} {unknown_because[0].upper()}{unknown_because[1:]} may break it."
@@ -315,8 +327,10 @@ def _judge_without_exception(
         decided="case" if is_broken else "interval",
         value=estimate.value,
         interval=Interval(estimate.low, estimate.high, estimate.kind),
+        target=1.0,
         details=details,
         note=f"The share of seeds without an exception. {note.strip()}".strip(),
+        needed_seeds=needed,
     )
 
 
@@ -367,12 +381,12 @@ def joint_verdict(verdicts: Iterable[Verdict]) -> Verdict:
 
 def tolerance_margin(value: float, tolerance: float, because: str, fewest_seeds: int = 5) -> Margin:
     """Return the margin of a number claimed to be `value`, up to a tolerance."""
-    return Margin(value - tolerance, value + tolerance, because, fewest_seeds)
+    return Margin(value - tolerance, value + tolerance, because, fewest_seeds, value)
 
 
 def factor_margin(value: float, factor: float, because: str, fewest_seeds: int = 5) -> Margin:
     """Return the margin of a positive number claimed to be `value`, up to a factor."""
-    return Margin(value / factor, value * factor, because, fewest_seeds)
+    return Margin(value / factor, value * factor, because, fewest_seeds, value)
 
 
 LEAST_VALUES = 3

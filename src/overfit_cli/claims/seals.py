@@ -13,12 +13,14 @@ import inspect
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-import pandas as pd
 
 from overfit_cli.core.claim import Claim, Measurement
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 def digest_of_claim(claim: Claim, *, with_code: bool) -> str:

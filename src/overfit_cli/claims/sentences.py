@@ -25,16 +25,20 @@ class Clause:
         quantity: what is measured, with its margin.
         statistic: what is judged over seeds.
         over: how the numbers at several settings are judged; see `everywhere.combine`.
+        target: the number that the claim states, where it is no end of the margin and none is
+            there; see `Margin`.
     """
 
     quantity: Quantity
     statistic: Statistic = "median"
     over: Over = "every"
+    target: float | None = None
 
     @property
     def margin(self) -> Margin:
         """The margin of its number; of a trend that of the rank correlation."""
-        return self.quantity.margin
+        margin = self.quantity.margin
+        return margin if self.target is None else replace(margin, target=self.target)
 
     def parts(self, table: Table, seeds: int) -> list[Part]:
         """Return the numbers that it is judged on.
@@ -50,7 +54,10 @@ class Clause:
             replace(
                 part,
                 statistic=self.statistic,
-                margin=replace(part.margin, fewest_seeds=seeds),
+                margin=replace(
+                    self.margin if part.margin == self.quantity.margin else part.margin,
+                    fewest_seeds=seeds,
+                ),
             )
             for part in self.quantity.parts(table)
         ]
@@ -150,6 +157,11 @@ class Sentence:
             for clause in self.clauses
             for part in clause.parts(chosen, self.seeds)
         ]
+
+    def with_target(self, target: float) -> Sentence:
+        """Return the sentence with the number that it states beside the end of its margin."""
+        first, *others = self.clauses
+        return replace(self, clauses=(replace(first, target=target), *others))
 
     def holds_where(self, number: str = "", because: str = "") -> str:
         """Return the condition in words.

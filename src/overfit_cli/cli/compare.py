@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,15 +16,23 @@ from rich.table import Table
 from overfit_cli.cli.completion import columns, conditions, run_directories
 from overfit_cli.cli.export import print_content
 from overfit_cli.cli.options import Where
-from overfit_cli.core.console import WIDEST, console, proposed_command, typed_command
-from overfit_cli.core.text import brief, plural, visible
+from overfit_cli.core.claim import Interval, number_with_interval
+from overfit_cli.core.console import (
+    WIDEST,
+    console,
+    print_folded,
+    proposed_command,
+    typed_command,
+)
+from overfit_cli.core.text import brief, plural, three_digits, visible
 from overfit_cli.core.values import finite_number
 
 if TYPE_CHECKING:
     from rich.console import Console, JustifyMethod
 
     from overfit_cli.core.claim import Measurement
-    from overfit_cli.report.differences import Comparison, Side
+    from overfit_cli.report.differences import Comparison
+    from overfit_cli.report.sides import Side
 
 
 def opening_lines(comparison: Comparison) -> Iterator[str]:
@@ -61,11 +69,90 @@ def opening_lines(comparison: Comparison) -> Iterator[str]:
             yield f"Failed in {letter.upper()} alone: {plural(failed, unit)}."
 
 
+def leading_lines(comparison: Comparison) -> Iterator[str]:
+    """Yield what a reader asks first: how many pairs differ and by how much, and the verdicts."""
+    yield from _equivalence_lines(comparison)
+    columns = comparison.differences
+    unlike = [record for record in columns if record["equal"] < record["pairs"]]
+    if columns and not unlike:
+        every = columns[0]["column"] if len(columns) == 1 else f"all {len(columns)} columns"
+        yield f"No difference: A and B are equal in {every}."
+    for record in unlike[:1]:
+        noun = "pair" if comparison.pairs.by == "seed" else "place"
+        differ = f"{record['pairs'] - record['equal']} of {plural(record['pairs'], noun)}"
+        most = three_digits(record["largest"]["difference"])
+        at = f" at {location}" if (location := _place_of_largest(record)) else ""
+        yield f"{record['column']} differs at {differ}, most by {most}{at}."
+    if len(unlike) == len(columns) > 1:
+        yield f"All {len(columns)} columns differ."
+    elif unlike and len(columns) > 1:
+        verb = "differs" if len(unlike) == 1 else "differ"
+        yield f"{len(unlike)} of {len(columns)} columns {verb}."
+    yield from _verdict_lines(comparison)
+
+
+def _place_of_largest(record: Mapping[str, Any]) -> str:
+    """Where the largest difference of a column is."""
+    return _place(record["largest"]["at"])
+
+
+def _place(values: Mapping[str, Any]) -> str:
+    """Write a place: `n 10, snr 12.91, seed 5`."""
+    return ", ".join(f"{name} {brief(value)}" for name, value in values.items())
+
+
+def _equivalence_lines(comparison: Comparison) -> Iterator[str]:
+    """Yield how many places agree with published means within a margin, and which differ."""
+    from overfit_cli.report.equivalence import (
+        places_that_differ,
+        seeds_in_words,
+        what_places_lack,
+        where_they_differ,
+    )
+
+    for record in comparison.differences:
+        counts, points = record.get("verdicts"), record.get("points", [])
+        if counts is None:
+            continue
+        agree = f"{counts['agrees']} of {plural(len(points), 'place')} agree"
+        levels = f"90 % Welch, {seeds_in_words(points)}"
+        line = f"{record['column']}: {agree} within {comparison.equivalent} ({levels})"
+        lacking = what_places_lack(points)
+        line += f", {counts['open']} open{f' ({lacking})' if lacking else ''}"
+        line += f", {counts['differs']} {'differs' if counts['differs'] == 1 else 'differ'}"
+        common = where_they_differ(points)
+        yield f"{line} (95 %){f': all at {common}' if common else ''}."
+        differing = places_that_differ(points)
+        listed = [
+            f"{_place(point['at'])} (B − A {three_digits(point['difference']['value'])}"
+            + (f", z {three_digits(point['z'])})" if math.isfinite(point["z"]) else ")")
+            for point in differing[:MOST_LISTED]
+        ]
+        more = len(differing) - len(listed)
+        if listed:
+            yield f"  {'; '.join(listed)}{f'; and {more} more' if more else ''}."
+
+
+MOST_LISTED = 5
+"""The number of places that differ which are listed of a column, the furthest first."""
+
+
+def _verdict_lines(comparison: Comparison) -> Iterator[str]:
+    if comparison.a.is_of_another_version or comparison.b.is_of_another_version:
+        yield "Verdicts aren't compared: cells are of another version than the installed claims."
+    if comparison.verdicts:
+        judged = f"{plural(len(comparison.verdicts), 'claim')} judged on both sides"
+        changed = len(comparison.changed)
+        change = f"{plural(changed, 'verdict')} {'changes' if changed == 1 else 'change'}"
+        yield f"{change if changed else 'No verdict changes'} ({judged})."
+
+
 def closing_lines(comparison: Comparison) -> Iterator[str]:
-    """Yield sentences on intervals, on columns of one side, and on verdicts."""
+    """Yield sentences on intervals, and on columns of one side."""
     estimates = [record["difference"] for record in comparison.differences]
     kinds = {number["kind"]: 0 for number in estimates if math.isfinite(number["low"])}
     yield f"Intervals of B − A: {'; '.join(kinds) or 'none, of one seed'}."
+    within = "B lies inside the interval of A's mean"
     for record in comparison.differences:
         column, unpaired = record["column"], record["numbers_on_one_side"]
         if unpaired:
@@ -74,17 +161,12 @@ def closing_lines(comparison: Comparison) -> Iterator[str]:
         if points := [number for number in points if math.isfinite(number["low"])]:
             inside = sum(number["low"] <= 0 <= number["high"] for number in points)
             count = f"{inside} of {len(points)} points"
-            yield f"{column}: B lies inside the interval of A's mean at {count}."
+            is_uncertain = "z" in record["points"][0]
+            contains = "the interval of B − A contains 0" if is_uncertain else within
+            yield f"{column}: {contains} at {count}."
     for letter, names in comparison.only_in.items():
         if names:
             yield f"Measured in {letter.upper()} alone: {', '.join(names)}."
-    if comparison.a.is_of_another_version or comparison.b.is_of_another_version:
-        yield "Verdicts aren't compared: cells are of another version than the installed claims."
-    if comparison.verdicts:
-        judged = f"{plural(len(comparison.verdicts), 'claim')} judged on both sides"
-        changed = len(comparison.changed)
-        change = f"{plural(changed, 'verdict')} {'changes' if changed == 1 else 'change'}"
-        yield f"{change if changed else 'No verdict changes'} ({judged})."
 
 
 LARGEST = "largest"
@@ -95,39 +177,67 @@ def difference_rows(comparison: Comparison) -> Iterator[dict[str, str]]:
     """Yield the compared columns with the mean on each side and the differences."""
     for record in comparison.differences:
         largest, change = record["largest"]["difference"], record["difference"]
-        interval = f" [{change['low']:.4g}, {change['high']:.4g}]"
-        place = record["largest"]["at"].items() if largest else ()
-        location = ", ".join(f"{name} {brief(value, 6)}" for name, value in place)
+        location = _place_of_largest(record) if largest else ""
+        interval = Interval(change["low"], change["high"], "")
         yield {
             "column": record["column"],
-            "mean of A": f"{record['mean_a']:.4g}",
-            "mean of B": f"{record['mean_b']:.4g}",
-            "B − A": f"{change['value']:.4g}{interval if math.isfinite(change['low']) else ''}",
-            LARGEST: f"{largest:.4g}{f' at {location}' if location else ''}",
+            "mean of A": three_digits(record["mean_a"]),
+            "mean of B": three_digits(record["mean_b"]),
+            "B − A": number_with_interval(change["value"], interval),
+            LARGEST: f"{three_digits(largest)}{f' at {location}' if location else ''}",
         }
 
 
 def verdict_rows(comparison: Comparison) -> Iterator[dict[str, str]]:
     """Yield the claims that were asked for, and those whose verdicts differ, with both sides'."""
-    from overfit_cli.report.contents import measured_number
-
     for claim in dict.fromkeys([*comparison.asked, *comparison.changed]):
-        a, b = (f"{side.verdict}: {measured_number(side)}" for side in comparison.verdicts[claim])
+        a, b = (f"{side.verdict}: {side.number}" for side in comparison.verdicts[claim])
         yield {"claim": claim, "in A": a, "in B": b}
 
 
+def _print_comparison(output: Console, comparison: Comparison) -> None:
+    """Print the answer, then what is compared, a table of columns, and a table of verdicts."""
+    for line in leading_lines(comparison):
+        print_folded(output, line)
+    output.print()
+    for line in opening_lines(comparison):
+        print_folded(output, line)
+    _print_differences(output, comparison)
+    for line in closing_lines(comparison):
+        print_folded(output, line)
+    verdicts = _table(verdict_rows(comparison))
+    if verdicts.rows:
+        output.print(verdicts)
+
+
 def _print_differences(output: Console, comparison: Comparison) -> None:
-    """Print a row for each column; on a narrow terminal what is largest has a table of its own."""
+    """Print a row for each column; on a narrow terminal what is largest has a line below."""
     rows = merge_equal(difference_rows(comparison))
-    tables = [_table(rows)]
-    whole = output.options.update(width=WIDEST)
-    if output.is_terminal and output.measure(tables[0], options=whole).maximum > output.width:
-        means = [{name: text for name, text in row.items() if name != LARGEST} for row in rows]
-        of_pairs = f"{LARGEST} difference of a pair"
-        largest = ({"column": row["column"], of_pairs: row[LARGEST]} for row in rows)
-        tables = [_table(means), _table(largest)]
-    for table in tables if rows else ():
+    table, whole = _table(rows), output.options.update(width=WIDEST)
+    if not rows:
+        return
+    if not output.is_terminal or output.measure(table, options=whole).maximum <= output.width:
         output.print(table)
+        return
+    output.print()
+    headings = {name: name for name in rows[0]} | {LARGEST: f"{LARGEST} difference of a pair"}
+    lines = [[*map(visible, row.values())] for row in (headings, *rows)]
+    widths = [max(len(line[column]) for line in lines) for column in range(3)]
+    widths[0] = min(widths[0], WIDEST_NAME)
+    for name, mean_a, mean_b, change, largest in lines:
+        first = f"  {name:{widths[0]}}  {mean_a:>{widths[1]}}  {mean_b:>{widths[2]}}  "
+        if len(name) > widths[0]:
+            print_folded(output, name, "  ", "    ")
+            first = f"{'':{widths[0] + 4}}{mean_a:>{widths[1]}}  {mean_b:>{widths[2]}}  "
+        print_folded(output, change, first, " " * len(first))
+        print_folded(
+            output, largest if name == "column" else f"{LARGEST} {largest}", "    ", " " * 6
+        )
+    output.print()
+
+
+WIDEST_NAME = 26
+"""The columns that names of columns have on a narrow terminal."""
 
 
 def merge_equal(rows: Iterable[dict[str, str]]) -> list[dict[str, str]]:
@@ -139,7 +249,7 @@ def merge_equal(rows: Iterable[dict[str, str]]) -> list[dict[str, str]]:
 
 
 def _table(rows: Iterable[dict[str, str]]) -> Table:
-    table = Table(box=SIMPLE_HEAD)
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
     for row in rows:
         for heading in () if table.columns else row:
             is_mean = heading.startswith("mean")
@@ -167,6 +277,7 @@ def as_json(comparison: Comparison, tolerance: float | None = None) -> str:
         "failed_on_one_side": comparison.failed,
         "means_over_seeds": comparison.pairs.by != "seed",
         "interpolated": comparison.interpolation,
+        "equivalent": None if comparison.equivalent is None else str(comparison.equivalent),
         "columns": comparison.differences,
         "columns_on_one_side": comparison.only_in,
         "verdicts": [
@@ -224,8 +335,8 @@ def compare(
         Path,
         typer.Argument(
             metavar="B",
-            help="Another run directory, or a CSV file of published numbers with a column for each "
-            "parameter that varies and for each measured column.",
+            help="Another run directory, or a CSV or parquet file of published numbers with a "
+            "column for each parameter that varies and for each measured column.",
             autocompletion=run_directories,
         ),
     ],
@@ -255,6 +366,15 @@ def compare(
             "--interpolate", help="Interpolate A between its cells, where B has other points."
         ),
     ] = False,
+    equivalent: Annotated[
+        str | None,
+        typer.Option(
+            metavar="MARGIN",
+            help="Judge at each place whether the run agrees with a published mean that has an "
+            "uncertainty: within 10% of the mean, or within 0.01 in the column's unit. Exit with "
+            "code 1 if a place differs.",
+        ),
+    ] = None,
     tolerance: Annotated[
         float | None,
         typer.Option(
@@ -268,8 +388,8 @@ def compare(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="PNG, PDF or SVG file for a figure of the difference in the first column; a "
-            "caption is written beside it, as FILE.txt.",
+            help="PNG, PDF or SVG file for a figure of the difference in the first column, with "
+            "--equivalent in standard errors; a caption is written beside it, as FILE.txt.",
         ),
     ] = None,
     json_file: Annotated[
@@ -290,7 +410,13 @@ def compare(
 
     conditions = (where or [], where_a or [], where_b or [])
     comparison = compare_sides(
-        a, b, values or [], *conditions, interpolated=interpolate, claims=claims or []
+        a,
+        b,
+        values or [],
+        *conditions,
+        interpolated=interpolate,
+        claims=claims or [],
+        equivalent=equivalent,
     )
     to_stdout = json_file == Path("-")
     output = console(quiet=to_stdout)
@@ -305,14 +431,7 @@ def compare(
             print_content(content)
         else:
             write_user_file(json_file, content, "json_file")
-    for line in opening_lines(comparison):
-        output.print(line)
-    _print_differences(output, comparison)
-    for line in closing_lines(comparison):
-        output.print(line)
-    verdicts = _table(verdict_rows(comparison))
-    if verdicts.rows:
-        output.print(verdicts)
+    _print_comparison(output, comparison)
     if out is not None:
         output.print(f"Drawn: {out}, and its caption in {out.with_suffix('.txt').name}")
     if json_file is not None:
@@ -321,7 +440,9 @@ def compare(
         beyond = comparison.beyond(limit)
         differs = f"Beyond the tolerance of {limit:g}: {'; '.join(beyond)}."
         output.print(differs if beyond else f"Within the tolerance of {limit:g}.")
-        return 1 if beyond else 0
+        return 1 if beyond or comparison.places_differ else 0
+    if comparison.places_differ:
+        return 1
     if out is None and 0 < len(comparison.names) <= MOST_AXES:
         for line in proposed_command([*sys.argv[1:], "--out", "difference.png"]):
             output.print(line)

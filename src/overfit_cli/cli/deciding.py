@@ -13,11 +13,12 @@ from overfit_cli.core.console import proposed_command
 if TYPE_CHECKING:
     from overfit_cli.core.study import AnyStudy
     from overfit_cli.report.decision import Decision
+    from overfit_cli.report.judge import Judged
     from overfit_cli.sweeps.manifest import Manifest, Run
 
 
 def commands_that_decide(path: Path, decisions: Sequence[Decision]) -> Iterator[str]:
-    """Yield lines with the sweeps that decide what is open, into the same directory.
+    """Yield lines with the sweeps that decide what is inconclusive, into the same directory.
 
     Cells that a refined sweep leaves out are run by one of its whole grid, in a directory of its
     own.
@@ -56,8 +57,43 @@ def commands_that_decide(path: Path, decisions: Sequence[Decision]) -> Iterator[
         yield "Refining leaves out cells away from the boundary; a sweep of the grid has them:"
         commands = [_dropped(words, _OF_REFINING) for words in commands]
         path = path.with_name(f"{path.name}-grid")
-    unique = [words for index, words in enumerate(commands) if words not in commands[:index]]
-    yield from proposals([*words, "--out", str(path)] for words in unique)
+    yield from proposals([*words, "--out", str(path)] for words in _unique(commands))
+
+
+def lines_on_seeds(judged: Sequence[Judged]) -> Iterator[str]:
+    """Yield lines on claims of which more seeds are needed, and the sweeps that add these.
+
+    Args:
+        judged: the claims.
+    """
+    directories = dict.fromkeys(each.directory for each in judged if each.directory)
+    for path in directories:
+        names = dict[int, list[str]]()
+        for each in judged:
+            if each.directory == path and each.lacks_seeds:
+                names.setdefault(each.measurement.needed_seeds, []).append(each.claim.name)
+        if names:
+            needs = "; ".join(f"{count} for {', '.join(names[count])}" for count in sorted(names))
+            yield f"More seeds are needed in {path}: {needs}."
+            yield from _commands_with_seeds(path, max(names))
+
+
+def _commands_with_seeds(path: Path, count: int) -> Iterator[str]:
+    """Lines with the sweeps of a run directory again, with so many seeds."""
+    from overfit_cli.sweeps.manifest import read_manifest
+
+    manifest = read_manifest(path)
+    present = sorted({seed for run in manifest.runs for seed in run.seeds}) if manifest else []
+    if manifest is None or not present:
+        return
+    sweeps = [words for words in (_words(run, manifest) for run in manifest.runs) if words]
+    seeds = ["--seeds", _seeds_text(present, count), "--out", str(path)]
+    yield from proposals([*words, *seeds] for words in _unique(sweeps))
+
+
+def _unique(commands: Sequence[list[str]]) -> list[list[str]]:
+    """Commands without those that stand before."""
+    return [words for index, words in enumerate(commands) if words not in commands[:index]]
 
 
 def continuing_command(path: Path, manifest: Manifest | None, *switches: str) -> list[str]:

@@ -61,7 +61,7 @@ def judge(
     'power of n in steps is 1 within 0.1'; 'power of n in snr at test_error = 0.1 is -0.5 within
     0.1'; 'share of seeds with test_error < 0.1 > 0.8'.
 
-    Where a claim is open, the command that would decide it is printed.
+    Where a claim is inconclusive, the command that would decide it is printed.
     """
     from overfit_cli.cli.deciding import commands_that_decide
     from overfit_cli.cli.list import verdict_table

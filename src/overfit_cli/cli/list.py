@@ -5,6 +5,7 @@ Its tables of parameters, columns and verdicts are used by other commands and by
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated
@@ -100,7 +101,7 @@ def verdict_table(judged: Sequence[Judged]) -> Table:
 
     Where the verdict of all claims together is another one, it stands below a claim's own.
     """
-    from overfit_cli.report.contents import number_with_interval
+    from overfit_cli.core.claim import number_with_interval
 
     table = Table(box=SIMPLE_HEAD)
     longest = max((len(claim.name) for claim in judged), default=0)
@@ -192,7 +193,7 @@ def list_everything(
         else:
             _print_in_full(output, kind, _find(study))
     elif study is None and (is_reference(kind) or kind in study_names()):
-        _print_study(output, _find(kind))
+        _print_study(output, _find(kind), kind)
     else:
         near = most_alike(kind, [*_ENTRIES, *(study_names() if study is None else ())])
         hint = f"; did you mean {near!r}?" if near else "; or a study alone."
@@ -233,20 +234,73 @@ def _counts(study: AnyStudy) -> str:
     return "".join(f"{plural(count, noun):<13}" for count, noun in counts).rstrip()
 
 
-def _print_study(output: Console, study: AnyStudy) -> None:
-    """Print what a study has: a line for each preset and figure, and its claims by verdict."""
-    from overfit_cli.core.registry import figures_of
+def _print_study(output: Console, study: AnyStudy, typed: str) -> None:
+    """Print what a study has: presets, parameters, figures, and its claims by verdict.
+
+    Args:
+        output: where to.
+        study: the study.
+        typed: what the user calls it.
+    """
+    from overfit_cli.core.registry import claims_of, figures_of
 
     print_folded(output, f"{study.name}: {study.title}" if study.title else study.name)
     if study.paper:
         print_folded(output, f"{study.paper}: {study.paper.title}, {study.paper.url}")
-    presets = [(name, line) for name, line, _ in _presets([study])]
+    # The paper is named above.
+    presets = [(name, line.replace(f"{study.paper}, ", "")) for name, line, _ in _presets([study])]
     figures = [(figure.name, figure.title) for figure in figures_of(study).values()]
-    for heading, entries in (("Presets", presets), ("Figures", figures)):
-        if entries:
-            output.print(f"{heading} ({len(entries)})")
-            _print_entries(output, entries)
+    _print_section(output, "Presets", presets)
+    _print_parameters(output, study)
+    _print_section(output, "Figures", figures)
     _print_claims(output, study)
+    output.print()
+    if claims_of(study):
+        print_folded(output, f"`overfit list claims {typed}` has each claim in full.")
+    print_folded(output, f"`overfit sweep {typed} --help` has the options of a sweep.")
+
+
+def _print_section(output: Console, heading: str, entries: Sequence[tuple[str, str]]) -> None:
+    if entries:
+        output.print()
+        output.print(f"{heading} ({len(entries)})")
+        _print_entries(output, entries)
+
+
+def _print_parameters(output: Console, study: AnyStudy) -> None:
+    """Print a row for each parameter: its name, meaning, range and default."""
+    table = Table(box=None, padding=(0, 1), pad_edge=False, header_style="")
+    for heading in ("", "parameter", "meaning", "range", "default"):
+        table.add_column(heading, overflow="fold", no_wrap=heading in ("parameter", "default"))
+    table.columns[3].max_width = WIDEST_RANGE
+    for name, symbol, default, accepts, meaning in parameter_rows(study):
+        named = f", {symbol}" if symbol and symbol != name else ""
+        table.add_row("", name, f"{meaning}{named}", _as_range(accepts), default)
+    if table.rows:
+        output.print()
+        output.print(f"Parameters ({len(table.rows)})")
+        output.print(table)
+
+
+def _as_range(accepts: str) -> str:
+    """Return the accepted values as a range: `≥ 1, ≤ 100` for `a number of at least 1 and ...`."""
+    for words, sign in _SIGNS:
+        accepts = accepts.replace(words, sign)
+    return re.sub(r"\b1(0{5,})\b", lambda zeros: f"1e{len(zeros[1])}", accepts)
+
+
+WIDEST_RANGE = 22
+"""The columns that a terminal gives to the range of a parameter."""
+
+_SIGNS = (
+    ("one of ", ""),
+    ("a whole number ", ""),
+    ("a number ", ""),
+    ("of at least ", "≥ "),
+    ("above ", "> "),
+    (" and up to ", ", ≤ "),
+    (" and below ", ", < "),
+)
 
 
 def _print_claims(output: Console, study: AnyStudy) -> None:
@@ -255,14 +309,18 @@ def _print_claims(output: Console, study: AnyStudy) -> None:
     if names:
         verdicts = _kept(study)
         report = f", with their verdicts in {REPORT}" if verdicts else ""
+        output.print()
         output.print(f"Claims ({len(names)}){report}")
         groups = dict[str, list[str]]()
         for name in names:
             verdict = verdicts[name].verdict if name in verdicts else "not judged"
             groups.setdefault(verdict, []).append(name)
         for group in sorted(groups, key=[*_COLOURS, "not judged"].index):
-            heading = f"{group}: " if verdicts else ""
-            print_folded(output, ", ".join(groups[group]), f"  {heading}", "    ")
+            indent = "  "
+            if verdicts:
+                output.print(f"  {group} ({len(groups[group])})")
+                indent = "    "
+            print_folded(output, ", ".join(groups[group]), indent, indent)
 
 
 def _print_entries(output: Console, entries: Sequence[tuple[str, str]]) -> None:

@@ -167,7 +167,8 @@ def plot(
         list[str] | None,
         typer.Option(
             metavar="EQUATION",
-            help="Equation of a curve to draw, such as 'N * SNR**2 = 1000'; may be repeated.",
+            help="Equation of a curve to draw, such as 'N * SNR**2 = 1000', or with a label "
+            "'threshold: m = n'; may be repeated.",
         ),
     ] = None,
     no_law: Annotated[

@@ -16,7 +16,7 @@ import typer
 
 from overfit_cli.cli import completion
 from overfit_cli.cli.options import DataFolder, Expect, Strict, Where, set_data_option
-from overfit_cli.core.console import console
+from overfit_cli.core.console import console, print_folded
 from overfit_cli.core.errors import BadValue
 from overfit_cli.core.files import make_folder
 from overfit_cli.core.text import plural, suggestion
@@ -119,7 +119,7 @@ def write_and_say(
         expect: a file of expected verdicts; None for none.
         strict: whether a claim that fails, or an unexpected verdict, gives the code 1; so does a
             report in which nothing is judged.
-        details: whether each claim is described; otherwise those that fail or are open.
+        details: whether each claim is described; otherwise those that do not hold.
 
     Raises:
         UserError: if the runs can't be judged, or the report can't be written.
@@ -158,7 +158,7 @@ def write_and_say(
 
 
 def counts_in_words(verdicts: Iterable[tuple[Kind, Verdict]]) -> str:
-    """Return how many claims have each verdict: `16 hold, 4 open, 0 fail`; identities apart.
+    """Return how many claims have each verdict: `16 hold, 0 fail, 4 vacuous`; identities apart.
 
     Args:
         verdicts: the kind and the verdict of each claim.
@@ -167,10 +167,9 @@ def counts_in_words(verdicts: Iterable[tuple[Kind, Verdict]]) -> str:
     identities: Counter[Verdict] = Counter()
     for kind, verdict in verdicts:
         (identities if kind == "identity" else claims)[verdict] += 1
-    is_open = claims["inconclusive"] + claims["vacuous"]
-    texts = [f"{claims['holds']} hold, {is_open} open, {claims['fails']} fail"]
-    if claims["not run"]:
-        texts.append(f", {claims['not run']} not run")
+    texts = [f"{claims['holds']} hold, {claims['fails']} fail"]
+    rest: tuple[Verdict, ...] = ("inconclusive", "vacuous", "not run")
+    texts += [f", {claims[verdict]} {verdict}" for verdict in rest if claims[verdict]]
     if identities:
         texts.append(f"; of identities {identities['holds']} of {identities.total()} hold")
     return f"{''.join(texts)}."
@@ -186,10 +185,11 @@ def _say_outcome(
     """Say what fails, what is unexpected and what isn't judged; return whether any of it is so."""
     failed = [claim.name for claim in about if claim.measurement.verdict == "fails"]
     if failed:
-        output.print(f"Claims that fail: {len(failed)} of {len(about)}: {', '.join(failed)}.")
+        said = f"Claims that fail: {len(failed)} of {len(about)}: {', '.join(failed)}."
+        print_folded(output, said)
     for claim in about:
         if claim.contradiction:
-            output.print(f"{claim.name}: {claim.contradiction}")
+            print_folded(output, f"{claim.name}: {claim.contradiction}")
     for sentence in () if compared is None else _comparison_in_words(compared):
         output.print(sentence)
     nothing = not any(claim.is_measured for claim in about)
@@ -207,10 +207,11 @@ def _say_verdicts(
     *,
     details: bool,
 ) -> Sequence[Judged]:
-    """Say the counts, a table, and what fails or is open; return the claims that are counted.
+    """Say the counts, a table, and what does not hold; return the claims that are counted.
 
     Of many claims that no run is named for there are counts alone, unless details are asked for.
     """
+    from overfit_cli.cli.deciding import lines_on_seeds
     from overfit_cli.cli.list import count_table, verdict_table
     from overfit_cli.report.contents import claim_sentences, family_sentences
     from overfit_cli.report.judge import relevant_claims
@@ -228,13 +229,19 @@ def _say_verdicts(
         output.print(count_table([paper.restricted(shown) for paper in papers]))
     if shown and (details or not many):
         output.print(verdict_table(shown))
-        unsettled = [claim for claim in shown if claim.is_open or claim.headline != "holds"]
+        unsettled = [
+            claim
+            for claim in shown
+            if (claim.is_open or claim.headline != "holds") and not claim.lacks_seeds
+        ]
         described = shown if details else unsettled
         for sentence in claim_sentences(described):
-            output.print(sentence)
+            print_folded(output, sentence)
         changed = [claim for claim in shown if claim.headline != claim.measurement.verdict]
         for sentence in family_sentences(shown if details else changed):
-            output.print(sentence)
+            print_folded(output, sentence)
+        for line in lines_on_seeds(shown):
+            print_folded(output, line)
         late = [each.name for each in shown if each.changed_late and each not in described]
         if late:
             output.print(f"Changed {AFTER_THE_FIRST_CELL}, as --details says: {', '.join(late)}.")
@@ -349,7 +356,7 @@ def report(
 ) -> int:
     """Judge claims on your runs, and write a page about them.
 
-    Printed are the counts of verdicts, a table of claims, and what fails or is open.
+    Printed are the counts of verdicts, a table of claims, and those that do not hold.
     """
     from overfit_cli.core.files import RESULTS
 

@@ -77,7 +77,7 @@ def _print_lines(output: Console, lines: Iterator[str] | filter[str]) -> None:
 
 def _lines(described: RunSummary, data: FigureData) -> Iterator[str]:
     """What there is to say of a run, a line for each matter."""
-    from overfit_cli.report.contents import run_facts
+    from overfit_cli.report.run_facts import run_facts
 
     paper = data.study.paper
     if data.study.title:
@@ -175,7 +175,7 @@ def _next_commands(described: RunSummary, *others: list[str]) -> Iterator[str]:
 def _failed_lines(described: RunSummary, data: FigureData) -> Iterator[str]:
     """The failed cells by kind, each with its settings, its traceback, and a command."""
     from overfit_cli.core.failures import kind_of
-    from overfit_cli.report.contents import kinds_of_failures
+    from overfit_cli.report.run_facts import kinds_of_failures
 
     cells = data.cells[data.cells["status"] == "failed"]
     kinds = kinds_of_failures(cells)
@@ -199,11 +199,12 @@ def _kind_lines(
     reason = kind.words if kind.varied or kind.traceback else kind.example
     yield f"{plural(kind.count, 'cell')}: {reason}"
     names = varying_parameters(data)
-    texts = [f"{name} {values_in_words(sorted(cells[name].unique().tolist()))}" for name in names]
+    texts = [f"{name} = {values_in_words(sorted(cells[name].unique().tolist()))}" for name in names]
     numbers = sorted(cells["seed"].unique().tolist())
     seeds = f"{'seeds' if len(numbers) > 1 else 'seed'} {list_numbers(numbers)}"
-    several = f"{plural(len(cells[names].drop_duplicates()), 'setting')}: " if names else ""
-    yield f"  At {several}{'; '.join([*texts, seeds])}."
+    if names:
+        seeds = f"{plural(len(cells[names].drop_duplicates()), 'setting')}, {seeds}"
+    yield f"  {'; '.join([seeds, *texts])}"
     for line in kind.traceback.splitlines():
         yield f"  {line}"
     example = cells.iloc[0].to_dict()

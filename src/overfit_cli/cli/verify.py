@@ -16,7 +16,7 @@ import typer
 
 from overfit_cli.cli.completion import run_directories
 from overfit_cli.cli.options import DataFolder, error_as_option, set_data_option
-from overfit_cli.core.console import console
+from overfit_cli.core.console import console, print_folded
 from overfit_cli.core.errors import UserError
 from overfit_cli.core.files import error_text, read_bounded
 from overfit_cli.core.text import plural, visible
@@ -29,6 +29,21 @@ MOST_BYTES, MOST_PIXELS = 1 << 28, 150_000_000
 
 SHORT = 12
 """Digits of a digest that are shown."""
+
+
+def _figures(path: Path) -> list[Path]:
+    """Return the figures of a run directory, of a folder of such or of figures; or a file itself.
+
+    Raises:
+        UserError: for a directory without one.
+    """
+    if not path.is_dir():
+        return [path]
+    for pattern in ("figures/*", "*", "*/figures/*"):
+        figures = [file for file in path.glob(pattern) if file.suffix in (".png", ".pdf", ".svg")]
+        if figures:
+            return sorted(figures)
+    raise UserError(f"{path} has no figure; `overfit plot --from {path}` draws one.")
 
 
 class Candidate(NamedTuple):
@@ -134,8 +149,8 @@ def _record_now(record: FigureRecord, index: int, path: Path) -> SourceRecord:
     from overfit_cli.figures.draw import figure_and_data, record_of_run
     from overfit_cli.figures.record import record_of_cells
     from overfit_cli.report.difference_figure import digest_of_file, record_of_side
-    from overfit_cli.report.differences import load_side
     from overfit_cli.report.runs import load_runs
+    from overfit_cli.report.sides import load_side
     from overfit_cli.sweeps.store import RunDirectory
 
     source, compared = record.sources[index], record.compared
@@ -170,7 +185,13 @@ def _redraw(
         if how is not None:
             a, b = paths
             conditions = (how.columns, record.where, how.where_a, how.where_b)
-            comparison = compare_sides(a, b, *conditions, interpolated=how.interpolate)
+            comparison = compare_sides(
+                a,
+                b,
+                *conditions,
+                interpolated=how.interpolate,
+                equivalent=how.equivalent or None,
+            )
             picture = draw_difference(comparison, names=names)
         elif record.claims:
             (path,), look = paths, look_of_record(record.look)
@@ -198,7 +219,11 @@ def _redraw(
 def verify(
     files: Annotated[
         list[Path],
-        typer.Argument(metavar="FILE", help="PNG, PDF or SVG file that overfit drew."),
+        typer.Argument(
+            metavar="FILE|DIR",
+            help="PNG, PDF or SVG file that overfit drew; a run directory with some, or a folder "
+            "of run directories.",
+        ),
     ],
     source: Annotated[
         list[Path] | None,
@@ -215,22 +240,29 @@ def verify(
     ] = False,
     data_folder: DataFolder = None,
 ) -> int:
-    """Say whether a figure's data is here, unchanged, and with --redraw gives the same picture."""
+    """Say whether a figure's data is here, unchanged, and with --redraw gives the same picture.
+
+    Of the figures of a directory those are described that are not verified; the others have a line.
+    """
     set_data_option(data_folder)
     named = source or []
     for path in named:
         if not path.exists():
             raise UserError(f"--from {path}: it isn't there; name the figure's run or CSV file.")
-    output, code = console(), 0
-    for path in files:
+    output, code, verified = console(), 0, 0
+    figures = {figure: path for path in files for figure in _figures(path)}
+    for path, given in figures.items():
         try:
             holds, sentences = _verify(path, named, redraw=redraw)
         except UserError as error:
             typer.echo(visible(f"overfit: FILE {path}: {error}"), err=True)
             code = error.exit_code
             continue
-        code = max(code, 0 if holds else 1)
+        code, verified = max(code, 0 if holds else 1), verified + holds
         output.print(f"{path}: {'verified' if holds else 'not verified'}.")
-        for sentence in sentences:
-            output.print(f"  {sentence}")
+        for sentence in sentences if path == given or not holds else ():
+            print_folded(output, sentence, "  ", "    ")
+    if any(path.is_dir() for path in files):
+        unsaid = "" if redraw else "; --redraw compares the pictures too"
+        output.print(f"{verified} of {plural(len(figures), 'figure')} verified{unsaid}.")
     return code

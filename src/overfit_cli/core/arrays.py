@@ -1,4 +1,4 @@
-"""Arrays of numbers: their type, the finite numbers of a column, and the columns that vary."""
+"""Arrays of numbers: their type, Gaussian vectors in law, finite numbers and columns that vary."""
 
 from __future__ import annotations
 
@@ -26,8 +26,9 @@ def finite_column(cells: pd.DataFrame, column: str) -> pd.Series[float]:
     """
     import pandas as pd
 
-    numbers = pd.Series(cells[column].to_numpy(dtype=np.float64, na_value=np.nan), cells.index)
-    return numbers.where((cells["status"] == "done") & (numbers.abs() <= LARGEST))
+    numbers = cells[column].to_numpy(dtype=np.float64, na_value=np.nan)
+    known = (cells["status"] == "done").to_numpy(dtype=bool) & (np.abs(numbers) <= LARGEST)
+    return pd.Series(np.where(known, numbers, np.nan), cells.index)
 
 
 def without_overflow(rows: pd.DataFrame, columns: Iterable[str]) -> tuple[pd.DataFrame, int]:
@@ -46,3 +47,27 @@ def without_overflow(rows: pd.DataFrame, columns: Iterable[str]) -> tuple[pd.Dat
 def varying(cells: pd.DataFrame, names: Iterable[str]) -> list[str]:
     """Return those of the columns that take several values, in their order."""
     return [name for name in names if cells[name].nunique() > 1]
+
+
+def bartlett_rows(
+    normals: np.random.Generator,
+    lengths: np.random.Generator,
+    rows: int,
+    dimension: int,
+    before: int = 0,
+) -> Floats:
+    """Draw standard normal vectors up to a rotation, (rows, min(before + rows, dimension)).
+
+    The result L is lower triangular: row i has standard normal parts along the axes of the `before`
+    + i rows before it, and along its own the square root of a chi-square number with `dimension` −
+    `before` − i degrees of freedom. Then L Lᵀ has the law of Z Zᵀ with Z of shape (rows,
+    dimension), entries standard normal. More rows extend fewer.
+    """
+    width = min(before + rows, dimension)
+    factor = np.zeros((rows, width))  # (rows, min(before + rows, dimension))
+    for row in range(rows):
+        axis = before + row
+        factor[row, :axis] = normals.standard_normal(min(axis, width))
+        if axis < width:
+            factor[row, axis] = np.sqrt(lengths.chisquare(dimension - axis))
+    return factor

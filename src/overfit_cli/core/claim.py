@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal, get_args
+
+from overfit_cli.core.text import MINUS, three_digits
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -45,6 +48,36 @@ class Interval:
     high: float
     kind: str
 
+    @property
+    def is_unknown(self) -> bool:
+        """Whether nothing is known of either end, as with too few seeds."""
+        return math.isinf(self.low) and math.isinf(self.high)
+
+
+MOST_COUNTED = 1e7
+"""Whole numbers below it are written in full: they are counts."""
+
+
+def number_with_interval(value: float | None, interval: Interval | None) -> str:
+    """Return a number with its interval in three digits: `2.03 [1.95, 2.11]`; see below."""
+    return " ".join(number_parts(value, interval))
+
+
+def number_parts(value: float | None, interval: Interval | None) -> list[str]:
+    """Return a number and its interval in three digits: texts that no line may break.
+
+    A number without an interval that is a whole one below `MOST_COUNTED` is written in full. There
+    is a dash without a number, and no interval of which neither end is known.
+    """
+    if value is None:
+        return ["–"]
+    if math.isnan(value):
+        return ["not known"]
+    if interval is None or interval.is_unknown:
+        is_count = abs(value) < MOST_COUNTED and value == round(value)
+        return [f"{value:.0f}".replace("-", MINUS) if is_count else three_digits(value)]
+    return [three_digits(value), f"[{three_digits(interval.low)}, {three_digits(interval.high)}]"]
+
 
 @dataclass(frozen=True, kw_only=True)
 class Measurement:
@@ -56,19 +89,23 @@ class Measurement:
         interval: the interval of the number; None without one.
         margin: the ends of the range in which the number must lie, infinite where it is open; None
             where no such range decides.
+        target: the number that the claim states, where it is no end of that range; None without.
         decided: what decided: the `interval`; the `ranks` of runs, at a level; or a single `case`,
             which another draw cannot undo.
         details: further numbers by their meanings: `{"seeds": 10, "cells that failed": 2}`.
         note: further sentences for the reader.
+        needed_seeds: the fewest seeds that can decide it, where there are fewer; otherwise 0.
     """
 
     verdict: Verdict
     value: float | None = None
     interval: Interval | None = None
     margin: tuple[float, float] | None = None
+    target: float | None = None
     decided: Literal["interval", "ranks", "case"] = "interval"
     details: Mapping[str, float] = field(default_factory=dict)
     note: str = ""
+    needed_seeds: int = 0
 
     def __post_init__(self) -> None:
         """Refuse a text that is no verdict.
@@ -79,6 +116,15 @@ class Measurement:
         if self.verdict not in get_args(Verdict):
             verdicts = ", ".join(get_args(Verdict))
             raise ValueError(f"a measurement's verdict is one of {verdicts}, not {self.verdict!r}")
+
+    @property
+    def number(self) -> str:
+        """The measured value with its interval: `2.03 [1.95, 2.11] 95 % t over 10 seeds`."""
+        interval = self.interval
+        kind = interval.kind if interval is not None and self.value is not None else ""
+        if interval is not None and interval.is_unknown:  # nothing has the level that it names
+            kind = kind[max(0, kind.find("over ")) :]
+        return f"{number_with_interval(self.value, interval)} {kind}".strip()
 
     @property
     def by_chance(self) -> bool:
@@ -178,20 +224,16 @@ class Claim:
         return named.rpartition("; ")[2].rstrip(",") if says_so else ""
 
     def contradiction(self, measurement: Measurement) -> str:
-        """Return the sentence of the paper that a verdict `fails` contradicts, and the number.
+        """Return the sentence of the paper that a verdict `fails` contradicts, after the number.
 
         Empty for another verdict, and for a claim that is no sentence of a paper.
         """
         if self.kind != "paper" or measurement.verdict != "fails":
             return ""
         met = f" Its hypotheses are met: {self.hypotheses}." if self.hypotheses else ""
-        interval, number = measurement.interval, ""
-        if measurement.value is not None:
-            number = f" Measured: {measurement.value:.4g}"
-            if interval is not None:
-                number += f" [{interval.low:.4g}, {interval.high:.4g}], {interval.kind}"
-            number += f", where it holds if {self.holds_where}."
-        return f"{self.source} says: {self.statement}{met}{number}"
+        number = "" if measurement.value is None else f", measured {measurement.number}"
+        rule = f" It holds where {self.holds_where}." if number else ""
+        return f"Contradicts {self.source}{number}: {self.statement}{rule}{met}"
 
     def judge(self, cells: pd.DataFrame) -> Measurement:
         """Return the measurement on cells; `inconclusive` where measuring raises an error.

@@ -113,8 +113,8 @@ class Task:
 COLUMNS = (
     Column(
         "mean_test_loss",
-        "test loss, averaged over the steps: lower is faster",
-        label="mean test loss",
+        "test loss, averaged over the evaluations of a run: lower is faster",
+        label="mean test loss over the run",
     ),
     Column("test_loss", "final test loss"),
     Column("test_accuracy", "final test accuracy"),

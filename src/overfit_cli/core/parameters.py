@@ -21,7 +21,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from pydantic_core import ErrorDetails
 
 from overfit_cli.core.errors import BadValue
-from overfit_cli.core.text import is_plain_number, shorten, suggestion
+from overfit_cli.core.text import RAISED, is_plain_number, shorten, suggestion
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -39,7 +39,6 @@ _SIGNS = {
     "top": "ᵀ",
     "Vert": "‖",
 }
-_RAISED = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
 _ACCENTS = {
     "bar": "\N{COMBINING MACRON}",
     "hat": "\N{COMBINING CIRCUMFLEX ACCENT}",
@@ -80,7 +79,7 @@ def _replace_braces(match: re.Match[str]) -> str:
 
 def _superscript(match: re.Match[str]) -> str:
     """A whole exponent in superscript digits."""
-    return (match[1] or match[2]).translate(_RAISED)
+    return (match[1] or match[2]).translate(RAISED)
 
 
 def _replace_name(match: re.Match[str]) -> str:

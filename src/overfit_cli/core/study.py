@@ -60,6 +60,9 @@ class Study(ABC, Generic[P]):
     step: str = "gradient steps"
     """What its steps are, on axes."""
 
+    stop: str = ""
+    """What ends a cell's training before its last step, as a sentence without its full stop."""
+
     seeded: bool = True
     """Whether its cells depend on the seed."""
 
@@ -258,6 +261,8 @@ class FigureData:
             trajectories are then those of all, and a column `run directory` says whose.
         refined_runs: those of several run directories whose cells were chosen so.
         less: what is subtracted, if every column is a difference of two run directories'.
+        contrast: in words, the one setting that differs between these: `coin − balanced (labels)`;
+            empty where another number of them does. Of z-scores, what these are.
         averaged: how many seeds' means are subtracted, in words, if not cells but means are.
         unpaired: in words, how many cells have no counterpart in what is subtracted.
         differs: in words, how settings that don't vary differ between run directories.
@@ -278,6 +283,7 @@ class FigureData:
     runs: tuple[str, ...] = ()
     refined_runs: frozenset[str] = frozenset()
     less: str = ""
+    contrast: str = ""
     averaged: str = ""
     unpaired: str = ""
     differs: tuple[str, ...] = ()

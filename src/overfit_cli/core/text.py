@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import math
 import re
 from collections.abc import Callable, Iterable, Sequence
 
@@ -10,6 +11,9 @@ VERSION = "0.1.0"
 """The version of this package."""
 
 LONGEST_QUOTED = 60
+
+
+MINUS = "\N{MINUS SIGN}"
 
 
 def is_plain_number(text: str) -> bool:
@@ -110,6 +114,29 @@ def percent(share: float, digits: int = 0) -> str:
 def round_digits(number: float, digits: int) -> float:
     """Return a number with so many significant digits."""
     return float(f"{number:.{digits}g}")
+
+
+RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+"""Digits and the sign of a power, as superscripts."""
+
+
+def power_of_ten(factor: str, exponent: int) -> str:
+    """Return a number's digits times a power of ten: `3·10⁻⁹`, and `10⁻⁹` for a factor of 1."""
+    times = factor.removesuffix("1") if factor in ("1", "-1") else f"{factor}·"
+    return f"{times}10{str(exponent).translate(RAISED)}"
+
+
+def three_digits(number: float) -> str:
+    """Return a number in three digits: `1010`, `−0.00125`, and else `7.2·10⁻⁶`."""
+    if abs(number) < 1e-300:
+        return "0"
+    if math.isinf(number):
+        return "∞" if number > 0 else f"{MINUS}∞"
+    rounded = float(f"{number:.3g}")
+    if 1e-4 <= abs(rounded) < 1e6:
+        return f"{rounded:.7g}".replace("-", MINUS)
+    digits, _, exponent = f"{rounded:.3g}".partition("e")
+    return power_of_ten(digits, int(exponent or 0)).replace("-", MINUS)
 
 
 def size(count: float) -> str:

@@ -108,6 +108,8 @@ class Axis:
         if self.scale == "category" or self._has_room_for_ticks():
             axis.set_ticks(list(self.positions), [self._short(value) for value in self.values])
             axis.set_minor_locator(NullLocator())
+        elif shown := self._thinned_values():
+            replace(self, values=shown).place_ticks(axis, low, high)
         elif self.whole and (self.scale == "linear" or high < 4 * low):
             axis.set_major_locator(MaxNLocator("auto", integer=True, steps=[1, 2, 5, 10]))
             axis.set_major_formatter(ScalarFormatter())
@@ -122,7 +124,19 @@ class Axis:
             return tick_number(round_digits(value, 3))
         if self.whole:
             return brief(value)
-        return literal(self.value_labels.get(str(value), str(value)))
+        return self.value_labels.get(str(value)) or literal(str(value))
+
+    def _thinned_values(self) -> tuple[Value, ...]:
+        """Every second value, or third, of many that double: whole numbers evenly spaced by ratio.
+
+        There is none of others, of which round numbers are ticks.
+        """
+        if not (self.whole and self.scale == "log" and len(self.values) > FEW_VALUES):
+            return ()
+        ratios = np.diff(np.log(self.positions))
+        if np.ptp(ratios) > 1e-9:
+            return ()
+        return self.values[:: -(-len(self.values) // FEW_VALUES)]
 
     def _has_room_for_ticks(self) -> bool:
         scaled = self.scaled(self.positions)

@@ -5,13 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 from matplotlib.lines import Line2D
 
 from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.study import FigureData
+from overfit_cli.figures.best_step_sizes import RATE, at_best_step_sizes
 from overfit_cli.figures.curve_data import CurveSet, gather_curves
-from overfit_cli.figures.curve_scale import curve_scale
+from overfit_cli.figures.curve_scale import ROUND_OFF, curve_scale
 from overfit_cli.figures.curves import (
     curve_looks,
     curves_legend,
@@ -24,19 +26,16 @@ from overfit_cli.figures.labels import (
     axis_label,
     label_with_note,
     opening,
-    parameter_values,
     short_settings,
     split_settings,
+    symbols_in_words,
     varying_parameters,
 )
 from overfit_cli.figures.lines import draw_lines
-from overfit_cli.figures.panels import Panel, panels
+from overfit_cli.figures.panels import panels
 from overfit_cli.figures.picture import Picture, new_panels, styled, title_panels
 from overfit_cli.figures.style import HIGH, PALETTE, THRESHOLD, legend_below
 from overfit_cli.stats.bands import MEAN
-from overfit_cli.stats.pairs import best_of_sweep
-
-RATE = "learning_rate"
 
 GUESS = {"loss": math.log(2), "accuracy": 0.5}
 """What guessing one of two classes gives, by the last word of a column's name."""
@@ -46,36 +45,16 @@ GUESS = {"loss": math.log(2), "accuracy": 0.5}
 def draw_best_curves(data: FigureData, options: FigureOptions) -> Picture:
     """Draw logged columns against the step, each setting at its best step size.
 
-    The best step size has the lowest mean of the study's headline over seeds, among those with the
-    fewest failed seeds; the caption names it.
+    The caption tells it, and how it is chosen: see `at_best_step_sizes`. Panels of the step size
+    show all of them.
     """
-    best = [_best_step_sizes(part) for part in panels(data, options.by)]
-    figure = draw_panels([panel for panel, _ in best], options)
-    figure.facts += [words for _, words in best if words]
+    if options.by == RATE:
+        return draw_panels(panels(data, options.by), options)
+    best, words = at_best_step_sizes(data, logged_columns(data, options.value)[0])
+    figure = draw_panels(panels(best, options.by), options, least_share=ROUND_OFF)
+    told = [name for name in varying_parameters(data) if name != RATE]
+    figure.facts += [*symbols_in_words(data.study, told), *words]
     return figure
-
-
-def _best_step_sizes(part: Panel) -> tuple[Panel, str]:
-    """The part's cells at their best step sizes, and a sentence with these."""
-    values = parameter_values(part.data)
-    if len(values[RATE]) < 2:
-        return part, ""
-    grouping = [name for name in varying_parameters(part.data) if name != RATE]
-    cells = best_of_sweep(part.data.cells, RATE, grouping, part.data.study.headline)
-    relabelled = cells.assign(**{RATE: cells[RATE].iloc[0]})
-    planned = part.data.planned.iloc[:0]
-    words = _best_sentence(replace(part.data, cells=cells), grouping)
-    sentence = f"{words.rstrip('.')} ({part.title})." if part.title else words
-    return Panel(part.title, replace(part.data, cells=relabelled, planned=planned)), sentence
-
-
-def _best_sentence(data: FigureData, grouping: list[str]) -> str:
-    choices = [
-        f"{cells[RATE].iloc[0]:g}" + (f" for {text}" if text else "")
-        for values, cells in split_settings(data, grouping)
-        for text in [short_settings(data.study, values)]
-    ]
-    return f"Best step size{'s' if len(choices) > 1 else ''}: {', '.join(choices)}."
 
 
 @styled
@@ -87,16 +66,16 @@ def draw_learning(data: FigureData, options: FigureOptions) -> Picture:
     """
     if any((options.theory, options.by, options.mean, options.band, data.runs)):
         return draw_best_curves(data, options)
-    panel, words = _best_step_sizes(Panel("", data))
-    columns = logged_columns(panel.data, options.value)
+    columns = logged_columns(data, options.value)
+    best, words = at_best_step_sizes(data, columns[0])
     over_seeds = averaging(options, BAND)
-    gathered = gather_curves([panel.data], columns, most_single=len(PALETTE), over_seeds=over_seeds)
-    less, first = _less_first(panel.data, columns)
+    gathered = gather_curves([best], columns, most_single=len(PALETTE), over_seeds=over_seeds)
+    less, first = _less_first(best, columns)
     differences = None
     if less is not None:
         differences = gather_curves([less], columns, most_single=len(PALETTE), over_seeds=MEAN)
-    figure = _draw_columns(panel.data, columns, gathered, differences, first, options)
-    figure.facts += [words] if words else []
+    figure = _draw_columns(best, columns, gathered, differences, first, options)
+    figure.facts += words
     return figure
 
 
@@ -135,18 +114,20 @@ def _draw_columns(
     rows = 2 if differing else 1
     figure, all_axes = new_panels(rows * len(columns), height=2.6, share_y=False)
     for axes, name in zip(all_axes, columns, strict=False):
-        curve_scale([curve.mean for curve in curves], [name], [], options).dress(axes)
+        curve_scale(curves, [name], [], options).dress(axes)
         for curve in curves:
-            draw_curve(axes, curve, [name], looks, 0.0, thin=False, banded=rows == 1)
+            draw_curve(axes, curve, {name: ""}, looks, 0.0, thin=False, banded=rows == 1)
         if (guess := _guess(name)) is not None:
             axes.axhline(guess, **THRESHOLD)
         note = gathered.label if rows == 1 else gathered.label.partition(",")[0]
         axes.set_ylabel(label_with_note(axis_label(study, name, logged=True), note, HIGH))
+    of_first = f" minus {first}'s" if first.isalpha() else f"\nminus that of {first}"
     for axes, name in zip(all_axes[len(columns) :], columns, strict=False):
         for curve in differing:
-            draw_curve(axes, curve, [name], looks, 0.0, thin=False)
+            draw_curve(axes, curve, {name: ""}, looks, 0.0, thin=False)
         note = differences.label if differences else ""
-        axes.set_ylabel(label_with_note(f"less that of {first}", note, HIGH))
+        difference = f"{axis_label(study, name, logged=True)}{of_first}"
+        axes.set_ylabel(label_with_note(difference, note, HIGH))
     for axes in all_axes:
         place = axes.get_subplotspec()
         axes.set_xlabel(study.step if place is None or place.is_last_row() else "")
@@ -155,7 +136,7 @@ def _draw_columns(
     kind = gathered.kind if rows == 1 else gathered.kind.partition(",")[0]
     figure.facts.append(f"{opening(labels)} against {study.step}: {kind}.")
     if differences is not None:
-        figure.facts.append(f"Below, less that of {first} seed by seed: {differences.kind}.")
+        figure.facts.append(f"Below, minus that of {first} seed by seed: {differences.kind}.")
     legend = curves_legend(study, columns[:1], looks, curves)
     legend.append((Line2D([], [], **THRESHOLD), "guessing"))
     legend_below(figure, legend, 2 * len(columns), gathered.heading)
@@ -181,6 +162,9 @@ def draw_learning_rates(data: FigureData, options: FigureOptions) -> Picture:
         margin = 0.08 * (high - low)
         axes.set_ylim(min(low, guess - margin), max(high, guess + margin))
         axes.axhline(guess, **THRESHOLD)
-        above = {"size": "small", "va": "bottom"}
-        axes.text(0.01, guess, "guessing", above, transform=axes.get_yaxis_transform())
+        clear: dict[str, Any] = {"xytext": (0, 2), "textcoords": "offset points"}  # of descenders
+        across = axes.get_yaxis_transform()
+        axes.annotate(
+            "guessing", (0.01, guess), **clear, xycoords=across, size="small", va="bottom"
+        )
     return figure

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any, TypeGuard, TypeVar
+from dataclasses import replace
+from typing import Any, TypeVar
 
+import matplotlib
 import matplotlib.axes
 import numpy as np
 import pandas as pd
@@ -19,6 +20,19 @@ from overfit_cli.core.parameters import describe
 from overfit_cli.core.study import AnyStudy, FigureData
 from overfit_cli.core.text import list_runs, plural, round_digits
 from overfit_cli.figures.axes import Axis
+from overfit_cli.figures.boundary_law import (
+    DrawnBoundary,
+    bend_in_words,
+    can_be_written,
+    fit_ends,
+    fit_in_words,
+    fit_text,
+    grid_in_words,
+    is_on_grid,
+    on_a_line,
+    power_law,
+    spacing_in_words,
+)
 from overfit_cli.figures.caption import mixed_directions, repeated_crossings
 from overfit_cli.figures.grid import mean_of_seeds
 from overfit_cli.figures.inputs import (
@@ -49,7 +63,7 @@ from overfit_cli.figures.style import (
     points,
     value_colour,
 )
-from overfit_cli.stats.boundaries import FEWEST_FOR_LAW, PowerLaw, fit_power_law
+from overfit_cli.stats.boundaries import fit_power_law
 from overfit_cli.stats.crossings import SIDES, crossings, medians_by_row
 from overfit_cli.stats.intervals import FEWEST_FOR_MEDIAN
 
@@ -60,27 +74,6 @@ _COUNT = r" \(.*"
 """How many seeds do what a sentence says, at its end."""
 _ROWS_FOR_LEGEND = 8
 """The number of points from which a boundary has room for a legend above it."""
-
-
-@dataclass(frozen=True)
-class DrawnBoundary:
-    """A boundary to draw.
-
-    Attributes:
-        title: its run or panel; empty where it is the only one.
-        colour: its colour.
-        rows: the median crossing for each y; see `medians_by_row`.
-        curves: the crossing of each curve; see `crossings`.
-        off_grid: by each y whose median lies off the grid, what its curves do, in words.
-        fit: the power law; None without a fit.
-    """
-
-    title: str
-    colour: ColorType
-    rows: pd.DataFrame
-    curves: pd.DataFrame
-    off_grid: pd.Series[str]
-    fit: PowerLaw | None
 
 
 @styled
@@ -105,29 +98,34 @@ def draw_boundary(data: FigureData, options: FigureOptions) -> Picture:
     equations = parse_equations(data, options, (x, y))
     drawn_boundaries = _boundaries(data, options, (x.name, y.name, value), threshold)
     _refuse_nothing(drawn_boundaries, label, threshold)
-    points_on_grid = int(_is_on_grid(drawn_boundaries[0].rows).sum())
+    points_on_grid = int(is_on_grid(drawn_boundaries[0].rows).sum())
     is_inside = len(drawn_boundaries) == 1 and points_on_grid >= _ROWS_FOR_LEGEND
     figure, axes = new_figure(height=3.0 if is_inside else 3.3)
     rises = _all_rise(drawn_boundaries)
-    _dress(axes, x, y, pd.concat([boundary.rows for boundary in drawn_boundaries]), rises=rises)
+    _dress(axes, x, y, drawn_boundaries, rises=rises)
     legend: Legend = []
     figure.facts.append(
         f"Where {label} crosses {tick_number(threshold)}, for each value of {y.label}: "
         f"{_points_text(drawn_boundaries)}."
     )
+    figure.facts += [] if data.refined else [spacing_in_words(x)]
     named = [boundary for boundary in drawn_boundaries if boundary.title]
-    if any((part.rows[_is_on_grid(part.rows)]["never"] > 0).any() for part in named):
+    if any((part.rows[is_on_grid(part.rows)]["never"] > 0).any() for part in named):
         open_dot = Line2D([], [], marker="o", color=_BLACK, markerfacecolor="white", linestyle="")
         legend.append((open_dot, "some seeds cross off the grid"))
     for boundary in drawn_boundaries:
         legend += _draw_points(axes, boundary, y, rises=rises)
-        fit = _fit_text(boundary, y, _power_law(data.study, x, y, rises=rises), rises=rises)
-        legend.append((_draw_fit(axes, boundary, y, rises=rises), fit))
-        fit_line = ", ".join(fit.splitlines())
-        law = f"{_power_law(data.study, x, y, rises=rises)}, " if boundary.title else ""
-        dashed = f"Dashed: {law}{fit_line}, with 95 % bootstrap intervals."
-        drawn = _can_be_written(boundary.fit)
-        figure.facts.append(dashed if drawn else f"Not fitted: {fit_line}.")
+        grid = "" if data.refined else grid_in_words(boundary, x, y, rises=rises)
+        law = power_law(data.study, x, y, rises=rises)
+        fit = fit_text(boundary, y, law, rises=rises)
+        noted = f"{fit}\n{grid}" if grid and not is_inside else fit
+        legend.append((_draw_fit(axes, boundary, y, rises=rises), noted))
+        figure.facts.append(fit_in_words(boundary, fit, law))
+        figure.facts += bend_in_words(boundary, data.study, y, rises=rises)
+        name = f" ({boundary.title})" if boundary.title else ""
+        wherever = "wherever in its step of the grid each median lies"
+        figure.facts += [f"{grid.capitalize()}, {wherever}{name}."] if grid else []
+    figure.facts += _narrow_in_words(axes, drawn_boundaries, rises=rises)
     colour = HIGHLIGHT if len(drawn_boundaries) == 1 else _BLACK
     places = [
         Place(axes, part.data.cells, boundary.colour)
@@ -147,7 +145,7 @@ def draw_boundary(data: FigureData, options: FigureOptions) -> Picture:
     else:
         points = _points_text(drawn_boundaries)
         heading = f"{opening(label)} of {tick_number(threshold)}: {points}"
-        entries = [(artist, _on_a_line(text)) for artist, text in legend if text != points]
+        entries = [(artist, on_a_line(text)) for artist, text in legend if text != points]
         legend_below(figure, entries + laws, columns=1, heading=heading)
     return figure
 
@@ -181,7 +179,7 @@ def _boundaries(
         colour = _colour_of(part.data, options.by) or spare
         curves = crossings(part.data.cells, x, y, value, threshold)
         rows = medians_by_row(curves, y)
-        off_curves = curves[curves[y].isin(rows.loc[~_is_on_grid(rows), y])]
+        off_curves = curves[curves[y].isin(rows.loc[~is_on_grid(rows), y])]
         off_grid = pd.Series(
             {
                 y_value: _off_grid_words(group, threshold, refined=part.data.refined)
@@ -205,7 +203,7 @@ def _refuse_nothing(
     drawn_boundaries: Sequence[DrawnBoundary], label: str, threshold: float
 ) -> None:
     """Refuse to draw where no boundary lies on the grid."""
-    if any(_is_on_grid(boundary.rows).any() for boundary in drawn_boundaries):
+    if any(is_on_grid(boundary.rows).any() for boundary in drawn_boundaries):
         return
     sides = {side for boundary in drawn_boundaries for side in boundary.curves["side"]} & {*SIDES}
     words = list(dict.fromkeys(word for side in sorted(sides) for word in side.split(" or ")))
@@ -216,11 +214,6 @@ def _refuse_nothing(
         float(f"{threshold:g}"),
         f"{typeset(label)} crosses it nowhere on this grid{stays}.",
     )
-
-
-def _is_on_grid(rows: pd.DataFrame) -> pd.Series[bool]:
-    """Whether each median lies on the grid."""
-    return (rows["crossing"] > 0) & (rows["crossing"] < np.inf)
 
 
 def _off_grid_words(curves: pd.DataFrame, threshold: float, *, refined: bool) -> str:
@@ -240,20 +233,28 @@ def _off_grid_words(curves: pd.DataFrame, threshold: float, *, refined: bool) ->
 
 def _all_rise(drawn_boundaries: Sequence[DrawnBoundary]) -> bool:
     """Whether there is a fitted boundary, and x grows with y along each."""
-    fits = [boundary.fit for boundary in drawn_boundaries if _can_be_written(boundary.fit)]
+    fits = [boundary.fit for boundary in drawn_boundaries if can_be_written(boundary.fit)]
     return bool(fits) and all(fit.slope.value > 0 for fit in fits)
 
 
 def _dress(
-    axes: matplotlib.axes.Axes, x: Axis, y: Axis, rows: pd.DataFrame, *, rises: bool
+    axes: matplotlib.axes.Axes,
+    x: Axis,
+    y: Axis,
+    drawn_boundaries: Sequence[DrawnBoundary],
+    *,
+    rises: bool,
 ) -> None:
-    """Set scales, limits and labels; the limits contain the points."""
-    ends = rows[["low", "crossing", "high"]].to_numpy(dtype=np.float64)
+    """Set scales, limits and labels; the limits contain the points and the fits within the grid."""
+    rows = pd.concat([boundary.rows for boundary in drawn_boundaries])
+    fits = [fit_ends(boundary, y)[0] for boundary in drawn_boundaries]
+    points = rows[["low", "crossing", "high"]].to_numpy(dtype=np.float64)
+    ends = np.concatenate([points.ravel(), *fits])
     ends = ends[np.isfinite(ends) & (ends > 0)]
     spans = [x.positions[[0, -1]] * (1 / 1.05, 1.05), y.positions[[0, -1]]]
     if ends.size:
         spans[0] = np.clip([ends.min() / 1.15, ends.max() * 1.15], *spans[0])
-    rows_on_grid = rows.loc[_is_on_grid(rows), y.name]
+    rows_on_grid = rows.loc[is_on_grid(rows), y.name]
     if not rows_on_grid.empty:
         spans[1] = np.array([rows_on_grid.min(), rows_on_grid.max()], dtype=np.float64)
     spans[1] = spans[1] * (1 / 1.12, 1.12)
@@ -281,7 +282,7 @@ def _draw_points(
 
     Points of several boundaries, whose lines have names, have no entry in the legend.
     """
-    on_grid = boundary.rows[_is_on_grid(boundary.rows)]
+    on_grid = boundary.rows[is_on_grid(boundary.rows)]
     entries: Legend = []
     for group, text, face in (
         (on_grid[on_grid["never"] == 0], _points_text([boundary]), boundary.colour),
@@ -326,6 +327,24 @@ def _draw_arrow_heads(
             axes.plot(right, upward, linestyle="none", marker=marker[rises], **look)
 
 
+def _narrow_in_words(
+    axes: matplotlib.axes.Axes, drawn_boundaries: Sequence[DrawnBoundary], *, rises: bool
+) -> list[str]:
+    """A sentence on boundaries whose intervals the markers of points hide."""
+    length = (axes.bbox.height if rises else axes.bbox.width) * 72 / axes.figure.dpi
+    low, high = np.log(axes.get_ylim() if rises else axes.get_xlim())
+    size, hidden = float(matplotlib.rcParams["lines.markersize"]), list[str]()
+    for boundary in drawn_boundaries:
+        rows = boundary.rows[is_on_grid(boundary.rows)]
+        spans = np.log(rows["high"] / rows["low"].clip(lower=1e-300)) / (high - low)
+        if len(rows) and (rows["seeds"] > 1).all() and (spans * length < size).all():
+            hidden.append(boundary.title)
+    if not hidden:
+        return []
+    whose = f" of {', '.join(hidden)}" if len(hidden) < len(drawn_boundaries) else ""
+    return [f"The intervals{whose} are narrower than the markers."]
+
+
 def _points_text(drawn_boundaries: Sequence[DrawnBoundary]) -> str:
     counts = pd.concat([boundary.rows["seeds"] for boundary in drawn_boundaries])
     least, greatest = int(counts[counts > 0].min()), int(counts.max())
@@ -338,12 +357,11 @@ def _draw_fit(
     axes: matplotlib.axes.Axes, boundary: DrawnBoundary, y: Axis, *, rises: bool
 ) -> Line2D:
     """Draw the fit over its values of y; without a fit return an empty line."""
-    if not _can_be_written(boundary.fit):
+    if not can_be_written(boundary.fit):
         return Line2D(
             [], [], linestyle="none", marker="o" if boundary.title else "", color=boundary.colour
         )
-    ends = boundary.rows.loc[_is_on_grid(boundary.rows), y.name].to_numpy(dtype=np.float64)[[0, -1]]
-    x_ends = (boundary.fit.constant.value / ends) ** (1 / boundary.fit.exponent.value)
+    x_ends, ends = fit_ends(boundary, y)
     colour = boundary.colour if boundary.title else _BLACK
     (line,) = axes.plot(*_oriented(x_ends, ends, rises=rises), color=colour, linestyle="--")
     return (
@@ -351,59 +369,6 @@ def _draw_fit(
         if boundary.title
         else line
     )
-
-
-def _can_be_written(fit: PowerLaw | None) -> TypeGuard[PowerLaw]:
-    """Whether there is a fit with a constant that isn't too large or too small for a number."""
-    return (
-        fit is not None
-        and 0 < fit.constant.value < np.inf
-        and bool(np.isfinite(fit.exponent.value))
-    )
-
-
-def _fit_text(boundary: DrawnBoundary, y: Axis, equation: str, *, rises: bool) -> str:
-    """The fitted law, its numbers, and its lack of fit."""
-    title = f"{boundary.title}: " if boundary.title else ""
-    if not _can_be_written(boundary.fit):
-        few = _is_on_grid(boundary.rows).sum() < FEWEST_FOR_LAW
-        why = "fewer than three points" if few else f"it hardly changes with {y.label}"
-        return f"{title}no fit of {equation}, {why}"
-    blank = "\N{NO-BREAK SPACE}"
-    estimates = {"p": boundary.fit.exponent, "C": boundary.fit.constant}
-    estimates = {"q": boundary.fit.slope} if rises else estimates
-    numbers = [
-        f"${name}$ = {_estimate_text(*estimate[:3])}".replace(" ", blank)
-        for name, estimate in estimates.items()
-    ]
-    lines = [title.removesuffix(": ") or equation, *numbers]
-    return "\n".join([*lines, f"largest residual {share_in_words(boundary.fit.residual)}"])
-
-
-def _on_a_line(text: str) -> str:
-    """Join the lines of a fit's text: its law or title, its numbers, its lack of fit."""
-    first, *rest = text.split("\n")
-    return f"{first}: {', '.join(rest)}" if rest else first
-
-
-def share_in_words(share: float) -> str:
-    """Write by how much a number is off another: `12 %`, `below 1 %`, `a factor of 2.3`."""
-    if share >= 1:
-        return f"a factor of {1 + share:.2g}"
-    return f"{100 * share:.0f} %" if share >= 0.01 else "below 1 %"
-
-
-def _power_law(study: AnyStudy, x: Axis, y: Axis, *, rises: bool) -> str:
-    """The fitted law in mathtext."""
-    x_symbol, y_symbol = (formula_symbol(study, axis.name) for axis in (x, y))
-    if rises:
-        return rf"${{{x_symbol}}} \propto {{{y_symbol}}}^q$"
-    return rf"${{{y_symbol}}} \cdot {{{x_symbol}}}^p = C$"
-
-
-def _estimate_text(*numbers: float) -> str:
-    value, low, high = (tick_number(round_digits(number, 3)) for number in numbers)
-    return f"{value} [{low}, {high}]"
 
 
 def _off_grid_sentences(

@@ -8,15 +8,12 @@ from typing import TYPE_CHECKING
 
 from overfit_cli.core.figure import Figure as StudyFigure
 from overfit_cli.core.parameters import Value, describe
+from overfit_cli.core.parameters import symbol_text as unicode_of
 from overfit_cli.core.study import FigureData, stand_ins_of
 from overfit_cli.core.text import VERSION, list_numbers, plural
+from overfit_cli.figures.hidden_lines import hidden_in_words
 from overfit_cli.figures.labels import brief, parameter_values, typeset
-from overfit_cli.sweeps.provenance import (
-    count_sources,
-    data_in_words,
-    sources_in_words,
-    thresholds_in_words,
-)
+from overfit_cli.sweeps.provenance import provenance_in_words
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -43,9 +40,10 @@ def caption(
         commands: the commands that made the cells, and the one that drew the figure.
         usual: whether it has the axes and the column of the study's figure.
     """
-    shows = " ".join(picture.facts or [f"{figure.title}."])
+    shows = " ".join([*(picture.facts or [f"{figure.title}."]), *hidden_in_words(picture)])
     is_source = bool(figure.source) and usual and not data.less and figure.reproduces(data)
     source = f" After {figure.source}." if is_source else ""
+    source += " For the full width of a page." if picture.is_wide else ""
     parts = data.parts or {"": data}
     cells = " ".join([cells_in_words(data), *provenance_in_words(parts), *stand_ins(parts)])
     texts = [shows + source, cells, settings_in_words(data)]
@@ -67,9 +65,12 @@ def cells_in_words(data: FigureData) -> str:
     seeds_words = data.averaged or f"seeds {list_numbers(seeds)}"
     seeds_words += f"; {data.unpaired}" if data.unpaired else ""
     axes = [
-        f"{name} {len(values)} values from {brief(values[0])} to {brief(values[-1])}"
-        if len(values) > 6
-        else f"{name} {', '.join(map(brief, values))}"
+        f"{symbol_and_name(data, name)} "
+        + (
+            f"{len(values)} values from {brief(values[0])} to {brief(values[-1])}"
+            if len(values) > 6
+            else ", ".join(map(brief, values))
+        )
         for name, values in parameter_values(data).items()
         if len(values) > 1
     ]
@@ -88,24 +89,17 @@ _MISSES = {"diverged": "diverged", "step limit": "without reaching the target"}
 """What cells did that failed for these reasons."""
 
 
-def provenance_in_words(parts: Mapping[str, FigureData]) -> list[str]:
-    """Write of which sources cells are, and which data and thresholds of runs differ.
+_LONGEST_SYMBOL = 6
+"""A longer one is a formula."""
 
-    Nothing is written of what is one for all cells.
 
-    Args:
-        parts: the data of each run, by its name; a single one needs none.
-    """
-    sentences = []
-    for study in dict.fromkeys(part.study.name for part in parts.values()):
-        runs = {name: part for name, part in parts.items() if part.study.name == study}
-        counts = {
-            name: count_sources(part.sources, part.cells["key"]) for name, part in runs.items()
-        }
-        sentences.append(sources_in_words(counts))
-    sentences += data_in_words({name: part.collections for name, part in parts.items()})
-    sentences.append(thresholds_in_words({name: part.boundary for name, part in parts.items()}))
-    return [sentence for sentence in sentences if sentence]
+def symbol_and_name(data: FigureData, name: str) -> str:
+    """Write a number's parameter with its symbol, as the picture has it: `N (n)`."""
+    info = describe(data.study.parameters).get(name)
+    if info is None or not info.symbol or info.kind not in ("int", "float"):
+        return name
+    symbol = unicode_of(info.symbol)
+    return name if symbol == name or len(symbol) > _LONGEST_SYMBOL else f"{symbol} ({name})"
 
 
 def stand_ins(parts: Mapping[str, FigureData]) -> list[str]:
@@ -131,7 +125,10 @@ def settings_in_words(data: FigureData) -> str:
 def _settings_of_study(data: FigureData) -> str:
     study = data.study
     paper = f" ({study.paper})" if study.paper else ""
-    texts = [f"{name} {brief(value)}" for name, value in fixed_parameters(data).items()]
+    texts = [
+        f"{symbol_and_name(data, name)} {brief(value)}"
+        for name, value in fixed_parameters(data).items()
+    ]
     differs = f" They differ in: {'; '.join(data.differs)}." if data.differs else ""
     settings = f": {', '.join(texts)}" if texts else ""
     return f"{study.name}{paper}, version {study.version}{settings}.{differs}"

@@ -12,6 +12,7 @@ from overfit_cli.core.errors import BadValue
 from overfit_cli.core.parameters import Value
 from overfit_cli.core.study import FigureData
 from overfit_cli.core.text import plural
+from overfit_cli.figures.grid import mean_of_seeds
 from overfit_cli.figures.inputs import BAND, MISSES, misses_in_words
 from overfit_cli.figures.labels import (
     heading,
@@ -101,7 +102,10 @@ def gather_curves(
     if not any(curves):
         raise BadValue("value", columns[0], "no cell that is done has a number logged there.")
     seed_lines = each_seed and seeds.max() > 1
-    kind = _kind_of_curves(everything, averaged, over_seeds)
+    fewest = min(
+        int(seeds.min()), *(part.cells["seed"].nunique() for part in parts if len(part.cells))
+    )
+    kind = _kind_of_curves(everything, fewest, averaged, over_seeds)
     kind = "a line for each seed" if seed_lines else kind
     if averaged and any(curve.ends_early for part_curves in curves for curve in part_curves):
         kind += "; each curve up to the last step that all its seeds have"
@@ -128,8 +132,8 @@ def _is_averaged(cells: pd.DataFrame) -> pd.Series[bool]:
     return _reasons(cells).isin(["", *MISSES])
 
 
-def _kind_of_curves(cells: pd.DataFrame, averaged: bool, over_seeds: Averaging) -> str:
-    """A curve and its band in words."""
+def _kind_of_curves(cells: pd.DataFrame, fewest: int, averaged: bool, over_seeds: Averaging) -> str:
+    """A curve and its band in words; `fewest` are the seeds of the setting with the fewest."""
     if not averaged:
         return "a single cell" if len(cells) == 1 else "single cells"
     seeds = cells.loc[_is_averaged(cells), "seed"].nunique()
@@ -141,7 +145,8 @@ def _kind_of_curves(cells: pd.DataFrame, averaged: bool, over_seeds: Averaging) 
     if seeds == 1:
         return f"one seed{left_out}"
     band = over_seeds.band_in_words(seeds)
-    return f"{MEANS[over_seeds.mean]} of {seeds} seeds, band: {band}{left_out}"
+    middle = mean_of_seeds(min(fewest, seeds), seeds, MEANS[over_seeds.mean])
+    return f"{middle}, band: {band}{left_out}"
 
 
 def _curves(

@@ -13,11 +13,17 @@ from matplotlib.ticker import MaxNLocator
 
 from overfit_cli.core.arrays import Floats
 from overfit_cli.core.figure import FigureOptions
+from overfit_cli.core.text import round_digits
+from overfit_cli.figures.curve_data import Curve
 from overfit_cli.figures.inputs import choose_scale, is_log, value_is_log
+from overfit_cli.figures.labels import power
 from overfit_cli.figures.style import Legend, log_steps, log_ticks
 
 WIDE_SPAN = 1e6
 """The span from which y is logarithmic although some numbers are 0."""
+
+ROUND_OFF = 1e-12
+"""A squared loss below this share of its start is round-off."""
 
 LEAST_SHARE = 1e-16
 """The share of a start, or of the largest number, below which a logarithmic axis ends.
@@ -45,19 +51,29 @@ def is_log_value(log: bool | None, numbers: Floats) -> bool:
     return choose_scale(log, pd.Series(finite), factor=10)
 
 
-def least_shown(numbers: Floats, start: float) -> float:
-    """Return the number at which a logarithmic axis ends below; 0 where it shows all of them."""
+def least_shown(numbers: Floats, start: float, share: float = LEAST_SHARE) -> float:
+    """Return the number at which a logarithmic axis ends below; 0 where it shows all of them.
+
+    Args:
+        numbers: those to draw.
+        start: the number of which it is a share.
+        share: the share.
+    """
     finite = numbers[np.isfinite(numbers)]
-    floor = LEAST_SHARE * start
+    floor = share * start
     return floor if finite.size and finite.min() < floor else 0.0
 
 
-def shade_below(all_axes: Iterable[Axes], floor: float, of: str) -> Legend:
+def shade_below(
+    all_axes: Iterable[Axes], floor: float, of: str, share: float = LEAST_SHARE
+) -> Legend:
     """Shade what a logarithmic axis doesn't resolve; return the legend of it."""
     for axes in all_axes:
         axes.set_ylim(bottom=floor / 30)
         axes.axhspan(floor / 30, floor, color=_SHADE, linewidth=0, zorder=0)
-    return [(Patch(color=_SHADE), f"below $10^{{-16}}$ of the {of}")]
+    words = f"below {power(share)} of the {of}"
+    words = f"round-off, {words}" if share == ROUND_OFF else words
+    return [(Patch(color=_SHADE), words)]
 
 
 def falls_early(curves: Sequence[pd.Series[float]], *, log: bool) -> bool:
@@ -87,13 +103,15 @@ class CurveScale:
         limits: the limits of a logarithmic y; None where it is linear.
         floor: the least number that is shown; 0 without one.
         log_steps: whether steps are logarithmic.
-        last: the last step.
+        last: the last step that is shown.
+        cut: whether later ones are not, as all bands lie below the floor there.
     """
 
     limits: tuple[float, float] | None
     floor: float
     log_steps: bool
     last: float
+    cut: bool = False
 
     def dress(self, axes: Axes) -> None:
         """Set the scales, limits and ticks of axes."""
@@ -103,39 +121,47 @@ class CurveScale:
             axes.set_ylim(low / 1.5, high * 1.3)
             log_ticks(axes.yaxis, low, high)
         axes.margins(x=0.02)
+        if self.cut:
+            axes.set_xlim(-0.02 * self.last, self.last)
         if self.log_steps:
             log_steps(axes, self.last)
         else:
-            locator = MaxNLocator("auto", integer=True)
+            locator = MaxNLocator("auto", integer=True, steps=[1, 2, 5, 10])
             if self.last >= 1000:
                 locator.set_params(nbins=4)  # long numbers
             axes.xaxis.set_major_locator(locator)
 
 
 def curve_scale(
-    curves: Sequence[pd.DataFrame],
+    curves: Sequence[Curve],
     columns: Sequence[str],
     theory: Sequence[str],
     options: FigureOptions,
+    least_share: float = LEAST_SHARE,
 ) -> CurveScale:
     """Return the scales of curves, the user's where given.
 
-    Of several columns the first sets the limits: a bound outside them does not compress the
-    measurements.
+    The measured columns set the limits, with the lower ends of the first one's bands: a bound
+    outside them does not compress the measurements.
 
     Args:
-        curves: a row for each step, which is the index, and a column for each logged column.
+        curves: the curves of all panels.
         columns, theory: the names of the measured columns, and of those of a theory.
         options: the options of the figure.
+        least_share: the share of the start below which a logarithmic axis ends.
     """
     names = [*columns, *theory]
-    every = np.concatenate([curve[names].to_numpy().ravel() for curve in curves])
-    first = [curve[columns[0]].dropna() for curve in curves]
+    every = np.concatenate([curve.mean[names].to_numpy().ravel() for curve in curves])
+    first = [curve.mean[columns[0]].dropna() for curve in curves]
+    low = np.concatenate([curve.low[columns[0]].dropna() for curve in curves])
     level = [] if options.threshold is None else [options.threshold]
-    limiting = np.concatenate([*first, level])
+    measured = [curve.mean[name].dropna() for curve in curves for name in columns]
+    limiting = np.concatenate([*measured, level])
     log = is_log_value(value_is_log(options), every)
     start = max((float(curve.iloc[0]) for curve in first if len(curve)), default=0.0)
-    floor = least_shown(limiting, start) if log and "loss" in columns[0] else 0.0
+    limiting = np.concatenate([limiting, low])
+    is_loss = log and "loss" in columns[0]
+    floor = least_shown(limiting, start, least_share) if is_loss else 0.0
     limits = None
     if log:
         positive = limiting[limiting > 0]
@@ -144,4 +170,17 @@ def curve_scale(
     log_x = is_log(options, "x")
     early = falls_early(first, log=log) if log_x is None else log_x
     last = max((float(curve.index.max()) for curve in first if len(curve)), default=1.0)
+    shown = 1.25 * max(_last_above(curve, columns[0], floor) for curve in curves)
+    if floor and not early and 0 < shown < _MOST_CUT * last:
+        return CurveScale(limits, floor, early, round_digits(shown, 1), cut=True)
     return CurveScale(limits, floor, early, last)
+
+
+_MOST_CUT = 0.7
+"""Steps are cut where at most this share of them would be left."""
+
+
+def _last_above(curve: Curve, column: str, floor: float) -> float:
+    """The last step at which a curve's band is above the floor."""
+    upper = pd.concat([curve.mean[column], curve.high[column]])
+    return float(upper[upper > floor].index.max()) if (upper > floor).any() else 0.0

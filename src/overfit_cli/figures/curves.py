@@ -14,8 +14,15 @@ from overfit_cli.core.figure import MOST_PANELS, FigureOptions
 from overfit_cli.core.parameters import Value
 from overfit_cli.core.study import AnyStudy, FigureData
 from overfit_cli.core.text import suggestion
+from overfit_cli.figures.curve_bounds import (
+    BOUNDS,
+    CurveBounds,
+    drawn_columns,
+    seeds_above_floor,
+)
 from overfit_cli.figures.curve_data import Curve, CurveSet, gather_curves
-from overfit_cli.figures.curve_scale import curve_scale, shade_below
+from overfit_cli.figures.curve_scale import LEAST_SHARE, curve_scale, shade_below
+from overfit_cli.figures.hidden_lines import name_line
 from overfit_cli.figures.inputs import (
     BAND,
     averaging,
@@ -33,14 +40,15 @@ from overfit_cli.figures.palette import DASHES, LineLook, colour_parameter, line
 from overfit_cli.figures.panels import Panel, panels, panels_for_lines
 from overfit_cli.figures.picture import Picture, label_outer, new_panels, styled, title_panels
 from overfit_cli.figures.style import (
-    BOUND,
     HIGH,
     PALETTE,
     THRESHOLD,
     Legend,
+    band_look,
     legend_below,
     named_lines,
 )
+from overfit_cli.stats.bands import MEANS
 
 __all__ = ["Curve", "CurveSet", "draw_curves", "draw_panels", "gather_curves"]
 
@@ -68,27 +76,36 @@ def draw_curves(data: FigureData, options: FigureOptions) -> Picture:
     return draw_panels(panels(data, panel_parameter), options)
 
 
-def draw_panels(parts: Sequence[Panel], options: FigureOptions) -> Picture:
-    """Draw curves as `draw_curves` does, in given panels; the caller is `styled`."""
+def draw_panels(
+    parts: Sequence[Panel], options: FigureOptions, *, least_share: float = LEAST_SHARE
+) -> Picture:
+    """Draw curves as `draw_curves` does, in given panels; the caller is `styled`.
+
+    Args:
+        parts: the panels.
+        options: the options of the figure.
+        least_share: the share of the start below which a logarithmic axis ends.
+    """
     study = parts[0].data.study
     columns = logged_columns(parts[0].data, options.value)
     theory = _theory_columns(parts[0].data, columns, options.theory)
     threshold = check_threshold(options.threshold)
     parts, split = _told_apart(parts, columns, theory)
+    over_seeds = averaging(options, BAND)
     gathered = gather_curves(
         [part.data for part in parts],
         list(dict.fromkeys([*columns, *theory])),
         most_single=len(PALETTE),
-        over_seeds=averaging(options, BAND),
+        over_seeds=over_seeds,
         each_seed=options.band == "seeds",
     )
     curves = [curve for panel_curves in gathered.curves for curve in panel_curves]
-    drawn = {name for name in [*columns, *theory] for c in curves if c.mean[name].notna().any()}
-    columns, theory = ([name for name in names if name in drawn] for names in (columns, theory))
+    columns, theory = (drawn_columns(names, curves, log=False) for names in (columns, theory))
     figure, all_axes = new_panels(len(parts), height=2.8)
-    scale = curve_scale([c.mean for c in curves], columns, theory, options)
+    scale = curve_scale(curves, columns, theory, options, least_share)
+    theory = drawn_columns(theory, curves, log=scale.limits is not None)
     looks = curve_looks(study, curves)
-    crossed = set[str]()
+    named = {name: axis_label(study, name, logged=True) for name in columns}
     for axes, panel_curves, look in zip(
         all_axes, gathered.curves, line_looks(study, split), strict=True
     ):
@@ -97,28 +114,35 @@ def draw_panels(parts: Sequence[Panel], options: FigureOptions) -> Picture:
             of_panel = (
                 {curve.text: replace(look, dash="-")} if any(split) and len(looks) == 1 else looks
             )
-            draw_curve(axes, curve, columns, of_panel, scale.floor, thin=options.band == "seeds")
-        _draw_theory(axes, panel_curves, theory, looks)
-        crossed |= _mark_crossings(axes, panel_curves, columns[0], theory, scale.floor)
+            draw_curve(axes, curve, named, of_panel, scale.floor, thin=options.band == "seeds")
         axes.set_xlabel(study.step)
     legend = curves_legend(study, columns, looks, curves)
-    labels = [axis_label(study, name, logged=True) for name in theory]
-    legend += [(Line2D([], [], **BOUNDS[i]), label) for i, label in enumerate(labels)]
-    for name, label in zip(theory, labels, strict=True):
-        if name in crossed:
-            legend.append((Line2D([], [], **CROSSING), f"first step above {label}"))
+    bounds = CurveBounds(
+        gathered.curves,
+        [part.data for part in parts],
+        columns[0],
+        {name: axis_label(study, name, logged=True) for name in theory},
+        scale.floor,
+        scale.limits is not None,
+        MEANS[over_seeds.mean] if gathered.label else "",
+    )
+    legend += bounds.draw(all_axes, looks)
     if threshold is not None:
         lines = [axes.axhline(threshold, **THRESHOLD) for axes in all_axes]
         legend.append((lines[0], f"threshold {tick_number(threshold)}"))
-    legend += shade_below(all_axes, scale.floor, "start") if scale.floor else []
+    legend += shade_below(all_axes, scale.floor, "start", least_share) if scale.floor else []
     is_loss = len(columns) > 1 and all(name.endswith("loss") for name in columns)
     ylabel = "loss" if is_loss else axis_label(study, columns[0], logged=True)
     all_axes[0].set_ylabel(label_with_note(ylabel, gathered.label, HIGH))
     label_outer(all_axes)
     title_panels(all_axes, [part.title for part in parts])
-    figure.facts.append(_fact(study, columns, gathered.kind))
-    dashes = zip(("Dashed", "Dotted", "Dash-dotted"), labels, strict=False)
-    figure.facts += [f"{dash}: {label}." for dash, label in dashes]
+    figure.facts += [_fact(study, columns, gathered.kind), *bounds.facts()]
+    if study.stop and any(curve.ends_early for curve in curves):
+        figure.facts.append(f"{study.stop}.")
+    if scale.floor and gathered.label:
+        figure.facts += seeds_above_floor(gathered.curves, parts, columns[0], scale.floor)
+    if scale.cut:
+        figure.facts.append(f"Steps after {scale.last:g} are cut off: all bands are grey there.")
     legend_below(figure, legend, 2 * len(parts), gathered.heading)
     return figure
 
@@ -188,53 +212,10 @@ def _theory_columns(data: FigureData, columns: Sequence[str], theory: str | None
     return named
 
 
-BOUNDS = [{**BOUND, "linestyle": dash} for dash in (BOUND["linestyle"], (0, (1, 1.2)), "-.")]
-"""The looks of a theory's columns, in order: dashed, dotted, dash-dotted."""
-
-
-def _draw_theory(
-    axes: matplotlib.axes.Axes,
-    curves: Sequence[Curve],
-    theory: Sequence[str],
-    looks: Mapping[str, LineLook],
-) -> None:
-    """Draw the columns of a theory: black, or in the colours of curves that have one each."""
-    theories = (curve.mean[list(theory)].fillna(0) for curve in curves)
-    several = sum(bool(frame.ne(0).any(axis=None)) for frame in theories) > 1
-    for curve in curves:
-        for column, bound in zip(theory, BOUNDS, strict=False):
-            mean = curve.mean[column].dropna()
-            colour = looks[curve.text].colour if several else bound["color"]
-            axes.plot(mean.index, mean, **{**bound, "color": colour})
-
-
 def _fact(study: AnyStudy, columns: Sequence[str], kind: str) -> str:
     """The sentence of the caption."""
     labels = ", ".join(axis_label(study, name, logged=True) for name in columns)
     return f"{labels[:1].upper()}{labels[1:]} against {study.step}: {kind}."
-
-
-CROSSING: dict[str, Any] = {"color": "black", "marker": "X", "markersize": 5, "linestyle": ""}
-"""The look of the step at which a curve comes above a theory's column."""
-
-
-def _mark_crossings(
-    axes: matplotlib.axes.Axes,
-    curves: Sequence[Curve],
-    column: str,
-    theory: Sequence[str],
-    floor: float,
-) -> set[str]:
-    """Mark where curves that began below a theory's column come above it; return its name."""
-    crossed = set[str]()
-    for curve in curves:
-        for name in theory:
-            pair = curve.mean[[column, name]].dropna()
-            above = pair[(pair[column] > pair[name] * (1 + 1e-9)) & (pair[column] > floor)]
-            if len(above) and above.index[0] != pair.index[0]:
-                axes.plot(above.index[:1], above[column][:1], **CROSSING)
-                crossed.add(name)
-    return crossed
 
 
 def logged_columns(data: FigureData, value: str | None, option: str = "value") -> list[str]:
@@ -302,16 +283,26 @@ def curves_legend(
 def draw_curve(
     axes: matplotlib.axes.Axes,
     curve: Curve,
-    columns: Sequence[str],
+    columns: Mapping[str, str],
     looks: Mapping[str, LineLook],
     floor: float,
     *,
     thin: bool,
     banded: bool = True,
 ) -> None:
-    """Draw the columns of a setting: told apart by dashes, or by colours where it is alone."""
+    """Draw the columns of a setting: told apart by dashes, or by colours where it is alone.
+
+    Args:
+        axes: where to draw.
+        curve: the setting's curve.
+        columns: the label of each column.
+        looks: the look of each setting.
+        floor: the least number that is shown; 0 without one.
+        thin: whether the curve is of one of several seeds.
+        banded: whether it has a band.
+    """
     look, alone = looks[curve.text], len(looks) == 1
-    for index, column in enumerate(columns):
+    for index, (column, label) in enumerate(columns.items()):
         colour = PALETTE[index] if alone and len(columns) > 1 else look.colour
         dash = DASHES[index] if len(columns) > 1 and not alone else look.dash
         mean, low, high = (
@@ -321,6 +312,8 @@ def draw_curve(
         thinner: dict[str, Any] = {"linewidth": 0.5, "alpha": 0.7} if thin else {}
         if curve.ends_early and not thin:
             thinner = {"marker": "o", "markersize": 2.5, "markevery": [-1]}
-        axes.plot(mean.index, mean, color=colour, linestyle=dash, **thinner)
+        [line] = axes.plot(mean.index, mean, color=colour, linestyle=dash, **thinner)
+        if not thin:
+            name_line(line, label if len(columns) > 1 else "", curve.text)
         if banded and len(looks) <= len(PALETTE):
-            axes.fill_between(low.index, low, high, color=colour, alpha=0.2, linewidth=0)
+            axes.fill_between(low.index, low, high, **band_look(colour, ground=0.12))

@@ -78,6 +78,8 @@ def draw_sides(data: FigureData, options: FigureOptions, overlay: Overlay | None
         legend += _colour_sides(complete, plan, threshold, names)
     if refined:
         legend += _draw_refined(figure, refined, plan, threshold, names)
+    if refined and not complete:  # no colour shows the statistic
+        figure.facts[:1] = [f"The side of the threshold on which {plan.label} lies at most seeds."]
     figure.facts.append(f"The threshold is {tick_number(threshold)}.")
     legend += draw_laws(figure, all_axes, plan, data, options)
     if overlay is not None:

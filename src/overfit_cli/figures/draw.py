@@ -16,7 +16,7 @@ from overfit_cli.core.registry import figures_of
 from overfit_cli.core.study import FigureData
 from overfit_cli.core.text import VERSION, most_alike, plural
 from overfit_cli.figures.axes import varying_in_words
-from overfit_cli.figures.caption import caption, provenance_in_words, stand_ins
+from overfit_cli.figures.caption import caption, stand_ins
 from overfit_cli.figures.expressions import derive_axes, derive_columns, undefined_numbers
 from overfit_cli.figures.inputs import resolve_options, resolve_symbols
 from overfit_cli.figures.labels import tick_number, typeset, varying_parameters
@@ -26,6 +26,7 @@ from overfit_cli.figures.picture import Look, Picture, looking
 from overfit_cli.figures.record import FigureRecord, SourceRecord, record_of_cells, versions
 from overfit_cli.sweeps.load import chosen_data, load_figure_data
 from overfit_cli.sweeps.manifest import read_manifest
+from overfit_cli.sweeps.provenance import provenance_in_words
 from overfit_cli.sweeps.store import RunDirectory
 
 

@@ -22,7 +22,14 @@ from overfit_cli.core.text import plural
 from overfit_cli.core.values import Mean
 from overfit_cli.figures.axes import Axis
 from overfit_cli.figures.inputs import measured_or_missed, misses_in_words
+from overfit_cli.figures.labels import short_settings
 from overfit_cli.stats.bands import MEANS
+from overfit_cli.stats.intervals import (
+    FEWEST_FOR_MEDIAN,
+    LEVEL,
+    mean_estimate,
+    median_estimate,
+)
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -38,8 +45,11 @@ class Grid:
         number: the statistic over seeds; nan where there is none.
         seeds: the number of seeds that ran.
         arrived: the number of those with a number.
+        least, most: the least and the greatest number of the seeds; infinite where one missed.
         missing: whether it was planned, and no seed ran.
         sampled: whether cells were run, in a refined sweep; False everywhere in another sweep.
+        noise: of a difference, 1 where its own interval over seeds contains 0, and 0 where it does
+            not; nan without an interval.
     """
 
     x: Axis
@@ -47,8 +57,11 @@ class Grid:
     number: Floats
     seeds: Floats
     arrived: Floats
+    least: Floats
+    most: Floats
     missing: Mask
     sampled: Mask
+    noise: Floats
 
     @property
     def lost(self) -> Mask:
@@ -103,20 +116,24 @@ def lay_out(data: FigureData, x: Axis, y: Axis, value: str, mean: Mean = "arithm
     x, y = (
         axis if axis.scale == "category" else axis.only(_values_of(data, axis)) for axis in (x, y)
     )
-    number, arrived, seeds = _statistics(data, x, y, value, mean)
+    number, *tables = _statistics(data, x, y, value, mean)
+    noise = _noise(data, x, y, value, mean)
     planned = _planned(data, x, y)
     source = _nearest_planned(planned, x, y, between=not data.sparse)
     absent = source < 0
     number = np.where(absent, np.nan, number.ravel()[source])
-    arrived, seeds = (np.where(absent, 0.0, table.ravel()[source]) for table in (arrived, seeds))
+    arrived, seeds, least, most = (np.where(absent, 0.0, table.ravel()[source]) for table in tables)
     return Grid(
         x=x,
         y=y,
         number=number,
         seeds=seeds,
         arrived=arrived,
+        least=least,
+        most=most,
         missing=~absent & (seeds == 0),
         sampled=np.isfinite(_table(_count(data.cells, x, y), x, y)) & data.refined,
+        noise=np.where(absent, np.nan, noise.ravel()[source]),
     )
 
 
@@ -129,8 +146,11 @@ def seed_numbers(data: FigureData, value: str) -> pd.Series[float]:
 
 def _statistics(
     data: FigureData, x: Axis, y: Axis, value: str, mean: Mean
-) -> tuple[Floats, Floats, Floats]:
-    """The statistic, the number of seeds with a number, and that of all, at each point."""
+) -> tuple[Floats, Floats, Floats, Floats, Floats]:
+    """The statistic, the seeds with a number, all seeds, and the seeds' least and greatest number.
+
+    Each is a table of the points.
+    """
     numbers = seed_numbers(data, value)
     if mean == "geometric":
         if (numbers <= 0).any():
@@ -142,7 +162,45 @@ def _statistics(
     arrived = np.nan_to_num(_table(numbers.map(np.isfinite).groupby(points).sum(), x, y))
     seeds = np.nan_to_num(_table(_count(data.cells, x, y), x, y))
     middle = np.where(is_lost(arrived, seeds, mean) | ~np.isfinite(middle), np.nan, middle)
-    return np.exp(middle) if mean == "geometric" else middle, arrived, seeds
+    least, most = (_table(table, x, y) for table in (groups.min(), groups.max()))
+    if mean == "geometric":
+        middle, least, most = np.exp(middle), np.exp(least), np.exp(most)
+    return middle, arrived, seeds, least, most
+
+
+def _noise(data: FigureData, x: Axis, y: Axis, value: str, mean: Mean) -> Floats:
+    """Whether the interval of a difference contains 0 at each point, as a table: see `Grid.noise`.
+
+    A median's allows for every number of a seed without one.
+    """
+    if not data.less:
+        return np.full((len(y.values), len(x.values)), np.nan)
+
+    def contains_zero(numbers: pd.Series[float]) -> float:
+        if mean == "median":
+            estimate = median_estimate(numbers.fillna(-np.inf), up_to=numbers.fillna(np.inf))
+            known = len(numbers) >= FEWEST_FOR_MEDIAN
+        else:
+            estimate = mean_estimate(numbers.dropna())
+            known = estimate.bounded
+        return float(estimate.low <= 0 <= estimate.high) if known else np.nan
+
+    points = [data.cells[y.name], data.cells[x.name]]
+    return _table(seed_numbers(data, value).groupby(points).agg(contains_zero), x, y)
+
+
+def noise_in_words(data: FigureData, grids: Sequence[Grid]) -> list[str]:
+    """Write at how many points of a difference the interval contains 0; nothing of another map."""
+    if not data.less:
+        return []
+    noise = np.concatenate([grid.noise[np.isfinite(grid.number)] for grid in grids])
+    known = int(np.isfinite(noise).sum())
+    if not known:
+        why = "the seeds are not paired" if data.averaged else "there are too few seeds"
+        return [f"Which differences are seed noise is not marked: {why} for intervals."]
+    rest = "" if known == len(noise) else f"; {len(noise) - known} points have too few seeds"
+    kind = f"{100 * LEVEL:g} % interval over seeds"
+    return [f"Dots: points whose own {kind} contains 0, {int(np.nansum(noise))} of {known}{rest}."]
 
 
 def why_lost(data: FigureData, value: str) -> str:
@@ -151,7 +209,8 @@ def why_lost(data: FigureData, value: str) -> str:
     missed, unknown = np.isinf(numbers), numbers.isna()
     if missed.any():
         return misses_in_words(data.cells[missed])
-    return "failed" if (data.cells["status"][unknown] == "failed").all() else "no number"
+    lost = data.cells[unknown]
+    return misses_in_words(lost) if (lost["status"] == "failed").all() else "no number"
 
 
 def losses_in_words(data: FigureData, grids: Sequence[Grid], value: str, mean: Mean) -> list[str]:
@@ -172,7 +231,9 @@ def losses_in_words(data: FigureData, grids: Sequence[Grid], value: str, mean: M
         cells = plural(int(missed.sum()), "cell")
         words.append(f"{cells} ({why_lost(data, value)}){how}")
     if unknown.any():
-        words.append(f"{plural(int(unknown.sum()), 'cell')} without a number left out")
+        why = "" if missed.any() else why_lost(data, value).replace("no number", "")
+        reason = f" ({why})" if why else ""
+        words.append(f"{plural(int(unknown.sum()), 'cell')} without a number{reason} left out")
     points = sum(int(grid.lost.sum()) for grid in grids)
     if points:
         hidden = sum(int((grid.seeds - grid.arrived)[grid.lost].sum()) for grid in grids)
@@ -180,7 +241,24 @@ def losses_in_words(data: FigureData, grids: Sequence[Grid], value: str, mean: M
         hatched = plural(points, "hatched point")
         part = "all" if hidden == missed.sum() + unknown.sum() else f"{hidden} of them"
         words[-1] += f", {part} at the {hatched}, where {share} have no number"
-    return [f"{'; '.join(words)}."] if words else []
+    return [f"{'; '.join([*words, *_few_in_words(data, grids)])}."] if words else []
+
+
+_FEW_POINTS = 3
+"""The number of points with fewer losses up to which a caption lists them."""
+
+
+def _few_in_words(data: FigureData, grids: Sequence[Grid]) -> list[str]:
+    """At which few points some seeds have no number, of maps of one panel; none of many."""
+    grid, partly = grids[0], np.argwhere(grids[0].partly).tolist()
+    if len(grids) > 1 or len(partly) > _FEW_POINTS:
+        return []
+    texts = []
+    for row, column in partly:
+        values = {grid.x.name: grid.x.values[column], grid.y.name: grid.y.values[row]}
+        counts = f"{grid.arrived[row, column]:.0f} of {grid.seeds[row, column]:.0f}"
+        texts.append(f"{counts} seeds have one at {short_settings(data.study, values)}")
+    return texts
 
 
 def _values_of(data: FigureData, axis: Axis) -> set[Value]:

@@ -19,6 +19,7 @@ from matplotlib.colors import LogNorm, Normalize
 from matplotlib.lines import Line2D
 from matplotlib.patheffects import AbstractPathEffect, withStroke
 
+from overfit_cli.core.arrays import Floats
 from overfit_cli.core.errors import BadValue
 from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.study import FigureData
@@ -31,6 +32,7 @@ from overfit_cli.figures.grid import (
     has_losses,
     lay_out,
     losses_in_words,
+    noise_in_words,
     seeds_in_words,
     why_lost,
 )
@@ -52,7 +54,13 @@ from overfit_cli.figures.labels import (
     wrap_text,
 )
 from overfit_cli.figures.laws import Place, constant_side, draw_equations, parse_equations
-from overfit_cli.figures.map_marks import MOST_PRINTED, MapPanel, mark_points
+from overfit_cli.figures.map_marks import (
+    MOST_PRINTED,
+    MapPanel,
+    draw_noise,
+    legend_of_noise,
+    mark_points,
+)
 from overfit_cli.figures.panels import Panel, panels_of_runs
 from overfit_cli.figures.picture import Picture, label_outer, new_panels, styled, title_panels
 from overfit_cli.figures.refined import (
@@ -66,7 +74,7 @@ from overfit_cli.stats.crossings import crossings
 from overfit_cli.stats.equations import expression_in_mathtext
 
 CONTOUR: dict[str, Any] = {"color": "white", "linewidth": 1.1}
-_OUTLINE: list[AbstractPathEffect] = [withStroke(linewidth=2.2, foreground="black")]
+_OUTLINE: list[AbstractPathEffect] = [withStroke(linewidth=1.9, foreground="black")]
 
 Overlay = Callable[[matplotlib.axes.Axes, Panel], Legend]
 """A study's drawing on a panel of its data; it returns the entries of the legend."""
@@ -132,7 +140,9 @@ def draw_heatmap(data: FigureData, options: FigureOptions) -> Picture:
     The statistic is the mean; the median where colours are logarithmic or a seed has no number; or
     the one that the user names. For the median a seed that missed counts as beyond the others.
     Points where half of the seeds or more have no number are hatched; those where fewer have none
-    have a corner, or how many have one; planned ones that did not run are dotted. For a refined
+    have a corner, or how many have one; planned ones that did not run are dotted. A difference has
+    a dot at points where its own interval over seeds contains 0: of the mean Student's t, of the
+    median by order. For a refined
     sweep only points with cells are coloured, in dots whose area grows with the number of seeds,
     and the line is the median crossing with its interval.
 
@@ -152,7 +162,8 @@ def draw_map(data: FigureData, options: FigureOptions, overlay: Overlay | None =
     figure, all_axes = new_map(plan)
     mesh = _draw_colours(all_axes, plan, data, options)
     figure.nothing = plan.nothing
-    bar = figure.colorbar(mesh, ax=list(all_axes), label=wrap_text(plan.label, HIGH), pad=0.02)
+    words = wrap_text(_with_break(plan.label, data.contrast), HIGH)
+    bar = figure.colorbar(mesh, ax=list(all_axes), label=words, pad=0.02)
     if isinstance(mesh.norm, LogNorm):
         log_ticks(bar.ax.yaxis, float(mesh.norm.vmin or 1), float(mesh.norm.vmax or 1))
     legend = _draw_levels(
@@ -169,6 +180,13 @@ def draw_map(data: FigureData, options: FigureOptions, overlay: Overlay | None =
     _title_constants(figure, all_axes, plan, data, options)
     legend_below(figure, legend + mark_losses(all_axes, plan, mesh if overlay is None else None))
     return figure
+
+
+def _with_break(label: str, contrast: str) -> str:
+    """A label with the parameter that differs on a line of its own, where it doesn't fit on one."""
+    if not contrast or len(typeset(label)) <= HIGH:
+        return label
+    return label.replace(contrast, contrast.replace(" (", "\n(", 1))
 
 
 def lay_out_map(data: FigureData, options: FigureOptions, *, to_scale: bool = False) -> Map:
@@ -201,7 +219,7 @@ def lay_out_map(data: FigureData, options: FigureOptions, *, to_scale: bool = Fa
         mean, grids = "median", [lay_out(part.data, x, y, value, "median") for part in parts]
     over = data.averaged or seeds_in_words(grids, mean)
     shows = f"{opening(label)} over {x.label} and {y.label}: {over}."
-    facts = [shows, *losses_in_words(data, grids, value, mean)]
+    facts = [shows, *losses_in_words(data, grids, value, mean), *noise_in_words(data, grids)]
     return Map(x, y, value, label, mean, log, why_lost(data, value), parts, grids, facts)
 
 
@@ -261,6 +279,9 @@ def mark_losses(
     """
     complete, refined = split_by_sampling(all_axes, plan)
     legend = mark_points(complete, plan.why, plan.mean, colours)
+    for panel in refined:
+        draw_noise(panel, colours, {})
+    legend += legend_of_noise([*complete, *refined])
     if count := sum(int((grid.lost & grid.sampled).sum()) for _, grid, _ in refined):
         crosses = [draw_lost(axes, grid) for axes, grid, _ in refined]
         legend.append((crosses[0], f"{plan.why}: half the seeds or more ({count})"))
@@ -345,10 +366,8 @@ def _draw_levels(
     if level is None:
         return []
     complete, refined = split_by_sampling(all_axes, plan)
-    legend = _draw_contours(complete, plan, level)
-    if legend:
-        figure.facts.append(f"White line: {plan.label} = {tick_number(level)}.")
-    elif asked and complete:
+    legend = _draw_contours(figure, complete, plan, level)
+    if not legend and asked and complete:
         nowhere = f"the means don't cross {typeset(plan.label)} = {tick_number(level)}"
         warnings.warn(f"no contour: {nowhere}", UserWarning, stacklevel=2)
     curves = [
@@ -361,8 +380,13 @@ def _draw_levels(
     return legend + (legend_of_boundary(plan.value, refined) if refined else [])
 
 
-def _draw_contours(panels: Sequence[MapPanel], plan: Map, level: float) -> Legend:
-    """Draw the contour of the numbers at this level, where there is one."""
+def _draw_contours(figure: Picture, panels: Sequence[MapPanel], plan: Map, level: float) -> Legend:
+    """Draw the contour of the numbers at this level, where there is one.
+
+    Between rows that are far apart it is straight from crossing to crossing: a contour between
+    neighbours on the grid would have a kink at each column there.
+    """
+    handle = Line2D([], [], path_effects=_OUTLINE, **CONTOUR)
     crossed = False
     for axes, grid, _ in panels:
         number = np.ma.masked_invalid(grid.number)
@@ -372,16 +396,51 @@ def _draw_contours(panels: Sequence[MapPanel], plan: Map, level: float) -> Legen
             heights, level_height = (
                 (np.ma.log(number), np.log(level)) if logarithmic else (number, level)
             )
-            line = axes.contour(
-                grid.x.positions,
-                grid.y.positions,
-                heights,
-                levels=[float(level_height)],
-                colors=CONTOUR["color"],
-                linewidths=CONTOUR["linewidth"],
-                linestyles="-",
-            )
-            line.set_path_effects(_OUTLINE)
+            look: dict[str, Any] = {"zorder": 2.5, "path_effects": _OUTLINE}  # above the laws'
+            if len(points := _crossings_of_rows(grid, heights, float(level_height))):
+                axes.plot(*points.T, marker="o", markersize=2.5, **CONTOUR, **look)
+                handle.set(marker="o", markersize=2.5)
+            else:
+                line = axes.contour(
+                    grid.x.positions,
+                    grid.y.positions,
+                    heights,
+                    levels=[float(level_height)],
+                    colors=CONTOUR["color"],
+                    linewidths=CONTOUR["linewidth"],
+                    linestyles="-",
+                    zorder=look["zorder"],
+                )
+                line.set_path_effects(_OUTLINE)
             crossed = True
-    handle = Line2D([], [], path_effects=_OUTLINE, **CONTOUR)
-    return [(handle, f"{plan.label} = {tick_number(level)}")] if crossed else []
+    if not crossed:
+        return []
+    text = f"{plan.label} = {tick_number(level)}"
+    straight = handle.get_marker() == "o"
+    between = f", straight between the crossings at each {plan.y.label}" if straight else ""
+    figure.facts.append(f"White line: {text}{between}.")
+    return [(handle, text)]
+
+
+_FEW_ROWS, _MORE_COLUMNS = 4, 3
+"""A map has far rows if it has at most so many, and so many times as many columns."""
+
+
+def _crossings_of_rows(grid: Grid, heights: np.ma.MaskedArray[Any, Any], level: float) -> Floats:
+    """The point of each row at which it crosses a level, shape (rows, 2), in a map of far rows.
+
+    There is none unless every row crosses it once; columns are interpolated on their scale.
+    """
+    rows, columns = heights.shape
+    if rows > _FEW_ROWS or columns < _MORE_COLUMNS * rows or np.ma.is_masked(heights):
+        return np.empty((0, 2))
+    above = np.asarray(heights) > level
+    changes = above[:, 1:] != above[:, :-1]
+    if (changes.sum(axis=1) != 1).any():
+        return np.empty((0, 2))
+    x, before = grid.x.scaled(grid.x.positions), changes.argmax(axis=1)
+    row = np.arange(rows)
+    low, high = (np.asarray(heights)[row, before + offset] for offset in (0, 1))
+    shares = (level - low) / (high - low)
+    crossed = grid.x.unscaled(x[before] + shares * (x[before + 1] - x[before]))
+    return np.column_stack([crossed, grid.y.positions])

@@ -247,6 +247,8 @@ def measured_column(data: FigureData, name: str | None, option: str = "value") -
     if name not in data.cells:
         raise BadValue(option, name, f"these cells don't hold {name}; sweep them again.")
     label = axis_label(data.study, name)
+    if data.contrast:
+        return name, f"{label}: {data.contrast}"
     return name, f"{label}, less that of {literal(data.less)}" if data.less else label
 
 

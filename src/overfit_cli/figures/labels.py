@@ -7,6 +7,7 @@ import numbers
 import re
 import textwrap
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import partial
 
 import pandas as pd
 
@@ -96,10 +97,13 @@ def short_setting(study: AnyStudy, name: str, value: object) -> str:
 
 
 def value_label(study: AnyStudy, name: str, value: object) -> str:
-    """Return what a figure calls a value that is a word: its label, if the parameter has one."""
+    """Return what a figure calls a value that is a word: its label, if the parameter has one.
+
+    A label may have mathtext.
+    """
     described = describe(study.parameters)
     labels = described[name].value_labels if name in described else {}
-    return literal(labels.get(str(value), str(value)))
+    return labels.get(str(value)) or literal(str(value))
 
 
 def is_word(study: AnyStudy, name: str) -> bool:
@@ -118,10 +122,59 @@ def short_settings(study: AnyStudy, values: Mapping[str, object]) -> str:
     return ", ".join(short_setting(study, name, value) for name, value in values.items())
 
 
+def symbols_in_words(study: AnyStudy, names: Collection[str]) -> list[str]:
+    """Return a sentence on the symbols of some parameters, such as `H: attention heads`."""
+    described = describe(study.parameters)
+    told = [
+        f"${described[name].symbol}$: {described[name].label or described[name].meaning}"
+        for name in names
+        if name in described and described[name].symbol and not is_word(study, name)
+    ]
+    return [f"{', '.join(told)}."] if told else []
+
+
 def heading(study: AnyStudy, names: Collection[str]) -> str:
     """Return a legend's heading: the parameters whose values are words."""
     described = describe(study.parameters)
     return ", ".join(described[name].label for name in names if is_word(study, name))
+
+
+def common_settings(data: FigureData, cells: pd.DataFrame, most: int = 4) -> str:
+    """Write what some of a figure's cells have in common: `exp, d = 3`; empty if nothing.
+
+    Args:
+        data: the figure's data.
+        cells: some of its cells.
+        most: the largest number of values of a parameter that are listed.
+    """
+    texts = []
+    for name, values in parameter_values(data).items():
+        present = set(cells[name].unique().tolist()) if name in cells else set[Value]()
+        shared = [value for value in values if value in present]
+        if shared and len(shared) < len(values) and len(shared) <= most:
+            first, *others = shared
+            write = partial(value_label, data.study, name) if is_word(data.study, name) else brief
+            texts.append(", ".join([short_setting(data.study, name, first), *map(write, others)]))
+    return ("; " if any(", " in text for text in texts) else ", ").join(texts)
+
+
+def contrast(study: AnyStudy, pairs: Mapping[str, Sequence[Value]]) -> str:
+    """Return the one setting that differs, in words; empty of another number of them.
+
+    Values that are words make `coin − balanced (labels)`, others `chance 0.2, less that at 0`.
+
+    Args:
+        study: the study of the parameters.
+        pairs: the two values of each parameter that differs, the subtracted one last.
+    """
+    if len(pairs) != 1 or not pairs.keys() <= describe(study.parameters).keys():
+        return ""
+    [(name, values)] = pairs.items()
+    label = axis_label(study, name)
+    if is_word(study, name):
+        return f"{' − '.join(value_label(study, name, value) for value in values)} ({label})"
+    first, second = map(brief, values)
+    return f"{label} {first}, less that at {second}"
 
 
 def spellings(study: AnyStudy, names: Collection[str]) -> dict[str, str]:

@@ -19,10 +19,11 @@ from overfit_cli.core.arrays import Floats
 from overfit_cli.core.errors import BadValue
 from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.study import FigureData
-from overfit_cli.core.text import round_digits
+from overfit_cli.core.text import round_digits, shorten
 from overfit_cli.figures.axes import Axis
 from overfit_cli.figures.labels import (
     formula_symbol,
+    literal,
     number_parameters,
     spellings,
     tick_number,
@@ -218,11 +219,12 @@ def draw_equations(
             )
             for (axes, _), place in drawn.items()
         ]
-        white = matplotlib.patheffects.withStroke(linewidth=2.4, foreground="white")
+        white = matplotlib.patheffects.withStroke(linewidth=2.0, foreground="white")
         for (line, _), place in zip(lines, drawn.values(), strict=True):
             line.set_path_effects([white] if place.outlined else [])
         text = equation_in_mathtext(equation, functools.partial(formula_symbol, data.study))
         text += values_in_words([constant_side(equation, names, place.cells) for place in places])
+        text += f" ({literal(shorten(equation.label))})" if equation.label else ""
         hidden = {problem for _, problem in lines}
         problem = "" if "" in hidden else f" ({min(hidden)})"
         stroke = _DASHES_IN_WORDS[index % len(DASHES)]

@@ -13,7 +13,7 @@ from overfit_cli.core.arrays import finite_column
 from overfit_cli.core.errors import BadValue
 from overfit_cli.core.figure import MOST_PANELS, FigureOptions
 from overfit_cli.core.study import FigureData
-from overfit_cli.core.text import plural
+from overfit_cli.core.text import percent, plural
 from overfit_cli.figures.axes import Axis, parameter_axis
 from overfit_cli.figures.curve_scale import is_log_value, least_shown, shade_below
 from overfit_cli.figures.grid import mean_of_seeds
@@ -28,6 +28,8 @@ from overfit_cli.figures.inputs import (
     value_is_log,
 )
 from overfit_cli.figures.labels import (
+    common_settings,
+    formula_symbol,
     free_parameters,
     heading,
     label_with_note,
@@ -50,13 +52,18 @@ from overfit_cli.figures.panels import (
 )
 from overfit_cli.figures.picture import Picture, label_outer, new_panels, styled, title_panels
 from overfit_cli.figures.setting_line import (
-    BEHIND,
+    BEHIND_IN_LEGEND,
+    COINCIDE,
     Line,
     Statistic,
     cross_misses,
     draw_joined,
     draw_points,
+    draw_theories,
     fit_to_axis,
+    hidden_bands_in_words,
+    largest_gap,
+    powers_in_words,
     setting_line,
     shifts,
 )
@@ -98,6 +105,7 @@ class LinesPlan:
         floor: the least number that it shows; 0 without one.
         value: the name of the column.
         theory: the label of the theory's column; empty without one.
+        alike: which panels are left out, as they are like the first one; empty where none is.
     """
 
     x: Axis
@@ -111,10 +119,11 @@ class LinesPlan:
     floor: float
     value: str
     theory: str
+    alike: str = ""
 
 
 @styled
-def draw_lines(data: FigureData, options: FigureOptions) -> Picture:
+def draw_lines(data: FigureData, options: FigureOptions, *, floor: float = 0.0) -> Picture:
     """Draw `options.value` against x, with panels by `by` and a line for each other setting.
 
     Points are medians over seeds with their quartiles, or with a line for each seed where there
@@ -127,12 +136,18 @@ def draw_lines(data: FigureData, options: FigureOptions) -> Picture:
     panels has shades, and no bands. A theory's column is dashed, and so are equations in x, the
     column and constants; of those that differ between lines, each line has its curve.
 
+    Args:
+        data: the cells.
+        options: the options of the figure.
+        floor: the round-off of a column that is a share of its start; 0 for the digits of the
+            largest number.
+
     Raises:
         UserError: if x does not vary, no line has two points, there are more lines than colours in
             any case, a column is unknown or empty, an equation is invalid, or the threshold is not
             finite.
     """
-    plan = _gather_lines(data, options)
+    plan = _gather_lines(data, options, floor)
     equations = _parse_laws(data, options, plan)
     threshold = check_threshold(options.threshold)
     figure, all_axes = new_panels(len(plan.parts), height=2.8)
@@ -146,16 +161,31 @@ def draw_lines(data: FigureData, options: FigureOptions) -> Picture:
     all_axes[0].set_ylabel(label_with_note(plan.label, _averaged(data, plan), HIGH))
     label_outer(all_axes)
     title_panels(all_axes, [part.title for part in plan.parts])
-    figure.facts.append(_fact(data, plan))
+    figure.facts += [_fact(data, plan), *_narrow_in_words(all_axes, plan)]
+    if plan.log and plan.x.scale == "log":
+        every = [line for lines in plan.lines for line in lines]
+        figure.facts += powers_in_words(every, formula_symbol(data.study, plan.x.name))
     varying = [name for name in varying_parameters(data) if name != plan.x.name]
     if tied := [name for name in varying if name not in _others(data, plan.x)]:
         figure.facts.append(f"Varying with {plan.x.name}: {', '.join(tied)}.")
     legend = _legend(plan, threshold)
     if plan.floor:
-        legend += shade_below(all_axes, plan.floor, "largest")
+        of_share = ("start", floor) if floor else ("largest",)
+        legend += shade_below(all_axes, plan.floor, *of_share)
     legend += _draw_laws(figure, all_axes, plan, equations, data)
     legend_below(figure, legend, 2 * len(plan.parts), heading(data.study, plan.names))
     return figure
+
+
+def _narrow_in_words(all_axes: Sequence[matplotlib.axes.Axes], plan: LinesPlan) -> list[str]:
+    """Sentences on what can't be seen: panels and lines that coincide, and bands below lines."""
+    sentences = list(filter(None, [plan.alike]))
+    if any(shifts(lines, len(plan.looks), log=plan.log).any() for lines in plan.lines):
+        sentences.append("Lines that coincide are drawn side by side.")
+    is_banded = plan.averaging.band != "seeds" and len(plan.looks) <= len(PALETTE)
+    if is_banded and plan.x.scale != "category":
+        sentences += hidden_bands_in_words(all_axes, plan.lines)
+    return sentences
 
 
 def _draw_panel(
@@ -177,11 +207,15 @@ def _draw_panel(
             draw_joined(axes, line, look, shift=aside[index], band=band, mean=mean)
         cross_misses(axes, x[line.misses], look, _CROSS - _ROW * crossed)
         crossed += bool(line.misses.any())
+    if plan.x.scale != "category":
+        draw_theories(axes, lines, [plan.looks[line.text].colour for line in lines])
     axes.margins(y=0.05 + _ROW * crossed)  # no line passes behind a cross
+    if endless := [line for line in lines if line.endless.any()]:
+        axes.set_ylim(top=max(float(np.nanmax(line.high)) for line in endless))
 
 
-def _gather_lines(data: FigureData, options: FigureOptions) -> LinesPlan:
-    """The lines of every panel.
+def _gather_lines(data: FigureData, options: FigureOptions, round_off: float) -> LinesPlan:
+    """The lines of every panel, above the round-off where it is known.
 
     Raises:
         UserError: see `draw_lines`.
@@ -190,7 +224,8 @@ def _gather_lines(data: FigureData, options: FigureOptions) -> LinesPlan:
     value, label = measured_column(data, options.value)
     numbers = require_numbers(data, value)[value].to_numpy(np.float64)
     log = is_log_value(value_is_log(options), numbers)
-    floor = least_shown(numbers, float(numbers.max())) if log else 0.0
+    largest = (1.0, round_off) if round_off else (float(numbers.max()),)
+    floor = least_shown(numbers, *largest) if log else 0.0
     if options.by == x.name:
         raise BadValue("by", options.by, "it is an axis already; panels take another parameter.")
     panel_parameter = _panels(data, x, options.by)
@@ -216,7 +251,26 @@ def _gather_lines(data: FigureData, options: FigureOptions) -> LinesPlan:
     looks = dict(zip(settings, line_looks(data.study, list(settings.values())), strict=True))
     fitted = iter(fit_to_axis(every, floor, log=log))
     lines = [[next(fitted) for _ in panel_lines] for panel_lines in lines]
-    return LinesPlan(x, label, parts, names, lines, looks, over_seeds, log, floor, value, theory[1])
+    plan = LinesPlan(x, label, parts, names, lines, looks, over_seeds, log, floor, value, theory[1])
+    return _without_alike_panels(plan)
+
+
+def _without_alike_panels(plan: LinesPlan) -> LinesPlan:
+    """The plan with its first panel alone, if the lines and bands of all others coincide with its.
+
+    A user who sees two panels looks for a difference, and there is none.
+    """
+    first, *others = plan.lines
+    gaps = [largest_gap(first, lines, log=plan.log) for lines in others]
+    if not gaps or plan.averaging.band == "seeds" or not max(gaps) <= COINCIDE:
+        return plan
+    titles = [part.title for part in plan.parts]
+    alike = (
+        f"Drawn for {titles[0]}; for {', '.join(titles[1:])} lines and bands are the same within "
+        f"{percent(COINCIDE)} of their span."
+    )
+    alone = replace(plan.parts[0], title="")
+    return replace(plan, parts=[alone], lines=[first], alike=alike)
 
 
 def _theory_column(data: FigureData, name: str) -> tuple[str, str]:
@@ -333,7 +387,7 @@ def _dress(axes: matplotlib.axes.Axes, x: Axis, *, log: bool) -> None:
 def _fact(data: FigureData, plan: LinesPlan) -> str:
     """The sentences of the caption."""
     every = [line for lines in plan.lines for line in lines]
-    counts = np.concatenate([line.count for line in every])
+    counts = np.concatenate([_seeds_of_points(line, plan) for line in every])
     largest = int(counts.max())
     kind, band = MEANS[plan.averaging.mean], plan.averaging.band_in_words(largest)
     seed_lines, is_category = plan.averaging.band == "seeds", plan.x.scale == "category"
@@ -350,6 +404,13 @@ def _fact(data: FigureData, plan: LinesPlan) -> str:
     return f"{label}: {middle}{_without_number(data, plan)}.{beside}{_open_in_words(every)}"
 
 
+def _seeds_of_points(line: Line, plan: LinesPlan) -> np.ndarray:
+    """The number of seeds of each point: in a median those that miss count too."""
+    if plan.averaging.mean != "median":
+        return line.count
+    return np.where(line.count > 0, (~np.isnan(line.seeds)).sum(axis=1), 0)
+
+
 def _without_number(data: FigureData, plan: LinesPlan) -> str:
     """How many cells have no number, and what the figure makes of them."""
     numbers = finite_column(data.cells, plan.value)
@@ -359,22 +420,33 @@ def _without_number(data: FigureData, plan: LinesPlan) -> str:
         beyond &= False
     words = ""
     if beyond.any():
-        reason = misses_in_words(data.cells[beyond])
-        words = f"; {plural(int(beyond.sum()), 'cell')} ({reason}) taken as beyond the others"
+        missed = data.cells[beyond]
+        reason, settings = misses_in_words(missed), common_settings(data, missed)
+        where = f" at {settings}" if settings else ""
+        count = plural(len(missed), "cell")
+        words = f"; {count}{where} ({reason}) taken as beyond the others"
     left = missing & ~beyond
     failed = left & (data.cells["status"] == "failed")
-    words += f"; {plural(int(failed.sum()), 'failed cell')} left out" if failed.any() else ""
+    if failed.any():
+        reason = misses_in_words(data.cells[failed])
+        words += f"; {plural(int(failed.sum()), 'cell')} ({reason}) left out"
     without = int((left & ~failed).sum())
     return words + (f"; {plural(without, 'cell')} without a number left out" if without else "")
 
 
 def _open_in_words(lines: Sequence[Line]) -> str:
-    if not any(np.isfinite(line.open).any() for line in lines):
-        return ""
-    return (
-        " Open points: half of the seeds or more miss; the median of the others, and how many of "
-        "how many those are."
-    )
+    words = ""
+    if any(line.endless.any() for line in lines):
+        words = (
+            " Bands that end at the frame have no upper end; beside them, how many seeds of how "
+            "many arrive."
+        )
+    if any(np.isfinite(line.open).any() for line in lines):
+        words += (
+            " Open points: half of the seeds or more miss; the median of the others, and how many "
+            "of how many those are."
+        )
+    return words
 
 
 def _hidden_theory(plan: LinesPlan) -> str:
@@ -418,7 +490,7 @@ def _legend(plan: LinesPlan, threshold: float | None) -> Legend:
         legend.append((circle, "half of the seeds or more miss"))
     if plan.theory:
         is_category = plan.x.scale == "category"
-        look_of_theory = {"marker": "_", "linestyle": ""} if is_category else BEHIND
+        look_of_theory = {"marker": "_", "linestyle": ""} if is_category else BEHIND_IN_LEGEND
         legend.append((Line2D([], [], color="0.3", **look_of_theory), plan.theory))
     if threshold is not None:
         legend.append((Line2D([], [], **THRESHOLD), f"threshold {tick_number(threshold)}"))

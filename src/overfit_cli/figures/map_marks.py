@@ -13,15 +13,17 @@ from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
+from matplotlib.transforms import Affine2D, Transform
 from numpy.typing import NDArray
 
 from overfit_cli.core.arrays import Floats
-from overfit_cli.core.text import round_digits
+from overfit_cli.core.text import plural, round_digits
 from overfit_cli.core.values import Mean
 from overfit_cli.figures.grid import Grid
 from overfit_cli.figures.labels import tick_number, typeset
 from overfit_cli.figures.panels import Panel
 from overfit_cli.figures.style import Legend, points
+from overfit_cli.stats.intervals import LEVEL
 
 MapPanel = tuple[matplotlib.axes.Axes, Grid, Panel]
 """The axes of a panel, its grid and its data."""
@@ -32,17 +34,38 @@ Texts = Mapping[tuple[int, int], str]
 MOST_PRINTED = 40
 """The largest number of points whose numbers are printed."""
 
+FEW_SEEDS = 10
+"""The largest number of seeds whose least and greatest number are printed too, where these fit."""
+
 HATCHES = {"lost": "//////", "missing": "......"}
 """The marks of points without a number."""
 
 _SIZE = 0.86
 """The size of printed numbers, as a share of that of ticks."""
 
-_LETTER = 0.62
-"""The width of a digit, as a share of the size of its font."""
+_LETTER, _POINT, _DASH = 0.64, 0.32, 0.5
+"""The widths of a digit, a decimal point and a dash, as shares of the size of their font."""
+
+_LARGEST_CORNER = 6.0
+"""The largest side of a corner's triangle, in points."""
+
+_INSET = 1.0
+"""The distance of a corner's triangle from the ends of its cell, in points: frames hide no part."""
 
 _ROOM = 0.8
 """The share of axes, as they are before they are laid out, that is left to them at least."""
+
+_BELOW_TEXT = 0.12
+"""The height of a dot in a cell with a text, as a share of the cell's."""
+
+_DOT: dict[str, Any] = {
+    "color": "black",
+    "linestyle": "none",
+    "marker": "o",
+    "markersize": 1.2,
+    "markeredgewidth": 0,
+    "zorder": 1.5,
+}
 
 
 def mark_points(
@@ -72,15 +95,44 @@ def mark_points(
             _write(axes, grid, (row, column), text, ink)
     if any("/" in text for texts in printed for text in texts.values()):
         legend.append((Line2D([], [], linestyle="none"), "k/n: seeds with a number"))
+    if any("–" in text for texts in printed for text in texts.values()):
+        legend.append((Line2D([], [], linestyle="none"), "below: least–greatest of the seeds"))
+    for panel, texts in zip(panels, printed, strict=True):
+        draw_noise(panel, colours, texts)
     return legend + _draw_corners(panels, printed, why)
+
+
+def draw_noise(panel: MapPanel, colours: Any | None, texts: Texts) -> None:
+    """Dot the points of a difference whose interval contains 0: under their texts, if any.
+
+    Args:
+        panel: the panel.
+        colours: the artist of the colours; None where the dots are black.
+        texts: what is printed at its points.
+    """
+    axes, grid, _ = panel
+    for row, column in np.argwhere(np.isfinite(grid.number) & (grid.noise == 1)).tolist():
+        height = _BELOW_TEXT if (row, column) in texts else 0.5
+        x, y = _within(grid.x, column, 0.5), _within(grid.y, row, height)
+        ink = _ink(colours, grid.number[row, column])
+        axes.plot(x, y, **_DOT | {"color": ink}, scalex=False, scaley=False)
+
+
+def legend_of_noise(panels: Sequence[MapPanel]) -> Legend:
+    """Return the legend of the dots on a difference, if there are any."""
+    count = sum(int((grid.noise[np.isfinite(grid.number)] == 1).sum()) for _, grid, _ in panels)
+    words = f"{100 * LEVEL:g} % interval contains 0 ({plural(count, 'point')})"
+    return [(Line2D([], [], **_DOT), words)] if count else []
 
 
 def _choose_texts(panels: Sequence[MapPanel], *, numbers: bool) -> list[Texts]:
     """The texts of each panel's points: as much as fits in all cells."""
     small = numbers and all(grid.number.size <= MOST_PRINTED for _, grid, _ in panels)
-    choices = [(True, True), (True, False)] if small else []
-    for with_numbers, with_counts in [*choices, (False, True)]:
-        texts = [_texts(grid, numbers=with_numbers, counts=with_counts) for _, grid, _ in panels]
+    few = small and all(1 < grid.seeds.max() <= FEW_SEEDS for _, grid, _ in panels)
+    choices = ["numbers counts ranges"] if few else []
+    choices += ["numbers counts", "numbers"] if small else []
+    for shown in [*choices, "counts"]:
+        texts = [_texts(grid, shown) for _, grid, _ in panels]
         if all(
             _fits(axes, grid, text) for (axes, grid, _), text in zip(panels, texts, strict=True)
         ):
@@ -88,18 +140,33 @@ def _choose_texts(panels: Sequence[MapPanel], *, numbers: bool) -> list[Texts]:
     return [{} for _ in panels]
 
 
-def _texts(grid: Grid, *, numbers: bool, counts: bool) -> Texts:
-    """What is printed at the points of a grid."""
+def _texts(grid: Grid, shown: str) -> Texts:
+    """What is printed at the points of a grid: of `numbers counts ranges` those in `shown`."""
     texts = {}
+    finite = grid.number[np.isfinite(grid.number)]
+    write = _short if (finite == np.round(finite)).all() else _three_digits
     for row, column in np.argwhere(grid.seeds > 0).tolist():
         number, lines = grid.number[row, column], []
-        if numbers and np.isfinite(number):
-            lines.append(tick_number(round_digits(float(number), 3)))
-        if grid.lost[row, column] or (counts and grid.partly[row, column]):
+        if "numbers" in shown and np.isfinite(number):
+            lines.append(write(number))
+        ends = grid.least[row, column], grid.most[row, column]
+        if "ranges" in shown and ends[0] < ends[1] < np.inf:
+            lines.append("–".join(_short(end, 2 if end < 100 else 3) for end in ends))
+        if grid.lost[row, column] or ("counts" in shown and grid.partly[row, column]):
             lines.append(f"{grid.arrived[row, column]:.0f}/{grid.seeds[row, column]:.0f}")
         if lines:
             texts[row, column] = "\n".join(lines)
     return texts
+
+
+def _short(number: float, digits: int = 3) -> str:
+    return tick_number(round_digits(float(number), digits))
+
+
+def _three_digits(number: float) -> str:
+    """Write a number with three digits, those at its end that are 0 too."""
+    text = _short(number)
+    return f"{number:#.3g}" if text.replace(".", "").isdigit() and 0.01 <= number < 100 else text
 
 
 def _fits(axes: Axes, grid: Grid, texts: Texts) -> bool:
@@ -111,11 +178,17 @@ def _fits(axes: Axes, grid: Grid, texts: Texts) -> bool:
     box, (wide, high) = axes.get_position(), figure.get_size_inches()
     widths, heights = _shares(grid)
     return all(
-        size * _LETTER * (max(len(typeset(line)) for line in text.split("\n")) + 0.7)
+        size * (max(_width(typeset(line)) for line in text.split("\n")) + 0.25)
         <= _ROOM * widths[column] * box.width * wide
         and size * 1.25 * (text.count("\n") + 1) <= _ROOM * heights[row] * box.height * high
         for (row, column), text in texts.items()
     )
+
+
+def _width(text: str) -> float:
+    """The width of a number or of two, as a share of the size of its font."""
+    widths = {".": _POINT, "–": _DASH}
+    return sum(widths.get(letter, _LETTER) for letter in text)
 
 
 def _shares(grid: Grid) -> tuple[Floats, Floats]:
@@ -138,8 +211,8 @@ def _write(axes: Axes, grid: Grid, point: tuple[int, int], text: str, colour: st
     row, column = point
     ground = {"facecolor": "white", "edgecolor": "none", "pad": 0.6}
     axes.text(
-        _middle(grid.x, column),
-        _middle(grid.y, row),
+        _within(grid.x, column, 0.5),
+        _within(grid.y, row, 0.5),
         text,
         color=colour,
         size=_SIZE * points("xtick.labelsize"),
@@ -150,9 +223,10 @@ def _write(axes: Axes, grid: Grid, point: tuple[int, int], text: str, colour: st
     )
 
 
-def _middle(axis: Any, index: int) -> float:
-    ends = axis.scaled(axis.edges)[index : index + 2]
-    return float(axis.unscaled(ends.mean(keepdims=True))[0])
+def _within(axis: Any, index: int, share: float) -> float:
+    """The number at a share of the way through a cell, as it is drawn."""
+    low, high = axis.scaled(axis.edges)[index : index + 2]
+    return float(axis.unscaled(np.array([low + share * (high - low)]))[0])
 
 
 def _cells(grid: Grid, mask: NDArray[np.bool_]) -> list[list[tuple[float, float]]]:
@@ -175,7 +249,8 @@ def _fill(axes: Axes, cells: list[list[tuple[float, float]]], state: str, hatch:
 
 def _draw_corners(panels: Sequence[MapPanel], printed: Sequence[Texts], why: str) -> Legend:
     """Mark a corner of the points where some seeds have no number, and no count is printed."""
-    look: dict[str, Any] = {"facecolor": "black", "edgecolor": "white", "linewidth": 0.4}
+    look: dict[str, Any] = {"facecolor": "white", "edgecolor": "black", "linewidth": 0.6}
+    sides = [_side_of_corner(axes, grid) for axes, grid, _ in panels]
     count = 0
     for (axes, grid, _), texts in zip(panels, printed, strict=True):
         marked = [
@@ -183,25 +258,37 @@ def _draw_corners(panels: Sequence[MapPanel], printed: Sequence[Texts], why: str
             for row, column in np.argwhere(grid.partly).tolist()
             if "/" not in texts.get((row, column), "")
         ]
-        corners = [_corner(axes, grid, row, column) for row, column in marked]
-        if corners:
-            axes.add_collection(PolyCollection(corners, label="partly", **look), autolim=False)
-        count += len(corners)
+        if marked:
+            right_ends, upper_ends = grid.x.edges[1:], grid.y.edges[1:]
+            offsets = [(right_ends[column], upper_ends[row]) for row, column in marked]
+            side = min(sides)
+            corner = PolyCollection(
+                [[(-side - _INSET, -_INSET), (-_INSET, -_INSET), (-_INSET, -side - _INSET)]]
+                * len(marked),
+                offsets=offsets,
+                offset_transform=axes.transData,
+                label="partly",
+                **look,
+            )
+            axes.add_collection(corner, autolim=False)
+            corner.set_transform(_points_transform(axes))
+        count += len(marked)
     triangle: Any = [(0, 1), (1, 1), (1, 0), (0, 1)]
-    handle = Line2D([], [], linestyle="none", marker=triangle, markersize=4, color="black")
+    shape: Any = {"marker": triangle, "markersize": 4, "mfc": "white", "mec": "black"}
+    handle = Line2D([], [], linestyle="none", **shape)
     return [(handle, f"{why}: fewer seeds ({count})")] if count else []
 
 
-def _corner(axes: Axes, grid: Grid, row: int, column: int) -> list[tuple[float, float]]:
-    """The upper right corner of a cell, as a triangle."""
-    right, high = grid.x.scaled(grid.x.edges)[column + 1], grid.y.scaled(grid.y.edges)[row + 1]
-    widths, heights = (np.diff(axis.scaled(axis.edges)) for axis in (grid.x, grid.y))
+def _side_of_corner(axes: Axes, grid: Grid) -> float:
+    """The side of a corner's triangle in points, which is one for all cells: half of the least."""
     figure = axes.get_figure(root=True) or Figure()
-    box, (wide, tall) = axes.get_position(), figure.get_size_inches()
-    x_inch, y_inch = widths.sum() / (box.width * wide), heights.sum() / (box.height * tall)
-    side = 0.5 * min(widths[column] / x_inch, heights[row] / y_inch)
-    corners = [(right - side * x_inch, high), (right, high), (right, high - side * y_inch)]
-    return [
-        (float(grid.x.unscaled(np.array([u]))[0]), float(grid.y.unscaled(np.array([v]))[0]))
-        for u, v in corners
-    ]
+    box, (wide, high) = axes.get_position(), figure.get_size_inches()
+    widths, heights = _shares(grid)
+    least = min(widths.min() * box.width * wide, heights.min() * box.height * high)
+    return float(np.clip(0.5 * 72 * _ROOM * least, 3.0, _LARGEST_CORNER))
+
+
+def _points_transform(axes: Axes) -> Transform:
+    """The transform from points to pixels of the picture, whatever its resolution."""
+    figure = axes.get_figure(root=True) or Figure()
+    return Affine2D().scale(1 / 72) + figure.dpi_scale_trans

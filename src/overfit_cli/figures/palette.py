@@ -14,7 +14,8 @@ from matplotlib.typing import ColorType, LineStyleType
 
 from overfit_cli.core.parameters import ParameterInfo, Value, describe
 from overfit_cli.core.study import AnyStudy
-from overfit_cli.figures.style import PALETTE, colours_of_map, value_colour
+from overfit_cli.figures.picture import colours_of_user
+from overfit_cli.figures.style import PALETTE, shades, value_colour
 
 MARKERS = "os^Dvp*P"
 DASHES: tuple[LineStyleType, ...] = ("-", "--", ":", "-.")
@@ -81,8 +82,9 @@ def colour_parameter(study: AnyStudy, settings: Settings) -> str | None:
 def value_colours(study: AnyStudy, name: str, values: Sequence[Value]) -> list[ColorType]:
     """Return the colours of a parameter's values.
 
-    They are the registered ones where all have one. Other numbers have shades in their order, and
-    other words, such as names of run directories, the palette.
+    They are the registered ones where all have one. Other numbers have shades in their order, but
+    for the colours of a user's own cycle, if it has enough. Other words, such as names of run
+    directories, have the palette.
     """
     info = describe(study.parameters).get(name)
     registered = [None if info is None else value_colour(info, value) for value in values]
@@ -90,8 +92,9 @@ def value_colours(study: AnyStudy, name: str, values: Sequence[Value]) -> list[C
     if len(colours) == len(values):
         return colours
     is_number = info is not None and info.kind in ("int", "float")
-    if len(values) > len(PALETTE) or (is_number and len(values) > 1):
-        return colours_of_map(np.linspace(0, 0.9, len(values)).tolist())
+    has_shades = is_number and len(values) > 1 and len(values) > colours_of_user()
+    if len(values) > len(PALETTE) or has_shades:
+        return shades(len(values))
     return list(PALETTE[: len(values)])
 
 
@@ -99,7 +102,7 @@ def _looks_by_order(count: int) -> list[LineLook]:
     """A colour of the palette for each line, or shades if there are more lines."""
     colours: list[ColorType] = list(PALETTE[:count])
     if count > len(PALETTE):
-        colours = colours_of_map(np.linspace(0, 0.9, count).tolist())
+        colours = shades(count)
     return [LineLook(colour, _marker(rank, count), "-") for rank, colour in enumerate(colours)]
 
 

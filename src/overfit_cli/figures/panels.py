@@ -17,6 +17,7 @@ from overfit_cli.core.text import suggestion
 from overfit_cli.figures.labels import (
     RUN,
     brief,
+    contrast,
     is_word,
     parameter_values,
     setting,
@@ -191,19 +192,24 @@ def _is_one_study(parts: Sequence[FigureData]) -> bool:
     return len({part.study.name for part in parts}) == 1
 
 
-def _differences(names: Sequence[str], parts: Sequence[FigureData]) -> tuple[str, ...]:
-    """The parameters with one value in each run that differ between runs: `labels coin (fig1)`."""
-    sentences = []
+def _differing(parts: Sequence[FigureData]) -> dict[str, tuple[Value, ...]]:
+    """The parameters with one value in each run that differ between runs: the value in each."""
     values = [parameter_values(part) for part in parts]
+    differing = {}
     for parameter in values[0]:
         values_by_part = [part_values.get(parameter, ()) for part_values in values]
         if all(len(choices) == 1 for choices in values_by_part) and len(set(values_by_part)) > 1:
-            texts = [
-                f"{brief(choices[0])} ({name})"
-                for name, choices in zip(names, values_by_part, strict=True)
-            ]
-            sentences.append(f"{parameter} {', '.join(texts)}")
-    return tuple(sentences)
+            differing[parameter] = tuple(choices[0] for choices in values_by_part)
+    return differing
+
+
+def _differences(names: Sequence[str], parts: Sequence[FigureData]) -> tuple[str, ...]:
+    """What differs between runs, in words: `labels coin (fig1), balanced (fig1-balanced)`."""
+    return tuple(
+        f"{parameter} "
+        + ", ".join(f"{brief(value)} ({name})" for name, value in zip(names, values, strict=True))
+        for parameter, values in _differing(parts).items()
+    )
 
 
 def _check_alike(first: FigureData, second: FigureData, called: str, name: str) -> None:
@@ -279,6 +285,7 @@ def difference(data: FigureData, minus: FigureData, name: str, value: str | None
         cells=subtract(pairs.left, pairs.right, column),
         planned=data.planned if data.sparse else data.planned.iloc[:0],
         less=name,
+        contrast=contrast(data.study, _differing([data, minus])),
         averaged=f"mean of {seeds[0]} seeds less mean of {seeds[1]} seeds" if means else "",
         unpaired=_unpaired(pairs, "places" if means else "cells"),
         differs=_differences(["here", name], [data, minus]),
@@ -296,7 +303,11 @@ def subtract(cells: pd.DataFrame, subtrahend: pd.DataFrame, column: str) -> pd.D
     """
     failed = (cells["status"] == "failed") | (subtrahend["status"] == "failed")
     numbers = cells[column].astype(float) - subtrahend[column].astype(float)
-    return cells.assign(**{column: numbers}, status=np.where(failed, "failed", "done"))
+    changed = cells.assign(**{column: numbers}, status=np.where(failed, "failed", "done"))
+    if "reason" not in cells or "reason" not in subtrahend:
+        return changed
+    reasons = cells["reason"].where(cells["status"] == "failed", subtrahend["reason"])
+    return changed.assign(reason=reasons)
 
 
 def _unpaired(pairs: Pairs, noun: str) -> str:

@@ -128,6 +128,11 @@ class Picture(Figure):
         metadata: for each kind of file (png, pdf, svg) the metadata that matplotlib writes.
     """
 
+    @property
+    def is_wide(self) -> bool:
+        """Whether it needs the full width of a page, beyond a column."""
+        return bool(self.get_figwidth() > 1.2 * COLUMN)
+
     def __init__(self, width: float, height: float, *, least: float = 0.0) -> None:
         self.look = _look.get()
         if self.look.width is not None and self.look.width < least:
@@ -157,6 +162,8 @@ class Picture(Figure):
                 for _ in range(MOST_FITS):
                     if not fit_labels(self, renderer):
                         break
+                    super().draw(renderer)
+                if _move_title(self, renderer):
                     super().draw(renderer)
                 self.is_crowded = self.look.width is not None and titles_collide(self, renderer)
 
@@ -189,10 +196,34 @@ class Picture(Figure):
         return file_content(self, "png")
 
 
+def lay_out(figure: Figure) -> None:
+    """Give axes the sizes that they have in the picture, for what is placed by them."""
+    if engine := figure.get_layout_engine():
+        engine.execute(figure)
+
+
+def _move_title(figure: Figure, renderer: Any) -> bool:
+    """Move the title to the left edge of the axes, if it fits there; return whether it moved."""
+    title = getattr(figure, "_suptitle", None)
+    if title is None or not figure.axes:
+        return False
+    edge = min(axes.get_position().x0 for axes in figure.axes)
+    width = title.get_window_extent(renderer).width / figure.bbox.width
+    moves = edge + width <= 1 and title.get_position()[0] != edge
+    if moves:
+        title.set_x(edge)
+    return bool(moves)
+
+
 def is_narrow() -> bool:
     """Return whether the user wants a picture in which few panels fit side by side."""
     width = _look.get().width
     return width is not None and width < 3 * NARROWEST_PANEL
+
+
+def colours_of_user() -> int:
+    """Return how many colours the cycle of the user's style sheet has; 0 where it sets none."""
+    return len(_look.get().settings.get("axes.prop_cycle", ()))
 
 
 def new_figure(*, width: float = COLUMN, height: float = 2.6) -> tuple[Picture, Axes]:

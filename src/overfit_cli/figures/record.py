@@ -82,6 +82,7 @@ class ComparisonRecord(BaseModel, frozen=True, extra="forbid"):
         columns: the measured columns that were compared; the first one is drawn.
         where_a, where_b: conditions on one side alone.
         interpolate: whether A was interpolated at B's points.
+        equivalent: the margin within which places were judged; empty without one.
         published: B, where it is a file; otherwise it is the second of the runs.
     """
 
@@ -89,6 +90,7 @@ class ComparisonRecord(BaseModel, frozen=True, extra="forbid"):
     where_a: tuple[Text, ...] = ()
     where_b: tuple[Text, ...] = ()
     interpolate: bool = False
+    equivalent: Text = ""
     published: SourceRecord | None = None
 
 

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+import matplotlib
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.transforms import Transform, offset_copy
+from matplotlib.typing import ColorType
 
 from overfit_cli.core.arrays import Floats, finite_column
 from overfit_cli.core.parameters import Value
 from overfit_cli.figures.axes import Axis
+from overfit_cli.figures.hidden_lines import name_line
 from overfit_cli.figures.inputs import measured_or_missed, misses_in_words
 from overfit_cli.figures.palette import LineLook
-from overfit_cli.figures.style import PALETTE
+from overfit_cli.figures.powers import fitted_power
+from overfit_cli.figures.style import PALETTE, band_look
 from overfit_cli.stats.bands import Averaging
 
 Statistic = tuple[Averaging, tuple[float, float]]
@@ -29,6 +33,9 @@ BEHIND: dict[str, Any] = {
     "zorder": 1.5,
 }
 """The look of a theory's column: wide and pale, so that it is seen where the line lies on it."""
+
+BEHIND_IN_LEGEND: dict[str, Any] = {**BEHIND, "linestyle": (0, (1.25, 0.7))}
+"""The same, with two whole dashes in a legend."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +57,7 @@ class Line:
         theory: the median over seeds of the column of a theory where that is the statistic, else
             the arithmetic mean, over the cells with a number; None without one.
         cells: the cells.
+        endless: where a band that is drawn has no upper end, shape (values of x,).
     """
 
     text: str
@@ -65,6 +73,7 @@ class Line:
     count: np.ndarray
     theory: Floats | None
     cells: pd.DataFrame
+    endless: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=bool))
 
     @property
     def shown(self) -> Floats:
@@ -174,6 +183,7 @@ def fit_to_axis(lines: Sequence[Line], floor: float, *, log: bool) -> list[Line]
             seeds=np.maximum(line.seeds, floor) if floor else line.seeds,
             low=np.maximum(line.low, least),
             high=np.minimum(np.maximum(line.high, least), top),
+            endless=np.isinf(line.high) & np.isfinite(line.mean),
         )
         for line in lines
     ]
@@ -195,6 +205,69 @@ def shifts(lines: Sequence[Line], count: int, *, log: bool) -> Floats:
 
 _ASIDE = 3.0
 
+COINCIDE = 0.01
+"""The share of their span within which lines coincide."""
+
+
+def largest_gap(first: Sequence[Line], second: Sequence[Line], *, log: bool) -> float:
+    """Return the largest gap between two panels' lines and bands, as a share of their span.
+
+    It is infinite where they have not the same lines and points.
+    """
+    if [line.text for line in first] != [line.text for line in second]:
+        return np.inf
+    stacks = [
+        np.concatenate([[line.shown, line.low, line.high] for line in lines], axis=1)
+        for lines in (first, second)
+    ]
+    stacks = [np.log(np.maximum(stack, 1e-300)) if log else stack for stack in stacks]
+    same_x = all(np.array_equal(a.x, b.x) for a, b in zip(first, second, strict=True))
+    misses = any(line.misses.any() for line in [*first, *second])
+    if misses or not same_x or not np.array_equal(np.isnan(stacks[0]), np.isnan(stacks[1])):
+        return np.inf
+    if np.isnan(stacks[0]).all():
+        return np.inf
+    span = float(np.nanmax(stacks) - np.nanmin(stacks))
+    return float(np.nanmax(np.abs(stacks[0] - stacks[1]))) / span if span else 0.0
+
+
+def powers_in_words(lines: Sequence[Line], symbol: str) -> list[str]:
+    """Return a sentence with the fitted power of each line, if a theory gives all one slope.
+
+    Args:
+        lines: those of a figure with two logarithmic axes.
+        symbol: that of x, in mathtext.
+    """
+    if not _share_theory(lines):
+        return []
+    powers = {line.text: fitted_power(_seed_table(line), "x", "value") for line in lines}
+    texts = [f"{text}: {power}" if text else f"{power}" for text, power in powers.items() if power]
+    return [
+        f"Fitted powers of ${symbol}$, means over the seeds' own with 95 % intervals, and the "
+        f"largest share by which a median is off: {'; '.join(texts)}."
+    ]
+
+
+def _seed_table(line: Line) -> pd.DataFrame:
+    """The numbers of a line's seeds as `x`, `seed` and `value`, one row each."""
+    seeds = line.seeds.shape[1]
+    return pd.DataFrame(
+        {
+            "x": np.repeat(line.x, seeds),
+            "seed": np.tile(np.arange(seeds), len(line.x)),
+            "value": line.seeds.ravel(),
+        }
+    )
+
+
+def _share_theory(lines: Sequence[Line]) -> bool:
+    """Whether all lines have one theory, with the same numbers."""
+    theories = [(line.x, line.theory) for line in lines if line.theory is not None]
+    return len(theories) == len(lines) > 0 and all(
+        np.array_equal(x, theories[0][0]) and np.array_equal(theory, theories[0][1], equal_nan=True)
+        for x, theory in theories
+    )
+
 
 def _coincide(first: Line, second: Line, *, log: bool) -> bool:
     """Whether most points of two lines lie within a hundredth of their span of each other."""
@@ -205,7 +278,7 @@ def _coincide(first: Line, second: Line, *, log: bool) -> bool:
     if len(gaps) < 2:
         return False
     span = float(np.ptp(np.concatenate([series.to_numpy() for series in heights])))
-    return bool(2 * (gaps <= 0.01 * span).sum() > len(gaps))
+    return bool(2 * (gaps <= COINCIDE * span).sum() > len(gaps))
 
 
 def draw_joined(
@@ -230,15 +303,91 @@ def draw_joined(
         }
         [drawn] = axes.plot(line.x, line.mean, **look_of_line)
         drawn.set_transform(aside)  # afterwards: limits are those of the numbers
+        if not shift:
+            name_line(drawn, "", line.text)
         draw_open_points(axes, line, look, line.x, aside)
-    if line.theory is not None:
-        axes.plot(line.x, line.theory, color=look.colour, **BEHIND)
     if band == "seeds":
         for seed in line.seeds.T:  # joined across values of x without a cell
             valid = np.isfinite(seed)
             axes.plot(line.x[valid], seed[valid], color=look.colour, linewidth=0.5, alpha=0.6)
     elif band:
-        axes.fill_between(line.x, line.low, line.high, color=look.colour, alpha=0.2, linewidth=0)
+        ground = axes.fill_between(line.x, line.low, line.high, **band_look(look.colour))
+        ground.set_transform(aside)
+        _count_endless(axes, line)
+
+
+_HIDES = {"linewidth": "lines", "markersize": "markers"}
+"""The sizes below which a band is hidden, and by what."""
+
+
+def hidden_bands_in_words(all_axes: Sequence[Axes], panels: Sequence[Sequence[Line]]) -> list[str]:
+    """Return a sentence where no band is seen beside its line, or its markers.
+
+    Args:
+        all_axes: with their final scales and limits.
+        panels: the lines of each.
+    """
+    heights = [
+        _band_height(axes, line)
+        for axes, lines in zip(all_axes, panels, strict=True)
+        for line in lines
+    ]
+    known = [height for height in heights if np.isfinite(height)]
+    settings: Any = matplotlib.rcParams
+    hiding = [
+        words for name, words in _HIDES.items() if known and max(known) < settings[f"lines.{name}"]
+    ]
+    return [f"The bands are narrower than the {hiding[0]}."] if hiding else []
+
+
+def _band_height(axes: Axes, line: Line) -> float:
+    """The largest height of a line's band, in points; nan without one."""
+    known = np.isfinite(line.low) & np.isfinite(line.high)
+    if not known.any():
+        return np.nan
+    ends = [
+        axes.transData.transform(np.column_stack([line.x, end])[known])[:, 1]
+        for end in (line.low, line.high)
+    ]
+    return float((ends[1] - ends[0]).max() * 72 / axes.figure.dpi)
+
+
+def _count_endless(axes: Axes, line: Line) -> None:
+    """Write how many seeds arrive where a band has no upper end."""
+    middle = float(np.mean(axes.get_xlim()))
+    for x, height, count, seeds in zip(
+        line.x[line.endless],
+        line.high[line.endless],
+        line.count[line.endless],
+        line.seeds[line.endless],
+        strict=True,
+    ):
+        inwards = -1 if x > middle else 1
+        axes.annotate(
+            f"{count}/{int((~np.isnan(seeds)).sum())}",
+            (x, height),
+            (4 * inwards, -3),
+            textcoords="offset points",
+            ha="right" if inwards < 0 else "left",
+            va="top",
+            fontsize="x-small",
+        )
+
+
+def draw_theories(axes: Axes, lines: Sequence[Line], colours: Sequence[ColorType]) -> None:
+    """Draw the theory behind each line in its colour; one that all lines share once, in grey."""
+    known = [
+        (line, line.theory, colour)
+        for line, colour in zip(lines, colours, strict=True)
+        if line.theory is not None
+    ]
+    shared = len(known) > 1 and all(
+        np.array_equal(line.x, known[0][0].x)
+        and np.array_equal(theory, known[0][1], equal_nan=True)
+        for line, theory, _ in known
+    )
+    for line, theory, colour in known[:1] if shared else known:
+        axes.plot(line.x, theory, color="0.3" if shared else colour, **BEHIND)
 
 
 def draw_open_points(axes: Axes, line: Line, look: LineLook, x: Floats, aside: Transform) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 from cycler import cycler
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis, XAxis
+from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
 from matplotlib.ticker import (
@@ -97,9 +98,19 @@ def points(name: str) -> float:
     return size
 
 
-def colours_of_map(shares: Sequence[float]) -> list[ColorType]:
-    """Return colours of the current colour map at shares from 0 to 1."""
-    return [tuple(rgb) for rgb in matplotlib.colormaps[matplotlib.rcParams["image.cmap"]](shares)]
+LIGHTEST = 0.8
+"""The share of the colour map that shades use: above it they vanish on white."""
+
+
+def shades(count: int) -> list[ColorType]:
+    """Return so many colours of the current colour map, in its order."""
+    return [_shade(share) for share in np.linspace(0, 1, count)]
+
+
+def _shade(share: float) -> ColorType:
+    """The colour at a share from 0 to 1 of the part of the colour map that shades use."""
+    colours = matplotlib.colormaps[matplotlib.rcParams["image.cmap"]]
+    return colours(LIGHTEST * float(share))
 
 
 def value_colour(info: ParameterInfo, value: Value) -> ColorType | None:
@@ -114,7 +125,21 @@ def value_colour(info: ParameterInfo, value: Value) -> ColorType | None:
         return None
     low, high = info.shades
     share = np.clip(np.log(value / low) / np.log(high / low), 0, 1)
-    return colours_of_map([0.95 * float(share)])[0]
+    return _shade(share)
+
+
+def band_look(colour: ColorType, *, ground: float = 0.15) -> dict[str, Any]:
+    """Return the look of a band: a pale ground, and thin edges that tell bands apart.
+
+    Args:
+        colour: of the line.
+        ground: the share of the colour in the ground.
+    """
+    return {
+        "facecolor": to_rgba(colour, ground),
+        "edgecolor": to_rgba(colour, 0.5),
+        "linewidth": 0.4,
+    }
 
 
 def named_lines(count: int) -> list[int]:
@@ -161,14 +186,27 @@ def log_ticks(axis: Axis, low: float, high: float) -> None:
         ratio = np.float64(high) / low
     if ratio < 4:
         axis.set_major_locator(AutoLocator())
-    else:
-        fine, coarse = LogLocator(subs=(1.0, 2.0, 5.0)), LogLocator(subs=(1.0,))
-        fit = bool(ratio < 300)
-        if fit:
-            ticks = [tick for tick in fine.tick_values(low, high) if low <= tick <= high]
-            shares = np.log(ticks) / np.log(ratio)
-            fit = _fit_along(axis, shares, [len(typeset(write(tick))) for tick in ticks])
-        axis.set_major_locator(fine if fit else coarse)
+        return
+    locator = LogLocator(subs=(1.0,))
+    for subs in ((1.0, 2.0, 5.0), (1.0, 2.0, 3.0, 5.0, 7.0)) if ratio < 300 else ():
+        finer = LogLocator(subs=subs)
+        ticks = _ticks_within(finer, low, high)
+        shares = np.log(ticks) / np.log(ratio)
+        if not _fit_along(axis, shares, [len(typeset(write(tick))) for tick in ticks]):
+            break
+        locator = finer
+        if ticks.size >= _LEAST_TICKS:
+            break
+    axis.set_major_locator(locator)
+
+
+def _ticks_within(locator: LogLocator, low: float, high: float) -> Floats:
+    ticks = np.asarray(locator.tick_values(low, high))
+    return ticks[(ticks >= low) & (ticks <= high)]
+
+
+_LEAST_TICKS = 3
+"""The number of ticks from which a logarithmic axis needs no finer ones."""
 
 
 def log_steps(axes: Axes, last: float) -> None:

@@ -45,7 +45,6 @@ from overfit_cli.figures.style import (
     legend_below,
     log_ticks,
 )
-from overfit_cli.report.contents import measured_number
 from overfit_cli.report.judge import Judged
 from overfit_cli.report.runs import LoadedRun, load_runs
 from overfit_cli.stats.intervals import Estimate, level_of_each
@@ -162,7 +161,7 @@ def draw_claims(
             )
         picture = _draw(clauses, run.study)
     picture.facts += [
-        f"{each.name}: {each.headline}, {measured_number(each.measurement)}." for each in judged
+        f"{each.name}: {each.headline}, {each.measurement.number}." for each in judged
     ]
     if left_out:
         picture.facts.append(f"Not drawn: {' '.join(left_out)}")

@@ -1,47 +1,42 @@
 """Contents of a report: papers, their studies, claims with verdicts, and the runs behind them.
 
-Runs are in the order of the paper's figures, then of claims. A run has facts: cells, settings,
-versions and commands, in words for a reader and as data for programs.
+Runs are in the order of the paper's figures, then of claims.
 """
 
 from __future__ import annotations
 
 import math
 import re
-import shlex
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import NamedTuple
 
-from overfit_cli.core.cell import TRACEBACK, Paper
-from overfit_cli.core.claim import KINDS, VERDICTS, Claim, Interval, Kind, Measurement, Verdict
-from overfit_cli.core.failures import Alike, count_alike, tracebacks_by_kind
-from overfit_cli.core.parameters import describe
-from overfit_cli.core.registry import find_study
-from overfit_cli.core.study import AnyStudy, FigureData
-from overfit_cli.core.text import duration, natural_key, plural, visible
-from overfit_cli.figures.caption import (
-    cells_in_words,
-    fixed_parameters,
-    provenance_in_words,
-    settings_in_words,
-    stand_ins,
+from overfit_cli.claims.rules import MET
+from overfit_cli.core.cell import Paper
+from overfit_cli.core.claim import (
+    KINDS,
+    VERDICTS,
+    Claim,
+    Interval,
+    Kind,
+    Measurement,
+    Verdict,
+    number_with_interval,
 )
-from overfit_cli.figures.labels import parameter_values, typeset
+from overfit_cli.core.registry import find_study
+from overfit_cli.core.study import AnyStudy
+from overfit_cli.core.text import duration, natural_key, plural
 from overfit_cli.report.judge import Judged
+from overfit_cli.report.run_facts import RunFacts, run_facts
 from overfit_cli.report.runs import LoadedRun
 from overfit_cli.stats.intervals import LEVEL, level_of_each
 from overfit_cli.sweeps.load import chosen_data, load_figure_data
-from overfit_cli.sweeps.manifest import Manifest, Run, read_manifest
+from overfit_cli.sweeps.manifest import read_manifest
 from overfit_cli.sweeps.presets import PROFILES, all_presets, find_preset
-from overfit_cli.sweeps.provenance import short_commit
 from overfit_cli.sweeps.store import RunDirectory
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 def claim_sentences(judged: Sequence[Judged]) -> list[str]:
@@ -52,7 +47,7 @@ def claim_sentences(judged: Sequence[Judged]) -> list[str]:
                 None,
                 [
                     f"{claim.name}:",
-                    f"{number}." if (number := measured_number(claim.measurement)) != "–" else "",
+                    f"{number}." if (number := claim.measurement.number) != "–" else "",
                     describe_measurement(claim.measurement),
                     f"Holds where {claim.claim.holds_where}.",
                 ],
@@ -86,45 +81,40 @@ def family_sentences(judged: Sequence[Judged]) -> list[str]:
     return lines
 
 
-def measured_number(measurement: Measurement) -> str:
-    """Return the measured value with its interval: `2.03 [1.95, 2.11] 95 % t over 10 seeds`."""
-    interval = measurement.interval
-    kind = interval.kind if interval is not None and measurement.value is not None else ""
-    return f"{number_with_interval(measurement.value, interval)} {kind}".strip()
-
-
-MOST_COUNTED = 1e7
-"""Whole numbers below it are written in full: they are counts."""
-
-
-def number_with_interval(value: float | None, interval: Interval | None) -> str:
-    """Return a number with its interval: `2.03 [1.95, 2.11]`; a dash without one."""
-    if value is None:
-        return "–"
-    if math.isnan(value):
-        return "not known"
-    if interval is None or is_unknown(interval):
-        is_count = abs(value) < MOST_COUNTED and value == round(value)
-        return f"{value:.0f}" if is_count else f"{value:.4g}"
-    return f"{value:.4g} [{interval.low:.4g}, {interval.high:.4g}]"
-
-
-def is_unknown(interval: Interval) -> bool:
-    """Return whether nothing is known of either end, as with too few seeds."""
-    return math.isinf(interval.low) and math.isinf(interval.high)
-
-
 def detail_lines(details: Mapping[str, float]) -> list[str]:
-    """Return the details, a line each; `…, from` and `…, to` are the interval of `…`."""
-    lines = []
+    """Return the details, a line each: `power 2 [1.5, 2.5]`; see `detail_pairs`."""
+    return [f"{name} {number}" for name, number in detail_pairs(details)]
+
+
+def detail_pairs(details: Mapping[str, float]) -> list[tuple[str, str]]:
+    """Return the names of the details and their numbers in three digits.
+
+    `…, from` and `…, to` are the interval of `…`; `…, least` and `…, most` are its range, which for
+    a theorem is the distance to a hypothesis. A number may be undefined, such as the decades to a
+    bound that is negative.
+    """
+    pairs = []
     for name, value in details.items():
         parent, _, end = name.rpartition(", ")
         if end in ("from", "to") and parent in details:
             continue
+        least, most = f"{parent}, least", f"{parent}, most"
+        if end in ("least", "most") and least in details and most in details:
+            if end == "least":
+                met = " (met at 0 or less)" if MET in details else ""
+                pairs.append((f"{parent}{met}", _range_in_words(details[least], details[most])))
+            continue
         ends = [details[f"{name}, {end}"] for end in ("from", "to") if f"{name}, {end}" in details]
         interval = Interval(ends[0], ends[1], "") if len(ends) == 2 else None
-        lines.append(f"{name} {number_with_interval(value, interval)}")
-    return lines
+        number = "undefined" if math.isnan(value) else number_with_interval(value, interval)
+        pairs.append((name, number))
+    return pairs
+
+
+def _range_in_words(least: float, most: float) -> str:
+    """Write a range in three digits: `2 to 3`, `2` where its ends agree, or `undefined`."""
+    ends = [number_with_interval(end, None) for end in (least, most) if not math.isnan(end)]
+    return " to ".join(dict.fromkeys(ends)) or "undefined"
 
 
 def describe_measurement(measurement: Measurement) -> str:
@@ -172,123 +162,6 @@ def short_names(paths: Iterable[Path]) -> dict[Path, str]:
         times[name] = times.get(name, 0) + 1
         names[path] = name if times[name] == 1 else f"{name} ({times[name]})"
     return names
-
-
-_PACKAGES = ("overfit-cli", "torch", "numpy")
-_MOST_REASONS = 3
-
-
-@dataclass(frozen=True)
-class RunFacts:
-    """The facts of a run, in words and as data for programs.
-
-    Attributes:
-        cells: the numbers of cells, their seeds, axes and sources, in words.
-        settings: the parameters that have one value, in words.
-        failures: the reasons of failed cells, in words; empty without failures.
-        tracebacks: of the most frequent kinds of failures, where exceptions were raised.
-        provenance: the date, the versions and the platform, in words.
-        commands: the commands that made the cells; empty for cells made from Python.
-        done: the number of cells that are done.
-        reasons: the number of failed cells by reason.
-        seeds: the seeds of the cells.
-        axes: the values of the parameters that vary.
-        parameters: the parameters that have one value, with this value.
-        sweeps: the sweeps into the directory, the first one first.
-        stand_ins: what stands in for the paper's data, in words.
-    """
-
-    cells: str
-    settings: str
-    failures: str
-    tracebacks: Sequence[str]
-    provenance: str
-    commands: Sequence[str]
-    done: int
-    reasons: Mapping[str, int]
-    seeds: Sequence[int]
-    axes: Mapping[str, Sequence[Any]]
-    parameters: Mapping[str, Any]
-    sweeps: Sequence[Run]
-    stand_ins: Sequence[str]
-
-
-def run_facts(data: FigureData, manifest: Manifest | None) -> RunFacts:
-    """Return the facts of a run from its cells and its manifest."""
-    sweeps = manifest.runs if manifest else ()
-    typed = dict.fromkeys(shlex.join(run.command) for run in sweeps if run.command)
-    failed = data.cells[data.cells["status"] == "failed"]
-    kinds = kinds_of_failures(failed)
-    described = describe(data.study.parameters)
-    return RunFacts(
-        cells=" ".join(
-            [
-                typeset(cells_in_words(data)),
-                *provenance_in_words({"": data}),
-                *stand_ins({"": data}),
-            ]
-        ),
-        settings=typeset(settings_in_words(data)),
-        failures=_failures(kinds),
-        tracebacks=[kind.traceback for kind in kinds[:_MOST_REASONS] if kind.traceback],
-        provenance=_provenance(sweeps),
-        commands=list(typed),
-        done=int((data.cells["status"] == "done").sum()),
-        reasons=_count_reasons(failed),
-        seeds=sorted(data.cells["seed"].unique().tolist()),
-        axes={
-            name: list(values)
-            for name, values in parameter_values(data).items()
-            if len(values) > 1 and name in described
-        },
-        parameters=fixed_parameters(data),
-        sweeps=sweeps,
-        stand_ins=stand_ins({"": data}),
-    )
-
-
-def kinds_of_failures(failed: pd.DataFrame) -> list[Alike]:
-    """Return the kinds of failures of cells, the most frequent first; tracebacks as rows have them.
-
-    Args:
-        failed: cells that failed, one row each.
-    """
-    rows = []
-    if TRACEBACK in failed:
-        raised = failed[failed[TRACEBACK].notna()]
-        rows = [*zip(raised["reason"], raised[TRACEBACK], strict=True)]
-    return count_alike(_count_reasons(failed), tracebacks_by_kind(rows))
-
-
-def _count_reasons(failed: pd.DataFrame) -> dict[str, int]:
-    return dict(Counter(failed["reason"].astype(str)).most_common())
-
-
-def _failures(kinds: Sequence[Alike]) -> str:
-    if not kinds:
-        return ""
-    texts = []
-    for kind in kinds[:_MOST_REASONS]:
-        place = f" ({kind.place})" if kind.place else ""
-        reason = f"{kind.words}{place}" if kind.varied else kind.example
-        texts.append(f"{kind.count} {visible(reason)}")
-    unnamed = len(kinds) - len(texts)
-    others = f" and {plural(unnamed, 'other reason')}" if unnamed else ""
-    return f"Failed cells: {', '.join(texts)}{others}."
-
-
-def _provenance(sweeps: Sequence[Run]) -> str:
-    """The date, the versions and the platform of the last sweep."""
-    if not sweeps:
-        return ""
-    last = sweeps[-1]
-    versions = [
-        f"{name} {version}" for name in _PACKAGES if (version := last.packages.get(name, ""))
-    ]
-    commit = [f"commit {short_commit(last.commit, 10)}"] if last.commit else []
-    parts = [*versions, *commit, f"Python {last.python}" if last.python else "", last.platform]
-    date = f"{last.started[:10]}: " if last.started else ""
-    return f"{date}{', '.join(visible(part) for part in parts if part)}."
 
 
 @dataclass(frozen=True)

@@ -138,7 +138,7 @@ class Decision:
 
 def _extremes_in_words(good: Verdict, bad: Verdict) -> str:
     said = {"holds": "it holds", "fails": "it fails"}
-    first, second = (said.get(verdict, "it is open") for verdict in (good, bad))
+    first, second = (said.get(verdict, f"it is {verdict}") for verdict in (good, bad))
     if first == second:
         return f"Whatever the missing cells come to, {first}."
     return f"If the missing cells are as good as can be, {first}; if as bad, {second}."

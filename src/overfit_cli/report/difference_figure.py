@@ -19,7 +19,13 @@ from overfit_cli.core.text import VERSION
 from overfit_cli.figures.caption import WIDTH
 from overfit_cli.figures.draw import commands_behind, drawn
 from overfit_cli.figures.inputs import resolve_options
-from overfit_cli.figures.labels import brief, parameter_values, varying_parameters
+from overfit_cli.figures.labels import (
+    axis_label,
+    brief,
+    contrast,
+    parameter_values,
+    varying_parameters,
+)
 from overfit_cli.figures.panels import subtract
 from overfit_cli.figures.picture import Picture
 from overfit_cli.figures.record import (
@@ -31,8 +37,14 @@ from overfit_cli.figures.record import (
     versions,
 )
 from overfit_cli.figures.style import THRESHOLD
-from overfit_cli.report.differences import Comparison, Side, describe_interpolation
+from overfit_cli.report.differences import Comparison, describe_interpolation
+from overfit_cli.report.equivalence_figure import (
+    in_standard_errors,
+    judged_column,
+    with_rings,
+)
 from overfit_cli.report.published import MOST_BYTES
+from overfit_cli.report.sides import Side
 from overfit_cli.stats.pairs import is_log_spaced
 from overfit_cli.sweeps.manifest import read_manifest
 
@@ -42,7 +54,8 @@ def draw_difference(
 ) -> Picture:
     """Draw the difference in the first compared column, with its caption and its record.
 
-    Over one number it is lines, over two a map; one more parameter has panels.
+    Over one number it is lines, over two a map; one more parameter has panels. With a margin of
+    equivalence it is in standard errors, and places that differ are ringed.
 
     Args:
         comparison: the comparison.
@@ -56,13 +69,21 @@ def draw_difference(
     a, b = comparison.a, comparison.b
     first, second = names or comparison.labels
     data = _figure_data(comparison, first)
-    figure, options = _choose_figure(data, comparison.differences[0]["column"])
+    if comparison.equivalent is not None:
+        data = in_standard_errors(comparison, data)
+    figure, options = _choose_figure(data, judged_column(comparison)["column"])
+    if comparison.equivalent is not None:
+        figure = with_rings(grid_figures()[figure.name], comparison)
     runs = [side.path for side in (a, b) if not side.is_published]
     picture = drawn(figure, data, options, commands_behind(runs, command))
     if figure.axes == 1:
         for axes in picture.axes:
             axes.axhline(0, **THRESHOLD)
     caption = f"B less A: B is {second}, A is {first}."
+    if data.contrast and a.path == b.path and not names:
+        [(name, values)] = comparison.settings.items()
+        value_a, value_b = (brief(values[side]) for side in "ab")
+        caption = f"B less A: B has {axis_label(a.study, name)} {value_b}, A {value_a}."
     if comparison.interpolation is not None:
         caption += f" {describe_interpolation(comparison.interpolation)}"
     picture.caption = f"{textwrap.fill(caption, WIDTH)}\n\n{picture.caption}"
@@ -73,7 +94,7 @@ def draw_difference(
 def _figure_data(comparison: Comparison, less: str) -> FigureData:
     """Return the pairs as cells whose first compared column is B less A, which is called `less`."""
     a, b, pairs, alone = comparison.a, comparison.b, comparison.pairs, comparison.alone
-    column = comparison.differences[0]["column"]
+    column = judged_column(comparison)["column"]
     cells = pairs.left.assign(**{column: pairs.right[column]}, status=pairs.right["status"])
     seeds = [side.cells["seed"].nunique() for side in (b, a) if pairs.by == "means"]
     manifests = [read_manifest(side.path) for side in (a, b) if not side.is_published]
@@ -86,6 +107,9 @@ def _figure_data(comparison: Comparison, less: str) -> FigureData:
         sparse=sparse,
         refined=any(manifest is not None and manifest.refined for manifest in manifests),
         less=less,
+        contrast=contrast(
+            a.study, {name: (v["b"], v["a"]) for name, v in comparison.settings.items()}
+        ),
         averaged="mean of {} seeds less mean of {} seeds".format(*seeds) if seeds else "",
         unpaired=f"{alone['a']} of A and {alone['b']} of B without a counterpart"
         if any(alone.values())
@@ -127,7 +151,7 @@ def _record(
     comparison: Comparison, names: tuple[str, str], command: str, out: Path | None
 ) -> FigureRecord:
     """Return the record of a comparison's figure, whose sides are called by `names`."""
-    column, a, b = comparison.differences[0]["column"], comparison.a, comparison.b
+    column, a, b = judged_column(comparison)["column"], comparison.a, comparison.b
     runs = [
         record_of_side(side, column, out, name) for side, name in zip((a, b), names, strict=True)
     ]
@@ -146,6 +170,7 @@ def _record(
             where_a=a.where,
             where_b=b.where,
             interpolate=comparison.interpolation is not None,
+            equivalent="" if comparison.equivalent is None else str(comparison.equivalent),
             published=published,
         ),
     )

@@ -19,14 +19,24 @@ from overfit_cli.core.arrays import finite_column
 from overfit_cli.core.claim import Measurement
 from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.parameters import Value, describe
-from overfit_cli.core.study import AnyStudy, FigureData
+from overfit_cli.core.study import FigureData
 from overfit_cli.core.text import plural, shorten, suggestion
 from overfit_cli.core.values import finite_number
-from overfit_cli.figures.caption import provenance_in_words
 from overfit_cli.report.decision import check_claims
+from overfit_cli.report.equivalence import (
+    EquivalenceMargin,
+    compare_places,
+    count_verdicts,
+    mean_difference,
+    read_margin,
+    require_uncertainty,
+    rounded_difference,
+)
 from overfit_cli.report.judge import judge_run
-from overfit_cli.report.published import read_published
+from overfit_cli.report.published import ENDINGS
 from overfit_cli.report.runs import LoadedRun
+from overfit_cli.report.sides import Side, load_side
+from overfit_cli.report.uncertainty import has_uncertainty
 from overfit_cli.stats.intervals import Estimate, difference_estimate, mean_estimate
 from overfit_cli.stats.pairs import (
     Pairs,
@@ -36,99 +46,9 @@ from overfit_cli.stats.pairs import (
     setting_key,
     setting_keys,
 )
-from overfit_cli.sweeps.load import (
-    chosen_cells,
-    load_study_and_cells,
-    parameters_in,
-    read_selections,
-)
 from overfit_cli.sweeps.manifest import read_manifest
+from overfit_cli.sweeps.provenance import provenance_in_words
 from overfit_cli.sweeps.store import RunDirectory
-
-
-@dataclass(frozen=True)
-class Side:
-    """One side of a comparison: chosen cells of a run directory, or published points.
-
-    Attributes:
-        letter: `A` or `B`.
-        path: the run directory, or the CSV file.
-        where: the conditions that choose cells of this side alone.
-        study: the study of the cells.
-        cells: one row per cell, done and failed; published points may lack `seed`.
-        parameters: the parameters that have a column.
-        version: the cells' numerical version; None of published points.
-        is_chosen: whether conditions chose these cells of the run's.
-    """
-
-    letter: str
-    path: Path
-    where: tuple[str, ...]
-    study: AnyStudy
-    cells: pd.DataFrame
-    parameters: tuple[str, ...]
-    version: int | None
-    is_chosen: bool
-
-    @property
-    def is_published(self) -> bool:
-        """Whether it is a file of published points, and no run."""
-        return self.version is None
-
-    @property
-    def is_of_another_version(self) -> bool:
-        """Whether the installed study has another numerical version than the cells."""
-        return self.version not in (None, self.study.version)
-
-    @property
-    def failed(self) -> int:
-        """How many of its cells failed."""
-        return int((self.cells["status"] == "failed").sum())
-
-    def values(self, name: str) -> list[Value]:
-        """Return the distinct values of a parameter, in order; none where it has no column."""
-        values = self.cells[name].dropna().unique().tolist() if name in self.cells else []
-        return sorted({setting_key(value): value for value in values}.values())
-
-    def columns(self) -> list[str]:
-        """Return the measured columns with numbers, the headline first; without `seconds`."""
-        names = [self.study.headline, *(column.name for column in self.study.columns), "steps"]
-        present = [name for name in dict.fromkeys(names) if name in self.cells]
-        return [name for name in present if finite_column(self.cells, name).notna().any()]
-
-
-def load_side(
-    path: Path,
-    letter: str,
-    where: Sequence[str],
-    where_here: Sequence[str],
-    other: Side | None = None,
-) -> Side:
-    """Load a run directory, whatever version its cells have, or a file of published points.
-
-    Args:
-        path: the run directory, or the CSV file.
-        letter: `A` or `B`.
-        where: conditions on both sides; those on columns that a CSV file lacks don't apply to it.
-        where_here: conditions on this side.
-        other: the run that published points are compared with; None for a run.
-
-    Raises:
-        UserError: if it can't be read, holds no cells, or none that is chosen.
-    """
-    version = None
-    if other is None:
-        study, cells = load_study_and_cells(RunDirectory(path, letter.lower()), any_version=True)
-        parameters, version = parameters_in(cells), int(cells["version"].iloc[0])
-        shared = read_selections(where, study)
-    else:
-        study, cells = other.study, read_published(path, other.study)
-        parameters = [name for name in describe(study.parameters) if name in cells]
-        shared = [choice for choice in read_selections(where, study) if choice.name in cells]
-    chosen = [*shared, *read_selections(where_here, study, f"where_{letter.lower()}")]
-    cells = chosen_cells(cells, chosen).reset_index(drop=True)
-    names = tuple(parameters)
-    return Side(letter, path, tuple(where_here), study, cells, names, version, bool(chosen))
 
 
 @dataclass(frozen=True)
@@ -144,10 +64,14 @@ class Comparison:
         interpolation: at how many `points` of B is A `interpolated` or `unknown`, and along which
             `axes`: `linear`, or `log` where values are spaced by ratio; None where not asked for.
         alone: how many cells, or places, of each side have no counterpart.
-        differences: of each compared column: `pairs` with both numbers, and `numbers_on_one_side`;
+        equivalent: the margin within which places are judged; None without verdicts.
+        differences: of each compared column: `pairs` with both numbers, of which so many are
+            `equal`, and `numbers_on_one_side`;
             `mean_a` and `mean_b` over the pairs of each seed and then over seeds; their
             `difference` with its interval; the `largest` of a pair, and `at` which parameters and
-            seed; `points` where B is published: `at`, the run's mean `a`, `b`, their `difference`.
+            seed; `points` where B is published: `at`, the run's mean `a`, `b`, their `difference`,
+            and, with an uncertainty, `z`, the `seeds` and the `verdict`, of which `verdicts` are
+            the counts.
         only_in: the measured columns of which one side alone has numbers.
         verdicts: by the name of each claim that can be measured on both sides, and of each that
             was asked for: A's and B's.
@@ -163,6 +87,7 @@ class Comparison:
     pairs: Pairs
     interpolation: Mapping[str, Any] | None
     alone: Mapping[str, int]
+    equivalent: EquivalenceMargin | None
     differences: tuple[Mapping[str, Any], ...]
     only_in: Mapping[str, list[str]]
     verdicts: Mapping[str, tuple[Measurement, Measurement]]
@@ -202,6 +127,11 @@ class Comparison:
         """The claims whose verdicts differ."""
         return [claim for claim, (a, b) in self.verdicts.items() if a.verdict != b.verdict]
 
+    @property
+    def places_differ(self) -> bool:
+        """Whether some place differs from its published mean by more than the margin."""
+        return any(record.get("verdicts", {}).get("differs") for record in self.differences)
+
     def table(self) -> pd.DataFrame:
         """Return a row for each compared column."""
         frame = pd.json_normalize([dict(record) for record in self.differences])
@@ -209,6 +139,17 @@ class Comparison:
         ends = {"difference.value": "difference", "largest.difference": "largest"}
         ends |= {"difference.low": "low", "difference.high": "high"}
         return frame.rename(columns=ends)[columns]
+
+    def places(self) -> pd.DataFrame:
+        """Return a row for each published point of each column: both means, and the verdict."""
+        rows = [
+            {"column": record["column"], **point["at"], "a": point["a"], "b": point["b"]}
+            | {name: point["difference"][name] for name in ("value", "low", "high")}
+            | {name: point[name] for name in ("z", "verdict") if name in point}
+            for record in self.differences
+            for point in record.get("points", [])
+        ]
+        return pd.DataFrame(rows).rename(columns={"value": "difference"})
 
     def beyond(self, tolerance: float) -> list[str]:
         """Return in words what differs by more than a tolerance; nothing where all agrees.
@@ -266,17 +207,22 @@ def compare_sides(
     *,
     interpolated: bool = False,
     claims: Sequence[str] = (),
+    equivalent: object = None,
 ) -> Comparison:
-    """Compare a run directory with another, or with a CSV file of published numbers.
+    """Compare a run directory with another, or with a file of published numbers.
 
     The arguments and the errors are those of `overfit_cli.compare`; `interpolated` is its
     `interpolate`, and `claims` its `claim`.
     """
+    margin = None if equivalent is None else read_margin(equivalent)
     a_is_file, b_is_file = (
-        path.suffix.lower() == ".csv" and not path.is_dir() for path in (path_a, path_b)
+        path.suffix.lower() in ENDINGS and not path.is_dir() for path in (path_a, path_b)
     )
     if a_is_file:
-        raise UserError(f"A {path_a}: A is a run directory; name the CSV file second.")
+        raise UserError(f"A {path_a}: A is a run directory; name the published file second.")
+    if margin is not None and not b_is_file:
+        lack = "B is a run; it takes published means, such as those that export writes of a run."
+        raise BadValue("equivalent", equivalent, lack)
     a = load_side(path_a, "A", where, where_a)
     b = load_side(path_b, "B", where, where_b, other=a if b_is_file else None)
     names, settings = _pair_parameters(a, b)
@@ -290,6 +236,8 @@ def compare_sides(
     measured = pair_up(a.cells, b.cells, names, columns) if interpolated else pairs
     lonely = set() if values else {*a.columns()} ^ {*b.columns()}
     asked = _compare_sentences(a, b, claims)
+    if margin is not None:
+        require_uncertainty(b.path, pairs.right, columns)
     return Comparison(
         a=a,
         b=b,
@@ -299,7 +247,8 @@ def compare_sides(
         pairs=pairs,
         interpolation=interpolation,
         alone={"a": measured.here - measured.both, "b": pairs.there - pairs.both},
-        differences=tuple(_compare_column(name, pairs, cells, b.cells) for name in columns),
+        equivalent=margin,
+        differences=tuple(_compare_column(name, pairs, cells, b.cells, margin) for name in columns),
         only_in={
             "a": [] if b.is_published else [name for name in a.columns() if name in lonely],
             "b": [name for name in b.columns() if name in lonely],
@@ -401,8 +350,14 @@ def _interpolate(
     }
 
 
-def _compare_column(column: str, pairs: Pairs, a: pd.DataFrame, b: pd.DataFrame) -> dict[str, Any]:
-    """Return how two sides differ in a column.
+def _compare_column(
+    column: str,
+    pairs: Pairs,
+    a: pd.DataFrame,
+    b: pd.DataFrame,
+    margin: EquivalenceMargin | None,
+) -> dict[str, Any]:
+    """Return how two sides differ in a column, at places within a margin if there is one.
 
     Seeds are independent draws, and cells of one seed aren't: the mean difference is that of each
     seed's pairs, averaged over seeds. Without a seed in common it is the mean of B's seeds less
@@ -412,6 +367,7 @@ def _compare_column(column: str, pairs: Pairs, a: pd.DataFrame, b: pd.DataFrame)
     done = (pairs.left["status"] == "done") & (pairs.right["status"] == "done")
     unpaired = int((done & (left.isna() != right.isna())).sum())
     paired = left.notna() & right.notna()
+    points = compare_places(column, pairs, left, right, margin) if pairs.by == "point" else []
     rows, left, right = pairs.left[paired], left[paired], right[paired]
     estimate = Estimate(np.nan, np.nan, np.nan, "", 0)
     first, second = (numbers.groupby(rows["seed"]).mean() for numbers in (left, right))
@@ -419,29 +375,31 @@ def _compare_column(column: str, pairs: Pairs, a: pd.DataFrame, b: pd.DataFrame)
         middle = dict(zip(setting_keys(rows, pairs.keys), (left + right) / 2, strict=True))
         first, second = (_mean_by_seed(cells, column, pairs.keys, middle) for cells in (a, b))
         estimate = difference_estimate(second, first)
+    elif has_uncertainty(pairs.right[paired], column):
+        each_once = pairs.right.loc[rows.index[~setting_keys(rows, pairs.keys).duplicated()]]
+        estimate = mean_difference(column, each_once, second - first)
     elif len(rows):
         estimate = mean_estimate(second - first)
-    located = rows[list(pairs.keys)]
-    changes, points = right - left, list[dict[str, Any]]()
-    if pairs.by == "point":
-        for _, numbers in left.groupby(setting_keys(rows, pairs.keys), sort=False):
-            published = float(right[numbers.index[0]])
-            change = mean_estimate(published - numbers)
-            changes[numbers.index] = change.value
-            means = {"at": _record(located, numbers.index[0]), "a": float(numbers.mean())}
-            points.append({**means, "b": published, "difference": change._asdict()})
+    changes, located = right - left, rows[list(pairs.keys)]
     largest: dict[str, Any] = {"difference": np.nan, "at": {}}
-    if len(rows):
+    if points:
+        changes = pd.Series([rounded_difference(point) for point in points])
+        furthest = points[int(changes.abs().argmax())]
+        largest = {"difference": rounded_difference(furthest), "at": furthest["at"]}
+    elif len(rows):
         index: Any = changes.abs().idxmax()
         largest = {"difference": float(changes[index]), "at": _record(located, index)}
+    judged = bool(points) and "verdict" in points[0]
     return {
         "column": column,
-        "pairs": len(points or changes),
+        "pairs": len(changes),
+        "equal": int((changes == 0).sum()),
         "numbers_on_one_side": unpaired,
         "mean_a": float(first.mean()),
         "mean_b": float(second.mean()),
         "difference": estimate._asdict(),
         "largest": largest,
+        **({"verdicts": count_verdicts(points)} if judged else {}),
         **({"points": points} if points else {}),
     }
 

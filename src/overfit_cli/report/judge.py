@@ -8,6 +8,8 @@ at the level of all together.
 
 from __future__ import annotations
 
+import csv
+import functools
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -20,6 +22,7 @@ from overfit_cli.claims.stated import Measure
 from overfit_cli.core.claim import KINDS, Claim, Interval, Measurement, Verdict
 from overfit_cli.core.registry import claims_of, installed_studies
 from overfit_cli.core.study import AnyStudy
+from overfit_cli.core.text import percent
 from overfit_cli.report.runs import (
     AFTER_THE_FIRST_CELL,
     LoadedRun,
@@ -27,8 +30,9 @@ from overfit_cli.report.runs import (
     complete_cells,
     load_runs,
 )
-from overfit_cli.stats.intervals import level_of_each, set_level
-from overfit_cli.sweeps.presets import PROFILES, find_preset
+from overfit_cli.stats.intervals import LEVEL, level_of_each, set_level, share_estimate
+from overfit_cli.sweeps import presets
+from overfit_cli.sweeps.presets import ERROR_RATES, PROFILES, find_preset
 
 
 def preset_runs(claim: Claim, profile: str) -> list[str]:
@@ -75,6 +79,21 @@ def judge_cells(cells: pd.DataFrame, study: AnyStudy) -> list[Judged]:
     return judge_families(judged, lambda one: frame.judge(one.claim))
 
 
+@functools.cache
+def simulated_rates() -> Mapping[str, Mapping[str, str]]:
+    """Return the error rates of the papers' claims by their addresses; shipped with the presets."""
+    path = presets.preset_folder() / ERROR_RATES
+    with path.open(encoding="utf-8", newline="") as file:
+        return {f"{row['study']}/{row['claim']}": row for row in csv.DictReader(file)}
+
+
+def _rate(share: str, runs: int) -> str:
+    """A rate of errors with its exact limits: `1 of 60 worlds (0.0 to 8.9 %)`."""
+    errors = round(float(share.removesuffix(" %")) / 100 * runs)
+    limits = share_estimate(errors, runs, LEVEL)
+    return f"{errors} of {runs} worlds ({100 * limits.low:.1f} to {percent(limits.high, 1)})"
+
+
 @dataclass(frozen=True)
 class Judged:
     """A claim with its measurement.
@@ -115,6 +134,11 @@ class Judged:
         return self.joint_verdict or self.measurement.verdict
 
     @property
+    def lacks_seeds(self) -> bool:
+        """Whether it has fewer seeds than any verdict takes."""
+        return self.headline == "inconclusive" and self.measurement.needed_seeds > 0
+
+    @property
     def contradiction(self) -> str:
         """The sentence of a paper that the verdict contradicts; see `Claim.contradiction`."""
         return self.claim.contradiction(self.measurement)
@@ -123,6 +147,18 @@ class Judged:
         """Return the claim with further sentences in its note."""
         note = " ".join(filter(None, [self.measurement.note, *sentences]))
         return replace(self, measurement=replace(self.measurement, note=note))
+
+    @property
+    def simulated_rates(self) -> str:
+        """How often the verdict errs in simulated worlds, with limits; empty if not known."""
+        row = simulated_rates().get(self.address)
+        if row is None:
+            return ""
+        wrong = [_rate(row[world], int(row["runs"])) for world in ("false: holds", "true: fails")]
+        return (
+            f"Simulated: it held in {wrong[0]} where it is false, failed in {wrong[1]} where it is "
+            "true; 5 % are allowed."
+        )
 
     @property
     def is_measured(self) -> bool:

@@ -12,28 +12,37 @@ import hashlib
 import math
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
+from overfit_cli.claims.rules import THEOREM_RULE
 from overfit_cli.claims.stated import Measure
-from overfit_cli.core.claim import KINDS, VERDICTS, Claim, Kind, Measurement, Verdict
-from overfit_cli.core.text import VERSION, plural, slug, visible
+from overfit_cli.core.claim import (
+    BY_CELL,
+    KINDS,
+    VERDICTS,
+    Claim,
+    Kind,
+    Measurement,
+    Verdict,
+    number_parts,
+)
+from overfit_cli.core.study import AnyStudy
+from overfit_cli.core.text import MINUS, VERSION, plural, power_of_ten, slug, visible
 from overfit_cli.report.contents import (
     COUNTED,
-    MOST_COUNTED,
     ReportedPaper,
     count_kinds,
-    detail_lines,
+    detail_pairs,
     family_sentences,
-    is_unknown,
     repetition,
     shown_findings,
 )
-from overfit_cli.report.interval_bar import interval_bar, margin_in_words, three_digits
+from overfit_cli.report.interval_bar import interval_bar, is_a_point, requirement_in_words
 from overfit_cli.report.judge import Judged
 from overfit_cli.report.pictures import RunOnPage, draw_all, weight
 from overfit_cli.sweeps.presets import find_preset
@@ -59,12 +68,9 @@ KIND_NAMES: dict[Kind, str] = {
 MOST_OPEN = 60
 """The most claims of a page that has those of every kind unfolded."""
 
-_SAID: dict[Verdict, str] = {
+_SAID: Mapping[Verdict, str] = {
     "holds": "hold",
     "fails": "fail",
-    "inconclusive": "are undecided",
-    "vacuous": "are vacuous",
-    "not run": "are not run",
 }
 
 _HEADINGS = (
@@ -121,6 +127,7 @@ def page(papers: Sequence[ReportedPaper], conditions: Sequence[str] = ()) -> str
         title=_title(papers),
         question=_question(papers),
         lead=_lead(papers),
+        printed=_printed(papers),
         findings=[(paper, shown) for paper in papers if (shown := shown_findings(paper))],
         by_kind=by_kind,
         late=sum(claim.changed_late for paper in papers for claim in paper.judged),
@@ -144,7 +151,7 @@ def _environment() -> Environment:
         _concatenate(STYLES),
         f'"use strict";\n(() => {{\n{_concatenate(SCRIPTS)}}})();\n',
     )
-    environment.filters["unbroken"] = _unbroken
+    environment.filters["typeset"] = _typeset
     environment.globals |= {
         "version": VERSION,
         "kinds": KINDS,
@@ -157,14 +164,20 @@ def _environment() -> Environment:
         "script": Markup(script),
         "script_hash": _digest(script),
         "repetition": repetition,
-        "detail_lines": detail_lines,
+        "detail_pairs": detail_pairs,
+        "is_a_point": is_a_point,
+        "failure_in_words": _failure_in_words,
+        "infinite_in_words": _infinite_in_words,
+        "rule_in_words": _rule_in_words,
+        "note_in_words": _note_in_words,
+        "said": _SAID,
         "family_sentences": family_sentences,
         "kind_names": KIND_NAMES,
         "counted_at": COUNTED,
         "claim_id": _claim_id,
         "number_parts": number_parts,
         "interval_bar": interval_bar,
-        "margin_in_words": margin_in_words,
+        "requirement_in_words": requirement_in_words,
         "verdicts_of": _verdicts_of,
         "printed_counts": _printed_counts,
         "is_late": lambda judged: judged.changed_late,
@@ -183,13 +196,30 @@ def _make_visible(value: object) -> object:
     return visible(str(value)) if is_text else value
 
 
-_NUMBER = re.compile(r"(?<![\w.-])-?\d[\d.]*e-?\d+")
+_POWER = re.compile(r"(?<![\w.-])(-?\d[\d.]*)e([+-]?\d+)\b")
+_NEGATIVE = re.compile(r"(?<![\w.&;)/-])-(?=\d)")
+_SUBSCRIPT = re.compile(
+    r"(?<![^\W\d])(Δ?[^\W\d_]\u0303?|min|max|(?<=[‖²)]))"
+    r"_(\{[^{}]{1,6}\}|[A-Z],[a-z]|[A-Za-zα-ω\d*⋆∞]{1,4})(?![A-Za-z\d_])"
+)
+_SUPERSCRIPT = re.compile(r"\^(\((?:[^()]|\([^()]*\)){1,14}\)|o\(1\)|[\w.]{1,4}(?!\w))")
 
 
-def _unbroken(text: str) -> Markup:
-    """A text in which no line breaks at the sign of a number's exponent, as in `1e-10`."""
+def _typeset(text: str) -> Markup:
+    """A text with the indices and powers of its symbols, as in `W_Q` and `N·SNR^p`.
+
+    Numbers have a minus sign and powers of ten, for `-2` and `1e-10`, in which no line breaks.
+    Names of several letters, such as `train_loss`, stay as they are.
+    """
     escaped = str(escape(visible(text)))
-    return Markup(_NUMBER.sub(lambda number: f'<span class="number">{number[0]}</span>', escaped))
+    escaped = _NEGATIVE.sub(MINUS, _POWER.sub(_power_of_ten, escaped))
+    escaped = _SUBSCRIPT.sub(r"\1<sub>\2</sub>", escaped)
+    return Markup(_SUPERSCRIPT.sub(r"<sup>\1</sup>", escaped))
+
+
+def _power_of_ten(number: re.Match[str]) -> str:
+    """A number such as `3e-9` as a power of ten, in the digits in which it is written."""
+    return f'<span class="number">{power_of_ten(number[1], int(number[2]))}</span>'
 
 
 def _claim_id(judged: Judged) -> str:
@@ -197,27 +227,14 @@ def _claim_id(judged: Judged) -> str:
     return f"claim-{judged.study}-{slug(judged.name)}"
 
 
-def number_parts(measurement: Measurement) -> list[str]:
-    """Return a number and its interval in three digits: texts that no line may break."""
-    value, interval = measurement.value, measurement.interval
-    if value is None:
-        return ["–"]
-    if math.isnan(value):
-        return ["not known"]
-    if interval is None or is_unknown(interval):
-        is_count = abs(value) < MOST_COUNTED and value == round(value)
-        return [f"{value:.0f}" if is_count else three_digits(value).replace("-", _MINUS)]
-    ends = f"[{three_digits(interval.low)}, {three_digits(interval.high)}]"
-    return [text.replace("-", _MINUS) for text in (three_digits(value), ends)]
+def _printed(papers: Sequence[ReportedPaper]) -> list[Judged]:
+    """The sentences of papers as printed."""
+    return [judged for paper in papers for judged in paper.judged if judged.claim.kind == "paper"]
 
 
-_MINUS = "\N{MINUS SIGN}"
-
-
-def _printed_counts(paper: ReportedPaper) -> str:
-    """How many of a paper's sentences as printed have each verdict: `0 hold, 1 fails`."""
-    printed = [claim for claim in paper.judged if claim.claim.kind == "paper"]
-    return ", ".join(f"{count} {_SAID[verdict]}" for verdict, count in _verdicts_of(printed))
+def _printed_counts(paper: ReportedPaper) -> list[tuple[Verdict, int]]:
+    """How many of a paper's sentences as printed have each verdict."""
+    return _verdicts_of(_printed([paper]))
 
 
 def _verdicts_of(judged: Sequence[Judged]) -> list[tuple[Verdict, int]]:
@@ -230,6 +247,44 @@ def _further_words(claim: Claim) -> str:
     """Words that a search finds a claim by, beside those of its row."""
     preset = find_preset(claim.preset) if claim.preset else None
     return " ".join([claim.figure, *([preset.name, preset.content.title] if preset else ())])
+
+
+def _failure_in_words(claim: Claim, study: AnyStudy) -> str:
+    """What it means that a claim of a study fails, which depends on whose sentence it is."""
+    if claim.kind == "paper":
+        return f"Contradicts {claim.source}{', whose hypotheses are met' * bool(claim.hypotheses)}."
+    if claim.kind == "identity":
+        return "A defect: it should hold by algebra."
+    if not study.paper:
+        return "The answer is no."
+    if claim.kind == "sharp":
+        return "Not as sharp as asked; no sentence of the paper is contradicted."
+    return "The answer to a question of our own is no."
+
+
+def _rule_in_words(claim: Claim) -> str:
+    """Where a claim holds; what every theorem requires is said once, at the head of the page."""
+    return claim.holds_where.replace(THEOREM_RULE, f"{BY_CELL}, of at least ten seeds")
+
+
+def _note_in_words(judged: Judged) -> str:
+    """The note of a measurement, without the quantity, which stands beside the number."""
+    named = f"{judged.claim.quantity.capitalize()}."
+    return judged.measurement.note.removeprefix(named).lstrip()
+
+
+def _infinite_in_words(measurement: Measurement) -> Iterator[str]:
+    """What is meant where a number is infinite."""
+    details, interval = measurement.details, measurement.interval
+    bounds = [name for name in details if name.startswith("decades over the bound")]
+    if any(math.isinf(details[name]) for name in bounds):
+        yield "∞ decades: the bound is 0 there."
+    ends = (interval.low, interval.high) if interval else ()
+    rest = [number for name, number in details.items() if name not in bounds]
+    if any(
+        number is not None and math.isinf(number) for number in (measurement.value, *ends, *rest)
+    ):
+        yield "∞ stands for cells that did not reach the target: beyond all that was measured."
 
 
 def _sortable(value: float | None) -> float | str:
@@ -276,12 +331,7 @@ def _lead(papers: Sequence[ReportedPaper]) -> str:
     cells = sum(run.facts.done + sum(run.facts.reasons.values()) for run in runs)
     directories = f"{len(runs)} run {'directory' if len(runs) == 1 else 'directories'}"
     judged = [claim for paper in papers for claim in paper.judged]
-    sentence = (
+    return (
         f"overfit trained {cells:,} cells, each a model of its own, in {directories}, and held "
         f"{plural(len(judged), 'claim')} to them."
     )
-    printed = [claim for claim in judged if claim.claim.kind == "paper"]
-    if not printed:
-        return sentence
-    counts = ", ".join(f"{count} {_SAID[verdict]}" for verdict, count in _verdicts_of(printed))
-    return f"{sentence} Of {len(printed)} sentences of the papers as printed, {counts}."

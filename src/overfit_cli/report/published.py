@@ -1,16 +1,19 @@
-"""Published numbers: a CSV file with a column for each parameter, and for each measured column.
+"""Published numbers: a CSV or parquet file with a column for each parameter and measured column.
 
 A missing number is an empty field, or one of `MISSING`. Columns that only cells have are ignored.
+`report.uncertainty` says which columns beside a measured one give its uncertainty.
 """
 
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from overfit_cli.core.cell import ROW_COLUMNS
 from overfit_cli.core.errors import BadValue, UserError
@@ -25,7 +28,11 @@ from overfit_cli.core.parameters import (
 )
 from overfit_cli.core.study import AnyStudy
 from overfit_cli.core.text import shorten, suggestion
-from overfit_cli.stats.pairs import setting_keys
+from overfit_cli.report.uncertainty import FAILED, SEEDS, SUFFIXES, standard_errors
+from overfit_cli.stats.pairs import nearest_values, setting_keys
+
+ENDINGS = (".csv", ".parquet")
+"""The endings of files of published numbers."""
 
 MOST_BYTES = 1 << 26
 MISSING = frozenset({"", "nan", "na", "null", "none"})
@@ -34,21 +41,32 @@ MISSING = frozenset({"", "nan", "na", "null", "none"})
 _NUMBER = ParameterInfo("it", "float", None, "", "", "", (), "a finite number, or nothing")
 
 
-def read_published(path: Path, study: AnyStudy) -> pd.DataFrame:
-    """Return the points of a CSV file as cells: parameters, `status`, measured columns.
+def read_published(
+    path: Path, study: AnyStudy, grid: Mapping[str, Sequence[Value]] | None = None
+) -> pd.DataFrame:
+    """Return the points of a file as cells: parameters, `status`, measured columns, their errors.
 
     There is a `seed` where the file has one. Parameters may be called by their symbols. Columns
     that only cells have (`key`, `reason`, ...) are ignored; a `status` says which rows failed.
 
+    Args:
+        path: the CSV or parquet file.
+        study: the study whose columns it has.
+        grid: values of parameters in a run: a real number in the file that agrees with one of them
+            to a millionth is that one, as decimals in print are rounded.
+
     Raises:
         UserError: if the file can't be read, has no column that the study measures, has one of
-            another name, holds what is no value of a parameter or no number, or has a point twice.
+            another name, holds what is no value of a parameter or no number, has a point twice, or
+            an uncertainty that can't be.
     """
     parameters = {**describe(study.parameters), "seed": SEED}
     measured = [*(column.name for column in study.columns), "steps", "seconds"]
     table = _read_table(path)
     names = [*parameters, *measured, *ROW_COLUMNS.difference(parameters, measured)]
-    table.columns = pd.Index([_full_name(path, str(name), study, names) for name in table])
+    besides = {SEEDS, FAILED, *(name + suffix for name in measured for suffix in SUFFIXES)}
+    besides -= {*names}
+    table.columns = pd.Index([_full_name(path, str(name), study, names, besides) for name in table])
     if table.columns.has_duplicates:
         name = table.columns[table.columns.duplicated()][0]
         raise UserError(f"{path}: two columns are {name}; leave one.")
@@ -62,6 +80,9 @@ def read_published(path: Path, study: AnyStudy) -> pd.DataFrame:
         for name in [*parameters, *measured]
         if name in table
     }
+    for name, values in (grid or {}).items():
+        if name in columns and parameters[name].kind == "float":
+            columns[name] = nearest_values(columns[name], values)
     cells = pd.DataFrame(columns, index=table.index)
     failed = table["status"].str.strip() == "failed" if "status" in table else False
     cells["status"] = np.where(failed, "failed", "done")
@@ -74,13 +95,15 @@ def read_published(path: Path, study: AnyStudy) -> pd.DataFrame:
             f"{path}: rows {first} and {second} have {same}; give each row its own point, with a "
             "column for each parameter that varies."
         )
-    return cells
+    beside = {name: _parse(path, table[name], None) for name in table if name in besides}
+    errors = standard_errors(path, cells, pd.DataFrame(beside, index=table.index, dtype=float))
+    return pd.concat([cells, errors], axis=1)
 
 
 def _read_table(path: Path) -> pd.DataFrame:
     """Return the file's texts below its header, without blank rows; rows count from 1."""
     try:
-        text = read_bounded(path, MOST_BYTES).decode("utf-8-sig")
+        text = _read_text(path)
         first_line = text.partition("\n")[0]
         if ";" in first_line and "," not in first_line:
             raise UserError(f"{path}: semicolons separate its columns; write commas.")
@@ -107,9 +130,26 @@ def _read_table(path: Path) -> pd.DataFrame:
     return rows.iloc[1:].set_axis(header.to_list(), axis="columns")
 
 
-def _full_name(path: Path, written: str, study: AnyStudy, names: Sequence[str]) -> str:
-    """Return the name of a column that may be written as a symbol."""
+def _read_text(path: Path) -> str:
+    """Return the text of a CSV file, or a parquet file's rows as such a text."""
+    content = read_bounded(path, MOST_BYTES)
+    if path.suffix.lower() != ".parquet":
+        return content.decode("utf-8-sig")
+    try:
+        rows = pq.read_table(io.BytesIO(content)).to_pandas(ignore_metadata=True)
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise UserError(f"{path}: it is no parquet file ({error}).") from None
+    text: str = rows.to_csv(index=False)
+    return text
+
+
+def _full_name(
+    path: Path, written: str, study: AnyStudy, names: Sequence[str], besides: Collection[str]
+) -> str:
+    """Return the name of a column: a parameter may be written as its symbol, `SEEDS` as `n`."""
     name = written if written in names else parameter_named(study.parameters, written)
+    if name not in names and (name in besides or name == "n"):
+        return SEEDS if name == "n" else name
     if name not in names:
         hint = suggestion(written, set(names) - (ROW_COLUMNS - {"seed", "steps"}))
         raise UserError(

@@ -21,7 +21,6 @@ from overfit_cli.report.contents import (
     count_rows,
     describe_measurement,
     family_sentences,
-    measured_number,
     repetition,
 )
 from overfit_cli.report.expected import verdicts_toml
@@ -251,7 +250,7 @@ def _table_cells(judged: Judged) -> list[str]:
         judged.claim.kind,
         judged.measurement.verdict,
         judged.joint_verdict or "–",
-        measured_number(judged.measurement),
+        judged.measurement.number,
         judged.claim.holds_where,
         judged.claim.source,
     )
@@ -306,7 +305,7 @@ def _case(suite: ElementTree.Element, judged: Judged, unexpected: Mapping[str, s
         suite, "testcase", classname=visible(f"overfit.{judged.study}"), name=visible(judged.name)
     )
     verdict = judged.measurement.verdict
-    message = visible(f"{verdict}: {measured_number(judged.measurement)}")
+    message = visible(f"{verdict}: {judged.measurement.number}")
     problem = None if unexpected is None else unexpected.get(judged.address)
     if problem or (unexpected is None and verdict == "fails"):
         failure = ElementTree.SubElement(case, "failure", message=visible(problem or message))

@@ -71,31 +71,36 @@ class Averaging:
                 raise BadValue("mean", "geometric", accepts)
             values = np.log(values)
         missing = np.isnan(values) if self.mean == "median" else ~np.isfinite(values)
-        samples = [row[~hidden] for row, hidden in zip(values, missing, strict=True)]
-        rows = [self._summarise_row(sample) for sample in samples]
-        summary = np.array(rows, dtype=np.float64).reshape(-1, 3)
+        counts = (~missing).sum(axis=1)
+        summary = np.full((len(values), 3), np.nan)
+        for count in np.unique(counts[counts > 0]).tolist():
+            rows = counts == count
+            samples = values[rows][~missing[rows]].reshape(-1, count)
+            summary[rows] = np.column_stack(self._summarise_samples(samples))
         if self.mean == "geometric":
             summary = np.exp(np.clip(summary, -np.log(LARGEST), np.log(LARGEST)))
         middle, low, high = summary.T
-        return middle, np.clip(low, *bounds), np.clip(high, *bounds)
+        clipped = np.clip([low, high], *bounds)
+        if self.mean == "median":  # an end among seeds that miss lies beyond every bound
+            clipped = np.where(np.isinf([low, high]), [low, high], clipped)
+        return middle, clipped[0], clipped[1]
 
-    def _summarise_row(self, sample: Floats) -> tuple[float, float, float]:
-        """The statistic of one sample, and both ends of its band."""
-        if sample.size == 0:
-            return np.nan, np.nan, np.nan
-        middle = float(np.median(sample) if self.mean == "median" else sample.mean())
+    def _summarise_samples(self, samples: Floats) -> tuple[Floats, Floats, Floats]:
+        """The statistic of each sample, and both ends of its band; shape (samples, seeds)."""
+        middle = np.median(samples, axis=1) if self.mean == "median" else samples.mean(axis=1)
         if self.band == "quartiles":
-            low, high = _quartiles(sample)
-            return middle, low, high
+            return middle, *_quartiles(samples)
         if self.mean == "median":
-            estimate = median_estimate(sample, 0.95)
-            if estimate.bounded:
-                return middle, estimate.low, estimate.high
-            return middle, float(sample.min()), float(sample.max())
-        if sample.size < 2:
-            return middle, np.nan, np.nan
-        deviation = float(sample.std(ddof=1))
-        half = deviation if self.band == "sd" else float(t_half_width(deviation, sample.size, 0.95))
+            estimates = [median_estimate(sample, 0.95) for sample in samples]
+            ends = np.array([(estimate.low, estimate.high) for estimate in estimates])
+            unbounded = [not estimate.bounded for estimate in estimates]
+            ends[unbounded] = np.column_stack([samples.min(axis=1), samples.max(axis=1)])[unbounded]
+            return middle, ends[:, 0], ends[:, 1]
+        seeds = samples.shape[1]
+        if seeds < 2:
+            return middle, np.full_like(middle, np.nan), np.full_like(middle, np.nan)
+        deviation = samples.std(axis=1, ddof=1)
+        half = deviation if self.band == "sd" else t_half_width(deviation, seeds, 0.95)
         return middle, middle - half, middle + half
 
     def label(self, largest: int) -> str:
@@ -110,11 +115,12 @@ class Averaging:
         return BANDS[self.band]
 
 
-def _quartiles(sample: Floats) -> tuple[float, float]:
-    """The quartiles of a sample; infinite where one lies among infinite values, or beside one."""
-    ends = np.quantile(np.minimum(sample, LARGEST), [0.25, 0.75])
-    beyond = np.quantile(np.isinf(sample).astype(np.float64), [0.25, 0.75]) > 0
-    low, high = np.where(beyond, np.inf, ends).tolist()
+def _quartiles(samples: Floats) -> tuple[Floats, Floats]:
+    """The quartiles of samples; infinite where one lies among infinite values, or beside one."""
+    shares = [0.25, 0.75]
+    ends = np.quantile(np.minimum(samples, LARGEST), shares, axis=1)
+    beyond = np.quantile(np.isinf(samples).astype(np.float64), shares, axis=1) > 0
+    low, high = np.where(beyond, np.inf, ends)
     return low, high
 
 

@@ -11,6 +11,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from overfit_cli.core.arrays import Floats
 from overfit_cli.stats.crossings import crossing_table, crossings
@@ -141,7 +142,7 @@ def fit_power_law(
     fits = _fits(log_y, row_medians(log_x[:, resampled]).T)
     tails = [50 * (1 - level), 50 * (1 + level)]
     slopes, logarithms = np.percentile(fits[np.isfinite(fits).all(axis=1)], tails, axis=0).T
-    low, high = _exponents(*slopes)
+    low, high = exponents_of(*slopes)
     # Where slopes of both signs fit, p may have passed through infinity, to negative numbers.
     exponents = [-1 / fitted[0] if -1 / fitted[0] >= low else np.inf, low, high]
     with np.errstate(over="ignore"):
@@ -157,13 +158,27 @@ def fit_power_law(
     return PowerLaw(exponent, constant, slope, residual, rows, int((~has_median).sum()))
 
 
-def _exponents(lowest: float, highest: float) -> tuple[float, float]:
-    """The least and the largest p = −1/slope of an interval of slopes.
+def exponents_of(lowest: float, highest: float) -> tuple[float, float]:
+    """Return the least and the largest p = −1/slope of an interval of slopes.
 
     An interval with slopes of both signs has no upper end: p passes through infinity there.
     """
     low_exponent = -1 / lowest if lowest else -np.inf
     return low_exponent, -1 / highest if highest * lowest > 0 else np.inf
+
+
+def slopes_within(y: ArrayLike, least: ArrayLike, most: ArrayLike) -> tuple[float, float]:
+    """Return the least and the largest slope of log(x) on log(y), of x anywhere between two ends.
+
+    Args:
+        y, least, most: positive, of shape (rows,): y, and the ends of x there.
+    """
+    log_y, low, high = (np.log(np.asarray(values, dtype=np.float64)) for values in (y, least, most))
+    weights = log_y - log_y.mean()
+    weights /= (weights**2).sum()
+    ends = (np.where(weights > 0, *pair) @ weights for pair in ((low, high), (high, low)))
+    smallest, largest = map(float, ends)
+    return smallest, largest
 
 
 def row_medians(values: Floats) -> Floats:

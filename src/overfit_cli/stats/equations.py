@@ -83,13 +83,15 @@ class Equation:
     """An equation in the names of a figure's axes, and of constants.
 
     Attributes:
-        text: the equation as the user wrote it, with single blanks.
+        text: the equation as the user wrote it, with single blanks, without its label.
         left, right: its two sides.
+        label: what the user calls it; empty for nothing.
     """
 
     text: str
     left: Expression
     right: Expression
+    label: str = ""
 
     @property
     def names(self) -> frozenset[str]:
@@ -124,7 +126,7 @@ def parse_equation(
     """Read an equation: + - * / **, parentheses, numbers, log, exp, sqrt, names and constants.
 
     Args:
-        text: the equation.
+        text: the equation, after its label and a colon if it has one: `interpolation: m = n`.
         names: the names of axes; a mapping has the name of each spelling. A spelling may be an
             expression, such as `n / d`.
         constants: the name of each spelling of a constant.
@@ -132,7 +134,7 @@ def parse_equation(
     Raises:
         UserError: if it is anything else, or has no axis.
     """
-    tidy = " ".join(text.split())
+    label, _, tidy = (part.strip() for part in " ".join(text.split()).rpartition(":"))
     axes = names if isinstance(names, Mapping) else {name: name for name in names}
     spellings = {**constants, **axes}
     unknown = "is neither an axis nor a constant here" if constants else "is not an axis here"
@@ -147,7 +149,7 @@ def parse_equation(
             f"it takes one equation in {' and '.join(sorted({*axes.values()}))} with numbers, "
             f"{'constants, ' if constants else ''}{_ARITHMETIC}, but {refused}",
         ) from None
-    return Equation(tidy, left, right)
+    return Equation(tidy, left, right, label)
 
 
 def parse_expression(option: str, text: str, names: Mapping[str, str], noun: str) -> Expression:

@@ -56,6 +56,7 @@ class Estimate(NamedTuple):
         inner: the ends of the interval that misses the number twice as often, 90 % for 95 %: two
             one-sided tests of equivalence compare it with a margin (Schuirmann 1987). None where
             it is not known.
+        copies: the number of values that are near copies, and do not count.
     """
 
     value: float
@@ -64,6 +65,7 @@ class Estimate(NamedTuple):
     kind: str
     seeds: int
     inner: tuple[float, float] | None = None
+    copies: int = 0
 
     @property
     def bounded(self) -> bool:
@@ -140,7 +142,8 @@ def mean_estimate(
         )
     ]
     (low, high), inner = ends
-    return Estimate(mean, low, high, kind, count_distinct(least), (inner[0], inner[1]))
+    seeds = count_distinct(least)
+    return Estimate(mean, low, high, kind, seeds, (inner[0], inner[1]), count - seeds)
 
 
 def _largest_deviation(least: Floats, most: Floats) -> float:
@@ -169,6 +172,34 @@ def t_half_width(
     return half
 
 
+class Summary(NamedTuple):
+    """The mean of independent values with its standard error, as a paper prints it.
+
+    Attributes:
+        value: the mean.
+        error: its standard error; nan where it is not known.
+        freedom: the error's degrees of freedom; infinite where the error counts as exact.
+        seeds: the number of values; 0 where it is not known.
+    """
+
+    value: float
+    error: float
+    freedom: float
+    seeds: int
+
+    def scaled(self, factor: float, shift: float = 0.0) -> Summary:
+        """Return the summary of the values times a factor, plus a shift."""
+        return self._replace(value=factor * self.value + shift, error=abs(factor) * self.error)
+
+
+def summarise(values: ArrayLike) -> Summary:
+    """Return the mean of values of shape (seeds,) with its standard error."""
+    sample = np.asarray(values, dtype=np.float64)
+    count = len(sample)
+    error = float(sample.std(ddof=1) / np.sqrt(count)) if count > 1 else np.nan
+    return Summary(float(sample.mean()), error, count - 1, count)
+
+
 def difference_estimate(
     values: ArrayLike, subtracted: ArrayLike, level: float | None = None
 ) -> Estimate:
@@ -179,32 +210,44 @@ def difference_estimate(
         subtracted: shape (other seeds,), finite.
         level: the confidence level; by default that of one interval.
     """
+    estimate = difference_of_means(summarise(values), summarise(subtracted), level)
+    distinct = min(count_distinct(values), count_distinct(subtracted))
+    return estimate._replace(seeds=distinct, copies=estimate.seeds - distinct)
+
+
+def difference_of_means(first: Summary, second: Summary, level: float | None = None) -> Estimate:
+    """Return the difference of two independent means with its t interval (Welch 1947).
+
+    Args:
+        first: the mean that is subtracted from.
+        second: the subtracted mean.
+        level: the confidence level; by default that of one interval.
+
+    Returns:
+        The difference, whose `seeds` are those of the smaller sample; its ends are nan where an
+        error is not known.
+    """
     from scipy.special import stdtrit
 
     level = level or level_of_each(1)
-    samples = [np.asarray(sample, dtype=np.float64) for sample in (values, subtracted)]
-    counts = [len(sample) for sample in samples]
-    difference = float(samples[0].mean() - samples[1].mean())
-    kind = f"{100 * level:.4g} % Welch's t over {counts[0]} and {counts[1]} seeds"
-    if min(counts) < 2:
-        return Estimate(difference, np.nan, np.nan, kind, min(counts))
-    parts = [float(sample.var(ddof=1)) / len(sample) for sample in samples]
-    error = sum(parts)
-    denominator = sum(part**2 / (count - 1) for part, count in zip(parts, counts, strict=True))
-    freedom = error**2 / denominator if denominator > 0 else np.inf
+    difference = first.value - second.value
+    seeds = [str(each.seeds) if each.seeds else "unknown" for each in (first, second)]
+    kind = f"{100 * level:.4g} % Welch's t over {' and '.join(seeds)} seeds"
+    fewest = min([each.seeds for each in (first, second) if each.seeds], default=0)
+    error = float(np.hypot(first.error, second.error))
+    if np.isnan(error):
+        return Estimate(difference, np.nan, np.nan, kind, fewest)
+    # In shares of the variance, so that no square of a tiny error underflows.
+    shares = [(each.error / error) ** 2 if error else 0.0 for each in (first, second)]
+    inverse = sum(
+        share**2 / each.freedom for share, each in zip(shares, (first, second), strict=True)
+    )
+    freedom = 1 / inverse if inverse > 0 else np.inf
     half, inner = (
-        float(stdtrit(freedom, (1 + each) / 2)) * float(np.sqrt(error))
-        for each in (level, inner_level(level))
+        float(stdtrit(freedom, (1 + each) / 2)) * error for each in (level, inner_level(level))
     )
-    distinct = min(map(count_distinct, samples))
-    return Estimate(
-        difference,
-        difference - half,
-        difference + half,
-        kind,
-        distinct,
-        (difference - inner, difference + inner),
-    )
+    ends = (difference - inner, difference + inner)
+    return Estimate(difference, difference - half, difference + half, kind, fewest, ends)
 
 
 def share_estimate(
@@ -260,7 +303,8 @@ def median_estimate(
     low, high = _ordered_ends(least, most, level)
     kind = f"{100 * level:.4g} % by order over {count} seeds"
     inner = _ordered_ends(least, most, inner_level(level))
-    return Estimate(value, low, high, kind, count_distinct(least), inner)
+    seeds = count_distinct(least)
+    return Estimate(value, low, high, kind, seeds, inner, count - seeds)
 
 
 def _ordered_ends(least: Floats, most: Floats, level: float) -> tuple[float, float]:

@@ -101,6 +101,23 @@ def setting_key(value: Any) -> Any:
     return brief(value, DIGITS) if isinstance(value, float) else value
 
 
+NEAR = 1e-6
+"""A printed value of a parameter that agrees with one of a run to this share is that one."""
+
+
+def nearest_values(printed: Sequence[Any], values: Sequence[Any]) -> list[Any]:
+    """Return real numbers with the nearest value in place of those that agree to `NEAR`."""
+    known = np.sort(np.array(values, dtype=np.float64))
+    numbers = np.array(printed, dtype=np.float64)
+    if not known.size:
+        return list(printed)
+    above = np.searchsorted(known, numbers).clip(1, max(len(known) - 1, 1))
+    lower, upper = known[above - 1], known[above % len(known)]
+    nearest = np.where(numbers - lower < upper - numbers, lower, upper)
+    agrees = np.abs(numbers - nearest) <= NEAR * np.abs(nearest)
+    return [float(number) for number in np.where(agrees, nearest, numbers)]
+
+
 def _kind(left: pd.DataFrame, right: pd.DataFrame) -> Kind:
     if "seed" not in right:
         return "point"
@@ -193,7 +210,7 @@ def _scale(values: Floats, logarithmic: bool) -> Floats:
 
 
 def best_of_sweep(
-    cells: pd.DataFrame, swept: str, grouping: list[str], criterion: str
+    cells: pd.DataFrame, swept: str, grouping: list[str], *criteria: str
 ) -> pd.DataFrame:
     """Return the cells at the best value of a swept parameter, for each setting of `grouping`.
 
@@ -201,12 +218,13 @@ def best_of_sweep(
         cells: one row per cell.
         swept: the parameter, such as `learning_rate`.
         grouping: the parameters whose settings each have their own best value.
-        criterion: the column whose mean over seeds is lowest at the best value, among the values at
-            which the fewest cells failed.
+        criteria: the column whose mean over seeds is lowest at the best value, among the values at
+            which the fewest cells failed; further ones decide where means of the ones before are
+            equal.
     """
-    failed = (cells["status"] == "failed").groupby([cells[name] for name in [*grouping, swept]])
-    means = cells[criterion].groupby([cells[name] for name in [*grouping, swept]]).mean()
-    table = pd.DataFrame({"failed": failed.sum(), criterion: means}).reset_index()
-    ranked = table.sort_values(["failed", criterion])
+    settings = [cells[name] for name in [*grouping, swept]]
+    table = cells[list(criteria)].groupby(settings).mean()
+    failed = (cells["status"] == "failed").groupby(settings).sum()
+    ranked = table.assign(failed=failed).sort_values(["failed", *criteria]).reset_index()
     best = ranked.drop_duplicates(grouping) if grouping else ranked.head(1)
     return cells.merge(best[[*grouping, swept]], on=[*grouping, swept])

@@ -19,7 +19,7 @@ from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.files import error_text
 from overfit_cli.core.text import natural_key
 from overfit_cli.sweeps.load import study_in
-from overfit_cli.sweeps.manifest import Manifest, Run, planned_cells, read_manifest
+from overfit_cli.sweeps.manifest import Manifest, Run, count_planned, read_manifest
 from overfit_cli.sweeps.part_file import installed_version, study_of
 from overfit_cli.sweeps.store import RunDirectory
 
@@ -113,18 +113,18 @@ def summary(path: Path) -> RunSummary | None:
     if study is None:
         return None
     manifest = read_manifest(path)
-    stored = directory.contents().cells.values()
-    versions = {cell.version for cell in stored}
+    cells = directory.contents().cells.values()
+    versions = {cell.version for cell in cells}
     installed = installed_version(study)
-    shown = installed if installed in versions else max(versions, default=None)
-    counts = Counter(cell.status for cell in stored if cell.version == shown)
+    version = installed if installed in versions else max(versions, default=0)
+    counts = Counter(cell.status for cell in cells if cell.version == version)
     own = sum(isinstance(part, pa.Table) and study_of(part) == study for part in parts)
     return RunSummary(
         path,
         study,
         done=counts["done"],
         failed=counts["failed"],
-        outdated=len(stored) - counts.total(),
+        outdated=len(cells) - counts.total(),
         planned=_count_planned(directory, manifest),
         axes={} if manifest is None else _axes(manifest.runs),
         seeds=() if manifest is None else _seeds(manifest.runs),
@@ -150,7 +150,7 @@ def _count_planned(directory: RunDirectory, manifest: Manifest | None) -> int | 
     if is_one and not manifest.sparse:
         return first.size
     try:
-        return len(planned_cells(directory.path, study_in(directory)))
+        return count_planned(directory.path, study_in(directory)) or None  # None: too many
     except UserError:  # its study isn't installed
         return None
 

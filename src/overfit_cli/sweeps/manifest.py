@@ -159,29 +159,43 @@ def planned_cells(directory: Path, study: AnyStudy) -> pd.DataFrame:
     """
     import pandas as pd
 
-    manifest = read_manifest(directory)
     frames = [pd.DataFrame(columns=["seed", *describe(study.parameters)])]
-    # A sweep that was resumed twenty times has twenty entries of the same cells.
-    works = {
-        repr((run.values, run.seeds, run.together, run.only)): run
-        for run in (manifest.runs if manifest else ())
-    }
-    points = sum(run.size // max(1, len(run.seeds)) for run in works.values())
-    if points > MOST_PLANNED:
-        warnings.warn(
-            f"{directory / MANIFEST} plans {points} points, over {MOST_PLANNED}: what is missing "
-            "of them isn't shown.",
-            UserWarning,
-            stacklevel=2,
-        )
-        return frames[0]
-    for run in works.values():
+    for run in _planned_runs(directory):
         planned = pd.DataFrame(list(_points(study, run)))
         seeds = pd.DataFrame({"seed": list(run.seeds)})
         if len(planned) and len(seeds):
             frames.append(seeds.merge(planned, how="cross"))
     filled = [frame for frame in frames if len(frame)] or frames
     return pd.concat(filled).drop_duplicates(ignore_index=True)
+
+
+def count_planned(directory: Path, study: AnyStudy) -> int:
+    """Return the number of points that `planned_cells` has; no frame of them is made."""
+    seeds = dict[tuple[Any, ...], set[int]]()
+    for run in _planned_runs(directory):
+        for point in _points(study, run):
+            seeds.setdefault(tuple(point.values()), set()).update(run.seeds)
+    return sum(map(len, seeds.values()))
+
+
+def _planned_runs(directory: Path) -> list[Run]:
+    """The runs into a directory that differ; none, with a warning, where they plan too much."""
+    manifest = read_manifest(directory)
+    # A sweep that was resumed twenty times has twenty entries of the same cells.
+    runs = {
+        repr((run.values, run.seeds, run.together, run.only)): run
+        for run in (manifest.runs if manifest else ())
+    }
+    points = sum(run.size // max(1, len(run.seeds)) for run in runs.values())
+    if points > MOST_PLANNED:
+        warnings.warn(
+            f"{directory / MANIFEST} plans {points} points, over {MOST_PLANNED}: what is missing "
+            "of them isn't shown.",
+            UserWarning,
+            stacklevel=3,
+        )
+        return []
+    return list(runs.values())
 
 
 def _points(study: AnyStudy, run: Run) -> Iterator[dict[str, Any]]:

@@ -393,12 +393,13 @@ def read_part(path: Path, kind: Kind, columns: Sequence[str] | None = None) -> p
         return DAMAGED
     try:
         file = pq.ParquetFile(pa.BufferReader(content), page_checksum_verification=True)
-        if reason := _not_of(kind, file.schema_arrow, named=named):
+        schema = file.schema_arrow  # made anew at each look
+        if reason := _not_of(kind, schema, named=named):
             return Refusal(reason)
         table = file.read(columns=columns, use_threads=len(content) > _LARGE)
     except (pa.ArrowException, OSError, ValueError, OverflowError, MemoryError):
         return TORN
-    return _of_its_study(table, file.schema_arrow, kind)
+    return _of_its_study(table, schema, kind)
 
 
 def write_part(folder: Path, table: pa.Table) -> Path:

@@ -26,6 +26,9 @@ PROFILES = get_args(ProfileName)
 EXPECTED_VERDICTS = "expected-verdicts.toml"
 """The file among the presets with the verdicts of their quick profiles."""
 
+ERROR_RATES = "error-rates.csv"
+"""The file among the presets with how often each claim's verdict errs in simulated worlds."""
+
 
 _Whole = Annotated[int, Field(ge=-(2**63), lt=2**63)]
 _Value = str | bool | _Whole | float

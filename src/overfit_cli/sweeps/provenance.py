@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from overfit_cli.core.files import write_whole
-from overfit_cli.core.study import AnyStudy
+from overfit_cli.core.study import AnyStudy, FigureData
 
 SOURCES = "source"
 """The folder of a run directory with the functions' files, in a folder for each digest."""
@@ -152,3 +152,23 @@ def thresholds_in_words(runs: Mapping[str, tuple[str, float] | None]) -> str:
         f"{f'{column} {value:g}'.strip()} ({name})" for name, (column, value) in refined.items()
     ]
     return f"Refined at different thresholds: {', '.join(texts)}."
+
+
+def provenance_in_words(parts: Mapping[str, FigureData]) -> list[str]:
+    """Write of which sources cells are, and which data and thresholds of runs differ.
+
+    Nothing is written of what is one for all cells.
+
+    Args:
+        parts: the data of each run, by its name; a single one needs none.
+    """
+    sentences = []
+    for study in dict.fromkeys(part.study.name for part in parts.values()):
+        runs = {name: part for name, part in parts.items() if part.study.name == study}
+        counts = {
+            name: count_sources(part.sources, part.cells["key"]) for name, part in runs.items()
+        }
+        sentences.append(sources_in_words(counts))
+    sentences += data_in_words({name: part.collections for name, part in parts.items()})
+    sentences.append(thresholds_in_words({name: part.boundary for name, part in parts.items()}))
+    return [sentence for sentence in sentences if sentence]

@@ -10,7 +10,7 @@ import warnings
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -209,13 +209,16 @@ class RunDirectory:
             trajectories: whether to look at those too.
             most: look at so many parts of a kind only, chosen at random; None for all.
         """
-        cells: dict[str, StoredCell] = {}
+        cells = dict[str, StoredCell]()
         for index in self._own_indices(self.cells, most):
-            columns = (index.column(name).to_pylist() for name in ("key", "status", "version"))
-            source = source_of(index)
-            for key, status, version in zip(*columns, strict=True):
-                if key not in cells or cells[key].status != "done":
-                    cells[key] = StoredCell(status, version, source)
+            keys, statuses, versions = (
+                index.column(name).to_pylist() for name in ("key", "status", "version")
+            )
+            stored = map(StoredCell._make, zip(statuses, versions, repeat(source_of(index))))
+            part = dict(zip(keys, stored, strict=True))
+            # A cell that stands in two parts is done where one says so.
+            done = [key for key in cells.keys() & part.keys() if cells[key].status == "done"]
+            cells |= part | {key: cells[key] for key in done}
         logged = self._own_indices(self.trajectories, most) if trajectories else []
         parts = len(self.cells.names())
         share = 1.0 if most is None or parts <= most else most / parts

@@ -34,6 +34,8 @@ def test_minima_are_counted_by_seeds_with_exact_intervals() -> None:
     segments = five.lines[2][0].get_segments()
     np.testing.assert_allclose(segments[0][:, 1], [0.0123, 0.317], atol=1e-3)
     np.testing.assert_allclose(segments[3][:, 1], [0.0, 0.168], atol=1e-3)
+    [fact] = figure.facts
+    assert "tried: 10 and 30 in (a); 30 in (b), with labels 0.1 from the first outputs" in fact
     assert "of 20 seeds each" in figure.legends[0].get_title().get_text()
 
 
@@ -89,6 +91,7 @@ def test_the_slowest_rate_stands_over_the_theorems_and_over_its_bound(
     [line] = [line for line in upper.lines if line.get_marker() == "s"]
     [below] = [line for line in lower.lines if line.get_marker() == "s"]
     assert line.get_ydata() == pytest.approx(medians.to_numpy())
+    assert all(line.get_xdata() == medians.index), "unshifted: it lies on a slope"
     assert below.get_ydata() == pytest.approx(medians.to_numpy() * medians.index.to_numpy() / 2)
     level = [line.get_ydata()[0] for line in upper.lines if line.get_linestyle() == ":"]
     assert level == ([0.25] if proof else [])
@@ -119,8 +122,11 @@ def test_the_black_line_is_the_fifth_size_of_its_kernel(kernel: str, run: str) -
                 lacks = bool(lacks_width(kernel == "softmax", *sizes))
                 assert lacks == any(width < d for d in least), (n, features, width)
     facts = " ".join(figure.facts)
-    assert "the fifth size" in facts
-    assert (f"kernel={kernel} alone" in facts) == bool(run)
+    assert "Dashed: what Remark 4 says is necessary" in facts
+    assert "All 10 seeds lie on one side in every cell." in facts
+    assert (f"{kernel.capitalize()} cells alone" in facts) == bool(run)
+    ticks = [2, 3, 4, 5, 6, 7, 8, 9] if run else [2, 3, 4, 5, 6, 8, 10, 12, 14]
+    assert all(axes.get_xticks().tolist() == ticks for axes in figure.axes)
 
 
 def test_the_gaussians_fourth_size_is_the_curve_that_is_drawn() -> None:
@@ -128,3 +134,26 @@ def test_the_gaussians_fourth_size_is_the_curve_that_is_drawn() -> None:
     lacks = lacks_rank(False, n, tokens, features, np.full_like(n, 99))["Sym² and Λ²"]
     assert "d**2 = n * tokens * (tokens - 1)" in (FIGURES["ranks-gaussian"].options.law or ())
     np.testing.assert_array_equal(lacks, features**2 < n * tokens * (tokens - 1))
+
+
+@pytest.mark.parametrize(
+    ("run", "sentences"),
+    [
+        (
+            "kernel-theorem3-near-quick",
+            (
+                "10000 for softmax, 10 for Gaussian; 10000 is the largest tried.",
+                "Theorem 3's setting: W_Q alone is trained.",
+                "Labels lie 3·10⁻⁹ from the first outputs",
+            ),
+        ),
+        ("kernel-example-condition-quick", ("Its weights and data are fixed", "floor of softmax.")),
+        ("kernel-theorem2-near-quick", ("3 in (b), 9 in (c), of 15 each", "H: attention heads.")),
+    ],
+)
+def test_captions_of_losses_tell_the_theorem_and_its_setting(
+    run: str, sentences: tuple[str, ...]
+) -> None:
+    caption = " ".join(overfit_cli.draw("curves", f"results/{run}").caption.split())
+    for sentence in sentences:
+        assert sentence in caption

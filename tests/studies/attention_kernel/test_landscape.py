@@ -6,6 +6,7 @@ import copy
 import functools
 import itertools
 import math
+import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -33,6 +34,7 @@ from overfit_cli.studies.attention_kernel.landscape.engine import (
     draw_directions,
     fixed_batch,
 )
+from overfit_cli.studies.attention_kernel.landscape.figures import _MEASURES, _most_typical
 from overfit_cli.studies.attention_kernel.landscape.parameters import KernelLandscapeParameters
 from overfit_cli.studies.attention_kernel.landscape.study import study
 from overfit_cli.studies.attention_kernel.landscape.theory import SavedLosses
@@ -526,15 +528,25 @@ def test_the_figure_has_a_row_for_each_kernel_of_one_network(tmp_path: Path) -> 
     )
     figure = study.figures()["landscape"].draw(data, FigureOptions())
     text = words(figure, tmp_path)
-    sentence = "Network 0, pair of directions 0 (networks here: 2, pairs of each: 2)."
-    assert sentence in text
+    assert "of those here (networks: 2, pairs of each: 2) its measures are nearest to the" in text
+    assert "The loss is that of a fixed batch of" in text
+    assert "Interior minima: points below their eight neighbours." in text
     titles = [axes.get_title(loc="left") for axes in figure.axes]
     for title, kernel in zip(filter(None, titles), ("softmax", "Gaussian"), strict=True):
         assert title.endswith(kernel)
     softmax = data.cells.query("kernel == 'softmax'")["centre_loss"].astype(float)
-    here, low, high = softmax.iloc[0], *softmax.quantile([0.25, 0.75])
+    [seed, pair] = re.findall(r"Network (\d), pair of directions (\d)", text)[0]
+    shown = data.cells.query(f"kernel == 'softmax' and seed == {seed} and pair == {pair}")
+    here, low, high = shown["centre_loss"].iloc[0], *softmax.quantile([0.25, 0.75])
     numbers = f"{here:.3g}\n{softmax.median():.3g} [{low:.3g}, {high:.3g}]"
     assert f"\nthis pair (1 of 4)\nmedian of all [quartiles]\nloss at centre\n{numbers}" in text
+
+
+def test_the_surface_that_is_shown_is_the_one_nearest_the_medians() -> None:
+    """The first one may be an outlier."""
+    measures = {name: [9.0, 1.0, 2.0, 3.0, 0.0] for name in _MEASURES}
+    cells = pd.DataFrame({"seed": range(5), "pair": 0, "kernel": "softmax", **measures})
+    assert _most_typical(cells, ["kernel"]) == (2, 0)
 
 
 def test_a_figure_without_a_surface_that_is_done_is_refused() -> None:

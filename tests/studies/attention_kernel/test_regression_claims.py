@@ -219,7 +219,8 @@ def test_a_seed_refutes_a_bound_where_no_step_size_keeps_it() -> None:
     refuted = measure("theorem1-paper-four", both)
     assert refuted.verdict == "fails"
     sentence = BY_NAME["theorem1-paper-four"].contradiction(refuted)
-    assert sentence.startswith("Song et al. 2024, Theorem 1 says: With W_V alone trained and H = 4")
+    assert sentence.startswith("Contradicts Song et al. 2024, Theorem 1, measured ")
+    assert ": With W_V alone trained and H = 4" in sentence
     assert "block-diagonal over heads" in sentence
 
 

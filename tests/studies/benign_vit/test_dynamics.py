@@ -222,7 +222,7 @@ def test_the_figure_shows_both_regimes_side_by_side_over_seeds(tmp_path: Path) -
     assert "predicted benign" in text
     assert "predicted harmful" in text
     caption = " ".join((tmp_path / "drawn.txt").read_text().split())
-    assert "Lines: median of 3 seeds, band: the middle half" in caption
+    assert "Lines: median of 1 to 3 seeds, band: the middle half" in caption
     assert "stage 2 ends at step" in caption
     assert "Stage 1 of the proof ends where what is learned first" in caption
 

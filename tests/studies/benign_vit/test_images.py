@@ -335,8 +335,8 @@ def test_a_grid_is_swept_drawn_and_judged(tmp_path: Path) -> None:
     caption = " ".join((tmp_path / "images.txt").read_text().split())
     assert "built-in digits of 8 × 8 pixels" in caption
     assert "at 3 signal-to-noise ratios (0.2, 0.6, 2)" in caption
-    assert "there MNIST's digits" in caption
-    output = run("report", "--from=runs", "--out=r", cwd=tmp_path).stdout
+    assert "of MNIST's digits" in caption
+    output = run("report", "--from=runs", "--details", "--out=r", cwd=tmp_path).stdout
     words = " ".join(output.split())
     assert "fig2-fitted ours inconclusive" in words
     assert "are not fitted; the largest training loss is" in words

@@ -11,9 +11,10 @@ import pytest
 import torch
 from scipy.stats import ks_2samp
 
+from overfit_cli.core.arrays import bartlett_rows
 from overfit_cli.core.training import Execution, Training, named_rng
 from overfit_cli.studies.benign_vit.reference import train_one_cell
-from overfit_cli.studies.benign_vit.vit.data import bartlett_rows, draw
+from overfit_cli.studies.benign_vit.vit.data import draw
 from overfit_cli.studies.benign_vit.vit.engine import projections_of
 from overfit_cli.studies.benign_vit.vit.parameters import BenignVitParameters, token_scales
 from overfit_cli.studies.benign_vit.vit.study import study

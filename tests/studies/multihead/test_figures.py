@@ -220,6 +220,29 @@ def test_certificates_say_how_far_below_its_bound_each_number_is(tmp_path: Path)
     assert len(colours) == 2, "a colour for each H"
 
 
+@pytest.mark.slow
+def test_certificates_tell_two_parameters_apart_and_name_a_third(tmp_path: Path) -> None:
+    overfit_cli.sweep(
+        "multihead-mixture",
+        seeds=1,
+        parameters={
+            **SMALL,
+            "first_phase": "signs",
+            "certify": True,
+            "heads": [1, 4],
+            "sigma": [0.02, 0.1],
+            "first_samples": [10, 20],
+        },
+        out=tmp_path / "run",
+        jobs=1,
+    )
+    figure = overfit_cli.draw("certificates", tmp_path / "run", out=tmp_path / "c.png")
+    shapes = {line.get_marker() for line in figure.axes[0].lines} - {"None", ""}
+    assert shapes == {"o", "s"}, "a marker for each σ"
+    assert "attention heads, deviation of the noise" in words(figure, tmp_path)
+    assert " Together: n_1 = 10, 20." in " ".join(figure.caption.split())
+
+
 def test_certificates_of_cells_that_are_held_to_none_are_refused(tmp_path: Path) -> None:
     overfit_cli.sweep(
         "multihead-mixture",
@@ -316,3 +339,19 @@ def test_every_deviation_of_random_attention_has_a_line_and_a_row(tmp_path: Path
     said = words(figure, tmp_path)
     assert "tangent kernel's margin γ" in said
     assert "at zero weights" in said
+
+
+@pytest.mark.parametrize(
+    ("seeds", "band"),
+    [
+        ("0:2", "3 seeds, with the least and the greatest"),
+        ("0:9", "10 seeds, with its 95 % interval"),
+    ],
+)
+def test_required_heads_of_few_seeds_lie_between_the_least_and_the_greatest(
+    seeds: str, band: str, tmp_path: Path
+) -> None:
+    """The median of fewer than six has no interval."""
+    run = Path(__file__).parents[3] / "results" / "heads-least-margin-quick"
+    figure = overfit_cli.draw("least-margin", run, where=[f"seed={seeds}"])
+    assert f"the median of {band}" in words(figure, tmp_path)

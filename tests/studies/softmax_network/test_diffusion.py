@@ -28,6 +28,7 @@ from overfit_cli.studies.softmax_network.diffusion.data import (
     measured_times,
 )
 from overfit_cli.studies.softmax_network.diffusion.parameters import (
+    LEAST_STEPS,
     Model,
     SoftmaxDiffusionParameters,
 )
@@ -278,7 +279,7 @@ def test_training_ends_where_the_best_step_is_far_behind() -> None:
         )
         if loss is not None
     ]
-    assert max(engine.LEAST_STEPS, 3 * result.measurements["best_step"]) < steps[-1] < 1000
+    assert max(LEAST_STEPS, 3 * result.measurements["best_step"]) < steps[-1] < 1000
     assert result.steps == steps[-1]
 
 

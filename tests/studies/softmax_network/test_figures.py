@@ -14,12 +14,14 @@ import pytest
 import overfit_cli
 from overfit_cli import UserError
 from overfit_cli.figures.labels import typeset
-from overfit_cli.studies.softmax_network.convergence.widths import sufficient_widths
+from overfit_cli.figures.powers import fitted_power, largest_residual
+from overfit_cli.studies.softmax_network.convergence.widths import (
+    median_width,
+    sufficient_widths,
+)
 from overfit_cli.studies.softmax_network.diffusion.figures import LOOKS
 from overfit_cli.studies.softmax_network.figures import NETWORKS as NETWORK_LOOKS
 from overfit_cli.studies.softmax_network.figures import (
-    fitted_power,
-    largest_residual,
     quartiles_over_seeds,
 )
 from tests.fake_study import words
@@ -106,6 +108,46 @@ def test_a_median_before_the_sweep_is_an_open_marker_at_its_first_width(tmp_path
     assert _texts(widths) == {"61 of 150 cases: the smallest width (16) suffices"}
 
 
+def test_a_residual_is_that_of_the_points_that_are_drawn(tmp_path: Path) -> None:
+    """Widths below the sweep have no point: what they are taken for is no lack of fit."""
+    figure = overfit_cli.draw(
+        "heatmap", RESULTS / "softmax-digits-quick", out=tmp_path / "heatmap.png"
+    )
+    for axes in figure.axes[:3]:
+        title = axes.get_title(loc="left")
+        power = re.search(r"n\^\{(.*?)\}", title)
+        said = re.search(r"residual (\d+) %", title)
+        [points] = [line for line in axes.lines if line.get_marker() == "o"]
+        x, y = (np.asarray(side, float) for side in points.get_data())
+        assert power and said
+        lack = 100 * largest_residual(x, y, float(power[1]), fewest=2)
+        assert lack == pytest.approx(float(said[1]), abs=1)
+    text = " ".join(words(figure, tmp_path).split())
+    assert "softmax: 26 of 50 widths lie below the sweep, the median at n = 4, 8, 16." in text
+    assert "beyond" not in text.partition("Contour")[2]
+
+
+def test_the_caption_of_table1_says_where_cells_miss_and_what_is_drawn(tmp_path: Path) -> None:
+    run = RESULTS / "softmax-table1-paper-quick"
+    text = words(overfit_cli.draw("table1", run, out=tmp_path / "table1.png"), tmp_path)
+    text = " ".join(text.split())
+    assert "Markers: medians of 10 seeds, bars: the middle half; 2 cells, at ReLU, m = 16," in text
+    assert "open markers are medians outside the sweep" in text
+
+
+def test_the_count_of_widths_lies_below_the_lines(tmp_path: Path) -> None:
+    figure = overfit_cli.draw(
+        "table1", RESULTS / "softmax-table1-quick", out=tmp_path / "table1.png"
+    )
+    axes = figure.axes[1]
+    [note] = axes.texts
+    top = note.get_window_extent().y1
+    heights = np.concatenate([np.asarray(line.get_ydata(), float) for line in axes.lines])
+    assert axes.transData.transform((8, heights.min()))[1] > top
+    stated = [text.get_text() for text in figure.axes[3].texts]
+    assert stated.count(r"2 at fixed $\lambda$") == 2
+
+
 def test_table1_of_two_n_has_points_with_bars_and_no_power(tmp_path: Path) -> None:
     figure = overfit_cli.draw(
         "table1", RESULTS / "softmax-table1-paper-quick", out=tmp_path / "table1.png"
@@ -172,7 +214,8 @@ def test_the_diagram_names_the_power_of_the_widths_that_suffice(grid: Path, tmp_
 def test_the_diagram_of_another_column_has_that_columns_contour(grid: Path, tmp_path: Path) -> None:
     figure = overfit_cli.draw("heatmap", grid, value="kernel_drift", out=tmp_path / "drift.png")
     text = words(figure, tmp_path)
-    assert re.search(r"\nchange of the Gram matrix .* = 0\.\d+, and its fit\n", text)
+    [level] = re.findall(r"\n‖H.*‖_F = (0\.\d+), and its fit\n", text)
+    assert re.search(rf"The contour is .* = {level}, the median of all that was measured\.", text)
     assert "steps over" not in text
 
 
@@ -232,6 +275,11 @@ def test_eigenvalues_that_are_round_off_lie_open_in_a_row_of_their_own(tmp_path:
     assert set(np.concatenate([np.asarray(line.get_ydata(), float) for line in hollow])) == {1e-14}
     assert figure.get_figwidth() <= 7
     assert "round-off" in words(figure, tmp_path)
+    assert [axes.get_title(loc="left") for axes in lower] == [
+        f"({letter}) $d$ = 2" for letter in "def"
+    ]
+    assert all(len(axes.collections) == 5 for axes in upper), "a band for each dimension"
+    assert len({line.get_marker() for line in upper[0].lines} - {"None"}) == 5
 
 
 def test_the_figure_of_lambda_marks_the_dimension_and_widths_below_the_sweep(
@@ -246,6 +294,9 @@ def test_the_figure_of_lambda_marks_the_dimension_and_widths_below_the_sweep(
     for entry in ("d = 16", "d = 64", "below the sweep"):
         assert f"\n{entry}\n" in text
     assert "medians of 10 seeds, bars: 95 % intervals" in text
+    said = " ".join(text.split())
+    assert "84 cells, at exp, ReLU; m = 8, don't come to ε within the steps" in said
+    assert "48 lie below the sweep and 0 above it" in said
 
 
 def test_bars_of_powers_and_of_drifts_are_named_in_the_picture(tmp_path: Path) -> None:
@@ -274,6 +325,8 @@ def test_losses_have_a_panel_for_each_optimiser_and_n(tmp_path: Path) -> None:
     assert len(figure.axes) == 4
     assert all("optimiser" in axes.get_title(loc="left") for axes in figure.axes)
     assert len({axes.get_ylim() for axes in figure.axes}) == 1
+    assert "Training stops early: after step 100," in " ".join(figure.caption.split())
+    assert r"over $\sqrt{m}$" in [text.get_text() for text in figure.legends[0].get_texts()]
 
 
 def test_at_one_width_every_seed_has_its_largest_drift_at_both_radii(tmp_path: Path) -> None:
@@ -295,6 +348,17 @@ def test_at_one_width_every_seed_has_its_largest_drift_at_both_radii(tmp_path: P
     [constant] = [line for line in axes.lines if line.get_linestyle() == ":"]
     assert np.asarray(constant.get_ydata(), float) == pytest.approx(2.0)
     assert "at most so much" in words(figure, tmp_path)
+    assert constant.get_color() == NETWORK_LOOKS["relu"].colour
+
+
+def test_the_caption_of_largest_drifts_states_each_constant_and_what_is_left_out(
+    tmp_path: Path,
+) -> None:
+    run = RESULTS / "softmax-perturbation-quick"
+    figure = overfit_cli.draw("worst-drift", run, out=tmp_path / "drift.png")
+    text = " ".join(figure.caption.split())
+    assert "n^o(1) for softmax, 3 n^o(1) for exp, 2 for ReLU; n^o(1), for which" in text
+    assert "has e^(10B), is taken for 1" in text
 
 
 def test_bounds_have_a_row_each_and_those_of_a_power_of_e_where_it_is_least(
@@ -347,3 +411,20 @@ def test_a_width_suffices_from_which_on_training_is_quick_enough() -> None:
     assert found[0] == found[1] == pytest.approx(np.sqrt(20 * 40))
     assert found[2] == np.inf
     assert found[3] == 0
+
+
+def test_a_median_between_below_the_sweep_and_a_width_lies_below_the_sweep() -> None:
+    """A mean of 0, which stands for below, and 13 would be a width where none was measured."""
+    assert median_width(pd.Series([0.0, 0.0, 13.0, 20.0])) == 0
+    assert median_width(pd.Series([0.0, 11.0, 13.0, 20.0])) == 12
+    assert median_width(pd.Series([11.0, 13.0, np.inf, np.inf])) == np.inf
+    assert np.isnan(median_width(pd.Series([np.nan])))
+
+
+def test_no_point_of_lambda_lies_below_the_least_width_of_the_sweep(tmp_path: Path) -> None:
+    run = RESULTS / "softmax-lambda-widths-quick"
+    right = overfit_cli.draw("lambda", run, out=tmp_path / "lambda.png").axes[1]
+    points = [line for line in right.lines if line.get_marker() != "None"]
+    heights = np.concatenate([np.asarray(line.get_ydata(), dtype=float) for line in points])
+    assert heights.min() == overfit_cli.load(run)["m"].min()
+    assert sum("arrow" in str(line.get_marker()) for line in points) == 4

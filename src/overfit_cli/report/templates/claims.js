@@ -4,7 +4,13 @@ const rows = all(".claims tbody tr");
 const filters = find("#filters");
 const groups = all("details.kind");
 const opened = new Map(groups.map((group) => [group, group.open]));
-const plain = (text) => text.toLowerCase().replaceAll("−", "-").replace(/\s+/g, " ");
+const RAISED = "⁰¹²³⁴⁵⁶⁷⁸⁹";
+const powers = (text) => text
+  .replace(/(?:([\d.]+)·)?10(⁻?)([⁰¹²³⁴⁵⁶⁷⁸⁹]+)/g, (_, factor, sign, digits) =>
+    `${factor || 1}e${sign && "-"}${[...digits].map((digit) => RAISED.indexOf(digit)).join("")}`)
+  .replace(/(\de)\+?(-?)0+(?=\d)/g, "$1$2");
+// A text as it is searched: without signs of typesetting; 10⁻⁶ and 1e-06 are 1e-6.
+const plain = (text) => powers(text.toLowerCase().replaceAll("−", "-").replace(/[_^]/g, "")).replace(/\s+/g, " ");
 const searched = new Map(rows.map((row) => {
   const study = row.closest(".study");
   const paper = row.closest(".paper");
@@ -31,20 +37,21 @@ function filter() {
   const paper = find("#of-paper").value;
   const [verdicts, kinds] = ["verdict", "kind"].map((name) => new Set(checked(name)));
   const wanted = searches(find("#words").value);
-  let count = 0;
   for (const row of rows) {
     const fits = verdicts.has(row.dataset.verdict)
       && kinds.has(row.dataset.kind)
       && (!paper || row.closest(".paper").dataset.paper === paper)
       && wanted.every((part) => part.test(searched.get(row)));
     row.hidden = !fits;
-    count += fits;
   }
-  const allShown = count === rows.length;
+  const allShown = rows.every((row) => !row.hidden);
   for (const group of groups) {
     const fitting = find("tbody tr:not([hidden])", group);
     group.hidden = !fitting;
     group.open = allShown ? opened.get(group) : Boolean(fitting);
+    const [shown, of] = ["tbody tr:not([hidden])", "tbody tr"].map((query) => all(query, group).length);
+    find(".count", group).textContent = `${shown < of ? `${shown} of ` : ""}${of} ${of === 1 ? "claim" : "claims"}${shown < of ? " shown" : ""}`;
+    find("summary .aside", group).hidden = shown < of;
   }
   for (const study of all(".study")) {
     const ofStudy = all(".claims tbody tr", study);
@@ -60,14 +67,24 @@ function filter() {
     section.hidden = !find(".study:not([hidden])", section);
   }
   find("#none").hidden = Boolean(find(".study:not([hidden])"));
-  find("#count").value = `${count} of ${rows.length} claims`;
+  tell();
   find("#show-all").hidden = allShown;
   remember();
 }
 
+// How many claims are shown, and in which order, beside the controls.
+function tell() {
+  const order = find("#sort").selectedOptions[0];
+  const sorted = order.value ? `; each table by ${order.text}` : "";
+  const shown = rows.filter((row) => !row.hidden).length;
+  find("#count").value = `${shown} of ${rows.length} claims${narrow.matches ? "" : " shown"}${sorted}`;
+  find("#count").classList.toggle("some", shown < rows.length);
+}
+
 // Claims without a number come last in both directions.
 const ranks = boxes("verdict").map((box) => box.value);
-const order = (row) => Number(row.dataset.order);
+const places = new Map(rows.map((row, index) => [row, index]));
+const order = (row) => places.get(row);
 const keys = {
   name: (row) => row.dataset.name,
   verdict: (row) => ranks.indexOf(row.dataset.verdict),
@@ -88,6 +105,7 @@ function sort() {
     if (column && heading.dataset.by === column) heading.setAttribute("aria-sort", direction);
     else heading.removeAttribute("aria-sort");
   }
+  tell();
   remember();
 }
 
@@ -109,8 +127,7 @@ function remember() {
   }
 }
 
-function recall() {
-  const kept = new URLSearchParams(location.search);
+function recall(kept = new URLSearchParams(location.search)) {
   for (const name of ["verdict", "kind"]) {
     if (!kept.has(name)) continue;
     const wanted = new Set(kept.get(name).split(","));
@@ -144,4 +161,16 @@ filters.addEventListener("reset", () => setTimeout(() => { filter(); sort(); }))
 recall();
 filter();
 sort();
+
+// A count is a link that sets the filter.
+document.addEventListener("click", (event) => {
+  const link = event.target.closest("a[href^='?']");
+  if (!link || event.metaKey || event.ctrlKey || event.shiftKey) return;
+  event.preventDefault();
+  filters.reset();
+  recall(new URL(link.href).searchParams);
+  filter();
+  sort();
+  find("#claims").scrollIntoView();
+});
 

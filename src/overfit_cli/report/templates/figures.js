@@ -1,4 +1,4 @@
-// Copying of texts, enlargement of figures, and unfolding for print.
+// Copying of texts, enlargement of figures, and what unfolds for print.
 
 // The fallback is for a page that is opened from disk, where the clipboard is not available.
 async function copy(text, kind) {
@@ -28,7 +28,7 @@ const large = find("#large");
 for (const picture of all(".pictures img")) {
   const button = make("button", { type: "button", class: "enlarge" });
   picture.replaceWith(button);
-  button.append(picture, make("span", { class: "unseen" }, " Enlarge"));
+  button.append(picture, make("span", {}, "Enlarge"));
   button.addEventListener("click", () => {
     const copied = find("img", large);
     copied.src = picture.src;
@@ -41,9 +41,10 @@ for (const picture of all(".pictures img")) {
 }
 large.addEventListener("click", (event) => { if (event.target === large) large.close(); });
 
+// Paper shows what the screen shows, and how verdicts are reached.
 const folded = new Set();
 addEventListener("beforeprint", () => {
-  for (const part of all("details:not([open])")) {
+  for (const part of all("header details:not([open])")) {
     folded.add(part);
     part.open = true;
   }

@@ -441,6 +441,7 @@ def worst_is_lower(first: ArrayLike, second: ArrayLike, *, note: str = "") -> Me
             "runs below it that decide": needed,
         },
         note=note,
+        needed_seeds=FEWEST_RUNS if runs < FEWEST_RUNS else 0,
     )
 
 

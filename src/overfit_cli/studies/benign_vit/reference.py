@@ -16,10 +16,10 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from overfit_cli.core.arrays import Floats
 from overfit_cli.studies.benign_vit.cnn.engine import draw_filters
 from overfit_cli.studies.benign_vit.cnn.parameters import BenignCnnParameters
 from overfit_cli.studies.benign_vit.vit.data import (
-    Floats,
     Realisation,
     Samples,
     Weights,

@@ -306,7 +306,7 @@ def log10_step_sizes(cells: pd.DataFrame) -> pd.Series[float]:
     return pd.Series(np.log10(sizes), cells.index)
 
 
-REACHED = Margin(least=0.95, because="within a twentieth of γ_attn", fewest_seeds=10)
+REACHED = Margin(least=0.95, because="within a twentieth of γ_attn", fewest_seeds=10, target=1.0)
 FEWEST_HEADS = 4
 """Numbers of heads that tell a trend, and its end."""
 

@@ -162,7 +162,7 @@ def curve_claims(model: type[MultiheadParameters], constant: Values) -> tuple[Cl
         stated_claim(
             partial(_late_powers, model=model, settings=constant),
             model,
-            below("power", -0.9, strictly=False, seeds=10),
+            below("power", -0.9, strictly=False, seeds=10).with_target(-1.0),
             number="for each H the median power of the step",
             because="a tenth less than the power of 1/t",
             name="mixture-constant-rate",

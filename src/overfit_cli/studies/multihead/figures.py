@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
-from matplotlib.patheffects import withStroke
 from matplotlib.typing import ColorType, LineStyleType
 
 from overfit_cli.core.errors import UserError
@@ -17,8 +17,10 @@ from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.parameters import describe
 from overfit_cli.core.study import FigureData
 from overfit_cli.figures.curve_data import Curve, gather_curves
+from overfit_cli.figures.hidden_lines import name_line
+from overfit_cli.figures.keys import Corner, draw_key
 from overfit_cli.figures.labels import brief, parameter_values, setting, split_settings, tick_number
-from overfit_cli.figures.picture import Picture, styled, title_panels
+from overfit_cli.figures.picture import Picture, lay_out, styled, title_panels
 from overfit_cli.figures.style import (
     COLUMN,
     PAGE,
@@ -51,14 +53,14 @@ class Row:
     Attributes:
         label: the label of y.
         columns: what is drawn, and what each is called; the first has a full line.
-        corner: where the names of two columns stand.
+        corner: where the names of two columns stand, if nothing is drawn there.
         log: whether y is logarithmic; None where it is if the last numbers span a decade or more.
         undefined: what stands in a panel without a number.
     """
 
     label: str
     columns: dict[str, str]
-    corner: Literal["upper left", "lower left", "lower right"] = "upper left"
+    corner: Corner = "upper left"
     log: bool | None = False
     undefined: str = "undefined"
 
@@ -152,13 +154,16 @@ def draw_heads(data: FigureData, options: FigureOptions) -> Picture:
         if "margin" in row.columns:
             _mark_margins(row_axes, columns)
         row_axes[0].set_ylabel(row.label)
-        _name_columns(row_axes[0], row)
         if row.columns.keys() == {"train_loss", "test_loss"}:
             figure.facts += _losses_in_words(curves)
+        if "machine_cosine" in row.columns:
+            figure.facts += _machine_in_words(columns, curves)
         if FOUND in row.columns:
             figure.facts += _misses_in_words(columns)
         elif "loss" in row.label:
-            figure.facts.insert(0, f"Lines: {kind}{_bands_in_words(looks)}.")
+            figure.facts.insert(
+                0, f"Lines: {kind}{_bands_in_words(looks)}.{_seeds_in_words(columns)}"
+            )
     for axes, column in zip(grid[-1], columns, strict=True):
         last = float(column.data.trajectories["step"].max())
         log_steps(axes, last)
@@ -167,13 +172,14 @@ def draw_heads(data: FigureData, options: FigureOptions) -> Picture:
     title_panels(grid.ravel().tolist(), _titles(columns, len(rows)))
     labels = ", ".join(row.label.replace("\n", " ") for row in rows)
     figure.facts.insert(0, f"{labels[0].upper()}{labels[1:]} against gradient steps.")
-    if any("machine_cosine" in row.columns for row in rows):
-        figure.facts.append("The attention SVM is the one of Tarzanagh et al. 2023.")
     legend: Legend = [
         (Line2D([], [], color=look.colour, linewidth=look.width), f"$H$ = {brief(count)}")
         for count, look in looks.items()
     ]
     legend_below(figure, legend, columns=6 if count > 1 else 3)
+    lay_out(figure)
+    for row_axes, row in zip(grid, rows, strict=True):
+        _name_columns(row_axes, row)
     return figure
 
 
@@ -276,18 +282,28 @@ def _draw(axes: Axes, row: Row, curves: Curves, looks: Mapping[int, Look]) -> No
         look = looks[count]
         for name, dash in zip(row.columns, DASHES, strict=False):
             middle = curve.mean[name].dropna()
-            axes.plot(middle.index, middle, color=look.colour, linestyle=dash, linewidth=look.width)
+            thin: dict[str, Any] = {"color": look.colour, "linewidth": look.width}
+            [line] = axes.plot(middle.index, middle, linestyle=dash, **thin)
+            if row.columns.keys() == {"train_loss", "test_loss"}:
+                name_line(line, f"{row.columns[name]} loss", f"$H$ = {brief(count)}")
             low, high = curve.low[name].dropna(), curve.high[name].dropna()
             if look.has_band and name != FOUND:
                 axes.fill_between(low.index, low, high, color=look.colour, alpha=0.15, linewidth=0)
 
 
-def _name_columns(axes: Axes, row: Row) -> None:
-    """Name the dashes of a row of two columns."""
-    if len(row.columns) == 2:
-        keys = [Line2D([], [], color="0.3", linestyle=dash) for dash in DASHES]
-        names = list(row.columns.values())
-        axes.legend(keys, names, loc=row.corner, borderaxespad=0.2, handlelength=1.8)
+def _name_columns(all_axes: Sequence[Axes], row: Row) -> None:
+    """Name the dashes of a row of two columns, and its line of a power if it has one."""
+    if len(row.columns) < 2:
+        return
+    handles = [Line2D([], [], color="0.3", linestyle=dash) for dash in DASHES]
+    names = list(row.columns.values())
+    drawn = [axes for axes in all_axes if axes.lines]
+    guided = [axes for axes in drawn if any(line.get_gid() == GUIDE for line in axes.lines)]
+    if guided:
+        letters = ", ".join(axes.get_title(loc="left")[:3] for axes in guided)
+        handles.append(Line2D([], [], **_GUIDE))
+        names.append(GUIDE if len(guided) == len(drawn) else f"{GUIDE} in {letters}")
+    draw_key(drawn, handles, names, row.corner)
 
 
 def _scale(all_axes: Sequence[Axes], row: Row, curves: Sequence[Curves]) -> None:
@@ -304,7 +320,7 @@ def _scale(all_axes: Sequence[Axes], row: Row, curves: Sequence[Curves]) -> None
         _scale_losses(all_axes, curves)
     elif log:
         for axes in all_axes:
-            axes.set_yscale("log")
+            axes.set_yscale("log", nonpositive="mask")
             axes.set_ylim(min(ends) / 30, 2 * max(ends))
             log_ticks(axes.yaxis, *axes.get_ylim())
         _label_first(all_axes)
@@ -346,27 +362,24 @@ _LEAST_SHARE = 0.1
 """The share of an axis of losses that a panel uses, or has an axis of its own."""
 
 
+GUIDE = r"$\propto 1/t$"
+"""The name of a line that falls as 1/t."""
+
+_GUIDE: dict[str, Any] = {"color": "black", "linewidth": 1.0, "linestyle": (0, (1, 1))}
+
+
 def _draw_guide(axes: Axes, curves: Curves) -> None:
     """Draw a line that falls as 1/t above the ends of the training losses, if these are near it."""
     ends = [curve.mean["train_loss"].dropna() for curve in curves.values()]
     last = max(float(end.index[-1]) for end in ends)
     top = max(float(end.iloc[-1]) for end in ends)
-    start = max(last / 30, 2 * top * last)
+    bottom, highest = axes.get_ylim()
+    factor = max(2.0, (highest / bottom) ** 0.05)
+    start = max(last / 30, factor * top * last)
     if top < 0.01 / last or start > last / 3:
         return
     steps = np.array([start, last])
-    axes.plot(steps, 2 * top * last / steps, color="0.4", linewidth=0.8, linestyle=(0, (1, 1)))
-    axes.annotate(
-        r"$\propto 1/t$",
-        (0.98 * last, 2 * top),
-        xytext=(0, 2),
-        textcoords="offset points",
-        ha="right",
-        va="bottom",
-        fontsize=6.5,
-        color="0.3",
-        path_effects=[withStroke(linewidth=2, foreground="white")],
-    )
+    axes.plot(steps, factor * top * last / steps, gid=GUIDE, **_GUIDE)
 
 
 def _mark_margins(all_axes: Sequence[Axes], columns: Sequence[Column]) -> None:
@@ -402,6 +415,15 @@ def _bands_in_words(looks: Mapping[int, Look]) -> str:
     return "" if len(banded) == len(looks) else f" (of H = {', '.join(banded)})"
 
 
+def _seeds_in_words(columns: Sequence[Column]) -> str:
+    """How many seeds each setting has, where they differ in that."""
+    counts = [column.data.cells["seed"].nunique() for column in columns]
+    if len(set(counts)) == 1:
+        return ""
+    each = zip(counts, columns, strict=True)
+    return f" Seeds: {', '.join(f'{count} ({column.title})' for count, column in each)}."
+
+
 def _losses_in_words(curves: Sequence[Curves]) -> list[str]:
     """Sentences on losses that leave the axis, and on those that lie flat below 1/t."""
     losses = [curve.mean["train_loss"].dropna() for panel in curves for curve in panel.values()]
@@ -419,6 +441,31 @@ def _losses_in_words(curves: Sequence[Curves]) -> list[str]:
             "take about 1/loss further steps to fall."
         )
     return sentences
+
+
+def _machine_in_words(columns: Sequence[Column], curves: Sequence[Curves]) -> list[str]:
+    """Whose machine it is, and where lines start at which some seeds had none before."""
+    sentences = ["The attention SVM is the one of Tarzanagh et al. 2023."]
+    for column, panel in zip(columns, curves, strict=True):
+        for count, curve in panel.items():
+            start = curve.mean["machine_cosine"].dropna().index[0]
+            cells = column.data.cells[column.data.cells["heads"] == count]
+            steps = column.data.trajectories
+            earlier = steps[steps["key"].isin(cells["key"]) & steps["step"].between(1, start - 1)]
+            if earlier.empty:
+                continue
+            known = earlier["machine_cosine"].notna().groupby(earlier["step"]).sum()
+            sentences.append(
+                f"Its line at {column.title}, H = {brief(count)} starts at step {start:g}: at "
+                f"earlier ones it is undefined on {_range(len(cells) - known)} of {len(cells)} "
+                "seeds, whose best tokens no direction separates."
+            )
+    return sentences
+
+
+def _range(counts: pd.Series[int]) -> str:
+    least, most = int(counts.min()), int(counts.max())
+    return f"{least}" if least == most else f"{least} to {most}"
 
 
 def _misses_in_words(columns: Sequence[Column]) -> list[str]:

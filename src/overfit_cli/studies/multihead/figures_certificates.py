@@ -17,16 +17,21 @@ from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.parameters import describe
 from overfit_cli.core.study import FigureData
 from overfit_cli.core.text import plural
-from overfit_cli.figures.labels import parameter_values, short_setting, tick_number
+from overfit_cli.figures.labels import (
+    brief,
+    formula_symbol,
+    parameter_values,
+    short_setting,
+    tick_number,
+)
+from overfit_cli.figures.palette import MARKERS, value_colours
 from overfit_cli.figures.picture import Picture, styled, title_panels
 from overfit_cli.figures.style import (
     BOUND,
     COLUMN,
     PALETTE,
     Legend,
-    colours_of_map,
     legend_below,
-    value_colour,
 )
 from overfit_cli.studies.multihead.claims import log10_step_sizes
 
@@ -56,8 +61,9 @@ MARGINS = {
 _FAR = -1.0
 """Margins below are named, and not drawn: as stated one may lie far below all that are measured."""
 
-COLOURED_BY = ("sigma_init", "heads")
-"""The parameters of which the first that varies gives points their colours and sub-rows."""
+TOLD_APART = ("sigma_init", "heads", "sigma", "first_samples")
+"""The parameters of which the first that varies gives points their colours and sub-rows, and the
+second their markers."""
 
 
 @dataclass(frozen=True)
@@ -98,7 +104,8 @@ def draw_certificates(data: FigureData, options: FigureOptions) -> Picture:
     heights = [len(ratios), len(margins)] if margins else [len(ratios)]
     figure = Picture(1.5 * COLUMN, 0.27 * sum(heights) + 1.4, least=4.2)
     grid = figure.subplots(len(heights), 1, height_ratios=heights, squeeze=False)[:, 0]
-    groups = _groups(data, cells)
+    told = [name for name in TOLD_APART if name in cells and cells[name].nunique() > 1][:2]
+    groups = _groups(data, cells, told)
     _draw_rows(grid[0], ratios, groups, "largest")
     grid[0].set_xscale("log")
     grid[0].axvline(1, **BOUND)
@@ -107,48 +114,81 @@ def draw_certificates(data: FigureData, options: FigureOptions) -> Picture:
         _draw_rows(grid[1], margins, groups, "range")
         grid[1].set_xlabel("margin")
     title_panels(grid.tolist(), [""] * len(grid))
-    legend_below(figure, _legend(groups, margins), columns=5)
+    described = describe(data.study.parameters)
+    heading = ", ".join(described[name].label for name in told)
+    legend_below(figure, _legend(groups, margins), columns=5, heading=heading)
     figure.facts.append(
         f"Measured numbers over their bounds{' and margins' if margins else ''}: each point is one "
         f"of {plural(len(cells), 'cell')}."
     )
-    figure.facts += [row.remark for row in ratios if row.remark]
+    figure.facts += [row.remark for row in ratios if row.remark] + _pooled(data, told)
     return figure
 
 
 @dataclass(frozen=True)
 class Group:
-    """The cells of one colour."""
+    """The cells of one colour.
 
-    text: str  # the value that they have
+    Attributes:
+        text: the value that they have.
+        colour: their colour.
+        index: the cells by their markers.
+        words: what each marker stands for.
+    """
+
+    text: str
     colour: ColorType
-    index: pd.Index
+    index: Mapping[str, pd.Index]
+    words: Mapping[str, str]
 
 
-def _groups(data: FigureData, cells: pd.DataFrame) -> list[Group]:
-    """The cells by the values of the parameter that gives colours; all where none varies."""
+def _groups(data: FigureData, cells: pd.DataFrame, told: Sequence[str]) -> list[Group]:
+    """The cells by the values of the parameters that are told apart; all where none varies."""
     values = parameter_values(data)
-    varied = (name for name in COLOURED_BY if cells[name].nunique() > 1)
-    name = next(varied, None)
-    if name is None:
-        return [Group("", PALETTE[0], cells.index)]
-    info, taken = describe(data.study.parameters)[name], values[name]
-    shades = colours_of_map(np.linspace(0, 0.9, len(taken)).tolist())
-    return [
-        Group(
-            short_setting(data.study, name, value),
-            value_colour(info, value) or shade,
-            cells.index[cells[name] == value],
+    if not told:
+        return [Group("", PALETTE[0], {"o": cells.index}, {})]
+    name, others = told[0], told[1:]
+    taken = values[name]
+    shapes = {
+        marker: (short_setting(data.study, other, value), cells[other] == value)
+        for other in others
+        for marker, value in zip(MARKERS, values[other], strict=False)
+    }
+    groups = []
+    for value, colour in zip(taken, value_colours(data.study, name, taken), strict=True):
+        chosen = cells[name] == value
+        index = {marker: cells.index[chosen & same] for marker, (_, same) in shapes.items()}
+        groups.append(
+            Group(
+                short_setting(data.study, name, value),
+                colour,
+                index or {"o": cells.index[chosen]},
+                {marker: text for marker, (text, _) in shapes.items()},
+            )
         )
-        for value, shade in zip(taken, shades, strict=True)
+    return groups
+
+
+def _pooled(data: FigureData, told: Sequence[str]) -> list[str]:
+    """A sentence on the parameters that vary without being told apart."""
+    values = parameter_values(data)
+    pooled = [
+        f"${formula_symbol(data.study, name)}$ = {', '.join(map(brief, values[name]))}"
+        for name in TOLD_APART
+        if name not in told and len(values.get(name, ())) > 1
     ]
+    return [f"Together: {'; '.join(pooled)}."] if pooled else []
 
 
 def _legend(groups: Sequence[Group], margins: Sequence[CertificateRow]) -> Legend:
     legend: Legend = [
-        (Line2D([], [], color=group.colour, marker="o", linestyle=""), group.text)
+        (Line2D([], [], color=group.colour, marker="s", linestyle=""), group.text)
         for group in groups
         if group.text
+    ]
+    legend += [
+        (Line2D([], [], color="0.3", marker=marker, linestyle=""), text)
+        for marker, text in groups[0].words.items()
     ]
     if any((row.values <= _FAR).any() for row in margins):
         legend.append((Line2D([], [], color="0.3", marker="<", linestyle=""), "farther left"))
@@ -234,15 +274,16 @@ def _draw_rows(
     transform = axes.get_yaxis_transform()
     for height, row in enumerate(rows):
         for number, group in enumerate(groups):
-            values = row.values[row.values.index.isin(group.index)]
             middle = height + step * (number - (len(groups) - 1) / 2)
-            visible = values[values > _FAR]
-            spread = middle + random.uniform(-0.35, 0.35, len(visible)) * step
             look: Mapping[str, Any] = {"color": group.colour, "markeredgewidth": 0}
-            alpha = 0.5 if len(visible) <= _MANY else 0.2
-            axes.plot(visible, spread, "o", markersize=2.5, alpha=alpha, **look)
-            if len(visible) < len(values):
-                axes.plot(0.012, middle, "<", markersize=4, transform=transform, **look)
+            for marker, index in group.index.items():
+                values = row.values[row.values.index.isin(index)]
+                visible = values[values > _FAR]
+                spread = middle + random.uniform(-0.35, 0.35, len(visible)) * step
+                alpha = 0.5 if len(visible) <= _MANY else 0.2
+                axes.plot(visible, spread, marker, markersize=2.5, alpha=alpha, **look)
+                if len(visible) < len(values):
+                    axes.plot(0.012, middle, "<", markersize=4, transform=transform, **look)
         axes.text(1.01, height, row.note, transform=transform, va="center", size=7)
     axes.text(1.01, -0.85, noted, transform=transform, va="center", size=7, style="italic")
     axes.set_yticks(range(len(rows)), [row.name for row in rows])

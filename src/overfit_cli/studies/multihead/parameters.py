@@ -36,7 +36,7 @@ class MultiheadParameters(StudyParameters):
     """Logistic regression with one layer of multi-head attention, trained by full batches."""
 
     heads: int = parameter(
-        1, "attention heads", symbol="H", at_least=1, at_most=9 * 10**18, shades=(1, 512)
+        1, "attention heads", symbol="H", at_least=1, at_most=9 * 10**18, shades=(1, 100)
     )
     optimiser: Optimiser = parameter(
         "gd",
@@ -104,7 +104,7 @@ class MultiheadParameters(StudyParameters):
     sigma_init: float = parameter(
         0.1,
         "deviation of Gaussian initial weights",
-        symbol=r"\sigma",
+        symbol=r"\sigma_0",
         label="deviation of initial weights",
         above=0,
         at_most=100,

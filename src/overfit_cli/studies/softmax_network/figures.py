@@ -18,12 +18,12 @@ from overfit_cli.core.parameters import StudyParameters, describe
 from overfit_cli.core.study import FigureData
 from overfit_cli.core.text import plural
 from overfit_cli.figures.axes import Axis
-from overfit_cli.figures.labels import varying_parameters
+from overfit_cli.figures.hidden_lines import name_line
+from overfit_cli.figures.labels import common_settings, varying_parameters
 from overfit_cli.figures.palette import MARKERS
 from overfit_cli.figures.picture import Picture
-from overfit_cli.figures.style import COLUMN, PAGE, Legend, log_ticks, value_colour
-from overfit_cli.stats.boundaries import scaling_exponents
-from overfit_cli.stats.intervals import Estimate
+from overfit_cli.figures.powers import fitted_power
+from overfit_cli.figures.style import COLUMN, PAGE, Legend, band_look, log_ticks, value_colour
 from overfit_cli.studies.softmax_network.convergence.parameters import SoftmaxConvergenceParameters
 
 
@@ -156,22 +156,24 @@ def draw_series(
         within: the ends of what could be measured. A median beyond has an open marker at the end.
         missing: what a cell without a number counts as.
     """
-    present = [line for line in looks if (cells[by] == line).any()]
+    present = [name for name in looks if (cells[by] == name).any()]
     numbers = np.sort(cells[x].unique()).astype(float)
-    for index, line in enumerate(present):
-        look = looks[line]
-        table = quartiles_over_seeds(cells[cells[by] == line], x, value, missing)
+    for index, name in enumerate(present):
+        look = looks[name]
+        table = quartiles_over_seeds(cells[cells[by] == name], x, value, missing)
         shift = index - (len(present) - 1) / 2
         beside = (numbers[-1] / numbers[0]) ** ((0.012 if joined else 0.04) * shift)
         across = table.index.to_numpy(float) * (beside if marker else 1.0)
-        low, middles, high = (np.clip(table[name], *within) for name in table)
+        low, middles, high = (np.clip(table[column], *within) for column in table)
         is_open = ~table["middle"].between(*within)
         drawn = np.isfinite(middles) & (middles > 0)
         if not drawn.any():
             continue
         if joined:
-            axes.plot(across[drawn], middles[drawn], linestyle=dash, color=look.colour)
-            axes.fill_between(across, low, high, color=look.colour, alpha=0.15, linewidth=0)
+            [line] = axes.plot(across[drawn], middles[drawn], linestyle=dash, color=look.colour)
+            if not marker:
+                name_line(line, look.name)
+            axes.fill_between(across, low, high, **band_look(look.colour))
         else:
             axes.vlines(across[drawn], low[drawn], high[drawn], colors=[look.colour])
         for hollow in (False, True) if marker else ():
@@ -212,74 +214,34 @@ def tick_samples(axes: matplotlib.axes.Axes, x: str, numbers: Floats, margin: fl
         axes.set_xlim(numbers[0] / factor, numbers[-1] * factor)
 
 
-def say_how_averaged(figure: Picture, cells: pd.DataFrame, addition: str = "") -> None:
-    """Put in a figure's caption what its lines and bands are, and what else is to be said."""
-    seeds = plural(cells["seed"].nunique(), "seed")
-    figure.facts.append(f"Lines: medians of {seeds}, bands: the middle half{addition}.")
-
-
-@dataclass(frozen=True)
-class Power:
-    """A fitted power of x: the mean of the seeds' own slopes, and its lack of fit.
-
-    Attributes:
-        estimate: the power with its interval.
-        residual: the largest share by which a median is off the line of that power; nan of two x.
-    """
-
-    estimate: Estimate
-    residual: float
-
-    @property
-    def number(self) -> str:
-        """The power."""
-        return f"{self.estimate.value:.2f}".replace("-", "−")
-
-    @property
-    def interval(self) -> str:
-        """Its interval; empty without one."""
-        low, high = self.estimate.low, self.estimate.high
-        if not np.isfinite(high - low):
-            return ""
-        return f"[{low:.2f}, {high:.2f}]".replace("-", "−")
-
-    @property
-    def fit(self) -> str:
-        """The lack of fit; empty of two x, which a line always fits."""
-        if np.isnan(self.residual):
-            return ""
-        return f"{100 * self.residual:.0f} %" if self.residual >= 0.005 else "below 1 %"
-
-    def __str__(self) -> str:
-        """Write all three."""
-        numbers = " ".join(filter(None, [self.number, self.interval]))
-        return ", ".join(filter(None, [numbers, self.fit]))
-
-
-def largest_residual(x: Floats, medians: Floats, power: float) -> float:
-    """Return the largest share by which medians are off a line of this power through their middle.
+def say_how_averaged(
+    figure: Picture, cells: pd.DataFrame, addition: str = "", *, joined: bool = True
+) -> None:
+    """Put in a figure's caption what its lines and bands are, and what else is to be said.
 
     Args:
-        x: shape (points,).
-        medians: shape (points,).
-        power: of x.
+        figure: the figure.
+        cells: its cells.
+        addition: what else is to be said.
+        joined: whether there are lines and bands; else there are markers with bars.
     """
-    if len(x) < 3:
-        return np.nan
-    logs = np.log(medians) - power * np.log(x)
-    return float(np.expm1(np.abs(logs - logs.mean()).max()))
+    middle, spread = ("Lines", "bands") if joined else ("Markers", "bars")
+    seeds = plural(cells["seed"].nunique(), "seed")
+    figure.facts.append(f"{middle}: medians of {seeds}, {spread}: the middle half{addition}.")
 
 
-def fitted_power(cells: pd.DataFrame, x: str, value: str) -> Power | None:
-    """Return the power of x in a column, of cells with positive numbers; None without two x."""
-    usable = cells[cells[value] > 0]
-    powers = scaling_exponents(usable, [x], value)
-    if powers is None:
-        return None
-    medians = quartiles_over_seeds(usable, x, value)["middle"]
-    places = medians.index.to_numpy(float)
-    residual = largest_residual(places, medians.to_numpy(), powers[x].value)
-    return Power(powers[x], residual)
+def misses_in_words(data: FigureData) -> str:
+    """Write how many cells don't come to ε, at which settings, and how they count; else nothing."""
+    missed = data.cells[data.cells["steps_to_epsilon"].isna()]
+    if missed.empty:
+        return ""
+    count, verb = plural(len(missed), "cell"), "doesn't" if len(missed) == 1 else "don't"
+    settings = common_settings(data, missed)
+    where = f", at {settings}," if settings else ""
+    counts = "counts" if len(missed) == 1 else "count"
+    return (
+        f"{count}{where} {verb} come to ε within the steps and {counts} as slower than all others"
+    )
 
 
 def write_powers(

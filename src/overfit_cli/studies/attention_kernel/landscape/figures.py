@@ -31,10 +31,10 @@ DIRECTIONS = ("direction $d_1$ in $W^Q$", "direction $d_2$ in $W^K$")
 
 
 def draw_landscape(data: FigureData, options: FigureOptions) -> Picture:
-    """Draw the surfaces of the first network and pair of directions, one row per kernel and task.
+    """Draw the surfaces of the most typical network and pair of directions, one row per kernel.
 
-    The measures of roughness stand beside the contours; the caption says how many networks and
-    pairs the run directory holds.
+    The measures of roughness stand beside the contours; the caption defines them, and says how many
+    networks and pairs the run directory holds. Each task has rows of its own.
 
     Raises:
         UserError: if no cell with a surface is done.
@@ -43,21 +43,90 @@ def draw_landscape(data: FigureData, options: FigureOptions) -> Picture:
     cells = cells[cells["status"] == "done"]
     if cells.empty:
         raise UserError("No cell with a surface is done here.")
-    first = cells.sort_values(["seed", "pair"]).iloc[0]
-    is_first = (cells["seed"] == first["seed"]) & (cells["pair"] == first["pair"])
     names = [name for name in varying_parameters(data) if name not in ("pair", "kernel")]
-    groups = split_settings(replace(data, cells=cells), [*names, "kernel"])
+    seed, pair = _most_typical(cells, [*names, "kernel"])
+    is_shown = (cells["seed"] == seed) & (cells["pair"] == pair)
+    groups = list(split_settings(replace(data, cells=cells), [*names, "kernel"]))
     rows = [
-        _surface(group, group[is_first[group.index]].iloc[0], names, data) for _, group in groups
+        _surface(group, group[is_shown[group.index]].iloc[0], names, data) for _, group in groups
     ]
     figure: Picture = draw_surfaces(rows, (*DIRECTIONS, r"\Delta L"))
     figure.facts.append(
-        f"Heights and colours are the loss less that at the centre. Network {first['seed']}, pair "
-        f"of directions {first['pair']} (networks here: {cells['seed'].nunique()}, pairs of each: "
-        f"{cells['pair'].nunique()}). Beside each surface: its measures, and the median and the "
-        "middle half of all pairs of directions."
+        f"Heights and colours are the loss less that at the centre. Network {seed}, pair of "
+        f"directions {pair}: of those here (networks: {cells['seed'].nunique()}, pairs of each: "
+        f"{cells['pair'].nunique()}) its measures are nearest to the medians, by the rank of the "
+        f"farthest of them in any row{_outside_in_words(data, cells[is_shown], groups)}. "
+        "Beside each surface: its measures, and the median and the middle half of all pairs of "
+        "directions."
     )
+    figure.facts += [*_loss_in_words(cells), _grid_in_words(rows[0]), _DEFINITIONS]
     return figure
+
+
+_DEFINITIONS = (
+    "Interior minima: points below their eight neighbours. Rms Laplacian: root mean square of the "
+    "surface's second derivatives, added. Quadratic residual: of the best quadratic, as a share of "
+    "the surface's deviation. Sharpness: the largest rise over the centre's loss, over one plus "
+    "that loss."
+)
+
+
+def _most_typical(cells: pd.DataFrame, names: list[str]) -> tuple[int, int]:
+    """The network and the pair of directions whose measures are nearest to the medians by rank.
+
+    It has the least distance of the measure that is farthest. Only those that every setting has
+    count, if there are any.
+
+    Args:
+        cells: one row per surface.
+        names: the parameters of a setting, in which the ranks are.
+    """
+    settings = [cells[name] for name in names]
+    ranks = cells[list(_MEASURES)].astype(float).groupby(settings).rank(pct=True)
+    medians = ranks.groupby(settings).transform("median")
+    farthest = (ranks - medians).abs().max(axis=1).groupby([cells["seed"], cells["pair"]])
+    table = pd.DataFrame({"distance": farthest.max(), "settings": farthest.size()})
+    table = table[table["settings"] == table["settings"].max()]
+    seed, pair = table["distance"].idxmin()
+    return int(seed), int(pair)
+
+
+def _outside_in_words(
+    data: FigureData, shown: pd.DataFrame, groups: Sequence[tuple[Any, pd.DataFrame]]
+) -> str:
+    """The measures of the surfaces shown that lie outside the middle half of their setting's."""
+    outside = []
+    for _, group in groups:
+        row = shown[shown.index.isin(group.index)].iloc[0]
+        for column, words in _MEASURES.items():
+            low, high = group[column].astype(float).quantile([0.25, 0.75])
+            if not low <= float(row[column]) <= high:
+                kernel = short_settings(data.study, {"kernel": row["kernel"]})
+                outside.append(f"{kernel}'s {words.replace(chr(10), ' ')}")
+    return f"; outside the middle half: {', '.join(outside)}" if outside else ""
+
+
+def _loss_in_words(cells: pd.DataFrame) -> list[str]:
+    """Whose loss it is, and whether the networks guess one of two classes."""
+    samples = sorted(cells["loss_samples"].unique())
+    if len(samples) > 1:
+        return []
+    guess = math.log(2)
+    near = (cells["centre_loss"].astype(float) - guess).abs().median() < 0.01
+    words = ", of which most of these networks are within 0.01" if near else ""
+    return [
+        f"The loss is that of a fixed batch of {samples[0]} training samples; {guess:.3f} is "
+        f"guessing{words}."
+    ]
+
+
+def _grid_in_words(surface: Surface) -> str:
+    low, high = float(surface.across[0]), float(surface.across[-1])
+    ends = f"{low:.2g} to {high:.2g}".replace("-", "−")
+    return (
+        f"Offsets reach from {ends}, a point further on one side, as the paper's from −0.48 to "
+        "0.5: the centre (cross) is not halfway."
+    )
 
 
 def _surface(cells: pd.DataFrame, row: pd.Series, names: list[str], data: FigureData) -> Surface:

@@ -5,9 +5,10 @@ A short handle shows a dash and a dot of every pattern alike.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from string import ascii_lowercase
 from typing import Any
 
 import pandas as pd
@@ -17,17 +18,25 @@ from matplotlib.patheffects import withStroke
 
 from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.study import AnyStudy, FigureData
-from overfit_cli.core.text import plural
+from overfit_cli.core.text import plural, round_digits
+from overfit_cli.figures.best_curves import draw_best_curves
+from overfit_cli.figures.curve_scale import ROUND_OFF
 from overfit_cli.figures.cutoff import draw_sides
 from overfit_cli.figures.inputs import require_numbers
-from overfit_cli.figures.labels import axis_label
+from overfit_cli.figures.labels import (
+    axis_label,
+    brief,
+    symbols_in_words,
+    varying_parameters,
+)
 from overfit_cli.figures.lines import draw_lines as draw_plain_lines
 from overfit_cli.figures.palette import MARKERS, value_colours
 from overfit_cli.figures.panels import Panel, panels
 from overfit_cli.figures.picture import Picture, styled, title_panels, with_settings
 from overfit_cli.figures.style import COLUMN, Legend, legend_below
 from overfit_cli.stats.intervals import share_estimate
-from overfit_cli.studies.attention_kernel.parameters import KernelName
+from overfit_cli.studies.attention_kernel.parameters import KERNEL_LABELS, KernelName
+from overfit_cli.studies.attention_kernel.regression.parameters import LAYERS
 from overfit_cli.studies.attention_kernel.regression.theory import least_width
 
 LONG_HANDLES: Mapping[str, Any] = {"legend.handlelength": 3.2}
@@ -45,6 +54,75 @@ def _with_long_handles(
 def draw_lines(data: FigureData, options: FigureOptions) -> Picture:
     """Draw lines whose legend shows the whole pattern of a dash."""
     return _with_long_handles(draw_plain_lines, data, options)
+
+
+def draw_losses(data: FigureData, options: FigureOptions) -> Picture:
+    """Draw losses at the best step sizes; the caption tells the theorem whose setting it is."""
+    figure = draw_best_curves(data, options)
+    figure.facts += _setting_in_words(data.cells)
+    return figure
+
+
+_SETTINGS = {
+    "value": "Theorem 1's setting: $W_V$ alone is trained.",
+    "all": "Theorem 2's setting: $W_Q$, $W_K$ and $W_V$ are trained.",
+    "query": "Theorem 3's setting: $W_Q$ alone is trained.",
+}
+"""The theorem on what is trained."""
+
+
+def _setting_in_words(cells: pd.DataFrame) -> list[str]:
+    """The theorem or the example, and what the weights and labels have that others do not."""
+    facts = []
+    trained = [str(name) for name in cells["trained"].unique()]
+    if (cells["instance"] == "example").all():
+        facts.append("The example of section 4.2.2: $W_Q$ alone is trained.")
+    elif set(trained) & set(LAYERS):
+        facts.append("Theorem 2 has bounds without linear layers on top alone.")
+    elif len(trained) == 1:
+        facts.append(_SETTINGS[trained[0]])
+    if (cells["weights"] == "identity").all():
+        facts.append("Its weights and data are fixed: seeds do not differ.")
+    [balance, *others] = cells["balance"].unique()
+    if balance != 1 and not others:
+        facts.append(
+            f"Condition (8) is met by remark 3: W_O is {brief(balance)} times as large, and W_V as "
+            "many times as small."
+        )
+    [distance, *others] = cells["distance"].unique()
+    if (cells["target"] == "near").all() and not others:
+        start = brief(round_digits(distance**2 / 2, 2))
+        facts.append(
+            f"Labels lie {brief(distance)} from the first outputs, so that losses begin at {start}."
+        )
+        facts += _round_off_in_words(cells)
+    return facts
+
+
+_RESOLVED = 2e-29
+"""The largest loss that is round-off: half the square of some 100 outputs' of a few 2e-16 each."""
+
+
+def _round_off_in_words(cells: pd.DataFrame) -> list[str]:
+    """A sentence on losses that stop at the round-off of the outputs."""
+    ends = cells["train_loss"].astype(float)
+    shaded = ends < ROUND_OFF * cells["start_loss"].astype(float)
+    if not (ends < _RESOLVED).any() or shaded.any():  # the figure says so itself
+        return []
+    return [
+        f"Below about {brief(_RESOLVED)} a loss is round-off of outputs, which are near their "
+        "labels: lines and bands go flat there."
+    ]
+
+
+def draw_final_losses(data: FigureData, options: FigureOptions) -> Picture:
+    """Draw lines of a loss over its start, down to its round-off."""
+    figure = draw_plain_lines(data, options, floor=ROUND_OFF)
+    told = [name for name in varying_parameters(data) if name != options.x]
+    figure.facts += symbols_in_words(data.study, told)
+    if options.x == "learning_rate":
+        figure.facts.append(f"Step sizes tried: {data.cells['learning_rate'].nunique()}.")
+    return figure
 
 
 def draw_ranks(data: FigureData, options: FigureOptions) -> Picture:
@@ -75,13 +153,32 @@ def _draw_sizes(data: FigureData, options: FigureOptions, kernel: KernelName) ->
 
     figure = _with_long_handles(styled(partial(draw_sides, overlay=overlay)), chosen, options)
     if several:
-        figure.facts.append(f"Cells of kernel={kernel} alone.")
+        figure.facts.append(f"{KERNEL_LABELS.get(kernel, kernel).capitalize()} cells alone.")
     if is_plain:
+        _tick_widths(figure, sorted(chosen.cells["d_h"].unique()))
         figure.facts.append(
-            f"Black line, the fifth size: (M − 1)·d = M·{_FIFTH[kernel]}, M being the fewest "
-            "samples with M·n > D tokens, up to N."
+            f"Black line: (M − 1)·d = M·{_FIFTH[kernel]}, M being the fewest samples with M·n > D "
+            "tokens, up to N. Dashed: what Remark 4 says is necessary for δ > 0; the other lines "
+            "are ours. δ can be above zero only right of and above all of them; a cell through "
+            "whose centre a line runs is on that side."
         )
+        figure.facts += _agreement(chosen, options.threshold or 0.0)
     return figure
+
+
+def _tick_widths(figure: Picture, widths: list[int]) -> None:
+    """Put ticks at the sampled widths of a head, which need not be evenly spaced."""
+    for axes in figure.axes:
+        axes.set_xticks(widths, [f"{width:g}" for width in widths])
+        axes.minorticks_off()
+
+
+def _agreement(data: FigureData, threshold: float) -> list[str]:
+    """Say so where all seeds of every cell lie on one side of the threshold."""
+    is_above = data.cells["delta"] > threshold
+    sides = is_above.groupby([data.cells[name] for name in ("n", "tokens", "d", "d_h")]).nunique()
+    seeds = plural(data.cells["seed"].nunique(), "seed")
+    return [f"All {seeds} lie on one side in every cell."] if (sides == 1).all() else []
 
 
 _FIFTH: Mapping[KernelName, str] = {"softmax": "n", "gaussian": "(n − 1)"}
@@ -136,13 +233,27 @@ def draw_minima(data: FigureData, _: FigureOptions) -> Picture:
         title_panels(column, [part.title for part in parts])
     column[0].set_ylim(bottom=-0.02)
     figure.facts.append(
-        "Seeds on which some token ends at a local minimum at some step size; bars: exact 95 % "
-        "intervals."
+        "Seeds on which some token ends at a local minimum, at any of the step sizes tried: "
+        f"{_tried(parts)}; bars: exact 95 % intervals."
     )
     seeds = plural(cells["seed"].nunique(), "seed")
     heading = f"of {seeds} each; bars: exact 95 % intervals"
     legend_below(figure, legend, columns=1, heading=heading)
     return figure
+
+
+def _tried(parts: Sequence[Panel]) -> str:
+    """The step sizes of each panel, and how far near labels lie from the first outputs."""
+    told = []
+    for letter, part in zip(ascii_lowercase, parts, strict=False):
+        rates, distances = (
+            " and ".join(brief(value) for value in sorted(part.data.cells[name].unique()))
+            for name in ("learning_rate", "distance")
+        )
+        near = (part.data.cells["target"] == "near").all()
+        labels = f", with labels {distances} from the first outputs" if near else ""
+        told.append(f"{rates} in ({letter}){labels}" if len(parts) > 1 else f"{rates}{labels}")
+    return "; ".join(told)
 
 
 def _draw_shares(axes: Axes, cells: pd.DataFrame, study: AnyStudy) -> Legend:

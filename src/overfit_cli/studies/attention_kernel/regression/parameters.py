@@ -46,12 +46,12 @@ class KernelRegressionParameters(StudyParameters):
         "what is trained: W_Q alone, W_V alone, all three, or they and linear layers on top",
         label="trained weights",
         value_labels={
-            "query": "W_Q",
-            "value": "W_V",
-            "all": "W_Q, W_K, W_V",
-            "layers-1": "with one linear layer",
-            "layers-2": "with two linear layers",
-            "layers-4": "with four linear layers",
+            "query": "$W_Q$",
+            "value": "$W_V$",
+            "all": "$W_Q, W_K, W_V$",
+            "layers-1": "these and 1 linear layer",
+            "layers-2": "these and 2 linear layers",
+            "layers-4": "these and 4 linear layers",
         },
     )
     target: Literal["below", "inside", "mixed-sign", "near"] = parameter(
@@ -75,7 +75,7 @@ class KernelRegressionParameters(StudyParameters):
         0.0,
         "in the example, how far its two token values lie from 3",
         symbol=r"\epsilon",
-        label="gap of token values from 3",
+        label="half the gap of token values",
         at_least=0,
         at_most=2.5,
     )
@@ -94,14 +94,14 @@ class KernelRegressionParameters(StudyParameters):
     )
     n: int = parameter(4, "training samples", symbol="N", at_least=1, at_most=1000, shades=(1, 512))
     tokens: int = parameter(
-        4, "tokens of a sample", symbol="n", at_least=2, at_most=1000, shades=(1, 512)
+        4, "tokens of a sample", symbol="n", at_least=2, at_most=1000, shades=(2, 16)
     )
     d: int = parameter(24, "features of a token", symbol="D", at_least=1, at_most=100_000)
     d_h: int = parameter(
         8, "width of a head", symbol="d", at_least=1, at_most=10_000, shades=(1, 64)
     )
     heads: int = parameter(
-        1, "attention heads", symbol="H", at_least=1, at_most=1000, shades=(1, 512)
+        1, "attention heads", symbol="H", at_least=1, at_most=1000, shades=(1, 100)
     )
     sigma_w: float = parameter(
         0.7,

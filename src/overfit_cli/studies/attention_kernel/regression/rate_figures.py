@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -58,8 +59,8 @@ def draw_eigenvalue(data: FigureData, _: FigureOptions) -> Picture:
         _draw_bounds(upper, lower, heads, proof=theorem == "Theorem 2")
         for index, (width, (colour, marker)) in enumerate(zip(widths, looks, strict=True)):
             chosen = cells[(cells["d"] == size) & (cells["d_h"] == width)]
-            beside = 1.05 ** (index - (len(widths) - 1) / 2)  # lines that coincide stay apart
-            _draw_margins(upper, chosen, beside, 1.0 + 0 * heads, colour, marker)
+            beside = 1.05 ** (index - (len(widths) - 1) / 2)  # on a slope it would look higher
+            _draw_margins(upper, chosen, 1.0, 1.0 + 0 * heads, colour, marker)
             _draw_margins(lower, chosen, beside, heads / 2, colour, marker)
         lower.set_xticks(heads, [f"{head:g}" for head in heads])
         lower.minorticks_off()
@@ -73,8 +74,11 @@ def draw_eigenvalue(data: FigureData, _: FigureOptions) -> Picture:
     figure.facts.append(
         f"Twice the smallest eigenvalue of K = Σ_h ‖W_O,h‖² B_h B_hᵀ over {theorem}'s rate, at the "
         f"initial weights: medians of {seeds}, bands: the middle half. Where it is below 1 that "
-        "rate is too fast. In the lower row it is over 2/H, which it cannot be above in the mean."
+        "rate is too fast. In the lower row it is over 2/H, which it cannot be above in the mean; "
+        "markers stand aside there, so that none hides another. d: width of a head, D: features."
     )
+    if theorem == "Theorem 2":
+        figure.facts.append("Dotted: the rate that the proof ends with, β/4.")
     legend: Legend = [
         (Line2D([], [], color=colour, marker=marker), short_setting(data.study, "d_h", width))
         for width, (colour, marker) in zip(widths, looks, strict=True)
@@ -110,6 +114,27 @@ def _draw_margins(
     axes.fill_between(across, low * factor, high * factor, color=colour, alpha=0.2, linewidth=0)
 
 
+def _write_counts(axes: Axes, counts: Sequence[tuple[float, float, str]], most: float) -> None:
+    """Write texts above and right of points that descend; below and left where that is taken.
+
+    Args:
+        axes: the axes.
+        counts: the place of each point, and its text.
+        most: the height of the line at the end.
+    """
+    following = [*(height for _, height, _ in counts[1:]), 0.0]
+    for (rate, height, text), following_height in zip(counts, following, strict=True):
+        below = 2 * height > most or height < 1.8 * following_height
+        axes.annotate(
+            text,
+            (rate, height),
+            (-3, -7) if below else (3, 3),
+            textcoords="offset points",
+            ha="right" if below else "left",
+            size=6,
+        )
+
+
 @styled
 def draw_tangent_steps(data: FigureData, _: FigureOptions) -> Picture:
     """Draw steps to a millionth of the loss against the step size, with those predicted.
@@ -135,23 +160,22 @@ def draw_tangent_steps(data: FigureData, _: FigureOptions) -> Picture:
     most = float(cells["training_steps"].max())
     for row, (kernel, colour) in enumerate(zip(kernels, colours, strict=True)):
         chosen = cells[cells["kernel"] == kernel]
-        _draw_arrivals(axes, chosen, colour, MARKERS[row], 0.97 - 0.05 * row)
+        _draw_arrivals(axes, chosen, colour, MARKERS[row], 0.97 - _ROW * row)
         words = short_setting(data.study, "kernel", kernel)
         legend.append((Line2D([], [], color=colour, marker=MARKERS[row], markersize=3.5), words))
     axes.axhline(most, color="0.4", linewidth=0.8, linestyle=":")
     axes.set_xlabel(axis_label(data.study, "learning_rate"))
     axes.set_ylabel("steps to a millionth of the first loss")
-    low, high = axes.get_ylim()
-    axes.set_ylim(low / 2, high * (high / low) ** 0.15)
     axes.set_xlim(left=axes.get_xlim()[0] / 3)  # room for a count
     log_ticks(axes.xaxis, *axes.get_xlim())
-    log_ticks(axes.yaxis, *axes.get_ylim())
+    _set_apart(axes, 1 - _ROW * len(kernels) - 0.03)
     seeds = plural(cells["seed"].nunique(), "seed")
     figure.facts.append(
-        f"Medians of {seeds}; a seed that diverges or needs more than {most:g} steps counts as "
-        "slower than all others. Markers are open where half of the seeds or fewer arrive, at the "
-        "median of those; numbers are the seeds that arrive, where not all do. Pale: steps that "
-        "the tangent kernel at the start predicts."
+        f"Medians of {seeds}, bars: the middle half, up to the dotted line at most; a seed that "
+        f"diverges or needs more than {most:g} steps counts as slower than all others. Markers are "
+        "open where half of the seeds or fewer arrive, at the median of those; numbers are the "
+        "seeds that arrive, where not all do. Pale: steps that the tangent kernel at the start "
+        "predicts. In the strip at the top: step sizes at which every seed diverged."
     )
     grey: dict[str, Any] = {"color": "0.4"}
     legend += [
@@ -165,13 +189,31 @@ def draw_tangent_steps(data: FigureData, _: FigureOptions) -> Picture:
     return figure
 
 
+_ROW = 0.05
+"""The share of the axes' height that a kernel's row of crosses takes."""
+
+
+def _set_apart(axes: Axes, share: float) -> None:
+    """Limit y so that data lie below a share of the axes, and set a strip without ticks above."""
+    low, high = axes.get_ylim()
+    low /= 2
+    log_ticks(axes.yaxis, low, high)
+    axes.set_ylim(low, low * (high / low) ** (1 / share))
+    axes.set_yticks([tick for tick in axes.get_yticks() if tick < high])
+    axes.minorticks_off()
+    axes.hlines(share, 0, 1, color="0.4", linewidth=0.8, transform=axes.transAxes)
+    words = {"size": "small", "va": "bottom", "transform": axes.transAxes}
+    axes.text(0.015, share + 0.01, "diverged", words)
+
+
 def _draw_arrivals(
     axes: Axes, cells: pd.DataFrame, colour: ColorType, marker: str, height: float
 ) -> None:
     """Draw the measured and predicted medians of one kernel, and where no seed arrives."""
     steps = cells["steps_to_millionth"].astype(float).where(cells["status"] == "done")
     rates = np.sort(cells["learning_rate"].unique())
-    filled = []
+    most = float(cells["training_steps"].max())
+    filled, counts = [], list[tuple[float, float, str]]()
     for rate in rates:
         here = cells["learning_rate"] == rate
         of_rate = steps[here]
@@ -179,7 +221,7 @@ def _draw_arrivals(
         if arrive.empty:
             diverged = bool((cells.loc[here, "reason"] == "diverged").all())
             across = axes.get_xaxis_transform() if diverged else axes.transData
-            place = height if diverged else float(cells["training_steps"].max())
+            place = height if diverged else most
             shape = "x" if diverged else "$\\uparrow$"
             axes.plot(rate, place, marker=shape, color=colour, markersize=4, transform=across)
             continue
@@ -189,15 +231,11 @@ def _draw_arrivals(
         filled += [] if is_open else [(rate, median)]
         face = "white" if is_open else colour
         axes.plot(rate, median, marker, color=colour, mfc=face, markersize=3.5, zorder=3)
-        if len(arrive) < count:
-            axes.annotate(
-                f"{len(arrive)}/{count}",
-                (rate, median),
-                (-3, -7),
-                textcoords="offset points",
-                ha="right",
-                size=6,
-            )
+        if not is_open:
+            low, high = np.quantile(of_rate.fillna(10 * most), [0.25, 0.75])
+            axes.vlines(rate, low, min(high, most), color=colour, linewidth=0.7, alpha=0.7)
+        counts.append((rate, median, f"{len(arrive)}/{count}" if len(arrive) < count else ""))
+    _write_counts(axes, counts, most)
     axes.plot(*np.array(filled).reshape(-1, 2).T, color=colour, linewidth=1.0)
     expected = cells["tangent_steps"].astype(float).fillna(np.inf).groupby(cells["learning_rate"])
     medians = expected.apply(middle)

@@ -217,7 +217,7 @@ MEASUREMENTS = (
 
 TRAJECTORY = (
     Column("train_loss", "loss", symbol="f"),
-    Column("floor", "closed-form floor"),
+    Column("floor", "closed-form lower bound of the loss", label="closed-form floor"),
     Column("bound_paper", "theorem's bound, the paper's constant", label="paper's bound"),
     Column("bound_corrected", "theorem's bound, corrected constant", label="corrected bound"),
     Column("gradient_query", "gradient in W_Q", symbol=r"\|\nabla_{W^Q} f\|"),
@@ -259,7 +259,7 @@ FIGURES = collect_figures(
         options=FigureOptions(
             value="train_loss", theory="bound_paper,bound_corrected,floor", by=_PANELS
         ),
-        draw=lazy_drawing("overfit_cli.figures.best_curves:draw_best_curves"),
+        draw=lazy_drawing(f"{_FIGURES}:draw_losses"),
     ),
     replace(
         LINES,
@@ -267,6 +267,7 @@ FIGURES = collect_figures(
         title="Final loss against the step size, for each kernel",
         options=FigureOptions(x="learning_rate", value="relative_loss", by=_PANELS),
         axes=0,
+        draw=lazy_drawing(f"{_FIGURES}:draw_final_losses"),
     ),
     replace(
         LINES,

@@ -29,7 +29,7 @@ _LOGGED = (
     Column("train_error", "training error"),
     Column("test_error", "test error"),
 )
-_PAPER_HAS = "there MNIST's digits, at ratios from 0.2 to 2"
+_PAPER_HAS = "of MNIST's digits, at ratios from 0.2 to 2"
 _FIGURES = collect_figures(
     replace(
         HEATMAP,

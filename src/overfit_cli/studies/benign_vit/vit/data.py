@@ -23,12 +23,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from overfit_cli.core.arrays import Floats, bartlett_rows
 from overfit_cli.core.training import named_rng
 from overfit_cli.studies.benign_vit.vit.parameters import BenignVitParameters
-
-Floats = NDArray[np.float64]
 
 Split = Literal["train", "test"]
 
@@ -155,27 +153,3 @@ def draw_weights_in_law(parameters: BenignVitParameters, seed: int) -> Weights:
         value=named_rng(seed, "init", "value").standard_normal((axes, 1)),
         output=np.ones(1),
     )
-
-
-def bartlett_rows(
-    normals: np.random.Generator,
-    lengths: np.random.Generator,
-    rows: int,
-    dimension: int,
-    before: int = 0,
-) -> NDArray[np.float64]:
-    """Draw standard normal vectors up to a rotation, (rows, min(before + rows, dimension)).
-
-    The result L is lower triangular: row i has standard normal parts along the axes of the `before`
-    + i rows before it, and along its own the square root of a chi-square number with `dimension` −
-    `before` − i degrees of freedom. Then L Lᵀ has the law of Z Zᵀ with Z of shape (rows,
-    dimension), entries standard normal. More rows extend fewer.
-    """
-    width = min(before + rows, dimension)
-    factor = np.zeros((rows, width))  # (rows, min(before + rows, dimension))
-    for row in range(rows):
-        axis = before + row
-        factor[row, :axis] = normals.standard_normal(min(axis, width))
-        if axis < width:
-            factor[row, axis] = np.sqrt(lengths.chisquare(dimension - axis))
-    return factor

@@ -25,6 +25,7 @@ from overfit_cli.core.parameters import map_parameters, parameters_from_row
 from overfit_cli.core.study import FigureData
 from overfit_cli.core.text import plural
 from overfit_cli.figures.curve_data import Curve, gather_curves
+from overfit_cli.figures.hidden_lines import name_line
 from overfit_cli.figures.inputs import require_numbers
 from overfit_cli.figures.labels import brief, tick_number
 from overfit_cli.figures.lines import draw_lines
@@ -67,6 +68,8 @@ _ON = dict(zip(TOKEN_CLASSES, PALETTE, strict=False))
 """The colour of each attended token."""
 
 _VALUES = dict(zip(("value_plus", "value_minus", "value_noise"), PALETTE[4:7], strict=True))
+
+_VALUE_NAMES = dict(zip(_VALUES, (r"$\mu_+$", r"$\mu_-$", r"$|\xi_2|$"), strict=True))
 
 _ROWS: dict[str, Looks] = {
     "attention": {
@@ -118,7 +121,11 @@ def draw_dynamics(data: FigureData, options: FigureOptions) -> Picture:
         for part, medians in zip(parts, marked, strict=True)
     ]
     figure = draw_curve_grid(settings, _ROWS)
-    figure.facts.insert(0, "Attention, scores and values of tokens against gradient steps.")
+    figure.facts.insert(
+        0,
+        "Attention, scores and values of tokens against gradient steps; the attention on the rest "
+        "is the sum over the M − 2 other tokens, of which no score is logged.",
+    )
     figure.facts += [
         _stages_in_words(_parameters(part), of_part)
         for part, of_part in zip(parts, ends, strict=True)
@@ -194,10 +201,7 @@ def _legend(marked: set[str]) -> Legend:
     def line(colour: ColorType, dash: LineStyleType) -> Line2D:
         return Line2D([], [], color=colour, linestyle=dash)
 
-    texts = (r"$\mu_+$", r"$\mu_-$", r"$|\xi_2|$")
-    values = [
-        (line(colour, "-"), text) for colour, text in zip(_VALUES.values(), texts, strict=True)
-    ]
+    values = [(line(colour, "-"), _VALUE_NAMES[name]) for name, colour in _VALUES.items()]
     stages = [
         (line("0.5", dash), f"stage {number}")
         for number, (name, dash) in enumerate(_STAGES.items(), start=1)
@@ -260,9 +264,19 @@ def draw_curve_grid(settings: Sequence[SettingPanels], rows: Mapping[str, Looks]
 def _draw(axes: matplotlib.axes.Axes, curve: Curve, looks: Looks) -> None:
     for name, (colour, dash) in looks.items():
         mean = curve.mean[name].dropna()
-        axes.plot(mean.index, mean, color=colour, linestyle=dash)
+        [line] = axes.plot(mean.index, mean, color=colour, linestyle=dash)
+        name_line(line, *_names_of_line(name))
         low, high = curve.low[name].dropna(), curve.high[name].dropna()
         axes.fill_between(low.index, low, high, color=colour, alpha=0.2, linewidth=0)
+
+
+def _names_of_line(column: str) -> tuple[str, str]:
+    """What a column shows, and of whose query it is, for a sentence of the caption."""
+    if column in _VALUES:
+        return f"the value of {_VALUE_NAMES[column]}", ""
+    kind, source, target = column.split("_")
+    kind = "score" if kind == "product" else kind
+    return f"the {kind} on the {target}", f"the query of the {source}"
 
 
 _FEW_STEPS = 100
@@ -306,6 +320,10 @@ def draw_wide_heads(data: FigureData, options: FigureOptions) -> Picture:
 _FORMULA: dict[str, Any] = {"linewidth": 3.0, "alpha": 0.35}
 
 
+def _up_to(share: float) -> str:
+    return f"up to {100 * share:.1g} %" if share >= 1e-4 else "less than 0.01 %"
+
+
 @styled
 def draw_deficit(data: FigureData, options: FigureOptions) -> Picture:
     """Draw 1 less the training attention on the signal against N·SNR²/√d_h, for each M.
@@ -325,15 +343,16 @@ def draw_deficit(data: FigureData, options: FigureOptions) -> Picture:
     cells = cells.assign(rate=rate, deficit=1 - cells["train_attention_signal"])
     figure, axes = new_figure(height=3.6)
     legend: Legend = []
+    residuals = []
     for colour, marker, (tokens, of_m) in zip(
         PALETTE, MARKERS, cells.groupby("tokens"), strict=False
     ):
         middle = of_m.groupby(["n", "snr", "d_h"])[["rate", "deficit"]].median()
         axes.plot(middle["rate"], middle["deficit"], marker, color=colour)
-        for _, of_n in of_m.sort_values("rate").groupby("n"):
-            axes.plot(of_n["rate"], of_n["formula"], color=colour, **_FORMULA)
+        axes.plot(of_m.groupby("rate")["formula"].median(), color=colour, **_FORMULA)
         small = of_m[of_m["formula"] <= SMALL_DEFICIT]
         c = float(np.exp(np.log(small["deficit"] / small["rate"]).mean()))
+        residuals += (small["deficit"] / small["rate"] / c - 1).abs().tolist()
         look = Line2D([], [], color=colour, marker=marker, linestyle="")
         legend.append((look, f"$M$ = {tokens}, $c$ = {c:.0f}"))
     (paper,) = axes.plot(cells.groupby("rate")["paper"].median(), **BOUND)
@@ -346,17 +365,24 @@ def draw_deficit(data: FigureData, options: FigureOptions) -> Picture:
         log_ticks(axis, *axis.get_view_interval())
     log_cubed = tick_number(float(f"{(cells['paper'] / cells['rate']).median():.1g}"))
     legend += [
-        (Line2D([], [], color="0.3", **_FORMULA), "formula"),
+        (Line2D([], [], color="0.3", **_FORMULA), "our formula"),
         (paper, f"paper's rate, $c$ ≈ {log_cubed}"),
         (level, f"{SMALL_DEFICIT:g}: $c$ is fitted below"),
         (Patch(color="0.93"), "says nothing"),
     ]
     legend_below(figure, legend, columns=2)
+    by_setting = cells.groupby(["tokens", "n", "snr", "d_h"])["deficit"]
+    spread = float((cells["deficit"] / by_setting.transform("median") - 1).abs().max())
     figure.facts.append(
         "1 less the training attention on the signal against N·SNR²/√d_h: medians of "
-        f"{plural(cells['seed'].nunique(), 'seed')}. c is the factor between both, the geometric "
-        f"mean where the formula is at most {SMALL_DEFICIT:g}, the grey line. Dashed: the paper's "
-        "rate with a constant of 1, for which c is log³(6N²M²/δ), at each N·SNR²/√d_h the median "
-        "of its M and N; in the grey area it says nothing."
+        f"{plural(cells['seed'].nunique(), 'seed')}, from which these differ by {_up_to(spread)}. "
+        f"A fitted c is off by {_up_to(max(residuals, default=0.0))}. c: 1 less that attention "
+        "over N·SNR²/√d_h, the geometric mean where the formula is at most "
+        f"{SMALL_DEFICIT:g}, the grey line. The "
+        "formula is ours, not the paper's: the mean over the M tokens of N·M·‖w_O‖²/(2 s²σ_h²d_h"
+        "V²), with V = −log(e^ε − 1) and s the length of the token, for the signal 2/N of that; "
+        "at one x, with other N, the median of its numbers is drawn. Dashed: the paper's rate with "
+        "a constant of 1, for which c is log³(6N²M²/δ), at each N·SNR²/√d_h the median of its M "
+        "and N; in the grey area it says nothing."
     )
     return figure

@@ -15,10 +15,11 @@ from overfit_cli.core.errors import UserError
 from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.study import FigureData
 from overfit_cli.core.text import plural
-from overfit_cli.figures.inputs import check_threshold
+from overfit_cli.figures.axes import FEW_VALUES
+from overfit_cli.figures.inputs import check_threshold, misses_in_words
 from overfit_cli.figures.labels import axis_label, setting, tick_number
 from overfit_cli.figures.picture import Picture, is_narrow, styled, title_panels
-from overfit_cli.figures.style import PAGE, PALETTE, Legend, colours_of_map, log_ticks
+from overfit_cli.figures.style import PAGE, PALETTE, Legend, log_ticks, shades
 from overfit_cli.stats.boundaries import Boundary, Curves
 from overfit_cli.studies.benign_vit.vit.theory import (
     FIGURE_1_CONSTANT,
@@ -79,6 +80,11 @@ def draw_dimension(data: FigureData, options: FigureOptions) -> Picture:
     for axes in (constants, exponents):
         axes.set(xscale="log", xlabel=axis_label(data.study, "d"))
         axes.set_xlim(series[0].at / room, series[-1].at * room)
+        if len(series) <= FEW_VALUES:
+            axes.set_xticks(
+                [boundary.at for boundary in series],
+                [tick_number(boundary.at) for boundary in series],
+            )
     lines = _draw_across(losses, data, loss_curves(threshold))
     title_panels([constants, exponents, losses], [""] * 3)
     figure.facts += [f"{_numbers_in_words(series, data.cells, threshold)}.", *_coinciding(lines)]
@@ -146,7 +152,7 @@ def _draw_across(axes: Axes, data: FigureData, curves: Curves) -> Lines:
     done = data.cells[data.cells["status"] == "done"]
     values = sorted(done["d"].unique().tolist())
     shown = sorted({values[0], values[len(values) // 2], values[-1]})
-    colours = colours_of_map(np.linspace(0, 0.85, len(shown)).tolist())
+    colours = shades(len(shown))
     legend: Legend = []
     lines = {}
     for value, colour, dash in zip(shown, colours, _DASHES[: len(shown)], strict=True):
@@ -184,7 +190,7 @@ def _coinciding(lines: Lines) -> list[str]:
 
 
 def _numbers_in_words(series: Sequence[Boundary], cells: pd.DataFrame, threshold: float) -> str:
-    failed = int((cells["status"] == "failed").sum())
+    failed = cells[cells["status"] == "failed"]
     never, count = (
         sum(boundary.never for boundary in series),
         sum(boundary.curves for boundary in series),
@@ -195,6 +201,6 @@ def _numbers_in_words(series: Sequence[Boundary], cells: pd.DataFrame, threshold
     ]
     if never:
         parts.append(f"curves that never cross: {never} of {count}")
-    if failed:
-        parts.append(f"{plural(failed, 'failed cell')} left out")
+    if len(failed):
+        parts.append(f"{plural(len(failed), 'cell')} ({misses_in_words(failed)}) left out")
     return "; ".join(parts)

@@ -31,10 +31,10 @@ from overfit_cli.figures.style import (
     COLUMN,
     PALETTE,
     Legend,
-    colours_of_map,
     legend_below,
     log_ticks,
     points,
+    shades,
 )
 from overfit_cli.stats.bands import Averaging
 from overfit_cli.stats.intervals import median_estimate
@@ -113,10 +113,13 @@ def draw_least_margin(data: FigureData, options: FigureOptions) -> Picture:
     if by_seed.empty or options.x != "heads":
         return figure
     estimate = median_estimate(by_seed)
+    low, high, band = estimate.low, estimate.high, "its 95 % interval"
+    if not estimate.bounded:
+        low, high, band = by_seed.min(), by_seed.max(), "the least and the greatest"
     name = f"Lemma 15: $H = 10^{{{estimate.value:.1f}}}$"
     for axes in figure.axes:
-        axes.set_xlim(right=max(axes.get_xlim()[1], 3 * 10**estimate.high))
-        axes.axvspan(10**estimate.low, 10**estimate.high, color="black", alpha=0.2, linewidth=0)
+        axes.set_xlim(right=max(axes.get_xlim()[1], 3 * 10**high))
+        axes.axvspan(10**low, 10**high, color="black", alpha=0.2, linewidth=0)
         axes.axvline(10**estimate.value, **BOUND)
         text = axes.annotate(
             name,
@@ -132,7 +135,7 @@ def draw_least_margin(data: FigureData, options: FigureOptions) -> Picture:
         text.set_path_effects([_WHITE])
     figure.facts.append(
         f"Vertical line: the H that Lemma 15 requires, 10^{estimate.value:.1f}, the median of "
-        f"{plural(len(by_seed), 'seed')}, with its 95 % interval."
+        f"{plural(len(by_seed), 'seed')}, with {band}."
     )
     return figure
 
@@ -219,9 +222,9 @@ def _draw_margin_lines(
     references: Mapping[str, float],
 ) -> None:
     """Draw the margin against H at a few deviations, with the margins of other starts."""
-    shades = colours_of_map(np.linspace(0, 0.85, len(sigmas)).tolist())
     legend: Legend = []
-    for place, (sigma, colour, marker) in enumerate(zip(sigmas, shades, MARKERS, strict=False)):
+    looks = zip(sigmas, shades(len(sigmas)), MARKERS, strict=False)
+    for place, (sigma, colour, marker) in enumerate(looks):
         of_sigma = cells[cells["sigma_init"] == sigma]
         table = of_sigma.pivot_table(index="heads", columns="seed", values="ntk_margin")
         middle, low, high = MEDIAN.summarise(table.to_numpy(np.float64), (0.0, np.inf))

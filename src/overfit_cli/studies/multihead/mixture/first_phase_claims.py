@@ -275,7 +275,7 @@ def _rest_claim(
     claim = stated_claim(
         partial(_with_rest, share=share, preset=PRESET),
         MultiheadMixtureParameters,
-        below(mean(_POWER), -0.25, strictly=False, over="average", seeds=10),
+        below(mean(_POWER), -0.25, strictly=False, over="average", seeds=10).with_target(-0.5),
         number="the power of n₁ in ‖p‖",
         because="half the way from the power −1/2 of 1/√n₁ to none",
         name=f"mixture-{name}",

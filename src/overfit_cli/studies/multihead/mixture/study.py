@@ -171,6 +171,8 @@ class MultiheadMixture(MultiheadStudy[MultiheadMixtureParameters]):
                 x="relevant",
                 value="margin_attention - margin_linear",
                 by="sigma",  # lines of both deviations coincide
+                threshold=0,  # above it attention's margin is the larger one
+                log=frozenset(),
                 mean="median",
                 band="quartiles",
             ),
@@ -195,7 +197,7 @@ class MultiheadMixture(MultiheadStudy[MultiheadMixtureParameters]):
             LINES,
             name="concavity",
             title="Concavity of the training loss against heads, with a line of 1/√H",
-            labels={"heads**-0.5": r"a fall as $H^{-1/2}$"},
+            labels={"heads**-0.5": r"a fall as $H^{-1/2}$ (slope only)"},
             options=FigureOptions(
                 x="heads",
                 value="concavity",

@@ -9,10 +9,10 @@ import pandas as pd
 
 from overfit_cli.claims.rules import (
     OUT_OF_REACH,
-    Margin,
     judge_estimates,
     judge_theorem,
     mark_vacuous,
+    tolerance_margin,
 )
 from overfit_cli.core.claim import Measurement
 from overfit_cli.stats.intervals import level_of_each, median_estimate
@@ -39,9 +39,7 @@ from overfit_cli.studies.multihead.paths.parameters import MultiheadPathsParamet
 LOOKS = 2
 """Looks at the stability's power: 12 seeds from n = 10 on had left it open."""
 
-AS_ONE_OVER_N = Margin(
-    least=-1.25, most=-0.75, because="a quarter around the power of 1/n", fewest_seeds=10
-)
+AS_ONE_OVER_N = tolerance_margin(-1.0, 0.25, "a quarter around the power of 1/n", 10)
 
 
 def _lemma11(cells: pd.DataFrame) -> Measurement:

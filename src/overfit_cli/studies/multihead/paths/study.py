@@ -80,7 +80,7 @@ class MultiheadPaths(Study[P]):
         Column(
             "descent",
             "least descent of all steps over η/2 ‖∇L‖²",
-            label="least relative descent",
+            label="least descent over its bound",
         ),
         Column(
             "descent_broken",
@@ -140,11 +140,10 @@ class MultiheadPaths(Study[P]):
             LINES,
             name="stability",
             title="The distance of leave-one-out copies against samples",
-            labels={"2 / n": "a fall as $1/n$"},
+            labels={"2 / n": "a fall as $1/n$ (slope only)"},
             options=FigureOptions(
                 x="n",
                 value="stability",
-                by="heads",
                 log=frozenset({"x", "value"}),
                 theory="2 / n",
                 mean="median",  # of which the claim speaks

@@ -56,9 +56,12 @@ class MultiheadPlanted(MultiheadStudy[MultiheadPlantedParameters]):
                 value="test_loss - train_loss",
                 mean="median",
                 log=frozenset({"x", "value"}),
-                law=("test_loss - train_loss = 10 / n",),
+                theory="120 / n",
             ),
-            labels={"test_loss - train_loss": r"generalisation gap $L - \hat{L}$"},
+            labels={
+                "test_loss - train_loss": r"generalisation gap $L - \hat{L}$",
+                "120 / n": "a fall as $1/n$ (slope only)",
+            },
         )
         return collect_figures(*super().figures().values(), gap)
 

@@ -13,7 +13,7 @@ class MultiheadSst2Parameters(StudyParameters):
     """A RoBERTa of equal width for every number of heads, and its training on SST-2."""
 
     heads: int = parameter(
-        4, "attention heads of a layer", symbol="H", at_least=1, at_most=1000, shades=(1, 512)
+        4, "attention heads of a layer", symbol="H", at_least=1, at_most=1000, shades=(1, 100)
     )
     weights: Literal["scratch", "pretrained"] = parameter(
         "scratch",

@@ -272,6 +272,7 @@ class SoftmaxConvergence(Study[P]):
     paper = PAPER
     parameters = SoftmaxConvergenceParameters
     headline = "steps_to_epsilon"
+    stop = "Training ends where the loss comes to ε"
     columns = MEASUREMENTS
     trajectory_columns = AT_STEPS
     progress_columns = ("train_loss", "ntk_loss", "movement", "kernel_drift", "test_gap")

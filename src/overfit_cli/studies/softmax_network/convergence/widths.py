@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from overfit_cli.stats.crossings import crossings
+from overfit_cli.stats.intervals import middle
 
 ENOUGH = 2.0
 """A width suffices from which on training takes so many times the steps of endless width."""
@@ -52,6 +53,17 @@ def sufficient_widths(cells: pd.DataFrame) -> pd.DataFrame:
         width = width.where(crossed["side"] != "below", 0.0)
         each.append(crossed[["n", "seed"]].assign(activation=activation, width=width))
     return pd.concat(each, ignore_index=True)
+
+
+def median_width(widths: pd.Series[float]) -> float:
+    """Return the median of sufficient widths; 0 where one of the middle two is, nan without any.
+
+    A width of 0 lies somewhere below the sweep: no mean of it and another one is a width.
+    """
+    ordered = np.sort(widths.dropna().to_numpy(dtype=np.float64))
+    if not len(ordered):
+        return float("nan")
+    return middle(ordered) if ordered[(len(ordered) - 1) // 2] > 0 else 0.0
 
 
 def by_data(cells: pd.DataFrame, widths: Callable[[pd.DataFrame], pd.DataFrame]) -> pd.DataFrame:

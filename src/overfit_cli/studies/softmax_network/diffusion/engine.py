@@ -29,15 +29,16 @@ from overfit_cli.studies.softmax_network.activations import (
     limit_gram_matrix,
 )
 from overfit_cli.studies.softmax_network.diffusion.data import Floats, Mixture, Pairs, Problem
-from overfit_cli.studies.softmax_network.diffusion.parameters import SoftmaxDiffusionParameters
+from overfit_cli.studies.softmax_network.diffusion.parameters import (
+    LEAST_STEPS,
+    PATIENCE,
+    SoftmaxDiffusionParameters,
+)
 from overfit_cli.studies.softmax_network.paper import Activation
 from overfit_cli.studies.softmax_network.regression import KernelRegression
 
 STEP_SIZES = {"adam": (0.0006, 0.0025, 0.01, 0.04, 0.16, 0.64, 2.56), "gd": (0.1, 0.4, 1.6)}
 """Step sizes to try: Adam's as they are, gradient descent's over the curvature λ_max(JJᵀ)."""
-
-LEAST_STEPS, PATIENCE = 100, 2
-"""Training ends after so many steps, where the best network is from less than half of them."""
 
 IN_SPECTRUM = 1000
 """At most so many training inputs tell the tangent kernel's eigenvalues."""

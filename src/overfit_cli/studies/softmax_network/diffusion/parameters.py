@@ -24,6 +24,10 @@ TEST_DIGITS = 500
 """The number of test digits."""
 
 
+LEAST_STEPS, PATIENCE = 100, 2
+"""Training ends after so many steps, where the best network is from less than half of them."""
+
+
 class SoftmaxDiffusionParameters(StudyParameters):
     """A denoiser learned from noisy points, and the samples that it makes."""
 
@@ -92,7 +96,7 @@ class SoftmaxDiffusionParameters(StudyParameters):
         "root",
         "outputs: as in the paper, m ⟨a, softmax⟩, or these over √m",
         label="scale of the outputs",
-        value_labels={"root": "over √m", "paper": "the paper's"},
+        value_labels={"root": r"over $\sqrt{m}$", "paper": "the paper's"},
     )
     training_steps: int = parameter(
         1000,

@@ -21,6 +21,8 @@ from overfit_cli.core.figure import (
 from overfit_cli.core.study import Study
 from overfit_cli.core.training import Training
 from overfit_cli.studies.softmax_network.diffusion.parameters import (
+    LEAST_STEPS,
+    PATIENCE,
     DiffusionCell,
     SoftmaxDiffusionParameters,
 )
@@ -73,6 +75,10 @@ class SoftmaxDiffusion(Study[P]):
 
     name = "softmax-diffusion"
     version = 1
+    stop = (
+        f"Training stops early: after step {LEAST_STEPS}, once {PATIENCE} times as many steps have "
+        "been taken as at the best validation loss"
+    )
     title = "Score estimation by two-layer networks, and diffusion with the scores"
     paper = PAPER
     parameters = SoftmaxDiffusionParameters

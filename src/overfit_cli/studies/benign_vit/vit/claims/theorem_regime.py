@@ -84,14 +84,14 @@ LEAST_EPSILONS = 3
 AT_MOST_T = Margin(
     most=10.0,
     because="T's constant is open: ten is allowed, and fewer steps are as good",
-    fewest_seeds=5,
+    target=1.0,
 )
 ORDER_OF_T = factor_margin(1.0, 10.0, "an order of magnitude: T's constant is open", 5)
 RATE = Margin(least=1.0, because="1/(2M²) is the rate in (136) and (137)", fewest_seeds=5)
 STAYS = Margin(
     most=TOLERANCE,
     because="Θ(1) does not fall with ε; the power of a logarithm is allowed",
-    fewest_seeds=5,
+    target=0.0,
 )
 AT_LEAST = Margin(least=0.1, because="Lemma E.6", fewest_seeds=5)
 

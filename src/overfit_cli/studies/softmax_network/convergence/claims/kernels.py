@@ -206,7 +206,7 @@ KERNEL_CLAIMS = (
     ),
     softmax_sentence(
         _wide_cells,
-        below(mean("train_gap"), 0.05, strictly=False, over="worst", seeds=10),
+        below(mean("train_gap"), 0.05, strictly=False, over="worst", seeds=10).with_target(0),
         "the network's distance from it on the training samples",
         TWENTIETH,
         name="equation-24",
@@ -219,7 +219,9 @@ KERNEL_CLAIMS = (
     ),
     softmax_sentence(
         _gradient_cells,
-        below(mean("gradient_gap - train_gap"), 0.05, strictly=False, over="worst", seeds=10),
+        below(
+            mean("gradient_gap - train_gap"), 0.05, strictly=False, over="worst", seeds=10
+        ).with_target(0),
         "the distance between the predictions of the two, on the training samples and from γ = 0,",
         TWENTIETH,
         name="gradient-of-23",

@@ -16,6 +16,7 @@ from overfit_cli.core.study import FigureData
 from overfit_cli.core.text import plural
 from overfit_cli.figures.labels import varying_parameters
 from overfit_cli.figures.picture import Picture, styled
+from overfit_cli.figures.powers import largest_residual
 from overfit_cli.figures.style import BOUND, Legend, legend_below
 from overfit_cli.stats.intervals import mean_estimate
 from overfit_cli.studies.softmax_network.convergence.claims.perturbation import (
@@ -26,7 +27,6 @@ from overfit_cli.studies.softmax_network.figures import (
     NETWORKS,
     done_cells,
     draw_series,
-    largest_residual,
     legend_of,
     letter_panels,
     new_grid,

@@ -12,26 +12,37 @@ import matplotlib.axes
 import numpy as np
 import pandas as pd
 from matplotlib.lines import Line2D
-from matplotlib.typing import ColorType
 
 from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.parameters import describe
 from overfit_cli.core.study import FigureData
 from overfit_cli.core.text import plural
+from overfit_cli.figures.palette import MARKERS
 from overfit_cli.figures.picture import Picture, styled
-from overfit_cli.figures.style import BOUND, Legend, legend_below, log_ticks, value_colour
+from overfit_cli.figures.style import (
+    BOUND,
+    Legend,
+    band_look,
+    legend_below,
+    log_ticks,
+    value_colour,
+)
 from overfit_cli.stats.intervals import median_estimate
 from overfit_cli.studies.softmax_network.convergence.parameters import SoftmaxConvergenceParameters
 from overfit_cli.studies.softmax_network.convergence.widths import (
+    ENOUGH,
     by_data,
+    median_width,
     sufficient_widths,
     table1_steps,
     widest,
 )
 from overfit_cli.studies.softmax_network.figures import (
     NETWORKS,
+    Look,
     done_cells,
     letter_panels,
+    misses_in_words,
     new_grid,
     quartiles_over_seeds,
 )
@@ -68,43 +79,52 @@ def draw_eigenvalues(data: FigureData, options: FigureOptions) -> Picture:
     ]
     figure, grid = new_grid(len(rows), len(names), heights=(1.9, 1.2)[: len(rows)])
     info = describe(SoftmaxConvergenceParameters)["d"]
-    colours = {int(d): value_colour(info, int(d)) or "black" for d in limits.index}
+    looks = {
+        int(d): Look(f"$d$ = {d}", value_colour(info, int(d)) or "black", marker)
+        for d, marker in zip(limits.index, MARKERS, strict=False)
+    }
     for axes_of_row, dimensions in zip(grid, rows, strict=True):
         for axes, name in zip(axes_of_row, names, strict=True):
             of_name = cells[cells["activation"] == name]
             for d in dimensions:
-                _draw_dimension(axes, of_name[of_name["d"] == d], colours[int(d)])
+                _draw_dimension(axes, of_name[of_name["d"] == d], looks[int(d)])
+            if len(dimensions) == 1 < len(rows):
+                axes.set_title(f"$d$ = {dimensions[0]}")
         _dress_eigenvalues(axes_of_row)
     for axes, name in zip(grid[0], names, strict=True):
-        axes.set_title(NETWORKS[name].name)
+        axes.set_title(", ".join(filter(None, [NETWORKS[name].name, axes.get_title("left")])))
     letter_panels(grid.flat)
     for axes in grid[-1]:
         axes.set_xlabel("samples over hidden units $n/m$")
     figure.facts.append(
-        f"Medians of {plural(cells['seed'].nunique(), 'seed')}, of which one whose λ is round-off "
-        "counts as 0: where those are half of the seeds or more, an open marker lies in the grey "
-        "area. Dashed lines: infinitely many hidden units."
+        f"Lines: medians of {plural(cells['seed'].nunique(), 'seed')}, bands: the middle half; a "
+        "seed whose λ is round-off counts as 0: where those are half of the seeds or more, an "
+        "open marker lies in the grey area. Dashed lines: infinitely many hidden units."
     )
     legend: Legend = [
-        (Line2D([], [], color=colour, marker="o", markersize=2.5), f"$d$ = {d}")
-        for d, colour in colours.items()
+        (Line2D([], [], color=look.colour, marker=look.marker, markersize=3), look.name)
+        for look in looks.values()
     ]
     legend.append((Line2D([], [], color="0.4", linestyle="--"), r"$m = \infty$"))
     legend_below(figure, legend, columns=7)
     return figure
 
 
-def _draw_dimension(axes: matplotlib.axes.Axes, cells: pd.DataFrame, colour: ColorType) -> None:
-    """Draw the medians of one activation and d, and the line of infinite width."""
+def _draw_dimension(axes: matplotlib.axes.Axes, cells: pd.DataFrame, look: Look) -> None:
+    """Draw medians and middle halves of one activation and d, and the line of infinite width."""
     if cells.empty:
         return
-    medians = quartiles_over_seeds(cells, "ratio", "lambda_start", missing=0.0)["middle"]
+    table = quartiles_over_seeds(cells, "ratio", "lambda_start", missing=0.0)
+    low, high = (table[end].clip(lower=ROUNDING) for end in ("low", "high"))
+    axes.fill_between(table.index, low, high, **band_look(look.colour))
+    medians = table["middle"]
     known = medians > 0
-    axes.plot(medians.index[known], medians[known], "o-", color=colour, markersize=2.5)
+    points: dict[str, Any] = {"color": look.colour, "marker": look.marker, "markersize": 3}
+    axes.plot(medians.index[known], medians[known], **points)
     across = medians.index[~known]
-    axes.plot(across, [ROUNDING] * len(across), "o", color=colour, mfc="white", markersize=2.5)
+    axes.plot(across, [ROUNDING] * len(across), **points, linestyle="", mfc="white")
     limit = float(cells["lambda_limit"].median())
-    axes.axhline(limit, color=colour, linestyle="--", linewidth=0.7)
+    axes.axhline(limit, color=look.colour, linestyle="--", linewidth=0.7)
 
 
 def _dress_eigenvalues(axes_of_row: np.ndarray) -> None:
@@ -172,9 +192,15 @@ def draw_lambda(data: FigureData, options: FigureOptions) -> Picture:
         right.axvline(1, color="0.7", linewidth=0.8)
         below, above = (int((widths["width"] == end).sum()) for end in (0.0, np.inf))
         figure.facts.append(
-            f"Of {len(widths)} widths {below} lie below the sweep and {above} beyond it. "
-            "Table 1's λ < 1 is to the left of the grey line."
+            "Sufficient is the smallest m from which on T is at most "
+            f"{ENOUGH:g} times that of infinitely many hidden units. Of {len(widths)} widths "
+            f"{below} lie below the sweep and {above} above it. Table 1's λ < 1 is to the left of "
+            "the grey line."
         )
+        if misses := misses_in_words(data):
+            left_out = int((widest(data.cells)["status"] != "done").sum())
+            of_widest = f"; T leaves out {left_out} of the widest networks" if left_out else ""
+            figure.facts.append(f"{misses}: their width doesn't suffice{of_widest}.")
         label, lines = "sufficient width $m$", (r"$\propto\kappa$", r"$\propto \lambda^{-2}$")
     left.set_xlabel(r"smallest eigenvalue $\lambda$" if by_paper else r"condition number $\kappa$")
     left.set_ylabel("steps $T$ to $\\epsilon$")
@@ -182,7 +208,8 @@ def draw_lambda(data: FigureData, options: FigureOptions) -> Picture:
     right.set_ylabel(label)
     seeds = plural(cells["seed"].nunique(), "seed")
     figure.facts.append(
-        f"A point for each activation, data, d and n: medians of {seeds}, bars 95 % intervals. "
+        f"A point for each activation, data, d and n: medians of {seeds}, bars 95 % intervals; "
+        f"steps and eigenvalues are those at m = {wide['m'].iloc[0]}, the largest. "
         "Dotted lines have the power, and go through the middle of all points."
     )
     stated = f"{lines[0]} (left), {lines[1]} (right)"
@@ -235,7 +262,7 @@ def _sizes(cells: pd.DataFrame) -> dict[int, float]:
     """The size of a marker for each n."""
     sizes = sorted(cells["n"].unique())
     return {
-        int(n): float(size) for n, size in zip(sizes, np.linspace(2.5, 6, len(sizes)), strict=True)
+        int(n): float(size) for n, size in zip(sizes, np.linspace(2, 4.5, len(sizes)), strict=True)
     }
 
 
@@ -254,7 +281,7 @@ def _draw_points(
     """
     numbers = cells[[*_SETTING, x, value]].astype({x: float, value: float})
     grouped = numbers.groupby(_SETTING)
-    table = grouped[[x, value]].median().reset_index()
+    table = grouped.agg({x: "median", value: median_width}).reset_index()
     table = table[table[x] > 0]
     dimensions = sorted(cells["d"].unique())
     sizes = _sizes(cells)

@@ -21,12 +21,13 @@ from overfit_cli.core.study import FigureData
 from overfit_cli.core.text import plural
 from overfit_cli.figures.heatmap import draw_map
 from overfit_cli.figures.inputs import measured_column, require_numbers
-from overfit_cli.figures.labels import axis_label, tick_number
+from overfit_cli.figures.labels import axis_label, formula_symbol, tick_number
 from overfit_cli.figures.panels import Panel
 from overfit_cli.figures.picture import Picture, styled
+from overfit_cli.figures.powers import Power, largest_residual
 from overfit_cli.figures.style import BOUND, HIGHLIGHT, Legend, legend_below
 from overfit_cli.stats.boundaries import contour
-from overfit_cli.stats.intervals import mean_estimate, middle
+from overfit_cli.stats.intervals import mean_estimate
 from overfit_cli.studies.softmax_network.convergence.claims.table1 import (
     slopes_between,
     step_ranges,
@@ -35,17 +36,18 @@ from overfit_cli.studies.softmax_network.convergence.claims.table1 import (
 )
 from overfit_cli.studies.softmax_network.convergence.widths import (
     ENOUGH,
+    LEAST_WIDTH,
+    median_width,
     sufficient_widths,
     widest,
 )
 from overfit_cli.studies.softmax_network.figures import (
     NETWORKS,
-    Power,
     done_cells,
     draw_series,
-    largest_residual,
     legend_of,
     letter_panels,
+    misses_in_words,
     new_grid,
     quartiles_over_seeds,
     say_how_averaged,
@@ -77,7 +79,35 @@ def draw_diagram(data: FigureData, options: FigureOptions) -> Picture:
     if (options.x, options.y) != ("n", "m") or data.less:
         return draw_map(data, options)
     value, level = _contour_of(data, options)
-    return draw_map(data, options, lambda axes, part: _draw_contour(axes, part, value, level))
+    picture = draw_map(data, options, lambda axes, part: _draw_contour(axes, part, value, level))
+    if (value, level) == ("steps_over_limit", ENOUGH):
+        picture.facts.append(
+            "The largest residual is that of the points, which are medians within the sweep; "
+            f"{_censored_in_words(data.cells)}."
+        )
+    else:
+        picture.facts.append(_say_level(data, options, value, level))
+    return picture
+
+
+def _censored_in_words(cells: pd.DataFrame) -> str:
+    """Write how widths outside the sweep count in powers of n: the same in heatmap and table."""
+    first, last = cells["m"].min(), cells["m"].max()
+    return (
+        f"in the powers of n a width below the sweep counts as any from {LEAST_WIDTH:g} to "
+        f"{first:g}, one above it as any over {last:g}, which widens their intervals"
+    )
+
+
+def _say_level(data: FigureData, options: FigureOptions, value: str, level: float) -> str:
+    """Write whose level a contour is that isn't of sufficient widths, and what Table 1 says."""
+    why = "" if options.threshold is not None else ", the median of all that was measured"
+    label = axis_label(data.study, value)
+    return (
+        f"The contour is {label} = {tick_number(level)}{why}. Dashed: the power n² of the width "
+        "that Table 1 states as sufficient for training, through the contour's middle; the paper "
+        "states none for this column."
+    )
 
 
 def _draw_contour(axes: Axes, part: Panel, value: str, level: float) -> Legend:
@@ -85,7 +115,7 @@ def _draw_contour(axes: Axes, part: Panel, value: str, level: float) -> Legend:
     middle, power, note = _fit_contour(part.data.cells, value, level)
     figure = axes.get_figure(root=True)
     if note and isinstance(figure, Picture):
-        panel = f"{part.title}: " if part.title else ""
+        panel = f"{part.title.removeprefix('activation: ')}: " if part.title else ""
         figure.facts.append(f"Contour, {panel}{note}")
     title = axes.get_title(loc="left").replace("activation: ", "")
     axes.set_title("\n".join([title, *_fit_in_words(power)]))
@@ -98,7 +128,7 @@ def _draw_contour(axes: Axes, part: Panel, value: str, level: float) -> Legend:
     for exponent, look in ((power.estimate.value, fitted), (STATED, BOUND | outline)):
         logs = np.log(middle).mean() + exponent * (np.log(ns) - np.log(ns).mean())
         axes.plot(ns, np.exp(logs), **look)
-    label = f"{axis_label(part.data.study, value)} = {tick_number(level)}"
+    label = f"${formula_symbol(part.data.study, value)}$ = {tick_number(level)}"
     if (value, level) == ("steps_over_limit", ENOUGH):
         label = "twice the steps of infinite width"
     return [
@@ -123,9 +153,7 @@ def _fit_contour(
         widths = sufficient_widths(cells)
         middle = quartiles_over_seeds(widths, "n", "width")["middle"]
         drawn = middle[(middle > 0) & np.isfinite(middle)]
-        outside = int(((widths["width"] == 0) | np.isinf(widths["width"])).sum())
-        note = f"{outside} of {plural(len(widths), 'width')} beyond the sweep's, counted as there."
-        return drawn, _power_of_logs(_logarithms(width_range(cells))), note if outside else ""
+        return drawn, _power_of_logs(_logarithms(width_range(cells))), _outside_in_words(widths)
     fitted = contour(cells, "m", "n", value, level)
     if fitted is None:
         return pd.Series(dtype=float), None, "no seed crosses it at every n."
@@ -135,6 +163,19 @@ def _fit_contour(
     seeds = plural(cells["seed"].nunique(), "seed")
     note = f"{fitted.left_out} of {seeds} left out, without a crossing at every n."
     return middle, Power(power, lack), note if fitted.left_out else ""
+
+
+def _outside_in_words(widths: pd.DataFrame) -> str:
+    """Write how many widths lie outside the sweep, on which side, and at which n medians do."""
+    count = plural(len(widths), "width")
+    medians = quartiles_over_seeds(widths, "n", "width")["middle"]
+    sentences = []
+    for end, side in ((0.0, "below"), (np.inf, "above")):
+        if outside := int((widths["width"] == end).sum()):
+            ns = ", ".join(f"{n:g}" for n in medians.index[medians == end])
+            median = f", the median at n = {ns}" if ns else ""
+            sentences.append(f"{outside} of {count} lie {side} the sweep{median}")
+    return f"{'; '.join(sentences)}." if sentences else ""
 
 
 def _contour_of(data: FigureData, options: FigureOptions) -> tuple[str, float]:
@@ -166,7 +207,7 @@ def draw_table1(data: FigureData, options: FigureOptions) -> Picture:
     """Draw steps, sufficient width and κ against n, a column for each step rule, and Table 1.
 
     A width is sufficient from which on training takes at most twice the steps that infinitely many
-    hidden units take. Seeds without one within the sweep count as below or beyond it; a median
+    hidden units take. Seeds without one within the sweep count as below or above it; a median
     there has an open marker at the end of the sweep. With three n or more a table has the powers of
     n, beside those that Table 1 states.
 
@@ -188,22 +229,24 @@ def draw_table1(data: FigureData, options: FigureOptions) -> Picture:
     letter_panels(grid[: len(LABELS)].flat)
     for axes, label in zip(grid[:, 0], LABELS.values(), strict=False):
         axes.set_ylabel(label)
-    bands = "" if fits else ", drawn as bars"
-    addition = (
-        "; a cell that doesn't come to ε within its steps counts as slower than all others. A case "
-        "is a network, an n and a seed"
+    misses = misses_in_words(data)
+    say_how_averaged(figure, data.cells, f"; {misses}" if misses else "", joined=fits)
+    figure.facts.append(
+        "(b): a case is a network, an n and a seed; open markers are medians outside the sweep, "
+        f"and {'bands' if fits else 'bars'} that end at an end of the sweep go on beyond it."
     )
-    say_how_averaged(figure, data.cells, bands + addition)
     if fits:
         figure.facts.append(
             "Table: powers of n with 95 % intervals, and the largest share by which a median is "
-            "off the fitted line. λ is that of the widest networks; λ²m is divided by Table 1's "
-            "log²(n), of ReLU log(n), and λ²T by log(n/ε). Widths before the sweep or beyond it "
-            "may be any there. Table 1 states T at its own step size, ∝ λ/(m n²)."
+            "off the fitted line, of the medians within the sweep; "
+            f"{_censored_in_words(data.cells)}. λ is that of the widest networks; λ²m is divided "
+            "by Table 1's log²(n), of ReLU log(n), and λ²T by log(n/ε). Table 1 states powers of n "
+            "at a fixed λ, as the dashed line has it; here λ changes with n. It states T at its "
+            "own step size, ∝ λ/(m n²)."
         )
     legend = legend_of(data.cells)
     if fits:
-        legend.append((Line2D([], [], **BOUND), "Table 1: $n^2$"))
+        legend.append((Line2D([], [], **BOUND), "Table 1 at a fixed $\\lambda$: $n^2$"))
     legend_below(figure, legend, columns=4)
     return figure
 
@@ -227,7 +270,7 @@ def _draw_columns(column: np.ndarray, cells: pd.DataFrame, *, joined: bool) -> N
 def _guide(axes: Axes, widths: pd.DataFrame, sweep: tuple[float, float]) -> None:
     """Draw the slope of Table 1's n² from the medians of the first n, within the limits."""
     ns = np.sort(widths["n"].unique()).astype(float)
-    first = widths[widths["n"] == ns[0]].groupby("activation")["width"].apply(middle)
+    first = widths[widths["n"] == ns[0]].groupby("activation")["width"].apply(median_width)
     start = np.exp(np.log(first.clip(*sweep)).mean())
     limits = axes.get_ylim()
     axes.plot(ns, start * (ns / ns[0]) ** STATED, **BOUND)
@@ -235,23 +278,16 @@ def _guide(axes: Axes, widths: pd.DataFrame, sweep: tuple[float, float]) -> None
 
 
 def _count_missing(axes: Axes, widths: pd.DataFrame, sweep: tuple[float, float]) -> None:
-    """Say how many seeds have no sufficient width within the sweep, above the lines."""
+    """Say how many seeds have no sufficient width within the sweep, below the lines."""
     above, below = (int((widths["width"] == end).sum()) for end in (np.inf, 0.0))
     cases = f"of {len(widths)} cases"
     words = [f"{above} {cases}: no width up to {sweep[1]:g} suffices"] if above else []
     words += [f"{below} {cases}: the smallest width ({sweep[0]:g}) suffices"] if below else []
     if words:
         low, high = axes.get_ylim()
-        axes.set_ylim(low, high * (high / low) ** (0.13 * len(words)))
-        axes.text(
-            0.03,
-            0.96,
-            "\n".join(words),
-            transform=axes.transAxes,
-            va="top",
-            size=6,
-            bbox={"color": "white", "pad": 1},
-        )
+        axes.set_ylim(low * (low / high) ** (0.13 * len(words)), high)
+        note = "\n".join(words)
+        axes.text(0.97, 0.04, note, transform=axes.transAxes, ha="right", va="bottom", size=6)
 
 
 TABLE = {
@@ -298,14 +334,16 @@ def _logarithms(ranges: pd.DataFrame) -> pd.DataFrame:
 
 
 def _power_of_logs(logs: pd.DataFrame) -> Power:
-    """The mean slope in log n of logarithms with two ends, and its lack of fit."""
+    """The mean slope in log n of logarithms with two ends, and the known medians' lack of fit."""
     slopes = slopes_between(logs)
     estimate = mean_estimate(slopes["least"], up_to=slopes["most"])
-    medians = np.exp(((logs["least"] + logs["most"]) / 2).groupby(logs["n"]).median())
     if not math.isfinite(estimate.value):
         return Power(estimate, math.nan)
-    places = medians.index.to_numpy(float)
-    return Power(estimate, largest_residual(places, medians.to_numpy(), estimate.value))
+    ends = logs.groupby("n")[["least", "most"]].median()
+    known = ends.loc[np.isclose(ends["least"], ends["most"]), "least"]
+    places, medians = known.index.to_numpy(float), np.exp(known.to_numpy())
+    fewest = 3 if len(known) == len(ends) else 2  # of another power than theirs
+    return Power(estimate, largest_residual(places, medians, estimate.value, fewest=fewest))
 
 
 def _write_table(axes: Axes, powers: Mapping[str, Mapping[str, Power]]) -> None:
@@ -317,7 +355,7 @@ def _write_table(axes: Axes, powers: Mapping[str, Mapping[str, Power]]) -> None:
     axes.text(-0.22, 0.5, "power of $n$", va="center", size=6.5)
     axes.text(-0.22, 1.35, "stated", va="center", size=6.5)
     for across, (name, symbol) in zip(columns, TABLE.items(), strict=True):
-        stated = f"{STATED}" if name in ("width", "steps") else "–"
+        stated = f"{STATED}" if name in ("width", "steps") else f"{STATED} at fixed $\\lambda$"
         axes.text(across, 0.5, symbol, ha="center", va="center", size=7)
         axes.text(across, 1.35, stated, ha="center", va="center", size=6.5)
     for first, (activation, row) in zip(lines[1:], powers.items(), strict=False):
@@ -326,6 +364,6 @@ def _write_table(axes: Axes, powers: Mapping[str, Mapping[str, Power]]) -> None:
         axes.text(-0.22, first + 1.5, look.name, color=look.colour, va="center", size=7)
         for across, power in zip(columns, row.values(), strict=True):
             known = math.isfinite(power.estimate.value)
-            words = [power.number, power.interval, power.fit] if known else ["beyond the sweep"]
+            words = [power.number, power.interval, power.fit] if known else ["outside the sweep"]
             text = "\n".join(filter(None, words))
             axes.text(across, first + 1.5, text, ha="center", va="center", size=6, linespacing=1.1)

@@ -79,6 +79,7 @@ def draw_worst_drift(data: FigureData, options: FigureOptions) -> Picture:
         "and exp by ascent over directions: at least so much. ReLU, dashed, by counting the units "
         "that can flip: at most so much; markers are open where m R < 10 log(n²/δ)."
     )
+    figure.facts.append(_constants_in_words(names))
     extra: list[tuple[LineStyleType, str]] = [
         ("--", "at most (ReLU)"),
         ("-", "at least"),
@@ -89,7 +90,22 @@ def draw_worst_drift(data: FigureData, options: FigureOptions) -> Picture:
     return figure
 
 
-_CONSTANT = (Line2D([], [], **BOUND | {"linestyle": ":"}), "constant of the text")
+_CONSTANT = (Line2D([], [], **BOUND | {"linestyle": ":", "color": "0.4"}), "constant of the text")
+
+_STATED: dict[Activation, str] = {"softmax": "n^o(1)", "exp": "3 n^o(1)", "relu": "2"}
+"""The constants as the text has them."""
+
+
+def _constants_in_words(names: Sequence[Activation]) -> str:
+    """Write the constants that are drawn, and which factor is left out of them."""
+    stated = ", ".join(f"{_STATED[name]} for {NETWORKS[name].name}" for name in names)
+    words = f"Dotted: the constant of R n in the text after Lemma 5.1, {stated}"
+    if "softmax" in names or "exp" in names:
+        words += (
+            "; n^o(1), for which the lemma itself has e^(10B), is taken for 1, so that a number "
+            "above the dotted line of its network doesn't contradict the lemma"
+        )
+    return f"{words}."
 
 
 def _draw_constants(row: Sequence[matplotlib.axes.Axes], names: Sequence[Activation]) -> None:
@@ -97,7 +113,8 @@ def _draw_constants(row: Sequence[matplotlib.axes.Axes], names: Sequence[Activat
     sides = dict(zip(CONSTANTS, ("top", "bottom", "center"), strict=True))  # 1, 3 and 2
     for name in names:
         for axes in row:
-            axes.axhline(CONSTANTS[name], **BOUND | {"linestyle": ":"})
+            look = BOUND | {"linestyle": ":", "color": NETWORKS[name].colour}
+            axes.axhline(CONSTANTS[name], **look)
         row[-1].annotate(
             NETWORKS[name].name,
             (1.02, CONSTANTS[name]),
@@ -159,6 +176,7 @@ def _draw_one_width(cells: pd.DataFrame) -> Picture:
     }
     seeds = plural(cells["seed"].nunique(), "seed")
     figure.facts.append(f"A marker for each of {seeds}. {' '.join(ways[name] for name in names)}")
+    figure.facts.append(_constants_in_words(names))
     grey: dict[str, Any] = {"color": "0.4", "linestyle": ""}
     legend: Legend = [
         (Line2D([], [], **grey | {"color": look.colour}, marker=look.marker), look.name)

@@ -1,0 +1,312 @@
+"""Claims on Cui et al. 2024: the two solutions, the limit of many features, and the transitions.
+
+What the paper states of d → ∞ is judged at d = 1000 and by how fluctuations shrink with d. A
+transition is judged at each ω whose limit lies among the sampled α, below nine tenths of the
+largest: a seed's crossing has room on both sides there.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib.resources
+import io
+from collections.abc import Mapping
+from functools import partial
+from typing import Any, Literal
+
+import pandas as pd
+
+from overfit_cli.claims.cells import Selection
+from overfit_cli.claims.python import above, below, mean, near, power, ratio, together
+from overfit_cli.claims.sentences import Sentence
+from overfit_cli.claims.stated import Choose, stated_claim
+from overfit_cli.core.claim import Claim, not_run
+from overfit_cli.studies.positional_semantic import PAPER
+from overfit_cli.studies.positional_semantic.parameters import PositionalSemanticParameters
+from overfit_cli.studies.positional_semantic.transition import Transition, transitions
+
+PHASE, PUBLISHED, SIZES = "positional-phase", "positional-published", "positional-sizes"
+
+FEATURES = {PHASE: 300, PUBLISHED: 1000}
+"""The features of the cells of a preset's quick profile."""
+
+INSIDE = 0.9
+"""The share of the largest sampled α below which a transition's limit must lie."""
+
+
+def _claim(choose: Choose, stated: Sentence, number: str, because: str, **fields: Any) -> Claim:
+    return stated_claim(
+        choose, PositionalSemanticParameters, stated, number=number, because=because, **fields
+    )
+
+
+def _selection(preset: str, *starts: str, **at: object) -> Selection:
+    """The cells of a preset, of some starts; by default of both."""
+    chosen = starts or ("semantic", "positional")
+    fixed = {"start": chosen, **({"d": FEATURES[preset]} if preset in FEATURES else {}), **at}
+    return Selection(
+        PositionalSemanticParameters,
+        at=fixed,
+        vary={"alpha", "d" if preset == SIZES else "omega"} - set(at),
+        includes={"start": chosen},
+        preset=preset,
+    )
+
+
+_COLUMNS = (
+    ("semantic", "theta"),
+    ("positional", "m"),
+    ("semantic", "test_error"),
+    ("positional", "test_error"),
+    ("semantic", "train_loss"),
+    ("positional", "train_loss"),
+)
+"""The columns that claims are on, and of which start."""
+
+_MARGINS = (
+    ("theta", "overlap θ", 0.03),
+    ("m", "overlap m", 0.0125),
+    ("test_error", "test error", 0.0),
+    ("train_loss", "training loss", 0.0),
+)
+"""The columns in words, and margins: a twentieth of the largest θ and m; 0 stands for 5 %."""
+
+
+@functools.cache
+def published_means() -> pd.DataFrame:
+    """Return the published means and deviations at ω = 0.1, 0.3 and 0.5, a row for each place."""
+    package = importlib.resources.files("overfit_cli.studies.positional_semantic")
+    return pd.read_csv(io.StringIO((package / "published.csv").read_text()))
+
+
+def _beside_published(cells: pd.DataFrame, choose: Choose) -> pd.DataFrame:
+    """Return the chosen cells at published places, with the means there as `published_COLUMN`."""
+    names = {name: f"published_{name}" for name, *_ in _MARGINS}
+    keys = ["omega", "start", "d", "place"]
+    means = published_means().rename(columns=names).assign(place=_places)[[*keys, *names.values()]]
+    beside: pd.DataFrame = choose(cells).assign(place=_places).merge(means, on=keys, how="left")
+    return beside.drop(columns="place")
+
+
+def _with_limit(cells: pd.DataFrame, choose: Choose, limit: str) -> pd.DataFrame:
+    """Return the chosen cells at places where a column of the limit is known of some seed."""
+    chosen = choose(cells)
+    known = chosen[limit].notna().groupby([chosen["omega"], chosen["alpha"]]).transform("any")
+    rows: pd.DataFrame = chosen[known]
+    return rows
+
+
+def _places(cells: pd.DataFrame) -> pd.Series[float]:
+    """α as a key: the published values have eight digits."""
+    return cells["alpha"].astype(float).round(6)
+
+
+Against = Literal["limit", "limit-all", "published"]
+
+_SAID: Mapping[Against, tuple[str, str, str, str]] = {
+    "limit": ("", "of the replica equations", "Result 4.2, a question", "ω = 0.3"),
+    "limit-all": ("-all", "of the replica equations", "Result 4.2, a question", "all ω"),
+    "published": ("-published", "published", "the simulations", "all ω"),
+}
+"""The end of a claim's name, whose its other number is, its source, and where it is judged."""
+
+
+_OF_LIMIT = (
+    "d → ∞ at n = α d; the cells have d = 1000, and end where gradient descent does, which need "
+    "not be the global minimum of the solution"
+)
+_HYPOTHESES: Mapping[Against, str] = {
+    "limit": _OF_LIMIT,
+    "limit-all": f"{_OF_LIMIT}; α where no solution of the equations is found are left out",
+    "published": "n = α d, d = 1000 and 24 seeds, as the published means",
+}
+
+
+def _column_claim(start: str, column: str, words: str, margin: float, against: Against) -> Claim:
+    """Return the claim that a column at d = 1000 is that of many features, or as published.
+
+    Args:
+        start: the solution.
+        column: of cells.
+        words: what it is called.
+        margin: of an overlap a twentieth of its size, in its unit; 0 for 5 % of another column.
+        against: the limit, as this tool solves its equations, at ω = 0.3 or at all ω; or the
+            published means.
+    """
+    end, whose, source, where = _SAID[against]
+    choose: Choose = _selection(PUBLISHED, start, **({"omega": 0.3} if not end else {})).of
+    if against == "published":
+        choose, other = partial(_beside_published, choose=choose), f"published_{column}"
+    else:
+        other = f"replica_{'loss' if column == 'train_loss' else column}"
+    if against == "limit-all":
+        choose = partial(_with_limit, choose=choose, limit=other)
+    if margin:
+        stated = near(mean(f"{column} - {other}"), 0, within=margin, over="average")
+    else:
+        stated = near(mean(ratio(column, other)), 1, within="5%", over="average")
+    return _claim(
+        choose,
+        stated,
+        f"{words} {'less' if margin else 'over'} that {whose}, averaged over α,",
+        "a twentieth",
+        name=f"{start}-{column.replace('_', '-')}{end}",
+        kind="paper" if against == "published" else "ours",
+        source=f"{PAPER}, {source}",
+        statement=f"Gradient descent from the {start} start ends with the {words} {whose} for the "
+        f"{start} solution, at {where} and α from 0.01 to 2.",
+        hypotheses=_HYPOTHESES[against],
+        figure="overlaps",
+        preset=PUBLISHED,
+    )
+
+
+def _vanishing_claim(start: str, column: str, symbol: str) -> Claim:
+    return _claim(
+        _selection(SIZES, start).of,
+        near(mean(power(column, "d")), -0.5, within=0.25, over="average"),
+        f"the power of d in {symbol}, averaged over α,",
+        "half of the power of a fluctuation, 1/√d",
+        name=f"{start}-{column}-vanishes",
+        kind="paper",
+        source=f"{PAPER}, Result 4.2",
+        statement=f"In the {start} solution {symbol} is 0: at finite d it falls as 1/√d, as a "
+        "fluctuation does.",
+        hypotheses="d → ∞ at n = α d; d from 100 to 800, ω = 0.3, α from 1 to 2",
+        figure="sizes",
+        preset=SIZES,
+    )
+
+
+_NEEDED: Mapping[Transition, list[str]] = {
+    "energy": ["train_loss", "m", "replica_loss", "replica_m"],
+    "linear": [
+        "test_error",
+        "linear_test_error",
+        "replica_test_error",
+        "replica_linear_error",
+    ],
+}
+"""The columns that a transition is read off."""
+
+
+def _has_all(cells: pd.DataFrame, transition: Transition) -> pd.Series[bool]:
+    """Whether the seed of each cell has every number that another seed has at the same place."""
+    lacking = cells[_NEEDED[transition]].isna()
+    place = [cells[name] for name in ("omega", "d", "alpha", "start")]
+    own = (lacking & ~lacking.groupby(place).transform("all")).any(axis=1)
+    complete: pd.Series[bool] = ~own.groupby(cells["seed"]).transform("any")
+    return complete
+
+
+def _transition_rows(cells: pd.DataFrame, transition: Transition, preset: str) -> pd.DataFrame:
+    """Return the transitions of seeds, at each ω or d, over and beside that of many features.
+
+    Raises:
+        UndecidedError: where none lies inside the sampled α.
+    """
+    chosen: pd.DataFrame = _selection(preset).of(cells)
+    table = transitions(chosen, transition, "d" if preset == SIZES else "omega")
+    inside = table[table["limit"] < INSIDE * chosen["alpha"].max()]
+    if inside.empty:
+        raise not_run("It needs cells on both sides of a transition.")
+    rows: pd.DataFrame = inside.drop(columns="alpha").assign(status="done")
+    complete = _has_all(chosen, transition).groupby(chosen["seed"]).first()
+    is_known = rows["seed"].map(complete) & (rows["ratio"] > 0)  # 0: below the sampled α
+    ratio = rows["ratio"].where(is_known)
+    return rows.assign(ratio=ratio, distance=(ratio - 1).abs())
+
+
+def _cells_at_transition(cells: pd.DataFrame, preset: str) -> pd.DataFrame:
+    """Return the cells of both starts at the sampled α nearest to the limit's α_c, for each ω."""
+    limits = _transition_rows(cells, "energy", preset).drop_duplicates("omega")
+    chosen = _selection(preset).of(cells)
+    numbers = ["theta", "m", "slope"]
+    chosen[numbers] = chosen[numbers].where(_has_all(chosen, "energy"), axis=0)
+    chosen = chosen.merge(limits[["omega", "limit"]], on="omega")
+    distance = (chosen["alpha"] - chosen["limit"]).abs()
+    nearest = distance == distance.groupby(chosen["omega"]).transform("min")
+    rows: pd.DataFrame = chosen[nearest].drop(columns="limit")
+    return rows
+
+
+def _transition_claims(preset: str) -> tuple[Claim, ...]:
+    """Return the claims on both transitions and on their order: the paper's at d = 1000."""
+    printed = preset == PUBLISHED
+    end = "" if printed else "-300"
+    shared: dict[str, Any] = {
+        "kind": "paper" if printed else "ours",
+        "hypotheses": f"d → ∞; the cells have d = {FEATURES[preset]}",
+        "figure": "branches" if printed else "phase",
+        "preset": preset,
+    }
+    return (
+        _claim(
+            partial(_transition_rows, transition="energy", preset=preset),
+            near(mean("ratio"), 1, within="10%", over="average"),
+            "the α at which both starts have one training loss over the α_c of the replica "
+            "equations, averaged over ω,",
+            "a tenth",
+            name=f"transition{end}",
+            source=f"{PAPER}, the phase transition",
+            statement="The positional solution has the smaller training loss below α_c(ω) of the "
+            "replica equations, and the semantic solution above it.",
+            **shared,
+        ),
+        _claim(
+            partial(_cells_at_transition, preset=preset),
+            together(
+                above(mean("theta[start=semantic] - theta[start=positional]"), 0.1),
+                above(mean("m[start=positional] - m[start=semantic]"), 0.1),
+                below(mean("slope[start=semantic]"), 0.05),
+                below(mean("slope[start=positional]"), 0.05),
+            ),
+            "",
+            "",
+            name=f"first-order{end}",
+            source=f"{PAPER}, the phase transition",
+            statement="The transition is of first order: at α_c both solutions are minima, and "
+            "between them θ and m jump, here by 0.1 or more, a fifth and a third of what they are; "
+            "gradients are balanced to a twentieth of the penalty's.",
+            **shared,
+        ),
+        _claim(
+            partial(_transition_rows, transition="linear", preset=preset),
+            near(mean("ratio"), 1, within="10%", over="average"),
+            "the α at which attention has the test error of the best linear map over the α_l of "
+            "the replica equations, averaged over ω,",
+            "a tenth",
+            name=f"beats-linear{end}",
+            source=f"{PAPER}, the linear baseline",
+            statement="From α_l(ω) of the replica equations on, attention of the semantic solution "
+            "has a smaller test error than the best linear map of the two tokens.",
+            **shared,
+        ),
+    )
+
+
+CLAIMS: tuple[Claim, ...] = (
+    *(
+        _column_claim(start, column, words, margin, against)
+        for against in _SAID
+        for start, column in _COLUMNS
+        for name, words, margin in _MARGINS
+        if name == column
+    ),
+    _vanishing_claim("semantic", "m", "m"),
+    _vanishing_claim("positional", "theta", "θ"),
+    *_transition_claims(PUBLISHED),
+    *_transition_claims(PHASE),
+    _claim(
+        partial(_transition_rows, transition="energy", preset=SIZES),
+        below(mean(power("distance", "d")), 0),
+        "the power of d in |α_c(d)/α_c − 1|",
+        "0 is no approach",
+        name="transition-approached",
+        source=f"{PAPER}, the phase transition, a question",
+        statement="The α at which both starts have one training loss comes nearer to the limit's "
+        "α_c as d grows, at ω = 0.3.",
+        figure="sizes",
+        preset=SIZES,
+    ),
+)

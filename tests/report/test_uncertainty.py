@@ -1,0 +1,290 @@
+"""Published means with their uncertainty: read from a file, and as Welch's interval at a place."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+import overfit_cli
+from overfit_cli import UserError
+from overfit_cli.cli.compare import closing_lines
+from overfit_cli.report.differences import Comparison, compare_sides
+from tests.command import call
+from tests.report.toy_numbers import loss, write_run
+
+SEEDS = range(6)
+
+
+def drawn(n: int, snr: float, seed: int) -> float:
+    """Seeds that differ, and more so at larger n."""
+    return n * snr + 0.1 * n * math.sin(7 * seed + n + snr)
+
+
+def seeds_at(n: int, snr: float) -> list[float]:
+    return [drawn(n, snr, seed) for seed in SEEDS]
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    return write_run(tmp_path / "run", loss(drawn), n=(2, 4), snr=(1.0, 2.0), seeds=SEEDS)
+
+
+def compared(run: Path, text: str, **options: Any) -> Comparison:
+    path = run.parent / "published.csv"
+    path.write_text(text)
+    return compare_sides(run, path, **options)
+
+
+def point(run: Path, text: str) -> dict[str, Any]:
+    """The first point of a comparison."""
+    first: dict[str, Any] = compared(run, text).differences[0]["points"][0]
+    return first
+
+
+def welch(mean: float, sd: float, seeds: int, sample: list[float]) -> tuple[float, float]:
+    """The ends of the 95 % interval of a published mean less that of a sample, by scipy."""
+    test = stats.ttest_ind_from_stats(
+        mean, sd, seeds, np.mean(sample), np.std(sample, ddof=1), len(sample), equal_var=False
+    )
+    error = math.hypot(sd / math.sqrt(seeds), stats.sem(sample))
+    freedom = stats.ttest_ind(
+        mean + sd * stats.zscore(np.arange(seeds), ddof=1), sample, equal_var=False
+    ).df
+    assert test.statistic == pytest.approx((mean - np.mean(sample)) / error)
+    half = float(stats.t.ppf(0.975, freedom)) * error
+    return mean - float(np.mean(sample)) - half, mean - float(np.mean(sample)) + half
+
+
+# What an uncertainty may be
+
+
+def test_a_standard_deviation_and_seeds_give_welchs_interval_and_a_z_score(run: Path) -> None:
+    read = point(run, "n,snr,test_loss,test_loss_sd,seeds\n4,2,8.3,0.4,24\n")
+    sample = seeds_at(4, 2.0)
+    low, high = welch(8.3, 0.4, 24, sample)
+    assert (read["difference"]["low"], read["difference"]["high"]) == pytest.approx((low, high))
+    error = math.sqrt(0.4**2 / 24 + np.var(sample, ddof=1) / 6)
+    assert read["z"] == pytest.approx((8.3 - np.mean(sample)) / error)
+    assert read["seeds"] == {"a": 6, "b": 24}
+    assert read["difference"]["kind"] == "95 % Welch's t over 24 and 6 seeds"
+
+
+def test_a_standard_error_is_a_deviation_over_the_root_of_the_seeds(run: Path) -> None:
+    by_sd = point(run, "n,snr,test_loss,test_loss_sd,seeds\n4,2,8.3,0.4,16\n")
+    by_se = point(run, "n,snr,test_loss,test_loss_se,seeds\n4,2,8.3,0.1,16\n")
+    for end in ("value", "low", "high"):
+        assert by_se["difference"][end] == pytest.approx(by_sd["difference"][end])
+
+
+def test_without_seeds_a_standard_error_counts_as_exact(run: Path) -> None:
+    read, sample = point(run, "n,snr,test_loss,test_loss_se\n4,2,8.3,0.1\n"), seeds_at(4, 2.0)
+    ours = float(np.var(sample, ddof=1)) / 6
+    whole = 0.1**2 + ours
+    half = stats.t.ppf(0.975, whole**2 / (ours**2 / 5)) * math.sqrt(whole)
+    assert read["difference"]["high"] - read["difference"]["value"] == pytest.approx(half)
+    assert read["seeds"]["b"] is None
+
+
+@pytest.mark.parametrize("seeds", ["", ",10"])
+def test_an_interval_is_that_of_t_over_its_seeds_or_normal_without(run: Path, seeds: str) -> None:
+    quantile = stats.t.ppf(0.975, 9) if seeds else stats.norm.ppf(0.975)
+    column = ",seeds" if seeds else ""
+    error = 0.05
+    ends = f"{8.3 - quantile * error:.12f},{8.3 + quantile * error:.12f}"
+    by_ends = point(
+        run, f"n,snr,test_loss,test_loss_low,test_loss_high{column}\n4,2,8.3,{ends}{seeds}\n"
+    )
+    by_error = point(run, f"n,snr,test_loss,test_loss_se{column}\n4,2,8.3,{error}{seeds}\n")
+    assert by_ends["z"] == pytest.approx(by_error["z"])
+    assert by_ends["difference"]["low"] == pytest.approx(by_error["difference"]["low"])
+
+
+def test_a_count_may_be_called_n_where_the_study_has_no_parameter_n(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(
+        "def train(alpha: float = 1.0, seed: int = 0):\n"
+        "    return {'theta': alpha + 0.01 * seed, 'm': alpha}\n"
+    )
+    call("sweep", "mine.py", "--alpha=1,2", "--seeds=5", "--jobs=1", "--out=mine", cwd=tmp_path)
+    points = []
+    for name in ("n", "seeds"):
+        path = tmp_path / f"{name}.csv"
+        path.write_text(f"alpha,theta,theta_sd,{name}\n1,1.02,0.1,24\n")
+        points.append(compare_sides(tmp_path / "mine", path).differences[0]["points"][0])
+    assert points[0] == points[1]
+    assert points[0]["seeds"] == {"a": 5, "b": 24}
+
+
+def test_a_row_without_an_uncertainty_has_no_interval(run: Path) -> None:
+    text = "n,snr,test_loss,test_loss_sd,seeds\n2,1,2,,1\n4,2,8,0.4,24\n"
+    first, second = compared(run, text, equivalent="10%").differences[0]["points"]
+    assert math.isnan(first["difference"]["low"])
+    assert (first["verdict"], first["lacks"]) == ("open", "a published uncertainty")
+    assert second["verdict"] == "agrees"
+
+
+def test_the_mean_over_places_allows_for_errors_that_all_go_one_way(run: Path) -> None:
+    text = "n,snr,test_loss,test_loss_se,seeds\n2,1,2,0.1,24\n4,2,8,0.3,12\n"
+    change = compared(run, text).differences[0]["difference"]
+    ours = np.mean([seeds_at(2, 1.0), seeds_at(4, 2.0)], axis=0)
+    low, high = welch(5.0, 0.2 * math.sqrt(12), 12, ours.tolist())
+    assert (change["low"], change["high"]) == pytest.approx((low, high))
+
+
+def test_intervals_that_contain_0_are_counted(run: Path) -> None:
+    text = "n,snr,test_loss,test_loss_sd,seeds\n2,1,2,0.1,24\n4,2,80,0.1,24\n"
+    words = "test_loss: the interval of B − A contains 0 at 1 of 2 points."
+    assert words in closing_lines(compared(run, text))
+
+
+# Places
+
+
+def test_values_that_print_rounded_to_a_millionth_are_the_runs(tmp_path: Path) -> None:
+    grid = tuple(np.linspace(0.01, 2, 25).tolist())
+    run = write_run(tmp_path / "run", loss(drawn), n=(2,), snr=grid, seeds=SEEDS)
+    rows = [f"{value:.8g},1" for value in grid]
+    assert rows[1] == "0.092916667,1"
+    comparison = compared(run, "\n".join(["snr,test_loss", *rows]))
+    assert (comparison.pairs.both, comparison.alone["b"]) == (25, 0)
+    assert comparison.differences[0]["points"][1]["at"] == {"snr": grid[1]}
+    far = compared(run, f"snr,test_loss\n{grid[1] * (1 + 3e-6)!r},1\n{grid[2]!r},1\n")
+    assert (far.pairs.both, far.alone["b"]) == (1, 1)
+
+
+def test_two_rows_that_round_to_one_place_are_refused(run: Path) -> None:
+    with pytest.raises(UserError, match="rows 1 and 2 have the same n and snr"):
+        compared(run, "n,snr,test_loss\n2,1,1\n2,1.0000001,2\n")
+
+
+def test_conditions_choose_places_of_both_sides(run: Path) -> None:
+    text = "n,snr,test_loss,test_loss_sd,seeds\n2,1,2,0.1,24\n4,2,8,0.1,24\n"
+    chosen = compared(run, text, where=["n=4"], equivalent="10%")
+    assert [point["at"] for point in chosen.differences[0]["points"]] == [{"snr": 2.0}]
+
+
+# What export writes
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_exported_means_are_read_back(run: Path, ending: str) -> None:
+    folder = run.parent
+    call("export", "run", "--means", f"--out=means.{ending}", cwd=folder)
+    shown = call("compare", "run", f"means.{ending}", "--equivalent=20%", cwd=folder).stdout
+    assert shown.startswith(
+        "test_loss: 4 of 4 places agree within 20 % (90 % Welch, 6 seeds against 6), 0 open, "
+        "0 differ (95 %).\n"
+    )
+    assert "No difference: A and B are equal in all 2 columns.\n" in shown
+    places = overfit_cli.compare(run, folder / f"means.{ending}", equivalent=0.5).places()
+    sample = seeds_at(4, 2.0)
+    [row] = places[
+        (places["column"] == "test_loss") & (places["n"] == 4) & (places["snr"] == 2)
+    ].to_dict("records")
+    low, high = welch(float(np.mean(sample)), float(np.std(sample, ddof=1)), 6, sample)
+    assert (row["low"], row["high"]) == pytest.approx((low, high))
+    assert row["z"] == pytest.approx(0, abs=1e-9)
+
+
+def test_a_mean_of_some_seeds_alone_keeps_its_interval(tmp_path: Path) -> None:
+    # A column that some cells lack has fewer numbers than `seeds` says.
+    def some(n: int, snr: float, seed: int) -> dict[str, float]:
+        return {"test_loss": drawn(n, snr, seed), **({"draw": 1.0 + seed} if seed < 4 else {})}
+
+    run = write_run(tmp_path / "run", some, n=(2,), snr=(1.0,), seeds=SEEDS)
+    call("export", "run", "--means", "--out=means.csv", cwd=tmp_path)
+    table = pd.read_csv(tmp_path / "means.csv")
+    half = float(table["draw_high"].iloc[0] - table["draw_low"].iloc[0]) / 2
+    assert half == pytest.approx(stats.t.ppf(0.975, 3) * stats.sem([1, 2, 3, 4]))
+    point = compare_sides(run, tmp_path / "means.csv", ["draw"]).differences[0]["points"][0]
+    published = half / stats.t.ppf(0.975, 5)
+    error = math.hypot(published, stats.sem([1, 2, 3, 4]))
+    assert point["difference"]["high"] > stats.norm.ppf(0.975) * error
+
+
+def test_cells_that_failed_in_what_was_exported_leave_a_place_open(tmp_path: Path) -> None:
+    def fails(n: int, snr: float, seed: int) -> dict[str, float] | None:
+        return None if seed == 6 and snr == 1 else {"test_loss": drawn(n, snr, seed)}
+
+    write_run(tmp_path / "run", fails, n=(2,), snr=(1.0, 2.0), seeds=range(7))
+    call("export", "run", "--means", "--out=means.csv", cwd=tmp_path)
+    write_run(tmp_path / "whole", loss(drawn), n=(2,), snr=(1.0, 2.0), seeds=range(7))
+    for run in ("run", "whole"):
+        shown = call("compare", run, "means.csv", "--equivalent=30%", cwd=tmp_path).stdout
+        assert "1 of 2 places agree within 30 %" in shown
+        assert "1 open (1 lacks the number of a cell), 0 differ" in shown
+
+
+# Files that can't be read
+
+
+BAD = [
+    (
+        "test_loss,test_loss_sd,seeds\n2,1,9,-0.1,24\n",
+        "test_loss_sd takes a number of at least 0, not -0.1.",
+    ),
+    ("test_loss,test_loss_se\n2,1,9,-1\n", "test_loss_se takes a number of at least 0, not -1."),
+    ("test_loss,test_loss_sd,seeds\n2,1,9,0.1,1\n", "test_loss_sd needs at least 2 seeds, not 1."),
+    ("test_loss,test_loss_sd,seeds\n2,1,9,0.1,\n", "test_loss_sd needs a number of seeds."),
+    ("test_loss,test_loss_sd,seeds\n2,1,9,0.1,2.5\n", "seeds takes a whole number of at least 0."),
+    ("test_loss,test_loss_sd,seeds\n2,1,9,0.1,-3\n", "seeds takes a whole number of at least 0."),
+    (
+        "test_loss,test_loss_low,test_loss_high,seeds\n2,1,9,8,10,1\n",
+        "test_loss_low needs at least 2 seeds, not 1.",
+    ),
+    (
+        "test_loss,test_loss_low,test_loss_high\n2,1,9,10,8\n",
+        "test_loss_low lies above test_loss_high.",
+    ),
+    (
+        "test_loss,test_loss_low,test_loss_high\n2,1,9,9.5,10\n",
+        "test_loss lies outside test_loss_low and test_loss_high.",
+    ),
+    (
+        "test_loss,test_loss_low,test_loss_high\n2,1,9,8,\n",
+        "test_loss_low and test_loss_high go together.",
+    ),
+    (
+        "test_loss,test_loss_sd,seeds\n2,1,9,wide,24\n",
+        "test_loss_sd: it takes a finite number, or nothing, not 'wide'.",
+    ),
+]
+BAD_COLUMNS = [
+    (
+        "test_loss,test_loss_sd\n2,1,9,0.1\n",
+        "test_loss_sd needs a column seeds, the number of seeds of a mean.",
+    ),
+    ("test_loss,test_loss_low\n2,1,9,8\n", "test_loss_low needs test_loss_high beside it."),
+    ("test_loss,test_loss_high\n2,1,9,8\n", "test_loss_high needs test_loss_low beside it."),
+    (
+        "test_loss,test_loss_sd,test_loss_se,seeds\n2,1,9,1,1,9\n",
+        "test_loss_sd and test_loss_se stand for one number; leave one.",
+    ),
+    ("test_loss,draw_se\n2,1,9,1\n", "draw_se stands beside draw; add the column draw."),
+    ("test_loss,snr_sd\n2,1,9,1\n", "toy has no parameter and no measured column 'snr_sd'; "),
+    (
+        "seed,test_loss,test_loss_se\n2,1,0,9,1\n",
+        "a row for each seed has no test_loss_se; leave out ",
+    ),
+]
+
+
+@pytest.mark.parametrize(("text", "words"), [*((t, f"row 1: {w}") for t, w in BAD), *BAD_COLUMNS])
+def test_an_uncertainty_that_is_none_is_refused_in_a_sentence(
+    run: Path, text: str, words: str
+) -> None:
+    (run.parent / "published.csv").write_text(f"n,snr,{text}")
+    message = call("compare", "run", "published.csv", cwd=run.parent, expect=2).stderr
+    assert message.startswith(f"overfit: published.csv: {words}")
+    assert message.count("\n") == 1
+
+
+def test_a_file_that_is_no_parquet_file_is_refused(run: Path) -> None:
+    (run.parent / "means.parquet").write_text("n,snr,test_loss\n2,1,9\n")
+    with pytest.raises(UserError, match=r"means.parquet: it is no parquet file \("):
+        compare_sides(run, run.parent / "means.parquet")

@@ -1,0 +1,101 @@
+"""Claims on Cui et al. 2024, on cells in which they are true, false, or not to be told."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from calibration import positional_semantic as worlds
+from calibration.rates import design
+from overfit_cli.studies.positional_semantic.claims import published_means
+from overfit_cli.studies.positional_semantic.transition import transitions
+from tests.judged import measure
+
+RANDOM = np.random.default_rng(0)
+
+
+def crossing(preset: str, ratio: float) -> pd.DataFrame:
+    """Cells whose transitions lie at so many times the limit's, a little off by seed."""
+    cells = design(preset)
+    ratios = ratio * np.exp(0.01 * RANDOM.standard_normal(1000))[cells["seed"]]
+    return worlds._crossing(cells, ratios, RANDOM)
+
+
+@pytest.mark.parametrize("claim", ["transition", "beats-linear"])
+@pytest.mark.parametrize(("ratio", "verdict"), [(1.0, "holds"), (1.3, "fails"), (0.7, "fails")])
+def test_a_transition_is_held_to_the_limit_from_both_sides(
+    claim: str, ratio: float, verdict: str
+) -> None:
+    assert measure(claim, crossing("positional-published", ratio)).verdict == verdict
+
+
+def test_measured_transitions_are_where_they_were_put() -> None:
+    table = transitions(crossing("positional-phase", 1.1), "energy", "omega")
+    inside = table[(table["limit"] < 1.5) & (table["alpha"] > 0)]
+    assert len(inside) >= 12
+    assert inside["limit"].to_numpy() == pytest.approx(4 * inside["omega"].to_numpy(), rel=0.02)
+    assert inside["ratio"].to_numpy() == pytest.approx(1.1, rel=0.08)
+
+
+def test_a_crossing_below_the_sampled_values_decides_nothing() -> None:
+    cells = crossing("positional-published", 1.0)
+    early = cells["seed"].eq(0) & cells["start"].eq("positional")
+    cells["train_loss"] = cells["train_loss"].mask(early, 1e3 * cells["train_loss"])
+    assert (transitions(cells, "energy", "omega").query("seed == 0")["alpha"] == 0).all()
+    assert measure("transition", cells).verdict == "inconclusive"
+
+
+def test_a_jump_of_one_overlap_alone_is_no_first_order() -> None:
+    cells = crossing("positional-published", 1.0).assign(slope=0.001)
+    is_semantic = cells["start"] == "semantic"
+    both = cells.assign(theta=np.where(is_semantic, 0.5, 0.01), m=np.where(is_semantic, 0.01, 0.25))
+    assert measure("first-order", both).verdict == "holds"
+    assert measure("first-order", both.assign(m=0.25)).verdict == "fails"
+    assert measure("first-order", both.assign(theta=0.5)).verdict == "fails"
+    assert measure("first-order", both.assign(slope=0.2)).verdict == "fails"
+
+
+def test_a_limit_of_one_solution_says_nothing_on_the_others_cells() -> None:
+    cells = design("positional-published")
+    exact = cells.assign(theta=0.5, replica_theta=0.5)
+    wrong = exact.assign(theta=exact["theta"].mask(exact["start"] == "positional", 0.9))
+    assert measure("semantic-theta", wrong).verdict == measure("semantic-theta", exact).verdict
+    off = exact.assign(theta=exact["theta"].mask(exact["start"] == "semantic", 0.55))
+    assert measure("semantic-theta", off).verdict == "fails"
+
+
+def test_published_means_are_met_at_their_own_places() -> None:
+    cells = design("positional-published")
+    means = published_means()
+    for column in ("theta", "m", "test_error", "train_loss"):
+        table = means.set_index([means["alpha"].round(6), "omega", "start"])[column]
+        places = zip(cells["alpha"].round(6), cells["omega"], cells["start"], strict=True)
+        noise = 1 + 0.01 * RANDOM.standard_normal(len(cells))
+        cells[column] = [table[place] for place in places] * noise
+    names = ("semantic-theta", "positional-m", "semantic-test-error", "positional-train-loss")
+    assert {measure(f"{name}-published", cells).verdict for name in names} == {"holds"}
+    off = cells.assign(test_error=1.1 * cells["test_error"], theta=cells["theta"] - 0.06)
+    assert measure("semantic-test-error-published", off).verdict == "fails"
+    assert measure("semantic-theta-published", off).verdict == "fails"
+    assert measure("positional-m-published", off).verdict == "holds"
+    shifted = cells.assign(alpha=cells["alpha"] + 0.01)
+    assert measure("positional-m-published", shifted).verdict not in ("holds", "fails")
+
+
+def test_the_overlap_that_vanishes_must_fall_as_a_fluctuation() -> None:
+    cells = design("positional-sizes")
+    noise = np.exp(0.05 * RANDOM.standard_normal(len(cells)))
+    for power, verdict in ((-0.5, "holds"), (0.0, "fails"), (-1.0, "fails")):
+        falling = cells.assign(m=0.3 * cells["d"] ** power * noise)
+        assert measure("semantic-m-vanishes", falling).verdict == verdict
+
+
+def test_cells_of_other_settings_decide_nothing() -> None:
+    for cells in (
+        crossing("positional-published", 1.0).assign(sigma=1.0),
+        crossing("positional-published", 1.0).query("alpha < 0.3"),
+        crossing("positional-published", 1.0).query("start == 'semantic'"),
+    ):
+        measured = measure("transition", cells)
+        assert measured.verdict not in ("holds", "fails"), measured
