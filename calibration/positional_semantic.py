@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 
 import numpy as np
@@ -10,7 +10,7 @@ import pandas as pd
 
 from calibration.rates import Worlds
 from calibration.worlds import Numbers, Random, number_worlds_of
-from overfit_cli.studies.positional_semantic.claims import CLAIMS, published_means
+from overfit_cli.studies.positional_semantic.claims import CLAIMS, beside_means, beside_theory
 
 STEEP = 0.002
 """How fast the difference of the losses over d falls with log α."""
@@ -36,14 +36,16 @@ def _beside_limit(
 
 
 def _beside_published(
-    design: pd.DataFrame, numbers: Numbers, random: Random, *, column: str, over: bool
+    design: pd.DataFrame,
+    numbers: Numbers,
+    random: Random,
+    *,
+    beside: Callable[..., pd.DataFrame],
+    column: str,
+    over: bool,
 ) -> pd.DataFrame:
-    """Cells with a column so far from its published means, or so many times as large."""
-    keys = ["omega", "start", "alpha"]
-    means, places = (
-        rows.assign(alpha=rows["alpha"].round(6)) for rows in (published_means(), design)
-    )
-    known = places[keys].merge(means, on=keys, how="left")[column].to_numpy()
+    """Cells with a column so far from published numbers, or so many times as large."""
+    known = beside(design, choose=lambda cells: cells)[f"published_{column}"].to_numpy()
     noisy = numbers + 0.02 * np.abs(numbers) * random.standard_normal(len(design))
     return design.assign(steps=5000, **{column: known * noisy if over else known + noisy})
 
@@ -89,7 +91,11 @@ def _jumping(design: pd.DataFrame, jumps: Numbers, random: Random) -> pd.DataFra
 
 
 def _of_limit(name: str, column: str, spread: float, *, over: bool) -> dict[str, Worlds]:
-    made = {"": _beside_limit, "-all": _beside_limit, "-published": _beside_published}
+    made = {
+        "": partial(_beside_published, beside=beside_theory),
+        "-solved": _beside_limit,
+        "-published": partial(_beside_published, beside=beside_means),
+    }
     return {
         f"{name}{end}": _worlds(f"{name}{end}", partial(make, column=column, over=over), spread)
         for end, make in made.items()

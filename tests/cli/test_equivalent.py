@@ -87,7 +87,7 @@ def test_the_picture_says_how_it_was_judged_and_is_verified(folder: Path) -> Non
     words = ("compare", "run", "cui.csv", "--equivalent=10%", "--out=z.png")
     call(*words, cwd=folder, expect=1)
     caption = " ".join((folder / "z.txt").read_text().split())
-    assert "published − run, in standard errors, against alpha" in caption
+    assert "z of published − run against alpha" in caption
     assert "Ringed: 1 of 6 places, where the run differs by more than 10 %" in caption
     printed = call(*words, cwd=folder, expect=1).stdout
     [counted] = re.findall(r"theta: .*?, (\d+) open", " ".join(printed.split()))
@@ -115,3 +115,13 @@ def test_what_is_typed_wrongly_is_a_sentence(folder: Path, words: str, sentence:
     message = call("compare", "run", *words.split(), cwd=folder, expect=2).stderr
     assert message.startswith(f"overfit: {sentence}")
     assert message.count("\n") == 1
+
+
+def test_published_numbers_of_a_study_are_known_by_name(tmp_path: Path) -> None:
+    run = Path(__file__).parents[2] / "results" / "positional-published-quick"
+    command = ("compare", str(run), "published.csv", "--value=theta")
+    assert "150 points (omega, alpha, start) in common" in call(*command, cwd=tmp_path).stdout
+    (tmp_path / "published.csv").write_text("omega,alpha,start,theta\n0.1,2,semantic,0.7\n")
+    assert "1 point (omega, alpha, start) in common" in call(*command, cwd=tmp_path).stdout
+    other = call("compare", str(run), "unpublished.csv", cwd=tmp_path, expect=2).stderr
+    assert other.startswith("overfit: unpublished.csv: it can't be read")

@@ -203,7 +203,7 @@ def test_a_map_of_z_scores_rings_the_places_that_differ(run: Path) -> None:
     ringed = np.column_stack([np.asarray(ring.get_xdata()), np.asarray(ring.get_ydata())])
     assert ringed.tolist() == [[1, 2]], "snr and n"
     assert "Ringed: 1 of 4 places" in " ".join(picture.caption.split())
-    assert "published − run, in standard errors" in " ".join(picture.caption.split())
+    assert "z of published − run" in " ".join(picture.caption.split())
     assert "1 place beyond ±8 with the colour of ±8." in " ".join(picture.caption.split())
 
 

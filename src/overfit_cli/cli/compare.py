@@ -336,7 +336,8 @@ def compare(
         typer.Argument(
             metavar="B",
             help="Another run directory, or a CSV or parquet file of published numbers with a "
-            "column for each parameter that varies and for each measured column.",
+            "column for each parameter that varies and for each measured column; also the name of "
+            "one that the study has, such as `published.csv`.",
             autocompletion=run_directories,
         ),
     ],

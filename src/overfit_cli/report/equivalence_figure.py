@@ -65,8 +65,8 @@ def in_standard_errors(comparison: Comparison, data: FigureData) -> FigureData:
         data,
         cells=cells,
         planned=data.planned.iloc[:0],
-        contrast="published − run, in standard errors",
-        averaged=f"z-scores of means, {seeds_in_words(points)}",
+        contrast="z of published − run",
+        averaged=f"z: the difference of means in its standard errors, {seeds_in_words(points)}",
     )
 
 

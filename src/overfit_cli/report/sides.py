@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -83,7 +84,8 @@ def load_side(
     """Load a run directory, whatever version its cells have, or a file of published points.
 
     Args:
-        path: the run directory, or the CSV file.
+        path: the run directory, or the CSV file; a name that is no file here may be that of one
+            beside the study's code.
         letter: `A` or `B`.
         where: conditions on both sides; those on columns that a CSV file lacks don't apply to it.
         where_here: conditions on this side.
@@ -99,6 +101,7 @@ def load_side(
         shared = read_selections(where, study)
     else:
         grid = {name: other.values(name) for name in other.parameters}
+        path = _resolve(path, other.study)
         study, cells = other.study, read_published(path, other.study, grid)
         parameters = [name for name in describe(study.parameters) if name in cells]
         shared = [choice for choice in read_selections(where, study) if choice.name in cells]
@@ -106,3 +109,10 @@ def load_side(
     cells = chosen_cells(cells, chosen).reset_index(drop=True)
     names = tuple(parameters)
     return Side(letter, path, tuple(where_here), study, cells, names, version, bool(chosen))
+
+
+def _resolve(path: Path, study: AnyStudy) -> Path:
+    """Return the file of that name beside the study's code, where there is none here."""
+    module = sys.modules[type(study).__module__].__file__
+    beside = Path(module).with_name(str(path)) if module and path.name == str(path) else path
+    return beside if beside.is_file() and not path.exists() else path

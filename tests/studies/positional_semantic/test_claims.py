@@ -8,7 +8,10 @@ import pytest
 
 from calibration import positional_semantic as worlds
 from calibration.rates import design
-from overfit_cli.studies.positional_semantic.claims import published_means
+from overfit_cli.studies.positional_semantic.claims import (
+    published_means,
+    published_theory,
+)
 from overfit_cli.studies.positional_semantic.transition import transitions
 from tests.judged import measure
 
@@ -60,9 +63,22 @@ def test_a_limit_of_one_solution_says_nothing_on_the_others_cells() -> None:
     cells = design("positional-published")
     exact = cells.assign(theta=0.5, replica_theta=0.5)
     wrong = exact.assign(theta=exact["theta"].mask(exact["start"] == "positional", 0.9))
-    assert measure("semantic-theta", wrong).verdict == measure("semantic-theta", exact).verdict
+    claim = "semantic-theta-solved"
+    assert measure(claim, wrong).verdict == measure(claim, exact).verdict
     off = exact.assign(theta=exact["theta"].mask(exact["start"] == "semantic", 0.55))
-    assert measure("semantic-theta", off).verdict == "fails"
+    assert measure(claim, off).verdict == "fails"
+
+
+def test_the_authors_solution_is_met_between_their_values_of_alpha() -> None:
+    """The oracle is a straight line between the two nearest of their values."""
+    cells = design("positional-published")
+    for (start, column), unit in {("semantic", "theta"): 0.004, ("positional", "m"): 0.002}.items():
+        solution = published_theory().query(f"start == '{start}'")
+        line = np.interp(cells["alpha"].astype(float), solution["alpha"], solution[column])
+        for shift, verdict in ((0.0, "holds"), (20 * unit, "fails"), (-20 * unit, "fails")):
+            noise = unit * RANDOM.standard_normal(len(cells))
+            made = cells.assign(**{column: line + shift + noise})
+            assert measure(f"{start}-{column}", made).verdict == verdict
 
 
 def test_published_means_are_met_at_their_own_places() -> None:

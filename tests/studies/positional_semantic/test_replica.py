@@ -10,6 +10,7 @@ from scipy.optimize import minimize
 
 from overfit_cli.core.arrays import Floats
 from overfit_cli.studies.positional_semantic import replica
+from overfit_cli.studies.positional_semantic.claims import published_theory
 from overfit_cli.studies.positional_semantic.parameters import PositionalSemanticParameters
 from overfit_cli.studies.positional_semantic.replica import Setting, solve
 
@@ -87,27 +88,39 @@ def test_the_energy_changes_with_the_penalty_by_half_the_squared_length(
     assert slope == pytest.approx((less.q + more.q) / 4, rel=2e-3)
 
 
-@pytest.mark.parametrize(
-    ("alpha", "q", "theta", "m", "energy"),
-    [
-        (2.0, 0.11415, 0.15856, 0.0, 0.0035994),
-        (1.67857, 0.10149, 0.14516, 0.0, 0.0032697),
-        (2.0, 0.05001, 0.0, 0.25857, 0.0045153),
-        (1.357143, 0.04737, 0.0, 0.25463, 0.0029550),
-        (1.016364, 0.04333, 0.0, 0.24904, 0.0021927),
-        (0.345455, 0.02420, 0.0, 0.19505, 0.00083359),
-    ],
-)
-def test_it_is_near_the_published_solution_with_many_samples(
-    alpha: float, q: float, theta: float, m: float, energy: float
+def published(start: replica.Branch) -> list[dict[str, float]]:
+    """The authors' solutions on a branch, by rising α."""
+    rows = published_theory().query(f"start == '{start}'").drop(columns="start")
+    return [{str(name): value for name, value in row.items()} for row in rows.to_dict("records")]
+
+
+SOLUTIONS = [
+    pytest.param(start, row, id=f"{start} {row['alpha']:.3g}")
+    for start in ("semantic", "positional")
+    for row in published(start)
+]
+
+
+@pytest.mark.parametrize(("start", "row"), SOLUTIONS)
+def test_it_is_near_the_published_solution(start: replica.Branch, row: dict[str, float]) -> None:
+    """The derivations say what their integration leaves, and where θ parts below α = 1."""
+    solution = solve(start, HALF._replace(alpha=row["alpha"]))
+    assert solution.q == pytest.approx(row["q"], abs=0.006)
+    assert abs(solution.m) == pytest.approx(row["m"], abs=0.008)
+    assert 1000 * solution.energy == pytest.approx(row["train_loss"], rel=0.025)
+    if start == "positional" or row["alpha"] > 1:
+        assert solution.test_error == pytest.approx(row["test_error"], rel=0.07)
+        assert abs(solution.theta) == pytest.approx(row["theta"], abs=0.03)
+
+
+@pytest.mark.parametrize(("start", "row"), SOLUTIONS)
+def test_published_errors_are_above_the_integral_at_their_own_overlaps(
+    start: replica.Branch, row: dict[str, float]
 ) -> None:
-    """Overlaps q and θ are published as those times σ². See the derivations on where they part."""
-    branch: replica.Branch = "semantic" if m == 0 else "positional"
-    solution = solve(branch, HALF._replace(alpha=alpha), points=13)
-    assert solution.q / 4 == pytest.approx(q, abs=1.5e-3)
-    assert abs(solution.theta) / 4 == pytest.approx(theta, abs=1.5e-3)
-    assert abs(solution.m) == pytest.approx(m, abs=2e-3)
-    assert solution.energy == pytest.approx(energy, rel=0.01)
+    """No equation is solved for this one: it is what the authors' integration leaves."""
+    equations = replica.Equations(HALF, replica._fields(14))
+    at_theirs = equations.describe(np.array([row["q"], row["theta"], row["m"], 1.0]), 0)
+    assert 1.004 < row["test_error"] / at_theirs.test_error < 1.012
 
 
 def test_more_points_change_little() -> None:

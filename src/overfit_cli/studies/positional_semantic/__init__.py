@@ -12,16 +12,16 @@ PAPER = Paper(
     url="https://arxiv.org/abs/2402.03902",
     findings=(
         Finding(
-            "At ω = 0.3 gradient descent ends where the replica equations say: from the positions "
-            "m less theirs is {positional-m}, and from the teacher the training loss over theirs "
-            "is {semantic-train-loss}, averaged over α.",
-            {"positional-m": "holds", "semantic-train-loss": "holds"},
+            "At ω = 0.3 gradient descent ends where the authors' solution of the replica equations "
+            "says: θ from the teacher less theirs is {semantic-theta}, and m from the positions "
+            "less theirs {positional-m}, averaged over α.",
+            {"semantic-theta": "holds", "positional-m": "holds"},
         ),
         Finding(
-            "With few samples it keeps what the equations' solution has lost: over all ω, θ from "
-            "the teacher lies above theirs by {semantic-theta-all}, and m from the positions by "
-            "{positional-m-all}.",
-            {"semantic-theta-all": "fails", "positional-m-all": "fails"},
+            "With few samples it keeps overlaps that the global minimum has lost: over all ω, θ "
+            "from the teacher lies above our solution by {semantic-theta-solved}, and m from the "
+            "positions by {positional-m-solved}.",
+            {"semantic-theta-solved": "fails", "positional-m-solved": "fails"},
         ),
         Finding(
             "From the positions it meets the published simulations: m less theirs is "

@@ -15,6 +15,7 @@ from functools import partial
 from typing import Any, Literal
 
 import pandas as pd
+from scipy.interpolate import PchipInterpolator
 
 from overfit_cli.claims.cells import Selection
 from overfit_cli.claims.python import above, below, mean, near, power, ratio, together
@@ -75,17 +76,42 @@ _MARGINS = (
 @functools.cache
 def published_means() -> pd.DataFrame:
     """Return the published means and deviations at ω = 0.1, 0.3 and 0.5, a row for each place."""
+    return _read_file("published.csv")
+
+
+@functools.cache
+def published_theory() -> pd.DataFrame:
+    """Return the authors' solution of the replica equations at ω = 0.3: both branches along α."""
+    return _read_file("published_theory.csv")
+
+
+def _read_file(name: str) -> pd.DataFrame:
     package = importlib.resources.files("overfit_cli.studies.positional_semantic")
-    return pd.read_csv(io.StringIO((package / "published.csv").read_text()))
+    return pd.read_csv(io.StringIO((package / name).read_text()))
 
 
-def _beside_published(cells: pd.DataFrame, choose: Choose) -> pd.DataFrame:
+def beside_means(cells: pd.DataFrame, choose: Choose) -> pd.DataFrame:
     """Return the chosen cells at published places, with the means there as `published_COLUMN`."""
     names = {name: f"published_{name}" for name, *_ in _MARGINS}
     keys = ["omega", "start", "d", "place"]
     means = published_means().rename(columns=names).assign(place=_places)[[*keys, *names.values()]]
     beside: pd.DataFrame = choose(cells).assign(place=_places).merge(means, on=keys, how="left")
     return beside.drop(columns="place")
+
+
+def beside_theory(cells: pd.DataFrame, choose: Choose) -> pd.DataFrame:
+    """Return the chosen cells, with the authors' solution as `published_COLUMN`.
+
+    Between the authors' values of α it is interpolated, by cubics that keep its monotony.
+    """
+    beside = choose(cells)
+    for start, solution in published_theory().groupby("start"):
+        chosen = beside["start"] == start
+        alphas = beside.loc[chosen, "alpha"].astype(float)
+        for name, *_ in _MARGINS:
+            curve = PchipInterpolator(solution["alpha"], solution[name])
+            beside.loc[chosen, f"published_{name}"] = curve(alphas)
+    return beside
 
 
 def _with_limit(cells: pd.DataFrame, choose: Choose, limit: str) -> pd.DataFrame:
@@ -101,11 +127,11 @@ def _places(cells: pd.DataFrame) -> pd.Series[float]:
     return cells["alpha"].astype(float).round(6)
 
 
-Against = Literal["limit", "limit-all", "published"]
+Against = Literal["theory", "solved", "published"]
 
 _SAID: Mapping[Against, tuple[str, str, str, str]] = {
-    "limit": ("", "of the replica equations", "Result 4.2, a question", "ω = 0.3"),
-    "limit-all": ("-all", "of the replica equations", "Result 4.2, a question", "all ω"),
+    "theory": ("", "of the authors' solution", "Result 4.2", "ω = 0.3"),
+    "solved": ("-solved", "of our solution", "Result 4.2, a question", "all ω"),
     "published": ("-published", "published", "the simulations", "all ω"),
 }
 """The end of a claim's name, whose its other number is, its source, and where it is judged."""
@@ -116,8 +142,8 @@ _OF_LIMIT = (
     "not be the global minimum of the solution"
 )
 _HYPOTHESES: Mapping[Against, str] = {
-    "limit": _OF_LIMIT,
-    "limit-all": f"{_OF_LIMIT}; α where no solution of the equations is found are left out",
+    "theory": f"{_OF_LIMIT}; between the authors' values of α the solution is interpolated",
+    "solved": f"{_OF_LIMIT}; α where no solution of the equations is found are left out",
     "published": "n = α d, d = 1000 and 24 seeds, as the published means",
 }
 
@@ -130,17 +156,18 @@ def _column_claim(start: str, column: str, words: str, margin: float, against: A
         column: of cells.
         words: what it is called.
         margin: of an overlap a twentieth of its size, in its unit; 0 for 5 % of another column.
-        against: the limit, as this tool solves its equations, at ω = 0.3 or at all ω; or the
-            published means.
+        against: the limit, as the authors solve its equations, at ω = 0.3, or as this tool does,
+            at all ω; or the published means.
     """
     end, whose, source, where = _SAID[against]
     choose: Choose = _selection(PUBLISHED, start, **({"omega": 0.3} if not end else {})).of
-    if against == "published":
-        choose, other = partial(_beside_published, choose=choose), f"published_{column}"
-    else:
+    other = f"published_{column}"
+    if against == "solved":
         other = f"replica_{'loss' if column == 'train_loss' else column}"
-    if against == "limit-all":
         choose = partial(_with_limit, choose=choose, limit=other)
+    else:
+        beside = beside_theory if against == "theory" else beside_means
+        choose = partial(beside, choose=choose)
     if margin:
         stated = near(mean(f"{column} - {other}"), 0, within=margin, over="average")
     else:
@@ -151,7 +178,7 @@ def _column_claim(start: str, column: str, words: str, margin: float, against: A
         f"{words} {'less' if margin else 'over'} that {whose}, averaged over α,",
         "a twentieth",
         name=f"{start}-{column.replace('_', '-')}{end}",
-        kind="paper" if against == "published" else "ours",
+        kind="ours" if against == "solved" else "paper",
         source=f"{PAPER}, {source}",
         statement=f"Gradient descent from the {start} start ends with the {words} {whose} for the "
         f"{start} solution, at {where} and α from 0.01 to 2.",
@@ -172,7 +199,7 @@ def _vanishing_claim(start: str, column: str, symbol: str) -> Claim:
         source=f"{PAPER}, Result 4.2",
         statement=f"In the {start} solution {symbol} is 0: at finite d it falls as 1/√d, as a "
         "fluctuation does.",
-        hypotheses="d → ∞ at n = α d; d from 100 to 800, ω = 0.3, α from 1 to 2",
+        hypotheses="d → ∞ at n = α d; d from 100 to 800, ω = 0.3, α from 0.6 to 2",
         figure="sizes",
         preset=SIZES,
     )

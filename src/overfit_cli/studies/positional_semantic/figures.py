@@ -39,7 +39,7 @@ from overfit_cli.figures.style import (
     value_colour,
 )
 from overfit_cli.stats.intervals import mean_estimate, median_estimate
-from overfit_cli.studies.positional_semantic.claims import published_means
+from overfit_cli.studies.positional_semantic.claims import published_means, published_theory
 from overfit_cli.studies.positional_semantic.transition import (
     DISTINCT,
     Transition,
@@ -96,7 +96,7 @@ def draw_phase(data: FigureData, options: FigureOptions) -> Picture:
     gaps, tables = _phase_tables(data.cells)
     most = float(np.nanmax(np.abs(gaps.to_numpy())))
     shown: list[tuple[str, pd.DataFrame, Normalize, str | None]] = [
-        ("loss: positional less semantic", -gaps, TwoSlopeNorm(0, -most, most), DIVERGING),
+        ("(positional − semantic loss) / $d$", -gaps, TwoSlopeNorm(0, -most, most), DIVERGING),
         (r"overlap with the teacher $\theta$", tables["theta"], _from_zero(tables["theta"]), None),
         ("overlap with the positions $m$", tables["m"], _from_zero(tables["m"]), None),
         ("test error over linear map's", tables["error"], _about_one(tables["error"]), DIVERGING),
@@ -110,6 +110,7 @@ def draw_phase(data: FigureData, options: FigureOptions) -> Picture:
             bar.minorticks_off()
         x.dress(axes, "x")
         y.dress(axes, "y")
+        axes.set_yticks(y.positions, [f"{omega:g}" for omega in y.positions])
         axes.label_outer()
     title_panels(list(panels.flat), [title for title, *_ in shown])
     legend: Legend = []
@@ -121,15 +122,16 @@ def draw_phase(data: FigureData, options: FigureOptions) -> Picture:
         table = transitions(data.cells, transition, "omega")
         for axes in chosen:
             artists = _draw_transition(axes, table, marker)
-        legend += [(artists[0], f"${symbol}$ of many features")]
-        legend += [(artists[1], f"measured ${symbol}$, median and 95 % interval")]
-    legend_below(figure, legend, columns=2)
+        legend.append((artists[1], f"measured ${symbol}$, median and 95 % interval"))
+    legend.append((artists[0], r"$\alpha_c$ (a–c) and $\alpha_l$ (d) of many features"))
+    legend_below(figure, legend, columns=3)
     figure.facts.append(
         "Attention on sentences of two tokens, trained from the teacher's weights and along the "
         "positions. (a) The positional start's training loss less the semantic start's, over d, of "
         f"the seeds on which these end in two solutions, with m of {DISTINCT:g} or more; (b, c) "
-        "overlaps of the start with less loss; (d) its test error over that of the best linear "
-        f"map. Means over {plural(data.cells['seed'].nunique(), 'seed')}."
+        "overlaps of the start with less loss, or of the positional one where both end in one "
+        "solution on all seeds; (d) its test error over that of the best linear map. Means over "
+        f"{plural(data.cells['seed'].nunique(), 'seed')}."
     )
     return figure
 
@@ -229,7 +231,9 @@ def draw_overlaps(data: FigureData, options: FigureOptions) -> Picture:
     _check(has_lines(data), "overlaps", "both starts along α", "positional-published")
     omegas = sorted(data.cells["omega"].unique())[-4:]
     figure, panels = _lay_out(data, 3, 5.2, omegas)
-    published = _published_beside(data)
+    published, theory = (
+        _beside_cells(data, numbers) for numbers in (published_means(), published_theory())
+    )
     for column, omega in zip(panels.T, omegas, strict=True):
         rows = data.cells[data.cells["omega"] == omega]
         of_omega = published[np.isclose(published["omega"], omega)]
@@ -238,25 +242,35 @@ def draw_overlaps(data: FigureData, options: FigureOptions) -> Picture:
             for start, points in of_omega.groupby("start"):
                 look: dict[str, Any] = {"color": _colour(data, str(start)), "alpha": 0.6}
                 axes.plot(points["alpha"], points[name], "x", markersize=3, **look)
+            for start, curve in theory[np.isclose(theory["omega"], omega)].groupby("start"):
+                look = {"color": _colour(data, str(start)), "linewidth": 1}
+                axes.plot(curve["alpha"], curve[name], ":", **look)
             axes.set_ylabel(label if omega == omegas[0] else "")
         column[2].axhline(float(finite_column(rows, _LINEAR).mean()), **THRESHOLD)
-    legend = [*_legend_of_starts(data), (Line2D([], [], **THRESHOLD), "best linear map")]
+    grey: dict[str, Any] = {"color": "0.4", "linewidth": 1}
+    legend = [
+        *_legend_of_starts(data),
+        (Line2D([], [], **grey), "replica equations, our solution"),
+        (Line2D([], [], **THRESHOLD), "best linear map, averaged over α"),
+    ]
     facts = f"{_seeds(data)}; lines: the replica equations' solution of the same branch."
     if len(published):
-        legend.append((Line2D([], [], color="0.4", marker="x", linestyle=""), "published"))
+        legend.append((Line2D([], [], color="0.4", marker="x", linestyle=""), "published means"))
         facts += " Crosses: published means over 24 seeds, d = 1000."
-    legend_below(figure, legend, columns=4)
+    if theory["omega"].isin(omegas).any():
+        legend.append((Line2D([], [], linestyle=":", **grey), "the authors' solution"))
+        facts += " Dotted: the authors' solution of the equations, published at ω = 0.3."
+    legend_below(figure, legend, columns=3)
     figure.facts.append(facts)
     return figure
 
 
-def _published_beside(data: FigureData) -> pd.DataFrame:
-    """The published means at the cells' settings; none where d, σ or λ differs."""
-    published = published_means()
+def _beside_cells(data: FigureData, numbers: pd.DataFrame) -> pd.DataFrame:
+    """Published numbers at the cells' settings; none where d, σ or λ differs."""
     names = ["d", "sigma", "weight_decay"]
     alike = data.cells[names].drop_duplicates()
-    same = len(alike) == 1 and np.allclose(alike.iloc[0], published[names].iloc[0])
-    return published if same else published.iloc[:0]
+    same = len(alike) == 1 and np.allclose(alike.iloc[0], numbers[names].iloc[0])
+    return numbers if same else numbers.iloc[:0]
 
 
 def _legend_of_starts(data: FigureData) -> Legend:
@@ -277,7 +291,11 @@ def draw_branches(data: FigureData, options: FigureOptions) -> Picture:
     _check(has_lines(data), "branches", "both starts along α", "positional-phase")
     table = transitions(data.cells, "energy", "omega")
     crossed = table[(table["alpha"] > 0) & np.isfinite(table["alpha"])]["omega"].unique()
-    omegas = sorted(crossed)[-3:] or sorted(data.cells["omega"].unique())[-3:]
+    every = sorted(data.cells["omega"].unique())
+    omegas = sorted(crossed)[-3:] or every[-3:]
+    uncrossed = ", ".join(f"{omega:g}" for omega in every if omega not in crossed)
+    left_out = f" No seed's losses cross at ω = {uncrossed}." * bool(uncrossed)
+    left_out += f" The {len(omegas)} largest other ω are drawn." * (len(crossed) > len(omegas))
     figure, panels = _lay_out(data, 2, 3.6, omegas)
     gaps = loss_gaps(data.cells)
     scaled = data.cells.assign(
@@ -295,9 +313,9 @@ def draw_branches(data: FigureData, options: FigureOptions) -> Picture:
     legend_below(figure, _legend_of_starts(data), columns=2)
     figure.facts.append(
         f"{_seeds(data)}; lines: energies of the replica equations. Shaded: the 95 % interval of "
-        "the median α at which a seed's losses cross; dashed: the limit's. No difference is drawn "
-        "where both starts end in one solution, with m below "
-        f"{DISTINCT:g}."
+        "the median α at which a seed's losses cross; vertical, dashed: where the energies cross. "
+        f"No difference is drawn where both starts end in one solution, with m below {DISTINCT:g}."
+        f"{left_out}"
     )
     return figure
 
@@ -349,6 +367,7 @@ def draw_sizes(data: FigureData, options: FigureOptions) -> Picture:
     left_out = f" Left out: {plural(lost, 'crossing')} outside the sampled α." if lost else ""
     figure.facts.append(
         f"{_seeds(data)}: (a, b) of a seed's mean over the sampled α, beside the power of a "
-        f"fluctuation; (c) of the seeds' crossings.{left_out}"
+        f"fluctuation; (c) of the α at which a seed's losses cross, over that of the energies."
+        f"{left_out}"
     )
     return figure

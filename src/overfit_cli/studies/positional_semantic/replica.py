@@ -87,8 +87,7 @@ class Solution:
         energy: the training loss over d.
         test_error: ½ ‖f − y‖² / d on fresh samples.
         linear_test_error: that of the best linear map.
-        residual: the largest change in another iteration, in the overlaps' sizes. Of a mean of
-            iterations it is how far these drift in one, which may be less than that change.
+        residual: the largest change in another iteration, in the overlaps' sizes.
     """
 
     q: float
@@ -167,8 +166,8 @@ def solve(branch: Branch, setting: Setting, points: int = POINTS) -> Solution:
         near = iterations(coarse, Equations(setting, _fields((COARSE + points) // 2)), 0.5)[-1]
         best, residual = root(near)
     if residual > _TOLERANCE:
-        last = iterations(near, many, 0.5)[_ITERATIONS // 2 :]
-        best, residual = last.mean(0), float(np.abs(np.diff(last, axis=0).mean(0)).max() / 0.5)
+        best = iterations(near, many, 0.5)[_ITERATIONS // 2 :].mean(0)
+        residual = float(np.abs(change(best, many)).max())
     return many.describe(all_overlaps(best), residual)
 
 
