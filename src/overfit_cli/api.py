@@ -12,7 +12,7 @@ from overfit_cli.core.cell import Cell, CellResult
 from overfit_cli.core.console import console
 from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.figure import FigureOptions
-from overfit_cli.core.files import RESULTS
+from overfit_cli.core.files import results_folder
 from overfit_cli.core.parameters import StudyParameters, Value
 from overfit_cli.core.registry import add_study, find_study
 from overfit_cli.core.study import AnyStudy, Study
@@ -277,11 +277,11 @@ def load(
     return steps
 
 
-def runs(folder: str | Path = RESULTS) -> pd.DataFrame:
+def runs(folder: str | Path | None = None) -> pd.DataFrame:
     """Return the run directories in a folder, one row each by name, as `overfit runs` lists them.
 
     Args:
-        folder: where they lie; what is no run directory is left out.
+        folder: where they lie, by default in `results/`; what is no run directory is left out.
 
     Returns:
         `path`, `study`, how many cells are `done`, `failed` and `missing` (missing where what was
@@ -293,7 +293,7 @@ def runs(folder: str | Path = RESULTS) -> pd.DataFrame:
     import pandas as pd
 
     columns = ("path", "study", "done", "failed", "missing", "axes", "seeds", "written")
-    listed = summaries(usable_path("folder", folder))
+    listed = summaries(results_folder() if folder is None else usable_path("folder", folder))
     rows = [{name: getattr(each, name) for name in columns} for each in listed]
     return pd.DataFrame(rows, columns=[*columns]).astype({"missing": "Int64"})
 
@@ -499,7 +499,7 @@ def judge(
             file = usable_path("out", out)
             save_with_caption(draw_claims(paths[0], judged, out=file), file)
         return judged
-    return relevant_claims(judge_all(paths, RESULTS))
+    return relevant_claims(judge_all(paths, results_folder()))
 
 
 def _in_words(decisions: Iterable[Decision]) -> list[Judged]:

@@ -109,12 +109,12 @@ PICTURES = (".png", ".pdf", ".svg")
 
 def _verdicts(described: RunSummary, study: AnyStudy) -> Iterator[str]:
     """The verdicts that the report in `results/` has of the run; else the names of its claims."""
-    from overfit_cli.core.files import RESULTS
+    from overfit_cli.core.files import results_folder
     from overfit_cli.core.registry import claims_of
     from overfit_cli.report.expected import kept_verdicts
     from overfit_cli.sweeps.presets import presets_run_into
 
-    here, folder = described.path.resolve(), RESULTS / "report"
+    here, folder = described.path.resolve(), results_folder() / "report"
     kept = [
         claim
         for claim in kept_verdicts(folder)

@@ -2,7 +2,7 @@
 
 A file is written under a temporary name, synced and renamed: it is whole or absent.
 The cache can be deleted at any time. The data folder is named by the variable OVERFIT_DATA, which
-`--data` sets.
+`--data` sets, and the folder of run directories by OVERFIT_RESULTS.
 """
 
 from __future__ import annotations
@@ -296,4 +296,9 @@ def require_extra(package: str, extra: str, user: str) -> None:
         )
 
 
-RESULTS = Path("results")
+RESULTS_VARIABLE = "OVERFIT_RESULTS"
+
+
+def results_folder() -> Path:
+    """Return the folder of run directories that `OVERFIT_RESULTS` names, or `results`."""
+    return Path(os.environ.get(RESULTS_VARIABLE) or "results")
