@@ -26,6 +26,7 @@ COMMANDS = (
     "compact",
     "train",
     "plot",
+    "extract",
     "verify",
     "report",
     "reproduce",

@@ -318,6 +318,7 @@ def draw(
     cmap: str | None = None,
     log: str | None = None,
     style: str | Path | None = None,
+    embed: bool = False,
     out: str | Path | None = None,
 ) -> Picture:
     """Draw a figure of run directories, as `overfit plot` does.
@@ -344,6 +345,8 @@ def draw(
         cmap: matplotlib's name of a map of colours.
         log: which of `x`, `y` and `value` are logarithmic, with commas between, or `none`.
         style: a style sheet of matplotlib's.
+        embed: whether the file that `out` names holds the numbers that are drawn, as CSV, which
+            `overfit extract` takes out.
         out: a .png, .pdf or .svg to write, with the caption beside it; None for none.
 
     Returns:
@@ -369,7 +372,10 @@ def draw(
         band=band,
         theory=theory,
     )
+    _check_switches(embed=embed)
     file = None if out is None else usable_path("out", out)
+    if embed and file is None:
+        raise BadValue("embed", embed, "numbers go into a file; name it with out.")
     drawn = draw_figure(
         Request(
             figure,
@@ -379,6 +385,7 @@ def draw(
             None if minus is None else RunDirectory(usable_path("minus", minus), "minus"),
             read_look(title, size, dpi, None if style is None else usable_path("style", style)),
             out=file,
+            embed=embed,
         )
     )
     if file is not None:

@@ -67,8 +67,8 @@ def root_of(crate: Path) -> dict[str, Any]:
     itself = every["ro-crate-metadata.json"]
     assert itself["@type"] == "CreativeWork"
     assert itself["conformsTo"]["@id"].startswith("https://w3id.org/ro/crate/")
-    found: dict[str, Any] = every[itself["about"]["@id"]]
-    return found
+    root: dict[str, Any] = every[itself["about"]["@id"]]
+    return root
 
 
 def references(value: object) -> Iterator[str]:

@@ -214,6 +214,13 @@ def plot(
         Path | None,
         typer.Option(metavar="FILE.mplstyle", help="Matplotlib style sheet."),
     ] = None,
+    embed: Annotated[
+        bool,
+        typer.Option(
+            "--embed",
+            help="Put the drawn numbers into the file, as CSV; `overfit extract` takes them out.",
+        ),
+    ] = False,
     data_folder: DataFolder = None,
 ) -> int:
     """Draw a figure of a run, or of several, with its caption beside it."""
@@ -253,6 +260,7 @@ def plot(
             look,
             typed_command(),
             path,
+            embed=embed,
         )
     )
     save_with_caption(picture, path)
