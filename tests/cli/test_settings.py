@@ -9,6 +9,7 @@ import pytest
 
 import overfit_cli
 from overfit_cli.cli.settings import VARIABLES
+from overfit_cli.core.text import shorten
 from tests.command import call, run
 
 pytestmark = pytest.mark.usefixtures("no_variables")
@@ -77,6 +78,13 @@ def test_python_reads_the_variable_of_the_results_folder(
     monkeypatch.setenv("OVERFIT_RESULTS", str(tmp_path / "mine"))
     overfit_cli.sweep("toy", n=2, snr=1.0, seeds=1, jobs=1, quiet=True)
     assert len(overfit_cli.runs()) == 1
+
+
+def test_the_data_folder_of_the_file_is_that_of_studies(project: Path) -> None:
+    cell = ("train", "kernel-text", "--set", "source=imdb")
+    said = call(*cell, cwd=project, expect=2).stderr
+    folder = shorten(str(project.parent / "data"))
+    assert said.startswith(f"overfit: --data {folder}: there is no such folder or archive")
 
 
 def test_a_style_sheet_of_the_file_colours_the_figures(tmp_path: Path) -> None:

@@ -32,7 +32,7 @@ class Default(NamedTuple):
         origin: the variable or the file that sets it.
     """
 
-    value: int | str
+    value: Any
     origin: str
 
 
@@ -121,8 +121,8 @@ def _of_file() -> dict[str, Default]:
 
 def _seen_from_here(folder: Path, given: str) -> str:
     """A path in a file of `folder`, from the working folder; a full path stays one."""
-    path = Path(given).expanduser()
-    return str(path) if path.is_absolute() else os.path.relpath(folder / path)
+    path = os.path.expanduser(given)  # noqa: PTH111 (unlike Path's, it leaves an unknown user)
+    return path if Path(path).is_absolute() else os.path.relpath(folder / path)
 
 
 def _read(name: str, given: object, shown: str) -> int | str:
@@ -134,11 +134,11 @@ def _read(name: str, given: object, shown: str) -> int | str:
 
 
 def set_variables(defaults: Mapping[str, Default]) -> None:
-    """Set the variables that the library reads, for this process and its workers."""
+    """Set the variables that the library reads to what the file says."""
     for name, variable in (("results", RESULTS_VARIABLE), ("data", DATA_VARIABLE)):
-        if name in defaults:
-            value = str(defaults[name].value)
-            os.environ[variable] = str(Path(value).resolve()) if name == "data" else value
+        if name in defaults and defaults[name].origin != variable:
+            value = Path(defaults[name].value)
+            os.environ[variable] = str(value.resolve() if name == "data" else value)
 
 
 def take_defaults(context: Any) -> None:

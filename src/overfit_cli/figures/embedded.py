@@ -67,7 +67,7 @@ def drawn_numbers(figure: Figure, data: FigureData, options: FigureOptions) -> b
         told_by.append("step")
     names = dict.fromkeys([*told_by, "status", *_drawn_columns(figure, data, options)])
     rows = rows.sort_values(told_by, kind="stable")[[name for name in names if name in rows]]
-    words = [name for name in rows if rows[name].dtype.kind not in "iufb"]
+    words = [str(name) for name in rows if rows[name].dtype.kind not in "iufb"]
     rows = rows.assign(**{name: rows[name].map(visible, na_action="ignore") for name in words})
     content: str = rows.rename(columns=visible).to_csv(index=False, lineterminator="\n")
     numbers = content.encode()

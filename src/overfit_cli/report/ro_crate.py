@@ -83,7 +83,7 @@ def write_crate(run: RunDirectory, out: Path) -> list[Path]:
     if here != there:
         _copy(run.path, files, out)
     entities = _entities(run, study, cells, {name: _file(out, name) for name in files})
-    context = [f"{_SPECIFICATION}/context", {"sha256": "https://schema.org/sha256"}]
+    context = [f"{_SPECIFICATION}/context", {"sha256": "http://schema.org/sha256"}]
     text = json.dumps({"@context": context, "@graph": entities}, indent=2, ensure_ascii=False)
     write_user_file(out / METADATA, f"{text}\n".encode(), "out", "the description")
     return files
@@ -196,7 +196,7 @@ def _paper(study: AnyStudy) -> Entity:
         "@id": paper.url or f"#{paper.key}",
         "@type": "ScholarlyArticle",
         "name": paper.title,
-        "creditText": str(paper),
+        "description": str(paper),
         "datePublished": str(paper.year),
     }
 
