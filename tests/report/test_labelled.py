@@ -74,7 +74,7 @@ def test_choices_are_words_in_the_order_of_the_study(folder: Path) -> None:
 def test_a_point_without_a_cell_is_nan_and_missing(folder: Path) -> None:
     arrays = exported(folder, "grid", "--where=loss<3.5")
     missing = arrays.status == STATUSES.index("missing")
-    assert missing.sel(n=3, method="ridge", seed=0)
+    assert missing.sel({"n": 3, "method": "ridge", "seed": 0})
     assert int(missing.sum()) == 3  # two of these cells failed, so that they have no loss
     assert arrays.loss.isnull().equals(missing)
 
