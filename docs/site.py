@@ -24,6 +24,7 @@ ROOT = FOLDER.parent
 LINK = re.compile(r"""\]\(([^)\s#]+)|\b(?:href|src)="([^"#]+)""")
 LISTED_STUDY = re.compile(r"^\| \[`([\w-]+)`\]\(\S+/guide\.md\) \| ([^|]+) \|", re.MULTILINE)
 DOCUMENTED = re.compile(r"^- \[`(overfit_cli\.[\w.]+)`\]\(.*\)$", re.MULTILINE)
+INDENTED = re.compile(r"^```.*?^```$|^( {2,6})(?=\S)", re.DOTALL | re.MULTILINE)
 DOWNLOADED = {"", ".cff", ".py", ".sbatch", ".toml", ".yml"}
 """Files that browsers download unless they are called texts."""
 
@@ -68,12 +69,19 @@ def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
         page.meta.setdefault("title", heading[1].replace("`", ""))
     if page.file.src_uri == "docs/api.md":
         return DOCUMENTED.sub(r"::: \1", markdown)
-    return mark_formulas(markdown)
+    return _nest_lists(mark_formulas(markdown))
 
 
 def on_page_content(html: str, **_: Any) -> str:
     """Set the formulas, and load pictures when they come into view."""
     return typeset(html).replace("<img ", '<img loading="lazy" ')
+
+
+def _nest_lists(markdown: str) -> str:
+    """Markdown with four spaces where what belongs to an item of a list has two or three."""
+    return INDENTED.sub(
+        lambda part: part[0] if part[1] is None else "    " * (len(part[1]) // 4 + 1), markdown
+    )
 
 
 def _sources() -> set[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import http.server
 import json
+import re
 import threading
 from collections.abc import Iterator
 from html.parser import HTMLParser
@@ -120,6 +121,19 @@ def test_the_navigation_has_every_page_of_every_study(
         assert {f"{part}.html" for part in ("results", "derivations", "reference")} <= {
             *guide.links
         }
+
+
+def test_the_report_on_all_claims_is_in_the_navigation(
+    pages: dict[Path, Reader], site: Path
+) -> None:
+    assert f"../{REPORT}" in pages[site / "docs" / "verdicts.html"].links
+
+
+def test_every_item_of_a_list_is_an_item(pages: dict[Path, Reader]) -> None:
+    """A line that begins an item of a list on GitHub does so on the site."""
+    for path in pages:
+        text = re.sub(r"<pre.*?</pre>", "", path.read_text(), flags=re.DOTALL)
+        assert not re.findall(r"\n *(?:[-*]|\d\.) \S.*", text.partition("<article")[2]), path
 
 
 def test_a_page_that_the_navigation_does_not_name_is_in_it_all_the_same() -> None:
