@@ -16,7 +16,7 @@ _FENCED = re.compile(r"(^```.*?^```$)", re.DOTALL | re.MULTILINE)
 _INDENTED = re.compile(r"(?<=\n\n)(?: {4,}\S.*\n)+(?=\n|\Z)")
 _ALONE = re.compile(r'(?<=<p class="formula">)(.*?)(?=</p>)', re.DOTALL)
 
-_LEFT_AS_IT_IS = re.compile(r"(<(pre|code|style|svg|i)\b.*?</\2>|<[^>]*>)", re.DOTALL)
+_LEFT_AS_IT_IS = re.compile(r"(<(pre|code|figure|style|svg|i)\b.*?</\2>|<[^>]*>)", re.DOTALL)
 _WORD = re.compile(r"\b[aAI] (?==|≤|≥|∈|&[lg]t;)|(?:<[^>]*>|[^\s<])+")
 _SIGN = re.compile(
     "[=^·√‖⟨⟩∈∇∂Σ∏∞≤≥≠≈∝→⋆ᵀ⁰¹²³⁴-⁹⁺⁻₀-₉₊₋α-ωΓΔΘΛΞΠΦΨΩ\u0300-\u036f+−]"

@@ -42,7 +42,7 @@ def _output(output: dict[str, Any]) -> str:
         return f'<p><img alt="" src="data:image/png;base64,{picture}"></p>'
     if "text/html" in forms:
         lines = _text(forms["text/html"]).splitlines()
-        return "\n".join(['<div class="output">', *filter(str.strip, lines), "</div>"])
+        return "\n".join(['<figure class="output">', *filter(str.strip, lines), "</figure>"])
     return f'<pre class="output">{html.escape(_text(forms.get("text/plain", "")).rstrip())}</pre>'
 
 

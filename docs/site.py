@@ -32,15 +32,14 @@ PARTS = ("guide", "results", "derivations", "reference")
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
-    """Add the studies, and the pages that the navigation doesn't name, to the navigation."""
+    """Add the pages of the studies to the navigation, and those left to its first section."""
     nav: list[Any] = [
         {"Studies": ["docs/studies.md", *_by_paper()]} if "Studies" in section else section
         for section in config.nav or []
     ]
     named = set(_paths(nav))
     pages = [path for path in _sources() if re.fullmatch(r"docs/.*\.(md|ipynb)", path)]
-    if further := sorted({*pages} - named):
-        nav.append({"More": further})
+    next(iter(nav[0].values())).extend(sorted({*pages} - named))
     config.nav = nav
     return config
 
@@ -95,7 +94,7 @@ def _sources() -> set[str]:
             continue  # MkDocs warns of links that lead nowhere
         sources.add(path)
         if path.endswith(".md"):
-            text = (ROOT / path).read_text()
+            text = DOCUMENTED.sub("", (ROOT / path).read_text())
             folder = Path(path).parent
             queue += [normpath(folder / (link[1] or link[2])) for link in LINK.finditer(text)]
     return sources
