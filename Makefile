@@ -38,7 +38,7 @@ docs: $(VENV)/installed-dev  ## write the generated parts of the documents anew
 	$(BIN)/python -m docs.generate
 
 site: $(VENV)/installed-dev  ## build the documentation as a site in site/, and check its links
-	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 
 pictures: $(VENV)/installed-dev  ## draw the pictures of the documents anew, from the kept runs
 	$(BIN)/python -m docs.pictures

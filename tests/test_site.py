@@ -6,6 +6,7 @@ import functools
 import http.server
 import json
 import re
+import shutil
 import threading
 from collections.abc import Iterator
 from html.parser import HTMLParser
@@ -13,13 +14,11 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import pytest
-from mkdocs.config.defaults import MkDocsConfig
 from playwright.sync_api import Browser
 
 import overfit_cli
 from docs.formulas import mark_formulas, typeset
 from docs.notebook_page import notebook_page
-from docs.site import on_config
 from overfit_cli.core.registry import installed_studies
 from tests.browser import browser
 from tests.command import python
@@ -52,10 +51,15 @@ class Reader(HTMLParser):
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("site")
-    options = ("--strict", "--quiet", "--site-dir", folder)
-    done = python("-m", "mkdocs", "build", *options, cwd=ROOT, env={"NO_MKDOCS_2_WARNING": "1"})
-    assert not done.stderr
+    build(folder)
     return folder
+
+
+def build(folder: Path, *, root: Path = ROOT, expect: int = 0) -> str:
+    """Build the site of a repository as `make site` does, and return what MkDocs says."""
+    options = ("--strict", "--site-dir", folder)
+    silent = {"NO_MKDOCS_2_WARNING": "1"}
+    return python("-m", "mkdocs", "build", *options, cwd=root, expect=expect, env=silent).stderr
 
 
 @pytest.fixture(scope="module")
@@ -136,13 +140,32 @@ def test_every_item_of_a_list_is_an_item(pages: dict[Path, Reader]) -> None:
         assert not re.findall(r"\n *(?:[-*]|\d\.) \S.*", text.partition("<article")[2]), path
 
 
-def test_a_page_that_the_navigation_does_not_name_is_in_it_all_the_same() -> None:
-    config = MkDocsConfig()
-    config.nav = [{"Start": ["README.md", "docs/tour.md"]}, {"Studies": "docs/studies.md"}]
-    (start, *_) = on_config(config).nav or []
-    assert {"docs/glossary.md", "docs/clusters.md"} < {*start["Start"]}
-    assert start["Start"].count("docs/tour.md") == 1
-    assert "docs/benign-vit/guide.md" not in start["Start"]
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    """A repository with the site's files, and a README as its only page."""
+    (tmp_path / "src").mkdir()
+    (tmp_path / "docs").mkdir()
+    for name in ("__init__.py", "site.py", "formulas.py", "notebook_page.py", "site.css"):
+        shutil.copy(ROOT / "docs" / name, tmp_path / "docs")
+    for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "docs/studies.md"):
+        (tmp_path / name).write_text("# A page\n")
+    config = (ROOT / "mkdocs.yml").read_text()
+    short = re.sub(r"^nav:\n.*?\n\n", "nav:\n  - Start: [README.md]\n\n", config, flags=re.S | re.M)
+    (tmp_path / "mkdocs.yml").write_text(short)
+    return tmp_path
+
+
+def test_a_new_page_is_in_the_navigation(repository: Path) -> None:
+    (repository / "docs" / "why-not.md").write_text("# Why not\n")
+    build(repository / "site", root=repository)
+    assert "docs/why-not.html" in Reader((repository / "site" / "index.html").read_text()).links
+
+
+def test_a_link_that_leads_nowhere_stops_the_build(repository: Path) -> None:
+    (repository / "README.md").write_text("# A page\n\n[Gone](docs/gone.md), [low](#down)\n")
+    said = build(repository / "site", root=repository, expect=1)
+    assert "docs/gone.md" in said
+    assert "#down" in said
 
 
 def test_the_reference_has_every_public_name_of_the_package(
