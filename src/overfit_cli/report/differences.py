@@ -187,16 +187,6 @@ class Comparison:
         return changes + [f"{plural(count, unit)} {what}" for count, unit, what in counts if count]
 
 
-def describe_interpolation(counts: Mapping[str, Any]) -> str:
-    """Return in words at how many points A is interpolated, and along which axes."""
-    axes = [f"log {name}" if scale == "log" else name for name, scale in counts["axes"].items()]
-    unknown = f"; {counts['unknown']} beyond A's cells or beside a gap in them"
-    return (
-        f"A is interpolated at {counts['interpolated']} of {plural(counts['points'], 'point')} of "
-        f"B, linearly in {' and '.join(axes)}{unknown if counts['unknown'] else ''}."
-    )
-
-
 def compare_sides(
     path_a: Path,
     path_b: Path,

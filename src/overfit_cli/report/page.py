@@ -24,6 +24,7 @@ from overfit_cli.claims.stated import Measure
 from overfit_cli.core.claim import (
     BY_CELL,
     KINDS,
+    MARKS,
     VERDICTS,
     Claim,
     Kind,
@@ -56,7 +57,6 @@ SCRIPTS = tuple(
 )
 """The parts of the page's style and of its script, in order."""
 
-_MARKS = {"holds": "✓", "fails": "✗", "inconclusive": "?", "vacuous": "○", "not run": "–"}
 KIND_NAMES: dict[Kind, str] = {
     "paper": "of the papers",
     "sharp": "on tightness",
@@ -156,7 +156,7 @@ def _environment() -> Environment:
         "version": VERSION,
         "kinds": KINDS,
         "verdicts": VERDICTS,
-        "marks": _MARKS,
+        "marks": MARKS,
         "headings": _HEADINGS,
         "orders": _ORDERS,
         "style": Markup(style),
