@@ -51,9 +51,10 @@ class NotebookPicture:
             return
         content = _content(picture)
         if self._handle is None:
-            from IPython.display import display
+            from IPython import display
 
-            self._handle = display(content, raw=True, display_id=True)
+            show: Any = display.display
+            self._handle = show(content, raw=True, display_id=True)
         else:
             self._handle.update(content, raw=True)
         self._next = time.monotonic() + SECONDS_BETWEEN_PICTURES

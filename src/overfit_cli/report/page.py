@@ -53,7 +53,7 @@ TEMPLATES = Path(__file__).parent / "templates"
 STYLES = ("page.css", "diagrams.css", "narrow.css", "print.css")
 SCRIPTS = tuple(
     f"{name}.js"
-    for name in ("elements", "claims", "figures", "links", "reading", "panel", "diagrams")
+    for name in ("elements", "claims", "figures", "links", "reading", "panel", "diagrams", "runs")
 )
 """The parts of the page's style and of its script, in order."""
 
@@ -148,8 +148,8 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     style, script = (
-        _concatenate(STYLES),
-        f'"use strict";\n(() => {{\n{_concatenate(SCRIPTS)}}})();\n',
+        concatenate(STYLES),
+        f'"use strict";\n(() => {{\n{concatenate(SCRIPTS)}}})();\n',
     )
     environment.filters["typeset"] = _typeset
     environment.globals |= {
@@ -292,7 +292,8 @@ def _sortable(value: float | None) -> float | str:
     return "" if value is None or not math.isfinite(value) else value
 
 
-def _concatenate(names: Sequence[str]) -> str:
+def concatenate(names: Sequence[str]) -> str:
+    """Return templates, one after the other."""
     return "".join((TEMPLATES / name).read_text(encoding="utf-8") for name in names)
 
 
