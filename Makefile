@@ -37,9 +37,10 @@ lint: $(VENV)/installed-dev  ## run ruff, mypy, and the linters of imports and o
 docs: $(VENV)/installed-dev  ## write the generated parts of the documents anew
 	$(BIN)/python -m docs.generate
 
-pictures: $(VENV)/installed-dev  ## draw the pictures of the documents anew, from the kept runs
+pictures: $(VENV)/installed-dev  ## draw the pictures of the documents anew, and run their notebook
 	$(BIN)/python -m docs.pictures
 	$(BIN)/python -m docs.page_picture
+	$(BIN)/python -m docs.notebook
 
 error-rates: $(VENV)/installed-dev  ## measure how often each verdict errs: an hour or two
 	$(BIN)/python -m calibration
