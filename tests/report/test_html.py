@@ -101,7 +101,10 @@ def test_a_comparison_has_a_row_for_each_column_and_for_each_claim_that_is_asked
     assert [text.split(":")[0] for text in texts(claims, ".//tbody/tr/td")[1:]] == [
         comparison.verdicts["test_loss-lt-5"][0].verdict
     ] * 2
-    assert texts(root, "p")[0] == "No difference: A and B are equal in test_loss."
+    answer, sides, intervals = texts(root, "p")
+    assert answer.startswith("No difference: A and B are equal in test_loss. No verdict changes")
+    assert sides.startswith("A: a, 6 cells of toy. B: b, 6 cells of toy. ")
+    assert intervals.startswith("Intervals of B − A: ")
 
 
 def test_a_trained_cell_has_a_row_for_each_measurement(tmp_path: Path) -> None:

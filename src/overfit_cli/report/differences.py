@@ -122,8 +122,11 @@ class Comparison:
             )
             if rows
         ]
-        sentences = [*leading_lines(self), *opening_lines(self)]
-        return Markup().join([paragraphs(sentences), *tables, paragraphs(closing_lines(self))])
+        above, below = (
+            paragraphs(" ".join(lines) for lines in parts)
+            for parts in ([leading_lines(self), opening_lines(self)], [closing_lines(self)])
+        )
+        return Markup().join([above, *tables, below])
 
     @property
     def notes(self) -> list[str]:
