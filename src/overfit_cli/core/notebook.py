@@ -51,10 +51,9 @@ class NotebookPicture:
             return
         content = _content(picture)
         if self._handle is None:
-            from IPython import display
+            from IPython.display import display
 
-            show: Any = display.display
-            self._handle = show(content, raw=True, display_id=True)
+            self._handle = display(content, raw=True, display_id=True)
         else:
             self._handle.update(content, raw=True)
         self._next = time.monotonic() + SECONDS_BETWEEN_PICTURES
