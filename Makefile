@@ -40,9 +40,10 @@ docs: $(VENV)/installed-dev  ## write the generated parts of the documents anew
 site: $(VENV)/installed-dev  ## build the documentation as a site in site/, and check its links
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 
-pictures: $(VENV)/installed-dev  ## draw the pictures of the documents anew, from the kept runs
+pictures: $(VENV)/installed-dev  ## draw the pictures of the documents anew, and run their notebook
 	$(BIN)/python -m docs.pictures
 	$(BIN)/python -m docs.page_picture
+	$(BIN)/python -m docs.notebook
 
 error-rates: $(VENV)/installed-dev  ## measure how often each verdict errs: an hour or two
 	$(BIN)/python -m calibration
