@@ -12,7 +12,7 @@ from overfit_cli.core.cell import Cell, CellResult
 from overfit_cli.core.console import console
 from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.figure import FigureOptions
-from overfit_cli.core.files import results_folder
+from overfit_cli.core.files import require_extra, results_folder
 from overfit_cli.core.parameters import StudyParameters, Value
 from overfit_cli.core.registry import add_study, find_study
 from overfit_cli.core.study import AnyStudy, Study
@@ -34,7 +34,7 @@ from overfit_cli.report.claim_figure import draw_claims
 from overfit_cli.report.decision import Decision, decide_cells, decide_sentences
 from overfit_cli.report.difference_figure import draw_difference
 from overfit_cli.report.differences import Comparison, compare_sides
-from overfit_cli.report.judge import Judged, judge_all, judge_cells, relevant_claims
+from overfit_cli.report.judge import JudgedClaims, judge_all, judge_cells, relevant_claims
 from overfit_cli.sweeps.grid import Grid, grid_of_values
 from overfit_cli.sweeps.inventory import summaries
 from overfit_cli.sweeps.load import (
@@ -56,6 +56,8 @@ from overfit_cli.sweeps.subject import DEFAULT_SEEDS, Subject, find_subject, tak
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from overfit_cli.report.widget import DiagramWidget
 
 
 Values = Value | str | Iterable[Any]
@@ -393,6 +395,27 @@ def draw(
     return drawn
 
 
+def explore(directory: str | Path, *, where: Conditions = ()) -> DiagramWidget:
+    """Show the phase diagram of the report's page in a notebook: point at a place for its numbers.
+
+    Args:
+        directory: what a sweep wrote.
+        where: conditions that choose cells, as `load` has them.
+
+    Returns:
+        A widget. A notebook shows it where it is the last line of a cell.
+
+    Raises:
+        UserError: if `directory` can't be read or its cells make no diagram, or if the extra
+            `notebook` isn't installed.
+    """
+    require_extra("anywidget", "notebook", "explore")
+    from overfit_cli.report.widget import diagram_widget
+
+    run = RunDirectory(usable_path("directory", directory))
+    return diagram_widget(run, conditions("where", where))
+
+
 def compare(
     a: str | Path,
     b: str | Path,
@@ -456,7 +479,7 @@ def judge(
     *sources: str | Path | pd.DataFrame | Sentence,
     study: AnyStudy | Callable[..., Any] | str | None = None,
     out: str | Path | None = None,
-) -> list[Judged]:
+) -> JudgedClaims:
     """Judge claims, as `overfit report` and `overfit judge` do.
 
     Args:
@@ -475,7 +498,7 @@ def judge(
     Returns:
         The claims that cells there bear on; of a study whose cells bear on none, all. Of sentences,
         those: the note of each measurement says what it is judged on, how often it would be wrong,
-        and what it lacks.
+        and what it lacks. A notebook shows them as a table, in which each name unfolds.
 
     Raises:
         UserError: if a named directory holds no cells, a frame's study isn't known, one is named
@@ -494,7 +517,7 @@ def judge(
         of_cells = _study_of(frames[0], study)
         if texts:
             return _in_words(decide_cells(frames[0], of_cells, texts))
-        return relevant_claims(judge_cells(frames[0], of_cells))
+        return JudgedClaims(relevant_claims(judge_cells(frames[0], of_cells)))
     if frames:
         raise UserError("judge takes run directories, or one frame of cells.")
     if study is not None:
@@ -506,12 +529,12 @@ def judge(
             file = usable_path("out", out)
             save_with_caption(draw_claims(paths[0], judged, out=file), file)
         return judged
-    return relevant_claims(judge_all(paths, results_folder()))
+    return JudgedClaims(relevant_claims(judge_all(paths, results_folder())))
 
 
-def _in_words(decisions: Iterable[Decision]) -> list[Judged]:
+def _in_words(decisions: Iterable[Decision]) -> JudgedClaims:
     """Judged claims, each with its design and what would decide it in its note."""
-    return [decision.judged.noted(decision.sentences()) for decision in decisions]
+    return JudgedClaims(decision.judged.noted(decision.sentences()) for decision in decisions)
 
 
 _SENTENCE = re.compile(r"[<>=]| is | falls | rises |power of|share of")

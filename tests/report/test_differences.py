@@ -11,7 +11,12 @@ import numpy as np
 import pytest
 
 from overfit_cli import UserError
-from overfit_cli.cli.compare import closing_lines, leading_lines, opening_lines, verdict_rows
+from overfit_cli.report.difference_words import (
+    closing_lines,
+    leading_lines,
+    opening_lines,
+    verdict_rows,
+)
 from overfit_cli.report.differences import Comparison, compare_sides
 from tests.report.toy_numbers import Numbers, loss, write_run
 from tests.toy_runs import TOY

@@ -24,6 +24,7 @@ from overfit_cli.claims.stated import Measure
 from overfit_cli.core.claim import (
     BY_CELL,
     KINDS,
+    MARKS,
     VERDICTS,
     Claim,
     Kind,
@@ -52,11 +53,10 @@ TEMPLATES = Path(__file__).parent / "templates"
 STYLES = ("page.css", "diagrams.css", "narrow.css", "print.css")
 SCRIPTS = tuple(
     f"{name}.js"
-    for name in ("elements", "claims", "figures", "links", "reading", "panel", "diagrams")
+    for name in ("elements", "claims", "figures", "links", "reading", "panel", "diagrams", "runs")
 )
 """The parts of the page's style and of its script, in order."""
 
-_MARKS = {"holds": "✓", "fails": "✗", "inconclusive": "?", "vacuous": "○", "not run": "–"}
 KIND_NAMES: dict[Kind, str] = {
     "paper": "of the papers",
     "sharp": "on tightness",
@@ -148,15 +148,15 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     style, script = (
-        _concatenate(STYLES),
-        f'"use strict";\n(() => {{\n{_concatenate(SCRIPTS)}}})();\n',
+        concatenate(STYLES),
+        f'"use strict";\n(() => {{\n{concatenate(SCRIPTS)}}})();\n',
     )
     environment.filters["typeset"] = _typeset
     environment.globals |= {
         "version": VERSION,
         "kinds": KINDS,
         "verdicts": VERDICTS,
-        "marks": _MARKS,
+        "marks": MARKS,
         "headings": _HEADINGS,
         "orders": _ORDERS,
         "style": Markup(style),
@@ -199,10 +199,12 @@ def _make_visible(value: object) -> object:
 _POWER = re.compile(r"(?<![\w.-])(-?\d[\d.]*)e([+-]?\d+)\b")
 _NEGATIVE = re.compile(r"(?<![\w.&;)/-])-(?=\d)")
 _SUBSCRIPT = re.compile(
-    r"(?<![^\W\d])(Δ?[^\W\d_]\u0303?|min|max|(?<=[‖²)]))"
-    r"_(\{[^{}]{1,6}\}|[A-Z],[a-z]|[A-Za-zα-ω\d*⋆∞]{1,4})(?![A-Za-z\d_])"
+    r"(?<![^\W\d²³⁴ᵀ])(Δ?[^\W\d_][\u0300-\u036f]?\*?|min|max|(?<=[‖²)′∇]))"
+    r"_(\{[^{}]{1,6}\}|[A-Za-z],[a-z\d]|[A-Za-zα-ω\dℓ*⋆∞]{1,5}|[+-](?![\d(]))(?![A-Za-z\d_])"
 )
-_SUPERSCRIPT = re.compile(r"\^(\((?:[^()]|\([^()]*\)){1,14}\)|o\(1\)|[\w.]{1,4}(?!\w))")
+_SUPERSCRIPT = re.compile(
+    r"\^(\((?:[^()]|\([^()]*\)){1,14}\)|o\(1\)|[−-]?\d+(?:\.\d+)?|[*⋆]|[^\W\d_]{1,4}(?!\w))"
+)
 
 
 def _typeset(text: str) -> Markup:
@@ -213,8 +215,12 @@ def _typeset(text: str) -> Markup:
     """
     escaped = str(escape(visible(text)))
     escaped = _NEGATIVE.sub(MINUS, _POWER.sub(_power_of_ten, escaped))
-    escaped = _SUBSCRIPT.sub(r"\1<sub>\2</sub>", escaped)
-    return Markup(_SUPERSCRIPT.sub(r"<sup>\1</sup>", escaped))
+    return Markup(set_indices(escaped))
+
+
+def set_indices(escaped: str) -> str:
+    """Return an escaped text with the indices and powers of its symbols as HTML."""
+    return _SUPERSCRIPT.sub(r"<sup>\1</sup>", _SUBSCRIPT.sub(r"\1<sub>\2</sub>", escaped))
 
 
 def _power_of_ten(number: re.Match[str]) -> str:
@@ -292,7 +298,8 @@ def _sortable(value: float | None) -> float | str:
     return "" if value is None or not math.isfinite(value) else value
 
 
-def _concatenate(names: Sequence[str]) -> str:
+def concatenate(names: Sequence[str]) -> str:
+    """Return templates, one after the other."""
     return "".join((TEMPLATES / name).read_text(encoding="utf-8") for name in names)
 
 
