@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 import overfit_cli
+from overfit_cli.core.files import MANIFEST
 from overfit_cli.sweeps.grid import make_grid
 from overfit_cli.sweeps.manifest import (
-    MANIFEST,
     MOST_BYTES,
     count_planned,
     planned_cells,

@@ -19,9 +19,10 @@ import pytest
 import overfit_cli
 from overfit_cli import UserError
 from overfit_cli.core.cell import CellResult
+from overfit_cli.core.files import MANIFEST
 from overfit_cli.core.registry import find_study
 from overfit_cli.sweeps.grid import make_grid
-from overfit_cli.sweeps.manifest import MANIFEST, record_run
+from overfit_cli.sweeps.manifest import record_run
 from overfit_cli.sweeps.part_file import (
     CELLS,
     KIND_MARK,

@@ -32,6 +32,9 @@ if TYPE_CHECKING:
 
 
 TEMPORARY_PREFIX = ".part-"
+MANIFEST = "manifest.json"
+"""The file of a run directory that says what was run into it."""
+
 SET_ASIDE = "set-aside"
 """The folder of a run directory for files that are no longer part of it."""
 

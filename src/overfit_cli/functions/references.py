@@ -14,7 +14,7 @@ import inspect
 import sys
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
-from importlib.machinery import SourceFileLoader
+from importlib.machinery import PathFinder, SourceFileLoader
 from pathlib import Path
 from types import CodeType, ModuleType
 from typing import Any, Literal
@@ -24,6 +24,7 @@ from overfit_cli.core.cell import (
 )
 from overfit_cli.core.errors import UserError
 from overfit_cli.core.failures import error_in_words
+from overfit_cli.core.files import MANIFEST
 from overfit_cli.core.text import suggestion
 from overfit_cli.functions.digest import OwnFile, digest_of, own_files
 from overfit_cli.functions.experiment import (
@@ -72,6 +73,48 @@ def state_of(reference: str) -> tuple[object, ...]:
     _import_beside(path)
     files = [file.path for file in own_files(OwnFile(path)) if file.path.is_file()]
     return tuple((file, file.stat().st_mtime_ns, file.stat().st_size) for file in files)
+
+
+def refuse_sent_code(reference: str) -> None:
+    """Refuse a reference that a run directory recorded, if its code may have come with one.
+
+    A sweep records the whole path of a file. Code in a run directory came with it, or is the copy
+    that it keeps; neither is executed. Nothing is imported here.
+
+    Raises:
+        UserError: if the code lies in a run directory, or the path of its file is not whole.
+    """
+    where, _ = split_reference(reference)
+    is_file = where.endswith(".py")
+    if is_file and not Path(where).is_absolute():
+        raise UserError(
+            f"{where}: a run directory names this file without its folder, which no sweep does; "
+            "the file is not loaded."
+        )
+    for path in [Path(where)] if is_file else _paths_of_module(where):
+        for folder in (*path.parents, *path.resolve().parents):
+            if (folder / MANIFEST).exists():
+                raise UserError(
+                    f"{path}: it lies in the run directory {folder}, and code there is executed "
+                    "only when you sweep it by its name; move the file out and sweep it again."
+                )
+
+
+def _paths_of_module(name: str) -> list[Path]:
+    """The files that an import of a module would run, those of its packages first.
+
+    A module that no folder of the search path holds has none.
+    """
+    paths, folders, whole = list[Path](), [*sys.path, str(Path.cwd())], ""
+    for part in name.split("."):
+        whole = f"{whole}.{part}".lstrip(".")
+        spec = PathFinder.find_spec(whole, folders)
+        if spec is None:
+            break
+        folders = list(spec.submodule_search_locations or ())
+        # A folder without __init__.py is a package too, with no file of its own.
+        paths += [Path(spec.origin)] if spec.has_location and spec.origin else []
+    return paths
 
 
 def find_function(reference: str) -> tuple[Callable[..., Any], Source]:
