@@ -11,6 +11,7 @@ import functools
 import importlib
 import importlib.util
 import inspect
+import re
 import sys
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
@@ -60,9 +61,13 @@ class Source:
     digest: str
 
 
+_DRIVE = re.compile(r"\A[A-Za-z]:(?=[\\/])")
+"""How a whole path begins on Windows; its colon separates no function."""
+
+
 def is_reference(text: str) -> bool:
     """Whether a text names a function: `FILE.py`, `FILE.py:NAME` or `package.module:NAME`."""
-    return text.endswith(".py") or ":" in text
+    return text.endswith(".py") or ":" in _DRIVE.sub("", text, count=1)
 
 
 def state_of(reference: str) -> tuple[object, ...]:
@@ -181,7 +186,7 @@ def split_reference(reference: str) -> tuple[str, str]:
     if reference.endswith(".py"):
         return reference, ""
     where, _, name = reference.rpartition(":")
-    if not where or ":" in where or not name.isidentifier():
+    if not where or ":" in _DRIVE.sub("", where, count=1) or not name.isidentifier():
         raise UserError(
             f"{reference!r}: it takes FILE.py, FILE.py:FUNCTION or package.module:FUNCTION."
         )

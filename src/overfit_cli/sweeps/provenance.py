@@ -52,10 +52,10 @@ def _git(folder: Path, command: str, *paths: Path) -> str | None:
     """What git prints in a folder; None where it fails, or isn't installed."""
     words = ["git", "-C", str(folder), *command.split(), *map(str, paths)]
     try:
-        done = subprocess.run(words, capture_output=True, text=True, check=False)
+        done = subprocess.run(words, capture_output=True, check=False)
     except OSError:
         return None
-    return None if done.returncode else done.stdout.strip()
+    return None if done.returncode else done.stdout.decode(errors="replace").strip()
 
 
 def short_commit(commit: str, digits: int) -> str:
