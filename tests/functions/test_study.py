@@ -96,6 +96,7 @@ def test_the_same_command_reuses_cells_and_a_grid_that_grows_does_too(tmp_path: 
     assert "32 there already; 0 to run" in named.stdout, "it is the same study, however it is named"
 
 
+@pytest.mark.unix
 @pytest.mark.slow
 def test_it_goes_on_after_a_kill(tmp_path: Path) -> None:
     written(tmp_path, EXPERIMENT)

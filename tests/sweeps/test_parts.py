@@ -408,6 +408,7 @@ def test_a_plan_reads_what_it_needs_only_once(
     assert len(read) == 3
 
 
+@pytest.mark.unix
 def test_a_pipe_or_a_folder_in_the_way_is_no_part(swept: RunDirectory) -> None:
     os.mkfifo(swept.path / "cells" / "pipe.parquet")
     (swept.path / "cells" / "folder.parquet").mkdir()
