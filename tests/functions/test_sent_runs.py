@@ -135,6 +135,15 @@ def test_a_module_inside_a_run_directory_is_refused_before_its_package_runs(
     assert not list(folder.rglob("executed"))
 
 
+def test_a_merge_copies_no_file_that_a_link_among_the_sources_leads_to(folder: Path) -> None:
+    (folder / "secret").write_text("secret")
+    [kept] = (folder / "run" / "source").iterdir()
+    (kept / "linked.py").symlink_to(folder / "secret")
+    call("sweep", "mine.py", "--n=4:5", "--jobs=1", "--out=other", cwd=folder)
+    call("merge", "run", "other", "--out=merged", cwd=folder)
+    assert [path.name for path in (folder / "merged" / "source").rglob("*.py")] == ["mine.py"]
+
+
 def test_the_file_that_was_swept_outside_is_loaded(folder: Path) -> None:
     manifest = read_manifest(folder / "run")
     assert manifest is not None

@@ -87,7 +87,8 @@ def copy_sources(source: Path, target: Path) -> None:
     """
     for path in (source / SOURCES).rglob("*"):
         copied = target / path.relative_to(source)
-        if path.is_file() and not copied.exists():
+        # A link of a directory that was sent may lead to any file of this user.
+        if path.is_file() and not path.is_symlink() and not copied.exists():
             copied.parent.mkdir(parents=True, exist_ok=True)
             write_whole(copied, path.read_bytes())
 
