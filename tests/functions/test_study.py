@@ -14,9 +14,10 @@ import pytest
 
 import overfit_cli
 from overfit_cli import Parameter
+from overfit_cli.core.files import MANIFEST
 from overfit_cli.functions.experiment import FunctionRecord, ParameterRecord, parameter_model
 from overfit_cli.functions.function_study import study_of_function, study_of_reference
-from overfit_cli.sweeps.manifest import MANIFEST, read_manifest
+from overfit_cli.sweeps.manifest import read_manifest
 from tests.command import call, python, run, start, wait_for
 
 EXPERIMENT = '''
