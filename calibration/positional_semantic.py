@@ -91,7 +91,7 @@ def _jumping(design: pd.DataFrame, jumps: Numbers, random: Random) -> pd.DataFra
 
 
 def _of_limit(name: str, column: str, spread: float, *, over: bool) -> dict[str, Worlds]:
-    made = {
+    made: Mapping[str, Callable[..., pd.DataFrame]] = {
         "": partial(_beside_published, beside=beside_theory),
         "-solved": _beside_limit,
         "-published": partial(_beside_published, beside=beside_means),

@@ -104,7 +104,7 @@ def beside_theory(cells: pd.DataFrame, choose: Choose) -> pd.DataFrame:
 
     Between the authors' values of α it is interpolated, by cubics that keep its monotony.
     """
-    beside = choose(cells)
+    beside = choose(cells).copy()
     for start, solution in published_theory().groupby("start"):
         chosen = beside["start"] == start
         alphas = beside.loc[chosen, "alpha"].astype(float)
