@@ -69,6 +69,7 @@ for arguments in (
 """
 
 
+@pytest.mark.unix
 def test_every_module_is_imported_and_a_sweep_is_drawn_and_judged_without_what_only_unix_has(
     tmp_path: Path,
 ) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import sys
 from collections.abc import Iterator
@@ -42,10 +43,10 @@ READERS = (
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Iterator[Path]:
-    """A folder with `mine.py` and the run directory `run` of it, whose own `sent.py` is no part."""
-    (tmp_path / "mine.py").write_text(MINE)
+    """A folder with `outside.py`, and the run directory `run` of it with a file `sent.py`."""
+    (tmp_path / "outside.py").write_text(MINE)
     search_path, loaded = list(sys.path), set(sys.modules)
-    call("sweep", "mine.py", "--n=1:3", "--jobs=1", "--out=run", cwd=tmp_path)
+    call("sweep", "outside.py", "--n=1:3", "--jobs=1", "--out=run", cwd=tmp_path)
     (tmp_path / "run" / "sent.py").write_text(SENT)
     with contextlib.chdir(tmp_path):
         yield tmp_path
@@ -58,10 +59,10 @@ def folder(tmp_path: Path) -> Iterator[Path]:
 def record(folder: Path, reference: str) -> None:
     """Let the manifest name another function than the one that was swept."""
     manifest = folder / "run" / "manifest.json"
-    text = manifest.read_text(encoding="utf-8")
-    whole = f"{folder.resolve() / 'mine.py'}:train"
-    assert whole in text
-    manifest.write_text(text.replace(whole, reference), encoding="utf-8")
+    content = json.loads(manifest.read_bytes())
+    assert content["function"]["reference"] == f"{folder.resolve() / 'outside.py'}:train"
+    content["function"]["reference"] = reference
+    manifest.write_text(json.dumps(content), encoding="utf-8")
 
 
 @pytest.mark.parametrize("command", READERS, ids=" ".join)
@@ -90,6 +91,7 @@ def test_python_refuses_it_too(folder: Path) -> None:
     assert not (folder / "run" / "executed").exists()
 
 
+@pytest.mark.unix
 @pytest.mark.parametrize(
     "inside",
     ["sent.py", "deeper/sent.py", "elsewhere/../sent.py", "../link.py", "../linked/sent.py"],
@@ -106,14 +108,15 @@ def test_links_and_longer_paths_into_a_run_directory_are_refused(folder: Path, i
         refuse_sent_code(f"{run / inside}:train")
 
 
+@pytest.mark.unix
 def test_a_link_in_a_run_directory_is_refused_wherever_it_leads(folder: Path) -> None:
-    (folder / "run" / "link.py").symlink_to(folder / "mine.py")
+    (folder / "run" / "link.py").symlink_to(folder / "outside.py")
     with pytest.raises(UserError, match="it lies in the run directory"):
         refuse_sent_code(f"{folder / 'run' / 'link.py'}:train")
 
 
 def test_a_recorded_path_that_is_not_whole_is_refused(folder: Path) -> None:
-    record(folder, "mine.py:train")
+    record(folder, "outside.py:train")
     manifest = read_manifest(folder / "run")
     assert manifest is not None
     assert manifest.function is not None
@@ -135,13 +138,14 @@ def test_a_module_inside_a_run_directory_is_refused_before_its_package_runs(
     assert not list(folder.rglob("executed"))
 
 
+@pytest.mark.unix
 def test_a_merge_copies_no_file_that_a_link_among_the_sources_leads_to(folder: Path) -> None:
     (folder / "secret").write_text("secret")
     [kept] = (folder / "run" / "source").iterdir()
     (kept / "linked.py").symlink_to(folder / "secret")
-    call("sweep", "mine.py", "--n=4:5", "--jobs=1", "--out=other", cwd=folder)
+    call("sweep", "outside.py", "--n=4:5", "--jobs=1", "--out=other", cwd=folder)
     call("merge", "run", "other", "--out=merged", cwd=folder)
-    assert [path.name for path in (folder / "merged" / "source").rglob("*.py")] == ["mine.py"]
+    assert [path.name for path in (folder / "merged" / "source").rglob("*.py")] == ["outside.py"]
 
 
 def test_the_file_that_was_swept_outside_is_loaded(folder: Path) -> None:
@@ -153,7 +157,7 @@ def test_the_file_that_was_swept_outside_is_loaded(folder: Path) -> None:
 
 
 def test_a_module_of_the_working_folder_is_loaded(folder: Path) -> None:
-    record(folder, "mine:train")
+    record(folder, "outside:train")
     manifest = read_manifest(folder / "run")
     assert manifest is not None
     assert manifest.function is not None
