@@ -11,11 +11,13 @@ import os
 import re
 import subprocess
 import sys
+import tomllib
 from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import overfit_cli
 from docs.pictures import gallery
 from docs.tables import table1_beside_measured
 from overfit_cli.cli.list import COLUMN_HEADINGS, PARAMETER_HEADINGS, column_rows, parameter_rows
@@ -27,6 +29,7 @@ from overfit_cli.report.interval_bar import margin_in_words
 
 FOLDER = Path(__file__).parent
 MOST_FINDINGS = 3
+CITATION = FOLDER.parent / "CITATION.cff"
 PART = re.compile(r"(<!-- generated: (\w+) ([\w./-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
@@ -39,6 +42,15 @@ def documents() -> list[Path]:
 def regenerated(text: str) -> str:
     """Return a document's text with its generated parts made anew."""
     return PART.sub(lambda found: found[1] + _part(found[2], found[3]) + found[4], text)
+
+
+def cited(text: str) -> str:
+    """Return the text of the citation with the package's version and the repository's address."""
+    project = tomllib.loads((FOLDER.parent / "pyproject.toml").read_text())
+    address = project["tool"]["hatch"]["metadata"]["hooks"]["custom"]["repository"]
+    for name, value in (("version", overfit_cli.__version__), ("repository-code", address)):
+        text = re.sub(rf"^{name}: .*$", f"{name}: {value}", text, flags=re.MULTILINE)
+    return text
 
 
 def _part(kind: str, name: str) -> str:
@@ -185,3 +197,4 @@ def _help(command: str) -> str:
 if __name__ == "__main__":
     for document in documents():
         document.write_text(regenerated(document.read_text()))
+    CITATION.write_text(cited(CITATION.read_text()))

@@ -174,6 +174,7 @@ def path_with_command(tmp_path: Path) -> str:
     return f"{tmp_path}{os.pathsep}{os.environ['PATH']}"
 
 
+@pytest.mark.unix
 @pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash here")
 def test_bash_itself_completes_with_what_the_command_shows(
     folder: Path, path_with_command: str
@@ -199,6 +200,7 @@ ask overfit plot heatmap --from results/g
     assert (done.stdout, done.stderr) == ("<--learning_rate><results/grid>", "")
 
 
+@pytest.mark.unix
 @pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash here")
 def test_completion_is_installed_for_the_shell_in_use(
     tmp_path: Path, path_with_command: str

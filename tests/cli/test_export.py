@@ -284,7 +284,10 @@ def test_bad_input_is_refused_in_a_sentence(arguments: list[str], said: str, fol
     assert done.stdout == ""
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+@pytest.mark.unix
+@pytest.mark.skipif(
+    not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may write everywhere"
+)
 def test_a_folder_that_takes_no_file_is_named(folder: Path, tmp_path: Path) -> None:
     tmp_path.chmod(0o500)
     error = call("export", "toy", f"--out={tmp_path}/a.csv", cwd=folder, expect=2).stderr

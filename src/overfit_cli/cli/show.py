@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -219,7 +220,7 @@ def _command_of_cell(cell: Mapping[Any, Any], study: AnyStudy, described: RunSum
     from overfit_cli.core.parameters import describe
 
     record = None if described.manifest is None else described.manifest.function
-    here = f"{Path.cwd()}/"
+    here = f"{Path.cwd()}{os.sep}"
     words = ["train", study.name if record is None else record.reference.removeprefix(here)]
     present = {name: value for name, value in cell.items() if not pd.isna(value)}
     for name, info in describe(study.parameters).items():

@@ -6,6 +6,7 @@ directory is loaded by the code that draws the figure, and its digest is compare
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -123,7 +124,9 @@ def _find(record: FigureRecord, index: int, file: Path, named: Sequence[Path]) -
     source = record.sources[index]
     seen = file.resolve().parent / (source.beside or Path(source.path).name)
     nearest = Candidate(4, Path(source.path), f"{source.path} isn't here; name it with --from.")
-    for path in (*named, Path(source.path), Path(os.path.relpath(seen))):
+    with contextlib.suppress(ValueError):  # on another drive of Windows
+        seen = Path(os.path.relpath(seen))
+    for path in (*named, Path(source.path), seen):
         # Unlike Path's own functions, these say no to a name that is too long.
         exists = os.path.isdir(path / "cells") if source.study else os.path.isfile(path)  # noqa: PTH112, PTH113
         if exists and nearest.distance:

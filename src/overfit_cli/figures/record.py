@@ -188,10 +188,16 @@ def record_of_cells(
 
 
 def path_beside(source: Path, out: Path | None) -> str:
-    """Return a path from a figure's folder; empty where it has a name that wasn't typed."""
+    """Return a path from a figure's folder; empty where it has a name that wasn't typed.
+
+    On Windows it is empty too where the two lie on different drives.
+    """
     if out is None:
         return ""
-    path = Path(os.path.relpath(source, out.parent))
+    try:
+        path = Path(os.path.relpath(source, out.parent))
+    except ValueError:
+        return ""
     typed = {"..", *source.parts, *out.parts}
     return path.as_posix() if typed.issuperset(path.parts) else ""
 
