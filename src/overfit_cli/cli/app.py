@@ -227,7 +227,7 @@ def main() -> None:
         code = _run()
     problem = output_problem()
     if problem is not None:
-        _say(f"The output can't be written ({error_text(problem)}); the rest was done.")
+        _say(f"The output can't be written ({error_text(problem)}); everything else was done.")
     sys.exit(code or int(problem is not None))
 
 
@@ -236,7 +236,9 @@ def _run() -> int:
     code: int
     try:
         if INSTALL in sys.argv and len(sys.argv) > 2:
-            raise UserError(f"{INSTALL}: it stands alone, and is for the shell that you run.")
+            raise UserError(
+                f"{INSTALL}: it takes no other words; it serves the shell in which you run it."
+            )
         code = app(prog_name=NAME, standalone_mode=False) or 0
     except UserError as error:
         _say(str(error))

@@ -78,7 +78,7 @@ def leading_lines(comparison: Comparison) -> Iterator[str]:
         every = columns[0]["column"] if len(columns) == 1 else f"all {len(columns)} columns"
         yield f"No difference: A and B are equal in {every}."
     for record in unlike[:1]:
-        noun = "pair" if comparison.pairs.by == "seed" else "place"
+        noun = "pair" if comparison.pairs.by == "seed" else "point"
         differ = f"{record['pairs'] - record['equal']} of {plural(record['pairs'], noun)}"
         most = three_digits(record["largest"]["difference"])
         at = f" at {location}" if (location := _place_of_largest(record)) else ""
@@ -114,7 +114,7 @@ def _equivalence_lines(comparison: Comparison) -> Iterator[str]:
         counts, points = record.get("verdicts"), record.get("points", [])
         if counts is None:
             continue
-        agree = f"{counts['agrees']} of {plural(len(points), 'place')} agree"
+        agree = f"{counts['agrees']} of {plural(len(points), 'point')} agree"
         levels = f"90 % Welch, {seeds_in_words(points)}"
         line = f"{record['column']}: {agree} within {comparison.equivalent} ({levels})"
         lacking = what_places_lack(points)
@@ -139,7 +139,10 @@ MOST_LISTED = 5
 
 def _verdict_lines(comparison: Comparison) -> Iterator[str]:
     if comparison.a.is_of_another_version or comparison.b.is_of_another_version:
-        yield "Verdicts aren't compared: cells are of another version than the installed claims."
+        yield (
+            "Verdicts aren't compared: the claims are of the installed version of the study, and "
+            "the cells of another."
+        )
     if comparison.verdicts:
         judged = f"{plural(len(comparison.verdicts), 'claim')} judged on both sides"
         changed = len(comparison.changed)
@@ -151,12 +154,14 @@ def closing_lines(comparison: Comparison) -> Iterator[str]:
     """Yield sentences on intervals, and on columns of one side."""
     estimates = [record["difference"] for record in comparison.differences]
     kinds = {number["kind"]: 0 for number in estimates if math.isfinite(number["low"])}
-    yield f"Intervals of B − A: {'; '.join(kinds) or 'none, of one seed'}."
+    yield f"Intervals of B − A: {'; '.join(kinds) or 'none, there is only one seed'}."
     within = "B lies inside the interval of A's mean"
     for record in comparison.differences:
         column, unpaired = record["column"], record["numbers_on_one_side"]
         if unpaired:
-            yield f"{column}: {plural(unpaired, 'pair')} with a number on one side alone; left out."
+            have = "has" if unpaired == 1 else "have"
+            pairs = f"{plural(unpaired, 'pair')} {have} a number only on one side"
+            yield f"{column}: {pairs}, and {'is' if unpaired == 1 else 'are'} left out."
         points = [point["difference"] for point in record.get("points", [])]
         if points := [number for number in points if math.isfinite(number["low"])]:
             inside = sum(number["low"] <= 0 <= number["high"] for number in points)
@@ -166,7 +171,7 @@ def closing_lines(comparison: Comparison) -> Iterator[str]:
             yield f"{column}: {contains} at {count}."
     for letter, names in comparison.only_in.items():
         if names:
-            yield f"Measured in {letter.upper()} alone: {', '.join(names)}."
+            yield f"Measured only in {letter.upper()}: {', '.join(names)}."
 
 
 LARGEST = "largest"
@@ -321,7 +326,7 @@ def _where_of(side: str) -> Any:
     return typer.Option(
         f"--where-{side.lower()}",
         metavar="NAME=RANGE",
-        help=f"The same for {side} alone.",
+        help=f"As --where, only for {side}.",
         autocompletion=conditions,
     )
 
@@ -336,8 +341,8 @@ def compare(
         typer.Argument(
             metavar="B",
             help="Another run directory, or a CSV or parquet file of published numbers with a "
-            "column for each parameter that varies and for each measured column; also the name of "
-            "one that the study has, such as `published.csv`.",
+            "column for each parameter that varies and for each measured column; or the name of a "
+            "file that the study has, such as `published.csv`.",
             autocompletion=run_directories,
         ),
     ],
@@ -364,16 +369,16 @@ def compare(
     interpolate: Annotated[
         bool,
         typer.Option(
-            "--interpolate", help="Interpolate A between its cells, where B has other points."
+            "--interpolate", help="Interpolate A between its cells, at the points that only B has."
         ),
     ] = False,
     equivalent: Annotated[
         str | None,
         typer.Option(
             metavar="MARGIN",
-            help="Judge at each place whether the run agrees with a published mean that has an "
+            help="Judge at each point whether the run agrees with a published mean that has an "
             "uncertainty: within 10% of the mean, or within 0.01 in the column's unit. Exit with "
-            "code 1 if a place differs.",
+            "code 1 if a point differs.",
         ),
     ] = None,
     tolerance: Annotated[
@@ -381,8 +386,8 @@ def compare(
         typer.Option(
             min=0,
             metavar="T",
-            help="Exit with code 1 if a pair differs by more than T; of two runs, also if a "
-            "verdict or a status differs, or a cell has no counterpart.",
+            help="Exit with code 1 if a pair differs by more than T; between two runs, also "
+            "if a verdict or a status differs, or a cell has no counterpart.",
         ),
     ] = None,
     out: Annotated[
@@ -396,13 +401,13 @@ def compare(
     json_file: Annotated[
         Path | None,
         typer.Option(
-            "--json", metavar="FILE", help="JSON file for all numbers; - is standard output, alone."
+            "--json", metavar="FILE", help="JSON file for all numbers; - prints only the JSON."
         ),
     ] = None,
 ) -> int:
     """Compare a run with another run, or with published numbers.
 
-    Cells are paired by their parameters and seed; every difference is B less A.
+    Cells are paired by their parameters and seed; every difference is B − A.
     """
     limit = None if tolerance is None else finite_number("tolerance", tolerance)
     from overfit_cli.core.figure import MOST_AXES

@@ -238,7 +238,7 @@ def texts_by_name(
             near = most_alike(flag, [*options, *declared_options(context)], cutoff=_CLOSE)
             known = f"known: {', '.join(sorted(options)) or 'none'}."
             raise UserError(
-                f"{flag}: {study.name} has no parameter {name!r}, and overfit no such option; "
+                f"{flag}: {study.name} has no parameter {name!r}, and overfit has no such option; "
                 + (f"did you mean {near!r}?" if near and len(name) > 1 else known)
             )
     for option in context.command.params:

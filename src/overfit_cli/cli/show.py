@@ -37,14 +37,14 @@ def show(
         bool,
         typer.Option(
             "--failed",
-            help="Show the failed cells by their reasons, and commands that repeat them.",
+            help="Show the failed cells by reason, with commands that repeat them.",
         ),
     ] = False,
 ) -> int:
-    """Describe a run directory: its cells, settings, commands, figures, verdicts, and what is next.
+    """Describe a run directory: its cells, settings, commands, figures, verdicts, next steps.
 
-    With --failed, its failed cells: how many of each kind, at which settings, and the command that
-    trains one of them again.
+    With --failed, describe its failed cells: how many of each kind, at which settings, and the
+    command that trains one of them again.
     """
     from overfit_cli.core.values import usable_path
     from overfit_cli.sweeps.inventory import summary

@@ -113,8 +113,8 @@ class Comparison:
 
     @property
     def unit(self) -> str:
-        """What has its counterpart: a `cell`, or a `place` where means over seeds are compared."""
-        return "cell" if self.pairs.by == "seed" else "place"
+        """The unit of comparison: a `cell`, or a `point` if means over seeds are compared."""
+        return "cell" if self.pairs.by == "seed" else "point"
 
     @property
     def failed(self) -> dict[str, int]:
@@ -173,14 +173,14 @@ class Comparison:
         ]
         if self.b.is_published:
             return changes
-        changes += [f"{name}, of which B has no number" for name in self.only_in["a"]]
+        changes += [f"{name}, for which B has no number" for name in self.only_in["a"]]
         alone = self.alone["b"] + (self.alone["a"] if self.interpolation is None else 0)
         counts = [
-            (record["numbers_on_one_side"], "number", f"of {record['column']} on one side alone")
+            (record["numbers_on_one_side"], "number", f"of {record['column']} only on one side")
             for record in self.differences
         ]
         counts += [
-            (sum(self.failed.values()), self.unit, "failed on one side alone"),
+            (sum(self.failed.values()), self.unit, "failed only on one side"),
             (alone, self.unit, "without a counterpart"),
             (len(self.changed), "verdict", "changed"),
         ]
@@ -302,7 +302,7 @@ def _choose_columns(a: Side, b: Side, values: Sequence[str]) -> list[str]:
     if "steps" in columns and not any(finite_column(side.cells, "steps").any() for side in (a, b)):
         columns.remove("steps")  # the study takes none
     if not columns and not values:
-        lack = f"it has no number of what A has numbers of: {', '.join(in_a)}."
+        lack = f"it has numbers of none of A's columns: {', '.join(in_a)}."
         raise UserError(f"B {b.path}: {lack}")
     return list(dict.fromkeys(values)) or columns
 

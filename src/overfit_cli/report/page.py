@@ -332,6 +332,6 @@ def _lead(papers: Sequence[ReportedPaper]) -> str:
     directories = f"{len(runs)} run {'directory' if len(runs) == 1 else 'directories'}"
     judged = [claim for paper in papers for claim in paper.judged]
     return (
-        f"overfit trained {cells:,} cells, each a model of its own, in {directories}, and held "
-        f"{plural(len(judged), 'claim')} to them."
+        f"overfit trained {cells:,} cells, each a model of its own, in {directories}, and judged "
+        f"{plural(len(judged), 'claim')} on them."
     )

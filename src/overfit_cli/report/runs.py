@@ -64,7 +64,7 @@ class Table:
         if not (measurement.by_chance and self.repeated_seeds):
             return measurement
         seeds = ", ".join(map(str, self.repeated_seeds))
-        note = f"Seeds {seeds} have all the numbers of another: they are no draws of their own."
+        note = f"Seeds {seeds} repeat all numbers of another seed: they are no further draws."
         return replace(
             measurement, verdict="inconclusive", note=f"{measurement.note} {note}".strip()
         )

@@ -305,7 +305,7 @@ def _tied(grid: Grid, text: str) -> tuple[str, ...]:
     lengths = [f"{len(grid.given[name])} of {name}" for name in names]
     if len({len(grid.given[name]) for name in names}) > 1:
         counts = f"{', '.join(lengths[:-1])} and {lengths[-1]}"
-        raise BadValue("together", text, f"it takes equally many values of each, not {counts}.")
+        raise BadValue("together", text, f"it takes lists of equal length, not {counts}.")
     return names
 
 

@@ -216,7 +216,7 @@ def merge_directories(sources: Sequence[RunDirectory], out: RunDirectory) -> Mer
         _check_whole(source)
     frames = {directory: directory.load_cells() for directory in every if directory.cells.names()}
     if not frames:
-        raise UserError(f"DIR {every[-1].path}: it holds no cells, and no other one does.")
+        raise UserError(f"DIR {every[-1].path}: it holds no cells, and neither do the others.")
     repeated = _check_rows(frames)
     notes = out.prepare()
     with lock_folder(out.path):
@@ -263,7 +263,7 @@ def _check_alike(manifests: dict[RunDirectory, Manifest]) -> None:
         for name, value in other.data.items():
             fingerprint, where = held.setdefault(name, (value, directory))
             if fingerprint != value:
-                wrong = wrong or f"its {name} held something else than that of {where.path}"
+                wrong = wrong or f"its {name} had other content than that of {where.path}"
         if wrong:
             raise directory.error(f"{wrong}.")
 
@@ -351,8 +351,8 @@ def _check_whole(source: RunDirectory) -> None:
             if isinstance(part, Refusal) and part.damaged:
                 raise source.error(
                     f"{path.relative_to(source.path)} is skipped by every reader: {part.reason}. "
-                    "Move it elsewhere, or the same sweep into the directory runs its cells again. "
-                    "Nothing was merged."
+                    "Move it elsewhere, or repeat the sweep into that directory to run its cells "
+                    "again. Nothing was merged."
                 )
 
 

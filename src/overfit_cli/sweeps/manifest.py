@@ -56,7 +56,7 @@ def check_data(directory: Path, data: Mapping[str, str]) -> None:
         data: what the run reads: fingerprints of collections, by name.
 
     Raises:
-        UserError: if a collection of one name held something else then.
+        UserError: if a collection of one name had other content then.
     """
     manifest = read_manifest(directory)
     before = manifest.data if manifest is not None else {}
@@ -65,8 +65,8 @@ def check_data(directory: Path, data: Mapping[str, str]) -> None:
             raise BadValue(
                 "out",
                 str(directory),
-                f"its cells were trained on other data ({name} held something else then); name "
-                "another directory, or the data of before.",
+                f"its cells were trained on other data ({name} had other content then); name "
+                "another directory, or the earlier data.",
             )
 
 
@@ -189,8 +189,8 @@ def _planned_runs(directory: Path) -> list[Run]:
     points = sum(run.size // max(1, len(run.seeds)) for run in runs.values())
     if points > MOST_PLANNED:
         warnings.warn(
-            f"{directory / MANIFEST} plans {points} points, over {MOST_PLANNED}: what is missing "
-            "of them isn't shown.",
+            f"{directory / MANIFEST} plans {points} points, more than {MOST_PLANNED}: missing "
+            "points aren't shown.",
             UserWarning,
             stacklevel=3,
         )

@@ -145,7 +145,7 @@ def misfit(schema: pa.Schema, wanted: Mapping[str, pa.DataType]) -> str:
             return (
                 f"it lacks the column {name!r}"
                 if name not in names
-                else (f"its column {name!r} stands twice")
+                else (f"it has the column {name!r} twice")
             )
         if schema.field(name).type != kind:
             return f"its column {name!r} holds {schema.field(name).type}, not {kind}"
@@ -453,5 +453,5 @@ def _of_its_study(table: pa.Table, schema: pa.Schema, kind: Kind) -> pa.Table | 
         others = set(table.column("study").unique().to_pylist()) - {study_of(table)}
         if others:
             names = ", ".join(sorted(map(str, others)))
-            return Refusal(f"it has rows of {names}, and its mark says {study_of(table)}")
+            return Refusal(f"it has rows of {names}, and is marked as a part of {study_of(table)}")
     return table

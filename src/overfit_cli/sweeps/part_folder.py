@@ -185,7 +185,7 @@ _SO = {
 
 def of_another_study(part: pa.Table, study: str | None) -> str:
     """Return the reason for leaving out a part that isn't of `study`."""
-    return f"it is of {study_of(part)}, and the directory of {study}"
+    return f"it belongs to {study_of(part)}, and the directory to {study}"
 
 
 def _age(path: Path) -> tuple[int, str]:

@@ -191,7 +191,9 @@ def _batches(study: AnyStudy, cells: list[Cell], device: Device) -> list[list[Ce
         batches = [list(batch) for batch in study.batches(cells, device)]
     batched = sorted(cell.key for batch in batches for cell in batch)
     if batched != sorted(cell.key for cell in cells):
-        raise UserError(f"The study {study.name!r} puts a cell into no batch, or into several.")
+        raise UserError(
+            f"The study {study.name!r} puts a cell into no batch, or into more than one."
+        )
     return [batch for batch in batches if batch]
 
 

@@ -124,7 +124,7 @@ def sources_in_words(runs: Mapping[str, Mapping[str, int]]) -> str:
 
 
 def data_in_words(runs: Mapping[str, Mapping[str, str]]) -> list[str]:
-    """Say which data of one name held something else in another run directory.
+    """Say which data of one name had other content in another run directory.
 
     Args:
         runs: fingerprints by the data's name, by the name of the run directory.

@@ -344,7 +344,7 @@ def _boundary_in_words(refinement: Refinement, boundary: Sequence[CrossingEstima
     search, target = refinement.search, refinement.target
     converged = [point for point in boundary if point.crossing_seeds and point.converged]
     sentences = [
-        f"Where {target.value} crosses {target.threshold:g} along {target.x}, the median of "
+        f"The crossing of {target.value} = {target.threshold:g} along {target.x}, the median of "
         f"{plural(len(search.seeds), 'seed')}, is known to ±{search.tolerance:.3g} "
         f"({percent(CONFIDENCE)}) at {len(converged)} of {plural(len(boundary), 'value')} of "
         f"{target.y}."

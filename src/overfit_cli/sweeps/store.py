@@ -183,8 +183,8 @@ class RunDirectory:
         names = {study_of(part) for part in indices if isinstance(part, pa.Table)}
         if len(names) > 1:
             raise self.error(
-                f"it holds cells of {' and of '.join(sorted(names))}, and no manifest says whose "
-                "directory it is; move the parts of all but one elsewhere."
+                f"it holds cells of {' and of '.join(sorted(names))}, and no manifest says which "
+                "of them it belongs to; move the parts of all but one elsewhere."
             )
         return names.pop() if names else None
 
@@ -240,7 +240,7 @@ class RunDirectory:
                 return self._tidy()
         except OSError as error:
             raise self.error(
-                f"the directory can't be put in order ({error.filename or 'it'}: "
+                f"its leftover files can't be moved aside ({error.filename or 'it'}: "
                 f"{error_text(error)})."
             ) from error
 

@@ -112,7 +112,7 @@ def _cell_of(left: dict[str, Cell], result: object) -> Cell:
     if not isinstance(result, CellResult):
         raise TypeError(f"the study gave {result!r}, which is not a CellResult")
     if result.cell.key not in left:
-        raise LookupError("the study gave a result of another cell, or a second one of this")
+        raise LookupError("the study gave a result of another cell, or a second result of this one")
     return left[result.cell.key]
 
 
@@ -375,7 +375,7 @@ def _problem_with_data(work: Work, task: Task) -> str:
     for name, fingerprint in read.items():
         if work.data.get(name) != fingerprint:
             return (
-                f"A worker has other data than this process: its {name} held something else when "
+                f"A worker has other data than this process: its {name} had other content when "
                 "it was read."
             )
     return ""
