@@ -9,7 +9,7 @@ PIP    := $(BIN)/python -m pip install --quiet --constraint constraints.txt
 # Each process that a test starts would compile the package anew without its byte code.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help demo test test-all lint docs pictures error-rates bench same-rows results clean
+.PHONY: help demo test test-all lint docs site pictures error-rates bench same-rows results clean
 .DEFAULT_GOAL := help
 
 help:
@@ -36,6 +36,9 @@ lint: $(VENV)/installed-dev  ## run ruff, mypy, and the linters of imports and o
 
 docs: $(VENV)/installed-dev  ## write the generated parts of the documents anew
 	$(BIN)/python -m docs.generate
+
+site: $(VENV)/installed-dev  ## build the documentation as a site in site/, and check its links
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 
 pictures: $(VENV)/installed-dev  ## draw the pictures of the documents anew, from the kept runs
 	$(BIN)/python -m docs.pictures

@@ -43,9 +43,9 @@ def regenerated(text: str) -> str:
 def _part(kind: str, name: str) -> str:
     """A generated part, by its kind and its name."""
     writers: dict[str, Callable[[str], str]] = {
-        "parameters": lambda study: _table(PARAMETER_HEADINGS, parameter_rows(find_study(study))),
-        "columns": lambda study: _table(COLUMN_HEADINGS, column_rows(find_study(study))),
-        "trajectories": lambda study: _table(
+        "parameters": lambda study: _names(PARAMETER_HEADINGS, parameter_rows(find_study(study))),
+        "columns": lambda study: _names(COLUMN_HEADINGS, column_rows(find_study(study))),
+        "trajectories": lambda study: _names(
             COLUMN_HEADINGS, column_rows(find_study(study), trajectories=True)
         ),
         "file": _file,
@@ -70,6 +70,11 @@ def _table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     lines = [headings, ["---"] * len(headings), *rows]
     cells = [[cell.replace("|", r"\|").replace("*", r"\*") for cell in line] for line in lines]
     return "".join("| " + " | ".join(line) + " |\n" for line in cells)
+
+
+def _names(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table of names: they are code, and their symbols are formulas."""
+    return _table(headings, [[f"`{name}`", *cells] for name, *cells in rows])
 
 
 def _claims_by_paper() -> str:

@@ -171,6 +171,7 @@ def test_indices_and_powers_of_symbols_are_typeset_and_names_are_not() -> None:
         ("below 1e+12", 'below <span class="number">10¹²</span>'),
         ("ε^(1/(2M²)) or n^o(1)", "ε<sup>(1/(2M²))</sup> or n<sup>o(1)</sup>"),
         ("min_h ‖W_O,h‖", "min<sub>h</sub> ‖W<sub>O,h</sub>‖"),
+        ("d_h^−0.507 and w_j,0", "d<sub>h</sub><sup>−0.507</sup> and w<sub>j,0</sub>"),
         ("‖X‖²_{2,∞}", "‖X‖²<sub>{2,∞}</sub>"),
         ("fig1-exponent on 2026-11-27, seeds 0-9", "fig1-exponent on 2026-11-27, seeds 0-9"),
     ],

@@ -199,10 +199,12 @@ def _make_visible(value: object) -> object:
 _POWER = re.compile(r"(?<![\w.-])(-?\d[\d.]*)e([+-]?\d+)\b")
 _NEGATIVE = re.compile(r"(?<![\w.&;)/-])-(?=\d)")
 _SUBSCRIPT = re.compile(
-    r"(?<![^\W\d])(Δ?[^\W\d_]\u0303?|min|max|(?<=[‖²)]))"
-    r"_(\{[^{}]{1,6}\}|[A-Z],[a-z]|[A-Za-zα-ω\d*⋆∞]{1,4})(?![A-Za-z\d_])"
+    r"(?<![^\W\d²³⁴ᵀ])(Δ?[^\W\d_][\u0300-\u036f]?\*?|min|max|(?<=[‖²)′∇]))"
+    r"_(\{[^{}]{1,6}\}|[A-Za-z],[a-z\d]|[A-Za-zα-ω\dℓ*⋆∞]{1,5}|[+-](?![\d(]))(?![A-Za-z\d_])"
 )
-_SUPERSCRIPT = re.compile(r"\^(\((?:[^()]|\([^()]*\)){1,14}\)|o\(1\)|[\w.]{1,4}(?!\w))")
+_SUPERSCRIPT = re.compile(
+    r"\^(\((?:[^()]|\([^()]*\)){1,14}\)|o\(1\)|[−-]?\d+(?:\.\d+)?|[*⋆]|[^\W\d_]{1,4}(?!\w))"
+)
 
 
 def _typeset(text: str) -> Markup:
@@ -213,8 +215,12 @@ def _typeset(text: str) -> Markup:
     """
     escaped = str(escape(visible(text)))
     escaped = _NEGATIVE.sub(MINUS, _POWER.sub(_power_of_ten, escaped))
-    escaped = _SUBSCRIPT.sub(r"\1<sub>\2</sub>", escaped)
-    return Markup(_SUPERSCRIPT.sub(r"<sup>\1</sup>", escaped))
+    return Markup(set_indices(escaped))
+
+
+def set_indices(escaped: str) -> str:
+    """Return an escaped text with the indices and powers of its symbols as HTML."""
+    return _SUPERSCRIPT.sub(r"<sup>\1</sup>", _SUBSCRIPT.sub(r"\1<sub>\2</sub>", escaped))
 
 
 def _power_of_ten(number: re.Match[str]) -> str:

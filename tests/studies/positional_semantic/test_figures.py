@@ -11,6 +11,7 @@ from matplotlib.axes import Axes
 
 import overfit_cli
 from overfit_cli import UserError
+from overfit_cli.studies.positional_semantic.claims import published_theory
 from overfit_cli.studies.positional_semantic.transition import transitions
 from tests.fake_study import words
 
@@ -109,6 +110,17 @@ def test_a_seeds_transition_lies_between_the_alphas_where_its_losses_change_plac
     assert simple > 10
 
 
+def test_overlaps_show_the_authors_solution_where_it_is_published() -> None:
+    figure = overfit_cli.draw("overlaps", LINES)
+    theory = published_theory().query("start == 'semantic'")
+    dotted = [
+        [line for line in axes.lines if line.get_linestyle() == ":"] for axes in figure.axes[:3]
+    ]
+    assert [len(lines) for lines in dotted] == [0, 2, 0]  # θ at ω = 0.1, 0.3, 0.5
+    drawn = max(dotted[1], key=lambda line: float(np.max(line.get_ydata())))
+    assert np.asarray(drawn.get_ydata()) == pytest.approx(theory["theta"].to_numpy())
+
+
 def test_sizes_show_means_beside_the_root_of_d(tmp_path: Path) -> None:
     figure = overfit_cli.draw("sizes", SIZES)
     cells = overfit_cli.load(SIZES)
@@ -118,7 +130,9 @@ def test_sizes_show_means_beside_the_root_of_d(tmp_path: Path) -> None:
     guide = next(line for line in axes.lines if line.get_linestyle() == "--")
     ends = np.asarray(guide.get_ydata(), float)[[0, -1]]
     assert ends[1] / ends[0] == pytest.approx((100 / 800) ** 0.5)
-    assert "of the seeds' crossings" in words(figure, tmp_path).replace("\n", " ")
+    assert "(c) of the α at which a seed's losses cross" in words(figure, tmp_path).replace(
+        "\n", " "
+    )
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,121 @@
+"""Hooks with which MkDocs builds the site, for `mkdocs.yml`.
+
+The site has the layout of the repository, so that each link and picture works in both. Its pages
+are `README.md` and what lies in `docs/`, and what these link to.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from posixpath import normpath
+from typing import Any
+
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
+
+from docs.formulas import mark_formulas, typeset
+from docs.notebook_page import NotebookFile, notebook_page
+
+FOLDER = Path(__file__).parent
+ROOT = FOLDER.parent
+LINK = re.compile(r"""\]\(([^)\s#]+)|\b(?:href|src)="([^"#]+)""")
+LISTED_STUDY = re.compile(r"^\| \[`([\w-]+)`\]\(\S+/guide\.md\) \| ([^|]+) \|", re.MULTILINE)
+DOCUMENTED = re.compile(r"^- \[`(overfit_cli\.[\w.]+)`\]\(.*\)$", re.MULTILINE)
+INDENTED = re.compile(r"^```.*?^```$|^( {2,6})(?=\S)", re.DOTALL | re.MULTILINE)
+DOWNLOADED = {"", ".cff", ".py", ".sbatch", ".toml", ".yml"}
+"""Files that browsers download unless they are called texts."""
+
+PARTS = ("guide", "results", "derivations", "reference")
+
+
+def on_config(config: MkDocsConfig) -> MkDocsConfig:
+    """Add the pages of the studies to the navigation, and those left to its first section."""
+    nav: list[Any] = [
+        {"Studies": ["docs/studies.md", *_by_paper()]} if "Studies" in section else section
+        for section in config.nav or []
+    ]
+    named = set(_paths(nav))
+    pages = [path for path in _sources() if re.fullmatch(r"docs/.*\.(md|ipynb)", path)]
+    next(iter(nav[0].values())).extend(sorted({*pages} - named))
+    config.nav = nav
+    return config
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Replace the files of `docs/` by those of the site, at their paths in the repository."""
+    theme = [file for file in files if file.src_dir != config.docs_dir]
+    return Files([*theme, *(_file(config, path) for path in sorted(_sources()))])
+
+
+def _file(config: MkDocsConfig, path: str) -> File:
+    """A file of the site, by its path in the repository."""
+    if path.endswith(".ipynb"):
+        content = notebook_page((ROOT / path).read_text())
+        return NotebookFile.generated(config, path, content=content)
+    file = File.generated(config, path, abs_src_path=str(ROOT / path))
+    if Path(path).suffix in DOWNLOADED:
+        file.dest_uri += ".txt"
+    return file
+
+
+def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
+    """Mark formulas that stand alone, and put documentation in the place of Python names."""
+    heading = re.match(r"(?:<!--.*?-->\s*)?# (.+)", markdown)
+    if heading:  # the navigation may have a shorter title
+        page.meta.setdefault("title", heading[1].replace("`", ""))
+    if page.file.src_uri == "docs/api.md":
+        return DOCUMENTED.sub(r"::: \1", markdown)
+    return _nest_lists(mark_formulas(markdown))
+
+
+def on_page_content(html: str, **_: Any) -> str:
+    """Set the formulas, and load pictures when they come into view."""
+    return typeset(html).replace("<img ", '<img loading="lazy" ')
+
+
+def _nest_lists(markdown: str) -> str:
+    """Markdown with four spaces where what belongs to an item of a list has two or three."""
+    return INDENTED.sub(
+        lambda part: part[0] if part[1] is None else "    " * (len(part[1]) // 4 + 1), markdown
+    )
+
+
+def _sources() -> set[str]:
+    """The files of the site: the documents, and what they link to, by path in the repository."""
+    written = [*FOLDER.rglob("*.md"), *FOLDER.rglob("*.ipynb")]
+    queue = ["README.md", *(str(path.relative_to(ROOT)) for path in written)]
+    sources = {"docs/site.css"}
+    while queue:
+        path = queue.pop()
+        if path in sources or path.startswith("..") or not (ROOT / path).is_file():
+            continue  # MkDocs warns of links that lead nowhere
+        sources.add(path)
+        if path.endswith(".md"):
+            text = DOCUMENTED.sub("", (ROOT / path).read_text())
+            folder = Path(path).parent
+            queue += [normpath(folder / (link[1] or link[2])) for link in LINK.finditer(text)]
+    return sources
+
+
+def _by_paper() -> list[dict[str, Any]]:
+    """The pages of the studies by paper, as the table of studies has them."""
+    sections: dict[str, list[Any]] = {}
+    for study, paper in LISTED_STUDY.findall((FOLDER / "studies.md").read_text()):
+        pages = [{part.capitalize(): f"docs/{study}/{part}.md"} for part in PARTS]
+        sections.setdefault(paper, []).append({study: pages})
+    for paper, pages in sections.items():
+        key = paper.split()[0].lower() + paper.split()[-1]
+        if (FOLDER / "coverage" / f"{key}.md").exists():
+            pages.insert(0, {"What is tested": f"docs/coverage/{key}.md"})
+    return [{paper: pages} for paper, pages in sections.items()]
+
+
+def _paths(nav: Any) -> Iterator[str]:
+    """The paths that a navigation names."""
+    if isinstance(nav, str):
+        yield nav
+    for item in nav.values() if isinstance(nav, dict) else nav if isinstance(nav, list) else ():
+        yield from _paths(item)

@@ -1,0 +1,250 @@
+"""The documentation's site, as `make site` builds it: its links, its navigation, its formulas."""
+
+from __future__ import annotations
+
+import functools
+import http.server
+import json
+import re
+import shutil
+import threading
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import pytest
+from playwright.sync_api import Browser
+
+import overfit_cli
+from docs.formulas import mark_formulas, typeset
+from docs.notebook_page import notebook_page
+from overfit_cli.core.registry import installed_studies
+from tests.browser import browser
+from tests.command import python
+
+ROOT = Path(__file__).parents[1]
+REPORT = "results/report/index.html"
+
+
+class Reader(HTMLParser):
+    """Reads what a page links to, what it loads, and the addresses within it."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.links: list[str] = []
+        self.loaded: list[str] = []
+        self.addresses: set[str] = set()
+        self.feed(html)
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        values = {name: value for name, value in attributes if value}
+        self.addresses |= {values[name] for name in ("id", "name") if name in values}
+        if tag == "a" and "href" in values:
+            self.links.append(values["href"])
+        elif tag == "link" and values.get("rel") != "canonical":
+            self.loaded.append(values["href"])
+        elif "src" in values:
+            self.loaded.append(values["src"])
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("site")
+    build(folder)
+    return folder
+
+
+def build(folder: Path, *, root: Path = ROOT, expect: int = 0) -> str:
+    """Build the site of a repository as `make site` does, and return what MkDocs says."""
+    options = ("--strict", "--site-dir", folder)
+    silent = {"NO_MKDOCS_2_WARNING": "1"}
+    return python("-m", "mkdocs", "build", *options, cwd=root, expect=expect, env=silent).stderr
+
+
+@pytest.fixture(scope="module")
+def pages(site: Path) -> dict[Path, Reader]:
+    """The pages that MkDocs wrote, without the report's, by their files."""
+    files = [
+        path for path in site.rglob("*.html") if path not in (site / REPORT, site / "404.html")
+    ]
+    return {path: Reader(path.read_text()) for path in files}
+
+
+@pytest.fixture(scope="module")
+def address(site: Path) -> Iterator[str]:
+    """Where the site is served."""
+
+    class Quiet(http.server.SimpleHTTPRequestHandler):
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with http.server.ThreadingHTTPServer(
+        ("127.0.0.1", 0), functools.partial(Quiet, directory=str(site))
+    ) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Browser]:
+    with browser() as started:
+        yield started
+
+
+def test_every_link_and_every_picture_leads_somewhere(pages: dict[Path, Reader]) -> None:
+    for path, reader in pages.items():
+        for target in [*reader.links, *reader.loaded]:
+            parts = urlsplit(target)
+            if parts.scheme in ("http", "https", "data"):
+                continue
+            file = (path.parent / unquote(parts.path)).resolve() if parts.path else path
+            file = file / "index.html" if file.is_dir() else file
+            assert file.is_file(), (path, target)
+            if parts.fragment and file in pages:
+                assert unquote(parts.fragment) in pages[file].addresses, (path, target)
+
+
+def test_no_page_loads_anything_from_elsewhere(site: Path, pages: dict[Path, Reader]) -> None:
+    for path, reader in pages.items():
+        assert not [target for target in reader.loaded if urlsplit(target).netloc], path
+    for style in site.rglob("*.css"):
+        assert "url(http" not in style.read_text(), style
+
+
+def test_the_navigation_has_every_page_of_every_study(
+    site: Path, pages: dict[Path, Reader]
+) -> None:
+    (studies,) = (path for path in pages if path == site / "docs" / "studies.html")
+    linked = {(studies.parent / link).resolve() for link in pages[studies].links}
+    ours = [s.name for s in installed_studies() if type(s).__module__.startswith("overfit_cli.")]
+    for name in ours:
+        assert site / "docs" / name / "guide.html" in linked
+        guide = pages[site / "docs" / name / "guide.html"]
+        assert {f"{part}.html" for part in ("results", "derivations", "reference")} <= {
+            *guide.links
+        }
+
+
+def test_the_report_on_all_claims_is_in_the_navigation(
+    pages: dict[Path, Reader], site: Path
+) -> None:
+    assert f"../{REPORT}" in pages[site / "docs" / "verdicts.html"].links
+
+
+def test_every_item_of_a_list_is_an_item(pages: dict[Path, Reader]) -> None:
+    """A line that begins an item of a list on GitHub does so on the site."""
+    for path in pages:
+        text = re.sub(r"<pre.*?</pre>", "", path.read_text(), flags=re.DOTALL)
+        assert not re.findall(r"\n *(?:[-*]|\d\.) \S.*", text.partition("<article")[2]), path
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    """A repository with the site's files, and a README as its only page."""
+    (tmp_path / "src").mkdir()
+    (tmp_path / "docs").mkdir()
+    for name in ("__init__.py", "site.py", "formulas.py", "notebook_page.py", "site.css"):
+        shutil.copy(ROOT / "docs" / name, tmp_path / "docs")
+    for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "docs/studies.md"):
+        (tmp_path / name).write_text("# A page\n")
+    config = (ROOT / "mkdocs.yml").read_text()
+    short = re.sub(r"^nav:\n.*?\n\n", "nav:\n  - Start: [README.md]\n\n", config, flags=re.S | re.M)
+    (tmp_path / "mkdocs.yml").write_text(short)
+    return tmp_path
+
+
+def test_a_new_page_is_in_the_navigation(repository: Path) -> None:
+    (repository / "docs" / "why-not.md").write_text("# Why not\n")
+    build(repository / "site", root=repository)
+    assert "docs/why-not.html" in Reader((repository / "site" / "index.html").read_text()).links
+
+
+def test_a_link_that_leads_nowhere_stops_the_build(repository: Path) -> None:
+    (repository / "README.md").write_text("# A page\n\n[Gone](docs/gone.md), [low](#down)\n")
+    said = build(repository / "site", root=repository, expect=1)
+    assert "docs/gone.md" in said
+    assert "#down" in said
+
+
+def test_the_reference_has_every_public_name_of_the_package(
+    site: Path, pages: dict[Path, Reader]
+) -> None:
+    documented = pages[site / "docs" / "api.html"].addresses
+    for name in set(overfit_cli.__all__) - {"__version__"}:
+        assert f"overfit_cli.{name}" in documented
+
+
+def test_pages_open_without_errors_and_fit_a_phone(chromium: Browser, address: str) -> None:
+    page = chromium.new_page(viewport={"width": 390, "height": 844})
+    requests: list[str] = []
+    problems: list[str] = []
+    page.on("request", lambda request: requests.append(request.url))
+    page.on("pageerror", lambda error: problems.append(str(error)))
+    for name in (
+        "index",
+        "docs/gallery",
+        "docs/api",
+        "docs/benign-vit/results",
+        "docs/error-rates",
+    ):
+        page.goto(f"{address}/{name}.html")
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390, name
+    assert not problems
+    assert not [url for url in requests if not url.startswith((address, "data:", "blob:"))]
+
+
+def test_search_finds_a_command_and_a_python_function(chromium: Browser, address: str) -> None:
+    page = chromium.new_page()
+    for words, target in (("overfit seal", "docs/commands.html"), ("sweep grid", "docs/api.html")):
+        page.goto(address)
+        page.locator("input[name=query]").fill(words)
+        page.locator(f".md-search-result__link[href*='{target}']").first.wait_for(timeout=10_000)
+
+
+@pytest.mark.parametrize(
+    ("written", "shown"),
+    [
+        ("W_Q and σ_p²", "<i>W</i><sub><i>Q</i></sub> and <i>σ</i><sub><i>p</i></sub>²"),
+        ("N·SNR^p = C.", "<i>N</i>·SNR<sup><i>p</i></sup> = <i>C</i>."),
+        ("r_{t+1} &lt; 3M", "<i>r</i><sub><i>t</i>+1</sub> &lt; 3<i>M</i>"),
+        ("log(6N²) of a claim", "log(6<i>N</i>²) of a claim"),
+        ("n^−0.37 in a row", "<i>n</i><sup>−0.37</sup> in a row"),
+        ("train_loss is 1e-9 here", "train_loss is 1e-9 here"),
+        ("A cell, and I", "A cell, and I"),
+    ],
+)
+def test_formulas_are_typeset_and_words_are_left(written: str, shown: str) -> None:
+    assert typeset(f"<p>{written}</p>") == f"<p>{shown}</p>"
+
+
+def test_code_is_left_as_it_is() -> None:
+    code = '<p><code>W_Q = N^2</code></p><pre>d_h\nσ²</pre><a href="a_b.html#n_L">σ</a>'
+    assert typeset(code) == code.replace(">σ<", "><i>σ</i><")
+
+
+def test_an_indented_formula_stands_alone_and_fenced_code_stays_code() -> None:
+    fenced = "```\n\n    d_h = 1\n\n```\n"
+    marked = mark_formulas(f"So\n\n    d_h < 1,\n    N = 2\n\n{fenced}")
+    assert marked == f'So\n\n<p class="formula">d_h &lt; 1,\nN = 2</p>\n\n{fenced}'
+    assert "<i>d</i><sub><i>h</i></sub> &lt; 1,\n<i>N</i>" in typeset(marked)
+
+
+def test_a_notebook_is_shown_with_its_outputs() -> None:
+    outputs = [
+        {"output_type": "stream", "text": ["3 < 4\n"]},
+        {"data": {"text/html": ["<table>\n", "\n", "</table>"], "text/plain": "a table"}},
+        {"data": {"image/png": "aGk=\n", "text/plain": "a picture"}},
+    ]
+    cells = [
+        {"cell_type": "markdown", "source": ["# A sweep\n", "in a notebook"]},
+        {"cell_type": "code", "source": "sweep(f)", "outputs": outputs},
+    ]
+    page = notebook_page(json.dumps({"cells": cells}))
+    assert page == (
+        "# A sweep\nin a notebook\n\n```python\nsweep(f)\n```\n\n"
+        '<pre class="output">3 &lt; 4</pre>\n\n'
+        '<figure class="output">\n<table>\n</table>\n</figure>\n\n'
+        '<p><img alt="" src="data:image/png;base64,aGk="></p>\n'
+    )
