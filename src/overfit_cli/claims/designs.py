@@ -188,7 +188,7 @@ def _unswept(
 
 
 def _brackets(sentence: Sentence) -> list[list[str]]:
-    """What stands in the brackets of each quantity."""
+    """Return the content of the brackets of each quantity."""
     body = re.split(r"\bwhere\b", sentence.text)[0]
     return [[inside for _, inside in REFERENCE.findall(part)] for part in body.split(";")]
 

@@ -123,7 +123,7 @@ class Table:
         return name, values.max() if match[2] == "largest" else values.min()
 
     def _meets(self, text: str) -> NDArray[np.bool_]:
-        """Which cells meet a condition: `snr > 2`, `n = 10,20`, `method = ridge`."""
+        """Return which cells meet a condition: `snr > 2`, `n = 10,20`, `method = ridge`."""
         equality = re.fullmatch(r"\s*(\w+)\s*(=|==|!=)\s*([^<>=!]+)", text)
         spelled = parameter_spellings(self.parameters)
         if equality and (name := spelled.get(equality[1])) is not None:

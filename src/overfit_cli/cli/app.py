@@ -269,7 +269,7 @@ def _say(sentence: str) -> None:
 
 
 def _notes() -> Callable[..., None]:
-    """What says warnings, each text once, whatever place of the code it comes from."""
+    """Return a handler that prints each warning text once, wherever in the code it comes from."""
     shown = set[str]()
 
     def say(message: Warning | str, *others: object) -> None:

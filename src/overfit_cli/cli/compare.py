@@ -92,7 +92,7 @@ def leading_lines(comparison: Comparison) -> Iterator[str]:
 
 
 def _place_of_largest(record: Mapping[str, Any]) -> str:
-    """Where the largest difference of a column is."""
+    """Return the point of the largest difference of a column."""
     return _place(record["largest"]["at"])
 
 

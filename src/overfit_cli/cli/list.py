@@ -226,7 +226,7 @@ def _print_studies(output: Console, studies: Sequence[AnyStudy]) -> None:
 
 
 def _counts(study: AnyStudy) -> str:
-    """How many presets, figures and claims a study has, in columns."""
+    """Return the number of presets, figures and claims of a study, in columns."""
     from overfit_cli.core.registry import claims_of, figures_of
 
     presets, figures, claims = [*_presets([study])], figures_of(study), claims_of(study)

@@ -187,7 +187,7 @@ def read_words(
 
 
 def _without_value(context: typer.Context, flag: str, subject: str) -> str:
-    """What is wrong with an option without a value: of a parameter the value, else the name."""
+    """Return the error for an option without a value: a lacking value, or an unknown name."""
     from overfit_cli.core.parameters import parameter_named
     from overfit_cli.sweeps.subject import find_subject
 

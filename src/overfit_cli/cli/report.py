@@ -37,7 +37,7 @@ MOST_LISTED = 20
 
 @dataclass(frozen=True)
 class Asked:
-    """What a report is asked to be about.
+    """The subject of a report.
 
     Attributes:
         sources: run directories, on each of which claims are judged; empty for all in `results/`,
@@ -267,7 +267,7 @@ def _presets_of(sources: Sequence[Path]) -> frozenset[str]:
 
 
 def _comparison_in_words(compared: VerdictCheck) -> Iterator[str]:
-    """What differs from the expected verdicts, a line each, and how much was compared."""
+    """Yield a line for each verdict that isn't the expected one, and the number compared."""
     for claim, what in compared.unexpected.items():
         yield f"Unexpected: {claim}: {what}."
     for claim, meant in compared.unknown.items():
@@ -283,7 +283,7 @@ def _comparison_in_words(compared: VerdictCheck) -> Iterator[str]:
 def _nothing_in_words(
     runs: Sequence[LoadedRun], judgeable: Collection[str], *, nothing: bool
 ) -> Iterator[str]:
-    """Which runs have nothing to judge by, and whether no claim was judged.
+    """Yield sentences on runs without numbers, and on a report without a judged claim.
 
     Args:
         runs: the runs.

@@ -141,7 +141,7 @@ def _count_expected(run: RunSummary) -> int:
 
 
 def _state(run: RunSummary) -> Iterator[str]:
-    """What a run lacks; `complete` where that is nothing."""
+    """Yield what is missing in a run; `complete` if nothing is."""
     if run.failed:
         yield f"{run.failed} failed"
     if run.missing:

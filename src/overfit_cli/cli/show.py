@@ -76,7 +76,7 @@ def _print_lines(output: Console, lines: Iterator[str] | filter[str]) -> None:
 
 
 def _lines(described: RunSummary, data: FigureData) -> Iterator[str]:
-    """What there is to say of a run, a line for each matter."""
+    """Yield the description of a run, line by line."""
     from overfit_cli.report.run_facts import run_facts
 
     paper = data.study.paper

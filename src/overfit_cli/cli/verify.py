@@ -47,7 +47,7 @@ def _figures(path: Path) -> list[Path]:
 
 
 class Candidate(NamedTuple):
-    """What lies at a path where the data of a figure may be, and a sentence that says so.
+    """The data at a path, compared with a figure's, and a sentence about it.
 
     The distance is 0 for the same data, 1 for the same cells with other numbers, 2 for other cells,
     3 for data that can't be used, and 4 for none.

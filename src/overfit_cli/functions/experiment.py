@@ -35,7 +35,7 @@ _HOLDS: dict[str, Any] = {"columns": Column, "claims": Claim, "data": str}
 
 @dataclass(frozen=True)
 class Description:
-    """What `experiment` says of a function; see there."""
+    """The arguments of `experiment`; see there."""
 
     name: str | None = None
     version: int = 1

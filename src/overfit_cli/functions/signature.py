@@ -154,7 +154,7 @@ def columns_written(function: Callable[..., Any]) -> set[str]:
 
 
 def _own_nodes(node: ast.AST) -> Iterator[ast.AST]:
-    """What stands in a function's body, and not in a function or class inside it."""
+    """Yield the nodes of a function's body, without those of inner functions and classes."""
     for part in ast.iter_child_nodes(node):
         if not isinstance(part, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):
             yield part

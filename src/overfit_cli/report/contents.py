@@ -200,7 +200,7 @@ class ReportedStudy:
 
     @property
     def stand_ins(self) -> list[str]:
-        """What stands in for the paper's data in its runs; see `Study.stand_in`."""
+        """The stand-ins for the paper's data in its runs; see `Study.stand_in`."""
         return list(dict.fromkeys(text for run in self.runs for text in run.facts.stand_ins))
 
     def of_kind(self, kind: Kind) -> list[Judged]:

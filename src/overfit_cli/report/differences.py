@@ -53,7 +53,7 @@ from overfit_cli.sweeps.store import RunDirectory
 
 @dataclass(frozen=True)
 class Comparison:
-    """What changes from A to B; every difference is B less A. Mappings are as JSON has them.
+    """The changes from A to B; every difference is B − A. Mappings are as JSON has them.
 
     Attributes:
         a, b: the two sides.
@@ -118,7 +118,7 @@ class Comparison:
 
     @property
     def failed(self) -> dict[str, int]:
-        """How many pairs failed on one side and are done on the other, by the side that failed."""
+        """The number of pairs that failed only in A, and only in B."""
         a, b = (rows["status"] == "failed" for rows in (self.pairs.left, self.pairs.right))
         return {"a": int((a & ~b).sum()), "b": int((b & ~a & (self.pairs.by != "point")).sum())}
 

@@ -322,12 +322,12 @@ class LoadedRun:
 
     @functools.cached_property
     def _sealed(self) -> Mapping[str, str]:
-        """What the seal beside a function's file says of each claim."""
+        """Return sentences on the seal beside a function's file, by claim."""
         return sealed_in_words(self.study)
 
     @functools.cached_property
     def _stand_ins(self) -> list[str]:
-        """What stands in for the paper's data in the cells."""
+        """Return the stand-ins for the paper's data in the cells."""
         return stand_ins_of(self.study, self.cells)
 
     @functools.cached_property

@@ -47,7 +47,7 @@ Given = Value | Expression
 
 @dataclass(frozen=True)
 class Grid:
-    """What a sweep covers.
+    """The values, seeds and conditions of a sweep.
 
     Attributes:
         study: the study that is swept.
@@ -209,7 +209,7 @@ def _half(items: tuple[_Item, ...], chance: random.Random) -> tuple[_Item, ...]:
 
 
 def _sample(items: tuple[_Item, ...], count: int, chance: random.Random) -> tuple[_Item, ...]:
-    """So many of the items, in their order."""
+    """Return a random sample of the items, in their order."""
     return tuple(items[index] for index in sorted(chance.sample(range(len(items)), count)))
 
 

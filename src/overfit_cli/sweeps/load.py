@@ -343,7 +343,7 @@ def chosen_cells(cells: pd.DataFrame, selections: Sequence[Selection]) -> pd.Dat
 
 
 def _present(selection: Selection, column: pd.Series[Any]) -> str:
-    """What a column has, as the end of a sentence."""
+    """Return the values of a column, as the end of a sentence."""
     present = sorted(column.dropna().unique().tolist())
     if selection.is_measured:
         ends = f"{present[0]:.6g} to {present[-1]:.6g}" if present else "no number"

@@ -329,7 +329,7 @@ class Run(BaseModel):
 
 
 class Manifest(BaseModel):
-    """What `manifest.json` holds.
+    """The content of `manifest.json`.
 
     Attributes:
         schema_version: of the file's own form.
@@ -359,13 +359,13 @@ class Manifest(BaseModel):
 
     @property
     def seals(self) -> Seals:
-        """What is kept of claims from before the first cell."""
+        """The digests of claims from before the first cell."""
         is_own = self.function is not None
         return Seals(self.claims, {**self.wordings, **self.sentences}, with_code=is_own)
 
     @property
     def further_looks(self) -> int:
-        """How many runs added seeds to those of the runs before them."""
+        """The number of runs that added seeds to earlier runs."""
         return count_further_looks([run.seeds for run in self.runs])
 
     @property

@@ -140,7 +140,7 @@ def make_plan(
 
 
 def _compare_function(study: AnyStudy, directory: RunDirectory) -> str:
-    """How a function's parameters aren't those that it had in a directory; empty if they are.
+    """Return how a function's parameters differ from those in a directory; empty if they don't.
 
     Raises:
         UserError: if the directory has cells of another file of its name.
@@ -232,7 +232,7 @@ def _check_memory(grid: Grid, cells: list[Cell]) -> None:
 
 
 def _as_set(grid: Grid, cell: Cell) -> str:
-    """What was asked for of a cell, as it was written."""
+    """Return the requested values of a cell, as they were written."""
     values = cell.parameters.model_dump()
     return ", ".join(f"{name} {values[name]}" for name in grid.values) or "The defaults"
 

@@ -49,7 +49,7 @@ def package_commit() -> str | None:
 
 
 def _git(folder: Path, command: str, *paths: Path) -> str | None:
-    """What git prints in a folder; None where it fails, or isn't installed."""
+    """Return git's output in a folder; None if it fails, or isn't installed."""
     words = ["git", "-C", str(folder), *command.split(), *map(str, paths)]
     try:
         done = subprocess.run(words, capture_output=True, text=True, check=False)

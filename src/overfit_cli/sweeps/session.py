@@ -56,7 +56,7 @@ LEAST_FOR_PROBE = 3.0
 
 @dataclass(frozen=True)
 class Session:
-    """How plans are run into a directory.
+    """The settings with which plans are run into a directory.
 
     Attributes:
         output: where to say things.
@@ -129,7 +129,7 @@ class Session:
 
     @property
     def execution(self) -> Execution:
-        """How cells are trained."""
+        """The settings with which cells are trained."""
         return Execution(
             self.executor.device,
             self.trajectories,

@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
 
 class StoredCell(NamedTuple):
-    """What is known of a cell that is there: status, numerical version, code that trained it.
+    """The state of a stored cell: status, numerical version, and the code that trained it.
 
     `source` is a digest; empty where the version tells.
     """
@@ -66,7 +66,7 @@ class StoredCell(NamedTuple):
 
 @dataclass(frozen=True)
 class StoredCells:
-    """What a directory holds already, by a cell's key.
+    """The cells that a directory already holds, by their keys.
 
     Attributes:
         cells: what is known of every cell.
@@ -96,7 +96,7 @@ class StoredCells:
 
 
 class RunDirectory:
-    """What a sweep or a training writes and a figure reads.
+    """The run directory of a sweep or a training, which figures read.
 
     Args:
         path: the directory; it need not exist yet.

@@ -33,7 +33,7 @@ _SEPARATORS = "/\\:"
 
 @dataclass(frozen=True)
 class Subject:
-    """What a command is about.
+    """The subject of a command: a study, with a preset or a file.
 
     Attributes:
         study: what is trained.

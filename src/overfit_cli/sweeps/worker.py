@@ -182,7 +182,7 @@ def numbers_of(task: Task) -> tuple[int, ...]:
 
 @dataclass(frozen=True)
 class Work:
-    """What all tasks of a sweep share.
+    """The settings that all tasks of a sweep share.
 
     Attributes:
         study: whose cells they are.
@@ -197,7 +197,7 @@ class Work:
 
 @dataclass(frozen=True)
 class TaskRecord:
-    """What came of a task.
+    """The outcome of a task.
 
     Attributes:
         batches: the numbers of its batches.
@@ -362,7 +362,7 @@ def _missing_device(execution: Execution) -> str:
 
 
 def _problem_with_data(work: Work, task: Task) -> str:
-    """How the data here differs from what the sweep has read; empty where it doesn't.
+    """Return how the data here differs from what the sweep has read; empty if it doesn't.
 
     A worker keeps what it has read, so it notices too that a file has changed since.
     """

@@ -236,7 +236,7 @@ class Head:
 
 @dataclass(frozen=True)
 class Problem:
-    """What a cell is trained and tested on."""
+    """The samples of a cell, and what is known of their labels."""
 
     train: Samples
     test: Samples
