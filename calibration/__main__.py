@@ -49,31 +49,31 @@ SHIPPED = ("runs", "true: fails", "false: holds")
 
 INTRODUCTION = """# Error rates of the verdicts
 
-Every claim is judged in three made-up worlds, as often in each as the column "runs" says. The cells
+Every claim is judged in three simulated worlds. The column "runs" says how often in each. The cells
 and seeds are those of the claim's preset. Seeds differ by as much as was measured.
 
 - *True*: the number lies in the middle of the margin, or well inside a margin with one end.
 - *False*: the number lies at an end of the margin. This is the hardest false case for "holds". It
   is also the hardest true case for "fails", so the column "false: fails" is an upper bound on how
-  often "fails" is wrong. A claim "without exception" is broken on a third of the seeds there, so
+  often "fails" is wrong. In this world a third of the seeds break a claim "without exception", so
   that "fails" is right.
-- *Open*: as false, but with half of the seeds, or the fewest that the claim takes, and with twice
-  the noise. A claim "without exception" is not broken, but has one seed too few. A claim that one
-  cell decides has no number.
+- *Open*: as the false world, but with half of the seeds, or the fewest that the claim needs, and
+  with twice the noise. No seed breaks a claim "without exception", but there is one seed too few. A
+  claim that one cell decides has no number.
 
 These verdicts are errors: "holds" in a false or open world, and "fails" in a true or open one. Up
 to 5 % of them are allowed; this may show as up to {most}. In an open
-world both are errors. At an end of a margin that has two, "holds" is allowed in 5 % and "fails" in
-2.5 %: together this may show as up to {most_open}.
+world both are errors. At one end of a margin with two ends, "holds" is allowed in 5 % and "fails"
+in 2.5 %: together this may show as up to {most_open}.
 All other runs are `inconclusive`. This is common for true claims too: the column "true: holds" says
 how often a true claim is confirmed.
 
 The last columns are damaged worlds, with {share:.0f} % of the runs each: 2 % of the cells ran out
 of memory (failed) or were never run (absent); all seeds but three are near copies of these
-(copies); one cell of another setting stands beside (row); a user looks after half, three quarters
-and all of the seeds (looks); one value of a parameter has only every other seed (unbalanced);
+(copies); there is a cell of another setting (row); a user looks after half, three quarters and all
+of the seeds (looks); one value of a parameter has only every other seed (unbalanced);
 normal numbers are drawn from Student's t of three degrees of freedom (tails). Each column has the
-share of true worlds in which the claim fails, and of false ones in which it holds, at any look.
+share of true worlds in which the claim fails, and of false worlds in which it holds, at any look.
 There 5 % may show as up to {most_damaged}.
 
 `python -m calibration` makes this page with 200 runs, and `python -m calibration 50 NAME ...` only

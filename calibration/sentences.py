@@ -209,7 +209,7 @@ def agreement(study: AnyStudy, name: str, *, runs: int = 300, resampled: int = 1
 def agreement_table() -> str:
     """Return the rates of `AGREEING` as a table."""
     lines = [
-        "| claim | seeds | false holds: made-up worlds, resampled | false fails | power |",
+        "| claim | seeds | false holds: simulated worlds, resampled | false fails | power |",
         "|---|--:|--:|--:|--:|",
     ]
     studies = {claim.name: study for study in installed_studies() for claim in claims_of(study)}

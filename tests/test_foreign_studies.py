@@ -32,7 +32,7 @@ REASONS = {
     "other-column": "error: the study has no column 'tset_loss'",
     "nothing": "error: the study gave no result for it",
     "text": "error: TypeError: the study gave 'a loss of 0.5', which is not a CellResult",
-    "other-cell": "error: LookupError: the study gave a result of another cell, or a second one",
+    "other-cell": "error: LookupError: the study gave a result of another cell, or a second",
     "other-step": "error: the study logs no column 'tset_loss'",
     "wordy-step": "error: ArrowInvalid: Could not convert 'low' with type str: tried to",
 }
@@ -107,7 +107,7 @@ def test_batches_that_lose_or_double_cells_are_refused(
 ) -> None:
     monkeypatch.setattr(type(TOY), "batches", lambda study, cells, device: made(cells))
     grid = make_grid(TOY, {"n": "1:3"}, (0,))
-    with pytest.raises(UserError, match="puts a cell into no batch, or into several"):
+    with pytest.raises(UserError, match="puts a cell into no batch, or into more than one"):
         make_plan(grid, RunDirectory(tmp_path), "cpu")
 
 

@@ -153,7 +153,7 @@ def test_a_study_that_lacks_a_member_is_refused_in_a_sentence(member: str) -> No
 ILL_FORMED: dict[str, tuple[dict[str, object], str]] = {
     "text for a column": ({"columns": ("loss",)}, "its columns have 'loss', which is no Column"),
     "a list": ({"columns": [Column("loss", "")]}, "its columns must be of type tuple"),
-    "no column": ({"columns": ()}, "its columns are none, so that nothing would be measured"),
+    "no column": ({"columns": ()}, "it has no columns, so nothing would be measured"),
     "two of a name": (
         {"columns": (Column("loss", "a"), Column("loss", "b"))},
         "two of its columns are called 'loss'",

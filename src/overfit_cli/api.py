@@ -553,7 +553,7 @@ def _is_sentence(source: object) -> bool:
 
 
 def _study_of(cells: pd.DataFrame, study: AnyStudy | Callable[..., Any] | str | None) -> AnyStudy:
-    """Whose cells a frame has."""
+    """Return the study of a frame's cells."""
     if isinstance(study, Study):
         return study
     if callable(study):
@@ -574,7 +574,7 @@ def _study_of(cells: pd.DataFrame, study: AnyStudy | Callable[..., Any] | str | 
 
 
 def _subject(study: object, profile: str | None) -> Subject:
-    """What is swept."""
+    """Return the subject of a sweep."""
     if isinstance(study, str | Path):
         return find_subject(str(study), profile)
     if profile is not None:

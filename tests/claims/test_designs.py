@@ -70,7 +70,7 @@ def test_a_design_names_settings_seeds_and_what_conditions_leave() -> None:
 def test_values_that_no_bracket_names_are_left_out_by_name() -> None:
     said = words("test_error[method=ridge] < test_error[method=none] where n = 10", cells())
     assert said.startswith("Judged on 4 of 18 settings (snr 0.5, 2; method none, ridge)")
-    assert said.endswith("Left out, as it does not name them: method=lasso.")
+    assert said.endswith("Left out, because the claim does not name them: method=lasso.")
 
 
 def test_cells_that_are_absent_or_failed_are_named() -> None:
@@ -151,7 +151,7 @@ def test_several_quantities_are_judged_on_the_cells_of_all() -> None:
     largest = "test_error[n is largest] < test_error[n is smallest]"
     assert words(f"{largest} where method = none", cells()) == (
         "Judged on 4 of 18 settings (n 10, 40; snr 0.5, 2) and 10 seeds (0 to 9). "
-        "Left out, as it does not name them: n=20."
+        "Left out, because the claim does not name them: n=20."
     )
 
 

@@ -232,7 +232,7 @@ untyped: Any = claims
         (lambda: untyped.near("x", 1, within="a bit"), "is no margin"),
         (lambda: untyped.falls("x", 3), "along=3: it takes a text."),
         (lambda: untyped.above(untyped.share("x < 1"), 2), "between 0 and 1"),
-        (lambda: untyped.above(untyped.share("x < 1"), 0.5, over="worst"), "a share is of seeds"),
+        (lambda: untyped.above(untyped.share("x < 1"), 0.5, over="worst"), "a share counts seeds"),
         (lambda: untyped.near(untyped.power("x", "n", throughout=True), 0, within=1), "throughout"),
         (lambda: untyped.ratio("x", method="ridge"), "it takes two values"),
         (lambda: untyped.ratio("x"), "a ratio is of two expressions, or of two settings"),

@@ -175,7 +175,7 @@ def test_the_forms_that_messages_name_are_claims(text: str) -> None:
         ("test_error", "compares nothing", "test_error < 0.05"),
         ("test_error = 0.5", "takes a tolerance", "test_error is 0.5 within 0.02"),
         ("test_error is 0.5", "takes a tolerance", "test_error is 0.5 within 0.02"),
-        ("test_error falls", "along what it falls", "test_error falls along snr"),
+        ("test_error falls", "along which parameter it falls", "test_error falls along snr"),
         ("power of n in steps", "what the power is", "power of n in steps is 1"),
         ("the power is 1 within 2", "not arithmetic of columns", "power of n in steps is 1"),
         ("share of seeds with x < 1", "compares twice", "share of seeds with"),
@@ -204,7 +204,7 @@ def test_a_text_that_is_no_claim_is_refused_with_the_nearest_form(
     [
         ("test_eror < 1", "did you mean 'test_error'?"),
         ("test_error < 1 where nn > 2", "did you mean 'n'?"),
-        ("test_error < 1 where test_error < 2", "to choose cells by it would choose outcomes"),
+        ("test_error < 1 where test_error < 2", "choosing cells by it would choose outcomes"),
         ("test_error falls along nn", "did you mean 'n'?"),
         ("test_error falls along method", "it takes a parameter that is a number; known: n, snr."),
         ("power of method in test_error is 1 within 1", "a parameter that is a number"),

@@ -46,11 +46,11 @@ BAD = [
     (f"{HEATMAP} --dpi 9999", "--dpi 9999: it takes a whole number of at least 20 and up to 2400."),
     (f"{HEATMAP} --dpi many", "--dpi many: it takes a whole number."),
     (f"{HEATMAP} --cmap virids", "--cmap virids: matplotlib has no such colour map; did you mean"),
-    (f"{HEATMAP} --log z", "--log z: it takes some of x, y, value, commas between, or none."),
+    (f"{HEATMAP} --log z", "--log z: it takes some of x, y, value, separated by commas, or none."),
     (f"{HEATMAP} --log value --value nothing", "--log value: the least number drawn is 0, which"),
     (f"{HEATMAP} --style none.mplstyle", "--style none.mplstyle: there is no such file; it takes"),
     (f"{HEATMAP} --style out", "--style out: there is no such file; it takes a .mplstyle file."),
-    (f"{HEATMAP} --style bad.mplstyle", "--style bad.mplstyle: it is no style sheet of matplotlib"),
+    (f"{HEATMAP} --style bad.mplstyle", "--style bad.mplstyle: it is no matplotlib style sheet"),
     (f"{HEATMAP} --style unknown.mplstyle", "Bad key fnt.size, line 1"),
     (f"{HEATMAP} --title $\\foo$", "--title $\\foo$: the text between dollar signs is no mat"),
     (f"{HEATMAP} --title a --title b", "--title is given 2 times; give it once."),
@@ -90,7 +90,7 @@ BAD = [
     # Nothing to draw
     ("plot heatmap --from broken", "mine:train has measured nothing here: no cell is done."),
     ("plot lines --from broken --x n", "mine:train has measured nothing here: no cell is done."),
-    ("plot curves --from broken", "--from broken: it holds no trajectories, which curves is"),
+    ("plot curves --from broken", "--from broken: it holds no trajectories, which curves requires"),
     (f"{HEATMAP} --where n=99", "--where n=99: no cell has that; there is 2, 3, 4."),
 ]
 

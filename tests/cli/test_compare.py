@@ -165,7 +165,7 @@ def test_sides_that_agree_are_said_to_first_and_a_column_has_two_lines(folder: P
     alone = call("compare", "a", "a", "--value=test_loss", cwd=folder).stdout
     assert alone.startswith("No difference: A and B are equal in test_loss.\n")
     published = call("compare", "a", "a.csv", cwd=folder).stdout
-    assert published.startswith("test_loss differs at 3 of 3 places, most by ")
+    assert published.startswith("test_loss differs at 3 of 3 points, most by ")
     narrow = shown_lines(on_a_terminal("compare", "a", "b", cwd=folder, env={"COLUMNS": "60"})[1])
     row = next(index for index, line in enumerate(narrow) if line.startswith("  test_loss"))
     assert narrow[row + 1] == "    largest 0.28 at n 1, snr 2, seed 2"
@@ -183,7 +183,7 @@ def test_published_numbers_are_a_table_too(folder: Path) -> None:
     shown = call("compare", "a", "a.csv", cwd=folder).stdout
     assert "B: a.csv, published, 3 points of toy.\n" in shown
     assert "3 points (n, snr) in common; B is compared with A's mean over" in shown
-    assert "Without a counterpart: 1 place of A, 0 places of B." in shown
+    assert "Without a counterpart: 1 point of A, 0 points of B." in shown
     assert "0.49 at n 2, snr 1" in " ".join(shown.split())
 
 

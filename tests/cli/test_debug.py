@@ -127,7 +127,7 @@ def test_without_a_terminal_it_is_refused_before_anything_is_trained(tmp_path: P
     (tmp_path / "mine.py").write_text(BROKEN)
     refused = run("train", "mine.py:train", "--debug", cwd=tmp_path, expect=2, apart=True)
     assert refused.stderr == (
-        "overfit: --debug: it needs a terminal to type in, and standard input is none.\n"
+        "overfit: --debug: it needs a terminal, and standard input is not a terminal.\n"
     )
     assert not (tmp_path / "results").exists()
     assert "--debug" in call("train", "--help", cwd=tmp_path).stdout

@@ -112,7 +112,7 @@ def shell(line: str, cwd: Path) -> subprocess.CompletedProcess[str]:
 
 
 SWEEP = "overfit sweep toy --n 1:3 --snr 1:2:2 --seeds 1 --trajectories --out out"
-FULL = "overfit: The output can't be written (No space left on device); the rest was done.\n"
+FULL = "overfit: The output can't be written (No space left on device); everything else was done.\n"
 
 
 @pytest.mark.unix

@@ -48,13 +48,13 @@ def test_places_are_counted_first_and_those_that_differ_named(folder: Path) -> N
     shown = call("compare", "run", "cui.csv", "--equivalent=10%", cwd=folder, expect=1).stdout
     first, second, third = shown.splitlines()[:3]
     assert first.startswith(
-        "theta: 3 of 6 places agree within 10 % (90 % Welch, 6 seeds against 24), "
+        "theta: 3 of 6 points agree within 10 % (90 % Welch, 6 seeds against 24), "
     )
     assert first.endswith("1 differs (95 %): all at alpha 0.1758, start positional.")
     assert second.startswith("  alpha 0.1758, start positional (B − A 0.0")
-    assert third.startswith("linear_test_error: 6 of 6 places agree within 10 %")
+    assert third.startswith("linear_test_error: 6 of 6 points agree within 10 %")
     assert "6 points (alpha, start) in common;" in shown
-    assert "Without a counterpart: 44 places of A, 0 places of B." in shown
+    assert "Without a counterpart: 44 points of A, 0 points of B." in shown
 
 
 def test_the_exit_code_is_1_only_where_a_place_differs(folder: Path) -> None:
@@ -88,7 +88,7 @@ def test_the_picture_says_how_it_was_judged_and_is_verified(folder: Path) -> Non
     call(*words, cwd=folder, expect=1)
     caption = " ".join((folder / "z.txt").read_text().split())
     assert "z of published − run against alpha" in caption
-    assert "Ringed: 1 of 6 places, where the run differs by more than 10 %" in caption
+    assert "Ringed: 1 of 6 points, where the run differs by more than 10 %" in caption
     printed = call(*words, cwd=folder, expect=1).stdout
     [counted] = re.findall(r"theta: .*?, (\d+) open", " ".join(printed.split()))
     assert f"; {counted} others are open." in caption

@@ -82,7 +82,7 @@ def test_a_plan_names_the_seeds_and_the_command(folder: Path) -> None:
     near = "error is 0.1 within 0.0004 where n = 10"
     words = said(folder, "results/decay-n", near, "--plan")
     assert "inconclusive" in words
-    assert "seeds to decide it with 90 %, and" in words
+    assert "seeds to decide it with a probability of 90 % (" in words
     assert "Next: overfit sweep decay.py --n 10,20,40 --jobs=1 --seeds" in words
     assert "--seeds=10" not in words
     easy = said(folder, "results/decay-n", "error < 1", "--plan")
@@ -226,7 +226,10 @@ def test_claims_that_are_open_together_are_decided_by_the_proposed_command(tmp_p
     judged = ("judge", "results/decay-n", "error < 0.2", "error < 1", "error > 0", "--strict")
     done = call(*judged, cwd=tmp_path, expect=1).stdout
     assert re.search(r"error-lt-0.2 +ours +holds", done)
-    assert "takes 8 seeds to decide it with 90 % at the level of 3 verdicts together" in done
+    assert (
+        "takes 8 seeds to decide it with a probability of 90 % at the level of 3 verdicts together"
+        in done
+    )
     assert "error-lt-0.2 is inconclusive" in done
     [words] = proposed(done)
     run(*words, cwd=tmp_path)
@@ -257,7 +260,7 @@ def test_a_refined_run_is_decided_by_a_sweep_of_its_grid(tmp_path: Path) -> None
     options = ("--n=10:40:4", "--m=1,2,3", "--refine=1", "--threshold=0.06")
     run("sweep", "decay.py", *options, "--seeds=3", "--jobs=1", "--out=refined", cwd=tmp_path)
     done = call("judge", "refined", "error falls along n", cwd=tmp_path).stdout
-    assert "Refining leaves out cells away from the boundary" in done
+    assert "Refining leaves out cells far from the boundary" in done
     [words] = proposed(done)
     assert words[-2:] == ["--out", "refined-grid"]
     assert not {"--refine=1", "--threshold=0.06"} & {*words}
@@ -290,7 +293,7 @@ def test_a_plan_without_a_run_says_what_to_run_first(tmp_path: Path) -> None:
 def test_a_plan_gives_the_rates_of_error_at_the_seeds_that_it_takes(folder: Path) -> None:
     near = "error is 0.1 within 0.0004 where n = 10"
     words = said(folder, "results/decay-n", near, "--plan")
-    [needed, own] = map(int, re.findall(r"takes (\d+) seeds .*, and (\d+) in a run", words)[0])
+    [needed, own] = map(int, re.findall(r"takes (\d+) seeds .* \((\d+) in a new run\)", words)[0])
     assert own < needed
     assert f"With {needed} seeds it would hold in" in words
     [false_holds] = map(float, re.findall(r"would hold in ([\d.]+) % of worlds in which", words))

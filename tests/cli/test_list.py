@@ -49,8 +49,8 @@ def test_a_study_is_listed_with_its_presets_figures_and_claims(tmp_path: Path) -
     assert f"Claims ({len(claims_of(study))})" in said
     assert "  " + ", ".join(claim.name for claim in claims_of(study)) in said
     assert said[-2:] == [
-        "`overfit list claims multihead-paths` has each claim in full.",
-        "`overfit sweep multihead-paths --help` has the options of a sweep.",
+        "`overfit list claims multihead-paths` prints each claim in full.",
+        "`overfit sweep multihead-paths --help` lists the options of a sweep.",
     ]
 
 
@@ -148,6 +148,6 @@ def test_claims_of_a_function_are_listed_by_its_file_or_its_module(tmp_path: Pat
         "Claims (1)",
         "  low",
         "",
-        "`overfit list claims of_a_user.py` has each claim in full.",
-        "`overfit sweep of_a_user.py --help` has the options of a sweep.",
+        "`overfit list claims of_a_user.py` prints each claim in full.",
+        "`overfit sweep of_a_user.py --help` lists the options of a sweep.",
     ]

@@ -41,7 +41,7 @@ REFUSED = [
     ("sweep ridge.py --n", "--n: it takes a value: --n VALUE."),
     (
         "sweep ridge.py --k 3",
-        "parameter 'k', and overfit no such option; known: --d, --lam, --n.",
+        "parameter 'k', and overfit has no such option; known: --d, --lam, --n.",
     ),
     ("sweep fig1 --no-law", "--no-law: sweep has no such option; a parameter is given as --NAME"),
     ("sweep ridge.py n=5", "n=5: ridge.py is named already; write --n 5."),
@@ -61,7 +61,7 @@ REFUSED = [
         "export run --trajectories",
         "DIR run: it holds no logged steps of these cells; `overfit",
     ),
-    ("--install-completion xx", "--install-completion: it stands alone"),
+    ("--install-completion xx", "--install-completion: it takes no other words"),
 ]
 
 
@@ -167,6 +167,6 @@ def test_a_function_whose_manifest_is_gone_names_the_way_back(tmp_path: Path) ->
     call("sweep", "mine.py", "--n=1:3", "--jobs=1", "--out=run", cwd=tmp_path)
     (tmp_path / "run" / "manifest.json").unlink()
     said = call("plot", "lines", "--from", "run", cwd=tmp_path, expect=2).stderr
-    assert "its cells are of the function mine:train, which only its manifest describes" in said
+    assert "its cells are of the function mine:train, and its manifest, which describes" in said
     call("sweep", "mine.py", "--n=1:4", "--jobs=1", "--out=run", cwd=tmp_path)
     call("plot", "lines", "--from", "run", cwd=tmp_path)

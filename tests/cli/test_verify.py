@@ -37,7 +37,7 @@ TOY = ("sweep", "toy", "--n=1:3", "--snr=1:2:2", "--jobs=1")
 HERE = "  These cells are here, unchanged.\n"
 FILE_HERE = "  This file is here, unchanged.\n"
 SAME = "  Drawn again, the picture is the same.\n"
-OTHER = "it is another picture."
+OTHER = "the picture differs."
 NUMBERS = " has changed: the same cells have other numbers.\n"
 CELLS = " has other cells: the figure would be drawn from "
 FIGURES = {
@@ -295,7 +295,7 @@ def test_a_file_with_other_content_is_caught(folder: Path) -> None:
     text = (folder / "given.csv").read_text()
     (folder / "given.csv").write_text(text.replace("2,1,0.5\n", "2,1,3.5\n"))
     said = verify("points.png", "between.svg", cwd=folder, expect=1)
-    assert said.count("  given.csv has changed: it has other content.\n") == 2
+    assert said.count("  given.csv has changed: its content differs.\n") == 2
     assert said.count(HERE) == said.count(OTHER) == 2
     (folder / "given.csv").write_text("n;snr;test_loss\n1;1;1.5\n")
     said = verify("points.png", cwd=folder, expect=1)

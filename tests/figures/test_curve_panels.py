@@ -69,7 +69,7 @@ def test_columns_without_a_number_or_named_twice_are_left_out() -> None:
     assert figure.axes[0].get_ylabel() == "training loss"
     twice = draw_curves(data, FigureOptions(value="train_loss,train_loss"))
     assert len(twice.axes[0].lines) == 2
-    with pytest.raises(UserError, match="names of logged columns, commas between"):
+    with pytest.raises(UserError, match="names of logged columns, separated by commas"):
         draw_curves(data, FigureOptions(value="train_loss,,attention"))
     with pytest.raises(UserError, match=r"value='atention': .* did you mean 'attention'"):
         draw_curves(data, FigureOptions(value="train_loss,atention"))

@@ -144,7 +144,7 @@ def test_curves_have_a_theory_too() -> None:
         assert [line.get_color() for line in axes.lines][1] == "black"
     assert len(figure.axes) == 3, "each setting has a theory of its own"
     assert "Test_loss" not in figure.caption
-    with pytest.raises(UserError, match=r"^theory='train_loss': it stands beside one column"):
+    with pytest.raises(UserError, match=r"^theory='train_loss': it is drawn beside one column"):
         picture("curves", data, value="test_loss,train_loss", theory="train_loss")
 
 

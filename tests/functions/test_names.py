@@ -53,7 +53,9 @@ def test_a_parameter_whose_name_is_taken_is_refused_with_another(tmp_path: Path,
 @pytest.mark.parametrize("given", ["seed=0.5", "seed='a'", "seed=True", "seed: float = 0.1"])
 def test_a_parameter_seed_is_the_cells_seed_or_refused(tmp_path: Path, given: str) -> None:
     said = refusal(tmp_path, f"def train({given}): return {{'loss': 1.0}}\n")
-    assert "parameter seed: the cell's seed, an int; call anything else my_seed." in said
+    assert (
+        "parameter seed: it receives the cell's seed, an int; call anything else my_seed." in said
+    )
 
 
 @pytest.mark.parametrize("given", ["seed", "seed=7", "seed=None", "seed: int | None = None"])

@@ -170,12 +170,15 @@ def test_a_run_is_held_to_the_files_that_a_function_names(folder: Path) -> None:
     run(*sweep, "--out=a", cwd=folder)
     (folder / "in" / "points.csv").write_text("2")
     refused = run(*sweep, "--out=a", cwd=folder, expect=2).stderr
-    assert "trained on other data (points.csv held something else then)" in refused
+    assert "trained on other data (points.csv had other content then)" in refused
     run(*sweep, "--out=b", cwd=folder)
     said = run("plot", "lines", "--from=a", "--from=b", "--out=l.png", cwd=folder).stderr
     assert "Data that differs: points.csv" in said
     assert "Data that differs: points.csv" in run("compare", "a", "b", cwd=folder).stdout
-    assert "points.csv held" in run("merge", "a", "b", "--out=c", cwd=folder, expect=2).stderr
+    assert (
+        "points.csv had other content"
+        in run("merge", "a", "b", "--out=c", cwd=folder, expect=2).stderr
+    )
 
 
 def test_a_data_folder_is_refused_for_a_function(folder: Path) -> None:

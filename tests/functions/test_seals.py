@@ -81,7 +81,7 @@ def test_a_claim_that_changed_is_not_sealed_again_and_the_report_says_so(tmp_pat
     assert "This claim was changed after the first cell was trained." in text
     assert "This claim has changed since it was sealed on " in text
     short = call("report", "--from=results/decay-n", cwd=tmp_path).stdout
-    assert "\nChanged after the first cell was trained, as --details says: inverse.\n" in short
+    assert "\nChanged after the first cell was trained (see --details): inverse.\n" in short
     refused = call("seal", "decay.py", *GRID, cwd=tmp_path, expect=2).stderr
     assert "inverse: it was sealed on " in refused
     assert "give the changed claim another name" in refused
@@ -91,7 +91,7 @@ def test_a_claim_that_changed_is_not_sealed_again_and_the_report_says_so(tmp_pat
 def test_a_claim_that_no_number_could_fail_is_refused(tmp_path: Path, margin: str) -> None:
     write(tmp_path, margin or "-float('inf'), float('inf')")
     refused = call("seal", "decay.py", *GRID, cwd=tmp_path, expect=2).stderr
-    assert refused.startswith("overfit: inverse: no number could fail it.")
+    assert refused.startswith("overfit: inverse: no number could make it fail.")
     assert not list(tmp_path.glob("*.json"))
 
 

@@ -121,7 +121,9 @@ def test_its_boundary_is_refined(tmp_path: Path) -> None:
     refused = run("sweep", "mine.py", *asked, cwd=tmp_path, expect=2)
     assert "mine:train has no threshold of its own" in refused.stderr
     done = run("sweep", "mine.py", *asked, "--threshold=0.2", cwd=tmp_path)
-    assert re.search(r"Where test_loss crosses 0.2 along snr.* at 3 of 3 values of n", done.stdout)
+    assert re.search(
+        r"The crossing of test_loss = 0.2 along snr.* at 3 of 3 values of n", done.stdout
+    )
     assert "plot cutoff --from results/mine-n-snr-refined --threshold 0.2" in done.stdout
 
 
@@ -422,7 +424,7 @@ FILES = {
     "from overfit_cli import Parameter as P; P(3)": ("mine.py", "Parameter(meaning=3): it takes"),
     "from overfit_cli import Parameter as P; P(at_least='1')": ("mine.py", "takes a finite number"),
     "from overfit_cli import Parameter as P; P(above=3, below=2)": ("mine.py", "no number is 3 or"),
-    "from overfit_cli import experiment as e\n@e\ndef f(): ...": ("mine.py", "its parentheses"),
+    "from overfit_cli import experiment as e\n@e\ndef f(): ...": ("mine.py", "with parentheses"),
     "from overfit_cli import experiment as e\ne(version=10**30)": ("mine.py", "a whole number of"),
     "from overfit_cli import experiment as e\ne(threshold=float('nan'))": ("mine.py", "a finite"),
     "from overfit_cli import experiment as e\ne(name='a\\nb')": ("mine.py", "can be printed"),
@@ -507,7 +509,7 @@ def test_types_meanings_and_bounds_come_from_the_signature(tmp_path: Path) -> No
         "--heads=3": "--heads 3: heads takes one of 1, 2, 4, not 3.",
         "--kind=sin": "--kind sin: kind takes one of relu, tanh",
         "--rate=nan": "--rate nan: rate takes a number above 0",
-        "--widht=3": "--widht: mine:fit has no parameter 'widht', and overfit no such option; did",
+        "--widht=3": "--widht: mine:fit has no parameter 'widht', and overfit has no such option; ",
         "--sedes=3": "did you mean '--seeds'?",
         "--device=5": "write --set device=... for the parameter device",
     }.items():
@@ -648,7 +650,7 @@ def test_an_option_that_is_none_is_said_with_those_that_are(tmp_path: Path) -> N
     for words, sentence in (
         (
             ("--lr", "3"),
-            "mine:train has no parameter 'lr', and overfit no such option; known: --le",
+            "mine:train has no parameter 'lr', and overfit has no such option; known: --le",
         ),
         (("--widht", "3"), "did you mean '--width'?"),
         (("--fresch", "3"), "did you mean '--fresh'?"),

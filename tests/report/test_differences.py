@@ -142,7 +142,7 @@ def test_one_seed_has_no_interval(tmp_path: Path) -> None:
     a, b = (write_run(tmp_path / name, drawn(side), seeds=(0,)) for side, name in enumerate("ab"))
     comparison = compare_sides(a, b)
     assert np.isnan(loss_of(comparison)["difference"]["low"])
-    assert "Intervals of B − A: none, of one seed." in closing_lines(comparison)
+    assert "Intervals of B − A: none, there is only one seed." in closing_lines(comparison)
 
 
 def test_what_has_no_counterpart_is_counted(tmp_path: Path) -> None:
@@ -203,7 +203,7 @@ def test_columns_that_one_side_has_alone_are_told_and_those_of_no_number_are_not
     comparison = compare_sides(a, b)
     assert [change["column"] for change in comparison.differences] == ["test_loss", "steps"]
     assert comparison.only_in == {"a": ["draw"], "b": []}
-    assert comparison.beyond(0.0) == ["draw, of which B has no number"]
+    assert comparison.beyond(0.0) == ["draw, for which B has no number"]
     assert compare_sides(b, a).beyond(0.0) == [], "what B measures besides is no loss"
     with pytest.raises(UserError, match=r"value='draw': B has no such numbers"):
         compare_sides(a, b, ["draw"])
@@ -222,7 +222,7 @@ def test_a_number_that_one_cell_of_a_pair_lacks_is_counted(tmp_path: Path) -> No
         comparison.differences[0]["pairs"],
         comparison.differences[0]["numbers_on_one_side"],
     ) == (4, 8)
-    assert comparison.beyond(1.0) == ["8 numbers of draw on one side alone"]
+    assert comparison.beyond(1.0) == ["8 numbers of draw only on one side"]
 
 
 def test_verdicts_are_compared_on_the_same_choice_of_cells(tmp_path: Path) -> None:
@@ -251,7 +251,8 @@ def test_runs_of_two_numerical_versions_are_compared_and_not_judged(tmp_path: Pa
     assert comparison.verdicts == {}
     assert opened[0] == "A: old, 12 cells of toy, of version 1."
     assert led[-1] == (
-        "Verdicts aren't compared: cells are of another version than the installed claims."
+        "Verdicts aren't compared: the claims are of the installed version of the study, and the "
+        "cells of another."
     )
 
 
@@ -264,7 +265,7 @@ def test_what_is_beyond_a_tolerance_is_named(tmp_path: Path) -> None:
     assert compare_sides(a, a).beyond(0.0) == []
     assert compare_sides(a, b).beyond(0.25) == [
         "test_loss by up to 0.3",
-        "6 cells failed on one side alone",
+        "6 cells failed only on one side",
         "1 verdict changed",
     ]
     assert compare_sides(a, b).beyond(0.35)[0] != "test_loss by up to 0.3"

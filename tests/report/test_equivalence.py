@@ -202,9 +202,9 @@ def test_a_map_of_z_scores_rings_the_places_that_differ(run: Path) -> None:
     [ring] = [line for line in axes.lines if line.get_marker() == "o"]
     ringed = np.column_stack([np.asarray(ring.get_xdata()), np.asarray(ring.get_ydata())])
     assert ringed.tolist() == [[1, 2]], "snr and n"
-    assert "Ringed: 1 of 4 places" in " ".join(picture.caption.split())
+    assert "Ringed: 1 of 4 points" in " ".join(picture.caption.split())
     assert "z of published − run" in " ".join(picture.caption.split())
-    assert "1 place beyond ±8 with the colour of ±8." in " ".join(picture.caption.split())
+    assert "1 point beyond ±8 with the colour of ±8." in " ".join(picture.caption.split())
 
 
 def test_a_place_without_a_z_score_is_hatched_and_counted(run: Path) -> None:
@@ -212,7 +212,7 @@ def test_a_place_without_a_z_score_is_hatched_and_counted(run: Path) -> None:
     picture = draw_difference(compared(run, *means, equivalent="10%"))
     drawn_scores = np.ma.masked_invalid(np.asarray(picture.axes[0].collections[0].get_array()))
     assert drawn_scores.mask.tolist() == [[False, True], [False, False]]
-    assert "1 place without a z-score." in " ".join(picture.caption.split())
+    assert "1 point without a z-score." in " ".join(picture.caption.split())
 
 
 def test_over_one_number_z_scores_are_a_line_with_rings(run: Path) -> None:

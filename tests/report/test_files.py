@@ -326,8 +326,8 @@ def test_a_run_whose_cells_all_failed_is_said_to_have_no_numbers(tmp_path: Path)
     call("sweep", "mine.py", "--n=1:2", "--jobs=1", "--out=both", cwd=tmp_path, expect=1)
     call("sweep", "mine.py", "--n=1", "--jobs=1", "--out=ünë", cwd=tmp_path, expect=1)
     said = call("report", "--from=both", "--from=ünë", "--out=report", cwd=tmp_path).stdout
-    assert "both: all 2 cells failed, so there are no numbers to judge by.\n" in said
-    assert "ünë: its one cell failed, so there are no numbers to judge by.\n" in said
+    assert "both: all 2 cells failed, so there are no numbers to judge.\n" in said
+    assert "ünë: its one cell failed, so there are no numbers to judge.\n" in said
     assert "No claim" not in said
 
 

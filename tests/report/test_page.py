@@ -84,7 +84,7 @@ def test_a_run_that_decides_has_room_before_a_run_that_does_not(
     most = bytes_of_figures(whole) - 1
     page = limited(papers, most, monkeypatch)
     assert shown_in(page) == {"b": [*FIGURES, "diagram"], "a": []}
-    assert page.count("Figures are left out here: the page has no room for more.") == 1
+    assert page.count("Figures of this run are left out: the page has reached its size limit.") == 1
     assert bytes_of_figures(page) <= most
 
 
@@ -96,7 +96,7 @@ def test_the_figures_stay_within_their_limit(
     most = int(share * bytes_of_figures(whole))
     page = limited(papers, most, monkeypatch)
     assert bytes_of_figures(page) <= most
-    assert "no room for more" in page
+    assert "the page has reached its size limit" in page
 
 
 def test_without_room_every_claim_and_run_is_shown_and_no_figure(
@@ -104,7 +104,7 @@ def test_without_room_every_claim_and_run_is_shown_and_no_figure(
 ) -> None:
     page = limited(papers, 0, monkeypatch)
     assert shown_in(page) == {"b": [], "a": []}
-    assert page.count("Figures are left out here: the page has no room for more.") == 2
+    assert page.count("Figures of this run are left out: the page has reached its size limit.") == 2
     assert '<tr id="claim-toy-toy-claim"' in page
 
 

@@ -239,8 +239,8 @@ BAD = [
         "\nn,snr,test_loss,note\n2,1,9,a\n",
         "toy has no parameter and no measured column 'note'",
     ),
-    ("n,N,test_loss\n2,1,9\n", "two columns are n; leave one."),
-    ("n,n,test_loss\n2,1,9\n", "two columns are n; leave one."),
+    ("n,N,test_loss\n2,1,9\n", "two columns are n; keep one of them."),
+    ("n,n,test_loss\n2,1,9\n", "two columns are n; keep one of them."),
     ("n,snr,seed,test_loss\n2,1,-1,9\n", "row 1: seed -1: it takes a whole number of at least 0."),
     (",snr,test_loss\n2,1,9\n", "a column has no name; give each its own."),
     ("n,snr,test_loss,\n2,1,9,\n", "a column has no name; give each its own."),
@@ -281,7 +281,7 @@ BAD = [
         "no cell of it has a counterpart in A with the same n, snr; n is 2, 4 in A and 3 in B; "
         "choose one value on each side with where-a and where-b, or interpolate.",
     ),
-    ("n,snr,test_loss\n2,1,\n", "it has no number of what A has numbers of: test_loss, steps."),
+    ("n,snr,test_loss\n2,1,\n", "it has numbers of none of A's columns: test_loss, steps."),
 ]
 
 

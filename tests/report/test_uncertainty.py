@@ -177,7 +177,7 @@ def test_exported_means_are_read_back(run: Path, ending: str) -> None:
     call("export", "run", "--means", f"--out=means.{ending}", cwd=folder)
     shown = call("compare", "run", f"means.{ending}", "--equivalent=20%", cwd=folder).stdout
     assert shown.startswith(
-        "test_loss: 4 of 4 places agree within 20 % (90 % Welch, 6 seeds against 6), 0 open, "
+        "test_loss: 4 of 4 points agree within 20 % (90 % Welch, 6 seeds against 6), 0 open, "
         "0 differ (95 %).\n"
     )
     assert "No difference: A and B are equal in all 2 columns.\n" in shown
@@ -216,7 +216,7 @@ def test_cells_that_failed_in_what_was_exported_leave_a_place_open(tmp_path: Pat
     write_run(tmp_path / "whole", loss(drawn), n=(2,), snr=(1.0, 2.0), seeds=range(7))
     for run in ("run", "whole"):
         shown = call("compare", run, "means.csv", "--equivalent=30%", cwd=tmp_path).stdout
-        assert "1 of 2 places agree within 30 %" in shown
+        assert "1 of 2 points agree within 30 %" in shown
         assert "1 open (1 lacks the number of a cell), 0 differ" in shown
 
 
@@ -247,7 +247,7 @@ BAD = [
     ),
     (
         "test_loss,test_loss_low,test_loss_high\n2,1,9,8,\n",
-        "test_loss_low and test_loss_high go together.",
+        "a row has test_loss_low and test_loss_high, or neither.",
     ),
     (
         "test_loss,test_loss_sd,seeds\n2,1,9,wide,24\n",
@@ -259,13 +259,13 @@ BAD_COLUMNS = [
         "test_loss,test_loss_sd\n2,1,9,0.1\n",
         "test_loss_sd needs a column seeds, the number of seeds of a mean.",
     ),
-    ("test_loss,test_loss_low\n2,1,9,8\n", "test_loss_low needs test_loss_high beside it."),
-    ("test_loss,test_loss_high\n2,1,9,8\n", "test_loss_high needs test_loss_low beside it."),
+    ("test_loss,test_loss_low\n2,1,9,8\n", "test_loss_low requires a column test_loss_high."),
+    ("test_loss,test_loss_high\n2,1,9,8\n", "test_loss_high requires a column test_loss_low."),
     (
         "test_loss,test_loss_sd,test_loss_se,seeds\n2,1,9,1,1,9\n",
-        "test_loss_sd and test_loss_se stand for one number; leave one.",
+        "test_loss_sd and test_loss_se give one number twice; keep one of them.",
     ),
-    ("test_loss,draw_se\n2,1,9,1\n", "draw_se stands beside draw; add the column draw."),
+    ("test_loss,draw_se\n2,1,9,1\n", "draw_se is there without draw; add the column draw."),
     ("test_loss,snr_sd\n2,1,9,1\n", "toy has no parameter and no measured column 'snr_sd'; "),
     (
         "seed,test_loss,test_loss_se\n2,1,0,9,1\n",

@@ -128,7 +128,7 @@ def with_rows_of_another_study(table: pa.Table) -> pa.Table:
         (of_another_schema, "it has schema '7'; this overfit reads 2"),
         (of_nobody, "it isn't a part file of overfit"),
         (with_a_mark_that_is_no_text, "it has schema "),
-        (with_rows_of_another_study, "it has rows of other, and its mark says toy"),
+        (with_rows_of_another_study, "it has rows of other, and is marked as a part of toy"),
     ],
 )
 def test_a_part_with_other_columns_types_or_marks_is_left_out_by_name(
@@ -318,7 +318,7 @@ def mixed(tmp_path: Path) -> RunDirectory:
 
 
 def test_a_part_of_another_study_hides_no_rows(mixed: RunDirectory) -> None:
-    with pytest.warns(UserWarning, match="it is of benign-vit, and the directory of toy"):
+    with pytest.warns(UserWarning, match="it belongs to benign-vit, and the directory to toy"):
         cells = overfit_cli.load(mixed.path)
     assert set(cells["study"]) == {"toy"}
     assert len(cells) == 6, "a newer version of the other study doesn't hide these"
@@ -326,7 +326,7 @@ def test_a_part_of_another_study_hides_no_rows(mixed: RunDirectory) -> None:
     assert mixed.newest_version() == 1
     again = call("sweep", "toy", *GRID, "--out=out", cwd=mixed.path.parent)
     assert "6 there already; 0 to run" in again.stdout
-    assert "is left out: it is of benign-vit, and the directory of toy" in again.stdout
+    assert "is left out: it belongs to benign-vit, and the directory to toy" in again.stdout
     refused = call("sweep", "--n=2", "--out=out", cwd=mixed.path.parent, expect=2)
     assert "it holds cells of toy, not of benign-vit" in refused.stderr
 

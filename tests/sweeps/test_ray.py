@@ -155,5 +155,5 @@ def test_a_cluster_that_vanishes_is_one_sentence_and_no_result_is_lost(tmp_path:
         wait_for(lambda: begun(tmp_path / "out"))
     _, errors = process.communicate(timeout=120)
     assert process.returncode == 1
-    assert f"overfit: --address {started.address}: the cluster doesn't answer any more" in errors
+    assert f"overfit: --address {started.address}: the cluster no longer answers" in errors
     assert 3 <= len(rows(tmp_path / "out")) < 20

@@ -183,7 +183,7 @@ def test_shards_beyond_the_cells_are_empty_and_merged_with_the_others(tmp_path: 
     assert done.stdout.startswith("4 directories merged into all: 2 cells.\n")
     nothing = [f"out-{number}" for number in without]
     refused = run("merge", *nothing, "--out", "none", cwd=tmp_path, expect=2)
-    assert refused.stderr.endswith(": it holds no cells, and no other one does.\n")
+    assert refused.stderr.endswith(": it holds no cells, and neither do the others.\n")
     assert not (tmp_path / "none").exists()
 
 
@@ -244,7 +244,7 @@ def test_a_damaged_file_of_a_source_is_refused(tmp_path: Path, whole: Path) -> N
             f"DIR two: {kind}/{torn.name} is skipped by every reader: its checksum"
             in refused.stderr
         )
-        assert refused.stderr.endswith("runs its cells again. Nothing was merged.\n")
+        assert refused.stderr.endswith("to run its cells again. Nothing was merged.\n")
         torn.write_bytes(content)
     assert not (tmp_path / "all").exists()
     run("merge", str(whole), "two", "--out", "all", cwd=tmp_path)
@@ -330,7 +330,7 @@ def test_directories_that_are_not_alike_are_refused(tmp_path: Path, whole: Path)
     other = shutil.copytree(spoilt, tmp_path / "images")
     (other / "manifest.json").write_text(manifest.replace('"data": {}', '"data": {"images": "34"}'))
     refused = run("merge", str(whole), "older", "images", "--out", "all", cwd=tmp_path, expect=2)
-    assert "DIR images: its images held something else than that of older." in refused.stderr
+    assert "DIR images: its images had other content than that of older." in refused.stderr
     assert not (tmp_path / "all").exists()
 
 

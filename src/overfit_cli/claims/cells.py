@@ -95,7 +95,7 @@ def select_values(cells: pd.DataFrame, values: Values) -> pd.DataFrame:
 
 
 def _is_among(column: pd.Series[Any], values: tuple[object, ...]) -> NDArray[np.bool_]:
-    """Which rows have one of the values; of a single number, by a plain comparison."""
+    """Return a mask of rows with one of the values; a single number is compared directly."""
     is_number = type(values[0]) in (int, float) if len(values) == 1 else False
     if is_number and column.dtype.kind in "if" and values[0] == values[0]:  # no nan
         return np.asarray(column.to_numpy() == values[0])

@@ -89,7 +89,7 @@ class Design:
         seeds = f" and {plural(len(self.seeds), 'seed')} ({list_numbers(self.seeds)})"
         yield f"Judged on {settings} {noun}{those}{seeds if self.drawn else ''}."
         if self.unnamed:
-            yield f"Left out, as it does not name them: {self.unnamed}."
+            yield f"Left out, because the claim does not name them: {self.unnamed}."
         if len(self.absent):
             yield f"Absent: {plural(len(self.absent), 'cell')} ({self._listed(self.absent)})."
         if len(self.failed):
@@ -188,7 +188,7 @@ def _unswept(
 
 
 def _brackets(sentence: Sentence) -> list[list[str]]:
-    """What stands in the brackets of each quantity."""
+    """Return the content of the brackets of each quantity."""
     body = re.split(r"\bwhere\b", sentence.text)[0]
     return [[inside for _, inside in REFERENCE.findall(part)] for part in body.split(";")]
 

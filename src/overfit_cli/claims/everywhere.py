@@ -88,7 +88,7 @@ def combine(parts: Sequence[Part], over: Over) -> list[Part]:
 
 
 def _aspect(parts: Sequence[Part]) -> str:
-    """What of a line the parts are about, such as its end; empty where it is the whole number."""
+    """Return the part of a line that is judged, such as its end; empty for the whole line."""
     aspects = {part.place.rpartition(", ")[2] for part in parts}
     aspect = aspects.pop()
     return "" if aspects or "=" in aspect or not aspect else f", {aspect}"
@@ -259,7 +259,7 @@ def _judge_instance(parts: Sequence[Part]) -> Measurement:
 
 
 def _room(part: Part) -> float:
-    """How far inside its margin a number lies that no seed changes; not at all if not known."""
+    """Return how far inside its margin a number lies that no seed changes; −∞ if unknown."""
     if part.unknown:
         return -math.inf
     return float(min(part.low[0] - part.margin.least, part.margin.most - part.high[0]))

@@ -120,7 +120,7 @@ def _clause(text: str) -> Clause:
         raise _NoClaimError("settings are judged on average or at worst, not both.")
     if match := re.fullmatch(r"share of seeds with (.+)", body):
         if average or worst:
-            raise _NoClaimError("a share is of seeds; `everywhere` after its condition joins them.")
+            raise _NoClaimError("a share counts seeds; write `everywhere` after its condition.")
         return Clause(_share(match[1]), "share")
     statistic: Statistic = "median"
     if match := re.fullmatch(r"(mean|median|geometric mean) of (.+)", body):
@@ -139,7 +139,7 @@ def _quantity(body: str, *, in_ratios: bool) -> Quantity:
     """
     if match := re.fullmatch(rf"(.+?) (falls|rises)(?: along ({_NAME}))?", body):
         if match[3] is None:
-            raise _NoClaimError(f"it does not say along what it {match[2]}.")
+            raise _NoClaimError(f"it does not say along which parameter it {match[2]}.")
         return Trend(_measured(match[1]), match[3], match[2] == "rises")
     if match := re.fullmatch(rf"power of ({_NAME}) in (.+)", body):
         return _power(match[1], match[2])

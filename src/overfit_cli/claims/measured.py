@@ -123,7 +123,7 @@ class Table:
         return name, values.max() if match[2] == "largest" else values.min()
 
     def _meets(self, text: str) -> NDArray[np.bool_]:
-        """Which cells meet a condition: `snr > 2`, `n = 10,20`, `method = ridge`."""
+        """Return which cells meet a condition: `snr > 2`, `n = 10,20`, `method = ridge`."""
         equality = re.fullmatch(r"\s*(\w+)\s*(=|==|!=)\s*([^<>=!]+)", text)
         spelled = parameter_spellings(self.parameters)
         if equality and (name := spelled.get(equality[1])) is not None:
@@ -134,7 +134,7 @@ class Table:
                 return ~same if equality[2] == "!=" else same
         measured = [name for name in self.columns if re.search(rf"\b{name}\b", text)]
         if measured and measured[0] not in spelled:
-            accepts = f"{measured[0]} is measured: to choose cells by it would choose outcomes."
+            accepts = f"{measured[0]} is measured: choosing cells by it would choose outcomes."
             raise BadValue("where", text.strip(), accepts)
         condition = parse_condition("where", text, parameter_spellings(self.numbers))
         values_by_name = {name: self.cells[name].to_numpy(float) for name in condition.names}
@@ -198,7 +198,7 @@ class Measured:
         for whole, _, given in chosen:
             if given.keys() != pinned:
                 lacking = ", ".join(sorted(pinned - given.keys()))
-                raise BadValue("claim", whole, f"say in its brackets too: {lacking}.")
+                raise BadValue("claim", whole, f"its brackets must also name {lacking}.")
         plain, spelled, columns = self.text, table.spellings(), table.columns
         names = dict(spelled)
         for number, (whole, name, _) in enumerate(chosen):

@@ -43,7 +43,7 @@ Measured = str | Quantity
 
 
 class Options(TypedDict, total=False):
-    """What every claim may state beside its quantity.
+    """The options that every claim takes beside its quantity.
 
     Attributes:
         where: conditions on parameters: `"snr > 2"`, or several in a list.

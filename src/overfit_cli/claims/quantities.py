@@ -134,7 +134,7 @@ class Share:
     def _met(
         self, excess: Measured, sign: str, table: Table
     ) -> list[tuple[Mapping[str, Any], Ends]]:
-        """Of each setting 1 where a seed meets a condition, 0 where not, and both if unknown."""
+        """Return 1 for a setting at which a seed meets a condition, else 0; both if unknown."""
         meets: Mapping[str, Callable[[Floats], NDArray[np.bool_]]] = {
             "<": lambda excess: excess < 0,
             "<=": lambda excess: excess <= 0,
@@ -348,7 +348,7 @@ def _at(setting: Mapping[str, Any], ends: Ends, margin: Margin) -> Part:
 
 
 def _joined(place: str, part: str) -> str:
-    """What a part of a line is called."""
+    """Return the name of a part of a line."""
     return f"{place}, {part}" if place else part
 
 

@@ -46,7 +46,7 @@ WANTED = 0.9
 
 @dataclass(frozen=True)
 class Rates:
-    """How often a claim would be judged wrongly or rightly at a number of seeds.
+    """The rates at which a claim would be judged wrongly or rightly, at a number of seeds.
 
     Attributes:
         seeds: the number of seeds.

@@ -123,7 +123,7 @@ class Sentence:
 
     @property
     def name(self) -> str:
-        """What it is called; by default made from the text."""
+        """The name of the claim; by default made from the text."""
         return self.title or _slug(self.text)
 
     @property

@@ -247,7 +247,7 @@ def main() -> None:
         code = _run()
     problem = output_problem()
     if problem is not None:
-        _say(f"The output can't be written ({error_text(problem)}); the rest was done.")
+        _say(f"The output can't be written ({error_text(problem)}); everything else was done.")
     sys.exit(code or int(problem is not None))
 
 
@@ -256,7 +256,9 @@ def _run() -> int:
     code: int
     try:
         if INSTALL in sys.argv and len(sys.argv) > 2:
-            raise UserError(f"{INSTALL}: it stands alone, and is for the shell that you run.")
+            raise UserError(
+                f"{INSTALL}: it takes no other words; it serves the shell in which you run it."
+            )
         code = app(prog_name=NAME, standalone_mode=False) or 0
     except UserError as error:
         _say(str(error))
@@ -287,7 +289,7 @@ def _say(sentence: str) -> None:
 
 
 def _notes() -> Callable[..., None]:
-    """What says warnings, each text once, whatever place of the code it comes from."""
+    """Return a handler that prints each warning text once, wherever in the code it comes from."""
     shown = set[str]()
 
     def say(message: Warning | str, *others: object) -> None:

@@ -1,4 +1,4 @@
-"""The commands `compact` and `merge`: part files joined into few, run directories into one."""
+"""The commands `compact` and `merge`: part files joined into a few, run directories into one."""
 
 from __future__ import annotations
 
@@ -65,8 +65,8 @@ def merge(
 ) -> int:
     """Join run directories of one study, such as those of a sweep's shards.
 
-    Directories of other studies, versions, code or data are refused, and so are damaged files, and
-    two directories that have other numbers of one cell.
+    The command refuses directories of different studies, versions, code or data, damaged files, and
+    two directories with different numbers for one cell.
     """
     from overfit_cli.core.files import error_text
     from overfit_cli.sweeps.load import load_study_and_cells

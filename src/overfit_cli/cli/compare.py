@@ -160,7 +160,7 @@ def _where_of(side: str) -> Any:
     return typer.Option(
         f"--where-{side.lower()}",
         metavar="NAME=RANGE",
-        help=f"The same for {side} alone.",
+        help=f"As --where, only for {side}.",
         autocompletion=conditions,
     )
 
@@ -175,8 +175,8 @@ def compare(
         typer.Argument(
             metavar="B",
             help="Another run directory, or a CSV or parquet file of published numbers with a "
-            "column for each parameter that varies and for each measured column; also the name of "
-            "one that the study has, such as `published.csv`.",
+            "column for each parameter that varies and for each measured column; or the name of a "
+            "file that the study has, such as `published.csv`.",
             autocompletion=run_directories,
         ),
     ],
@@ -203,16 +203,16 @@ def compare(
     interpolate: Annotated[
         bool,
         typer.Option(
-            "--interpolate", help="Interpolate A between its cells, where B has other points."
+            "--interpolate", help="Interpolate A between its cells, at the points that only B has."
         ),
     ] = False,
     equivalent: Annotated[
         str | None,
         typer.Option(
             metavar="MARGIN",
-            help="Judge at each place whether the run agrees with a published mean that has an "
+            help="Judge at each point whether the run agrees with a published mean that has an "
             "uncertainty: within 10% of the mean, or within 0.01 in the column's unit. Exit with "
-            "code 1 if a place differs.",
+            "code 1 if a point differs.",
         ),
     ] = None,
     tolerance: Annotated[
@@ -220,8 +220,8 @@ def compare(
         typer.Option(
             min=0,
             metavar="T",
-            help="Exit with code 1 if a pair differs by more than T; of two runs, also if a "
-            "verdict or a status differs, or a cell has no counterpart.",
+            help="Exit with code 1 if a pair differs by more than T; between two runs, also "
+            "if a verdict or a status differs, or a cell has no counterpart.",
         ),
     ] = None,
     out: Annotated[
@@ -235,13 +235,13 @@ def compare(
     json_file: Annotated[
         Path | None,
         typer.Option(
-            "--json", metavar="FILE", help="JSON file for all numbers; - is standard output, alone."
+            "--json", metavar="FILE", help="JSON file for all numbers; - prints only the JSON."
         ),
     ] = None,
 ) -> int:
     """Compare a run with another run, or with published numbers.
 
-    Cells are paired by their parameters and seed; every difference is B less A.
+    Cells are paired by their parameters and seed; every difference is B − A.
     """
     limit = None if tolerance is None else finite_number("tolerance", tolerance)
     from overfit_cli.core.figure import MOST_AXES

@@ -54,7 +54,7 @@ def commands_that_decide(path: Path, decisions: Sequence[Decision]) -> Iterator[
             [*_without(words, values, study), *options_of(values), *seeds] for words in sweeps[-1:]
         ]
     if manifest.refined and lacking:
-        yield "Refining leaves out cells away from the boundary; a sweep of the grid has them:"
+        yield "Refining leaves out cells far from the boundary; a sweep of the whole grid has them:"
         commands = [_dropped(words, _OF_REFINING) for words in commands]
         path = path.with_name(f"{path.name}-grid")
     yield from proposals([*words, "--out", str(path)] for words in _unique(commands))

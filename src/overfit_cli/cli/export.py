@@ -58,7 +58,8 @@ def file_format(to: Format | None, out: Path | None) -> Format:
     form: Format = to or ending or "csv"
     if ending not in (None, form):
         raise UserError(
-            f"--to {form} --out {out}: a name in {suffix} is for {ending}; change one of the two."
+            f"--to {form} --out {out}: a name that ends in {suffix} is for {ending}; "
+            "change one of the two."
         )
     if out is None and form in _NEEDED:
         raise UserError(f"--to {form}: it needs {_NEEDED[form]}.")
@@ -141,8 +142,8 @@ def export(
         str | None,
         typer.Option(
             metavar="A,B,...",
-            help="Measured columns, and parameters beside those that vary, which every row has.  "
-            "[default: all; in LaTeX the study's main column]",
+            help="Measured columns, and constant parameters; every row has the parameters that "
+            "vary.  [default: all; in LaTeX the study's main column]",
             autocompletion=completion.columns,
         ),
     ] = None,
@@ -172,7 +173,7 @@ def export(
     averaged = form == "latex" if means is None else means
     if trajectories and (averaged or form == "latex"):
         flag = "--means" if means else "--to latex"
-        raise UserError(f"{flag}: it is about cells; leave out --trajectories.")
+        raise UserError(f"{flag}: it applies to cells; leave out --trajectories.")
     run = RunDirectory(directory, "directory")
     study, every = load_study_and_cells(run)
     cells = in_order(study, chosen_cells(every, read_selections(where or [], study)))
@@ -229,8 +230,8 @@ def _means(
     manifest = read_manifest(run.path)
     if manifest is not None and manifest.refined:
         warnings.warn(
-            f"{run.path}: a sweep with --refine chose its cells, unevenly; a mean over few seeds "
-            "may mislead, and the column seeds says how many there are.",
+            f"{run.path}: a sweep with --refine chose its cells, so that rows have different "
+            "numbers of seeds (column seeds); a mean over few seeds may mislead.",
             UserWarning,
             stacklevel=2,
         )
@@ -290,7 +291,7 @@ def _read_columns(text: str | None, study: AnyStudy, known: Collection[str]) -> 
         name = written if written in known else parameter_named(study.parameters, written)
         option = f"--columns {shorten(written)}"
         if not name:
-            raise UserError(f"--columns {shorten(text or '')}: write names with commas between.")
+            raise UserError(f"--columns {shorten(text or '')}: write names separated by commas.")
         if name not in known:
             raise UserError(
                 f"{option}: there is no column {name!r} here; {suggestion(name, known)}"

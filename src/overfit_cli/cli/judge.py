@@ -29,8 +29,8 @@ def judge(
         list[str] | None,
         typer.Argument(
             metavar="CLAIM",
-            help="Claims in quotes, such as 'test_error < 0.05 where snr > 2', or names of the "
-            "run's own.  [default: the run's own]",
+            help="Claims in quotes, such as 'test_error < 0.05 where snr > 2', or names of "
+            "claims that the run has.  [default: all that the run has]",
         ),
     ] = None,
     where: Where = None,
@@ -38,8 +38,8 @@ def judge(
         bool,
         typer.Option(
             "--plan",
-            help="Say how many seeds decide each claim, and how often it would then be wrong; "
-            "without a run, what to run first.",
+            help="Say how many seeds decide each claim, and how often that verdict would be "
+            "wrong; without a run, say what to run first.",
         ),
     ] = False,
     strict: Annotated[
@@ -54,14 +54,14 @@ def judge(
         ),
     ] = None,
 ) -> int:
-    """Judge claims of your own: a verdict, an interval, and how often it would be wrong.
+    """Judge claims of your own: a verdict, an interval, and how often the verdict is wrong.
 
     Forms of claims: 'test_error < 0.05 where snr > 2'; 'test_error is 0.5 within 0.02';
     'test_error falls along snr'; 'test_error[method=ridge] < test_error[method=none]';
     'power of n in steps is 1 within 0.1'; 'power of n in snr at test_error = 0.1 is -0.5 within
     0.1'; 'share of seeds with test_error < 0.1 > 0.8'.
 
-    Where a claim is inconclusive, the command that would decide it is printed.
+    If a claim is inconclusive, the command that would decide it is printed.
     """
     from overfit_cli.cli.deciding import commands_that_decide
     from overfit_cli.cli.list import verdict_table

@@ -161,8 +161,8 @@ def list_everything(
         str | None,
         typer.Argument(
             metavar="KIND|STUDY",
-            help="What to list: studies, presets, figures or claims; or a study.  [default: the "
-            "studies, with how many of each they have]",
+            help="What to list: studies, presets, figures, claims, or everything in one study.  "
+            "[default: the studies, with the number of presets, figures and claims of each]",
             autocompletion=completion.listed,
         ),
     ] = None,
@@ -170,15 +170,15 @@ def list_everything(
         str | None,
         typer.Argument(
             metavar="STUDY",
-            help="List those of one study, in full.",
+            help="Study whose presets, figures or claims are listed in full.",
             autocompletion=completion.studies,
         ),
     ] = None,
 ) -> int:
-    """List studies; or the presets, figures and claims of one.
+    """List studies, or the presets, figures and claims of one study.
 
-    `overfit list STUDY` names all that a study has, `overfit list claims` has a line for each
-    claim, and `overfit list claims STUDY` has the claims of one in full.
+    `overfit list STUDY` names everything in a study, `overfit list claims` prints a line for each
+    claim, and `overfit list claims STUDY` prints the claims of one study in full.
     """
     from overfit_cli.core.registry import installed_studies, study_names
     from overfit_cli.functions.references import is_reference
@@ -221,13 +221,13 @@ def _print_studies(output: Console, studies: Sequence[AnyStudy]) -> None:
                 print_folded(output, study.title, "    ", "    ")
     print_folded(
         output,
-        "`overfit list STUDY` names what a study has, `overfit list claims STUDY` says it in full, "
-        "and `overfit sweep STUDY --help` has its parameters.",
+        "`overfit list STUDY` names what a study has, `overfit list claims STUDY` prints its "
+        "claims in full, and `overfit sweep STUDY --help` lists its parameters.",
     )
 
 
 def _counts(study: AnyStudy) -> str:
-    """How many presets, figures and claims a study has, in columns."""
+    """Return the number of presets, figures and claims of a study, in columns."""
     from overfit_cli.core.registry import claims_of, figures_of
 
     presets, figures, claims = [*_presets([study])], figures_of(study), claims_of(study)
@@ -257,8 +257,8 @@ def _print_study(output: Console, study: AnyStudy, typed: str) -> None:
     _print_claims(output, study)
     output.print()
     if claims_of(study):
-        print_folded(output, f"`overfit list claims {typed}` has each claim in full.")
-    print_folded(output, f"`overfit sweep {typed} --help` has the options of a sweep.")
+        print_folded(output, f"`overfit list claims {typed}` prints each claim in full.")
+    print_folded(output, f"`overfit sweep {typed} --help` lists the options of a sweep.")
 
 
 def _print_section(output: Console, heading: str, entries: Sequence[tuple[str, str]]) -> None:

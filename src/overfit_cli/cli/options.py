@@ -187,7 +187,7 @@ def read_words(
 
 
 def _without_value(context: typer.Context, flag: str, subject: str) -> str:
-    """What is wrong with an option without a value: of a parameter the value, else the name."""
+    """Return the error for an option without a value: a lacking value, or an unknown name."""
     from overfit_cli.core.parameters import parameter_named
     from overfit_cli.sweeps.subject import find_subject
 
@@ -238,7 +238,7 @@ def texts_by_name(
             near = most_alike(flag, [*options, *declared_options(context)], cutoff=_CLOSE)
             known = f"known: {', '.join(sorted(options)) or 'none'}."
             raise UserError(
-                f"{flag}: {study.name} has no parameter {name!r}, and overfit no such option; "
+                f"{flag}: {study.name} has no parameter {name!r}, and overfit has no such option; "
                 + (f"did you mean {near!r}?" if near and len(name) > 1 else known)
             )
     for option in context.command.params:

@@ -96,7 +96,7 @@ def plot(
         typer.Option(
             "--from",
             metavar="DIR",
-            help="Run directory; several are overlaid or side by side.  "
+            help="Run directory; may be repeated, to overlay runs or draw them side by side.  "
             "[default: the newest that fits]",
             autocompletion=completion.run_directories,
         ),
@@ -145,18 +145,19 @@ def plot(
         str | None,
         typer.Option(
             metavar="NAME",
-            help="Parameter with a panel for each value; of boundaries, a colour.",
+            help="Parameter that has a panel for each value; in `boundary`, a colour for each.",
             autocompletion=completion.axes,
         ),
     ] = None,
     mean: Annotated[
         Mean | None,
-        typer.Option(help="Statistic over seeds; the median by default."),
+        typer.Option(help="Statistic over seeds.  [default: the median]"),
     ] = None,
     band: Annotated[
         Band | None,
         typer.Option(
-            help="Band around it: a median's quartiles, or a mean's interval; seeds: a line each."
+            help="Band around it; seeds draws a line for each seed.  [default: quartiles of a "
+            "median, the interval of a mean]"
         ),
     ] = None,
     threshold: Annotated[
@@ -173,26 +174,26 @@ def plot(
     ] = None,
     no_law: Annotated[
         bool,
-        typer.Option("--no-law", help="Leave out the study's own."),
+        typer.Option("--no-law", help="Leave out the study's own equations."),
     ] = False,
     theory: Annotated[
         str | None,
         typer.Option(
             metavar="COLUMN",
-            help="Column of a theory to draw beside the value, dashed; of lines and curves.",
+            help="Column with a prediction, drawn dashed beside the value in `lines` and `curves`.",
             autocompletion=completion.columns,
         ),
     ] = None,
     where: Where = None,
     title: Annotated[
         str | None,
-        typer.Option(metavar="TEXT", help="Title; $...$ is typeset."),
+        typer.Option(metavar="TEXT", help="Title; $...$ is typeset as a formula."),
     ] = None,
     size: Annotated[
         str | None,
         typer.Option(
             metavar="column|page|WIDTHxHEIGHT",
-            help="Size: that of a paper's column or page, or inches (85x65mm: millimetres).",
+            help="Width of a paper's column or page, or a size in inches (85x65mm: millimetres).",
         ),
     ] = None,
     dpi: Annotated[

@@ -37,7 +37,7 @@ MOST_LISTED = 20
 
 @dataclass(frozen=True)
 class Asked:
-    """What a report is asked to be about.
+    """The subject of a report.
 
     Attributes:
         sources: run directories, on each of which claims are judged; empty for all in `results/`,
@@ -244,7 +244,7 @@ def _say_verdicts(
             print_folded(output, line)
         late = [each.name for each in shown if each.changed_late and each not in described]
         if late:
-            output.print(f"Changed {AFTER_THE_FIRST_CELL}, as --details says: {', '.join(late)}.")
+            output.print(f"Changed {AFTER_THE_FIRST_CELL} (see --details): {', '.join(late)}.")
     if 0 < len(shown) < len(about):
         left = len(about) - len(shown)
         others = f"{left} other claim is" if left == 1 else f"{left} other claims are"
@@ -267,7 +267,7 @@ def _presets_of(sources: Sequence[Path]) -> frozenset[str]:
 
 
 def _comparison_in_words(compared: VerdictCheck) -> Iterator[str]:
-    """What differs from the expected verdicts, a line each, and how much was compared."""
+    """Yield a line for each verdict that isn't the expected one, and the number compared."""
     for claim, what in compared.unexpected.items():
         yield f"Unexpected: {claim}: {what}."
     for claim, meant in compared.unknown.items():
@@ -283,7 +283,7 @@ def _comparison_in_words(compared: VerdictCheck) -> Iterator[str]:
 def _nothing_in_words(
     runs: Sequence[LoadedRun], judgeable: Collection[str], *, nothing: bool
 ) -> Iterator[str]:
-    """Which runs have nothing to judge by, and whether no claim was judged.
+    """Yield sentences on runs without numbers, and on a report without a judged claim.
 
     Args:
         runs: the runs.
@@ -297,7 +297,7 @@ def _nothing_in_words(
         if (run.cells["status"] == "failed").all():
             failed += 1
             cells = f"all {len(run.cells)} cells" if len(run.cells) > 1 else "its one cell"
-            yield f"{run.directory.path}: {cells} failed, so there are no numbers to judge by."
+            yield f"{run.directory.path}: {cells} failed, so there are no numbers to judge."
     studies = {run.study.name for run in runs}
     if not nothing or (runs and failed == len(runs)):
         return
@@ -322,8 +322,8 @@ def report(
             "--from",
             metavar="DIR",
             help="Run directory; may be repeated, and each is judged by itself.  [default: for "
-            "each claim the run of its preset in results/, quick before paper, else the first by "
-            "name with cells for it]",
+            "each claim the run of its preset in results/ (quick before paper), or else the first "
+            "run by name that has cells for it]",
             autocompletion=completion.run_directories,
         ),
     ] = None,
@@ -340,7 +340,7 @@ def report(
         list[str] | None,
         typer.Option(
             metavar="STUDY",
-            help="Study, or paper, to report; may be repeated.  [default: those with cells]",
+            help="Study or paper to report on; may be repeated.  [default: those with cells]",
             autocompletion=completion.studies,
         ),
     ] = None,
@@ -349,14 +349,16 @@ def report(
     details: Annotated[
         bool,
         typer.Option(
-            "--details", help="Describe every claim, also those that hold: level, seeds, notes."
+            "--details",
+            help="Describe every claim, including those that hold: level, seeds, notes.",
         ),
     ] = False,
     data_folder: DataFolder = None,
 ) -> int:
     """Judge claims on your runs, and write a page about them.
 
-    Printed are the counts of verdicts, a table of claims, and those that do not hold.
+    The terminal shows the counts of verdicts, a table of claims, and a description of each claim
+    that does not hold.
     """
     from overfit_cli.core.files import results_folder
 

@@ -62,13 +62,14 @@ def reproduce(
     strict: Strict = False,
     expect: Expect = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Print what would run, with the time it takes.")
+        bool, typer.Option("--dry-run", help="Print what would run and for how long; run nothing.")
     ] = False,
 ) -> int:
     """Run the sweeps behind the papers' figures, draw them, and report on the claims.
 
-    Finished cells are reused: the same command continues where it stopped. The verdicts of what
-    is named are said; the page results/report has those of every run in results/.
+    Finished cells are reused: the same command continues where it stopped. The terminal
+    shows the verdicts on what you name, and the page in results/report those on every run in
+    results/.
     """
     from overfit_cli.core.files import results_folder
     from overfit_cli.report.expected import read_expected

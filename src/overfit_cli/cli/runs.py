@@ -44,19 +44,19 @@ def runs(
     ] = None,
     details: Annotated[
         bool,
-        typer.Option("--details", help="Show the axes and the command of each, however many."),
+        typer.Option("--details", help="Show the axes and the command of every run."),
     ] = False,
     json_file: Annotated[
         Path | None,
         typer.Option(
-            "--json", metavar="FILE", help="JSON file for all of it; - is standard output, alone."
+            "--json", metavar="FILE", help="JSON file for the whole list; - prints only the JSON."
         ),
     ] = None,
 ) -> int:
     """List run directories: study, cells, axes, what is missing, age, and the command.
 
-    The command is the one that was typed; where cells are missing, the one that trains them. More
-    than 20 have a line each, by study, without --details.
+    The command is the one that was typed or, if cells are missing, one that trains them. If there
+    are more than 20 directories, each has only a line under its study; --details shows the rest.
     """
     from overfit_cli.cli.export import print_content
     from overfit_cli.core.files import results_folder, write_user_file
@@ -141,7 +141,7 @@ def _count_expected(run: RunSummary) -> int:
 
 
 def _state(run: RunSummary) -> Iterator[str]:
-    """What a run lacks; `complete` where that is nothing."""
+    """Yield what is missing in a run; `complete` if nothing is."""
     if run.failed:
         yield f"{run.failed} failed"
     if run.missing:

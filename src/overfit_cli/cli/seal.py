@@ -30,8 +30,8 @@ def seal(
     """Seal the claims of FILE.py before their cells are trained.
 
     The seal has the date, the seeds, and a digest of each claim. Reports say whether a claim is the
-    sealed one. One cell is trained to know what is measured. A claim that fails in none of many
-    made-up worlds could not fail, and is refused.
+    sealed one. One cell is trained to learn which columns are measured. A claim that can't fail is
+    refused: one that fails in none of many simulated worlds.
     """
     from overfit_cli.report.seal import seal_claims
     from overfit_cli.sweeps.grid import make_grid

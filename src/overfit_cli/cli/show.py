@@ -38,14 +38,14 @@ def show(
         bool,
         typer.Option(
             "--failed",
-            help="Show the failed cells by their reasons, and commands that repeat them.",
+            help="Show the failed cells by reason, with commands that repeat them.",
         ),
     ] = False,
 ) -> int:
-    """Describe a run directory: its cells, settings, commands, figures, verdicts, and what is next.
+    """Describe a run directory: its cells, settings, commands, figures, verdicts, next steps.
 
-    With --failed, its failed cells: how many of each kind, at which settings, and the command that
-    trains one of them again.
+    With --failed, describe its failed cells: how many of each kind, at which settings, and the
+    command that trains one of them again.
     """
     from overfit_cli.core.values import usable_path
     from overfit_cli.sweeps.inventory import summary
@@ -77,7 +77,7 @@ def _print_lines(output: Console, lines: Iterator[str] | filter[str]) -> None:
 
 
 def _lines(described: RunSummary, data: FigureData) -> Iterator[str]:
-    """What there is to say of a run, a line for each matter."""
+    """Yield the description of a run, line by line."""
     from overfit_cli.report.run_facts import run_facts
 
     paper = data.study.paper

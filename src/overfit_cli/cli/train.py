@@ -89,7 +89,7 @@ def _debugger() -> Callable[[TracebackType], object]:
         UserError: where nobody can type, or the debugger isn't there.
     """
     if not sys.stdin.isatty():
-        accepts = "it needs a terminal to type in, and standard input is none."
+        accepts = "it needs a terminal, and standard input is not a terminal."
         raise BadValue("debug", True, accepts)
     chosen = os.environ.get("PYTHONBREAKPOINT", "")  # such as ipdb.set_trace
     module = chosen.rpartition(".")[0] or "pdb"
@@ -122,7 +122,7 @@ def _debug(
         return
     values = {**result.cell.parameters.model_dump(), "seed": result.cell.seed}
     cell = ", ".join(f"{name}={value!r}" for name, value in values.items())
-    output.print(f"The cell: {cell}. `up` goes to the calling line, and `q` leaves.")
+    output.print(f"The cell: {cell}. `up` goes to the calling line, and `q` quits.")
     post_mortem(lines)
 
 

@@ -48,7 +48,7 @@ def _figures(path: Path) -> list[Path]:
 
 
 class Candidate(NamedTuple):
-    """What lies at a path where the data of a figure may be, and a sentence that says so.
+    """The data at a path, compared with a figure's, and a sentence about it.
 
     The distance is 0 for the same data, 1 for the same cells with other numbers, 2 for other cells,
     3 for data that can't be used, and 4 for none.
@@ -151,7 +151,7 @@ def _state(record: FigureRecord, index: int, path: Path) -> Candidate:
             2, path, f"{path} has other cells: the figure would be drawn from {cells}."
         )
     if now.data != then.data:
-        change = "the same cells have other numbers" if then.study else "it has other content"
+        change = "the same cells have other numbers" if then.study else "its content differs"
         return Candidate(1, path, f"{path} has changed: {change}.")
     what = "These cells are" if then.study else "This file is"
     here = "here" if path.as_posix() == then.path else f"in {path}"
@@ -231,7 +231,7 @@ def _redraw(
         return False, f"The picture can't be drawn again here: {_reason(error)}"
     if same:
         return True, "Drawn again, the picture is the same."
-    return False, f"Drawn again with {_in_words(versions())}, it is another picture."
+    return False, f"Drawn again with {_in_words(versions())}, the picture differs."
 
 
 def verify(
@@ -239,8 +239,8 @@ def verify(
         list[Path],
         typer.Argument(
             metavar="FILE|DIR",
-            help="PNG, PDF or SVG file that overfit drew; a run directory with some, or a folder "
-            "of run directories.",
+            help="PNG, PDF or SVG file that overfit drew; a run directory with figures, or a "
+            "folder of run directories.",
         ),
     ],
     source: Annotated[
@@ -249,7 +249,7 @@ def verify(
             "--from",
             metavar="DIR",
             help="Run directory of the figure, or its CSV file; may be repeated.  "
-            "[default: where it was, as typed or as seen from the figure]",
+            "[default: its recorded path, as typed or relative to the figure]",
             autocompletion=run_directories,
         ),
     ] = None,
@@ -258,9 +258,9 @@ def verify(
     ] = False,
     data_folder: DataFolder = None,
 ) -> int:
-    """Say whether a figure's data is here, unchanged, and with --redraw gives the same picture.
+    """Check that a figure's data is here, unchanged; with --redraw, that it gives the same picture.
 
-    Of the figures of a directory those are described that are not verified; the others have a line.
+    In a directory, figures that are not verified are described; the others have one line each.
     """
     set_data_option(data_folder)
     named = source or []

@@ -65,7 +65,7 @@ class Paper:
 
 
 class Identity(NamedTuple):
-    """What a run directory keeps of a study that isn't installed.
+    """The description of a study that isn't installed, as a run directory keeps it.
 
     Attributes:
         source: a digest of the code that trains; empty where the numerical version tells it apart.
@@ -161,7 +161,7 @@ class Column:
 
 @dataclass(frozen=True)
 class CellResult(Generic[P_co]):
-    """What training one cell gave.
+    """The result of training one cell.
 
     Attributes:
         cell: the cell.

@@ -19,9 +19,9 @@ VERDICTS: Mapping[Verdict, str] = {
     "holds": "the whole interval lies inside the claim's margin",
     "fails": "the whole interval lies outside it",
     "inconclusive": "the cells can't tell",
-    "vacuous": "true of these cells, but it could not have been otherwise, or its hypothesis is "
-    "not met",
-    "not run": "no cells bear on it",
+    "vacuous": "true of these cells, but no cell could have broken it, or no cell meets its "
+    "hypothesis",
+    "not run": "no cells test it",
 }
 """Each verdict with its meaning."""
 

@@ -219,7 +219,7 @@ def check_cache() -> None:
         with tempfile.TemporaryFile(dir=folder):
             pass
     except OSError as error:
-        words = f"nothing can be kept there ({error_text(error)}), so what is drawn is drawn again"
+        words = f"nothing can be kept there ({error_text(error)}), so generated data is made again"
         warnings.warn(f"{CACHE_VARIABLE}={folder}: {words}.", UserWarning, stacklevel=2)
 
 

@@ -82,7 +82,7 @@ def _problems(study: Study[StudyParameters], name: str) -> Iterator[str]:
         "trajectory_columns", study.trajectory_columns, reserved | {"step"}
     )
     if not study.columns:
-        yield "its columns are none, so that nothing would be measured"
+        yield "it has no columns, so nothing would be measured"
     columns = {column.name for column in study.columns}
     if study.headline not in columns:
         yield f"its headline is {study.headline!r}, which is none of its columns"

@@ -97,7 +97,7 @@ class Study(ABC, Generic[P]):
     @property
     @abstractmethod
     def columns(self) -> tuple[Column, ...]:
-        """What is measured once per cell."""
+        """The columns that are measured once per cell."""
 
     @abstractmethod
     def train(self, batch: Cells[P], training: Training) -> Results[P]:
@@ -117,7 +117,7 @@ class Study(ABC, Generic[P]):
 
     @property
     def description(self) -> str:
-        """What `--help` says beside its parameters; empty where they say enough."""
+        """The text of `--help` beside the parameters; empty if none is needed."""
         return ""
 
     @property
@@ -239,7 +239,7 @@ def stand_ins_of(study: AnyStudy, cells: pd.DataFrame) -> list[str]:
 
 @dataclass(frozen=True)
 class FigureData:
-    """What a figure is drawn from.
+    """The data of a figure.
 
     Attributes:
         study: the study that was run.

@@ -70,8 +70,8 @@ MOST_BYTES = 100_000_000
 SPLITS = {"train": "train", "test": "t10k"}
 _SUBFOLDERS = (".", "mnist", "MNIST/raw", "raw")
 _ACCEPTED = (
-    "accepted is a folder with train-images-idx3-ubyte and train-labels-idx1-ubyte, or with the "
-    "same two of t10k, plain or as .gz, or one with such a folder mnist in it"
+    "name a folder that has train-images-idx3-ubyte and train-labels-idx1-ubyte, or the same two "
+    "of t10k, plain or as .gz, directly or in a subfolder mnist"
 )
 
 

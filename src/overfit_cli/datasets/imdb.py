@@ -44,8 +44,8 @@ MOST_UNPACKED = 2_000_000_000
 _FIELDS = ("content", "lengths", "labels")
 _ARCHIVES = "aclImdb*.tar.gz"
 _ACCEPTED = (
-    f"accepted are IMDb's folder aclImdb or its archive {_ARCHIVES} as published, "
-    "or a folder with one of them in it or in its folder imdb"
+    f"name IMDb's folder aclImdb or its archive {_ARCHIVES} as published, "
+    "or a folder that has one of them, directly or in a subfolder imdb"
 )
 _PATH = re.compile(rf"({'|'.join(SPLITS)})/({'|'.join(KINDS)})/(([0-9]+)_[0-9]+\.txt)")
 _FILES = (tarfile.REGTYPE, tarfile.AREGTYPE)

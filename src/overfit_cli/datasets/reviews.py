@@ -173,8 +173,8 @@ _SPLITS = (("train",), ("dev", "validation"))
 _FOLDERS = ("", "sst2", "SST-2", "data", "sst2/data")
 _TEXTS = ("sentence", "content")
 _ACCEPTED = (
-    "accepted is a folder with SST-2's train.tsv and dev.tsv, or its train*.parquet and "
-    "validation*.parquet, in it or in its folder sst2"
+    "name a folder that has SST-2's train.tsv and dev.tsv, or its train*.parquet and "
+    "validation*.parquet, directly or in a subfolder sst2"
 )
 
 
@@ -238,9 +238,9 @@ def _rows(path: Path) -> Iterator[tuple[str, int]]:
     for row, text, label in rows:
         if label not in ("0", "1"):
             excerpt = shorten(label)
-            raise UserError(f"{path}, {row}: the label is {excerpt!r}; accepted are 0 and 1.")
+            raise UserError(f"{path}, {row}: the label is {excerpt!r}; labels are 0 and 1.")
         if not text.strip():
-            raise UserError(f"{path}, {row}: the sentence is empty; one of a word is accepted.")
+            raise UserError(f"{path}, {row}: the sentence is empty; it takes at least a word.")
         yield text.strip(), int(label)
 
 
@@ -260,8 +260,8 @@ def _tsv_rows(path: Path, content: bytes) -> Iterator[tuple[str, str, str]]:
         fields = line.rstrip("\r").split("\t")
         if len(fields) != len(header):
             raise UserError(
-                f"{path}, line {number}: it has {len(fields)} fields with tabs between; accepted "
-                f"are {len(header)}, as the first line has."
+                f"{path}, line {number}: it has {len(fields)} fields separated by tabs; the first "
+                f"line has {len(header)}."
             )
         yield f"line {number}", fields[text], fields[label]
 

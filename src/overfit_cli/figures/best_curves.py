@@ -144,7 +144,7 @@ def _draw_columns(
 
 
 def _guess(column: str) -> float | None:
-    """What guessing one of two classes gives; None of another column."""
+    """Return the value for guessing one of two classes; None for other columns."""
     return GUESS.get(column.rpartition("_")[2])
 
 

@@ -65,7 +65,7 @@ def at_best_step_sizes(data: FigureData, column: str) -> tuple[FigureData, list[
 
 
 def _falls(steps: pd.DataFrame, column: str) -> tuple[pd.Series[float], pd.Series[float]]:
-    """What share of its start each cell's column ends at, and the steps to `MILLIONTH`, by key.
+    """Return each column's end as a share of its start, and the steps to `MILLIONTH`, by cell key.
 
     Steps are interpolated between logged ones, in the logarithm of the loss.
     """
@@ -137,7 +137,7 @@ def _choices_in_words(data: FigureData, choices: Sequence[Choice], names: Sequen
 
 
 def _rule_in_words(data: FigureData, grouping: list[str]) -> str:
-    """How the best step size is chosen; of ties and failures only where there are some."""
+    """Return the rule for the best step size, with ties and failures if there are some."""
     headline = axis_label(data.study, data.study.headline)
     failed = bool((data.cells["status"] == "failed").any())
     first = "the fewest failed seeds, then " if failed else ""
@@ -155,7 +155,7 @@ def _rule_in_words(data: FigureData, grouping: list[str]) -> str:
 
 
 def _diverged_in_words(data: FigureData, grouping: list[str]) -> list[str]:
-    """Where cells diverged, if in few settings."""
+    """Return the settings in which cells diverged, if they are few."""
     if "reason" not in data.cells:
         return []
     places = []

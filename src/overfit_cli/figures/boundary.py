@@ -217,7 +217,7 @@ def _refuse_nothing(
 
 
 def _off_grid_words(curves: pd.DataFrame, threshold: float, *, refined: bool) -> str:
-    """What the curves of one y do, whose median crosses the threshold beyond the grid."""
+    """Describe the curves of one y if their median crosses the threshold beyond the grid."""
     sides = set(curves["side"]) - {"unknown"}
     if not sides:
         return "not known"
@@ -271,7 +271,7 @@ def _dress(
 
 
 def _oriented(across: T, up: T, *, rises: bool) -> tuple[T, T]:
-    """What lies to the right and what upward: x and y, or along a rising boundary y and x."""
+    """Return the horizontal and the vertical axis: x and y, or y and x for a rising boundary."""
     return (up, across) if rises else (across, up)
 
 

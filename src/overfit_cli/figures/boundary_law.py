@@ -136,7 +136,7 @@ def bend_in_words(boundary: DrawnBoundary, study: AnyStudy, y: Axis, *, rises: b
 
 
 def spacing_in_words(x: Axis) -> str:
-    """How far apart the values are between which curves are interpolated: no crossing is finer."""
+    """Return the spacing of the values between which curves are interpolated."""
     steps = np.diff(x.scaled(x.positions))
     ends = np.exp([steps.min(), steps.max()]) if x.scale == "log" else [steps.min(), steps.max()]
     numbers = dict.fromkeys(tick_number(round_digits(float(end), 3)) for end in ends)

@@ -92,7 +92,7 @@ class CurveBounds:
         return facts
 
     def _crossings(self, curves: Sequence[Curve], name: str) -> list[tuple[float, float]]:
-        """Where the curves of a panel come above a column."""
+        """Return the steps at which the curves of a panel rise above a column."""
         places = [_crossing(curve, self.column, name, self.floor) for curve in curves]
         return [place for place in places if place is not None]
 
@@ -104,7 +104,7 @@ class CurveBounds:
         return f"{self.labels[name]}{f' of {min(having)}' if len(having) == 1 < len(texts) else ''}"
 
     def _absent(self, name: str) -> str:
-        """Where a column has no numbers, or is 0, which a logarithmic axis does not show."""
+        """Say where a column has no numbers, or is 0, which a logarithmic axis does not show."""
         numbers = [
             pd.concat([curve.mean[name] for curve in panel]).dropna() for panel in self.panels
         ]
@@ -133,7 +133,7 @@ class CurveBounds:
         return f" in {', '.join(f'({letter})' for letter in letters)}" if letters else ""
 
     def _seeds_above(self, name: str) -> list[tuple[int, int]]:
-        """How many cells of each panel come above a column, and of how many."""
+        """Return, for each panel, how many cells rise above a column, and the number of cells."""
         counts = []
         for data in self.data:
             logged = data.trajectories[data.trajectories["key"].isin(data.cells["key"])]

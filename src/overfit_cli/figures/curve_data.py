@@ -128,7 +128,7 @@ def _reasons(cells: pd.DataFrame) -> pd.Series[str]:
 
 
 def _is_averaged(cells: pd.DataFrame) -> pd.Series[bool]:
-    """Which cells are curves to their end: not those whose training was broken off."""
+    """Return a mask of cells whose curves are complete: training was not broken off."""
     return _reasons(cells).isin(["", *MISSES])
 
 

@@ -205,7 +205,7 @@ def _theory_columns(data: FigureData, columns: Sequence[str], theory: str | None
     if theory is None:
         return []
     if len(columns) > 1:
-        raise BadValue("theory", theory, "it stands beside one column; name one as value.")
+        raise BadValue("theory", theory, "it is drawn beside one column; name one as value.")
     named = logged_columns(data, theory, "theory")
     if len(named) > len(BOUNDS):
         raise BadValue("theory", theory, f"it takes up to {len(BOUNDS)} columns.")
@@ -227,7 +227,7 @@ def logged_columns(data: FigureData, value: str | None, option: str = "value") -
     losses = [name for name in logged if name.endswith("_loss") and not name.startswith("log")]
     requested = [] if value is None else [name.strip() for name in value.split(",")]
     if value is not None and not all(requested):
-        raise BadValue(option, value, "it takes names of logged columns, commas between.")
+        raise BadValue(option, value, "it takes names of logged columns, separated by commas.")
     headline = [name for name in logged if name == data.study.headline]
     selected = list(dict.fromkeys(requested)) or losses or headline or logged[:1]
     for name in selected:

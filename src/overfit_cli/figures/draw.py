@@ -272,8 +272,8 @@ def figure_and_data(
     figure = figures[name]
     if figure.reads == "trajectories" and data.trajectories.empty:
         accepts = (
-            f"it holds no trajectories, which {name} is drawn from; `overfit train` writes them, "
-            "and a sweep with trajectories does."
+            f"it holds no trajectories, which {name} requires; `overfit train` and a sweep with "
+            "trajectories write them."
         )
         raise BadValue("directory", str(directory.path), accepts)
     return figure, data

@@ -42,7 +42,7 @@ CEILING = 1e100  # keeps the arithmetic of contouring finite
 
 @dataclass(frozen=True)
 class Place:
-    """Where equations are drawn.
+    """The axes on which equations are drawn, with the cells of their constants.
 
     Attributes:
         axes: axes with their final scales and limits.

@@ -412,7 +412,7 @@ def _seeds_of_points(line: Line, plan: LinesPlan) -> np.ndarray:
 
 
 def _without_number(data: FigureData, plan: LinesPlan) -> str:
-    """How many cells have no number, and what the figure makes of them."""
+    """Say how many cells have no number, and how the figure treats them."""
     numbers = finite_column(data.cells, plan.value)
     missing = numbers.isna()
     beyond = np.isinf(measured_or_missed(data.cells, plan.value)) & (not data.less)
@@ -450,14 +450,14 @@ def _open_in_words(lines: Sequence[Line]) -> str:
 
 
 def _hidden_theory(plan: LinesPlan) -> str:
-    """How many of a theory's numbers a logarithmic axis has no place for, in words."""
+    """Say how many of a theory's numbers a logarithmic axis can't show."""
     theories = [line.theory for lines in plan.lines for line in lines if line.theory is not None]
     hidden = sum(int((theory <= 0).sum()) for theory in theories) if plan.log else 0
     return f" ({plural(hidden, 'number')} of 0 or less not shown)" if hidden else ""
 
 
 def _theory_mark(plan: LinesPlan) -> str:
-    """How a theory's column is drawn."""
+    """Return the style of a theory's column."""
     return "Bar without a point" if plan.x.scale == "category" else "Dashed"
 
 

@@ -97,7 +97,7 @@ def _read_style(path: Path) -> dict[str, Any]:
     if listener.sentences:  # matplotlib logs unknown settings, and ignores them
         first = listener.sentences[0].strip().split("\n")[0].removesuffix(".")
         reason = re.sub(r" in file .*?, line", ", line", first)
-        raise BadValue("style", str(path), f"it is no style sheet of matplotlib's: {reason}.")
+        raise BadValue("style", str(path), f"it is no matplotlib style sheet: {reason}.")
     settings = {str(name): value for name, value in read.items()}
     if flaw := _flaw(settings):
         raise BadValue("style", str(path), flaw)
@@ -215,6 +215,6 @@ def read_log(text: str | None) -> frozenset[str] | None:
         return frozenset()
     for name in names:
         if name not in LOG_NAMES:
-            accepts = f"it takes some of {', '.join(LOG_NAMES)}, commas between, or none."
+            accepts = f"it takes some of {', '.join(LOG_NAMES)}, separated by commas, or none."
             raise BadValue("log", shorten(text), accepts)
     return frozenset(names)

@@ -141,7 +141,7 @@ def _choose_texts(panels: Sequence[MapPanel], *, numbers: bool) -> list[Texts]:
 
 
 def _texts(grid: Grid, shown: str) -> Texts:
-    """What is printed at the points of a grid: of `numbers counts ranges` those in `shown`."""
+    """Return the texts at the points of a grid: those of `numbers counts ranges` in `shown`."""
     texts = {}
     finite = grid.number[np.isfinite(grid.number)]
     write = _short if (finite == np.round(finite)).all() else _three_digits

@@ -204,7 +204,7 @@ def _differing(parts: Sequence[FigureData]) -> dict[str, tuple[Value, ...]]:
 
 
 def _differences(names: Sequence[str], parts: Sequence[FigureData]) -> tuple[str, ...]:
-    """What differs between runs, in words: `labels coin (fig1), balanced (fig1-balanced)`."""
+    """Return what differs between runs: `labels coin (fig1), balanced (fig1-balanced)`."""
     return tuple(
         f"{parameter} "
         + ", ".join(f"{brief(value)} ({name})" for name, value in zip(names, values, strict=True))

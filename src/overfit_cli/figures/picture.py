@@ -43,7 +43,7 @@ _NO_DATES = {
 
 @dataclass(frozen=True)
 class Look:
-    """How a figure looks, whatever it shows.
+    """The size and style of a figure.
 
     Attributes:
         title: what stands above it; empty for none.

@@ -79,7 +79,7 @@ class SourceRecord(BaseModel, frozen=True, extra="forbid"):
 
 
 class ComparisonRecord(BaseModel, frozen=True, extra="forbid"):
-    """How `overfit compare` compared the two sides of a figure, B less A.
+    """The settings with which `overfit compare` compared A and B; differences are B − A.
 
     Attributes:
         columns: the measured columns that were compared; the first one is drawn.
@@ -98,7 +98,7 @@ class ComparisonRecord(BaseModel, frozen=True, extra="forbid"):
 
 
 class FigureRecord(BaseModel, frozen=True, extra="forbid"):
-    """What is needed to draw a figure again, and to recognise its data.
+    """The record that lets a figure be drawn again, and its data be recognised.
 
     Attributes:
         schema_version: of the record's own form.

@@ -228,7 +228,7 @@ def _text_of_values(function: Callable[..., Any]) -> str:
 
 
 def _parts(value: Any) -> list[object]:
-    """What a value holds, or uses when it is called: values and texts."""
+    """Return the values and texts that a value holds, or uses when it is called."""
     if isinstance(value, Mapping):
         return [*value, *value.values()]
     if isinstance(value, list | tuple):
@@ -252,7 +252,7 @@ def _array_parts(value: Any) -> list[object]:
 
 
 def _parts_of_code(value: Any) -> list[object]:
-    """What code uses; of an object of the user's, its class and its state.
+    """Return what code uses; for an object of the user's, its class and its state.
 
     Code in a file of the user's counts with the whole file, and code of a library by its name.
     """

@@ -35,7 +35,7 @@ _HOLDS: dict[str, Any] = {"columns": Column, "claims": Claim, "data": str}
 
 @dataclass(frozen=True)
 class Description:
-    """What `experiment` says of a function; see there."""
+    """The arguments of `experiment`; see there."""
 
     name: str | None = None
     version: int = 1
@@ -136,7 +136,7 @@ def experiment(
         TypeError: if one of them is of another type, or the parentheses are missing.
     """
     if without_names:
-        raise TypeError("it is written @experiment(...), with its parentheses and names in them")
+        raise TypeError("write @experiment(NAME=...), with parentheses and named arguments")
     for argument, value in (("columns", columns), ("claims", claims), ("data", data)):
         if not isinstance(value, Iterable) or isinstance(value, str):
             raise TypeError(f"experiment({argument}={value!r}): it takes a list")

@@ -386,8 +386,8 @@ def study_of_record(record: FunctionRecord) -> FunctionStudy:
         return given
     if not record.reference:
         raise UserError(
-            f"{record.name} was given by a script or a notebook; in its process overfit_cli.judge "
-            "has its claims."
+            f"{record.name} comes from a script or a notebook; only in that process "
+            "overfit_cli.judge has its claims."
         )
     refuse_sent_code(record.reference)
     return study_of_reference(record.reference)

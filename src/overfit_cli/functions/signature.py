@@ -76,7 +76,9 @@ def _read_parameters(
             given = parameter.default
             other = given not in (None, parameter.empty) and type(given) is not int
             if other or hints.get(name, int) not in (int, int | None):
-                raise UserError(f"{label}: the cell's seed, an int; call anything else my_{name}.")
+                raise UserError(
+                    f"{label}: it receives the cell's seed, an int; call anything else my_{name}."
+                )
             continue
         if argument == "steps" and TRAINING_STEPS in signature.parameters:
             why = f"its column would be {TRAINING_STEPS}, as that of another parameter"
@@ -152,7 +154,7 @@ def columns_written(function: Callable[..., Any]) -> set[str]:
 
 
 def _own_nodes(node: ast.AST) -> Iterator[ast.AST]:
-    """What stands in a function's body, and not in a function or class inside it."""
+    """Yield the nodes of a function's body, without those of inner functions and classes."""
     for part in ast.iter_child_nodes(node):
         if not isinstance(part, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):
             yield part

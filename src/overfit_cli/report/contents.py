@@ -200,7 +200,7 @@ class ReportedStudy:
 
     @property
     def stand_ins(self) -> list[str]:
-        """What stands in for the paper's data in its runs; see `Study.stand_in`."""
+        """The stand-ins for the paper's data in its runs; see `Study.stand_in`."""
         return list(dict.fromkeys(text for run in self.runs for text in run.facts.stand_ins))
 
     def of_kind(self, kind: Kind) -> list[Judged]:
@@ -209,9 +209,9 @@ class ReportedStudy:
 
 
 COUNTED = (
-    "Verdicts are counted at the level at which those of a study and a kind are right together 95 "
-    "times of 100: a claim that holds by itself at 95 % may be inconclusive there. What holds by "
-    "algebra is a check of the code, and no finding."
+    "Counts use a stricter level, at which all verdicts of one study and kind are right together "
+    "95 times in 100. A claim that holds by itself at 95 % may be inconclusive there. An identity "
+    "holds by algebra: it checks the code and is no finding."
 )
 
 

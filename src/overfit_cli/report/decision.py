@@ -112,7 +112,7 @@ class Decision:
     def _plan_in_words(self, design: Design) -> Iterator[str]:
         share = percent(WANTED)
         if self.lacks_cells and self.is_open:
-            again = "; where they fail again, a condition can leave them out"
+            again = "; if they fail again, a condition can leave them out"
             yield f"The cells that are missing come first{again if len(design.failed) else ''}."
         if not self.parts:
             return
@@ -127,9 +127,9 @@ class Decision:
             why = "too many cells fail" if self.lacks_numbers else "it lies at the margin's end"
             yield f"{most}: {why}."
         elif self.lacks_seeds:
-            anew = f", and {self.anew} in a run of their own" if self.anew else ""
+            anew = f" ({self.anew} in a new run)" if self.anew else ""
             seeds = plural(self.needed, "seed")
-            yield f"As measured it takes {seeds} to decide it with {share}{anew}."
+            yield f"As measured it takes {seeds} to decide it with a probability of {share}{anew}."
         else:
             verb = "decides" if self.needed == 1 else "decide"
             seeds = f"{plural(self.needed, 'seed')} {verb} it with a probability of {share}"

@@ -70,7 +70,7 @@ def leading_lines(comparison: Comparison) -> Iterator[str]:
         every = columns[0]["column"] if len(columns) == 1 else f"all {len(columns)} columns"
         yield f"No difference: A and B are equal in {every}."
     for record in unlike[:1]:
-        noun = "pair" if comparison.pairs.by == "seed" else "place"
+        noun = "pair" if comparison.pairs.by == "seed" else "point"
         differ = f"{record['pairs'] - record['equal']} of {plural(record['pairs'], noun)}"
         most = three_digits(record["largest"]["difference"])
         at = f" at {location}" if (location := _place_of_largest(record)) else ""
@@ -84,7 +84,7 @@ def leading_lines(comparison: Comparison) -> Iterator[str]:
 
 
 def _place_of_largest(record: Mapping[str, Any]) -> str:
-    """Where the largest difference of a column is."""
+    """Return the point of the largest difference of a column."""
     return _place(record["largest"]["at"])
 
 
@@ -99,7 +99,7 @@ def _equivalence_lines(comparison: Comparison) -> Iterator[str]:
         counts, points = record.get("verdicts"), record.get("points", [])
         if counts is None:
             continue
-        agree = f"{counts['agrees']} of {plural(len(points), 'place')} agree"
+        agree = f"{counts['agrees']} of {plural(len(points), 'point')} agree"
         levels = f"90 % Welch, {seeds_in_words(points)}"
         line = f"{record['column']}: {agree} within {comparison.equivalent} ({levels})"
         lacking = what_places_lack(points)
@@ -124,7 +124,10 @@ MOST_LISTED = 5
 
 def _verdict_lines(comparison: Comparison) -> Iterator[str]:
     if comparison.a.is_of_another_version or comparison.b.is_of_another_version:
-        yield "Verdicts aren't compared: cells are of another version than the installed claims."
+        yield (
+            "Verdicts aren't compared: the claims are of the installed version of the study, and "
+            "the cells of another."
+        )
     if comparison.verdicts:
         judged = f"{plural(len(comparison.verdicts), 'claim')} judged on both sides"
         changed = len(comparison.changed)
@@ -136,12 +139,14 @@ def closing_lines(comparison: Comparison) -> Iterator[str]:
     """Yield sentences on intervals, and on columns of one side."""
     estimates = [record["difference"] for record in comparison.differences]
     kinds = {number["kind"]: 0 for number in estimates if math.isfinite(number["low"])}
-    yield f"Intervals of B − A: {'; '.join(kinds) or 'none, of one seed'}."
+    yield f"Intervals of B − A: {'; '.join(kinds) or 'none, there is only one seed'}."
     within = "B lies inside the interval of A's mean"
     for record in comparison.differences:
         column, unpaired = record["column"], record["numbers_on_one_side"]
         if unpaired:
-            yield f"{column}: {plural(unpaired, 'pair')} with a number on one side alone; left out."
+            have = "has" if unpaired == 1 else "have"
+            pairs = f"{plural(unpaired, 'pair')} {have} a number only on one side"
+            yield f"{column}: {pairs}, and {'is' if unpaired == 1 else 'are'} left out."
         points = [point["difference"] for point in record.get("points", [])]
         if points := [number for number in points if math.isfinite(number["low"])]:
             inside = sum(number["low"] <= 0 <= number["high"] for number in points)
@@ -151,7 +156,7 @@ def closing_lines(comparison: Comparison) -> Iterator[str]:
             yield f"{column}: {contains} at {count}."
     for letter, names in comparison.only_in.items():
         if names:
-            yield f"Measured in {letter.upper()} alone: {', '.join(names)}."
+            yield f"Measured only in {letter.upper()}: {', '.join(names)}."
 
 
 LARGEST = "largest"

@@ -63,7 +63,7 @@ from overfit_cli.sweeps.store import RunDirectory
 
 @dataclass(frozen=True)
 class Comparison:
-    """What changes from A to B; every difference is B less A. Mappings are as JSON has them.
+    """The changes from A to B; every difference is B − A. Mappings are as JSON has them.
 
     Attributes:
         a, b: the two sides.
@@ -147,12 +147,12 @@ class Comparison:
 
     @property
     def unit(self) -> str:
-        """What has its counterpart: a `cell`, or a `place` where means over seeds are compared."""
-        return "cell" if self.pairs.by == "seed" else "place"
+        """The unit of comparison: a `cell`, or a `point` if means over seeds are compared."""
+        return "cell" if self.pairs.by == "seed" else "point"
 
     @property
     def failed(self) -> dict[str, int]:
-        """How many pairs failed on one side and are done on the other, by the side that failed."""
+        """The number of pairs that failed only in A, and only in B."""
         a, b = (rows["status"] == "failed" for rows in (self.pairs.left, self.pairs.right))
         return {"a": int((a & ~b).sum()), "b": int((b & ~a & (self.pairs.by != "point")).sum())}
 
@@ -207,14 +207,14 @@ class Comparison:
         ]
         if self.b.is_published:
             return changes
-        changes += [f"{name}, of which B has no number" for name in self.only_in["a"]]
+        changes += [f"{name}, for which B has no number" for name in self.only_in["a"]]
         alone = self.alone["b"] + (self.alone["a"] if self.interpolation is None else 0)
         counts = [
-            (record["numbers_on_one_side"], "number", f"of {record['column']} on one side alone")
+            (record["numbers_on_one_side"], "number", f"of {record['column']} only on one side")
             for record in self.differences
         ]
         counts += [
-            (sum(self.failed.values()), self.unit, "failed on one side alone"),
+            (sum(self.failed.values()), self.unit, "failed only on one side"),
             (alone, self.unit, "without a counterpart"),
             (len(self.changed), "verdict", "changed"),
         ]
@@ -326,7 +326,7 @@ def _choose_columns(a: Side, b: Side, values: Sequence[str]) -> list[str]:
     if "steps" in columns and not any(finite_column(side.cells, "steps").any() for side in (a, b)):
         columns.remove("steps")  # the study takes none
     if not columns and not values:
-        lack = f"it has no number of what A has numbers of: {', '.join(in_a)}."
+        lack = f"it has numbers of none of A's columns: {', '.join(in_a)}."
         raise UserError(f"B {b.path}: {lack}")
     return list(dict.fromkeys(values)) or columns
 

@@ -51,7 +51,7 @@ FEWEST_SEEDS = 5
 
 @dataclass(frozen=True)
 class EquivalenceMargin:
-    """How far a run's mean may lie from a published one.
+    """The largest difference of equivalent means.
 
     Attributes:
         size: the distance, in the unit of the column, or as a share of the published mean.

@@ -28,7 +28,7 @@ from overfit_cli.stats.pairs import setting_keys
 LARGEST_Z = 8.0
 """Larger z-scores have its colour in a map: they would pale all others."""
 
-_VERDICT = "verdict on the place"
+_VERDICT = "verdict on the point"
 """The column of verdicts; no measured column is called so."""
 
 _RING: dict[str, Any] = {
@@ -92,10 +92,10 @@ def _draw_map(ringed: str, data: FigureData, options: FigureOptions) -> Picture:
     figure = draw_map(replace(data, cells=data.cells.assign(**{column: clipped})), options, overlay)
     figure.facts = figure.facts[:1]  # the others are of seeds, which a z-score sums up
     if unknown := int(scores.isna().sum()):
-        figure.facts.append(f"{plural(unknown, 'place')} without a z-score.")
+        figure.facts.append(f"{plural(unknown, 'point')} without a z-score.")
     if beyond := int((scores.abs() > LARGEST_Z).sum()):
         figure.facts.append(
-            f"{plural(beyond, 'place')} beyond ±{LARGEST_Z:g} with the colour of ±{LARGEST_Z:g}."
+            f"{plural(beyond, 'point')} beyond ±{LARGEST_Z:g} with the colour of ±{LARGEST_Z:g}."
         )
     return _tell(figure, data, ringed)
 
@@ -120,14 +120,14 @@ def _draw_rings(axes: matplotlib.axes.Axes, cells: pd.DataFrame, x: str, y: str)
 def _legend(data: FigureData, ringed: str) -> Legend:
     """Return the legend of rings, if there are any."""
     count = int((data.cells[_VERDICT] == "differs").sum())
-    return [(Line2D([], [], **_RING), f"{ringed} ({plural(count, 'place')})")] if count else []
+    return [(Line2D([], [], **_RING), f"{ringed} ({plural(count, 'point')})")] if count else []
 
 
 def _tell(figure: Picture, data: FigureData, ringed: str) -> Picture:
     """Add to the caption what is ringed, at how many of the places, and how many are open."""
     count, undecided = (int((data.cells[_VERDICT] == name).sum()) for name in ("differs", "open"))
     figure.facts.append(
-        f"Ringed: {count} of {plural(len(data.cells), 'place')}, where the run {ringed} from the "
+        f"Ringed: {count} of {plural(len(data.cells), 'point')}, where the run {ringed} from the "
         f"published mean (the 95 % Welch interval lies outside); {undecided} others are open."
     )
     return figure

@@ -166,7 +166,7 @@ class Judged:
 
     @property
     def simulated_rates(self) -> str:
-        """How often the verdict errs in simulated worlds, with limits; empty if not known."""
+        """The error rates of the verdict in simulated worlds, with limits; empty if unknown."""
         row = simulated_rates().get(self.address)
         if row is None:
             return ""

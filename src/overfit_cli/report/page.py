@@ -239,7 +239,7 @@ def _printed(papers: Sequence[ReportedPaper]) -> list[Judged]:
 
 
 def _printed_counts(paper: ReportedPaper) -> list[tuple[Verdict, int]]:
-    """How many of a paper's sentences as printed have each verdict."""
+    """Return the number of a paper's printed sentences with each verdict."""
     return _verdicts_of(_printed([paper]))
 
 
@@ -256,7 +256,7 @@ def _further_words(claim: Claim) -> str:
 
 
 def _failure_in_words(claim: Claim, study: AnyStudy) -> str:
-    """What it means that a claim of a study fails, which depends on whose sentence it is."""
+    """Return the meaning of a failed claim, which depends on its kind."""
     if claim.kind == "paper":
         return f"Contradicts {claim.source}{', whose hypotheses are met' * bool(claim.hypotheses)}."
     if claim.kind == "identity":
@@ -269,7 +269,7 @@ def _failure_in_words(claim: Claim, study: AnyStudy) -> str:
 
 
 def _rule_in_words(claim: Claim) -> str:
-    """Where a claim holds; what every theorem requires is said once, at the head of the page."""
+    """Return the rule of a claim; the page's head has what every theorem requires."""
     return claim.holds_where.replace(THEOREM_RULE, f"{BY_CELL}, of at least ten seeds")
 
 
@@ -280,7 +280,7 @@ def _note_in_words(judged: Judged) -> str:
 
 
 def _infinite_in_words(measurement: Measurement) -> Iterator[str]:
-    """What is meant where a number is infinite."""
+    """Yield the meaning of infinite numbers."""
     details, interval = measurement.details, measurement.interval
     bounds = [name for name in details if name.startswith("decades over the bound")]
     if any(math.isinf(details[name]) for name in bounds):
@@ -333,12 +333,12 @@ def _question(papers: Sequence[ReportedPaper]) -> str:
 
 
 def _lead(papers: Sequence[ReportedPaper]) -> str:
-    """What the page is and the answer in numbers: cells, runs, claims and verdicts."""
+    """Return the first sentence of the page: the numbers of cells, runs and claims."""
     runs = [run for paper in papers for study in paper.studies for run in study.runs]
     cells = sum(run.facts.done + sum(run.facts.reasons.values()) for run in runs)
     directories = f"{len(runs)} run {'directory' if len(runs) == 1 else 'directories'}"
     judged = [claim for paper in papers for claim in paper.judged]
     return (
-        f"overfit trained {cells:,} cells, each a model of its own, in {directories}, and held "
-        f"{plural(len(judged), 'claim')} to them."
+        f"overfit trained {cells:,} cells, each a model of its own, in {directories}, and judged "
+        f"{plural(len(judged), 'claim')} on them."
     )

@@ -69,7 +69,7 @@ def read_published(
     table.columns = pd.Index([_full_name(path, str(name), study, names, besides) for name in table])
     if table.columns.has_duplicates:
         name = table.columns[table.columns.duplicated()][0]
-        raise UserError(f"{path}: two columns are {name}; leave one.")
+        raise UserError(f"{path}: two columns are {name}; keep one of them.")
     if not set(measured) & set(table):
         raise UserError(
             f"{path}: none of its columns is one that {study.name} measures, such as "

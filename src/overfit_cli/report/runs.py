@@ -64,7 +64,7 @@ class Table:
         if not (measurement.by_chance and self.repeated_seeds):
             return measurement
         seeds = ", ".join(map(str, self.repeated_seeds))
-        note = f"Seeds {seeds} have all the numbers of another: they are no draws of their own."
+        note = f"Seeds {seeds} repeat all numbers of another seed: they are no further draws."
         return replace(
             measurement, verdict="inconclusive", note=f"{measurement.note} {note}".strip()
         )
@@ -322,12 +322,12 @@ class LoadedRun:
 
     @functools.cached_property
     def _sealed(self) -> Mapping[str, str]:
-        """What the seal beside a function's file says of each claim."""
+        """Return sentences on the seal beside a function's file, by claim."""
         return sealed_in_words(self.study)
 
     @functools.cached_property
     def _stand_ins(self) -> list[str]:
-        """What stands in for the paper's data in the cells."""
+        """Return the stand-ins for the paper's data in the cells."""
         return stand_ins_of(self.study, self.cells)
 
     @functools.cached_property

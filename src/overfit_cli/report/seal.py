@@ -168,7 +168,7 @@ def _check_can_fail(claims: list[Claim], grid: Grid) -> None:
             measured = claim.judge(world.assign(**dict.fromkeys(names, 1.0)))
             why = f" ({measured.note})" if measured.verdict in ("not run", "inconclusive") else ""
             raise UserError(
-                f"{claim.name}: no number could fail it. It fails in none of the made-up worlds of "
-                f"{len(cells)} cells{why}; state a margin that can be missed, or name more values "
-                "of parameters and more seeds."
+                f"{claim.name}: no number could make it fail. It fails in none of the simulated "
+                f"worlds of {len(cells)} cells{why}; state a margin that can be missed, or name "
+                "more values of parameters and more seeds."
             )

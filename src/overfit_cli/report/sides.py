@@ -59,7 +59,7 @@ class Side:
 
     @property
     def failed(self) -> int:
-        """How many of its cells failed."""
+        """The number of its failed cells."""
         return int((self.cells["status"] == "failed").sum())
 
     def values(self, name: str) -> list[Value]:

@@ -90,8 +90,8 @@ def standard_errors(path: Path, points: pd.DataFrame, beside: pd.DataFrame) -> p
     for name in dict.fromkeys(measured_name(column) for column in uncertain):
         given = {suffix: beside[name + suffix] for suffix in SUFFIXES if name + suffix in uncertain}
         if name not in points:
-            stands = f"{name}{next(iter(given))} stands beside {name}"
-            raise UserError(f"{path}: {stands}; add the column {name}.")
+            lack = f"{name}{next(iter(given))} is there without {name}"
+            raise UserError(f"{path}: {lack}; add the column {name}.")
         errors, freedom = _errors(path, name, points[name], given, counts.get(SEEDS))
         columns |= {error_column(name): errors, freedom_column(name): freedom}
     return pd.DataFrame(columns, index=points.index)
@@ -108,10 +108,10 @@ def _errors(
     from scipy.special import stdtrit
 
     if given.keys() >= {"_sd", "_se"}:
-        raise UserError(f"{path}: {name}_sd and {name}_se stand for one number; leave one.")
+        raise UserError(f"{path}: {name}_sd and {name}_se give one number twice; keep one of them.")
     for end, other in (("_low", "_high"), ("_high", "_low")):
         if end in given and other not in given:
-            raise UserError(f"{path}: {name}{end} needs {name}{other} beside it.")
+            raise UserError(f"{path}: {name}{end} requires a column {name}{other}.")
     for suffix in given.keys() & {"_sd", "_se"}:
         words = f"{name}{suffix} takes a number of at least 0, not {{:g}}."
         _refuse(path, given[suffix] < 0, words, given[suffix])
@@ -122,7 +122,9 @@ def _errors(
     freedom = (counts - 1).where(counts.notna(), np.inf)
     if "_low" in given:
         low, high = given["_low"], given["_high"]
-        _refuse(path, low.notna() != high.notna(), f"{name}_low and {name}_high go together.")
+        _refuse(
+            path, low.notna() != high.notna(), f"a row has {name}_low and {name}_high, or neither."
+        )
         _refuse(path, low > high, f"{name}_low lies above {name}_high.")
         outside = (means < low) | (means > high)
         _refuse(path, outside, f"{name} lies outside {name}_low and {name}_high.")

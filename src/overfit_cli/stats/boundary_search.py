@@ -361,7 +361,7 @@ def _refining_points(
 
 
 def _sufficient_seeds(search: Search, curves: list[_Curve], spread: _Spread) -> int:
-    """How many seeds suffice, if further seeds spread as those that were run do."""
+    """Return how many seeds suffice, if further seeds vary as much as those that were run."""
     total, started = len(search.seeds), len(curves)
     if not math.isfinite(_median_position(curves)):
         return total
@@ -376,7 +376,7 @@ def _sufficient_seeds(search: Search, curves: list[_Curve], spread: _Spread) -> 
 
 
 def _outer_samples(search: Search, curve: _Curve) -> list[float]:
-    """Where a curve that lies on one side may cross: twice as far out, or at the other end."""
+    """Return where a curve on one side may cross: twice as far out, or at the other end."""
     ends = [search.coarse[0], search.coarse[-1]]
     low, high = math.log(curve.x[0]), math.log(curve.x[-1])
     span = max(high - low, 0.05)

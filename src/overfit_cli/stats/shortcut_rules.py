@@ -151,7 +151,7 @@ def word_counts_accuracy(
 
 
 def _word_counts(texts: Texts, vocabulary: int) -> sparse.csr_array:
-    """How often each token occurs in a text, shape (samples, vocabulary)."""
+    """Return the count of each token in a text, shape (samples, vocabulary)."""
     tokens, lengths = texts
     words = tokens[np.arange(tokens.shape[1]) < lengths[:, None]]
     rows = np.repeat(np.arange(len(tokens)), lengths)

@@ -149,7 +149,7 @@ class Cluster(Executor):
                     raise
                 self._ask_for_slots()  # raises where the cluster is silent
 
-    def _failure(self, problem: str = "the cluster doesn't answer any more") -> UserError:
+    def _failure(self, problem: str = "the cluster no longer answers") -> UserError:
         """The error that ends a sweep under way."""
         return BadValue(self.option, self.address, f"{problem}. {KEPT}", exit_code=1)
 

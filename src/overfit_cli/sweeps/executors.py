@@ -82,7 +82,7 @@ class Executor(ABC):
         except Exception as error:  # an object of the study may raise anything
             raise UserError(
                 f"{work.study.name} can't be sent to workers ({type(error).__name__}: {error}); "
-                "one job on this machine and --backend threading send nothing."
+                "with one job on this machine, or with --backend threading, nothing is sent."
             ) from error
 
     @abstractmethod

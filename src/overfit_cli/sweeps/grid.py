@@ -47,7 +47,7 @@ Given = Value | Expression
 
 @dataclass(frozen=True)
 class Grid:
-    """What a sweep covers.
+    """The values, seeds and conditions of a sweep.
 
     Attributes:
         study: the study that is swept.
@@ -209,7 +209,7 @@ def _half(items: tuple[_Item, ...], chance: random.Random) -> tuple[_Item, ...]:
 
 
 def _sample(items: tuple[_Item, ...], count: int, chance: random.Random) -> tuple[_Item, ...]:
-    """So many of the items, in their order."""
+    """Return a random sample of the items, in their order."""
     return tuple(items[index] for index in sorted(chance.sample(range(len(items)), count)))
 
 
@@ -305,7 +305,7 @@ def _tied(grid: Grid, text: str) -> tuple[str, ...]:
     lengths = [f"{len(grid.given[name])} of {name}" for name in names]
     if len({len(grid.given[name]) for name in names}) > 1:
         counts = f"{', '.join(lengths[:-1])} and {lengths[-1]}"
-        raise BadValue("together", text, f"it takes equally many values of each, not {counts}.")
+        raise BadValue("together", text, f"it takes lists of equal length, not {counts}.")
     return names
 
 

@@ -26,7 +26,7 @@ from overfit_cli.sweeps.store import RunDirectory
 
 @dataclass(frozen=True)
 class RunSummary:
-    """What a run directory holds.
+    """The content of a run directory, in numbers.
 
     Attributes:
         path: the run directory.
@@ -57,7 +57,7 @@ class RunSummary:
 
     @property
     def missing(self) -> int | None:
-        """How many planned cells are absent; None where the plan isn't known."""
+        """The number of planned cells that are absent; None if the plan isn't known."""
         return None if self.planned is None else max(0, self.planned - self.done - self.failed)
 
     @property

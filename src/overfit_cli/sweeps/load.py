@@ -66,7 +66,7 @@ def load_study_and_cells(
     if version != study.version and not any_version:
         raise directory.error(
             f"its cells are of version {version} of {study.name}, and this overfit has version "
-            f"{study.version}; `overfit sweep` with the same axes makes them anew."
+            f"{study.version}; `overfit sweep` with the same axes trains them again."
         )
     return study, cells
 
@@ -91,9 +91,9 @@ def study_in(
         name = directory.study_name() if cells is None else str(cells["study"].iloc[0])
         if name and ":" in name and name not in study_names():
             raise directory.error(
-                f"its cells are of the function {name}, which only its manifest describes, and "
-                f"that can't be read; `overfit sweep FILE.py` into {directory.path} with one cell "
-                "more writes it again."
+                f"its cells are of the function {name}, and its manifest, which describes that "
+                f"function, can't be read; `overfit sweep FILE.py` into {directory.path} with one "
+                "more cell writes it again."
             )
         return find_study(name or "")
     if cells is None:
@@ -107,8 +107,8 @@ def study_in(
 
 
 NO_STEPS = (
-    "it holds no logged steps of these cells; `overfit train` writes them, and a sweep with "
-    "trajectories does."
+    "it holds no logged steps of these cells; `overfit train` and a sweep with trajectories "
+    "write them."
 )
 
 
@@ -354,7 +354,7 @@ def chosen_cells(cells: pd.DataFrame, selections: Sequence[Selection]) -> pd.Dat
 
 
 def _present(selection: Selection, column: pd.Series[Any]) -> str:
-    """What a column has, as the end of a sentence."""
+    """Return the values of a column, as the end of a sentence."""
     present = sorted(column.dropna().unique().tolist())
     if selection.is_measured:
         ends = f"{present[0]:.6g} to {present[-1]:.6g}" if present else "no number"

@@ -50,7 +50,7 @@ MOST_BYTES = 64_000_000
 
 @dataclass(frozen=True)
 class Joined:
-    """What became of a folder of parts.
+    """The result of joining a folder of parts.
 
     Attributes:
         folder: the folder.
@@ -177,7 +177,7 @@ _OWN = frozenset({"seconds"})
 
 @dataclass(frozen=True)
 class Merged:
-    """What became of the directories.
+    """The result of merging directories.
 
     Attributes:
         cells: how many cells the merged directory has.
@@ -216,7 +216,7 @@ def merge_directories(sources: Sequence[RunDirectory], out: RunDirectory) -> Mer
         _check_whole(source)
     frames = {directory: directory.load_cells() for directory in every if directory.cells.names()}
     if not frames:
-        raise UserError(f"DIR {every[-1].path}: it holds no cells, and no other one does.")
+        raise UserError(f"DIR {every[-1].path}: it holds no cells, and neither do the others.")
     repeated = _check_rows(frames)
     notes = out.prepare()
     with lock_folder(out.path):
@@ -249,7 +249,7 @@ def _manifest(directory: RunDirectory) -> Manifest:
 
 
 def _described(manifest: Manifest) -> FunctionRecord | None:
-    """What is known of a function, wherever it lay."""
+    """Return the description of a function, without its path."""
     function = manifest.function
     return None if function is None else function.model_copy(update={"reference": ""})
 
@@ -263,7 +263,7 @@ def _check_alike(manifests: dict[RunDirectory, Manifest]) -> None:
         for name, value in other.data.items():
             fingerprint, where = held.setdefault(name, (value, directory))
             if fingerprint != value:
-                wrong = wrong or f"its {name} held something else than that of {where.path}"
+                wrong = wrong or f"its {name} had other content than that of {where.path}"
         if wrong:
             raise directory.error(f"{wrong}.")
 
@@ -314,7 +314,7 @@ _WHERE = " directory"
 
 
 def _conflicts(rows: pd.DataFrame, named: Sequence[str]) -> tuple[int, list[str]]:
-    """How many cells have rows that differ, and a sentence for each of the first `MOST_NAMED`.
+    """Return the number of cells with different rows, and a sentence for up to `MOST_NAMED`.
 
     It says which cell, and the first column that differs.
     """
@@ -333,7 +333,7 @@ def _conflicts(rows: pd.DataFrame, named: Sequence[str]) -> tuple[int, list[str]
 
 
 def _differ(left: pd.Series, other: pd.Series) -> NDArray[np.bool_]:
-    """Where two columns differ, row by row."""
+    """Return a mask of rows in which two columns differ."""
     a, b = left.to_numpy(), other.to_numpy()  # (rows,)
     unknown = left.isna().to_numpy() & other.isna().to_numpy()
     if not pd.api.types.is_float_dtype(left.dtype):
@@ -351,8 +351,8 @@ def _check_whole(source: RunDirectory) -> None:
             if isinstance(part, Refusal) and part.damaged:
                 raise source.error(
                     f"{path.relative_to(source.path)} is skipped by every reader: {part.reason}. "
-                    "Move it elsewhere, or the same sweep into the directory runs its cells again. "
-                    "Nothing was merged."
+                    "Move it elsewhere, or repeat the sweep into that directory to run its cells "
+                    "again. Nothing was merged."
                 )
 
 

@@ -57,7 +57,7 @@ def check_data(directory: Path, data: Mapping[str, str]) -> None:
         data: what the run reads: fingerprints of collections, by name.
 
     Raises:
-        UserError: if a collection of one name held something else then.
+        UserError: if a collection of one name had other content then.
     """
     manifest = read_manifest(directory)
     before = manifest.data if manifest is not None else {}
@@ -66,8 +66,8 @@ def check_data(directory: Path, data: Mapping[str, str]) -> None:
             raise BadValue(
                 "out",
                 str(directory),
-                f"its cells were trained on other data ({name} held something else then); name "
-                "another directory, or the data of before.",
+                f"its cells were trained on other data ({name} had other content then); name "
+                "another directory, or the earlier data.",
             )
 
 
@@ -190,8 +190,8 @@ def _planned_runs(directory: Path) -> list[Run]:
     points = sum(run.size // max(1, len(run.seeds)) for run in runs.values())
     if points > MOST_PLANNED:
         warnings.warn(
-            f"{directory / MANIFEST} plans {points} points, over {MOST_PLANNED}: what is missing "
-            "of them isn't shown.",
+            f"{directory / MANIFEST} plans {points} points, more than {MOST_PLANNED}: missing "
+            "points aren't shown.",
             UserWarning,
             stacklevel=3,
         )
@@ -329,7 +329,7 @@ class Run(BaseModel):
 
 
 class Manifest(BaseModel):
-    """What `manifest.json` holds.
+    """The content of `manifest.json`.
 
     Attributes:
         schema_version: of the file's own form.
@@ -359,13 +359,13 @@ class Manifest(BaseModel):
 
     @property
     def seals(self) -> Seals:
-        """What is kept of claims from before the first cell."""
+        """The digests of claims from before the first cell."""
         is_own = self.function is not None
         return Seals(self.claims, {**self.wordings, **self.sentences}, with_code=is_own)
 
     @property
     def further_looks(self) -> int:
-        """How many runs added seeds to those of the runs before them."""
+        """The number of runs that added seeds to earlier runs."""
         return count_further_looks([run.seeds for run in self.runs])
 
     @property

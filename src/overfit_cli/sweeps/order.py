@@ -87,7 +87,7 @@ def _passes(plan: Plan) -> list[tuple[int, int]] | None:
 
 
 def _depths(values: Sequence[Value]) -> dict[Value, int]:
-    """How often the range of some numbers is halved until it comes to each: its ends are 0."""
+    """Return how often a range is halved until it comes to each number; its ends have 0."""
     ascending = sorted(values)
     depths, spans, depth = {ascending[0]: 0, ascending[-1]: 0}, [(0, len(values) - 1)], 0
     while spans:

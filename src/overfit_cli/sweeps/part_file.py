@@ -45,7 +45,7 @@ SOURCE_MARK = b"overfit.source"
 
 @dataclass(frozen=True)
 class Kind:
-    """What a part file holds: `cells`, or `trajectories`.
+    """The kind of a part file: `cells`, or `trajectories`.
 
     Attributes:
         name: the kind's name, and that of its folder.
@@ -145,7 +145,7 @@ def misfit(schema: pa.Schema, wanted: Mapping[str, pa.DataType]) -> str:
             return (
                 f"it lacks the column {name!r}"
                 if name not in names
-                else (f"its column {name!r} stands twice")
+                else (f"it has the column {name!r} twice")
             )
         if schema.field(name).type != kind:
             return f"its column {name!r} holds {schema.field(name).type}, not {kind}"
@@ -333,7 +333,7 @@ def digest_of_numbers(
 
 
 def _content(table: pd.DataFrame, order: Sequence[str]) -> Iterator[bytes]:
-    """What a table holds, its rows in the order of these columns."""
+    """Return the content of a table, its rows in the order of these columns."""
     yield f"{len(table)} rows\n".encode()
     table = table.sort_values(list(order), kind="stable")
     for name in sorted(table.columns):
@@ -422,7 +422,7 @@ def _digest(content: bytes) -> str:
 
 
 def _not_of(kind: Kind, schema: pa.Schema, *, named: bool) -> str:
-    """How a file's marks and columns aren't those of a part of `kind`; empty where they are."""
+    """Return how a file differs from a part of `kind` in marks or columns; empty if it doesn't."""
     marks = {name: mark.decode(errors="replace") for name, mark in (schema.metadata or {}).items()}
     version = marks.get(VERSION_MARK)
     if version is None:
@@ -453,5 +453,5 @@ def _of_its_study(table: pa.Table, schema: pa.Schema, kind: Kind) -> pa.Table | 
         others = set(table.column("study").unique().to_pylist()) - {study_of(table)}
         if others:
             names = ", ".join(sorted(map(str, others)))
-            return Refusal(f"it has rows of {names}, and its mark says {study_of(table)}")
+            return Refusal(f"it has rows of {names}, and is marked as a part of {study_of(table)}")
     return table

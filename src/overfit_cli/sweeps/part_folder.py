@@ -145,7 +145,7 @@ class PartFolder:
                 set_aside(path, aside)
 
     def _at_one_moment(self, look: Callable[[Path], Seen]) -> dict[Path, Seen]:
-        """What `look` says of each part, none of them gone in between; the newest first.
+        """Return the result of `look` for each part, none removed in between; the newest first.
 
         A part may be replaced while others are read: then the folder is listed again.
         """
@@ -185,7 +185,7 @@ _SO = {
 
 def of_another_study(part: pa.Table, study: str | None) -> str:
     """Return the reason for leaving out a part that isn't of `study`."""
-    return f"it is of {study_of(part)}, and the directory of {study}"
+    return f"it belongs to {study_of(part)}, and the directory to {study}"
 
 
 def _age(path: Path) -> tuple[int, str]:
@@ -233,7 +233,7 @@ def _repeated(parts: Mapping[Path, pa.Table]) -> dict[Path, pa.Array]:
 
 
 def _done(part: pa.Table) -> pa.ChunkedArray:
-    """Which rows are of a cell that is done; of trajectories nothing is known, and all are."""
+    """Return a mask of rows of cells that are done; rows of trajectories all count as done."""
     if "status" in part.column_names:
         return pc.equal(part.column("status"), "done")
     return pa.chunked_array([pa.repeat(True, part.num_rows)])

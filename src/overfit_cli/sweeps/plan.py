@@ -158,7 +158,7 @@ def make_plan(
 
 
 def _compare_function(study: AnyStudy, directory: RunDirectory) -> str:
-    """How a function's parameters aren't those that it had in a directory; empty if they are.
+    """Return how a function's parameters differ from those in a directory; empty if they don't.
 
     Raises:
         UserError: if the directory has cells of another file of its name.
@@ -209,7 +209,9 @@ def _batches(study: AnyStudy, cells: list[Cell], device: Device) -> list[list[Ce
         batches = [list(batch) for batch in study.batches(cells, device)]
     batched = sorted(cell.key for batch in batches for cell in batch)
     if batched != sorted(cell.key for cell in cells):
-        raise UserError(f"The study {study.name!r} puts a cell into no batch, or into several.")
+        raise UserError(
+            f"The study {study.name!r} puts a cell into no batch, or into more than one."
+        )
     return [batch for batch in batches if batch]
 
 
@@ -248,7 +250,7 @@ def _check_memory(grid: Grid, cells: list[Cell]) -> None:
 
 
 def _as_set(grid: Grid, cell: Cell) -> str:
-    """What was asked for of a cell, as it was written."""
+    """Return the requested values of a cell, as they were written."""
     values = cell.parameters.model_dump()
     return ", ".join(f"{name} {values[name]}" for name in grid.values) or "The defaults"
 

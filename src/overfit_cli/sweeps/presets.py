@@ -38,7 +38,7 @@ _Texts = Annotated[
 
 
 class Profile(BaseModel):
-    """How much of the preset is run.
+    """One size of a preset: its values, seeds and time.
 
     Attributes:
         seeds: how many, or which.
@@ -66,7 +66,7 @@ MEASURED_ON = 2
 
 
 class PresetFile(BaseModel):
-    """What a preset's TOML file holds.
+    """The content of a preset's TOML file.
 
     Attributes:
         title, study: what it shows, and what is run for it: a study, or a function such as
@@ -207,7 +207,7 @@ def _sentence(error: ValidationError) -> str:
 
 
 def _quoted(value: object) -> str:
-    """What a file holds somewhere, as far as a sentence can carry it."""
+    """Return a value of a file, shortened for a sentence."""
     try:
         return shorten(repr(value))
     except ValueError:  # a number of thousands of digits

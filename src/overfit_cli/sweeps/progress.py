@@ -296,7 +296,7 @@ class Progress:
         return f"{self.count()}{failed}; {now}{several}"
 
     def _waits_for(self) -> str:
-        """What comes before the first record: workers start, each job trains a batch."""
+        """Return what comes before the first record: workers start, each job trains a batch."""
         batches = self._plan.batches[: self._executor.jobs]
         count = sum(len(batch) for batch in batches)
         first = "the first cell" if count == 1 else f"the first {plural(count, 'cell')}"

@@ -49,7 +49,7 @@ def package_commit() -> str | None:
 
 
 def _git(folder: Path, command: str, *paths: Path) -> str | None:
-    """What git prints in a folder; None where it fails, or isn't installed."""
+    """Return git's output in a folder; None if it fails, or isn't installed."""
     words = ["git", "-C", str(folder), *command.split(), *map(str, paths)]
     try:
         done = subprocess.run(words, capture_output=True, check=False)
@@ -125,7 +125,7 @@ def sources_in_words(runs: Mapping[str, Mapping[str, int]]) -> str:
 
 
 def data_in_words(runs: Mapping[str, Mapping[str, str]]) -> list[str]:
-    """Say which data of one name held something else in another run directory.
+    """Say which data of one name had other content in another run directory.
 
     Args:
         runs: fingerprints by the data's name, by the name of the run directory.

@@ -32,7 +32,7 @@ FINE = 100
 
 @dataclass(frozen=True)
 class BoundaryTarget:
-    """Where a column crosses a threshold along x, for each y; and the figure that shows it."""
+    """The crossing of a threshold along x, for each y, and the figure that shows it."""
 
     figure: str
     x: str
@@ -129,7 +129,7 @@ class Refinement:
 
     @property
     def asked(self) -> int:
-        """How many cells have been asked for so far."""
+        """The number of cells requested so far."""
         return len(self._asked)
 
     def asked_cells(self) -> list[Cell]:

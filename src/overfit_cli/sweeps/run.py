@@ -50,7 +50,7 @@ ELSEWHERE = 10
 
 @dataclass
 class Summary:
-    """What a sweep did.
+    """The outcome of a sweep.
 
     Attributes:
         trained: cells done by this run.
@@ -204,7 +204,7 @@ class _Run:
                 yield ended
 
     def _why_to_stop(self) -> str:
-        """What all cells so far have in common that makes others pointless; empty if nothing."""
+        """Return the failure of all cells so far, for which a sweep stops; empty if none."""
         failed, trained = self.summary.failed, self.summary.trained
         taken = next((reason for reason in failed if NAME_TAKEN in reason), "")
         if taken and not trained:

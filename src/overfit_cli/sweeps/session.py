@@ -56,7 +56,7 @@ LEAST_FOR_PROBE = 3.0
 
 @dataclass(frozen=True)
 class Session:
-    """How plans are run into a directory.
+    """The settings with which plans are run into a directory.
 
     Attributes:
         output: where to say things.
@@ -129,7 +129,7 @@ class Session:
 
     @property
     def execution(self) -> Execution:
-        """How cells are trained."""
+        """The settings with which cells are trained."""
         return Execution(
             self.executor.device,
             self.trajectories,
@@ -344,7 +344,7 @@ def _boundary_in_words(refinement: Refinement, boundary: Sequence[CrossingEstima
     search, target = refinement.search, refinement.target
     converged = [point for point in boundary if point.crossing_seeds and point.converged]
     sentences = [
-        f"Where {target.value} crosses {target.threshold:g} along {target.x}, the median of "
+        f"The crossing of {target.value} = {target.threshold:g} along {target.x}, the median of "
         f"{plural(len(search.seeds), 'seed')}, is known to ±{search.tolerance:.3g} "
         f"({percent(CONFIDENCE)}) at {len(converged)} of {plural(len(boundary), 'value')} of "
         f"{target.y}."

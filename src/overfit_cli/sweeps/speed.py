@@ -37,7 +37,7 @@ START_SECONDS = 30.0
 
 @dataclass
 class Speed:
-    """How long a unit of cost takes in one job, from everything that was timed.
+    """The time of a unit of cost in one job, from everything that was timed.
 
     Attributes:
         cost: of what was timed, in the unit of `Study.cost`.
@@ -121,7 +121,7 @@ _BYTES_PER_PART = 12_000
 
 @dataclass(frozen=True)
 class Probe:
-    """What a few cells took that were trained for their time.
+    """The time and memory of a few cells that were trained to measure them.
 
     Attributes:
         speed: at which they were trained.
@@ -136,7 +136,7 @@ class Probe:
 
 @dataclass(frozen=True)
 class Estimate:
-    """What a plan will take.
+    """The estimated time, memory and disk space of a plan.
 
     Attributes:
         seconds: wall time for all that is left to run; None where no probe ended in time, and
@@ -231,7 +231,7 @@ def cost_of(study: AnyStudy, cells: Sequence[Cell]) -> float:
 
 
 def _probes(plan: Plan, costs: Sequence[float], device: Device) -> tuple[list[list[Cell]], int]:
-    """What to time, the cheapest first, and how many of them at least.
+    """Return the cells to time, the cheapest first, and the least number of them.
 
     These are the study's default cell, a cheap batch and the middle one. A dearer one follows, if
     the half of all cost is in batches that cost more than it: its speed is nearer to theirs.
@@ -260,7 +260,7 @@ SPREAD = 3
 
 
 def _spread(plan: Plan, device: Device) -> tuple[list[list[Cell]], int]:
-    """What to time where costs aren't known, and how much of it: the middles of parts of the grid.
+    """Return the cells to time if costs aren't known: the middles of parts of the grid.
 
     These are of one seed: batches are in the order of seeds, and then of the grid.
     """
@@ -352,7 +352,7 @@ def _timed(study: AnyStudy, cells: list[Cell], device: Device) -> Probe:
 
 
 def _seconds_waited() -> float | None:
-    """How long this thread has waited for a core; None where the system doesn't say."""
+    """Return how long this thread has waited for a core; None if the system doesn't say."""
     with contextlib.suppress(OSError, ValueError, IndexError):
         return int(Path("/proc/thread-self/schedstat").read_bytes().split()[1]) / 1e9
     return None

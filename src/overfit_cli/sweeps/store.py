@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
 
 class StoredCell(NamedTuple):
-    """What is known of a cell that is there: status, numerical version, code that trained it.
+    """The state of a stored cell: status, numerical version, and the code that trained it.
 
     `source` is a digest; empty where the version tells.
     """
@@ -66,7 +66,7 @@ class StoredCell(NamedTuple):
 
 @dataclass(frozen=True)
 class StoredCells:
-    """What a directory holds already, by a cell's key.
+    """The cells that a directory already holds, by their keys.
 
     Attributes:
         cells: what is known of every cell.
@@ -96,7 +96,7 @@ class StoredCells:
 
 
 class RunDirectory:
-    """What a sweep or a training writes and a figure reads.
+    """The run directory of a sweep or a training, which figures read.
 
     Args:
         path: the directory; it need not exist yet.
@@ -183,8 +183,8 @@ class RunDirectory:
         names = {study_of(part) for part in indices if isinstance(part, pa.Table)}
         if len(names) > 1:
             raise self.error(
-                f"it holds cells of {' and of '.join(sorted(names))}, and no manifest says whose "
-                "directory it is; move the parts of all but one elsewhere."
+                f"it holds cells of {' and of '.join(sorted(names))}, and no manifest says which "
+                "of them it belongs to; move the parts of all but one elsewhere."
             )
         return names.pop() if names else None
 
@@ -240,7 +240,7 @@ class RunDirectory:
                 return self._tidy()
         except OSError as error:
             raise self.error(
-                f"the directory can't be put in order ({error.filename or 'it'}: "
+                f"its leftover files can't be moved aside ({error.filename or 'it'}: "
                 f"{error_text(error)})."
             ) from error
 

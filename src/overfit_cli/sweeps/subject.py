@@ -33,7 +33,7 @@ _NOT_IN_NAMES = '/\\:<>"|?*'
 
 @dataclass(frozen=True)
 class Subject:
-    """What a command is about.
+    """The subject of a command: a study, with a preset or a file.
 
     Attributes:
         study: what is trained.
@@ -194,7 +194,7 @@ def take_data_folder(study: AnyStudy, folder: Path | None) -> None:
             "data",
             str(folder),
             f"{study.name} is a function, which opens its files by itself; name them in "
-            '@experiment(data=["FILE"]), and a run directory is held to their content.',
+            '@experiment(data=["FILE"]), and a run directory accepts only their present content.',
         )
     set_data_folder(folder)
 

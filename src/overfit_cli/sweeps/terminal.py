@@ -37,7 +37,7 @@ WIDEST_POINT = 4  # and a point of more values
 
 @dataclass(frozen=True)
 class Landmarks:
-    """What helps to read a diagram.
+    """The landmarks of a diagram: threshold, sides and law.
 
     Attributes:
         threshold: the value at which a point changes sides; None without one.
@@ -52,7 +52,7 @@ class Landmarks:
     names: tuple[str, str] = ("x", "y")
 
     def __str__(self) -> str:
-        """What they mean, in a line; empty without any."""
+        """Return their meaning in a line; empty without any."""
         words = list[str]()
         if self.threshold is not None:
             below, above = self.sides
@@ -143,7 +143,7 @@ class _Diagram:
     def _law(
         self, columns: Sequence[Sequence[Value]], rows: Sequence[Sequence[Value]], stretch: int
     ) -> set[tuple[int, int]]:
-        """Where the law's curve passes, as characters to the right and rows upward."""
+        """Return the points of the law's curve, as characters to the right and rows upward."""
         if self.landmarks.law is None:
             return set()
         x, y = (np.array([float(run[len(run) // 2]) for run in runs]) for runs in (columns, rows))

@@ -112,7 +112,7 @@ def _cell_of(left: dict[str, Cell], result: object) -> Cell:
     if not isinstance(result, CellResult):
         raise TypeError(f"the study gave {result!r}, which is not a CellResult")
     if result.cell.key not in left:
-        raise LookupError("the study gave a result of another cell, or a second one of this")
+        raise LookupError("the study gave a result of another cell, or a second result of this one")
     return left[result.cell.key]
 
 
@@ -182,7 +182,7 @@ def numbers_of(task: Task) -> tuple[int, ...]:
 
 @dataclass(frozen=True)
 class Work:
-    """What all tasks of a sweep share.
+    """The settings that all tasks of a sweep share.
 
     Attributes:
         study: whose cells they are.
@@ -197,7 +197,7 @@ class Work:
 
 @dataclass(frozen=True)
 class TaskRecord:
-    """What came of a task.
+    """The outcome of a task.
 
     Attributes:
         batches: the numbers of its batches.
@@ -362,7 +362,7 @@ def _missing_device(execution: Execution) -> str:
 
 
 def _problem_with_data(work: Work, task: Task) -> str:
-    """How the data here differs from what the sweep has read; empty where it doesn't.
+    """Return how the data here differs from what the sweep has read; empty if it doesn't.
 
     A worker keeps what it has read, so it notices too that a file has changed since.
     """
@@ -375,7 +375,7 @@ def _problem_with_data(work: Work, task: Task) -> str:
     for name, fingerprint in read.items():
         if work.data.get(name) != fingerprint:
             return (
-                f"A worker has other data than this process: its {name} held something else when "
+                f"A worker has other data than this process: its {name} had other content when "
                 "it was read."
             )
     return ""

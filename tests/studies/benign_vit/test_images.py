@@ -225,7 +225,7 @@ def test_cells_of_other_images_do_not_share_a_directory(tmp_path: Path) -> None:
     for seeds, data, code in (("1", "ours", 1), ("2", "theirs", 2)):
         more = (f"--seeds={seeds}", f"--data={data}")
         done = run("sweep", "benign-vit-images", *asked, *more, cwd=tmp_path, expect=code)
-    assert "its cells were trained on other data (MNIST held something else then)" in done.stderr
+    assert "its cells were trained on other data (MNIST had other content then)" in done.stderr
     assert overfit_cli.load(tmp_path / "runs")["seed"].tolist() == [0]
 
 

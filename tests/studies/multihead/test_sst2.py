@@ -122,7 +122,7 @@ def test_parquet_files_of_several_parts_give_the_same(tmp_path: Path) -> None:
     [
         ("label\tsentence\n1\tfine\nx\tdull\n", "dev.tsv, line 3: the label is 'x'; .* 0 and 1"),
         ("label\tsentence\n-1\tfine\n", "line 2: the label is '-1'"),
-        ("label\tsentence\n1\tso\tfine\n", "line 2: it has 3 fields .* accepted are 2"),
+        ("label\tsentence\n1\tso\tfine\n", "line 2: it has 3 fields .* the first line has 2"),
         ("label\tsentence\n\n1\tfine\n", "line 2: it has 1 fields"),
         ("label\tsentence\n1\t \n", "line 2: the sentence is empty"),
         ("1\tfine\n", "its columns are 1, fine; it takes label, and sentence or content"),
@@ -140,7 +140,7 @@ def test_a_malformed_row_is_named_with_its_file_and_line(
 
 @pytest.mark.unix
 def test_files_that_are_missing_or_of_another_kind_are_named(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"split train isn't there; accepted is a folder with"):
+    with pytest.raises(UserError, match=r"split train isn't there; name a folder that has"):
         read_sst2(tmp_path)
     write(tmp_path)
     (tmp_path / "dev.tsv").write_bytes(b"label\tsentence\n1\tfine\n0\t\xff\n")

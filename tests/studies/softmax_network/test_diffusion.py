@@ -379,7 +379,7 @@ def test_a_network_that_overflows_is_a_failed_cell(sigma: float) -> None:
         ({"m": 5}, "pairs of opposite signs, so m takes an even number"),
         ({"first_time": 1.0}, "with last_time=1, first_time takes a number below it"),
         ({"deviation": 0.5}, "deviation takes a number of up to 0.106, so that the points lie"),
-        ({"target": "digits", "model": "true"}, "nobody knows the true score"),
+        ({"target": "digits", "model": "true"}, "the true score is unknown"),
         ({"target": "digits", "n": 1000}, "n and validation=800 take up to 1297 digits together"),
     ],
 )

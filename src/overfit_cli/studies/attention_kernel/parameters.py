@@ -36,7 +36,7 @@ KERNEL_LABELS: Mapping[str, str] = {
 
 @dataclass(frozen=True)
 class Kernel:
-    """What sets a kernel apart."""
+    """The properties of a kernel."""
 
     # the c of scores C = −c ‖q − k‖² / √d; None for inner products, C = q·k / √d
     distance: float | None

@@ -113,7 +113,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Look:
-    """How the line of an H is drawn."""
+    """The style of the line of an H."""
 
     colour: ColorType
     width: float  # the smaller H, the wider: lines that coincide are all seen

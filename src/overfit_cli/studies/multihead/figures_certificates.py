@@ -97,7 +97,7 @@ def draw_certificates(data: FigureData, options: FigureOptions) -> Picture:
     ratios = [*_ratios(cells), *_theorems(cells)]
     if not ratios:
         raise UserError(
-            "No cell was held to bounds here; `--set certify=true` does so, as `overfit sweep "
+            "No cell here checks bounds; `--set certify=true` does so, as `overfit sweep "
             "heads-certificates` has it."
         )
     margins = _margins(cells)

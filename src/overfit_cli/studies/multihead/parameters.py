@@ -64,7 +64,7 @@ class MultiheadParameters(StudyParameters):
     training_steps: int = parameter(1000, "gradient steps of a cell", at_least=1, at_most=10**8)
     target_loss: float = parameter(
         1e-3,
-        "training loss to which steps are counted",
+        "training loss up to which steps are counted",
         label="target training loss",
         above=0,
         at_most=10,
@@ -82,14 +82,14 @@ class MultiheadParameters(StudyParameters):
     )
     first_phase: Literal["none", "signs", "positive", "uniform"] = parameter(
         "none",
-        "section 5.1's first step from zero: left out, of step size ±1 by head, of 1, or of a size "
-        "uniform on [−1, 1] by head, as the factor 1/2 of (116) suggests, of 1000 sizes above "
-        f"{MOST_HEADS_APART} heads",
+        "section 5.1's first step from zero: none, or with a step size of ±1 for each head, of 1, "
+        "or uniform on [−1, 1] for each head, as the factor 1/2 of (116) suggests (1000 sizes "
+        f"above {MOST_HEADS_APART} heads)",
         label="first phase",
     )
     first_samples: int = parameter(
         100,
-        "samples of the first phase, apart from n",
+        "samples of the first phase, in addition to n",
         symbol="n_1",
         label="samples of the first phase",
         at_least=1,
@@ -126,7 +126,7 @@ class MultiheadParameters(StudyParameters):
     d: int = parameter(4, "features of a token", symbol="d", at_least=1, at_most=1000)
     certify: bool = parameter(
         False,
-        "hold the bounds of Proposition 1 and Corollary 1 to every logged step",
+        "check the bounds of Proposition 1 and Corollary 1 at every logged step",
         label="check of the bounds",
     )
     machine: bool = parameter(
@@ -236,7 +236,7 @@ class Head:
 
 @dataclass(frozen=True)
 class Problem:
-    """What a cell is trained and tested on."""
+    """The samples of a cell, and what is known of their labels."""
 
     train: Samples
     test: Samples

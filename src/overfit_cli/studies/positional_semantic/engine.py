@@ -41,7 +41,7 @@ BETAS, ADAM_EPSILON = (0.9, 0.999), 1e-8
 
 
 class ForwardPass(NamedTuple):
-    """What attention gives on the training samples."""
+    """Attention's outputs on the training samples."""
 
     scores: Tensor  # a, (2, samples, cells, rank)
     kept: Tensor  # P, (2, samples, cells)
@@ -49,7 +49,7 @@ class ForwardPass(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Targets:
-    """What a pass is held to.
+    """The targets of a pass.
 
     Attributes:
         kept: T_ll, (2, samples, cells).

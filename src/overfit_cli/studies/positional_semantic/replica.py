@@ -69,7 +69,7 @@ _LEAST_STIFFNESS = 1e-3
 
 
 class Setting(NamedTuple):
-    """What a solution depends on."""
+    """The setting on which a solution depends."""
 
     omega: float
     alpha: float

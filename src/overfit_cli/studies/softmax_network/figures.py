@@ -29,7 +29,7 @@ from overfit_cli.studies.softmax_network.convergence.parameters import SoftmaxCo
 
 @dataclass(frozen=True)
 class Look:
-    """How a line is drawn, and what it is called in a legend."""
+    """The style of a line, and its name in a legend."""
 
     name: str
     colour: ColorType

@@ -68,7 +68,7 @@ def draw_layers(parameters: P, problem: Problem, seed: int) -> Layers:
 
 @dataclass(frozen=True)
 class State:
-    """What gradient descent moves."""
+    """The weights that gradient descent moves."""
 
     # query, key, value: X W_Q, X W_K and X W_V, (cells, heads, samples, tokens, width)
     query: Tensor

@@ -26,7 +26,7 @@ from overfit_cli.studies.benign_vit.vit.parameters import token_scales
 
 
 class ForwardPass(NamedTuple):
-    """What the network gives on some samples."""
+    """The network's outputs on some samples."""
 
     margins: Tensor  # y f(X), (samples,)
     loss: Tensor  # mean of log(1 + exp(−margin)), ()

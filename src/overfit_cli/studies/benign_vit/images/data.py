@@ -20,7 +20,7 @@ RING = (SIZE - INNER) // 2
 
 @dataclass(frozen=True, eq=False)
 class ImageTask:
-    """What a cell trains on."""
+    """The images of a cell."""
 
     # train, test: the samples, noise included
     train: Digits

@@ -71,6 +71,6 @@ def _check(collections: Mapping[str, str], data: FigureData) -> None:
             raise BadValue(
                 "data",
                 None,
-                f"{name} holds something else than when the cells were trained; name the folder "
+                f"{name} has other content than when the cells were trained; name the folder "
                 "that was used then.",
             )

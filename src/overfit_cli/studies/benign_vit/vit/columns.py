@@ -1,4 +1,4 @@
-"""What cells of `benign-vit` measure, and what is logged of them at each step.
+"""The columns of `benign-vit`: of a cell, and of each logged step.
 
 Token classes in columns: the signal (token 1), the noise (token 2, the strong one) and the rest
 (tokens 3 to M).

@@ -1,4 +1,4 @@
-"""What the proofs' propositions say of every token, sample and key: the worst of each step.
+"""The propositions of the proofs about every token, sample and key: the worst case at each step.
 
 The propositions B(t) to I(t) of appendix D and J(t) to Q(t) of appendix E (Jiang et al. 2024) hold
 for all n, i and j. A logged step has the least or the most over them.

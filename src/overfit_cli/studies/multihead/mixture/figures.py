@@ -55,7 +55,7 @@ def draw_least_heads(data: FigureData, options: FigureOptions) -> Picture:
     """
     cells = data.cells[data.cells["status"] == "done"]
     if "theorem1_bound" not in cells or cells["theorem1_bound"].isna().all():
-        raise UserError("No cell was held to Theorem 1 here; `overfit sweep heads-least` does so.")
+        raise UserError("No cell here checks Theorem 1; `overfit sweep heads-least` does so.")
     step_sizes = sorted(cells["learning_rate"].unique())
     if len(step_sizes) > len(MARKERS):
         raise UserError(f"There are {len(step_sizes)} step sizes here; {len(MARKERS)} fit.")

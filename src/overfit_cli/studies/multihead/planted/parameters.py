@@ -13,7 +13,7 @@ class MultiheadPlantedParameters(MultiheadParameters):
     test_samples: int = parameter(3000, "test samples", at_least=1, at_most=10**6)
     target_loss: float = parameter(
         0.02,
-        "training loss to which steps are counted",
+        "training loss up to which steps are counted",
         label="target training loss",
         above=0,
         at_most=10,

@@ -21,7 +21,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """What a network is trained on, and where it begins."""
+    """The data and the initial weights of a network."""
 
     inputs: Floats  # X, (n, d)
     labels: Floats  # Y, (n, outputs)

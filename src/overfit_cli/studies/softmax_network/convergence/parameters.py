@@ -92,14 +92,15 @@ class SoftmaxConvergenceParameters(StudyParameters):
     )
     test_samples: int = parameter(
         64,
-        "inputs at which the network is held to kernel regression",
+        "inputs at which the network is compared with kernel regression",
         label="test inputs",
         at_least=1,
         at_most=10**5,
     )
     verify: bool = parameter(
         False,
-        "hold the Gram matrix to autograd, and look for its largest change, before the first step",
+        "check the Gram matrix against autograd, and look for its largest change, before the first "
+        "step",
         label="check of the Gram matrix",
     )
     dtype: Literal["float32", "float64"] = parameter(

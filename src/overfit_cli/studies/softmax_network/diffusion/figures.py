@@ -94,7 +94,7 @@ def draw_samples(data: FigureData, options: FigureOptions) -> Picture:
     """
     cells, steps = _cells_and_steps(data)
     if (cells["d"] < 2).any():
-        raise UserError("Points have one coordinate here (d=1), and this figure draws two.")
+        raise UserError("Points have one coordinate here (d=1), and this figure requires two.")
     cells = cells[cells["n"] == cells["n"].max()]
     cells = cells[cells["seed"] == cells["seed"].min()].set_index("model", drop=False)
     cells = cells.sort_values("sliced_wasserstein", ascending=False)

@@ -150,7 +150,7 @@ class SoftmaxDiffusionParameters(StudyParameters):
             yield BadValue(
                 "model",
                 "true",
-                "with target=digits nobody knows the true score; model takes "
+                "with target=digits the true score is unknown; model takes "
                 "softmax, exp, relu, posterior or constant.",
             )
         available = DIGITS - TEST_DIGITS
