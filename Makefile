@@ -26,13 +26,16 @@ test: $(VENV)/installed-dev  ## run the tests
 test-all: $(VENV)/installed-dev  ## run the slow tests too
 	$(BIN)/python -m pytest -n auto --dist worksteal
 
-lint: $(VENV)/installed-dev  ## run ruff, mypy, and the linters of imports and of workflows
+lint: $(VENV)/installed-dev  ## run ruff, mypy, and the linters of imports, workflows and forms
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows $(WORKFLOWS)
-	$(BIN)/zizmor --offline --quiet $(WORKFLOWS)
+	$(BIN)/check-jsonschema --builtin-schema vendor.dependabot .github/dependabot.yml
+	$(BIN)/check-jsonschema --builtin-schema vendor.github-issue-forms .github/ISSUE_TEMPLATE/*.yml
+	$(BIN)/check-jsonschema --builtin-schema vendor.citation-file-format CITATION.cff
+	$(BIN)/zizmor --offline --quiet $(WORKFLOWS) .github/dependabot.yml
 
 docs: $(VENV)/installed-dev  ## write the generated parts of the documents anew
 	$(BIN)/python -m docs.generate
@@ -40,9 +43,10 @@ docs: $(VENV)/installed-dev  ## write the generated parts of the documents anew
 site: $(VENV)/installed-dev  ## build the documentation as a site in site/, and check its links
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 
-pictures: $(VENV)/installed-dev  ## draw the pictures of the documents anew, from the kept runs
+pictures: $(VENV)/installed-dev  ## draw the pictures of the documents anew, and run their notebook
 	$(BIN)/python -m docs.pictures
 	$(BIN)/python -m docs.page_picture
+	$(BIN)/python -m docs.notebook
 
 error-rates: $(VENV)/installed-dev  ## measure how often each verdict errs: an hour or two
 	$(BIN)/python -m calibration

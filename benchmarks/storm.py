@@ -25,12 +25,13 @@ import pyarrow.parquet as pq
 
 import overfit_cli
 from overfit_cli.core.errors import UserError
+from overfit_cli.core.files import MANIFEST
 from overfit_cli.core.registry import find_study
 from overfit_cli.core.training import Execution
 from overfit_cli.sweeps.executors import Local
 from overfit_cli.sweeps.grid import Grid, make_grid
 from overfit_cli.sweeps.maintain import compact_directory
-from overfit_cli.sweeps.manifest import MANIFEST, planned_cells, record_run
+from overfit_cli.sweeps.manifest import planned_cells, record_run
 from overfit_cli.sweeps.part_file import CELLS, DAMAGED, TRAJECTORIES, Refusal, read_part
 from overfit_cli.sweeps.plan import make_plan
 from overfit_cli.sweeps.run import execute

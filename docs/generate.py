@@ -11,14 +11,17 @@ import os
 import re
 import subprocess
 import sys
+import tomllib
 from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import overfit_cli
 from docs.pictures import gallery
 from docs.tables import table1_beside_measured
 from overfit_cli.cli.list import COLUMN_HEADINGS, PARAMETER_HEADINGS, column_rows, parameter_rows
+from overfit_cli.cli.settings import VARIABLES
 from overfit_cli.core.cell import Paper
 from overfit_cli.core.claim import KINDS, VERDICTS, Interval, number_with_interval
 from overfit_cli.core.registry import claims_of, find_study, installed_studies
@@ -26,6 +29,7 @@ from overfit_cli.report.interval_bar import margin_in_words
 
 FOLDER = Path(__file__).parent
 MOST_FINDINGS = 3
+CITATION = FOLDER.parent / "CITATION.cff"
 PART = re.compile(r"(<!-- generated: (\w+) ([\w./-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
@@ -38,6 +42,15 @@ def documents() -> list[Path]:
 def regenerated(text: str) -> str:
     """Return a document's text with its generated parts made anew."""
     return PART.sub(lambda found: found[1] + _part(found[2], found[3]) + found[4], text)
+
+
+def cited(text: str) -> str:
+    """Return the text of the citation with the package's version and the repository's address."""
+    project = tomllib.loads((FOLDER.parent / "pyproject.toml").read_text())
+    address = project["tool"]["hatch"]["metadata"]["hooks"]["custom"]["repository"]
+    for name, value in (("version", overfit_cli.__version__), ("repository-code", address)):
+        text = re.sub(rf"^{name}: .*$", f"{name}: {value}", text, flags=re.MULTILINE)
+    return text
 
 
 def _part(kind: str, name: str) -> str:
@@ -169,9 +182,10 @@ def _headline(claim: dict[str, Any]) -> str:
 
 def _help(command: str) -> str:
     """The help text of a command as a user sees it, without colours."""
+    others = {name: text for name, text in os.environ.items() if name not in VARIABLES}
     done = subprocess.run(
         [sys.executable, "-m", "overfit_cli", command, "--help"],
-        env={**os.environ, "COLUMNS": "80", "NO_COLOR": "1", "TERM": "dumb"},
+        env={**others, "COLUMNS": "80", "NO_COLOR": "1", "TERM": "dumb"},
         capture_output=True,
         text=True,
         check=True,
@@ -183,3 +197,4 @@ def _help(command: str) -> str:
 if __name__ == "__main__":
     for document in documents():
         document.write_text(regenerated(document.read_text()))
+    CITATION.write_text(cited(CITATION.read_text()))

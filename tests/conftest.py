@@ -22,6 +22,13 @@ for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 sys.path.insert(0, str(TOY))
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Skip the tests of what only Unix has on other systems."""
+    for item in items:
+        if os.name != "posix" and item.get_closest_marker("unix"):
+            item.add_marker(pytest.mark.skip(reason="this system is not Unix"))
+
+
 @pytest.fixture
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The user's cache: a folder that isn't there yet."""

@@ -9,11 +9,14 @@ import select
 import signal
 import subprocess
 import sys
-import termios
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+import pytest
+
 from tests.command import environment
+
+termios = pytest.importorskip("termios", reason="there are no pseudo-terminals here")
 
 _PATIENCE = 60.0
 """Seconds without a word after which a process is given up."""

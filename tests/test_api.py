@@ -128,6 +128,7 @@ def test_what_python_gives_wrongly_is_a_sentence_too(
     assert not (tmp_path / "a").exists()
 
 
+@pytest.mark.unix
 def test_a_path_that_cannot_be_is_a_sentence_as_in_a_shell() -> None:
     for given, words in (
         ("", "give a path"),

@@ -74,6 +74,7 @@ def test_a_failed_cell_is_a_failed_task(tmp_path: Path) -> None:
     sbatch("--array=2", str(DOCS / "sweep.sbatch"), *grid, cwd=tmp_path, expect=1)
 
 
+@pytest.mark.unix
 @pytest.mark.slow
 @pytest.mark.parametrize("jobs", ["1", "2"])
 def test_the_end_of_a_tasks_time_keeps_what_is_finished(tmp_path: Path, jobs: str) -> None:

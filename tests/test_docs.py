@@ -26,6 +26,7 @@ COMMANDS = (
     "compact",
     "train",
     "plot",
+    "extract",
     "verify",
     "report",
     "reproduce",
@@ -113,6 +114,7 @@ def test_the_symbols_of_every_parameter_and_column_are_written_plainly() -> None
     assert symbol_text(r"\log_{10}\gamma_{\mathrm{attn}}") == "log_10γ_attn"
 
 
+@pytest.mark.unix
 def test_make_alone_lists_its_targets() -> None:
     done = subprocess.run(["make"], cwd=ROOT, capture_output=True, text=True, check=True)
     listed = set(re.findall(r"^  ([a-z-]+) ", done.stdout, re.MULTILINE))
@@ -123,11 +125,16 @@ def test_make_alone_lists_its_targets() -> None:
 
 def test_the_citation_names_this_version_and_its_papers() -> None:
     citation = (ROOT / "CITATION.cff").read_text()
+    assert generate.cited(citation) == citation, "run `make docs`"
     assert f"version: {overfit_cli.__version__}" in citation
     links = set(re.findall(r"arxiv\.org/abs/([\d.]+)", (ROOT / "README.md").read_text()))
     assert links == {"2409.19345", "2310.12680", "2411.07538", "2405.03251", "2402.03902"}
     assert all(link in citation for link in links)
-    assert f"## {overfit_cli.__version__}" in (ROOT / "CHANGELOG.md").read_text()
+    released = re.search(r"^date-released: \"(.*)\"$", citation, re.MULTILINE)
+    assert released is not None
+    changes = (ROOT / "CHANGELOG.md").read_text()
+    assert f"## [{overfit_cli.__version__}] - {released[1]}\n" in changes
+    assert changes.index("## [Unreleased]") < changes.index(f"## [{overfit_cli.__version__}]")
 
 
 def test_no_preset_has_the_name_of_a_study() -> None:

@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 
 from overfit_cli import UserError
 from overfit_cli.core.cell import CellResult
+from overfit_cli.core.files import MANIFEST
 from overfit_cli.core.parameters import describe
 from overfit_cli.core.text import escape_markdown, is_text, visible
 from overfit_cli.figures.look import look_of_record
@@ -29,7 +30,7 @@ from overfit_cli.figures.record import read_record
 from overfit_cli.report.published import read_published
 from overfit_cli.stats.equations import parse_equation
 from overfit_cli.studies.benign_vit.vit.study import study as benign_vit
-from overfit_cli.sweeps.manifest import MANIFEST, Manifest, planned_cells, read_manifest
+from overfit_cli.sweeps.manifest import Manifest, planned_cells, read_manifest
 from overfit_cli.sweeps.part_file import (
     CELLS,
     TRAJECTORIES,

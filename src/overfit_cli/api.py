@@ -12,7 +12,7 @@ from overfit_cli.core.cell import Cell, CellResult
 from overfit_cli.core.console import console
 from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.figure import FigureOptions
-from overfit_cli.core.files import RESULTS
+from overfit_cli.core.files import require_extra, results_folder
 from overfit_cli.core.parameters import StudyParameters, Value
 from overfit_cli.core.registry import add_study, find_study
 from overfit_cli.core.study import AnyStudy, Study
@@ -34,7 +34,7 @@ from overfit_cli.report.claim_figure import draw_claims
 from overfit_cli.report.decision import Decision, decide_cells, decide_sentences
 from overfit_cli.report.difference_figure import draw_difference
 from overfit_cli.report.differences import Comparison, compare_sides
-from overfit_cli.report.judge import Judged, judge_all, judge_cells, relevant_claims
+from overfit_cli.report.judge import JudgedClaims, judge_all, judge_cells, relevant_claims
 from overfit_cli.sweeps.grid import Grid, grid_of_values
 from overfit_cli.sweeps.inventory import summaries
 from overfit_cli.sweeps.load import (
@@ -56,6 +56,8 @@ from overfit_cli.sweeps.subject import DEFAULT_SEEDS, Subject, find_subject, tak
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from overfit_cli.report.widget import DiagramWidget
 
 
 Values = Value | str | Iterable[Any]
@@ -117,7 +119,7 @@ def sweep(
         fail_fast: stop when a cell fails; cells that are running end.
         time_limit: the seconds that a cell may take; one that takes longer fails. In a thread (the
             backends `threading` and `dask`) it ends at its next logged step, or when it returns.
-        refine: begin with the grid, and add cells for so many rounds where the boundary is uncertain.
+        refine: begin with the grid, and add cells at the uncertain boundary, in so many rounds.
         threshold, tolerance: with `refine`, the value at the boundary, and its accuracy.
         quiet: whether to print nothing.
         **axes: the values of each parameter: one, several, a range as a text, or an expression in
@@ -277,11 +279,11 @@ def load(
     return steps
 
 
-def runs(folder: str | Path = RESULTS) -> pd.DataFrame:
+def runs(folder: str | Path | None = None) -> pd.DataFrame:
     """Return the run directories in a folder, one row each by name, as `overfit runs` lists them.
 
     Args:
-        folder: their folder; other folders in it are left out.
+        folder: their folder, by default `results/`; other folders in it are left out.
 
     Returns:
         `path`, `study`, how many cells are `done`, `failed` and `missing` (missing where what was
@@ -293,7 +295,7 @@ def runs(folder: str | Path = RESULTS) -> pd.DataFrame:
     import pandas as pd
 
     columns = ("path", "study", "done", "failed", "missing", "axes", "seeds", "written")
-    listed = summaries(usable_path("folder", folder))
+    listed = summaries(results_folder() if folder is None else usable_path("folder", folder))
     rows = [{name: getattr(each, name) for name in columns} for each in listed]
     return pd.DataFrame(rows, columns=[*columns]).astype({"missing": "Int64"})
 
@@ -318,6 +320,7 @@ def draw(
     cmap: str | None = None,
     log: str | None = None,
     style: str | Path | None = None,
+    embed: bool = False,
     out: str | Path | None = None,
 ) -> Picture:
     """Draw a figure of run directories, as `overfit plot` does.
@@ -345,6 +348,8 @@ def draw(
         cmap: a matplotlib colour map.
         log: which of `x`, `y` and `value` are logarithmic, separated by commas, or `none`.
         style: a matplotlib style sheet.
+        embed: whether the file that `out` names holds the numbers that are drawn, as CSV, which
+            `overfit extract` takes out.
         out: a .png, .pdf or .svg to write, with the caption beside it; None for none.
 
     Returns:
@@ -370,7 +375,10 @@ def draw(
         band=band,
         theory=theory,
     )
+    _check_switches(embed=embed)
     file = None if out is None else usable_path("out", out)
+    if embed and file is None:
+        raise BadValue("embed", embed, "numbers go into a file; name it with out.")
     drawn = draw_figure(
         Request(
             figure,
@@ -380,11 +388,33 @@ def draw(
             None if minus is None else RunDirectory(usable_path("minus", minus), "minus"),
             read_look(title, size, dpi, None if style is None else usable_path("style", style)),
             out=file,
+            embed=embed,
         )
     )
     if file is not None:
         save_with_caption(drawn, file)
     return drawn
+
+
+def explore(directory: str | Path, *, where: Conditions = ()) -> DiagramWidget:
+    """Show the phase diagram of the report's page in a notebook: point at a place for its numbers.
+
+    Args:
+        directory: what a sweep wrote.
+        where: conditions that choose cells, as `load` has them.
+
+    Returns:
+        A widget. A notebook shows it where it is the last line of a cell.
+
+    Raises:
+        UserError: if `directory` can't be read or its cells make no diagram, or if the extra
+            `notebook` isn't installed.
+    """
+    require_extra("anywidget", "notebook", "explore")
+    from overfit_cli.report.widget import diagram_widget
+
+    run = RunDirectory(usable_path("directory", directory))
+    return diagram_widget(run, conditions("where", where))
 
 
 def compare(
@@ -450,7 +480,7 @@ def judge(
     *sources: str | Path | pd.DataFrame | Sentence,
     study: AnyStudy | Callable[..., Any] | str | None = None,
     out: str | Path | None = None,
-) -> list[Judged]:
+) -> JudgedClaims:
     """Judge claims, as `overfit report` and `overfit judge` do.
 
     Args:
@@ -469,7 +499,8 @@ def judge(
     Returns:
         The claims that these cells test; if they test none, all claims of the study. If sentences
         are given, only those: the note of each measurement says on which cells it is judged, how
-        often it would be wrong, and what it lacks.
+        often it would be wrong, and what it lacks. A notebook shows them as a
+        table, in which each name unfolds.
 
     Raises:
         UserError: if a named directory holds no cells, a frame's study isn't known, a study is
@@ -488,7 +519,7 @@ def judge(
         of_cells = _study_of(frames[0], study)
         if texts:
             return _in_words(decide_cells(frames[0], of_cells, texts))
-        return relevant_claims(judge_cells(frames[0], of_cells))
+        return JudgedClaims(relevant_claims(judge_cells(frames[0], of_cells)))
     if frames:
         raise UserError("judge takes run directories, or one frame of cells.")
     if study is not None:
@@ -500,12 +531,12 @@ def judge(
             file = usable_path("out", out)
             save_with_caption(draw_claims(paths[0], judged, out=file), file)
         return judged
-    return relevant_claims(judge_all(paths, RESULTS))
+    return JudgedClaims(relevant_claims(judge_all(paths, results_folder())))
 
 
-def _in_words(decisions: Iterable[Decision]) -> list[Judged]:
+def _in_words(decisions: Iterable[Decision]) -> JudgedClaims:
     """Judged claims, each with its design and what would decide it in its note."""
-    return [decision.judged.noted(decision.sentences()) for decision in decisions]
+    return JudgedClaims(decision.judged.noted(decision.sentences()) for decision in decisions)
 
 
 _SENTENCE = re.compile(r"[<>=]| is | falls | rises |power of|share of")

@@ -364,6 +364,7 @@ def snapshot(folder: Path) -> dict[str, str]:
     }
 
 
+@pytest.mark.unix
 @pytest.mark.parametrize(("line", "words"), RANGES + NAMES + KERNELS + DATA + PANELS + DIRECTORIES)
 def test_bad_input_gives_one_clear_sentence_and_exit_2(
     line: str,
@@ -428,6 +429,7 @@ def read_only(tmp_path: Path) -> Path:
     return folder
 
 
+@pytest.mark.unix
 @pytest.mark.parametrize("command", ["sweep toy --out", "train toy --out", "report --out"])
 def test_a_read_only_directory_gives_a_sentence(read_only: Path, command: str) -> None:
     try:
@@ -441,6 +443,7 @@ def test_a_read_only_directory_gives_a_sentence(read_only: Path, command: str) -
             subprocess.run(["umount", "-l", str(read_only)], check=True)
 
 
+@pytest.mark.unix
 def test_a_figure_into_a_read_only_directory_gives_a_sentence(read_only: Path) -> None:
     folder = read_only.parent
     try:

@@ -13,8 +13,8 @@ import pytest
 
 import overfit_cli
 from overfit_cli import UserError
-from overfit_cli.cli.compare import difference_rows, merge_equal
 from overfit_cli.report.difference_figure import draw_difference
+from overfit_cli.report.difference_words import difference_rows, merge_equal
 from overfit_cli.report.differences import Comparison, compare_sides
 from tests.command import call
 from tests.fake_study import heights

@@ -75,7 +75,7 @@ COMPLETED: list[tuple[str, list[str]]] = [
     ("sweep fig1 --profile ", ["quick", "paper"]),
     ("sweep toy --backend t", ["threading"]),
     ("train toy --device c", ["cpu", "cuda"]),
-    ("export results/grid --to ", ["csv", "latex", "parquet"]),
+    ("export results/grid --to ", ["csv", "latex", "parquet", "netcdf", "ro-crate"]),
     ("list pr", ["presets"]),
     ("list to", ["toy"]),
     ("show ", ["results/grid", "results/moods"]),
@@ -119,6 +119,12 @@ def test_behind_a_study_its_parameters_are_offered(folder: Path) -> None:
     parameters = find_study("toy").parameters.model_fields
     assert in_bash("sweep", "toy", "", cwd=folder) == [f"--{name}" for name in parameters]
     assert {"toy", "fig1", "kernel-text"} <= set(in_bash("sweep", "", cwd=folder))
+
+
+def test_runs_are_offered_from_the_users_results_folder(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text('[tool.overfit]\nresults = "runs"\n')
+    (tmp_path / "runs" / "mine" / "cells").mkdir(parents=True)
+    assert in_bash("plot", "lines", "--from", "", cwd=tmp_path) == ["runs/mine"]
 
 
 def test_an_option_that_prints_and_ends_is_not_run(folder: Path) -> None:
@@ -168,6 +174,7 @@ def path_with_command(tmp_path: Path) -> str:
     return f"{tmp_path}{os.pathsep}{os.environ['PATH']}"
 
 
+@pytest.mark.unix
 @pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash here")
 def test_bash_itself_completes_with_what_the_command_shows(
     folder: Path, path_with_command: str
@@ -193,6 +200,7 @@ ask overfit plot heatmap --from results/g
     assert (done.stdout, done.stderr) == ("<--learning_rate><results/grid>", "")
 
 
+@pytest.mark.unix
 @pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash here")
 def test_completion_is_installed_for_the_shell_in_use(
     tmp_path: Path, path_with_command: str

@@ -115,6 +115,7 @@ SWEEP = "overfit sweep toy --n 1:3 --snr 1:2:2 --seeds 1 --trajectories --out ou
 FULL = "overfit: The output can't be written (No space left on device); everything else was done.\n"
 
 
+@pytest.mark.unix
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full here")
 @pytest.mark.parametrize(
@@ -132,6 +133,7 @@ def test_a_full_device_costs_the_words_and_no_cell(tmp_path: Path, jobs: str) ->
     assert cells["status"].tolist() == ["done"] * 6
 
 
+@pytest.mark.unix
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full here")
 def test_a_full_device_makes_no_trained_cell_a_failed_one(tmp_path: Path) -> None:
@@ -143,6 +145,7 @@ def test_a_full_device_makes_no_trained_cell_a_failed_one(tmp_path: Path) -> Non
     assert len(overfit_cli.load(tmp_path / "out")) == 2
 
 
+@pytest.mark.unix
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full here")
 @pytest.mark.parametrize(
     "command",
@@ -159,6 +162,7 @@ def test_what_only_prints_says_that_it_could_not(tmp_path: Path, command: str) -
     assert (done.returncode, done.stderr) == (1, FULL)
 
 
+@pytest.mark.unix
 @pytest.mark.parametrize(
     ("closed", "jobs"),
     [
@@ -180,12 +184,14 @@ def test_closed_streams_stop_nothing(tmp_path: Path, closed: str, jobs: str) -> 
     assert not [path for path in (tmp_path / "out").rglob("*.*") if printed in path.read_bytes()]
 
 
+@pytest.mark.unix
 @pytest.mark.slow
 def test_an_error_with_nowhere_to_say_it_still_has_its_exit_code(tmp_path: Path) -> None:
     assert shell("overfit sweep toy --n 0 2>&-", tmp_path).returncode == 2
     assert shell("overfit sweep toy --n 0 >&- 2>&-", tmp_path).returncode == 2
 
 
+@pytest.mark.unix
 def test_a_reader_who_leaves_stops_nothing(tmp_path: Path) -> None:
     done = shell(f"({SWEEP} --jobs 1; echo $? > code) | true", tmp_path)
     assert done.stderr == ""

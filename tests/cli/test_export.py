@@ -250,8 +250,19 @@ def test_a_mean_in_latex_has_half_its_interval_in_two_digits(folder: Path) -> No
         (["toy", "--columns=n,N"], "--columns N: n is named twice; name it once."),
         (["toy", "--means", "--columns=key"], "there is no column 'key' here; known: draw, failed"),
         (["toy", "--to=parquet"], "--to parquet: it needs a file; add --out FILE.parquet."),
-        (["toy", "--to=xlsx"], "--to xlsx: it takes csv, latex or parquet."),
-        (["toy", "--out=a.txt"], "--out a.txt: add --to csv, latex or parquet, or end the name"),
+        (["toy", "--to=xlsx"], "--to xlsx: it takes csv, latex, parquet, netcdf or ro-crate."),
+        (
+            ["toy", "--out=a.txt"],
+            "--out a.txt: add --to csv, latex, parquet, netcdf or ro-crate, or end the name in "
+            ".csv, .tex, .parquet or .nc.",
+        ),
+        (["toy", "--to=netcdf"], "--to netcdf: it needs a file; add --out FILE.nc."),
+        (["toy", "--to=ro-crate"], "--to ro-crate: it needs a folder; add --out FOLDER."),
+        (["toy", "--out=a.nc", "--means"], "--means: --to netcdf has no such option; leave it"),
+        (["toy", "--to=ro-crate", "--out=a", "--where=n=2"], "--where: --to ro-crate has no such"),
+        (["toy", "--out=a.nc", "--columns=key"], "--columns key: there is no column 'key' here"),
+        (["toy", "--to=ro-crate", "--out=mine"], "--out mine: there is something already; name"),
+        (["toy", "--to=ro-crate", "--out=toy/a"], "--out toy/a: it lies in the run directory"),
         (
             ["toy", "--to=csv", "--out=a.tex"],
             "--to csv --out a.tex: a name that ends in .tex is for latex; change",
@@ -273,7 +284,10 @@ def test_bad_input_is_refused_in_a_sentence(arguments: list[str], said: str, fol
     assert done.stdout == ""
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+@pytest.mark.unix
+@pytest.mark.skipif(
+    not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may write everywhere"
+)
 def test_a_folder_that_takes_no_file_is_named(folder: Path, tmp_path: Path) -> None:
     tmp_path.chmod(0o500)
     error = call("export", "toy", f"--out={tmp_path}/a.csv", cwd=folder, expect=2).stderr

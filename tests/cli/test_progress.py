@@ -17,10 +17,11 @@ from overfit_cli.core.cell import CellResult
 from overfit_cli.core.registry import find_study
 from overfit_cli.core.text import duration
 from overfit_cli.sweeps import progress
+from overfit_cli.sweeps.diagram import SweepDiagram, diagram_of, law_of, load_headlines
 from overfit_cli.sweeps.executors import Local
 from overfit_cli.sweeps.grid import make_grid
 from overfit_cli.sweeps.plan import Plan, make_plan
-from overfit_cli.sweeps.progress import Progress, SweepDiagram, diagram_of, law_of, load_headlines
+from overfit_cli.sweeps.progress import Progress
 from overfit_cli.sweeps.speed import Speed
 from overfit_cli.sweeps.store import RunDirectory
 from overfit_cli.sweeps.worker import TaskRecord

@@ -325,6 +325,7 @@ def test_cells_of_another_version_are_told(folder: Path, monkeypatch: pytest.Mon
     assert f"results/toy{CELLS}12 cells of toy, version 2, " in said
 
 
+@pytest.mark.unix
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
@@ -400,6 +401,7 @@ def test_whatever_a_record_asks_for_is_a_sentence(
     assert said in verify(str(tmp_path / "hostile.png"), cwd=drawn, expect=1)
 
 
+@pytest.mark.unix
 @pytest.mark.parametrize("path", ["x" * 5000, "/", "one", "pipe.csv", "/dev/zero", "~", "\0"])
 def test_whatever_path_a_record_names_the_data_is_missing(
     drawn: Path, tmp_path: Path, path: str

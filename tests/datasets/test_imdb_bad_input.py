@@ -144,6 +144,7 @@ def links(folder: Path) -> Path:
 IMDB = r"IMDb's folder aclImdb or its archive aclImdb\*\.tar\.gz as published, or a folder with"
 
 
+@pytest.mark.unix
 @pytest.mark.parametrize(
     ("malformed", "words"),
     [
@@ -201,6 +202,7 @@ def test_an_archive_without_end_is_given_up(
         read_imdb(write_folder(tmp_path / "aclImdb", REVIEWS), 10)
 
 
+@pytest.mark.unix
 @pytest.mark.skipif(
     not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may read every file"
 )

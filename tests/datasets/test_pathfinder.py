@@ -429,6 +429,7 @@ METADATA = [
 ]
 
 
+@pytest.mark.unix
 @pytest.mark.parametrize(("content", "words"), METADATA)
 def test_malformed_metadata_and_images_are_named_in_a_sentence(
     tmp_path: Path, content: bytes, words: list[str]

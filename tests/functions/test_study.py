@@ -14,9 +14,10 @@ import pytest
 
 import overfit_cli
 from overfit_cli import Parameter
+from overfit_cli.core.files import MANIFEST
 from overfit_cli.functions.experiment import FunctionRecord, ParameterRecord, parameter_model
 from overfit_cli.functions.function_study import study_of_function, study_of_reference
-from overfit_cli.sweeps.manifest import MANIFEST, read_manifest
+from overfit_cli.sweeps.manifest import read_manifest
 from tests.command import call, python, run, start, wait_for
 
 EXPERIMENT = '''
@@ -96,6 +97,7 @@ def test_the_same_command_reuses_cells_and_a_grid_that_grows_does_too(tmp_path: 
     assert "32 there already; 0 to run" in named.stdout, "it is the same study, however it is named"
 
 
+@pytest.mark.unix
 @pytest.mark.slow
 def test_it_goes_on_after_a_kill(tmp_path: Path) -> None:
     written(tmp_path, EXPERIMENT)

@@ -11,7 +11,12 @@ import numpy as np
 import pytest
 
 from overfit_cli import UserError
-from overfit_cli.cli.compare import closing_lines, leading_lines, opening_lines, verdict_rows
+from overfit_cli.report.difference_words import (
+    closing_lines,
+    leading_lines,
+    opening_lines,
+    verdict_rows,
+)
 from overfit_cli.report.differences import Comparison, compare_sides
 from tests.report.toy_numbers import Numbers, loss, write_run
 from tests.toy_runs import TOY
@@ -83,7 +88,7 @@ def test_a_seed_counts_once_however_many_of_its_cells_are_there(tmp_path: Path) 
     assert loss_of(comparison)["difference"]["value"] == pytest.approx(expected)
     assert loss_of(comparison)["pairs"] == 11
     assert (comparison.failed["b"], comparison.failed["a"]) == (1, 0)
-    assert "Failed in B alone: 1 cell." in opening_lines(comparison)
+    assert "Failed only in B: 1 cell." in opening_lines(comparison)
     assert "B: b, 12 cells of toy, 1 failed." in opening_lines(comparison)
 
 

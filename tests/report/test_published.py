@@ -10,7 +10,7 @@ import pytest
 
 import overfit_cli
 from overfit_cli import UserError
-from overfit_cli.cli.compare import closing_lines, opening_lines
+from overfit_cli.report.difference_words import closing_lines, opening_lines
 from overfit_cli.report.differences import Comparison, compare_sides
 from tests.report.toy_numbers import loss, write_run
 

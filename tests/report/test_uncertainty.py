@@ -13,7 +13,7 @@ from scipy import stats
 
 import overfit_cli
 from overfit_cli import UserError
-from overfit_cli.cli.compare import closing_lines
+from overfit_cli.report.difference_words import closing_lines
 from overfit_cli.report.differences import Comparison, compare_sides
 from tests.command import call
 from tests.report.toy_numbers import loss, write_run

@@ -99,6 +99,7 @@ def test_a_scheduler_that_vanishes_is_one_sentence_and_no_result_is_lost(tmp_pat
     assert len(rows(tmp_path / "out")) == 20
 
 
+@pytest.mark.unix
 @pytest.mark.slow
 def test_a_scheduler_that_hangs_is_one_sentence(tmp_path: Path) -> None:
     with dask_cluster(tmp_path / "cluster", "one") as started:
@@ -188,6 +189,7 @@ def with_package(folder: Path, text: str) -> dict[str, str]:
     return {"PYTHONPATH": str(folder)}
 
 
+@pytest.mark.unix
 @pytest.mark.slow
 def test_ctrl_c_takes_back_what_is_queued_and_keeps_what_is_finished(
     tmp_path: Path, cluster: DaskCluster
@@ -244,6 +246,7 @@ def test_a_worker_without_a_gpu_trains_nothing_on_one(monkeypatch: pytest.Monkey
     assert record.cells is None
 
 
+@pytest.mark.unix
 @pytest.mark.slow
 def test_a_cell_that_kills_every_worker_becomes_a_failed_row(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(
@@ -291,6 +294,7 @@ def test_no_more_tasks_run_at_a_time_than_jobs(tmp_path: Path, cluster: DaskClus
     assert (cells["began"].to_numpy()[1:] >= cells["ended"].to_numpy()[:-1]).all()
 
 
+@pytest.mark.unix
 @pytest.mark.slow
 def test_cells_that_were_beside_a_killer_are_trained(tmp_path: Path) -> None:
     """Dask blames all tasks that a lost worker had, also those that were waiting there."""

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 import overfit_cli
+from overfit_cli.core.files import MANIFEST
 from overfit_cli.sweeps.grid import make_grid
 from overfit_cli.sweeps.manifest import (
-    MANIFEST,
     MOST_BYTES,
     count_planned,
     planned_cells,
@@ -128,6 +128,7 @@ def endless(path: Path) -> None:
     path.symlink_to("/dev/zero")
 
 
+@pytest.mark.unix
 @pytest.mark.parametrize("make", [folder, pipe, huge, endless])
 def test_something_else_in_its_place_is_none_with_a_sentence(
     make: Callable[[Path], None], swept: Path

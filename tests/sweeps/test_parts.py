@@ -19,9 +19,10 @@ import pytest
 import overfit_cli
 from overfit_cli import UserError
 from overfit_cli.core.cell import CellResult
+from overfit_cli.core.files import MANIFEST
 from overfit_cli.core.registry import find_study
 from overfit_cli.sweeps.grid import make_grid
-from overfit_cli.sweeps.manifest import MANIFEST, record_run
+from overfit_cli.sweeps.manifest import record_run
 from overfit_cli.sweeps.part_file import (
     CELLS,
     KIND_MARK,
@@ -407,6 +408,7 @@ def test_a_plan_reads_what_it_needs_only_once(
     assert len(read) == 3
 
 
+@pytest.mark.unix
 def test_a_pipe_or_a_folder_in_the_way_is_no_part(swept: RunDirectory) -> None:
     os.mkfifo(swept.path / "cells" / "pipe.parquet")
     (swept.path / "cells" / "folder.parquet").mkdir()

@@ -81,6 +81,7 @@ def test_a_cell_that_kills_every_worker_becomes_a_failed_row(
     assert done.stderr == ""
 
 
+@pytest.mark.unix
 def test_ctrl_c_takes_back_what_is_queued_and_keeps_what_is_finished(
     tmp_path: Path, cluster: RayCluster
 ) -> None:

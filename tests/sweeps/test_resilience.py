@@ -40,6 +40,7 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> pd.DataFrame:
     return rows(folder / "out")
 
 
+@pytest.mark.unix
 @pytest.mark.slow
 def test_killed_at_a_random_moment_and_resumed_it_ends_with_the_same_rows(
     tmp_path: Path, undisturbed: pd.DataFrame
@@ -48,6 +49,7 @@ def test_killed_at_a_random_moment_and_resumed_it_ends_with_the_same_rows(
     pd.testing.assert_frame_equal(rows(tmp_path / "out"), undisturbed)
 
 
+@pytest.mark.unix
 @pytest.mark.slow
 def test_killed_at_twelve_random_moments_and_resumed_it_ends_with_the_same_rows(
     tmp_path: Path,
@@ -127,6 +129,7 @@ def test_cells_that_kill_every_worker_become_failed_rows(tmp_path: Path) -> None
     assert set(cells.loc[cells["mood"] == "kills", "reason"]) == {"worker killed"}
 
 
+@pytest.mark.unix
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "jobs",

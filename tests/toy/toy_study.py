@@ -21,6 +21,8 @@ from overfit_cli.core.figure import CURVES, HEATMAP, Figure, FigureOptions, coll
 from overfit_cli.core.parameters import StudyParameters, parameter
 from overfit_cli.core.training import Training, named_rng
 
+KILL = getattr(signal, "SIGKILL", signal.SIGTERM)  # on Windows os.kill ends a process with any
+
 Ends = Literal[
     "raises", "diverges", "kills", "kills-once", "exits", "interrupts", "prints", "closes"
 ]
@@ -114,12 +116,12 @@ def misbehave(mood: str) -> None:
     if mood == "prints":
         print("a study may print", flush=True)  # noqa: T201
     if mood == "kills":
-        os.kill(os.getpid(), signal.SIGKILL)
+        os.kill(os.getpid(), KILL)
     if mood == "kills-once":
         mark = Path(os.environ["TOY_MARK"])
         if not mark.exists():
             mark.touch()
-            os.kill(os.getpid(), signal.SIGKILL)
+            os.kill(os.getpid(), KILL)
 
 
 def spoilt(result: CellResult, mood: str) -> Iterator[Any]:

@@ -21,6 +21,7 @@ from overfit_cli.cli.compact_and_merge import compact, merge
 from overfit_cli.cli.compare import compare
 from overfit_cli.cli.completion import parameter_options
 from overfit_cli.cli.export import export
+from overfit_cli.cli.extract import extract
 from overfit_cli.cli.judge import judge
 from overfit_cli.cli.list import list_everything
 from overfit_cli.cli.options import HELP_OPTIONS, PARAMETER_OPTIONS, TYPED, warn_of_parameter
@@ -29,6 +30,7 @@ from overfit_cli.cli.report import report
 from overfit_cli.cli.reproduce import reproduce
 from overfit_cli.cli.runs import runs
 from overfit_cli.cli.seal import seal
+from overfit_cli.cli.settings import DEFAULTS, defaults_in_words, help_in_force, take_defaults
 from overfit_cli.cli.show import show
 from overfit_cli.cli.sweep import sweep
 from overfit_cli.cli.train import train
@@ -83,6 +85,20 @@ class Command(TyperCommand):
             return super().invoke(ctx)
         except BadValue as error:
             raise UserError(self._as_typed(error, ctx), exit_code=error.exit_code) from error
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write the options, with the user's folders where a default lies in one."""
+        defaults, write = ctx.meta.get(DEFAULTS, {}), formatter.write_dl
+        formatter.write_dl = lambda rows: write(
+            [(option, help_in_force(text, defaults)) for option, text in rows]
+        )
+        super().format_options(ctx, formatter)
+
+    def format_epilog(self, ctx: Any, formatter: Any) -> None:
+        """Write which defaults the user sets, and where."""
+        if sentence := defaults_in_words(ctx.meta.get(DEFAULTS, {})):
+            formatter.write_paragraph()
+            formatter.write_text(sentence)
 
     def _check_given_once(self, given: Sequence[object]) -> None:
         """Refuse an option that is given twice, if it takes one value."""
@@ -184,6 +200,7 @@ app = typer.Typer(
 app.command(cls=Command, add_help_option=False, context_settings=PARAMETER_OPTIONS)(sweep)
 app.command(cls=Command, context_settings=PARAMETER_OPTIONS)(train)
 app.command(cls=Command, context_settings=HELP_OPTIONS)(plot)
+app.command(cls=Command, context_settings=HELP_OPTIONS)(extract)
 app.command(cls=Command, context_settings=HELP_OPTIONS)(verify)
 app.command(cls=Command, context_settings=HELP_OPTIONS)(report)
 app.command(cls=Command, context_settings=HELP_OPTIONS)(judge)
@@ -214,7 +231,10 @@ def _overfit(
     """Run the experiments of papers on the theory of attention, and say which claims hold."""
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())
-    elif context.invoked_subcommand in TRAINING and not context.resilient_parsing:
+        return
+    if not context.resilient_parsing:
+        take_defaults(context)
+    if context.invoked_subcommand in TRAINING and not context.resilient_parsing:
         check_cache()
 
 

@@ -16,7 +16,9 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import typer
 
-from overfit_cli.core.files import RESULTS, read_bounded
+from overfit_cli.cli.settings import read_defaults, set_variables
+from overfit_cli.core.errors import UserError
+from overfit_cli.core.files import read_bounded, results_folder
 
 if TYPE_CHECKING:
     from overfit_cli.core.parameters import ParameterInfo
@@ -79,7 +81,7 @@ def run_directories(incomplete: str) -> Words:
     typed = incomplete[: incomplete.rfind("/") + 1]
     return [
         f"{folder}{cells.parent.name}"
-        for folder in ([typed] if typed else [f"{RESULTS}/", ""])
+        for folder in ([typed] if typed else [f"{_results()}/", ""])
         for cells in sorted(Path(folder).glob("*/cells"))
     ]
 
@@ -131,13 +133,20 @@ def conditions(context: typer.Context, incomplete: str) -> Words:
     return [f"{name}={text}" for name, texts in values.items() for text in texts]
 
 
+def _results() -> Path:
+    """The folder of run directories, that of the user's defaults too."""
+    with contextlib.suppress(UserError):
+        set_variables(read_defaults())
+    return results_folder()
+
+
 def _run(context: typer.Context) -> Path:
     """The run directory that a command line names, or the one that was written last."""
     for name in ("source", "sources", "directory", "a"):
         named = context.params.get(name)
         if named:
             return Path(named[0] if isinstance(named, list | tuple) else named)
-    return max(RESULTS.glob("*/cells"), key=lambda folder: folder.stat().st_mtime).parent
+    return max(_results().glob("*/cells"), key=lambda folder: folder.stat().st_mtime).parent
 
 
 def _manifest(run: Path) -> Any:

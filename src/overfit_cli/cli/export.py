@@ -1,4 +1,4 @@
-"""The command `export`: cells, means over seeds or logged steps, as CSV, parquet or LaTeX."""
+"""The command `export`: cells, means over seeds or logged steps, in files of other tools."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import sys
 import warnings
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, get_args
 
 import typer
 
@@ -17,6 +17,7 @@ from overfit_cli.cli.options import Where
 from overfit_cli.core.console import console, typed_command
 from overfit_cli.core.errors import UserError
 from overfit_cli.core.text import VERSION, plural, shorten, suggestion, visible
+from overfit_cli.core.values import alternatives
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -25,8 +26,20 @@ if TYPE_CHECKING:
     from overfit_cli.sweeps.store import RunDirectory
 
 
-Format = Literal["csv", "latex", "parquet"]
-ENDINGS: Mapping[str, Format] = {".csv": "csv", ".tex": "latex", ".parquet": "parquet"}
+Format = Literal["csv", "latex", "parquet", "netcdf", "ro-crate"]
+ENDINGS: Mapping[str, Format] = {
+    ".csv": "csv",
+    ".tex": "latex",
+    ".parquet": "parquet",
+    ".nc": "netcdf",
+}
+
+
+_NEEDED: Mapping[Format, str] = {
+    "parquet": "a file; add --out FILE.parquet",
+    "netcdf": "a file; add --out FILE.nc",
+    "ro-crate": "a folder; add --out FOLDER",
+}
 
 
 def file_format(to: Format | None, out: Path | None) -> Format:
@@ -39,8 +52,8 @@ def file_format(to: Format | None, out: Path | None) -> Format:
     ending = ENDINGS.get(suffix)
     if to is None and out is not None and ending is None:
         raise UserError(
-            f"--out {out}: add --to csv, latex or parquet, or end the name in "
-            f"{' or '.join(ENDINGS)}."
+            f"--out {out}: add --to {alternatives(get_args(Format))}, or end the name in "
+            f"{alternatives(ENDINGS)}."
         )
     form: Format = to or ending or "csv"
     if ending not in (None, form):
@@ -48,8 +61,8 @@ def file_format(to: Format | None, out: Path | None) -> Format:
             f"--to {form} --out {out}: a name that ends in {suffix} is for {ending}; "
             "change one of the two."
         )
-    if form == "parquet" and out is None:
-        raise UserError("--to parquet: it needs a file; add --out FILE.parquet.")
+    if out is None and form in _NEEDED:
+        raise UserError(f"--to {form}: it needs {_NEEDED[form]}.")
     return form
 
 
@@ -105,13 +118,17 @@ def export(
     to: Annotated[
         Format | None,
         typer.Option(
-            metavar="csv|latex|parquet",
-            help="Format.  [default: by the name after --out, else csv]",
+            metavar="csv|latex|parquet|netcdf|ro-crate",
+            help="Format; netcdf needs the extra [netcdf], and ro-crate describes a copy of the "
+            "run directory.  [default: by the name after --out, else csv]",
         ),
     ] = None,
     out: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="File to write.  [default: standard output]"),
+        typer.Option(
+            metavar="FILE",
+            help="File to write; for ro-crate a new folder, or DIR.  [default: standard output]",
+        ),
     ] = None,
     means: Annotated[
         bool | None,
@@ -135,7 +152,7 @@ def export(
         bool, typer.Option("--trajectories", help="Logged steps instead of cells.")
     ] = False,
 ) -> int:
-    """Write the numbers of a run as CSV, a LaTeX table, or parquet."""
+    """Write the numbers of a run as CSV, LaTeX, parquet or netCDF, or deposit it as an RO-Crate."""
     from overfit_cli.sweeps.load import (
         chosen_cells,
         in_order,
@@ -145,6 +162,14 @@ def export(
     from overfit_cli.sweeps.store import RunDirectory
 
     form = file_format(to, out)
+    if out is not None and form in ("netcdf", "ro-crate"):
+        chosen = {"--columns": columns, "--where": where} if form == "ro-crate" else {}
+        given = {"--means": means, "--trajectories": trajectories, **chosen}
+        for option in (option for option, value in given.items() if value):
+            raise UserError(f"{option}: --to {form} has no such option; leave it out.")
+        write = _write_crate if form == "ro-crate" else _write_arrays
+        write(RunDirectory(directory, "directory"), out, columns, where or [])
+        return 0
     averaged = form == "latex" if means is None else means
     if trajectories and (averaged or form == "latex"):
         flag = "--means" if means else "--to latex"
@@ -166,6 +191,27 @@ def export(
     else:
         write_content(content, out)
     return 0
+
+
+def _write_arrays(run: RunDirectory, out: Path, columns: str | None, where: Sequence[str]) -> None:
+    """Write the chosen cells as a netCDF file."""
+    from overfit_cli.report.labelled import labelled_arrays, netcdf_file
+    from overfit_cli.sweeps.load import chosen_data, load_grid_data, measured_columns
+
+    data = chosen_data(load_grid_data(run), where)
+    run.warn_of_sources(data.cells)
+    measured = _read_columns(columns, data.study, measured_columns(data.cells))
+    write_content(netcdf_file(labelled_arrays(run.path, data, measured)), out)
+
+
+def _write_crate(run: RunDirectory, out: Path, *_: object) -> None:
+    """Write the run directory and its description as an RO-Crate."""
+    from overfit_cli.report.ro_crate import LICENCE, METADATA, write_crate
+
+    files = write_crate(run, out)
+    output = console()
+    output.print(f"Written: {out / METADATA}, about {plural(len(files), 'file')}")
+    output.print(f"It names no licence: write yours in its entity {LICENCE} before you deposit it.")
 
 
 def _means(

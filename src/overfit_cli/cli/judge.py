@@ -107,7 +107,7 @@ def run_directory(named: str) -> Path | None:
 
     None where the file has no run.
     """
-    from overfit_cli.core.files import RESULTS
+    from overfit_cli.core.files import results_folder
     from overfit_cli.core.values import usable_path
     from overfit_cli.functions.function_study import study_of_reference
     from overfit_cli.functions.references import is_reference
@@ -117,17 +117,19 @@ def run_directory(named: str) -> Path | None:
     if path.is_dir() or not is_reference(named):
         return path
     study = study_of_reference(named)
-    for directory in usable_directories(RESULTS):
+    for directory in usable_directories(results_folder()):
         if directory.study_name() == study.name:
             return directory.path
     return None
 
 
 def _without_run(named: str) -> BadValue:
-    from overfit_cli.core.files import RESULTS
+    from overfit_cli.core.files import results_folder
 
     return BadValue(
-        "run", named, f"there is no run of it in {RESULTS}/; `overfit sweep {named}` makes one."
+        "run",
+        named,
+        f"there is no run of it in {results_folder()}/; `overfit sweep {named}` makes one.",
     )
 
 

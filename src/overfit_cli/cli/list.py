@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -18,7 +19,7 @@ from rich.text import Text
 from overfit_cli.cli import completion
 from overfit_cli.core.console import console, print_folded
 from overfit_cli.core.errors import BadValue
-from overfit_cli.core.files import RESULTS
+from overfit_cli.core.files import results_folder
 from overfit_cli.core.text import most_alike, plural, visible
 from overfit_cli.core.values import alternatives
 
@@ -308,7 +309,7 @@ def _print_claims(output: Console, study: AnyStudy) -> None:
     names = [name for name, _, _ in _claims([study])]
     if names:
         verdicts = _kept(study)
-        report = f", with their verdicts in {REPORT}" if verdicts else ""
+        report = f", with their verdicts in {_report()}" if verdicts else ""
         output.print()
         output.print(f"Claims ({len(names)}){report}")
         groups = dict[str, list[str]]()
@@ -355,17 +356,19 @@ def _print_in_full(output: Console, kind: str, study: AnyStudy) -> None:
 def _verdict(kept: KeptVerdict | None) -> Iterator[tuple[str, str]]:
     if kept is not None:
         on = f" on {kept.directory}" if kept.directory else ""
-        yield "verdict", f"{kept.verdict}{on}, in {REPORT}"
+        yield "verdict", f"{kept.verdict}{on}, in {_report()}"
 
 
-REPORT = RESULTS / "report"
+def _report() -> Path:
+    """The folder of the report on all runs."""
+    return results_folder() / "report"
 
 
 def _kept(study: AnyStudy) -> dict[str, KeptVerdict]:
     """The verdicts of a study's claims that the report in `results/` has, by name."""
     from overfit_cli.report.expected import kept_verdicts
 
-    kept = kept_verdicts(REPORT)
+    kept = kept_verdicts(_report())
     return {claim.claim: claim for claim in kept if claim.study == study.name}
 
 

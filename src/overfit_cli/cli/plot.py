@@ -31,7 +31,7 @@ def newest_for(figure: str, asked: FigureOptions, where: Sequence[str]) -> RunDi
     Raises:
         UserError: if no figure has the name, or no directory fits.
     """
-    from overfit_cli.core.files import RESULTS
+    from overfit_cli.core.files import results_folder
     from overfit_cli.core.registry import figures_of, installed_studies
     from overfit_cli.sweeps.load import study_in, usable_directories
 
@@ -39,13 +39,13 @@ def newest_for(figure: str, asked: FigureOptions, where: Sequence[str]) -> RunDi
     names = {name for of_study in figures.values() for name in of_study}
     if figure not in names:
         raise UserError(f"{figure!r} is not a figure; {suggestion(figure, names)}")
-    for directory in usable_directories(RESULTS):
+    for directory in usable_directories(results_folder()):
         of_directory = figures_of(study_in(directory))
         if figure in of_directory and _fits(directory, of_directory[figure], asked, where):
             return directory
     raise UserError(
-        f"No run directory in {RESULTS}/ fits {figure}; `overfit sweep` or `overfit train` "
-        "writes one, or name one with --from DIR."
+        f"No run directory in {results_folder()}/ fits {figure}; `overfit sweep` or `overfit "
+        "train` writes one, or name one with --from DIR."
     )
 
 
@@ -215,6 +215,13 @@ def plot(
         Path | None,
         typer.Option(metavar="FILE.mplstyle", help="Matplotlib style sheet."),
     ] = None,
+    embed: Annotated[
+        bool,
+        typer.Option(
+            "--embed",
+            help="Put the drawn numbers into the file, as CSV; `overfit extract` takes them out.",
+        ),
+    ] = False,
     data_folder: DataFolder = None,
 ) -> int:
     """Draw a figure of a run, or of several, with its caption beside it."""
@@ -254,6 +261,7 @@ def plot(
             look,
             typed_command(),
             path,
+            embed=embed,
         )
     )
     save_with_caption(picture, path)

@@ -124,7 +124,7 @@ def write_and_say(
     Raises:
         UserError: if the runs can't be judged, or the report can't be written.
     """
-    from overfit_cli.core.files import RESULTS
+    from overfit_cli.core.files import results_folder
     from overfit_cli.report.contents import contents
     from overfit_cli.report.expected import check_verdicts, read_expected
     from overfit_cli.report.judge import judge_runs
@@ -134,7 +134,7 @@ def write_and_say(
     if folder.exists():  # what is wrong with it is said before minutes of work
         make_folder(folder, name)
     expected = None if expect is None else read_expected(expect)
-    runs = load_runs(asked.sources, RESULTS, asked.where)
+    runs = load_runs(asked.sources, results_folder(), asked.where)
     judged = judge_runs(runs, on_every_run=bool(asked.sources), profile=asked.profile)
     studies = asked.studies(runs)
     reported = [claim for claim in judged if claim.study in studies]
@@ -148,7 +148,7 @@ def write_and_say(
     judgeable = {claim.study for claim in reported}
     wrong = _say_outcome(output, shown_runs, judgeable, about, compared)
     if len(shown_runs) > 1 and not asked.sources:  # with many figures it takes a minute
-        output.print(f"Drawing the page of {len(shown_runs)} runs in {RESULTS}/.")
+        output.print(f"Drawing the page of {len(shown_runs)} runs in {results_folder()}/.")
     page, *others = write_report(papers, folder, asked.where, unexpected, name=name)
     output.print(f"Written beside the page: {', '.join(path.name for path in others)}")
     if shown:
@@ -290,7 +290,7 @@ def _nothing_in_words(
         judgeable: the studies that have claims.
         nothing: whether none was judged.
     """
-    from overfit_cli.core.files import RESULTS
+    from overfit_cli.core.files import results_folder
 
     failed = 0
     for run in runs:
@@ -303,7 +303,7 @@ def _nothing_in_words(
         return
     if not runs:
         yield (
-            f"No claim was judged: no run directory in {RESULTS}/ can be used; "
+            f"No claim was judged: no run directory in {results_folder()}/ can be used; "
             "`overfit reproduce` makes them."
         )
     elif studies.isdisjoint(judgeable):
@@ -360,11 +360,11 @@ def report(
     The terminal shows the counts of verdicts, a table of claims, and a description of each claim
     that does not hold.
     """
-    from overfit_cli.core.files import RESULTS
+    from overfit_cli.core.files import results_folder
 
     set_data_option(data_folder)
     asked = Asked(sources or [], where or [], only=only or [])
-    folder = out or RESULTS / "report"
+    folder = out or results_folder() / "report"
     return write_and_say(
         console(), asked, folder, "out", expect=expect, strict=strict, details=details
     )

@@ -71,7 +71,7 @@ def reproduce(
     shows the verdicts on what you name, and the page in results/report those on every run in
     results/.
     """
-    from overfit_cli.core.files import RESULTS
+    from overfit_cli.core.files import results_folder
     from overfit_cli.report.expected import read_expected
     from overfit_cli.sweeps.presets import reproducible
 
@@ -89,7 +89,7 @@ def reproduce(
         raise UserError("Nothing was run, so there is nothing to report.", exit_code=1)
     presets = frozenset(item.preset.name for item in wanted) if names else None
     asked = Asked(presets=presets, directories=reproduction.directories, profile=profile)
-    folder = RESULTS / "report"
+    folder = results_folder() / "report"
     code = write_and_say(console(), asked, folder, "the report", expect=expect, strict=strict)
     for sentence in reproduction.left_out:
         console().print(sentence)
@@ -138,9 +138,11 @@ class Reproduction:
 
         None where none ended in time, or where something that it needs is missing.
         """
-        from overfit_cli.core.files import RESULTS
+        from overfit_cli.core.files import results_folder
 
-        session, subject = self._session(item, RESULTS / item.preset.run_name(self.profile))
+        session, subject = self._session(
+            item, results_folder() / item.preset.run_name(self.profile)
+        )
         with suppress(UserError):
             plan = session.plan(subject.grid(), outlined=True)
             session.prepare(plan)
@@ -154,13 +156,13 @@ class Reproduction:
             UserError: if a preset that the user named can't be run, or nothing more can be written.
             KeyboardInterrupt: when interrupted; what is finished is kept.
         """
-        from overfit_cli.core.files import RESULTS
+        from overfit_cli.core.files import results_folder
 
         time_left = self._measure_time(self.executor.jobs)
         for number, item in enumerate(self.wanted, start=1):
             position = f"{number} of {len(self.wanted)}"
             self.output.print(f"[{position}] {item.address}: {time_left.sentence()}.")
-            directory = RESULTS / item.preset.run_name(self.profile)
+            directory = results_folder() / item.preset.run_name(self.profile)
             with time_left.running(item.preset, position):
                 try:
                     self.failed |= self._sweep(item, directory, time_left)
@@ -174,9 +176,9 @@ class Reproduction:
                     self.failed |= not _draw(self.output, self._figures(item), directory)
 
     def _measure_time(self, jobs: int) -> TimeLeft:
-        from overfit_cli.core.files import RESULTS
+        from overfit_cli.core.files import results_folder
 
-        return TimeLeft([item.preset for item in self.wanted], self.profile, jobs, RESULTS)
+        return TimeLeft([item.preset for item in self.wanted], self.profile, jobs, results_folder())
 
     def _leave_out(self, item: Reproducible, error: UserError) -> None:
         """Say why a preset isn't run: data or a package that it needs is missing, or an error."""

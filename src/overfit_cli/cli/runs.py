@@ -59,10 +59,10 @@ def runs(
     are more than 20 directories, each has only a line under its study; --details shows the rest.
     """
     from overfit_cli.cli.export import print_content
-    from overfit_cli.core.files import RESULTS, write_user_file
+    from overfit_cli.core.files import results_folder, write_user_file
     from overfit_cli.sweeps.inventory import summaries
 
-    root = folder or RESULTS
+    root = folder or results_folder()
     listed = summaries(root)
     if json_file is not None:
         content = f"{json.dumps([as_json(run) for run in listed], indent=2)}\n".encode()

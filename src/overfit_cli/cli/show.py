@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -109,12 +110,12 @@ PICTURES = (".png", ".pdf", ".svg")
 
 def _verdicts(described: RunSummary, study: AnyStudy) -> Iterator[str]:
     """The verdicts that the report in `results/` has of the run; else the names of its claims."""
-    from overfit_cli.core.files import RESULTS
+    from overfit_cli.core.files import results_folder
     from overfit_cli.core.registry import claims_of
     from overfit_cli.report.expected import kept_verdicts
     from overfit_cli.sweeps.presets import presets_run_into
 
-    here, folder = described.path.resolve(), RESULTS / "report"
+    here, folder = described.path.resolve(), results_folder() / "report"
     kept = [
         claim
         for claim in kept_verdicts(folder)
@@ -219,7 +220,7 @@ def _command_of_cell(cell: Mapping[Any, Any], study: AnyStudy, described: RunSum
     from overfit_cli.core.parameters import describe
 
     record = None if described.manifest is None else described.manifest.function
-    here = f"{Path.cwd()}/"
+    here = f"{Path.cwd()}{os.sep}"
     words = ["train", study.name if record is None else record.reference.removeprefix(here)]
     present = {name: value for name, value in cell.items() if not pd.isna(value)}
     for name, info in describe(study.parameters).items():

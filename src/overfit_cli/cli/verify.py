@@ -6,6 +6,7 @@ directory is loaded by the code that draws the figure, and its digest is compare
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -75,6 +76,10 @@ def _verify(file: Path, named: Sequence[Path], *, redraw: bool) -> tuple[bool, l
     for source, side, state in zip(record.sources, sides, states, strict=False):
         sentences += [_source_in_words(source, side), state.sentence]
     holds = not any(state.distance for state in states)
+    if record.numbers:
+        same, sentence = _numbers_in_words(content)
+        holds &= same
+        sentences.append(sentence)
     if named and not any(state.path in named for state in states):
         holds = False
         sentences.append(f"--from {', '.join(map(str, named))}: that isn't the figure's data.")
@@ -84,6 +89,17 @@ def _verify(file: Path, named: Sequence[Path], *, redraw: bool) -> tuple[bool, l
         return holds, [*sentences, "The picture isn't compared; --redraw draws it again."]
     same, sentence = _redraw(record, [state.path for state in states], kind, content)
     return holds and same, [*sentences, sentence]
+
+
+def _numbers_in_words(content: bytes) -> tuple[bool, str]:
+    """Whether the numbers in a figure's file are those that were drawn, and a sentence on them."""
+    from overfit_cli.figures.record import read_numbers
+
+    try:
+        rows = read_numbers(content).count(b"\n") - 1
+    except UserError as error:
+        return False, f"In the file: {error}"
+    return True, f"In the file: {plural(rows, 'row')} of numbers, as they were drawn."
 
 
 def _in_words(packages: Mapping[str, str]) -> str:
@@ -108,7 +124,9 @@ def _find(record: FigureRecord, index: int, file: Path, named: Sequence[Path]) -
     source = record.sources[index]
     seen = file.resolve().parent / (source.beside or Path(source.path).name)
     nearest = Candidate(4, Path(source.path), f"{source.path} isn't here; name it with --from.")
-    for path in (*named, Path(source.path), Path(os.path.relpath(seen))):
+    with contextlib.suppress(ValueError):  # on another drive of Windows
+        seen = Path(os.path.relpath(seen))
+    for path in (*named, Path(source.path), seen):
         # Unlike Path's own functions, these say no to a name that is too long.
         exists = os.path.isdir(path / "cells") if source.study else os.path.isfile(path)  # noqa: PTH112, PTH113
         if exists and nearest.distance:
@@ -202,7 +220,7 @@ def _redraw(
             runs, look = [RunDirectory(path, "from") for path in paths], look_of_record(record.look)
             minus = runs.pop() if record.minus is not None else None
             request = Request(record.figure, runs, record.options, record.where, minus, look)
-            picture = draw_figure(replace(request, names=names))
+            picture = draw_figure(replace(request, names=names, embed=bool(record.numbers)))
         width, height = picture.get_size_inches() * picture.look.dpi
         if kind == "png" and width * height > MOST_PIXELS:
             raise UserError(f"it would have {width:.0f} × {height:.0f} pixels.")

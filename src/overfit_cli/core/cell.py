@@ -15,7 +15,9 @@ from typing import Any, Generic, Literal, NamedTuple, Self, TypeAlias
 from typing_extensions import TypeVar
 
 from overfit_cli.core.claim import Verdict
+from overfit_cli.core.html import html_table
 from overfit_cli.core.parameters import StudyParameters, parameters_json
+from overfit_cli.core.text import brief, duration, plural, visible
 
 
 @dataclass(frozen=True)
@@ -181,6 +183,24 @@ class CellResult(Generic[P_co]):
     seconds: float = 0.0
     trajectory: Mapping[str, Sequence[float]] = field(default_factory=dict)
     traceback: str = ""
+
+    def __repr__(self) -> str:
+        """Write it in a line: the cell, and what was measured or why it failed."""
+        numbers = ", ".join(f"{name} {brief(value)}" for name, value in self.measurements.items())
+        return f"<CellResult of {self._setting}: {visible(self.reason) or numbers or self.status}>"
+
+    def _repr_html_(self) -> str:
+        logged = plural(len(self.trajectory.get("step", ())), "logged step")
+        caption = f"{self._setting}: {self.reason or 'done'}, {duration(self.seconds)}, {logged}."
+        rows = [(name, brief(value, 6)) for name, value in self.measurements.items()]
+        return html_table(caption, ("measurement", "value"), rows)
+
+    @property
+    def _setting(self) -> str:
+        """The study, the parameters and the seed of the cell, in a line."""
+        values = self.cell.parameters.model_dump().items()
+        named = ", ".join(f"{name} {brief(value)}" for name, value in values)
+        return visible(f"{self.cell.study}, {named}, seed {self.cell.seed}")
 
     @property
     def status(self) -> Literal["done", "failed"]:

@@ -25,6 +25,15 @@ VERDICTS: Mapping[Verdict, str] = {
 }
 """Each verdict with its meaning."""
 
+MARKS: Mapping[Verdict, str] = {
+    "holds": "✓",
+    "fails": "✗",
+    "inconclusive": "?",
+    "vacuous": "○",
+    "not run": "–",
+}
+"""The sign that stands before each verdict on the report's page and in notebooks."""
+
 Kind = Literal["paper", "sharp", "ours", "identity"]
 KINDS: Mapping[Kind, str] = {
     "paper": "a sentence of the paper, as printed, with its hypotheses and constants",

@@ -8,6 +8,7 @@ import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from overfit_cli.core.notebook import in_notebook
 from overfit_cli.core.text import visible
 
 if TYPE_CHECKING:
@@ -21,9 +22,9 @@ WIDEST = 10_000
 def console(*, quiet: bool = False) -> Console:
     """Return the console that all output goes through; it honours NO_COLOR and the width.
 
-    On a terminal sentences are wrapped between words; elsewhere a sentence is a line, and so is a
-    row of a table. Names are shown as they are: nothing in a text is markup, and a text is one
-    line.
+    On a terminal sentences are wrapped between words. Elsewhere, also in a notebook, a sentence is
+    a line, and so is a row of a table. Names are shown as they are: nothing in a text is markup,
+    and a text is one line.
     """
     from rich.console import Console
     from rich.table import Table
@@ -43,7 +44,15 @@ def console(*, quiet: bool = False) -> Console:
             texts = ["".join(part.text for part in line).rstrip() for line in lines]
             return "\n".join(text for text in texts if text)
 
-    result = Plain(highlight=False, markup=False, emoji=False, quiet=quiet)
+    result = Plain(
+        highlight=False,
+        markup=False,
+        emoji=False,
+        quiet=quiet,
+        # A notebook's lines are one text in this way; its kernel sets FORCE_COLOR.
+        force_terminal=False if in_notebook() else None,
+        force_jupyter=False,
+    )
     result.soft_wrap = not result.is_terminal
     return result
 

@@ -2,7 +2,7 @@
 
 A file is written under a temporary name, synced and renamed: it is whole or absent.
 The cache can be deleted at any time. The data folder is named by the variable OVERFIT_DATA, which
-`--data` sets.
+`--data` sets, and the folder of run directories by OVERFIT_RESULTS.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import importlib.util
 import os
 import stat
 import tempfile
+import time
 import tomllib
 import uuid
 import warnings
@@ -32,6 +33,9 @@ if TYPE_CHECKING:
 
 
 TEMPORARY_PREFIX = ".part-"
+MANIFEST = "manifest.json"
+"""The file of a run directory that says what was run into it."""
+
 SET_ASIDE = "set-aside"
 """The folder of a run directory for files that are no longer part of it."""
 
@@ -50,7 +54,7 @@ def write_whole(path: Path, content: bytes) -> None:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-        temporary.replace(path)
+        _rename(temporary, path)
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
@@ -164,6 +168,24 @@ def set_aside(path: Path, folder: Path) -> None:
     while target.exists():
         number += 1
         target = folder / f"{path.name}.{number}"
+    _rename(path, target)
+
+
+_TRIES = 100 if os.name == "nt" else 1
+"""How often a rename is tried: Windows refuses it while another process reads the file."""
+
+
+def _rename(path: Path, target: Path) -> None:
+    """Give a file another name, in place of a file that has it.
+
+    Raises:
+        OSError: if that can't be done, or a file stays open in another process for a second.
+    """
+    for _ in range(_TRIES - 1):
+        with contextlib.suppress(PermissionError):
+            path.replace(target)
+            return
+        time.sleep(0.01)
     path.replace(target)
 
 
@@ -296,4 +318,9 @@ def require_extra(package: str, extra: str, user: str) -> None:
         )
 
 
-RESULTS = Path("results")
+RESULTS_VARIABLE = "OVERFIT_RESULTS"
+
+
+def results_folder() -> Path:
+    """Return the folder of run directories that `OVERFIT_RESULTS` names, or `results`."""
+    return Path(os.environ.get(RESULTS_VARIABLE) or "results")

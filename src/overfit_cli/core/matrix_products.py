@@ -101,7 +101,7 @@ _CPU_INFO = Path("/proc/cpuinfo")
 @functools.cache
 def is_intel() -> bool:
     """Return whether Intel made the processor, on which MKL is the faster library."""
-    described = _CPU_INFO.read_text() if _CPU_INFO.exists() else platform.processor()
+    described = _CPU_INFO.read_text("utf-8") if _CPU_INFO.exists() else platform.processor()
     return "GenuineIntel" in described
 
 

@@ -78,7 +78,9 @@ def make_streams_patient() -> None:
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")  # A terminal without our letters gets a ?.
+            # A terminal without our letters gets a ?. What Windows redirects lacks half of them.
+            encoding = "utf-8" if os.name == "nt" and not stream.isatty() else None
+            stream.reconfigure(encoding=encoding, errors="replace")
         if not isinstance(stream, PatientStream):
             setattr(sys, name, cast("TextIO", PatientStream(stream)))
 
@@ -90,7 +92,10 @@ def output_problem() -> OSError | None:
     """
     sys.stdout.flush()
     problem = getattr(sys.stdout, "problem", None)
-    return None if problem is None or problem.errno == errno.EPIPE else problem
+    return None if problem is None or problem.errno in _READER_LEFT else problem
+
+
+_READER_LEFT = {errno.EPIPE, errno.EINVAL} if os.name == "nt" else {errno.EPIPE}
 
 
 def _open_null(descriptor: int) -> None:
@@ -142,11 +147,23 @@ def start_worker(parent: int) -> None:
     end_quickly()
 
     def watch() -> None:
-        while os.getppid() == parent:
-            time.sleep(0.5)
+        _wait_for_end(parent)
         os._exit(1)
 
     threading.Thread(target=watch, daemon=True).start()
+
+
+def _wait_for_end(parent: int) -> None:
+    """Wait until the parent of this process has ended."""
+    if sys.platform == "win32":  # a child keeps its parent's number there
+        import _winapi
+
+        with contextlib.suppress(OSError):  # it has ended
+            handle = _winapi.OpenProcess(_winapi.SYNCHRONIZE, False, parent)
+            _winapi.WaitForSingleObject(handle, _winapi.INFINITE)
+        return
+    while os.getppid() == parent:
+        time.sleep(0.5)
 
 
 class Interrupted(KeyboardInterrupt):

@@ -22,6 +22,7 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine
 
 from overfit_cli.core.errors import BadValue
 from overfit_cli.core.files import write_user_file
+from overfit_cli.figures.embedded import with_numbers
 from overfit_cli.figures.fit import fit_labels, titles_collide
 from overfit_cli.figures.labels import typeset, wrap_text
 from overfit_cli.figures.style import COLUMN, PAGE, RC, SIZES, WIDE, points
@@ -126,6 +127,7 @@ class Picture(Figure):
             something. A page leaves such a picture out.
         is_crowded: whether panels' titles collide at a width that the user names, once it is saved.
         metadata: for each kind of file (png, pdf, svg) the metadata that matplotlib writes.
+        numbers: CSV that `file_content` puts into the file; empty for none.
     """
 
     @property
@@ -142,6 +144,7 @@ class Picture(Figure):
         self.facts: list[str] = []
         self.caption = self.nothing = ""
         self.metadata: Mapping[str, Mapping[str, str]] = {}
+        self.numbers = b""
         self._is_saved = False
         self.is_crowded = False
         size = (self.look.width or min(width, PAGE), self.look.height or height)
@@ -314,7 +317,8 @@ def file_content(figure: Figure, kind: str) -> bytes:
         width, height = figure.get_size_inches()
         size = f"{width:g}x{height:g}"
         raise BadValue("size", size, "the figure needs more room, such as --size page.")
-    return drawn.getvalue()
+    numbers = figure.numbers if isinstance(figure, Picture) else b""
+    return with_numbers(kind, drawn.getvalue(), numbers) if numbers else drawn.getvalue()
 
 
 def _is_squeezed(axes: Axes, figure: Figure) -> bool:

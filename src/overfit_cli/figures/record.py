@@ -7,6 +7,7 @@ so that the record's form is checked when it is read.
 
 from __future__ import annotations
 
+import hashlib
 import importlib.metadata
 import io
 import json
@@ -24,6 +25,7 @@ from pydantic import BaseModel, BeforeValidator, Field, ValidationError
 from overfit_cli.core.errors import UserError
 from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.text import shorten, visible
+from overfit_cli.figures.embedded import numbers_in_pdf, numbers_in_png, numbers_in_svg
 from overfit_cli.figures.picture import Look
 from overfit_cli.sweeps.manifest import read_manifest
 from overfit_cli.sweeps.part_file import digest_of_numbers, key_of_cells
@@ -33,6 +35,7 @@ from overfit_cli.sweeps.store import RunDirectory
 if TYPE_CHECKING:
     import pandas as pd
     from PIL.Image import Image
+    from pypdf import PdfReader
 
 KEYWORD = "overfit"
 """The keyword of the record in a PNG file; PDF and SVG files have fields of their own."""
@@ -105,6 +108,7 @@ class FigureRecord(BaseModel, frozen=True, extra="forbid"):
         runs, minus: the run directories, in the order of the request, and the subtracted one.
         compared: how two sides were compared; None for other figures.
         claims: the claims that `overfit judge` drew, as it takes them; empty for other figures.
+        numbers: the SHA-256 of the numbers that the file holds; empty for none.
     """
 
     schema_version: Literal[1] = Field(alias="schema")
@@ -120,6 +124,7 @@ class FigureRecord(BaseModel, frozen=True, extra="forbid"):
     minus: SourceRecord | None = None
     compared: ComparisonRecord | None = None
     claims: tuple[Text, ...] = ()
+    numbers: Text = ""
 
     @property
     def sources(self) -> tuple[SourceRecord, ...]:
@@ -183,10 +188,16 @@ def record_of_cells(
 
 
 def path_beside(source: Path, out: Path | None) -> str:
-    """Return a path from a figure's folder; empty where it has a name that wasn't typed."""
+    """Return a path from a figure's folder; empty where it has a name that wasn't typed.
+
+    On Windows it is empty too where the two lie on different drives.
+    """
     if out is None:
         return ""
-    path = Path(os.path.relpath(source, out.parent))
+    try:
+        path = Path(os.path.relpath(source, out.parent))
+    except ValueError:
+        return ""
     typed = {"..", *source.parts, *out.parts}
     return path.as_posix() if typed.issuperset(path.parts) else ""
 
@@ -197,17 +208,7 @@ def read_record(content: bytes) -> tuple[str, FigureRecord]:
     Raises:
         UserError: if it is no such file, holds no record, or the record can't be read.
     """
-    kind, text = "", None
-    try:
-        if content.startswith(b"\x89PNG\r\n\x1a\n"):
-            kind, text = "png", _open_png(content).info.get(KEYWORD)
-        elif content.startswith(b"%PDF-"):
-            kind, text = "pdf", _keywords_of_pdf(content)
-        elif b"<svg" in content[:4096]:
-            kind, text = "svg", ElementTree.fromstring(content).findtext(_DESCRIPTION)
-    except Exception as error:  # a damaged file raises all kinds of errors
-        reason = visible(shorten(str(error).strip())) or type(error).__name__
-        raise UserError(f"it isn't a whole figure ({reason}).") from None
+    kind, text, _ = _texts_in(content)
     if not isinstance(text, str) or not text.lstrip().startswith("{"):
         raise UserError("it holds no record; it takes a PNG, PDF or SVG file that overfit drew.")
     try:
@@ -216,6 +217,49 @@ def read_record(content: bytes) -> tuple[str, FigureRecord]:
         first = error.errors(include_url=False, include_context=False, include_input=False)[0]
     field = shorten(".".join(map(str, first["loc"][:4])))
     raise UserError(f"its record can't be read ({f'{field}: ' if field else ''}{first['msg']}).")
+
+
+def read_numbers(content: bytes) -> bytes:
+    """Return the numbers in a figure's file, as CSV.
+
+    Raises:
+        UserError: if it is no whole figure of overfit's, holds none, or not those that were drawn.
+    """
+    _, record = read_record(content)
+    *_, numbers = _texts_in(content)
+    if not record.numbers:
+        raise UserError("it holds no numbers: it was drawn without them.")
+    if digest_of(numbers) != record.numbers:
+        raise UserError("its numbers aren't those that were drawn: the file was changed since.")
+    return numbers
+
+
+def digest_of(numbers: bytes) -> str:
+    """Return the SHA-256 of a figure's numbers; empty where there are none."""
+    return hashlib.sha256(numbers).hexdigest() if numbers else ""
+
+
+def _texts_in(content: bytes) -> tuple[str, str | None, bytes]:
+    """The kind of a file, the text of its record, and its numbers.
+
+    Raises:
+        UserError: if it is damaged.
+    """
+    try:
+        if content.startswith(b"\x89PNG\r\n\x1a\n"):
+            image = _open_png(content)
+            return "png", image.info.get(KEYWORD), numbers_in_png(image)
+        if content.startswith(b"%PDF-"):
+            file = _open_pdf(content)
+            keywords = file.metadata.keywords if file.metadata is not None else None
+            return "pdf", keywords, numbers_in_pdf(file)
+        if b"<svg" in content[:4096]:
+            drawing = ElementTree.fromstring(content)
+            return "svg", drawing.findtext(_DESCRIPTION), numbers_in_svg(drawing)
+    except Exception as error:  # a damaged file raises all kinds of errors
+        reason = visible(shorten(str(error).strip())) or type(error).__name__
+        raise UserError(f"it isn't a whole figure ({reason}).") from None
+    return "", None, b""
 
 
 def _with_band(text: str) -> str:
@@ -227,12 +271,11 @@ def _with_band(text: str) -> str:
     return text
 
 
-def _keywords_of_pdf(content: bytes) -> str | None:
+def _open_pdf(content: bytes) -> PdfReader:
     from pypdf import PdfReader
 
     logging.getLogger("pypdf").setLevel(logging.CRITICAL)  # it would warn about every flaw
-    facts = PdfReader(io.BytesIO(content)).metadata
-    return facts.keywords if facts is not None else None
+    return PdfReader(io.BytesIO(content))
 
 
 def _open_png(content: bytes) -> Image:

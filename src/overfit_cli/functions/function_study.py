@@ -53,6 +53,7 @@ from overfit_cli.functions.references import (
     folder_of_function,
     forget,
     read_files,
+    refuse_sent_code,
     source_of,
     split_reference,
     state_of,
@@ -377,7 +378,8 @@ def study_of_record(record: FunctionRecord) -> FunctionStudy:
     """Return the study of a record, with its function and claims.
 
     Raises:
-        UserError: if the function can't be loaded, and wasn't given in this process.
+        UserError: if the function can't be loaded and wasn't given in this process, or lies in a
+            run directory.
     """
     given = _given.get(record.name)
     if given is not None and given.record.model_copy(update={"claims": record.claims}) == record:
@@ -387,6 +389,7 @@ def study_of_record(record: FunctionRecord) -> FunctionStudy:
             f"{record.name} comes from a script or a notebook; only in that process "
             "overfit_cli.judge has its claims."
         )
+    refuse_sent_code(record.reference)
     return study_of_reference(record.reference)
 
 

@@ -11,10 +11,11 @@ import functools
 import importlib
 import importlib.util
 import inspect
+import re
 import sys
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
-from importlib.machinery import SourceFileLoader
+from importlib.machinery import PathFinder, SourceFileLoader
 from pathlib import Path
 from types import CodeType, ModuleType
 from typing import Any, Literal
@@ -24,6 +25,7 @@ from overfit_cli.core.cell import (
 )
 from overfit_cli.core.errors import UserError
 from overfit_cli.core.failures import error_in_words
+from overfit_cli.core.files import MANIFEST
 from overfit_cli.core.text import suggestion
 from overfit_cli.functions.digest import OwnFile, digest_of, own_files
 from overfit_cli.functions.experiment import (
@@ -59,9 +61,13 @@ class Source:
     digest: str
 
 
+_DRIVE = re.compile(r"\A[A-Za-z]:(?=[\\/])")
+"""How a whole path begins on Windows; its colon separates no function."""
+
+
 def is_reference(text: str) -> bool:
     """Whether a text names a function: `FILE.py`, `FILE.py:NAME` or `package.module:NAME`."""
-    return text.endswith(".py") or ":" in text
+    return text.endswith(".py") or ":" in _DRIVE.sub("", text, count=1)
 
 
 def state_of(reference: str) -> tuple[object, ...]:
@@ -72,6 +78,48 @@ def state_of(reference: str) -> tuple[object, ...]:
     _import_beside(path)
     files = [file.path for file in own_files(OwnFile(path)) if file.path.is_file()]
     return tuple((file, file.stat().st_mtime_ns, file.stat().st_size) for file in files)
+
+
+def refuse_sent_code(reference: str) -> None:
+    """Refuse a reference that a run directory recorded, if its code may have come with one.
+
+    A sweep records the whole path of a file. Code in a run directory came with it, or is the copy
+    that it keeps; neither is executed. Nothing is imported here.
+
+    Raises:
+        UserError: if the code lies in a run directory, or the path of its file is not whole.
+    """
+    where, _ = split_reference(reference)
+    is_file = where.endswith(".py")
+    if is_file and not Path(where).is_absolute():
+        raise UserError(
+            f"{where}: a run directory names this file without its folder, which no sweep does; "
+            "the file is not loaded."
+        )
+    for path in [Path(where)] if is_file else _paths_of_module(where):
+        for folder in (*path.parents, *path.resolve().parents):
+            if (folder / MANIFEST).exists():
+                raise UserError(
+                    f"{path}: it lies in the run directory {folder}, and code there is executed "
+                    "only when you sweep it by its name; move the file out and sweep it again."
+                )
+
+
+def _paths_of_module(name: str) -> list[Path]:
+    """The files that an import of a module would run, those of its packages first.
+
+    A module that no folder of the search path holds has none.
+    """
+    paths, folders, whole = list[Path](), [*sys.path, str(Path.cwd())], ""
+    for part in name.split("."):
+        whole = f"{whole}.{part}".lstrip(".")
+        spec = PathFinder.find_spec(whole, folders)
+        if spec is None:
+            break
+        folders = list(spec.submodule_search_locations or ())
+        # A folder without __init__.py is a package too, with no file of its own.
+        paths += [Path(spec.origin)] if spec.has_location and spec.origin else []
+    return paths
 
 
 def find_function(reference: str) -> tuple[Callable[..., Any], Source]:
@@ -138,7 +186,7 @@ def split_reference(reference: str) -> tuple[str, str]:
     if reference.endswith(".py"):
         return reference, ""
     where, _, name = reference.rpartition(":")
-    if not where or ":" in where or not name.isidentifier():
+    if not where or ":" in _DRIVE.sub("", where, count=1) or not name.isidentifier():
         raise UserError(
             f"{reference!r}: it takes FILE.py, FILE.py:FUNCTION or package.module:FUNCTION."
         )

@@ -15,6 +15,7 @@ from matplotlib.figure import Figure as MatplotlibFigure
 from overfit_cli.core.arrays import Floats, finite_column
 from overfit_cli.core.errors import UserError
 from overfit_cli.core.figure import Figure, FigureOptions
+from overfit_cli.core.registry import figures_of
 from overfit_cli.core.study import FigureData
 from overfit_cli.core.text import round_digits
 from overfit_cli.figures.axes import Axis
@@ -33,6 +34,8 @@ from overfit_cli.figures.style import RC
 from overfit_cli.stats.bands import MEANS, Averaging, natural_bounds
 from overfit_cli.stats.equations import equation_in_mathtext
 from overfit_cli.stats.intervals import FEWEST_FOR_MEDIAN
+from overfit_cli.sweeps.load import chosen_data, load_figure_data
+from overfit_cli.sweeps.store import RunDirectory
 
 Diagram = Mapping[str, Any]
 """The data of a diagram for the page's script, which can be written as JSON."""
@@ -51,6 +54,21 @@ MOST_POINTS = 40
 _MOST_CURVES = 2
 _DIGITS = 4
 _FULL = 17
+
+
+def load_diagram(run: RunDirectory, conditions: Sequence[str] = ()) -> Diagram | None:
+    """Return the map of a run's cells as numbers; None where they make none: see `make_diagram`.
+
+    Args:
+        run: the run directory.
+        conditions: the conditions that choose cells.
+
+    Raises:
+        UserError: if it can't be read, or no cell is chosen.
+    """
+    data = chosen_data(load_figure_data(run), conditions)
+    heatmap = figures_of(data.study).get("heatmap")
+    return None if heatmap is None else make_diagram(data, heatmap)
 
 
 def make_diagram(data: FigureData, heatmap: Figure) -> Diagram | None:

@@ -37,7 +37,8 @@ from overfit_cli.figures.record import (
     versions,
 )
 from overfit_cli.figures.style import THRESHOLD
-from overfit_cli.report.differences import Comparison, describe_interpolation
+from overfit_cli.report.difference_words import describe_interpolation
+from overfit_cli.report.differences import Comparison
 from overfit_cli.report.equivalence_figure import (
     in_standard_errors,
     judged_column,

@@ -14,15 +14,25 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from markupsafe import Markup
 
 from overfit_cli.core.arrays import finite_column
 from overfit_cli.core.claim import Measurement
 from overfit_cli.core.errors import BadValue, UserError
+from overfit_cli.core.html import html_table, paragraphs
 from overfit_cli.core.parameters import Value, describe
 from overfit_cli.core.study import FigureData
-from overfit_cli.core.text import plural, shorten, suggestion
+from overfit_cli.core.text import plural, shorten, suggestion, visible
 from overfit_cli.core.values import finite_number
 from overfit_cli.report.decision import check_claims
+from overfit_cli.report.difference_words import (
+    closing_lines,
+    difference_rows,
+    leading_lines,
+    merge_equal,
+    opening_lines,
+    verdict_rows,
+)
 from overfit_cli.report.equivalence import (
     EquivalenceMargin,
     compare_places,
@@ -93,6 +103,30 @@ class Comparison:
     verdicts: Mapping[str, tuple[Measurement, Measurement]]
     asked: tuple[str, ...]
     parts: Mapping[str, FigureData]
+
+    def __repr__(self) -> str:
+        """Write it in a line: both sides, and what differs most."""
+        a, b = map(visible, self.labels)
+        return f"<Comparison of A {a} and B {b}: {' '.join(leading_lines(self))}>"
+
+    def _repr_html_(self) -> str:
+        """Return a row for each compared column, and one for each claim whose verdicts differ."""
+        tables = [
+            html_table(heading, [*rows[0]], [[*row.values()] for row in rows])
+            for heading, rows in (
+                (
+                    "Measured columns. Every difference is B less A.",
+                    merge_equal(difference_rows(self)),
+                ),
+                ("Claims on both sides.", [*verdict_rows(self)]),
+            )
+            if rows
+        ]
+        above, below = (
+            paragraphs(" ".join(lines) for lines in parts)
+            for parts in ([leading_lines(self), opening_lines(self)], [closing_lines(self)])
+        )
+        return Markup().join([above, *tables, below])
 
     @property
     def notes(self) -> list[str]:
@@ -185,16 +219,6 @@ class Comparison:
             (len(self.changed), "verdict", "changed"),
         ]
         return changes + [f"{plural(count, unit)} {what}" for count, unit, what in counts if count]
-
-
-def describe_interpolation(counts: Mapping[str, Any]) -> str:
-    """Return in words at how many points A is interpolated, and along which axes."""
-    axes = [f"log {name}" if scale == "log" else name for name, scale in counts["axes"].items()]
-    unknown = f"; {counts['unknown']} beyond A's cells or beside a gap in them"
-    return (
-        f"A is interpolated at {counts['interpolated']} of {plural(counts['points'], 'point')} of "
-        f"B, linearly in {' and '.join(axes)}{unknown if counts['unknown'] else ''}."
-    )
 
 
 def compare_sides(

@@ -19,10 +19,18 @@ from pathlib import Path
 import pandas as pd
 
 from overfit_cli.claims.stated import Measure
-from overfit_cli.core.claim import KINDS, Claim, Interval, Measurement, Verdict
+from overfit_cli.core.claim import (
+    KINDS,
+    Claim,
+    Interval,
+    Measurement,
+    Verdict,
+    number_with_interval,
+)
 from overfit_cli.core.registry import claims_of, installed_studies
 from overfit_cli.core.study import AnyStudy
-from overfit_cli.core.text import percent
+from overfit_cli.core.text import percent, visible
+from overfit_cli.report.judged_table import judged_table
 from overfit_cli.report.runs import (
     AFTER_THE_FIRST_CELL,
     LoadedRun,
@@ -118,6 +126,14 @@ class Judged:
     family: int = 0
     joint_verdict: Verdict | None = None
 
+    def __repr__(self) -> str:
+        """Write it in a line: `<Judged fig1-exponent: holds, 1.97 [1.83, 2.07]>`."""
+        number = number_with_interval(self.measurement.value, self.measurement.interval)
+        return f"<Judged {visible(self.name)}: {self.headline}, {number}>"
+
+    def _repr_html_(self) -> str:
+        return judged_table([self])
+
     @property
     def address(self) -> str:
         """The unique name of the claim: `benign-vit/fig1-exponent`."""
@@ -174,6 +190,18 @@ class Judged:
     def is_open(self) -> bool:
         """Whether there are cells, and the claim is undecided."""
         return self.measurement.verdict in ("inconclusive", "vacuous")
+
+
+class JudgedClaims(list[Judged]):
+    """Judged claims, which a notebook shows as a table."""
+
+    def __repr__(self) -> str:
+        """Write a line for each claim."""
+        lines = ",\n ".join(map(repr, self))
+        return f"[{lines}]"
+
+    def _repr_html_(self) -> str:
+        return judged_table(self)
 
 
 def relevant_claims(judged: Sequence[Judged]) -> list[Judged]:

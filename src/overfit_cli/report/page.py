@@ -24,6 +24,7 @@ from overfit_cli.claims.stated import Measure
 from overfit_cli.core.claim import (
     BY_CELL,
     KINDS,
+    MARKS,
     VERDICTS,
     Claim,
     Kind,
@@ -52,11 +53,10 @@ TEMPLATES = Path(__file__).parent / "templates"
 STYLES = ("page.css", "diagrams.css", "narrow.css", "print.css")
 SCRIPTS = tuple(
     f"{name}.js"
-    for name in ("elements", "claims", "figures", "links", "reading", "panel", "diagrams")
+    for name in ("elements", "claims", "figures", "links", "reading", "panel", "diagrams", "runs")
 )
 """The parts of the page's style and of its script, in order."""
 
-_MARKS = {"holds": "✓", "fails": "✗", "inconclusive": "?", "vacuous": "○", "not run": "–"}
 KIND_NAMES: dict[Kind, str] = {
     "paper": "of the papers",
     "sharp": "on tightness",
@@ -148,15 +148,15 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     style, script = (
-        _concatenate(STYLES),
-        f'"use strict";\n(() => {{\n{_concatenate(SCRIPTS)}}})();\n',
+        concatenate(STYLES),
+        f'"use strict";\n(() => {{\n{concatenate(SCRIPTS)}}})();\n',
     )
     environment.filters["typeset"] = _typeset
     environment.globals |= {
         "version": VERSION,
         "kinds": KINDS,
         "verdicts": VERDICTS,
-        "marks": _MARKS,
+        "marks": MARKS,
         "headings": _HEADINGS,
         "orders": _ORDERS,
         "style": Markup(style),
@@ -298,7 +298,8 @@ def _sortable(value: float | None) -> float | str:
     return "" if value is None or not math.isfinite(value) else value
 
 
-def _concatenate(names: Sequence[str]) -> str:
+def concatenate(names: Sequence[str]) -> str:
+    """Return templates, one after the other."""
     return "".join((TEMPLATES / name).read_text(encoding="utf-8") for name in names)
 
 

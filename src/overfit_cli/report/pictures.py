@@ -27,9 +27,8 @@ from overfit_cli.figures.picture import Look, file_content
 from overfit_cli.report.claim_figure import NAME as CLAIM_FIGURE
 from overfit_cli.report.claim_figure import draw_claims
 from overfit_cli.report.contents import ReportedRun
-from overfit_cli.report.diagrams import make_diagram
+from overfit_cli.report.diagrams import load_diagram
 from overfit_cli.report.judge import Judged
-from overfit_cli.sweeps.load import chosen_data, load_figure_data
 from overfit_cli.sweeps.presets import all_presets, presets_run_into
 
 MOST_BYTES = 3_600_000
@@ -231,10 +230,7 @@ def reduce_colours(pixels: Image.Image) -> Image.Image:
 
 def _diagram(run: ReportedRun, conditions: Sequence[str]) -> str:
     """The phase diagram of a run as JSON that can stand in a page; empty for none."""
-    heatmap = figures_of(run.study).get("heatmap")
-    if heatmap is None:
-        return ""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # loading the runs has shown the warnings
-        diagram = make_diagram(chosen_data(load_figure_data(run.directory), conditions), heatmap)
+        diagram = load_diagram(run.directory, conditions)
     return "" if diagram is None else htmlsafe_json_dumps(diagram, separators=(",", ":"))

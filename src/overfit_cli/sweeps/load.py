@@ -135,15 +135,26 @@ def load_figure_data(directory: RunDirectory) -> FigureData:
     Raises:
         UserError: see `load_study_and_cells`.
     """
-    _, cells = load_study_and_cells(directory)
-    trajectories = directory.load_trajectories()
-    study = study_in(directory, cells, trajectories)
+    data, trajectories = load_grid_data(directory), directory.load_trajectories()
+    study = study_in(directory, data.cells, trajectories)
+    return replace(data, study=study, trajectories=trajectories)
+
+
+def load_grid_data(directory: RunDirectory) -> FigureData:
+    """Return the cells of a run and the points that were planned, without logged steps.
+
+    Raises:
+        UserError: see `load_study_and_cells`.
+    """
+    import pandas as pd
+
+    study, cells = load_study_and_cells(directory)
     manifest = read_manifest(directory.path)
     return FigureData(
         study,
         cells,
         planned_cells(directory.path, study),
-        trajectories,
+        pd.DataFrame(columns=[*TRAJECTORIES.columns]),
         refined=manifest is not None and manifest.refined,
         sparse=manifest is not None and manifest.sparse,
         boundary=None if manifest is None else manifest.boundary,

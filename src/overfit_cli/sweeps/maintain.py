@@ -20,12 +20,12 @@ import pandas as pd
 import pyarrow as pa
 
 from overfit_cli.core.errors import UserError
-from overfit_cli.core.files import SET_ASIDE, lock_folder, set_aside, write_whole
+from overfit_cli.core.files import MANIFEST, SET_ASIDE, lock_folder, set_aside, write_whole
 from overfit_cli.core.parameters import describe
 from overfit_cli.core.text import plural
 from overfit_cli.functions.experiment import FunctionRecord
 from overfit_cli.sweeps.load import load_study_and_cells
-from overfit_cli.sweeps.manifest import MANIFEST, Manifest, Run, read_manifest
+from overfit_cli.sweeps.manifest import Manifest, Run, read_manifest
 from overfit_cli.sweeps.part_file import (
     SCHEMA_VERSION,
     VERSION_MARK,

@@ -23,6 +23,7 @@ from overfit_cli.claims.seals import Seals, count_further_looks, digests, wordin
 from overfit_cli.core.claim import Claim
 from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.files import (
+    MANIFEST,
     SET_ASIDE,
     error_text,
     lock_folder,
@@ -258,7 +259,6 @@ def _version(package: str) -> str | None:
         return None
 
 
-MANIFEST = "manifest.json"
 MOST_BYTES = 1 << 26
 
 _Whole = Annotated[int, Field(ge=-(2**63), lt=2**63)]

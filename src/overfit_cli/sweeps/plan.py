@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from overfit_cli.core.cell import Cell
 from overfit_cli.core.errors import UserError
+from overfit_cli.core.html import html_table
 from overfit_cli.core.parameters import Value
 from overfit_cli.core.registry import blaming
 from overfit_cli.core.study import AnyStudy
@@ -57,6 +58,23 @@ class Plan:
     parameters_changed: str = ""
     share: float = 1.0
     shard: Shard | None = None
+
+    def __repr__(self) -> str:
+        """Write it in a line: how many cells of what, and how many will run."""
+        return f"<{self._title}: {self.total(self.to_run)} to run>"
+
+    def _repr_html_(self) -> str:
+        counts = {
+            "there already": self.done,
+            "there as failed": self.failed,
+            "to run": self.to_run,
+        }
+        rows = [(name, str(self.total(count))) for name, count in counts.items()]
+        return html_table(f"{self._title}.", ("cells", "number"), rows)
+
+    @property
+    def _title(self) -> str:
+        return f"Plan of {plural(self.total(len(self.cells)), 'cell')} of {self.grid.study.name}"
 
     @property
     def to_run(self) -> int:

@@ -52,10 +52,10 @@ def _git(folder: Path, command: str, *paths: Path) -> str | None:
     """Return git's output in a folder; None if it fails, or isn't installed."""
     words = ["git", "-C", str(folder), *command.split(), *map(str, paths)]
     try:
-        done = subprocess.run(words, capture_output=True, text=True, check=False)
+        done = subprocess.run(words, capture_output=True, check=False)
     except OSError:
         return None
-    return None if done.returncode else done.stdout.strip()
+    return None if done.returncode else done.stdout.decode(errors="replace").strip()
 
 
 def short_commit(commit: str, digits: int) -> str:
@@ -87,7 +87,8 @@ def copy_sources(source: Path, target: Path) -> None:
     """
     for path in (source / SOURCES).rglob("*"):
         copied = target / path.relative_to(source)
-        if path.is_file() and not copied.exists():
+        # A link of a directory that was sent may lead to any file of this user.
+        if path.is_file() and not path.is_symlink() and not copied.exists():
             copied.parent.mkdir(parents=True, exist_ok=True)
             write_whole(copied, path.read_bytes())
 

@@ -14,7 +14,7 @@ from rich.console import Console
 
 from overfit_cli.core.cell import Cell
 from overfit_cli.core.errors import MissingError, UserError
-from overfit_cli.core.files import RESULTS, error_text
+from overfit_cli.core.files import error_text, results_folder
 from overfit_cli.core.registry import blaming
 from overfit_cli.core.text import duration, percent, plural
 from overfit_cli.core.training import Execution
@@ -419,7 +419,7 @@ def open_sweep(
     ) as executor:
         yield Session(
             output=output,
-            directory=RunDirectory(out or RESULTS / name, "out"),
+            directory=RunDirectory(out or results_folder() / name, "out"),
             executor=executor,
             shard=part,
             trajectories=trajectories or subject.trajectories,

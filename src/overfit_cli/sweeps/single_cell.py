@@ -13,7 +13,7 @@ from rich.console import Console
 from overfit_cli.core.cell import CellResult
 from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.failures import traceback_lines
-from overfit_cli.core.files import RESULTS, error_text
+from overfit_cli.core.files import error_text, results_folder
 from overfit_cli.core.parameters import Value
 from overfit_cli.core.processes import answering_interrupts
 from overfit_cli.core.study import MOST_PROGRESS_COLUMNS, AnyStudy
@@ -54,7 +54,7 @@ def train_cell(
     for name, values in grid.axes.items():
         accepts = f"a training takes one value of {name}, not {len(values)}; a sweep takes several."
         raise BadValue(name, None, accepts)
-    directory = RunDirectory(out or RESULTS / _name(subject, settings, grid), "out")
+    directory = RunDirectory(out or results_folder() / _name(subject, settings, grid), "out")
     study = grid.study
     cell = make_plan(grid, directory, device).cells[0]
     data_read = study.prepare([cell])

@@ -354,7 +354,7 @@ def _timed(study: AnyStudy, cells: list[Cell], device: Device) -> Probe:
 def _seconds_waited() -> float | None:
     """Return how long this thread has waited for a core; None if the system doesn't say."""
     with contextlib.suppress(OSError, ValueError, IndexError):
-        return int(Path("/proc/thread-self/schedstat").read_text().split()[1]) / 1e9
+        return int(Path("/proc/thread-self/schedstat").read_bytes().split()[1]) / 1e9
     return None
 
 

@@ -15,7 +15,7 @@ from overfit_cli.core.registry import figures_of, find_study, study_names
 from overfit_cli.core.study import AnyStudy
 from overfit_cli.core.text import brief, is_text, most_alike, suggestion
 from overfit_cli.functions.function_study import study_of_reference
-from overfit_cli.functions.references import is_reference
+from overfit_cli.functions.references import is_reference, split_reference
 from overfit_cli.sweeps.grid import Given, Grid, make_grid
 from overfit_cli.sweeps.presets import MEASURED_ON, Preset, find_preset, preset_names, preset_texts
 from overfit_cli.sweeps.ranges import parse_seeds
@@ -27,8 +27,8 @@ DEFAULT_SEEDS = "3"
 LONGEST = 120
 """The most letters of a run directory's name."""
 
-_SEPARATORS = "/\\:"
-"""Characters of a text that separate folders on some system."""
+_NOT_IN_NAMES = '/\\:<>"|?*'
+"""Characters of a text that no file's name may have on some system."""
 
 
 @dataclass(frozen=True)
@@ -174,8 +174,8 @@ def _study_of(preset: Preset) -> AnyStudy:
         raise UserError(
             f"{preset.path.name}: {name!r} is neither a study nor a file FILE.py; {hint}"
         )
-    is_file = name.partition(":")[0].endswith(".py")
     try:
+        is_file = split_reference(name)[0].endswith(".py")
         return study_of_reference(str(preset.path.parent / name) if is_file else name)
     except UserError as error:
         raise UserError(f"{preset.path.name}: {error}") from error
@@ -222,7 +222,7 @@ def named_after(base: str, values: Mapping[str, Sequence[Value]]) -> str:
         name if len(taken) > 1 else f"{name}{brief(taken[0], 12)}" for name, taken in values.items()
     ]
     name = "-".join([base, *parts])
-    name = "".join("_" if letter in _SEPARATORS else letter for letter in name)
+    name = "".join("_" if letter in _NOT_IN_NAMES else letter for letter in name)
     if len(name) <= LONGEST:
         return name
     mark = hashlib.sha256(name.encode()).hexdigest()[:8]

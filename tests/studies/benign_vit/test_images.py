@@ -182,6 +182,7 @@ def test_what_comes_after_the_images_is_never_unpacked(tmp_path: Path) -> None:
         tracemalloc.stop()
 
 
+@pytest.mark.unix
 def test_a_pipe_in_the_place_of_the_images_is_none(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "train-images-idx3-ubyte")
     with pytest.raises(UserError, match="MNIST isn't there"):

@@ -138,6 +138,7 @@ def test_a_malformed_row_is_named_with_its_file_and_line(
         read_sst2(tmp_path)
 
 
+@pytest.mark.unix
 def test_files_that_are_missing_or_of_another_kind_are_named(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"split train isn't there; name a folder that has"):
         read_sst2(tmp_path)

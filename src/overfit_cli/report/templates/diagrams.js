@@ -48,9 +48,8 @@ function legend(diagram) {
   return list;
 }
 
-function drawDiagram(holder) {
-  const diagram = JSON.parse(find("script", holder).textContent);
-  const name = holder.dataset.run;
+// Draw a diagram into an element; the name says what it is of.
+function drawDiagram(holder, diagram, name) {
   const reading = make("div", { class: "reading" });
   const text = make("p", {}, "Point at a place, or choose one with Tab and the arrow keys.");
   reading.append(text);
@@ -77,5 +76,3 @@ function drawDiagram(holder) {
   holder.append(make("h5", {}, title), legend(diagram), explored);
   holder.hidden = false;
 }
-
-all(".diagram").forEach(drawDiagram);

@@ -87,7 +87,7 @@ def published_theory() -> pd.DataFrame:
 
 def _read_file(name: str) -> pd.DataFrame:
     package = importlib.resources.files("overfit_cli.studies.positional_semantic")
-    return pd.read_csv(io.StringIO((package / name).read_text()))
+    return pd.read_csv(io.StringIO((package / name).read_text("utf-8")))
 
 
 def beside_means(cells: pd.DataFrame, choose: Choose) -> pd.DataFrame:

@@ -6,6 +6,7 @@ both suffice. Here the powers of λ are measured, of the steps and the widths th
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from functools import partial
 
@@ -170,7 +171,7 @@ def _width_power(cells: pd.DataFrame) -> Measurement:
     )
     logs = _log_ends(widths)
     measured = _power(logs, causes, SQUARE_OF_WIDTHS, note)
-    own = {name: (widths["activation"] == name) * np.e + 1.0 for name in ("exp", "relu")}
+    own = {name: (widths["activation"] == name) * math.e + 1.0 for name in ("exp", "relu")}
     each = _power(logs, {**causes, **own}, SQUARE_OF_WIDTHS, "").interval
     words = "power of 1/λ, each activation with its own constant"
     ends = {} if each is None else {f"{words}, from": each.low, f"{words}, to": each.high}

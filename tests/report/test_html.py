@@ -1,0 +1,164 @@
+"""What a notebook shows of claims, comparisons, results and plans: HTML that is parsed here."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+import overfit_cli
+from overfit_cli.core.claim import Interval
+from overfit_cli.core.html import html_table
+from overfit_cli.report.judge import Judged, JudgedClaims
+from overfit_cli.sweeps.grid import make_grid
+from overfit_cli.sweeps.plan import make_plan
+from overfit_cli.sweeps.store import RunDirectory
+from tests.report.made_up import judged
+from tests.toy_runs import TOY, sweep_toy
+
+HOSTILE = "<script>alert('a & b')</script>\x1b[31m"
+SEEN = "<script>alert('a & b')</script>\\x1b[31m"
+
+
+def parsed(shown: Any) -> ElementTree.Element:
+    """The HTML of an object, which has no script, no style of its own colours and no open tag."""
+    root = ElementTree.fromstring(f"<div>{shown._repr_html_()}</div>")
+    allowed = {"div", "p", "table", "caption", "thead", "tbody", "tr", "th", "td", "strong"}
+    assert {element.tag for element in root.iter()} <= allowed | {"details", "summary"}
+    styles = {element.get("style") or "" for element in root.iter()}
+    assert not any("color" in style or "background" in style for style in styles)
+    assert not any(name.startswith("on") for element in root.iter() for name in element.attrib)
+    return root
+
+
+def texts(root: ElementTree.Element, path: str) -> list[str]:
+    """The texts of the elements at a path."""
+    return ["".join(element.itertext()) for element in root.iterfind(path)]
+
+
+def test_every_claim_has_a_row_with_its_verdict_number_and_margin() -> None:
+    claims = [judged("rises", "holds"), judged("falls", "fails", value=2.0), judged("c", "not run")]
+    root = parsed(JudgedClaims(claims))
+    assert texts(root, ".//caption") == ["3 claims of one: holds 1, fails 1, not run 1."]
+    assert texts(root, ".//th") == ["claim", "verdict", "measured", "required"]
+    assert texts(root, ".//td/strong") == ["✓ holds", "✗ fails", "– not run"]
+    assert texts(root, ".//tbody/tr/td[3]") == ["1", "2", "–"]
+
+
+def test_a_verdict_of_all_claims_together_stands_before_the_one_alone() -> None:
+    alone = judged("rises", "holds")
+    together = Judged(
+        alone.study, alone.claim, alone.measurement, None, joint_verdict="inconclusive"
+    )
+    assert texts(parsed(together), ".//tbody/tr/td[2]") == ["? inconclusive By itself it holds."]
+
+
+def test_the_users_claim_is_its_sentence_under_which_its_details_unfold(tmp_path: Path) -> None:
+    run = sweep_toy(tmp_path / "run", n="1:6")
+    root = parsed(overfit_cli.judge(run.path, "test_loss < 5", "test_loss < 1e-9 where n > 2"))
+    assert texts(root, ".//summary") == ["test_loss < 5", "test_loss < 1e-9 where n > 2"]
+    details = texts(root, ".//details")
+    assert all("It holds where" in text and f"Measured on {run.path}." in text for text in details)
+    assert "Judged on 12 settings" in details[0]
+    assert texts(root, ".//tbody/tr/td[4]") == ["holds below 5", "holds below 10⁻⁹"]
+
+
+def test_a_papers_claim_is_its_name_and_its_sentence_unfolds() -> None:
+    claims = overfit_cli.judge("results/fig1-quick")
+    root = parsed(claims)
+    assert texts(root, ".//summary") == [each.name for each in claims]
+    exponent = next(text for text in texts(root, ".//details") if text.startswith("fig1-exponent"))
+    assert "N·SNR² = C" in exponent
+    assert "section 6 and figure 1b" in exponent
+
+
+def test_names_are_escaped_wherever_they_stand(tmp_path: Path) -> None:
+    assert texts(parsed(judged(HOSTILE, "holds", study=HOSTILE)), ".//caption") == [
+        f"1 claim of {SEEN}: holds 1."
+    ]
+    table = ElementTree.fromstring(html_table(HOSTILE, [HOSTILE], [[HOSTILE]]))
+    assert [texts(table, f".//{tag}") for tag in ("caption", "th", "td")] == [[SEEN]] * 3
+    run = sweep_toy(tmp_path / "<b>run")
+    root = parsed(overfit_cli.compare(run.path, run.path))
+    assert any(text.startswith("A: <b>run, 6 cells") for text in texts(root, "p"))
+    assert "<b>run" in repr(overfit_cli.compare(run.path, run.path))
+
+
+def test_a_comparison_has_a_row_for_each_column_and_for_each_claim_that_is_asked(
+    tmp_path: Path,
+) -> None:
+    a, b = sweep_toy(tmp_path / "a"), sweep_toy(tmp_path / "b")
+    comparison = overfit_cli.compare(a.path, b.path, value="test_loss", claim="test_loss < 5")
+    root = parsed(comparison)
+    assert texts(root, "table/caption") == [
+        "Measured columns. Every difference is B less A.",
+        "Claims on both sides.",
+    ]
+    columns, claims = root.findall("table")
+    assert texts(columns, ".//tbody/tr/td[1]") == ["test_loss"]
+    assert [text.split(":")[0] for text in texts(claims, ".//tbody/tr/td")[1:]] == [
+        comparison.verdicts["test_loss-lt-5"][0].verdict
+    ] * 2
+    answer, sides, intervals = texts(root, "p")
+    assert answer.startswith("No difference: A and B are equal in test_loss. No verdict changes")
+    assert sides.startswith("A: a, 6 cells of toy. B: b, 6 cells of toy. ")
+    assert intervals.startswith("Intervals of B − A: ")
+
+
+def test_a_trained_cell_has_a_row_for_each_measurement(tmp_path: Path) -> None:
+    result = overfit_cli.train("toy", n=2, out=tmp_path / "one", quiet=True)
+    root = parsed(result)
+    assert texts(root, ".//tbody/tr/td[1]") == [*result.measurements]
+    [caption] = texts(root, ".//caption")
+    assert caption.startswith("toy, n 2, ")
+    assert f"{len(result.trajectory['step'])} logged steps" in caption
+
+
+def test_a_cell_that_failed_says_why(tmp_path: Path) -> None:
+    result = overfit_cli.train("toy", n=1, mood="diverges", snr=2, out=tmp_path / "one", quiet=True)
+    assert result.reason
+    assert result.reason in texts(parsed(result), ".//caption")[0]
+    assert repr(result).endswith(f": {result.reason}>")
+
+
+def test_a_plan_has_the_cells_that_are_there_and_those_to_run(tmp_path: Path) -> None:
+    run = sweep_toy(tmp_path / "run", n="1:3")
+    grid = make_grid(TOY, {"n": "1:5", "snr": "1:2:2"}, (0,))
+    plan = make_plan(grid, RunDirectory(run.path), "cpu")
+    root = parsed(plan)
+    assert texts(root, ".//caption") == ["Plan of 10 cells of toy."]
+    assert texts(root, ".//tbody/tr/td[2]") == ["6", "0", "4"]
+    assert repr(plan) == "<Plan of 10 cells of toy: 4 to run>"
+
+
+def test_a_repr_is_a_line_for_each_object(tmp_path: Path) -> None:
+    claims = overfit_cli.judge("results/fig1-quick")
+    lines = repr(claims).splitlines()
+    assert len(lines) == len(claims)
+    exponent = next(each for each in claims if each.name == "fig1-exponent")
+    assert isinstance(exponent.measurement.interval, Interval)
+    assert repr(exponent) == "<Judged fig1-exponent: holds, 1.97 [1.83, 2.07]>"
+    run = sweep_toy(tmp_path / "run")
+    comparison = repr(overfit_cli.compare(run.path, run.path))
+    assert comparison.startswith("<Comparison of A run and B run: No difference")
+    assert "\n" not in comparison
+    trained = repr(overfit_cli.train("toy", n=2, out=tmp_path / "one", quiet=True))
+    assert trained.startswith("<CellResult of toy, n 2, ")
+    assert len(trained) < 300
+
+
+def test_claims_stay_a_list() -> None:
+    claims = JudgedClaims([judged("a", "holds"), judged("b", "fails")])
+    assert claims == [*claims]
+    assert isinstance(claims, list)
+    assert claims[-1].name == "b"
+    assert texts(parsed(JudgedClaims()), ".//caption") == ["0 claims."]
+
+
+@pytest.mark.parametrize("text", ["a\nb", "a\u2028b", "<td>"])
+def test_a_text_is_one_line_of_a_cell(text: str) -> None:
+    table = ElementTree.fromstring(html_table("caption", ["heading"], [[text]]))
+    [cell] = texts(table, ".//td")
+    assert len(cell.splitlines()) == 1

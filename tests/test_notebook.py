@@ -1,0 +1,183 @@
+"""Notebooks in real kernels: what a sweep shows on its way, and the notebook of the documents."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import nbformat
+import pytest
+from nbclient import NotebookClient
+
+from docs.notebook import NOTEBOOK, execute
+from overfit_cli.core.notebook import SECONDS_BETWEEN_PICTURES
+from overfit_cli.report import widget
+
+KEPT = nbformat.read(NOTEBOOK, as_version=4)
+STATE = "application/vnd.jupyter.widget-state+json"
+
+SWEEPS = (
+    """
+import os, signal, threading, time
+import overfit_cli
+
+def train(n: int = 1, snr: float = 1.0, seed: int = 0):
+    time.sleep(0.05)
+    return {"loss": 1 / (1 + n * snr)}
+""",
+    'overfit_cli.sweep(train, n="1:6", snr="1:2:6", seeds=1, jobs=1, out="run");',
+    'overfit_cli.sweep(train, n="1:6", seeds=2, jobs=1, out="line");',
+    'overfit_cli.sweep(train, n="1:3", snr="1:2:3", seeds=1, jobs=1, out="quiet", quiet=True);',
+    """
+threading.Timer(1.0, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+try:
+    overfit_cli.sweep(train, n="1:60", snr="1:2:6", seeds=1, jobs=1, out="long")
+except KeyboardInterrupt:
+    print("interrupted")
+""",
+    'overfit_cli.sweep(train, n="1:6", snr="1:2:6", seeds=1, jobs=1, out="run");',
+)
+
+
+class Listening(NotebookClient):
+    """Runs a notebook, and keeps the kind and the cell of each message."""
+
+    said: list[tuple[str, int]]
+
+    def process_message(self, msg: Any, cell: Any, cell_index: int) -> Any:
+        self.said = [*getattr(self, "said", []), (msg["msg_type"], cell_index)]
+        return super().process_message(msg, cell, cell_index)
+
+
+def outputs(notebook: nbformat.NotebookNode) -> list[list[Any]]:
+    """The outputs of each cell of code."""
+    return [cell.outputs for cell in notebook.cells if cell.cell_type == "code"]
+
+
+def pictures(cell: list[Any]) -> list[str]:
+    """What a cell displays, as text."""
+    return [output.data["text/plain"] for output in cell if output.output_type == "display_data"]
+
+
+def printed(cell: list[Any]) -> str:
+    return "".join(output.text for output in cell if output.output_type == "stream")
+
+
+@pytest.fixture(scope="module")
+def swept(tmp_path_factory: pytest.TempPathFactory) -> Listening:
+    """A notebook of sweeps, after its run."""
+    cells = [nbformat.v4.new_code_cell(source) for source in SWEEPS]
+    notebook = nbformat.v4.new_notebook(cells=cells)
+    ran = execute(notebook, tmp_path_factory.mktemp("swept"), Listening)
+    assert isinstance(ran, Listening)
+    return ran
+
+
+@pytest.mark.slow
+def test_the_diagram_of_a_sweep_fills_in_within_one_output_and_stays(swept: Listening) -> None:
+    _, cell, *_ = outputs(swept.nb)
+    [picture] = pictures(cell)
+    assert picture.startswith("loss over snr (across) and n (up)\n")
+    assert "to come" not in picture
+    assert len(picture.splitlines()) == 9, "no line of progress is left"
+    changes = swept.said.count(("update_display_data", 1))
+    assert 3 <= changes <= 2 + 36 * 0.2 / SECONDS_BETWEEN_PICTURES
+    assert swept.said.count(("display_data", 1)) == 1
+    first, second, done = printed(cell).splitlines()
+    assert first.endswith("(n 6 × snr 6 × seeds 1), run")
+    assert second == "36 to run, 1 job."
+    assert done.startswith("Done: 36 trained")
+    [html] = [output.data["text/html"] for output in cell if "data" in output]
+    assert html.startswith("<pre")
+    assert "background-color" in html
+    assert "<script" not in html
+
+
+@pytest.mark.slow
+def test_a_sweep_without_a_diagram_says_how_many_cells_are_finished(swept: Listening) -> None:
+    assert pictures(outputs(swept.nb)[2]) == ["12 of 12 cells.\n"]
+
+
+@pytest.mark.slow
+def test_a_quiet_sweep_shows_nothing(swept: Listening) -> None:
+    assert outputs(swept.nb)[3] == []
+
+
+@pytest.mark.slow
+def test_an_interrupted_sweep_leaves_the_diagram_of_what_is_kept(swept: Listening) -> None:
+    cell = outputs(swept.nb)[4]
+    [picture] = pictures(cell)
+    assert re.search(r"\d+ points to come", picture)
+    *_, kept, last = printed(cell).splitlines()
+    assert re.match(r"Interrupted after \d+ of 360 cells; they are kept in long", kept)
+    assert last == "interrupted"
+
+
+@pytest.mark.slow
+def test_a_sweep_that_reuses_all_cells_shows_their_diagram(swept: Listening) -> None:
+    first, again = pictures(outputs(swept.nb)[1]), pictures(outputs(swept.nb)[5])
+    assert [text.splitlines()[1:] for text in again] == [text.splitlines()[1:] for text in first]
+
+
+@pytest.fixture(scope="module")
+def executed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[nbformat.NotebookNode]:
+    """The notebook of the documents, run anew."""
+    notebook = nbformat.read(NOTEBOOK, as_version=4)
+    execute(notebook, tmp_path_factory.mktemp("executed"))
+    yield notebook
+
+
+NUMBERS = re.compile(r"−?\d+(\.\d+)?(·10[⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+)?( min \d\d s| s\b)?")
+
+
+def form(output: Any) -> Any:
+    """An output without what another machine, or another day, may change: its numbers."""
+    if output.output_type == "stream":
+        return NUMBERS.sub("#", output.text).replace("jobs on loky", "job")
+    shown = dict.fromkeys(output.data, "")
+    shown["text/plain"] = NUMBERS.sub("#", re.sub("[·░▒▓█ ]+", "", output.data["text/plain"]))
+    html = output.data.get("text/html", "")
+    if not html.startswith("<pre"):  # the colours of a diagram are numbers too
+        shown["text/html"] = NUMBERS.sub("#", html)
+    return shown
+
+
+@pytest.mark.slow
+def test_the_notebook_of_the_documents_runs_and_its_outputs_are_of_the_present_form(
+    executed: nbformat.NotebookNode,
+) -> None:
+    again = [[form(output) for output in cell] for cell in outputs(executed)]
+    kept = [[form(output) for output in cell] for cell in outputs(KEPT)]
+    assert again == kept, "run `python -m docs.notebook`"
+
+
+@pytest.mark.slow
+def test_the_verdicts_that_the_notebook_shows_are_those_of_its_cells(
+    executed: nbformat.NotebookNode,
+) -> None:
+    again, kept = (
+        re.findall(r"<Judged [^:]*: (\w+)", json.dumps(notebook)) for notebook in (executed, KEPT)
+    )
+    assert again == kept == ["holds", "inconclusive", "fails"]
+
+
+def test_the_kept_notebook_is_small_and_names_no_machine() -> None:
+    text = NOTEBOOK.read_text()
+    assert len(text) < 400_000
+    assert not re.search(r"/(tmp|home|root|work|Users|var)/|ipykernel_\d", text)
+    nbformat.validate(KEPT)
+    assert all(outputs(KEPT))
+    counts = [cell.execution_count for cell in KEPT.cells if cell.cell_type == "code"]
+    assert counts == list(range(1, len(counts) + 1)), "run from its first cell to its last"
+    assert not any(output.output_type == "error" for cell in outputs(KEPT) for output in cell)
+
+
+def test_the_kept_widget_is_of_the_present_script() -> None:
+    """Where the notebook is only read, the diagram is drawn by the script that is kept in it."""
+    models = KEPT.metadata.widgets[STATE].state.values()
+    [model] = [model.state for model in models if "_esm" in model.state]
+    assert model._esm == widget.script(), "run `python -m docs.notebook`"
+    assert model.name == "spike"
+    assert len(model.diagram.panels[0].places) == 10 * 10
