@@ -420,12 +420,12 @@ def test_seeds_that_repeat_anothers_numbers_decide_nothing() -> None:
         claim.name: claim.measurement for claim in overfit_cli.judge(cells, study="benign-vit")
     }
     assert judged["fig1-falls-with-n"].verdict == "inconclusive"
-    assert "Seeds 4, 5 have all the numbers of another" in judged["fig1-falls-with-n"].note
+    assert "Seeds 4, 5 repeat all numbers of another seed" in judged["fig1-falls-with-n"].note
     partly = cells.drop(index=cells.index[cells["seed"] == 4][::7])
     judged = {
         claim.name: claim.measurement for claim in overfit_cli.judge(partly, study="benign-vit")
     }
-    assert "Seeds 4, 5 have all the numbers of another" in judged["fig1-falls-with-n"].note
+    assert "Seeds 4, 5 repeat all numbers of another seed" in judged["fig1-falls-with-n"].note
     flags = cells.assign(test_loss=(cells["test_loss"] < 0.2).astype(float))
     judged = {
         claim.name: claim.measurement for claim in overfit_cli.judge(flags, study="benign-vit")

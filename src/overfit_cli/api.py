@@ -119,8 +119,8 @@ def sweep(
         fail_fast: stop when a cell fails; cells that are running end.
         time_limit: the seconds that a cell may take; one that takes longer fails. In a thread (the
             backends `threading` and `dask`) it ends at its next logged step, or when it returns.
-        refine: begin with the grid, and go on so many rounds where the boundary is uncertain.
-        threshold, tolerance: with `refine`, where a cell changes sides, and how well to know it.
+        refine: begin with the grid, and add cells at the uncertain boundary, in so many rounds.
+        threshold, tolerance: with `refine`, the value at the boundary, and its accuracy.
         quiet: whether to print nothing.
         **axes: the values of each parameter: one, several, a range as a text, or an expression in
             other parameters as a text, such as `2*d`.
@@ -283,7 +283,7 @@ def runs(folder: str | Path | None = None) -> pd.DataFrame:
     """Return the run directories in a folder, one row each by name, as `overfit runs` lists them.
 
     Args:
-        folder: where they lie, by default in `results/`; what is no run directory is left out.
+        folder: their folder, by default `results/`; other folders in it are left out.
 
     Returns:
         `path`, `study`, how many cells are `done`, `failed` and `missing` (missing where what was
@@ -331,22 +331,23 @@ def draw(
         minus: a run directory to subtract, cell by cell.
         x, y: the parameters across and up, or expressions such as `n / d`.
         value: the column to draw, or an expression such as `test_error - train_error`.
-        by: a parameter with a panel for each value; of boundaries, a colour.
-        mean: the statistic over seeds: `arithmetic` (the default), `geometric` or `median`.
-        band: the band around it: `interval` (95 %, the default), `sd`, `quartiles`, or `seeds` for
-            a line for each seed, which is the default where there are fewer than three.
+        by: a parameter with a panel for each value; in `boundary`, a colour for each.
+        mean: the statistic over seeds: `median` (the default), `arithmetic` or `geometric`.
+        band: the band around it: `quartiles` (the default of a median), `interval` (95 %, the
+            default of a mean), `sd`, or `seeds` for a line for each seed, which is the default if
+            there are fewer than three.
         threshold: where a cell changes sides.
         law: equations to draw as curves, such as `N * SNR**2 = 1000`; `()` for none, also where the
             figure has its own.
-        theory: the column of a theory, or an expression, to draw beside the value, dashed.
+        theory: a column with a prediction, or an expression, drawn dashed beside the value.
         where: conditions on parameters, the seed or measured columns that choose cells: `n=5:20`,
             `test_loss<0.1`, several such texts, or values by name: `{"n": [5, 10]}`.
         title: stands above the figure.
         size: `column`, `page`, or width and height, such as `3.4x2.6` in inches or `85x65mm`.
         dpi: dots per inch; by default 300.
-        cmap: matplotlib's name of a map of colours.
-        log: which of `x`, `y` and `value` are logarithmic, with commas between, or `none`.
-        style: a style sheet of matplotlib's.
+        cmap: a matplotlib colour map.
+        log: which of `x`, `y` and `value` are logarithmic, separated by commas, or `none`.
+        style: a matplotlib style sheet.
         embed: whether the file that `out` names holds the numbers that are drawn, as CSV, which
             `overfit extract` takes out.
         out: a .png, .pdf or .svg to write, with the caption beside it; None for none.
@@ -439,17 +440,17 @@ def compare(
         value: the measured columns to compare; by default all that both have numbers of.
         where: conditions that choose cells of both, as `load` has them.
         where_a, where_b: the same for one of the two.
-        interpolate: whether to interpolate A between its cells, where B has other points.
+        interpolate: whether to interpolate A between its cells, at the points that only B has.
         claim: claims to judge on both runs, as sentences, in Python, or by their names.
-        equivalent: the margin within which each place is judged to agree with a published mean, or
+        equivalent: the margin within which each point is judged to agree with a published mean, or
             to differ from it: `"10%"` of the mean, or a number in the unit of the column.
         out: a .png, .pdf or .svg to write, with a caption beside it; None for none.
 
     Returns:
-        The differences, B less A: `table()` has a row for each column, `places()` one for each
-        published point with its z-score and its verdict, `verdicts` what both
-        measure of each claim, `beyond(tolerance)` what differs by more, and `notes` whether they
-        are of other code or data.
+        The differences, B − A: `table()` has a row for each column, `places()` one for each
+        published point with its z-score and its verdict, `verdicts` the
+        measurements of each claim on both, `beyond(tolerance)` what differs by more, and `notes`
+        differences of code or data.
 
     Raises:
         UserError: if one of both can't be read, or they have no cell or no column in common.
@@ -483,26 +484,27 @@ def judge(
     """Judge claims, as `overfit report` and `overfit judge` do.
 
     Args:
-        *sources: the run directories to judge by, each for itself; without any, those in
-            `results/`: of those on which a claim can be measured the quick run of its preset
-            decides it, else the paper run, else the first by name. Or one frame of cells, from
+        *sources: the run directories to judge, each by itself; by default those in `results/`:
+            the quick run of a claim's preset decides it, else the paper run, else the first run
+            by name on which it can be measured. Or one frame of cells, from
             anywhere: a row per cell, with `seed` and the study's columns; parameters that are
             absent have their defaults. With a column `step`, a row per cell and logged step: then
             claims on trajectories are judged. After one directory or frame, claims of your own, as
             sentences or in Python: `judge(cells, "test_error < 0.05 where snr > 2")`.
-        study: whose cells a frame has, where it has no column `study`; a run directory says it.
-            A function will do.
-        out: a .png, .pdf or .svg to write, of sentences on a run directory: what they are judged
-            on, and their margins; None for none.
+        study: the study, or function, of a frame without a column `study`; a run directory has
+            its own.
+        out: a .png, .pdf or .svg to write, for sentences on a run directory: the numbers that
+            are judged, and their margins; None for none.
 
     Returns:
-        The claims that cells there bear on; of a study whose cells bear on none, all. Of sentences,
-        those: the note of each measurement says what it is judged on, how often it would be wrong,
-        and what it lacks. A notebook shows them as a table, in which each name unfolds.
+        The claims that these cells test; if they test none, all claims of the study. If sentences
+        are given, only those: the note of each measurement says on which cells it is judged, how
+        often it would be wrong, and what it lacks. A notebook shows them as a
+        table, in which each name unfolds.
 
     Raises:
-        UserError: if a named directory holds no cells, a frame's study isn't known, one is named
-            for a directory, or a sentence is no claim.
+        UserError: if a named directory holds no cells, a frame's study isn't known, a study is
+            named for a directory, or a sentence is no claim.
     """
     texts = [str(source) for source in sources if _is_sentence(source)]
     named = [

@@ -141,29 +141,29 @@ def links(folder: Path) -> Path:
     return archive_of(folder, (link, b""), (soft, b""))
 
 
-IMDB = r"IMDb's folder aclImdb or its archive aclImdb\*\.tar\.gz as published, or a folder with"
+IMDB = r"IMDb's folder aclImdb or its archive aclImdb\*\.tar\.gz as published, or a folder that has"
 
 
 @pytest.mark.unix
 @pytest.mark.parametrize(
     ("malformed", "words"),
     [
-        (nothing, "/at/nowhere: there is no such folder or archive; accepted are " + IMDB),
-        (empty_folder, "/at: IMDb isn't there; accepted are " + IMDB),
-        (no_class, "/at: it has no reviews in train/pos; accepted are " + IMDB),
-        (empty_class, "/at: it has no reviews in test/neg; accepted are " + IMDB),
-        (no_class_in_archive, r"/x\.tar\.gz: it has no reviews in test/neg; accepted are " + IMDB),
-        (empty_review, r"/at: the review train/neg/2_1\.txt is empty; accepted are " + IMDB),
-        (unreadable_review, r"/5_9\.txt: it can't be read: No such file or directory; accepted"),
-        (pipe_as_review, r"/5_9\.txt: it can't be read: it isn't a regular file; accepted"),
-        (huge_review, r"/5_9\.txt: it can't be read: it has more than 1048576 bytes; accepted"),
+        (nothing, "/at/nowhere: there is no such folder or archive; name " + IMDB),
+        (empty_folder, "/at: IMDb isn't there; name " + IMDB),
+        (no_class, "/at: it has no reviews in train/pos; name " + IMDB),
+        (empty_class, "/at: it has no reviews in test/neg; name " + IMDB),
+        (no_class_in_archive, r"/x\.tar\.gz: it has no reviews in test/neg; name " + IMDB),
+        (empty_review, r"/at: the review train/neg/2_1\.txt is empty; name " + IMDB),
+        (unreadable_review, r"/5_9\.txt: it can't be read: No such file or directory; name IMDb"),
+        (pipe_as_review, r"/5_9\.txt: it can't be read: it isn't a regular file; name IMDb"),
+        (huge_review, r"/5_9\.txt: it can't be read: it has more than 1048576 bytes; name IMDb"),
         (huge_member, r"/aclImdb\.tar\.gz: it is damaged or cut short \('.*' has 1099511627776 b"),
         (huge_name, r"/aclImdb\.tar\.gz: it is damaged or cut short \('.*' has 1099511627776 b"),
         (huge_header, r"/aclImdb\.tar\.gz: it is damaged or cut short \('pax' has 10995116277"),
         (negative_size, r"/aclImdb\.tar\.gz: it is damaged or cut short \('.*' has -"),
         (huge_stranger, r"/aclImdb\.tar\.gz: it is damaged or cut short \('something else' has"),
         (endless_names, r"/aclImdb\.tar\.gz: it "),
-        (links, r"/aclImdb\.tar\.gz: it has no reviews in train/neg; accepted are " + IMDB),
+        (links, r"/aclImdb\.tar\.gz: it has no reviews in train/neg; name " + IMDB),
         (not_an_archive, r"/aclImdb\.tar\.gz: it is damaged or cut short \(Not a gzipped file"),
         (
             truncated,

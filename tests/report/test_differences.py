@@ -88,7 +88,7 @@ def test_a_seed_counts_once_however_many_of_its_cells_are_there(tmp_path: Path) 
     assert loss_of(comparison)["difference"]["value"] == pytest.approx(expected)
     assert loss_of(comparison)["pairs"] == 11
     assert (comparison.failed["b"], comparison.failed["a"]) == (1, 0)
-    assert "Failed in B alone: 1 cell." in opening_lines(comparison)
+    assert "Failed only in B: 1 cell." in opening_lines(comparison)
     assert "B: b, 12 cells of toy, 1 failed." in opening_lines(comparison)
 
 

@@ -113,7 +113,7 @@ def test_conditions_leave_out_points() -> None:
         ({"n": "2*mood"}, (), (), "mood is no number"),
         ({"n": "__import__('os')"}, (), (), "n="),
         ({"n": "-snr", "snr": "1"}, (), (), "n takes a whole number of at least 1 .*, not -1"),
-        ({"n": "1,2", "snr": "1,2,3"}, ("n,snr",), (), "equally many values of each, not 2 of n"),
+        ({"n": "1,2", "snr": "1,2,3"}, ("n,snr",), (), "lists of equal length, not 2 of n"),
         ({"n": "1,2"}, ("n,snr",), (), "snr has no list of values"),
         ({"n": "1,2"}, ("n",), (), "two parameters or more"),
         ({"n": "1,2"}, ("n,srn",), (), "no parameter 'srn'; did you mean 'snr'"),

@@ -48,7 +48,7 @@ def opening_lines(comparison: Comparison) -> Iterator[str]:
     yield sentence
     for letter, failed in comparison.failed.items():
         if failed:
-            yield f"Failed in {letter.upper()} alone: {plural(failed, unit)}."
+            yield f"Failed only in {letter.upper()}: {plural(failed, unit)}."
 
 
 def describe_interpolation(counts: Mapping[str, Any]) -> str:
@@ -89,7 +89,7 @@ def _place_of_largest(record: Mapping[str, Any]) -> str:
 
 
 def _place(values: Mapping[str, Any]) -> str:
-    """Write a place: `n 10, snr 12.91, seed 5`."""
+    """Write a point: `n 10, snr 12.91, seed 5`."""
     return ", ".join(f"{name} {brief(value)}" for name, value in values.items())
 
 

@@ -161,7 +161,7 @@ def test_copied_seeds_with_a_little_noise_are_no_seeds() -> None:
     claim = all_claims()["planted-gd-faster"]
     measured = Table(copied, find_study("multihead-planted")).judge(claim)
     assert measured.verdict == "inconclusive"
-    assert "they are no draws of their own" in measured.note
+    assert "they are no further draws" in measured.note
 
 
 def broken(number: str) -> pd.DataFrame:
