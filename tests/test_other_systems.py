@@ -88,6 +88,7 @@ def unnamed_encodings(tree: ast.AST) -> list[int]:
         if (
             isinstance(call.func, ast.Attribute)
             and call.func.attr in ("read_text", "write_text")
+            and getattr(call.func.value, "id", "") != "formatter"  # Click's, of help texts
             and not any(keyword.arg == "encoding" for keyword in call.keywords)
             and len(call.args) < (1 if call.func.attr == "read_text" else 2)
         )
