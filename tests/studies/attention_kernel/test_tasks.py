@@ -189,7 +189,7 @@ def test_cells_of_different_reviews_do_not_share_a_directory(
     for seeds, data, code in ((1, sizes, 0), (2, theirs, 2)):
         asked = (*of_tiny, f"--seeds={seeds}", f"--data={data}", "--jobs=1", "--out=runs")
         errors = run("sweep", "kernel-text", *asked, cwd=elsewhere, expect=code).stderr
-    assert "--out runs: its cells were trained on other data (IMDb's first 16 bytes held" in errors
+    assert "--out runs: its cells were trained on other data (IMDb's first 16 bytes had" in errors
     assert overfit_cli.load(elsewhere / "runs")["seed"].tolist() == [0]
 
 
