@@ -259,9 +259,9 @@ def test_a_cell_that_kills_every_worker_becomes_a_failed_row(tmp_path: Path) -> 
     with dask_cluster(tmp_path / "cluster", "one", "two", restarts=True) as started:
         grid = ("mine.py", "--n", "1:12", "--seeds", "1", *on(started), "--out", "out")
         done = run("sweep", *grid, cwd=tmp_path, expect=1)
-    cells = rows(tmp_path / "out")
-    assert "11 trained" in done.stdout
+    assert "11 trained" in done.stdout, done.stdout + done.stderr
     assert "1 failed (1 worker killed)" in done.stdout
+    cells = rows(tmp_path / "out")
     assert list(cells.loc[cells["status"] == "failed", "n"]) == [4]
     assert len(cells) == 12
 
