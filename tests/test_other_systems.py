@@ -1,4 +1,4 @@
-"""What Windows lacks isn't needed, and what it spells in another way is read."""
+"""The package on Windows: it needs nothing that Windows lacks, and reads its paths."""
 
 from __future__ import annotations
 
@@ -113,9 +113,9 @@ def test_no_file_is_read_in_the_encoding_of_the_system() -> None:
 @pytest.mark.parametrize(
     ("text", "where", "name"),
     [
-        (r"C:\work\mine.py:train", r"C:\work\mine.py", "train"),
-        ("d:/work/mine.py:train", "d:/work/mine.py", "train"),
-        (r"C:\work\mine.py", r"C:\work\mine.py", ""),
+        (r"C:\lab\mine.py:train", r"C:\lab\mine.py", "train"),
+        ("d:/lab/mine.py:train", "d:/lab/mine.py", "train"),
+        (r"C:\lab\mine.py", r"C:\lab\mine.py", ""),
         ("c:train", "c", "train"),
     ],
 )
@@ -127,9 +127,9 @@ def test_a_function_in_a_file_on_a_drive_has_its_name_behind_the_last_colon(
 
 
 def test_a_folder_on_a_drive_names_no_function() -> None:
-    assert not is_reference(r"C:\work\results\mine")
+    assert not is_reference(r"C:\lab\results\mine")
     with pytest.raises(UserError, match=r"it takes FILE\.py"):
-        split_reference(r"C:\work\results\mine")
+        split_reference(r"C:\lab\results\mine")
 
 
 def test_the_name_of_a_run_directory_has_no_character_that_some_system_refuses() -> None:

@@ -1,4 +1,4 @@
-"""What the further forms of sentences say: ends of grids, worst settings, turns and late steps."""
+"""Measurements by the further forms of sentences: ends of grids, worst settings, turns and late steps."""
 
 from __future__ import annotations
 

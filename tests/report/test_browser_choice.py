@@ -1,4 +1,4 @@
-"""Which browser the page is tested with."""
+"""The browser that the page is tested with."""
 
 from __future__ import annotations
 

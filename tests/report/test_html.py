@@ -1,4 +1,4 @@
-"""What a notebook shows of claims, comparisons, results and plans: HTML that is parsed here."""
+"""HTML forms of claims, comparisons, results and plans in a notebook, parsed here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `overfit report` says on a terminal: counts, a table, what is not settled, and the page."""
+"""Output of `overfit report` on a terminal: counts, a table, what is not settled, and the page."""
 
 from __future__ import annotations
 

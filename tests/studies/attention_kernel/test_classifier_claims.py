@@ -1,4 +1,4 @@
-"""Which kernel is faster, surer, steadier: verdicts on cells whose answer is known."""
+"""Claims on the faster, surer, steadier kernel: verdicts on cells whose answer is known."""
 
 from __future__ import annotations
 
