@@ -1,4 +1,4 @@
-"""The published package: the wheel, its metadata and README, and the archive that it is built of."""
+"""The published package: the wheel, its metadata and README, and the archive it is built of."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Measurements by the further forms of sentences: ends of grids, worst settings, turns and late steps."""
+"""Further forms of sentences: ends of grids, worst settings, turns and late steps."""
 
 from __future__ import annotations
 
