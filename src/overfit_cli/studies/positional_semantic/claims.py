@@ -220,9 +220,9 @@ _NEEDED: Mapping[Transition, list[str]] = {
 def _has_all(cells: pd.DataFrame, transition: Transition) -> pd.Series[bool]:
     """Whether the seed of each cell has every number that another seed has at the same place."""
     lacking = cells[_NEEDED[transition]].isna()
-    place = [cells[name] for name in ("omega", "d", "alpha", "start")]
-    own = (lacking & ~lacking.groupby(place).transform("all")).any(axis=1)
-    complete: pd.Series[bool] = ~own.groupby(cells["seed"]).transform("any")
+    point = [cells[name] for name in ("omega", "d", "alpha", "start")]
+    alone = (lacking & ~lacking.groupby(point).transform("all")).any(axis=1)
+    complete: pd.Series[bool] = ~alone.groupby(cells["seed"]).transform("any")
     return complete
 
 
@@ -267,18 +267,26 @@ def _transition_claims(preset: str) -> tuple[Claim, ...]:
         "figure": "branches" if printed else "phase",
         "preset": preset,
     }
-    return (
-        _claim(
-            partial(_transition_rows, transition="energy", preset=preset),
+
+    def at_limit(transition: Transition, meaning: str, limit: str, **fields: str) -> Claim:
+        return _claim(
+            partial(_transition_rows, transition=transition, preset=preset),
             near(mean("ratio"), 1, within="10%", over="average"),
-            "the α at which both starts have one training loss over the α_c of the replica "
-            "equations, averaged over ω,",
+            f"the α at which {meaning} over the {limit} of the replica equations, averaged over ω,",
             "a tenth",
+            **fields,
+            **shared,
+        )
+
+    return (
+        at_limit(
+            "energy",
+            "both starts have one training loss",
+            "α_c",
             name=f"transition{end}",
             source=f"{PAPER}, the phase transition",
             statement="The positional solution has the smaller training loss below α_c(ω) of the "
             "replica equations, and the semantic solution above it.",
-            **shared,
         ),
         _claim(
             partial(_cells_at_transition, preset=preset),
@@ -297,17 +305,14 @@ def _transition_claims(preset: str) -> tuple[Claim, ...]:
             "gradients are balanced to a twentieth of the penalty's.",
             **shared,
         ),
-        _claim(
-            partial(_transition_rows, transition="linear", preset=preset),
-            near(mean("ratio"), 1, within="10%", over="average"),
-            "the α at which attention has the test error of the best linear map over the α_l of "
-            "the replica equations, averaged over ω,",
-            "a tenth",
+        at_limit(
+            "linear",
+            "attention has the test error of the best linear map",
+            "α_l",
             name=f"beats-linear{end}",
             source=f"{PAPER}, the linear baseline",
             statement="From α_l(ω) of the replica equations on, attention of the semantic solution "
             "has a smaller test error than the best linear map of the two tokens.",
-            **shared,
         ),
     )
 

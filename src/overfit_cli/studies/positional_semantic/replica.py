@@ -279,9 +279,9 @@ def _newton(a: Floats, h: Floats, T: Floats, variance: float, stiffness: float) 
     minima = np.empty((3, a.shape[1]))  # a₁, a₂ and the objective
     open_points: NDArray[np.intp] = np.arange(a.shape[1])
     damping = np.zeros(a.shape[1])
-    here = _expand(a, h, T, variance, stiffness)  # (6, points)
+    current = _expand(a, h, T, variance, stiffness)  # (6, points)
     for _ in range(_NEWTON_STEPS):
-        value, g1, g2, H11, H12, H22 = here
+        value, g1, g2, H11, H12, H22 = current
         least = (H11 + H22) / 2 - np.hypot((H11 - H22) / 2, H12)
         shift = damping + np.maximum(0.05 * stiffness - least - damping, 0)
         H11, H22 = H11 + shift, H22 + shift
@@ -289,19 +289,19 @@ def _newton(a: Floats, h: Floats, T: Floats, variance: float, stiffness: float) 
         moved = np.stack(
             [a[0] + (H12 * g2 - H22 * g1) / determinant, a[1] + (H12 * g1 - H11 * g2) / determinant]
         )
-        there = _expand(moved, h, T, variance, stiffness)
-        taken = there[0] <= value + 1e-16
+        trial = _expand(moved, h, T, variance, stiffness)
+        taken = trial[0] <= value + 1e-16
         if taken.all():
-            a, here, damping = moved, there, damping * 0.2
+            a, current, damping = moved, trial, damping * 0.2
         else:
-            a, here = np.where(taken, moved, a), np.where(taken, there, here)
+            a, current = np.where(taken, moved, a), np.where(taken, trial, current)
             damping = np.where(taken, damping * 0.2, np.maximum(4 * damping, stiffness))
         damping[damping < 1e-6 * stiffness] = 0
-        minima[:2, open_points], minima[2, open_points] = a, here[0]
-        going = np.hypot(here[1], here[2]) > 1e-6 * stiffness  # (points,)
+        minima[:2, open_points], minima[2, open_points] = a, current[0]
+        going = np.hypot(current[1], current[2]) > 1e-6 * stiffness  # (points,)
         if not going.any():
             break
-        a, h, T, here = a[:, going], h[:, going], T[:, going], here[:, going]
+        a, h, T, current = a[:, going], h[:, going], T[:, going], current[:, going]
         damping, open_points = damping[going], open_points[going]
     return minima
 

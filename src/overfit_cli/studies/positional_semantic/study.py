@@ -91,7 +91,7 @@ class PositionalSemantic(Study[P]):
 
     def figures(self) -> Mapping[str, Figure]:
         folder = "overfit_cli.studies.positional_semantic.figures"
-        own = (
+        named = (
             (
                 "phase",
                 "The plane of ω and α: the solution with less loss, overlaps, error",
@@ -111,7 +111,7 @@ class PositionalSemantic(Study[P]):
                     fits=lazy_check(f"{folder}:has_{needed}"),
                     source=f"{PAPER}",
                 )
-                for name, title, needed in own
+                for name, title, needed in named
             ),
             replace(HEATMAP, options=FigureOptions(x="alpha", y="omega", by="start")),
             replace(LINES, options=FigureOptions(x="alpha", value="theta")),
