@@ -67,11 +67,14 @@ bench: $(VENV)/installed-dev  ## measure speed, side by side with plain ways
 	$(BIN)/python -m benchmarks.dimension
 	$(BIN)/python -m benchmarks.scale
 	$(BIN)/python -m benchmarks.storm
+	$(BIN)/python -m benchmarks.strikes
+	$(BIN)/python -m benchmarks.soak
+	$(BIN)/python -m benchmarks.estimates
 
 same-rows: $(VENV)/installed  ## train every kept result again, and compare row by row
 	$(BIN)/python -m benchmarks.reproduce
 
-results: $(VENV)/installed  ## make the kept quick results anew: over an hour
+results: $(VENV)/installed-dev  ## make the kept quick results anew: over an hour
 	rm -rf fresh && mkdir fresh
 	cd fresh && ../$(BIN)/overfit reproduce
 	for run in fresh/results/*-quick; do \
@@ -79,6 +82,7 @@ results: $(VENV)/installed  ## make the kept quick results anew: over an hour
 	done
 	cp fresh/results/report/* results/report/
 	rm -rf fresh
+	$(BIN)/python -m docs.page_picture
 
 clean:  ## remove the virtual environment
 	rm -rf $(VENV)

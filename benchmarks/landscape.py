@@ -2,6 +2,7 @@
 
 The loop sets the first layer's weights and evaluates the network on the fixed batch, once as it is
 most often written, with gradients on, and once without. By how many tokens the fixed batch has.
+The three take turns, and what is printed are medians over rounds, and of a round's ratios.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from overfit_cli.studies.attention_kernel.landscape.theory import grid, offsets
 SIZES = ((16, 4), (16, 16), (64, 4), (64, 16), (64, 64), (64, 256))
 """Tokens of a sample, and samples of the fixed batch."""
 
-POINTS = 100
+POINTS, ROUNDS = 30, 7
 
 Batch = tuple[torch.Tensor, torch.Tensor, torch.Tensor | None]
 Floats = NDArray[np.float64]
@@ -66,14 +67,19 @@ def measure(tokens: int, samples: int, points: Floats) -> str:
     batch = move_to_device(fixed_batch(parameters, task, 0), "cpu")
     directions = draw_directions(model, "filter", 0, 0)
     plane = Plane(model, directions, *batch)
-    together, found = timed(lambda: plane.losses(torch.from_numpy(points).float()).numpy())
-    usual, losses = timed(lambda: loop(model, directions, batch, points, gradients=True))
-    bare, _ = timed(lambda: loop(model, directions, batch, points, gradients=False))
-    each = [1e3 * seconds / len(points) for seconds in (together, usual, bare)]
+    ways = (
+        lambda: plane.losses(torch.from_numpy(points).float()).numpy(),
+        lambda: loop(model, directions, batch, points, gradients=True),
+        lambda: loop(model, directions, batch, points, gradients=False),
+    )
+    losses = [way() for way in ways]  # warm
+    times = np.array([[timed(way)[0] for way in ways] for _ in range(ROUNDS)])  # (rounds, ways)
+    each = 1e3 * np.median(times, axis=0) / len(points)
+    usual, bare = np.median(times[:, 1:] / times[:, :1], axis=0)
     return (
         f"{tokens:3d} tokens × {samples:3d} samples: {each[0]:6.2f} ms a point together; loop "
-        f"{each[1]:6.2f} ({usual / together:.1f} times), without gradients {each[2]:6.2f} "
-        f"({bare / together:.1f} times); within {np.abs(found - losses).max():.1e}"
+        f"{each[1]:6.2f} ({usual:.2f} times), without gradients {each[2]:6.2f} "
+        f"({bare:.2f} times); within {np.abs(losses[0] - losses[1]).max():.1e}"
     )
 
 

@@ -159,7 +159,7 @@ class Agreement:
     Attributes:
         claim: the name of the claim.
         seeds: of its preset.
-        holds: the shares of `holds` where it is just false, made-up and resampled.
+        holds: the shares of `holds` where it is barely false, made-up and resampled.
         fails: the same of `fails`.
         power: the same of `holds` where it is true.
     """

@@ -12,7 +12,7 @@ from textwrap import dedent
 
 from overfit_cli.report.page import set_indices
 
-_FENCED = re.compile(r"(^```.*?^```$)", re.DOTALL | re.MULTILINE)
+_FENCED = re.compile(r"(^```.*?^```$|<pre\b.*?</pre>)", re.DOTALL | re.MULTILINE)
 _INDENTED = re.compile(r"(?<=\n\n)(?: {4,}\S.*\n)+(?=\n|\Z)")
 _ALONE = re.compile(r'(?<=<p class="formula">)(.*?)(?=</p>)', re.DOTALL)
 

@@ -30,13 +30,14 @@ from overfit_cli.report.interval_bar import margin_in_words
 FOLDER = Path(__file__).parent
 MOST_FINDINGS = 3
 CITATION = FOLDER.parent / "CITATION.cff"
+CHANGELOG = FOLDER.parent / "CHANGELOG.md"
 PART = re.compile(r"(<!-- generated: (\w+) ([\w./-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
 def documents() -> list[Path]:
     """Return the documents that have generated parts."""
     every = [*sorted(FOLDER.rglob("*.md")), FOLDER.parent / "README.md"]
-    return [path for path in every if PART.search(path.read_text())]
+    return [path for path in every if PART.search(path.read_text(encoding="utf-8"))]
 
 
 def regenerated(text: str) -> str:
@@ -46,11 +47,29 @@ def regenerated(text: str) -> str:
 
 def cited(text: str) -> str:
     """Return the text of the citation with the package's version and the repository's address."""
-    project = tomllib.loads((FOLDER.parent / "pyproject.toml").read_text())
-    address = project["tool"]["hatch"]["metadata"]["hooks"]["custom"]["repository"]
-    for name, value in (("version", overfit_cli.__version__), ("repository-code", address)):
+    for name, value in (("version", overfit_cli.__version__), ("repository-code", _address())):
         text = re.sub(rf"^{name}: .*$", f"{name}: {value}", text, flags=re.MULTILINE)
     return text
+
+
+def linked(text: str) -> str:
+    """Return the text of the changelog with the addresses of its versions at the foot."""
+    body = re.sub(r"^\[[\w.]+\]: .*\n", "", text, flags=re.MULTILINE).rstrip()
+    versions = re.findall(r"^## \[(\d[\w.]*)\]", body, re.MULTILINE)
+    ends = ["HEAD", *(f"v{version}" for version in versions)]
+    later = zip(["Unreleased", *versions], ends, strict=True)
+    links = [
+        f"[{name}]: {_address()}/compare/v{before}...{end}"
+        for (name, end), before in zip(later, versions, strict=False)
+    ]
+    first = f"[{versions[-1]}]: {_address()}/releases/tag/v{versions[-1]}"
+    return "\n".join([body, "", *links, first, ""])
+
+
+def _address() -> str:
+    """The repository's address."""
+    project = tomllib.loads((FOLDER.parent / "pyproject.toml").read_text(encoding="utf-8"))
+    return str(project["tool"]["hatch"]["metadata"]["hooks"]["custom"]["repository"])
 
 
 def _part(kind: str, name: str) -> str:
@@ -76,7 +95,7 @@ def _part(kind: str, name: str) -> str:
 def _file(name: str) -> str:
     """A file of the documents as code."""
     language = {".py": "python", ".sbatch": "bash"}[Path(name).suffix]
-    return f"```{language}\n{(FOLDER / name).read_text()}```\n"
+    return f"```{language}\n{(FOLDER / name).read_text(encoding='utf-8')}```\n"
 
 
 def _table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -170,7 +189,9 @@ def _together(study: str) -> str:
 
 def _judged() -> list[dict[str, Any]]:
     """The claims in the report that is kept."""
-    content = json.loads((FOLDER.parent / "results" / "report" / "claims.json").read_text())
+    content = json.loads(
+        (FOLDER.parent / "results" / "report" / "claims.json").read_text(encoding="utf-8")
+    )
     claims: list[dict[str, Any]] = content["claims"]
     return claims
 
@@ -196,5 +217,6 @@ def _help(command: str) -> str:
 
 if __name__ == "__main__":
     for document in documents():
-        document.write_text(regenerated(document.read_text()))
-    CITATION.write_text(cited(CITATION.read_text()))
+        document.write_text(regenerated(document.read_text(encoding="utf-8")), encoding="utf-8")
+    CITATION.write_text(cited(CITATION.read_text(encoding="utf-8")), encoding="utf-8")
+    CHANGELOG.write_text(linked(CHANGELOG.read_text(encoding="utf-8")), encoding="utf-8")

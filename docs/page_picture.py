@@ -2,16 +2,19 @@
 
     python -m docs.page_picture
 
-It needs Chromium, as the tests of the page do.
+It needs Chromium, as the tests of the page do. The counts of claims that the picture shows are in
+its metadata too, so that a test sees when the page has others.
 """
 
 from __future__ import annotations
 
 import io
+import json
 from collections.abc import Sequence
 from pathlib import Path
 
 from PIL import Image, ImageDraw
+from PIL.PngImagePlugin import PngInfo
 from playwright.sync_api import FloatRect, Page, ViewportSize
 
 from tests.browser import browser
@@ -35,6 +38,15 @@ PARTS = (
 LEFT_OUT = "#claim-benign-vit-fig1-fitted"
 """A claim between the head of its table and the one that is shown."""
 
+COUNTS = "counts"
+"""The key of the counts in the picture's metadata."""
+
+COUNTED = """rows => Object.fromEntries(rows.map(row => [
+    row.querySelector("th .aside").textContent,
+    Object.fromEntries([...row.querySelectorAll("td[class]:has(a)")].map(
+        cell => [cell.className, Number(cell.textContent)]))]))"""
+"""The numbers of claims in the table's rows, by kind and verdict."""
+
 MARGIN = 8
 """Pixels of the screen above and below a part."""
 
@@ -49,8 +61,11 @@ def main() -> None:
         page.goto((ROOT / "results" / "report" / "index.html").as_uri())
         page.locator(LEFT_OUT).evaluate("row => row.remove()")
         parts = [_picture_of(page, *ends) for ends in PARTS]
+        rows = page.locator(".summary").first.locator("tbody tr:has(th .aside)")
+        record = PngInfo()
+        record.add_text(COUNTS, json.dumps(rows.evaluate_all(COUNTED)))
         context.close()
-    _join(parts).save(PICTURE, optimize=True)
+    _join(parts).save(PICTURE, optimize=True, pnginfo=record)
 
 
 def _picture_of(page: Page, first: str, last: str) -> Image.Image:

@@ -124,7 +124,7 @@ def commands() -> dict[Path, list[str]]:
         for _, figure, source in kept_figures()
     }
     for page in sorted(ROOT.glob("docs/**/*.md")):
-        for words in map(shlex.split, COMMAND.findall(page.read_text())):
+        for words in map(shlex.split, COMMAND.findall(page.read_text(encoding="utf-8"))):
             out = words[words.index("--out") + 1] if "--out" in words else ""
             if out.startswith("docs/"):  # what a reader draws elsewhere isn't kept
                 found[ROOT / out] = words

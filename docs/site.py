@@ -23,10 +23,28 @@ FOLDER = Path(__file__).parent
 ROOT = FOLDER.parent
 LINK = re.compile(r"""\]\(([^)\s#]+)|\b(?:href|src)="([^"#]+)""")
 LISTED_STUDY = re.compile(r"^\| \[`([\w-]+)`\]\(\S+/guide\.md\) \| ([^|]+) \|", re.MULTILINE)
-DOCUMENTED = re.compile(r"^- \[`(overfit_cli\.[\w.]+)`\]\(.*\)$", re.MULTILINE)
-INDENTED = re.compile(r"^```.*?^```$|^( {2,6})(?=\S)", re.DOTALL | re.MULTILINE)
+DOCUMENTED = re.compile(
+    r"^- \[`(?P<name>overfit_cli\.[\w.]+)`\]\([^)]*\)(?:: (?P<members>.*))?$", re.MULTILINE
+)
+"""A Python name in a list, and those of its members that users need, where not all are shown."""
+
+INDENTED = re.compile(r"^```.*?^```$|<pre\b.*?</pre>|^( {2,6})(?=\S)", re.DOTALL | re.MULTILINE)
 DOWNLOADED = {"", ".cff", ".py", ".sbatch", ".toml", ".yml"}
 """Files that browsers download unless they are called texts."""
+
+REPORT = "results/report/index.html"
+HEADER = '<header id="top" tabindex="-1">'
+"""Where the report's page begins, after the link that skips to its claims."""
+
+SEARCHED = {
+    "CHANGELOG.md": {"exclude": True},
+    "docs/commands.md": {"boost": 20},
+    "docs/glossary.md": {"boost": 1000},  # as much as a title counts: its words are no titles
+    "docs/verdicts.md": {"boost": 2},
+    "docs/your-own-claims.md": {"boost": 2},
+    "docs/your-own-function.md": {"boost": 2},
+}
+"""Pages that the search leaves out or ranks higher, as the front matter of Material has it."""
 
 PARTS = ("guide", "results", "derivations", "reference")
 
@@ -53,8 +71,12 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 def _file(config: MkDocsConfig, path: str) -> File:
     """A file of the site, by its path in the repository."""
     if path.endswith(".ipynb"):
-        content = notebook_page((ROOT / path).read_text())
+        content = notebook_page((ROOT / path).read_text(encoding="utf-8"))
         return NotebookFile.generated(config, path, content=content)
+    if path == REPORT:
+        page = (ROOT / path).read_text(encoding="utf-8")
+        back = f'{HEADER}\n<p><a href="../../index.html">Documentation</a></p>'
+        return File.generated(config, path, content=page.replace(HEADER, back, 1))
     file = File.generated(config, path, abs_src_path=str(ROOT / path))
     if Path(path).suffix in DOWNLOADED:
         file.dest_uri += ".txt"
@@ -62,13 +84,24 @@ def _file(config: MkDocsConfig, path: str) -> File:
 
 
 def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
-    """Mark formulas that stand alone, and put documentation in the place of Python names."""
+    """Mark formulas that stand alone, and put documentation in the place of Python names.
+
+    It also sets the page's rank in the search, as front matter would show on the code's host.
+    """
     heading = re.match(r"(?:<!--.*?-->\s*)?# (.+)", markdown)
     if heading:  # the navigation may have a shorter title
         page.meta.setdefault("title", heading[1].replace("`", ""))
+    page.meta["search"] = SEARCHED.get(page.file.src_uri, {})
     if page.file.src_uri == "docs/api.md":
-        return DOCUMENTED.sub(r"::: \1", markdown)
-    return _nest_lists(mark_formulas(markdown))
+        return DOCUMENTED.sub(_documentation, markdown)
+    return nest_lists(mark_formulas(markdown))
+
+
+def _documentation(listed: re.Match[str]) -> str:
+    """What mkdocstrings replaces by the documentation of a name."""
+    members = re.findall(r"`(\w+)`", listed["members"] or "")
+    shown = f"\n    options:\n      members: [{', '.join(members)}]" if members else ""
+    return f"::: {listed['name']}{shown}"
 
 
 def on_page_content(html: str, **_: Any) -> str:
@@ -76,8 +109,11 @@ def on_page_content(html: str, **_: Any) -> str:
     return typeset(html).replace("<img ", '<img loading="lazy" ')
 
 
-def _nest_lists(markdown: str) -> str:
-    """Markdown with four spaces where what belongs to an item of a list has two or three."""
+def nest_lists(markdown: str) -> str:
+    """Return Markdown with four spaces where what belongs to an item of a list has two or three.
+
+    Code and preformatted text stay as they are.
+    """
     return INDENTED.sub(
         lambda part: part[0] if part[1] is None else "    " * (len(part[1]) // 4 + 1), markdown
     )
@@ -94,7 +130,7 @@ def _sources() -> set[str]:
             continue  # MkDocs warns of links that lead nowhere
         sources.add(path)
         if path.endswith(".md"):
-            text = DOCUMENTED.sub("", (ROOT / path).read_text())
+            text = DOCUMENTED.sub("", (ROOT / path).read_text(encoding="utf-8"))
             folder = Path(path).parent
             queue += [normpath(folder / (link[1] or link[2])) for link in LINK.finditer(text)]
     return sources
@@ -103,7 +139,7 @@ def _sources() -> set[str]:
 def _by_paper() -> list[dict[str, Any]]:
     """The pages of the studies by paper, as the table of studies has them."""
     sections: dict[str, list[Any]] = {}
-    for study, paper in LISTED_STUDY.findall((FOLDER / "studies.md").read_text()):
+    for study, paper in LISTED_STUDY.findall((FOLDER / "studies.md").read_text(encoding="utf-8")):
         pages = [{part.capitalize(): f"docs/{study}/{part}.md"} for part in PARTS]
         sections.setdefault(paper, []).append({study: pages})
     for paper, pages in sections.items():

@@ -125,10 +125,11 @@ class RayCluster:
             )
         wait_for(lambda: "Ray runtime started" in log.read_text(), seconds=60)
 
-    def kill_a_worker(self) -> None:
-        """Kill a process that trains."""
+    def signal_a_worker(self, number: signal.Signals) -> None:
+        """Send a signal to a process that trains."""
         processes = self._all()
-        next(one for one in processes if one.name().startswith("ray::run_re")).kill()
+        worker = next(one for one in processes if one.name().startswith("ray::run_re"))
+        worker.send_signal(number)
 
     def end(self) -> None:
         """End all of its processes."""

@@ -188,17 +188,18 @@ def test_a_finished_sweep_asks_for_its_data_no_more(
     assert asked == [2, 1]
 
 
-def test_a_dry_run_trains_nothing_and_returns_what_is_there(
+def test_a_dry_run_trains_nothing_and_returns_its_plan(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     given: dict[str, Any] = {"seeds": 1, "out": tmp_path / "a", "jobs": 1}
-    none = overfit_cli.sweep("toy", n=[1, 2], dry_run=True, **given)
-    assert none.empty
-    assert "test_loss" in none.columns
+    plan = overfit_cli.sweep("toy", n=[1, 2], dry_run=True, **given)
+    assert repr(plan) == "<Plan of 2 cells of toy: 2 to run>"
     assert "Nothing was run or written." in capsys.readouterr().out
     assert not (tmp_path / "a").exists()
     overfit_cli.sweep("toy", n=1, **given)
-    assert overfit_cli.sweep("toy", n=[1, 2], dry_run=True, **given)["n"].tolist() == [1]
+    plan = overfit_cli.sweep("toy", n=[1, 2], dry_run=True, **given)
+    assert (plan.done, plan.to_run) == (1, 1)
+    assert [cell.parameters.model_dump()["n"] for [cell] in plan.batches] == [2]
 
 
 # What may be swept
@@ -387,6 +388,14 @@ def test_the_package_says_what_it_has() -> None:
         assert getattr(overfit_cli, name) is not None
     with pytest.raises(AttributeError, match="has no attribute 'sweeep'"):
         _ = overfit_cli.sweeep
+
+
+def test_words_after_a_run_that_are_no_claim_are_said_to_be_none(tmp_path: Path) -> None:
+    overfit_cli.sweep("toy", n=2, seeds=1, out=tmp_path / "a", jobs=1, quiet=True)
+    with pytest.raises(UserError, match=r"claim=.missed foo.: it compares nothing"):
+        overfit_cli.judge(tmp_path / "a", "missed foo")
+    with pytest.raises(UserError, match="there is no such directory"):
+        overfit_cli.judge(tmp_path / "no such")
 
 
 def test_a_frame_from_anywhere_is_judged_by_its_studys_claims() -> None:

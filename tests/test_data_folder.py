@@ -38,10 +38,13 @@ def test_a_named_folder_holds_wherever_one_goes(
     assert os.environ[DATA_VARIABLE] == str((tmp_path / "data").resolve())  # As workers find it.
 
 
-def test_an_archive_is_data_too_and_nothing_is_not(tmp_path: Path) -> None:
+def test_an_archive_is_data_too_and_no_other_file_is(tmp_path: Path) -> None:
     (tmp_path / "a.tar.gz").write_text("")
     set_data_folder(tmp_path / "a.tar.gz")
     assert data_folder("source=imdb").name == "a.tar.gz"
     with pytest.raises(UserError, match=r"data=.*gone': there is no such folder or file"):
         set_data_folder(tmp_path / "gone")
     assert data_folder("source=imdb").name == "a.tar.gz"
+    (tmp_path / "a.txt").write_text("")
+    with pytest.raises(UserError, match=r"a.txt': it is a file; name a folder"):
+        set_data_folder(tmp_path / "a.txt")

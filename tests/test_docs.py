@@ -134,7 +134,18 @@ def test_the_citation_names_this_version_and_its_papers() -> None:
     assert released is not None
     changes = (ROOT / "CHANGELOG.md").read_text()
     assert f"## [{overfit_cli.__version__}] - {released[1]}\n" in changes
+    assert generate.linked(changes) == changes, "run `make docs`"
     assert changes.index("## [Unreleased]") < changes.index(f"## [{overfit_cli.__version__}]")
+
+
+def test_each_version_of_the_changelog_has_its_address() -> None:
+    written = generate.linked("## [Unreleased]\n\n## [0.2.0] - x\n\n## [0.1.0] - y\n")
+    assert generate.linked(written) == written
+    foot = written.splitlines()[-3:]
+    ends = ("compare/v0.2.0...HEAD", "compare/v0.1.0...v0.2.0", "releases/tag/v0.1.0")
+    for line, name, end in zip(foot, ("Unreleased", "0.2.0", "0.1.0"), ends, strict=True):
+        assert line.startswith(f"[{name}]: https://")
+        assert line.endswith(f"/{end}")
 
 
 def test_no_preset_has_the_name_of_a_study() -> None:
@@ -155,6 +166,13 @@ def test_every_command_is_documented() -> None:
     text = (ROOT / "docs" / "commands.md").read_text()
     for command in COMMANDS:
         assert f"<!-- generated: help {command} -->" in text
+
+
+def test_every_benchmark_has_its_numbers_on_the_page_of_performance() -> None:
+    page = (ROOT / "docs" / "performance.md").read_text(encoding="utf-8")
+    tools = {"__init__", "timing", "reproduce", "same_numbers"}  # what measures no speed
+    modules = {path.stem for path in (ROOT / "benchmarks").glob("*.py")} - tools
+    assert {name for name in modules if f"benchmarks.{name}" not in page} == set()
 
 
 def test_every_study_of_ours_has_its_four_pages_and_a_readme() -> None:

@@ -9,8 +9,9 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from overfit_cli.core import matrix_products
+from overfit_cli.core import matrix_products, training
 from overfit_cli.core.matrix_products import Linear, add_product
+from overfit_cli.core.training import processor_name, product_library
 
 SHAPES = [
     pytest.param((1, 3, 5, 2), id="small: one call of PyTorch's"),
@@ -32,13 +33,13 @@ def problem(shape: tuple[int, int, int, int], dtype: torch.dtype) -> tuple[Tenso
     return drawn(batch, rows, columns), drawn(batch, rows, inner), drawn(batch, inner, columns)
 
 
-@pytest.fixture(params=["intel", "others"])
-def _maker(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The processor is Intel's, or another maker's."""
-    monkeypatch.setattr(matrix_products, "is_intel", lambda: request.param == "intel")
+@pytest.fixture(params=["PyTorch", "oneDNN"])
+def _library(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The library that this processor is said to multiply with."""
+    monkeypatch.setattr(matrix_products, "product_library", lambda: request.param)
 
 
-@pytest.mark.usefixtures("_maker")
+@pytest.mark.usefixtures("_library")
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_a_product_is_the_exact_one_to_rounding(
@@ -52,6 +53,9 @@ def test_a_product_is_the_exact_one_to_rounding(
     # A sum term by term errs in proportion to its terms.
     tolerance = torch.finfo(dtype).eps * (30 * inner**0.5 + inner)
     assert (found.double() - exact).abs().max() < tolerance
+    kept = torch.full_like(found, torch.nan)
+    assert add_product(initial, left, right, out=kept) is kept
+    assert torch.equal(kept, found), "the memory that is written to changes no bit"
 
 
 def test_operands_that_are_views_stay_as_they_are() -> None:
@@ -65,13 +69,13 @@ def test_operands_that_are_views_stay_as_they_are() -> None:
 
 def test_a_pytorch_without_onednn_gives_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     initial, left, right = problem((1, 320, 320, 512), torch.float32)
-    monkeypatch.setattr(matrix_products, "is_intel", lambda: False)
+    monkeypatch.setattr(matrix_products, "product_library", lambda: "oneDNN")
     found = add_product(initial, left, right)
     monkeypatch.setattr(matrix_products, "_has_onednn", lambda: False)
     assert torch.allclose(add_product(initial, left, right), found, atol=1e-3)
 
 
-@pytest.mark.usefixtures("_maker")
+@pytest.mark.usefixtures("_library")
 @pytest.mark.parametrize(("inputs", "outputs"), [(64, 64), (48, 96), (96, 48)])
 @pytest.mark.parametrize("samples", [(3,), (2000,), (8, 250)], ids=["small", "large", "batched"])
 def test_a_linear_layer_has_pytorchs_outputs_and_gradients(
@@ -103,7 +107,7 @@ def test_a_linear_layer_takes_a_single_row_and_may_have_no_bias() -> None:
 
 
 def test_a_second_derivative_is_refused_and_not_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(matrix_products, "is_intel", lambda: False)
+    monkeypatch.setattr(matrix_products, "product_library", lambda: "oneDNN")
     layer, x = Linear(64, 64), torch.randn(2000, 64).requires_grad_()
     [by_x] = torch.autograd.grad(layer(x).square().sum(), x, create_graph=True)
     with pytest.raises(RuntimeError, match="once_differentiable"):
@@ -112,7 +116,7 @@ def test_a_second_derivative_is_refused_and_not_wrong(monkeypatch: pytest.Monkey
 
 @pytest.mark.skipif(not matrix_products._has_onednn(), reason="this PyTorch has no oneDNN")
 def test_large_float32_products_on_a_cpu_are_onednns(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(matrix_products, "is_intel", lambda: False)
+    monkeypatch.setattr(matrix_products, "product_library", lambda: "oneDNN")
     used = []
     true = matrix_products._onednn
 
@@ -127,22 +131,28 @@ def test_large_float32_products_on_a_cpu_are_onednns(monkeypatch: pytest.MonkeyP
     add_product(*problem((1, 320, 320, 512), torch.float64))
     add_product(*problem((1, 8, 8, 8), torch.float32))
     assert len(used) == 4
-    monkeypatch.setattr(matrix_products, "is_intel", lambda: True)
+    monkeypatch.setattr(matrix_products, "product_library", lambda: "PyTorch")
     add_product(*problem((1, 320, 320, 512), torch.float32))
     assert len(used) == 4
 
 
 @pytest.mark.parametrize(
-    ("described", "is_intel"),
-    [("vendor_id\t: GenuineIntel\n", True), ("vendor_id\t: AuthenticAMD\n", False)],
+    ("maker", "flags", "library"),
+    [
+        ("GenuineIntel", "avx2 avx512f", "PyTorch"),
+        ("AuthenticAMD", "avx2 avx512f", "oneDNN"),
+        ("AuthenticAMD", "avx2", "PyTorch"),
+    ],
 )
-def test_the_processors_maker_is_read_from_its_description(
-    described: str, is_intel: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_the_processor_decides_the_library(
+    maker: str, flags: str, library: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = tmp_path / "cpuinfo"
-    file.write_text(described)
-    monkeypatch.setattr(matrix_products, "_CPU_INFO", file)
-    assert matrix_products.is_intel.__wrapped__() is is_intel
+    file.write_text(f"vendor_id\t: {maker}\nmodel name\t: Fast 9\nflags\t\t: fpu {flags}\n")
+    monkeypatch.setattr(training, "_CPU_INFO", file)
+    monkeypatch.setattr(training, "_processor", training._processor.__wrapped__)
+    library_now = product_library.__wrapped__
+    assert (processor_name(), library_now()) == (f"{maker} Fast 9", library)
     file.unlink()
-    monkeypatch.setattr(platform, "processor", lambda: described)
-    assert matrix_products.is_intel.__wrapped__() is is_intel
+    monkeypatch.setattr(platform, "processor", lambda: maker)
+    assert (processor_name(), library_now()) == (maker, "PyTorch")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import email
 import re
 import subprocess
@@ -10,9 +11,12 @@ import tarfile
 import tomllib
 import zipfile
 from email.message import Message
+from importlib.metadata import PackageNotFoundError, requires
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 import overfit_cli
 from docs import generate
@@ -144,7 +148,7 @@ def test_links_are_made_whole(text: str, published: str) -> None:
 
 
 def test_the_address_is_defined_once() -> None:
-    """The citation has a copy, which `make docs` writes; CONTRIBUTING says so."""
+    """`make docs` copies it into the citation and the changelog; CONTRIBUTING says so."""
     names = subprocess.run(
         ["git", "grep", "-l", "github.example/"],
         cwd=ROOT,
@@ -154,11 +158,63 @@ def test_the_address_is_defined_once() -> None:
     ).stdout.split()
     assert set(names) - {"tests/test_packaging.py"} == {
         "pyproject.toml",
+        "CHANGELOG.md",
         "CITATION.cff",
         "CONTRIBUTING.md",
     }
     text = generate.CITATION.read_text(encoding="utf-8")
     assert generate.cited(text.replace("github.example", "elsewhere.example")) == text
+
+
+def installed_for(requirements: list[str]) -> set[str]:
+    """The names of installed packages that requirements lead to, on this system and Python."""
+    names: set[str] = set()
+    queue = [Requirement(text) for text in requirements]
+    seen: set[str] = set()
+    while queue:
+        requirement = queue.pop()
+        if str(requirement) in seen:
+            continue
+        seen.add(str(requirement))
+        with contextlib.suppress(PackageNotFoundError):
+            needed = map(Requirement, requires(requirement.name) or ())
+            names.add(canonicalize_name(requirement.name))
+            extras = ("", *requirement.extras)
+            queue += [
+                each
+                for each in needed
+                if not each.marker or any(each.marker.evaluate({"extra": one}) for one in extras)
+            ]
+    return names
+
+
+def test_every_package_that_the_development_tools_need_is_pinned() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    asked = project["dependencies"] + project["optional-dependencies"]["dev"]
+    needed = installed_for(asked)
+    lines = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()[1:]
+    pinned = {canonicalize_name(line.partition("==")[0]) for line in lines}
+    assert {"certifi", "zizmor", "torch"} <= needed
+    assert needed - pinned == set()
+
+
+def test_what_builds_a_release_is_pinned() -> None:
+    text = (ROOT / ".github" / "workflows" / "release.yml").read_text(encoding="utf-8")
+    tools = re.findall(r"pipx run (?:--spec )?(\S+)", text)
+    assert len(tools) == 2
+    assert all(re.fullmatch(r"\w+==[\d.]+", tool) for tool in tools)
+
+
+def test_pytorch_alone_comes_from_its_own_index() -> None:
+    """What it needs has pins that only the usual index is sure to have."""
+    for path in (ROOT / ".github" / "workflows").glob("*.yml"):
+        for line in path.read_text(encoding="utf-8").splitlines():
+            assert "--index-url" not in line or "--no-deps" in line, path
+
+
+def test_the_source_archive_has_one_readme_beside_those_of_the_package(archive: Path) -> None:
+    assert (archive / "README.md").is_file()
+    assert not (archive / "results").exists()
 
 
 def test_the_release_publishes_only_what_was_built_and_keeps_no_token() -> None:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
+from collections import Counter
 from pathlib import Path
 
 import matplotlib.image
 import numpy as np
 import pytest
+from PIL import Image
 
-from docs.page_picture import SCREEN, SHARPNESS
+from docs.page_picture import COUNTS, PICTURE, SCREEN, SHARPNESS
 from docs.pictures import ROOT, commands
 from overfit_cli.core.registry import figures_of, installed_studies
 from overfit_cli.figures.record import read_record
@@ -72,6 +75,17 @@ def test_the_readme_shows_the_page_as_wide_as_its_letters_were_set() -> None:
     pixels = matplotlib.image.imread(ROOT / "docs" / "page.png").shape[1]
     assert shown == [str(SCREEN["width"])]
     assert pixels == SCREEN["width"] * SHARPNESS
+
+
+def test_the_picture_of_the_page_shows_the_counts_of_the_kept_report() -> None:
+    with Image.open(PICTURE) as picture:
+        shown = json.loads(picture.info[COUNTS])
+    claims = json.loads((ROOT / "results" / "report" / "claims.json").read_text(encoding="utf-8"))
+    counts: dict[str, Counter[str]] = {}
+    for claim in claims["claims"]:
+        verdict = (claim["family"] or claim)["verdict"].replace(" ", "-")
+        counts.setdefault(claim["kind"], Counter())[verdict] += 1
+    assert shown == counts, "run `python -m docs.page_picture`"
 
 
 def test_the_examples_picture_is_of_the_command_beside_it_and_has_its_caption() -> None:

@@ -19,6 +19,7 @@ from playwright.sync_api import Browser
 import overfit_cli
 from docs.formulas import mark_formulas, typeset
 from docs.notebook_page import notebook_page
+from docs.site import nest_lists
 from overfit_cli.core.registry import installed_studies
 from tests.browser import browser
 from tests.command import python
@@ -176,6 +177,17 @@ def test_the_reference_has_every_public_name_of_the_package(
         assert f"overfit_cli.{name}" in documented
 
 
+def test_the_reference_shows_of_results_only_what_users_need(
+    site: Path, pages: dict[Path, Reader]
+) -> None:
+    documented = pages[site / "docs" / "api.html"].addresses
+    comparison = "overfit_cli.report.differences.Comparison"
+    assert {f"{comparison}.{name}" for name in ("table", "places", "beyond")} <= documented
+    for name in (f"{comparison}.places_differ", "overfit_cli.report.judge.Judged.lacks_seeds"):
+        assert name not in documented
+    assert "overfit_cli.figures.picture.Picture.is_wide" not in documented
+
+
 def test_pages_open_without_errors_and_fit_a_phone(chromium: Browser, address: str) -> None:
     page = chromium.new_page(viewport={"width": 390, "height": 844})
     requests: list[str] = []
@@ -203,6 +215,40 @@ def test_search_finds_a_command_and_a_python_function(chromium: Browser, address
         page.locator(f".md-search-result__link[href*='{target}']").first.wait_for(timeout=10_000)
 
 
+def test_search_puts_commands_and_the_words_of_the_glossary_first(
+    chromium: Browser, address: str
+) -> None:
+    page = chromium.new_page()
+    for words, target in (
+        ("judge", "docs/commands.html"),
+        ("sweep", "docs/commands.html"),
+        ("margin", "docs/glossary.html"),
+        ("vacuous", "docs/glossary.html"),
+        ("benign overfitting", "docs/glossary.html"),
+        ("confidence interval", "docs/glossary.html"),
+    ):
+        page.goto(address)
+        page.locator("input[name=query]").fill(words)
+        found = page.locator(".md-search-result__link")
+        found.first.wait_for(timeout=10_000)
+        assert target in (found.first.get_attribute("href") or ""), words
+
+
+def test_the_search_leaves_the_changelog_out(site: Path) -> None:
+    index = json.loads((site / "search" / "search_index.json").read_text(encoding="utf-8"))
+    pages = {entry["location"].partition("#")[0] for entry in index["docs"]}
+    assert "docs/commands.html" in pages
+    assert "CHANGELOG.html" not in pages
+
+
+def test_the_report_links_back_to_the_documentation(chromium: Browser, address: str) -> None:
+    page = chromium.new_page()
+    page.goto(f"{address}/{REPORT}")
+    page.get_by_role("link", name="Documentation").click()
+    assert page.url == f"{address}/index.html"
+    assert "Documentation</a>" not in (ROOT / REPORT).read_text(encoding="utf-8")
+
+
 @pytest.mark.parametrize(
     ("written", "shown"),
     [
@@ -210,6 +256,10 @@ def test_search_finds_a_command_and_a_python_function(chromium: Browser, address
         ("N·SNR^p = C.", "<i>N</i>·SNR<sup><i>p</i></sup> = <i>C</i>."),
         ("r_{t+1} &lt; 3M", "<i>r</i><sub><i>t</i>+1</sub> &lt; 3<i>M</i>"),
         ("log(6N²) of a claim", "log(6<i>N</i>²) of a claim"),
+        (
+            "dz_r = 0, dS_i,r",
+            "<i>dz</i><sub><i>r</i></sub> = 0, <i>dS</i><sub><i>i</i>,<i>r</i></sub>",
+        ),
         ("n^−0.37 in a row", "<i>n</i><sup>−0.37</sup> in a row"),
         ("train_loss is 1e-9 here", "train_loss is 1e-9 here"),
         ("A cell, and I", "A cell, and I"),
@@ -229,6 +279,23 @@ def test_an_indented_formula_stands_alone_and_fenced_code_stays_code() -> None:
     marked = mark_formulas(f"So\n\n    d_h < 1,\n    N = 2\n\n{fenced}")
     assert marked == f'So\n\n<p class="formula">d_h &lt; 1,\nN = 2</p>\n\n{fenced}'
     assert "<i>d</i><sub><i>h</i></sub> &lt; 1,\n<i>N</i>" in typeset(marked)
+
+
+def test_preformatted_text_keeps_its_spaces_and_a_list_is_nested() -> None:
+    diagram = '<pre class="output">8 |\n\n    ▓▓░░\n    ▓░░░\n   n  2    4\n</pre>\n'
+    assert nest_lists(mark_formulas(f"# A\n\n{diagram}")) == f"# A\n\n{diagram}"
+    assert nest_lists("- a\n  - b\n") == "- a\n    - b\n"
+
+
+def test_the_page_of_the_notebook_keeps_the_spaces_of_every_output(site: Path) -> None:
+    notebook = json.loads((ROOT / "docs" / "notebook.ipynb").read_text(encoding="utf-8"))
+    outputs = [output for cell in notebook["cells"] for output in cell.get("outputs", ())]
+    written = ["".join(output.get("data", {}).get("text/html", "")) for output in outputs]
+    diagrams = re.findall(r"<pre[ >].*?</pre>", "".join(written), re.DOTALL)
+    page = (site / "docs" / "notebook.html").read_text(encoding="utf-8")
+    assert diagrams
+    for diagram in diagrams:
+        assert "\n".join(filter(str.strip, diagram.splitlines())) in page
 
 
 def test_a_notebook_is_shown_with_its_outputs() -> None:

@@ -12,7 +12,7 @@ import torch
 from threadpoolctl import threadpool_info
 
 from overfit_cli import Column, Study
-from overfit_cli.core.cell import ROW_COLUMNS, Cell, CellResult, taken_columns
+from overfit_cli.core.cell import ROW_COLUMNS, Cell, CellResult, Cells, Results, taken_columns
 from overfit_cli.core.classification import gradient_steps, minibatches
 from overfit_cli.core.registry import why_no_study
 from overfit_cli.core.training import Execution, Training, failure, training_conditions
@@ -98,6 +98,36 @@ def test_libraries_compute_on_one_thread_and_get_theirs_back() -> None:
         warnings.warn("overflow encountered", RuntimeWarning, stacklevel=1)
     assert (torch.get_num_threads(), os.environ.get("OMP_NUM_THREADS")) == before
     assert [pool["num_threads"] for pool in threadpool_info()] == pools
+
+
+# Batches that fail
+
+
+class Full(FakeStudy):
+    """A study of which three cells fit the memory, and one cell never."""
+
+    def __init__(self) -> None:
+        self.sizes: list[int] = []
+
+    def train(self, batch: Cells[FakeParameters], training: Training) -> Results[FakeParameters]:
+        self.sizes.append(len(batch))
+        if len(batch) > 3 or any(cell.parameters.n == 8 for cell in batch):
+            raise MemoryError("the device is full")
+        for cell in batch:
+            yield CellResult(cell, {"train_loss": 0.0, "test_loss": 1.0}, steps=1)
+
+
+def test_a_batch_that_does_not_fit_is_split_in_halves_until_it_does() -> None:
+    cells = [Cell("fake", 1, FakeParameters(n=n), 0) for n in range(1, 12)]
+    full = Full()
+    results = {
+        result.cell.parameters.model_dump()["n"]: result
+        for result in train_all(full, cells, Execution())
+    }
+    assert full.sizes == [11, 6, 3, 3, 5, 3, 2, 1, 1, 1, 2]
+    assert sorted(results) == list(range(1, 12))
+    assert {n for n, result in results.items() if result.reason} == {8}
+    assert results[8].reason.startswith("error: MemoryError: the device is full")
 
 
 # A study is what differs

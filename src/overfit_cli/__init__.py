@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
-
-from overfit_cli.core.text import VERSION
-
+# Nothing is imported here that takes time: Ctrl-C meanwhile would be a traceback.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from overfit_cli.api import compare, draw, explore, judge, load, runs, sweep, train
     from overfit_cli.core.cell import Column
     from overfit_cli.core.claim import Claim, Measurement
@@ -16,7 +15,7 @@ if TYPE_CHECKING:
     from overfit_cli.core.study import Study
     from overfit_cli.functions.experiment import experiment
 
-__version__ = VERSION
+    __version__: str
 
 __all__ = [
     "Claim",
@@ -51,6 +50,10 @@ _MODULES = {
 
 
 def __getattr__(name: str) -> Any:
+    import importlib
+
+    if name == "__version__":
+        return importlib.import_module(f"{__name__}.core.text").VERSION
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(importlib.import_module(f"{__name__}.{_MODULES[name]}"), name)

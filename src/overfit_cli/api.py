@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args, overload
 
 from overfit_cli.claims.sentences import Sentence
 from overfit_cli.core.cell import Cell, CellResult
@@ -47,6 +47,7 @@ from overfit_cli.sweeps.load import (
     read_selections,
 )
 from overfit_cli.sweeps.part_file import cell_schema
+from overfit_cli.sweeps.plan import Plan
 from overfit_cli.sweeps.refine import Refinement, refinement_of
 from overfit_cli.sweeps.session import Session, open_sweep, outline
 from overfit_cli.sweeps.session import refine as run_rounds
@@ -67,6 +68,21 @@ Conditions = str | Sequence[str] | Mapping[str, Values]
 """Conditions as texts, such as `"n=5:20"` or `"test_loss<0.1"`, or values by name: `{"n": 5}`."""
 
 
+@overload
+def sweep(
+    study: Callable[..., Any] | AnyStudy | str | Path, *, dry_run: Literal[True], **options: Any
+) -> Plan: ...
+
+
+@overload
+def sweep(
+    study: Callable[..., Any] | AnyStudy | str | Path,
+    *,
+    dry_run: Literal[False] = False,
+    **options: Any,
+) -> pd.DataFrame: ...
+
+
 def sweep(
     study: Callable[..., Any] | AnyStudy | str | Path,
     *,
@@ -80,6 +96,7 @@ def sweep(
     backend: Backend = "loky",
     scheduler: str | None = None,
     address: str | None = None,
+    patience: float | None = None,
     shard: str | None = None,
     device: DeviceChoice = "auto",
     data: str | Path | None = None,
@@ -94,7 +111,7 @@ def sweep(
     tolerance: float | None = None,
     quiet: bool = False,
     **axes: Values,
-) -> pd.DataFrame:
+) -> pd.DataFrame | Plan:
     """Train a grid of cells, as `overfit sweep` does; what is there already is kept.
 
     Args:
@@ -109,11 +126,14 @@ def sweep(
         jobs: cells trained at a time; -1 is one per core.
         backend: `loky` (processes) or `threading`; `dask` or `ray` for a cluster.
         scheduler, address: where the cluster of `dask`, of `ray` answers.
+        patience: on a cluster, the seconds without a result or a sign of life of a worker after
+            which the sweep ends; ray's workers give none. None for 900, or on ray for as long as
+            cells may take.
         shard: the part of the sweep to run, such as `2/8`; None for all of it.
         device: `auto`, `cpu` or `cuda`.
         data: where a study's data lies.
         trajectories: whether to log every step of every cell.
-        dry_run: print the plan with an estimate, and train nothing.
+        dry_run: train nothing, print what would be trained with an estimate, and return the plan.
         fresh: run cells again that are there.
         retry_failed: run cells again that failed.
         fail_fast: stop when a cell fails; cells that are running end.
@@ -127,7 +147,8 @@ def sweep(
 
     Returns:
         One row per cell of the sweep that is there, failed ones too: in the order of the grid, and
-        of its seeds at each point.
+        of its seeds at each point. With `dry_run`, the plan: how many cells are there already, and
+        how many would run.
 
     Raises:
         UserError: for a value that its parameter doesn't take, or a directory that can't be used.
@@ -158,6 +179,7 @@ def sweep(
         backend=backend,
         scheduler=scheduler,
         address=address,
+        patience=patience,
         device=device,
         trajectories=trajectories,
         fresh=fresh,
@@ -165,16 +187,14 @@ def sweep(
         fail_fast=fail_fast,
         time_limit=time_limit,
     ) as session:
-        return _run(session, grid, refinement, refine or 0, dry_run=dry_run)
+        if dry_run:
+            return outline(session, grid, refinement, refine or 0)
+        return _run(session, grid, refinement, refine or 0)
 
 
-def _run(
-    session: Session, grid: Grid, refinement: Refinement | None, rounds: int, *, dry_run: bool
-) -> pd.DataFrame:
+def _run(session: Session, grid: Grid, refinement: Refinement | None, rounds: int) -> pd.DataFrame:
     """Run a sweep, and return its cells that are there."""
-    if dry_run:
-        outline(session, grid, refinement, rounds)
-    elif refinement is not None:
+    if refinement is not None:
         run_rounds(session, refinement, rounds)
     else:
         session.sweep(grid)
@@ -397,7 +417,7 @@ def draw(
 
 
 def explore(directory: str | Path, *, where: Conditions = ()) -> DiagramWidget:
-    """Show the phase diagram of the report's page in a notebook: point at a place for its numbers.
+    """Show the phase diagram of the report's page in a notebook, with numbers under the pointer.
 
     Args:
         directory: what a sweep wrote.
@@ -506,10 +526,13 @@ def judge(
         UserError: if a named directory holds no cells, a frame's study isn't known, a study is
             named for a directory, or a sentence is no claim.
     """
-    texts = [str(source) for source in sources if _is_sentence(source)]
-    named = [
-        source for source in sources if not (isinstance(source, Sentence) or _is_sentence(source))
-    ]
+    texts: list[str] = []
+    named: list[Any] = []
+    for source in sources:
+        if isinstance(source, Sentence) or _is_sentence(source, after_run=bool(named)):
+            texts.append(str(source))
+        else:
+            named.append(source)
     frames = [source for source in named if not isinstance(source, str | Path)]
     if texts and len(named) != 1:
         raise UserError("judge takes sentences after one run directory or one frame of cells.")
@@ -548,10 +571,15 @@ def _as_texts(claim: Any) -> Any:
     return [str(each) if isinstance(each, Sentence) else each for each in several]
 
 
-def _is_sentence(source: object) -> bool:
-    """Whether a text is meant as a claim, and names no directory."""
-    is_text = isinstance(source, str) and _SENTENCE.search(source) is not None
-    return isinstance(source, Sentence) or (is_text and not Path(str(source)).exists())
+def _is_sentence(source: object, *, after_run: bool) -> bool:
+    """Whether a text is meant as a claim, and names no directory.
+
+    After a run directory, that is any text of several words.
+    """
+    if not isinstance(source, str):
+        return False
+    has_words = after_run and " " in source.strip() and "/" not in source
+    return (has_words or _SENTENCE.search(source) is not None) and not Path(source).exists()
 
 
 def _study_of(cells: pd.DataFrame, study: AnyStudy | Callable[..., Any] | str | None) -> AnyStudy:

@@ -170,6 +170,11 @@ NAMES = [
     ("sweep --backend ray", ["--backend ray: it requires address"]),
     ("sweep --backend dask", ["--backend dask: it requires scheduler"]),
     ("sweep --backend slurm", ["--backend slurm: it takes loky, threading, dask or ray."]),
+    ("sweep --patience 5", ["--patience 5: it requires the backend dask or ray."]),
+    ("reproduce fig1 --patience 5", ["--patience 5: it requires the backend dask or ray."]),
+    ("sweep --backend dask --patience 0", ["--patience 0: it takes a number above 0."]),
+    ("sweep --backend dask --patience inf", ["--patience inf: it takes a number above 0."]),
+    ("sweep --backend dask --patience soon", ["--patience soon: it takes a finite number."]),
     ("sweep --scheduler tcp://a:1", ["--scheduler tcp://a:1: it requires the backend dask"]),
     ("sweep --address auto", ["--address auto: it requires the backend ray"]),
     ("sweep --shard 3/2", ["--shard 3/2: it takes I/N, such as 2/8"]),
@@ -256,7 +261,10 @@ DATA = [
     ),
     ("sweep kernel-fig4 --set source=imdb", ["--data: source=imdb needs data", "OVERFIT_DATA"]),
     ("train kernel-text --data empty --set source=imdb", ["empty", "IMDb isn't there"]),
-    ("train kernel-text --data file.txt --set source=imdb", ["file.txt", "damaged or cut short"]),
+    (
+        "train kernel-text --data file.txt --set source=imdb",
+        ["--data file.txt", "name a folder, or an archive"],
+    ),
     ("train kernel-text --set source=imdb --n 25001", ["--n 25001", "up to 25000"]),
     ("train kernel-pathfinder --set source=lra", ["--data: source=lra needs data", "OVERFIT_DATA"]),
     (

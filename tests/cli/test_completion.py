@@ -66,7 +66,7 @@ COMPLETED: list[tuple[str, list[str]]] = [
     ("sweep --sn", ["--snr"]),
     ("sweep --n 5 --sn", ["--snr"]),
     ("sweep softmax-convergence --dat", ["--data"]),
-    ("sweep toy --n 1:3 --p", ["--profile", "--pause"]),
+    ("sweep toy --n 1:3 --p", ["--profile", "--patience", "--pause"]),
     ("sweep toy --mood di", ["diverges"]),
     ("sweep toy --n ", []),
     ("sweep toy --set mood=di", ["mood=diverges"]),
@@ -222,9 +222,9 @@ def test_completion_is_installed_for_the_shell_in_use(
 
 @pytest.mark.slow
 def test_zsh_and_fish_are_told_words_with_their_meanings(folder: Path) -> None:
-    zsh = in_another_shell("zsh", "overfit sweep toy --pa", folder)
+    zsh = in_another_shell("zsh", "overfit sweep toy --pau", folder)
     assert zsh.stdout == """_arguments '*: :(("--pause":"time a cell takes"))'\n"""
     assert in_another_shell("zsh", "overfit sweep zzz", folder).stdout == "_files\n"
-    fish = in_another_shell("fish", "overfit sweep toy --pa", folder)
+    fish = in_another_shell("fish", "overfit sweep toy --pau", folder)
     assert fish.stdout == "--pause\ttime a cell takes\n"
     assert (zsh.stderr, fish.stderr) == ("", "")

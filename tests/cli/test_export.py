@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import io
 import math
 import os
@@ -15,7 +16,11 @@ import pytest
 
 import overfit_cli
 from overfit_cli import UserError
+from overfit_cli.core.cell import CellResult
+from overfit_cli.core.spreadsheet import csv_text, unescape_formula
+from overfit_cli.sweeps.store import RunDirectory
 from tests.command import call, run
+from tests.toy_runs import TOY, toy_cells
 
 T_OF_3 = 4.302652729749464
 """The 0.975 quantile of Student's t with two degrees of freedom, from a table."""
@@ -42,9 +47,14 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+def exported_text(folder: Path, *arguments: str) -> str:
+    """What `overfit export` prints."""
+    return call("export", *arguments, cwd=folder).stdout
+
+
 def exported(folder: Path, *arguments: str) -> pd.DataFrame:
     """What `overfit export` prints, read as CSV."""
-    text = call("export", *arguments, cwd=folder).stdout
+    text = exported_text(folder, *arguments)
     return pd.read_csv(io.StringIO(text), keep_default_na=False, na_values=[""])
 
 
@@ -74,6 +84,40 @@ def test_texts_with_commas_and_quotes_are_quoted(folder: Path) -> None:
     assert '4,σ & co_1,"error: ValueError: n is 4, ""too large"" at mine.py:' in text
     [reason] = set(exported(folder, "mine", "--where=n=4")["reason"])
     assert reason.startswith('error: ValueError: n is 4, "too large" at mine.py:')
+
+
+FORMULAS = ('=HYPERLINK("http://x","y")', "+1+cmd", "-2+3", "@SUM(A1)", "＝1", "'=quoted", "''+x")
+
+
+def test_a_spreadsheet_executes_no_text_of_a_run(folder: Path, tmp_path: Path) -> None:
+    names = ",".join(name for name in FORMULAS if "," not in name)
+    mine = str(folder / "mine.py")
+    call("sweep", mine, f"--name={names}", "--n=2", "--jobs=1", "--out=sent", cwd=tmp_path)
+    fields = [row["name"] for row in csv.DictReader(io.StringIO(exported_text(tmp_path, "sent")))]
+    assert fields and all(field.startswith("'") for field in fields)
+    values = {*overfit_cli.load(tmp_path / "sent")["name"]}
+    assert {unescape_formula(field) for field in fields} == values
+    call("export", "sent", "--means", "--columns=loss", "--out=means.csv", cwd=tmp_path)
+    same = call("compare", "sent", "means.csv", cwd=tmp_path).stdout
+    assert f"{len(values)} points" in same
+
+
+@pytest.mark.parametrize("text", [*FORMULAS, "\t=1", "\r=1", "x\r=1", "''", "plain", "it's", "'-1"])
+def test_an_escaped_text_is_read_back_and_a_number_stays_one(text: str) -> None:
+    rows = pd.DataFrame({text: [text, None], "-a": [-1.5, math.nan], "b": ["-1e-3", "-inf"]})
+    [names, first, second] = csv.reader(io.StringIO(csv_text(rows), newline=""))
+    assert [unescape_formula(field) for field in (names[0], first[0])] == [text, text]
+    assert not re.match("[=+\\-@\t\r\n＝]", first[0])
+    assert names[1:] == ["'-a", "b"]
+    assert (first[1:], second) == (["-1.5", "-1e-3"], ["", "", "-inf"])
+
+
+def test_a_reason_in_a_run_that_was_sent_is_a_text(tmp_path: Path) -> None:
+    directory, cell = RunDirectory(tmp_path / "sent"), toy_cells("1")[0]
+    directory.prepare()
+    directory.write(TOY, [CellResult(cell, reason="=1+1")])
+    [row] = csv.DictReader(io.StringIO(exported_text(tmp_path, "sent")))
+    assert row["reason"] == "'=1+1"
 
 
 def test_a_file_is_written_in_the_format_of_its_ending(folder: Path, tmp_path: Path) -> None:

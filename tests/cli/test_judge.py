@@ -73,7 +73,7 @@ def test_a_claim_of_the_shell_has_a_verdict_an_interval_and_its_rates_of_error(
     assert "error-lt-0.03-where-n-ge-20 ours fails" in words
     assert "95 % by order over 10 seeds" in words
     assert "The worst is at n=20." in words
-    assert "10 cells left out, as it says." in words
+    assert "10 cells are left out because the claim excludes them." in words
     assert "With 10 seeds it would hold in" in words
     assert words.count("This claim was added after the first cell was trained.") == 2
 
@@ -296,7 +296,7 @@ def test_a_plan_gives_the_rates_of_error_at_the_seeds_that_it_takes(folder: Path
     [needed, own] = map(int, re.findall(r"takes (\d+) seeds .* \((\d+) in a new run\)", words)[0])
     assert own < needed
     assert f"With {needed} seeds it would hold in" in words
-    [false_holds] = map(float, re.findall(r"would hold in ([\d.]+) % of worlds in which", words))
+    [false_holds] = map(float, re.findall(r"would hold in ([\d.]+) % of simulated data", words))
     assert false_holds <= 5
 
 
@@ -418,3 +418,33 @@ def test_a_sentence_that_is_no_claim_stops_the_file(tmp_path: Path) -> None:
     errors = run("sweep", "decay.py", cwd=tmp_path, expect=2).stderr
     assert "experiment(claims=...)" in errors
     assert "The nearest form is" in errors
+
+
+MISSPELT = """
+from overfit_cli import experiment
+
+@experiment(claims=["los falls along n"])
+def train(n: int = 10, seed: int = 0):
+    return {"loss": (1 + 0.01 * seed) / n}
+"""
+
+
+def test_a_functions_claim_about_a_column_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    """Its columns are known once a cell is trained: the sweep says so, and `judge` refuses."""
+    file = tmp_path / "misspelt.py"
+    file.write_text(MISSPELT)
+    sweep = ("sweep", "misspelt.py", "--n=1:8", "--seeds=6", "--jobs=1")
+    refusal = "'los' is none of the columns and parameters here; did you mean 'loss'?"
+    assert refusal in " ".join(call(*sweep, cwd=tmp_path).stdout.split())
+    assert refusal in call("judge", "misspelt.py", cwd=tmp_path, expect=2).stderr
+    file.write_text(MISSPELT.replace("los falls", "loss falls"))
+    mended = said(tmp_path, "misspelt.py")
+    assert "loss-falls-along-n" in mended
+    assert "los-falls-along-n" not in mended.replace("loss-falls", ""), "no cell could decide it"
+
+
+def test_a_value_that_no_cell_has_is_refused_with_the_nearest_ones(tmp_path: Path) -> None:
+    (tmp_path / "decay.py").write_text(FILE.format(within=0.1))
+    run("sweep", "decay.py", "--n=10:26:2", "--seeds=6", "--jobs=1", cwd=tmp_path)
+    words = said(tmp_path, "decay.py", "error[n=15] < error[n=10]")
+    assert "It needs cells of n=15; these have 9 values, the nearest 14 and 16." in words

@@ -156,7 +156,8 @@ def test_only_run_directories_are_listed_and_damage_is_counted(folder: Path) -> 
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [
-        (("runs",), 2, "overfit: DIR results: there is no such folder.\n"),
+        (("runs",), 0, "results holds no run directory; `overfit sweep` makes them.\n"),
+        (("runs", "gone"), 2, "overfit: DIR gone: there is no such folder.\n"),
         (("runs", "file"), 2, "overfit: DIR file: that is a file; name a folder.\n"),
         (("runs", "empty"), 0, "empty holds no run directory; `overfit sweep` makes them.\n"),
         (("show", "empty"), 2, "overfit: DIR empty: it holds no cells; name a directory that "),

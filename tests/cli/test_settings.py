@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 
 import overfit_cli
+from overfit_cli import UserError
 from overfit_cli.cli.settings import VARIABLES
 from overfit_cli.core.text import shorten
 from tests.command import call, run
@@ -29,6 +31,7 @@ def project(tmp_path: Path) -> Path:
     (tmp_path / "pyproject.toml").write_text(
         '[tool.overfit]\njobs = 1\nbackend = "threading"\nresults = "runs"\ndata = "data"\n'
     )
+    (tmp_path / "data").mkdir()
     (tmp_path / "below").mkdir()
     return tmp_path / "below"
 
@@ -84,7 +87,7 @@ def test_the_data_folder_of_the_file_is_that_of_studies(project: Path) -> None:
     cell = ("train", "kernel-text", "--set", "source=imdb")
     said = call(*cell, cwd=project, expect=2).stderr
     folder = shorten(str(project.parent / "data"))
-    assert said.startswith(f"overfit: --data {folder}: there is no such folder or archive")
+    assert said.startswith(f"overfit: --data {folder}: IMDb isn't there")
 
 
 def test_a_style_sheet_of_the_file_colours_the_figures(tmp_path: Path) -> None:
@@ -126,13 +129,15 @@ def test_help_is_as_ever_without_defaults_of_the_user(tmp_path: Path) -> None:
             "[tool.overfit] jobs = 'two': it takes a whole number of at least 1, or -1 for one "
             "per core.",
         ),
-        ("jobs = true", "[tool.overfit] jobs = True: it takes a whole number of at least 1"),
+        ("jobs = true", "[tool.overfit] jobs = true: it takes a whole number of at least 1"),
         (
             'backend = "slurm"',
             "[tool.overfit] backend = 'slurm': it takes loky, threading, dask or ray.",
         ),
         ('results = " "', "[tool.overfit] results = ' ': give a path."),
         ("data = 3", "[tool.overfit] data = 3: it takes a path."),
+        ('data = "gone"', "[tool.overfit] data = 'gone': there is no such folder or file."),
+        ('results = "pyproject.toml"', "pyproject.toml is a file; a directory is needed."),
         ('style = "gone.mplstyle"', "style = 'gone.mplstyle': there is no such file"),
         ("jobs =", "it can't be read as TOML: "),
     ],
@@ -151,8 +156,8 @@ def test_a_setting_that_is_no_table_is_refused(tmp_path: Path) -> None:
     (tmp_path / "pyproject.toml").write_text('[tool]\noverfit = "fast"\n')
     said = call("runs", cwd=tmp_path, expect=2).stderr
     assert said == (
-        "overfit: pyproject.toml: tool.overfit is no table; write [tool.overfit] and keys below "
-        "it.\n"
+        "overfit: pyproject.toml: overfit's settings are a table; write [tool.overfit], and keys "
+        "below it.\n"
     )
 
 
@@ -163,6 +168,30 @@ def test_what_a_variable_has_wrong_is_a_sentence_that_names_it(tmp_path: Path) -
             f"overfit: OVERFIT_JOBS={text}: it takes a whole number of at least 1, or -1 for one "
             "per core.\n"
         )
+
+
+@pytest.mark.parametrize(
+    ("variable", "name", "problem"),
+    [
+        ("OVERFIT_DATA", "gone", "there is no such folder or file."),
+        ("OVERFIT_DATA", "a.txt", "it is a file; name a folder, or an archive .tar.gz."),
+        ("OVERFIT_RESULTS", "a.txt", "a.txt is a file; a directory is needed."),
+        ("OVERFIT_RESULTS", "a.txt/mine", "a.txt is a file; a directory is needed."),
+    ],
+)
+def test_a_folder_that_cannot_be_used_is_refused_before_anything_runs(
+    variable: str, name: str, problem: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "a.txt").write_text("")
+    monkeypatch.chdir(tmp_path)
+    sentence = f"{variable}={name}: {problem}"
+    said = run(*SWEEP, cwd=tmp_path, expect=2, env={variable: name}).stderr
+    assert said == f"overfit: {sentence}\n"
+    monkeypatch.setenv(variable, name)
+    for function in (overfit_cli.sweep, overfit_cli.train):
+        with pytest.raises(UserError, match=re.escape(sentence)):
+            function("toy", n=2, quiet=True)
+    assert [path.name for path in tmp_path.iterdir()] == ["a.txt"]
 
 
 def test_a_variable_that_nothing_reads_is_noted(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from PIL import Image
 from pypdf import PdfReader
 
 import overfit_cli
+from overfit_cli.core.spreadsheet import without_formulas
 from overfit_cli.figures import embedded
 from overfit_cli.figures.embedded import ATTACHMENT, SVG_CELLS
 from tests.command import call
@@ -119,6 +120,17 @@ def test_awkward_words_stay_whole_in_every_kind_of_file(folder: Path) -> None:
     assert {*pd.read_csv(io.StringIO(text))["name"]} == {"a <&> b", r"\x1b σ"}
 
 
+def test_formulas_are_texts_and_numbers_of_others_are_made_such(folder: Path) -> None:
+    call("sweep", "mine.py", "--n=2,3", "--name==1+1,@x", "--jobs=1", "--out=odd", cwd=folder)
+    rows = numbers_in(folder, "lines", "--from=odd", "--x=n", "--value=-test_loss")
+    assert {*rows["name"]} == {"'=1+1", "'@x"}
+    assert (rows["'-test_loss"] < 0).all()
+    sent = b'n,"a ""b"""\n=1+1,-2\n\'=x,plain\n'
+    assert without_formulas(sent) == sent.replace(b"\n=1", b"\n'=1")
+    assert without_formulas(b"a;b\r\n-1\r\n") == b"a;b\r\n-1\r\n"
+    assert without_formulas(b"\xef\xbb\xbf=1,2\n") == b"'=1,2\n", "after a mark of byte order"
+
+
 def test_a_long_table_is_split_into_chunks_that_others_read(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -179,3 +191,11 @@ def test_a_damaged_file_gives_its_numbers_or_a_sentence(kind: str, folder: Path)
             done = call("extract", f"damaged.{kind}", cwd=folder, expect={0, 2})
             assert done.stdout in ("", shown)
             assert done.stdout or done.stderr.startswith(f"overfit: FIGURE damaged.{kind}: it")
+
+
+def test_numbers_are_written_under_the_name_of_a_csv_file_alone(folder: Path) -> None:
+    said = call("extract", "map.png", "--out=map.xlsx", cwd=folder, expect=2).stderr
+    assert said == (
+        "overfit: --out map.xlsx: the numbers are written as CSV; end the name in .csv.\n"
+    )
+    assert not (folder / "map.xlsx").exists()

@@ -11,8 +11,10 @@ import numpy as np
 import pytest
 
 from overfit_cli import UserError
+from overfit_cli.core.text import three_digits
 from overfit_cli.report.difference_words import (
     closing_lines,
+    difference_rows,
     leading_lines,
     opening_lines,
     verdict_rows,
@@ -142,6 +144,8 @@ def test_one_seed_has_no_interval(tmp_path: Path) -> None:
     a, b = (write_run(tmp_path / name, drawn(side), seeds=(0,)) for side, name in enumerate("ab"))
     comparison = compare_sides(a, b)
     assert np.isnan(loss_of(comparison)["difference"]["low"])
+    [row] = [row for row in difference_rows(comparison) if row["column"] == "test_loss"]
+    assert row["B − A"] == three_digits(loss_of(comparison)["difference"]["value"])
     assert "Intervals of B − A: none, there is only one seed." in closing_lines(comparison)
 
 

@@ -145,7 +145,7 @@ def test_without_the_extra_a_sentence_says_what_to_install(
     said = call("export", "grid", "--out=none.nc", cwd=folder, expect=2).stderr
     assert said == (
         f"overfit: A netCDF file needs the package {package}, which isn't installed: "
-        "`pip install 'overfit-cli[netcdf]'` installs it.\n"
+        "`pip install '.[netcdf]'` in a clone of overfit installs it.\n"
     )
     assert not (folder / "none.nc").exists()
 

@@ -154,16 +154,40 @@ def test_an_installed_study_names_its_paper(tmp_path: Path) -> None:
     assert entities(tmp_path / "crate", "ScholarlyArticle")[address]["name"] == paper.title
 
 
-def test_a_run_directory_is_described_where_it_is_and_once(tmp_path: Path) -> None:
+def test_a_run_directory_is_described_where_it_is_and_again(tmp_path: Path) -> None:
     call("train", "toy", "--n=2", "--out=toy", cwd=tmp_path)
     before = {path for path in (tmp_path / "toy").rglob("*") if path.name[0] != "."}
+    description = tmp_path / "toy" / "ro-crate-metadata.json"
     call("export", "toy", "--to=ro-crate", "--out=toy", cwd=tmp_path)
     after = {path for path in (tmp_path / "toy").rglob("*") if path.name[0] != "."}
-    assert after - before == {tmp_path / "toy" / "ro-crate-metadata.json"}
+    assert after - before == {description}
+    first = root_of(tmp_path / "toy")["hasPart"]
+    call("train", "toy", "--n=3", "--out=toy", cwd=tmp_path)
+    call("export", "toy", "--to=ro-crate", "--out=toy", cwd=tmp_path)
+    second = root_of(tmp_path / "toy")["hasPart"]
+    assert len(second) > len(first)
+    assert {"@id": description.name} not in second
+
+
+@pytest.mark.parametrize("change", ["licence", "author", "other"])
+def test_a_description_by_somebody_else_is_kept(change: str, tmp_path: Path) -> None:
+    call("train", "toy", "--n=2", "--out=toy", cwd=tmp_path)
+    call("export", "toy", "--to=ro-crate", "--out=toy", cwd=tmp_path)
+    description = tmp_path / "toy" / "ro-crate-metadata.json"
+    content = json.loads(description.read_text(encoding="utf-8"))
+    for entity in content["@graph"]:
+        if change == "licence" and entity["@id"] == "#licence":
+            entity["name"] = "CC BY 4.0"
+        if change == "author" and entity["@id"] == "./":
+            entity["author"] = {"@id": "#me"}
+    written = "[]" if change == "other" else json.dumps(content)
+    description.write_text(written, encoding="utf-8")
     said = call("export", "toy", "--to=ro-crate", "--out=toy", cwd=tmp_path, expect=2).stderr
     assert said == (
-        "overfit: --out toy: it has a ro-crate-metadata.json already; name another folder.\n"
+        "overfit: --out toy: it has a ro-crate-metadata.json that overfit didn't write so; name "
+        "another folder.\n"
     )
+    assert description.read_text(encoding="utf-8") == written
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import heapq
-import itertools
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -35,9 +35,9 @@ def place(cell: Cell) -> tuple[float, float]:
 
 
 def misjudged(plan: Plan, batches: Batches, share: float) -> float:
-    """The share of places whose side the nearest place doesn't tell that is there so early."""
-    cells = list(itertools.chain(*batches))
-    first = {place(cell) for cell in cells[: round(share * len(cells))]}
+    """The share of places whose side no near place tells after this share of the work."""
+    spent = np.cumsum([cost_of(plan.grid.study, batch) for batch in batches])
+    first = {place(cell) for cell in chain(*batches[: int((spent <= share * spent[-1]).sum())])}
     axes = [sorted(map(float, plan.grid.axes[name])) for name in ("n", "snr")]
     loss = np.array([[fake_loss(n, snr) for snr in axes[1]] for n in axes[0]])
     known = np.array([(axes[0].index(n), axes[1].index(snr)) for n, snr in sorted(first)])
@@ -56,17 +56,17 @@ def test_a_twentieth_of_a_sweep_shows_the_boundary_of_figure_1(tmp_path: Path) -
 
 
 def test_corners_come_first_then_the_centre_and_the_middles_of_edges(tmp_path: Path) -> None:
-    plan = plan_of(tmp_path, seeds=2, n="1:5", snr="1:9:9", d="100,200,300")
-    order = [cell for [cell] in coarse_to_fine(plan, jobs=1)]
+    plan = plan_of(tmp_path, seeds=2, n="16:20", snr="1:9:9", d="600,700,800")
+    order = list(chain(*coarse_to_fine(plan, jobs=1)))
     assert len(order) == len(plan.cells)
-    assert {place(cell) for cell in order[:12]} == {(1, 1), (1, 9), (5, 1), (5, 9)}
-    assert {place(cell) for cell in order[12:15]} == {(3, 5)}
-    assert {place(cell) for cell in order[15:27]} == {(1, 5), (3, 1), (3, 9), (5, 5)}
+    assert {place(cell) for cell in order[:12]} == {(16, 1), (16, 9), (20, 1), (20, 9)}
+    assert {place(cell) for cell in order[12:15]} == {(18, 5)}
+    assert {place(cell) for cell in order[15:27]} == {(16, 5), (18, 1), (18, 9), (20, 5)}
 
 
 def test_one_seed_is_complete_before_the_next_begins(tmp_path: Path) -> None:
     plan = plan_of(tmp_path, seeds=3, **FIGURE_1)
-    seeds = [cell.seed for [cell] in coarse_to_fine(plan, jobs=2)]
+    seeds = [cell.seed for cell in chain(*coarse_to_fine(plan, jobs=2))]
     assert seeds == sorted(seeds)
 
 

@@ -12,11 +12,12 @@ import pytest
 
 from overfit_cli.core.cell import Cell
 from overfit_cli.core.parameters import describe, parse_value
+from overfit_cli.core.training import Execution
 from overfit_cli.functions.function_study import study_of_reference
 from overfit_cli.studies.benign_vit.vit.study import study as benign_vit
 from overfit_cli.sweeps.grid import Grid, make_grid
 from overfit_cli.sweeps.plan import make_plan
-from overfit_cli.sweeps.speed import estimate
+from overfit_cli.sweeps.speed import Speed, estimate, once_and_rate
 from overfit_cli.sweeps.store import RunDirectory, StoredCell, StoredCells
 from tests.command import call
 from tests.toy_runs import TOY, sweep_toy
@@ -133,19 +134,20 @@ def test_many_jobs_take_no_less_than_the_longest_batch(tmp_path: Path) -> None:
     plan = make_plan(
         make_grid(TOY, {"n": "1:8", "pause": "0.02"}, (0,)), RunDirectory(tmp_path), "cpu"
     )
-    one, four, two_hundred = (estimate(plan, jobs, "cpu", within=20) for jobs in (1, 4, 200))
+    one, four, two_hundred = (estimate(plan, jobs, Execution(), within=20) for jobs in (1, 4, 200))
     assert one.seconds is not None
     assert one.longest is not None
-    assert one.seconds == pytest.approx(8 * one.longest)
+    assert one.seconds - one.start == pytest.approx(8 * one.longest)
     assert four.seconds is not None
     assert four.longest is not None
-    assert four.seconds == pytest.approx(2 * four.longest)
-    assert two_hundred.seconds == two_hundred.longest
+    assert four.seconds - four.start == pytest.approx(2 * four.longest)
+    assert two_hundred.seconds is not None
+    assert two_hundred.longest == pytest.approx(two_hundred.seconds - two_hundred.start)
 
 
 def test_what_no_probe_tells_is_not_made_up(tmp_path: Path) -> None:
     plan = make_plan(grid_of("2", "1"), RunDirectory(tmp_path), "cpu")
-    likely = estimate(plan, 1, "cpu", within=0.0)
+    likely = estimate(plan, 1, Execution(), within=0.0)
     assert likely.seconds is None
     assert likely.disk is None
     assert likely.cut
@@ -159,19 +161,43 @@ def test_where_costs_are_not_known_cells_all_over_the_grid_are_timed(tmp_path: P
     (tmp_path / "mine.py").write_text(text)
     grid = make_grid(study_of_reference(str(tmp_path / "mine.py")), {"n": "1:40"}, (0,))
     plan = make_plan(grid, RunDirectory(tmp_path), "cpu")
-    likely = estimate(plan, 1, "cpu", within=20.0)
+    likely = estimate(plan, 1, Execution(), within=20.0)
     assert likely.probes == 3
-    assert likely.seconds == pytest.approx(40 * 0.051, rel=0.2)
-    assert estimate(plan, 100, "cpu", within=20.0).seconds == pytest.approx(34 / 400, rel=0.2)
+    assert likely.seconds is not None
+    assert likely.seconds - likely.start == pytest.approx(40 * 0.051, rel=0.2)
+    many = estimate(plan, 100, Execution(), within=20.0)
+    assert many.seconds is not None
+    assert many.seconds - many.start == pytest.approx(34 / 400, rel=0.2)
 
 
 @pytest.mark.slow
 def test_an_estimate_scales_with_the_work(tmp_path: Path) -> None:
     plan = make_plan(grid_of("1:40", "1", pause="0.05"), RunDirectory(tmp_path), "cpu")
-    one, two = (estimate(plan, jobs, "cpu", within=20.0) for jobs in (1, 2))
+    one, two = (estimate(plan, jobs, Execution(), within=20.0) for jobs in (1, 2))
     assert one.seconds is not None
     assert two.seconds is not None
     assert not one.cut
-    assert one.seconds == pytest.approx(40 * 0.05, rel=0.5)
-    assert two.seconds == pytest.approx(one.seconds / 2, rel=0.5)
+    assert one.seconds - one.start == pytest.approx(40 * 0.05, rel=0.5)
+    assert two.seconds - two.start == pytest.approx((one.seconds - one.start) / 2, rel=0.5)
     assert Cell("toy", 1, plan.cells[0].parameters, 0) == plan.cells[0]
+
+
+def test_what_a_batch_takes_whatever_it_costs_is_told_from_its_cost() -> None:
+    assert once_and_rate([Speed(10, 3.0), Speed(30, 5.0)]) == pytest.approx((2.0, 0.1))
+    assert once_and_rate([Speed(10, 1.0), Speed(30, 5.0)]) == pytest.approx((0.0, 6 / 40))
+    assert once_and_rate([Speed(10, 3.0), Speed(30, 1.0)]) == pytest.approx((0.0, 4 / 40))
+    assert once_and_rate([Speed(10, 1.0)]) == pytest.approx((0.0, 0.1))
+
+
+@pytest.mark.slow
+def test_an_estimate_counts_logged_steps(tmp_path: Path) -> None:
+    script = "def train(n: int = 1):\n    for _ in range(20_000):\n        yield {'a': 1.0}\n"
+    (tmp_path / "mine.py").write_text(script)
+    grid = make_grid(study_of_reference(str(tmp_path / "mine.py")), {"n": "1:4"}, (0,))
+    plan = make_plan(grid, RunDirectory(tmp_path), "cpu")
+    plain, logged = (
+        estimate(plan, 1, Execution(trajectories=log), within=30.0) for log in (False, True)
+    )
+    assert plain.disk is not None
+    assert logged.disk is not None
+    assert logged.disk > plain.disk + 4 * 20_000 * 8

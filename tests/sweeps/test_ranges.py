@@ -60,3 +60,9 @@ def test_seeds_are_counted_or_named(text: str, seeds: tuple[int, ...]) -> None:
 def test_a_negative_seed_is_refused() -> None:
     with pytest.raises(UserError, match=r"seeds='-1:3': a seed is a whole number of at least 0"):
         parse_seeds("-1:3")
+
+
+@pytest.mark.parametrize("text", ["0.1-3", "0.1:x", "1,b", "0.2:3:0.2"])
+def test_what_is_no_number_is_refused_with_every_form(text: str) -> None:
+    with pytest.raises(UserError, match=r"0\.1:16:100 \(100 points\)"):
+        parse_range(KNOWN["snr"], text)

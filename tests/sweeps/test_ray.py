@@ -64,12 +64,43 @@ def test_a_worker_that_is_killed_costs_its_batches_time_and_no_result(
 ) -> None:
     process = start("sweep", "toy", *SHORT, *on(cluster), "--out", "out", cwd=tmp_path)
     wait_for(lambda: begun(tmp_path / "out"))
-    cluster.kill_a_worker()
+    cluster.signal_a_worker(signal.SIGKILL)
     output, errors = process.communicate(timeout=60)
     assert (process.returncode, errors) == (0, "")
     assert "workers were killed and started again 1 time" in output
     assert set(rows(tmp_path / "out")["status"]) == {"done"}
     assert len(rows(tmp_path / "out")) == 20
+
+
+@pytest.mark.unix
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_worker_that_is_asked_to_end_costs_no_result(
+    tmp_path: Path, cluster: RayCluster, number: signal.Signals
+) -> None:
+    """Ray raises SystemExit at SIGTERM, in the midst of a cell, and Python KeyboardInterrupt."""
+    process = start("sweep", "toy", *SHORT, *on(cluster), "--out", "out", cwd=tmp_path)
+    wait_for(lambda: begun(tmp_path / "out"))
+    cluster.signal_a_worker(number)
+    output, errors = process.communicate(timeout=60)
+    assert (process.returncode, errors) == (0, ""), output
+    assert set(rows(tmp_path / "out")["status"]) == {"done"}
+    assert len(rows(tmp_path / "out")) == 20
+
+
+@pytest.mark.unix
+def test_sigterm_while_it_connects_shows_no_stack(tmp_path: Path, cluster: RayCluster) -> None:
+    for moment in (0.5, 0.9, 1.3, 1.7, 2.1):
+        process = start("sweep", "toy", *SHORT, *on(cluster), "--out", "out", cwd=tmp_path)
+        time.sleep(moment)
+        process.terminate()
+        assert process.communicate(timeout=20)[1] == ""
+
+
+def test_a_cell_that_exits_is_a_failed_row(tmp_path: Path, cluster: RayCluster) -> None:
+    grid = ("--n", "1", "--snr", "1", "--seeds", "1", "--set", "mood=exits,interrupts")
+    run("sweep", "toy", *grid, *on(cluster), "--out", "out", cwd=tmp_path, expect=1)
+    reasons = {"error: SystemExit: enough", "error: KeyboardInterrupt"}
+    assert {reason.partition(" at ")[0] for reason in rows(tmp_path / "out")["reason"]} == reasons
 
 
 def test_a_cell_that_kills_every_worker_becomes_a_failed_row(

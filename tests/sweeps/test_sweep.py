@@ -17,6 +17,7 @@ import pytest
 import overfit_cli
 from overfit_cli.core.cell import Cell, CellResult
 from overfit_cli.core.errors import UserError
+from overfit_cli.core.training import product_library
 from overfit_cli.studies.benign_vit.vit.study import study as benign_vit
 from overfit_cli.sweeps import progress
 from overfit_cli.sweeps.manifest import planned_cells
@@ -374,6 +375,10 @@ def test_a_figure_passes_over_directories_in_which_something_else_varies(tmp_pat
     run(*grid, "--set", "pause=0,0.01", "--out", "results/later", cwd=tmp_path)
     drawn = run("plot", "heatmap", cwd=tmp_path).stdout
     assert "From results/fits, the newest run directory that fits." in drawn
+    refused = " ".join(run("plot", "phase", cwd=tmp_path, expect=2).stderr.split())
+    assert "The newest, results/later, doesn't: toy has no figure 'phase'" in refused
+    refused = " ".join(run("plot", "heatmap", "--x=seed_", cwd=tmp_path, expect=2).stderr.split())
+    assert "it varies n and pause and snr, not seed_." in refused
 
 
 def test_figures_and_claims_leave_cells_of_another_version_out(
@@ -421,6 +426,7 @@ def test_the_manifest_says_what_was_run_on_what(tmp_path: Path) -> None:
     assert first["command"][:3] == ["overfit", "sweep", "toy"]
     assert first["packages"]["joblib"] >= "1.6"
     assert {"platform", "python", "started", "git_commit", "cores", "processor"} <= first.keys()
+    assert first["products"] == product_library()
     toy = pytest.importorskip("toy_study").study
     planned = planned_cells(tmp_path / "out", toy)
     assert len(planned) == 2 * 2 * 2 + 2 * 2

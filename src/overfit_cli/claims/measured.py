@@ -295,9 +295,24 @@ def _chosen(table: Table, inside: str) -> dict[str, object]:
     for parameter, value in values.items():
         present = sorted(table.cells[parameter].unique().tolist())
         if value not in present:
-            some = ", ".join(map(str, present[:6]))
-            raise not_run(f"It needs cells of {parameter}={value}; these have {some}.")
+            near = _nearest(present, value)
+            raise not_run(f"It needs cells of {parameter}={value}; these have {near}.")
     return values
+
+
+_SHOWN = 6
+"""The most values of a parameter that a message names."""
+
+
+def _nearest(present: Sequence[Any], value: object) -> str:
+    """The values that cells have, in words; of many numbers the two nearest to `value`."""
+    if len(present) <= _SHOWN:
+        return ", ".join(map(str, present))
+    if isinstance(value, str | bool):
+        return f"{len(present)} values, such as {present[0]}"
+    number = float(str(value))
+    lower, upper = sorted(sorted(present, key=lambda each: abs(each - number))[:2])
+    return f"{len(present)} values, the nearest {lower:.6g} and {upper:.6g}"
 
 
 def settings_of(

@@ -50,8 +50,8 @@ class Rates:
 
     Attributes:
         seeds: the number of seeds.
-        false_holds: the share of `holds` where it is just false.
-        false_fails: the share of `fails` where it is just true.
+        false_holds: the share of `holds` where it is barely false.
+        false_fails: the share of `fails` where it is barely true.
         holds, fails: the shares of the verdicts where it is as measured.
         repeats: how many times it was judged in each world.
     """
@@ -67,9 +67,9 @@ class Rates:
         """Return the rates in a sentence."""
         return (
             f"With {plural(self.seeds, 'seed')} it would hold in {100 * self.false_holds:.1f} % of "
-            f"worlds in which it is just false, and fail in {100 * self.false_fails:.1f} % of "
-            f"those in which it is just true; as measured it would hold in {100 * self.holds:.0f} "
-            f"% and fail in {100 * self.fails:.0f} %."
+            f"simulated data in which it is barely false, and fail in {100 * self.false_fails:.1f} "
+            f"% of those in which it is barely true; as measured it would hold in "
+            f"{100 * self.holds:.0f} % and fail in {100 * self.fails:.0f} %."
         )
 
 

@@ -149,7 +149,9 @@ class Sentence:
         """
         chosen = self.chosen(table)
         if left := len(table.cells) - len(chosen.cells):
-            add_remark(f"{plural(left, 'cell')} left out, as it says.")
+            are, them = ("is", "it") if left == 1 else ("are", "them")
+            cells = plural(left, "cell")
+            add_remark(f"{cells} {are} left out because the claim excludes {them}.")
         if len(self.clauses) == 1:
             return self.clauses[0].parts(chosen, self.seeds)
         return [
@@ -179,7 +181,8 @@ class Sentence:
 
 def _slug(claimed: str) -> str:
     """A name made from the text: `test_error-lt-0.05-where-snr-gt-2`."""
-    words = {"<=": " le ", ">=": " ge ", "<": " lt ", ">": " gt ", "=": " ", "%": " percent "}
+    words = {"<=": " le ", ">=": " ge ", "<": " lt ", ">": " gt ", "=": " "}
+    words |= {"%": " percent ", "/": " over "}
     for sign, word in words.items():
         claimed = claimed.replace(sign, word)
     return re.sub(r"[^\w.*/+-]+", "-", claimed).strip("-")

@@ -79,7 +79,7 @@ def merge(
     except OSError as error:
         raise UserError(
             f"--out {out}: it can't be written to ({error_text(error)}); the directories are as "
-            "they were.",
+            "they were, and the same command goes on from there.",
             exit_code=1,
         ) from error
     output = console()

@@ -68,8 +68,9 @@ def file_format(to: Format | None, out: Path | None) -> Format:
 
 def in_csv(rows: pd.DataFrame) -> bytes:
     """Return rows as CSV, below their names; every number has all its digits."""
-    text: str = rows.to_csv(index=False, lineterminator="\n")
-    return text.encode()
+    from overfit_cli.core.spreadsheet import csv_text
+
+    return csv_text(rows).encode()
 
 
 def in_parquet(study: AnyStudy, rows: pd.DataFrame) -> bytes:

@@ -24,10 +24,13 @@ def extract(
     ] = None,
 ) -> int:
     """Take the numbers out of a figure, as CSV: a row for each cell, or for each logged step."""
+    from overfit_cli.core.spreadsheet import without_formulas
     from overfit_cli.figures.record import read_numbers
 
+    if out is not None and out.suffix.lower() != ".csv":
+        raise BadValue("out", str(out), "the numbers are written as CSV; end the name in .csv.")
     try:
-        numbers = read_numbers(read_bounded(figure, MOST_BYTES))
+        numbers = without_formulas(read_numbers(read_bounded(figure, MOST_BYTES)))
     except OSError as error:
         accepts = f"it can't be read ({error_text(error)}); name a figure that overfit drew."
         raise BadValue("figure", str(figure), accepts) from None

@@ -126,10 +126,23 @@ Address = Annotated[
         metavar="ADDRESS", help="With --backend ray: the cluster, such as 10.0.0.1:6379, or auto."
     ),
 ]
+Patience = Annotated[
+    float | None,
+    typer.Option(
+        metavar="SECONDS",
+        help="With a cluster: longest time without a result or a sign of life of a worker.  "
+        "[default: 900; with ray as long as --time-limit allows]",
+    ),
+]
 
 
 def read_executor(
-    backend: Backend, jobs: int, device: DeviceChoice, scheduler: str | None, address: str | None
+    backend: Backend,
+    jobs: int,
+    device: DeviceChoice,
+    scheduler: str | None,
+    address: str | None,
+    patience: float | None,
 ) -> Executor:
     """Return the executor that the options name.
 
@@ -138,7 +151,14 @@ def read_executor(
     """
     from overfit_cli.sweeps.clusters import executor_of
 
-    return executor_of(backend, number_of_jobs(jobs), device, scheduler=scheduler, address=address)
+    return executor_of(
+        backend,
+        number_of_jobs(jobs),
+        device,
+        scheduler=scheduler,
+        address=address,
+        patience=patience,
+    )
 
 
 class TypedParameter(NamedTuple):

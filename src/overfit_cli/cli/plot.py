@@ -17,6 +17,7 @@ from overfit_cli.core.values import Band, Mean, finite_number
 
 if TYPE_CHECKING:
     from overfit_cli.core.figure import Figure, FigureOptions
+    from overfit_cli.core.study import FigureData
     from overfit_cli.sweeps.store import RunDirectory
 
 
@@ -33,53 +34,67 @@ def newest_for(figure: str, asked: FigureOptions, where: Sequence[str]) -> RunDi
     """
     from overfit_cli.core.files import results_folder
     from overfit_cli.core.registry import figures_of, installed_studies
-    from overfit_cli.sweeps.load import study_in, usable_directories
+    from overfit_cli.sweeps.load import usable_directories
 
     figures = {study.name: figures_of(study) for study in installed_studies()}
     names = {name for of_study in figures.values() for name in of_study}
     if figure not in names:
         raise UserError(f"{figure!r} is not a figure; {suggestion(figure, names)}")
+    newest = ""
     for directory in usable_directories(results_folder()):
-        of_directory = figures_of(study_in(directory))
-        if figure in of_directory and _fits(directory, of_directory[figure], asked, where):
+        if not (why_not := _problem_with(directory, figure, asked, where)):
             return directory
+        newest = newest or f" The newest, {directory.path}, doesn't: {why_not}"
     raise UserError(
         f"No run directory in {results_folder()}/ fits {figure}; `overfit sweep` or `overfit "
-        "train` writes one, or name one with --from DIR."
+        f"train` writes one, or name one with --from DIR.{newest}"
     )
 
 
-def _fits(
-    directory: RunDirectory, figure: Figure, asked: FigureOptions, where: Sequence[str]
-) -> bool:
-    """Whether it has the trajectories, the axes and whatever else the figure is drawn from."""
-    from overfit_cli.figures.draw import figure_and_data
+def _problem_with(
+    directory: RunDirectory, name: str, asked: FigureOptions, where: Sequence[str]
+) -> str:
+    """Why a figure can't be drawn of a directory, in words; empty where it can."""
+    from overfit_cli.figures.draw import figure_and_data, find_figure
+    from overfit_cli.sweeps.load import study_in
+
+    try:
+        figure = find_figure(study_in(directory), name)
+    except UserError as error:
+        return str(error)
+    if figure.reads == "trajectories" and not directory.logged_keys():
+        return "it has no logged steps; sweep with --trajectories."
+    try:
+        _, data = figure_and_data(name, directory, where)
+    except UserError as error:
+        if not where:
+            raise
+        return str(error)  # it lacks the parameter, or has no such cell
+    return _problem_with_axes(figure, data, asked)
+
+
+def _problem_with_axes(figure: Figure, data: FigureData, asked: FigureOptions) -> str:
+    """Why data doesn't have the axes of a figure and the columns asked for; empty where it does."""
     from overfit_cli.figures.expressions import derive_axes, derive_columns
     from overfit_cli.figures.inputs import resolve_options, resolve_symbols
     from overfit_cli.figures.labels import parameter_values
 
-    if figure.reads == "trajectories" and not directory.logged_keys():
-        return False
     try:
-        _, data = figure_and_data(figure.name, directory, where)
-    except UserError:
-        if where:
-            return False  # it lacks the parameter, or has no such cell
-        raise
-    asked = resolve_symbols(asked, data.study)
-    try:
+        asked = resolve_symbols(asked, data.study)
         data = derive_axes(derive_columns(figure, data, asked), asked)
-    except UserError:
-        return False  # it has other parameters or columns
-    options = resolve_options(figure, asked, data)
+        options = resolve_options(figure, asked, data)
+    except UserError as error:
+        return str(error)
     values = parameter_values(data)
-    axes = [name for name in (options.x, options.y) if name is not None]
-    varied = {name for name, taken in values.items() if len(taken) > 1}
-    if len(axes) < figure.axes:
-        return False
-    if figure.axes == 2 and varied - {*axes, options.by}:
-        return False  # their values would be mixed
-    return varied.issuperset(axes) and figure.fits(data)
+    axes = [axis for axis in (options.x, options.y) if axis is not None]
+    varied = {axis for axis, taken in values.items() if len(taken) > 1}
+    mixed = varied - {*axes, options.by} if figure.axes == 2 else set()
+    if len(axes) < figure.axes or not varied.issuperset(axes):
+        lacking = "".join(f", not {axis}" for axis in axes if axis not in varied)
+        return f"it varies {' and '.join(sorted(varied)) or 'nothing'}{lacking}."
+    if mixed:
+        return f"it varies {', '.join(sorted(mixed))} too, whose values would be mixed."
+    return "" if figure.fits(data) else "it lacks what the figure is drawn from."
 
 
 def plot(

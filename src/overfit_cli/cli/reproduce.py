@@ -19,6 +19,7 @@ from overfit_cli.cli.options import (
     DeviceName,
     Expect,
     Jobs,
+    Patience,
     Scheduler,
     Strict,
     error_as_option,
@@ -57,6 +58,7 @@ def reproduce(
     backend: BackendName = "loky",
     scheduler: Scheduler = None,
     address: Address = None,
+    patience: Patience = None,
     device: DeviceName = "auto",
     data: DataFolder = None,
     strict: Strict = False,
@@ -79,7 +81,7 @@ def reproduce(
     wanted = reproducible(names or [])
     if expect is not None:
         read_expected(expect)  # a name that is wrong is said before hours of training
-    with read_executor(backend, jobs, device, scheduler, address) as executor:
+    with read_executor(backend, jobs, device, scheduler, address, patience) as executor:
         reproduction = Reproduction(console(), wanted, profile, executor)
         if dry_run:
             reproduction.outline()

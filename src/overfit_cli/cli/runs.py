@@ -63,7 +63,7 @@ def runs(
     from overfit_cli.sweeps.inventory import summaries
 
     root = folder or results_folder()
-    listed = summaries(root)
+    listed = [] if folder is None and not root.exists() else summaries(root)
     if json_file is not None:
         content = f"{json.dumps([as_json(run) for run in listed], indent=2)}\n".encode()
         if json_file == Path("-"):

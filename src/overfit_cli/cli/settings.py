@@ -13,7 +13,14 @@ from pathlib import Path
 from typing import Any, NamedTuple, get_args
 
 from overfit_cli.core.errors import BadValue, UserError
-from overfit_cli.core.files import CACHE_VARIABLE, DATA_VARIABLE, RESULTS_VARIABLE, read_toml
+from overfit_cli.core.files import (
+    CACHE_VARIABLE,
+    DATA_VARIABLE,
+    RESULTS_VARIABLE,
+    read_toml,
+    refuse_file,
+    usable_data,
+)
 from overfit_cli.core.text import is_plain_number, suggestion
 from overfit_cli.core.values import Backend, number_of_jobs, usable_path, valid_choice
 
@@ -48,8 +55,14 @@ def _backend(given: object) -> str:
     return str(valid_choice("backend", given, get_args(Backend)))
 
 
-def _folder(given: object) -> str:
-    return str(usable_path("folder", given))
+def _data(given: object) -> str:
+    return str(usable_data(usable_path("data", given)))
+
+
+def _results(given: object) -> str:
+    folder = usable_path("results", given)
+    refuse_file(folder, "results")
+    return str(folder)
 
 
 def _style(given: object) -> str:
@@ -61,9 +74,9 @@ def _style(given: object) -> str:
 
 READERS: Mapping[str, Callable[[object], int | str]] = {
     "backend": _backend,
-    "data": _folder,
+    "data": _data,
     "jobs": _jobs,
-    "results": _folder,
+    "results": _results,
     "style": _style,
 }
 """What reads and checks the value of each setting, by its name."""
@@ -104,7 +117,7 @@ def _of_file() -> dict[str, Default]:
     table = tool.get("overfit", {}) if isinstance(tool, dict) else {}
     if not isinstance(table, dict):
         raise UserError(
-            f"{path}: tool.overfit is no table; write [tool.overfit] and keys below it."
+            f"{path}: overfit's settings are a table; write [tool.overfit], and keys below it."
         )
     defaults = {}
     for name, given in table.items():
@@ -114,9 +127,14 @@ def _of_file() -> dict[str, Default]:
         is_path = name in PATHS and isinstance(given, str) and given.strip()
         seen = _seen_from_here(folder, given) if is_path else given
         defaults[name] = Default(
-            _read(name, seen, f"{path}: [tool.overfit] {name} = {given!r}"), str(path)
+            _read(name, seen, f"{path}: [tool.overfit] {name} = {_as_toml(given)}"), str(path)
         )
     return defaults
+
+
+def _as_toml(given: object) -> str:
+    """A value as its file has it."""
+    return str(given).lower() if isinstance(given, bool) else repr(given)
 
 
 def _seen_from_here(folder: Path, given: str) -> str:

@@ -82,7 +82,7 @@ def _lines(described: RunSummary, data: FigureData) -> Iterator[str]:
 
     paper = data.study.paper
     if data.study.title:
-        yield f"Study: {data.study.title}."
+        yield f"Study: {data.study.title.removesuffix('.')}."
     if paper:
         yield f"Paper: {paper}: {paper.title}, {paper.url}"
     facts = run_facts(data, described.manifest)

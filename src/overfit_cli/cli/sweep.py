@@ -16,6 +16,7 @@ from overfit_cli.cli.options import (
     DataFolder,
     DeviceName,
     Jobs,
+    Patience,
     Scheduler,
     Settings,
     SubjectAndParameters,
@@ -125,6 +126,7 @@ def sweep(
     backend: BackendName = "loky",
     scheduler: Scheduler = None,
     address: Address = None,
+    patience: Patience = None,
     shard: ShardName = None,
     device: DeviceName = "auto",
     trajectories: Trajectories = False,
@@ -174,6 +176,7 @@ def sweep(
         backend=backend,
         scheduler=scheduler,
         address=address,
+        patience=patience,
         device=device,
         trajectories=trajectories,
         fresh=fresh,
@@ -217,7 +220,15 @@ def _print_help(context: typer.Context, chosen: Subject) -> None:
 
 def _run(session: Session, grid: Grid, chosen: Subject) -> int:
     """Run a grid, and say what to do next."""
+    from overfit_cli.core.text import visible
+
     plan, summary = session.sweep(grid)
+    is_function = chosen.study.identity.function is not None
+    if summary.trained and is_function and chosen.study.claims():
+        from overfit_cli.report.decision import problem_with_claims
+
+        if problem := problem_with_claims(session.directory.path):
+            session.output.print(visible(problem))
     if summary.trained or plan.done:  # of failed cells alone nothing can be drawn
         following = next_command(plan, session.directory, chosen)
     else:

@@ -16,6 +16,7 @@ from typing_extensions import TypeVar
 
 from overfit_cli.core.claim import Verdict
 from overfit_cli.core.html import html_table
+from overfit_cli.core.mathtext import check_texts
 from overfit_cli.core.parameters import StudyParameters, parameters_json
 from overfit_cli.core.text import brief, duration, plural, visible
 
@@ -157,6 +158,14 @@ class Column:
     symbol: str = ""
     unit: str = ""
     label: str = ""
+
+    def __post_init__(self) -> None:
+        """Refuse texts of another type, and those that figures can't typeset.
+
+        Raises:
+            TypeError: with the text.
+        """
+        check_texts(self)
 
 
 @dataclass(frozen=True)

@@ -60,7 +60,7 @@ class Interval:
     @property
     def is_unknown(self) -> bool:
         """Whether nothing is known of either end, as with too few seeds."""
-        return math.isinf(self.low) and math.isinf(self.high)
+        return not (math.isfinite(self.low) or math.isfinite(self.high))
 
 
 MOST_COUNTED = 1e7

@@ -136,16 +136,26 @@ def make_folder(folder: Path, name: str) -> None:
     Raises:
         BadValue: if it can't be made or written to.
     """
+    refuse_file(folder, name)
     try:
-        for part in (folder, *folder.parents):
-            if part.exists() and not part.is_dir():
-                raise BadValue(name, str(folder), f"{part} is a file; a directory is needed.")
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         accepts = f"it can't be made: {error_text(error)}."
         raise BadValue(name, str(folder), accepts) from error
     if not os.access(folder, os.W_OK | os.X_OK):
         raise BadValue(name, str(folder), "the directory can't be written to.")
+
+
+def refuse_file(folder: Path, name: str) -> None:
+    """Refuse a file where a folder, or a parent of it, is or will be.
+
+    Raises:
+        BadValue: if there is one; it names the argument `name`.
+    """
+    for part in (folder, *folder.parents):
+        with contextlib.suppress(OSError):  # of a parent that can't be read nothing is known
+            if part.exists() and not part.is_dir():
+                raise BadValue(name, str(folder), f"{part} is a file; a directory is needed.")
 
 
 def error_text(error: OSError) -> str:
@@ -245,11 +255,46 @@ def set_data_folder(path: Path) -> None:
     """Make `path` the data folder of this process and of its child processes.
 
     Raises:
-        UserError: if the path does not exist.
+        BadValue: see `usable_data`.
+    """
+    os.environ[DATA_VARIABLE] = str(usable_data(path).resolve())
+
+
+def usable_data(path: Path) -> Path:
+    """Return a folder of data, or an archive of it.
+
+    Raises:
+        BadValue: if the path does not exist, or is a file of another kind.
     """
     if not path.exists():
         raise BadValue("data", str(path), "there is no such folder or file.")
-    os.environ[DATA_VARIABLE] = str(path.resolve())
+    if not path.is_dir() and not path.name.endswith(".tar.gz"):
+        raise BadValue("data", str(path), "it is a file; name a folder, or an archive .tar.gz.")
+    return path
+
+
+def check_data_variable() -> None:
+    """Check the data folder that the variable names, if it names one.
+
+    Raises:
+        UserError: as `usable_data` does; it names the variable.
+    """
+    if value := os.environ.get(DATA_VARIABLE):
+        with name_variable_in_errors(DATA_VARIABLE):
+            usable_data(Path(value))
+
+
+@contextlib.contextmanager
+def name_variable_in_errors(variable: str) -> Iterator[None]:
+    """Make an error about a value name the environment's variable that has it.
+
+    Raises:
+        UserError: for a `BadValue` raised inside.
+    """
+    try:
+        yield
+    except BadValue as error:
+        raise UserError(f"{variable}={os.environ[variable]}: {error.accepts}") from None
 
 
 def data_folder(user: str) -> Path:
@@ -314,7 +359,7 @@ def require_extra(package: str, extra: str, user: str) -> None:
     if not installed:
         raise MissingError(
             f"{user} needs the package {package}, which isn't installed: "
-            f"`pip install 'overfit-cli[{extra}]'` installs it."
+            f"`pip install '.[{extra}]'` in a clone of overfit installs it."
         )
 
 
@@ -322,5 +367,14 @@ RESULTS_VARIABLE = "OVERFIT_RESULTS"
 
 
 def results_folder() -> Path:
-    """Return the folder of run directories that `OVERFIT_RESULTS` names, or `results`."""
-    return Path(os.environ.get(RESULTS_VARIABLE) or "results")
+    """Return the folder of run directories that `OVERFIT_RESULTS` names, or `results`.
+
+    Raises:
+        UserError: if the variable names a file.
+    """
+    value = os.environ.get(RESULTS_VARIABLE)
+    if not value:
+        return Path("results")
+    with name_variable_in_errors(RESULTS_VARIABLE):
+        refuse_file(Path(value), "results")
+    return Path(value)

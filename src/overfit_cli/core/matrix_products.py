@@ -1,21 +1,18 @@
 """Matrix products at the machine's speed.
 
 PyTorch multiplies matrices with MKL. On AMD processors MKL does not use AVX-512. oneDNN, which
-PyTorch contains too, does: on one core of an AMD EPYC its float32 products are twice as fast. On an
-Intel processor it is the other way round: MKL is as fast for large matrices, and up to twice as
-fast for small ones and for those that are transposed. So the processor's maker decides, and the
-same machine always takes the same product.
-PyTorch has no public function for oneDNN's product of two matrices. The operator used here is the
-one that PyTorch's compiler emits for a linear layer. Where a PyTorch lacks it, its own product is
-used.
+PyTorch contains too, does: on one core of an AMD EPYC with AVX-512 its float32 products are twice
+as fast. On an AMD EPYC without it MKL is a tenth faster, and on an Intel processor it is as fast
+for large matrices, and up to twice as fast for small ones and for those that are transposed. So
+the processor decides (`product_library`), the same machine always takes the same product, and a
+run's manifest says which. PyTorch has no public function for oneDNN's product of two matrices. The
+operator used here is the one that PyTorch's compiler emits for a linear layer. Where a PyTorch
+lacks it, its own product is used.
 """
 
 from __future__ import annotations
 
-import functools
-import platform
-from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
@@ -23,22 +20,42 @@ from torch.autograd import Function
 from torch.autograd.function import FunctionCtx, once_differentiable
 from torch.nn import functional
 
+from overfit_cli.core.training import product_library
+
 _SMALLEST = 1_000_000
 """Multiplications below which the cost of calling oneDNN outweighs its speed."""
 
 
-def add_product(initial: Tensor, left: Tensor, right: Tensor) -> Tensor:
+def add_product(initial: Tensor, left: Tensor, right: Tensor, out: Tensor | None = None) -> Tensor:
     """Return initial + left · right for a batch of matrices, without gradients.
 
     Args:
         initial: (batch, rows, columns).
         left: (batch, rows, inner).
         right: (batch, inner, columns).
+        out: written to and returned, shaped like `initial`; None for new memory.
     """
-    batch, rows, inner = left.shape
-    if batch == 1 and _suits_onednn(left, rows * inner * right.shape[2]):
-        return _onednn(left[0], right[0]).add_(initial[0])[None]
-    return torch.baddbmm(initial, left, right)
+    if library_of(left, right) == "oneDNN":
+        return add_by_onednn(initial, left, right, out)
+    return torch.baddbmm(initial, left, right, out=out)
+
+
+def add_by_onednn(
+    initial: Tensor, left: Tensor, right: Tensor, out: Tensor | None = None
+) -> Tensor:
+    """Return initial + left · right with oneDNN's product, matrix by matrix; see `add_product`."""
+    result = (
+        torch.empty_like(initial, memory_format=torch.contiguous_format) if out is None else out
+    )
+    for index, first in enumerate(initial):
+        torch.add(_onednn(left[index], right[index]), first, out=result[index])
+    return result
+
+
+def library_of(left: Tensor, right: Tensor) -> Literal["PyTorch", "oneDNN"]:
+    """Return the library that multiplies a batch of matrices; it depends on their shapes alone."""
+    multiplications = left.shape[1] * left.shape[2] * right.shape[2]
+    return "oneDNN" if _suits_onednn(left, multiplications) else "PyTorch"
 
 
 def product(left: Tensor, right: Tensor) -> Tensor:
@@ -87,22 +104,12 @@ def _suits_onednn(operand: Tensor, multiplications: int) -> bool:
         and operand.dtype == torch.float32
         and operand.device.type == "cpu"
         and _has_onednn()
-        and not is_intel()
+        and product_library() == "oneDNN"
     )
 
 
 def _has_onednn() -> bool:
     return bool(torch.backends.mkldnn.enabled) and hasattr(torch.ops.mkldnn, "_linear_pointwise")
-
-
-_CPU_INFO = Path("/proc/cpuinfo")
-
-
-@functools.cache
-def is_intel() -> bool:
-    """Return whether Intel made the processor, on which MKL is the faster library."""
-    described = _CPU_INFO.read_text("utf-8") if _CPU_INFO.exists() else platform.processor()
-    return "GenuineIntel" in described
 
 
 def _onednn(left: Tensor, right: Tensor) -> Tensor:

@@ -21,6 +21,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from pydantic_core import ErrorDetails
 
 from overfit_cli.core.errors import BadValue
+from overfit_cli.core.mathtext import check_texts
 from overfit_cli.core.text import RAISED, is_plain_number, shorten, suggestion
 
 if TYPE_CHECKING:
@@ -156,14 +157,12 @@ class Parameter:
     label: str = ""
 
     def __post_init__(self) -> None:
-        """Refuse arguments of another type, and bounds without a number between them.
+        """Refuse arguments of another type, texts that figures can't typeset, and empty bounds.
 
         Raises:
             TypeError: with the argument.
         """
-        for name in ("meaning", "symbol", "unit", "label"):
-            if not isinstance(value := getattr(self, name), str):
-                raise TypeError(f"Parameter({name}={value!r}): it takes a text")
+        check_texts(self)
         for name in ("at_least", "above", "at_most", "below"):
             if (value := getattr(self, name)) is not None and not is_finite_number(value):
                 raise TypeError(f"Parameter({name}={value!r}): it takes a finite number")

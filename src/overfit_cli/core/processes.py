@@ -1,6 +1,7 @@
 """Processes: interrupts, the start of workers, patient standard streams, a quick end.
 
-SIGTERM, which a queue such as SLURM's sends before it ends a job, is answered like Ctrl-C.
+SIGTERM, which a queue such as SLURM's sends before it ends a job, and SIGHUP, which a terminal
+sends that is closed, are answered like Ctrl-C.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from types import FrameType
 from typing import Any, NoReturn, TextIO, cast
 
@@ -106,6 +107,24 @@ def _open_null(descriptor: int) -> None:
     os.set_inheritable(descriptor, True)
 
 
+@contextlib.contextmanager
+def null_errors() -> Iterator[None]:
+    """Have processes that start inside write their errors to the null device."""
+    try:
+        kept = os.dup(2)
+    except OSError:  # it is closed
+        yield
+        return
+    null = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, 2)
+    try:
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+        os.close(null)
+
+
 @functools.cache
 def end_quickly() -> None:
     """Skip Python's last garbage collection when this process ends.
@@ -173,14 +192,61 @@ class Interrupted(KeyboardInterrupt):
 @contextlib.contextmanager
 def answering_interrupts() -> Iterator[None]:
     """Raise `Interrupted` at Ctrl-C while inside; in the main thread only, where signals arrive."""
-    with _handling(signal.SIGINT, _interrupt), _handling(signal.SIGTERM, _interrupt):
-        yield
+    with _handling(_interrupt):
+        if _in_main_thread():
+            _interrupts.clear()
+        try:
+            yield
+        finally:
+            if _in_main_thread():
+                _interrupts.clear()
+
+
+@contextlib.contextmanager
+def passing_interrupts_on() -> Iterator[None]:
+    """Raise `Interrupted` at Ctrl-C while inside, and then do what this process does at it.
+
+    It is for a process of another program, such as a worker of a cluster, which has answers of its
+    own: what is inside couldn't tell the exceptions that they raise from those of a cell.
+    """
+    came = list[int]()
+    try:
+        with answering_interrupts():
+            try:
+                yield
+            finally:
+                came += _interrupts if _in_main_thread() else ()
+    finally:
+        if came:
+            signal.raise_signal(came[0])
+
+
+def check_interrupts() -> None:
+    """Raise `Interrupted` if an interrupt has come, even if a cell's code has caught it.
+
+    What such a code returns or raises then, such as the state of a training that it broke off, is
+    no result.
+
+    Raises:
+        Interrupted: then.
+    """
+    if _interrupts and _in_main_thread():
+        raise Interrupted
+
+
+_ENDING = tuple(
+    getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
+)
+"""The signals that ask a process to end: by the user, by a queue, by a terminal that is closed."""
+
+_interrupts = list[int]()
+"""The signals that came since `answering_interrupts` was entered."""
 
 
 @contextlib.contextmanager
 def ignoring_interrupts() -> Iterator[None]:
     """Pass over Ctrl-C while inside; processes that are started inside do so for good."""
-    with _handling(signal.SIGINT, signal.SIG_IGN):
+    with _handling(signal.SIG_IGN, [signal.SIGINT]):
         yield
 
 
@@ -192,22 +258,43 @@ def delaying_interrupts() -> Iterator[None]:
     def note(number: int, frame: FrameType | None) -> None:
         came.append(number)
 
-    with _handling(signal.SIGINT, note), _handling(signal.SIGTERM, note):
+    with _handling(note):
         yield
     if came:
         signal.raise_signal(came[0])
 
 
 @contextlib.contextmanager
-def _handling(number: signal.Signals, handler: Any) -> Iterator[None]:
-    if threading.current_thread() is not threading.main_thread():
+def keeping_sigterm() -> Iterator[None]:
+    """Hold SIGTERM back while inside, also from threads that start there, and keep its answer.
+
+    A library that answers it with a stack of its own, as ray does, finds no time to do so.
+    """
+    if sys.platform == "win32" or not _in_main_thread():
         yield
         return
-    before = signal.signal(number, handler)
+    before = signal.getsignal(signal.SIGTERM)
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
     try:
         yield
     finally:
-        signal.signal(number, before)
+        signal.signal(signal.SIGTERM, before or signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+
+
+@contextlib.contextmanager
+def _handling(handler: Any, numbers: Sequence[signal.Signals] | None = None) -> Iterator[None]:
+    """Answer signals by `handler` while inside, in the main thread; by default those of `_ENDING`.
+
+    What `nohup` has this process ignore stays ignored.
+    """
+    with contextlib.ExitStack() as restoring:
+        for number in (numbers or _ENDING) if _in_main_thread() else ():
+            before = signal.getsignal(number)
+            if number == signal.SIGINT or before != signal.SIG_IGN:
+                restoring.callback(signal.signal, number, before or signal.SIG_DFL)
+                signal.signal(number, handler)
+        yield
 
 
 @contextlib.contextmanager
@@ -218,8 +305,7 @@ def alarm(deadline: float, error: type[BaseException]) -> Iterator[None]:
     code, such as one large product of matrices, ends first, and so does an import: a library that
     is imported by half can't be used in this process any more.
     """
-    in_main = threading.current_thread() is threading.main_thread()
-    if not in_main or not hasattr(signal, "SIGALRM"):
+    if not _in_main_thread() or not hasattr(signal, "SIGALRM"):
         yield
         return
 
@@ -239,6 +325,10 @@ def alarm(deadline: float, error: type[BaseException]) -> Iterator[None]:
         signal.signal(signal.SIGALRM, before)
 
 
+def _in_main_thread() -> bool:
+    return threading.current_thread() is threading.main_thread()
+
+
 def _is_importing(frame: FrameType | None) -> bool:
     while frame is not None:
         if frame.f_code.co_filename.startswith("<frozen importlib"):
@@ -247,5 +337,17 @@ def _is_importing(frame: FrameType | None) -> bool:
     return False
 
 
+def interrupt_or_end(number: int, frame: FrameType | None) -> NoReturn:
+    """Answer Ctrl-C where nothing trains; a process that imports ends at once.
+
+    Python would pass over an exception that is raised where an import takes its locks, and a
+    library that is imported by half can't be used any more.
+    """
+    if _is_importing(frame):
+        os._exit(130)
+    raise KeyboardInterrupt
+
+
 def _interrupt(number: int, frame: FrameType | None) -> NoReturn:
+    _interrupts.append(number)
     raise Interrupted

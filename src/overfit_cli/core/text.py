@@ -21,6 +21,15 @@ def is_plain_number(text: str) -> bool:
     return text.isascii() and "_" not in text
 
 
+def is_number(value: object) -> bool:
+    """Return whether Python takes a value for a number: it is one, or a text of one."""
+    try:
+        float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError, OverflowError):
+        return False
+    return True
+
+
 def shorten(text: str) -> str:
     """Return a user's text, cut to a length that fits a sentence."""
     return text if len(text) <= LONGEST_QUOTED else f"{text[:LONGEST_QUOTED]}..."
@@ -128,6 +137,8 @@ def power_of_ten(factor: str, exponent: int) -> str:
 
 def three_digits(number: float) -> str:
     """Return a number in three digits: `1010`, `−0.00125`, and else `7.2·10⁻⁶`."""
+    if math.isnan(number):
+        return "not known"
     if abs(number) < 1e-300:
         return "0"
     if math.isinf(number):

@@ -7,8 +7,10 @@ to make a tensor, or where the machine may have a GPU.
 from __future__ import annotations
 
 import contextlib
+import functools
 import math
 import os
+import platform
 import sys
 import time
 import warnings
@@ -58,6 +60,49 @@ def resolve_device(choice: DeviceChoice, *, local: bool = True) -> Literal["cpu"
 
 def _may_have_gpu() -> bool:
     return any(Path("/dev").glob("nvidia[0-9]*")) or Path("/dev/dxg").exists()
+
+
+def gpu_bytes(usual: float) -> float:
+    """Return how many bytes a batch may fill: most of this machine's free GPU memory.
+
+    Args:
+        usual: the answer where another machine trains, or none has a GPU.
+    """
+    torch = sys.modules.get("torch")  # `resolve_device` imports it where there may be a GPU
+    if torch is None or not torch.cuda.is_available():
+        return usual
+    free, _ = torch.cuda.mem_get_info()
+    return _SHARE_OF_GPU * float(free)
+
+
+_SHARE_OF_GPU = 0.7
+"""The share of free memory that is planned with; a batch that needs more is split in halves."""
+
+_CPU_INFO = Path("/proc/cpuinfo")
+
+
+@functools.cache
+def _processor() -> Mapping[str, str]:
+    """What the system says of its processor, by name; empty where it says nothing."""
+    if not _CPU_INFO.exists():
+        return {}
+    lines = _CPU_INFO.read_text("utf-8", "replace").splitlines()
+    split = (line.partition(":") for line in lines)
+    return {name.strip(): value.strip() for name, _, value in split}
+
+
+def processor_name() -> str:
+    """Return the processor's maker and model, as far as the system names them."""
+    described = [_processor().get(name, "") for name in ("vendor_id", "model name")]
+    return " ".join(described).strip() or platform.processor() or platform.machine()
+
+
+@functools.cache
+def product_library() -> Literal["PyTorch", "oneDNN"]:
+    """Return the library of large matrix products on this processor: see `matrix_products.py`."""
+    is_amd = _processor().get("vendor_id") == "AuthenticAMD"
+    has_avx512 = "avx512f" in _processor().get("flags", "").split()
+    return "oneDNN" if is_amd and has_avx512 else "PyTorch"
 
 
 def named_rng(seed: int, *names: str) -> np.random.Generator:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, cast
@@ -30,6 +31,8 @@ from overfit_cli.figures.style import HIGH, WIDE, log_ticks
 from overfit_cli.stats.pairs import is_log_spaced
 
 FEW_VALUES = 8  # the largest number of values that each have a tick
+_MARKUP = re.compile(r"\\[a-z]+|[${}^]")  # what mathtext doesn't draw, more or less
+_ROW, _CHARACTER = 0.08, 0.026  # of an axis: the height of a label, the width of a character
 
 
 @dataclass(frozen=True)
@@ -105,7 +108,8 @@ class Axis:
 
     def place_ticks(self, axis: matplotlib.axis.Axis, low: float, high: float) -> None:
         """Put ticks at the values where they are few and stand apart, else at round numbers."""
-        if self.scale == "category" or self._has_room_for_ticks():
+        across = isinstance(axis, matplotlib.axis.XAxis)
+        if self.scale == "category" or self._has_room_for_ticks(across):
             axis.set_ticks(list(self.positions), [self._short(value) for value in self.values])
             axis.set_minor_locator(NullLocator())
         elif shown := self._thinned_values():
@@ -138,11 +142,15 @@ class Axis:
             return ()
         return self.values[:: -(-len(self.values) // FEW_VALUES)]
 
-    def _has_room_for_ticks(self) -> bool:
+    def _has_room_for_ticks(self, across: bool) -> bool:
+        """Whether each value can have a tick; side by side, a label takes its width."""
         scaled = self.scaled(self.positions)
         if scaled.size > FEW_VALUES:
             return False
-        return scaled.size == 1 or bool(np.diff(scaled).min() > 0.08 * (scaled[-1] - scaled[0]))
+        labels = [_MARKUP.sub("", self._short(value)) for value in self.values]
+        longest = max(map(len, labels)) if across else 0
+        gap = max(_ROW, longest * _CHARACTER) * (scaled[-1] - scaled[0])
+        return scaled.size == 1 or bool(np.diff(scaled).min() > gap)
 
 
 def parameter_axis(

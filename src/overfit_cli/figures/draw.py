@@ -13,7 +13,7 @@ from overfit_cli.core.arrays import LARGEST, without_overflow
 from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.figure import Figure, FigureOptions
 from overfit_cli.core.registry import figures_of
-from overfit_cli.core.study import FigureData
+from overfit_cli.core.study import AnyStudy, FigureData
 from overfit_cli.core.text import VERSION, most_alike, plural
 from overfit_cli.figures.axes import varying_in_words
 from overfit_cli.figures.caption import caption, stand_ins
@@ -255,6 +255,20 @@ def _without_overflow(
     return replace(data, cells=cells, trajectories=steps), sentences
 
 
+def find_figure(study: AnyStudy, name: str) -> Figure:
+    """Return a study's figure by its name.
+
+    Raises:
+        UserError: if it has none of this name.
+    """
+    figures = figures_of(study)
+    if name not in figures:
+        near = most_alike(name, figures, cutoff=0.7)
+        hint = f"did you mean {near!r}?" if near else f"it has {', '.join(sorted(figures))}."
+        raise UserError(f"{study.name} has no figure {name!r}; {hint}")
+    return figures[name]
+
+
 def figure_and_data(
     name: str, directory: RunDirectory, where: Sequence[str]
 ) -> tuple[Figure, FigureData]:
@@ -264,12 +278,7 @@ def figure_and_data(
         UserError: if there is no such figure, nothing that it is drawn from, or no chosen cell.
     """
     data = chosen_data(load_figure_data(directory), where)
-    figures = figures_of(data.study)
-    if name not in figures:
-        near = most_alike(name, figures, cutoff=0.7)
-        hint = f"did you mean {near!r}?" if near else f"it has {', '.join(sorted(figures))}."
-        raise UserError(f"{data.study.name} has no figure {name!r}; {hint}")
-    figure = figures[name]
+    figure = find_figure(data.study, name)
     if figure.reads == "trajectories" and data.trajectories.empty:
         accepts = (
             f"it holds no trajectories, which {name} requires; `overfit train` and a sweep with "

@@ -15,6 +15,7 @@ from xml.sax.saxutils import escape
 
 from overfit_cli.core.errors import BadValue
 from overfit_cli.core.figure import BOUNDARY, CURVES, CUTOFF, HEATMAP, LINES, Figure, FigureOptions
+from overfit_cli.core.spreadsheet import csv_text
 from overfit_cli.core.study import FigureData
 from overfit_cli.core.text import size, visible
 from overfit_cli.figures.labels import RUN, varying_parameters
@@ -69,8 +70,7 @@ def drawn_numbers(figure: Figure, data: FigureData, options: FigureOptions) -> b
     rows = rows.sort_values(told_by, kind="stable")[[name for name in names if name in rows]]
     words = [str(name) for name in rows if rows[name].dtype.kind not in "iufb"]
     rows = rows.assign(**{name: rows[name].map(visible, na_action="ignore") for name in words})
-    content: str = rows.rename(columns=visible).to_csv(index=False, lineterminator="\n")
-    numbers = content.encode()
+    numbers = csv_text(rows.rename(columns=visible)).encode()
     if len(numbers) > MOST_BYTES:
         accepts = (
             f"the numbers have {size(len(numbers))}, and a figure takes up to {size(MOST_BYTES)}; "

@@ -12,6 +12,7 @@ from functools import partial
 import pandas as pd
 
 from overfit_cli.core.errors import UserError
+from overfit_cli.core.mathtext import with_money
 from overfit_cli.core.parameters import (
     TRAINING_STEPS,
     Value,
@@ -54,9 +55,9 @@ def axis_label(study: AnyStudy, name: str, *, logged: bool = False) -> str:
         names = [*parameters, *columns, "steps"]
         raise UserError(f"{study.name} has no column {name!r}; {suggestion(name, names)}")
     described = parameters[name] if name in parameters else columns[name]
-    words = described.label or described.meaning or name.replace("_", " ")
+    words = with_money(described.label or described.meaning or name.replace("_", " "))
     symbol = f" ${described.symbol}$" if described.symbol else ""
-    unit = f" ({described.unit})" if described.unit else ""
+    unit = f" ({with_money(described.unit)})" if described.unit else ""
     return f"{words}{symbol}{unit}"
 
 
@@ -80,7 +81,8 @@ def formula_symbol(study: AnyStudy, name: str) -> str:
 def setting(study: AnyStudy, name: str, value: object) -> str:
     """Return a parameter's value for a title: `$N$ = 5`, `attention kernel: softmax`, `seed 3`."""
     if is_word(study, name):
-        return f"{describe(study.parameters)[name].label}: {value_label(study, name, value)}"
+        label = with_money(describe(study.parameters)[name].label)
+        return f"{label}: {value_label(study, name, value)}"
     return short_setting(study, name, value)
 
 
@@ -91,8 +93,8 @@ def short_setting(study: AnyStudy, name: str, value: object) -> str:
     info = describe(study.parameters)[name]
     if is_word(study, name):
         return value_label(study, name, value)
-    called = f"${info.symbol}$" if info.symbol else info.label
-    unit = f" {info.unit}" if info.unit else ""
+    called = f"${info.symbol}$" if info.symbol else with_money(info.label)
+    unit = f" {with_money(info.unit)}" if info.unit else ""
     return f"{called} = {brief(value)}{unit}"
 
 
@@ -103,7 +105,7 @@ def value_label(study: AnyStudy, name: str, value: object) -> str:
     """
     described = describe(study.parameters)
     labels = described[name].value_labels if name in described else {}
-    return labels.get(str(value)) or literal(str(value))
+    return with_money(labels.get(str(value), "")) or literal(str(value))
 
 
 def is_word(study: AnyStudy, name: str) -> bool:
@@ -126,7 +128,7 @@ def symbols_in_words(study: AnyStudy, names: Collection[str]) -> list[str]:
     """Return a sentence on the symbols of some parameters, such as `H: attention heads`."""
     described = describe(study.parameters)
     told = [
-        f"${described[name].symbol}$: {described[name].label or described[name].meaning}"
+        f"${described[name].symbol}$: {with_money(described[name].label)}"
         for name in names
         if name in described and described[name].symbol and not is_word(study, name)
     ]
@@ -136,7 +138,8 @@ def symbols_in_words(study: AnyStudy, names: Collection[str]) -> list[str]:
 def heading(study: AnyStudy, names: Collection[str]) -> str:
     """Return a legend's heading: the parameters whose values are words."""
     described = describe(study.parameters)
-    return ", ".join(described[name].label for name in names if is_word(study, name))
+    labels = (described[name].label for name in names if is_word(study, name))
+    return ", ".join(map(with_money, labels))
 
 
 def common_settings(data: FigureData, cells: pd.DataFrame, most: int = 4) -> str:

@@ -9,13 +9,21 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeAlias, TypeVar
 
-from pydantic import BaseModel, ConfigDict, ValidationError, create_model, model_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    ValidationError,
+    create_model,
+    model_validator,
+)
 
 from overfit_cli.core.cell import ROW_COLUMNS, Column
 from overfit_cli.core.claim import Claim
 from overfit_cli.core.errors import BadValue
+from overfit_cli.core.mathtext import TEXTS, typesetting_problem
 from overfit_cli.core.parameters import Parameter, StudyParameters, Value
 from overfit_cli.core.registry import (
     sides_problem,
@@ -172,6 +180,21 @@ class _Record(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore")
 
 
+def _without_bad_texts(given: Any) -> Any:
+    """What a run directory keeps of a declaration, without texts that figures can't typeset.
+
+    They are from before declarations were checked, or from somebody else: the run is still read.
+    """
+    if not isinstance(given, dict):
+        return given
+    bad = {
+        name
+        for name in TEXTS
+        if isinstance(text := given.get(name), str) and typesetting_problem(name, text)
+    }
+    return {name: value for name, value in given.items() if name not in bad}
+
+
 class ParameterRecord(_Record):
     """A parameter of a function: its type and its declaration.
 
@@ -183,7 +206,7 @@ class ParameterRecord(_Record):
     kind: Literal["int", "float", "bool", "text"]
     choices: tuple[str | int, ...] = ()
     default: int | float | bool | str | None = None
-    about: Parameter = Parameter()
+    about: Annotated[Parameter, BeforeValidator(_without_bad_texts)] = Parameter()
     argument: str = ""
 
     def field(self) -> tuple[Any, Any]:
@@ -200,6 +223,11 @@ class ColumnRecord(_Record):
     symbol: str = ""
     unit: str = ""
     label: str = ""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _leave_out_bad_texts(cls, given: Any) -> Any:
+        return _without_bad_texts(given)
 
 
 class FunctionRecord(_Record):

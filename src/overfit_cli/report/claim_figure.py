@@ -165,7 +165,7 @@ def draw_claims(
     ]
     if left_out:
         picture.facts.append(f"Not drawn: {' '.join(left_out)}")
-    data = chosen_data(load_figure_data(run.directory), conditions)
+    data = chosen_data(load_figure_data(run.directory, run.every_cell), conditions)
     figure = Figure(NAME, "Claims with what they are judged on", "cells", draw=lambda *_: None)
     picture.caption = caption(figure, picture, data, commands_behind([path], command), usual=True)
     known = {claim.name for claim in run.claims()}

@@ -170,19 +170,27 @@ class ReportedRun:
 
     Attributes:
         name: a short name, unique in the report.
-        directory: the run directory.
-        study: the study of its cells.
+        loaded: the run directory with its cells.
         facts: its cells, settings and commands.
         figure: the figure of the paper that it reproduces, such as `fig1`; empty for none.
         decides: whether a claim was measured on it.
     """
 
     name: str
-    directory: RunDirectory
-    study: AnyStudy
+    loaded: LoadedRun
     facts: RunFacts
     figure: str
     decides: bool
+
+    @property
+    def directory(self) -> RunDirectory:
+        """The run directory."""
+        return self.loaded.directory
+
+    @property
+    def study(self) -> AnyStudy:
+        """The study of its cells."""
+        return self.loaded.study
 
     @property
     def path(self) -> Path:
@@ -363,12 +371,10 @@ def _report_runs(
     reported = []
     for run in runs:
         path = run.directory.path
-        data = chosen_data(load_figure_data(run.directory), conditions)
+        data = chosen_data(load_figure_data(run.directory, run.every_cell), conditions)
         facts = run_facts(data, read_manifest(path))
         figure = figures.get(path.resolve().name, "")
-        reported.append(
-            ReportedRun(names[path], run.directory, run.study, facts, figure, path in deciding)
-        )
+        reported.append(ReportedRun(names[path], run, facts, figure, path in deciding))
     return sorted(reported, key=lambda run: run_rank(run.figure, run.decides, run.path))
 
 

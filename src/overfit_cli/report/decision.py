@@ -29,10 +29,11 @@ from overfit_cli.claims.rates import rates as rates_of
 from overfit_cli.claims.stated import Measure, claim
 from overfit_cli.core.claim import Claim, UndecidedError, Verdict
 from overfit_cli.core.errors import BadValue, UserError
+from overfit_cli.core.registry import claims_of
 from overfit_cli.core.study import AnyStudy
 from overfit_cli.core.text import percent, plural
 from overfit_cli.report.judge import Judged, judge_families
-from overfit_cli.report.runs import Table, complete_cells, load_runs
+from overfit_cli.report.runs import LoadedRun, Table, complete_cells, load_runs, unknown_name
 from overfit_cli.stats.intervals import level_of_each, set_level
 
 Level = Callable[[int], AbstractContextManager[None]]
@@ -160,13 +161,28 @@ def decide_sentences(
     """
     (run,) = load_runs([path], path, conditions)
     claims = [run.claim(text) for text in texts]
-    check_claims(claims, run.table)
+    check_claims(claims or _present_claims(run), run.table)
     judged = [
         Judged(run.study.name, each, run.judge(each), run.directory.path)
         for each in claims or run.claims()
     ]
     families = judge_families(judged, lambda each: run.judge(each.claim))
     return [decision(run.table(each.claim), each, run.looks_level, plan=plan) for each in families]
+
+
+def _present_claims(run: LoadedRun) -> list[Claim]:
+    """The claims of a run's study, where its cells have measured anything; not removed ones."""
+    return [*claims_of(run.study)] if (run.cells["status"] == "done").any() else []
+
+
+def problem_with_claims(path: Path) -> str:
+    """Return a sentence where a study's claim names what a run's cells do not have; or nothing."""
+    (run,) = load_runs([path], path)
+    try:
+        check_claims(_present_claims(run), run.table)
+    except BadValue as error:
+        return f"A claim can't be judged: {error}"
+    return ""
 
 
 def decide_cells(cells: pd.DataFrame, study: AnyStudy, texts: Sequence[str]) -> list[Decision]:
@@ -198,9 +214,8 @@ def check_claims(claims: Sequence[Claim], table: Callable[[Claim], Table]) -> No
         if names.count(name) > 1:
             raise BadValue("claim", name, "two are called so; write a name before: 'NAME: ...'.")
     for each in claims:
-        if isinstance(each.measure, Measure):
-            with contextlib.suppress(UndecidedError):
-                each.measure.parts(table(each).rows)
+        if (error := unknown_name(each, table(each))) is not None:
+            raise error
 
 
 def decision(table: Table, judged: Judged, level: Level, *, plan: bool = False) -> Decision:

@@ -56,17 +56,20 @@ _DIGITS = 4
 _FULL = 17
 
 
-def load_diagram(run: RunDirectory, conditions: Sequence[str] = ()) -> Diagram | None:
+def load_diagram(
+    run: RunDirectory, conditions: Sequence[str] = (), cells: pd.DataFrame | None = None
+) -> Diagram | None:
     """Return the map of a run's cells as numbers; None where they make none: see `make_diagram`.
 
     Args:
         run: the run directory.
         conditions: the conditions that choose cells.
+        cells: all cells of the run, where they are read already.
 
     Raises:
         UserError: if it can't be read, or no cell is chosen.
     """
-    data = chosen_data(load_figure_data(run), conditions)
+    data = chosen_data(load_figure_data(run, cells), conditions)
     heatmap = figures_of(data.study).get("heatmap")
     return None if heatmap is None else make_diagram(data, heatmap)
 

@@ -232,5 +232,5 @@ def _diagram(run: ReportedRun, conditions: Sequence[str]) -> str:
     """The phase diagram of a run as JSON that can stand in a page; empty for none."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # loading the runs has shown the warnings
-        diagram = load_diagram(run.directory, conditions)
+        diagram = load_diagram(run.directory, conditions, run.loaded.every_cell)
     return "" if diagram is None else htmlsafe_json_dumps(diagram, separators=(",", ":"))

@@ -36,6 +36,13 @@ LICENCE = "#licence"
 _TOOL = "#overfit"
 _SPECIFICATION = "https://w3id.org/ro/crate/1.1"
 
+_NO_LICENCE = {
+    "@id": LICENCE,
+    "@type": "CreativeWork",
+    "name": "No licence is chosen yet",
+    "description": "Whoever deposits the data set names its licence here.",
+}
+
 _FORMATS = {
     ".csv": "text/csv",
     ".html": "text/html",
@@ -63,7 +70,8 @@ _CONTENTS = {
 def write_crate(run: RunDirectory, out: Path) -> list[Path]:
     """Copy a run directory's files into a folder, and describe them there as an RO-Crate.
 
-    The description is written last: a folder with one is whole.
+    The description is written last: a folder with one is whole. One that overfit wrote, and that
+    nobody has changed, is replaced.
 
     Args:
         run: the run directory.
@@ -78,8 +86,9 @@ def write_crate(run: RunDirectory, out: Path) -> list[Path]:
     study, cells = load_study_and_cells(run, any_version=True)
     here, there = run.path.resolve(), out.resolve()
     files = _files(run.path)
-    if (out / METADATA).exists():
-        raise BadValue("out", str(out), f"it has a {METADATA} already; name another folder.")
+    if (out / METADATA).exists() and not _is_own(out / METADATA):
+        accepts = f"it has a {METADATA} that overfit didn't write so; name another folder."
+        raise BadValue("out", str(out), accepts)
     if here != there:
         _copy(run.path, files, out)
     entities = _entities(run, study, cells, {name: _file(out, name) for name in files})
@@ -89,14 +98,28 @@ def write_crate(run: RunDirectory, out: Path) -> list[Path]:
     return files
 
 
+def _is_own(description: Path) -> bool:
+    """Whether overfit wrote a description, and nobody put a licence or an author into it."""
+    try:
+        content = json.loads(description.read_bytes())
+        entities = {entity["@id"]: entity for entity in content["@graph"]}
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
+    root = entities.get("./", {})
+    return _TOOL in entities and entities.get(LICENCE) == _NO_LICENCE and "author" not in root
+
+
 def _files(root: Path) -> list[Path]:
-    """The files of a run directory, as seen from it: none that is hidden, linked or set aside."""
+    """The files of a run directory, as seen from it, without its description.
+
+    None is hidden, linked or set aside.
+    """
     files = []
     for folder, folders, names in os.walk(root):
         folders[:] = [name for name in folders if name[0] != "." and name != SET_ASIDE]
         paths = [Path(folder, name) for name in names if name[0] != "."]
         files += [path.relative_to(root) for path in paths if not path.is_symlink()]
-    return sorted(files)
+    return sorted({*files} - {Path(METADATA)})
 
 
 def _copy(root: Path, files: Sequence[Path], out: Path) -> None:
@@ -143,8 +166,8 @@ def _entities(
     counts = f"{plural(len(cells), 'cell')}, of which {failed} failed" if failed else ""
     version = int(cells["version"].iloc[0])
     sentences = [
-        f"{study.title or study.name}: {counts or plural(len(cells), 'cell')} of the study "
-        f"{study.name}, version {version}, trained by overfit.",
+        f"{(study.title or study.name).rstrip('.')}: {counts or plural(len(cells), 'cell')} of "
+        f"the study {study.name}, version {version}, trained by overfit.",
         *stand_ins_of(study, cells),
     ]
     root = {
@@ -165,15 +188,9 @@ def _entities(
         "conformsTo": {"@id": _SPECIFICATION},
         "about": {"@id": "./"},
     }
-    licence = {
-        "@id": LICENCE,
-        "@type": "CreativeWork",
-        "name": "No licence is chosen yet",
-        "description": "Whoever deposits the data set names its licence here.",
-    }
     tool = _software("overfit", VERSION) | {"@id": _TOOL}
     described = {key: value for key, value in root.items() if value != []}
-    return [itself, described, licence, tool, *paper, *files.values(), *variables, *actions]
+    return [itself, described, _NO_LICENCE, tool, *paper, *files.values(), *variables, *actions]
 
 
 def _references(entities: Any) -> list[Entity]:

@@ -139,6 +139,18 @@ def _check_values(cells: pd.DataFrame, study: AnyStudy) -> None:
             raise UserError(f"The cells' {error.name} {error.value}: {error.accepts}") from error
 
 
+def unknown_name(claim: Claim, table: Table) -> BadValue | None:
+    """Return the error of a sentence that names what the cells do not have; None without one."""
+    if isinstance(claim.measure, Measure):
+        try:
+            claim.measure.parts(table.rows)
+        except BadValue as error:
+            return error
+        except UndecidedError:
+            pass
+    return None
+
+
 def _claim_of_wording(name: str, text: str, study: AnyStudy) -> Claim:
     """The claim of a text in a seal; one that can't be judged where it is no sentence."""
 
@@ -209,6 +221,11 @@ class LoadedRun:
     study: AnyStudy
     cells: pd.DataFrame
     is_chosen: bool = False
+
+    @property
+    def every_cell(self) -> pd.DataFrame | None:
+        """All cells of its directory; None where conditions chose some, and they must be read."""
+        return None if self.is_chosen else self.cells
 
     def judge(self, claim: Claim) -> Measurement:
         """Judge a claim on its cells, or on their logged steps.
@@ -301,12 +318,18 @@ class LoadedRun:
 
     @functools.cached_property
     def _removed(self) -> list[Claim]:
-        """The sealed claims that neither its function nor its presets have any more."""
+        """The sealed claims that neither its function nor its presets have any more.
+
+        One that names what no cell has, a misspelt column, could never be judged: it is left out.
+        """
         if self._manifest is None or self._manifest.claims is None:
             return []
         present = [*claims_of(self.study), *self._of_presets]
         removed = self._manifest.seals.removed(present)
-        return [_claim_of_wording(name, text, self.study) for name, text in removed.items()]
+        claims = [_claim_of_wording(name, text, self.study) for name, text in removed.items()]
+        if not (self.cells["status"] == "done").any():
+            return claims
+        return [each for each in claims if unknown_name(each, self.table(each)) is None]
 
     def table(self, claim: Claim) -> Table:
         """Return the table that a claim is judged on: of cells, or of logged steps."""

@@ -31,7 +31,7 @@ def script() -> str:
 
 
 class DiagramWidget(anywidget.AnyWidget):
-    """A phase diagram whose places show their numbers when they are pointed at.
+    """A phase diagram whose points show their numbers under the pointer.
 
     Attributes:
         diagram: its data; see `report.diagrams.make_diagram`.
@@ -49,7 +49,7 @@ class DiagramWidget(anywidget.AnyWidget):
         """Say what it shows, for a notebook that is read without its kernel."""
         axes = f"{self.diagram['x']['label']} and {self.diagram['y']['label']}"
         shown = f"{self.name}: {self.diagram['value']} over {axes}"
-        return f"<Phase diagram of {visible(shown)}; run the cell to point at its places>"
+        return f"<Phase diagram of {visible(shown)}; run the cell to see the numbers of its points>"
 
 
 def diagram_widget(run: RunDirectory, conditions: list[str]) -> DiagramWidget:

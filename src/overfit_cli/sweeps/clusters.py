@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import math
 import pickle
 import queue
 import socket
@@ -24,9 +25,10 @@ import joblib
 
 from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.files import require_extra
-from overfit_cli.core.processes import delaying_interrupts
+from overfit_cli.core.processes import delaying_interrupts, keeping_sigterm
+from overfit_cli.core.text import duration
 from overfit_cli.core.training import Device, resolve_device
-from overfit_cli.core.values import Backend, DeviceChoice
+from overfit_cli.core.values import Backend, DeviceChoice, finite_number
 from overfit_cli.sweeps.executors import Executor, Local
 from overfit_cli.sweeps.worker import (
     KEPT,
@@ -45,7 +47,16 @@ SECONDS_BETWEEN_COUNTS = 1.0
 SECONDS_TO_CONNECT = 10
 
 SECONDS_TO_ANSWER = 15
-"""How long a cluster may be silent in a sweep."""
+"""How long a cluster's scheduler or head may be silent in a sweep."""
+
+SECONDS_BETWEEN_SIGNS = 5
+"""The time between two questions for signs of life of workers, while no result comes."""
+
+PATIENCE = 900.0
+"""How long workers may be silent in a sweep, where nothing else is said.
+
+Dask needs up to 10 minutes to notice a frozen worker, and then gives its tasks to others.
+"""
 
 
 class Cluster(Executor):
@@ -57,6 +68,8 @@ class Cluster(Executor):
         address: the address of its scheduler or head.
         limit: of the tasks that run at a time; None for as many as there is room for.
         device: the device that cells train on.
+        patience: the seconds without a result or a sign of life of a worker after which a sweep
+            ends; None for a number that no working cluster reaches.
 
     Raises:
         UserError: if no cluster answers there.
@@ -69,10 +82,18 @@ class Cluster(Executor):
     """The sentence that nothing answers, after the name of an exception."""
     gone: tuple[type[Exception], ...] = ()
     """What a future raises when its cluster is gone."""
+    gives_signs: bool
+    """Whether workers give signs of life while they train."""
 
-    def __init__(self, address: str, limit: int | None = None, device: Device = "cpu") -> None:
+    def __init__(
+        self,
+        address: str,
+        limit: int | None = None,
+        device: Device = "cpu",
+        patience: float | None = None,
+    ) -> None:
         super().__init__(f"on {self.name} at {address}", limit, device)
-        self.address = address
+        self.address, self.patience = address, patience
         self._slots, self._next_count = 0, 0.0
         require_extra(self.package, self.name, f"The backend {self.name}")
         try:
@@ -81,20 +102,39 @@ class Cluster(Executor):
             problem = self.absent.format(type(error).__name__)
             raise BadValue(self.option, address, problem) from error
 
+    @property
+    def description(self) -> str:
+        """Its jobs and their location, or how long a sweep waits for the first worker."""
+        if self._count_slots():
+            return super().description
+        wait = duration(PATIENCE if self.patience is None else self.patience)
+        return f"{self.location}, which has no worker yet: the sweep waits {wait} for one"
+
     def _count_slots(self) -> int:
         if time.monotonic() >= self._next_count:
-            try:
+            with self._answering():
                 self._slots = self._ask_for_slots()
-            except Exception as error:  # of many kinds, by what the connection was doing
-                raise self._failure() from error
             self._next_count = time.monotonic() + SECONDS_BETWEEN_COUNTS
         return self._slots if self.limit is None else min(self._slots, self.limit)
 
+    @contextlib.contextmanager
+    def _answering(self) -> Iterator[None]:
+        """End the sweep with a sentence where a question inside isn't answered."""
+        try:
+            yield
+        except Exception as error:  # of many kinds, by what the connection was doing
+            raise self._failure() from error
+
     def run(self, work: Work, tasks: Iterable[Task], ahead: int) -> Iterator[TaskRecord]:
-        """Hand out tasks while there is room; see `Executor.run`."""
+        """Hand out tasks while there is room; see `Executor.run`.
+
+        Time without news is counted in rounds of this loop: while this process is stopped, as by
+        Ctrl-Z, none passes.
+        """
         pickled, waiting = pickled_work(work), iter(tasks)
         in_flight: dict[Future[TaskRecord], Task] = {}
         ended = queue.SimpleQueue[Future[TaskRecord]]()
+        silence, withheld = 0, list[Future[TaskRecord]]()
         try:
             while True:
                 jobs = self.jobs  # asked for in each round, as this notices a lost cluster
@@ -105,15 +145,59 @@ class Cluster(Executor):
                     future.add_done_callback(ended.put)
                 if not in_flight:
                     return
-                with contextlib.suppress(queue.Empty):
+                try:
                     future = ended.get(timeout=SECONDS_BETWEEN_COUNTS)
-                    yield self._record(future, in_flight.pop(future))
+                except queue.Empty:
+                    silence += 1
+                    longest = self._longest_silence(work, in_flight.values())
+                    if silence % SECONDS_BETWEEN_SIGNS == 0 or silence >= longest:
+                        asked = [future for future in in_flight if future not in withheld]
+                        with self._answering():
+                            silence = 0 if asked and self._hears_of(asked) else silence
+                        while withheld:
+                            ended.put(withheld.pop())
+                    if silence >= longest:
+                        raise self._silent(longest) from None
+                    continue
+                record = self._record(future, in_flight[future])
+                if record is None:
+                    silence += SECONDS_TO_ANSWER
+                    withheld.append(future)
+                    continue
+                del in_flight[future]
+                silence = 0
+                yield record
         finally:
             with contextlib.suppress(Exception):  # the cluster may be gone
                 self._cancel(list(in_flight))
 
-    def _record(self, future: Future[TaskRecord], task: Task) -> TaskRecord:
-        """The record of a task that has ended.
+    def _longest_silence(self, work: Work, tasks: Iterable[Task]) -> float:
+        """How many seconds may pass without news of these tasks.
+
+        Workers that give no signs of life may take as long as a limit on the time of their cells
+        lets them: a batch as long as a cell, and so each of the parts that it is split into.
+        """
+        if self.patience is not None:
+            return self.patience
+        if self.gives_signs or not self._slots:
+            return PATIENCE
+        if work.execution.time_limit is None:
+            return math.inf
+        most = max(sum(2 * len(batch) for _, batch in task) for task in tasks)
+        return PATIENCE + most * work.execution.time_limit
+
+    def _silent(self, seconds: float) -> UserError:
+        """The error that ends a sweep whose workers are silent."""
+        news = "result or sign of life" if self.gives_signs else "result"
+        return BadValue(
+            "patience",
+            seconds,
+            f"for so many seconds no {news} came from the workers {self.location}. {KEPT}",
+            exit_code=1,
+        )
+
+    def _record(self, future: Future[TaskRecord], task: Task) -> TaskRecord | None:
+        """The record of a task that has ended; None while the worker that has it is silent.
 
         Raises:
             UserError: if the cluster is gone, or a worker can't run tasks at all.
@@ -135,19 +219,21 @@ class Cluster(Executor):
                 f"{VERSIONS} and the package of the study"
             ) from error
 
-    def _result(self, future: Future[TaskRecord]) -> TaskRecord:
-        """Return a task's result; one that was lost with its worker is computed again by another.
+    def _result(self, future: Future[TaskRecord]) -> TaskRecord | None:
+        """Return a task's result; None where it doesn't come.
+
+        Its worker is lost then, and another one computes it again, or it is frozen.
 
         Raises:
             OSError: if the cluster doesn't answer.
         """
-        while True:
-            try:
-                return future.result(timeout=SECONDS_TO_ANSWER)
-            except TimeoutError:
-                if future.done():
-                    raise
-                self._ask_for_slots()  # raises where the cluster is silent
+        try:
+            return future.result(timeout=SECONDS_TO_ANSWER)
+        except TimeoutError:
+            if getattr(future, "status", "error") == "error" and future.done():
+                raise  # by the task; futures of dask alone have a status, and wait for results
+            self._ask_for_slots()  # raises where the cluster is silent
+            return None
 
     def _failure(self, problem: str = "the cluster no longer answers") -> UserError:
         """The error that ends a sweep under way."""
@@ -160,6 +246,13 @@ class Cluster(Executor):
     @abstractmethod
     def _ask_for_slots(self) -> int:
         """Return how many tasks all workers can run at a time; raise if the cluster is gone."""
+
+    def _hears_of(self, futures: list[Any]) -> bool:
+        """Return whether a worker with one of these tasks has given a sign of life lately.
+
+        While all workers are busy with the tasks of others, it is any worker.
+        """
+        return False
 
     @abstractmethod
     def _submit(self, work: bytes, task: bytes) -> Future[TaskRecord]:
@@ -186,6 +279,7 @@ class Dask(Cluster):
         "no dask scheduler answers there ({}); `dask scheduler` starts one and says its address."
     )
     gone = (CancelledError, OSError)
+    gives_signs = True
 
     def _connect(self) -> None:
         from distributed import Client
@@ -194,6 +288,7 @@ class Dask(Cluster):
             # A lost connection is our own error, in one sentence.
             logging.getLogger(name).setLevel(logging.CRITICAL)
         self._client = Client(self.address, timeout=SECONDS_TO_CONNECT, set_as_default=False)
+        self._seen: dict[str, float] = {}  # when the scheduler heard of each worker, by address
 
     def __exit__(self, *error: object) -> None:
         with contextlib.suppress(Exception):  # the scheduler may be gone
@@ -207,6 +302,18 @@ class Dask(Cluster):
         if self._client.status != "running":
             raise ConnectionError("the answer is old")
         return sum(threads.values())
+
+    def _hears_of(self, futures: list[Any]) -> bool:
+        """Whether the scheduler has heard of such a worker since it was asked last."""
+        keys = {future.key for future in futures}
+        with delaying_interrupts():
+            ask, scheduler = self._client.sync, self._client.scheduler
+            tasks = ask(scheduler.processing, callback_timeout=SECONDS_TO_ANSWER)
+            known = ask(scheduler.identity, callback_timeout=SECONDS_TO_ANSWER)["workers"]
+        busy = [name for name in known if not keys.isdisjoint(tasks.get(name, ()))]
+        before = self._seen
+        self._seen = {name: worker["last_seen"] for name, worker in known.items()}
+        return any(self._seen[name] != before.get(name) for name in busy or known)
 
     def _submit(self, work: bytes, task: bytes) -> Future[TaskRecord]:
         call = pickle.dumps(_Call((VERSIONS, work, task)))
@@ -239,11 +346,14 @@ class _Call:
 class Ray(Cluster):
     """The CPUs of a ray cluster, with a task for each.
 
+    Ray notices a lost worker or machine by itself, and no frozen worker.
+
     The address is such as `127.0.0.1:6379`, or `auto` for the cluster of this machine. Where this
     process is connected to it already, that connection is used, and stays.
     """
 
     name, option, package = "ray", "address", "ray"
+    gives_signs = False
     absent = (
         "no ray cluster answers there ({}); it takes HOST:PORT or auto. `ray start --head` starts "
         "a cluster and says its address; one with tokens needs RAY_AUTH_MODE=token."
@@ -257,7 +367,8 @@ class Ray(Cluster):
         if self._is_ours:
             if self.address != "auto":
                 _knock(self.address)  # ray itself would try for minutes
-            ray.init(address=self.address, log_to_driver=False, logging_level=logging.ERROR)
+            with keeping_sigterm():
+                ray.init(address=self.address, log_to_driver=False, logging_level=logging.ERROR)
         self._head: str = ray.get_runtime_context().gcs_address
         if not self._is_ours and self.address not in ("auto", self._head):
             raise BadValue(
@@ -307,6 +418,7 @@ def executor_of(
     *,
     scheduler: str | None = None,
     address: str | None = None,
+    patience: float | None = None,
 ) -> Executor:
     """Return the executor of a backend, connected to its cluster where it has one.
 
@@ -317,11 +429,16 @@ def executor_of(
             the processor on a cluster.
         scheduler: the address of dask's scheduler.
         address: the address of ray's head.
+        patience: the seconds that a cluster's workers may be silent; None for the default.
 
     Raises:
         UserError: if an address is missing, or of another backend, or nothing answers there, or
-            this machine should have a GPU and has none.
+            this machine should have a GPU and has none, or it isn't waited for.
     """
+    if patience is not None:
+        finite_number("patience", patience, above=0)
+        if backend not in (Dask.name, Ray.name):
+            raise BadValue("patience", patience, "it requires the backend dask or ray.")
     clusters: list[tuple[type[Cluster], str | None]] = [(Dask, scheduler), (Ray, address)]
     for cluster, given in clusters:
         if cluster.name != backend and given is not None:
@@ -332,7 +449,7 @@ def executor_of(
     for cluster, given in clusters:
         if given:
             remote = resolve_device(device, local=False)
-            return cluster(given, None if jobs < 0 else jobs, remote)
+            return cluster(given, None if jobs < 0 else jobs, remote, patience)
     here = resolve_device(device)
     fills_a_gpu = here == "cuda" and jobs < 0  # one batch does
     number = 1 if fills_a_gpu else max(1, int(joblib.effective_n_jobs(jobs)))

@@ -16,10 +16,10 @@ from pathlib import Path
 import pyarrow as pa
 
 from overfit_cli.core.errors import BadValue, UserError
-from overfit_cli.core.files import error_text
+from overfit_cli.core.files import error_text, lock_folder
 from overfit_cli.core.text import natural_key
 from overfit_cli.sweeps.load import study_in
-from overfit_cli.sweeps.manifest import Manifest, Run, count_planned, read_manifest
+from overfit_cli.sweeps.manifest import Manifest, Run, count_planned, read_manifest, write_manifest
 from overfit_cli.sweeps.part_file import installed_version, study_of
 from overfit_cli.sweeps.store import RunDirectory
 
@@ -132,6 +132,22 @@ def summary(path: Path) -> RunSummary | None:
         written=_written(path, manifest),
         manifest=manifest,
     )
+
+
+def forget_unfinished_merges(directory: RunDirectory) -> None:
+    """Take the sources of merges that were cut short from a manifest, if no cell is missing.
+
+    Raises:
+        OSError: if the directory can't be written to.
+    """
+    if not directory.unfinished_merge():
+        return
+    content = summary(directory.path)
+    if content is None or content.missing != 0:
+        return
+    with lock_folder(directory.path):
+        if (manifest := read_manifest(directory.path)) is not None:
+            write_manifest(directory.path, manifest.model_copy(update={"merging": ()}))
 
 
 def _is_described(path: Path) -> bool:

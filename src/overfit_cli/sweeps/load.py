@@ -129,26 +129,37 @@ def parameters_in(cells: pd.DataFrame) -> list[str]:
     return names[names.index("seed") + 1 : names.index("status")]
 
 
-def load_figure_data(directory: RunDirectory) -> FigureData:
+def load_figure_data(directory: RunDirectory, cells: pd.DataFrame | None = None) -> FigureData:
     """Return everything that a figure may be drawn from.
+
+    Args:
+        directory: a run directory.
+        cells: its cells, where they are read already.
 
     Raises:
         UserError: see `load_study_and_cells`.
     """
-    data, trajectories = load_grid_data(directory), directory.load_trajectories()
+    data, trajectories = load_grid_data(directory, cells), directory.load_trajectories()
     study = study_in(directory, data.cells, trajectories)
     return replace(data, study=study, trajectories=trajectories)
 
 
-def load_grid_data(directory: RunDirectory) -> FigureData:
+def load_grid_data(directory: RunDirectory, cells: pd.DataFrame | None = None) -> FigureData:
     """Return the cells of a run and the points that were planned, without logged steps.
+
+    Args:
+        directory: a run directory.
+        cells: its cells, where they are read already.
 
     Raises:
         UserError: see `load_study_and_cells`.
     """
     import pandas as pd
 
-    study, cells = load_study_and_cells(directory)
+    if cells is None:
+        study, cells = load_study_and_cells(directory)
+    else:
+        study = study_in(directory, cells)
     manifest = read_manifest(directory.path)
     return FigureData(
         study,

@@ -20,12 +20,13 @@ import pandas as pd
 import pyarrow as pa
 
 from overfit_cli.core.errors import UserError
-from overfit_cli.core.files import MANIFEST, SET_ASIDE, lock_folder, set_aside, write_whole
+from overfit_cli.core.files import SET_ASIDE, lock_folder, set_aside, write_whole
 from overfit_cli.core.parameters import describe
 from overfit_cli.core.text import plural
 from overfit_cli.functions.experiment import FunctionRecord
+from overfit_cli.sweeps.inventory import forget_unfinished_merges
 from overfit_cli.sweeps.load import load_study_and_cells
-from overfit_cli.sweeps.manifest import Manifest, Run, read_manifest
+from overfit_cli.sweeps.manifest import Manifest, Run, read_manifest, write_manifest
 from overfit_cli.sweeps.part_file import (
     SCHEMA_VERSION,
     VERSION_MARK,
@@ -193,6 +194,9 @@ class Merged:
 def merge_directories(sources: Sequence[RunDirectory], out: RunDirectory) -> Merged:
     """Copy the parts of run directories into one, and join their manifests.
 
+    The manifest is written first, and names the sources until all their parts are copied: after a
+    kill at any moment the same call goes on, and readers say until then that cells may be missing.
+
     Args:
         sources: directories that sweeps wrote; they stay as they are. Some may have no cells yet.
         out: where to; what it holds already is merged too.
@@ -200,7 +204,8 @@ def merge_directories(sources: Sequence[RunDirectory], out: RunDirectory) -> Mer
     Raises:
         UserError: if they aren't of one study, version, code and data, a file of a source is
             damaged, none has cells, or two have other numbers of one cell; nothing is written then.
-        OSError: if the directory can't be written to; the sources stay as they are.
+        OSError: if the directory can't be written to; the sources stay as they are, and the same
+            call goes on.
     """
     held = [out] if out.cells.names() or read_manifest(out.path) else []
     # Each once, however it was named.
@@ -219,14 +224,18 @@ def merge_directories(sources: Sequence[RunDirectory], out: RunDirectory) -> Mer
         raise UserError(f"DIR {every[-1].path}: it holds no cells, and neither do the others.")
     repeated = _check_rows(frames)
     notes = out.prepare()
+    joined, copied = _joined([*manifests.values()]), set(map(str, others))
     with lock_folder(out.path):
-        for source in every[len(held) :]:
+        begun = dict.fromkeys([*joined.merging, *map(str, others)])
+        write_manifest(out.path, joined.model_copy(update={"merging": tuple(begun)}))
+        for source in others.values():
             # Trajectories first: a cell that is there has its trajectory.
             _copy(source.trajectories, out.trajectories, manifests[source].study)
             _copy(source.cells, out.cells, manifests[source].study)
             copy_sources(source.path, out.path)
-        text = _joined([*manifests.values()]).model_dump_json(indent=2, by_alias=True) + "\n"
-        write_whole(out.path / MANIFEST, text.encode())
+        left = tuple(path for path in joined.merging if path not in copied)
+        write_manifest(out.path, joined.model_copy(update={"merging": left}))
+    forget_unfinished_merges(out)
     notes += out.prepare()
     thresholds = {
         str(directory.path): manifest.boundary for directory, manifest in manifests.items()
@@ -345,10 +354,13 @@ def _differ(left: pd.Series, other: pd.Series) -> NDArray[np.bool_]:
 
 
 def _check_whole(source: RunDirectory) -> None:
-    """Refuse a directory with damaged parts: their cells would be missing without a word."""
+    """Refuse a directory with parts that are damaged or can't be read.
+
+    Their cells would be missing without a word.
+    """
     for folder in (source.cells, source.trajectories):
         for path, part in folder.indices().items():
-            if isinstance(part, Refusal) and part.damaged:
+            if isinstance(part, Refusal) and (part.damaged or part.unread):
                 raise source.error(
                     f"{path.relative_to(source.path)} is skipped by every reader: {part.reason}. "
                     "Move it elsewhere, or repeat the sweep into that directory to run its cells "
@@ -370,9 +382,14 @@ def _joined(manifests: Sequence[Manifest]) -> Manifest:
     for manifest in manifests:
         runs += [run for run in manifest.runs if run not in runs]
     data = {name: value for manifest in manifests for name, value in manifest.data.items()}
-    ordered = tuple(sorted(runs, key=lambda run: run.started))
+    merging = dict.fromkeys(path for manifest in manifests for path in manifest.merging)
     return manifests[0].model_copy(
-        update={"data": data, "runs": ordered, "claims": _sealed_in_all(manifests)}
+        update={
+            "data": data,
+            "runs": tuple(sorted(runs, key=lambda run: run.started)),
+            "claims": _sealed_in_all(manifests),
+            "merging": tuple(merging),
+        }
     )
 
 

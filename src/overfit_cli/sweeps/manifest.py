@@ -34,6 +34,7 @@ from overfit_cli.core.files import (
 from overfit_cli.core.parameters import describe
 from overfit_cli.core.registry import claims_of
 from overfit_cli.core.study import AnyStudy
+from overfit_cli.core.training import processor_name, product_library
 from overfit_cli.functions.experiment import FunctionRecord
 from overfit_cli.stats.equations import Expression
 from overfit_cli.sweeps.grid import MOST_CELLS, Grid, recorded_grid
@@ -121,9 +122,9 @@ def record_run(
             wordings=before.wordings if before else _wordings(claims if is_own else ()),
             sentences=before.sentences if before else sentences or {},
             presets=tuple(dict.fromkeys([*(before.presets if before else ()), *presets])),
+            merging=before.merging if before else (),
         )
-        text = manifest.model_dump_json(indent=2, by_alias=True) + "\n"
-        write_whole(directory / MANIFEST, text.encode())
+        write_manifest(directory, manifest)
         keep_source(directory, study)
 
 
@@ -232,7 +233,8 @@ def _entry(
         packages={name: _version(name) for name in _PACKAGES},
         python=platform.python_version(),
         platform=platform.platform(),
-        processor=platform.processor() or platform.machine(),
+        processor=processor_name(),
+        products=product_library(),
         cores=os.cpu_count(),
         git_commit=commit,
         git_dirty=dirty,
@@ -281,6 +283,7 @@ class Run(BaseModel):
         started: when, in UTC, as ISO 8601.
         packages: the versions of what computes, stores and draws.
         python, platform, processor, cores: what it ran on.
+        products: the library of large matrix products on the processor, chosen by its maker.
         git_commit: the commit of the code that trained, where it lies in a repository. Of a
             function it once was this package's: then `git_dirty` is None.
         git_dirty: whether a function's files differed from the commit; None where that isn't known.
@@ -302,6 +305,7 @@ class Run(BaseModel):
     python: str = ""
     platform: str = ""
     processor: str = ""
+    products: str = ""
     cores: int | None = None
     git_commit: str | None = None
     git_dirty: bool | None = None
@@ -342,6 +346,7 @@ class Manifest(BaseModel):
         wordings: the texts of a function's claims from before the first cell, by name.
         sentences: the claims that a preset stated before the first cell, by name.
         presets: the files of presets that state claims.
+        merging: the directories of a merge into this one that hasn't ended: cells may be missing.
     """
 
     model_config = ConfigDict(frozen=True, extra="allow")
@@ -356,6 +361,7 @@ class Manifest(BaseModel):
     wordings: Mapping[str, str] = Field(default_factory=dict)
     sentences: Mapping[str, str] = Field(default_factory=dict)
     presets: tuple[str, ...] = ()
+    merging: tuple[str, ...] = ()
 
     @property
     def seals(self) -> Seals:
@@ -407,6 +413,16 @@ def read_manifest(directory: Path) -> Manifest | None:
         stacklevel=2,
     )
     return None
+
+
+def write_manifest(directory: Path, manifest: Manifest) -> None:
+    """Write a directory's manifest, whole or not at all.
+
+    Raises:
+        OSError: if it can't be written; the old one stays then.
+    """
+    text = manifest.model_dump_json(indent=2, by_alias=True) + "\n"
+    write_whole(directory / MANIFEST, text.encode())
 
 
 def is_unreadable(directory: Path) -> bool:

@@ -363,10 +363,12 @@ class Refusal:
     Attributes:
         reason: in words, with the file as `it`.
         damaged: whether it was a part once, as far as can be told, and is set aside.
+        unread: whether the system couldn't read it, so that it may be a whole part.
     """
 
     reason: str
     damaged: bool = False
+    unread: bool = False
 
 
 GONE = Refusal("it is gone")
@@ -387,7 +389,7 @@ def read_part(path: Path, kind: Kind, columns: Sequence[str] | None = None) -> p
     except FileNotFoundError:
         return GONE
     except OSError as error:
-        return Refusal(f"it can't be read ({error_text(error)})")
+        return Refusal(f"it can't be read ({error_text(error)})", unread=True)
     named = _digest(content) in path.name
     if _OURS.search(path.name) and not named:
         return DAMAGED
@@ -402,6 +404,10 @@ def read_part(path: Path, kind: Kind, columns: Sequence[str] | None = None) -> p
     return _of_its_study(table, schema, kind)
 
 
+FEW_ROWS = 1000
+"""A part of so many rows is quick to read rather than small."""
+
+
 def write_part(folder: Path, table: pa.Table) -> Path:
     """Write a part file and return its path.
 
@@ -410,7 +416,14 @@ def write_part(folder: Path, table: pa.Table) -> Path:
     """
     # Made in memory, so that writing it is one step that fails or doesn't.
     buffer = io.BytesIO()
-    pq.write_table(table, buffer, compression="zstd", write_page_checksum=True)
+    # To set up zstd and a dictionary of numbers for each column takes most of a small part's time.
+    pq.write_table(
+        table,
+        buffer,
+        compression="zstd" if table.num_rows > FEW_ROWS else "snappy",
+        use_dictionary=[field.name for field in table.schema if pa.types.is_string(field.type)],
+        write_page_checksum=True,
+    )
     content = buffer.getvalue()
     path = folder / f"{table.column('key')[0].as_py()}-{_digest(content)}.parquet"
     write_whole(path, content)

@@ -100,7 +100,7 @@ def estimate_in_words(plan: Plan, executor: Executor, likely: Estimate) -> str:
     if likely.cut:
         source = f"From a small probe, because a typical one took over {duration(likely.within)}"
     time = f"{duration_estimate(likely.seconds)} on {jobs_in_words(executor)}"
-    if len(plan.batches) > 1 and math.isclose(likely.seconds, likely.longest or 0.0):
+    if len(plan.batches) > 1 and math.isclose(likely.seconds - likely.start, likely.longest or 0.0):
         time += ", as long as the longest batch"
     takes = [time, *memory, f"{size(likely.disk)} on disk"]
     return f"{source}: {', '.join(takes)}. {nothing}"

@@ -11,7 +11,7 @@ import numpy as np
 
 from overfit_cli.core.errors import BadValue
 from overfit_cli.core.parameters import ParameterInfo, Value, parse_value
-from overfit_cli.core.text import shorten
+from overfit_cli.core.text import is_number, shorten
 
 DEFAULT_POINTS = 40
 MOST_VALUES = 100_000
@@ -43,8 +43,18 @@ def parse_range(info: ParameterInfo, text: str, *, distinct: bool = True) -> tup
     if len(items) > MOST_VALUES:
         accepts = f"it names {len(items)} values, more than {MOST_VALUES}."
         raise BadValue(info.name, shorten(text), accepts)
-    values = [parse_value(info, item) for item in items]
+    values = [_value(info, item) for item in items]
     return tuple(dict.fromkeys(values)) if distinct else tuple(values)
+
+
+def _value(info: ParameterInfo, text: str) -> Value:
+    """A value of a list or a range; where a number can't be read, the message shows every form."""
+    try:
+        return parse_value(info, text)
+    except BadValue as error:
+        if info.kind not in ("int", "float") or is_number(text):
+            raise
+        raise BadValue(error.name, error.value, f"{info.name} takes {_forms(info)}.") from None
 
 
 def parse_seeds(text: str) -> tuple[int, ...]:
@@ -73,7 +83,7 @@ def _spaced(info: ParameterInfo, text: str) -> tuple[Value, ...]:
     if info.kind not in ("int", "float"):
         raise refusal
     first, last, *rest = text.split(":")
-    start, stop = (cast("float", parse_value(info, end)) for end in (first, last))
+    start, stop = (cast("float", _value(info, end)) for end in (first, last))
     if stop < start:
         accepts = f"the range runs backwards; write {last}:{first}."
         raise BadValue(info.name, shorten(text), accepts)
@@ -152,10 +162,13 @@ def rounded(value: float) -> float:
 def _forms(info: ParameterInfo) -> str:
     """The forms that a parameter takes, in words."""
     if info.kind == "int":
-        return f"{info.accepts}; a range 2:20, 2:20:3 or 2:200:8:log; or a list 2,5,9"
+        return (
+            f"{info.accepts}; a range 2:20, 2:20:3 (step 3) or 2:200:8:log (8 points); or a list "
+            "2,5,9"
+        )
     if info.kind == "float":
         return (
-            f"{info.accepts}; a range 0.1:16 ({DEFAULT_POINTS} points), 0.1:16:100 or "
+            f"{info.accepts}; a range 0.1:16 ({DEFAULT_POINTS} points), 0.1:16:100 (100 points) or "
             "0.1:16:100:log; or a list 0.1,1,16"
         )
     return f"{info.accepts}, or a list of them"

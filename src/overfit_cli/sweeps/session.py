@@ -29,6 +29,7 @@ from overfit_cli.stats.boundary_search import CONFIDENCE, CrossingEstimate
 from overfit_cli.sweeps.clusters import executor_of
 from overfit_cli.sweeps.executors import Executor
 from overfit_cli.sweeps.grid import Grid, Shard, parse_shard
+from overfit_cli.sweeps.inventory import forget_unfinished_merges
 from overfit_cli.sweeps.manifest import check_data, is_described, read_manifest, record_run
 from overfit_cli.sweeps.order import coarse_to_fine
 from overfit_cli.sweeps.plan import Plan, make_plan, other_settings
@@ -103,6 +104,8 @@ class Session:
         self.describe(plan)
         self.record(plan, read)
         summary = self.run(plan, read)
+        with contextlib.suppress(OSError):  # a sentence that is out of date is no loss
+            forget_unfinished_merges(self.directory)
         for sentence in summary_in_words(plan, self.directory, summary):
             self.output.print(sentence)
         return plan, summary
@@ -162,6 +165,8 @@ class Session:
         study = plan.grid.study
         for sentence in plan_in_words(plan, self.directory, self.executor_for(plan)):
             self.output.print(sentence)
+        if sentence := self.directory.unfinished_merge():
+            self.output.print(sentence)
         self.describe_others(plan)
         with blaming(study, "its notes"):
             for sentence in study.notes(plan.cells):
@@ -214,7 +219,7 @@ class Session:
         jobs = executor.requested_jobs
         within = max(LEAST_FOR_PROBE, LONGEST_DRY_RUN - elapsed)
         work = None if self.cell_seconds is None else self.cell_seconds * plan.total(plan.to_run)
-        return estimate(plan, jobs, executor.device, within, work and work / jobs)
+        return estimate(plan, jobs, self.execution, within, work and work / jobs)
 
     def run(self, plan: Plan, read: Mapping[str, str]) -> Summary:
         """Train a plan's cells on the data that was read for it, showing how far it is.
@@ -253,7 +258,7 @@ def outline(
     refinement: Refinement | None,
     rounds: int,
     elapsed: float = 0.0,
-) -> None:
+) -> Plan:
     """Say what a sweep would run, and how long that would take; nothing is run.
 
     Args:
@@ -262,6 +267,9 @@ def outline(
         refinement: what its rounds would find, if it has any.
         rounds: how many rounds at most.
         elapsed: how many seconds have gone already of those that this should take.
+
+    Returns:
+        The plan; with rounds, that of the coarse grid.
 
     Raises:
         UserError: if the directory can't take it, or data is missing.
@@ -279,6 +287,7 @@ def outline(
             f"That is the coarse grid, with {len(refinement.coarse_grid.seeds)} of "
             f"{plural(len(grid.seeds), 'seed')}; up to {rounds} rounds of fewer cells follow it."
         )
+    return plan
 
 
 def refine(session: Session, refinement: Refinement, rounds: int) -> Summary:
@@ -389,6 +398,7 @@ def open_sweep(
     backend: Backend,
     scheduler: str | None,
     address: str | None,
+    patience: float | None,
     device: DeviceChoice,
     trajectories: bool,
     fresh: bool,
@@ -404,8 +414,8 @@ def open_sweep(
         output: takes what the sweep prints.
         out: the run directory; None for one in `results/` with a name of its own.
         refinement: where the sweep refines; else None.
-        shard, jobs, backend, scheduler, address, device, trajectories, fresh, retry_failed,
-            fail_fast, time_limit: as in `overfit_cli.sweep`.
+        shard, jobs, backend, scheduler, address, patience, device, trajectories, fresh,
+            retry_failed, fail_fast, time_limit: as in `overfit_cli.sweep`.
     """
     name = sweep_name(subject, grid) + ("" if refinement is None else "-refined")
     limit = None if time_limit is None else finite_number("time_limit", time_limit, above=0)
@@ -416,6 +426,7 @@ def open_sweep(
         valid_choice("device", device, get_args(DeviceChoice)),
         scheduler=scheduler,
         address=address,
+        patience=patience,
     ) as executor:
         yield Session(
             output=output,

@@ -12,10 +12,11 @@ import os
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate, chain
 from multiprocessing.connection import Connection
 from pathlib import Path
+from typing import TypeAlias
 
 import cloudpickle
 from joblib.externals.loky.backend import get_context
@@ -27,7 +28,7 @@ from overfit_cli.core.processes import start_worker
 from overfit_cli.core.study import AnyStudy, Study
 from overfit_cli.core.training import Device, Execution, training_conditions
 from overfit_cli.sweeps.grid import Grid
-from overfit_cli.sweeps.part_file import cell_table
+from overfit_cli.sweeps.part_file import cell_table, trajectory_table
 from overfit_cli.sweeps.plan import Plan
 from overfit_cli.sweeps.worker import train_all
 
@@ -112,8 +113,14 @@ def task_size(costs: Sequence[float], left: float, jobs: int, speed: Speed, fini
     return max(1, limit)
 
 
-SHORT = 1.0
-"""Seconds of a probe beside which its draws count; it is then timed a second time."""
+SHORT = 3.0
+"""Seconds of a probe beside which its draws may count; it is then timed a second time."""
+
+WHOLE = 6.0
+"""Seconds in which a typical batch should end to be timed whole, and not with shortened cells only.
+
+Shortened cells take more for what a batch does once, such as drawing its data.
+"""
 
 NEIGHBOURS = 200
 _BYTES_PER_PART = 12_000
@@ -125,13 +132,15 @@ class Probe:
 
     Attributes:
         speed: at which they were trained.
-        bytes_per_cell: of a cell's row, uncompressed.
+        bytes_per_cell: of a cell's row, and of its logged steps, uncompressed.
         memory: the most bytes that their process has held so far; 0 where the system doesn't say.
+        draws: seconds that the first training of their seed took longer than the second.
     """
 
     speed: Speed
     bytes_per_cell: float
     memory: float
+    draws: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -139,8 +148,8 @@ class Estimate:
     """The estimated time, memory and disk space of a plan.
 
     Attributes:
-        seconds: wall time for all that is left to run; None where no probe ended in time, and
-            nothing else says it.
+        seconds: wall time for all that is left to run, and for processes to start and import what
+            trains; None where no probe ended in time, and nothing else says it.
         memory: bytes, with as many cells at a time as there are jobs; None as for `disk`, of a
             study that leaves it to the probe.
         disk: bytes of part files; None where no probe ended in time.
@@ -149,6 +158,7 @@ class Estimate:
         longest: how long the longest batch takes, which no number of jobs can undercut; None where
             no probe ended in time.
         probes: how many probes' mean it is.
+        start: the part of `seconds` until processes train.
     """
 
     seconds: float | None
@@ -158,6 +168,7 @@ class Estimate:
     within: float
     longest: float | None = None
     probes: int = 1
+    start: float = 0.0
 
 
 MOST_BUSY = 4.0
@@ -176,7 +187,7 @@ def processes_per_core() -> float:
 
 
 def estimate(
-    plan: Plan, jobs: int, device: Device, within: float, usual: float | None = None
+    plan: Plan, jobs: int, execution: Execution, within: float, usual: float | None = None
 ) -> Estimate:
     """Train a few of the plan's batches, as its study shortens them, and scale up by all's cost.
 
@@ -186,43 +197,61 @@ def estimate(
     Args:
         plan: something to run.
         jobs: how many batches run at a time.
-        device: what they run on.
+        execution: how they run: on which device, and whether their steps are logged.
         within: seconds after which the probes are cut, on a machine that does nothing else.
         usual: seconds that the plan takes on such a machine, if that is known: these count where
             the clock cuts the probe of the middle batch.
     """
     shared = processes_per_core()
     within *= shared
-    study = plan.grid.study
+    study, device = plan.grid.study, execution.device
     costs = [cost_of(study, batch) for batch in plan.batches]
     batches, cells = plan.total(len(plan.batches)), [*chain.from_iterable(plan.batches)]
     busy = min(jobs, batches)
     declared = [needed for cell in cells if (needed := study.memory(cell)) is not None]
     memory = busy * max(declared) if declared else None
     spread = type(study).cost is Study.cost
-    probes, needed = _spread(plan, device) if spread else _probes(plan, costs, device)
+    probes, needed, whole = _spread(plan, device) if spread else _probes(plan, costs, device)
     if usual is not None and not spread:  # it is a better guess than what a cheap batch tells
         probes, needed = probes[needed - 1 :], 1
-    timed = _timed_within(study, probes, device, within)
+    # A function may know some seeds only, and has nothing that is kept for the next cell.
+    seeds = [] if spread else sorted({cell.seed for cell in cells})
+    start, timed = _timed_within(study, probes, whole, seeds, execution, within)
     if usual is not None and len(timed) < needed:
         return Estimate(usual * shared, memory, None, cut=True, within=within)
     if not timed:
         return Estimate(None, memory, None, cut=True, within=within)
     last, total = timed[-1], sum(costs) / plan.share
-    speed, longest = last.speed, last.speed.time(max(costs)) or 0.0
-    if spread:
-        longest = max(probe.speed.seconds for probe in timed)
-        speed = Speed(sum(p.speed.cost for p in timed), sum(p.speed.seconds for p in timed))
-    parts = min(batches, (speed.time(total) or 0.0) / TASK_SECONDS + 1)
+    own = [probe.speed for probe in (timed if spread else timed[needed - 1 :] or [last])]
+    once, rate = once_and_rate(own)
+    longest = max(speed.seconds for speed in own) if spread else once + rate * max(costs)
+    seconds = once * batches + rate * total
+    draws = last.draws * len(seeds) / busy if len(seeds) > 1 else 0.0
+    parts = min(batches, seconds / TASK_SECONDS + 1)
     return Estimate(
-        seconds=max(speed.time(total, busy) or 0.0, longest),
+        seconds=start + max(seconds / busy + draws, longest),
         memory=memory or busy * last.memory or None,
         disk=plan.total(len(cells)) * last.bytes_per_cell + _BYTES_PER_PART * parts,
         cut=len(timed) < needed,
         within=within,
         longest=longest,
         probes=len(timed) if spread else 1,
+        start=start,
     )
+
+
+def once_and_rate(timed: Sequence[Speed]) -> tuple[float, float]:
+    """Return the seconds that a batch takes whatever it costs, and those of a unit of cost.
+
+    The cheapest and the dearest of what was timed tell both, if the dearer took longer.
+    """
+    cheap, dear = (choose(timed, key=lambda speed: speed.cost) for choose in (min, max))
+    if dear.cost > cheap.cost:
+        rate = (dear.seconds - cheap.seconds) / (dear.cost - cheap.cost)
+        once = dear.seconds - rate * dear.cost
+        if rate > 0 and once > 0:
+            return once, rate
+    return 0.0, sum(speed.seconds for speed in timed) / sum(speed.cost for speed in timed)
 
 
 def cost_of(study: AnyStudy, cells: Sequence[Cell]) -> float:
@@ -230,8 +259,12 @@ def cost_of(study: AnyStudy, cells: Sequence[Cell]) -> float:
     return sum(study.cost(cell) for cell in cells)
 
 
-def _probes(plan: Plan, costs: Sequence[float], device: Device) -> tuple[list[list[Cell]], int]:
-    """Return the cells to time, the cheapest first, and the least number of them.
+Probes: TypeAlias = tuple[list[list[Cell]], int, list[Cell]]
+"""Cells to time, the least number of them, and a whole batch to time last if it takes little."""
+
+
+def _probes(plan: Plan, costs: Sequence[float], device: Device) -> Probes:
+    """Return the cells to time, the cheapest first, where the study knows its costs.
 
     These are the study's default cell, a cheap batch and the middle one. A dearer one follows, if
     the half of all cost is in batches that cost more than it: its speed is nearer to theirs.
@@ -240,10 +273,8 @@ def _probes(plan: Plan, costs: Sequence[float], device: Device) -> tuple[list[li
     order = sorted(range(len(costs)), key=costs.__getitem__)
     halves = [*accumulate(costs[index] for index in order)]
     dear = bisect.bisect_left(halves, halves[-1] / 2)
-    middle, dearer = (
-        [study.probe(cell) for cell in _typical(plan, order[rank], device)]
-        for rank in (len(order) // 2, dear)
-    )
+    batches = [[*_typical(plan, order[rank], device)] for rank in (len(order) // 2, dear)]
+    middle, dearer = ([study.probe(cell) for cell in batch] for batch in batches)
     smaller = [[study.probe(cell) for cell in plan.batches[order[0]]]]
     if all(info.default is not None for info in describe(study.parameters).values()):
         default = Cell(study.name, study.version, study.parameters(), seed=0)
@@ -252,14 +283,17 @@ def _probes(plan: Plan, costs: Sequence[float], device: Device) -> tuple[list[li
     least_cost = LEAST_OF_TYPICAL * limit
     cheaper = [probe for probe in smaller if least_cost <= cost_of(study, probe) < limit]
     least = [*sorted(cheaper, key=lambda probe: cost_of(study, probe)), middle]
-    return [*least, *([dearer] if cost_of(study, dearer) > 2 * limit else [])], len(least)
+    has_dearer = cost_of(study, dearer) > 2 * limit
+    probes = [*least, dearer] if has_dearer else least
+    whole = batches[has_dearer]
+    return probes, len(least), whole if whole != probes[-1] else []
 
 
 SPREAD = 3
 """Batches that are timed of a study that doesn't know its costs."""
 
 
-def _spread(plan: Plan, device: Device) -> tuple[list[list[Cell]], int]:
+def _spread(plan: Plan, device: Device) -> Probes:
     """Return the cells to time if costs aren't known: the middles of parts of the grid.
 
     These are of one seed: batches are in the order of seeds, and then of the grid.
@@ -270,7 +304,7 @@ def _spread(plan: Plan, device: Device) -> tuple[list[list[Cell]], int]:
     numbers = [of_seed[index] for index in sorted(middles)]
     study = plan.grid.study
     probes = [[study.probe(cell) for cell in _typical(plan, each, device)] for each in numbers]
-    return probes, len(probes)
+    return probes, len(probes), []
 
 
 def _typical(plan: Plan, number: int, device: Device) -> Sequence[Cell]:
@@ -297,44 +331,69 @@ def _batch_of(cell: Cell, grid: Grid, device: Device) -> list[Cell]:
 
 
 def _timed_within(
-    study: AnyStudy, probes: Sequence[list[Cell]], device: Device, within: float
-) -> list[Probe]:
-    """The probes that end in time, each after the one before, in a process that can be ended."""
-    deadline = time.monotonic() + within
+    study: AnyStudy,
+    probes: Sequence[list[Cell]],
+    whole: list[Cell],
+    seeds: Sequence[int],
+    execution: Execution,
+    within: float,
+) -> tuple[float, list[Probe]]:
+    """The time that a process needs to start, and the probes that end in time, one by one.
+
+    They are timed in a process that can be ended.
+    """
+    began = time.monotonic()
     processes = get_context("loky")  # unlike `spawn`, it doesn't run the user's script again
     mine, theirs = processes.Pipe(duplex=False)
-    arguments = (os.getpid(), theirs, cloudpickle.dumps((study, probes)), device)
-    timed = list[Probe]()
+    execution = replace(execution, fail_fast=False)  # what a failed cell takes counts too
+    arguments = (os.getpid(), theirs, cloudpickle.dumps((study, probes, whole, seeds)), execution)
+    timed, first = list[Probe](), 0.0
     with temporary_cache(), mine, theirs:
         worker = processes.Process(target=_send_probes, args=arguments, daemon=True)
         worker.start()
         theirs.close()  # so that its end shows here
         try:
-            # At the end of the pipe: a worker that died.
+            # At the end of the pipe: a worker that ended, or died.
             with contextlib.suppress(EOFError):
-                while len(timed) < len(probes) and mine.poll(max(0.0, deadline - time.monotonic())):
-                    timed.append(mine.recv())
+                while mine.poll(max(0.0, began + within - time.monotonic())):
+                    if (probe := mine.recv()) is None:
+                        first = time.monotonic() - began
+                    else:
+                        timed.append(probe)
         finally:
             worker.terminate()
             worker.join()
-    return timed
+    return max(0.0, first - timed[0].speed.seconds) if timed else 0.0, timed
 
 
-def _send_probes(parent: int, out: Connection, pickled: bytes, device: Device) -> None:
-    """Train the probes in a process of their own, and send what is found as it is found."""
+def _send_probes(parent: int, out: Connection, pickled: bytes, execution: Execution) -> None:
+    """Train the probes in a process of their own, and send what is found as it is found.
+
+    None is sent first, when the first one has been trained once: that pays for imports.
+    """
     start_worker(parent)
-    study, probes = cloudpickle.loads(pickled)
+    study, probes, whole, seeds = cloudpickle.loads(pickled)
     with training_conditions():
-        list(train_all(study, probes[0], Execution(device=device)))  # it pays for imports
-        for probe in probes:
-            out.send(_timed(study, probe, device))
+        list(train_all(study, probes[0], execution))
+        out.send(None)
+        for number, probe in enumerate(probes, start=1):
+            out.send(timed := _timed(study, _of_seed(probe, seeds, number), execution))
+        if whole and (timed.speed.time(cost_of(study, whole)) or 0.0) <= WHOLE:
+            out.send(_timed(study, _of_seed(whole, seeds, len(probes) + 1), execution))
 
 
-def _timed(study: AnyStudy, cells: list[Cell], device: Device) -> Probe:
+def _of_seed(cells: list[Cell], seeds: Sequence[int], number: int) -> list[Cell]:
+    """Cells of one seed with another one of the plan's, whose draws aren't made yet, if it can."""
+    if len({cell.seed for cell in cells}) > 1 or len(seeds) < 2:
+        return cells
+    return [replace(cell, seed=seeds[number % len(seeds)]) for cell in cells]
+
+
+def _timed(study: AnyStudy, cells: list[Cell], execution: Execution) -> Probe:
     """Train a probe in this process; a short one twice, because the first pays for draws."""
-    execution = Execution(device=device)
-    seconds = 0.0
+    seconds = first = 0.0
     for _ in range(2):
+        first = seconds
         began, computed, waited = time.perf_counter(), time.thread_time(), _seconds_waited()
         results = list(train_all(study, cells, execution))
         seconds = time.perf_counter() - began
@@ -344,10 +403,12 @@ def _timed(study: AnyStudy, cells: list[Cell], device: Device) -> Probe:
             seconds += (time.thread_time() - computed) * (processes_per_core() - 1)
         if seconds > SHORT:
             break
+    written = cell_table(study, results).nbytes + trajectory_table(study, results).nbytes
     return Probe(
         speed=Speed(cost_of(study, cells), seconds),
-        bytes_per_cell=cell_table(study, results).nbytes / len(cells),
+        bytes_per_cell=written / len(cells),
         memory=_most_memory(),
+        draws=max(0.0, first - seconds),
     )
 
 

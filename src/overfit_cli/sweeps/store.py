@@ -117,13 +117,28 @@ class RunDirectory:
         """
         return BadValue(self.name, str(self.path), accepts)
 
+    def unfinished_merge(self) -> str:
+        """Return a sentence on a merge into the directory that was cut short; empty if none was."""
+        manifest = read_manifest(self.path)
+        if manifest is None or not manifest.merging:
+            return ""
+        sources = " and ".join(manifest.merging)
+        return (
+            f"{self.path}: a merge of {sources} into it was cut short, so cells may be missing; "
+            "the same merge goes on, and a sweep of what is missing completes it too."
+        )
+
     def load_cells(self) -> pd.DataFrame:
         """Return one row per cell, of the study's numerical version, or else of the newest there.
+
+        It warns if a merge into the directory hasn't ended.
 
         Raises:
             UserError: if there is no such directory, no cell in it, or cells of several studies
                 and no manifest that says whose it is.
         """
+        if sentence := self.unfinished_merge():
+            warnings.warn(sentence, UserWarning, stacklevel=2)
         parts = self._own(self.cells)
         versions = {path: pc.max(part.column("version")).as_py() for path, part in parts.items()}
         newest = self._version_to_show(versions.values()) or 0

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import cast
 
 from overfit_cli.core.errors import BadValue, UserError
-from overfit_cli.core.files import set_data_folder
+from overfit_cli.core.files import check_data_variable, set_data_folder
 from overfit_cli.core.parameters import Value, describe
 from overfit_cli.core.registry import figures_of, find_study, study_names
 from overfit_cli.core.study import AnyStudy
@@ -182,14 +182,18 @@ def _study_of(preset: Preset) -> AnyStudy:
 
 
 def take_data_folder(study: AnyStudy, folder: Path | None) -> None:
-    """Let a study read its data in a folder that the user names; None names none.
+    """Let a study read its data in a folder that the user names; None for that of the variable.
 
     Raises:
         BadValue: if it isn't there, or the study is a function, which reads files by itself.
+        UserError: if the variable's isn't there.
     """
+    is_function = study.identity.function is not None
     if folder is None:
+        if not is_function:
+            check_data_variable()
         return
-    if study.identity.function is not None:
+    if is_function:
         raise BadValue(
             "data",
             str(folder),

@@ -31,9 +31,9 @@ from overfit_cli.core.failures import (
     tracebacks_by_kind,
 )
 from overfit_cli.core.files import DATA_VARIABLE
-from overfit_cli.core.processes import Interrupted
+from overfit_cli.core.processes import Interrupted, check_interrupts, passing_interrupts_on
 from overfit_cli.core.study import AnyStudy
-from overfit_cli.core.text import VERSION, visible
+from overfit_cli.core.text import VERSION, is_number, visible
 from overfit_cli.core.training import (
     TIME_LIMIT,
     Execution,
@@ -57,12 +57,15 @@ FAILURE_PREFIXES = ("error: ", "diverged: ")
 def train_all(study: AnyStudy, batch: Batch, execution: Execution) -> Iterator[CellResult]:
     """Give one result for each cell, whatever the study does.
 
-    Cells are trained together; if that fails, what is left is trained one by one, to find the
-    culprit. A cell that raises, exits, or has no result that could be stored is a failed one. A
-    batch may take as long as one cell, and each cell of it that is left then as long again.
+    Cells are trained together. If that fails, what is left is trained in halves, and halves of
+    halves: so a batch that does not fit the memory is split until it does, and a culprit ends
+    alone. A cell that raises, exits, or has no result that could be stored is a failed one. A batch
+    may take as long as one cell; so may each part of it that is trained then, or each cell of a
+    batch that took longer.
 
     Raises:
         MissingError: if this machine lacks what the study needs.
+        Interrupted: if an interrupt came, whatever the study made of it.
     """
     left = {cell.key: cell for cell in batch}
     reason, raised, lines = "error: the study gave no result for it", False, ""
@@ -74,11 +77,13 @@ def train_all(study: AnyStudy, batch: Batch, execution: Execution) -> Iterator[C
                 results = iter(study.train(batch, training)) if results is None else results
                 result = next(results)
                 training.check_time()
+            check_interrupts()
             cell = _cell_of(left, result)
             share = (time.perf_counter() - began) / len(batch)
             result = replace(result, seconds=share, trajectory=training.trajectory(cell))
             checked = _check_result(study, result)
         except StopIteration:
+            check_interrupts()
             break
         except (Interrupted, MissingError):
             raise
@@ -86,6 +91,7 @@ def train_all(study: AnyStudy, batch: Batch, execution: Execution) -> Iterator[C
             reason, raised = TIME_LIMIT, True
             break
         except BaseException as error:  # a study may raise anything
+            check_interrupts()
             reason, raised = f"error: {error_in_words(error)}", True
             lines = kept_traceback(error)
             if execution.on_error is not None:
@@ -93,13 +99,16 @@ def train_all(study: AnyStudy, batch: Batch, execution: Execution) -> Iterator[C
             break
         del left[cell.key]
         yield checked
-    for cell in left.values():
-        if raised and len(batch) > 1:
-            yield from train_all(study, [cell], execution)
-        else:
-            seconds = (time.perf_counter() - began) / len(batch)
-            logged, steps = training.trajectory(cell), training.steps_logged(cell)
-            yield CellResult(cell, {}, steps, reason, seconds, logged, lines)
+    cells = list(left.values())
+    if raised and len(batch) > 1:
+        size = 1 if reason == TIME_LIMIT else -(-len(batch) // 2)
+        for first in range(0, len(cells), size):
+            yield from train_all(study, cells[first : first + size], execution)
+        return
+    for cell in cells:
+        seconds = (time.perf_counter() - began) / len(batch)
+        logged, steps = training.trajectory(cell), training.steps_logged(cell)
+        yield CellResult(cell, {}, steps, reason, seconds, logged, lines)
 
 
 def _cell_of(left: dict[str, Cell], result: object) -> Cell:
@@ -131,7 +140,7 @@ def _check_result(study: AnyStudy, result: CellResult) -> CellResult:
             return _failed_result(result, why)
         if result.reason or value is None:
             continue
-        if isinstance(value, str) or not _is_number(value):
+        if isinstance(value, str) or not is_number(value):
             return _failed_result(result, f"{name} is {value!r}")
         if math.isnan(value):
             finite: Any = {
@@ -140,14 +149,6 @@ def _check_result(study: AnyStudy, result: CellResult) -> CellResult:
             }
             return replace(result, measurements=finite, reason=f"diverged: {name} isn't finite")
     return result
-
-
-def _is_number(value: object) -> bool:
-    try:
-        float(value)  # type: ignore[arg-type]
-    except (TypeError, ValueError, OverflowError):
-        return False
-    return True
 
 
 def _is_finite(value: Any) -> bool:
@@ -337,9 +338,10 @@ def run_remotely(versions: str, pickled: bytes, pickled_task: bytes) -> TaskReco
     os.environ[DATA_VARIABLE] = folder if folder and Path(folder).exists() else _OWN_DATA
     if not os.environ[DATA_VARIABLE]:
         del os.environ[DATA_VARIABLE]
-    if problem := _missing_device(work.execution) or _problem_with_data(work, task):
-        return unable(task, problem)
-    return run_task(work, task)
+    with passing_interrupts_on():
+        if problem := _missing_device(work.execution) or _problem_with_data(work, task):
+            return unable(task, problem)
+        return run_task(work, task)
 
 
 _OWN_DATA = os.environ.get(DATA_VARIABLE, "")

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import itertools
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
+from overfit_cli.core import matrix_products
 from overfit_cli.core.cell import Cell
 from overfit_cli.core.training import Execution, Training
 from overfit_cli.studies.benign_vit.reference import Trained, train_one_cell
@@ -124,13 +126,64 @@ def test_the_engines_projections_are_those_of_the_trained_weights() -> None:
     torch.testing.assert_close(value, x @ model.value @ model.output_weight)
 
 
-def test_a_cell_gives_the_same_row_in_any_batch() -> None:
+@pytest.mark.parametrize("n", [2, 4, 9])
+@pytest.mark.parametrize("library", ["PyTorch", "oneDNN"])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_a_cell_gives_the_same_row_in_any_batch(
+    n: int, library: str, dtype: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Batches, their order and their neighbours change no bit on the CPU."""
-    cells = [cell(seed=seed, n=4, snr=snr) for seed in (0, 1) for snr in (0.5, 1.0, 2.0)]
+    monkeypatch.setattr(matrix_products, "product_library", lambda: library)
+    monkeypatch.setattr(matrix_products, "_SMALLEST", 10_000)
+    cells = [cell(n=n, snr=snr, dtype=dtype) for snr in (0.5, 1.0, 2.0, 4.0, 8.0)]
     alone = [train(study, item)[0].measurements for item in cells]
-    together = [result.measurements for result in train(study, *cells)]
-    backwards = [result.measurements for result in train(study, *reversed(cells))]
-    assert alone == together == backwards[::-1]
+    for size in (2, 3, 5):
+        parts = [cells[first : first + size] for first in range(0, len(cells), size)]
+        assert [row.measurements for part in parts for row in train(study, *part)] == alone
+    assert [row.measurements for row in train(study, *reversed(cells))] == alone[::-1]
+
+
+@pytest.mark.parametrize(
+    "shape",
+    [
+        {"n": 1, "tokens": 32},  # one sample
+        {"n": 4, "tokens": 20, "test_samples": 1},
+        {"n": 4, "tokens": 7, "d": 64, "d_h": 17, "dtype": "float64", "test_samples": 7},
+        {"n": 3, "tokens": 5, "d": 40, "d_h": 9},  # off the cache's lines
+    ],
+)
+def test_a_sweep_gives_the_bits_of_a_cell_alone_in_odd_shapes(shape: dict[str, Any]) -> None:
+    cells = [cell(**shape, snr=snr) for snr in (0.5, 1.0, 2.0, 4.0, 8.0)]
+    alone = {item.key: train(study, item)[0].measurements for item in cells}
+    batches = study.batches(cells, "cpu")
+    assert {
+        row.cell.key: row.measurements for batch in batches for row in train(study, *batch)
+    } == alone
+
+
+def test_what_comes_between_two_results_is_no_part_of_training() -> None:
+    results = iter(study.train([cell(n=2, snr=snr) for snr in (0.5, 8.0)], Training(Execution())))
+    next(results)
+    assert not torch.is_inference_mode_enabled()
+    assert len(list(results)) == 1
+
+
+def test_batches_for_a_cpu_share_one_seeds_projections_and_fit_the_cache() -> None:
+    cells = [
+        cell(seed=seed, n=n, snr=snr, leap=leap, d_h=512, tokens=16)
+        for seed in (0, 1)
+        for n in (2, 9, 20)
+        for snr in range(1, 13)
+        for leap in (0.0, 0.1)
+    ]
+    batches = study.batches(cells, "cpu")
+    assert sorted(item.key for batch in batches for item in batch) == sorted(c.key for c in cells)
+    sizes: dict[tuple[int, float], int] = {}
+    for batch in batches:
+        [(_, n, leap)] = {(c.seed, c.parameters.n, c.parameters.leap) for c in batch}
+        sizes[n, leap] = max(len(batch), sizes.get((n, leap), 0))
+    assert [sizes[n, 0.0] for n in (2, 9, 20)] == [6, 3, 1]
+    assert [sizes[n, 0.1] for n in (2, 9, 20)] == [1, 1, 1], "a leap is trained alone"
 
 
 @pytest.mark.parametrize("seeds", [(0,), (0, 1)], ids=["one realisation shared", "two"])

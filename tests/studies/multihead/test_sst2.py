@@ -235,7 +235,7 @@ def test_what_is_missing_is_said_before_anything_runs(
     monkeypatch.setitem(sys.modules, "transformers", None)
     sentence = refused("--data", "data")
     assert "needs the package transformers" in sentence
-    assert "pip install 'overfit-cli[text]'" in sentence
+    assert "pip install '.[text]'" in sentence
 
 
 def test_neither_the_study_nor_its_claims_import_anything_heavy() -> None:

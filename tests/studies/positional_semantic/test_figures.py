@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 import pytest
 from matplotlib.axes import Axes
@@ -52,6 +53,18 @@ def test_the_phase_diagram_has_the_numbers_of_the_start_with_less_loss(tmp_path:
         assert shown == pytest.approx(table.to_numpy(), rel=1e-9)
     text = " ".join(words(figure, tmp_path).split())
     assert "(d) its test error over that of the best linear map. Means over 6 seeds." in text
+
+
+def test_the_phase_diagram_leaves_blank_what_no_cell_of_an_alpha_has() -> None:
+    """With one sample no cell knows which start has less loss."""
+    cells = overfit_cli.load(LINES)
+    shape = cells["omega"].nunique(), cells["alpha"].nunique()
+    panels = [axes for axes in overfit_cli.draw("phase", LINES).figure.axes if axes.collections]
+    shown: list[npt.NDArray[np.float64]] = []
+    for axes in panels:
+        shown.append(np.ma.array(axes.collections[0].get_array()).filled(np.nan))
+    assert [numbers.reshape(shape).shape for numbers in shown[:4]] == [shape] * 4
+    assert any(np.isnan(numbers.reshape(shape)[:, 0]).all() for numbers in shown[:4])
 
 
 def test_overlaps_are_means_over_seeds_beside_the_limit_and_the_published_means(

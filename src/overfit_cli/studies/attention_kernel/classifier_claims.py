@@ -276,7 +276,7 @@ class ClassifierClaims:
             best.column("test_accuracy"),
             best.column("shortcut_accuracy"),
             ABOVE_SHORTCUT,
-            f"Test accuracy less that of {self.shortcut}, for the better kernel, "
+            f"Test accuracy minus that of {self.shortcut}, for the better kernel, "
             f"{best.in_words()}.",
             chosen=_count_tried(first, second),
         )

@@ -103,7 +103,9 @@ def draw_phase(data: FigureData, options: FigureOptions) -> Picture:
     ]
     for axes, (_, table, norm, cmap) in zip(panels.flat, shown, strict=True):
         look: dict[str, Any] = {"norm": norm, "cmap": cmap, "rasterized": True}
-        mesh = axes.pcolormesh(x.edges, y.edges, table.to_numpy(), **look)
+        # An α at which no cell has the number stays blank.
+        numbers = table.reindex(index=list(y.values), columns=list(x.values)).to_numpy(float)
+        mesh = axes.pcolormesh(x.edges, y.edges, numbers, **look)
         bar = figure.colorbar(mesh, ax=axes, pad=0.02)
         if isinstance(norm, LogNorm):
             bar.set_ticks(_FACTORS, labels=[f"{factor:g}" for factor in _FACTORS])

@@ -41,7 +41,8 @@ def train_batch(batch: Cells[P], training: Training) -> Results[P]:
     training.say("Drawing the sentences")
     problem = draw_problem(batch[0].parameters, batch[0].seed)
     with torch.inference_mode():
-        yield from CellsInTraining(list(batch), problem, training).train()
+        results = list(CellsInTraining(list(batch), problem, training).train())
+    yield from results
 
 
 class CellsInTraining(BatchedTraining[P, CellState[P], ForwardPass]):

@@ -27,7 +27,7 @@ tensors are at unit scale; the tildes are left out of names.
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields
 from typing import NamedTuple
 
@@ -278,7 +278,7 @@ class TokenSpace:
         values = v * self.s[:, None]  # (cells, samples, tokens)
         attended = (attention @ values[..., None]).squeeze(-1)  # (cells, samples, tokens)
         margins = y * attended.mean(-1)  # y f(X), (cells, samples)
-        loss = softplus(-margins).mean(-1)  # (cells,)
+        loss = in_whole_vectors(softplus, -margins).mean(-1)  # (cells,)
         return ForwardPass(scores, attention, values, attended, margins, loss)
 
     def update(self, now: ForwardPass, rate: Tensor) -> Update:
@@ -288,7 +288,7 @@ class TokenSpace:
 
             −η ∂L/∂(q̃_i·k̃_j) = g s_i s_j a_ij (v_j − a_i·v),    −η ∂L/∂ṽ_j = g s_j Σ_i a_ij.
         """
-        minus_slope = torch.sigmoid(-now.margins)  # −ℓ′, (cells, samples)
+        minus_slope = in_whole_vectors(torch.sigmoid, -now.margins)  # −ℓ′, (cells, samples)
         g = rate[:, None] * self.labels * minus_slope  # (cells, samples)
         g = (g / now.attended[0].numel())[..., None]  # over N M, (cells, samples, 1)
         lead = now.values[:, :, None] - now.attended[..., None]  # v_j − a_i·v, (.., i, j)
@@ -311,8 +311,8 @@ class TokenSpace:
         self.C_q.view(by_sample).baddbmm_(B, self.k.view(by_sample))
         self.C_k.view(by_sample).baddbmm_(B.mT, self.q.view(by_sample))
         self.C_v += b.view(cells, -1)
-        self.q = add_product(self.q0, self.G, self.C_q)  # (cells, rows, width)
-        self.k = add_product(self.k0, self.G, self.C_k)  # (cells, rows, width)
+        add_product(self.q0, self.G, self.C_q, out=self.q)  # (cells, rows, width)
+        add_product(self.k0, self.G, self.C_k, out=self.k)  # (cells, rows, width)
         self.v = self.moved_values(self.v0, self.G)  # (cells, rows)
         self.steps += self.stride
 
@@ -321,7 +321,9 @@ class TokenSpace:
 
         G̃, (cells, tokens, rows), has their inner products with the training tokens.
         """
-        added = (G @ self.C_v[..., None]).squeeze(-1)  # (cells, tokens of the kind)
+        # A second column, of zeros: one cell is then multiplied like many, to the same bits.
+        C_v = torch.constant_pad_nd(self.C_v[..., None], (0, 1))  # (cells, rows, 2)
+        added = torch.bmm(G, C_v)[..., 0]  # (cells, tokens of the kind)
         return torch.addcmul(v0, self.output_norm_squared[:, None], added)
 
     def choose_stride(self, before: ForwardPass, now: ForwardPass) -> None:
@@ -341,6 +343,20 @@ class TokenSpace:
         to_epsilon = (now.loss / self.epsilon).log() / pace.clamp(min=_SMALLEST)  # (cells,)
         remaining = torch.minimum(self.max_steps - self.steps, to_epsilon.ceil())  # (cells,)
         self.stride = torch.minimum(longest.floor(), remaining).clamp(min=1)  # (cells,)
+
+
+_VECTOR = 64
+"""A multiple of the numbers that a processor's vector instructions take at once."""
+
+
+def in_whole_vectors(function: Callable[[Tensor], Tensor], values: Tensor) -> Tensor:
+    """Return an elementwise function of values, (cells, samples), to the same bits in any batch.
+
+    The end of a tensor that fills no whole vector is computed by other instructions, which round
+    differently. So each cell's values are padded to whole vectors.
+    """
+    samples = values.shape[1]
+    return function(torch.constant_pad_nd(values, (0, -samples % _VECTOR)))[:, :samples]
 
 
 def initial_state(
@@ -384,8 +400,9 @@ def initial_state(
         v0=v0,
         steps=per_cell([0] * len(cells), torch.float64),
         stride=per_cell([1] * len(cells), torch.float64),
-        q=q0.contiguous(),  # where cells share memory, a view can't be cut into samples
-        k=k0.contiguous(),
+        # In memory of their own: each step writes to it, and cuts it into samples.
+        q=q0.clone(memory_format=torch.contiguous_format),
+        k=k0.clone(memory_format=torch.contiguous_format),
         v=v0,
         C_q=_zeros_like(q0),
         C_k=_zeros_like(k0),

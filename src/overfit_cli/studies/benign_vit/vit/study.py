@@ -5,6 +5,7 @@ Torch is imported when it trains.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -29,7 +30,7 @@ from overfit_cli.core.figure import (
 )
 from overfit_cli.core.study import FigureData, Study
 from overfit_cli.core.text import percent, plural
-from overfit_cli.core.training import Training
+from overfit_cli.core.training import Training, gpu_bytes
 from overfit_cli.studies.benign_vit import PAPER
 from overfit_cli.studies.benign_vit.vit import theory
 from overfit_cli.studies.benign_vit.vit.columns import MEASUREMENTS, TRAJECTORY
@@ -165,7 +166,10 @@ _LEAPS = 30.0
 """About how far scores go in all of a cell's training."""
 
 _PROBED_UPDATES = 2000
-_GPU_BYTES = 16e9
+_GPU_BYTES = 16e9  # of a batch, where the GPU is another machine's
+_CPU_CELLS = 8  # of a batch
+_CACHE_LINE = 64  # bytes
+_CPU_NUMBERS = 150_000  # of all queries of a batch, which stay in a core's cache from step to step
 
 
 class BenignVit(Study[P]):
@@ -209,22 +213,22 @@ class BenignVit(Study[P]):
         A worker keeps the projections it used last, so seeds come one after another. Within a seed
         the costly cells come first, so that the last batches to finish are short.
 
-        On a CPU cells are trained one by one. On a GPU a batch is trained as one tensor: it has one
-        shape and fits the memory.
+        A batch is trained as one tensor, so it has one shape. On a CPU it fits the processor's
+        cache, and its cells share one seed's projections; on a GPU it fits the memory.
         """
         if device == "cpu":
-            return [[cell] for cell in sorted(cells, key=lambda cell: (cell.seed, *_shape(cell)))]
+            groups = itertools.groupby(sorted(cells, key=_alike), key=_alike)
+            return [batch for _, group in groups for batch in _spread(list(group))]
 
         def shape(cell: Cell[P]) -> tuple[object, ...]:
             return (cell.seed // REALISATIONS_KEPT, *_shape(cell))
 
-        return group_cells(cells, shape, self.memory, _GPU_BYTES)
+        return group_cells(cells, shape, self.memory, gpu_bytes(_GPU_BYTES))
 
     def cost(self, cell: Cell[P]) -> float:
         """Return about how many multiplications a cell costs."""
         settings = cell.parameters
-        rows = settings.n * settings.tokens
-        width = min(2 * (2 + settings.n * (settings.tokens - 1)), settings.d_h)
+        rows, width = _matrix(settings)
         step = rows * rows * width + _STEP_OVERHEAD
         test = settings.test_samples * settings.tokens * rows * width + _CELL_OVERHEAD
         return 2.0 * (_expected_updates(settings) * step + test)
@@ -279,6 +283,40 @@ class BenignVit(Study[P]):
         )
 
 
+def _alike(cell: Cell[P]) -> tuple[object, ...]:
+    """What cells trained together on a CPU share."""
+    return (cell.seed, *_shape(cell), cell.parameters.leap > 0)
+
+
+def _spread(group: Cells[P]) -> Batches[P]:
+    """Batches of cells that are alike, each of which spans them all, as a diagram fills in.
+
+    Cells that leap are trained alone: the end of a stride may round differently in a batch.
+    """
+    settings = group[0].parameters
+    size = max(1, min(_CPU_CELLS, _CPU_NUMBERS // math.prod(_matrix(settings))))
+    alone = settings.leap > 0 or not _rounds_alike(settings)
+    batches = len(group) if alone else -(-len(group) // size)
+    return [list(group[first::batches]) for first in range(batches)]
+
+
+def _rounds_alike(settings: P) -> bool:
+    """Whether cells give the same bits together as alone.
+
+    A product is rounded otherwise where there is one sample in all, or where a cell's samples
+    begin off a cache line.
+    """
+    size = 4 if settings.dtype == "float32" else 8
+    samples = (settings.n, settings.test_samples)
+    return all(n > 1 and n * settings.tokens * size % _CACHE_LINE == 0 for n in samples)
+
+
+def _matrix(settings: P) -> tuple[int, int]:
+    """Return the rows and the width of a cell's queries."""
+    distinct = 2 + settings.n * (settings.tokens - 1)
+    return settings.n * settings.tokens, min(2 * distinct, settings.d_h)
+
+
 def _shape(cell: Cell[P]) -> tuple[object, ...]:
     """What cells trained as one tensor share; the largest N sorts first."""
     settings = cell.parameters
@@ -289,15 +327,17 @@ def _shape(cell: Cell[P]) -> tuple[object, ...]:
 
 
 def _expected_updates(parameters: P) -> float:
-    """About how many updates a cell takes: ten times what the theorems' T depends on.
+    """About how many updates a cell takes: 5 to 30 times what the theorems' T depends on.
 
-    Samples are fitted by what is learned first, the signal or the strong noise (token 2). Ten, and
-    ‖w_O‖² = 1/3, are what the paper's cells take and have.
+    Samples are fitted by what is learned first, the signal or the strong noise (token 2). The
+    paper's cells take 5 times T where that is the noise, 11 where both are equally strong, and up
+    to 30 where it is the signal. Their ‖w_O‖² is 1/3.
     """
     signal = parameters.signal_norm**2
     noise = parameters.strong_noise_norm**2 / parameters.n
     common = parameters.learning_rate * parameters.epsilon / 3
-    steps = min(10 / (common * max(signal, noise)), float(parameters.max_steps))
+    times = min(max(11 * (signal / noise) ** 0.25, 5.0), 30.0) if noise else 30.0
+    steps = min(times / (common * max(signal, noise)), float(parameters.max_steps))
     return min(steps, _LEAPS / parameters.leap) if parameters.leap else steps
 
 

@@ -7,14 +7,20 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 import torch
 from torch import Tensor
 
 from overfit_cli.core.batched_training import BatchedTraining, CellState
-from overfit_cli.core.cell import CellResult, Cells, Results
+from overfit_cli.core.cell import Cell, CellResult, Cells, Results
 from overfit_cli.core.training import Row, Training, failure
-from overfit_cli.studies.benign_vit.vit.engine import ForwardPass, initial_state, projections_of
+from overfit_cli.studies.benign_vit.vit.engine import (
+    ForwardPass,
+    TokenProjections,
+    initial_state,
+    projections_of,
+)
 from overfit_cli.studies.benign_vit.vit.every_token import every_token_row
 from overfit_cli.studies.benign_vit.vit.parameters import TOKEN_CLASSES, BenignVitParameters
 from overfit_cli.studies.benign_vit.vit.true_scale import TrueScaleTokens
@@ -120,20 +126,33 @@ def _step_coefficients(tokens: TrueScaleTokens, now: ForwardPass) -> dict[str, f
 
 
 def train_batch(batch: Cells[P], training: Training) -> Results[P]:
-    """Train a batch: on a CPU any cells, on a GPU cells of one shape.
-
-    On a CPU one cell at a time is faster than many (they fall out of cache), and so is a logged
-    run, which measures at every step; on a GPU all train together.
-    """
-    together = training.device != "cpu" and not training.logs
-    with torch.inference_mode():
-        for part in [batch] if together else [[cell] for cell in batch]:
-            yield from train_together(part, training)
+    """Train a batch of one shape together; a logged run, which measures at every step, alone."""
+    for part in [[cell] for cell in batch] if training.logs else [batch]:
+        results = iter(train_together(part, training))
+        while True:
+            with torch.inference_mode():  # and not in what the caller does between two results
+                result = next(results, None)
+            if result is None:
+                break
+            yield result
 
 
 def train_together(cells: Cells[P], training: Training) -> Results[P]:
     """Train cells of one shape as one tensor; each gives its result at the step where it stops."""
     yield from VitsTogether(cells, training).train()
+
+
+def _projections_of_all(cells: Cells[P], device: str) -> list[TokenProjections]:
+    """Each cell's projections. Several seeds, as a GPU's batch has, are drawn side by side."""
+
+    def projections(cell: Cell[P]) -> TokenProjections:
+        return projections_of(cell.parameters, cell.seed, device)
+
+    seeds = {cell.seed: cell for cell in cells}
+    if len(seeds) > 1:
+        with ThreadPoolExecutor() as threads:
+            list(threads.map(projections, seeds.values()))
+    return [projections(cell) for cell in cells]  # kept ones, after the threads
 
 
 class VitsTogether(BatchedTraining[P, CellState[P], ForwardPass]):
@@ -146,9 +165,7 @@ class VitsTogether(BatchedTraining[P, CellState[P], ForwardPass]):
     """
 
     def __init__(self, cells: Cells[P], training: Training) -> None:
-        self._projections = [
-            projections_of(cell.parameters, cell.seed, training.device) for cell in cells
-        ]
+        self._projections = _projections_of_all(cells, training.device)
         self.state = initial_state([cell.parameters for cell in cells], self._projections)
         self._leaps = bool((self.state.leap > 0).any())
         self._before: ForwardPass | None = None

@@ -188,7 +188,7 @@ def _lead(cells: pd.DataFrame) -> Measurement:
         mean_estimate(means["least"], up_to=means["most"], within=(-1.0, 1.0)),
         BETTER,
         details={"the best other power": best},
-        note="The share of a seed's cells on the side that N·SNR² = 1000 predicts, less that of "
+        note="The share of a seed's cells on the side that N·SNR² = 1000 predicts, minus that of "
         "the best other power with the constant that suits these cells best.",
     )
 
