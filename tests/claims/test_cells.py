@@ -23,6 +23,7 @@ from overfit_cli.claims.cells import (
     select_values,
     whole_grid,
 )
+from overfit_cli.core.arrays import varying
 from overfit_cli.core.claim import Claim, Measurement
 from overfit_cli.core.parameters import StudyParameters
 from tests.judged import check_undecided
@@ -240,3 +241,21 @@ def test_columns_of_a_refined_sweep_with_few_cells_are_no_part_of_the_grid() -> 
     actual = whole_grid(pd.concat([coarse, near]), "n", "d")
     assert len(actual) == len(coarse)
     assert set(actual["n"]) == {2, 3}
+
+
+def test_columns_that_vary_are_those_with_several_values_beside_nan() -> None:
+    columns = {
+        "whole": [2, 2, 2],
+        "wholes": [2, 2, 3],
+        "yes": [True, True, True],
+        "no": [True, True, False],
+        "nan": [math.nan, 0.5, 0.5],
+        "nans": [math.nan, math.nan, math.nan],
+        "numbers": [math.inf, math.nan, 0.5],
+        "word": ["softmax", None, "softmax"],
+        "words": ["softmax", "relu", "softmax"],
+    }
+    cells = pd.DataFrame(columns)
+    assert varying(cells, columns) == [name for name in columns if cells[name].nunique() > 1]
+    assert varying(cells, columns) == ["wholes", "no", "numbers", "words"]
+    assert varying(cells[:0], columns) == []

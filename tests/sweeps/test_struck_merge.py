@@ -48,7 +48,7 @@ def said_of(path: Path) -> str:
         ("kill", 9),
         ("error", 23),
         pytest.param("kill", 1, marks=pytest.mark.slow),
-        pytest.param("error", 1, marks=pytest.mark.slow),
+        pytest.param("error", 3, marks=pytest.mark.slow),
     ],
 )
 def test_the_same_merge_goes_on_wherever_it_was_struck(

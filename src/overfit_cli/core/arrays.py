@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,7 +46,16 @@ def without_overflow(rows: pd.DataFrame, columns: Iterable[str]) -> tuple[pd.Dat
 
 def varying(cells: pd.DataFrame, names: Iterable[str]) -> list[str]:
     """Return those of the columns that take several values, in their order."""
-    return [name for name in names if cells[name].nunique() > 1]
+    return [name for name in names if _varies(cells[name])]
+
+
+def _varies(column: pd.Series[Any]) -> bool:
+    """Whether a column has two values, nan apart: of numbers without counting, which is slow."""
+    if column.dtype.kind not in "biuf":
+        return column.nunique() > 1
+    values = column.to_numpy()
+    known = values[~np.isnan(values)]
+    return bool((known != known[:1]).any())
 
 
 def bartlett_rows(
