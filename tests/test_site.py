@@ -212,7 +212,7 @@ def test_search_finds_a_command_and_a_python_function(chromium: Browser, address
     for words, target in (("overfit seal", "docs/commands.html"), ("sweep grid", "docs/api.html")):
         page.goto(address)
         page.locator("input[name=query]").fill(words)
-        page.locator(f".md-search-result__link[href*='{target}']").first.wait_for(timeout=10_000)
+        page.locator(f".md-search-result__link[href*='{target}']").first.wait_for(timeout=30_000)
 
 
 def test_search_puts_commands_and_the_words_of_the_glossary_first(
@@ -230,7 +230,7 @@ def test_search_puts_commands_and_the_words_of_the_glossary_first(
         page.goto(address)
         page.locator("input[name=query]").fill(words)
         found = page.locator(".md-search-result__link")
-        found.first.wait_for(timeout=10_000)
+        found.first.wait_for(timeout=30_000)
         assert target in (found.first.get_attribute("href") or ""), words
 
 
