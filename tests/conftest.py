@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -27,11 +28,18 @@ if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
 sys.path.insert(0, str(TOY))
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skip the tests of what only Unix has on other systems."""
+    """Skip the tests of what only Unix has on other systems; mark most of many cases slow."""
+    cases = Counter[str]()
     for item in items:
         if os.name != "posix" and item.get_closest_marker("unix"):
             item.add_marker(pytest.mark.skip(reason="this system is not Unix"))
+        if marker := item.get_closest_marker("one_in"):
+            test = item.nodeid.partition("[")[0]
+            if cases[test] % marker.args[0]:
+                item.add_marker(pytest.mark.slow)
+            cases[test] += 1
 
 
 @pytest.fixture

@@ -231,6 +231,7 @@ CALLABLES: list[tuple[Callable[..., Any], str]] = [
 
 
 @pytest.mark.parametrize(("study", "name"), CALLABLES)
+@pytest.mark.one_in(4)
 def test_whatever_can_be_called_can_be_swept(
     tmp_path: Path, study: Callable[..., Any], name: str
 ) -> None:
@@ -241,6 +242,7 @@ def test_whatever_can_be_called_can_be_swept(
         assert set(cells["study"].str.removeprefix("tests.")) == {name}
 
 
+@pytest.mark.slow
 def test_what_cannot_be_swept_is_a_sentence(tmp_path: Path) -> None:
     lock = threading.Lock()
 
@@ -420,6 +422,7 @@ def test_a_frame_from_anywhere_is_judged_by_its_studys_claims() -> None:
         overfit_cli.judge([1, 2])  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 def test_seeds_that_repeat_anothers_numbers_decide_nothing() -> None:
     grid = [(n, snr, seed) for n in range(2, 12) for snr in range(1, 16) for seed in range(6)]
     cells = pd.DataFrame(grid, columns=["n", "snr", "seed"])

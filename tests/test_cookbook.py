@@ -47,6 +47,7 @@ def done(directory: str) -> pd.DataFrame:
     return cells[cells["status"] == "done"]
 
 
+@pytest.mark.slow
 def test_the_medians_of_the_recipe_in_sql_are_those_of_the_cells(answers: list[Columns]) -> None:
     answer, cells = answers[0], done("fig1-quick")
     medians = cells[cells["snr"] < 3].groupby(["n", "snr"])["test_loss"].median()
@@ -96,6 +97,7 @@ def test_the_table_in_latex_is_what_the_command_prints() -> None:
     assert [line for line in printed.splitlines() if not line.startswith("%")] == shown
 
 
+@pytest.mark.slow
 def test_the_files_that_the_page_exports_are_written(tmp_path: Path) -> None:
     commands = re.findall(r"^\$ (overfit export .* --out \S+)$", PAGE, re.MULTILINE)
     assert len(commands) == 4

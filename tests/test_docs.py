@@ -273,6 +273,7 @@ def test_the_files_open_as_they_are_in_pandas() -> None:
     assert int(done.stdout) == len(overfit_cli.load(ROOT / "results" / "fig1-quick"))
 
 
+@pytest.mark.slow
 def test_the_world_in_the_docs_is_judged_as_the_page_says(
     capsys: pytest.CaptureFixture[str],
 ) -> None:

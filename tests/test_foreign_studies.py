@@ -133,6 +133,7 @@ BROKEN = {
 }
 
 
+@pytest.mark.slow
 def test_a_broken_entry_point_costs_its_own_study_and_one_line(installed_here: Path) -> None:
     tmp_path = installed_here
     info = tmp_path / "broken-0.1.dist-info"

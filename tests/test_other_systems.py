@@ -70,6 +70,7 @@ for arguments in (
 
 
 @pytest.mark.unix
+@pytest.mark.slow
 def test_every_module_is_imported_and_a_sweep_is_drawn_and_judged_without_what_only_unix_has(
     tmp_path: Path,
 ) -> None:

@@ -107,6 +107,7 @@ def test_every_link_and_every_picture_leads_somewhere(pages: dict[Path, Reader])
                 assert unquote(parts.fragment) in pages[file].addresses, (path, target)
 
 
+@pytest.mark.slow
 def test_no_page_loads_anything_from_elsewhere(site: Path, pages: dict[Path, Reader]) -> None:
     for path, reader in pages.items():
         assert not [target for target in reader.loaded if urlsplit(target).netloc], path
@@ -114,6 +115,7 @@ def test_no_page_loads_anything_from_elsewhere(site: Path, pages: dict[Path, Rea
         assert "url(http" not in style.read_text(), style
 
 
+@pytest.mark.slow
 def test_the_navigation_has_every_page_of_every_study(
     site: Path, pages: dict[Path, Reader]
 ) -> None:
@@ -128,6 +130,7 @@ def test_the_navigation_has_every_page_of_every_study(
         }
 
 
+@pytest.mark.slow
 def test_the_report_on_all_claims_is_in_the_navigation(
     pages: dict[Path, Reader], site: Path
 ) -> None:
@@ -156,12 +159,14 @@ def repository(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 def test_a_new_page_is_in_the_navigation(repository: Path) -> None:
     (repository / "docs" / "why-not.md").write_text("# Why not\n")
     build(repository / "site", root=repository)
     assert "docs/why-not.html" in Reader((repository / "site" / "index.html").read_text()).links
 
 
+@pytest.mark.slow
 def test_a_link_that_leads_nowhere_stops_the_build(repository: Path) -> None:
     (repository / "README.md").write_text("# A page\n\n[Gone](docs/gone.md), [low](#down)\n")
     said = build(repository / "site", root=repository, expect=1)
@@ -169,6 +174,7 @@ def test_a_link_that_leads_nowhere_stops_the_build(repository: Path) -> None:
     assert "#down" in said
 
 
+@pytest.mark.slow
 def test_the_reference_has_every_public_name_of_the_package(
     site: Path, pages: dict[Path, Reader]
 ) -> None:
@@ -177,6 +183,7 @@ def test_the_reference_has_every_public_name_of_the_package(
         assert f"overfit_cli.{name}" in documented
 
 
+@pytest.mark.slow
 def test_the_reference_shows_of_results_only_what_users_need(
     site: Path, pages: dict[Path, Reader]
 ) -> None:
@@ -188,6 +195,7 @@ def test_the_reference_shows_of_results_only_what_users_need(
     assert "overfit_cli.figures.picture.Picture.is_wide" not in documented
 
 
+@pytest.mark.slow
 def test_pages_open_without_errors_and_fit_a_phone(chromium: Browser, address: str) -> None:
     page = chromium.new_page(viewport={"width": 390, "height": 844})
     requests: list[str] = []
@@ -207,6 +215,7 @@ def test_pages_open_without_errors_and_fit_a_phone(chromium: Browser, address: s
     assert not [url for url in requests if not url.startswith((address, "data:", "blob:"))]
 
 
+@pytest.mark.slow
 def test_search_finds_a_command_and_a_python_function(chromium: Browser, address: str) -> None:
     page = chromium.new_page()
     for words, target in (("overfit seal", "docs/commands.html"), ("sweep grid", "docs/api.html")):
@@ -215,6 +224,7 @@ def test_search_finds_a_command_and_a_python_function(chromium: Browser, address
         page.locator(f".md-search-result__link[href*='{target}']").first.wait_for(timeout=30_000)
 
 
+@pytest.mark.slow
 def test_search_puts_commands_and_the_words_of_the_glossary_first(
     chromium: Browser, address: str
 ) -> None:
@@ -234,6 +244,7 @@ def test_search_puts_commands_and_the_words_of_the_glossary_first(
         assert target in (found.first.get_attribute("href") or ""), words
 
 
+@pytest.mark.slow
 def test_the_search_leaves_the_changelog_out(site: Path) -> None:
     index = json.loads((site / "search" / "search_index.json").read_text(encoding="utf-8"))
     pages = {entry["location"].partition("#")[0] for entry in index["docs"]}
@@ -241,6 +252,7 @@ def test_the_search_leaves_the_changelog_out(site: Path) -> None:
     assert "CHANGELOG.html" not in pages
 
 
+@pytest.mark.slow
 def test_the_report_links_back_to_the_documentation(chromium: Browser, address: str) -> None:
     page = chromium.new_page()
     page.goto(f"{address}/{REPORT}")
@@ -287,6 +299,7 @@ def test_preformatted_text_keeps_its_spaces_and_a_list_is_nested() -> None:
     assert nest_lists("- a\n  - b\n") == "- a\n    - b\n"
 
 
+@pytest.mark.slow
 def test_the_page_of_the_notebook_keeps_the_spaces_of_every_output(site: Path) -> None:
     notebook = json.loads((ROOT / "docs" / "notebook.ipynb").read_text(encoding="utf-8"))
     outputs = [output for cell in notebook["cells"] for output in cell.get("outputs", ())]

@@ -53,6 +53,7 @@ def test_a_study_that_draws_its_own_data_has_nothing_that_stands_in() -> None:
     assert stand_ins_of(find_study("benign-vit"), cells) == []
 
 
+@pytest.mark.slow
 def test_the_figure_its_caption_and_the_report_name_it(tmp_path: Path) -> None:
     run, out = "results/kernel-fig2-quick", tmp_path / "report"
     picture = overfit_cli.draw("lines", run, x="learning_rate", by="kernel")

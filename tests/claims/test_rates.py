@@ -61,6 +61,7 @@ def test_rates_of_error_are_those_of_the_level(
     assert {(each.holds, each.fails) for each in simulated} == {(1.0, 0.0)}
 
 
+@pytest.mark.slow
 def test_resampled_rates_are_those_of_a_made_up_world_within_three_points() -> None:
     statistics: tuple[Statistic, ...] = ("median", "mean")
     for statistic in statistics:
@@ -109,6 +110,7 @@ def test_the_seeds_that_are_proposed_decide_it() -> None:
 
 
 @pytest.mark.parametrize("world", WORLDS)
+@pytest.mark.one_in(3)
 def test_a_median_is_seldom_judged_wrongly_whatever_numbers_are_like(world: str) -> None:
     for held_and_failed in (
         rate(world, "median", 10, repeats=400),

@@ -43,6 +43,7 @@ def cells(
 
 
 @pytest.mark.parametrize("name", BY_NAME)
+@pytest.mark.one_in(4)
 def test_every_claim_holds_on_cells_that_follow_the_paper(name: str) -> None:
     measurement = measure(name, cells(seeds=40))
     assert measurement.verdict == "holds", measurement.note
@@ -51,6 +52,7 @@ def test_every_claim_holds_on_cells_that_follow_the_paper(name: str) -> None:
     assert measurement.interval.low <= measurement.value <= measurement.interval.high
 
 
+@pytest.mark.slow
 def test_cells_that_are_not_fitted_are_counted_and_their_seeds_weighed() -> None:
     frame = cells()
     frame.loc[7, "status"] = "failed"
@@ -104,6 +106,7 @@ def test_another_exponent_is_found_and_named(exponent: float) -> None:
     assert measurement.interval.low <= exponent <= measurement.interval.high
 
 
+@pytest.mark.slow
 def test_a_loss_that_rises_breaks_the_claim_that_it_falls() -> None:
     frame = cells()
     frame["test_loss"] = 1 - frame["test_loss"]
@@ -130,6 +133,7 @@ def test_cells_that_say_nothing_of_figure_1_leave_its_claims_not_run(name: str) 
 
 
 @pytest.mark.parametrize("name", BY_NAME)
+@pytest.mark.one_in(4)
 def test_failed_cells_are_no_crash(name: str) -> None:
     frame = cells()
     frame.loc[frame["seed"] < 9, ["status", "reason"]] = ["failed", "step limit"]
@@ -142,6 +146,7 @@ def test_failed_cells_are_no_crash(name: str) -> None:
     assert measure(name, every.assign(reason="step limit")).verdict == expected
 
 
+@pytest.mark.slow
 def test_claims_are_open_on_cells_that_cannot_break_them() -> None:
     harmful = cells().query("snr < 5")
     for name in ("fig1-sides", "fig1-contour", "fig1-exponent"):
@@ -249,6 +254,7 @@ def test_a_conclusion_names_the_regime_and_its_numbers() -> None:
     assert failed.startswith("Not fitted (step limit)")
 
 
+@pytest.mark.slow
 def test_a_refined_sweep_is_judged_on_its_coarse_grid() -> None:
     """Cells that pile up at the boundary don't outvote the grid."""
     frame = cells()

@@ -138,6 +138,7 @@ def test_the_table_shows_both_means_the_interval_and_where_most_differs(folder: 
 
 
 @pytest.mark.parametrize("width", [80, 120])
+@pytest.mark.one_in(2)
 def test_on_a_terminal_every_number_and_name_is_shown_whole(folder: Path, width: int) -> None:
     experiment = (
         "def train(n: int = 1, snr: float = 1.0, noise: float = 0.5, seed: int = 0):\n"
@@ -159,6 +160,7 @@ def test_on_a_terminal_every_number_and_name_is_shown_whole(folder: Path, width:
     assert lone >= {word for word in whole.split() if not word.startswith("──")}
 
 
+@pytest.mark.slow
 def test_sides_that_agree_are_said_to_first_and_a_column_has_two_lines(folder: Path) -> None:
     same = call("compare", "a", "a", cwd=folder).stdout
     assert same.startswith("No difference: A and B are equal in all 2 columns.\n")

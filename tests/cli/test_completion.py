@@ -145,6 +145,7 @@ def test_a_study_that_cannot_be_loaded_or_that_prints_disturbs_nobody(installed_
     assert "LOUD" not in figures
 
 
+@pytest.mark.slow
 def test_completing_imports_nothing_heavy(folder: Path) -> None:
     script = """
 import os, sys

@@ -54,6 +54,7 @@ def answer(shown: list[str], line: str) -> str:
     return shown[shown.index(f"(Pdb) {line}") + 1]
 
 
+@pytest.mark.slow
 def test_the_debugger_opens_at_the_users_line_and_not_in_the_library(tmp_path: Path) -> None:
     typed = ("p size, matrix.shape", "up", "p n, seed", "up", "q")
     code, shown = debugged(tmp_path, "mine.py", "--n=4", "--seed=2", typed=typed)
@@ -70,6 +71,7 @@ def test_the_debugger_opens_at_the_users_line_and_not_in_the_library(tmp_path: P
     assert "overfit: The cell failed: error: LinAlgError" in "\n".join(shown)
 
 
+@pytest.mark.slow
 def test_a_generator_is_debugged_where_it_raised(tmp_path: Path) -> None:
     code, shown = debugged(tmp_path, "mine.py:steps", typed=("p t, n", "q"))
     assert code == 1
@@ -86,6 +88,7 @@ def test_a_generator_is_debugged_where_it_raised(tmp_path: Path) -> None:
         ("returns a number", 1, "the cell failed, but no line of yours raised it"),
     ],
 )
+@pytest.mark.one_in(3)
 def test_where_no_line_raised_there_is_nothing_to_debug(
     tmp_path: Path, how: str, code: int, why: str
 ) -> None:
@@ -107,6 +110,7 @@ def test_a_study_that_is_a_class_is_debugged_where_it_lies(tmp_path: Path, folde
     assert answer(shown, "p settings.n") == "7"
 
 
+@pytest.mark.slow
 def test_the_debugger_is_the_one_that_python_is_told_to_use(tmp_path: Path) -> None:
     (tmp_path / "mydebugger.py").write_text(
         "def post_mortem(traceback):\n    print('mine at', traceback.tb_next.tb_lineno)\n"

@@ -59,6 +59,7 @@ def test_a_directory_may_have_any_name_that_is_text(tmp_path: Path, name: str) -
     assert "](javascript" not in page
 
 
+@pytest.mark.slow
 def test_names_found_in_results_are_as_harmless(tmp_path: Path) -> None:
     call(*GRID, "--out=a", cwd=tmp_path)
     (tmp_path / "results").mkdir()
@@ -192,6 +193,7 @@ def test_an_error_with_nowhere_to_say_it_still_has_its_exit_code(tmp_path: Path)
 
 
 @pytest.mark.unix
+@pytest.mark.slow
 def test_a_reader_who_leaves_stops_nothing(tmp_path: Path) -> None:
     done = shell(f"({SWEEP} --jobs 1; echo $? > code) | true", tmp_path)
     assert done.stderr == ""

@@ -37,6 +37,7 @@ def test_ctrl_c_while_a_library_is_imported(tmp_path: Path, module: str, strike:
     assert (process.returncode, output, errors) == (130, "", "")
 
 
+@pytest.mark.slow
 def test_ctrl_c_while_python_ends(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(
         "import atexit\n"

@@ -83,6 +83,7 @@ def test_the_json_has_every_place_and_python_says_the_same(folder: Path) -> None
     assert alone["z"].notna().all()
 
 
+@pytest.mark.slow
 def test_the_picture_says_how_it_was_judged_and_is_verified(folder: Path) -> None:
     words = ("compare", "run", "cui.csv", "--equivalent=10%", "--out=z.png")
     call(*words, cwd=folder, expect=1)

@@ -142,6 +142,7 @@ def test_parquet_keeps_types_and_says_of_which_study_it_is(folder: Path, tmp_pat
     assert (metadata[b"overfit.study"], metadata[b"overfit.version"]) == (b"toy", b"1")
 
 
+@pytest.mark.slow
 def test_utf_8_is_written_whatever_the_locale(folder: Path) -> None:
     latin = {"PYTHONIOENCODING": "latin-1", "PYTHONUTF8": "0"}
     assert "σ & co_1" in run("export", "mine", cwd=folder, env=latin).stdout

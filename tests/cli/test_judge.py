@@ -78,6 +78,7 @@ def test_a_claim_of_the_shell_has_a_verdict_an_interval_and_its_rates_of_error(
     assert words.count("This claim was added after the first cell was trained.") == 2
 
 
+@pytest.mark.slow
 def test_a_plan_names_the_seeds_and_the_command(folder: Path) -> None:
     near = "error is 0.1 within 0.0004 where n = 10"
     words = said(folder, "results/decay-n", near, "--plan")
@@ -181,6 +182,7 @@ def test_settings_that_brackets_take_and_no_sweep_has_are_absent_and_proposed(
     assert not proposed(after)
 
 
+@pytest.mark.slow
 def test_a_run_from_python_and_from_elsewhere_is_proposed_too(tmp_path: Path) -> None:
     (tmp_path / "decay.py").write_text(FILE.format(within=0.1))
     script = "import overfit_cli\noverfit_cli.sweep('decay.py', n=[10, 20], seeds=[3, 4], jobs=1)\n"
@@ -220,6 +222,7 @@ def test_the_run_of_a_preset_that_lies_elsewhere_is_proposed_with_its_path(tmp_p
     assert "small ours holds" in said(elsewhere, "../results/decay-quick", "small")
 
 
+@pytest.mark.slow
 def test_claims_that_are_open_together_are_decided_by_the_proposed_command(tmp_path: Path) -> None:
     (tmp_path / "decay.py").write_text(FILE.format(within=0.1))
     run("sweep", "decay.py", "--n=10,20,40", "--seeds=6", "--jobs=1", cwd=tmp_path)
@@ -290,6 +293,7 @@ def test_a_plan_without_a_run_says_what_to_run_first(tmp_path: Path) -> None:
     assert "it is not a parameter" in errors
 
 
+@pytest.mark.slow
 def test_a_plan_gives_the_rates_of_error_at_the_seeds_that_it_takes(folder: Path) -> None:
     near = "error is 0.1 within 0.0004 where n = 10"
     words = said(folder, "results/decay-n", near, "--plan")
@@ -375,6 +379,7 @@ def test_a_margin_that_is_moved_after_the_run_shows(tmp_path: Path) -> None:
     assert "This claim was changed after the first cell was trained." in words
 
 
+@pytest.mark.slow
 def test_a_preset_states_claims_that_its_run_keeps(folder: Path) -> None:
     (folder / "decay.toml").write_text(PRESET)
     run("sweep", "decay.toml", "--jobs=1", cwd=folder)

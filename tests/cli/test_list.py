@@ -54,6 +54,7 @@ def test_a_study_is_listed_with_its_presets_figures_and_claims(tmp_path: Path) -
     ]
 
 
+@pytest.mark.slow
 def test_the_parameters_of_a_study_are_a_table_between_blank_lines() -> None:
     lines = shown(on_a_terminal("list", "benign-vit", cwd=ROOT)[1])
     start = lines.index(f"Parameters ({len(describe(find_study('benign-vit').parameters))})")

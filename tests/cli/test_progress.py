@@ -98,6 +98,7 @@ def test_an_interrupted_diagram_stays_and_a_resumed_one_has_the_cells_of_both(
     assert "to come" not in diagram_in(whole)[-1]
 
 
+@pytest.mark.slow
 def test_what_is_said_on_the_way_stands_above_the_diagram(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(
         "from pathlib import Path\n"

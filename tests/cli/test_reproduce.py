@@ -276,6 +276,7 @@ def write_text_preset(folder: Path, name: str, *, needs: str) -> None:
     )
 
 
+@pytest.mark.slow
 def test_a_preset_that_is_wrong_is_left_out_with_code_1(shipped: Path, tmp_path: Path) -> None:
     write_preset(shipped, "first")
     write_preset(shipped, "wrong", figure="fig2", more="unknown = 1")
@@ -365,6 +366,7 @@ def test_a_short_time_is_a_few_seconds(shipped: Path, tmp_path: Path) -> None:
 # Where it can't write
 
 
+@pytest.mark.slow
 def test_what_cannot_be_written_is_no_fault_of_an_option_that_is_not_there(
     shipped: Path, tmp_path: Path
 ) -> None:

@@ -91,6 +91,7 @@ def test_a_few_runs_have_their_axes_and_commands(swept: Path) -> None:
     assert lines_of("runs", "results/toy-10", cwd=swept) == lines[3:]
 
 
+@pytest.mark.slow
 def test_a_wide_terminal_shows_axes_and_a_long_path_has_a_line(folder: Path) -> None:
     add_copies(folder)
     longer = folder / "results" / ("long-" * 12)
@@ -120,6 +121,7 @@ def test_where_cells_are_missing_the_command_trains_them(folder: Path) -> None:
     )
 
 
+@pytest.mark.slow
 def test_a_sweep_from_python_is_continued_by_a_command(tmp_path: Path) -> None:
     (tmp_path / "results").mkdir()
     path = tmp_path / "results" / "own"
@@ -190,6 +192,7 @@ def test_programs_read_the_list_as_json_or_as_a_frame(swept: Path) -> None:
         overfit_cli.runs(swept / "none")
 
 
+@pytest.mark.slow
 def test_the_list_of_the_kept_runs_has_a_line_for_each_at_80_columns() -> None:
     whole = lines_of("runs", cwd=ROOT)
     code, stream = on_a_terminal("runs", cwd=ROOT)

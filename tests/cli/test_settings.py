@@ -161,6 +161,7 @@ def test_a_setting_that_is_no_table_is_refused(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.slow
 def test_what_a_variable_has_wrong_is_a_sentence_that_names_it(tmp_path: Path) -> None:
     for text in ("two", "1_0", "0", "1.5"):
         said = run("runs", cwd=tmp_path, expect=2, env={"OVERFIT_JOBS": text}).stderr
@@ -179,6 +180,7 @@ def test_what_a_variable_has_wrong_is_a_sentence_that_names_it(tmp_path: Path) -
         ("OVERFIT_RESULTS", "a.txt/mine", "a.txt is a file; a directory is needed."),
     ],
 )
+@pytest.mark.one_in(2)
 def test_a_folder_that_cannot_be_used_is_refused_before_anything_runs(
     variable: str, name: str, problem: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -194,6 +196,7 @@ def test_a_folder_that_cannot_be_used_is_refused_before_anything_runs(
     assert [path.name for path in tmp_path.iterdir()] == ["a.txt"]
 
 
+@pytest.mark.slow
 def test_a_variable_that_nothing_reads_is_noted(tmp_path: Path) -> None:
     noted = run("list", cwd=tmp_path, env={"OVERFIT_JOB": "2"}).stderr
     assert noted == "note: OVERFIT_JOB: no such variable is read; did you mean 'OVERFIT_JOBS'?\n"

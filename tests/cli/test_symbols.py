@@ -56,6 +56,7 @@ def test_a_training_takes_symbols(tmp_path: Path) -> None:
     assert (cell["n"], cell["snr"], cell["tokens"]) == (3, 9.0, 3)
 
 
+@pytest.mark.slow
 def test_a_figure_takes_symbols_for_its_axes_panels_cells_and_equations(folder: Path) -> None:
     by_symbol = ("--x=N", "--y=SNR", "--by=M", "--law=SNR = 2 * N", "--where=SNR=8:12")
     call("plot", "heatmap", "--from=out", *by_symbol, "--out=a.png", cwd=folder)

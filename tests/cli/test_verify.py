@@ -245,6 +245,7 @@ def test_named_runs_are_told_apart_by_their_cells(folder: Path, named: list[str]
     assert said.count("These cells are in moved, unchanged.") == 2
 
 
+@pytest.mark.slow
 def test_another_run_that_is_named_is_told_from_the_figures_own(folder: Path) -> None:
     said = verify("heatmap.png", "--from=one", cwd=folder, expect=1)
     assert said.startswith("heatmap.png: not verified.\n")
@@ -291,6 +292,7 @@ def test_a_number_that_changed_is_caught(folder: Path, name: str, run: str) -> N
     assert said.endswith(f"{OTHER}\n")
 
 
+@pytest.mark.slow
 def test_a_file_with_other_content_is_caught(folder: Path) -> None:
     text = (folder / "given.csv").read_text()
     (folder / "given.csv").write_text(text.replace("2,1,0.5\n", "2,1,3.5\n"))
@@ -394,6 +396,7 @@ EDITED: list[tuple[str, dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("name", "values", "said"), EDITED, ids=range(len(EDITED)))
+@pytest.mark.one_in(4)
 def test_whatever_a_record_asks_for_is_a_sentence(
     drawn: Path, tmp_path: Path, name: str, values: dict[str, Any], said: str
 ) -> None:

@@ -66,6 +66,7 @@ def few(seeds: int, failed: int = 0) -> FigureData:
         *(pytest.param(*one, marks=pytest.mark.slow) for one in [(4, 3), (2, 0), (2, 1), (4, 4)]),
     ],
 )
+@pytest.mark.one_in(3)
 def test_seeds_are_told_in_words_that_a_person_would_use(
     draw: Drawing,
     options: FigureOptions,
@@ -100,6 +101,7 @@ def test_figures_of_two_runs_can_be_drawn_too(
 
 
 @pytest.mark.parametrize(("draw", "options"), FIGURES)
+@pytest.mark.one_in(3)
 def test_no_text_lies_outside_of_the_picture(draw: Drawing, options: FigureOptions) -> None:
     figure = draw(few(3, 1), options)
     figure.draw_without_rendering()

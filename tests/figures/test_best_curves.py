@@ -151,6 +151,7 @@ def test_a_single_step_size_is_not_called_the_best(tmp_path: Path) -> None:
 LOSS_AND_ACCURACY = FigureOptions(value="test_loss,test_accuracy")
 
 
+@pytest.mark.slow
 def test_columns_stand_side_by_side_with_differences_by_seed_below(tmp_path: Path) -> None:
     figure = draw_learning(rates(), LOSS_AND_ACCURACY)
     assert [axes.get_ylabel() for axes in figure.axes] == [

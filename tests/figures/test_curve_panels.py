@@ -75,6 +75,7 @@ def test_columns_without_a_number_or_named_twice_are_left_out() -> None:
         draw_curves(data, FigureOptions(value="train_loss,atention"))
 
 
+@pytest.mark.slow
 def test_curves_are_averaged_geometrically_where_asked(tmp_path: Path) -> None:
     cells = fake_cells([5], [1.0], seeds=9)
     step = np.arange(3)

@@ -107,6 +107,7 @@ def test_the_one_setting_that_differs_names_the_difference(tmp_path: Path) -> No
     )
 
 
+@pytest.mark.slow
 def test_of_two_settings_that_differ_none_names_the_difference(tmp_path: Path) -> None:
     first, second = two_runs(seeds=3, kernel="gaussian", width=128)
     text = words(draw_heatmap(subtracted(first, second), OPTIONS), tmp_path)

@@ -110,6 +110,7 @@ def test_logged_steps_are_the_numbers_of_curves_of_several_runs(folder: Path) ->
     assert np.allclose(rows["train_loss"], 1 / (1 + rows["step"] + rows["seed"]))
 
 
+@pytest.mark.slow
 def test_awkward_words_stay_whole_in_every_kind_of_file(folder: Path) -> None:
     texts = set()
     for kind in KINDS:

@@ -145,6 +145,7 @@ def test_a_law_that_lies_elsewhere_is_said_to(cells: pd.DataFrame, tmp_path: Pat
     assert "N·SNR = 10⁹ (out of view)" in words(figure, tmp_path)
 
 
+@pytest.mark.slow
 def test_failed_and_missing_places_are_hatched_and_counted(
     cells: pd.DataFrame, tmp_path: Path
 ) -> None:

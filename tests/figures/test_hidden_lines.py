@@ -91,6 +91,7 @@ def test_where_lines_part_in_few_of_many_cases_these_are_listed() -> None:
         ("heads-normalised-quick", "heads", "training loss and test loss coincide."),
     ],
 )
+@pytest.mark.one_in(2)
 def test_kept_pictures_say_which_of_their_curves_hide_each_other(
     run: str, figure: str, said: str, tmp_path: Path
 ) -> None:

@@ -55,6 +55,7 @@ def test_several_equations_have_a_dash_each_and_a_place_in_the_legend(tmp_path: 
         assert f"ine: {law}.\n" in text
 
 
+@pytest.mark.slow
 def test_an_equation_has_its_label_in_the_legend(tmp_path: Path) -> None:
     law = "the paper's line: n * snr**2 = 1000"
     figure = draw_heatmap(data_of(CELLS), replace(OPTIONS, law=(law,)))

@@ -393,6 +393,7 @@ def test_each_seed_has_a_thin_line_where_they_are_few_or_it_is_asked_for(
     assert f"median of {seeds} seeds, {sentence}." in words(figure, tmp_path)
 
 
+@pytest.mark.slow
 def test_a_band_can_be_had_of_two_seeds_too(tmp_path: Path) -> None:
     cells = fake_cells([5], [1.0, 2.0], seeds=2, noise=1.0)
     figure = draw_lines(data_of(cells), replace(LINES, band="sd"))

@@ -360,6 +360,7 @@ def with_long_names(*names: str) -> tuple[Picture, list[Axes]]:
     return figure, all_axes
 
 
+@pytest.mark.slow
 def test_labels_that_do_not_fit_are_wrapped_and_names_of_ticks_too() -> None:
     _, all_axes = with_long_names("sgd", "adam", "a very long optimiser name")
     assert all_axes[1].get_xlabel() == "number of training samples\nthat are used in the fit"

@@ -57,6 +57,7 @@ def test_heatmaps_stand_side_by_side_in_the_same_colours(tmp_path: Path) -> None
     assert words(figure, tmp_path).count("median of 3 seeds") == 1
 
 
+@pytest.mark.slow
 def test_panels_are_of_each_run_and_each_value(tmp_path: Path) -> None:
     frames = [
         pd.concat([fake_cells([5, 10], SNRS, kernel=k) for k in ("gaussian", "softmax")])
@@ -246,6 +247,7 @@ def test_a_difference_of_nothing_is_drawn() -> None:
     assert (shown(data) == 0).all()
 
 
+@pytest.mark.slow
 def test_lines_are_drawn_of_a_difference(tmp_path: Path) -> None:
     first, second = noisy(3), noisy(3, noise=0.9)
     data = difference(data_of(first), data_of(second), "other", "test_loss")

@@ -250,6 +250,7 @@ def test_any_exception_has_a_traceback_that_a_file_and_a_terminal_take(words: st
 # Run directories
 
 
+@pytest.mark.slow
 def test_a_directory_of_before_is_read_and_reported_and_goes_on(tmp_path: Path) -> None:
     """Rows had no traceback, and a reason named the callers."""
     study = study_of_reference(str(broken(tmp_path)))

@@ -194,6 +194,7 @@ def test_a_claim_takes_steps_by_their_place(verdicts: dict[str, str], claim: str
     assert verdicts[claim] == CLAIMS[claim]
 
 
+@pytest.mark.slow
 def test_figures_exports_and_conditions_take_steps_by_their_place(tmp_path: Path) -> None:
     out = swept(tmp_path, STEPS)
     chosen = overfit_cli.load(out, where="steps=16")

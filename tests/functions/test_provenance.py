@@ -68,6 +68,7 @@ def test_where_cells_are_of_one_code_nothing_is_said(mixed: Path) -> None:
     assert len(overfit_cli.load(mixed / "a", where="n=1:3")) == 12
 
 
+@pytest.mark.slow
 def test_export_load_report_and_compare_say_it_too(mixed: Path) -> None:
     assert MIXED in run("export", "a", cwd=mixed).stderr
     with pytest.warns(UserWarning, match=MIXED):
@@ -195,6 +196,7 @@ def test_data_is_a_list_of_names() -> None:
         overfit_cli.experiment(data="points.csv")
 
 
+@pytest.mark.slow
 def test_a_figure_of_two_studies_names_both_or_is_refused(folder: Path) -> None:
     columns = {"ridge": OLD, "other": OTHER, "third": OLD.replace("'loss'", "'risk'")}
     for name, text in columns.items():

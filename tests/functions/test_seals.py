@@ -72,6 +72,7 @@ def test_a_seal_has_the_digest_the_date_and_the_seeds(tmp_path: Path) -> None:
     assert "Sealed on " in report(tmp_path)
 
 
+@pytest.mark.slow
 def test_a_claim_that_changed_is_not_sealed_again_and_the_report_says_so(tmp_path: Path) -> None:
     write(tmp_path)
     call("seal", "decay.py", *GRID, cwd=tmp_path)
@@ -108,6 +109,7 @@ def test_only_a_function_with_claims_is_sealed(tmp_path: Path) -> None:
     assert "it takes a function" in call("seal", "benign-vit", cwd=tmp_path, expect=2).stderr
 
 
+@pytest.mark.slow
 def test_each_further_look_is_judged_at_half_the_error(tmp_path: Path) -> None:
     write(tmp_path)
     sweep(tmp_path, 5)
@@ -154,6 +156,7 @@ def judge(folder: Path, *arguments: str) -> str:
     return " ".join(said.split())
 
 
+@pytest.mark.slow
 def test_a_margin_that_is_moved_after_the_run_shows_everywhere_with_what_it_was(
     tmp_path: Path,
 ) -> None:
@@ -179,6 +182,7 @@ def test_a_margin_that_is_moved_after_the_run_shows_everywhere_with_what_it_was(
     assert words.replace("'", "&#39;").replace("-1", "−1") in page
 
 
+@pytest.mark.slow
 def test_a_claim_that_is_added_or_removed_after_the_first_cell_is_judged_and_says_so(
     tmp_path: Path,
 ) -> None:

@@ -74,6 +74,7 @@ def test_no_command_that_reads_a_run_executes_a_file_inside_it(
     assert not (folder / "run" / "executed").exists()
 
 
+@pytest.mark.slow
 def test_the_report_says_why_in_a_sentence_and_judges_what_the_run_keeps_of_its_claims(
     folder: Path,
 ) -> None:
@@ -125,6 +126,7 @@ def test_a_recorded_path_that_is_not_whole_is_refused(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("package", ["run.sent", "run.deeper.sent", "run.deeper"])
+@pytest.mark.one_in(3)
 def test_a_module_inside_a_run_directory_is_refused_before_its_package_runs(
     folder: Path, package: str
 ) -> None:

@@ -310,6 +310,7 @@ def test_what_a_notebooks_function_uses_is_part_of_it(old: str, new: str) -> Non
     assert typed_in(NOTEBOOK.replace(old, new, 1)) != typed_in(NOTEBOOK)
 
 
+@pytest.mark.slow
 def test_a_notebooks_function_is_the_same_in_each_process(folder: Path) -> None:
     script = "\n".join(
         [
@@ -367,6 +368,7 @@ def test_two_files_of_one_name_share_no_directory(folder: Path) -> None:
     assert "16 there already; 0 to run" in moved.stdout, "a file that was moved goes on"
 
 
+@pytest.mark.slow
 def test_a_file_is_read_anew_whatever_byte_code_lies_there(tmp_path: Path) -> None:
     """Python tells byte code from its source by length and whole seconds; both may be the same."""
     path, printed = tmp_path / "mine.py", []

@@ -324,6 +324,7 @@ def test_of_many_reasons_a_few_are_said(tmp_path: Path) -> None:
     assert len(done.stdout) < 1000
 
 
+@pytest.mark.slow
 def test_a_time_limit_leaves_whole_logged_steps(tmp_path: Path) -> None:
     columns = ", ".join(f"'c{index}': step" for index in range(40))
     body = f"  step = 0\n  while True:\n    step += 1\n    yield {{'step': step, {columns}}}\n"

@@ -89,6 +89,7 @@ PIECES += [
 
 @given(st.lists(st.sampled_from(PIECES), max_size=8).map("".join))
 @settings(max_examples=300, deadline=None)
+@pytest.mark.slow
 def test_what_is_accepted_without_matplotlib_is_typeset_by_it(symbol: str) -> None:
     if is_plain(symbol):
         MathTextParser("path").parse(f"${symbol}$")
@@ -123,6 +124,7 @@ def train(
 """
 
 
+@pytest.mark.slow
 def test_what_is_declared_and_measured_is_drawn_whatever_it_is_called(tmp_path: Path) -> None:
     written(tmp_path, ODD)
     moods = "--mood=$,$\\frac$"
@@ -150,6 +152,7 @@ def test_what_is_declared_and_measured_is_drawn_whatever_it_is_called(tmp_path: 
     call("compare", "$x_1_2$", "a$^^", "--out=difference.png", cwd=tmp_path)
 
 
+@pytest.mark.slow
 def test_a_run_with_symbols_that_nothing_can_typeset_is_still_drawn(tmp_path: Path) -> None:
     written(tmp_path, ODD)
     call("sweep", "mine.py", "--n=1:3", "--d=1,2", "--jobs=1", "--out=run", cwd=tmp_path)

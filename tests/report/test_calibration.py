@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator
 
 import numpy as np
@@ -47,6 +49,9 @@ FIRST_RUNS, RUNS = 5, 16
 FIRST_DAMAGED, DAMAGED = 1, 8
 """The same in each damaged world; docs/error-rates.md has more of both."""
 
+DAMAGES_EACH = 3
+"""In how many kinds of damaged worlds a claim is judged, each in others than the one before it."""
+
 NEVER_HOLDS = ("paths-lemma11", "paths-theorem1-distance")
 """Claims that never hold at their design: they are vacuous there."""
 
@@ -84,8 +89,15 @@ def test_a_broken_rule_is_noticed_and_an_honest_one_is_not() -> None:
     assert chance_to_notice(MOST_ERRORS, FIRST_RUNS, RUNS) < 0.001
     assert chance_to_notice(1.0, FIRST_DAMAGED, DAMAGED) == 1.0
     assert chance_to_notice(0.5, FIRST_DAMAGED, DAMAGED) > 0.35
-    assert 1 - (1 - chance_to_notice(0.2, FIRST_DAMAGED, DAMAGED)) ** 100 > 0.6
+    claims = min(Counter(itertools.chain(*map(damages_of, CLAIMS))).values())
+    assert 1 - (1 - chance_to_notice(0.2, FIRST_DAMAGED, DAMAGED)) ** claims > 0.7
     assert chance_to_notice(MOST_ERRORS, FIRST_DAMAGED, DAMAGED) < 0.001
+
+
+def damages_of(name: str) -> list[str]:
+    """The damages that a claim's worlds suffer here."""
+    first = DAMAGES_EACH * [*CLAIMS].index(name)
+    return [[*DAMAGES][(first + index) % len(DAMAGES)] for index in range(DAMAGES_EACH)]
 
 
 def assert_seldom_wrong(study_name: str, name: str) -> None:
@@ -103,7 +115,7 @@ def assert_seldom_wrong(study_name: str, name: str) -> None:
             return max(errors(truth, of_world(truth, runs)).values())
 
         assert not too_many_errors(erring, FIRST_RUNS, RUNS), (truth, of_world(truth, RUNS))
-    for damage in DAMAGES:
+    for damage in damages_of(name):
         sides: tuple[tuple[World, Verdict], ...]
         sides = ((worlds.true, "fails"), (worlds.false, "holds"))
         for world, wrong in sides:
@@ -186,6 +198,7 @@ def rates_in(claim: Claim, worlds: Worlds, runs: int = 300) -> Iterator[tuple[st
         yield truth, rates(claim, getattr(worlds, truth), SEEDS, runs, truth)
 
 
+@pytest.mark.slow
 def test_a_rule_that_knows_no_uncertainty_is_found_out() -> None:
     """A bare mean held against a margin errs in every second false world."""
 

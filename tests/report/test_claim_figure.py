@@ -109,6 +109,7 @@ def test_an_interval_without_an_end_reaches_the_frame(tmp_path: Path) -> None:
     assert bar.get_segments()[0][:, 0].tolist() == list(axes.get_xlim())
 
 
+@pytest.mark.slow
 def test_of_many_intervals_the_nearest_to_the_margin_are_drawn(tmp_path: Path) -> None:
     run = write_run(
         tmp_path / "run",
@@ -147,12 +148,14 @@ def test_points_of_one_x_lie_nearer_to_it_than_to_another(tmp_path: Path) -> Non
         assert (np.abs(xs - ns) < 0.5).all()
 
 
+@pytest.mark.slow
 def test_lines_that_are_left_out_are_said(tmp_path: Path) -> None:
     run = kept(tmp_path, snr=tuple(range(1, 12)))
     said = words(draw(run, "test_loss falls along n"), tmp_path)
     assert "Of 11 lines the 8 nearest to their margin's end are drawn." in said
 
 
+@pytest.mark.slow
 def test_what_has_no_drawing_is_refused_in_a_sentence(tmp_path: Path) -> None:
     run = kept(tmp_path)
     many = [f"test_loss < {number}" for number in range(1, MOST_CLAUSES + 2)]

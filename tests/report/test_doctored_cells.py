@@ -102,6 +102,7 @@ def test_a_lead_that_never_comes_fails_and_one_without_numbers_is_open() -> None
         assert "lemma53-values" not in decided(steps.assign(**{column: some}))
 
 
+@pytest.mark.slow
 def test_a_single_logged_step_tells_no_growth() -> None:
     steps = overfit_cli.load("results/dynamics-quick", trajectories=True).drop(columns="key")
     growing = {name for name in decided(steps) if "growth" in name or "products" in name}

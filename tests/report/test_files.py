@@ -311,6 +311,7 @@ def test_a_strict_report_in_which_nothing_is_judged_is_red(tmp_path: Path) -> No
     assert "0 of 0 verdicts are as expected.\n" in said
 
 
+@pytest.mark.slow
 def test_an_empty_folder_of_results_is_a_report_of_claims_that_were_not_run(tmp_path: Path) -> None:
     (tmp_path / "results").mkdir()
     said = call("report", cwd=tmp_path).stdout.splitlines()
@@ -321,6 +322,7 @@ def test_an_empty_folder_of_results_is_a_report_of_claims_that_were_not_run(tmp_
     ]
 
 
+@pytest.mark.slow
 def test_a_run_whose_cells_all_failed_is_said_to_have_no_numbers(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text("def train(n: int = 1):\n    raise ValueError('no')\n")
     call("sweep", "mine.py", "--n=1:2", "--jobs=1", "--out=both", cwd=tmp_path, expect=1)
@@ -399,6 +401,7 @@ def test_a_place_that_is_no_folder_is_refused_before_anything_is_judged(tmp_path
     assert done.stderr == "overfit: --out file: file is a file; a directory is needed.\n"
 
 
+@pytest.mark.slow
 def test_a_report_is_about_the_studies_that_have_cells_or_are_named(tmp_path: Path) -> None:
     call("sweep", "toy", "--n=2", "--seeds=1", "--jobs=1", "--out=results/a", cwd=tmp_path)
     call("report", "--out=own", cwd=tmp_path)

@@ -65,6 +65,7 @@ def test_the_users_claim_is_its_sentence_under_which_its_details_unfold(tmp_path
     assert texts(root, ".//tbody/tr/td[4]") == ["holds below 5", "holds below 10⁻⁹"]
 
 
+@pytest.mark.slow
 def test_a_papers_claim_is_its_name_and_its_sentence_unfolds() -> None:
     claims = overfit_cli.judge("results/fig1-quick")
     root = parsed(claims)
@@ -133,6 +134,7 @@ def test_a_plan_has_the_cells_that_are_there_and_those_to_run(tmp_path: Path) ->
     assert repr(plan) == "<Plan of 10 cells of toy: 4 to run>"
 
 
+@pytest.mark.slow
 def test_a_repr_is_a_line_for_each_object(tmp_path: Path) -> None:
     claims = overfit_cli.judge("results/fig1-quick")
     lines = repr(claims).splitlines()

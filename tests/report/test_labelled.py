@@ -56,6 +56,7 @@ def exported(folder: Path, *arguments: str) -> xr.Dataset:
         return dataset.load()
 
 
+@pytest.mark.slow
 def test_every_number_stands_at_its_labels(folder: Path) -> None:
     arrays = exported(folder, "grid")
     cells = overfit_cli.load(folder / "grid")

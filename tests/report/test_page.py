@@ -99,6 +99,7 @@ def test_the_figures_stay_within_their_limit(
     assert "the page has reached its size limit" in page
 
 
+@pytest.mark.slow
 def test_without_room_every_claim_and_run_is_shown_and_no_figure(
     papers: list[ReportedPaper], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -125,6 +126,7 @@ def test_what_decides_and_reproduces_comes_before_what_does_one(
     assert weight(both) < weight(deciding) == weight(replace(other, figure="fig1")) < weight(other)
 
 
+@pytest.mark.slow
 def test_a_figure_that_a_presets_cells_can_not_carry_is_named_with_the_reason(
     tmp_path: Path,
 ) -> None:
@@ -188,6 +190,7 @@ def test_a_thin_line_over_many_shades_keeps_its_colour() -> None:
     assert len(np.unique(reduced.reshape(-1, 3), axis=0)) <= pictures.COLOURS
 
 
+@pytest.mark.slow
 def test_a_failing_claim_of_a_study_without_a_paper_says_no_more_than_that(
     tmp_path: Path,
 ) -> None:

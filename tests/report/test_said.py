@@ -58,6 +58,7 @@ def test_counts_come_first_then_the_table_then_what_does_not_hold(folder: Path) 
     ]
 
 
+@pytest.mark.slow
 def test_too_few_seeds_are_one_sentence_and_the_sweep_that_adds_them(folder: Path) -> None:
     few = ("--n=10,20,40", "--seeds=3", "--jobs=1", "--out=few")
     call("sweep", "decay.py", *few, cwd=folder)
@@ -73,6 +74,7 @@ def test_too_few_seeds_are_one_sentence_and_the_sweep_that_adds_them(folder: Pat
     assert "More seeds are needed" not in again
 
 
+@pytest.mark.slow
 def test_details_describe_what_holds_with_its_level_and_seeds(folder: Path) -> None:
     said = call("report", "--from=run", "--details", cwd=folder).stdout
     assert re.search(r"^small: \d\S* \[.*\] 95 % \w.* over 8 seeds\. ", said, re.MULTILINE)
@@ -91,6 +93,7 @@ def test_the_report_of_a_run_fits_a_terminal_of_80_columns(folder: Path) -> None
     assert re.fullmatch(r"  small +ours +holds +\S+ \[\S+, \S+\]", small), "a row is one line"
 
 
+@pytest.mark.slow
 def test_a_claim_of_another_preset_without_a_number_is_not_said(tmp_path: Path) -> None:
     run = Path(__file__).parents[2] / "results" / "theorem-regime-quick"
     said = call("report", f"--from={run}", cwd=tmp_path).stdout

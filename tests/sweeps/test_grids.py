@@ -65,6 +65,7 @@ def test_lists_go_together() -> None:
     assert tied.free_axes == ["n", "mood"]
 
 
+@pytest.mark.slow
 def test_lists_that_go_together_keep_what_they_repeat() -> None:
     """A value that one list repeats has another partner; a point that repeats counts once."""
     tied = {"n": "2,2,3", "snr": "0.5,4,4"}
@@ -290,6 +291,7 @@ def test_in_a_thread_a_cell_ends_at_its_next_step(
     assert threading.active_count() < 20
 
 
+@pytest.mark.slow
 def test_a_batch_that_takes_too_long_is_trained_cell_by_cell(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -30,6 +30,7 @@ def train(n: int = 1, seed: int = 0):
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 @pytest.mark.parametrize("says", ["pass", "raise RuntimeError('stopped early')"])
+@pytest.mark.one_in(3)
 def test_a_cell_that_catches_an_interrupt_gives_no_result(
     tmp_path: Path, number: signal.Signals, says: str
 ) -> None:
@@ -92,6 +93,7 @@ else:
         ("interrupts", "", "error: KeyboardInterrupt"),
     ],
 )
+@pytest.mark.one_in(2)
 def test_a_worker_of_a_cluster_answers_signals_as_it_did_and_records_no_cell(
     tmp_path: Path, mood: str, number: str, said: str
 ) -> None:

@@ -52,6 +52,7 @@ def sweep(folder: Path, out: str, cache: str = "cache") -> None:
     run("sweep", *GRID, "--n=1:3", "--out", out, cwd=folder, env=env)
 
 
+@pytest.mark.slow
 def test_what_a_killed_sweep_left_is_taken_away_and_a_living_one_keeps_its_own(
     tmp_path: Path,
 ) -> None:
@@ -109,6 +110,7 @@ def test_a_cache_that_takes_no_note_is_no_problem(
     leftovers._note.cache_clear()
 
 
+@pytest.mark.slow
 def test_a_killed_sweep_leaves_no_advice_and_a_killed_tracker_no_traceback(tmp_path: Path) -> None:
     """Joblib's tracker writes to the same terminal, after the sweep has ended."""
     (tmp_path / "mine.py").write_text(FUNCTION)

@@ -104,6 +104,7 @@ def test_a_hostile_manifest_is_none_with_a_sentence(text: str | bytes, swept: Pa
     assert len(call(*GRID, "--out=out", cwd=swept.parent).stdout.splitlines()) == 4
 
 
+@pytest.mark.slow
 def test_claims_are_judged_beside_a_manifest_that_cannot_be_read(swept: Path) -> None:
     (swept / MANIFEST).write_text("{")
     judged = call("report", "--from=out", "--out=r", cwd=swept.parent)

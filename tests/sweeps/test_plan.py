@@ -62,6 +62,7 @@ def test_a_thinned_grid_is_a_part_of_it() -> None:
     assert Grid(TOY, {}, tuple(range(9))).thinned(2).size <= 2
 
 
+@pytest.mark.slow
 def test_an_outline_of_a_large_grid_is_about_the_whole_of_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -81,6 +82,7 @@ def test_an_outline_of_a_large_grid_is_about_the_whole_of_it(
     assert plan.total(plan.to_run) == pytest.approx(20_000, rel=0.02)
 
 
+@pytest.mark.slow
 def test_of_many_parts_some_stand_for_all(tmp_path: Path) -> None:
     directory = sweep_toy(tmp_path, n="1:60")
     there = RunDirectory(tmp_path).contents(most=20)
@@ -90,6 +92,7 @@ def test_of_many_parts_some_stand_for_all(tmp_path: Path) -> None:
     assert (whole.share, len(whole.cells)) == (1.0, 120)
 
 
+@pytest.mark.slow
 def test_an_outline_of_a_finished_directory_has_nothing_to_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -101,6 +104,7 @@ def test_an_outline_of_a_finished_directory_has_nothing_to_run(
     assert (plan.done, plan.to_run) == (120, 120)
 
 
+@pytest.mark.slow
 def test_a_dry_run_of_a_vast_grid_answers_soon(tmp_path: Path) -> None:
     began = time.monotonic()
     asked = ("--n=1:1000", "--snr=1:2:5000", "--seeds=1")

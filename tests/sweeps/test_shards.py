@@ -87,6 +87,7 @@ def test_a_shard_that_starts_late_has_the_same_part(tmp_path: Path) -> None:
     assert "12 there already; 0 to run" in again.stdout
 
 
+@pytest.mark.slow
 def test_a_shard_that_died_is_resumed_by_the_same_command(tmp_path: Path) -> None:
     part = ("sweep", "toy", *GRID, "--shard", "1/2", "--out", "out")
     grown = run(*part, "--jobs=1", "--dry-run", cwd=tmp_path)

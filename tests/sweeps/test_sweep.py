@@ -381,6 +381,7 @@ def test_a_figure_passes_over_directories_in_which_something_else_varies(tmp_pat
     assert "it varies n and pause and snr, not seed_." in refused
 
 
+@pytest.mark.slow
 def test_figures_and_claims_leave_cells_of_another_version_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -465,6 +466,7 @@ def test_a_failure_has_no_numbers() -> None:
     )
 
 
+@pytest.mark.slow
 def test_output_that_is_no_terminal_gets_plain_lines(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -31,6 +31,7 @@ def padding(tokens: int) -> Tensor:
 
 @pytest.mark.parametrize("tokens", [SHORT, LONG])
 @pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.one_in(3)
 def test_what_is_received_is_the_definitions_weights_times_values(kernel: str, tokens: int) -> None:
     query, key, value, _ = problem(tokens, torch.float64)
     found = attend(KERNELS[kernel], query, key, value)

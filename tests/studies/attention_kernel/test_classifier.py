@@ -166,6 +166,7 @@ def test_a_cell_gives_the_same_numbers_whatever_it_is_trained_with() -> None:
         assert numbers(alone) == forward[item.key]
 
 
+@pytest.mark.slow
 def test_neither_global_draws_nor_a_cell_in_between_disturb_a_training() -> None:
     first, second = (
         cell_of(study, settings(dropout=0.2)),

@@ -109,6 +109,7 @@ def widths_along(axes: Any, features: int) -> list[float]:
 
 @pytest.mark.parametrize("kernel", ["softmax", "gaussian"])
 @pytest.mark.parametrize("run", ["", "further"])
+@pytest.mark.one_in(4)
 def test_the_black_line_is_the_fifth_size_of_its_kernel(kernel: str, run: str) -> None:
     name = "ranks" if kernel == "softmax" else "ranks-gaussian"
     figure = draw(name, f"kernel-{'ranks-further' if run else name}-quick")
@@ -151,6 +152,7 @@ def test_the_gaussians_fourth_size_is_the_curve_that_is_drawn() -> None:
         ("kernel-theorem2-near-quick", ("3 in (b), 9 in (c), of 15 each", "H: attention heads.")),
     ],
 )
+@pytest.mark.one_in(3)
 def test_captions_of_losses_tell_the_theorem_and_its_setting(
     run: str, sentences: tuple[str, ...]
 ) -> None:

@@ -521,6 +521,7 @@ def drawing_of(*cells: Cell[KernelLandscapeParameters]) -> FigureData:
     return FigureData(study, frames[0], pd.DataFrame(), frames[1])
 
 
+@pytest.mark.slow
 def test_the_figure_has_a_row_for_each_kernel_of_one_network(tmp_path: Path) -> None:
     kernels = ("softmax", "gaussian")
     data = drawing_of(

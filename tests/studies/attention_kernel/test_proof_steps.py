@@ -62,6 +62,7 @@ def test_layers_refuse_a_balance() -> None:
         settings(trained="layers-2", balance=10.0)
 
 
+@pytest.mark.slow
 def test_a_diverged_cell_with_layers_is_a_failure_and_steps_to_a_trillionth_are_counted() -> None:
     fast = settings(kernel="softmax", trained="layers-4", learning_rate=1e3)
     [diverged] = train(study, cell_of(study, fast))

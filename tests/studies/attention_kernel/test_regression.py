@@ -302,6 +302,7 @@ def test_the_conditions_are_the_formulas_of_the_paper() -> None:
     assert theory.condition_12(problem, residual, (0.02, 0.0)) == math.inf
 
 
+@pytest.mark.slow
 def test_theorem_1_holds_with_the_corrected_constant_and_not_with_the_papers() -> None:
     cells = [
         cell_of(

@@ -117,6 +117,7 @@ def test_each_boundary_has_its_power_and_the_lower_one_needs_fewer_samples(
     assert tuple(CLAIMS[name].judge(cells).verdict for name in names) == verdicts
 
 
+@pytest.mark.slow
 def test_figures_name_the_models_in_words(tmp_path: Path) -> None:
     kept = Path(__file__).parents[3] / "results" / "cnn-samples-quick"
     for name in ("boundary", "heatmap"):

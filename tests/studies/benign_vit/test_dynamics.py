@@ -254,6 +254,7 @@ def test_dynamics_of_settings_share_the_axis_of_each_row(tmp_path: Path) -> None
     ("given", "source"),
     [({}, "After Jiang et al. 2024, figure 1a."), ({"label_flip": 0.2}, ""), ({"d": 500}, "")],
 )
+@pytest.mark.one_in(3)
 def test_only_cells_of_the_paper_are_called_its_figure(
     given: dict[str, float], source: str, tmp_path: Path
 ) -> None:

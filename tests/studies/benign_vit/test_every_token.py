@@ -159,6 +159,7 @@ def doctored(name: str) -> pd.DataFrame:
     return steps
 
 
+@pytest.mark.slow
 def test_one_wrong_token_at_one_step_of_one_seed_breaks_what_has_no_exception() -> None:
     wrong = {
         "scores-rise-benign": {"signal_score_rise": -1e-12},

@@ -55,6 +55,7 @@ def plain_losses(parameters: MultiheadParameters, seed: int) -> list[float]:
 
 @pytest.mark.parametrize("first_phase", ["none", "signs", "uniform"])
 @pytest.mark.parametrize("optimiser", OPTIMISERS)
+@pytest.mark.one_in(4)
 def test_classes_of_heads_train_as_all_heads_do_one_by_one(
     optimiser: Optimiser, first_phase: str
 ) -> None:
@@ -80,6 +81,7 @@ def test_classes_of_heads_train_as_all_heads_do_one_by_one(
 
 
 @pytest.mark.parametrize("optimiser", OPTIMISERS)
+@pytest.mark.one_in(3)
 def test_heads_trained_by_themselves_are_the_classes_again(optimiser: Optimiser) -> None:
     settings: dict[str, Any] = {
         "heads": 4,
@@ -194,6 +196,7 @@ def test_a_cell_trains_alone_as_it_does_among_others(study: AnyStudy) -> None:
             assert result.measurements[name] == pytest.approx(value, rel=1e-9, abs=1e-12), name
 
 
+@pytest.mark.slow
 def test_training_ends_where_the_loss_is_small_enough() -> None:
     cells = [cell(mixture, heads=count, epsilon=1e-3, training_steps=200) for count in (1, 5, 50)]
     quick, middle, slow = trained(mixture, *cells)
@@ -522,6 +525,7 @@ def test_there_is_no_cosine_where_no_attention_separates_the_best_tokens() -> No
     assert math.isnan(actual["machine_cosine"])
 
 
+@pytest.mark.slow
 def test_the_first_phase_puts_a_quarter_of_the_sparsity_on_the_oracle() -> None:
     sample_cell = cell(
         mixture,

@@ -154,6 +154,7 @@ def test_panels_of_several_settings_are_refused_in_one_column(tmp_path: Path) ->
     ("given", "is_paper"),
     [({}, True), ({"optimiser": "loss-normalised"}, False), ({"machine": True}, False)],
 )
+@pytest.mark.one_in(3)
 def test_only_trainings_of_the_paper_are_called_its_figures(
     given: dict[str, Any], is_paper: bool, tmp_path: Path
 ) -> None:
@@ -296,6 +297,7 @@ def test_a_difference_is_of_the_column_that_the_figure_draws(tmp_path: Path) -> 
     assert shown == pytest.approx((means[0] - means[1]).to_numpy(), nan_ok=True)
 
 
+@pytest.mark.slow
 def test_least_heads_has_the_conclusion_and_the_condition_side_by_side(tmp_path: Path) -> None:
     cells = overfit_cli.sweep(
         "multihead-mixture",
@@ -318,6 +320,7 @@ def test_least_heads_has_the_conclusion_and_the_condition_side_by_side(tmp_path:
     assert "\nleast to greatest\n" in said
 
 
+@pytest.mark.slow
 def test_every_deviation_of_random_attention_has_a_line_and_a_row(tmp_path: Path) -> None:
     overfit_cli.sweep(
         "multihead-mixture",

@@ -81,6 +81,7 @@ def test_the_authors_solution_is_met_between_their_values_of_alpha() -> None:
             assert measure(f"{start}-{column}", made).verdict == verdict
 
 
+@pytest.mark.slow
 def test_published_means_are_met_at_their_own_places() -> None:
     cells = design("positional-published")
     means = published_means()

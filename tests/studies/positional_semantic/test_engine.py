@@ -39,6 +39,7 @@ def cell(seed: int = 0, **settings: object) -> Cell[PositionalSemanticParameters
     ],
     ids=lambda other: ", ".join(f"{name}={value}" for name, value in other.items()) or "default",
 )
+@pytest.mark.one_in(4)
 def test_it_trains_as_in_the_autograd_loop(other: dict[str, object]) -> None:
     trained = cell(3, **other)
     [result] = train(study, trained)
@@ -111,6 +112,7 @@ def test_more_samples_extend_fewer_with_either_sampling() -> None:
         assert np.allclose(few.train.teacher, many.train.teacher[:, :count])
 
 
+@pytest.mark.slow
 def test_fresh_samples_in_law_have_the_error_of_direct_ones() -> None:
     p = PositionalSemanticParameters(d=40, alpha=0.5, test_samples=200_000, start="positional")
     problem = draw_problem(p, 0)

@@ -33,6 +33,7 @@ def points(axes: Axes, place: int) -> tuple[np.ndarray, np.ndarray]:
     return np.asarray(line.get_xdata(), float), np.asarray(line.get_ydata(), float)
 
 
+@pytest.mark.slow
 def test_the_phase_diagram_has_the_numbers_of_the_start_with_less_loss(tmp_path: Path) -> None:
     figure = overfit_cli.draw("phase", PLANE)
     cells = overfit_cli.load(PLANE)
@@ -55,6 +56,7 @@ def test_the_phase_diagram_has_the_numbers_of_the_start_with_less_loss(tmp_path:
     assert "(d) its test error over that of the best linear map. Means over 6 seeds." in text
 
 
+@pytest.mark.slow
 def test_the_phase_diagram_leaves_blank_what_no_cell_of_an_alpha_has() -> None:
     """With one sample no cell knows which start has less loss."""
     cells = overfit_cli.load(LINES)
@@ -67,6 +69,7 @@ def test_the_phase_diagram_leaves_blank_what_no_cell_of_an_alpha_has() -> None:
     assert any(np.isnan(numbers.reshape(shape)[:, 0]).all() for numbers in shown[:4])
 
 
+@pytest.mark.slow
 def test_overlaps_are_means_over_seeds_beside_the_limit_and_the_published_means(
     tmp_path: Path,
 ) -> None:
@@ -90,6 +93,7 @@ def test_overlaps_are_means_over_seeds_beside_the_limit_and_the_published_means(
     assert "Crosses: published means over 24 seeds, d = 1000." in text
 
 
+@pytest.mark.slow
 def test_published_means_stand_beside_cells_of_their_settings_alone(tmp_path: Path) -> None:
     assert "published" not in words(overfit_cli.draw("overlaps", PLANE), tmp_path)
 

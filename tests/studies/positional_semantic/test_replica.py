@@ -42,6 +42,7 @@ def trained_by_search(h: list[float], kept: list[float], variance: float, v: flo
         ((0.3, 0.2, 0.1, 20.0), HALF._replace(omega=0.6, mixing="cross", sigma=0.8)),
     ],
 )
+@pytest.mark.one_in(3)
 def test_an_iteration_is_that_of_a_plain_loop_over_samples(
     overlaps: tuple[float, float, float, float], setting: Setting
 ) -> None:
@@ -77,6 +78,7 @@ def test_an_iteration_is_that_of_a_plain_loop_over_samples(
 
 
 @pytest.mark.parametrize("branch", ["semantic", "positional"])
+@pytest.mark.one_in(2)
 def test_the_energy_changes_with_the_penalty_by_half_the_squared_length(
     branch: replica.Branch,
 ) -> None:
@@ -102,6 +104,7 @@ SOLUTIONS = [
 
 
 @pytest.mark.parametrize(("start", "row"), SOLUTIONS)
+@pytest.mark.one_in(8)
 def test_it_is_near_the_published_solution(start: replica.Branch, row: dict[str, float]) -> None:
     """The derivations say what their integration leaves, and where θ parts below α = 1."""
     solution = solve(start, HALF._replace(alpha=row["alpha"]))
@@ -123,6 +126,7 @@ def test_published_errors_are_above_the_integral_at_their_own_overlaps(
     assert 1.004 < row["test_error"] / at_theirs.test_error < 1.012
 
 
+@pytest.mark.slow
 def test_more_points_change_little() -> None:
     few, many = (solve("semantic", HALF, points=points) for points in (11, 13))
     assert few.theta == pytest.approx(many.theta, rel=3e-3)

@@ -306,6 +306,7 @@ def test_what_is_logged_leads_to_what_is_measured() -> None:
 
 
 @pytest.mark.parametrize("model", get_args(Model))
+@pytest.mark.one_in(3)
 def test_each_denoiser_is_where_it_should_be(model: str) -> None:
     """The truth has no error, the constant the most; the posterior of all points is the truth."""
     measurements = trained(model=model, deviation=0.0, n=2000).measurements
@@ -430,6 +431,7 @@ def test_the_true_score_alone_has_no_figure_of_errors(tmp_path: Path) -> None:
         overfit_cli.draw("score", tmp_path / "run", out=tmp_path / "score.png")
 
 
+@pytest.mark.slow
 def test_the_samples_figure_has_a_panel_for_each_model(run: Path, tmp_path: Path) -> None:
     figure = overfit_cli.draw("samples", run, out=tmp_path / "samples.png")
     titles = [axes.get_title(loc="left").split("\n")[0] for axes in figure.axes]
@@ -445,6 +447,7 @@ def test_the_curves_figure_leaves_out_what_was_not_trained(run: Path, tmp_path: 
     assert titles == ["(a) denoiser: softmax", "(b) denoiser: ReLU"]
 
 
+@pytest.mark.slow
 def test_samples_of_digits_lie_over_all_digits(tmp_path: Path) -> None:
     overfit_cli.sweep(
         study.name,

@@ -76,6 +76,7 @@ def _texts(axes: Any) -> set[str]:
     return {text.get_text() for text in axes.texts}
 
 
+@pytest.mark.slow
 def test_the_tables_powers_of_width_are_those_of_the_claims(tmp_path: Path) -> None:
     """The claim and the table bound widths beyond the sweep alike; the heatmap's title too."""
     run = RESULTS / "softmax-table1-quick"
@@ -96,6 +97,7 @@ def test_the_tables_powers_of_width_are_those_of_the_claims(tmp_path: Path) -> N
     assert "largest residual" in softmax
 
 
+@pytest.mark.slow
 def test_a_median_before_the_sweep_is_an_open_marker_at_its_first_width(tmp_path: Path) -> None:
     figure = overfit_cli.draw(
         "table1", RESULTS / "softmax-digits-quick", out=tmp_path / "table1.png"
@@ -108,6 +110,7 @@ def test_a_median_before_the_sweep_is_an_open_marker_at_its_first_width(tmp_path
     assert _texts(widths) == {"61 of 150 cases: the smallest width (16) suffices"}
 
 
+@pytest.mark.slow
 def test_a_residual_is_that_of_the_points_that_are_drawn(tmp_path: Path) -> None:
     """Widths below the sweep have no point: what they are taken for is no lack of fit."""
     figure = overfit_cli.draw(
@@ -135,6 +138,7 @@ def test_the_caption_of_table1_says_where_cells_miss_and_what_is_drawn(tmp_path:
     assert "open markers are medians outside the sweep" in text
 
 
+@pytest.mark.slow
 def test_the_count_of_widths_lies_below_the_lines(tmp_path: Path) -> None:
     figure = overfit_cli.draw(
         "table1", RESULTS / "softmax-table1-quick", out=tmp_path / "table1.png"
@@ -256,6 +260,7 @@ def test_networks_that_take_no_step_decide_no_claim(tmp_path: Path) -> None:
     assert "that take a step" in verdicts["softmax-lemma51-bound"].note
 
 
+@pytest.mark.slow
 def test_eigenvalues_have_a_line_for_each_dimension(grid: Path, tmp_path: Path) -> None:
     figure = overfit_cli.draw("eigenvalues", grid, out=tmp_path / "eigenvalues.png")
     titles = [axes.get_title(loc="left") for axes in figure.axes]
@@ -264,6 +269,7 @@ def test_eigenvalues_have_a_line_for_each_dimension(grid: Path, tmp_path: Path) 
     assert "\nd = 4\n" in words(figure, tmp_path)
 
 
+@pytest.mark.slow
 def test_eigenvalues_that_are_round_off_lie_open_in_a_row_of_their_own(tmp_path: Path) -> None:
     figure = overfit_cli.draw(
         "eigenvalues", RESULTS / "softmax-eigenvalues-quick", out=tmp_path / "eigenvalues.png"
@@ -282,6 +288,7 @@ def test_eigenvalues_that_are_round_off_lie_open_in_a_row_of_their_own(tmp_path:
     assert len({line.get_marker() for line in upper[0].lines} - {"None"}) == 5
 
 
+@pytest.mark.slow
 def test_the_figure_of_lambda_marks_the_dimension_and_widths_below_the_sweep(
     tmp_path: Path,
 ) -> None:
@@ -299,6 +306,7 @@ def test_the_figure_of_lambda_marks_the_dimension_and_widths_below_the_sweep(
     assert "48 lie below the sweep and 0 above it" in said
 
 
+@pytest.mark.slow
 def test_bars_of_powers_and_of_drifts_are_named_in_the_picture(tmp_path: Path) -> None:
     for name, run, said in (
         ("crossover", "softmax-crossover-quick", "means of 20 seeds, bars: 95 % intervals"),
@@ -309,6 +317,7 @@ def test_bars_of_powers_and_of_drifts_are_named_in_the_picture(tmp_path: Path) -
         assert said in legend.get_title().get_text()
 
 
+@pytest.mark.slow
 def test_samples_stand_from_the_worst_to_the_best(tmp_path: Path) -> None:
     run = RESULTS / "softmax-scores-digits-quick"
     figure = overfit_cli.draw("samples", run, out=tmp_path / "samples.png")
@@ -319,6 +328,7 @@ def test_samples_stand_from_the_worst_to_the_best(tmp_path: Path) -> None:
     assert "\nall digits\n" in words(figure, tmp_path)
 
 
+@pytest.mark.slow
 def test_losses_have_a_panel_for_each_optimiser_and_n(tmp_path: Path) -> None:
     run = RESULTS / "softmax-scores-gd-quick"
     figure = overfit_cli.draw("curves", run, out=tmp_path / "curves.png")
@@ -361,6 +371,7 @@ def test_the_caption_of_largest_drifts_states_each_constant_and_what_is_left_out
     assert "has e^(10B), is taken for 1" in text
 
 
+@pytest.mark.slow
 def test_bounds_have_a_row_each_and_those_of_a_power_of_e_where_it_is_least(
     tmp_path: Path,
 ) -> None:
@@ -421,6 +432,7 @@ def test_a_median_between_below_the_sweep_and_a_width_lies_below_the_sweep() -> 
     assert np.isnan(median_width(pd.Series([np.nan])))
 
 
+@pytest.mark.slow
 def test_no_point_of_lambda_lies_below_the_least_width_of_the_sweep(tmp_path: Path) -> None:
     run = RESULTS / "softmax-lambda-widths-quick"
     right = overfit_cli.draw("lambda", run, out=tmp_path / "lambda.png").axes[1]
