@@ -55,6 +55,7 @@ def test_the_medians_of_the_recipe_in_sql_are_those_of_the_cells(answers: list[C
     assert set(answer["seeds"]) == {40}
 
 
+@pytest.mark.slow
 def test_logged_steps_are_joined_to_their_cells(answers: list[Columns]) -> None:
     answer = answers[1]
     steps = overfit_cli.load(ROOT / "results" / "dynamics-quick", trajectories=True)

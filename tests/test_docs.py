@@ -266,6 +266,7 @@ def test_the_tour_leaves_the_kept_results_as_they_are() -> None:
         assert "../results" not in line or "--out " in line, line
 
 
+@pytest.mark.slow
 def test_the_files_open_as_they_are_in_pandas() -> None:
     """The reference results, and what their README says of them."""
     script = "import pandas; print(len(pandas.read_parquet('results/fig1-quick/cells')))"

@@ -94,6 +94,7 @@ def chromium() -> Iterator[Browser]:
         yield started
 
 
+@pytest.mark.slow
 def test_every_link_and_every_picture_leads_somewhere(pages: dict[Path, Reader]) -> None:
     for path, reader in pages.items():
         for target in [*reader.links, *reader.loaded]:

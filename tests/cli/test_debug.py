@@ -98,6 +98,7 @@ def test_where_no_line_raised_there_is_nothing_to_debug(
 
 
 @pytest.mark.parametrize("folder", ["mine", "site-packages"])
+@pytest.mark.one_in(2)
 def test_a_study_that_is_a_class_is_debugged_where_it_lies(tmp_path: Path, folder: str) -> None:
     """Of one that is installed, no line is the user's: the debugger has all of them."""
     shutil.copytree(TOY, tmp_path / folder)

@@ -162,6 +162,7 @@ def test_values_that_a_claim_needs_are_in_the_proposed_command(tmp_path: Path) -
         ("--set=n=10,20", "--m=1,2", "--only", "n * m < 25"),
     ],
 )
+@pytest.mark.one_in(3)
 def test_settings_that_brackets_take_and_no_sweep_has_are_absent_and_proposed(
     tmp_path: Path, first: tuple[str, ...]
 ) -> None:
@@ -258,6 +259,7 @@ def test_a_function_without_seeds_is_decided_by_its_cells(tmp_path: Path) -> Non
     assert not proposed(after.stdout)
 
 
+@pytest.mark.slow
 def test_a_refined_run_is_decided_by_a_sweep_of_its_grid(tmp_path: Path) -> None:
     (tmp_path / "decay.py").write_text(FILE.format(within=0.1).replace("n: int", "m=1.0, n: int"))
     options = ("--n=10:40:4", "--m=1,2,3", "--refine=1", "--threshold=0.06")

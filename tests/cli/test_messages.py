@@ -162,6 +162,7 @@ def test_rows_of_published_numbers_that_lack_a_parameter_are_named_by_what_they_
     assert "rows 1 and 2 have the same n; give each row its own point, with a column" in said
 
 
+@pytest.mark.slow
 def test_a_function_whose_manifest_is_gone_names_the_way_back(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(RIDGE)
     call("sweep", "mine.py", "--n=1:3", "--jobs=1", "--out=run", cwd=tmp_path)

@@ -201,6 +201,7 @@ def test_the_data_of_kept_pictures_is_here(monkeypatch: pytest.MonkeyPatch) -> N
     assert "The picture can't be drawn again here: --data: source=mnist needs data:" in said
 
 
+@pytest.mark.slow
 def test_a_renamed_run_is_seen_from_its_figure(folder: Path, tmp_path: Path) -> None:
     (folder / "results/toy").rename(folder / "results/renamed")
     for cwd, path in ((folder, "results/renamed"), (folder / "one", "../results/renamed")):
@@ -215,6 +216,7 @@ LOST += [("points.png", "given.csv")]
 
 
 @pytest.mark.parametrize(("name", "lost"), LOST)
+@pytest.mark.one_in(4)
 def test_data_that_is_nowhere_is_missing_until_it_is_named(
     folder: Path, name: str, lost: str
 ) -> None:
@@ -238,6 +240,7 @@ def test_data_that_is_nowhere_is_missing_until_it_is_named(
         ["moved"],
     ],
 )
+@pytest.mark.slow
 def test_named_runs_are_told_apart_by_their_cells(folder: Path, named: list[str]) -> None:
     (folder / "two").rename(folder / "moved")
     said = verify("less.pdf", "map.png", *(f"--from={name}" for name in named), cwd=folder)
@@ -263,6 +266,7 @@ def test_another_run_that_is_named_is_told_from_the_figures_own(folder: Path) ->
         *(pytest.param(name, marks=pytest.mark.slow) for name in ("map.png", "between.svg")),
     ],
 )
+@pytest.mark.one_in(3)
 def test_an_edited_picture_is_caught(folder: Path, name: str) -> None:
     if name.endswith("png"):
         edit(folder / name, pixels=True)
@@ -284,6 +288,7 @@ def test_an_edited_picture_is_caught(folder: Path, name: str) -> None:
     ("name", "run"),
     [("heatmap.png", "results/toy"), ("map.png", "one"), ("map.png", "two"), ("points.png", "one")],
 )
+@pytest.mark.one_in(4)
 def test_a_number_that_changed_is_caught(folder: Path, name: str, run: str) -> None:
     rewrite(folder / run / "cells", "test_loss")
     said = verify(name, cwd=folder, expect=1)

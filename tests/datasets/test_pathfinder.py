@@ -125,6 +125,7 @@ def paddle_contours(settings: PathfinderSettings) -> Any:
 
 
 @EVERY_KIND
+@pytest.mark.one_in(4)
 def test_following_the_gaps_from_disc_to_disc_gives_the_label(settings: PathfinderSettings) -> None:
     scenes = scenes_of(settings)
     sizes = sorted(np.bincount(paddle_contours(settings)).tolist())
@@ -223,6 +224,7 @@ def test_the_discs_places_give_the_label_away_unless_scenes_are_mirrored() -> No
     assert truth.mean() == pytest.approx(0.5, abs=0.03)
 
 
+@pytest.mark.slow
 def test_places_have_no_order_and_may_be_unknown_or_of_one_label() -> None:
     random = np.random.default_rng(0)
     places = (random.uniform(0, 10, (600, 2, 2)) @ [1, 1j]).astype(np.complex64)
@@ -296,6 +298,7 @@ def test_a_larger_count_is_drawn_on_from_what_is_kept(drawn: list[tuple[int, int
     assert same(again, draw(SMALL, TRAIN, 0, 2 * CHUNK))
 
 
+@pytest.mark.slow
 def test_kinds_of_images_are_kept_apart(cache: Path, drawn: list[tuple[int, int]]) -> None:
     images(SMALL, TRAIN, 1)
     images(SMALL, stream_of(0, "test"), 1)
@@ -307,6 +310,7 @@ def test_kinds_of_images_are_kept_apart(cache: Path, drawn: list[tuple[int, int]
 @pytest.mark.parametrize(
     "harm", ["torn", "empty", "flipped", "text", "array", "foreign", "other key"]
 )
+@pytest.mark.one_in(4)
 def test_a_torn_or_foreign_file_is_drawn_anew(
     cache: Path, drawn: list[tuple[int, int]], harm: str
 ) -> None:

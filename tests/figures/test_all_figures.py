@@ -166,6 +166,7 @@ def test_cells_that_all_failed_are_refused(draw: Drawing, options: FigureOptions
 
 
 @pytest.mark.parametrize("kinds", [("softmax", "gaussian"), ("gaussian", "softmax")])
+@pytest.mark.one_in(2)
 def test_colours_of_words_follow_their_declaration_in_every_figure(kinds: tuple[str, ...]) -> None:
     """Not the order of the cells, nor the alphabet: a kernel has one colour in all figures."""
     cells = pd.concat([fake_cells(NS[2:5], SNRS, kernel=k) for k in kinds], ignore_index=True)

@@ -86,6 +86,7 @@ def test_curves_are_each_kernels_at_its_best_and_the_caption_says_so(tmp_path: P
     assert "\nsoftmax\n" in text
 
 
+@pytest.mark.slow
 def test_best_step_sizes_are_told_once_for_all_panels(tmp_path: Path) -> None:
     figure = draw_best_curves(rates((10, 20)), FigureOptions(value="test_loss", by="kernel"))
     assert titles(figure) == ["(a) kernel: softmax", "(b) kernel: gaussian"]

@@ -163,6 +163,7 @@ def test_more_boundaries_than_colours_are_refused() -> None:
         draw_boundary(data_of(pd.concat(widths)), replace(SIDES, by="width"))
 
 
+@pytest.mark.slow
 def test_a_caption_says_throughout_only_where_every_curve_stays(tmp_path: Path) -> None:
     """Where the median alone lies beyond the grid, some curves cross on it."""
     cells = fake_cells([5, 10, 20, 40], SNRS, seeds=6)
@@ -243,6 +244,7 @@ def test_a_bent_boundary_has_the_powers_of_its_halves_and_its_whole_fit_in_view(
     assert "No one power law" not in words(straight, tmp_path)
 
 
+@pytest.mark.slow
 def test_a_caption_says_which_powers_the_grid_alone_leaves(tmp_path: Path) -> None:
     # N = 1 crosses at √1000 = 31.6, between 16 and 32, and N = 100 at 3.16, between 2 and 4.
     coarse = fake_cells([1, 10, 100], [2.0**k for k in range(7)], seeds=4)

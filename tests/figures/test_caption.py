@@ -58,6 +58,7 @@ def test_the_caption_of_the_default_figure_lies_beside_it(folder: Path) -> None:
     assert sorted(names) == ["heatmap.png", "heatmap.txt"]
 
 
+@pytest.mark.slow
 def test_a_figure_of_several_runs_names_all_commands_and_is_named_after_both(folder: Path) -> None:
     done = call("plot", "heatmap", "--from", "out", "--from", "more", cwd=folder).stdout
     assert "Drawn: out/figures/heatmap-with-more.png" in done

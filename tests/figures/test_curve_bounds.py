@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pytest
 
 from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.study import FigureData
@@ -55,6 +56,7 @@ def test_seeds_above_a_bound_are_counted_by_panel(tmp_path: Path) -> None:
     assert "\nSeeds above the test loss at some logged step: 3 in (b), of 3 each.\n" in text
 
 
+@pytest.mark.slow
 def test_a_floor_of_0_is_said_where_a_logarithmic_axis_shows_none(tmp_path: Path) -> None:
     far = FALL**4
     data = bounded({4: far, 6: far}, {4: 0.001 + 0 * far, 6: 0 * far})
@@ -69,6 +71,7 @@ def test_a_floor_of_0_is_said_where_a_logarithmic_axis_shows_none(tmp_path: Path
     assert "test loss" not in text, "what is drawn nowhere is not named"
 
 
+@pytest.mark.slow
 def test_two_bounds_that_cannot_be_told_apart_are_said_to_lie_together(tmp_path: Path) -> None:
     data = bounded({4: FALL / 2, 6: FALL / 2}, {4: FALL, 6: FALL})
     factor = np.where(data.trajectories["key"].str.contains("-4-"), 1.001, 1.5)

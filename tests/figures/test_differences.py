@@ -95,6 +95,7 @@ def test_a_dot_stands_below_a_printed_number() -> None:
     assert min(y for _, y in dots(figure)) < rows[0]
 
 
+@pytest.mark.slow
 def test_the_one_setting_that_differs_names_the_difference(tmp_path: Path) -> None:
     first, second = two_runs(seeds=3, kernel="gaussian")
     figure = draw_heatmap(subtracted(first, second), OPTIONS)

@@ -69,6 +69,7 @@ def test_other_programs_find_the_numbers(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.one_in(3)
 def test_the_picture_and_its_record_are_those_without_numbers(kind: str, folder: Path) -> None:
     said = call("verify", f"map.{kind}", "--redraw", cwd=folder).stdout
     assert "In the file: 8 rows of numbers, as they were drawn." in said

@@ -79,6 +79,7 @@ def test_lines_take_laws_in_the_column_and_in_constants_of_a_line(tmp_path: Path
     assert "\nDash-dotted line: test_loss = 99 (out of view).\n" in text
 
 
+@pytest.mark.slow
 def test_a_law_that_is_no_number_is_said_to_be_none(tmp_path: Path) -> None:
     law = ("n = 3 + log(0 * snr)",)
     figure = picture("heatmap", data_of(CELLS), x="snr", y="n", by="width", law=law)
@@ -228,6 +229,7 @@ def test_an_expression_with_one_value_is_refused() -> None:
         picture("lines", data_of(cells), x="width * 2")
 
 
+@pytest.mark.slow
 def test_figures_of_expressions_are_drawn_again(tmp_path: Path) -> None:
     sweep_toy(tmp_path / "run")
     options = ("--x", "snr * n", "--value", "test_loss * 2", "--theory", "draw + test_loss")

@@ -292,6 +292,7 @@ def test_a_map_of_one_colour_or_half_without_a_number_says_nothing(cells: pd.Dat
     assert draw_cutoff(data_of(cells), replace(SIDES, threshold=9.0)).nothing
 
 
+@pytest.mark.slow
 def test_what_a_law_measures_stands_above_each_panel_where_it_differs(tmp_path: Path) -> None:
     parts = [fake_cells(NS, SNRS, width=width) for width in (64, 128)]
     law = replace(SIDES, by="width", law=("n * snr**2 = width * 10",))
@@ -340,6 +341,7 @@ def test_few_uneven_values_have_cells_of_one_width_unless_a_law_needs_their_plac
 
 
 @pytest.mark.parametrize("ns", [NS, list(range(5, 17)), list(range(30, 39)), [1, 2], [3, 4, 5]])
+@pytest.mark.one_in(3)
 def test_whole_numbers_get_whole_ticks(ns: list[int], tmp_path: Path) -> None:
     figure = draw_heatmap(data_of(fake_cells(ns, SNRS, seeds=1)), OPTIONS)
     words(figure, tmp_path)

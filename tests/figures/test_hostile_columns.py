@@ -70,6 +70,7 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("figure", ["heatmap", "cutoff", "boundary", "lines"])
 @pytest.mark.parametrize("column", COLUMNS)
+@pytest.mark.one_in(4)
 def test_a_figure_is_drawn_or_refused_in_a_sentence(
     column: str, figure: str, hostile: Path, tmp_path: Path
 ) -> None:
@@ -93,6 +94,7 @@ def test_a_figure_is_drawn_or_refused_in_a_sentence(
         for band in ("interval", "sd", "quartiles", "seeds")
     ],
 )
+@pytest.mark.slow
 def test_every_mean_and_band_is_drawn_or_refused_without_a_warning(
     mean: str, band: str, hostile: Path
 ) -> None:

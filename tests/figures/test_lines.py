@@ -245,6 +245,7 @@ def test_a_guide_of_a_slope_has_the_fitted_powers_in_the_caption(tmp_path: Path)
     assert "SNR = 1: −2.00 [−2.00, −2.00], below 1 %" in text
 
 
+@pytest.mark.slow
 def test_many_lines_have_a_few_names_and_no_bands(tmp_path: Path) -> None:
     figure = draw_lines(data_of(fake_cells(list(range(2, 21)), SNRS[::6])), LINES)
     assert not figure.axes[0].collections
@@ -459,6 +460,7 @@ def test_what_varies_with_x_makes_no_lines(tmp_path: Path, monkeypatch: pytest.M
     assert "Varying with n: snr." in figure.caption
 
 
+@pytest.mark.slow
 def test_a_parameter_that_goes_with_an_axis_leaves_a_map_two_axes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

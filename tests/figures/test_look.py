@@ -108,6 +108,7 @@ def test_a_size_too_small_for_the_figure_is_a_sentence(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.slow
 def test_dots_per_inch_are_those_of_the_file(tmp_path: Path) -> None:
     for dpi, pixels in ((None, (1020, 780)), (100, (340, 260)), (20, (68, 52))):
         with look(dpi=dpi):

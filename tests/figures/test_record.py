@@ -28,6 +28,7 @@ KINDS = ("png", "pdf", "svg")
 
 @pytest.mark.parametrize("record", [RECORD, COMPARED], ids=["plotted", "compared"])
 @pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.one_in(6)
 def test_a_record_is_read_as_it_was_written(kind: str, record: FigureRecord) -> None:
     first, second = (file_content(picture(record), kind) for _ in range(2))
     assert read_record(first) == (kind, record)
@@ -49,6 +50,7 @@ def test_the_record_of_every_kept_figure_is_read_and_written_as_it_is() -> None:
         assert read_record(content)[1].text() == text
 
 
+@pytest.mark.slow
 def test_other_programs_find_title_maker_and_record() -> None:
     title = 'A \\(ö) "<&> in two lines \\x1b'
     text = Image.open(io.BytesIO(file_content(picture(), "png"))).info
@@ -65,6 +67,7 @@ def test_other_programs_find_title_maker_and_record() -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.one_in(3)
 def test_a_figure_saved_by_matplotlibs_own_call_has_its_record_and_style(
     kind: str, tmp_path: Path
 ) -> None:

@@ -222,6 +222,7 @@ def test_what_one_of_the_two_lacks_is_left_out_and_a_failed_cell_fails_its_pair(
     assert data.cells.query("snr < 12")["test_loss"].notna().all()
 
 
+@pytest.mark.slow
 def test_a_difference_has_diverging_colours_centred_at_zero_and_says_what_it_is(
     tmp_path: Path,
 ) -> None:

@@ -65,6 +65,7 @@ def test_a_seed_may_have_any_default_that_is_one(tmp_path: Path, given: str) -> 
     assert sorted(overfit_cli.load(tmp_path / "out")["loss"]) == [0.0, 1.0]
 
 
+@pytest.mark.slow
 def test_steps_beside_training_steps_is_refused(tmp_path: Path) -> None:
     text = "def train(steps: int = 3, training_steps: int = 3): return {'loss': 1.0}\n"
     assert "parameter steps: its column would be training_steps" in refusal(tmp_path, text)

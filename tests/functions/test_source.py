@@ -306,6 +306,7 @@ def typed_in(notebook: str) -> str:
         ("(n) * scale", "(n) / scale"),
     ],
 )
+@pytest.mark.one_in(3)
 def test_what_a_notebooks_function_uses_is_part_of_it(old: str, new: str) -> None:
     assert typed_in(NOTEBOOK.replace(old, new, 1)) != typed_in(NOTEBOOK)
 

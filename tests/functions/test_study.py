@@ -253,6 +253,7 @@ GENERATORS = {
 
 
 @pytest.mark.parametrize("body", GENERATORS)
+@pytest.mark.one_in(4)
 def test_a_generator_that_fails_keeps_the_steps_before(tmp_path: Path, body: str) -> None:
     logged = "  for t in range(3):\n    yield {'loss': 1.0 / (1 + t)}\n"
     written(tmp_path, f"def f(n: int = 1):\n{logged}  {body}\n")

@@ -101,6 +101,7 @@ def test_a_trend_has_a_row_for_its_line_its_end_and_its_turn(tmp_path: Path) -> 
     assert "rank correlation" in figure.axes[1].get_xlabel()
 
 
+@pytest.mark.slow
 def test_an_interval_without_an_end_reaches_the_frame(tmp_path: Path) -> None:
     lost = loss(inverse)
     run = kept(tmp_path, lambda n, snr, seed: None if seed < 4 else lost(n, snr, seed))

@@ -232,6 +232,7 @@ def test_over_one_number_z_scores_are_a_line_with_rings(run: Path) -> None:
 
 @pytest.mark.parametrize("margin", ["10%", "50%", "0.1"])
 @pytest.mark.parametrize("seeds", [(5, 5), (6, 24)])
+@pytest.mark.one_in(3)
 def test_verdicts_at_the_end_of_a_margin_err_at_most_in_5_of_100(
     margin: str, seeds: tuple[int, int]
 ) -> None:

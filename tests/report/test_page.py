@@ -277,6 +277,7 @@ def test_findings_name_claims_and_every_number_has_its_verdict() -> None:
             assert named <= finding.verdicts.keys() <= known
 
 
+@pytest.mark.slow
 def test_a_map_of_one_colour_is_not_on_the_page(tmp_path: Path) -> None:
     (tmp_path / "flat.py").write_text(
         "def flat(n: int = 1, m: int = 1, seed: int = 0) -> dict[str, float]:\n"

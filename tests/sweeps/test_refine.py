@@ -140,6 +140,7 @@ def test_curves_that_never_cross_are_said_so() -> None:
     assert {one.side for one in below} == {"below"}
 
 
+@pytest.mark.slow
 def test_a_column_that_rises_is_searched_as_well() -> None:
     def rising(n: float, seed: int, x: float) -> float:
         return 1 - world(1)(n, seed, x)

@@ -274,6 +274,7 @@ def test_files_of_other_programs_and_cells_of_other_versions_stay_where_they_are
         (float("inf"), 1.0, False),
     ],
 )
+@pytest.mark.one_in(3)
 def test_numbers_are_compared_to_a_relative_tolerance(
     tmp_path: Path, one: float, other: float, same: bool
 ) -> None:

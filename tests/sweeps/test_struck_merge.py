@@ -46,7 +46,7 @@ def said_of(path: Path) -> str:
     ("how", "stride"),
     [
         ("kill", 9),
-        ("error", 23),
+        pytest.param("error", 23, marks=pytest.mark.slow),
         pytest.param("kill", 1, marks=pytest.mark.slow),
         pytest.param("error", 3, marks=pytest.mark.slow),
     ],
@@ -110,7 +110,7 @@ def test_commands_say_that_a_merge_was_cut_short_until_it_is_repeated(tmp_path: 
 
 
 @pytest.mark.parametrize("way", ["a merge of sources that were moved", "a sweep"])
-@pytest.mark.one_in(2)
+@pytest.mark.slow
 def test_the_note_on_a_merge_ends_when_no_cell_is_missing(tmp_path: Path, way: str) -> None:
     for name, n in (("one", "1:3"), ("two", "4:5")):
         sweep_toy(tmp_path / name, n)

@@ -199,6 +199,7 @@ def test_fresh_takes_no_row_away_before_its_new_one_is_written(tmp_path: Path) -
         ),
     ],
 )
+@pytest.mark.one_in(3)
 def test_the_next_command_works_whatever_the_axes(
     tmp_path: Path, axes: tuple[str, ...], following: str
 ) -> None:

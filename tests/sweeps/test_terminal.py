@@ -77,6 +77,7 @@ def test_a_single_value_is_drawn() -> None:
     assert "▒" in printed([1], [1], {(1, 1): 0.3})[1]
 
 
+@pytest.mark.slow
 def test_more_values_than_room_are_averaged_into_80_columns_and_24_rows() -> None:
     xs, ys = list(range(1000)), list(range(300))
     table: Table = {(x, y): float(x >= 500) for x in xs for y in ys}

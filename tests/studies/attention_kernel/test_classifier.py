@@ -183,6 +183,7 @@ def test_neither_global_draws_nor_a_cell_in_between_disturb_a_training() -> None
     assert numbers(disturbed) == numbers(alone)
 
 
+@pytest.mark.slow
 def test_logging_changes_no_number_and_ends_with_what_is_measured() -> None:
     sample_cell = cell_of(study, settings())
     [quiet], [logged] = train(study, sample_cell), train(study, sample_cell, trajectories=True)

@@ -339,6 +339,7 @@ def test_nothing_is_written_of_a_surface_that_takes_no_time(tmp_path: Path) -> N
 
 
 @pytest.mark.usefixtures("saved_at_once")
+@pytest.mark.slow
 def test_a_killed_surface_goes_on_to_the_same_numbers(
     cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

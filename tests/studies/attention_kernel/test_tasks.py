@@ -295,6 +295,7 @@ def draw(data: FigureData) -> list[tuple[str, int]]:
     return [(axes.get_ylabel(), len(axes.images)) for axes in figure.axes]
 
 
+@pytest.mark.slow
 def test_the_samples_figure_shows_five_images_of_each_label_over_some_as_large_as_lras() -> None:
     shown = draw(figure_data(SMALL))
     size = SMALL["size"]

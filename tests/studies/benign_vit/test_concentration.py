@@ -78,7 +78,7 @@ def over_bounds(settings: BenignVitParameters) -> Floats:
 
 
 @pytest.mark.parametrize("settings", [DIRECT, LAW], ids=["direct", "law"])
-@pytest.mark.one_in(2)
+@pytest.mark.slow
 def test_draws_break_no_concentration_lemma_more_often_than_it_says(
     settings: BenignVitParameters,
 ) -> None:

@@ -36,6 +36,7 @@ def failed(cells: pd.DataFrame, share: float) -> pd.DataFrame:
 @pytest.mark.parametrize(
     "share", [0.02, *(pytest.param(share, marks=pytest.mark.slow) for share in (0.01, 0.05, 0.08))]
 )
+@pytest.mark.slow
 def test_cells_that_ran_out_of_memory_do_not_refute_figure_1(share: float) -> None:
     cells = failed(grid(), share)
     verdicts = {name: measure(name, cells).verdict for name in FIGURE_1}
@@ -69,6 +70,7 @@ def test_another_power_does_not_pass_for_2() -> None:
         ),
     ],
 )
+@pytest.mark.slow
 def test_one_row_of_another_setting_changes_no_claim_on_figure_1(
     changed: dict[str, str | int],
 ) -> None:
@@ -78,6 +80,7 @@ def test_one_row_of_another_setting_changes_no_claim_on_figure_1(
         assert measure(name, further).verdict == measure(name, grid()).verdict
 
 
+@pytest.mark.slow
 def test_a_fall_that_hangs_on_lost_cells_is_left_open() -> None:
     cells = grid()
     flat = cells.assign(test_loss=0.4 + 0.01 * named_rng(5, "flat").random(len(cells)))

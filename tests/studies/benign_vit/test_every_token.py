@@ -135,6 +135,7 @@ def test_the_worst_token_is_that_of_loops_over_trained_weights(
 
 
 @pytest.mark.parametrize("claim", [*EVERY_TOKEN, *SIZES], ids=lambda claim: claim.name)
+@pytest.mark.one_in(4)
 def test_claims_follow_steps_and_cells_that_are_made_up(claim: Claim) -> None:
     cells, worlds = design(claim.preset), WORLDS[claim.name]
     draws = [named_rng(run, "every token", claim.name) for run in range(4)]

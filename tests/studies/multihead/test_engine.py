@@ -179,6 +179,7 @@ def test_samples_taken_some_at_a_time_give_the_gradients_of_all(
 
 
 @pytest.mark.parametrize("study", [mixture, planted])
+@pytest.mark.one_in(2)
 def test_a_cell_trains_alone_as_it_does_among_others(study: AnyStudy) -> None:
     """Some come to the loss at which training ends before others of their batch."""
     settings: dict[str, Any] = {"certify": True, "epsilon": 0.3}

@@ -123,6 +123,7 @@ def test_the_margin_of_attention_lies_inside_its_panel(tmp_path: Path) -> None:
     assert margins.get_ylim()[0] < mark.get_position()[1] < margins.get_ylim()[1]
 
 
+@pytest.mark.slow
 def test_shorter_trainings_of_a_setting_have_no_panel_of_their_own(tmp_path: Path) -> None:
     overfit_cli.sweep(
         "multihead-mixture",
@@ -256,6 +257,7 @@ def test_certificates_of_cells_that_are_held_to_none_are_refused(tmp_path: Path)
         overfit_cli.draw("certificates", tmp_path / "run", out=tmp_path / "c.png")
 
 
+@pytest.mark.slow
 def test_steps_to_the_target_are_drawn_over_heads_and_step_size(tmp_path: Path) -> None:
     overfit_cli.sweep(
         "multihead-mixture",
@@ -351,6 +353,7 @@ def test_every_deviation_of_random_attention_has_a_line_and_a_row(tmp_path: Path
         ("0:9", "10 seeds, with its 95 % interval"),
     ],
 )
+@pytest.mark.one_in(2)
 def test_required_heads_of_few_seeds_lie_between_the_least_and_the_greatest(
     seeds: str, band: str, tmp_path: Path
 ) -> None:

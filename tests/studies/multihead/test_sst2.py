@@ -417,6 +417,7 @@ def save_pretrained(folder: Path) -> None:
         RobertaForMaskedLM(config).save_pretrained(folder)
 
 
+@pytest.mark.slow
 def test_pretrained_weights_are_trained_with_any_number_of_heads(
     data: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -98,6 +98,7 @@ def test_published_means_stand_beside_cells_of_their_settings_alone(tmp_path: Pa
     assert "published" not in words(overfit_cli.draw("overlaps", PLANE), tmp_path)
 
 
+@pytest.mark.slow
 def test_branches_are_drawn_with_the_difference_of_their_means(tmp_path: Path) -> None:
     figure = overfit_cli.draw("branches", PLANE)
     losses = by_start(overfit_cli.load(PLANE), "train_loss") / 300
@@ -138,6 +139,7 @@ def test_overlaps_show_the_authors_solution_where_it_is_published() -> None:
     assert np.asarray(drawn.get_ydata()) == pytest.approx(theory["theta"].to_numpy())
 
 
+@pytest.mark.slow
 def test_sizes_show_means_beside_the_root_of_d(tmp_path: Path) -> None:
     figure = overfit_cli.draw("sizes", SIZES)
     cells = overfit_cli.load(SIZES)
@@ -160,6 +162,7 @@ def test_sizes_show_means_beside_the_root_of_d(tmp_path: Path) -> None:
         ("sizes", "both starts along d and α"),
     ],
 )
+@pytest.mark.slow
 def test_other_cells_are_refused_with_a_preset_that_has_them(
     figure: str, needed: str, tmp_path: Path
 ) -> None:

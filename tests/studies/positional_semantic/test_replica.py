@@ -42,7 +42,7 @@ def trained_by_search(h: list[float], kept: list[float], variance: float, v: flo
         ((0.3, 0.2, 0.1, 20.0), HALF._replace(omega=0.6, mixing="cross", sigma=0.8)),
     ],
 )
-@pytest.mark.one_in(3)
+@pytest.mark.slow
 def test_an_iteration_is_that_of_a_plain_loop_over_samples(
     overlaps: tuple[float, float, float, float], setting: Setting
 ) -> None:

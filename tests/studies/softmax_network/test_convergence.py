@@ -215,6 +215,7 @@ def test_an_eigenvalue_of_round_off_is_none() -> None:
 
 @pytest.mark.parametrize("initialisation", ["symmetric", "independent"])
 @pytest.mark.parametrize("activation", ACTIVATIONS)
+@pytest.mark.one_in(2)
 def test_a_cell_trains_as_autograd_does(activation: Activation, initialisation: str) -> None:
     sample_cell = cell(
         activation=activation,

@@ -200,6 +200,7 @@ def plain_tuning(settings: SoftmaxDiffusionParameters, seed: int) -> tuple[float
 
 @pytest.mark.parametrize("model", NAMES)
 @pytest.mark.parametrize(("optimiser", "scale"), [("adam", "root"), ("gd", "paper")])
+@pytest.mark.one_in(3)
 def test_networks_are_tuned_as_by_autograd(model: str, optimiser: str, scale: str) -> None:
     settings = {"model": model, "optimiser": optimiser, "output_scale": scale, "dtype": "float64"}
     measurements = trained(3, **settings).measurements
@@ -441,6 +442,7 @@ def test_the_samples_figure_has_a_panel_for_each_model(run: Path, tmp_path: Path
     assert {len(np.asarray(axes.lines[0].get_xdata())) for axes in figure.axes} == {200}
 
 
+@pytest.mark.slow
 def test_the_curves_figure_leaves_out_what_was_not_trained(run: Path, tmp_path: Path) -> None:
     figure = overfit_cli.draw("curves", run, out=tmp_path / "curves.png")
     titles = [axes.get_title(loc="left") for axes in figure.axes]

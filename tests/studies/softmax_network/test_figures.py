@@ -130,6 +130,7 @@ def test_a_residual_is_that_of_the_points_that_are_drawn(tmp_path: Path) -> None
     assert "beyond" not in text.partition("Contour")[2]
 
 
+@pytest.mark.slow
 def test_the_caption_of_table1_says_where_cells_miss_and_what_is_drawn(tmp_path: Path) -> None:
     run = RESULTS / "softmax-table1-paper-quick"
     text = words(overfit_cli.draw("table1", run, out=tmp_path / "table1.png"), tmp_path)
