@@ -138,6 +138,7 @@ def test_the_report_on_all_claims_is_in_the_navigation(
     assert f"../{REPORT}" in pages[site / "docs" / "verdicts.html"].links
 
 
+@pytest.mark.slow
 def test_every_item_of_a_list_is_an_item(pages: dict[Path, Reader]) -> None:
     """A line that begins an item of a list on GitHub does so on the site."""
     for path in pages:

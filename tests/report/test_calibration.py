@@ -43,7 +43,7 @@ from overfit_cli.sweeps.presets import ERROR_RATES, preset_folder
 QUICK = ("trapped-softmax",)
 """Judged soon; the slow tests judge every claim."""
 
-FIRST_RUNS, RUNS = 5, 16
+FIRST_RUNS, RUNS = 4, 16
 """How often each claim is judged in each world: all of the runs where a first one errs."""
 
 FIRST_DAMAGED, DAMAGED = 1, 8
