@@ -137,18 +137,27 @@ def test_large_float32_products_on_a_cpu_are_onednns(monkeypatch: pytest.MonkeyP
 
 
 @pytest.mark.parametrize(
-    ("maker", "flags", "library"),
+    ("maker", "family", "flags", "library"),
     [
-        ("GenuineIntel", "avx2 avx512f", "PyTorch"),
-        ("AuthenticAMD", "avx2 avx512f", "oneDNN"),
-        ("AuthenticAMD", "avx2", "PyTorch"),
+        ("GenuineIntel", "6", "avx2 avx512f", "PyTorch"),
+        ("AuthenticAMD", "26", "avx2 avx512f", "oneDNN"),
+        ("AuthenticAMD", "27", "avx2 avx512f", "oneDNN"),
+        ("AuthenticAMD", "26", "avx2", "PyTorch"),
+        ("AuthenticAMD", "25", "avx2 avx512f", "PyTorch"),
+        ("AuthenticAMD", "", "avx2 avx512f", "PyTorch"),
     ],
 )
 def test_the_processor_decides_the_library(
-    maker: str, flags: str, library: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    maker: str,
+    family: str,
+    flags: str,
+    library: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     file = tmp_path / "cpuinfo"
-    file.write_text(f"vendor_id\t: {maker}\nmodel name\t: Fast 9\nflags\t\t: fpu {flags}\n")
+    lines = (f"vendor_id\t: {maker}", f"cpu family\t: {family}", "model name\t: Fast 9")
+    file.write_text("\n".join([*lines, f"flags\t\t: fpu {flags}", ""]))
     monkeypatch.setattr(training, "_CPU_INFO", file)
     monkeypatch.setattr(training, "_processor", training._processor.__wrapped__)
     library_now = product_library.__wrapped__

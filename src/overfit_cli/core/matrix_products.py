@@ -1,11 +1,12 @@
 """Matrix products at the machine's speed.
 
 PyTorch multiplies matrices with MKL. On AMD processors MKL does not use AVX-512. oneDNN, which
-PyTorch contains too, does: on one core of an AMD EPYC with AVX-512 its float32 products are twice
-as fast. On an AMD EPYC without it MKL is a tenth faster, and on an Intel processor it is as fast
-for large matrices, and up to twice as fast for small ones and for those that are transposed. So
-the processor decides (`product_library`), the same machine always takes the same product, and a
-run's manifest says which. PyTorch has no public function for oneDNN's product of two matrices. The
+PyTorch contains too, does: on one core of an AMD EPYC that computes all 512 bits of a vector at
+once (Zen 5) its float32 products are twice as fast. On one that computes them in two halves (Zen 4)
+MKL is as fast for large matrices and up to 1.8 times as fast for small ones, and without AVX-512 it
+is a tenth faster. On an Intel processor it is as fast for large matrices, and up to twice as fast
+for small ones and for those that are transposed. So the processor decides (`product_library`), the
+same machine always takes the same product, and a run's manifest says which. PyTorch has no public function for oneDNN's product of two matrices. The
 operator used here is the one that PyTorch's compiler emits for a linear layer. Where a PyTorch
 lacks it, its own product is used.
 """

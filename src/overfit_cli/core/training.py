@@ -100,9 +100,16 @@ def processor_name() -> str:
 @functools.cache
 def product_library() -> Literal["PyTorch", "oneDNN"]:
     """Return the library of large matrix products on this processor: see `matrix_products.py`."""
-    is_amd = _processor().get("vendor_id") == "AuthenticAMD"
-    has_avx512 = "avx512f" in _processor().get("flags", "").split()
-    return "oneDNN" if is_amd and has_avx512 else "PyTorch"
+    described = _processor()
+    is_amd = described.get("vendor_id") == "AuthenticAMD"
+    family = described.get("cpu family", "")
+    is_wide = family.isdecimal() and int(family) >= _ZEN_5
+    has_avx512 = "avx512f" in described.get("flags", "").split()
+    return "oneDNN" if is_amd and is_wide and has_avx512 else "PyTorch"
+
+
+_ZEN_5 = 26
+"""AMD's first family of processors that compute all 512 bits of a vector at once."""
 
 
 def named_rng(seed: int, *names: str) -> np.random.Generator:
