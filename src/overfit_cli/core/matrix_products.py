@@ -6,9 +6,9 @@ once (Zen 5) its float32 products are twice as fast. On one that computes them i
 MKL is as fast for large matrices and up to 1.8 times as fast for small ones, and without AVX-512 it
 is a tenth faster. On an Intel processor it is as fast for large matrices, and up to twice as fast
 for small ones and for those that are transposed. So the processor decides (`product_library`), the
-same machine always takes the same product, and a run's manifest says which. PyTorch has no public function for oneDNN's product of two matrices. The
-operator used here is the one that PyTorch's compiler emits for a linear layer. Where a PyTorch
-lacks it, its own product is used.
+same machine always takes the same product, and a run's manifest says which. PyTorch has no public
+function for oneDNN's product of two matrices. The operator used here is the one that PyTorch's
+compiler emits for a linear layer. Where a PyTorch lacks it, its own product is used.
 """
 
 from __future__ import annotations
