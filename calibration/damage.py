@@ -110,7 +110,7 @@ def judge_unbalanced(
     claim: Claim, study: AnyStudy, world: pd.DataFrame, random: np.random.Generator
 ) -> set[Verdict]:
     """Judge where one value of a parameter, chosen at random, has only every other seed."""
-    varied = [name for name in describe(study.parameters) if world[name].nunique() > 1]
+    varied = varying(world, describe(study.parameters))
     if not varied:
         return {Table(world, study).judge(claim).verdict}
     name = varied[random.integers(len(varied))]

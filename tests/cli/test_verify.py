@@ -110,13 +110,8 @@ def edit(file: Path, *, to: Path | None = None, pixels: bool = False, **values: 
     image.save(to or file, pnginfo=metadata)
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param(one, marks=[pytest.mark.slow] if at % 3 else [])
-        for at, one in enumerate(FIGURES)
-    ],
-)
+@pytest.mark.one_in(3)
+@pytest.mark.parametrize("name", FIGURES)
 def test_a_figure_that_nothing_happened_to_is_verified(drawn: Path, name: str) -> None:
     before = {path: path.stat().st_mtime_ns for path in drawn.rglob("*")}
     said = verify(name, cwd=drawn)

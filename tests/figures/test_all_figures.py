@@ -84,13 +84,8 @@ def test_seeds_are_told_in_words_that_a_person_would_use(
         assert "deviation" not in text
 
 
-@pytest.mark.parametrize(
-    ("draw", "options"),
-    [
-        pytest.param(*one, marks=[] if at in (0, 3) else [pytest.mark.slow])
-        for at, one in enumerate(FIGURES)
-    ],
-)
+@pytest.mark.one_in(3)
+@pytest.mark.parametrize(("draw", "options"), FIGURES)
 def test_figures_of_two_runs_can_be_drawn_too(
     draw: Drawing, options: FigureOptions, tmp_path: Path
 ) -> None:

@@ -29,13 +29,8 @@ def decided(cells: pd.DataFrame) -> dict[str, str]:
     }
 
 
-@pytest.mark.parametrize(
-    "manifest",
-    [
-        pytest.param(path, id=path.parent.name, marks=[pytest.mark.slow] if at % 30 else [])
-        for at, path in enumerate(KEPT)
-    ],
-)
+@pytest.mark.one_in(30)
+@pytest.mark.parametrize("manifest", KEPT, ids=[path.parent.name for path in KEPT])
 def test_cells_without_numbers_decide_nothing(manifest: Path) -> None:
     """Done or not; a killed worker leaves no numbers behind."""
     cells = overfit_cli.load(manifest.parent).drop(columns="key")

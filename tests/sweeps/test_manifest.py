@@ -84,13 +84,8 @@ HOSTILE = {
 }
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        pytest.param(text, id=name, marks=[pytest.mark.slow] if at % 4 else [])
-        for at, (name, text) in enumerate(HOSTILE.items())
-    ],
-)
+@pytest.mark.one_in(4)
+@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
 def test_a_hostile_manifest_is_none_with_a_sentence(text: str | bytes, swept: Path) -> None:
     (swept / MANIFEST).write_bytes(text if isinstance(text, bytes) else text.encode())
     with pytest.warns(

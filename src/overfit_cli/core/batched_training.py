@@ -26,6 +26,23 @@ BYTES_OF_LIBRARIES = 3e8
 """The memory of PyTorch in a process before it computes anything."""
 
 
+def without_gradients(train: Callable[[], Results[P]]) -> Results[P]:
+    """Give the results of a training in which PyTorch records nothing for gradients, as they come.
+
+    What the caller does between two of them is recorded as usual.
+    """
+    import torch
+
+    with torch.inference_mode():
+        left = iter(train())
+    while True:
+        with torch.inference_mode():
+            result = next(left, None)
+        if result is None:
+            return
+        yield result
+
+
 def group_cells(
     cells: Cells[P],
     key: Callable[[Cell[P]], Any],

@@ -14,7 +14,7 @@ from typing import cast
 
 import pandas as pd
 
-from overfit_cli.core.arrays import finite_column
+from overfit_cli.core.arrays import finite_column, varying
 from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.figure import Figure, FigureOptions
 from overfit_cli.core.parameters import describe, parameter_named
@@ -162,10 +162,10 @@ def _equation_is_about(
 def _one_value_a_panel(data: FigureData, names: Sequence[str], by: str | None) -> bool:
     """Whether parameters have one value in each panel: of a run, and of a value of `by`."""
     panels = [*([RUN] if data.runs else []), *([by] if by is not None else [])]
-    varying = [name for name in names if data.cells[name].nunique() > 1]
-    if not (varying and panels):
-        return not varying
-    return bool((data.cells.groupby(panels)[varying].nunique() <= 1).all(axis=None))
+    varied = varying(data.cells, names)
+    if not (varied and panels):
+        return not varied
+    return bool((data.cells.groupby(panels)[varied].nunique() <= 1).all(axis=None))
 
 
 def two_axes(

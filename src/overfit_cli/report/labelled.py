@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from overfit_cli.core.arrays import varying
 from overfit_cli.core.cell import Column
 from overfit_cli.core.errors import BadValue
 from overfit_cli.core.files import require_extra
@@ -104,8 +105,8 @@ def netcdf_file(dataset: xr.Dataset) -> bytes:
 
 def _dimensions(points: pd.DataFrame, parameters: Sequence[str]) -> dict[str, str]:
     """The dimension along which each parameter varies: its own, or that of one that decides it."""
-    varying = [name for name in parameters if points[name].nunique() > 1]
-    pairs = points[varying].drop_duplicates()
+    varied = varying(points, parameters)
+    pairs = points[varied].drop_duplicates()
 
     def decides(name: str, other: str) -> bool:
         return len(pairs[[name, other]].drop_duplicates()) == pairs[name].nunique()
@@ -114,12 +115,12 @@ def _dimensions(points: pd.DataFrame, parameters: Sequence[str]) -> dict[str, st
         """Whether `other` decides it; of two that decide each other the first one leads."""
         if name == other or not decides(other, name):
             return False
-        return not decides(name, other) or varying.index(other) < varying.index(name)
+        return not decides(name, other) or varied.index(other) < varied.index(name)
 
-    free = [name for name in varying if not any(is_led(name, other) for other in varying)]
+    free = [name for name in varied if not any(is_led(name, other) for other in varied)]
     return {
         name: name if name in free else next(lead for lead in free if is_led(name, lead))
-        for name in varying
+        for name in varied
     }
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from overfit_cli.core.arrays import Floats
+from overfit_cli.core.arrays import Floats, varying
 from overfit_cli.stats.crossings import crossing_table, crossings
 from overfit_cli.stats.intervals import (
     Estimate,
@@ -280,7 +280,7 @@ def why_no_boundary(
         curves: the column, the plane and the threshold.
         least_values: the least number of values of x, and of y.
     """
-    varied = [name for name in fixed if cells[name].nunique() > 1]
+    varied = varying(cells, fixed)
     if varied:
         return f"{', '.join(varied)} {'varies' if len(varied) == 1 else 'vary'} too"
     for name in (curves.y, curves.x):

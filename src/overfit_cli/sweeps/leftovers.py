@@ -81,8 +81,8 @@ def _lives(number: int) -> bool:
         os.kill(number, 0)
     except ProcessLookupError:
         return False
-    except (OSError, OverflowError):
-        return True
+    except (OSError, OverflowError):  # another user's, or no number of a process
+        pass
     return True
 
 

@@ -19,6 +19,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
+from overfit_cli.core.arrays import varying
 from overfit_cli.core.errors import UserError
 from overfit_cli.core.files import SET_ASIDE, lock_folder, set_aside, write_whole
 from overfit_cli.core.parameters import describe
@@ -306,8 +307,8 @@ def _check_rows(frames: dict[RunDirectory, pd.DataFrame]) -> int:
     )
     several = rows[rows.duplicated("key", keep=False) & (rows["status"] == "done")]
     study, _ = load_study_and_cells(next(iter(frames)), any_version=True)
-    varied = [name for name in describe(study.parameters) if name in rows]
-    named = [*(name for name in varied if rows[name].nunique() > 1), "seed"]
+    names = [name for name in describe(study.parameters) if name in rows]
+    named = [*varying(rows, names), "seed"]
     count, conflicts = _conflicts(several, named)
     if count:
         others = count - len(conflicts)

@@ -283,7 +283,7 @@ class Run(BaseModel):
         started: when, in UTC, as ISO 8601.
         packages: the versions of what computes, stores and draws.
         python, platform, processor, cores: what it ran on.
-        products: the library of large matrix products on the processor, chosen by its maker.
+        products: the library of large matrix products, which the processor decides.
         git_commit: the commit of the code that trained, where it lies in a repository. Of a
             function it once was this package's: then `git_dirty` is None.
         git_dirty: whether a function's files differed from the commit; None where that isn't known.

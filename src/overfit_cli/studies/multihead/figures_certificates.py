@@ -12,6 +12,7 @@ import pandas as pd
 from matplotlib.lines import Line2D
 from matplotlib.typing import ColorType
 
+from overfit_cli.core.arrays import varying
 from overfit_cli.core.errors import UserError
 from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.parameters import describe
@@ -104,7 +105,7 @@ def draw_certificates(data: FigureData, options: FigureOptions) -> Picture:
     heights = [len(ratios), len(margins)] if margins else [len(ratios)]
     figure = Picture(1.5 * COLUMN, 0.27 * sum(heights) + 1.4, least=4.2)
     grid = figure.subplots(len(heights), 1, height_ratios=heights, squeeze=False)[:, 0]
-    told = [name for name in TOLD_APART if name in cells and cells[name].nunique() > 1][:2]
+    told = varying(cells, [name for name in TOLD_APART if name in cells])[:2]
     groups = _groups(data, cells, told)
     _draw_rows(grid[0], ratios, groups, "largest")
     grid[0].set_xscale("log")

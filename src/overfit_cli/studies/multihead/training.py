@@ -13,7 +13,7 @@ from typing import TypeVar
 import torch
 from torch import Tensor
 
-from overfit_cli.core.batched_training import BatchedTraining, CellState
+from overfit_cli.core.batched_training import BatchedTraining, CellState, without_gradients
 from overfit_cli.core.cell import Cell, CellResult, Results
 from overfit_cli.core.training import Row, Training, drop_nonfinite, failure, logged_steps
 from overfit_cli.studies.multihead import theory
@@ -137,9 +137,7 @@ def train_batch(batch: Sequence[Cell[P]], problem: Problem, training: Training) 
 
     They differ in heads, step sizes and momentum alone.
     """
-    with torch.inference_mode():
-        results = list(_HeadsTogether(batch, problem, training).train())
-    yield from results
+    yield from without_gradients(lambda: _HeadsTogether(batch, problem, training).train())
 
 
 @dataclass

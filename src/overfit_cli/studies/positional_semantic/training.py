@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from overfit_cli.core.arrays import Floats
-from overfit_cli.core.batched_training import BatchedTraining, CellState
+from overfit_cli.core.batched_training import BatchedTraining, CellState, without_gradients
 from overfit_cli.core.cell import CellResult, Cells, Results
 from overfit_cli.core.training import Row, Training, drop_nonfinite, failure, logged_steps
 from overfit_cli.studies.positional_semantic.data import (
@@ -40,9 +40,7 @@ def train_batch(batch: Cells[P], training: Training) -> Results[P]:
     """Train cells of one seed that share their samples."""
     training.say("Drawing the sentences")
     problem = draw_problem(batch[0].parameters, batch[0].seed)
-    with torch.inference_mode():
-        results = list(CellsInTraining(list(batch), problem, training).train())
-    yield from results
+    yield from without_gradients(lambda: CellsInTraining(list(batch), problem, training).train())
 
 
 class CellsInTraining(BatchedTraining[P, CellState[P], ForwardPass]):

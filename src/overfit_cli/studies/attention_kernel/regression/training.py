@@ -10,7 +10,7 @@ from typing import cast
 import torch
 from torch import Tensor
 
-from overfit_cli.core.batched_training import BatchedTraining, CellState
+from overfit_cli.core.batched_training import BatchedTraining, CellState, without_gradients
 from overfit_cli.core.cell import CellResult, Results
 from overfit_cli.core.training import Row, Training, drop_nan, logged_steps
 from overfit_cli.studies.attention_kernel.parameters import KERNELS
@@ -57,9 +57,7 @@ def train_batch(batch: Sequence[RegressionCell], training: Training) -> Results[
     if batch[0].parameters.trained in LAYERS:
         yield from train_layers(batch, training)
         return
-    with torch.inference_mode():
-        results = list(_LayersTogether(batch, training).train())
-    yield from results
+    yield from without_gradients(lambda: _LayersTogether(batch, training).train())
 
 
 @dataclass

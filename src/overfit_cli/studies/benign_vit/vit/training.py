@@ -8,11 +8,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import torch
 from torch import Tensor
 
-from overfit_cli.core.batched_training import BatchedTraining, CellState
+from overfit_cli.core.batched_training import BatchedTraining, CellState, without_gradients
 from overfit_cli.core.cell import Cell, CellResult, Cells, Results
 from overfit_cli.core.training import Row, Training, failure
 from overfit_cli.studies.benign_vit.vit.engine import (
@@ -128,13 +129,7 @@ def _step_coefficients(tokens: TrueScaleTokens, now: ForwardPass) -> dict[str, f
 def train_batch(batch: Cells[P], training: Training) -> Results[P]:
     """Train a batch of one shape together; a logged run, which measures at every step, alone."""
     for part in [[cell] for cell in batch] if training.logs else [batch]:
-        results = iter(train_together(part, training))
-        while True:
-            with torch.inference_mode():  # and not in what the caller does between two results
-                result = next(results, None)
-            if result is None:
-                break
-            yield result
+        yield from without_gradients(partial(train_together, part, training))
 
 
 def train_together(cells: Cells[P], training: Training) -> Results[P]:
