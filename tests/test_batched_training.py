@@ -7,8 +7,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import pytest
+import torch
 
-from overfit_cli.core.batched_training import BatchedTraining, CellState, group_cells
+from overfit_cli.core.batched_training import (
+    BatchedTraining,
+    CellState,
+    group_cells,
+    without_gradients,
+)
 from overfit_cli.core.cell import Cell, CellResult, Results
 from overfit_cli.core.training import Execution, Row, Training
 from tests.fake_study import FakeParameters
@@ -135,3 +141,22 @@ def test_the_costliest_batches_come_first() -> None:
     cells = [cell_of(index) for index in range(6)]
     batches = group_cells(cells, lambda cell: cell.seed, lambda _: 1.0, 1.0, lambda cell: cell.seed)
     assert [batch[0].seed for batch in batches] == [5, 4, 3, 2, 1, 0]
+
+
+def test_a_training_without_gradients_is_one_at_every_step_and_nothing_between_two_results() -> (
+    None
+):
+    recorded = list[bool]()
+
+    def train() -> Results[FakeParameters]:
+        recorded.append(torch.is_inference_mode_enabled())  # as it is set up
+        for seed in range(2):
+            recorded.append(torch.is_inference_mode_enabled())
+            cell = Cell("fake", 1, FakeParameters(), seed)
+            yield CellResult(cell, {}, 0)
+
+    between = [
+        (result.cell.seed, torch.is_inference_mode_enabled()) for result in without_gradients(train)
+    ]
+    assert between == [(0, False), (1, False)]
+    assert recorded == [True, True, True]
