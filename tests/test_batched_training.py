@@ -143,9 +143,7 @@ def test_the_costliest_batches_come_first() -> None:
     assert [batch[0].seed for batch in batches] == [5, 4, 3, 2, 1, 0]
 
 
-def test_a_training_without_gradients_is_one_at_every_step_and_nothing_between_two_results() -> (
-    None
-):
+def test_a_training_without_gradients_is_one_at_every_step_and_not_between_results() -> None:
     recorded = list[bool]()
 
     def train() -> Results[FakeParameters]:
