@@ -151,7 +151,6 @@ def sweep(
         how many would run.
 
     Raises:
-        UserError: for a value that its parameter doesn't take, or a directory that can't be used.
         KeyboardInterrupt: when interrupted; what is finished is kept.
     """
     switches = {"trajectories": trajectories, "dry_run": dry_run, "fresh": fresh, "quiet": quiet}
@@ -193,7 +192,6 @@ def sweep(
 
 
 def _run(session: Session, grid: Grid, refinement: Refinement | None, rounds: int) -> pd.DataFrame:
-    """Run a sweep, and return its cells that are there."""
     if refinement is not None:
         run_rounds(session, refinement, rounds)
     else:
@@ -209,7 +207,6 @@ def _run(session: Session, grid: Grid, refinement: Refinement | None, rounds: in
 
 
 def _by_point(cells: Sequence[Cell]) -> list[Cell]:
-    """Cells with those of one point, of each seed, beside each other."""
     points: dict[StudyParameters, list[Cell]] = {}
     for cell in cells:
         points.setdefault(cell.parameters, []).append(cell)
@@ -231,19 +228,14 @@ def train(
 
     Args:
         study: a function, a study, or what the command line takes: `benign-vit`, `fig1`, `FILE.py`.
-        seed: the cell's seed.
         out: the run directory; by default in `results/`, named after what is trained.
         parameters: values of parameters whose names are also those of arguments here.
         device: `auto`, `cpu` or `cuda`.
         data: the folder of a study's data.
         quiet: whether to print nothing.
-        **values: the value of each parameter.
 
     Returns:
         What was measured, and the logged steps in `trajectory`. A run that failed has a `reason`.
-
-    Raises:
-        UserError: for a value that its parameter doesn't take, or a directory that can't be used.
     """
     subject = _subject(study, None)
     take_data_folder(subject.study, None if data is None else usable_path("data", data))
@@ -273,10 +265,6 @@ def load(
             seeds, as `overfit export --means` does: see `sweeps.load.means_over_seeds`.
         where: conditions on parameters, the seed or measured columns that choose cells: `n=5:20`,
             `test_loss<0.1`, several such texts, or values by name: `{"n": [5, 10]}`.
-
-    Raises:
-        UserError: if `directory` holds no cells, or none that is chosen; for means, if all failed;
-            for trajectories, if no step of these cells was logged.
     """
     _check_switches(trajectories=trajectories, means=means)
     run = RunDirectory(usable_path("directory", directory))
@@ -308,9 +296,6 @@ def runs(folder: str | Path | None = None) -> pd.DataFrame:
     Returns:
         `path`, `study`, how many cells are `done`, `failed` and `missing` (missing where what was
         planned isn't known), the values of each of its `axes`, `seeds`, and when it was `written`.
-
-    Raises:
-        UserError: if there is no such folder.
     """
     import pandas as pd
 
@@ -374,9 +359,6 @@ def draw(
 
     Returns:
         A matplotlib figure, whose attribute `caption` says what it shows and how it was made.
-
-    Raises:
-        UserError: if there is no such figure, or the directories don't hold what it is drawn from.
     """
     _check_texts(figure=figure, x=x, y=y, value=value, by=by, title=title, theory=theory)
     _check_texts(size=size, cmap=cmap, log=log)
@@ -420,15 +402,10 @@ def explore(directory: str | Path, *, where: Conditions = ()) -> DiagramWidget:
     """Show the phase diagram of the report's page in a notebook, with numbers under the pointer.
 
     Args:
-        directory: what a sweep wrote.
         where: conditions that choose cells, as `load` has them.
 
     Returns:
         A widget. A notebook shows it where it is the last line of a cell.
-
-    Raises:
-        UserError: if `directory` can't be read or its cells make no diagram, or if the extra
-            `notebook` isn't installed.
     """
     require_extra("anywidget", "notebook", "explore")
     from overfit_cli.report.widget import diagram_widget
@@ -453,13 +430,11 @@ def compare(
     """Compare a run with another run, or with published numbers, as `overfit compare` does.
 
     Args:
-        a: a run directory.
         b: another, or a file whose name ends in `.csv` or `.parquet`, with a column for each
             parameter that varies and for each measured column, and beside these, such as `loss`,
             `loss_sd` and `seeds`, `loss_se`, or `loss_low` and `loss_high`.
         value: the measured columns to compare; by default all that both have numbers of.
         where: conditions that choose cells of both, as `load` has them.
-        where_a, where_b: the same for one of the two.
         interpolate: whether to interpolate A between its cells, at the points that only B has.
         claim: claims to judge on both runs, as sentences, in Python, or by their names.
         equivalent: the margin within which each point is judged to agree with a published mean, or
@@ -471,9 +446,6 @@ def compare(
         published point with its z-score and its verdict, `verdicts` the
         measurements of each claim on both, `beyond(tolerance)` what differs by more, and `notes`
         differences of code or data.
-
-    Raises:
-        UserError: if one of both can't be read, or they have no cell or no column in common.
     """
     _check_switches(interpolate=interpolate)
     comparison = compare_sides(
@@ -521,10 +493,6 @@ def judge(
         are given, only those: the note of each measurement says on which cells it is judged, how
         often it would be wrong, and what it lacks. A notebook shows them as a
         table, in which each name unfolds.
-
-    Raises:
-        UserError: if a named directory holds no cells, a frame's study isn't known, a study is
-            named for a directory, or a sentence is no claim.
     """
     texts: list[str] = []
     named: list[Any] = []
@@ -558,7 +526,6 @@ def judge(
 
 
 def _in_words(decisions: Iterable[Decision]) -> JudgedClaims:
-    """Judged claims, each with its design and what would decide it in its note."""
     return JudgedClaims(decision.judged.noted(decision.sentences()) for decision in decisions)
 
 
@@ -566,7 +533,6 @@ _SENTENCE = re.compile(r"[<>=]| is | falls | rises |power of|share of")
 
 
 def _as_texts(claim: Any) -> Any:
-    """Claims of one's own as texts, of which some may be written in Python."""
     several = [claim] if isinstance(claim, str | Sentence) else claim
     return [str(each) if isinstance(each, Sentence) else each for each in several]
 
@@ -583,7 +549,6 @@ def _is_sentence(source: object, *, after_run: bool) -> bool:
 
 
 def _study_of(cells: pd.DataFrame, study: AnyStudy | Callable[..., Any] | str | None) -> AnyStudy:
-    """Return the study of a frame's cells."""
     if isinstance(study, Study):
         return study
     if callable(study):
@@ -604,7 +569,6 @@ def _study_of(cells: pd.DataFrame, study: AnyStudy | Callable[..., Any] | str | 
 
 
 def _subject(study: object, profile: str | None) -> Subject:
-    """Return the subject of a sweep."""
     if isinstance(study, str | Path):
         return find_subject(str(study), profile)
     if profile is not None:
@@ -621,14 +585,12 @@ def _subject(study: object, profile: str | None) -> Subject:
 
 
 def _check_texts(**given: object) -> None:
-    """Refuse what is no text, by the names of arguments that may be left out."""
     for name, text in given.items():
         if text is not None and not isinstance(text, str):
             raise BadValue(name, text, "it takes a text.")
 
 
 def _check_switches(**switches: object) -> None:
-    """Refuse what is neither True nor False, by the names of arguments."""
     for name, switch in switches.items():
         if not isinstance(switch, bool):
             raise BadValue(name, switch, "it takes True or False.")

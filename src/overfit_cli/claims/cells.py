@@ -27,13 +27,11 @@ class Selection:
 
     Attributes:
         model: the study's parameters; those that are not named below have their defaults.
-        at: values of parameters.
         vary: parameters that may take several values.
         alike: parameters that may take any value, the same in all cells: of several settings of
             them the one with most cells is judged.
         fewest: the least number of values of a parameter.
         includes: values of a parameter that must be among the cells.
-        preset: a preset that has such cells.
         balanced: whether every seed has every setting: those that it lacks are added as failed
             cells, with the reason `ABSENT`. A refined sweep is not balanced.
     """
@@ -48,11 +46,7 @@ class Selection:
     balanced: bool = True
 
     def of(self, cells: pd.DataFrame) -> pd.DataFrame:
-        """Return the selected cells, failed cells included.
-
-        Raises:
-            UndecidedError: `not run` without such cells, or where they do not form the grid.
-        """
+        """Return the selected cells, failed cells included."""
         free = {*self.vary, *self.alike, *self.fewest, *self.includes}
         single = {name: value for name, value in self.at.items() if not isinstance(value, tuple)}
         defaults = self.model.model_validate(single).model_dump()
@@ -143,7 +137,6 @@ def add_absent(
 
     Args:
         cells: one row per cell; logged steps are returned as they are.
-        names: the study's parameters.
         free: those that may take several values; by default all.
     """
     if "step" in cells:
@@ -188,9 +181,6 @@ def require_trained(cells: pd.DataFrame) -> pd.DataFrame:
     """Return the cells, if each is done, diverged or reached the step limit.
 
     A killed worker or an error says nothing about the parameters.
-
-    Raises:
-        UndecidedError: `inconclusive` where some failed for another reason.
     """
     strange = is_unknown(cells)
     if strange.any():
@@ -258,11 +248,7 @@ def _copied_columns(tables: Sequence[Floats]) -> list[int]:
 
 
 def finite_numbers(cells: pd.DataFrame, name: str) -> pd.Series[float]:
-    """Return a measured column.
-
-    Raises:
-        UndecidedError: `inconclusive` where a cell has no finite number in it.
-    """
+    """Return a measured column."""
     column: pd.Series[float] = cells[name].astype(float)
     if (missing := int((~np.isfinite(column)).sum())) > 0:
         raise inconclusive(f"{missing} of {plural(len(cells), 'cell')} have no number of {name}.")
@@ -270,11 +256,7 @@ def finite_numbers(cells: pd.DataFrame, name: str) -> pd.Series[float]:
 
 
 def positive_numbers(cells: pd.DataFrame, name: str) -> pd.Series[float]:
-    """Return a measured column of positive numbers, to take its logarithm.
-
-    Raises:
-        UndecidedError: `inconclusive` where a cell has no number above 0, or there is no cell.
-    """
+    """Return a measured column of positive numbers, to take its logarithm."""
     column = finite_numbers(cells, name)
     if column.empty:
         raise inconclusive(f"There is no cell with a number of {name}.")
@@ -297,9 +279,6 @@ def require_done(cells: pd.DataFrame, most_failed: float = 0.0) -> pd.DataFrame:
     Args:
         cells: one row per cell.
         most_failed: the share of cells that may have failed: failed cells differ from the others.
-
-    Raises:
-        UndecidedError: `inconclusive` where more of them failed.
     """
     failed = int((cells["status"] != "done").sum())
     if failed > most_failed * len(cells):

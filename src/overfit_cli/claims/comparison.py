@@ -22,7 +22,6 @@ class BestSetting:
 
     Attributes:
         name: the setting, such as `gaussian`.
-        value: the best value.
         tried: all swept values, ascending.
         cells: the cells at the best value, indexed by seed.
     """
@@ -33,11 +32,7 @@ class BestSetting:
     cells: pd.DataFrame
 
     def column(self, name: str) -> pd.Series[float]:
-        """Return a measured column by seed.
-
-        Raises:
-            UndecidedError: `inconclusive` where a cell has no number in it.
-        """
+        """Return a measured column by seed."""
         return finite_numbers(self.cells, name)
 
     def on(self, seeds: pd.Index[int]) -> BestSetting:
@@ -63,7 +58,6 @@ def check_edge(measured: Measurement, first: BestSetting, second: BestSetting) -
 
     Args:
         measured: holds where `first` is better, fails where `second` is.
-        first, second: the settings at their best values.
     """
     worse = {"holds": second, "fails": first}.get(measured.verdict)
     if worse is None or not worse.at_edge:
@@ -74,12 +68,7 @@ def check_edge(measured: Measurement, first: BestSetting, second: BestSetting) -
 
 @dataclass(frozen=True)
 class Place:
-    """One value of a swept parameter, the same for both settings.
-
-    Attributes:
-        value: the value.
-        preset: a preset that has cells at it.
-    """
+    """One value of a swept parameter, the same for both settings."""
 
     value: float
     preset: str
@@ -102,11 +91,7 @@ class Comparison:
     best_in: str
 
     def at_best(self, cells: pd.DataFrame, setting: Setting) -> BestSetting | None:
-        """Return a setting at its best value; None where no value has all seeds done.
-
-        Raises:
-            UndecidedError: `inconclusive` where a cell that is done has no number.
-        """
+        """Return a setting at its best value; None where no value has all seeds done."""
         chosen = cells[cells[self.compared] == setting]
         if chosen.empty:
             return None
@@ -127,9 +112,6 @@ class Comparison:
             cells: one row per cell.
             parameters: the study's; only the compared and the swept one may vary.
             settings: two values of the compared parameter.
-
-        Raises:
-            UndecidedError: where the cells lack a setting, or have it at a single value.
         """
         first, second = self.several(cells, parameters, settings)
         return first, second
@@ -158,10 +140,6 @@ class Comparison:
 
         Args:
             cells, parameters, settings: as for `pair`.
-            place: the value.
-
-        Raises:
-            UndecidedError: `not run` where the cells lack a setting at it.
         """
         chosen = cells[(cells[self.swept] == place.value) & cells[self.compared].isin(settings)]
         if chosen[self.compared].nunique() < 2:
@@ -223,7 +201,6 @@ class Comparison:
 
         Args:
             judge: takes both settings and all cells, and returns the measurement.
-            parameters: the study's parameters.
             settings: two values of the compared parameter.
             place: one value of the swept parameter for both; by default each has its best.
         """

@@ -126,13 +126,11 @@ def _settings_in_words(cells: pd.DataFrame, names: Sequence[str]) -> str:
 
 
 def _shortened(listed: Sequence[str]) -> str:
-    """The first of several settings in words, and the number of the others."""
     more = f"; {plural(len(listed) - _MOST_SETTINGS, 'other setting')}"
     return "; ".join(listed[:_MOST_SETTINGS]) + (more if len(listed) > _MOST_SETTINGS else "")
 
 
 def _count_settings(cells: pd.DataFrame, names: Iterable[str]) -> int:
-    """The number of settings that differ in these parameters."""
     varied = varying(cells, names)
     return len(cells[varied].drop_duplicates()) if varied else 1
 
@@ -141,12 +139,7 @@ def design_of(measure: Measure, cells: pd.DataFrame) -> Design:
     """Return the design of a sentence on cells.
 
     Args:
-        measure: the sentence with its study.
         cells: the cells, with those that were planned and are absent.
-
-    Raises:
-        BadValue: for a name that the cells do not have.
-        UndecidedError: where no cell bears on it.
     """
     table, sentence = measure.table(cells), measure.sentence
     if "reason" not in table.cells:  # a study's choice is of numbers that it made of its cells
@@ -178,7 +171,6 @@ def design_of(measure: Measure, cells: pd.DataFrame) -> Design:
 def _unswept(
     cells: pd.DataFrame, names: Sequence[str], brackets: Sequence[Mapping[str, Any]]
 ) -> pd.DataFrame:
-    """Absent cells at the settings that a quantity's brackets take and no cell has."""
     others = cells[[name for name in names if name not in brackets[0]]].drop_duplicates()
     wanted = pd.concat([others.assign(**values) for values in brackets])[list(names)]
     marked = wanted.drop_duplicates().merge(cells[names].drop_duplicates(), "left", indicator=True)
@@ -188,7 +180,6 @@ def _unswept(
 
 
 def _brackets(sentence: Sentence) -> list[list[str]]:
-    """Return the content of the brackets of each quantity."""
     body = re.split(r"\bwhere\b", sentence.text)[0]
     return [[inside for _, inside in REFERENCE.findall(part)] for part in body.split(";")]
 
@@ -200,11 +191,7 @@ def settings_lacking(measure: Measure, cells: pd.DataFrame) -> dict[str, str]:
     """Return the parameters of which cells lack values that a sentence needs, with those values.
 
     Args:
-        measure: the sentence with its study.
         cells: cells that do not bear on it.
-
-    Raises:
-        BadValue: for a name that the cells do not have.
     """
     table, sentence = measure.table(cells), measure.sentence
     lacking = dict[str, list[str]]()
@@ -238,7 +225,6 @@ def _is_met(table: Table, conditions: Sequence[str]) -> bool:
 
 
 def _axes(sentence: Sentence, table: Table) -> dict[str, int]:
-    """The parameters along which a sentence needs several values, with the fewest."""
     axes = dict[str, int]()
     for quantity in (clause.quantity for clause in sentence.clauses):
         if isinstance(quantity, ContourPower):
@@ -253,7 +239,6 @@ _EQUALITY = re.compile(r"\s*(\w+)\s*==?\s*([^<>=!]+)")
 
 
 def _values_named(table: Table, condition: str) -> dict[str, list[str]]:
-    """The parameters that a condition names, each with the values that it must have if it says."""
     spelled = parameter_spellings(table.parameters)
     equality = _EQUALITY.fullmatch(condition)
     if equality and equality[1] in spelled:
@@ -266,7 +251,6 @@ def _values_named(table: Table, condition: str) -> dict[str, list[str]]:
 
 
 def _parameters_in(text: str, table: Table) -> list[str]:
-    """The parameters that a text names."""
     spelled = parameter_spellings(table.parameters)
     return [spelled[word] for word in re.findall(r"[^\W\d]\w*", text) if word in spelled]
 
@@ -281,11 +265,7 @@ def parameters_named(sentences: Iterable[Sentence], table: Table) -> dict[str, s
     choices, and `RANGE` of what has none.
 
     Args:
-        sentences: the sentences.
         table: a table without rows.
-
-    Raises:
-        BadValue: for a name that the study does not have.
     """
     named, free = dict[str, list[str]](), set[str]()
     for sentence in sentences:
@@ -305,11 +285,7 @@ def parameters_named(sentences: Iterable[Sentence], table: Table) -> dict[str, s
 
 
 def needs_in_words(sentence: Sentence, table: Table) -> str:
-    """Say which cells a sentence needs, before there are any.
-
-    Raises:
-        BadValue: for a name that the study does not have.
-    """
+    """Say which cells a sentence needs, before there are any."""
     needs = [f"{count} values of {name} or more" for name, count in _axes(sentence, table).items()]
     for inside in _insides(sentence):
         in_brackets(table, inside)

@@ -67,7 +67,6 @@ def combine(parts: Sequence[Part], over: Over) -> list[Part]:
     """Return parts over all settings in the place of those at each, seed by seed.
 
     Args:
-        parts: of one quantity.
         over: `every` leaves them as they are; `average` has the average of each seed's numbers;
             `worst` the one nearest to the margin's end, or beyond it, of two ends both.
     """
@@ -95,7 +94,6 @@ def _aspect(parts: Sequence[Part]) -> str:
 
 
 def _reduced(parts: Sequence[Part], reduce: Callable[..., Floats], place: str) -> Part:
-    """A part with one number for each seed, of those at all settings."""
     low, high = (reduce([getattr(part, end) for part in parts], axis=0) for end in ("low", "high"))
     return replace(parts[0], place=place, low=low, high=high, setting={})
 
@@ -119,7 +117,6 @@ def judge_parts(parts: Sequence[Part], *, drawn: bool = True) -> Measurement:
     beside them, such as the end of a line.
 
     Args:
-        parts: one for each setting, at least one.
         drawn: whether seeds change anything; otherwise one number decides.
     """
     if not drawn:
@@ -203,7 +200,6 @@ MOST_LISTED = 12
 
 
 def _listed(parts: Sequence[Part], measurements: Sequence[Measurement]) -> dict[str, float]:
-    """The number of each part, with the ends of its interval."""
     details = dict[str, float]()
     for part, measured in zip(parts, measurements, strict=True):
         name, interval = re.sub("^(at|the) ", "", str(part)), measured.interval
@@ -241,7 +237,6 @@ def slack(part: Part) -> float:
 
 
 def _judge_instance(parts: Sequence[Part]) -> Measurement:
-    """Judge numbers that no seed changes."""
     outside = [p.high[0] < p.margin.least or p.low[0] > p.margin.most for p in parts]
     inside = [p.margin.least <= p.low[0] and p.high[0] <= p.margin.most for p in parts]
     verdict: Verdict = "fails" if any(outside) else "holds" if all(inside) else "inconclusive"

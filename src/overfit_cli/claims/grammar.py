@@ -66,11 +66,7 @@ class _NoClaimError(Exception):
 
 
 def read(text: str) -> Sentence:
-    """Read a claim; see the table above.
-
-    Raises:
-        BadValue: if it is none, with the nearest form.
-    """
+    """Read a claim; see the table above."""
     tidy = " ".join(str(text).translate(_TYPESET).split())
     try:
         if len(tidy) > LONGEST:
@@ -95,7 +91,6 @@ def _read(tidy: str) -> Sentence:
 
 
 def _named(tidy: str) -> tuple[str, str]:
-    """The name before a colon, and the rest."""
     match = re.fullmatch(r"([\w][\w .-]*?)\s*:\s*(.+)", tidy)
     return (match[1], match[2]) if match else ("", tidy)
 
@@ -111,7 +106,6 @@ def _conditions(text: str) -> tuple[str, ...]:
 
 
 def _clause(text: str) -> Clause:
-    """One of the quantities of a sentence, with how settings and seeds are judged."""
     body = re.sub(r"\s+on average$", "", text)
     average = body != text
     if worst := re.fullmatch(r"(.+?)\s+at worst", body):
@@ -134,7 +128,6 @@ def _quantity(body: str, *, in_ratios: bool) -> Quantity:
     """The quantity of a clause without what is judged of settings and seeds.
 
     Args:
-        body: its text.
         in_ratios: whether two sides are compared by their ratio; by default by their difference.
     """
     if match := re.fullmatch(rf"(.+?) (falls|rises)(?: along ({_NAME}))?", body):
@@ -278,7 +271,6 @@ _KEYWORDS = (
 
 
 def _nearest(tidy: str) -> str:
-    """The form that is most like a text."""
     for words, form in _KEYWORDS:
         if re.search(rf"(?<!\w)(?:{words})(?!\w)", tidy.lower()):
             return form

@@ -33,7 +33,6 @@ class Table:
 
     Attributes:
         cells: one row per cell, failed ones too.
-        model: the study's parameters.
         symbols: the names of measured columns by their symbols.
         between: of some measured columns the two columns with the least and the most that a number
             may be which a cell lacks: that of steps is at least those that were taken.
@@ -67,22 +66,14 @@ class Table:
         return {**self.symbols, **parameter_spellings(self.numbers), **columns}
 
     def parameter(self, text: str) -> str:
-        """Return the name of a parameter.
-
-        Raises:
-            BadValue: if there is none of this name or symbol.
-        """
+        """Return the name of a parameter."""
         spelled = parameter_spellings(self.parameters)
         if text not in spelled:
             raise BadValue("claim", text, f"it is not a parameter; {suggestion(text, spelled)}")
         return spelled[text]
 
     def number_parameter(self, text: str) -> str:
-        """Return the name of a parameter that is a number, which has an order and logarithms.
-
-        Raises:
-            BadValue: if there is none of this name or symbol, or its values are no numbers.
-        """
+        """Return the name of a parameter that is a number, which has an order and logarithms."""
         name = self.parameter(text)
         if name not in self.numbers:
             known = ", ".join(sorted(self.numbers)) or "none"
@@ -90,12 +81,7 @@ class Table:
         return name
 
     def chosen(self, conditions: Sequence[str]) -> Table:
-        """Return the cells that meet all conditions on parameters, `n is largest` the last.
-
-        Raises:
-            BadValue: for a condition that is none.
-            UndecidedError: `not run` where no cell meets them.
-        """
+        """Return the cells that meet all conditions on parameters, `n is largest` the last."""
         extremes = [text for text in conditions if EXTREME.fullmatch(text.strip())]
         keep = np.ones(len(self.cells), dtype=bool)
         for text in (text for text in conditions if text not in extremes):
@@ -109,11 +95,7 @@ class Table:
         return chosen
 
     def extreme(self, text: str) -> tuple[str, object]:
-        """Return the parameter and its value that a text such as `n is largest` names.
-
-        Raises:
-            BadValue: where the parameter is none, or is no number.
-        """
+        """Return the parameter and its value that a text such as `n is largest` names."""
         match = EXTREME.fullmatch(text)
         assert match is not None
         name = self.parameter(match[1])
@@ -150,7 +132,6 @@ EXTREME = re.compile(r"([^\W\d]\w*) is (largest|smallest)")
 
 
 def _value(info: ParameterInfo, text: str) -> object:
-    """A value of a parameter, refused in a sentence about the claim."""
     try:
         return parse_value(info, text.strip())
     except BadValue as error:
@@ -187,10 +168,6 @@ class Measured:
         """Return each setting with the ends of the expression's number for each seed.
 
         The settings are of the parameters that vary, but for those that brackets choose.
-
-        Raises:
-            BadValue: for a name that is neither a column nor a parameter.
-            UndecidedError: `inconclusive` where it is no number though all that it takes is known.
         """
         references = [(match[0], *match.groups()) for match in REFERENCE.finditer(self.text)]
         chosen = [(whole, name, _chosen(table, inside)) for whole, name, inside in references]
@@ -229,7 +206,6 @@ class Measured:
             yield place, ends
 
     def _check_pinned(self, expression: Expression, table: Table, pinned: set[str]) -> None:
-        """Refuse names that have several values where brackets choose some."""
         loose = expression.names & (pinned | (set(table.columns) if pinned else set()))
         if loose:
             name = min(loose)
@@ -253,12 +229,7 @@ def read_expression(text: str, names: Mapping[str, str], shown: str) -> Expressi
     """Return the expression of a text in columns and parameters.
 
     Args:
-        text: the text.
-        names: the name of each spelling.
         shown: the text as the user wrote it.
-
-    Raises:
-        BadValue: if it is none.
     """
     try:
         return parse_expression("claim", text, names, "columns and parameters")
@@ -270,11 +241,7 @@ def read_expression(text: str, names: Mapping[str, str], shown: str) -> Expressi
 
 
 def in_brackets(table: Table, inside: str) -> dict[str, object]:
-    """Return the values in brackets by parameter: `method=ridge, d=20`, or `n is largest`.
-
-    Raises:
-        BadValue: for a name that is no parameter, or a value that it does not take.
-    """
+    """Return the values in brackets by parameter: `method=ridge, d=20`, or `n is largest`."""
     values: dict[str, object] = {}
     for part in map(str.strip, inside.split(",")):
         if EXTREME.fullmatch(part):
@@ -290,7 +257,6 @@ def in_brackets(table: Table, inside: str) -> dict[str, object]:
 
 
 def _chosen(table: Table, inside: str) -> dict[str, object]:
-    """The values in brackets, if there are cells of them."""
     values = in_brackets(table, inside)
     for parameter, value in values.items():
         present = sorted(table.cells[parameter].unique().tolist())

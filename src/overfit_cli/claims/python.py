@@ -50,7 +50,6 @@ class Options(TypedDict, total=False):
         over: `every` setting is judged by itself; `average` judges their average, seed by seed, and
             `worst` the worst one of each seed.
         seeds: the fewest seeds that decide; by default those that the statistic takes.
-        name: what the claim is called.
     """
 
     where: str | Sequence[str]
@@ -89,8 +88,6 @@ def power(number: Measured, along: str, *, throughout: bool = False) -> Quantity
     """Return the power p of a number ∝ parameter^p, on every line along the parameter.
 
     Args:
-        number: an expression.
-        along: the parameter.
         throughout: whether the number must not turn at the end of the line.
     """
     words = f"power of {_text('along', along)} in {_text('number', number)}"
@@ -102,8 +99,6 @@ class Boundary:
     """The boundary on which a column has a value, in the plane of two parameters.
 
     Attributes:
-        column: the column, or an expression of columns.
-        value: its value on the boundary.
         x, y: the parameters: the boundary is an x for each y.
     """
 
@@ -132,9 +127,6 @@ def ratio(over: str, under: str = "", /, **settings: tuple[object, object]) -> s
     Args:
         over, under: the expressions; without the second one the first is a column.
         **settings: of each parameter the values over and under: `method=("ridge", "none")`.
-
-    Raises:
-        BadValue: with neither, or both.
     """
     for name, pair in settings.items():
         if not isinstance(pair, tuple) or len(pair) != 2:
@@ -155,13 +147,9 @@ def below(
     """Return the claim that a quantity is below a number, or below an expression.
 
     Args:
-        number: the quantity.
         most: the number, or the expression that it is compared with, seed by seed.
         strictly: whether it must not be the number itself.
         **options: see `Options`.
-
-    Raises:
-        BadValue: if that is no claim.
     """
     return _compared(number, "<" if strictly else "<=", most, options)
 
@@ -184,14 +172,9 @@ def near(
     """Return the claim that a quantity is a number, up to a tolerance or a factor.
 
     Args:
-        number: the quantity.
-        value: the number.
         within: the tolerance: 0.02, or `10%` of the number.
         factor: the factor on both sides, in place of a tolerance.
         **options: see `Options`.
-
-    Raises:
-        BadValue: if that is no claim, or has neither a tolerance nor a factor.
     """
     if bool(within) == bool(factor):
         raise BadValue("within", within, "give a tolerance, or a factor.")
@@ -218,9 +201,6 @@ def together(*claims: Sentence, **options: Unpack[Options]) -> Sentence:
     Args:
         *claims: without conditions, seeds and names of their own.
         **options: those of all; see `Options`.
-
-    Raises:
-        BadValue: if one has its own.
     """
     for claim in claims:
         if not isinstance(claim, Sentence):
@@ -244,7 +224,6 @@ _ENDINGS: dict[Over, str] = {"every": "", "average": " on average", "worst": " a
 
 
 def _claim(number: Measured, relation: str, options: Options) -> Sentence:
-    """The claim of a quantity and what is said of it."""
     over = options.get("over", "every")
     if over not in _ENDINGS:
         raise BadValue("over", over, f"it takes {', '.join(_ENDINGS)}.")
@@ -254,7 +233,6 @@ def _claim(number: Measured, relation: str, options: Options) -> Sentence:
 
 
 def _written(body: str, options: Options) -> Sentence:
-    """The claim of a text, with what stands before and after it."""
     for given, value in options.items():
         if given not in Options.__annotations__:
             accepted = suggestion(given, Options.__annotations__)
@@ -273,14 +251,12 @@ def _written(body: str, options: Options) -> Sentence:
 
 
 def _text(name: str, value: object) -> str:
-    """A text or a quantity as it is written."""
     if not isinstance(value, str | Quantity) or not str(value).strip():
         raise BadValue(name, value, "it takes a text.")
     return str(value)
 
 
 def _number(name: str, value: object) -> str:
-    """A number as it is written."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         raise BadValue(name, value, "it takes a number.")
     return repr(value)

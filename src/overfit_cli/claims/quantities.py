@@ -40,8 +40,6 @@ class Part:
     Attributes:
         place: the setting that it is measured at, such as `n=20, snr=0.5`; empty for a single one.
         low, high: the least and the most that the number of each seed may be, shape (seeds,).
-        margin: the margin.
-        statistic: what of the seeds' numbers has the margin.
         quantity: what it is a number of, where a claim has several quantities.
         within: the least and the largest number that there can be, such as −1 and 1.
         setting: the values of the setting; empty for a line, or a number over several settings.
@@ -72,7 +70,6 @@ class Line(NamedTuple):
     """Numbers along a parameter.
 
     Attributes:
-        setting: the values of the other parameters.
         x: the values of the parameter, (points,).
         ends: the ends of each seed's number at each of them, (seeds, points).
     """
@@ -87,7 +84,6 @@ class Level:
     """A number at every setting: `test_error < 0.05`.
 
     Attributes:
-        measured: the expression.
         margin: the margin of its median or mean over seeds.
     """
 
@@ -110,7 +106,6 @@ class Share:
 
     Attributes:
         conditions: of each its left side less its right side, and the sign between them.
-        margin: the margin of the share.
         everywhere: whether a seed must meet them at all settings.
     """
 
@@ -150,7 +145,6 @@ class Share:
 
 
 def _all(several: Sequence[Ends]) -> Ends:
-    """What is so where all of several are."""
     return Ends(*(np.min([ends[end] for ends in several], axis=0) for end in (0, 1)))
 
 
@@ -159,9 +153,7 @@ class Trend:
     """A fall or a rise along a parameter, on every line of the grid: by the order of its values.
 
     Attributes:
-        measured: the expression.
         axis: the parameter, as the user wrote it.
-        rises: whether it rises.
     """
 
     measured: Measured
@@ -214,9 +206,7 @@ class Power:
     """The power p of a quantity ∝ parameter^p, on every line of the grid.
 
     Attributes:
-        measured: the expression, positive.
         axis: the parameter, as the user wrote it.
-        margin: the margin of p.
         throughout: whether a single value must not decide, and the quantity not turn at the end of
             the line. Between the last two values it does not run the other way half as fast as
             along the whole line; and without the last value p, where it can be told, is on the same
@@ -276,9 +266,6 @@ class ContourPower:
 
     Attributes:
         x, y: the parameters, as the user wrote them.
-        measured: the quantity.
-        threshold: its value on the contour.
-        margin: the margin of p.
     """
 
     x: str
@@ -299,11 +286,7 @@ class ContourPower:
         ]
 
     def lines(self, table: Table) -> Iterator[Line]:
-        """Return the logarithm of x on the contour along y, at each setting of the others.
-
-        Raises:
-            UndecidedError: `inconclusive` where the contour is known at too few values of y.
-        """
+        """Return the logarithm of x on the contour along y, at each setting of the others."""
         x, y = table.number_parameter(self.x), table.number_parameter(self.y)
         column = "claimed"
         for place, rows in settings_of(table.cells, table.places(without=(x, y))):
@@ -348,12 +331,10 @@ def _at(setting: Mapping[str, Any], ends: Ends, margin: Margin) -> Part:
 
 
 def _joined(place: str, part: str) -> str:
-    """Return the name of a part of a line."""
     return f"{place}, {part}" if place else part
 
 
 def _column(table: Table, measured: Measured) -> pd.Series[float]:
-    """An expression as a column of the cells."""
     if REFERENCE.search(measured.text):
         raise BadValue("claim", measured.text, "a contour takes columns without brackets.")
     expression = read_expression(measured.text, table.spellings(), measured.text)
@@ -367,11 +348,6 @@ def _column(table: Table, measured: Measured) -> pd.Series[float]:
 
 
 def _lines(table: Table, measured: Measured, axis: str, fewest: int) -> Iterator[Line]:
-    """Each line along an axis with points enough.
-
-    Raises:
-        UndecidedError: `not run` where no line has enough points.
-    """
     settings = list(measured.by_seed(table))
     if settings and axis not in settings[0][0]:
         raise not_run(f"It needs {fewest} values of {axis}; these cells have one.")
@@ -409,7 +385,6 @@ def _rank_correlations(x: Floats, values: Floats) -> Ends:
 
 
 def _correlation(ranks: Floats, order: Floats, more: float = 0.0) -> Floats:
-    """The correlation of ranks with centred ones, with more in the sum of their products."""
     centred = ranks - ranks.mean(axis=-1, keepdims=True)
     norms = np.sqrt((centred**2).sum(axis=-1) * (order**2).sum())
     products = np.asarray(centred @ order + more)

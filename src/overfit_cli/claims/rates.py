@@ -49,7 +49,6 @@ class Rates:
     """The rates at which a claim would be judged wrongly or rightly, at a number of seeds.
 
     Attributes:
-        seeds: the number of seeds.
         false_holds: the share of `holds` where it is barely false.
         false_fails: the share of `fails` where it is barely true.
         holds, fails: the shares of the verdicts where it is as measured.
@@ -86,7 +85,6 @@ def rates(
         parts: the numbers of the seeds that there are, one part for each setting.
         seeds: how many seeds; by default as many as there are.
         repeats: how many times seeds are resampled in each world.
-        seed: of the resampling.
     """
     count = seeds or len(parts[0].low)
     random = np.random.default_rng(seed)
@@ -144,7 +142,6 @@ def seeds_to_decide(parts: Sequence[Part], *, more_than: int = 0, seed: int = 0)
 
 
 def _with_means(parts: Sequence[Part]) -> list[Part]:
-    """Parts with means of logarithms for geometric means."""
     return [in_logarithms(part) if part.statistic == "geometric mean" else part for part in parts]
 
 
@@ -180,7 +177,6 @@ def _moved_to_ends(parts: Sequence[Part]) -> list[list[Part]]:
 
 
 def _moved(part: Part, shift: float) -> Part:
-    """A part whose number moves by a shift, up to its margin's end at most."""
     centre = _centre(part)
     target = min(max(centre + shift, part.margin.least), part.margin.most)
     if part.statistic == "share":
@@ -205,7 +201,6 @@ def _centre(part: Part) -> float:
 
 
 def _noisy_median(numbers: Floats, width: float) -> float:
-    """The median of numbers that are drawn with normal noise of this deviation."""
     from scipy.special import ndtr
 
     if not width > 0:
@@ -232,7 +227,6 @@ def _with_share(part: Part, share: float) -> Part:
 def _judged(
     parts: Sequence[Part], count: int, repeats: int, random: np.random.Generator
 ) -> NDArray[np.int8]:
-    """The verdict in each of many worlds of so many seeds, some of them at a time."""
     at_a_time = max(1, MOST_NUMBERS // (len(parts) * count))
     sizes = [min(at_a_time, repeats - start) for start in range(0, repeats, at_a_time)]
     return np.concatenate(
@@ -326,7 +320,6 @@ def _verdicts(parts: Sequence[Part], drawn: _Drawn) -> NDArray[np.int8]:
 
 
 def _with_medians_sorted(parts: Sequence[Part], drawn: _Drawn) -> _Drawn:
-    """The numbers, those of medians in order."""
     is_median = np.array([part.statistic == "median" for part in parts])
     if is_median.all():
         return drawn.mapped(lambda numbers: np.sort(numbers, axis=2))

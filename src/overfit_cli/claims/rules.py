@@ -35,7 +35,6 @@ class Margin:
     interval: the 90 % interval lies inside. It fails where the 95 % interval lies outside.
 
     Attributes:
-        least, most: its ends.
         because: the origin of the ends, in words.
         fewest_seeds: with fewer seeds the claim is inconclusive: the interval's error rate is known
             from this number on.
@@ -152,9 +151,7 @@ def judge_estimates(
     closest to its margin's ends. The details have all of them.
 
     Args:
-        estimates: the numbers and their margins, by name.
         note: further sentences for the reader.
-        details: further numbers.
     """
     measurements = {name: judge_estimate(*number) for name, number in estimates.items()}
     verdict = joint_verdict(measurement.verdict for measurement in measurements.values())
@@ -170,7 +167,6 @@ def judge_estimates(
 
 
 def _slack(estimate: Estimate, margin: Margin) -> float:
-    """The signed distance of an interval to the nearer end of its margin, in its own width."""
     low, high = float(estimate.low), float(estimate.high)
     if not math.isfinite(high - low):
         return -math.inf
@@ -190,7 +186,6 @@ def share_of_seeds(
 
     Args:
         correct: whether each cell is correct.
-        seeds: the seed of each cell.
         unknown: whether it is not known of a cell: the interval then allows for both.
     """
     by_seed = seeds.to_numpy()
@@ -276,14 +271,10 @@ def judge_theorem(
 
     Args:
         broken: whether each cell breaks it.
-        seeds: the seed of each cell.
         unknown: whether that is not known of a cell, which failed or is absent: such a cell
             refutes nothing, and with it nothing holds.
-        unknown_because: which cells those are, in words.
-        requirements: the theorem's hypotheses.
         decades_over: the decades by which each cell lies above a bound; negative below it.
         note: further sentences for the reader.
-        details: further numbers.
     """
     details = dict(details or {})
     cells = pd.DataFrame({"broken": broken, "seed": seeds, "unknown": False, "decades": math.inf})
@@ -349,7 +340,6 @@ def judge_instance(
         correct: whether the instance is as claimed.
         value: the number that decides; nan where it is not known: then nothing is decided.
         note: further sentences for the reader.
-        details: further numbers.
     """
     verdict: Verdict = "holds" if correct else "fails"
     return Measurement(
@@ -364,7 +354,6 @@ def mark_vacuous(measured: Measurement, reason: str, details: Mapping[str, float
     """Return a measurement as vacuous: the claim could not have been broken.
 
     Args:
-        measured: the measurement.
         reason: the hypothesis that is not met, or the bound that cannot be broken, as a sentence.
         details: further numbers, such as the distance to the hypothesis.
     """

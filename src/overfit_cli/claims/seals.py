@@ -27,7 +27,6 @@ def digest_of_claim(claim: Claim, *, with_code: bool) -> str:
     """Return a digest of a claim in 16 hexadecimal digits: of its texts, and of its code.
 
     Args:
-        claim: the claim.
         with_code: whether the code of its `measure` counts, as of a user's own claim. That of an
             installed study changes with its package, whose version a run directory keeps.
     """
@@ -141,10 +140,8 @@ def could_fail(claim: Claim, design: pd.DataFrame, columns: Sequence[str]) -> Me
     power of a parameter that varies; seeds differ by a hundredth.
 
     Args:
-        claim: the claim.
         design: one row per cell, with the parameters, the seed, `status` and `reason`; with logged
             steps one per cell and step.
-        columns: the measured columns.
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # made-up numbers have logarithms of 0, and overflow
@@ -156,7 +153,6 @@ def could_fail(claim: Claim, design: pd.DataFrame, columns: Sequence[str]) -> Me
 
 
 def _worlds(design: pd.DataFrame, columns: Sequence[str]) -> Iterator[pd.DataFrame]:
-    """The made-up worlds of a design."""
     random = np.random.default_rng(0)
     numeric = design.drop(columns=["seed"]).select_dtypes("number")
     varying = [

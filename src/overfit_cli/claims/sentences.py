@@ -22,7 +22,6 @@ class Clause:
     """A quantity of a claim, with how it is judged.
 
     Attributes:
-        quantity: what is measured, with its margin.
         statistic: what is judged over seeds.
         over: how the numbers at several settings are judged; see `everywhere.combine`.
         target: the number that the claim states, where it is no end of the margin and none is
@@ -41,15 +40,7 @@ class Clause:
         return margin if self.target is None else replace(margin, target=self.target)
 
     def parts(self, table: Table, seeds: int) -> list[Part]:
-        """Return the numbers that it is judged on.
-
-        Args:
-            table: the cells.
-            seeds: the fewest that decide.
-
-        Raises:
-            UndecidedError: where the cells do not bear on it.
-        """
+        """Return the numbers that it is judged on."""
         parts = [
             replace(
                 part,
@@ -104,8 +95,6 @@ class Sentence:
     """A claim: it holds where all of its clauses do, and fails where one does.
 
     Attributes:
-        clauses: the quantities with their margins.
-        where: conditions on parameters.
         fewest: the fewest seeds that decide; 0 for those that its statistics take.
         title: what it is called; empty where it is called after its text.
         text: the sentence, with single blanks.
@@ -132,21 +121,11 @@ class Sentence:
         return self.fewest or max(FEWEST[clause.statistic] for clause in self.clauses)
 
     def chosen(self, table: Table) -> Table:
-        """Return the cells that meet its conditions.
-
-        Raises:
-            BadValue: for a condition that is none.
-            UndecidedError: where no cell meets them.
-        """
+        """Return the cells that meet its conditions."""
         return table.chosen(self.where) if self.where else table
 
     def parts(self, table: Table) -> list[Part]:
-        """Return the numbers that the claim is judged on.
-
-        Raises:
-            BadValue: for a name that the cells do not have.
-            UndecidedError: where the cells do not bear on it.
-        """
+        """Return the numbers that the claim is judged on."""
         chosen = self.chosen(table)
         if left := len(table.cells) - len(chosen.cells):
             are, them = ("is", "it") if left == 1 else ("are", "them")
@@ -170,7 +149,6 @@ class Sentence:
 
         Args:
             number: what is measured, in words; by default what is judged over seeds.
-            because: the origin of the margin.
         """
         if number:
             margin = replace(self.clauses[0].margin, because=because, fewest_seeds=self.seeds)

@@ -27,8 +27,6 @@ class Measure:
     """The function that measures a sentence on a study's cells.
 
     Attributes:
-        sentence: the sentence.
-        model: the study's parameters.
         choose: chooses the cells that it is about; None for all.
         symbols, between: see `Table`.
         drawn: whether the study has seeds.
@@ -42,21 +40,12 @@ class Measure:
     drawn: bool = True
 
     def table(self, cells: pd.DataFrame) -> Table:
-        """Return the cells that the sentence is about, before its own conditions.
-
-        Raises:
-            UndecidedError: where there are none.
-        """
+        """Return the cells that the sentence is about, before its own conditions."""
         chosen = cells if self.choose is None else self.choose(cells)
         return Table(chosen, self.model, self.symbols, self.between)
 
     def parts(self, cells: pd.DataFrame) -> list[Part]:
-        """Return the numbers that the sentence is judged on.
-
-        Raises:
-            BadValue: for a name that the cells do not have.
-            UndecidedError: where the cells do not bear on it.
-        """
+        """Return the numbers that the sentence is judged on."""
         return self.sentence.parts(self.table(cells))
 
     def __call__(self, cells: pd.DataFrame) -> Measurement:
@@ -83,9 +72,6 @@ def claim(stated: str | Sentence, study: AnyStudy, **fields: Any) -> Claim:
         stated: the sentence, such as one of `grammar.FORMS`.
         study: the study whose cells it is judged on.
         **fields: further attributes of the claim, such as `kind` and `source`.
-
-    Raises:
-        BadValue: if it is no sentence; with the nearest form.
     """
     sentence = read(str(stated))
     given: dict[str, Any] = {
@@ -118,15 +104,9 @@ def stated_claim(
     Args:
         choose: chooses the cells, such as `Selection.of`; it may add columns that the sentence
             names, such as a formula's value.
-        model: the study's parameters.
-        stated: the sentence.
         number: what is measured, in the words of `holds_where`.
-        because: the origin of the margin.
         between: see `Table`.
         **fields: the other attributes of the claim; `name`, `source` and `statement` at least.
-
-    Raises:
-        BadValue: if it is no sentence; with the nearest form.
     """
     sentence = read(str(stated))
     given = {"holds_where": sentence.holds_where(number, because)}

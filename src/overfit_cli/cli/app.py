@@ -50,11 +50,7 @@ class Command(TyperCommand):
     """
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Read the command line.
-
-        Raises:
-            UserError: if an option is given twice, or a value isn't taken.
-        """
+        """Read the command line."""
         if ctx.resilient_parsing:
             return super().parse_args(ctx, self._without_last_option(args))
         texts, _, given = self.make_parser(ctx).parse_args(list(args))
@@ -76,11 +72,7 @@ class Command(TyperCommand):
             raise UserError(self._as_typed(error, ctx)) from error
 
     def invoke(self, ctx: Any) -> Any:
-        """Run the command.
-
-        Raises:
-            UserError: for a bad value, named by the option that the user types.
-        """
+        """Run the command."""
         try:
             return super().invoke(ctx)
         except BadValue as error:
@@ -101,7 +93,6 @@ class Command(TyperCommand):
             formatter.write_text(sentence)
 
     def _check_given_once(self, given: Sequence[object]) -> None:
-        """Refuse an option that is given twice, if it takes one value."""
         for option, times in Counter(given).items():
             if times < 2 or not isinstance(option, TyperOption) or option.multiple:
                 continue
@@ -175,7 +166,6 @@ def _check_texts(parameter: Any, given: Any) -> None:
 
 
 def _accepted(parameter: Any, given: str) -> str:
-    """The values that an option takes, in words, and the one that is most like what was given."""
     if parameter.name == "jobs":
         return f"{JOBS_ACCEPTED}."
     kind, limits = parameter.type_descriptor, parameter.type_descriptor.parameter_info
@@ -228,7 +218,6 @@ def _overfit(
         False, "--version", help="Print the version.", callback=_version, is_eager=True
     ),
 ) -> None:
-    """Run the experiments of papers on the theory of attention, and say which claims hold."""
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())
         return
@@ -252,7 +241,6 @@ def main() -> None:
 
 
 def _run() -> int:
-    """Run the command line and return its exit code."""
     code: int
     try:
         if INSTALL in sys.argv and len(sys.argv) > 2:
@@ -289,7 +277,6 @@ def _say(sentence: str) -> None:
 
 
 def _notes() -> Callable[..., None]:
-    """Return a handler that prints each warning text once, wherever in the code it comes from."""
     shown = set[str]()
 
     def say(message: Warning | str, *others: object) -> None:

@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 
 
 def _print_comparison(output: Console, comparison: Comparison) -> None:
-    """Print the answer, then what is compared, a table of columns, and a table of verdicts."""
     from overfit_cli.report.difference_words import (
         closing_lines,
         leading_lines,
@@ -156,7 +155,6 @@ def _measurement_content(measurement: Measurement) -> dict[str, Any]:
 
 
 def _where_of(side: str) -> Any:
-    """An option that chooses the cells of one side."""
     return typer.Option(
         f"--where-{side.lower()}",
         metavar="NAME=RANGE",

@@ -134,14 +134,12 @@ def conditions(context: typer.Context, incomplete: str) -> Words:
 
 
 def _results() -> Path:
-    """The folder of run directories, that of the user's defaults too."""
     with contextlib.suppress(UserError):
         set_variables(read_defaults())
     return results_folder()
 
 
 def _run(context: typer.Context) -> Path:
-    """The run directory that a command line names, or the one that was written last."""
     for name in ("source", "sources", "directory", "a"):
         named = context.params.get(name)
         if named:
@@ -203,7 +201,6 @@ def parameter_options(context: typer.Context, incomplete: str) -> Sequence[tuple
 
 
 def _parameters(context: typer.Context) -> Mapping[str, ParameterInfo]:
-    """The parameters of the study or preset that is typed, or of the default."""
     from overfit_cli.core.parameters import describe
     from overfit_cli.core.registry import find_study, study_names
     from overfit_cli.sweeps.presets import find_preset

@@ -22,10 +22,6 @@ def commands_that_decide(path: Path, decisions: Sequence[Decision]) -> Iterator[
 
     Cells that a refined sweep leaves out are run by one of its whole grid, in a directory of its
     own.
-
-    Args:
-        path: the run directory.
-        decisions: its claims.
     """
     from overfit_cli.sweeps.load import study_in
     from overfit_cli.sweeps.manifest import read_manifest
@@ -61,11 +57,7 @@ def commands_that_decide(path: Path, decisions: Sequence[Decision]) -> Iterator[
 
 
 def lines_on_seeds(judged: Sequence[Judged]) -> Iterator[str]:
-    """Yield lines on claims of which more seeds are needed, and the sweeps that add these.
-
-    Args:
-        judged: the claims.
-    """
+    """Yield lines on claims of which more seeds are needed, and the sweeps that add these."""
     directories = dict.fromkeys(each.directory for each in judged if each.directory)
     for path in directories:
         names = dict[int, list[str]]()
@@ -79,7 +71,6 @@ def lines_on_seeds(judged: Sequence[Judged]) -> Iterator[str]:
 
 
 def _commands_with_seeds(path: Path, count: int) -> Iterator[str]:
-    """Lines with the sweeps of a run directory again, with so many seeds."""
     from overfit_cli.sweeps.manifest import read_manifest
 
     manifest = read_manifest(path)
@@ -92,7 +83,6 @@ def _commands_with_seeds(path: Path, count: int) -> Iterator[str]:
 
 
 def _unique(commands: Sequence[list[str]]) -> list[list[str]]:
-    """Commands without those that stand before."""
     return [words for index, words in enumerate(commands) if words not in commands[:index]]
 
 
@@ -102,9 +92,7 @@ def continuing_command(path: Path, manifest: Manifest | None, *switches: str) ->
     Without any where that isn't known.
 
     Args:
-        path: the run directory.
         manifest: its manifest; None without one.
-        switches: further options.
     """
     if manifest is None or not manifest.runs:
         return []
@@ -137,7 +125,6 @@ def options_of(values: Mapping[str, str]) -> list[str]:
 
 
 def _options_of_sweep() -> set[str]:
-    """The names of the options that the command declares."""
     from overfit_cli.cli.sweep import sweep
 
     return set(inspect.signature(sweep).parameters)
@@ -180,7 +167,6 @@ def _words(run: Run, manifest: Manifest) -> list[str]:
 
 
 def _is_there(subject: str) -> bool:
-    """Whether a command finds a study or a function by this name."""
     from overfit_cli.core.registry import study_names
     from overfit_cli.functions.references import is_reference
 
@@ -220,7 +206,6 @@ def _dropped(
 
 
 def _without(words: Sequence[str], values: Mapping[str, str], study: AnyStudy) -> list[str]:
-    """Words of a sweep without what they say of some parameters, however these are spelled."""
     from overfit_cli.core.parameters import parameter_named
 
     taken = _options_of_sweep()

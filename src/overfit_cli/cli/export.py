@@ -43,11 +43,7 @@ _NEEDED: Mapping[Format, str] = {
 
 
 def file_format(to: Format | None, out: Path | None) -> Format:
-    """Return the format that is asked for, in words or by the file's ending.
-
-    Raises:
-        UserError: if neither says it, the two differ, or a format needs a file and none is given.
-    """
+    """Return the format that is asked for, in words or by the file's ending."""
     suffix = "" if out is None else out.suffix.lower()
     ending = ENDINGS.get(suffix)
     if to is None and out is not None and ending is None:
@@ -98,11 +94,7 @@ def print_content(content: bytes) -> None:
 
 
 def write_content(content: bytes, out: Path) -> None:
-    """Write a file whole, or not at all, and say so.
-
-    Raises:
-        UserError: if it can't be written.
-    """
+    """Write a file whole, or not at all, and say so."""
     from overfit_cli.core.files import write_user_file
 
     write_user_file(out, content, "out")
@@ -195,7 +187,6 @@ def export(
 
 
 def _write_arrays(run: RunDirectory, out: Path, columns: str | None, where: Sequence[str]) -> None:
-    """Write the chosen cells as a netCDF file."""
     from overfit_cli.report.labelled import labelled_arrays, netcdf_file
     from overfit_cli.sweeps.load import chosen_data, load_grid_data, measured_columns
 
@@ -206,7 +197,6 @@ def _write_arrays(run: RunDirectory, out: Path, columns: str | None, where: Sequ
 
 
 def _write_crate(run: RunDirectory, out: Path, *_: object) -> None:
-    """Write the run directory and its description as an RO-Crate."""
     from overfit_cli.report.ro_crate import LICENCE, METADATA, write_crate
 
     files = write_crate(run, out)
@@ -218,7 +208,6 @@ def _write_crate(run: RunDirectory, out: Path, *_: object) -> None:
 def _means(
     study: AnyStudy, run: RunDirectory, cells: pd.DataFrame, columns: str | None, form: Format
 ) -> tuple[pd.DataFrame, list[str]]:
-    """Means over seeds, and the columns that they are of."""
     from overfit_cli.sweeps.load import means_over_seeds, measured_columns
     from overfit_cli.sweeps.manifest import read_manifest
 
@@ -248,7 +237,6 @@ def _rows(
     *,
     trajectories: bool,
 ) -> pd.DataFrame:
-    """A row for each cell, or for each logged step."""
     from overfit_cli.sweeps.load import varying_parameters
 
     rows = _logged_steps(run, cells) if trajectories else cells
@@ -265,7 +253,6 @@ def _rows(
 
 
 def _logged_steps(run: RunDirectory, cells: pd.DataFrame) -> pd.DataFrame:
-    """The logged steps of cells, in their order."""
     import numpy as np
 
     from overfit_cli.sweeps.load import NO_STEPS, load_logged_steps
@@ -279,11 +266,7 @@ def _logged_steps(run: RunDirectory, cells: pd.DataFrame) -> pd.DataFrame:
 
 
 def _read_columns(text: str | None, study: AnyStudy, known: Collection[str]) -> list[str]:
-    """The names of columns, of which parameters may be called by their symbols; none where none is.
-
-    Raises:
-        UserError: if one is empty, unknown, or named twice.
-    """
+    """The names of columns; parameters may be called by their symbols."""
     from overfit_cli.core.parameters import parameter_named
 
     names = list[str]()
@@ -310,7 +293,6 @@ def _latex(
     rows: pd.DataFrame,
     measured: Sequence[str],
 ) -> str:
-    """The table, below comments that say what it is of and how it was made."""
     from overfit_cli.report.latex import cells_table, means_table
     from overfit_cli.sweeps.manifest import read_manifest
 

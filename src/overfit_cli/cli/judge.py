@@ -134,11 +134,6 @@ def _without_run(named: str) -> BadValue:
 
 
 def _pilot(named: str, texts: Sequence[str]) -> Iterator[str]:
-    """Say what each claim of a function needs, and the pilot to run first.
-
-    Raises:
-        UserError: if it has no claims, or a text is none.
-    """
     import pandas as pd
 
     from overfit_cli.claims.designs import needs_in_words, parameters_named

@@ -227,7 +227,6 @@ def _print_studies(output: Console, studies: Sequence[AnyStudy]) -> None:
 
 
 def _counts(study: AnyStudy) -> str:
-    """Return the number of presets, figures and claims of a study, in columns."""
     from overfit_cli.core.registry import claims_of, figures_of
 
     presets, figures, claims = [*_presets([study])], figures_of(study), claims_of(study)
@@ -236,13 +235,7 @@ def _counts(study: AnyStudy) -> str:
 
 
 def _print_study(output: Console, study: AnyStudy, typed: str) -> None:
-    """Print what a study has: presets, parameters, figures, and its claims by verdict.
-
-    Args:
-        output: where to.
-        study: the study.
-        typed: what the user calls it.
-    """
+    """Print what a study has: presets, parameters, figures, and its claims by verdict."""
     from overfit_cli.core.registry import claims_of, figures_of
 
     print_folded(output, f"{study.name}: {study.title}" if study.title else study.name)
@@ -305,7 +298,6 @@ _SIGNS = (
 
 
 def _print_claims(output: Console, study: AnyStudy) -> None:
-    """Print the names of a study's claims, by their verdicts where a report has them."""
     names = [name for name, _, _ in _claims([study])]
     if names:
         verdicts = _kept(study)
@@ -340,7 +332,6 @@ WIDEST_NAME = 28
 
 
 def _print_in_full(output: Console, kind: str, study: AnyStudy) -> None:
-    """Print everything that is known of each entry of a study."""
     entries = [*_ENTRIES[kind]([study])]
     if not entries:
         output.print(f"{study.name} has no {kind}.")
@@ -360,7 +351,6 @@ def _verdict(kept: KeptVerdict | None) -> Iterator[tuple[str, str]]:
 
 
 def _report() -> Path:
-    """The folder of the report on all runs."""
     return results_folder() / "report"
 
 

@@ -91,11 +91,7 @@ def error_as_option(error: UserError) -> str:
 
 
 def set_data_option(path: Path | None) -> None:
-    """Take the folder that `--data` names, if it names one.
-
-    Raises:
-        UserError: if there is nothing there.
-    """
+    """Take the folder that `--data` names, if it names one."""
     if path is not None:
         set_data_folder(path)
 
@@ -144,11 +140,7 @@ def read_executor(
     address: str | None,
     patience: float | None,
 ) -> Executor:
-    """Return the executor that the options name.
-
-    Raises:
-        UserError: if one of them isn't taken, or no cluster answers.
-    """
+    """Return the executor that the options name."""
     from overfit_cli.sweeps.clusters import executor_of
 
     return executor_of(
@@ -175,12 +167,8 @@ def read_words(
     """Return the subject of a command, and the parameters that are given.
 
     Args:
-        context: the command's.
         words: what the command doesn't declare: `fig1`, `--n`, `2:20`, `--snr=0.1:16`, ...
         settings: the texts after `--set`.
-
-    Raises:
-        UserError: if an option has no value, or there are two subjects.
     """
     from overfit_cli.sweeps.subject import DEFAULT_STUDY
 
@@ -237,9 +225,6 @@ def texts_by_name(
     """Return the text of each parameter that is given, by its name: `--SNR 5` sets `snr`.
 
     The context keeps the flags, for errors about their values.
-
-    Raises:
-        UserError: for an option that is no parameter of the study, or a parameter given twice.
     """
     from overfit_cli.core.parameters import parameter_named
 

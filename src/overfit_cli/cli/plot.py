@@ -25,12 +25,7 @@ def newest_for(figure: str, asked: FigureOptions, where: Sequence[str]) -> RunDi
     """Return the run directory in `results/` written last that has what a figure is drawn from.
 
     Args:
-        figure: its name.
-        asked: the user's options.
         where: the conditions that choose cells.
-
-    Raises:
-        UserError: if no figure has the name, or no directory fits.
     """
     from overfit_cli.core.files import results_folder
     from overfit_cli.core.registry import figures_of, installed_studies
@@ -290,7 +285,6 @@ def plot(
 def _directories(
     figure: str, named: Sequence[Path], asked: FigureOptions, where: Sequence[str]
 ) -> list[RunDirectory]:
-    """The directories that the user names, or the newest that fits."""
     from overfit_cli.sweeps.store import RunDirectory
 
     if not named:
@@ -299,7 +293,6 @@ def _directories(
 
 
 def _default_path(figure: str, directories: Sequence[RunDirectory], minus: Path | None) -> Path:
-    """In the first run directory, named after the others too."""
     others = [f"-with-{directory.path.resolve().name}" for directory in directories[1:]]
     others += [f"-minus-{minus.resolve().name}"] if minus else []
     return directories[0].path / "figures" / f"{figure}{''.join(others)}.png"

@@ -57,11 +57,7 @@ class Asked:
     only: Sequence[str] = ()
 
     def studies(self, runs: Sequence[LoadedRun]) -> set[str]:
-        """Return the names of the studies to report.
-
-        Raises:
-            UserError: for a name of neither a study nor a paper.
-        """
+        """Return the names of the studies to report."""
         from overfit_cli.core.registry import installed_studies
         from overfit_cli.sweeps.presets import all_presets
 
@@ -112,17 +108,11 @@ def write_and_say(
     The last lines are the counts of verdicts and the page's path.
 
     Args:
-        output: where verdicts are said.
-        asked: what the report is about.
-        folder: where to write.
         name: the argument that names the folder, for messages.
         expect: a file of expected verdicts; None for none.
         strict: whether a claim that fails, or an unexpected verdict, gives the code 1; so does a
             report in which nothing is judged.
         details: whether each claim is described; otherwise those that do not hold.
-
-    Raises:
-        UserError: if the runs can't be judged, or the report can't be written.
     """
     from overfit_cli.core.files import results_folder
     from overfit_cli.report.contents import contents
@@ -158,11 +148,7 @@ def write_and_say(
 
 
 def counts_in_words(verdicts: Iterable[tuple[Kind, Verdict]]) -> str:
-    """Return how many claims have each verdict: `16 hold, 0 fail, 4 vacuous`; identities apart.
-
-    Args:
-        verdicts: the kind and the verdict of each claim.
-    """
+    """Return how many claims have each verdict: `16 hold, 0 fail, 4 vacuous`; identities apart."""
     claims: Counter[Verdict] = Counter()
     identities: Counter[Verdict] = Counter()
     for kind, verdict in verdicts:
@@ -259,7 +245,6 @@ def _is_about(claim: Judged, presets: Collection[str]) -> bool:
 
 
 def _presets_of(sources: Sequence[Path]) -> frozenset[str]:
-    """The presets that are run into directories of these names."""
     from overfit_cli.sweeps.presets import presets_run_into
 
     names = [path.resolve().name for path in sources]
@@ -286,8 +271,6 @@ def _nothing_in_words(
     """Yield sentences on runs without numbers, and on a report without a judged claim.
 
     Args:
-        runs: the runs.
-        judgeable: the studies that have claims.
         nothing: whether none was judged.
     """
     from overfit_cli.core.files import results_folder

@@ -103,7 +103,6 @@ class Reproduction:
     """Presets that are run and drawn, one after the other.
 
     Attributes:
-        output: where it is said what is done.
         wanted: the presets, with the names that they have in their papers.
         profile: `quick` or `paper`.
         executor: the workers that train the cells.
@@ -155,7 +154,6 @@ class Reproduction:
         """Run and draw one preset after the other; what can't be run is left out and said.
 
         Raises:
-            UserError: if a preset that the user named can't be run, or nothing more can be written.
             KeyboardInterrupt: when interrupted; what is finished is kept.
         """
         from overfit_cli.core.files import results_folder
@@ -193,13 +191,11 @@ class Reproduction:
         self.failed |= not missing
 
     def _figures(self, item: Reproducible) -> list[str]:
-        """The figures of a preset, and of those that are run into its directory."""
         shared = [other for other in self.wanted if _directory(other) == _directory(item)]
         names = [name for other in shared for name in other.preset.content.figures]
         return list(dict.fromkeys(names))
 
     def _sweep(self, item: Reproducible, path: Path, time_left: TimeLeft) -> bool:
-        """Run a preset into its directory, and return whether a cell failed."""
         session, subject = self._session(item, path, time_left)
         _, summary = session.sweep(subject.grid())
         return bool(summary.failed or summary.earlier)
@@ -207,7 +203,6 @@ class Reproduction:
     def _session(
         self, item: Reproducible, path: Path, time_left: TimeLeft | None = None
     ) -> tuple[Session, Subject]:
-        """The session that runs a preset into its directory."""
         from overfit_cli.sweeps.session import Session
         from overfit_cli.sweeps.store import RunDirectory
         from overfit_cli.sweeps.subject import find_subject
@@ -266,8 +261,6 @@ class TimeLeft:
     The cost of a preset is the seconds that it should take; their speed corrects them.
 
     Args:
-        presets: what is run, in this order.
-        profile: how much of each.
         jobs: cells trained at a time.
         results: where the run directories lie.
     """
@@ -310,7 +303,6 @@ class TimeLeft:
         return f"{self._position}: {self.sentence()}"
 
     def _advance(self, share: float) -> None:
-        """Take in the time since the last call, in which the current preset came to this share."""
         left, now = (1 - share) * self._cost, time.monotonic()
         if self._left[self._current] is not None:
             self._speed.add((self._left[self._current] or 0.0) - left, now - self._timed_at)
@@ -329,7 +321,6 @@ class TimeLeft:
 
 
 def _missing(preset: Preset, profile: str, results: Path) -> float:
-    """The share of a preset's cells that its run directory lacks."""
     from overfit_cli.sweeps.plan import make_plan
     from overfit_cli.sweeps.store import RunDirectory
     from overfit_cli.sweeps.subject import find_subject

@@ -83,7 +83,6 @@ def runs(
 
 
 def _print_details(output: Console, listed: Sequence[RunSummary]) -> None:
-    """Print what each run holds, its axes, and its command."""
     for run in listed:
         print_folded(output, f"{run.path}  {state_in_words(run)}")
         for line in filter(None, (axes_in_words(run), _command(run))):
@@ -91,7 +90,6 @@ def _print_details(output: Console, listed: Sequence[RunSummary]) -> None:
 
 
 def _print_by_study(output: Console, listed: Sequence[RunSummary]) -> None:
-    """Print a line for each run under its study, and on a wide terminal its axes."""
     header = ("run directory", "cells", "state", "age", "")
     with_axes = output.is_terminal and output.width >= WIDE
     rows = {run.path: (str(run.path), *_columns(run)) for run in listed}
@@ -174,7 +172,6 @@ def axes_in_words(run: RunSummary) -> str:
 
 
 def _command(run: RunSummary) -> str:
-    """The command that continues a run where cells are missing, or else the one that made it."""
     following = continuing_command(run.path, run.manifest) if run.missing else []
     typed = [each.command for each in run.runs if each.command]
     if following:

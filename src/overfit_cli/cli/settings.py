@@ -86,11 +86,7 @@ VARIABLES = {f"OVERFIT_{name.upper()}": name for name in READERS}
 
 
 def read_defaults() -> dict[str, Default]:
-    """Return the defaults that the user sets, by name: those of variables before those of the file.
-
-    Raises:
-        UserError: for an unknown key or a bad value in the file, or a bad value of a variable.
-    """
+    """The defaults that the user sets, by name: those of variables before those of the file."""
     defaults = {}
     for variable in sorted(name for name in os.environ if name.startswith("OVERFIT_")):
         text = os.environ[variable]
@@ -104,7 +100,6 @@ def read_defaults() -> dict[str, Default]:
 
 
 def _of_file() -> dict[str, Default]:
-    """The defaults in the nearest pyproject.toml, of the working folder or a parent of it."""
     try:
         here = Path.cwd()
     except FileNotFoundError:  # the folder has been deleted
@@ -133,7 +128,6 @@ def _of_file() -> dict[str, Default]:
 
 
 def _as_toml(given: object) -> str:
-    """A value as its file has it."""
     return str(given).lower() if isinstance(given, bool) else repr(given)
 
 
@@ -160,11 +154,7 @@ def set_variables(defaults: Mapping[str, Default]) -> None:
 
 
 def take_defaults(context: Any) -> None:
-    """Make the user's defaults those of all commands.
-
-    Raises:
-        UserError: see `read_defaults`.
-    """
+    """Make the user's defaults those of all commands."""
     defaults = read_defaults()
     set_variables(defaults)
     context.meta[DEFAULTS] = defaults

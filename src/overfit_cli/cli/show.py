@@ -77,7 +77,6 @@ def _print_lines(output: Console, lines: Iterator[str] | filter[str]) -> None:
 
 
 def _lines(described: RunSummary, data: FigureData) -> Iterator[str]:
-    """Yield the description of a run, line by line."""
     from overfit_cli.report.run_facts import run_facts
 
     paper = data.study.paper
@@ -174,7 +173,6 @@ def _next_commands(described: RunSummary, *others: list[str]) -> Iterator[str]:
 
 
 def _failed_lines(described: RunSummary, data: FigureData) -> Iterator[str]:
-    """The failed cells by kind, each with its settings, its traceback, and a command."""
     from overfit_cli.core.failures import kind_of
     from overfit_cli.report.run_facts import kinds_of_failures
 
@@ -214,7 +212,6 @@ def _kind_lines(
 
 
 def _command_of_cell(cell: Mapping[Any, Any], study: AnyStudy, described: RunSummary) -> list[str]:
-    """The words of the command that trains a cell alone."""
     import pandas as pd
 
     from overfit_cli.core.parameters import describe

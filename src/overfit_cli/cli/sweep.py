@@ -199,7 +199,6 @@ def sweep(
 
 
 def _print_help(context: typer.Context, chosen: Subject) -> None:
-    """The command's help, and the study's parameters."""
     from overfit_cli.cli.list import parameter_table
 
     output, declared = console(), declared_options(context)
@@ -219,7 +218,6 @@ def _print_help(context: typer.Context, chosen: Subject) -> None:
 
 
 def _run(session: Session, grid: Grid, chosen: Subject) -> int:
-    """Run a grid, and say what to do next."""
     from overfit_cli.core.text import visible
 
     plan, summary = session.sweep(grid)
@@ -268,9 +266,6 @@ def grid_of(
         seeds: the text of `--seeds`; None for the seeds of the study or preset.
         texts: the values that the user gives, by parameter; they come before the preset's.
         together, only: what ties lists and leaves out points, besides the preset's own.
-
-    Raises:
-        UserError: if a value isn't taken.
     """
     from overfit_cli.core.errors import BadValue, UserError
     from overfit_cli.sweeps.grid import check_seeds, make_grid

@@ -83,11 +83,7 @@ def train(
 
 
 def _debugger() -> Callable[[TracebackType], object]:
-    """Return `pdb.post_mortem`, or that of the debugger that PYTHONBREAKPOINT names.
-
-    Raises:
-        UserError: where nobody can type, or the debugger isn't there.
-    """
+    """Return `pdb.post_mortem`, or that of the debugger that PYTHONBREAKPOINT names."""
     if not sys.stdin.isatty():
         accepts = "it needs a terminal, and standard input is not a terminal."
         raise BadValue("debug", True, accepts)

@@ -33,11 +33,7 @@ SHORT = 12
 
 
 def _figures(path: Path) -> list[Path]:
-    """Return the figures of a run directory, of a folder of such or of figures; or a file itself.
-
-    Raises:
-        UserError: for a directory without one.
-    """
+    """The figures of a run directory, of a folder of such or of figures; or a file itself."""
     if not path.is_dir():
         return [path]
     for pattern in ("figures/*", "*", "*/figures/*"):
@@ -60,7 +56,6 @@ class Candidate(NamedTuple):
 
 
 def _verify(file: Path, named: Sequence[Path], *, redraw: bool) -> tuple[bool, list[str]]:
-    """Return whether a figure agrees with its data, and sentences that say so."""
     from overfit_cli.figures.record import read_record
 
     try:
@@ -92,7 +87,6 @@ def _verify(file: Path, named: Sequence[Path], *, redraw: bool) -> tuple[bool, l
 
 
 def _numbers_in_words(content: bytes) -> tuple[bool, str]:
-    """Whether the numbers in a figure's file are those that were drawn, and a sentence on them."""
     from overfit_cli.figures.record import read_numbers
 
     try:
@@ -120,7 +114,6 @@ def _source_in_words(source: SourceRecord, side: str) -> str:
 
 
 def _find(record: FigureRecord, index: int, file: Path, named: Sequence[Path]) -> Candidate:
-    """Return the state of the first path with a source's data, or else of the nearest data."""
     source = record.sources[index]
     seen = file.resolve().parent / (source.beside or Path(source.path).name)
     nearest = Candidate(4, Path(source.path), f"{source.path} isn't here; name it with --from.")
@@ -135,7 +128,6 @@ def _find(record: FigureRecord, index: int, file: Path, named: Sequence[Path]) -
 
 
 def _state(record: FigureRecord, index: int, path: Path) -> Candidate:
-    """Return how the data at a path differs from what a source's record says."""
     then = record.sources[index]
     try:
         now = _record_now(record, index, path)
@@ -187,7 +179,6 @@ def _record_now(record: FigureRecord, index: int, path: Path) -> SourceRecord:
 def _redraw(
     record: FigureRecord, paths: Sequence[Path], kind: str, content: bytes
 ) -> tuple[bool, str]:
-    """Return whether the data at paths gives a file's picture, and a sentence that says so."""
     from overfit_cli.figures.draw import Request, draw_figure
     from overfit_cli.figures.look import look_of_record
     from overfit_cli.figures.picture import file_content

@@ -55,7 +55,6 @@ def group_cells(
     Args:
         cells: all of them; within a batch they keep their order.
         key: what the cells of a batch share; batches are ordered by it.
-        size: of a cell, in any unit.
         most: the largest size of a batch; a cell larger than that is a batch of its own.
         cost: of a cell, of which the cells of a batch have about the same; with it the costliest
             batches come first.
@@ -98,7 +97,6 @@ class BatchedTraining(ABC, Generic[P, State, Pass]):
 
     Args:
         cells: the states before the first step.
-        training: the log.
         logged: the steps to measure, besides a cell's last one.
         last: the step at which the cells end that are left; None where `ends` says so of each.
     """
@@ -120,8 +118,6 @@ class BatchedTraining(ABC, Generic[P, State, Pass]):
 
         Args:
             step: 0 before the first gradient step.
-            now: the forward pass there.
-            due: indices of cells.
 
         Returns:
             a row for each index; what isn't finite in it, and an empty one, isn't logged.
@@ -132,8 +128,6 @@ class BatchedTraining(ABC, Generic[P, State, Pass]):
         """Give the results of cells that end.
 
         Args:
-            step: their last one.
-            now: the forward pass there.
             rows: what was measured there, by indices of cells.
         """
 
@@ -175,7 +169,6 @@ class BatchedTraining(ABC, Generic[P, State, Pass]):
                 self.cells = [self.cells[index] for index in kept]
 
     def _measured(self, step: int, now: Pass, ended: Sequence[bool]) -> Results[P]:
-        """Measure and log the cells that are due, and give the results of those that end."""
         every = step in self._logged
         due = [index for index, end in enumerate(ended) if every or end]
         rows = dict(zip(due, self.measure(step, now, due), strict=True))

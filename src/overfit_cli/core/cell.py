@@ -41,8 +41,6 @@ class Paper:
 
     Attributes:
         authors: as it is cited: `Jiang et al.`
-        year: when it appeared.
-        title: in full.
         url: where it is read; empty where it is nowhere.
         findings: what is to be known first of its claims.
     """
@@ -82,7 +80,6 @@ class SourceFile(NamedTuple):
 
     Attributes:
         name: its path from the folder that imports find it in.
-        content: its text.
         path: where it lies; None for code that was typed into a notebook.
     """
 
@@ -160,11 +157,7 @@ class Column:
     label: str = ""
 
     def __post_init__(self) -> None:
-        """Refuse texts of another type, and those that figures can't typeset.
-
-        Raises:
-            TypeError: with the text.
-        """
+        """Refuse texts of another type, and those that figures can't typeset."""
         check_texts(self)
 
 
@@ -173,7 +166,6 @@ class CellResult(Generic[P_co]):
     """The result of training one cell.
 
     Attributes:
-        cell: the cell.
         measurements: values by the names of the study's `columns`; what is absent is null.
         steps: gradient steps taken.
         reason: why it failed (`diverged`, `step limit`, ...); empty when it is done.
@@ -206,7 +198,6 @@ class CellResult(Generic[P_co]):
 
     @property
     def _setting(self) -> str:
-        """The study, the parameters and the seed of the cell, in a line."""
         values = self.cell.parameters.model_dump().items()
         named = ", ".join(f"{name} {brief(value)}" for name, value in values)
         return visible(f"{self.cell.study}, {named}, seed {self.cell.seed}")

@@ -49,7 +49,6 @@ class Interval:
     """An interval of a measured number.
 
     Attributes:
-        low, high: its ends.
         kind: its kind, such as `95 % t over 10 seeds`.
     """
 
@@ -117,11 +116,7 @@ class Measurement:
     needed_seeds: int = 0
 
     def __post_init__(self) -> None:
-        """Refuse a text that is no verdict.
-
-        Raises:
-            ValueError: with the names of the verdicts.
-        """
+        """Refuse a text that is no verdict."""
         if self.verdict not in get_args(Verdict):
             verdicts = ", ".join(get_args(Verdict))
             raise ValueError(f"a measurement's verdict is one of {verdicts}, not {self.verdict!r}")
@@ -184,7 +179,6 @@ class Claim:
     Attributes:
         name: a short name, such as `fig1-contour`.
         kind: whose sentence it is: one of `KINDS`.
-        source: the paper and the place in it.
         statement: the sentence; of kind `paper` it says what the paper says, no more and no less.
         hypotheses: what the paper requires, and how the judged cells meet it; empty where it
             requires nothing.
@@ -210,12 +204,7 @@ class Claim:
     reads: Literal["cells", "trajectories"] = "cells"
 
     def __post_init__(self) -> None:
-        """Refuse a `measure` that is no function, and an unknown kind.
-
-        Raises:
-            TypeError: if `measure` cannot be called.
-            ValueError: with the names of the kinds.
-        """
+        """Refuse a `measure` that is no function, and an unknown kind."""
         if not callable(self.measure):
             raise TypeError(f"the claim {self.name!r} has no function that measures it")
         if self.kind not in KINDS:
@@ -260,7 +249,6 @@ class Claim:
         return replace(measurement, note=" ".join([measurement.note, *remarks]).strip())
 
     def _measured(self, cells: pd.DataFrame) -> Measurement:
-        """Return the measurement, or why there is none."""
         try:
             result: object = self.measure(cells)
         except UndecidedError as undecided:

@@ -27,7 +27,6 @@ def minibatches(samples: int, size: int, seed: int, *, equal: bool = True) -> It
     """Yield the rows of minibatches without end: each sample once an epoch, in a new order.
 
     Args:
-        samples: the number of samples.
         size: the number of samples of a minibatch.
         seed: the cell's; the orders are drawn from its stream `train`, `order`.
         equal: whether the last minibatch of an epoch is filled up from the next epoch; otherwise
@@ -50,9 +49,7 @@ def gradient_steps(
     """Take a gradient step for each loss that the caller takes, on that step's minibatch.
 
     Args:
-        optimiser: the optimiser, with the weights.
         loss_of: the mean loss on some rows of the training samples, with gradients.
-        minibatches: the rows of each step.
     """
     for rows in minibatches:
         loss = loss_of(rows)
@@ -95,7 +92,6 @@ class Task:
     """The data of a cell.
 
     Attributes:
-        train, test: the samples.
         vocabulary: the number of different tokens.
         shortcut: the test accuracy of a rule that sees too little to solve the task; nan without
             such a rule.
@@ -156,7 +152,6 @@ def loss_and_accuracy(
 
     Args:
         logits_of: the logits of some of the samples, shape (samples, classes).
-        samples: all samples.
         batch_size: the number of samples that are evaluated together, which bounds the memory.
     """
     import torch
@@ -228,7 +223,6 @@ def train_with_evaluations(
     Args:
         losses: takes a gradient step for each loss that is taken from it.
         evaluate: measures `test_loss`, `test_accuracy`, and further columns.
-        count: the number of steps.
         interval: the number of steps between two evaluations.
         log: receives each evaluation's step and row.
     """

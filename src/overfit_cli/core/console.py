@@ -37,7 +37,6 @@ def console(*, quiet: bool = False) -> Console:
             super().print(*printed, **options)
 
         def _unwrapped(self, item: Any) -> Any:
-            """A table with a line for each row, and no blanks at their ends."""
             if not isinstance(item, Table):
                 return item
             lines = self.render_lines(item, self.options.update(width=WIDEST), pad=False)
@@ -61,7 +60,6 @@ def print_folded(output: Console, text: str, first: str = "", further: str = "  
     """Print a text, on a terminal in lines that fit it.
 
     Args:
-        output: the console.
         text: it; on one line elsewhere.
         first, further: what the first line, and each further one, begins with.
     """

@@ -90,7 +90,6 @@ def _library(error: BaseException) -> str:
 
 
 def _causes(error: BaseException) -> list[BaseException]:
-    """An exception below those that it was raised from or while handling, the first one first."""
     chain = [error]
     while len(chain) < MOST_CAUSES:
         last = chain[-1]
@@ -206,7 +205,6 @@ class Alike:
 
     Attributes:
         count: how many cells.
-        example: the reason of one of them.
         varied: whether their reasons differ in words.
         traceback: that of one of them; empty where none is known.
     """

@@ -92,7 +92,6 @@ class Figure:
 
     Attributes:
         name: its name in `overfit plot`.
-        title: its content, in a phrase.
         reads: whether it needs a sweep's `cells` or logged `trajectories`.
         draw: makes the picture; raises `UserError` where the data do not suffice.
         source: the figure of the paper that it reproduces; empty where it is our own.

@@ -43,11 +43,7 @@ _NONBLOCKING = getattr(os, "O_NONBLOCK", 0)
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Write `content` to `path` so that a kill at any moment leaves the old file or the new one.
-
-    Raises:
-        OSError: if it cannot be written; no temporary file remains.
-    """
+    """Write `content` to `path` so that a kill at any moment leaves the old file or the new one."""
     temporary = path.with_name(f"{TEMPORARY_PREFIX}{uuid.uuid4().hex}")
     try:
         with temporary.open("wb") as file:
@@ -65,13 +61,8 @@ def write_user_file(path: Path, content: bytes, name: str, noun: str = "it") -> 
     """Write a file that the user names, whole or not at all, and make its folder.
 
     Args:
-        path: the file.
-        content: its bytes.
         name: the argument that names it, for messages.
         noun: the thing to write, for messages.
-
-    Raises:
-        UserError: if it cannot be written, or the path is that of something other than a file.
     """
     try:
         if path.exists() and not path.is_file():  # a device would be replaced by a file
@@ -91,12 +82,8 @@ def read_toml(path: Path, limit: int, name: str = "") -> dict[str, Any]:
     """Return the content of a TOML file of at most `limit` bytes.
 
     Args:
-        path: the file.
         limit: the largest number of bytes.
         name: the argument that names the file, for messages; empty without one.
-
-    Raises:
-        UserError: if it cannot be read.
     """
     try:
         return tomllib.loads(read_bounded(path, limit).decode())
@@ -111,9 +98,6 @@ def read_bounded(path: Path, limit: int) -> bytes:
     """Return the content of a regular file of at most `limit` bytes.
 
     For a pipe, a device or an endless file it neither waits nor uses more memory than that.
-
-    Raises:
-        OSError: if it is no regular file, or cannot be read.
     """
     # Opening a pipe would wait for its writer.
     descriptor = os.open(path, os.O_RDONLY | _NONBLOCKING)
@@ -130,11 +114,7 @@ def make_folder(folder: Path, name: str) -> None:
     """Make a writable folder.
 
     Args:
-        folder: the folder.
         name: the argument that names it, for messages.
-
-    Raises:
-        BadValue: if it can't be made or written to.
     """
     refuse_file(folder, name)
     try:
@@ -147,11 +127,7 @@ def make_folder(folder: Path, name: str) -> None:
 
 
 def refuse_file(folder: Path, name: str) -> None:
-    """Refuse a file where a folder, or a parent of it, is or will be.
-
-    Raises:
-        BadValue: if there is one; it names the argument `name`.
-    """
+    """Refuse a file where a folder, or a parent of it, is or will be."""
     for part in (folder, *folder.parents):
         with contextlib.suppress(OSError):  # of a parent that can't be read nothing is known
             if part.exists() and not part.is_dir():
@@ -186,11 +162,6 @@ _TRIES = 100 if os.name == "nt" else 1
 
 
 def _rename(path: Path, target: Path) -> None:
-    """Give a file another name, in place of a file that has it.
-
-    Raises:
-        OSError: if that can't be done, or a file stays open in another process for a second.
-    """
     for _ in range(_TRIES - 1):
         with contextlib.suppress(PermissionError):
             path.replace(target)
@@ -252,20 +223,12 @@ DATA_VARIABLE = "OVERFIT_DATA"
 
 
 def set_data_folder(path: Path) -> None:
-    """Make `path` the data folder of this process and of its child processes.
-
-    Raises:
-        BadValue: see `usable_data`.
-    """
+    """Make `path` the data folder of this process and of its child processes."""
     os.environ[DATA_VARIABLE] = str(usable_data(path).resolve())
 
 
 def usable_data(path: Path) -> Path:
-    """Return a folder of data, or an archive of it.
-
-    Raises:
-        BadValue: if the path does not exist, or is a file of another kind.
-    """
+    """Return a folder of data, or an archive of it."""
     if not path.exists():
         raise BadValue("data", str(path), "there is no such folder or file.")
     if not path.is_dir() and not path.name.endswith(".tar.gz"):
@@ -274,11 +237,7 @@ def usable_data(path: Path) -> Path:
 
 
 def check_data_variable() -> None:
-    """Check the data folder that the variable names, if it names one.
-
-    Raises:
-        UserError: as `usable_data` does; it names the variable.
-    """
+    """Check the data folder that the variable names, if it names one."""
     if value := os.environ.get(DATA_VARIABLE):
         with name_variable_in_errors(DATA_VARIABLE):
             usable_data(Path(value))
@@ -286,11 +245,7 @@ def check_data_variable() -> None:
 
 @contextlib.contextmanager
 def name_variable_in_errors(variable: str) -> Iterator[None]:
-    """Make an error about a value name the environment's variable that has it.
-
-    Raises:
-        UserError: for a `BadValue` raised inside.
-    """
+    """Make an error about a value name the environment's variable that has it."""
     try:
         yield
     except BadValue as error:
@@ -345,7 +300,6 @@ def require_extra(package: str, extra: str, user: str) -> None:
     """Check that a package is installed, without importing it.
 
     Args:
-        package: the package.
         extra: the extra of overfit-cli that installs it.
         user: the feature that needs it, for the message.
 
@@ -367,11 +321,7 @@ RESULTS_VARIABLE = "OVERFIT_RESULTS"
 
 
 def results_folder() -> Path:
-    """Return the folder of run directories that `OVERFIT_RESULTS` names, or `results`.
-
-    Raises:
-        UserError: if the variable names a file.
-    """
+    """Return the folder of run directories that `OVERFIT_RESULTS` names, or `results`."""
     value = os.environ.get(RESULTS_VARIABLE)
     if not value:
         return Path("results")

@@ -18,8 +18,6 @@ def html_table(caption: str, headings: Sequence[str], rows: Iterable[Sequence[st
     """Return a table.
 
     Args:
-        caption: a sentence above it.
-        headings: the headings of its columns.
         rows: a text for each column; `Markup` is put in as it is.
     """
     head = _row("th", headings)
@@ -54,5 +52,4 @@ def _row(tag: str, texts: Sequence[str]) -> Markup:
 
 
 def _shown(text: str) -> str:
-    """Markup as it is, and a text with its control characters as escapes."""
     return text if isinstance(text, Markup) else visible(text)

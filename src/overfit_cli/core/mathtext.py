@@ -70,9 +70,6 @@ def check_texts(declared: object) -> None:
 
     Args:
         declared: a `Parameter` or a `Column`.
-
-    Raises:
-        TypeError: with the first of them, what is wrong with it, and what is accepted.
     """
     for name in TEXTS:
         text = getattr(declared, name)

@@ -60,7 +60,6 @@ class NotebookPicture:
 
 
 def _content(picture: RenderableType) -> dict[str, str]:
-    """A picture as HTML in its colours, on the notebook's own background, and as plain text."""
     from rich.console import Console
     from rich.terminal_theme import SVG_EXPORT_THEME
 

@@ -79,7 +79,6 @@ def _replace_braces(match: re.Match[str]) -> str:
 
 
 def _superscript(match: re.Match[str]) -> str:
-    """A whole exponent in superscript digits."""
     return (match[1] or match[2]).translate(RAISED)
 
 
@@ -157,11 +156,7 @@ class Parameter:
     label: str = ""
 
     def __post_init__(self) -> None:
-        """Refuse arguments of another type, texts that figures can't typeset, and empty bounds.
-
-        Raises:
-            TypeError: with the argument.
-        """
+        """Refuse arguments of another type, texts that figures can't typeset, and empty bounds."""
         check_texts(self)
         for name in ("at_least", "above", "at_most", "below"):
             if (value := getattr(self, name)) is not None and not is_finite_number(value):
@@ -247,7 +242,6 @@ def is_pair_of_numbers(value: object) -> TypeGuard[list[float]]:
 
 @functools.cache
 def _json_names(model: type[StudyParameters]) -> list[tuple[str, str]]:
-    """The model's fields in order, each with its name in JSON."""
     return [(name, encode_basestring_ascii(name)) for name in sorted(model.model_fields)]
 
 
@@ -407,11 +401,7 @@ Result = TypeVar("Result")
 
 
 def parse_value(info: ParameterInfo, text: str) -> Value:
-    """Convert a text to a value of the parameter's kind; `build` checks the bounds.
-
-    Raises:
-        BadValue: if the text is not of that kind.
-    """
+    """Convert a text to a value of the parameter's kind; `build` checks the bounds."""
     text = text.strip()
     excerpt = shorten(text)
     refusal = BadValue(info.name, excerpt, f"{info.name} takes {info.accepts}, not {excerpt!r}.")
@@ -455,9 +445,7 @@ def map_parameters(
     """Return a function's result for each cell's parameters; it is called once for equal ones.
 
     Args:
-        model: the study's parameters.
         cells: one row per cell.
-        function: takes the parameters.
     """
     names = list(model.model_fields)
     results: dict[tuple[Any, ...], Result] = {}
@@ -469,11 +457,7 @@ def map_parameters(
 
 
 def build(model: type[StudyParameters], values: Mapping[str, Value]) -> StudyParameters:
-    """Make the parameters; those that `values` does not have take their defaults.
-
-    Raises:
-        BadValue: with the parameter, its value and the accepted values.
-    """
+    """Make the parameters; those that `values` does not have take their defaults."""
     declared = describe(model)
     for name in values:
         if name not in declared:
@@ -495,7 +479,6 @@ def unknown_parameter(name: str, declared: Mapping[str, ParameterInfo]) -> BadVa
 
 
 def _refusal(error: ErrorDetails, declared: Mapping[str, ParameterInfo]) -> BadValue:
-    """The error for a value that pydantic refuses, or the study's own error."""
     if not error["loc"]:
         refusal = error["ctx"]["error"].args[0]
         if isinstance(refusal, BadValue):

@@ -173,7 +173,6 @@ def start_worker(parent: int) -> None:
 
 
 def _wait_for_end(parent: int) -> None:
-    """Wait until the parent of this process has ended."""
     if sys.platform == "win32":  # a child keeps its parent's number there
         import _winapi
 

@@ -121,11 +121,7 @@ _added: dict[str, AnyStudy] = {}
 
 
 def add_study(study: AnyStudy) -> None:
-    """Register a study in this process, as if it were installed.
-
-    Raises:
-        UserError: if it is incomplete, or another study is installed under its name.
-    """
+    """Register a study in this process, as if it were installed."""
     if reason := why_no_study(study, study.name):
         raise UserError(f"{type(study).__name__} is not a study: {reason}.")
     if study.name in _entry_points() and find_study(study.name) is not study:
@@ -140,11 +136,7 @@ def study_names() -> list[str]:
 
 
 def find_study(name: str) -> AnyStudy:
-    """Return the study `name`.
-
-    Raises:
-        UserError: if no study has this name, or its package cannot be loaded.
-    """
+    """Return the study `name`."""
     if name in _added:
         return _added[name]
     if name not in _entry_points():
@@ -158,7 +150,6 @@ def find_study(name: str) -> AnyStudy:
 
 @functools.cache
 def _load(point: EntryPoint) -> AnyStudy | str:
-    """An installed study, or the reason why it cannot be loaded."""
     try:
         study: AnyStudy = point.load()
         return why_no_study(study, point.name) or study
@@ -179,11 +170,7 @@ def installed_studies() -> Iterator[AnyStudy]:
 
 @contextlib.contextmanager
 def blaming(study: AnyStudy, doing: str) -> Iterator[None]:
-    """Turn an exception of a study's code inside into a sentence with the study's name.
-
-    Raises:
-        UserError: in place of every other exception; a `UserError` is not changed.
-    """
+    """Turn an exception of a study's code inside into a sentence with the study's name."""
     try:
         yield
     except UserError:

@@ -52,9 +52,6 @@ def without_formulas(content: bytes) -> bytes:
     """Return CSV that somebody else may have written, with an apostrophe before each formula.
 
     Content without a formula is returned unchanged, with what is escaped in it already.
-
-    Raises:
-        UserError: if it is no CSV.
     """
     try:
         rows = list(csv.reader(io.StringIO(content.decode("utf-8-sig"), newline="")))
@@ -70,5 +67,4 @@ def without_formulas(content: bytes) -> bytes:
 
 
 def _is_formula(text: str) -> bool:
-    """Whether a spreadsheet takes a field for a formula, and it is no number."""
     return _FORMULA.match(text) is not None and not is_number(text)

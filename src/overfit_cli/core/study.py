@@ -70,11 +70,7 @@ class Study(ABC, Generic[P]):
     """What a run directory keeps of it beside its name and version."""
 
     def __new__(cls, *args: Any, **options: Any) -> Study[P]:
-        """Refuse to make a study that lacks an obligatory member, in a sentence.
-
-        Raises:
-            TypeError: naming what it lacks.
-        """
+        """Refuse to make a study that lacks an obligatory member, in a sentence."""
         if lacking := sorted(cls.__abstractmethods__):
             raise TypeError(f"{cls.__name__} lacks {', '.join(lacking)}, which every study has")
         return super().__new__(cls)
@@ -142,7 +138,6 @@ class Study(ABC, Generic[P]):
         """Return why a result can't have a column of that name; empty where it can.
 
         Args:
-            name: the column's name.
             logged: whether it is a column of the trajectory.
         """
         columns = self.trajectory_columns if logged else self.columns
@@ -162,9 +157,6 @@ class Study(ABC, Generic[P]):
         Returns:
             a fingerprint of each collection of data that they read, by the collection's name. A
             run directory is held to them, so that cells of different data never mix.
-
-        Raises:
-            UserError: if something is missing.
         """
         return {}
 
@@ -176,11 +168,7 @@ class Study(ABC, Generic[P]):
         return ""
 
     def source_files(self) -> Sequence[SourceFile]:
-        """Return the user's files with the code that trains; none of an installed study.
-
-        Raises:
-            UserError: if one can't be read.
-        """
+        """Return the user's files with the code that trains; none of an installed study."""
         return ()
 
     def notes(self, cells: Cells[P]) -> Sequence[str]:
@@ -227,7 +215,6 @@ def stand_ins_of(study: AnyStudy, cells: pd.DataFrame) -> list[str]:
     """Return what stands in for the paper's data in cells, each sentence once.
 
     Args:
-        study: the study of the cells.
         cells: one row per cell, with the study's parameters.
     """
     if not study.paper_data:
@@ -242,7 +229,6 @@ class FigureData:
     """The data of a figure.
 
     Attributes:
-        study: the study that was run.
         cells: one row per cell, done and failed, as `overfit_cli.load` returns them.
         planned: the cells that the run directory was meant to hold, one row each with `seed` and
             the parameters; those that `cells` lacks are missing.

@@ -101,12 +101,7 @@ def list_numbers(numbers: Sequence[int]) -> str:
 
 
 def list_runs(numbers: Sequence[int], write: Callable[[int], str]) -> str:
-    """Return whole numbers in order as a list, with three neighbours or more as a range.
-
-    Args:
-        numbers: the numbers.
-        write: writes each of them.
-    """
+    """Return whole numbers in order as a list, with three neighbours or more as a range."""
     runs: list[list[str]] = []
     for before, number in zip([None, *numbers], numbers, strict=False):
         if before is None or number != before + 1:

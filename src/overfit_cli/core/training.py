@@ -36,9 +36,6 @@ def resolve_device(choice: DeviceChoice, *, local: bool = True) -> Literal["cpu"
     Args:
         choice: the device that the user chose.
         local: whether this machine trains; for another machine the choice itself decides.
-
-    Raises:
-        BadValue: if `cuda` is chosen and the machine has no GPU.
     """
     if not local:
         return "cuda" if choice == "cuda" else "cpu"
@@ -217,7 +214,6 @@ class Training:
         """Log a step of a cell; without effect where steps are not logged.
 
         Args:
-            cell: a cell of the batch.
             step: the number of the step, larger than the one before.
             row: values by the names of the study's `trajectory_columns`.
         """
@@ -247,7 +243,6 @@ def logged_steps(steps: int, first: int = 10, ratio: float = 1.08) -> list[int]:
     """Return the steps to log of a training of so many: the first ones, then by ratio, the last.
 
     Args:
-        steps: the number of steps of the training.
         first: the step up to which every step is logged.
         ratio: the ratio of a logged step to the one before.
     """

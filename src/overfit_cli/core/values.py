@@ -29,11 +29,7 @@ _Choice = TypeVar("_Choice")
 
 
 def whole_number(name: str, given: Any, at_least: int, at_most: int = LARGEST) -> int:
-    """Return a whole number, of any library.
-
-    Raises:
-        BadValue: if it is none, too small or too large.
-    """
+    """Return a whole number, of any library."""
     is_whole = isinstance(given, Integral) and not isinstance(given, bool)
     if not is_whole or not at_least <= given <= at_most:
         raise BadValue(name, given, f"it takes {number_in_words(int, at_least, at_most)}.")
@@ -41,11 +37,7 @@ def whole_number(name: str, given: Any, at_least: int, at_most: int = LARGEST) -
 
 
 def finite_number(name: str, given: Any, above: float = -math.inf) -> float:
-    """Return a finite number, of any library.
-
-    Raises:
-        BadValue: if it is none, or isn't above what it must be.
-    """
+    """Return a finite number, of any library."""
     is_number = isinstance(given, Real) and not isinstance(given, bool)
     if not is_number or not math.isfinite(given) or given <= above:
         accepts = number_in_words(float) if above == -math.inf else f"a number above {above:g}"
@@ -57,11 +49,7 @@ JOBS_ACCEPTED = "a whole number of at least 1, or -1 for one per core"
 
 
 def number_of_jobs(given: Any) -> int:
-    """Return how many cells to train at the same time; -1 is one per core.
-
-    Raises:
-        BadValue: for any other number below 1.
-    """
+    """Return how many cells to train at the same time; -1 is one per core."""
     is_whole = isinstance(given, Integral) and not isinstance(given, bool)
     if not is_whole or not (given == -1 or 1 <= given <= LARGEST):
         raise BadValue("jobs", given, f"it takes {JOBS_ACCEPTED}.")
@@ -69,11 +57,7 @@ def number_of_jobs(given: Any) -> int:
 
 
 def usable_path(name: str, given: Any) -> Path:
-    """Return the path of a file or a folder, which need not exist.
-
-    Raises:
-        BadValue: if it is empty, isn't text, or no path can be so.
-    """
+    """Return the path of a file or a folder, which need not exist."""
     if not isinstance(given, str | Path):
         raise BadValue(name, given, "it takes a path.")
     if not str(given).strip():
@@ -88,22 +72,14 @@ def usable_path(name: str, given: Any) -> Path:
 
 
 def valid_choice(name: str, given: _Choice, choices: Iterable[object]) -> _Choice:
-    """Return one of a few names.
-
-    Raises:
-        BadValue: if it is none of them.
-    """
+    """Return one of a few names."""
     if given not in choices:
         raise BadValue(name, given, f"it takes {alternatives(choices)}.")
     return given
 
 
 def list_of_texts(name: str, given: Any) -> list[str]:
-    """Return one text, or several, as a list.
-
-    Raises:
-        BadValue: if something else is among them.
-    """
+    """Return one text, or several, as a list."""
     several = isinstance(given, Iterable) and not isinstance(given, str)
     texts = list(given) if several else [given]
     if not all(isinstance(text, str) for text in texts):

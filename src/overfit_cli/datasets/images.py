@@ -77,11 +77,7 @@ _ACCEPTED = (
 
 @functools.lru_cache(maxsize=1)
 def mnist_splits(folder: Path) -> tuple[dict[str, Digits], dict[str, str]]:
-    """Return the splits of MNIST that the folder has, and their fingerprint by name; cached.
-
-    Raises:
-        UserError: as `read_mnist`, with the folder's option.
-    """
+    """Return the splits of MNIST that the folder has, and their fingerprint by name; cached."""
     with name_data_in_errors(folder):
         splits = read_mnist(folder)
     arrays = [array for split in splits.values() for array in (split.pixels, split.labels)]
@@ -97,7 +93,6 @@ def read_mnist(folder: Path) -> dict[str, Digits]:
 
     Raises:
         MissingError: if it has neither split.
-        UserError: if a split is incomplete.
     """
     for subfolder in _SUBFOLDERS:
         splits = {
@@ -148,10 +143,6 @@ def read_idx(path: Path, magic: int) -> NDArray[np.uint8]:
     Args:
         path: the file; a name that ends in `.gz` is unpacked.
         magic: its first four bytes; the last of them is the number of dimensions.
-
-    Raises:
-        UserError: if the file cannot be read, or has another magic number or another length than
-            its header says.
     """
     length = 4 + 4 * (magic & 0xFF)
     with _open(path) as file:
@@ -178,11 +169,6 @@ def read_idx(path: Path, magic: int) -> NDArray[np.uint8]:
 
 @contextlib.contextmanager
 def _open(path: Path) -> Iterator[BinaryIO | gzip.GzipFile]:
-    """The file, unpacked as it is read.
-
-    Raises:
-        UserError: if it cannot be read.
-    """
     try:
         with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
             yield file

@@ -78,7 +78,6 @@ def read_imdb(folder: Path, length: int) -> tuple[Texts, Texts]:
 
     Raises:
         MissingError: if there are no reviews.
-        UserError: if the data are incomplete.
     """
     try:
         source = _source(folder)
@@ -108,7 +107,6 @@ def _source(path: Path) -> Path:
 
 
 def _read(source: Path) -> tuple[Corpus, Corpus]:
-    """Read the training and the test reviews of a folder, or of an archive."""
     if source.is_dir():
         return _corpora(folder_reviews(source), source)
     cached = cache_folder() / _cache_name(source)
@@ -123,20 +121,17 @@ def _read(source: Path) -> tuple[Corpus, Corpus]:
 
 
 def _cache_name(archive: Path) -> str:
-    """Return a name that changes with the archive."""
     facts = archive.stat()
     identity = f"{archive.name}/{facts.st_size}/{facts.st_mtime_ns}"
     return f"imdb-{hashlib.sha256(identity.encode()).hexdigest()[:16]}.npz"
 
 
 def _corpora(reviews: Reviews, source: Path) -> tuple[Corpus, Corpus]:
-    """Concatenate the training and the test reviews, each in the order of label and number."""
     train, test = (_corpus(reviews, split, source) for split in SPLITS)
     return train, test
 
 
 def _corpus(reviews: Reviews, split: str, source: Path) -> Corpus:
-    """Concatenate the reviews of a split."""
     texts: list[bytes] = []
     labels: list[int] = []
     for label, kind in enumerate(KINDS):
@@ -226,11 +221,7 @@ Reviews: TypeAlias = dict[Review, bytes]
 
 
 def folder_reviews(folder: Path) -> Reviews:
-    """Read the reviews of the folder `aclImdb`; files of other names are ignored.
-
-    Raises:
-        OSError: if a file cannot be read.
-    """
+    """Read the reviews of the folder `aclImdb`; files of other names are ignored."""
     reviews: Reviews = {}
     kind_folders = [folder / split / kind for split in SPLITS for kind in KINDS]
     budget = MOST_TEXT
@@ -252,12 +243,7 @@ def folder_reviews(folder: Path) -> Reviews:
 
 
 def archive_reviews(archive: Path) -> Reviews:
-    """Read the reviews of the archive in one pass, unpacking nothing to disk.
-
-    Raises:
-        UserError: if it is no `tar.gz` archive, or incomplete.
-        OSError: if it cannot be read.
-    """
+    """Read the reviews of the archive in one pass, unpacking nothing to disk."""
     try:
         with gzip.open(archive) as unpacked:
             content = _BoundedReader(unpacked)
@@ -281,7 +267,6 @@ class _BoundedReader(io.RawIOBase):
         self._remaining = MOST_UNPACKED
 
     def readable(self) -> bool:
-        """Return True."""
         return True
 
     def read(self, size: int = -1) -> bytes:
@@ -315,7 +300,6 @@ class _Header(tarfile.TarInfo):
 
 
 def _members(content: _BoundedReader) -> Reviews:
-    """Read the reviews among the members of an uncompressed archive."""
     reviews: Reviews = {}
     with tarfile.open(fileobj=content, mode="r|", tarinfo=_Header) as members:
         for count, member in enumerate(members):

@@ -53,7 +53,6 @@ class ReviewSettings:
     """Settings of generated reviews. Word 0 is padding and word 1 the negation.
 
     Attributes:
-        length: the number of words of a review.
         vocabulary: the number of different words, with padding and negation.
         kinds: the number of different positive words, and of negative ones.
         sentiment_words: the number of sentiment words of a review; odd, so that no review is a
@@ -201,7 +200,6 @@ def read_sst2(folder: Path) -> tuple[Sentences, Sentences]:
 
     Raises:
         MissingError: if a split is missing.
-        UserError: if a split has no sentences, or a row is malformed.
     """
     try:
         train, test = (_split(folder, names) for names in _SPLITS)
@@ -232,7 +230,6 @@ def _files(folder: Path, names: tuple[str, ...]) -> list[Path]:
 
 
 def _rows(path: Path) -> Iterator[tuple[str, int]]:
-    """Sentences of a file with their labels."""
     content = read_bounded(path, MOST_BYTES)
     rows = _tsv_rows(path, content) if path.suffix == ".tsv" else _parquet_rows(path, content)
     for row, text, label in rows:
@@ -267,7 +264,6 @@ def _tsv_rows(path: Path, content: bytes) -> Iterator[tuple[str, str, str]]:
 
 
 def _parquet_rows(path: Path, content: bytes) -> Iterator[tuple[str, str, str]]:
-    """The name of each row for messages, its sentence and its label."""
     try:
         table = pd.read_parquet(io.BytesIO(content))
     except Exception as error:  # pyarrow raises many kinds
@@ -278,7 +274,6 @@ def _parquet_rows(path: Path, content: bytes) -> Iterator[tuple[str, str, str]]:
 
 
 def _columns(path: Path, header: list[str]) -> tuple[str, str]:
-    """The names of the columns of sentences and labels."""
     text = next((name for name in _TEXTS if name in header), None)
     if text is None or "label" not in header:
         excerpt = shorten(", ".join(header))

@@ -40,7 +40,6 @@ class Axis:
     """A parameter along an axis.
 
     Attributes:
-        name: the parameter.
         label: its meaning, symbol and unit.
         values: the values that occur, in order.
         scale: `linear`, `log`, or `category` for values that are not numbers.
@@ -159,14 +158,8 @@ def parameter_axis(
     """Lay the parameter `name` along the axis `side`.
 
     Args:
-        data: the figure's data.
         side: `x` or `y`, the option that names the parameter.
-        name: the parameter's name.
         log: whether the axis is logarithmic; None for the scale with the more even spacing.
-
-    Raises:
-        UserError: if it is no parameter of the study, has fewer than two values here, or cannot
-            be logarithmic.
     """
     values, varying = parameter_values(data), varying_parameters(data)
     hint = varying_in_words(varying)

@@ -82,7 +82,6 @@ def _falls(steps: pd.DataFrame, column: str) -> tuple[pd.Series[float], pd.Serie
 
 
 def _in_words(data: FigureData, best: FigureData, grouping: list[str]) -> list[str]:
-    """The best step sizes, the rule that chose them, and where cells diverged."""
     tried = parameter_values(data)[RATE]
     choices: list[Choice] = []
     ends: dict[str, str] = {}
@@ -137,7 +136,6 @@ def _choices_in_words(data: FigureData, choices: Sequence[Choice], names: Sequen
 
 
 def _rule_in_words(data: FigureData, grouping: list[str]) -> str:
-    """Return the rule for the best step size, with ties and failures if there are some."""
     headline = axis_label(data.study, data.study.headline)
     failed = bool((data.cells["status"] == "failed").any())
     first = "the fewest failed seeds, then " if failed else ""
@@ -155,7 +153,6 @@ def _rule_in_words(data: FigureData, grouping: list[str]) -> str:
 
 
 def _diverged_in_words(data: FigureData, grouping: list[str]) -> list[str]:
-    """Return the settings in which cells diverged, if they are few."""
     if "reason" not in data.cells:
         return []
     places = []

@@ -87,11 +87,6 @@ def draw_boundary(data: FigureData, options: FigureOptions) -> Picture:
     medians, of at least three values of y, with its largest residual. Where every boundary rises,
     the law is x ∝ y^q, and x is drawn upward. A text lists the values of y whose median lies
     beyond the grid.
-
-    Raises:
-        UserError: if x or y cannot be an axis or is not positive, another parameter varies, there
-            are more boundaries than colours, the column is unknown or empty, or an equation is
-            invalid.
     """
     value, label = measured_column(data, options.value)
     x, y, threshold = _inputs(data, options, value)
@@ -151,7 +146,6 @@ def draw_boundary(data: FigureData, options: FigureOptions) -> Picture:
 
 
 def _inputs(data: FigureData, options: FigureOptions, value: str) -> tuple[Axis, Axis, float]:
-    """The axes and the threshold, by default the middle of the measured numbers."""
     x, y = two_axes(data, options, panels=True)
     threshold = check_threshold(options.threshold)
     numbers = require_numbers(data, value)[value]
@@ -202,7 +196,6 @@ def _colour_of(data: FigureData, by: str | None) -> ColorType | None:
 def _refuse_nothing(
     drawn_boundaries: Sequence[DrawnBoundary], label: str, threshold: float
 ) -> None:
-    """Refuse to draw where no boundary lies on the grid."""
     if any(is_on_grid(boundary.rows).any() for boundary in drawn_boundaries):
         return
     sides = {side for boundary in drawn_boundaries for side in boundary.curves["side"]} & {*SIDES}
@@ -217,7 +210,6 @@ def _refuse_nothing(
 
 
 def _off_grid_words(curves: pd.DataFrame, threshold: float, *, refined: bool) -> str:
-    """Describe the curves of one y if their median crosses the threshold beyond the grid."""
     sides = set(curves["side"]) - {"unknown"}
     if not sides:
         return "not known"
@@ -232,7 +224,6 @@ def _off_grid_words(curves: pd.DataFrame, threshold: float, *, refined: bool) ->
 
 
 def _all_rise(drawn_boundaries: Sequence[DrawnBoundary]) -> bool:
-    """Whether there is a fitted boundary, and x grows with y along each."""
     fits = [boundary.fit for boundary in drawn_boundaries if can_be_written(boundary.fit)]
     return bool(fits) and all(fit.slope.value > 0 for fit in fits)
 
@@ -314,7 +305,6 @@ def _draw_points(
 def _draw_arrow_heads(
     axes: matplotlib.axes.Axes, boundary: DrawnBoundary, rows: pd.DataFrame, y: Axis, *, rises: bool
 ) -> None:
-    """Draw an arrow head where an interval leaves the axes."""
     least, most = axes.get_ylim() if rises else axes.get_xlim()
     for leaves, limit, marker in (
         (rows["low"] < least, least, "<v"),
@@ -330,7 +320,6 @@ def _draw_arrow_heads(
 def _narrow_in_words(
     axes: matplotlib.axes.Axes, drawn_boundaries: Sequence[DrawnBoundary], *, rises: bool
 ) -> list[str]:
-    """A sentence on boundaries whose intervals the markers of points hide."""
     length = (axes.bbox.height if rises else axes.bbox.width) * 72 / axes.figure.dpi
     low, high = np.log(axes.get_ylim() if rises else axes.get_xlim())
     size, hidden = float(matplotlib.rcParams["lines.markersize"]), list[str]()
@@ -394,7 +383,6 @@ def _off_grid_sentences(
 def _write_inside(
     axes: matplotlib.axes.Axes, legend: Legend, notes: Legend, *, rises: bool
 ) -> None:
-    """Put the legend above the boundary, and laws and notes below it."""
     corners: tuple[Any, Any] = ("upper right", "lower left")
     if rises:
         corners = ("upper left", "lower right")

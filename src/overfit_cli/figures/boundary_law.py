@@ -23,7 +23,6 @@ class DrawnBoundary:
 
     Attributes:
         title: its run or panel; empty where it is the only one.
-        colour: its colour.
         rows: the median crossing for each y; see `medians_by_row`.
         curves: the crossing of each curve; see `crossings`.
         off_grid: by each y whose median lies off the grid, what its curves do, in words.

@@ -34,9 +34,6 @@ def caption(
     """Return the caption of a figure, for its text file.
 
     Args:
-        figure: the study's figure.
-        picture: the drawn picture.
-        data: its data.
         commands: the commands that made the cells, and the one that drew the figure.
         usual: whether it has the axes and the column of the study's figure.
     """
@@ -103,11 +100,7 @@ def symbol_and_name(data: FigureData, name: str) -> str:
 
 
 def stand_ins(parts: Mapping[str, FigureData]) -> list[str]:
-    """Return what stands in for the papers' data in the cells of runs: see `Study.stand_in`.
-
-    Args:
-        parts: the data of each run, by its name.
-    """
+    """Return what stands in for the papers' data in the cells of runs: see `Study.stand_in`."""
     sentences = [
         sentence for part in parts.values() for sentence in stand_ins_of(part.study, part.cells)
     ]

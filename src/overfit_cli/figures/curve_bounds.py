@@ -38,9 +38,7 @@ class CurveBounds:
     """The columns of a theory beside the curves of several panels.
 
     Attributes:
-        panels: the curves of each panel.
         data: the cells and logged steps of each panel.
-        column: the measured column.
         labels: what each column of the theory is called, by its name.
         floor: the least number that is shown; 0 without one.
         log: whether the axis is logarithmic.
@@ -92,7 +90,6 @@ class CurveBounds:
         return facts
 
     def _crossings(self, curves: Sequence[Curve], name: str) -> list[tuple[float, float]]:
-        """Return the steps at which the curves of a panel rise above a column."""
         places = [_crossing(curve, self.column, name, self.floor) for curve in curves]
         return [place for place in places if place is not None]
 
@@ -114,7 +111,6 @@ class CurveBounds:
         return f" ({', '.join(told)})" if told else ""
 
     def _coincide(self, index: int) -> bool:
-        """Whether the first two columns look alike in a panel, as far as they are shown."""
         names = list(self.labels)[:2]
         pairs = pd.concat([curve.mean[names] for curve in self.panels[index]]).dropna()
         numbers = pd.concat([curve.mean[self.column] for panel in self.panels for curve in panel])
@@ -133,7 +129,6 @@ class CurveBounds:
         return f" in {', '.join(f'({letter})' for letter in letters)}" if letters else ""
 
     def _seeds_above(self, name: str) -> list[tuple[int, int]]:
-        """Return, for each panel, how many cells rise above a column, and the number of cells."""
         counts = []
         for data in self.data:
             logged = data.trajectories[data.trajectories["key"].isin(data.cells["key"])]
@@ -175,9 +170,7 @@ def seeds_above_floor(
     """Return a sentence on seeds that stay above the floor where most of their curve's do not.
 
     Args:
-        panels: the curves of each panel.
         parts: the cells and logged steps of each panel.
-        column: the measured column.
         floor: the least number that is shown.
     """
     counts, largest = [], 0.0
@@ -221,7 +214,6 @@ def _draw_theory(
 
 
 def _crossing(curve: Curve, column: str, name: str, floor: float) -> tuple[float, float] | None:
-    """The step and the height at which a curve that began below a column comes above it."""
     pair = curve.mean[[column, name]].dropna()
     above = pair[(pair[column] > pair[name] * (1 + _NEARBY)) & (pair[column] > floor)]
     if above.empty or above.index[0] == pair.index[0]:

@@ -49,7 +49,6 @@ class CurveSet:
     """The curves of several parts, with their description.
 
     Attributes:
-        curves: the curves of each part.
         kind: the statistic and its band, in words.
         label: the same for an axis; empty where nothing is averaged.
         heading: the heading of the legend: the parameters whose values are words in the texts.
@@ -79,9 +78,6 @@ def gather_curves(
             that all cells of a setting have; a cell is linear between its logged steps.
         over_seeds: the statistic over seeds, and its band.
         each_seed: whether each cell is a curve in any case, with the text of its setting.
-
-    Raises:
-        UserError: if there is no number to draw in any part.
     """
     count = sum(int((part.cells["status"] == "done").sum()) for part in parts)
     parts = [_logged_part(part) for part in parts]
@@ -180,7 +176,6 @@ def _curve(
     bounds: Mapping[str, tuple[float, float]],
     over_seeds: Averaging,
 ) -> Curve:
-    """The curve of some cells, of the columns that have bounds."""
     summaries: dict[str, list[pd.Series[float]]] = {}
     single = steps["key"].nunique() == 1
     for name, ends in bounds.items():

@@ -40,9 +40,6 @@ def is_log_value(log: bool | None, numbers: Floats) -> bool:
     """Return whether y is logarithmic: by the user's choice, or where the numbers span decades.
 
     Zeros, such as an underflowed loss, don't prevent it where the others span `WIDE_SPAN`.
-
-    Raises:
-        UserError: see `inputs.choose_scale`.
     """
     finite = numbers[np.isfinite(numbers)]
     positive = finite[finite > 0]
@@ -52,13 +49,7 @@ def is_log_value(log: bool | None, numbers: Floats) -> bool:
 
 
 def least_shown(numbers: Floats, start: float, share: float = LEAST_SHARE) -> float:
-    """Return the number at which a logarithmic axis ends below; 0 where it shows all of them.
-
-    Args:
-        numbers: those to draw.
-        start: the number of which it is a share.
-        share: the share.
-    """
+    """Return the number at which a logarithmic axis ends below; 0 where it shows all of them."""
     finite = numbers[np.isfinite(numbers)]
     floor = share * start
     return floor if finite.size and finite.min() < floor else 0.0
@@ -80,7 +71,6 @@ def falls_early(curves: Sequence[pd.Series[float]], *, log: bool) -> bool:
     """Return whether most curves have nearly all of their change in the first tenth of the steps.
 
     Args:
-        curves: numbers by their steps.
         log: whether changes are those of logarithms.
     """
     last = max((float(curve.index.max()) for curve in curves if len(curve)), default=0.0)
@@ -145,9 +135,7 @@ def curve_scale(
     outside them does not compress the measurements.
 
     Args:
-        curves: the curves of all panels.
         columns, theory: the names of the measured columns, and of those of a theory.
-        options: the options of the figure.
         least_share: the share of the start below which a logarithmic axis ends.
     """
     names = [*columns, *theory]
@@ -181,6 +169,5 @@ _MOST_CUT = 0.7
 
 
 def _last_above(curve: Curve, column: str, floor: float) -> float:
-    """The last step at which a curve's band is above the floor."""
     upper = pd.concat([curve.mean[column], curve.high[column]])
     return float(upper[upper > floor].index.max()) if (upper > floor).any() else 0.0

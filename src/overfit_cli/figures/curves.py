@@ -65,10 +65,6 @@ def draw_curves(data: FigureData, options: FigureOptions) -> Picture:
     parameter suffice, or otherwise shades of the colour map. Columns of a theory are black.
 
     Steps are logarithmic where most of what happens does so in their first tenth.
-
-    Raises:
-        UserError: if no steps were logged, a column or `by` is unknown, or the threshold is not
-            finite.
     """
     columns = logged_columns(data, options.value)
     data = _drop_other_cells(data, columns)
@@ -82,8 +78,6 @@ def draw_panels(
     """Draw curves as `draw_curves` does, in given panels; the caller is `styled`.
 
     Args:
-        parts: the panels.
-        options: the options of the figure.
         least_share: the share of the start below which a logarithmic axis ends.
     """
     study = parts[0].data.study
@@ -197,11 +191,6 @@ def curve_looks(study: AnyStudy, curves: Sequence[Curve]) -> dict[str, LineLook]
 
 
 def _theory_columns(data: FigureData, columns: Sequence[str], theory: str | None) -> list[str]:
-    """The columns of a theory.
-
-    Raises:
-        UserError: if one is unknown, or they stand beside several columns.
-    """
     if theory is None:
         return []
     if len(columns) > 1:
@@ -213,7 +202,6 @@ def _theory_columns(data: FigureData, columns: Sequence[str], theory: str | None
 
 
 def _fact(study: AnyStudy, columns: Sequence[str], kind: str) -> str:
-    """The sentence of the caption."""
     labels = ", ".join(axis_label(study, name, logged=True) for name in columns)
     return f"{labels[:1].upper()}{labels[1:]} against {study.step}: {kind}."
 
@@ -293,13 +281,8 @@ def draw_curve(
     """Draw the columns of a setting: told apart by dashes, or by colours where it is alone.
 
     Args:
-        axes: where to draw.
-        curve: the setting's curve.
-        columns: the label of each column.
-        looks: the look of each setting.
         floor: the least number that is shown; 0 without one.
         thin: whether the curve is of one of several seeds.
-        banded: whether it has a band.
     """
     look, alone = looks[curve.text], len(looks) == 1
     for index, (column, label) in enumerate(columns.items()):

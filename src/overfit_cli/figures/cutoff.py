@@ -54,9 +54,6 @@ def draw_cutoff(data: FigureData, options: FigureOptions) -> Picture:
     names of the sides of its headline. For a refined sweep, whose cells are too few and too uneven
     for means, the colour is the share of seeds whose fitted curves lie above, and the boundary has
     its band.
-
-    Raises:
-        UserError: as `draw_heatmap`.
     """
     return draw_sides(data, options)
 
@@ -100,7 +97,6 @@ def _one_side(plan: Map, threshold: float) -> str:
 def _colour_sides(
     panels: Sequence[MapPanel], plan: Map, threshold: float, names: tuple[str, str]
 ) -> Legend:
-    """Colour every point of the grid by its side."""
     for axes, grid, _ in panels:
         is_above = np.where(np.isnan(grid.number), np.nan, grid.number > threshold)
         axes.pcolormesh(
@@ -122,7 +118,6 @@ def _colour_sides(
 def _name_regions(
     axes: matplotlib.axes.Axes, grid: Grid, is_above: Mask, names: tuple[str, str]
 ) -> None:
-    """Write the name of each large region where it is widest, clear of the lines on the axes."""
     shares = (np.arange(_SAMPLES) + 0.5) / _SAMPLES
     ends = [(axis, axis.scaled(axis.edges)) for axis in (grid.x, grid.y)]
     spots = [edges[0] + shares * (edges[-1] - edges[0]) for _, edges in ends]
@@ -160,7 +155,6 @@ def _draw_refined(
     threshold: float,
     names: tuple[str, str],
 ) -> Legend:
-    """Colour each row by the share of seeds above, and draw the boundary with its band."""
     curves = []
     for axes, _, part in panels:
         cells = usable_cells(part.data, plan.value)

@@ -42,9 +42,7 @@ class Request:
     """A request for a figure.
 
     Attributes:
-        figure: its name.
         directories: the run directories that it is drawn from, at least one.
-        options: what it shows.
         where: conditions that choose cells.
         minus: the run directory that is subtracted; None for none.
         look: how it looks; None for the usual one.
@@ -71,11 +69,7 @@ class Request:
         return [*self.directories, *([self.minus] if self.minus is not None else [])]
 
     def called(self) -> list[str]:
-        """Return the sources' names: the last part of their paths, or all of it where two share it.
-
-        Raises:
-            UserError: if two are one.
-        """
+        """The sources' names: the last part of their paths, or all of it where two share it."""
         if self.names:
             return list(self.names)
         paths = [source.path for source in self.sources]
@@ -86,12 +80,7 @@ class Request:
 
 
 def draw_figure(request: Request) -> Picture:
-    """Draw a figure, with its caption and its record.
-
-    Raises:
-        UserError: if its study has no such figure, the figure doesn't take an option, the
-            directories don't hold what it is drawn from, or nothing would be drawn.
-    """
+    """Draw a figure, with its caption and its record."""
     figure, first = figure_and_data(request.figure, request.directories[0], request.where)
     _refuse_unheeded(figure, request)
     others = request.sources[1:]
@@ -151,12 +140,7 @@ def record_of_run(
     Logged steps count where the figure reads them, and times where it draws them.
 
     Args:
-        path: the run directory.
-        data: its chosen cells.
-        figure: the figure.
-        options: the user's options.
         out: the figure's file; None where it isn't known.
-        name: the directory's name in the figure.
     """
     cells, steps = data.cells, None
     if figure.reads == "trajectories":
@@ -176,14 +160,8 @@ def drawn(
     """Draw a figure of some data, with its caption.
 
     Args:
-        figure: what to draw.
-        data: what it is drawn from.
-        asked: the user's options.
         commands: those that made the cells, and the one that draws them.
         look: how it looks; None for the usual one.
-
-    Raises:
-        UserError: if the data doesn't hold what it is drawn from, or nothing would be drawn.
     """
     look = look or Look()
     left_out = undefined_numbers(data, asked)
@@ -238,7 +216,6 @@ def _without_overflow(
 
     Args:
         data: the cells and logged steps.
-        figure: the figure.
         value: the column that it draws; None where it is the headline or several.
     """
     measured = [column.name for column in data.study.columns]
@@ -256,11 +233,7 @@ def _without_overflow(
 
 
 def find_figure(study: AnyStudy, name: str) -> Figure:
-    """Return a study's figure by its name.
-
-    Raises:
-        UserError: if it has none of this name.
-    """
+    """Return a study's figure by its name."""
     figures = figures_of(study)
     if name not in figures:
         near = most_alike(name, figures, cutoff=0.7)
@@ -272,11 +245,7 @@ def find_figure(study: AnyStudy, name: str) -> Figure:
 def figure_and_data(
     name: str, directory: RunDirectory, where: Sequence[str]
 ) -> tuple[Figure, FigureData]:
-    """Return a figure of a run directory's study, and what it is drawn from.
-
-    Raises:
-        UserError: if there is no such figure, nothing that it is drawn from, or no chosen cell.
-    """
+    """Return a figure of a run directory's study, and what it is drawn from."""
     data = chosen_data(load_figure_data(directory), where)
     figure = find_figure(data.study, name)
     if figure.reads == "trajectories" and data.trajectories.empty:
@@ -313,7 +282,6 @@ def _refuse_unheeded(figure: Figure, request: Request) -> None:
 
 
 def _as_typed(name: str, value: object) -> tuple[str, object]:
-    """Return an option of a figure and its value, as the command line has them."""
     if name == "log" and isinstance(value, frozenset):
         return "log", ",".join(sorted(value)) or "none"
     if isinstance(value, tuple):
@@ -324,7 +292,6 @@ def _as_typed(name: str, value: object) -> tuple[str, object]:
 def _compared(
     request: Request, parts: Sequence[FigureData], asked: FigureOptions, figure: Figure
 ) -> FigureData:
-    """The data of all directories, side by side or one less the other."""
     names, value = request.called(), asked.value or figure.options.value
     if request.minus is None:
         axes = (asked.x or figure.options.x, asked.y or figure.options.y)
@@ -339,7 +306,6 @@ def _compared(
 
 
 def _usual_column(figure: Figure, parts: Sequence[FigureData]) -> str:
-    """The headline of the first study, or of its logged columns one that all of them have."""
     study = parts[0].study
     if figure.reads == "cells":
         return study.headline
@@ -352,7 +318,6 @@ def commands_behind(directories: Sequence[Path], drawing: str) -> list[str]:
     """Return the commands that made the cells of run directories, and the one that draws them.
 
     Args:
-        directories: the run directories.
         drawing: what the user typed; empty where nothing was.
     """
     made: list[str] = []

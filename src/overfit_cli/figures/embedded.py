@@ -50,12 +50,8 @@ def drawn_numbers(figure: Figure, data: FigureData, options: FigureOptions) -> b
     figure draws; a figure of a study's own may draw any, and has all that were measured.
 
     Args:
-        figure: the figure.
         data: what it is drawn from, with a column for each expression.
         options: the user's options; the figure's count where they leave one out.
-
-    Raises:
-        UserError: if they are too large.
     """
     of_run = [RUN] if data.runs else []
     told_by = [*of_run, *_told_by(data), "seed"]
@@ -81,7 +77,6 @@ def drawn_numbers(figure: Figure, data: FigureData, options: FigureOptions) -> b
 
 
 def _told_by(data: FigureData) -> list[str]:
-    """The parameters that vary, and those in whose place an expression is an axis."""
     replaced = [name for name in data.study.parameters.model_fields if name in data.replaced]
     return [name for name in [*replaced, *varying_parameters(data)] if name != RUN]
 

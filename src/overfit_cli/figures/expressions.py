@@ -40,11 +40,7 @@ def derive_columns(figure: Figure, data: FigureData, options: FigureOptions) -> 
     Args:
         figure: the figure: its columns are logged ones where it reads trajectories. Its own options
             may have expressions too.
-        data: its data.
         options: the user's options; the figure's count where they leave one out.
-
-    Raises:
-        UserError: if an expression is no arithmetic of columns and parameters that are numbers.
     """
     logged = figure.reads == "trajectories"
     for option in ("value", "theory"):
@@ -110,10 +106,6 @@ def derive_axes(data: FigureData, options: FigureOptions) -> FigureData:
 
     It takes the place of a parameter in it: of those that vary and are no axis or panel, the one
     with the most values, and of equally many the first.
-
-    Raises:
-        UserError: if an expression is no arithmetic of parameters that are numbers, has one value,
-            or is not finite somewhere.
     """
     for side in ("x", "y"):
         text = getattr(options, side) or ""
@@ -175,7 +167,6 @@ def _given(value: object, _: AnyStudy) -> object:
 
 
 def _study_with(study: AnyStudy, **members: object) -> AnyStudy:
-    """A copy of a study with other members, whether its class or the study itself has them."""
     properties = {
         name: property(functools.partial(_given, value)) for name, value in members.items()
     }

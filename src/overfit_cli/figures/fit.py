@@ -24,7 +24,6 @@ def fit_labels(figure: Figure, renderer: Any) -> bool:
 
     Args:
         figure: a figure whose axes have their places.
-        renderer: what it is drawn with.
     """
     shown = [axes for axes in figure.axes if axes.get_visible()]
     changes = [
@@ -45,7 +44,6 @@ def titles_collide(figure: Figure, renderer: Any) -> bool:
 
     Args:
         figure: a figure whose axes have their places.
-        renderer: what it is drawn with.
     """
     titles = [
         text
@@ -82,7 +80,6 @@ def _wrapped_labels(
 
 
 def _is_on(figure: Figure, box: Bbox, side: Literal["x", "y"]) -> bool:
-    """Whether a box lies on the picture, along a side."""
     if side == "x":
         return bool(box.x0 >= 0 and box.x1 <= figure.bbox.width)
     return bool(box.y0 >= 0 and box.y1 <= figure.bbox.height)

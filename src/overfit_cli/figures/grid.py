@@ -40,11 +40,8 @@ class Grid:
     """A column over two parameters; all arrays have shape (values of y, values of x).
 
     Attributes:
-        x: the axis to the right.
-        y: the axis upward.
         number: the statistic over seeds; nan where there is none.
         seeds: the number of seeds that ran.
-        arrived: the number of those with a number.
         least, most: the least and the greatest number of the seeds; infinite where one missed.
         missing: whether it was planned, and no seed ran.
         sampled: whether cells were run, in a refined sweep; False everywhere in another sweep.
@@ -109,9 +106,6 @@ def lay_out(data: FigureData, x: Axis, y: Axis, value: str, mean: Mean = "arithm
     A grid that was grown may have more points in some rows than in others. A point that was not
     planned, but lies between two planned ones, shows the nearest of them, along x and then along
     y; any other one stays blank. Without a plan every point of the grid counts as planned.
-
-    Raises:
-        UserError: for a geometric mean of numbers that are not all positive.
     """
     x, y = (
         axis if axis.scale == "category" else axis.only(_values_of(data, axis)) for axis in (x, y)
@@ -214,14 +208,7 @@ def why_lost(data: FigureData, value: str) -> str:
 
 
 def losses_in_words(data: FigureData, grids: Sequence[Grid], value: str, mean: Mean) -> list[str]:
-    """Write of how many seeds a map has no number, why, and how they count; none without any.
-
-    Args:
-        data: the cells of all grids.
-        grids: the grids of the map.
-        value: the column.
-        mean: its statistic.
-    """
+    """Write of how many seeds a map has no number, why, and how they count; none without any."""
     numbers = seed_numbers(data, value)
     missed, unknown = np.isinf(numbers), numbers.isna()
     words = []
@@ -262,7 +249,6 @@ def _few_in_words(data: FigureData, grids: Sequence[Grid]) -> list[str]:
 
 
 def _values_of(data: FigureData, axis: Axis) -> set[Value]:
-    """The values of an axis that cells or planned cells have."""
     frames = [frame for frame in (data.cells, data.planned) if axis.name in frame]
     return {value for frame in frames for value in frame[axis.name].unique().tolist()}
 
@@ -292,7 +278,6 @@ def _nearest_planned(planned: Mask, x: Axis, y: Axis, *, between: bool) -> NDArr
 
     Args:
         planned: which points were planned.
-        x, y: the axes.
         between: whether points between planned ones show the nearest of them.
     """
     source = np.where(planned, np.arange(planned.size).reshape(planned.shape), -1)

@@ -85,13 +85,10 @@ class Map:
     """The plan of a map.
 
     Attributes:
-        x, y: its axes.
-        value, label: its column.
         mean: the statistic over seeds.
         log: whether colours are by ratio.
         why: why seeds have no number.
         parts, grids: the data of each panel, and the numbers.
-        facts: the sentences of the caption.
     """
 
     x: Axis
@@ -145,10 +142,6 @@ def draw_heatmap(data: FigureData, options: FigureOptions) -> Picture:
     median by order. For a refined
     sweep only points with cells are coloured, in dots whose area grows with the number of seeds,
     and the line is the median crossing with its interval.
-
-    Raises:
-        UserError: if x or y cannot be an axis, another parameter varies, the column is unknown or
-            empty, the threshold is not finite, or an equation is invalid.
     """
     return draw_map(data, options)
 
@@ -193,13 +186,8 @@ def lay_out_map(data: FigureData, options: FigureOptions, *, to_scale: bool = Fa
     """Return the plan of a map with these options.
 
     Args:
-        data: the figure's data.
-        options: its options.
         to_scale: whether few uneven values stand at their places, as an overlay needs it, and not
             in cells of one width.
-
-    Raises:
-        UserError: see `draw_heatmap`.
     """
     x, y = two_axes(data, options, panels=True)
     require_grid(data, options, x, y)
@@ -224,12 +212,7 @@ def lay_out_map(data: FigureData, options: FigureOptions, *, to_scale: bool = Fa
 
 
 def _is_by_ratio(grids: Sequence[Grid], data: FigureData, options: FigureOptions) -> bool:
-    """Whether colours are logarithmic: by default where positive numbers span a large factor.
-
-    Raises:
-        UserError: if no point has a number, or logarithmic colours are asked for and one is not
-            positive.
-    """
+    """Whether colours are logarithmic: by default where positive numbers span a large factor."""
     numbers = pd.Series(np.concatenate([grid.number.ravel() for grid in grids])).dropna()
     if numbers.empty:
         raise BadValue("value", None, "at every point half of the seeds or more have no number.")
@@ -273,8 +256,6 @@ def mark_losses(
     """Mark the points of a map at which seeds have no number; return the legend.
 
     Args:
-        all_axes: the axes of its panels.
-        plan: the plan of the map.
         colours: the artist of its colours, for numbers to be printed; None prints none.
     """
     complete, refined = split_by_sampling(all_axes, plan)

@@ -28,7 +28,6 @@ def name_line(line: Line2D, shows: str, setting: str = "") -> None:
     """Name a line, for a caption to say where it is hidden.
 
     Args:
-        line: the line.
         shows: what it shows; empty where all lines show the same.
         setting: its setting; empty where all lines have the same.
     """

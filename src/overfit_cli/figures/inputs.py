@@ -72,7 +72,6 @@ def resolve_options(figure: Figure, user_options: FigureOptions, data: FigureDat
 
 
 def _warn_of_other_threshold(given: float | None, threshold: float) -> None:
-    """Warn where cells that were chosen near one threshold are drawn at another."""
     if given is not None and given != threshold:
         warnings.warn(
             f"the sweep placed its cells near {threshold:g}; few may be near {given:g}.",
@@ -174,9 +173,6 @@ def two_axes(
     """Return the axes x and y of a figure in which no other parameter may vary.
 
     With `panels` the parameter `by` may vary.
-
-    Raises:
-        UserError: if x or y cannot be an axis, are the same, or if another parameter varies.
     """
     x = parameter_axis(data, "x", options.x, log=is_log(options, "x"))
     y = parameter_axis(data, "y", options.y, log=is_log(options, "y"))
@@ -200,11 +196,7 @@ def two_axes(
 
 
 def require_grid(data: FigureData, options: FigureOptions, x: Axis, y: Axis) -> None:
-    """Refuse an expression along an axis whose points make no grid with the other axis.
-
-    Raises:
-        UserError: if they make none.
-    """
+    """Refuse an expression along an axis whose points make no grid with the other axis."""
     frames = [frame for frame in (data.cells, data.planned) if {x.name, y.name} <= {*frame}]
     names = [x.name, y.name]
     points = len(pd.concat([frame[names] for frame in frames]).drop_duplicates())
@@ -229,12 +221,7 @@ def measured_column(data: FigureData, name: str | None, option: str = "value") -
     """Return the name and the label of the column to draw: by default the study's headline.
 
     Args:
-        data: the figure's data.
         name: the column; None for the headline.
-        option: the option that names it.
-
-    Raises:
-        UserError: if the study measures no such column, or these cells do not have it.
     """
     name = data.study.headline if name is None else name
     if not name and not data.study.columns:
@@ -253,11 +240,7 @@ def measured_column(data: FigureData, name: str | None, option: str = "value") -
 
 
 def check_threshold(threshold: float | None) -> float | None:
-    """Return `threshold`.
-
-    Raises:
-        UserError: if it is nan or infinite.
-    """
+    """Return `threshold`."""
     if threshold is not None and not math.isfinite(threshold):
         raise BadValue("threshold", threshold, "a threshold is a finite number.")
     return threshold
@@ -278,11 +261,7 @@ def choose_scale(log: bool | None, numbers: pd.Series[float], *, factor: float) 
 
     Args:
         log: the user's choice; None without one.
-        numbers: the numbers to draw.
         factor: the span of positive numbers from which the scale is logarithmic by default.
-
-    Raises:
-        UserError: if a logarithmic scale is chosen for numbers that are not all positive.
     """
     low, high = float(numbers.min()), float(numbers.max())
     if log and low <= 0:
@@ -331,11 +310,7 @@ def misses_in_words(cells: pd.DataFrame) -> str:
 
 
 def require_numbers(data: FigureData, value: str) -> pd.DataFrame:
-    """Return the cells that are done and have a finite `value`, as a float column.
-
-    Raises:
-        UserError: if there is none.
-    """
+    """Return the cells that are done and have a finite `value`, as a float column."""
     usable = usable_cells(data, value)
     if usable.empty:
         raise BadValue("value", value, f"none of the {len(data.cells)} cells has a number there.")

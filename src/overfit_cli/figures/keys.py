@@ -37,8 +37,6 @@ def draw_key(
 
     Args:
         all_axes: panels with their final limits, laid out; the preferred one first.
-        handles, names: the entries.
-        first: the preferred corner.
     """
     corners = sorted(CORNERS, key=lambda corner: corner != first)
     limits = [axes.get_ylim() for axes in all_axes]
@@ -54,7 +52,6 @@ def draw_key(
 
 
 def _raise_top(axes: Axes, low: float, high: float, room: float) -> None:
-    """Set limits with room above, as a share of what lies between two."""
     scale = axes.yaxis.get_transform()
     bottom, top = scale.transform(np.array([low, high]))
     axes.set_ylim(

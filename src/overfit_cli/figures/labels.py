@@ -34,12 +34,7 @@ def axis_label(study: AnyStudy, name: str, *, logged: bool = False) -> str:
     Without words the label is the name.
 
     Args:
-        study: the study of the parameter or column.
-        name: its name.
         logged: whether a column of trajectories takes precedence over one of cells.
-
-    Raises:
-        UserError: if the study has neither a parameter nor a column of that name.
     """
     if name in {"steps", "step"}:
         return study.step
@@ -146,8 +141,6 @@ def common_settings(data: FigureData, cells: pd.DataFrame, most: int = 4) -> str
     """Write what some of a figure's cells have in common: `exp, d = 3`; empty if nothing.
 
     Args:
-        data: the figure's data.
-        cells: some of its cells.
         most: the largest number of values of a parameter that are listed.
     """
     texts = []
@@ -167,7 +160,6 @@ def contrast(study: AnyStudy, pairs: Mapping[str, Sequence[Value]]) -> str:
     Values that are words make `coin − balanced (labels)`, others `chance 0.2, less that at 0`.
 
     Args:
-        study: the study of the parameters.
         pairs: the two values of each parameter that differs, the subtracted one last.
     """
     if len(pairs) != 1 or not pairs.keys() <= describe(study.parameters).keys():
@@ -243,10 +235,6 @@ def free_parameters(data: FigureData, axes: Sequence[str]) -> list[str]:
     A list that goes together with an axis, or an expression in it, mixes nothing. Where an axis is
     an expression, such as n / d, each of its values may have one d by chance: no parameter but
     those that it replaces is left out.
-
-    Args:
-        data: the figure's data.
-        axes: the names of the axes.
     """
     names = [name for name in varying_parameters(data) if name not in axes]
     if data.replaced or not axes:

@@ -70,9 +70,6 @@ def draw_equation(
     Args:
         axes: axes with their final scales and limits.
         equation: an equation in the names of the axes and of the constants.
-        names: what is to the right, and upward.
-        constants: the number of each constant.
-        colour, dash: the style.
 
     Returns:
         The line, and why it is not visible; empty where it is.
@@ -109,11 +106,6 @@ def equation_curve(
 
     Args:
         equation: an equation in the names `x` and `y`, and of the constants.
-        x: the name of what is to the right.
-        y: the name of what is upward.
-        x_span: the lowest and highest x.
-        y_span: the lowest and highest y.
-        constants: the number of each constant.
         log_x: whether to interpolate x logarithmically.
         log_y: whether to interpolate y logarithmically.
 
@@ -159,13 +151,7 @@ def parse_equations(
     """Return the equations to draw, in the names of the axes that are numbers, and of constants.
 
     Args:
-        data: the figure's data.
-        options: the options, with the equations.
-        axes: the axes.
         column: the measured column along y, if it has an axis.
-
-    Raises:
-        UserError: if a text is no equation in them.
     """
     names = [axis.name for axis in axes if axis.scale != "category"]
     names += [column] if column else []
@@ -190,14 +176,8 @@ def draw_equations(
         figure: the figure, whose caption names them.
         places: where they are drawn. Places of the same axes with the same constants have one
             curve; otherwise each has a curve in its own colour.
-        equations: the equations.
-        names: what is to the right, and upward.
-        data: the figure's data.
         colour: the colour of the first equations.
         first_dash: the index of the first equation's dash.
-
-    Raises:
-        UserError: if an equation has a name that is no axis, and not constant in a place.
     """
     legend: Legend = []
     for index, equation in enumerate(equations, start=first_dash):
@@ -252,11 +232,7 @@ def values_in_words(values: Sequence[float | None]) -> str:
 def constants_of(
     equation: Equation, names: tuple[str, str], cells: pd.DataFrame
 ) -> dict[str, float]:
-    """Return the number of each constant of an equation.
-
-    Raises:
-        UserError: if one varies in the cells.
-    """
+    """Return the number of each constant of an equation."""
     constants = {}
     for name in sorted(equation.names.difference(names)):
         values = sorted(cells[name].dropna().unique().tolist())

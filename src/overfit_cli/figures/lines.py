@@ -95,15 +95,11 @@ class LinesPlan:
 
     Attributes:
         x: the parameter along the axis.
-        label: the label of the column.
-        parts: the panels.
         names: the parameters whose settings have a line each.
-        lines: the lines of each panel.
         looks: the look of each setting's line, by its text, in order.
         averaging: the statistic over seeds, and its band.
         log: whether the column's axis is logarithmic.
         floor: the least number that it shows; 0 without one.
-        value: the name of the column.
         theory: the label of the theory's column; empty without one.
         alike: which panels are left out, as they are like the first one; empty where none is.
     """
@@ -137,15 +133,8 @@ def draw_lines(data: FigureData, options: FigureOptions, *, floor: float = 0.0) 
     column and constants; of those that differ between lines, each line has its curve.
 
     Args:
-        data: the cells.
-        options: the options of the figure.
         floor: the round-off of a column that is a share of its start; 0 for the digits of the
             largest number.
-
-    Raises:
-        UserError: if x does not vary, no line has two points, there are more lines than colours in
-            any case, a column is unknown or empty, an equation is invalid, or the threshold is not
-            finite.
     """
     plan = _gather_lines(data, options, floor)
     equations = _parse_laws(data, options, plan)
@@ -191,7 +180,6 @@ def _narrow_in_words(all_axes: Sequence[matplotlib.axes.Axes], plan: LinesPlan) 
 def _draw_panel(
     axes: matplotlib.axes.Axes, lines: Sequence[Line], plan: LinesPlan, *, mean: bool
 ) -> None:
-    """Draw the lines of a panel, with crosses where no seed arrives."""
     seed_lines, count = plan.averaging.band == "seeds", len(plan.looks)
     aside = shifts(lines, count, log=plan.log)
     band = "seeds" if seed_lines else "band" if count <= len(PALETTE) else ""
@@ -215,11 +203,6 @@ def _draw_panel(
 
 
 def _gather_lines(data: FigureData, options: FigureOptions, round_off: float) -> LinesPlan:
-    """The lines of every panel, above the round-off where it is known.
-
-    Raises:
-        UserError: see `draw_lines`.
-    """
     x = parameter_axis(data, "x", options.x, log=is_log(options, "x"))
     value, label = measured_column(data, options.value)
     numbers = require_numbers(data, value)[value].to_numpy(np.float64)
@@ -274,22 +257,12 @@ def _without_alike_panels(plan: LinesPlan) -> LinesPlan:
 
 
 def _theory_column(data: FigureData, name: str) -> tuple[str, str]:
-    """The name and the label of a theory's column.
-
-    Raises:
-        UserError: if it is unknown, or means or cells are subtracted.
-    """
     if data.less:
         raise BadValue("theory", name, "a difference of runs has no column of a theory.")
     return measured_column(data, name, "theory")
 
 
 def _parse_laws(data: FigureData, options: FigureOptions, plan: LinesPlan) -> list[Equation]:
-    """The equations to draw.
-
-    Raises:
-        UserError: if x is no number, or one is not in x, the column and constants.
-    """
     if options.law and plan.x.scale == "category":
         accepts = f"it takes a figure along a number, and {plan.x.name} is none."
         raise BadValue("law", options.law[0], accepts)
@@ -318,7 +291,6 @@ def _draw_laws(
 
 
 def _others(data: FigureData, x: Axis) -> list[str]:
-    """The parameters that vary besides x, except those that each x has one value of."""
     return free_parameters(data, [x.name])
 
 
@@ -385,7 +357,6 @@ def _dress(axes: matplotlib.axes.Axes, x: Axis, *, log: bool) -> None:
 
 
 def _fact(data: FigureData, plan: LinesPlan) -> str:
-    """The sentences of the caption."""
     every = [line for lines in plan.lines for line in lines]
     counts = np.concatenate([_seeds_of_points(line, plan) for line in every])
     largest = int(counts.max())
@@ -412,7 +383,6 @@ def _seeds_of_points(line: Line, plan: LinesPlan) -> np.ndarray:
 
 
 def _without_number(data: FigureData, plan: LinesPlan) -> str:
-    """Say how many cells have no number, and how the figure treats them."""
     numbers = finite_column(data.cells, plan.value)
     missing = numbers.isna()
     beyond = np.isinf(measured_or_missed(data.cells, plan.value)) & (not data.less)
@@ -457,7 +427,6 @@ def _hidden_theory(plan: LinesPlan) -> str:
 
 
 def _theory_mark(plan: LinesPlan) -> str:
-    """Return the style of a theory's column."""
     return "Bar without a point" if plan.x.scale == "category" else "Dashed"
 
 

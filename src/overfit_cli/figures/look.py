@@ -33,11 +33,7 @@ LOG_NAMES = ("x", "y", "value")
 
 
 def read_look(title: str | None, size: str | None, dpi: int | None, style: Path | None) -> Look:
-    """Return the look that these options describe.
-
-    Raises:
-        UserError: if one of them is invalid.
-    """
+    """Return the look that these options describe."""
     if title is not None:
         _check_title(title)
     width, height = (None, None) if size is None else _read_size(size)
@@ -49,7 +45,6 @@ def read_look(title: str | None, size: str | None, dpi: int | None, style: Path 
 
 
 def _check_title(text: str) -> None:
-    """Refuse a title that matplotlib cannot draw."""
     from matplotlib.cbook import is_math_text
     from matplotlib.mathtext import MathTextParser
 
@@ -81,7 +76,6 @@ def _read_size(text: str) -> tuple[float, float | None]:
 
 
 def _read_style(path: Path) -> dict[str, Any]:
-    """The settings of a matplotlib style sheet."""
     if not path.is_file():
         raise BadValue("style", str(path), "there is no such file; it takes a .mplstyle file.")
     log, listener = logging.getLogger("matplotlib"), _Listener()
@@ -157,11 +151,7 @@ def _as_json(value: Any) -> Any:
 
 
 def look_of_record(recorded: Look) -> Look:
-    """Return the look that a figure's record holds; the record may have been edited.
-
-    Raises:
-        UserError: if it cannot be drawn, or matplotlib would run code for it.
-    """
+    """Return the look that a figure's record holds; the record may have been edited."""
     sides = [side for side in (recorded.width, recorded.height) if side is not None]
     if not all(SMALLEST <= side <= LARGEST for side in sides):
         raise UserError(f"its record names sides of {sides} inches.")
@@ -188,11 +178,7 @@ def _settings_of_json(recorded: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def check_colour_map(name: str | None) -> str | None:
-    """Return the name of a colour map.
-
-    Raises:
-        UserError: if matplotlib has no colour map of that name.
-    """
+    """Return the name of a colour map."""
     if name is None:
         return None
     if name not in matplotlib.colormaps:
@@ -203,11 +189,7 @@ def check_colour_map(name: str | None) -> str | None:
 
 
 def read_log(text: str | None) -> frozenset[str] | None:
-    """Return which of x, y and value are logarithmic; None without a choice.
-
-    Raises:
-        UserError: if it names something else.
-    """
+    """Return which of x, y and value are logarithmic; None without a choice."""
     if text is None:
         return None
     names = [name.strip() for name in text.split(",")]

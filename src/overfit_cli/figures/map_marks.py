@@ -75,8 +75,6 @@ def mark_points(
 
     Args:
         panels: the panels of complete grids.
-        why: why seeds have no number.
-        mean: the statistic.
         colours: the artist of the colours, for numbers to be printed; None prints none.
     """
     share = "half the seeds or more" if mean == "median" else "one seed or more"
@@ -106,9 +104,7 @@ def draw_noise(panel: MapPanel, colours: Any | None, texts: Texts) -> None:
     """Dot the points of a difference whose interval contains 0: under their texts, if any.
 
     Args:
-        panel: the panel.
         colours: the artist of the colours; None where the dots are black.
-        texts: what is printed at its points.
     """
     axes, grid, _ = panel
     for row, column in np.argwhere(np.isfinite(grid.number) & (grid.noise == 1)).tolist():
@@ -186,20 +182,17 @@ def _fits(axes: Axes, grid: Grid, texts: Texts) -> bool:
 
 
 def _width(text: str) -> float:
-    """The width of a number or of two, as a share of the size of its font."""
     widths = {".": _POINT, "–": _DASH}
     return sum(widths.get(letter, _LETTER) for letter in text)
 
 
 def _shares(grid: Grid) -> tuple[Floats, Floats]:
-    """The widths and the heights of cells, as shares of the axes."""
     spans = (np.diff(axis.scaled(axis.edges)) for axis in (grid.x, grid.y))
     widths, heights = (span / span.sum() for span in spans)
     return widths, heights
 
 
 def _ink(colours: Any, number: float) -> str:
-    """The colour of a text on the colour of a number."""
     if colours is None or not np.isfinite(number):
         return "black"
     shade = to_rgb(colours.cmap(colours.norm(number)))
@@ -224,13 +217,11 @@ def _write(axes: Axes, grid: Grid, point: tuple[int, int], text: str, colour: st
 
 
 def _within(axis: Any, index: int, share: float) -> float:
-    """The number at a share of the way through a cell, as it is drawn."""
     low, high = axis.scaled(axis.edges)[index : index + 2]
     return float(axis.unscaled(np.array([low + share * (high - low)]))[0])
 
 
 def _cells(grid: Grid, mask: NDArray[np.bool_]) -> list[list[tuple[float, float]]]:
-    """The corners of the cells of a mask."""
     x, y = grid.x.edges, grid.y.edges
     return [
         [(x[i], y[j]), (x[i + 1], y[j]), (x[i + 1], y[j + 1]), (x[i], y[j + 1])]
@@ -248,7 +239,6 @@ def _fill(axes: Axes, cells: list[list[tuple[float, float]]], state: str, hatch:
 
 
 def _draw_corners(panels: Sequence[MapPanel], printed: Sequence[Texts], why: str) -> Legend:
-    """Mark a corner of the points where some seeds have no number, and no count is printed."""
     look: dict[str, Any] = {"facecolor": "white", "edgecolor": "black", "linewidth": 0.6}
     sides = [_side_of_corner(axes, grid) for axes, grid, _ in panels]
     count = 0
@@ -289,6 +279,5 @@ def _side_of_corner(axes: Axes, grid: Grid) -> float:
 
 
 def _points_transform(axes: Axes) -> Transform:
-    """The transform from points to pixels of the picture, whatever its resolution."""
     figure = axes.get_figure(root=True) or Figure()
     return Affine2D().scale(1 / 72) + figure.dpi_scale_trans

@@ -99,7 +99,6 @@ def value_colours(study: AnyStudy, name: str, values: Sequence[Value]) -> list[C
 
 
 def _looks_by_order(count: int) -> list[LineLook]:
-    """A colour of the palette for each line, or shades if there are more lines."""
     colours: list[ColorType] = list(PALETTE[:count])
     if count > len(PALETTE):
         colours = shades(count)
@@ -130,7 +129,6 @@ def _ranks(info: ParameterInfo | None, values: Sequence[Value]) -> dict[Value, i
 
 
 def _others(settings: Settings, name: str) -> list[tuple[Value, ...]]:
-    """The values of the other parameters, of each line."""
     return [tuple(value for key, value in line.items() if key != name) for line in settings]
 
 

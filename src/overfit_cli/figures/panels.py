@@ -39,11 +39,7 @@ class Panel:
 
 
 def panels(data: FigureData, by: str | None) -> list[Panel]:
-    """Split the data by the values of the parameter `by`; None makes one panel.
-
-    Raises:
-        UserError: if `by` is no parameter, or has more values than fit on a page.
-    """
+    """Split the data by the values of the parameter `by`; None makes one panel."""
     if by is None:
         return [Panel("", data)]
     values = parameter_values(data)
@@ -62,11 +58,7 @@ def panels(data: FigureData, by: str | None) -> list[Panel]:
 
 
 def panels_of_runs(data: FigureData, by: str | None) -> list[Panel]:
-    """Split the data by its run directories and as `panels` does.
-
-    Raises:
-        UserError: as `panels`.
-    """
+    """Split the data by its run directories and as `panels` does."""
     if not data.runs or by == RUN:
         return panels(data, by)
     parts = [
@@ -85,7 +77,6 @@ def panels_of_runs(data: FigureData, by: str | None) -> list[Panel]:
 
 
 def _single_run(panel: Panel) -> FigureData:
-    """The data of a run, as for a figure of this run alone."""
     refined = panel.data.cells[RUN].isin(panel.data.refined_runs).any()
     return replace(panel.data, runs=(), refined=bool(refined))
 
@@ -105,7 +96,6 @@ def panels_for_lines(data: FigureData, names: Sequence[str], limit: int) -> str 
     lines differ by one number, so that shades of a colour show it.
 
     Args:
-        data: the figure's data.
         names: parameters that vary, whose settings have a line each.
         limit: the largest number of lines of a panel.
     """
@@ -155,10 +145,6 @@ def side_by_side(
         names: the distinct names of the run directories.
         parts: their data, in the same order.
         needed: the columns that the figure draws: the axes and the measured one.
-
-    Raises:
-        UserError: if a parameter that varies in one of them is unknown in another, or one of
-            another study than the first has no number of a column that is drawn.
     """
     if len(parts) == 1:
         return parts[0]
@@ -213,7 +199,6 @@ def _differences(names: Sequence[str], parts: Sequence[FigureData]) -> tuple[str
 
 
 def _check_alike(first: FigureData, second: FigureData, called: str, name: str) -> None:
-    """Refuse two runs if a parameter that varies in one is unknown in the other."""
     for varied_part, varied_name, fixed_part in ((first, called, second), (second, name, first)):
         unknown = set(varying_parameters(varied_part)) - set(describe(fixed_part.study.parameters))
         if unknown:
@@ -226,7 +211,6 @@ def _check_alike(first: FigureData, second: FigureData, called: str, name: str) 
 
 
 def _check_has(part: FigureData, needed: Sequence[str], name: str, first: str) -> None:
-    """Refuse a run of another study that lacks a column of the figure."""
     for column in needed:
         frames = (part.cells, part.trajectories)
         if not any(column in frame and frame[column].notna().any() for frame in frames):
@@ -254,13 +238,8 @@ def difference(data: FigureData, minus: FigureData, name: str, value: str | None
     varies; without a common seed the means over seeds are subtracted.
 
     Args:
-        data: the minuend.
-        minus: the subtrahend.
         name: the name of its run directory.
         value: the column; None for the study's headline.
-
-    Raises:
-        UserError: if no cell has a counterpart, or the column is missing.
     """
     column = value or data.study.headline
     varying = sorted({*varying_parameters(data), *varying_parameters(minus)})
@@ -298,7 +277,6 @@ def subtract(cells: pd.DataFrame, subtrahend: pd.DataFrame, column: str) -> pd.D
 
     Args:
         cells: one row per cell, with the other columns of the result.
-        subtrahend: the counterparts, row by row.
         column: the measured column; a pair with a failed cell has failed.
     """
     failed = (cells["status"] == "failed") | (subtrahend["status"] == "failed")
@@ -322,7 +300,6 @@ class ImageRow:
     """A row of grey images.
 
     Attributes:
-        name: the label of the row.
         images: each of shape (height, width); those beyond the number of columns are not shown.
         black, white: the levels that are shown as black and as white.
     """

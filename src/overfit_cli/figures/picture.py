@@ -116,11 +116,7 @@ class Picture(Figure):
         width, height: in inches, where the user names no size; it is at most as wide as a page.
         least: the least width at which everything on it can be read.
 
-    Raises:
-        UserError: if the user names a smaller width.
-
     Attributes:
-        look: its own.
         facts: sentences of the drawing function for the caption.
         caption: a text for beside it; empty until it is whole.
         nothing: why it says nothing, such as `all of it has one colour`; empty where it says
@@ -298,11 +294,7 @@ _SMALLEST_TITLE = 0.7
 
 
 def file_content(figure: Figure, kind: str) -> bytes:
-    """Return `figure` as the content of a file of the kind png, pdf or svg.
-
-    Raises:
-        UserError: if there is too little room for what it shows.
-    """
+    """Return `figure` as the content of a file of the kind png, pdf or svg."""
     look = figure.look if isinstance(figure, Picture) else Look()
     drawn = io.BytesIO()
     with _style(look), warnings.catch_warnings():
@@ -322,7 +314,6 @@ def file_content(figure: Figure, kind: str) -> bytes:
 
 
 def _is_squeezed(axes: Axes, figure: Figure) -> bool:
-    """Whether there is hardly any room left for what axes show."""
     box, (width, height) = axes.get_position(), figure.get_size_inches()
     is_bar = axes.get_label() == "<colorbar>"
     high, wide = box.height * height, box.width * width
@@ -330,11 +321,7 @@ def _is_squeezed(axes: Axes, figure: Figure) -> bool:
 
 
 def save(figure: Figure, path: Path) -> None:
-    """Write `figure` to `path`, whole or not at all; the name's ending says in which format.
-
-    Raises:
-        UserError: if the ending isn't .png, .pdf or .svg, or the file can't be written.
-    """
+    """Write `figure` to `path`, whole or not at all; the name's ending says in which format."""
     kind = FORMATS.get(path.suffix.lower())
     if kind is None:
         raise BadValue("out", str(path), "the file's name must end in .png, .pdf or .svg.")
@@ -342,10 +329,6 @@ def save(figure: Figure, path: Path) -> None:
 
 
 def save_with_caption(picture: Picture, path: Path) -> None:
-    """Write a picture, and its caption beside it with the ending .txt.
-
-    Raises:
-        UserError: as `save` does.
-    """
+    """Write a picture, and its caption beside it with the ending .txt."""
     save(picture, path)
     write_user_file(path.with_suffix(".txt"), picture.caption.encode(), "out", "the caption")

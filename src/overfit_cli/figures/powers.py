@@ -18,7 +18,6 @@ class Power:
     """A fitted power of x: the mean of the seeds' own slopes, and its lack of fit.
 
     Attributes:
-        estimate: the power with its interval.
         residual: the largest share by which a median is off the line of that power; nan of two x.
     """
 
@@ -55,7 +54,6 @@ def largest_residual(x: Floats, medians: Floats, power: float, *, fewest: int = 
     Args:
         x: shape (points,).
         medians: shape (points,).
-        power: of x.
         fewest: the number of points from which there is one; 3 where the power is fitted to them.
     """
     if len(x) < fewest:
@@ -69,7 +67,6 @@ def fitted_power(cells: pd.DataFrame, x: str, value: str) -> Power | None:
 
     Args:
         cells: one row per cell, with its `seed`.
-        x, value: the columns.
     """
     usable = cells[(cells[value] > 0) & (cells[value] < np.inf)]
     powers = scaling_exponents(usable, [x], value)

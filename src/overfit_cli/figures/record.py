@@ -203,11 +203,7 @@ def path_beside(source: Path, out: Path | None) -> str:
 
 
 def read_record(content: bytes) -> tuple[str, FigureRecord]:
-    """Return the kind of a file (png, pdf or svg) and the record in it.
-
-    Raises:
-        UserError: if it is no such file, holds no record, or the record can't be read.
-    """
+    """Return the kind of a file (png, pdf or svg) and the record in it."""
     kind, text, _ = _texts_in(content)
     if not isinstance(text, str) or not text.lstrip().startswith("{"):
         raise UserError("it holds no record; it takes a PNG, PDF or SVG file that overfit drew.")
@@ -220,11 +216,7 @@ def read_record(content: bytes) -> tuple[str, FigureRecord]:
 
 
 def read_numbers(content: bytes) -> bytes:
-    """Return the numbers in a figure's file, as CSV.
-
-    Raises:
-        UserError: if it is no whole figure of overfit's, holds none, or not those that were drawn.
-    """
+    """Return the numbers in a figure's file, as CSV."""
     _, record = read_record(content)
     *_, numbers = _texts_in(content)
     if not record.numbers:
@@ -240,11 +232,6 @@ def digest_of(numbers: bytes) -> str:
 
 
 def _texts_in(content: bytes) -> tuple[str, str | None, bytes]:
-    """The kind of a file, the text of its record, and its numbers.
-
-    Raises:
-        UserError: if it is damaged.
-    """
     try:
         if content.startswith(b"\x89PNG\r\n\x1a\n"):
             image = _open_png(content)

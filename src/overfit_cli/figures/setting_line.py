@@ -43,9 +43,6 @@ class Line:
     """The line of a setting of the parameters other than x; arrays have shape (values of x,).
 
     Attributes:
-        text: the setting.
-        settings: its values by their parameters.
-        x: the values of x.
         mean, low, high: the statistic and its band over the seeds; nan without one. The upper end
             is infinite where it lies among seeds that miss.
         open: the median of the seeds that arrive, where a median is among those that miss; nan
@@ -53,10 +50,8 @@ class Line:
         misses: whether no seed arrives.
         reason: why not, in words.
         seeds: the values of each seed, shape (values of x, seeds); infinite where it misses.
-        count: the number of seeds with a number.
         theory: the median over seeds of the column of a theory where that is the statistic, else
             the arithmetic mean, over the cells with a number; None without one.
-        cells: the cells.
         endless: where a band that is drawn has no upper end, shape (values of x,).
     """
 
@@ -94,11 +89,6 @@ def setting_line(
     """Return the line of some cells, of a column and, unless its name is empty, of a theory's.
 
     Args:
-        text: the setting.
-        settings: its values.
-        cells: its cells.
-        x: the axis.
-        columns: the names of the column and of the theory's.
         statistic: the statistic over seeds.
         less: whether the column is a difference, which a seed without a number misses on no side.
     """
@@ -162,7 +152,6 @@ def fit_to_axis(lines: Sequence[Line], floor: float, *, log: bool) -> list[Line]
     """Return lines whose bands end on the axis: above 0 where it is logarithmic, and not infinite.
 
     Args:
-        lines: the lines of all panels.
         floor: the least number that is shown; 0 without one.
         log: whether the axis is logarithmic.
     """
@@ -236,7 +225,6 @@ def powers_in_words(lines: Sequence[Line], symbol: str) -> list[str]:
 
     Args:
         lines: those of a figure with two logarithmic axes.
-        symbol: that of x, in mathtext.
     """
     if not _share_theory(lines):
         return []
@@ -261,7 +249,6 @@ def _seed_table(line: Line) -> pd.DataFrame:
 
 
 def _share_theory(lines: Sequence[Line]) -> bool:
-    """Whether all lines have one theory, with the same numbers."""
     theories = [(line.x, line.theory) for line in lines if line.theory is not None]
     return len(theories) == len(lines) > 0 and all(
         np.array_equal(x, theories[0][0]) and np.array_equal(theory, theories[0][1], equal_nan=True)
@@ -270,7 +257,6 @@ def _share_theory(lines: Sequence[Line]) -> bool:
 
 
 def _coincide(first: Line, second: Line, *, log: bool) -> bool:
-    """Whether most points of two lines lie within a hundredth of their span of each other."""
     heights = [pd.Series(line.shown, line.x).dropna() for line in (first, second)]
     if log:
         heights = [series[series > 0].map(np.log) for series in heights]
@@ -287,9 +273,6 @@ def draw_joined(
     """Draw a line, with a band or with a line for each seed, and its open points.
 
     Args:
-        axes: the axes.
-        line: the line.
-        look: its look.
         shift: how many points it stands aside.
         band: `band`, `seeds`, or empty for neither.
         mean: whether the statistic is drawn.
@@ -325,7 +308,6 @@ def hidden_bands_in_words(all_axes: Sequence[Axes], panels: Sequence[Sequence[Li
 
     Args:
         all_axes: with their final scales and limits.
-        panels: the lines of each.
     """
     heights = [
         _band_height(axes, line)
@@ -353,7 +335,6 @@ def _band_height(axes: Axes, line: Line) -> float:
 
 
 def _count_endless(axes: Axes, line: Line) -> None:
-    """Write how many seeds arrive where a band has no upper end."""
     middle = float(np.mean(axes.get_xlim()))
     for x, height, count, seeds in zip(
         line.x[line.endless],

@@ -132,7 +132,6 @@ def band_look(colour: ColorType, *, ground: float = 0.15) -> dict[str, Any]:
     """Return the look of a band: a pale ground, and thin edges that tell bands apart.
 
     Args:
-        colour: of the line.
         ground: the share of the colour in the ground.
     """
     return {
@@ -239,7 +238,6 @@ def _exp_from_zero(scaled: Floats) -> Floats:
 
 
 def _fit_along(axis: Axis, shares: Floats, letters: Sequence[int]) -> bool:
-    """Return whether texts at shares of an axis stand clear of each other, by a digit's width."""
     figure = axis.get_figure(root=True)
     if figure is None or not isinstance(axis, XAxis):
         return True

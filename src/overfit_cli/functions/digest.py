@@ -39,9 +39,7 @@ def digest_of(function: Callable[..., Any], file: OwnFile | None, name: str) -> 
     """Return a digest of a function's code in 16 hexadecimal digits.
 
     Args:
-        function: the function.
         file: the file that defines it; None for a function of a script or a notebook.
-        name: the function's name in the file.
     """
     text = _text_of_files(file, name=name) if file else _text_of_values(function)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
@@ -63,7 +61,6 @@ def own_files(*files: OwnFile) -> list[OwnFile]:
 
 
 def _imports(file: OwnFile) -> Iterator[OwnFile]:
-    """The user's own files that a file imports, wherever in it the import stands."""
     for node in ast.walk(_tree(file.path)):
         names = list[str]()
         if isinstance(node, ast.Import):
@@ -76,7 +73,6 @@ def _imports(file: OwnFile) -> Iterator[OwnFile]:
 
 
 def _files_of_module(name: str) -> Iterator[OwnFile]:
-    """The file of a module and of the packages around it, where they are the user's own."""
     parts = name.split(".")
     if parts[0] == _OURS or parts[0] in sys.stdlib_module_names:
         return
@@ -105,7 +101,6 @@ def _text_of_files(*files: OwnFile, name: str = "") -> str:
     """The code of files and of what they import; their paths don't count.
 
     Args:
-        files: the files.
         name: the function of the first one that is a study; empty for code of another kind.
     """
     names = {files[0].path: name} if name else {}
@@ -133,7 +128,6 @@ def _without_descriptions(statements: list[ast.stmt], name: str) -> list[ast.stm
     """Statements without the definitions that only the decorator `experiment` uses, as for claims.
 
     Args:
-        statements: of a file.
         name: the function that is a study: it stays, and so does all that others use.
     """
     decorated = {node: _marks(node) for node in statements if isinstance(node, ast.FunctionDef)}
@@ -159,7 +153,6 @@ def _marks(function: ast.FunctionDef) -> list[ast.expr]:
 
 
 def _reached(names: set[str], definitions: Sequence[ast.stmt]) -> list[ast.stmt]:
-    """The definitions of names, and of the names that these use."""
     reached, queue = list[ast.stmt](), list(names)
     for name in queue:
         new = [node for node in definitions if node not in reached and name in _defined(node)]
@@ -181,7 +174,6 @@ def _defined(node: ast.stmt) -> set[str]:
 
 
 def _names_in(node: ast.AST) -> set[str]:
-    """The names that code has, in annotations that are texts too."""
     names = set[str]()
     for part in ast.walk(node):
         names |= {part.id} if isinstance(part, ast.Name) else set()
@@ -211,7 +203,6 @@ def _is_documentation(statement: ast.stmt) -> bool:
 
 
 def _text_of_values(function: Callable[..., Any]) -> str:
-    """The code and the values that a function uses, as a text that is the same in each process."""
     texts, numbers = list[str](), dict[int, int]()
     queue: list[object] = [function]  # it keeps the values alive, so that no id is used twice
     for number, value in enumerate(queue):
@@ -228,7 +219,6 @@ def _text_of_values(function: Callable[..., Any]) -> str:
 
 
 def _parts(value: Any) -> list[object]:
-    """Return the values and texts that a value holds, or uses when it is called."""
     if isinstance(value, Mapping):
         return [*value, *value.values()]
     if isinstance(value, list | tuple):
@@ -243,7 +233,6 @@ def _parts(value: Any) -> list[object]:
 
 
 def _array_parts(value: Any) -> list[object]:
-    """The type, the shape and the digest of an array or tensor of numbers."""
     with contextlib.suppress(Exception):  # it may lie on another device
         array = np.asarray(value.detach() if hasattr(value, "detach") else value)
         if array.dtype != object:

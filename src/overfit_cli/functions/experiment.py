@@ -56,11 +56,7 @@ class Description:
     data: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        """Refuse what is of another type.
-
-        Raises:
-            TypeError: naming it.
-        """
+        """Refuse what is of another type."""
         problems = {
             "name": self.name is not None and text_problem(self.name),
             "version": version_problem(self.version),
@@ -95,11 +91,6 @@ def _as_text(stated: Any) -> Any:
 
 
 def _name_of(item: Column | Claim | str) -> str:
-    """The name of a column, a file or a claim.
-
-    Raises:
-        TypeError: if a sentence is no claim.
-    """
     if not isinstance(item, str):
         return item.name
     if " " not in item:  # a file, or no claim
@@ -139,9 +130,6 @@ def experiment(
             see `claims.python`. `overfit report` judges them.
         data: files that it reads, as seen from the folder of its file: a run directory is held to
             their content.
-
-    Raises:
-        TypeError: if one of them is of another type, or the parentheses are missing.
     """
     if without_names:
         raise TypeError("write @experiment(NAME=...), with parentheses and named arguments")
@@ -234,17 +222,11 @@ class FunctionRecord(_Record):
     """A function that is a study, as a run directory keeps it.
 
     Attributes:
-        name, version, title, headline, threshold, sides: the study's.
         label: the study's name in the names of run directories.
         reference: `FILE.py:NAME` or `package.module:NAME`; empty where the function has neither.
         seeded: whether the function takes a seed.
-        parameters: in the order of the signature.
         columns: those that `experiment` declares; the cells may have more.
-        claims: whether it has claims.
         data: the files that it reads, as seen from the folder of its file.
-
-    Raises:
-        ValueError: if no study can have such parameters.
     """
 
     name: str

@@ -74,7 +74,6 @@ class FunctionStudy(Study[FunctionParameters]):
     """A study that a function defines, or that a run directory describes.
 
     Args:
-        record: the description of the function.
         function: trains a cell; None for a study that is only read.
         claims: what its cells can decide; some as sentences.
         source_digest: of the function's code; empty where that isn't known.
@@ -110,7 +109,6 @@ class FunctionStudy(Study[FunctionParameters]):
         self._folder, self._problem = folder, problem
 
     def _stated(self, claims: Sequence[Claim | str]) -> tuple[Claim, ...]:
-        """The claims, of which some are sentences."""
         if not claims:
             return ()
         from overfit_cli.claims.stated import claims_of_study
@@ -167,11 +165,7 @@ class FunctionStudy(Study[FunctionParameters]):
         return ""
 
     def claims(self) -> Sequence[Claim]:
-        """Return the claims of `experiment`: of a study that is only read, those of the file now.
-
-        Raises:
-            UserError: if the function had claims when it was swept, and can't be loaded.
-        """
+        """The claims of `experiment`: of a study that is only read, those of the file now."""
         if self.function is not None:
             return self._claims
         try:
@@ -205,11 +199,6 @@ class FunctionStudy(Study[FunctionParameters]):
                 yield _result(cell, self._measurements(returned), steps)
 
     def _measurements(self, returned: Any) -> dict[str, Any]:
-        """The numbers of a cell.
-
-        Raises:
-            TypeError, ValueError: if there are none, or the headline is missing.
-        """
         numbers = numbers_in(returned, "returned")
         if not numbers:
             raise ValueError("it returned no number")
@@ -230,7 +219,6 @@ def _no_function() -> None:
 
 
 def _columns(record: FunctionRecord, names: Sequence[str]) -> tuple[Column, ...]:
-    """Columns of these names in their order, with what the record declares of them."""
     declared = {column.name: column for column in record.columns}
     columns = [declared.get(name) or ColumnRecord(name=name) for name in names]
     return tuple(
@@ -257,9 +245,6 @@ def run_generator(
 
     A generator that returns nothing has its last row as its result. Rows are numbered from 0,
     unless they have a `step`.
-
-    Raises:
-        TypeError, ValueError: if it yields no dict of numbers, or steps that don't rise.
     """
     row: dict[str, Any] = {}
     columns = taken_columns(type(cell.parameters))
@@ -277,11 +262,6 @@ def run_generator(
 
 
 def _next_step(named: float | None, last: int) -> tuple[int, int]:
-    """The number of a logged row, and how many steps were taken until then.
-
-    Raises:
-        ValueError: if it isn't a whole number above the last.
-    """
     if named is None:
         return last + 1, last + 2
     if not last < named < MOST_STEPS or named != int(named):
@@ -292,11 +272,7 @@ def _next_step(named: float | None, last: int) -> tuple[int, int]:
 
 
 def numbers_in(row: Any, verb: str) -> dict[str, Any]:
-    """Return what a function "returned" or "yielded" as Python's numbers.
-
-    Raises:
-        TypeError: if it is no dict of numbers.
-    """
+    """Return what a function "returned" or "yielded" as Python's numbers."""
     if not isinstance(row, Mapping):
         raise TypeError(f"it {verb} {row!r}, and not a dict of numbers")
     return {name: _number(value, f"it {verb} {name} = {value!r}") for name, value in row.items()}
@@ -320,9 +296,6 @@ def study_of_reference(reference: str) -> FunctionStudy:
     """Return the study of the function that `FILE.py:NAME` or `package.module:NAME` names.
 
     A file is loaded again after it has changed.
-
-    Raises:
-        UserError: if there is no such function, or its signature isn't that of a study.
     """
     return _study_at(reference, *state_of(reference))
 
@@ -333,11 +306,7 @@ def _study_at(reference: str, *state: object) -> FunctionStudy:
 
 
 def study_of_function(function: Function) -> FunctionStudy:
-    """Return the study of a function that Python gives, as in a notebook.
-
-    Raises:
-        UserError: if its signature isn't that of a study.
-    """
+    """Return the study of a function that Python gives, as in a notebook."""
     study = _make_study(function, source_of(function))
     _given[study.name] = study
     return study
@@ -347,11 +316,7 @@ def study_of_rows(name: str, cells: pd.DataFrame) -> FunctionStudy:
     """Return the study of a function of which only rows are there, or the one that was given.
 
     Args:
-        name: the study's name.
         cells: one row per cell: between `seed` and `status` stand the parameters.
-
-    Raises:
-        UserError: if the rows are not of that form.
     """
     if name in _given:
         return _given[name]
@@ -375,12 +340,7 @@ _given: dict[str, FunctionStudy] = {}
 
 
 def study_of_record(record: FunctionRecord) -> FunctionStudy:
-    """Return the study of a record, with its function and claims.
-
-    Raises:
-        UserError: if the function can't be loaded and wasn't given in this process, or lies in a
-            run directory.
-    """
+    """Return the study of a record, with its function and claims."""
     given = _given.get(record.name)
     if given is not None and given.record.model_copy(update={"claims": record.claims}) == record:
         return given
@@ -495,7 +455,6 @@ _FOLDER_PREFIX = "overfit-function-"
 
 
 def _write_folder(files: Files) -> Path:
-    """Write files to a folder of this process."""
     folder = Path(tempfile.mkdtemp(prefix=_FOLDER_PREFIX))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     for name, content in files:
@@ -510,7 +469,6 @@ _IMPORTS = threading.RLock()
 
 @contextlib.contextmanager
 def _importing_from(folder: Path | None) -> Iterator[None]:
-    """Let imports find the files in a folder, and those of no other function that was sent."""
     if folder is None:
         yield
         return

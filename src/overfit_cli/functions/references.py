@@ -48,7 +48,6 @@ class Source:
         reference: `/path/FILE.py:NAME` or `package.module:NAME`; empty for a function of a script
             or a notebook, which can't be loaded again.
         module: the module's name, for people.
-        function: the function's name.
         label: a short name: the module's where that implies the function, else with its name.
         digest: of its code; see `digest_of`.
     """
@@ -85,9 +84,6 @@ def refuse_sent_code(reference: str) -> None:
 
     A sweep records the whole path of a file. Code in a run directory came with it, or is the copy
     that it keeps; neither is executed. Nothing is imported here.
-
-    Raises:
-        UserError: if the code lies in a run directory, or the path of its file is not whole.
     """
     where, _ = split_reference(reference)
     is_file = where.endswith(".py")
@@ -123,11 +119,7 @@ def _paths_of_module(name: str) -> list[Path]:
 
 
 def find_function(reference: str) -> tuple[Callable[..., Any], Source]:
-    """Return the function that a reference names, and where it comes from.
-
-    Raises:
-        UserError: if there is no such file, module or function, or it can't be loaded.
-    """
+    """Return the function that a reference names, and where it comes from."""
     where, name = split_reference(reference)
     is_file = where.endswith(".py")
     module = _load_file(Path(where)) if is_file else _load_module(where)
@@ -178,11 +170,7 @@ _PREFIX = "overfit_file_"
 
 
 def split_reference(reference: str) -> tuple[str, str]:
-    """Return the file or module of a reference, and the function's name, empty where it has none.
-
-    Raises:
-        UserError: if it names neither.
-    """
+    """The file or module of a reference, and the function's name, empty where it has none."""
     if reference.endswith(".py"):
         return reference, ""
     where, _, name = reference.rpartition(":")
@@ -201,7 +189,6 @@ class _FromSource(SourceFileLoader):
     """
 
     def get_code(self, fullname: str) -> CodeType:
-        """Return the compiled file."""
         return self.source_to_code(self.get_data(self.path), self.path)
 
 
@@ -276,14 +263,12 @@ def _public(module: ModuleType) -> dict[str, Callable[..., Any]]:
 
 
 def _is_made(value: object) -> bool:
-    """Whether a value can be a study's function, and is no plain function that was imported."""
     if not callable(value) or inspect.isclass(value) or isinstance(value, _TYPE_FORMS):
         return False
     return bool(description_of(value)) or not inspect.isroutine(inspect.unwrap(value))
 
 
 def _is_defined_in(value: object, module: ModuleType) -> bool:
-    """Whether a value is a function that the module defines, decorated or not."""
     inner = inspect.unwrap(value) if callable(value) else value
     return inspect.isfunction(inner) and inner.__module__ == module.__name__
 
@@ -304,11 +289,7 @@ def _implied_name(module: ModuleType) -> str:
 def _select_function(
     module: ModuleType, name: str, reference: str
 ) -> tuple[str, Callable[..., Any]]:
-    """The function of a name, with its name; without a name, the one that the module implies.
-
-    Raises:
-        UserError: if there is none.
-    """
+    """The function of a name, with its name; without a name, the one that the module implies."""
     public = _public(module)
     if name:
         named = getattr(module, name, None)
@@ -351,11 +332,7 @@ def folder_of_function(reference: str, function: Any) -> Path:
 
 
 def read_files(reference: str, function: Any) -> tuple[SourceFile, ...]:
-    """The files that a function is loaded from, its own first; of one without a file its text.
-
-    Raises:
-        UserError: if a file can't be read.
-    """
+    """The files that a function is loaded from, its own first; of one without a file its text."""
     file = file_of_function(reference, function)
     if file is None:
         with contextlib.suppress(OSError, TypeError):

@@ -28,10 +28,6 @@ def read_signature(function: Callable[..., Any], where: str) -> tuple[list[Param
 
     Args:
         function: the function that trains a cell.
-        where: its name in messages.
-
-    Raises:
-        UserError: naming the parameter and what is accepted.
     """
     if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):
         raise UserError(f"{where}: it is async; a plain function is needed.")
@@ -44,7 +40,6 @@ def read_signature(function: Callable[..., Any], where: str) -> tuple[list[Param
 
 
 def _with_annotations(function: Callable[..., Any]) -> Any:
-    """A function with the annotations of a callable's parameters."""
     inner = _called(function)
     if not inspect.isfunction(inner):
         raise TypeError("it isn't written in Python")
@@ -120,11 +115,7 @@ def _read_parameter(name: str, hint: Any, default: Any, label: str) -> Parameter
 
 
 def _kind(hint: Any, label: str) -> tuple[Literal["int", "float", "bool", "text"], tuple[Any, ...]]:
-    """The kind of a type, and the choices of a `Literal`.
-
-    Raises:
-        UserError: if no parameter can have the type.
-    """
+    """The kind of a type, and the choices of a `Literal`."""
     choices = get_args(hint) if get_origin(hint) is Literal else ()
     types_of_values = {type(choice) for choice in choices} or {hint}
     for kind, accepted in TYPES.items():
@@ -154,7 +145,6 @@ def columns_written(function: Callable[..., Any]) -> set[str]:
 
 
 def _own_nodes(node: ast.AST) -> Iterator[ast.AST]:
-    """Yield the nodes of a function's body, without those of inner functions and classes."""
     for part in ast.iter_child_nodes(node):
         if not isinstance(part, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):
             yield part
@@ -162,7 +152,6 @@ def _own_nodes(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def _keys(row: ast.expr | None) -> set[str]:
-    """The names in a dict that is written out."""
     if isinstance(row, ast.Dict):
         constants = [key.value for key in row.keys if isinstance(key, ast.Constant)]
         return {name for name in constants if isinstance(name, str)}

@@ -79,8 +79,6 @@ class _Judged:
 
     Attributes:
         title: what stands above it: the sentence and its verdict, or what else it is about.
-        clause: the clause.
-        parts: its numbers.
         lines: the lines that its powers or trends are those of; empty for other quantities.
         axis: the parameter along the lines.
         number: what lies along the lines' other axis.
@@ -115,7 +113,6 @@ class _Judged:
 
     @property
     def height(self) -> float:
-        """Its height in inches."""
         return _ROW if self.lines or self.x else 1.0 + _INTERVAL * min(len(self.parts), MOST_ROWS)
 
 
@@ -133,16 +130,10 @@ def draw_claims(
     Those that do not bear on these cells are left out, as the caption says.
 
     Args:
-        path: the run directory.
-        judged: the sentences with their measurements on it.
         conditions: the conditions that chose its cells.
         command: the command line, for the caption; empty from Python.
         out: the file that it is drawn for; None where that isn't known.
         look: how it looks; None for the usual one.
-
-    Raises:
-        UserError: if one is no sentence, none bears on these cells, or they have too many clauses
-            for one picture.
     """
     (run,) = load_runs([path], path, conditions)
     with run.looks_level(), looking(look or Look()):
@@ -190,12 +181,6 @@ def draw_claims(
 
 
 def _clauses(run: LoadedRun, judged: Judged) -> list[_Judged]:
-    """The clauses of a sentence on the cells of a run.
-
-    Raises:
-        UserError: if the claim is no sentence.
-        UndecidedError: if it bears on none of these cells.
-    """
     measure = judged.claim.measure
     if not isinstance(measure, Measure) or not run.study.seeded:
         raise UserError(f"{judged.name} is no sentence about seeds, and has no drawing.")
@@ -222,7 +207,6 @@ def _clauses(run: LoadedRun, judged: Judged) -> list[_Judged]:
 
 
 def _nearest_first(lines: Sequence[Line], parts: Sequence[Part]) -> tuple[list[Line], list[Part]]:
-    """Lines with their parts, in the order of how near they are to an end of their margin."""
     each = len(parts) // len(lines)
     groups = [parts[each * index : each * (index + 1)] for index in range(len(lines))]
     order = sorted(range(len(lines)), key=lambda index: min(map(slack, groups[index])))
@@ -236,7 +220,6 @@ def _out_of_logs(line: Line) -> Line:
 
 @styled
 def _draw(clauses: Sequence[_Judged], study: AnyStudy) -> Picture:
-    """Draw clauses below each other."""
     wide = any(clause.lines for clause in clauses)
     heights = [clause.height for clause in clauses]
     figure = Picture(PAGE if wide else COLUMN, sum(heights) + 0.5)
@@ -291,7 +274,6 @@ def _draw_settings(axes: Axes, judged: _Judged, study: AnyStudy, looks: dict[str
 
 
 def _draw_lines(axes: Axes, judged: _Judged, study: AnyStudy, looks: dict[str, int]) -> Legend:
-    """Draw the medians along each line, and of a power its fit with the slopes of the margin."""
     lines = judged.lines[: len(PALETTE)]
     groups = {
         short_settings(study, line.setting): [
@@ -328,7 +310,6 @@ def _choose(looks: dict[str, int], groups: Iterable[str]) -> list[int]:
 
 
 def _is_known(entry: tuple[Artist, str], legend: Legend) -> bool:
-    """Whether a legend has an entry with this text and colour."""
     handle, text = entry
     return any(
         called == text and getp(known, "color") == getp(handle, "color")
@@ -368,7 +349,6 @@ def _draw_groups(
 
 
 def _draw_fits(axes: Axes, judged: _Judged, lines: Sequence[Line], looks: Sequence[int]) -> Legend:
-    """Draw the fitted power of each line, and the slopes of the margin through its middle."""
     every = len(judged.parts) // len(judged.lines) if judged.clause.over == "every" else 0
     margin = judged.clause.margin
     for index, line in enumerate(lines):
@@ -397,7 +377,6 @@ def _draw_fits(axes: Axes, judged: _Judged, lines: Sequence[Line], looks: Sequen
 
 
 def _draw_intervals(axes: Axes, judged: _Judged) -> None:
-    """Draw the interval of each number in a row of its own, and its margin."""
     parts = list(judged.parts)
     if len(parts) > MOST_ROWS:
         nearest = sorted(range(len(parts)), key=lambda index: slack(parts[index]))[:MOST_ROWS]
@@ -435,7 +414,6 @@ def _dress(
     """Give both axes their scales, ticks and labels, and the y axis its limits.
 
     Args:
-        axes, judged, study, groups: what is drawn.
         x: the parameter along the x axis.
         ends: further numbers that the y axis holds.
         log: whether both axes are logarithmic, whatever lies along them.
@@ -469,7 +447,6 @@ def _label(study: AnyStudy, number: str) -> str:
 
 
 def _is_log(estimates: Sequence[Estimate], judged: _Judged) -> bool:
-    """Whether numbers are positive and span decades."""
     values = np.array([number.value for number in estimates])
     values = values[np.isfinite(values)]
     if judged.clause.statistic == "share" or not len(values) or values.min() <= 0:
@@ -480,7 +457,6 @@ def _is_log(estimates: Sequence[Estimate], judged: _Judged) -> bool:
 def _limits(
     estimates: Sequence[Estimate], ends: Sequence[float], *, log: bool
 ) -> tuple[float, float]:
-    """The limits of an axis that holds numbers, their intervals, and a margin's ends."""
     several = [*ends, *(end for number in estimates for end in (number.value, *number[1:3]))]
     finite = np.array([end for end in several if math.isfinite(end) and (end > 0 or not log)])
     if not len(finite):

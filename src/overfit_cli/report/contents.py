@@ -147,7 +147,6 @@ def run_rank(figure: str, decides: bool, path: Path) -> tuple[object, ...]:
     Args:
         figure: the figure that the run reproduces; empty for none.
         decides: whether a claim was measured on the run.
-        path: the run directory.
     """
     rank = 0 if figure else 1 if decides else 2
     return (rank, natural_key(figure), path.resolve().name, str(path))
@@ -170,7 +169,6 @@ class ReportedRun:
 
     Attributes:
         name: a short name, unique in the report.
-        loaded: the run directory with its cells.
         facts: its cells, settings and commands.
         figure: the figure of the paper that it reproduces, such as `fig1`; empty for none.
         decides: whether a claim was measured on it.
@@ -364,7 +362,6 @@ def contents(
 def _report_runs(
     judged: Sequence[Judged], runs: Sequence[LoadedRun], conditions: Sequence[str]
 ) -> list[ReportedRun]:
-    """The runs with their facts, in the order of the report."""
     deciding = {claim.directory for claim in judged}
     figures = reproduced_figures()
     names = short_names(sorted(run.directory.path for run in runs))

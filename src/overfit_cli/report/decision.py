@@ -45,7 +45,6 @@ class Decision:
     """A judged sentence, how sure its verdict is, and what would decide it.
 
     Attributes:
-        judged: the claim with its measurement.
         design: the cells that it is judged on; None where none bears on it.
         parts: the numbers that it is judged on; none where nothing is drawn, or none is known.
         rates: how often it would be judged wrongly, and rightly; None where nothing is drawn, or
@@ -151,13 +150,9 @@ def decide_sentences(
     """Judge sentences on a run directory; without any, the claims of its study and of its preset.
 
     Args:
-        path: the run directory.
         texts: sentences, or names of the run's own claims.
         conditions: conditions that choose cells, such as `n=5:20`.
         plan: whether to find the seeds that each needs, whatever its verdict is.
-
-    Raises:
-        UserError: if it has no cells, a text is no claim, or names what the cells do not have.
     """
     (run,) = load_runs([path], path, conditions)
     claims = [run.claim(text) for text in texts]
@@ -186,11 +181,7 @@ def problem_with_claims(path: Path) -> str:
 
 
 def decide_cells(cells: pd.DataFrame, study: AnyStudy, texts: Sequence[str]) -> list[Decision]:
-    """Judge sentences on cells from anywhere; see `judge_cells`.
-
-    Raises:
-        UserError: as `decide_sentences`, and for rows that are no cells of the study.
-    """
+    """Judge sentences on cells from anywhere; see `judge_cells`."""
     table = Table(complete_cells(cells.reset_index(drop=True), study), study)
     claims = [claim(text, study) for text in texts]
     check_claims(claims, lambda _: table)
@@ -200,15 +191,7 @@ def decide_cells(cells: pd.DataFrame, study: AnyStudy, texts: Sequence[str]) -> 
 
 
 def check_claims(claims: Sequence[Claim], table: Callable[[Claim], Table]) -> None:
-    """Refuse a sentence that names what the cells do not have, and two of one name.
-
-    Args:
-        claims: the claims.
-        table: the cells of each.
-
-    Raises:
-        BadValue: naming it.
-    """
+    """Refuse a sentence that names what the cells do not have, and two of one name."""
     names = [each.name for each in claims]
     for name in names:
         if names.count(name) > 1:
@@ -222,9 +205,6 @@ def decision(table: Table, judged: Judged, level: Level, *, plan: bool = False) 
     """Return how sure a verdict is; only the verdict of a claim that is no sentence.
 
     Args:
-        table: the cells that it is judged on.
-        judged: the claim.
-        level: the levels of looks at them.
         plan: see `decide_sentences`.
     """
     each = judged.claim
@@ -263,7 +243,6 @@ def _lacking(table: Table, judged: Judged, measure: Measure) -> Mapping[str, str
 
 
 def _planned(decided: Decision, level: Level, plan: bool) -> Decision:
-    """A decision with the seeds that it takes, at the level of all claims that are judged."""
     parts, family = decided.parts, max(1, decided.judged.family)
     seeds = len(parts[0].low)
     known = _whole_seeds(parts) if decided.lacks_cells else parts
@@ -294,6 +273,5 @@ def _planned(decided: Decision, level: Level, plan: bool) -> Decision:
 
 
 def _whole_seeds(parts: Sequence[Part]) -> list[Part]:
-    """The parts of the seeds whose numbers are all known."""
     known = np.logical_and.reduce([part.low == part.high for part in parts])
     return [replace(part, low=part.low[known], high=part.high[known]) for part in parts]

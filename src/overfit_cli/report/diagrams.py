@@ -62,12 +62,8 @@ def load_diagram(
     """Return the map of a run's cells as numbers; None where they make none: see `make_diagram`.
 
     Args:
-        run: the run directory.
         conditions: the conditions that choose cells.
         cells: all cells of the run, where they are read already.
-
-    Raises:
-        UserError: if it can't be read, or no cell is chosen.
     """
     data = chosen_data(load_figure_data(run, cells), conditions)
     heatmap = figures_of(data.study).get("heatmap")
@@ -79,10 +75,6 @@ def make_diagram(data: FigureData, heatmap: Figure) -> Diagram | None:
 
     Each point has the heatmap's statistic with its 95 % interval, the least and the greatest value
     over seeds, the numbers of seeds with a value and without one, and the logged losses of a seed.
-
-    Args:
-        data: the data of the map.
-        heatmap: the study's figure.
 
     Returns:
         The diagram; None where these cells make no map, or one with too few or too many points, one
@@ -130,7 +122,6 @@ def make_diagram(data: FigureData, heatmap: Figure) -> Diagram | None:
 
 
 def _threshold(data: FigureData, plan: Map) -> dict[str, Any]:
-    """The study's threshold and the names of its sides, for a map of its headline."""
     study = data.study
     if study.threshold is None or plan.value != study.headline or not all(study.sides):
         return {}
@@ -143,7 +134,6 @@ def _colour_shares() -> Sequence[float]:
 
 
 def _axis(axis: Axis) -> dict[str, Any]:
-    """The label of an axis and its values, in full and shortened for ticks that still differ."""
     for digits in (2, 3, 4, _FULL):
         short = [
             round_digits(value, digits) if isinstance(value, float) else value
@@ -199,7 +189,6 @@ def _summary(
     bounds: tuple[float, float],
     norm: Normalize,
 ) -> dict[str, Any]:
-    """The numbers over seeds at a point, and the number of its colour."""
     middle, low, high = (ends[0] for ends in statistic.summarise(sample[None], bounds))
     shade = 0.5 if norm.vmin == norm.vmax else float(norm(middle))
     summary = {"middle": _json_number(middle), "colour": round(shade * (COLOURS - 1))}
@@ -258,7 +247,6 @@ def _contour(numbers: Floats, level: float) -> Floats:
 
 
 def _in_cells(curve: Floats, plan: Map) -> Floats:
-    """Points of a plane, in cells of its map."""
     columns = [
         np.interp(axis.scaled(values), axis.scaled(axis.edges), np.arange(len(axis.edges)))
         for axis, values in ((plan.x, curve[:, 0]), (plan.y, curve[:, 1]))
@@ -267,7 +255,6 @@ def _in_cells(curve: Floats, plan: Map) -> Floats:
 
 
 def _path(curve: Floats) -> str:
-    """The path of a curve as SVG writes it, of a limited number of points."""
     pieces = np.split(curve, np.flatnonzero(np.isnan(curve).any(axis=1)))
     path = ""
     for piece in pieces:
@@ -279,7 +266,6 @@ def _path(curve: Floats) -> str:
 
 
 def _logged_losses(data: FigureData) -> list[str]:
-    """The logged columns that are losses, or the first progress column."""
     if data.trajectories.empty:
         return []
     losses = [name for name in data.study.progress_columns if name.endswith("loss")]
@@ -290,7 +276,6 @@ def _logged_losses(data: FigureData) -> list[str]:
 def _curves(
     data: FigureData, names: Sequence[str], value: str, columns: Sequence[str]
 ) -> dict[Any, dict[str, Any]]:
-    """The logged losses of the median seed, by point."""
     logged = dict(iter(data.trajectories.groupby("key")))
     curves: dict[Any, dict[str, Any]] = {}
     for key, cells in usable_cells(data, value).groupby(list(names)):

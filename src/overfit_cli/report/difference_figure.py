@@ -59,13 +59,9 @@ def draw_difference(
     equivalence it is in standard errors, and places that differ are ringed.
 
     Args:
-        comparison: the comparison.
         command: the command line, for the caption; empty from Python.
         out: the file that it is drawn for; None where that isn't known.
         names: the names of the two sides in the figure; empty for their labels.
-
-    Raises:
-        UserError: if nothing varies, more varies than a figure shows, or no pair has a number.
     """
     a, b = comparison.a, comparison.b
     first, second = names or comparison.labels
@@ -124,7 +120,6 @@ def _figure_data(comparison: Comparison, less: str) -> FigureData:
 
 
 def _choose_figure(data: FigureData, column: str) -> tuple[Figure, FigureOptions]:
-    """Return the figure that shows the data, and what lies along which axis."""
     described, varying = describe(data.study.parameters), varying_parameters(data)
     numbers = [name for name in varying if described[name].kind in ("int", "float")]
     values = parameter_values(data)
@@ -190,9 +185,5 @@ def record_of_side(
 
 
 def digest_of_file(path: Path) -> str:
-    """Return the SHA-256 of a CSV file's content.
-
-    Raises:
-        OSError: if it can't be read.
-    """
+    """Return the SHA-256 of a CSV file's content."""
     return hashlib.sha256(read_bounded(path, MOST_BYTES)).hexdigest()

@@ -84,7 +84,6 @@ def leading_lines(comparison: Comparison) -> Iterator[str]:
 
 
 def _place_of_largest(record: Mapping[str, Any]) -> str:
-    """Return the point of the largest difference of a column."""
     return _place(record["largest"]["at"])
 
 
@@ -94,7 +93,6 @@ def _place(values: Mapping[str, Any]) -> str:
 
 
 def _equivalence_lines(comparison: Comparison) -> Iterator[str]:
-    """Yield how many places agree with published means within a margin, and which differ."""
     for record in comparison.differences:
         counts, points = record.get("verdicts"), record.get("points", [])
         if counts is None:

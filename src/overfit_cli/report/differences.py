@@ -66,7 +66,6 @@ class Comparison:
     """The changes from A to B; every difference is B − A. Mappings are as JSON has them.
 
     Attributes:
-        a, b: the two sides.
         where: the conditions that choose cells of both.
         settings: parameters with one value on each side that isn't the same: A's and B's.
         names: the parameters in whose values pairs agree.
@@ -110,7 +109,6 @@ class Comparison:
         return f"<Comparison of A {a} and B {b}: {' '.join(leading_lines(self))}>"
 
     def _repr_html_(self) -> str:
-        """Return a row for each compared column, and one for each claim whose verdicts differ."""
         tables = [
             html_table(heading, [*rows[0]], [[*row.values()] for row in rows])
             for heading, rows in (
@@ -194,9 +192,6 @@ class Comparison:
 
         Args:
             tolerance: how large a difference of a pair may be, in the unit of its column.
-
-        Raises:
-            UserError: for a tolerance that is negative, or no number.
         """
         if finite_number("tolerance", tolerance) < 0:
             raise BadValue("tolerance", tolerance, "it takes a number of at least 0.")
@@ -284,7 +279,6 @@ def compare_sides(
 
 
 def _as_figure_data(side: Side) -> FigureData:
-    """A run's cells with what is known of how they were made."""
     manifest = read_manifest(side.path)
     return FigureData(
         side.study,
@@ -298,7 +292,6 @@ def _as_figure_data(side: Side) -> FigureData:
 
 
 def _pair_parameters(a: Side, b: Side) -> tuple[list[str], dict[str, dict[str, Value]]]:
-    """Return the parameters that vary on either side, and both values of those that differ."""
     names, settings = list[str](), dict[str, dict[str, Value]]()
     for name in dict.fromkeys([*a.parameters, *b.parameters]):
         first, second = a.values(name), b.values(name)
@@ -332,7 +325,6 @@ def _choose_columns(a: Side, b: Side, values: Sequence[str]) -> list[str]:
 
 
 def _explain_no_pair(a: Side, b: Side, names: Sequence[str]) -> str:
-    """Return a sentence on why no cells are paired."""
     apart = ""
     for name in names:
         first, second = (
@@ -350,7 +342,6 @@ def _explain_no_pair(a: Side, b: Side, names: Sequence[str]) -> str:
 def _interpolate(
     a: Side, b: Side, names: Sequence[str], columns: Sequence[str]
 ) -> tuple[pd.DataFrame, dict[str, Any]]:
-    """Return A's cells with interpolated ones at those points of B where A has none."""
     kinds = describe(a.study.parameters)
     axes = {
         name: is_log_spaced(np.array(a.values(name), dtype=np.float64))
@@ -443,13 +434,11 @@ def _mean_by_seed(
 
 
 def _record(rows: pd.DataFrame, index: Any) -> dict[str, Value]:
-    """Return a row as Python's own numbers and texts."""
     [record] = rows.loc[[index]].to_dict("records")
     return {str(name): value for name, value in record.items()}
 
 
 def _compare_verdicts(a: Side, b: Side) -> dict[str, tuple[Measurement, Measurement]]:
-    """Return what both sides measure of each claim of the installed study."""
     outdated = a.is_of_another_version or b.is_of_another_version
     if outdated or b.is_published or a.study.name != b.study.name:
         return {}
@@ -463,11 +452,6 @@ def _compare_verdicts(a: Side, b: Side) -> dict[str, tuple[Measurement, Measurem
 def _compare_sentences(
     a: Side, b: Side, texts: Sequence[str]
 ) -> dict[str, tuple[Measurement, Measurement]]:
-    """Return what both sides measure of sentences, or of claims that both have by name.
-
-    Raises:
-        UserError: if B is a file of published numbers, or a text is no claim.
-    """
     if texts and b.is_published:
         raise BadValue("claim", texts[0], "published numbers have no seeds to judge it on.")
     runs = [_run_of(side) for side in (a, b)] if texts else []

@@ -55,7 +55,6 @@ class EquivalenceMargin:
 
     Attributes:
         size: the distance, in the unit of the column, or as a share of the published mean.
-        is_share: whether it is a share.
     """
 
     size: float
@@ -80,11 +79,7 @@ class EquivalenceMargin:
 
 
 def read_margin(given: object) -> EquivalenceMargin:
-    """Return the margin that a user names: `10%` of the published mean, or a number in its unit.
-
-    Raises:
-        BadValue: if it is neither, or not above 0.
-    """
+    """Return the margin that a user names: `10%` of the published mean, or a number in its unit."""
     text = given.strip() if isinstance(given, str) else ""
     is_share = text.endswith("%")
     accepts = "it takes a share of the published mean, such as 10%, or a number above 0."
@@ -111,7 +106,6 @@ def compare_places(
     """Return the difference of a column at each published point, B less A.
 
     Args:
-        column: the measured column.
         pairs: the cells of the run, and beside each its published point.
         run, published: their numbers; nan where there is none.
         margin: within which both agree; None for no verdicts.
@@ -182,7 +176,6 @@ def mean_difference(column: str, points: pd.DataFrame, change: pd.Series[float])
     went the same way, which makes the interval too wide rather than too short.
 
     Args:
-        column: the measured column.
         points: the published points, each once.
         change: of each seed of the run, the mean over places of the published less its number.
     """
@@ -235,7 +228,6 @@ def where_they_differ(points: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _conditions(name: str, every: Sequence[Any], those: Sequence[Any]) -> dict[str, int]:
-    """Return conditions that some values of a parameter meet, and how many of all values do."""
     if len(set(those)) == 1:
         return {f"{name} {brief(those[0])}": every.count(those[0])}
     if not isinstance(those[0], int | float) or isinstance(those[0], bool):
@@ -257,11 +249,7 @@ def seeds_in_words(points: Sequence[Mapping[str, Any]]) -> str:
 
 
 def require_uncertainty(path: Path, points: pd.DataFrame, columns: Sequence[str]) -> None:
-    """Refuse points without an uncertainty of any column.
-
-    Raises:
-        BadValue: if no point has one.
-    """
+    """Refuse points without an uncertainty of any column."""
     if not any(has_uncertainty(points, name) for name in columns):
         first = columns[0]
         lack = (

@@ -79,7 +79,6 @@ def with_rings(figure: Figure, comparison: Comparison) -> Figure:
 
 @styled
 def _draw_map(ringed: str, data: FigureData, options: FigureOptions) -> Picture:
-    """Draw z-scores as colours over two parameters."""
     column, x, y = str(options.value), str(options.x), str(options.y)
     legend = _legend(data, ringed)
 
@@ -118,13 +117,11 @@ def _draw_rings(axes: matplotlib.axes.Axes, cells: pd.DataFrame, x: str, y: str)
 
 
 def _legend(data: FigureData, ringed: str) -> Legend:
-    """Return the legend of rings, if there are any."""
     count = int((data.cells[_VERDICT] == "differs").sum())
     return [(Line2D([], [], **_RING), f"{ringed} ({plural(count, 'point')})")] if count else []
 
 
 def _tell(figure: Picture, data: FigureData, ringed: str) -> Picture:
-    """Add to the caption what is ringed, at how many of the places, and how many are open."""
     count, undecided = (int((data.cells[_VERDICT] == name).sum()) for name in ("differs", "open"))
     figure.facts.append(
         f"Ringed: {count} of {plural(len(data.cells), 'point')}, where the run {ringed} from the "

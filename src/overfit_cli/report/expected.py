@@ -49,9 +49,6 @@ def read_expected(path: Path) -> Expected:
     """Read a file of expected verdicts: a table for each study, with a verdict for each claim.
 
     A claim may have a list of verdicts, each of which is accepted.
-
-    Raises:
-        BadValue: if it cannot be read, or has other content.
     """
     content = read_toml(path, MOST_BYTES, "expect")
     expected: dict[str, Sequence[Verdict]] = {}
@@ -81,8 +78,6 @@ def check_verdicts(
     """Compare verdicts with the expected ones.
 
     Args:
-        judged: every claim.
-        expected: the expected verdicts.
         reported: the claims of the report; None for all.
     """
     compared, unexpected = judged if reported is None else reported, dict[str, str]()
@@ -114,7 +109,6 @@ def _unknown_claims(
 
 
 def _closest_claim(claim: str, addresses: Collection[str]) -> str:
-    """The most similar claim of the same study, or the claim of this name of another study."""
     study, _, name = claim.partition("/")
     split = [address.partition("/") for address in addresses]
     similar = most_alike(
@@ -136,7 +130,6 @@ class KeptVerdict:
     """The verdict of a claim in a report that was written.
 
     Attributes:
-        study, claim, kind: the claim.
         verdict: that which counts: see `Judged.headline`.
         directory: the run directory that it was measured on; None without one.
     """
@@ -182,5 +175,4 @@ def verdicts_toml(judged: Sequence[Judged]) -> str:
 
 
 def _key(name: str) -> str:
-    """A key in TOML, without quotes where possible."""
     return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else json.dumps(name, ensure_ascii=False)

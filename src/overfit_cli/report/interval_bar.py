@@ -32,7 +32,6 @@ class IntervalBar:
         target: the position of the number that the claim states; None where it is an end of the
             margin.
         log: whether the scale is logarithmic.
-        words: the drawing in words.
     """
 
     margin: tuple[float, float] | None
@@ -44,12 +43,7 @@ class IntervalBar:
 
 
 def interval_bar(measurement: Measurement, kind: Kind = "ours") -> IntervalBar | None:
-    """Return the drawing of a measurement; None without a finite number and something around it.
-
-    Args:
-        measurement: the measurement.
-        kind: whose sentence the claim is.
-    """
+    """Return the drawing of a measurement; None without a finite number and something around it."""
     value, margin, target = measurement.value, measurement.margin, measurement.target
     around = measurement.interval
     interval = (around.low, around.high) if around else None
@@ -94,10 +88,6 @@ def requirement_in_words(measurement: Measurement, kind: Kind = "ours") -> str:
     """Return the number that a claim states, and from where on a number counts as it.
 
     It is `paper: 2; holds from 1.75 to 2.25`, or `must be 1, without an exception` of a theorem.
-
-    Args:
-        measurement: the measurement.
-        kind: whose sentence the claim is.
     """
     target = measurement.target
     counted = margin_in_words(measurement.margin, name="holds", both="from ")
@@ -122,7 +112,6 @@ def margin_in_words(
 
     Args:
         margin: its ends; infinite or None where it is open.
-        name: what stands before it.
         both: a word between that and two ends.
     """
     least, most = (

@@ -73,11 +73,6 @@ def judge_cells(cells: pd.DataFrame, study: AnyStudy) -> list[Judged]:
         cells: one row per cell, with `seed` and the study's columns. An absent parameter has its
             default, and cells without a `status` are done. With a column `step` there is one row
             per cell and logged step, and the claims on trajectories are judged instead.
-        study: the study of the cells.
-
-    Raises:
-        UserError: without a seed for every row, with several rows of a cell, or with values that a
-            parameter does not accept.
     """
     completed = complete_cells(cells.reset_index(drop=True), study)  # claims index by row
     reads = "trajectories" if "step" in cells else "cells"
@@ -107,9 +102,6 @@ class Judged:
     """A claim with its measurement.
 
     Attributes:
-        study: the name of the study.
-        claim: the claim.
-        measurement: the measurement, with the verdict.
         directory: the run directory that it was measured on; None without one.
         is_only: whether the claim is judged in no other directory.
         has_cells: whether there are cells of the study.
@@ -282,7 +274,6 @@ def judge_runs(
     """Judge every claim of every study.
 
     Args:
-        runs: the loaded runs.
         on_every_run: whether a claim is judged on each run that bears on it; otherwise the first of
             them decides: see `sort_runs`.
         profile: the profile whose run of a claim's preset comes first, unless the claim names
@@ -323,11 +314,7 @@ def _with_design_and_rates(judged: Judged, runs: Mapping[Path, LoadedRun]) -> Ju
 
 
 def judge_all(sources: Sequence[Path], root: Path, conditions: Sequence[str] = ()) -> list[Judged]:
-    """Load runs and judge every claim: see `load_runs` and `judge_runs`.
-
-    Raises:
-        UserError: as `load_runs`.
-    """
+    """Load runs and judge every claim: see `load_runs` and `judge_runs`."""
     return judge_runs(load_runs(sources, root, conditions), on_every_run=bool(sources))
 
 
@@ -346,7 +333,6 @@ def _measure(runs: Sequence[LoadedRun], claim: Judged) -> Measurement:
 def _judge_claim(
     study: str, claim: Claim, runs: Sequence[LoadedRun], *, on_every_run: bool
 ) -> list[Judged]:
-    """Measure a claim on the first run that bears on it, or on every such run."""
     no_cells = Measurement(verdict="not run", note=f"There are no cells of {study}.")
     reasons, measured = list[Measurement](), list[tuple[Measurement, Path]]()
     for run in runs:

@@ -23,7 +23,6 @@ def judged_table(judged: Sequence[Judged]) -> str:
 
 
 def _caption(judged: Sequence[Judged]) -> str:
-    """How many claims have each verdict, and where they were measured."""
     counts = Counter(each.headline for each in judged)
     verdicts = [f"{name} {counts[name]}" for name in VERDICTS if counts[name]]
     studies = ", ".join(dict.fromkeys(each.study for each in judged))
@@ -44,7 +43,6 @@ def _row(judged: Judged) -> list[str]:
 
 
 def _title(judged: Judged) -> str:
-    """A paper's claim by its name, and one of the user's own by its sentence."""
     is_own = judged.is_only and not judged.claim.source
     return judged.claim.statement if is_own else judged.name
 
@@ -56,7 +54,6 @@ def _alone(measurement: Measurement) -> str:
 
 
 def _details(judged: Judged) -> Iterator[str]:
-    """What a claim says, where it holds, and what its measurement notes."""
     claim, measurement = judged.claim, judged.measurement
     if claim.source:
         yield f"{claim.statement} ({claim.source})"

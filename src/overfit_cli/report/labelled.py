@@ -53,9 +53,6 @@ def labelled_arrays(path: Path, data: FigureData, columns: Sequence[str] = ()) -
         path: the run directory, for its record.
         data: the cells, and the points that were planned: those without a cell are nan.
         columns: the measured columns to take; by default all.
-
-    Raises:
-        UserError: without xarray, for more numbers than fit, or a name that no netCDF file takes.
     """
     require_extra("xarray", "netcdf", "A netCDF file")
     import pandas as pd
@@ -139,7 +136,6 @@ def _coordinate(
     labels: Mapping[str, Sequence[Any]],
     info: ParameterInfo,
 ) -> tuple[Any, ...]:
-    """The values of a parameter along its dimension, or its one value, with what it means."""
     facts = _facts(info.meaning, info.unit, info.symbol)
     if dimension is None:
         return ((), points[name].iloc[0], facts)
@@ -155,7 +151,6 @@ def _plain(values: Sequence[Any]) -> Any:
 
 
 def _check(measured: Sequence[str], size: int) -> None:
-    """Refuse what no file holds."""
     for name in measured:
         if re.search(r"[/\x00-\x1f\x7f]|^[^\w]|\s$", name):
             accepts = "a netCDF file has no such name; leave the column out."
@@ -169,7 +164,6 @@ def _check(measured: Sequence[str], size: int) -> None:
 
 
 def _facts(meaning: str, unit: str, symbol: str) -> dict[str, str]:
-    """What numbers mean, as attributes."""
     facts = {"long_name": meaning, "units": unit or "1", "symbol": symbol}
     return {name: text for name, text in facts.items() if text}
 
@@ -185,7 +179,6 @@ def column_of(study: AnyStudy, name: str) -> Column:
 
 
 def _record(path: Path, study: AnyStudy, cells: pd.DataFrame) -> dict[str, Any]:
-    """What is known of the run, as attributes of the file."""
     paper = study.paper
     facts = {
         "title": study.title or study.name,

@@ -113,7 +113,6 @@ def value(given: Any, digits: int = 6) -> str:
 
 
 def _formula(number: str) -> str:
-    """A number as Python writes it, with its power of ten as a formula."""
     mantissa, _, exponent = number.partition("e")
     if not exponent:
         return f"${mantissa}$"
@@ -164,7 +163,6 @@ def text(words: str) -> str:
 
 
 def _as_formula(letters: str) -> str:
-    """Raised or lowered digits, a sign, or a Greek letter, in LaTeX."""
     if letters in _SIGNS:
         return _SIGNS[letters]
     if letters in _GREEK:

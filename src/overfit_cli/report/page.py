@@ -100,7 +100,6 @@ def page(papers: Sequence[ReportedPaper], conditions: Sequence[str] = ()) -> str
     escaped, and the page's policy permits its own script only.
 
     Args:
-        papers: the contents.
         conditions: the conditions that chose the cells.
     """
     runs = [run for paper in papers for study in paper.studies for run in study.runs]
@@ -138,7 +137,6 @@ def page(papers: Sequence[ReportedPaper], conditions: Sequence[str] = ()) -> str
 
 
 def _environment() -> Environment:
-    """The templates, with their constants and functions."""
     environment = Environment(
         loader=FileSystemLoader(TEMPLATES),
         autoescape=True,
@@ -234,29 +232,24 @@ def _claim_id(judged: Judged) -> str:
 
 
 def _printed(papers: Sequence[ReportedPaper]) -> list[Judged]:
-    """The sentences of papers as printed."""
     return [judged for paper in papers for judged in paper.judged if judged.claim.kind == "paper"]
 
 
 def _printed_counts(paper: ReportedPaper) -> list[tuple[Verdict, int]]:
-    """Return the number of a paper's printed sentences with each verdict."""
     return _verdicts_of(_printed([paper]))
 
 
 def _verdicts_of(judged: Sequence[Judged]) -> list[tuple[Verdict, int]]:
-    """The number of claims with each verdict that some have."""
     counts = Counter(claim.headline for claim in judged)
     return [(verdict, counts[verdict]) for verdict in VERDICTS if counts[verdict]]
 
 
 def _further_words(claim: Claim) -> str:
-    """Words that a search finds a claim by, beside those of its row."""
     preset = find_preset(claim.preset) if claim.preset else None
     return " ".join([claim.figure, *([preset.name, preset.content.title] if preset else ())])
 
 
 def _failure_in_words(claim: Claim, study: AnyStudy) -> str:
-    """Return the meaning of a failed claim, which depends on its kind."""
     if claim.kind == "paper":
         return f"Contradicts {claim.source}{', whose hypotheses are met' * bool(claim.hypotheses)}."
     if claim.kind == "identity":
@@ -274,13 +267,11 @@ def _rule_in_words(claim: Claim) -> str:
 
 
 def _note_in_words(judged: Judged) -> str:
-    """The note of a measurement, without the quantity, which stands beside the number."""
     named = f"{judged.claim.quantity.capitalize()}."
     return judged.measurement.note.removeprefix(named).lstrip()
 
 
 def _infinite_in_words(measurement: Measurement) -> Iterator[str]:
-    """Yield the meaning of infinite numbers."""
     details, interval = measurement.details, measurement.interval
     bounds = [name for name in details if name.startswith("decades over the bound")]
     if any(math.isinf(details[name]) for name in bounds):
@@ -308,7 +299,6 @@ def _digest(text: str) -> str:
 
 
 def _written_sentence() -> str:
-    """A sentence with the date and the version."""
     commit = package_commit()
     commit_text = f" (commit {commit[:10]})" if commit else ""
     return f"Written {datetime.now(UTC):%Y-%m-%d} with overfit {VERSION}{commit_text}."
@@ -323,7 +313,6 @@ def _title(papers: Sequence[ReportedPaper]) -> str:
 
 
 def _question(papers: Sequence[ReportedPaper]) -> str:
-    """The question that the page answers."""
     published = [paper for paper in papers if paper.paper]
     if not published:
         return "Do these claims hold when they are measured?"

@@ -46,11 +46,8 @@ class PagePicture:
     """A figure of a run, for the page.
 
     Attributes:
-        name: the figure's name.
-        caption: its caption.
         command: the command that draws it into a file.
         address: the picture as a `data:` address.
-        width, height: in pixels.
     """
 
     name: str
@@ -71,9 +68,6 @@ class RunOnPage:
     """A run with its address within the page and its figures.
 
     Attributes:
-        run: the run.
-        id: its address within the page.
-        pictures: its figures.
         not_drawn: a sentence for each figure that cannot be drawn of its cells.
         diagram: its phase diagram as JSON; empty for none.
         claims: the sentences of a user's study that are judged on it, which have a drawing.
@@ -136,7 +130,6 @@ def draw_all(runs: Sequence[RunOnPage], conditions: Sequence[str]) -> None:
 
 
 def _illustrate(target: RunOnPage, conditions: Sequence[str]) -> None:
-    """Draw the figures of a run and its phase diagram."""
     named = [*([CLAIM_FIGURE] if target.claims else []), *_named_figures(target.run)]
     others = () if _is_planned(target.run) else _figures_of_any_run(target.run.study)
     for name in (*named, *(name for name in others if name not in named)):
@@ -156,12 +149,10 @@ def _illustrate(target: RunOnPage, conditions: Sequence[str]) -> None:
 
 
 def _is_planned(run: ReportedRun) -> bool:
-    """Whether presets choose the figures of runs of its study."""
     return any(preset.content.study == run.study.name for preset in all_presets())
 
 
 def _named_figures(run: ReportedRun) -> list[str]:
-    """The figures of the presets whose run directory has its name, or else those kept in it."""
     presets = presets_run_into(run.path.resolve().name)
     if presets:
         names = [name for preset in presets for name in preset.content.figures]
@@ -172,21 +163,14 @@ def _named_figures(run: ReportedRun) -> list[str]:
 
 
 def _defect(error: Exception) -> str:
-    """The sentence of an error that is a defect of the drawing, or of a study's figure."""
     return f"its drawing failed ({type(error).__name__}: {visible(shorten(str(error)))})."
 
 
 def _figures_of_any_run(study: AnyStudy) -> Iterator[str]:
-    """The general figures of a study."""
     return (name for name in grid_figures() if name in figures_of(study))
 
 
 def _picture(name: str, target: RunOnPage, conditions: Sequence[str]) -> PagePicture:
-    """Draw a figure of a run, or the claims that are judged on it.
-
-    Raises:
-        UserError: if it cannot be drawn of these cells, or shows nothing.
-    """
     run, quoted = target.run, shlex.quote(str(target.run.path))
     look = Look(dpi=DOTS_PER_INCH)
     with warnings.catch_warnings():

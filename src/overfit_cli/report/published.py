@@ -52,14 +52,8 @@ def read_published(
 
     Args:
         path: the CSV or parquet file.
-        study: the study whose columns it has.
         grid: values of parameters in a run: a real number in the file that agrees with one of them
             to a millionth is that one, as decimals in print are rounded.
-
-    Raises:
-        UserError: if the file can't be read, has no column that the study measures, has one of
-            another name, holds what is no value of a parameter or no number, has a point twice, or
-            an uncertainty that can't be.
     """
     parameters = {**describe(study.parameters), "seed": SEED}
     measured = [*(column.name for column in study.columns), "steps", "seconds"]
@@ -132,7 +126,6 @@ def _read_table(path: Path) -> pd.DataFrame:
 
 
 def _read_text(path: Path) -> str:
-    """Return the text of a CSV file, or a parquet file's rows as such a text."""
     content = read_bounded(path, MOST_BYTES)
     if path.suffix.lower() != ".parquet":
         return content.decode("utf-8-sig")

@@ -74,14 +74,10 @@ def write_crate(run: RunDirectory, out: Path) -> list[Path]:
     nobody has changed, is replaced.
 
     Args:
-        run: the run directory.
         out: a new or empty folder; or the run directory, and nothing is copied then.
 
     Returns:
         The files that are described, as seen from the folder.
-
-    Raises:
-        UserError: if there are no cells, the folder holds something, or can't be written.
     """
     study, cells = load_study_and_cells(run, any_version=True)
     here, there = run.path.resolve(), out.resolve()
@@ -99,7 +95,6 @@ def write_crate(run: RunDirectory, out: Path) -> list[Path]:
 
 
 def _is_own(description: Path) -> bool:
-    """Whether overfit wrote a description, and nobody put a licence or an author into it."""
     try:
         content = json.loads(description.read_bytes())
         entities = {entity["@id"]: entity for entity in content["@graph"]}
@@ -123,7 +118,6 @@ def _files(root: Path) -> list[Path]:
 
 
 def _copy(root: Path, files: Sequence[Path], out: Path) -> None:
-    """Copy files into an empty folder outside of the run directory."""
     if out.resolve().is_relative_to(root.resolve()):
         accepts = "it lies in the run directory; name a folder outside, or the run directory."
         raise BadValue("out", str(out), accepts)
@@ -139,7 +133,6 @@ def _copy(root: Path, files: Sequence[Path], out: Path) -> None:
 
 
 def _file(out: Path, name: Path) -> Entity:
-    """A file with its size, its digest, its format and what is in it."""
     with (out / name).open("rb") as content:
         digest = hashlib.file_digest(content, "sha256").hexdigest()
     facts = {
@@ -198,7 +191,6 @@ def _references(entities: Any) -> list[Entity]:
 
 
 def _variable(study: AnyStudy, name: str) -> Entity:
-    """A measured column."""
     column = column_of(study, name)
     facts = {"name": name, "description": column.meaning, "unitText": column.unit}
     known = {key: fact for key, fact in facts.items() if fact}
@@ -206,7 +198,6 @@ def _variable(study: AnyStudy, name: str) -> Entity:
 
 
 def _paper(study: AnyStudy) -> Entity:
-    """The paper whose experiment the study is."""
     paper = study.paper
     assert paper is not None
     return {
@@ -228,7 +219,6 @@ def _software(name: str, version: str) -> Entity:
 
 
 def _actions(runs: Sequence[Run]) -> Iterator[Entity]:
-    """Each run that trained cells, with its command and its versions, and each software once."""
     known = set[str]()
     for number, run in enumerate(runs, start=1):
         packages = {"Python": run.python, **run.packages}

@@ -41,11 +41,8 @@ class RunFacts:
         tracebacks: of the most frequent kinds of failures, where exceptions were raised.
         provenance: the date, the versions and the platform, in words.
         commands: the commands that made the cells; empty for cells made from Python.
-        done: the number of cells that are done.
         reasons: the number of failed cells by reason.
-        seeds: the seeds of the cells.
         axes: the values of the parameters that vary.
-        parameters: the parameters that have one value, with this value.
         sweeps: the sweeps into the directory, the first one first.
         stand_ins: what stands in for the paper's data, in words.
     """
@@ -100,11 +97,7 @@ def run_facts(data: FigureData, manifest: Manifest | None) -> RunFacts:
 
 
 def kinds_of_failures(failed: pd.DataFrame) -> list[Alike]:
-    """Return the kinds of failures of cells, the most frequent first; tracebacks as rows have them.
-
-    Args:
-        failed: cells that failed, one row each.
-    """
+    """The kinds of failures of cells, the most frequent first; tracebacks as rows have them."""
     rows = []
     if TRACEBACK in failed:
         raised = failed[failed[TRACEBACK].notna()]
@@ -130,7 +123,6 @@ def _failures(kinds: Sequence[Alike]) -> str:
 
 
 def _provenance(sweeps: Sequence[Run]) -> str:
-    """The date, the versions and the platform of the last sweep."""
     if not sweeps:
         return ""
     last = sweeps[-1]

@@ -47,7 +47,6 @@ class Table:
 
     Attributes:
         rows: one per cell, or per cell and logged step.
-        study: the study of the cells.
     """
 
     rows: pd.DataFrame
@@ -97,11 +96,7 @@ class Table:
 
 
 def complete_cells(cells: pd.DataFrame, study: AnyStudy) -> pd.DataFrame:
-    """Return cells with all columns that cells of a run have; rows of steps have a key.
-
-    Raises:
-        UserError: see `judge_cells`.
-    """
+    """Return cells with all columns that cells of a run have; rows of steps have a key."""
     if "seed" not in cells:
         raise UserError("The cells have no column 'seed'.")
     if cells["seed"].isna().any():
@@ -179,10 +174,6 @@ def load_runs(
         root: the folder of run directories.
         conditions: conditions on parameters that choose cells, such as `n=5:20`; they require
             `sources`.
-
-    Raises:
-        UserError: if a named directory has no cells, no chosen cells, or those of another version
-            of its study.
     """
     if conditions and not sources:
         raise BadValue("where", conditions[0], "name the run directory that it is about.")
@@ -199,7 +190,6 @@ def load_runs(
 def _load_study_and_cells(
     directory: RunDirectory, conditions: Sequence[str]
 ) -> tuple[AnyStudy, pd.DataFrame]:
-    """The study of a run directory, and its chosen cells."""
     study, every = load_study_and_cells(directory)
     cells = chosen_cells(every, read_selections(conditions, study))
     directory.warn_of_sources(cells)
@@ -211,8 +201,6 @@ class LoadedRun:
     """A run directory and its cells; its logged steps are read when a claim needs them.
 
     Attributes:
-        directory: the run directory.
-        study: the study of its cells.
         cells: the cells to judge, one row each.
         is_chosen: whether conditions chose these cells of the run's.
     """
@@ -244,7 +232,6 @@ class LoadedRun:
         return replace(measurement, note=" ".join(filter(None, parts)))
 
     def _measured(self, claim: Claim) -> Measurement:
-        """The measurement of a claim at the level of this look."""
         frame = self.table(claim)
         if claim.reads == "trajectories" and frame.rows.empty:
             return Measurement(verdict="not run", note=NO_STEPS)
@@ -283,11 +270,7 @@ class LoadedRun:
         return [*self._of_presets, *self._removed]
 
     def claim(self, text: str) -> Claim:
-        """Return a claim of the run by its name, or the claim of a sentence.
-
-        Raises:
-            BadValue: if the text is neither.
-        """
+        """Return a claim of the run by its name, or the claim of a sentence."""
         named = {claim.name: claim for claim in self.claims()}
         if text in named:
             return named[text]
@@ -345,12 +328,10 @@ class LoadedRun:
 
     @functools.cached_property
     def _sealed(self) -> Mapping[str, str]:
-        """Return sentences on the seal beside a function's file, by claim."""
         return sealed_in_words(self.study)
 
     @functools.cached_property
     def _stand_ins(self) -> list[str]:
-        """Return the stand-ins for the paper's data in the cells."""
         return stand_ins_of(self.study, self.cells)
 
     @functools.cached_property

@@ -58,11 +58,7 @@ def _file_name(study: AnyStudy) -> str:
 
 
 def read_seal(path: Path | None) -> Seal | None:
-    """Return a seal; None where there is none.
-
-    Raises:
-        BadValue: if the file is no seal.
-    """
+    """Return a seal; None where there is none."""
     if path is None or not path.exists():
         return None
     try:
@@ -106,10 +102,6 @@ def seal_claims(grid: Grid, out: Path | None) -> tuple[Path, list[str], dict[str
 
     Returns:
         The path, the names of the claims, and of those that were sealed before the date.
-
-    Raises:
-        UserError: without claims, for a claim that no number could fail, or one that was changed
-            since it was sealed.
     """
     study = grid.study
     claims = claims_of(study)
@@ -142,11 +134,7 @@ def seal_claims(grid: Grid, out: Path | None) -> tuple[Path, list[str], dict[str
 
 
 def _check_can_fail(claims: list[Claim], grid: Grid) -> None:
-    """Refuse a claim that fails in none of the made-up worlds.
-
-    Raises:
-        UserError: naming the claim, and why it is not judged where it never is.
-    """
+    """Refuse a claim that fails in none of the made-up worlds."""
     if not claims:
         return
     cells = grid.cells()

@@ -31,9 +31,7 @@ class Side:
         letter: `A` or `B`.
         path: the run directory, or the file of published points.
         where: the conditions that choose cells of this side alone.
-        study: the study of the cells.
         cells: one row per cell, done and failed; published points may lack `seed`.
-        parameters: the parameters that have a column.
         version: the cells' numerical version; None of published points.
         is_chosen: whether conditions chose these cells of the run's.
     """
@@ -88,11 +86,7 @@ def load_side(
             beside the study's code.
         letter: `A` or `B`.
         where: conditions on both sides; those on columns that a CSV file lacks don't apply to it.
-        where_here: conditions on this side.
         other: the run that published points are compared with; None for a run.
-
-    Raises:
-        UserError: if it can't be read, holds no cells, or none that is chosen.
     """
     version = None
     if other is None:

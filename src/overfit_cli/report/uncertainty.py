@@ -68,13 +68,8 @@ def standard_errors(path: Path, points: pd.DataFrame, beside: pd.DataFrame) -> p
     """Return the standard errors and degrees of freedom of each measured column, and the counts.
 
     Args:
-        path: the file, for messages.
         points: one row per point, with the measured columns; its index counts rows from 1.
         beside: the columns of uncertainties and counts that the file has, of the same rows.
-
-    Raises:
-        UserError: if an uncertainty has no measured column or lacks what it needs, a number is
-            none that can be, or single seeds have an uncertainty.
     """
     counts = {name: beside[name] for name in (SEEDS, FAILED) if name in beside}
     for name, numbers in counts.items():
@@ -104,7 +99,6 @@ def _errors(
     given: Mapping[str, pd.Series[float]],
     seeds: pd.Series[float] | None,
 ) -> tuple[pd.Series[float], pd.Series[float]]:
-    """Return the standard errors of means and their degrees of freedom, from what is given."""
     from scipy.special import stdtrit
 
     if given.keys() >= {"_sd", "_se"}:

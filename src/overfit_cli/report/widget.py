@@ -35,7 +35,6 @@ class DiagramWidget(anywidget.AnyWidget):
 
     Attributes:
         diagram: its data; see `report.diagrams.make_diagram`.
-        name: what it is of.
     """
 
     _esm = script()
@@ -56,11 +55,7 @@ def diagram_widget(run: RunDirectory, conditions: list[str]) -> DiagramWidget:
     """Return the widget of a run's phase diagram.
 
     Args:
-        run: the run directory.
         conditions: the conditions that choose cells.
-
-    Raises:
-        UserError: if it can't be read, or its cells make no diagram.
     """
     diagram = load_diagram(run, conditions)
     if diagram is None:

@@ -39,15 +39,10 @@ def write_report(
     """Write a report as a page, in Markdown, JSON and JUnit, with its verdicts; return the paths.
 
     Args:
-        papers: the contents.
-        folder: the folder to write to.
         conditions: the conditions that chose the cells.
         unexpected: the difference of a claim's verdict to the expected one in words, by
             `study/claim`; None without expected verdicts.
         name: the argument that names the folder, for messages.
-
-    Raises:
-        UserError: if they cannot be written.
     """
     make_folder(folder, name)
     judged = [claim for paper in papers for claim in paper.judged]
@@ -154,7 +149,6 @@ def _json_of_run(study: ReportedStudy, run: ReportedRun) -> dict[str, Any]:
 
 
 def _value(value: Value) -> Value | None:
-    """A parameter's value for JSON."""
     return finite_or_null(value) if isinstance(value, float) else value
 
 
@@ -165,7 +159,6 @@ def markdown(papers: Sequence[ReportedPaper], unexpected: Mapping[str, str] | No
     """Return the verdicts by paper; for each study a table of claims, and its runs.
 
     Args:
-        papers: the contents.
         unexpected: the difference of a claim's verdict to the expected one, by `study/claim`: these
             come first.
     """
@@ -206,7 +199,6 @@ def verdict_counts(papers: Sequence[ReportedPaper]) -> list[str]:
 
 
 def _stand_ins(study: ReportedStudy) -> list[str]:
-    """The line on what stands in for the paper's data."""
     return [escape_markdown(" ".join(study.stand_ins)), ""] if study.stand_ins else []
 
 
@@ -245,7 +237,6 @@ def _row(cells: Sequence[str]) -> str:
 
 
 def _table_cells(judged: Judged) -> list[str]:
-    """A claim's row of the table."""
     columns = (
         judged.claim.kind,
         judged.measurement.verdict,
@@ -259,7 +250,6 @@ def _table_cells(judged: Judged) -> list[str]:
 
 
 def _details(judged: Judged) -> str:
-    """The note and details of a claim, and the command that measures it again."""
     hypotheses = f"Hypotheses: {judged.claim.hypotheses}." if judged.claim.hypotheses else ""
     first = judged.contradiction or hypotheses  # what contradicts a paper names its hypotheses
     parts = [escape_markdown(first)] if first else []
@@ -279,7 +269,6 @@ def junit(judged: Sequence[Judged], unexpected: Mapping[str, str] | None = None)
     """Return the verdicts in JUnit's XML: a suite for each study.
 
     Args:
-        judged: the claims.
         unexpected: the difference of a claim's verdict to the expected one, by `study/claim`: then
             only these claims fail. Without expected verdicts a claim with the verdict `fails`
             fails, and an undecided one is skipped.
@@ -300,7 +289,6 @@ def junit(judged: Sequence[Judged], unexpected: Mapping[str, str] | None = None)
 
 
 def _case(suite: ElementTree.Element, judged: Judged, unexpected: Mapping[str, str] | None) -> None:
-    """Add a claim to its study's suite."""
     case = ElementTree.SubElement(
         suite, "testcase", classname=visible(f"overfit.{judged.study}"), name=visible(judged.name)
     )

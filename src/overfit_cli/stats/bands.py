@@ -26,11 +26,7 @@ class Averaging:
     """The statistic over seeds that a figure shows, and its band.
 
     Attributes:
-        mean: the statistic.
         band: the band around it; `seeds` is a line for each seed in its place.
-
-    Raises:
-        UserError: for another name, or a median with a standard deviation.
     """
 
     mean: Mean = "arithmetic"
@@ -60,9 +56,6 @@ class Averaging:
         Returns:
             Three arrays of shape (positions,); nan where there is no number, and where an
             interval of one seed has no ends. A median is infinite where half of the seeds miss.
-
-        Raises:
-            UserError: for a geometric mean of numbers that are not all positive.
         """
         if self.mean == "geometric":
             if (values <= 0).any():

@@ -52,8 +52,6 @@ def contour(cells: pd.DataFrame, x: str, y: str, value: str, threshold: float) -
     Args:
         cells: one row per cell, failed ones too.
         x, y: positive parameters; no other one may vary.
-        value: the measured column.
-        threshold: its value on the contour.
 
     Returns:
         The contour; None where no seed passes the threshold for every y, or y has one value.
@@ -84,7 +82,6 @@ class PowerLaw:
     """The fit y · x^p = C.
 
     Attributes:
-        exponent: p.
         constant: C, in the unit of y · x^p.
         slope: the power q = −1/p of x ∝ y^q.
         residual: the largest share by which a median x is off the fit.
@@ -115,9 +112,7 @@ def fit_power_law(
     Args:
         crossings: columns `y`, `seed` and `crossing`, as `crossings` returns them; rows where y is
             not positive are left out.
-        y: the name of the column of y.
         repeats: the least number of bootstrap draws: a higher level takes more of them.
-        seed: the seed of the bootstrap.
 
     Returns:
         The fit; None with fewer than three values of y, or where the crossing does not change
@@ -220,10 +215,7 @@ class Curves:
     """The curves whose crossings are compared: a measured column along x, for each y and seed.
 
     Attributes:
-        x, y: the parameters of the plane.
-        value: the measured column.
         power: the power p of x in y · x^p, which the boundary is expressed in.
-        threshold: the value at the boundary.
         onset: the value where the transition begins.
     """
 
@@ -243,8 +235,6 @@ class Boundary:
     before the grid at 0. The transition begins where a curve passes the onset.
 
     Attributes:
-        at: the value of the other parameter.
-        cells: the cells of that value.
         median, low, high: y · x^p at the crossings of all curves: its median and quartiles.
         constants: y · x^p at the crossing, the median over y, by seed.
         onsets: y · x^p where the transition begins, likewise.
@@ -278,7 +268,6 @@ def why_no_boundary(
         cells: one row per cell.
         fixed: the columns that must take one value: a curve would mix their values.
         curves: the column, the plane and the threshold.
-        least_values: the least number of values of x, and of y.
     """
     varied = varying(cells, fixed)
     if varied:
@@ -338,8 +327,6 @@ def crossing_products(crossings: pd.DataFrame, y: str, power: float) -> pd.Serie
 
     Args:
         crossings: as `crossings` returns them, without unknown ones.
-        y: the name of the column of y.
-        power: p.
     """
     return crossings[y] * crossings["crossing"].clip(lower=0) ** power
 
@@ -360,8 +347,6 @@ def scaling_exponents(
     Args:
         cells: one row per cell that is done; axes and value are positive.
         axes: the columns that value depends on, each with several values.
-        value: the measured column.
-        level: of the intervals.
 
     Returns:
         The power p of value ∝ axis^p for each axis, the mean of the seeds' own fits; None where

@@ -53,10 +53,7 @@ class Search:
     """A search for the median crossing at each of several y.
 
     Attributes:
-        y: the values of y.
         coarse: the x of the coarse grid, ascending and positive, at least two of them.
-        seeds: the seeds of the median crossing.
-        threshold: in the unit of the column.
         tolerance: the accepted half-width of the interval, in the unit of x.
     """
 
@@ -72,7 +69,6 @@ class CrossingEstimate:
     """The estimated crossing at one y.
 
     Attributes:
-        y: the value of y.
         crossing: the median over the seeds; nan where it lies beyond the grid.
         half_width: of its 95 % interval, in the unit of x; nan without a crossing, infinite with
             one seed of several.
@@ -106,7 +102,6 @@ def next_points(search: Search, cells: pd.DataFrame) -> list[Point]:
     There are none where every y has converged, or where the cells that would help have failed.
 
     Args:
-        search: the search.
         cells: one row per cell that was run, with `y`, `seed`, `x` and `value`, nan if it failed.
     """
     curves_by_y = _curves(search, cells)
@@ -131,11 +126,9 @@ class _Curve:
     """A sampled curve; positions are logarithms of x.
 
     Attributes:
-        seed: its seed.
         x: the sampled x, ascending, not as logarithms.
         state: whether it crosses, or the side on which it is.
         falls: whether the curves of the search fall along x.
-        crossing: the position of its crossing.
         width: the uncertainty of that: the length of the stretch in which samples of both sides
             are mixed, or of the gap between the sides, over the root of the number of samples.
         middle: the middle of the widest gap in that stretch.
@@ -158,12 +151,10 @@ class _Curve:
 
     @property
     def is_before_crossing(self) -> bool:
-        """Whether a curve on one side so far would cross at larger x."""
         return (self.state == "above") == self.falls
 
 
 def _curves(search: Search, cells: pd.DataFrame) -> dict[float, list[_Curve]]:
-    """The curves of the seeds that were run, by y."""
     groups, falls = dict(iter(cells.groupby(["y", "seed"]))), _fall(cells)
     return {
         y: [
@@ -204,19 +195,16 @@ def _crossing_curves(curves: list[_Curve]) -> list[_Curve]:
 
 
 def _positions(curves: list[_Curve]) -> Floats:
-    """The positions of curves that cross."""
     return np.array([curve.crossing for curve in curves])
 
 
 def _fall(cells: pd.DataFrame) -> bool:
-    """Whether the column falls along x on at least as many curves as it rises on."""
     measured = cells[np.isfinite(cells["value"].to_numpy(dtype=np.float64))].sort_values("x")
     ends = measured.groupby(["y", "seed"])["value"].agg(["first", "last"])
     return bool((ends["last"] < ends["first"]).sum() >= (ends["last"] > ends["first"]).sum())
 
 
 def _estimate(search: Search, y: float, curves: list[_Curve], spread: _Spread) -> CrossingEstimate:
-    """The crossing at one y, and whether it is known to the tolerance."""
     crossing_curves = _crossing_curves(curves)
     sides: list[str] = [curve.state for curve in curves if curve.state in ("above", "below")]
     open_seeds = sum(_is_open(search, curve) for curve in curves)
@@ -252,7 +240,6 @@ def _median_position(curves: list[_Curve]) -> float:
 
 
 def _middle_curves(curves: list[_Curve]) -> list[_Curve]:
-    """The curve whose crossing is the median, or the two on both sides of it."""
     ordered = sorted(
         (curve for curve in curves if curve.state != "unknown"), key=lambda curve: curve.position
     )
@@ -292,9 +279,7 @@ class _Spread(NamedTuple):
         """Return the half-width, in log x, of a mean over those seeds run that cross.
 
         Args:
-            positions: the crossings at one y, as logarithms of x.
             count: how many seeds are run, of `total`.
-            total: how many there are.
             crossing: how many of those run cross: the mean is over these.
             include_sampling: whether the part that is due to the gaps between samples counts too.
         """
@@ -311,7 +296,6 @@ class _Spread(NamedTuple):
 
 
 def _pooled_spread(groups: Iterable[list[_Curve]]) -> _Spread:
-    """The variance between seeds, pooled over the curves of each y."""
     squares, freedom, sampling = 0.0, 0, list[float]()
     for curves in groups:
         crossing_curves = _crossing_curves(curves)
@@ -326,7 +310,6 @@ def _pooled_spread(groups: Iterable[list[_Curve]]) -> _Spread:
 def _refining_points(
     search: Search, y: float, curves: list[_Curve], spread: _Spread
 ) -> list[Point]:
-    """The points that make the estimate at y less uncertain."""
     points = [
         Point(y, curve.seed, x)
         for curve in curves
@@ -361,7 +344,6 @@ def _refining_points(
 
 
 def _sufficient_seeds(search: Search, curves: list[_Curve], spread: _Spread) -> int:
-    """Return how many seeds suffice, if further seeds vary as much as those that were run."""
     total, started = len(search.seeds), len(curves)
     if not math.isfinite(_median_position(curves)):
         return total

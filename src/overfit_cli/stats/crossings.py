@@ -32,7 +32,6 @@ def share_above(
     Args:
         cells: one row per cell, with a finite `value`; each seed of a y is a curve.
         x, y: the columns along which a curve runs, and that tells curves apart beside `seed`.
-        value: the measured column.
         threshold: in the unit of `value`.
         positions: values of x, of shape (positions,).
 
@@ -110,7 +109,6 @@ def crossings(cells: pd.DataFrame, x: str, y: str, value: str, threshold: float)
             and `y` may vary in it: a curve would mix its values.
         x: the column along which a curve runs.
         y: the column that tells curves apart, beside `seed`.
-        value: the measured column.
         threshold: in the unit of `value`.
 
     Returns:
@@ -155,7 +153,6 @@ def _side(x: Floats, levels: Floats, root: float) -> str:
 
 
 def _rises(sides: pd.Series[str], changes: list[float]) -> bool:
-    """Whether curves rise along x, by those that cross, or else by the sum of all changes."""
     crossing_changes = np.array(changes)[(sides == "crosses").to_numpy()]
     if crossing_changes.size:
         return bool(np.sign(crossing_changes).sum() > 0)
@@ -211,7 +208,6 @@ def scale_of(values: Floats, threshold: float) -> Scale:
 
     Args:
         values: of all curves; those that are not finite are left out.
-        threshold: in their unit.
     """
     numbers = np.append(values[np.isfinite(values)], threshold)
     least, largest = numbers.min(), numbers.max()
@@ -226,7 +222,6 @@ def monotone_excess(value: Floats, threshold: float, scale: Scale) -> Floats:
     Args:
         value: of shape (points,), finite.
         threshold: in the unit of `value`.
-        scale: the scale of the fit.
     """
     if value.size == 0:
         return value
@@ -246,7 +241,6 @@ def _log_odds(share: Floats) -> Floats:
 
 
 def _summary(logs: Floats) -> tuple[float, float, float, int]:
-    """The median, the ends of its interval, and of how many curves."""
     if logs.size == 0:
         return np.nan, np.nan, np.nan, 0
     estimate = median_estimate(logs)

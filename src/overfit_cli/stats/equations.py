@@ -84,7 +84,6 @@ class Equation:
 
     Attributes:
         text: the equation as the user wrote it, with single blanks, without its label.
-        left, right: its two sides.
         label: what the user calls it; empty for nothing.
     """
 
@@ -130,9 +129,6 @@ def parse_equation(
         names: the names of axes; a mapping has the name of each spelling. A spelling may be an
             expression, such as `n / d`.
         constants: the name of each spelling of a constant.
-
-    Raises:
-        UserError: if it is anything else, or has no axis.
     """
     label, _, tidy = (part.strip() for part in " ".join(text.split()).rpartition(":"))
     axes = names if isinstance(names, Mapping) else {name: name for name in names}
@@ -153,17 +149,7 @@ def parse_equation(
 
 
 def parse_expression(option: str, text: str, names: Mapping[str, str], noun: str) -> Expression:
-    """Read an expression: + - * / **, parentheses, numbers, log, exp, sqrt, and `names`.
-
-    Args:
-        option: the option whose value it is.
-        text: the expression.
-        names: the name of each spelling.
-        noun: what the names are, in the plural.
-
-    Raises:
-        UserError: if it is anything else.
-    """
+    """Read an expression: + - * / **, parentheses, numbers, log, exp, sqrt, and `names`."""
     tidy = " ".join(text.split())
     try:
         _check_text(tidy, names)
@@ -180,12 +166,7 @@ def parse_derived_value(name: str, text: str, names: Mapping[str, str]) -> Expre
     """Read a parameter's value that is an expression; it may round too.
 
     Args:
-        name: the parameter, for the error.
-        text: the expression.
         names: the name of each spelling that may occur.
-
-    Raises:
-        BadValue: if it is anything else.
     """
     tidy = " ".join(text.split())
     try:
@@ -206,8 +187,6 @@ class Condition:
 
     Attributes:
         text: the comparison as the user wrote it, with single blanks.
-        sides: its expressions.
-        signs: what stands between them.
     """
 
     text: str
@@ -223,11 +202,7 @@ class Condition:
         return frozenset[str]().union(*(side.names for side in self.sides))
 
     def holds(self, values: Mapping[str, Floats]) -> NDArray[np.bool_]:
-        """Return where it holds, of the shape of the values; real numbers may differ by rounding.
-
-        Args:
-            values: numbers by name, of one shape.
-        """
+        """Where it holds, of the shape of the values; real numbers may differ by rounding."""
         numbers = [side.value(values) for side in self.sides]
         with np.errstate(all="ignore"):
             compared = [
@@ -262,12 +237,7 @@ def parse_condition(name: str, text: str, names: Mapping[str, str]) -> Condition
     """Read a comparison of expressions: `n >= 2*d`, or several in a row: `1 < n/d <= 4`.
 
     Args:
-        name: the argument that has it, for the error.
-        text: the comparison.
         names: the name of each spelling that may occur.
-
-    Raises:
-        BadValue: if it is anything else.
     """
     tidy = " ".join(text.split())
     parts = re.split(r"(<=|>=|==|!=|<|>|=)", tidy)
@@ -295,7 +265,6 @@ def parse_condition(name: str, text: str, names: Mapping[str, str]) -> Condition
 
 
 def _check_text(text: str, names: Collection[str]) -> None:
-    """Refuse letters and numbers that are no arithmetic."""
     if len(text) > LONGEST:
         raise _RefusedError(f"it is longer than {LONGEST} characters.")
     for character in text:
@@ -324,9 +293,6 @@ def _expression(
     """Read one side of an equation, or an expression.
 
     Args:
-        text: the text.
-        spellings: the name of each spelling.
-        unknown: what is wrong with any other name.
         functions: the functions that may occur, by name.
     """
     tree = _tree(text, spellings)
@@ -346,7 +312,6 @@ def _names(tree: ast.AST) -> set[str]:
 
 
 def _tree(text: str, names: Mapping[str, str]) -> ast.expr:
-    """A text as a tree, each name spelled as its parameter is."""
     text = text.strip()
     try:
         with warnings.catch_warnings():
@@ -418,7 +383,6 @@ def equation_in_mathtext(equation: Equation, symbol: Callable[[str], str]) -> st
     """Return an equation in mathtext, with its dollar signs.
 
     Args:
-        equation: the equation.
         symbol: gives the symbol of a name, in mathtext without dollar signs.
     """
     left, right = (expression_in_mathtext(side, symbol) for side in (equation.left, equation.right))
@@ -440,7 +404,6 @@ _SIGNS: Mapping[type[ast.operator], tuple[str, int, int]] = {
 
 
 def _write(node: ast.expr, symbol: Callable[[str], str]) -> tuple[str, int]:
-    """A tree in mathtext, and its precedence."""
     match node:
         case ast.Constant(value=int() | float() as number):
             return _number(number)
@@ -474,7 +437,6 @@ def _write_power(base: ast.expr, exponent: ast.expr, symbol: Callable[[str], str
 
 
 def _operand(node: ast.expr, required: int, symbol: Callable[[str], str]) -> str:
-    """A part of an expression, in parentheses where its precedence is lower than required."""
     text, precedence = _write(node, symbol)
     return text if precedence >= required else rf"\left({text}\right)"
 

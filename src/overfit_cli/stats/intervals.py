@@ -49,7 +49,6 @@ class Estimate(NamedTuple):
     """A number with its interval.
 
     Attributes:
-        value: the number.
         low, high: the ends of the interval; nan where there are too few seeds for one.
         kind: the kind of the interval, such as `95 % t over 10 seeds`.
         seeds: the number of independent values: near copies of another value do not count.
@@ -176,7 +175,6 @@ class Summary(NamedTuple):
     """The mean of independent values with its standard error, as a paper prints it.
 
     Attributes:
-        value: the mean.
         error: its standard error; nan where it is not known.
         freedom: the error's degrees of freedom; infinite where the error counts as exact.
         seeds: the number of values; 0 where it is not known.
@@ -219,8 +217,6 @@ def difference_of_means(first: Summary, second: Summary, level: float | None = N
     """Return the difference of two independent means with its t interval (Welch 1947).
 
     Args:
-        first: the mean that is subtracted from.
-        second: the subtracted mean.
         level: the confidence level; by default that of one interval.
 
     Returns:
@@ -256,8 +252,6 @@ def share_estimate(
     """Return the share of successes with its exact interval (Clopper and Pearson 1934).
 
     Args:
-        successes: of independent tries.
-        tries: at least one.
         level: the least confidence level; by default that of one interval.
         unknown: further tries of these that may be successes: the interval allows for none and for
             all of them.
@@ -320,7 +314,6 @@ def ordered_tail(count: int, level: float) -> int:
     """Return which value from each side ends the interval of a median: 0 where none does.
 
     Args:
-        count: the number of values.
         level: the least confidence level.
     """
     from scipy.special import bdtr

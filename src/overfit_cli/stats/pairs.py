@@ -68,7 +68,6 @@ def pair_up(
         left: one row per cell, with `seed`, `status`, the parameters and the columns.
         right: the same; a table of points has no `seed`.
         names: the parameters whose values the cells of a pair share.
-        columns: the measured columns.
     """
     kind = _kind(left, right)
     if kind == "means":
@@ -153,7 +152,6 @@ def interpolate(
         points: one row per point, with the parameters.
         axes: the parameters along which is interpolated, and whether in their logarithm.
         settings: the parameters whose values must be those of a point.
-        columns: the measured columns.
 
     Returns:
         A row for each seed and point with a number in some column. There is none beyond a seed's
@@ -176,7 +174,6 @@ def _interpolate_grid(
     settings: Sequence[str],
     columns: Sequence[str],
 ) -> pd.DataFrame:
-    """Interpolate the cells of one seed and one setting."""
     from scipy.interpolate import RegularGridInterpolator
 
     coordinates = [_rounded(cells[name]) for name in axes]
@@ -197,7 +194,6 @@ def _interpolate_grid(
 
 
 def _rounded(values: pd.Series[Any]) -> Floats:
-    """Values of a parameter as numbers, to the digits by which places are told apart."""
     return np.array([float(setting_key(float(value))) for value in values])
 
 

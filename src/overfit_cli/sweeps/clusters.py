@@ -70,9 +70,6 @@ class Cluster(Executor):
         device: the device that cells train on.
         patience: the seconds without a result or a sign of life of a worker after which a sweep
             ends; None for a number that no working cluster reaches.
-
-    Raises:
-        UserError: if no cluster answers there.
     """
 
     option: str
@@ -187,7 +184,6 @@ class Cluster(Executor):
         return PATIENCE + most * work.execution.time_limit
 
     def _silent(self, seconds: float) -> UserError:
-        """The error that ends a sweep whose workers are silent."""
         news = "result or sign of life" if self.gives_signs else "result"
         return BadValue(
             "patience",
@@ -197,11 +193,7 @@ class Cluster(Executor):
         )
 
     def _record(self, future: Future[TaskRecord], task: Task) -> TaskRecord | None:
-        """The record of a task that has ended; None while the worker that has it is silent.
-
-        Raises:
-            UserError: if the cluster is gone, or a worker can't run tasks at all.
-        """
+        """The record of a task that has ended; None while the worker that has it is silent."""
         try:
             # Ctrl-C in the midst of a call would have dask log an error of its own.
             with delaying_interrupts():
@@ -223,9 +215,6 @@ class Cluster(Executor):
         """Return a task's result; None where it doesn't come.
 
         Its worker is lost then, and another one computes it again, or it is frozen.
-
-        Raises:
-            OSError: if the cluster doesn't answer.
         """
         try:
             return future.result(timeout=SECONDS_TO_ANSWER)
@@ -236,7 +225,6 @@ class Cluster(Executor):
             return None
 
     def _failure(self, problem: str = "the cluster no longer answers") -> UserError:
-        """The error that ends a sweep under way."""
         return BadValue(self.option, self.address, f"{problem}. {KEPT}", exit_code=1)
 
     @abstractmethod
@@ -304,7 +292,6 @@ class Dask(Cluster):
         return sum(threads.values())
 
     def _hears_of(self, futures: list[Any]) -> bool:
-        """Whether the scheduler has heard of such a worker since it was asked last."""
         keys = {future.key for future in futures}
         with delaying_interrupts():
             ask, scheduler = self._client.sync, self._client.scheduler
@@ -423,17 +410,12 @@ def executor_of(
     """Return the executor of a backend, connected to its cluster where it has one.
 
     Args:
-        backend: its name.
         jobs: the limit of the tasks that run at a time; -1 for as many as there is room for.
         device: the device that cells train on. `auto` is this machine's GPU where it has one, and
             the processor on a cluster.
         scheduler: the address of dask's scheduler.
         address: the address of ray's head.
         patience: the seconds that a cluster's workers may be silent; None for the default.
-
-    Raises:
-        UserError: if an address is missing, or of another backend, or nothing answers there, or
-            this machine should have a GPU and has none, or it isn't waited for.
     """
     if patience is not None:
         finite_number("patience", patience, above=0)

@@ -39,7 +39,6 @@ class SweepDiagram:
     """The mean headline at each point of two axes, over all other axes and the seeds.
 
     Attributes:
-        grid: what is swept.
         x, y: the axes across and up.
         headline: the column that is shown; a function's isn't known before its first result.
     """
@@ -87,7 +86,6 @@ class SweepDiagram:
 
     @functools.cached_property
     def _landmarks(self) -> Landmarks:
-        """The threshold of the headline, and the law that the study draws over it on these axes."""
         study, names = self.grid.study, (self.x, self.y)
         if not study.headline:
             return Landmarks()
@@ -114,7 +112,6 @@ def law_of(grid: Grid, x: str, y: str) -> str | None:
     """Return the equation that a study's figure of the headline draws over two axes, if one does.
 
     Args:
-        grid: what is swept.
         x, y: the axes across and up.
     """
     headline = grid.study.headline
@@ -150,7 +147,6 @@ def diagram_of(plan: Plan, directory: RunDirectory) -> SweepDiagram | None:
     its grid: those of a later round of `--refine` lie between them.
 
     Args:
-        plan: what runs.
         directory: where the cells are that don't run again.
     """
     axes = diagram_axes(plan.grid)
@@ -173,9 +169,6 @@ def load_headlines(directory: RunDirectory, study: AnyStudy) -> dict[str, float]
     """Return the headline measurement of each cell by its key; nan where it failed.
 
     It reads only the columns that it needs, because a sweep that goes on waits for it.
-
-    Raises:
-        UserError: if the directory can't be read.
     """
     wanted = ["key", "status", study.headline] if study.headline else None
     headlines: dict[str, float] = {}

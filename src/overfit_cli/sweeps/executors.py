@@ -30,7 +30,6 @@ class Executor(ABC):
     Args:
         location: what follows the number of jobs in a sentence, such as `on loky`.
         limit: of the tasks that run at a time; None for as many as there is room for.
-        device: the device that cells train on.
 
     Attributes:
         name: the backend, as `--backend` names it.
@@ -69,11 +68,7 @@ class Executor(ABC):
         return self
 
     def check(self, work: Work) -> None:
-        """Refuse a study that can't be pickled for the workers, before anything runs.
-
-        Raises:
-            UserError: with the reason.
-        """
+        """Refuse a study that can't be pickled for the workers, before anything runs."""
         if not self.has_processes:
             return
         try:
@@ -93,12 +88,10 @@ class Executor(ABC):
         After a kill it may end, with tasks left that it hasn't taken.
 
         Args:
-            work: what all tasks share.
             tasks: taken as they are handed out.
             ahead: how many tasks per job are handed out at a time.
 
         Raises:
-            UserError: with exit code 1, if the workers can't be reached any more.
             KeyboardInterrupt: when interrupted; tasks that wait for a worker are cancelled then.
         """
 

@@ -50,7 +50,6 @@ class Grid:
     """The values, seeds and conditions of a sweep.
 
     Attributes:
-        study: the study that is swept.
         given: for each parameter that was set, its values; one value sets it, several make it an
             axis.
         seeds: the seeds of every point.
@@ -120,11 +119,7 @@ class Grid:
         return self.points * len(self.seeds)
 
     def check(self) -> None:
-        """Refuse a grid that is too large, or has a value that its parameter doesn't take.
-
-        Raises:
-            UserError: with how many cells it has, or naming the value.
-        """
+        """Refuse a grid that is too large, or has a value that its parameter doesn't take."""
         self._check_size(self.size if self.is_product else self.full_points)
         self._check_size(self.size)
         if self.is_product:
@@ -133,11 +128,7 @@ class Grid:
                     self._check_alone(name, value)
 
     def cells(self) -> list[Cell]:
-        """Return every cell.
-
-        Raises:
-            UserError: naming the first value that its parameter doesn't take.
-        """
+        """Return every cell."""
         self.check()
         names = list(self.given)
         points = [
@@ -204,21 +195,15 @@ _Item = TypeVar("_Item")
 
 
 def _half(items: tuple[_Item, ...], chance: random.Random) -> tuple[_Item, ...]:
-    """Half of the items, in their order."""
     return _sample(items, (len(items) + 1) // 2, chance)
 
 
 def _sample(items: tuple[_Item, ...], count: int, chance: random.Random) -> tuple[_Item, ...]:
-    """Return a random sample of the items, in their order."""
     return tuple(items[index] for index in sorted(chance.sample(range(len(items)), count)))
 
 
 def check_seeds(study: AnyStudy, seeds: tuple[int, ...], name: str = "seeds") -> None:
-    """Refuse seeds for a function that takes none: its cells would all be the same.
-
-    Raises:
-        UserError: if there is more than one, or another than 0.
-    """
+    """Refuse seeds for a function that takes none: its cells would all be the same."""
     if not study.seeded and seeds != (0,):
         raise BadValue(name, None, f"{study.name} takes no seed; give it a parameter seed: int.")
 
@@ -233,14 +218,9 @@ def make_grid(
     """Read ranges into a grid.
 
     Args:
-        study: the study to sweep.
         texts: a range for each parameter that is set; the axes have the order of their declaration.
-        seeds: the seeds.
         together: parameters whose values go together, such as `n,d`.
         only: conditions such as `n >= d`.
-
-    Raises:
-        UserError: for an unknown parameter, or a range or a condition that can't be read.
     """
     infos = describe(study.parameters)
     for name in texts:
@@ -256,11 +236,7 @@ def recorded_grid(
     together: Sequence[Sequence[str]],
     only: Sequence[str],
 ) -> Grid:
-    """Return the grid of one seed that a manifest has: a number given as a text is an expression.
-
-    Raises:
-        UserError: if it isn't the study's.
-    """
+    """The grid of one seed that a manifest has: a number given as a text is an expression."""
     infos = describe(study.parameters)
     names = spellings(infos)
 
@@ -275,7 +251,6 @@ def recorded_grid(
 
 
 def _with_rules(grid: Grid, together: Sequence[str], only: Sequence[str]) -> Grid:
-    """A grid whose lists go together and whose points meet conditions, as texts say."""
     infos = describe(grid.study.parameters)
     groups = tuple(_tied(grid, text) for text in together)
     for name, times in Counter(itertools.chain(*groups)).items():
@@ -310,7 +285,6 @@ def _tied(grid: Grid, text: str) -> tuple[str, ...]:
 
 
 def _read(infos: Mapping[str, ParameterInfo], name: str, text: str) -> tuple[Given, ...]:
-    """The values that a text names, or the expressions in other parameters."""
     info, names, items = infos[name], spellings(infos), text.split(",")
     arithmetic = [_is_arithmetic(item, names) for item in items]
     is_number = info.kind in ("int", "float") and ":" not in text
@@ -339,7 +313,6 @@ class Shard:
 
     Attributes:
         number: which, from 1.
-        of: how many there are.
     """
 
     number: int
@@ -358,7 +331,6 @@ class Shard:
 
         Args:
             cells: of the whole sweep, in the same order for all shards.
-            cost: of a cell, in any unit.
         """
         costs = [cost(cell) for cell in cells]
         falling = sorted(range(len(cells)), key=lambda index: -costs[index])
@@ -384,9 +356,6 @@ def parse_shard(text: str | None, *, refined: bool = False) -> Shard | None:
     Args:
         text: such as `2/8`.
         refined: whether it is a part of a refinement.
-
-    Raises:
-        UserError: if it is none, or of a refinement.
     """
     if text is None:
         return None
@@ -411,14 +380,10 @@ def grid_of_values(
     """Return a grid of what Python gave.
 
     Args:
-        study: the study.
         given: by parameter, its name or its symbol, one value, several, or a range as a text.
         seeds: how many or which, as a number, several, or a text.
         texts: the ranges of a preset, which hold where nothing is given.
         together, only: as `make_grid` has them.
-
-    Raises:
-        UserError: naming what its parameter doesn't take.
     """
     infos = describe(study.parameters)
     values = dict(make_grid(study, texts, (0,)).given)
@@ -438,7 +403,6 @@ def grid_of_values(
 
 
 def _values(infos: Mapping[str, ParameterInfo], name: str, taken: Any) -> tuple[Given, ...]:
-    """The values of one parameter."""
     info = infos[name]
     if isinstance(taken, str) and info.kind not in ("literal", "text"):
         return _read(infos, name, taken)
@@ -462,7 +426,6 @@ def _value_or_expression(infos: Mapping[str, ParameterInfo], name: str, item: An
 
 
 def _value(info: ParameterInfo, given: Any) -> Value:
-    """A value of any library as Python's, named as the command line would."""
     of_numpy = isinstance(given, np.generic | np.ndarray) and given.ndim == 0
     plain = given.item() if of_numpy else given
     is_number = isinstance(plain, int | float) and not isinstance(plain, bool)
@@ -484,7 +447,6 @@ def _value(info: ParameterInfo, given: Any) -> Value:
 
 
 def _seeds(given: Any) -> tuple[int, ...]:
-    """The seeds of a count, a list or a text."""
     if isinstance(given, str):
         return parse_seeds(given)
     if isinstance(given, Iterable):

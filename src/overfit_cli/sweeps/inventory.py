@@ -29,15 +29,11 @@ class RunSummary:
     """The content of a run directory, in numbers.
 
     Attributes:
-        path: the run directory.
-        study: the name of its cells' study.
         done: the number of cells that are done, of the version that is shown.
-        failed: the number of those that failed.
         outdated: the number of cells of other versions.
         planned: the number of cells that its runs were to train; None where that isn't known, or a
             sweep chose cells one by one.
         axes: the values of each parameter that took several; an expression as a text.
-        seeds: the seeds of its runs.
         left_out: the number of its files that are damaged, or of another study.
         written: when its last run began; without a manifest, when cells were written.
         manifest: its manifest; None without one that can be read.
@@ -75,9 +71,6 @@ def summaries(folder: Path) -> list[RunSummary]:
     """Return the run directories in a folder by name, or the folder itself if it is one.
 
     What is no run directory is left out.
-
-    Raises:
-        UserError: if there is no such folder, or it can't be read.
     """
     own = summary(folder) if folder.is_dir() else None
     if own is not None:
@@ -135,11 +128,7 @@ def summary(path: Path) -> RunSummary | None:
 
 
 def forget_unfinished_merges(directory: RunDirectory) -> None:
-    """Take the sources of merges that were cut short from a manifest, if no cell is missing.
-
-    Raises:
-        OSError: if the directory can't be written to.
-    """
+    """Take the sources of merges that were cut short from a manifest, if no cell is missing."""
     if not directory.unfinished_merge():
         return
     content = summary(directory.path)

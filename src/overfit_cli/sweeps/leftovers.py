@@ -76,7 +76,6 @@ def _here() -> str:
 
 
 def _lives(number: int) -> bool:
-    """Whether there is a process of this number, be it another one by now."""
     try:
         os.kill(number, 0)
     except ProcessLookupError:
@@ -87,7 +86,6 @@ def _lives(number: int) -> bool:
 
 
 def _remove(number: str) -> None:
-    """Remove the files and folders that bear a process's number, and are this user's."""
     if sys.platform == "win32":
         return
     for path in _bearing(number):
@@ -110,7 +108,6 @@ def _bearing(number: str) -> Iterator[Path]:
 
 @functools.cache
 def _note() -> None:
-    """Note this process, until it ends by itself."""
     _notes().mkdir(parents=True, exist_ok=True)
     note = _notes() / str(os.getpid())
     note.write_bytes(_here().encode())

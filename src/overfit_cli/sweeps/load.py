@@ -50,13 +50,8 @@ def load_study_and_cells(
     A function's study is what the directory remembers of it, with the columns that the cells have.
 
     Args:
-        directory: a run directory.
         any_version: whether to take cells of another version than the study's, if there are no
             others.
-
-    Raises:
-        UserError: if it holds none, or only such as another version of the study gave: those may
-            lack a column, and what is said of them isn't what this version would give.
     """
     cells = directory.load_cells()
     study = study_in(directory, cells)
@@ -79,12 +74,8 @@ def study_in(
     """Return the study of a run directory: an installed one, or the record of a function.
 
     Args:
-        directory: a run directory.
         cells, trajectories: its cells and logged steps, where they are read: a function's study has
             their columns.
-
-    Raises:
-        UserError: if the study isn't installed.
     """
     manifest = read_manifest(directory.path)
     if manifest is None or manifest.function is None:
@@ -113,12 +104,7 @@ NO_STEPS = (
 
 
 def load_logged_steps(directory: RunDirectory, cells: pd.DataFrame) -> pd.DataFrame:
-    """Return one row per cell and logged step, with its cell's parameters, seed, status and steps.
-
-    Args:
-        directory: a run directory.
-        cells: its cells.
-    """
+    """One row per cell and logged step, with its cell's parameters, seed, status and steps."""
     settings = cells[["key", "study", "seed", "status", "reason", "steps", *parameters_in(cells)]]
     return directory.load_trajectories().merge(settings, on="key", suffixes=("", "_parameter"))
 
@@ -133,11 +119,7 @@ def load_figure_data(directory: RunDirectory, cells: pd.DataFrame | None = None)
     """Return everything that a figure may be drawn from.
 
     Args:
-        directory: a run directory.
         cells: its cells, where they are read already.
-
-    Raises:
-        UserError: see `load_study_and_cells`.
     """
     data, trajectories = load_grid_data(directory, cells), directory.load_trajectories()
     study = study_in(directory, data.cells, trajectories)
@@ -148,11 +130,7 @@ def load_grid_data(directory: RunDirectory, cells: pd.DataFrame | None = None) -
     """Return the cells of a run and the points that were planned, without logged steps.
 
     Args:
-        directory: a run directory.
         cells: its cells, where they are read already.
-
-    Raises:
-        UserError: see `load_study_and_cells`.
     """
     import pandas as pd
 
@@ -218,7 +196,6 @@ class Selection:
     """A condition on one parameter, the seed, or a measured column.
 
     Attributes:
-        name: the column's name.
         text: what the user wrote, for messages.
         values: those that are chosen; empty where there are bounds.
         bounds: comparisons that chosen numbers meet, such as `>=` with 5.
@@ -257,9 +234,6 @@ def read_selections(
 
     They are on parameters, which may be called by their symbols (`SNR=0.1:16`), on the seed, and on
     measured columns.
-
-    Raises:
-        UserError: for a name that is no column of the study, or a value that it doesn't take.
     """
     infos = {**describe(study.parameters), "seed": SEED}
     measured = [column.name for column in study.columns if column.name not in infos]
@@ -311,7 +285,6 @@ def _read(
 
 
 def _value(info: ParameterInfo, text: str, shown: str, option: str) -> Value:
-    """A value in a condition, refused with the whole condition."""
     try:
         return parse_value(info, text)
     except BadValue as error:
@@ -319,11 +292,7 @@ def _value(info: ParameterInfo, text: str, shown: str, option: str) -> Value:
 
 
 def conditions(name: str, given: Any) -> list[str]:
-    """Return conditions as texts: what is given is one, several, or values by name.
-
-    Raises:
-        BadValue: for anything else.
-    """
+    """Return conditions as texts: what is given is one, several, or values by name."""
     if not isinstance(given, Mapping):
         return list_of_texts(name, given)
     return [_condition(name, column, taken) for column, taken in given.items()]
@@ -342,11 +311,7 @@ def _condition(argument: str, name: Any, taken: Any) -> str:
 
 
 def chosen_cells(cells: pd.DataFrame, selections: Sequence[Selection]) -> pd.DataFrame:
-    """Return the rows that all conditions choose.
-
-    Raises:
-        UserError: if none is left, naming the condition that leaves none.
-    """
+    """Return the rows that all conditions choose."""
     for selection in selections:
         if (
             selection.name not in cells
@@ -365,7 +330,6 @@ def chosen_cells(cells: pd.DataFrame, selections: Sequence[Selection]) -> pd.Dat
 
 
 def _present(selection: Selection, column: pd.Series[Any]) -> str:
-    """Return the values of a column, as the end of a sentence."""
     present = sorted(column.dropna().unique().tolist())
     if selection.is_measured:
         ends = f"{present[0]:.6g} to {present[-1]:.6g}" if present else "no number"
@@ -375,11 +339,7 @@ def _present(selection: Selection, column: pd.Series[Any]) -> str:
 
 
 def chosen_data(data: FigureData, texts: Sequence[str]) -> FigureData:
-    """Return what a figure is drawn from, of the chosen cells alone.
-
-    Raises:
-        UserError: see `read_selections` and `chosen_cells`.
-    """
+    """Return what a figure is drawn from, of the chosen cells alone."""
     if not texts:
         return data
     selections = read_selections(texts, data.study)
@@ -439,7 +399,6 @@ def means_over_seeds(
     """Return a row for each combination of the parameters that vary, in their order.
 
     Args:
-        study: the study.
         cells: its cells, failed ones too.
         parameters: which of them stand in the row, and in which order; those that vary and aren't
             named stand before them.
@@ -450,9 +409,6 @@ def means_over_seeds(
         each measured column, such as `loss`, its mean over the cells that are done and have it,
         the ends `loss_low` and `loss_high` of its 95 % t interval, and the standard deviation
         `loss_sd`. These three are nan for a single seed.
-
-    Raises:
-        UserError: if no cell is done, or two columns would have the same name.
     """
     import pandas as pd
 
@@ -475,7 +431,6 @@ def means_over_seeds(
 
 
 def _summary(values: pd.Series[Any], setting: pd.Series[int]) -> pd.DataFrame:
-    """The mean of a column at each place, the ends of its interval, and its deviation."""
     import pandas as pd
 
     groups = values.astype(np.float64).groupby(setting)

@@ -55,7 +55,6 @@ class Joined:
     """The result of joining a folder of parts.
 
     Attributes:
-        folder: the folder.
         parts_before, parts_after: how many parts it had and has.
         bytes_before, bytes_after: what they took and take on disk.
         rows: how many rows were read and written again.
@@ -76,9 +75,6 @@ def compact_directory(directory: RunDirectory) -> Iterator[Joined]:
     cells that stand elsewhere too moves to `set-aside/`. Parts that readers leave out stay where
     they are, with a warning. A kill leaves some rows twice, which
     readers see once, and the next sweep puts in order.
-
-    Raises:
-        OSError: if a part can't be written; every row is still there.
     """
     study = directory.study_name()
     for folder in (directory.cells, directory.trajectories):
@@ -97,7 +93,6 @@ _Group = dict[Path, pa.Table]
 
 
 def _sizes(folder: PartFolder) -> dict[Path, int]:
-    """The size of each part, the newest first."""
     facts = {}
     for path in (folder.path / name for name in folder.names()):
         with contextlib.suppress(FileNotFoundError):  # another process was quicker
@@ -201,12 +196,6 @@ def merge_directories(sources: Sequence[RunDirectory], out: RunDirectory) -> Mer
     Args:
         sources: directories that sweeps wrote; they stay as they are. Some may have no cells yet.
         out: where to; what it holds already is merged too.
-
-    Raises:
-        UserError: if they aren't of one study, version, code and data, a file of a source is
-            damaged, none has cells, or two have other numbers of one cell; nothing is written then.
-        OSError: if the directory can't be written to; the sources stay as they are, and the same
-            call goes on.
     """
     held = [out] if out.cells.names() or read_manifest(out.path) else []
     # Each once, however it was named.
@@ -259,7 +248,6 @@ def _manifest(directory: RunDirectory) -> Manifest:
 
 
 def _described(manifest: Manifest) -> FunctionRecord | None:
-    """Return the description of a function, without its path."""
     function = manifest.function
     return None if function is None else function.model_copy(update={"reference": ""})
 
@@ -296,11 +284,6 @@ def _unlike(first: RunDirectory, manifest: Manifest, other: Manifest) -> str:
 
 
 def _check_rows(frames: dict[RunDirectory, pd.DataFrame]) -> int:
-    """Return how many cells stand in several directories.
-
-    Raises:
-        UserError: naming those that have other numbers in another one.
-    """
     rows = pd.concat(
         [frame.assign(**{_WHERE: str(directory.path)}) for directory, frame in frames.items()],
         ignore_index=True,
@@ -343,7 +326,6 @@ def _conflicts(rows: pd.DataFrame, named: Sequence[str]) -> tuple[int, list[str]
 
 
 def _differ(left: pd.Series, other: pd.Series) -> NDArray[np.bool_]:
-    """Return a mask of rows in which two columns differ."""
     a, b = left.to_numpy(), other.to_numpy()  # (rows,)
     unknown = left.isna().to_numpy() & other.isna().to_numpy()
     if not pd.api.types.is_float_dtype(left.dtype):
@@ -395,7 +377,6 @@ def _joined(manifests: Sequence[Manifest]) -> Manifest:
 
 
 def _sealed_in_all(manifests: Sequence[Manifest]) -> Mapping[str, str] | None:
-    """The digests of claims that were the same before the first cell of each directory."""
     kept = [manifest.claims for manifest in manifests]
     if kept[0] is None:
         return None

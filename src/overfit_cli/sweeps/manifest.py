@@ -56,9 +56,6 @@ def check_data(directory: Path, data: Mapping[str, str]) -> None:
     Args:
         directory: the run directory, whether there or not.
         data: what the run reads: fingerprints of collections, by name.
-
-    Raises:
-        UserError: if a collection of one name had other content then.
     """
     manifest = read_manifest(directory)
     before = manifest.data if manifest is not None else {}
@@ -87,16 +84,10 @@ def record_run(
 
     Args:
         directory: the run directory; it exists.
-        grid: what the run covers.
         settings: how it is run (jobs, backend, device, preset, ...).
         data: fingerprints of the collections that it reads, by name.
         command: what runs the same cells again; None for what was typed.
         sentences: claims that the sweep's preset states, by name.
-        preset: the preset's file.
-
-    Raises:
-        OSError: if it can't be written; the old manifest stays then.
-        UserError: if another study has been run into the directory meanwhile.
     """
     study = grid.study
     with lock_folder(directory):
@@ -129,11 +120,7 @@ def record_run(
 
 
 def stated_claims(study: AnyStudy, sentences: Mapping[str, str]) -> list[Claim]:
-    """Return the claims of sentences by name, on a study's cells.
-
-    Raises:
-        BadValue: if one is no claim.
-    """
+    """Return the claims of sentences by name, on a study's cells."""
     if not sentences:
         return []
     from overfit_cli.claims.stated import claim
@@ -142,7 +129,6 @@ def stated_claims(study: AnyStudy, sentences: Mapping[str, str]) -> list[Claim]:
 
 
 def _wordings(claims: Sequence[Claim]) -> dict[str, str]:
-    """The text of each claim, by name."""
     return {claim.name: wording(claim) for claim in claims}
 
 
@@ -201,7 +187,6 @@ def _planned_runs(directory: Path) -> list[Run]:
 
 
 def _points(study: AnyStudy, run: Run) -> Iterator[dict[str, Any]]:
-    """Every point of a run, with the defaults that hold for it."""
     # What the study refuses is no point: somebody may have edited the file.
     with contextlib.suppress(UserError):
         grid = recorded_grid(study, run.values, run.together, run.only)
@@ -279,10 +264,8 @@ class Run(BaseModel):
         axes: the parameters that took several.
         seeds: the seeds of every point.
         settings: how it was run (jobs, backend, device, ...).
-        command: what was typed.
         started: when, in UTC, as ISO 8601.
         packages: the versions of what computes, stores and draws.
-        python, platform, processor, cores: what it ran on.
         products: the library of large matrix products, which the processor decides.
         git_commit: the commit of the code that trained, where it lies in a repository. Of a
             function it once was this package's: then `git_dirty` is None.
@@ -416,11 +399,7 @@ def read_manifest(directory: Path) -> Manifest | None:
 
 
 def write_manifest(directory: Path, manifest: Manifest) -> None:
-    """Write a directory's manifest, whole or not at all.
-
-    Raises:
-        OSError: if it can't be written; the old one stays then.
-    """
+    """Write a directory's manifest, whole or not at all."""
     text = manifest.model_dump_json(indent=2, by_alias=True) + "\n"
     write_whole(directory / MANIFEST, text.encode())
 
@@ -433,7 +412,6 @@ def is_unreadable(directory: Path) -> bool:
 
 
 def _in_words(error: ValidationError) -> str:
-    """The first thing that is wrong, with its place."""
     first: Any = error.errors(include_url=False, include_context=False, include_input=False)[0]
     field = ".".join(str(part) for part in first["loc"][:4])
     message = str(first["msg"]).removeprefix("Value error, ")

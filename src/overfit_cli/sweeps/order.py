@@ -31,7 +31,6 @@ def coarse_to_fine(plan: Plan, jobs: int) -> list[list[Cell]]:
     two axes of numbers, or with cells between the points of the grid, all go in the study's order.
 
     Args:
-        plan: what runs.
         jobs: how many batches run at a time.
     """
     batches, passes = plan.batches, _passes(plan)
@@ -65,7 +64,6 @@ def diagram_axes(grid: Grid) -> tuple[str, str] | None:
 
 
 def _passes(plan: Plan) -> list[tuple[int, int]] | None:
-    """The first seed of each batch, and its first pass over the grid with it."""
     axes = diagram_axes(plan.grid)
     if axes is None:
         return None

@@ -88,7 +88,6 @@ def cell_schema(study: AnyStudy, others: Iterable[str] = ()) -> pa.Schema:
     """Return the schema of the study's cell rows.
 
     Args:
-        study: the study.
         others: names of measurements, without those that are declared, and of optional columns.
     """
     parameters = describe(study.parameters).values()
@@ -194,7 +193,6 @@ def installed_columns(study: str | None, kind: str) -> WantedColumns | None:
 
 
 def _installed(study: str | None) -> AnyStudy | None:
-    """The study of that name, if it is there and can be loaded."""
     if study is not None and study in study_names():
         with contextlib.suppress(UserError):
             return find_study(study)
@@ -216,7 +214,6 @@ class WantedColumns:
     """The columns that the parts of one study and version have.
 
     Attributes:
-        types: the type of each column.
         needed: those that every part has; a study may have begun to measure another one since.
     """
 
@@ -238,10 +235,7 @@ def wanted_columns(
     """Return the study's own columns; of one that isn't installed so, those that most parts have.
 
     Args:
-        study: the study's name.
         version: the numerical version of the parts.
-        kind: what they hold.
-        parts: them.
     """
     declared = installed_columns(study, kind.name)
     if declared is not None and installed_version(study) == version:
@@ -295,7 +289,6 @@ def trajectory_table(study: AnyStudy, results: Sequence[CellResult]) -> pa.Table
 
 
 def _names(rows: Iterable[Mapping[str, object]]) -> list[str]:
-    """The names that occur in rows, in the order of the row with the most of them."""
     widest_first = sorted(rows, key=len, reverse=True)
     return list(dict.fromkeys(name for row in widest_first for name in row))
 
@@ -333,7 +326,6 @@ def digest_of_numbers(
 
 
 def _content(table: pd.DataFrame, order: Sequence[str]) -> Iterator[bytes]:
-    """Return the content of a table, its rows in the order of these columns."""
     yield f"{len(table)} rows\n".encode()
     table = table.sort_values(list(order), kind="stable")
     for name in sorted(table.columns):
@@ -380,8 +372,6 @@ def read_part(path: Path, kind: Kind, columns: Sequence[str] | None = None) -> p
     """Return the rows of a part file of `kind`, or why the file isn't one.
 
     Args:
-        path: the file.
-        kind: what it must hold.
         columns: which columns to read; None for all.
     """
     try:
@@ -409,11 +399,7 @@ FEW_ROWS = 1000
 
 
 def write_part(folder: Path, table: pa.Table) -> Path:
-    """Write a part file and return its path.
-
-    Raises:
-        OSError: if it can't be written; nothing is left behind then.
-    """
+    """Write a part file and return its path."""
     # Made in memory, so that writing it is one step that fails or doesn't.
     buffer = io.BytesIO()
     # To set up zstd and a dictionary of numbers for each column takes most of a small part's time.

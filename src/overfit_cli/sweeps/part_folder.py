@@ -42,7 +42,6 @@ class PartFolder:
 
     Args:
         path: the folder; it need not exist yet.
-        kind: what its parts hold.
     """
 
     def __init__(self, path: Path, kind: Kind) -> None:
@@ -72,11 +71,7 @@ class PartFolder:
         return {self.path / name: self._index(self.path / name) for name in chosen}
 
     def names(self) -> list[str]:
-        """Return the names of the files that look like parts.
-
-        Raises:
-            UserError: if the folder can't be read.
-        """
+        """Return the names of the files that look like parts."""
         try:
             with os.scandir(self.path) as entries:
                 return sorted(
@@ -92,11 +87,7 @@ class PartFolder:
             raise UserError(f"{self.path}: it can't be read ({error_text(error)}).") from error
 
     def add(self, table: pa.Table) -> str:
-        """Write a part and return its name.
-
-        Raises:
-            OSError: if it can't be written; what was there is untouched.
-        """
+        """Write a part and return its name."""
         return write_part(self.path, table).name
 
     def has_strangers(self, written: Collection[str]) -> bool:
@@ -189,7 +180,6 @@ def of_another_study(part: pa.Table, study: str | None) -> str:
 
 
 def _age(path: Path) -> tuple[int, str]:
-    """Sorts the newest file first."""
     try:
         return -path.stat().st_mtime_ns, path.name
     except OSError:
@@ -197,11 +187,7 @@ def _age(path: Path) -> tuple[int, str]:
 
 
 def without_repeats(parts: Mapping[Path, pa.Table]) -> dict[Path, pa.Table]:
-    """Return the parts with each cell in one of them only: where it is done, else in the first.
-
-    Args:
-        parts: the newest first.
-    """
+    """Return the parts with each cell in one of them only: where it is done, else in the first."""
     dropped = _repeated(parts)
     return {
         path: _without(part, dropped[path]) if path in dropped else part
@@ -214,7 +200,6 @@ def _without(part: pa.Table, keys: pa.Array) -> pa.Table:
 
 
 def _repeated(parts: Mapping[Path, pa.Table]) -> dict[Path, pa.Array]:
-    """The keys that each part is to lose, so that each key stands in one part."""
     keys = {path: part.column("key").unique() for path, part in parts.items()}
     every = pa.chunked_array([*keys.values()], pa.string())
     if pc.count_distinct(every).as_py() == len(every):

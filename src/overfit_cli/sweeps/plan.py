@@ -34,7 +34,6 @@ class Plan:
     """A sweep before it runs.
 
     Attributes:
-        grid: what it covers.
         cells: all of the grid's cells; of an outline, those that were looked at.
         batches: the cells that will run, as they are trained together.
         done: how many cells are there already.
@@ -101,9 +100,6 @@ def make_plan(
     """Compare a grid with what the directory holds.
 
     Args:
-        grid: the grid.
-        directory: where its cells are or will be.
-        device: what it will be trained on.
         cells: which cells, where they aren't the grid's.
         fresh: run every cell again.
         retry_failed: run the failed ones again.
@@ -111,9 +107,6 @@ def make_plan(
         outlined: of a large grid and a large directory look at a part only, chosen at random; the
             plan's numbers are then of that part, and about what is there and what is to run.
         shard: plan this part of the cells only.
-
-    Raises:
-        UserError: if the directory holds another study, or a cell can't fit this machine.
     """
     grid.check()
     trajectories = trajectories and grid.study.has_steps
@@ -158,11 +151,7 @@ def make_plan(
 
 
 def _compare_function(study: AnyStudy, directory: RunDirectory) -> str:
-    """Return how a function's parameters differ from those in a directory; empty if they don't.
-
-    Raises:
-        UserError: if the directory has cells of another file of its name.
-    """
+    """Return how a function's parameters differ from those in a directory; empty if they don't."""
     manifest = read_manifest(directory.path)
     if manifest is None or manifest.function is None or study.identity.function is None:
         return ""
@@ -204,7 +193,6 @@ def other_settings(plan: Plan, directory: RunDirectory) -> str:
 
 
 def _batches(study: AnyStudy, cells: list[Cell], device: Device) -> list[list[Cell]]:
-    """The study's batches, if each cell is in one of them."""
     with blaming(study, "making batches"):
         batches = [list(batch) for batch in study.batches(cells, device)]
     batched = sorted(cell.key for batch in batches for cell in batch)
@@ -226,7 +214,6 @@ def _check_study(grid: Grid, directory: RunDirectory, most_parts: int | None) ->
 def _check_file(
     study: AnyStudy, before: FunctionRecord, runs: Sequence[Run], directory: RunDirectory
 ) -> None:
-    """Refuse cells of another file of the same name."""
     records = (before, study.identity.function)
     earlier, present = (Path(record.reference.rpartition(":")[0]) for record in records)
     changed = bool(runs) and runs[-1].source != study.identity.source
@@ -250,7 +237,6 @@ def _check_memory(grid: Grid, cells: list[Cell]) -> None:
 
 
 def _as_set(grid: Grid, cell: Cell) -> str:
-    """Return the requested values of a cell, as they were written."""
     values = cell.parameters.model_dump()
     return ", ".join(f"{name} {values[name]}" for name in grid.values) or "The defaults"
 

@@ -25,7 +25,6 @@ class Points:
     """Combinations of parameters.
 
     Attributes:
-        infos: the study's parameters.
         count: how many points there are.
         columns: for each parameter that was set, its value at every point.
     """
@@ -47,11 +46,7 @@ class Points:
         return replace(self, count=len(rows), columns=columns) if columns else self
 
     def chosen(self, condition: Condition) -> Points:
-        """Return the points at which a condition holds.
-
-        Raises:
-            BadValue: if there is none, or the condition names what is no number.
-        """
+        """Return the points at which a condition holds."""
         numbers = {
             name: self.numbers(name, range(self.count), "only", condition.text)
             for name in condition.names
@@ -65,11 +60,7 @@ class Points:
         return replace(self, count=sum(holds), columns=columns)
 
     def numbers(self, name: str, indices: Sequence[int], user: str, text: str) -> Floats:
-        """Return a parameter's values at some points: its default where it wasn't set.
-
-        Raises:
-            BadValue: naming the user of the numbers and its text, if it has no numbers.
-        """
+        """Return a parameter's values at some points: its default where it wasn't set."""
         info = self.infos[name]
         if info.kind not in ("int", "float"):
             raise BadValue(user, text, f"{name} is no number; it takes {info.accepts}.")
@@ -85,11 +76,6 @@ def solved(points: Points, derived: Mapping[str, Sequence[Expression]]) -> Point
 
     Args:
         points: the points, with expressions among the values.
-        derived: the parameters that have expressions, and these.
-
-    Raises:
-        BadValue: if a parameter depends on itself, or an expression's value is none that its
-            parameter takes.
     """
     for name in _order(derived):
         column = list(points.columns[name])
@@ -108,7 +94,6 @@ def solved(points: Points, derived: Mapping[str, Sequence[Expression]]) -> Point
 
 
 def _order(derived: Mapping[str, Sequence[Expression]]) -> list[str]:
-    """The derived parameters, each after those that it depends on."""
     needed = {
         name: {other for expression in expressions for other in expression.names} & derived.keys()
         for name, expressions in derived.items()
@@ -127,7 +112,6 @@ def _order(derived: Mapping[str, Sequence[Expression]]) -> list[str]:
 
 
 def _circular(left: Sequence[str], needed: Mapping[str, set[str]]) -> str:
-    """A parameter of a circle, from any parameter that leads into it."""
     seen, name = list[str](), left[0]
     while name not in seen:
         seen.append(name)
@@ -138,11 +122,6 @@ def _circular(left: Sequence[str], needed: Mapping[str, set[str]]) -> str:
 def _value(
     info: ParameterInfo, expression: Expression, number: float, setting: Mapping[str, float]
 ) -> Value:
-    """An expression's value at a point as the parameter takes it.
-
-    Raises:
-        BadValue: if it is not finite, or not whole where it must be.
-    """
     whole = info.kind == "int"
     if math.isfinite(number):
         if not whole:

@@ -41,7 +41,6 @@ class Profile(BaseModel):
     """One size of a preset: its values, seeds and time.
 
     Attributes:
-        seeds: how many, or which.
         minutes: how long it takes on two cores, as measured; None where that isn't known.
         needs: what must be there before it can run, in words; empty where that is nothing.
         stand_in: what stands in for the paper's data, as the study says of such cells; required
@@ -73,7 +72,6 @@ class PresetFile(BaseModel):
             `ridge.py` or `ridge.py:train`, in a file beside it.
         reproduces: the paper's figure or table that it stands for, such as `fig1`; several presets
             may stand for one. Where there is none, it is called by the preset's own name.
-        figures: what to draw of it.
         trajectories: whether its figures need logged steps.
         directory: the name of its run directory, where several presets share one because their
             cells belong in one picture; else it is the preset's own name.
@@ -114,11 +112,7 @@ class Preset:
         return f"{self.content.directory or self.name}-{profile}"
 
     def profile(self, name: str) -> Profile:
-        """Return the profile `quick` or `paper`, with the preset's own values below its own.
-
-        Raises:
-            UserError: if there is no such profile.
-        """
+        """Return the profile `quick` or `paper`, with the preset's own values below its own."""
         chosen: Profile = getattr(self.content, valid_choice("profile", name, PROFILES))
         together = (*self.content.together, *chosen.together)
         only = (*self.content.only, *chosen.only)
@@ -160,11 +154,7 @@ def presets_run_into(run_name: str) -> list[Preset]:
 
 
 def find_preset(name: str) -> Preset | None:
-    """Return the shipped preset `name`, or the one in the TOML file of that path; else None.
-
-    Raises:
-        UserError: if the file can't be read as a preset.
-    """
+    """Return the shipped preset `name`, or the one in the TOML file of that path; else None."""
     if name in preset_names():
         return _read(preset_folder() / f"{name}.toml")
     if not name.endswith(".toml"):
@@ -207,7 +197,6 @@ def _sentence(error: ValidationError) -> str:
 
 
 def _quoted(value: object) -> str:
-    """Return a value of a file, shortened for a sentence."""
     try:
         return shorten(repr(value))
     except ValueError:  # a number of thousands of digits
@@ -219,7 +208,6 @@ class Reproducible:
     """A preset with its paper.
 
     Attributes:
-        preset: what is run.
         paper: whose experiment it is; None where it is nobody's.
         asked: whether the user named it, or its figure.
     """
@@ -247,9 +235,6 @@ def reproducible(names: Sequence[str]) -> list[Reproducible]:
 
     Args:
         names: papers (`jiang2024`), figures (`jiang2024/fig1`) and presets (`fig1`); none for all.
-
-    Raises:
-        UserError: for a name that is none of them.
     """
     every = all_reproducibles()
     if not names:
@@ -273,7 +258,6 @@ def reproducible(names: Sequence[str]) -> list[Reproducible]:
 
 
 def _unknown(name: str, known: Collection[str], papers: Sequence[str]) -> str:
-    """The sentence about a name that nothing has, with the nearest, or with the papers."""
     close = most_alike(name, known)
     takes = f"it takes a paper ({', '.join(sorted(set(papers)))}), a figure of one or a preset"
     hint = f"did you mean {close!r}?" if close else f"{takes}: `reproduce --dry-run` lists all."

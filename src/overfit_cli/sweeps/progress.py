@@ -179,11 +179,7 @@ class Progress:
     """The state of a running sweep, fed with one record per task.
 
     Args:
-        plan: what runs.
-        executor: what trains it.
         directory: where the cells are that don't run again.
-        output: where to show it.
-        speed: of the tasks that have finished.
         time_left: says what is left of several sweeps, after a share of this one's cost; None
             where there is no other.
 
@@ -247,7 +243,6 @@ class Progress:
         return f"{self.cells} of {plural(self._plan.to_run, 'cell')}"
 
     def _begin(self) -> None:
-        """Show a picture that changes with each record, where it can be taken back."""
         if not self._plan.batches:
             return
         if self._notebook is not None:
@@ -263,7 +258,6 @@ class Progress:
             self._live.start(refresh=True)
 
     def _end(self) -> None:
-        """Take the picture back, and leave the diagram."""
         if self._live is not None:
             self._live.stop()
         has_cells = bool(self.cells) or not self._plan.batches
@@ -305,7 +299,6 @@ class Progress:
         return f"waiting for {plural(self._executor.jobs, 'worker')} to start and train {first}"
 
     def _time(self) -> str:
-        """The time so far, and the time left at the speed of the finished tasks."""
         so_far = f"{duration(time.monotonic() - self._began)} so far"
         batches = len(self._plan.batches) - self._batches
         if not batches:

@@ -64,11 +64,7 @@ def short_commit(commit: str, digits: int) -> str:
 
 
 def keep_source(directory: Path, study: AnyStudy) -> None:
-    """Copy a function's files into the run directory, once for each digest of them.
-
-    Raises:
-        OSError: if they can't be written.
-    """
+    """Copy a function's files into the run directory, once for each digest of them."""
     if not study.identity.source:
         return
     folder = directory / SOURCES / study.identity.source
@@ -80,11 +76,7 @@ def keep_source(directory: Path, study: AnyStudy) -> None:
 
 
 def copy_sources(source: Path, target: Path) -> None:
-    """Copy the functions' files that a run directory keeps into another one.
-
-    Raises:
-        OSError: if they can't be written.
-    """
+    """Copy the functions' files that a run directory keeps into another one."""
     for path in (source / SOURCES).rglob("*"):
         copied = target / path.relative_to(source)
         # A link of a directory that was sent may lead to any file of this user.

@@ -23,12 +23,7 @@ def parse_range(info: ParameterInfo, text: str, *, distinct: bool = True) -> tup
     """Return the values that `text` names, in the order given.
 
     Args:
-        info: the parameter that takes them.
-        text: what the user wrote.
         distinct: whether a value that a list repeats counts once.
-
-    Raises:
-        BadValue: naming the parameter, the text and what would be accepted.
     """
     if not text.strip():
         raise BadValue(
@@ -58,14 +53,7 @@ def _value(info: ParameterInfo, text: str) -> Value:
 
 
 def parse_seeds(text: str) -> tuple[int, ...]:
-    """Return the seeds: `5` is five of them, 0 to 4; `3:7` and `0,4,9` name them.
-
-    Args:
-        text: what the user wrote.
-
-    Raises:
-        BadValue: if the text names none.
-    """
+    """Return the seeds: `5` is five of them, 0 to 4; `3:7` and `0,4,9` name them."""
     info = ParameterInfo("seeds", "int", 3, "seeds", "", "", (), "a whole number of at least 1")
     values = cast("tuple[int, ...]", parse_range(info, text))
     if len(values) == 1 and not {":", ","} & set(text):
@@ -160,7 +148,6 @@ def rounded(value: float) -> float:
 
 
 def _forms(info: ParameterInfo) -> str:
-    """The forms that a parameter takes, in words."""
     if info.kind == "int":
         return (
             f"{info.accepts}; a range 2:20, 2:20:3 (step 3) or 2:200:8:log (8 points); or a list "

@@ -47,11 +47,7 @@ def boundary_target(grid: Grid, threshold: float | None) -> BoundaryTarget:
     Of a study that leaves a figure's axes open, x is the grid's axis of real numbers.
 
     Args:
-        grid: the coarse grid.
         threshold: the value at which a cell changes sides; None for the study's own.
-
-    Raises:
-        UserError: if the study has no figure of a boundary, or no threshold is known.
     """
     study = grid.study
     candidates = [one for one in study.figures().values() if "threshold" in one.accepts]
@@ -77,7 +73,6 @@ def boundary_target(grid: Grid, threshold: float | None) -> BoundaryTarget:
 
 
 def _open_axes(grid: Grid) -> tuple[str, str]:
-    """The axis of real numbers, and another one or else another number, as x and y."""
     kinds = describe(grid.study.parameters)
     numbers = [name for name, info in kinds.items() if info.kind in ("int", "float")]
     real = [name for name in numbers if name in grid.axes and kinds[name].kind == "float"]
@@ -100,12 +95,8 @@ class Refinement:
 
     Args:
         grid: the coarse grid; the search's axes are its only ones.
-        target: what is looked for.
         tolerance: half the width of an interval that is good enough, in the unit of x; None for
             the spacing of a grid of `FINE` points.
-
-    Raises:
-        UserError: if the grid has other axes, or x is no axis of positive real numbers.
     """
 
     def __init__(self, grid: Grid, target: BoundaryTarget, tolerance: float | None) -> None:
@@ -178,7 +169,6 @@ class Refinement:
         return self.grid.values.get(name, () if default is None else (default,))
 
     def _checked_axes(self) -> list[float]:
-        """The values of x, ascending, if the grid's axes are those of the target."""
         x, y = self.target.x, self.target.y
         for name in self.grid.axes:
             if name not in (x, y):
@@ -205,13 +195,9 @@ def refinement_of(
     """Return the refinement of a grid; None without rounds.
 
     Args:
-        grid: the coarse grid.
         rounds: how many rounds follow it.
         threshold: the value at which a cell changes sides; None for the study's own.
         tolerance: how accurate the boundary is to be, as ± along its axis; None for the default.
-
-    Raises:
-        UserError: for a number that isn't taken, or without a boundary to refine.
     """
     if rounds is None:
         for name, given in (("threshold", threshold), ("tolerance", tolerance)):

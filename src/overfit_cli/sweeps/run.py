@@ -55,9 +55,7 @@ class Summary:
     Attributes:
         trained: cells done by this run.
         failed: reasons of the cells that failed in this run, counted.
-        tracebacks: of their kinds that have one.
         restarts: how often workers were killed and started again.
-        seconds: wall time.
         left: how many cells weren't trained because others had failed.
         earlier: how many cells failed in earlier runs, and weren't run again.
         example: the key of a cell that raised; empty where none did.
@@ -108,17 +106,13 @@ def execute(
     """Run the plan's batches; what is finished is on disk when this returns or raises.
 
     Args:
-        plan: what to run.
         directory: where to write; it is prepared.
         execution: device, logging, and whether the first failed cell ends it.
-        executor: their workers.
         data: fingerprints of the data that was read for it, to which workers are held.
         speed: takes in the time of each task before `on_record` is called.
         on_record: called in this process after each task.
 
     Raises:
-        UserError: with exit code 1, if a part can't be written (a full disk), or if workers are
-            killed over and over.
         KeyboardInterrupt: when interrupted; the workers are gone then.
     """
     began = time.monotonic()
@@ -252,11 +246,7 @@ class _Run:
         return [(number, self._waiting[number]) for number in numbers]
 
     def _fail_after_kills(self, lost: TaskRecord) -> TaskRecord | None:
-        """Count a kill against the batches in flight; fail one that had its chances alone.
-
-        Raises:
-            UserError: if workers are killed over and over.
-        """
+        """Count a kill against the batches in flight; fail one that had its chances alone."""
         self._losses += 1
         self.summary.restarts += lost.kills
         if self._losses > MOST_LOSSES:

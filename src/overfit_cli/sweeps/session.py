@@ -60,9 +60,6 @@ class Session:
     """The settings with which plans are run into a directory.
 
     Attributes:
-        output: where to say things.
-        directory: where to write.
-        executor: their workers.
         shard: which part of the cells to run; None for all.
         trajectories: whether steps are logged.
         fresh: whether cells run again that are there.
@@ -96,7 +93,6 @@ class Session:
         """Run what a grid lacks, from its plan to its last cell.
 
         Raises:
-            UserError: if the directory can't take it, or data is missing.
             KeyboardInterrupt: when interrupted, after a sentence about what is kept.
         """
         plan = self.plan(grid)
@@ -141,12 +137,7 @@ class Session:
         )
 
     def prepare(self, plan: Plan) -> Mapping[str, str]:
-        """Read what the plan's cells need from outside, if any will run; return fingerprints of it.
-
-        Raises:
-            UserError: if it is missing, or isn't what the directory's cells were trained on, or
-                the study can't be sent to workers.
-        """
+        """Read what the plan's cells need from outside, and return its fingerprints."""
         study = plan.grid.study
         if not plan.batches:
             if study.identity.function is not None:
@@ -178,11 +169,7 @@ class Session:
             self.output.print(sentence)
 
     def record(self, plan: Plan, read: Mapping[str, str], **settings: str | int | float) -> None:
-        """Put the directory in order, and enter a run that trains something into its manifest.
-
-        Raises:
-            UserError: if it can't be written to.
-        """
+        """Put the directory in order, and enter a run that trains something into its manifest."""
         for sentence in self.directory.prepare():
             self.output.print(sentence)
         # An empty shard's directory says what it is a part of, so that it can be merged.
@@ -262,17 +249,12 @@ def outline(
     """Say what a sweep would run, and how long that would take; nothing is run.
 
     Args:
-        session: what would run it.
-        grid: what it covers.
         refinement: what its rounds would find, if it has any.
         rounds: how many rounds at most.
         elapsed: how many seconds have gone already of those that this should take.
 
     Returns:
         The plan; with rounds, that of the coarse grid.
-
-    Raises:
-        UserError: if the directory can't take it, or data is missing.
     """
     plan = session.plan(grid if refinement is None else refinement.coarse_grid, outlined=True)
     session.prepare(plan)
@@ -409,8 +391,6 @@ def open_sweep(
     """Give the session of a sweep, on an executor that is closed at the end.
 
     Args:
-        subject: the study or preset.
-        grid: its grid.
         output: takes what the sweep prints.
         out: the run directory; None for one in `results/` with a name of its own.
         refinement: where the sweep refines; else None.

@@ -37,18 +37,12 @@ def train_cell(
     """Train the only cell of a grid, print its steps, and keep it.
 
     Args:
-        subject: the study or preset.
-        grid: a grid of one cell.
         settings: the names of the parameters that the user set.
         out: the run directory; None for one in `results/` with a name of its own.
-        device: the device to train on.
         output: takes the logged steps.
 
     Returns:
         The result, failed or not, its run directory, and the exception that it failed with.
-
-    Raises:
-        UserError: for several cells, or a directory that can't be used or written to.
     """
     check_seeds(grid.study, grid.seeds, "seed")
     for name, values in grid.axes.items():
@@ -103,7 +97,6 @@ class Watch:
     It is a context, in which the training runs.
 
     Args:
-        output: takes the lines.
         study: has the columns to show; for a study that declares none, those that it logs.
     """
 
@@ -151,7 +144,6 @@ class Watch:
         self.output.print("  ".join([f"{int(row['step']):6d}", *numbers]))
 
     def _add_columns(self, row: Mapping[str, float]) -> None:
-        """Show the columns that a row has for the first time, under headings of their own."""
         names = dict.fromkeys([*self._columns, *(name for name in row if name != "step")])
         shown = tuple(names)[:MOST_PROGRESS_COLUMNS]
         if shown != self._columns:
@@ -169,7 +161,6 @@ _THINNING = 1.1
 
 
 def _headings(columns: Sequence[str]) -> list[str]:
-    """The columns' names over their numbers, a part of the name a line."""
     parts = [["step"], *(name.split("_") for name in columns)]
     height = max(len(name) for name in parts)
     stacked = [[""] * (height - len(name)) + name for name in parts]

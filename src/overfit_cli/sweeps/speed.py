@@ -42,7 +42,6 @@ class Speed:
 
     Attributes:
         cost: of what was timed, in the unit of `Study.cost`.
-        seconds: that it took.
         is_cold: whether only first tasks of processes count so far, which import libraries too.
     """
 
@@ -68,7 +67,6 @@ class Speed:
         """Return how many seconds a cost takes; None before anything was timed.
 
         Args:
-            cost: of all batches.
             jobs: how many batches run at a time.
             longest: the cost of the longest batch, whose time more jobs don't shorten.
         """
@@ -95,10 +93,7 @@ def task_size(costs: Sequence[float], left: float, jobs: int, speed: Speed, fini
 
     Args:
         costs: of the next batches, at least one; more than `MOST_BATCHES` aren't looked at.
-        left: the cost of all that are left.
         jobs: how many tasks run at a time.
-        speed: from the finished tasks.
-        finished: how many batches these had.
     """
     time_left = speed.time(left, jobs)
     if time_left is None:
@@ -154,7 +149,6 @@ class Estimate:
             study that leaves it to the probe.
         disk: bytes of part files; None where no probe ended in time.
         cut: whether the clock cut the probe of a typical batch, so that a smaller one was taken.
-        within: seconds that the probe had.
         longest: how long the longest batch takes, which no number of jobs can undercut; None where
             no probe ended in time.
         probes: how many probes' mean it is.
@@ -195,7 +189,6 @@ def estimate(
     Where the study doesn't know its costs, the mean of batches all over the grid counts.
 
     Args:
-        plan: something to run.
         jobs: how many batches run at a time.
         execution: how they run: on which device, and whether their steps are logged.
         within: seconds after which the probes are cut, on a machine that does nothing else.
@@ -308,7 +301,6 @@ def _spread(plan: Plan, device: Device) -> Probes:
 
 
 def _typical(plan: Plan, number: int, device: Device) -> Sequence[Cell]:
-    """A batch of a plan, as it is where all cells are looked at."""
     batch = plan.batches[number]
     return batch if plan.share == 1 else _batch_of(batch[0], plan.grid, device)
 

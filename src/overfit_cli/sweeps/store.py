@@ -82,7 +82,6 @@ class StoredCells:
         """Whether a cell is there and needn't run again.
 
         Args:
-            key: the cell's.
             fresh: whether every cell runs again.
             retry_failed: whether those that failed do.
             trajectories: whether those do that have no trajectory.
@@ -110,11 +109,7 @@ class RunDirectory:
         self.trajectories = PartFolder(path / TRAJECTORIES.name, TRAJECTORIES)
 
     def error(self, accepts: str) -> BadValue:
-        """Return an error about the directory, to be raised.
-
-        Args:
-            accepts: what is wrong with it, and what is accepted.
-        """
+        """Return an error about the directory, to be raised."""
         return BadValue(self.name, str(self.path), accepts)
 
     def unfinished_merge(self) -> str:
@@ -132,10 +127,6 @@ class RunDirectory:
         """Return one row per cell, of the study's numerical version, or else of the newest there.
 
         It warns if a merge into the directory hasn't ended.
-
-        Raises:
-            UserError: if there is no such directory, no cell in it, or cells of several studies
-                and no manifest that says whose it is.
         """
         if sentence := self.unfinished_merge():
             warnings.warn(sentence, UserWarning, stacklevel=2)
@@ -187,9 +178,6 @@ class RunDirectory:
 
         Args:
             most: look at so many parts only, chosen at random; None for all.
-
-        Raises:
-            UserError: if there is no manifest, and the parts are of several studies.
         """
         manifest = read_manifest(self.path)
         if manifest is not None:
@@ -240,11 +228,7 @@ class RunDirectory:
         return StoredCells(cells, _keys(logged), share)
 
     def prepare(self) -> list[str]:
-        """Make the folders, clear what a kill left, and put the parts in order; say what was done.
-
-        Raises:
-            UserError: if the directory can't be written to.
-        """
+        """Make folders, clear what a kill left, and put the parts in order; say what was done."""
         for folder in (self.path, self.cells.path, self.trajectories.path):
             make_folder(folder, self.name)
         try:
@@ -263,9 +247,6 @@ class RunDirectory:
         """Write results as one part file of each kind that there is; return the files' names.
 
         A cell that is there already stands twice then, until `finish` or the next `prepare`.
-
-        Raises:
-            OSError: if they can't be written; what was there is untouched.
         """
         if not results:
             return []
@@ -286,9 +267,6 @@ class RunDirectory:
         Args:
             written: the names of the parts that the sweep wrote.
             replaced: whether it ran cells again that were there.
-
-        Raises:
-            OSError: if the directory can't be put in order; every cell is there then.
         """
         folders = (self.cells, self.trajectories)
         if replaced or any(folder.has_strangers(written) for folder in folders):
@@ -323,7 +301,6 @@ class RunDirectory:
         return parts_of_study
 
     def _own_indices(self, folder: PartFolder, most: int | None = None) -> list[pa.Table]:
-        """The indices of the study's own parts, without a word of those left out."""
         study = self.study_name(most)
         indices = folder.indices(most).values()
         return [part for part in indices if isinstance(part, pa.Table) and study_of(part) == study]
@@ -364,14 +341,12 @@ class RunDirectory:
 
 
 def _joined(tables: Sequence[pa.Table]) -> pa.Table:
-    """All rows, with the columns in the order of the widest table, whatever the order of files."""
     orders = sorted({tuple(table.column_names) for table in tables}, key=lambda n: (-len(n), n))
     names = dict.fromkeys(chain.from_iterable(orders))
     return pa.concat_tables(tables, promote_options="default").select(list(names))
 
 
 def _with_tracebacks_last(cells: pd.DataFrame) -> pd.DataFrame:
-    """The cells with their longest column at the end, and without it where no cell has a value."""
     if TRACEBACK not in cells:
         return cells
     others = cells.drop(columns=TRACEBACK)

@@ -36,7 +36,6 @@ class Subject:
     """The subject of a command: a study, with a preset or a file.
 
     Attributes:
-        study: what is trained.
         typed: how the user named it.
         preset: the preset that named the study, if one did.
         profile: how much of the preset is run.
@@ -97,9 +96,6 @@ def find_subject(typed: str, profile: str | None = None) -> Subject:
     Args:
         typed: `benign-vit`, `fig1`, `mine.toml`, `FILE.py`, `FILE.py:NAME` or `module:NAME`.
         profile: how much of a preset to run; None where none is asked for.
-
-    Raises:
-        UserError: if there is none of them, or it has no profiles.
     """
     if not is_text(typed):
         raise UserError(f"{typed}: the name isn't text; it takes a path in UTF-8.")
@@ -133,7 +129,6 @@ def _refuse_profile(profile: str | None, study: AnyStudy, typed: str) -> None:
 
 
 def _of_preset(preset: Preset, typed: str, profile: str) -> Subject:
-    """A preset with its study, if that has what the preset names."""
     content, chosen = preset.content, preset.profile(profile)
     study = _study_of(preset)
     figures = figures_of(study) if content.figures else {}
@@ -182,12 +177,7 @@ def _study_of(preset: Preset) -> AnyStudy:
 
 
 def take_data_folder(study: AnyStudy, folder: Path | None) -> None:
-    """Let a study read its data in a folder that the user names; None for that of the variable.
-
-    Raises:
-        BadValue: if it isn't there, or the study is a function, which reads files by itself.
-        UserError: if the variable's isn't there.
-    """
+    """Let a study read its data in a folder that the user names; None for that of the variable."""
     is_function = study.identity.function is not None
     if folder is None:
         if not is_function:

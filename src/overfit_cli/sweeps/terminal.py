@@ -43,7 +43,6 @@ class Landmarks:
         threshold: the value at which a point changes sides; None without one.
         sides: what a point up to the threshold is called, and one above it.
         law: the equation of a curve to draw, in these names; None without one.
-        names: the names of x and y in it.
     """
 
     threshold: float | None = None
@@ -81,8 +80,6 @@ def phase_diagram(
     Where there are more values than room, neighbours are averaged.
 
     Args:
-        x_values: ascending, at least one.
-        y_values: ascending, at least one.
         table: values by point, as (x, y); None for a point that failed, absent for one to come.
         title: one line above the diagram.
         width: the most characters in a line.
@@ -143,7 +140,6 @@ class _Diagram:
     def _law(
         self, columns: Sequence[Sequence[Value]], rows: Sequence[Sequence[Value]], stretch: int
     ) -> set[tuple[int, int]]:
-        """Return the points of the law's curve, as characters to the right and rows upward."""
         if self.landmarks.law is None:
             return set()
         x, y = (np.array([float(run[len(run) // 2]) for run in runs]) for runs in (columns, rows))
@@ -236,7 +232,6 @@ class _Brush:
         return glyph, _viridis(round(fraction * 64)) if self.coloured else Style()
 
     def on_law(self, point: tuple[str, Style]) -> tuple[str, Style]:
-        """Return a character of the law's curve over a point."""
         background = point[1].bgcolor
         if background is None:
             return LAW, Style(bold=True)
@@ -264,7 +259,6 @@ def _bins(values: Sequence[Value], most: int) -> list[Sequence[Value]]:
 
 
 def _nearest(values: Sequence[Sequence[float | None]]) -> list[list[float | None]]:
-    """Give each point to come the value of the nearest other one, across and up."""
     filled = [list(line) for line in values]
     spots = itertools.product(range(len(filled)), range(len(filled[0])))
     reached = deque(spot for spot in spots if not _is_to_come(filled[spot[0]][spot[1]]))

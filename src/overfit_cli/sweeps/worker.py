@@ -112,12 +112,6 @@ def train_all(study: AnyStudy, batch: Batch, execution: Execution) -> Iterator[C
 
 
 def _cell_of(left: dict[str, Cell], result: object) -> Cell:
-    """The cell that a result is of, among those that are left.
-
-    Raises:
-        TypeError: if it is no result.
-        LookupError: if it is of no cell that is left.
-    """
     if not isinstance(result, CellResult):
         raise TypeError(f"the study gave {result!r}, which is not a CellResult")
     if result.cell.key not in left:
@@ -166,7 +160,6 @@ def storable(study: AnyStudy, result: CellResult) -> CellResult:
 
 
 def _failed_result(result: CellResult, reason: str) -> CellResult:
-    """A failed result, without the numbers, with the steps that were logged."""
     reason = f"error: {visible(reason)[:LONGEST_REASON]}"
     return replace(result, measurements={}, reason=reason)
 
@@ -186,7 +179,6 @@ class Work:
     """The settings that all tasks of a sweep share.
 
     Attributes:
-        study: whose cells they are.
         execution: device, logging, and whether a failed cell ends the task that it is in.
         data: fingerprints of the data that the sweep has read, by name; see `Study.prepare`.
     """
@@ -201,7 +193,6 @@ class TaskRecord:
     """The outcome of a task.
 
     Attributes:
-        batches: the numbers of its batches.
         headlines: for each cell, its key and its headline measurement; None where it failed.
         reasons: why cells failed, counted.
         seconds: how long the training took.
@@ -211,7 +202,6 @@ class TaskRecord:
         headline: the column of the headlines; empty where nothing was measured.
         cells: the rows, one per cell; None where there is none.
         steps: the rows of the trajectories, one per cell and logged step.
-        tracebacks: of the kinds of failures that have one.
     """
 
     batches: tuple[int, ...]
@@ -298,7 +288,6 @@ def record_of(study: AnyStudy, batches: Sequence[int], results: Sequence[CellRes
 
 
 def _headline(result: CellResult, name: str) -> float | None:
-    """A cell's headline as a plain number, which any process can unpickle."""
     value = None if result.reason else result.measurements.get(name)
     return None if value is None else float(value)
 
@@ -326,10 +315,6 @@ def run_remotely(versions: str, pickled: bytes, pickled_task: bytes) -> TaskReco
     Args:
         versions: of overfit and Python in the process that sent it.
         pickled: the work, from `pickled_work`.
-        pickled_task: its batches.
-
-    Raises:
-        UserError: if this process has other versions.
     """
     if versions != VERSIONS:
         raise UserError(f"a worker has {VERSIONS}, and this is {versions}")

@@ -53,7 +53,6 @@ def read_lra(
 
     Raises:
         MissingError: if there is no directory of that difficulty.
-        UserError: if a file is missing or malformed; it says what is accepted.
     """
     root = _directory(folder, difficulty, size)
     rows = list[tuple[str, int]]()
@@ -70,7 +69,6 @@ def read_lra(
 
 
 def _directory(folder: Path, difficulty: str, size: int) -> Path:
-    """Return the directory of a difficulty."""
     if difficulty not in DIRECTORIES:
         raise UserError(f"difficulty {difficulty}: {suggestion(difficulty, DIRECTORIES)}.")
     name, images = DIRECTORIES[difficulty], f"pathfinder{size}"
@@ -85,7 +83,6 @@ def _directory(folder: Path, difficulty: str, size: int) -> Path:
 
 
 def _metadata_files(root: Path) -> list[Path]:
-    """Return the metadata files in the order of their numbers."""
     paths = (root / "metadata").glob("*.npy")
     files = sorted(paths, key=lambda path: (len(path.stem), path.stem))
     if not files:
@@ -97,7 +94,6 @@ def _metadata_files(root: Path) -> list[Path]:
 
 
 def _rows(path: Path) -> list[tuple[str, int]]:
-    """Return each image's path within the difficulty's directory, and its label."""
     try:
         content = read_bounded(path, MOST_METADATA)
     except OSError as error:
@@ -107,7 +103,6 @@ def _rows(path: Path) -> list[tuple[str, int]]:
 
 
 def _array_rows(path: Path, content: bytes) -> list[list[str]]:
-    """Return the words of a NumPy array of rows."""
     file = io.BytesIO(content)
     try:
         version = np.lib.format.read_magic(file)
@@ -139,7 +134,6 @@ def _text_rows(path: Path, content: bytes) -> list[list[str]]:
 
 
 def _row(path: Path, number: int, words: list[str]) -> tuple[str, int]:
-    """Return the image's path and label of one row."""
     if len(words) < _COLUMN_COUNT:
         raise UserError(f"{path}: row {number} has {len(words)} columns, not 4; {_COLUMNS}.")
     try:

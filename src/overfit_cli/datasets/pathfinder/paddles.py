@@ -39,7 +39,6 @@ class PathfinderSettings:
     Attributes:
         size: width and height of an image.
         contour_length: number of paddles of each of the two target contours.
-        paddle_length, paddle_thickness: length and thickness of a paddle.
         paddle_margin: the gap of a contour before and after each paddle, so that paddles of a
             straight contour lie 2 · margin apart.
         continuity: c of a turn, whose density is ∝ cos²(cδ) for |δ| ≤ π / 2c; larger
@@ -52,9 +51,6 @@ class PathfinderSettings:
         matched: the property that is independent of the label: the discs' distance, or their
             places.
         antialiasing: points per pixel and axis at which ink is evaluated.
-
-    Raises:
-        UserError: if a value is out of range, or the contours cannot fit in the image.
     """
 
     size: int = 32
@@ -186,7 +182,6 @@ def is_blocked(
     """Find the tries that would cross the border or come too close to a placed paddle.
 
     Args:
-        settings: the clearance and the border.
         tries: shape (scenes, tries).
         placed: shape (scenes, paddles).
         skip: in each scene, the column of the paddle that a try follows on its contour, which

@@ -84,11 +84,7 @@ class PathfinderImages:
 
 
 def images(settings: PathfinderSettings, stream: Stream, count: int) -> PathfinderImages:
-    """Return the first `count` images of a stream, drawn or from the cache.
-
-    Raises:
-        UserError: if contours of this length do not fit in an image.
-    """
+    """Return the first `count` images of a stream, drawn or from the cache."""
     key = _key(settings, stream)
     folder = cache_folder() / "pathfinder" / key
     cached = _read(settings, folder / FILE, key)
@@ -109,11 +105,7 @@ def images(settings: PathfinderSettings, stream: Stream, count: int) -> Pathfind
 
 
 def draw(settings: PathfinderSettings, stream: Stream, start: int, stop: int) -> PathfinderImages:
-    """Draw images `start` to `stop` - 1.
-
-    Raises:
-        UserError: if contours of this length do not fit in an image.
-    """
+    """Draw images `start` to `stop` - 1."""
     first = start // CHUNK
     parts = []
     for chunk in range(first, -(-stop // CHUNK)):
@@ -139,7 +131,6 @@ def join_images(settings: PathfinderSettings, parts: list[PathfinderImages]) -> 
 
 
 def _key(settings: PathfinderSettings, stream: Stream) -> str:
-    """Return a name for the settings, the stream and the version of the generator."""
     kind = {**asdict(settings), **stream.name, "generator": GENERATOR_VERSION}
     return hashlib.sha256(json.dumps(kind, sort_keys=True).encode()).hexdigest()[:24]
 
@@ -162,7 +153,6 @@ def _read(settings: PathfinderSettings, path: Path, key: str) -> PathfinderImage
 
 
 def _is_whole(settings: PathfinderSettings, stored: PathfinderImages) -> bool:
-    """Whether the arrays have the types and shapes of drawn images."""
     empty, count = vars(join_images(settings, [])), stored.labels.size
     return count % CHUNK == 0 and all(
         array.dtype == empty[name].dtype and array.shape == (count, *empty[name].shape[1:])
@@ -210,7 +200,6 @@ def _stamp(
     """Draw one shape into each image, in place: all points closer than `radius` to a segment.
 
     Args:
-        settings: the number of points.
         canvas: shape (scenes, side, side), with `frame` points around the image.
         frame: at least the width of a shape.
         middles, directions: the middles and directions of the segments, shape (scenes,).
@@ -232,5 +221,4 @@ def _stamp(
 
 
 def _window(settings: PathfinderSettings, reach: float) -> int:
-    """Return the width, in points, of a square that contains any shape of this reach."""
     return math.ceil(2 * reach * settings.antialiasing) + 4

@@ -64,9 +64,6 @@ def draw_scenes(settings: PathfinderSettings, random: np.random.Generator, scene
 
     The label is a coin that is thrown after the targets are placed (see `place_markers`); the
     distractors are independent of it.
-
-    Raises:
-        UserError: if hardly any scene can be filled.
     """
     rounds: list[Scenes] = []
     missing, tried, share = scenes, 0, 1 - SHARE_UNFILLED
@@ -152,8 +149,6 @@ def _grow_or_take_back(
     end.
 
     Args:
-        settings: the settings of paddles.
-        random: the random numbers.
         placed: shape (scenes, paddles).
         growing: the indices of the growing scenes, shape (growing,).
         counts: the number of paddles of each of them, shape (growing,).
@@ -382,7 +377,6 @@ def _mirror(
     The shared end is fixed; the directions of the connected and the unconnected end are exchanged.
 
     Args:
-        settings: the contours' length.
         targets: the first contour, then the second, shape (all scenes, 2 · contour_length).
         scenes: the indices of the scenes to mirror, shape (scenes,).
         match: the i and j of the match, see `matches`.

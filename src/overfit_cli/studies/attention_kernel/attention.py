@@ -126,7 +126,6 @@ class _PowerAttention(Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad_outputs: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Return the gradients in queries, keys and values from that in the outputs."""
         query, key, value, *powers = ctx.saved_tensors
         by_head = []
         for q, k, v, power, grad in zip(query, key, value, powers, grad_outputs, strict=True):

@@ -56,8 +56,6 @@ class Data:
 
     Attributes:
         name: of the claims' names, such as `imdb`; empty for data that stands in.
-        kind: whose question a comparison on it is.
-        words: the data, after "on".
         optimiser: the optimiser of comparisons at one step size, in words.
         values: values of the cells' parameters, and those at one step size besides.
     """
@@ -95,7 +93,6 @@ class ClassifierClaims:
         )
 
     def _at_best(self) -> tuple[Claim, Claim]:
-        """Claim of the Gaussian a lower test loss over all steps, and a higher final accuracy."""
         words = f"{self.stand_in.words}, each kernel at its best step size"
         return (
             self._claim(
@@ -116,7 +113,6 @@ class ClassifierClaims:
         )
 
     def _at_one_rate(self, data: Data) -> list[Claim]:
-        """Claim both of the Gaussian at the paper's one step size, as the paper compares."""
         condition = self._one_rate_in_words(data)
         number = "the difference to softmax at that step size"
         ending = "" if data.name else "-one-rate"
@@ -236,7 +232,6 @@ class ClassifierClaims:
         kernel: str = "gaussian",
         one_rate: bool = False,
     ) -> Claim:
-        """A claim on a kernel and softmax, each at its best step size or at the paper's one."""
         place = Place(self.paper_rate, self.preset) if one_rate else None
         compare = BEST_KERNELS.judged_by(
             judge, self.parameters.model_fields, (kernel, "softmax"), place
@@ -340,7 +335,6 @@ def _difference(
     chosen: int,
     more: Mapping[str, float] | None = None,
 ) -> Measurement:
-    """A paired difference, seed by seed, with both means and deviations among the details."""
     details = {
         f"{rank}, {name}": float(number)
         for rank, values in (("first", first), ("second", second))
@@ -385,7 +379,6 @@ def _steadier(gaussian: BestSetting, softmax: BestSetting, cells: pd.DataFrame) 
 
 
 def _steadier_at_steps(rows: pd.DataFrame) -> Measurement:
-    """Compare distances from the kernel's median at a step, averaged over the logged steps."""
     if is_unknown(rows).any():
         raise inconclusive("Some cells failed for reasons that say nothing of their training.")
     rows = rows[rows["step"] > 0]

@@ -34,11 +34,7 @@ class TransformerStudy(Study[P]):
 
     @abstractmethod
     def task(self, parameters: P, seed: int) -> Task:
-        """Return the samples that a cell trains on.
-
-        Raises:
-            UserError: if they are to be read and aren't where `--data` says, or are too few.
-        """
+        """Return the samples that a cell trains on."""
 
     @abstractmethod
     def sample_length(self, parameters: P) -> int:

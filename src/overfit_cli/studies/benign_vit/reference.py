@@ -161,7 +161,6 @@ def _descend(
 
 
 def _scaled(weights: Weights, parameters: BenignVitParameters) -> Weights:
-    """Weights as they are trained, from those at unit scale."""
     scales = weight_scales(parameters)
     return Weights(
         scales.head * weights.query,

@@ -215,7 +215,6 @@ WITHIN_BOUND = Margin(most=0.0, because="0 is the bound", fewest_seeds=10)
 
 
 def _descent_from_zero(cells: pd.DataFrame, preset: str) -> pd.DataFrame:
-    """The cells of gradient descent on all weights from zero."""
     from_zero = (cells["initialisation"] == "zero") & (cells["trained"] == "all")
     chosen = cells[from_zero & (cells["optimiser"] == "gd")]
     if chosen.empty:
@@ -259,7 +258,6 @@ def _theorem1(cells: pd.DataFrame, preset: str) -> Measurement:
 
 
 def _theorem2(cells: pd.DataFrame, preset: str) -> Measurement:
-    """Measure the mean over seeds of the gap less its bound, at each setting that is covered."""
     fitted = _descent_from_zero(cells, preset)
     gap = numbers(fitted, "test_loss") - numbers(fitted, "train_loss")
     bound = numbers(fitted, "theorem2_bound")
@@ -334,12 +332,8 @@ def speed_claim(
 
     Args:
         choose: the cells of one setting but for H.
-        model: the study's parameters.
-        faster: whether fewer.
-        number: what is measured, in words.
         average: over seeds; a median where some cells never come to the target.
         to_the_end: whether the trend must not turn at the largest H.
-        **fields: the claim's.
     """
     compare = below if faster else above
     steps = average(power(STEPS, "heads", throughout=to_the_end))

@@ -30,7 +30,6 @@ LATE = 500
 def _select(
     rows: pd.DataFrame, model: type[MultiheadParameters], settings: Values, preset: str
 ) -> pd.DataFrame:
-    """The logged steps of a setting's cells."""
     return Selection(
         model,
         at=settings,
@@ -87,12 +86,8 @@ def speed_claims(
     """Return the claims that the test loss falls faster with more heads.
 
     Args:
-        model: the study's parameters.
-        prefix: of the claims' names.
         settings: of each claim its name, its values, its preset and its words.
         mark: the test loss to which steps are counted.
-        kind: whose sentence it is.
-        source: what of the paper they are on.
         hypotheses: what the sentence supposes, and what it leaves open.
     """
     return tuple(
@@ -122,14 +117,12 @@ def _test_steps(
     preset: str,
     mark: float,
 ) -> pd.DataFrame:
-    """The cells of a setting, with the steps to a test loss."""
     return first_steps(_select(rows, model, settings, preset), mark)
 
 
 def _late_powers(
     rows: pd.DataFrame, model: type[MultiheadParameters], settings: Values
 ) -> pd.DataFrame:
-    """The power of the step in the training loss at late steps, a row for each H and seed."""
     chosen = _select(rows, model, settings, "heads-fig2")
     late = chosen[(chosen["step"] >= LATE) & ~is_unknown(chosen)]
     logs = late.assign(

@@ -162,7 +162,6 @@ def first_gradient(first: Samples) -> Floats:
 def _initial_classes(
     parameters: MultiheadParameters, seed: int, first: Samples
 ) -> tuple[dict[str, Floats], Floats]:
-    """Return the first weights of each class, and how many heads it has."""
     d, H = parameters.d, parameters.heads
     if parameters.initialisation != "zero":
         weights = _gaussian(parameters, seed)
@@ -248,7 +247,6 @@ class HeadGradients:
         return by_part[0] if len(by_part) == 1 else self._join(by_part, scaled)
 
     def _join(self, by_part: Sequence[Gradients], scaled: bool) -> Gradients:
-        """Join the parts' logits, and average their losses and gradients."""
         counts = by_part[0].loss.new_tensor([y.shape[-1] for y in self._labels])  # (parts,)
         shares = (counts / counts.sum())[:, None]  # (parts, 1)
         loss = (shares * torch.stack([part.loss for part in by_part])).sum(0)  # (cells,)

@@ -51,7 +51,6 @@ class Row:
     """A row of panels.
 
     Attributes:
-        label: the label of y.
         columns: what is drawn, and what each is called; the first has a full line.
         corner: where the names of two columns stand, if nothing is drawn there.
         log: whether y is logarithmic; None where it is if the last numbers span a decade or more.
@@ -100,12 +99,7 @@ _STEPS = ("optimiser", "learning_rate", "step_rule")
 
 @dataclass(frozen=True)
 class Column:
-    """A column of panels: a setting of the parameters other than H.
-
-    Attributes:
-        title: the setting.
-        data: its cells and steps.
-    """
+    """A column of panels: a setting of the parameters other than H."""
 
     title: str
     data: FigureData
@@ -131,9 +125,6 @@ def draw_heads(data: FigureData, options: FigureOptions) -> Picture:
     Lines are medians over seeds with a band of their middle half. Where some seeds find a planted
     head and others don't, a median hides the fewer: their share has a row. Of cells that differ in
     their number of steps alone those that train longest are drawn: the others are their beginnings.
-
-    Raises:
-        UserError: if nothing was logged, or there are more settings than fit side by side.
     """
     if data.trajectories.empty:
         raise UserError("No steps were logged here; `overfit train` logs a cell's steps.")
@@ -193,7 +184,6 @@ def _with_found(data: FigureData) -> FigureData:
 
 
 def _columns(data: FigureData) -> list[Column]:
-    """A column for each setting of the parameters other than H and the number of steps."""
     varied = [name for name, values in parameter_values(data).items() if len(values) > 1]
     names = [name for name in varied if name not in ("heads", "training_steps")]
     columns = []
@@ -248,7 +238,6 @@ def _looks(data: FigureData, heads: Sequence[int]) -> dict[int, Look]:
 
 
 def _gather(columns: Sequence[Column], row: Row, heads: Sequence[int]) -> tuple[list[Curves], str]:
-    """The curves of a row for each of its panels, and the statistic in words."""
     parts = [_of_heads(column.data, count) for column in columns for count in heads]
     averaging = MEAN if FOUND in row.columns else MIDDLE_HALF
     gathered = gather_curves(parts, list(row.columns), most_single=1, over_seeds=averaging)
@@ -267,7 +256,6 @@ def _gather(columns: Sequence[Column], row: Row, heads: Sequence[int]) -> tuple[
 
 
 def _of_heads(data: FigureData, count: int) -> FigureData:
-    """The cells of one H, of which there may be none, with their steps."""
     cells = data.cells[data.cells["heads"] == count]
     steps = data.trajectories[data.trajectories["key"].isin(cells["key"])]
     return replace(data, cells=cells, trajectories=steps)
@@ -292,7 +280,6 @@ def _draw(axes: Axes, row: Row, curves: Curves, looks: Mapping[int, Look]) -> No
 
 
 def _name_columns(all_axes: Sequence[Axes], row: Row) -> None:
-    """Name the dashes of a row of two columns, and its line of a power if it has one."""
     if len(row.columns) < 2:
         return
     handles = [Line2D([], [], color="0.3", linestyle=dash) for dash in DASHES]
@@ -333,7 +320,6 @@ def _scale(all_axes: Sequence[Axes], row: Row, curves: Sequence[Curves]) -> None
 
 
 def _label_first(all_axes: Sequence[Axes]) -> None:
-    """Leave the numbers of an axis that a row shares to its first panel."""
     for axes in all_axes[1:]:
         axes.tick_params(labelleft=False)
 
@@ -410,13 +396,11 @@ def _mark_margins(all_axes: Sequence[Axes], columns: Sequence[Column]) -> None:
 
 
 def _bands_in_words(looks: Mapping[int, Look]) -> str:
-    """Which H have a band, where some have none."""
     banded = [str(count) for count, look in looks.items() if look.has_band]
     return "" if len(banded) == len(looks) else f" (of H = {', '.join(banded)})"
 
 
 def _seeds_in_words(columns: Sequence[Column]) -> str:
-    """How many seeds each setting has, where they differ in that."""
     counts = [column.data.cells["seed"].nunique() for column in columns]
     if len(set(counts)) == 1:
         return ""
@@ -469,7 +453,6 @@ def _range(counts: pd.Series[int]) -> str:
 
 
 def _misses_in_words(columns: Sequence[Column]) -> list[str]:
-    """How many seeds end without the planted head, for each setting and H."""
     sentences = []
     for column in columns:
         cells = column.data.cells

@@ -72,9 +72,7 @@ class CertificateRow:
     """A row of points.
 
     Attributes:
-        name: what stands to its left.
         values: the numbers that are drawn, by the index of their cells.
-        note: what stands to its right.
         remark: a sentence for the caption; empty for none.
     """
 
@@ -90,9 +88,6 @@ def draw_certificates(data: FigureData, options: FigureOptions) -> Picture:
 
     A number above 1 would break its bound; one far below shows how loose it is. The caption says
     by how many decades of heads and of step size the requirements of Theorems 1 and 2 are missed.
-
-    Raises:
-        UserError: if no cell was held to bounds.
     """
     cells = data.cells[data.cells["status"] == "done"]
     ratios = [*_ratios(cells), *_theorems(cells)]
@@ -128,14 +123,7 @@ def draw_certificates(data: FigureData, options: FigureOptions) -> Picture:
 
 @dataclass(frozen=True)
 class Group:
-    """The cells of one colour.
-
-    Attributes:
-        text: the value that they have.
-        colour: their colour.
-        index: the cells by their markers.
-        words: what each marker stands for.
-    """
+    """The cells of one colour."""
 
     text: str
     colour: ColorType
@@ -171,7 +159,6 @@ def _groups(data: FigureData, cells: pd.DataFrame, told: Sequence[str]) -> list[
 
 
 def _pooled(data: FigureData, told: Sequence[str]) -> list[str]:
-    """A sentence on the parameters that vary without being told apart."""
     values = parameter_values(data)
     pooled = [
         f"${formula_symbol(data.study, name)}$ = {', '.join(map(brief, values[name]))}"
@@ -257,7 +244,6 @@ def _margins(cells: pd.DataFrame) -> list[CertificateRow]:
 
 
 def _range_in_words(values: pd.Series[float]) -> str:
-    """Write the least and the greatest number, or one where they agree in three digits."""
     ends = [tick_number(float(f"{end:.3g}")) for end in (values.min(), values.max())]
     return " to ".join(dict.fromkeys(ends))
 

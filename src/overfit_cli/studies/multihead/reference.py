@@ -94,7 +94,6 @@ def plain_training(
 
 
 def _scale(trained: Sequence[Tensor], factor: float) -> None:
-    """Multiply all gradients by a factor."""
     for weights in trained:
         assert weights.grad is not None
         weights.grad = weights.grad * factor

@@ -163,7 +163,6 @@ def _second(
 
 
 def _verdict_on(cells: pd.DataFrame, model: type[MultiheadParameters], judge: _Judge) -> str:
-    """The verdict on some of the step sizes."""
     try:
         double, single = BEST.pair(cells, list(model.model_fields), (2, 1))
         return judge(double, single, []).verdict
@@ -172,7 +171,6 @@ def _verdict_on(cells: pd.DataFrame, model: type[MultiheadParameters], judge: _J
 
 
 def _unless_changed(measured: Measurement, verdict: str, rate: float) -> Measurement:
-    """Leave open what another choice of step sizes would change."""
     if verdict in (measured.verdict, "not run"):
         return measured
     note = f"{measured.note} Without the step size {rate:g} it would be {verdict}."
@@ -180,7 +178,6 @@ def _unless_changed(measured: Measurement, verdict: str, rate: float) -> Measure
 
 
 def _count_spent_steps(cells: pd.DataFrame) -> pd.DataFrame:
-    """Take cells whose steps were spent before the target loss for done, after all their steps."""
     spent = require_trained(cells)["reason"] == STEP_LIMIT
     steps = cells["steps_to_target"].mask(spent, cells["steps"])
     status = cells["status"].mask(spent, "done")
@@ -232,7 +229,6 @@ def _spent_counts(settings: list[BestSetting]) -> dict[str, float]:
 
 
 def _level(double: BestSetting, single: BestSetting) -> float:
-    """Of an interval after the choice of a step size, which favours what is good at many."""
     return level_of_each(max(len(double.tried), len(single.tried)))
 
 

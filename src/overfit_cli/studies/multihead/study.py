@@ -241,7 +241,6 @@ class MultiheadStudy(Study[P]):
     """The figures of the paper that show its training."""
 
     def _reproduces_heads(self, data: FigureData) -> bool:
-        """Whether cells are trained as those of the paper's figures."""
         free = ("heads", "optimiser", "learning_rate", "step_rule", "momentum", "certify")
         is_known = data.cells["optimiser"].isin(OPTIMISERS_OF_FIGURES).all()
         return bool(is_known) and defaults_but(*free)(data)
@@ -295,7 +294,6 @@ class MultiheadStudy(Study[P]):
 
 
 def _pairs(cell: Cell[P]) -> float:
-    """The numbers of an array over pairs of tokens, of all classes of heads of a cell."""
     settings = cell.parameters
     return float(settings.classes * settings.n * settings.tokens**2)
 

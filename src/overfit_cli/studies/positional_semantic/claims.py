@@ -115,7 +115,6 @@ def beside_theory(cells: pd.DataFrame, choose: Choose) -> pd.DataFrame:
 
 
 def _with_limit(cells: pd.DataFrame, choose: Choose, limit: str) -> pd.DataFrame:
-    """Return the chosen cells at places where a column of the limit is known of some seed."""
     chosen = choose(cells)
     known = chosen[limit].notna().groupby([chosen["omega"], chosen["alpha"]]).transform("any")
     rows: pd.DataFrame = chosen[known]
@@ -152,9 +151,6 @@ def _column_claim(start: str, column: str, words: str, margin: float, against: A
     """Return the claim that a column at d = 1000 is that of many features, or as published.
 
     Args:
-        start: the solution.
-        column: of cells.
-        words: what it is called.
         margin: of an overlap a twentieth of its size, in its unit; 0 for 5 % of another column.
         against: the limit, as the authors solve its equations, at ω = 0.3, or as this tool does,
             at all ω; or the published means.
@@ -218,7 +214,6 @@ _NEEDED: Mapping[Transition, list[str]] = {
 
 
 def _has_all(cells: pd.DataFrame, transition: Transition) -> pd.Series[bool]:
-    """Whether the seed of each cell has every number that another seed has at the same place."""
     lacking = cells[_NEEDED[transition]].isna()
     point = [cells[name] for name in ("omega", "d", "alpha", "start")]
     alone = (lacking & ~lacking.groupby(point).transform("all")).any(axis=1)
@@ -227,11 +222,7 @@ def _has_all(cells: pd.DataFrame, transition: Transition) -> pd.Series[bool]:
 
 
 def _transition_rows(cells: pd.DataFrame, transition: Transition, preset: str) -> pd.DataFrame:
-    """Return the transitions of seeds, at each ω or d, over and beside that of many features.
-
-    Raises:
-        UndecidedError: where none lies inside the sampled α.
-    """
+    """Return the transitions of seeds, at each ω or d, over and beside that of many features."""
     chosen: pd.DataFrame = _selection(preset).of(cells)
     table = transitions(chosen, transition, "d" if preset == SIZES else "omega")
     inside = table[table["limit"] < INSIDE * chosen["alpha"].max()]

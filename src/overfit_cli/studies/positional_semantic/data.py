@@ -57,7 +57,6 @@ class Problem:
     """What a seed's cells are trained on, and where they may begin.
 
     Attributes:
-        train: the training samples.
         ones: p₁ = (1, …, 1), (features,).
         teacher: Q⋆, (features, rank).
         noise: a standard normal matrix, for random first weights, (features, rank).
@@ -80,7 +79,6 @@ def draw_problem(parameters: PositionalSemanticParameters, seed: int) -> Problem
 
 
 def _vectors(p: PositionalSemanticParameters, seed: int) -> Floats:
-    """All vectors, in the features themselves or in coordinates along their span."""
     draws = (
         named_rng(seed, "init", "teacher").standard_normal((p.rank, p.d)),
         named_rng(seed, "init", "weights").standard_normal((p.rank, p.d)),
@@ -131,9 +129,7 @@ def draw_test_sentences(
     """Draw fresh samples as they are seen along p₁, Q⋆ and a cell's weights, exactly in law.
 
     Args:
-        parameters: of the cell.
         seed: its seed; cells of a seed have the same draws.
-        problem: the seed's problem.
         weights: Q, (features, rank).
 
     Returns:

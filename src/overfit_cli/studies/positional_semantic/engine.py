@@ -54,7 +54,6 @@ class Targets:
     Attributes:
         kept: T_ll, (2, samples, cells).
         gap, tilt: those of the samples, (samples, 1).
-        d: the features of a token.
     """
 
     kept: Tensor

@@ -84,11 +84,7 @@ def _colour(data: FigureData, start: str) -> Any:
 
 @styled
 def draw_phase(data: FigureData, options: FigureOptions) -> Picture:
-    """Draw the plane of ω and α: the losses' difference, and θ, m and error where the less one is.
-
-    Raises:
-        UserError: if other cells than these are there.
-    """
+    """Draw the plane of ω and α: the losses' difference, and θ, m and error at the lesser."""
     _check(has_plane(data), "phase", "both starts over ω and α", "positional-phase")
     x, y = (parameter_axis(data, side, name) for side, name in (("x", "alpha"), ("y", "omega")))
     figure = Picture(PAGE, 4.6, least=5.0)
@@ -225,11 +221,7 @@ _ROWS = (("theta", r"$\theta$"), ("m", "$m$"), ("test_error", "test error"))
 
 @styled
 def draw_overlaps(data: FigureData, options: FigureOptions) -> Picture:
-    """Draw θ, m and the test error against α, a column of panels for each ω.
-
-    Raises:
-        UserError: if other cells than these are there.
-    """
+    """Draw θ, m and the test error against α, a column of panels for each ω."""
     _check(has_lines(data), "overlaps", "both starts along α", "positional-published")
     omegas = sorted(data.cells["omega"].unique())[-4:]
     figure, panels = _lay_out(data, 3, 5.2, omegas)
@@ -285,11 +277,7 @@ def _legend_of_starts(data: FigureData) -> Legend:
 
 @styled
 def draw_branches(data: FigureData, options: FigureOptions) -> Picture:
-    """Draw the training losses of both starts over d against α, and their difference, for each ω.
-
-    Raises:
-        UserError: if other cells than these are there.
-    """
+    """Draw training losses of both starts over d against α, and their difference, for each ω."""
     _check(has_lines(data), "branches", "both starts along α", "positional-phase")
     table = transitions(data.cells, "energy", "omega")
     crossed = table[(table["alpha"] > 0) & np.isfinite(table["alpha"])]["omega"].unique()
@@ -323,7 +311,6 @@ def draw_branches(data: FigureData, options: FigureOptions) -> Picture:
 
 
 def _mark_crossing(axes: Axes, table: pd.DataFrame) -> None:
-    """Shade the interval of the median crossing, and draw the limit's."""
     estimate = median_estimate(table["alpha"].dropna())
     if estimate.low > 0 and estimate.high < np.inf:
         axes.axvspan(estimate.low, estimate.high, color="0.8", zorder=0)
@@ -333,11 +320,7 @@ def _mark_crossing(axes: Axes, table: pd.DataFrame) -> None:
 
 @styled
 def draw_sizes(data: FigureData, options: FigureOptions) -> Picture:
-    """Draw the overlaps that vanish, and the transition over its limit, against d.
-
-    Raises:
-        UserError: if other cells than these are there.
-    """
+    """Draw the overlaps that vanish, and the transition over its limit, against d."""
     _check(has_sizes(data), "sizes", "both starts along d and α", "positional-sizes")
     figure = Picture(PAGE, 2.6, least=5.0)
     panels = figure.subplots(1, 3)

@@ -129,7 +129,6 @@ def solve(branch: Branch, setting: Setting, points: int = POINTS) -> Solution:
 
     Args:
         branch: `semantic` or `positional`.
-        setting: where.
         points: the number of points as a power of 2, before mirror images.
     """
     free = _FREE[branch]
@@ -197,7 +196,6 @@ class Equations:
         """Prepare the averages.
 
         Args:
-            setting: what a solution depends on.
             fields: standard normal χ₁, χ₂, ζ₁, ζ₂, (points, 4).
         """
         self._setting = setting

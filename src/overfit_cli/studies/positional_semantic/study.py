@@ -165,7 +165,6 @@ def _shape(cell: PositionalSemanticCell) -> tuple[object, ...]:
 
 
 def _features(settings: P) -> float:
-    """The coordinates in which a cell is trained."""
     return min(settings.d, 2 * settings.n + 2 * settings.rank + 1)
 
 

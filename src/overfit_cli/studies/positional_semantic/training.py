@@ -89,8 +89,6 @@ def measure_weights(cell: PositionalSemanticCell, problem: Problem, Q: Floats) -
     and m and q are lengths: ‖1ᵀ Q‖ / d, ‖Q‖² / (r d).
 
     Args:
-        cell: a cell.
-        problem: its seed's problem.
         Q: its weights, (features, rank).
     """
     p = cell.parameters

@@ -76,7 +76,6 @@ def transitions(cells: pd.DataFrame, transition: Transition, along: str) -> pd.D
 
     Args:
         cells: one row per cell; no parameter but α, the start and `along` varies.
-        transition: which.
         along: `omega` or `d`.
 
     Returns:

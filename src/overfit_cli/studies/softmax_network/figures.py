@@ -51,11 +51,7 @@ NETWORKS = looks_of(SoftmaxConvergenceParameters, "activation")
 
 
 def done_cells(data: FigureData, varying: Iterable[str]) -> pd.DataFrame:
-    """Return the cells that are done.
-
-    Raises:
-        UserError: if another one does, or no cell is done.
-    """
+    """Return the cells that are done."""
     if undrawn := [name for name in varying_parameters(data) if name not in {*varying}]:
         vary, each = ("varies", "it") if len(undrawn) == 1 else ("vary", "each")
         raise UserError(
@@ -80,7 +76,6 @@ def new_grid(
     """Return a figure with a grid of axes.
 
     Args:
-        rows, columns: the numbers of axes.
         one_x, one_y: whether the axes of a column share x, and those of a row y.
         heights: those of the rows, in inches; by default 1.7 each.
         least: the least width of a column at which it can be read, in inches.
@@ -116,7 +111,6 @@ def quartiles_over_seeds(
     Args:
         cells: one row per cell.
         x: the parameter along the axis.
-        value: the column.
         missing: what a cell without a number counts as: beyond all others, or below them.
     """
     rows = {}
@@ -145,12 +139,8 @@ def draw_series(
     """Draw medians over seeds with bands of the middle half, a line per value of `by`.
 
     Args:
-        axes: where to draw.
         cells: one row per cell.
         x, value: the columns along the axes.
-        by: the column of the lines.
-        looks: a look for each of its values.
-        dash: of the lines.
         marker: whether points have markers; then lines that would coincide stand side by side.
         joined: whether there is a line and a band; else points have bars.
         within: the ends of what could be measured. A median beyond has an open marker at the end.
@@ -202,9 +192,7 @@ def tick_samples(axes: matplotlib.axes.Axes, x: str, numbers: Floats, margin: fl
     """Put ticks along x at the sampled numbers where they are few, else at round ones.
 
     Args:
-        axes: with a logarithmic x.
         x: the parameter, a whole number.
-        numbers: those sampled, in order.
         margin: the share of their span that is free on both sides.
     """
     values = tuple(int(number) for number in numbers)
@@ -220,9 +208,6 @@ def say_how_averaged(
     """Put in a figure's caption what its lines and bands are, and what else is to be said.
 
     Args:
-        figure: the figure.
-        cells: its cells.
-        addition: what else is to be said.
         joined: whether there are lines and bands; else there are markers with bars.
     """
     middle, spread = ("Lines", "bands") if joined else ("Markers", "bars")
@@ -255,7 +240,6 @@ def write_powers(
 
     Args:
         row: panels that share a logarithmic y.
-        parts: the cells of each.
         x, value: the columns along the axes.
         heading: what stands above the powers.
     """

@@ -97,5 +97,4 @@ class Statement:
 
 
 def _decades(power: float) -> float:
-    """The decimal logarithm of e to a power."""
     return power / math.log(10)

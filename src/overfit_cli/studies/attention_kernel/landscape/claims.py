@@ -39,7 +39,6 @@ COLUMNS = ("interior_minima", "rms_laplacian", "quadratic_residual", "sharpness"
 
 
 def _both_kernels(cells: pd.DataFrame, settings: Sequence[Values]) -> pd.DataFrame:
-    """The cells of both kernels in one of several settings, for several pairs of directions."""
     kernels: Values = {"kernel": ("softmax", "gaussian")}
     cells = pd.concat([select_values(cells, {**values, **kernels}) for values in settings])
     if cells.empty:
@@ -80,7 +79,6 @@ class Networks:
         name: of the claims' names; empty for generated reviews.
         words: how they were trained, after "around networks".
         settings: values of the cells' parameters, in any of several settings.
-        preset: one that has such cells.
     """
 
     name: str
@@ -114,9 +112,7 @@ class Question:
     """A question about a column of both kernels' landscapes.
 
     Attributes:
-        name: of the claims' names.
         statement: the sentence, before "around networks".
-        number: what is measured, in words.
         column: the column of which softmax has more.
         added: what is added to counts, of which some are 0.
     """

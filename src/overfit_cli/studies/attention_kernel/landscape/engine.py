@@ -100,7 +100,6 @@ def data_fingerprint(task: Task) -> str:
 
 
 def _network_name(parameters: P, seed: int, stage: int, data: str) -> str:
-    """Return the name of the network after a stage, the same for cells that share it."""
     left_out = _SURFACE | (_SECOND_STAGE if stage == 1 else set())
     text = parameters.model_dump_json(exclude=left_out)
     identity = f"{NETWORK_VERSION}/{stage}/{seed}/{data}/{text}"

@@ -35,9 +35,6 @@ def draw_landscape(data: FigureData, options: FigureOptions) -> Picture:
 
     The measures of roughness stand beside the contours; the caption defines them, and says how many
     networks and pairs the run directory holds. Each task has rows of its own.
-
-    Raises:
-        UserError: if no cell with a surface is done.
     """
     cells = data.cells[data.cells["key"].isin(data.trajectories["key"])]
     cells = cells[cells["status"] == "done"]
@@ -94,7 +91,6 @@ def _most_typical(cells: pd.DataFrame, names: list[str]) -> tuple[int, int]:
 def _outside_in_words(
     data: FigureData, shown: pd.DataFrame, groups: Sequence[tuple[Any, pd.DataFrame]]
 ) -> str:
-    """The measures of the surfaces shown that lie outside the middle half of their setting's."""
     outside = []
     for _, group in groups:
         row = shown[shown.index.isin(group.index)].iloc[0]
@@ -107,7 +103,6 @@ def _outside_in_words(
 
 
 def _loss_in_words(cells: pd.DataFrame) -> list[str]:
-    """Whose loss it is, and whether the networks guess one of two classes."""
     samples = sorted(cells["loss_samples"].unique())
     if len(samples) > 1:
         return []
@@ -130,7 +125,6 @@ def _grid_in_words(surface: Surface) -> str:
 
 
 def _surface(cells: pd.DataFrame, row: pd.Series, names: list[str], data: FigureData) -> Surface:
-    """The surface of one cell, its measures, and how they are in all cells of its setting."""
     points = data.trajectories[data.trajectories["key"] == row["key"]].sort_values("step")
     across, up = (np.unique(points[name].to_numpy(dtype=np.float64)) for name in ("a", "b"))
     heights = points["loss"].to_numpy(dtype=np.float64).reshape(len(across), len(up))
@@ -165,7 +159,6 @@ _MEASURES = {
 
 
 def _write_number(number: float) -> str:
-    """Write a number in two digits, or three."""
     if number == 0 or abs(number) >= 0.001:
         return f"{number:.3g}" if abs(number) >= 0.1 else f"{number:.2g}"
     return power_of_ten(float(f"{number:.1e}"))
@@ -176,10 +169,8 @@ class Surface:
     """One surface.
 
     Attributes:
-        title: what it is of.
         measures: what is told of it, by its name: the number here, and the median and quartiles of
             all surfaces of its setting.
-        pairs: the number of those.
         across, up: where its points lie, shape (n,) and (m,).
         heights: shape (n, m); 0 at the centre.
     """
@@ -200,11 +191,7 @@ def draw_surfaces(surfaces: Sequence[Surface], labels: tuple[str, str, str]) -> 
     are in units of a power of ten.
 
     Args:
-        surfaces: in order.
         labels: the words for the directions d₁ and d₂, and the symbol of the heights.
-
-    Raises:
-        UserError: if the picture is to be narrower than six inches.
     """
     reach = max(float(np.abs(surface.heights).max()) for surface in surfaces) or 1.0
     decade = math.floor(math.log10(reach)) if reach < 0.01 else 0
@@ -253,7 +240,6 @@ def _draw_solid(
 
 
 def _write_measures(axes: Axes, surface: Surface) -> None:
-    """Write a surface's measures as a small table as high as the panels, a line for each."""
     axes.axis("off")
     axes.set(xlim=(0, 1), ylim=(0, 1))
     height = 1 / (len(surface.measures) + 1)

@@ -21,11 +21,7 @@ from overfit_cli.studies.attention_kernel.pathfinder.parameters import KernelPat
 
 
 def pathfinder_task(parameters: KernelPathfinderParameters, seed: int) -> Task:
-    """Return a cell's task; its shortcut is what rules get right that see discs' places alone.
-
-    Raises:
-        UserError: if LRA's images are to be read and aren't where `--data` says, or are too few.
-    """
+    """Return a cell's task; its shortcut is what rules get right that see discs' places alone."""
     n, test_samples = parameters.n, parameters.test_samples
     levels = parameters.grey_levels
     if parameters.source == "lra":
@@ -73,7 +69,6 @@ def _lra(
 
 @functools.lru_cache(maxsize=1)
 def _read(folder: Path, difficulty: str, size: int) -> tuple[PathfinderImages, str]:
-    """All images, and a fingerprint of them."""
     with name_data_in_errors(folder):
         pixels, labels = read_lra(folder, difficulty, size)
     unknown = np.full((len(labels), 2), np.nan, dtype=np.complex64)

@@ -29,9 +29,6 @@ def draw_samples(data: FigureData, options: FigureOptions) -> Picture:
     """Draw training images of the first cell, five of each label, in a paper's column.
 
     Below generated images that are smaller than LRA's stand some as large.
-
-    Raises:
-        UserError: if the images come from LRA and aren't where they were.
     """
     row = data.cells.sort_values("seed").iloc[0]
     parameters, seed = parameters_from_row(KernelPathfinderParameters, row), int(row["seed"])

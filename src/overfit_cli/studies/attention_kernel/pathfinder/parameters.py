@@ -13,7 +13,6 @@ from overfit_cli.studies.attention_kernel.parameters import ClassifierParameters
 
 
 def _setting(name: str, meaning: str, unit: str = "", label: str = "") -> Any:
-    """A parameter with the default and the bounds of the setting of that name."""
     default = getattr(PathfinderSettings, name)
     least = MINIMA.get(name)
     above = 0 if least is None else None

@@ -109,7 +109,6 @@ class Descent:
         return self._path
 
     def _look(self) -> None:
-        """Check each step of the block against all before it, and empty the block."""
         if not self._losses:
             return
         losses, squares = torch.stack(self._losses), torch.stack(self._squares)  # (steps, cells)

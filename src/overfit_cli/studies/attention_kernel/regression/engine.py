@@ -206,7 +206,6 @@ def next_state(fixed: Constants, step: Step) -> Projections:
 
 
 def _gradients(fixed: Constants, state: Projections, out: ForwardPass) -> dict[str, Gradient]:
-    """Return the gradients in the trained projections, by name."""
     gradients = {}
     if fixed.trained != "value":
         scores = gradient_in_scores(fixed, state, out)

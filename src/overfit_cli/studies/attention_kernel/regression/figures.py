@@ -72,7 +72,6 @@ _SETTINGS = {
 
 
 def _setting_in_words(cells: pd.DataFrame) -> list[str]:
-    """The theorem or the example, and what the weights and labels have that others do not."""
     facts = []
     trained = [str(name) for name in cells["trained"].unique()]
     if (cells["instance"] == "example").all():
@@ -104,7 +103,6 @@ _RESOLVED = 2e-29
 
 
 def _round_off_in_words(cells: pd.DataFrame) -> list[str]:
-    """A sentence on losses that stop at the round-off of the outputs."""
     ends = cells["train_loss"].astype(float)
     shaded = ends < ROUND_OFF * cells["start_loss"].astype(float)
     if not (ends < _RESOLVED).any() or shaded.any():  # the figure says so itself
@@ -174,7 +172,6 @@ def _tick_widths(figure: Picture, widths: list[int]) -> None:
 
 
 def _agreement(data: FigureData, threshold: float) -> list[str]:
-    """Say so where all seeds of every cell lie on one side of the threshold."""
     is_above = data.cells["delta"] > threshold
     sides = is_above.groupby([data.cells[name] for name in ("n", "tokens", "d", "d_h")]).nunique()
     seeds = plural(data.cells["seed"].nunique(), "seed")
@@ -214,9 +211,6 @@ def draw_minima(data: FigureData, _: FigureOptions) -> Picture:
 
     Tokens of a sample share an extremum, so that seeds are counted, at any step size. Bars are
     exact 95 % intervals.
-
-    Raises:
-        UserError: where no cell has a number.
     """
     numbers = require_numbers(data, "local_minima")
     cells = numbers[numbers["local_minima"].notna()]
@@ -243,7 +237,6 @@ def draw_minima(data: FigureData, _: FigureOptions) -> Picture:
 
 
 def _tried(parts: Sequence[Panel]) -> str:
-    """The step sizes of each panel, and how far near labels lie from the first outputs."""
     told = []
     for letter, part in zip(ascii_lowercase, parts, strict=False):
         rates, distances = (

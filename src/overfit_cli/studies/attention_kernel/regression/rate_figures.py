@@ -39,9 +39,6 @@ def draw_eigenvalue(data: FigureData, _: FigureOptions) -> Picture:
 
     A column for each D, a line for each d: medians with the middle half. Below 1 the paper's rate
     is too fast; of Theorem 2 the rate β/4 of its proof is drawn too.
-
-    Raises:
-        UserError: where no cell has a number, or both theorems are there.
     """
     cells = require_numbers(data, "rate_margin")
     trained = cells["trained"].unique()
@@ -105,7 +102,6 @@ def _draw_bounds(upper: Axes, lower: Axes, heads: Floats, *, proof: bool) -> Non
 def _draw_margins(
     axes: Axes, cells: pd.DataFrame, beside: float, factor: Floats, colour: ColorType, marker: str
 ) -> None:
-    """Draw the medians of one d, times a factor for each number of heads, with the middle half."""
     table = cells.pivot(index="heads", columns="seed", values="rate_margin")
     medians, low, high = MIDDLE_HALF.summarise(table.to_numpy(float), (0.0, np.inf))
     across = table.index.to_numpy(float) * beside
@@ -118,7 +114,6 @@ def _write_counts(axes: Axes, counts: Sequence[tuple[float, float, str]], most: 
     """Write texts above and right of points that descend; below and left where that is taken.
 
     Args:
-        axes: the axes.
         counts: the place of each point, and its text.
         most: the height of the line at the end.
     """
@@ -142,9 +137,6 @@ def draw_tangent_steps(data: FigureData, _: FigureOptions) -> Picture:
     Medians over all seeds, of which those that do not arrive count as slower than all others: with
     half of the seeds or fewer a marker is open, at the median of those that arrive. Numbers are
     the seeds that arrive, where not all do.
-
-    Raises:
-        UserError: where no cell has arrived.
     """
     require_numbers(data, "steps_to_millionth")
     cells = data.cells
@@ -194,7 +186,6 @@ _ROW = 0.05
 
 
 def _set_apart(axes: Axes, share: float) -> None:
-    """Limit y so that data lie below a share of the axes, and set a strip without ticks above."""
     low, high = axes.get_ylim()
     low /= 2
     log_ticks(axes.yaxis, low, high)
@@ -209,7 +200,6 @@ def _set_apart(axes: Axes, share: float) -> None:
 def _draw_arrivals(
     axes: Axes, cells: pd.DataFrame, colour: ColorType, marker: str, height: float
 ) -> None:
-    """Draw the measured and predicted medians of one kernel, and where no seed arrives."""
     steps = cells["steps_to_millionth"].astype(float).where(cells["status"] == "done")
     rates = np.sort(cells["learning_rate"].unique())
     most = float(cells["training_steps"].max())

@@ -423,14 +423,12 @@ class KernelRegression(Study[P]):
 
 
 def _shape(cell: RegressionCell) -> tuple[object, ...]:
-    """What cells that are trained together share."""
     settings = cell.parameters
     sizes = (settings.n, settings.tokens, settings.d, settings.d_h, settings.heads)
     return (settings.kernel, settings.trained, settings.training_steps, settings.dtype, *sizes)
 
 
 def _bytes_of_tensors(cell: RegressionCell) -> float:
-    """The bytes of a cell's tensors, some of which exist a few times."""
     settings = cell.parameters
     rows = settings.n * settings.tokens
     heads = settings.heads * rows * (6 * settings.d_h + 5 * settings.tokens)

@@ -150,7 +150,6 @@ def lacks_rank(
 
     Args:
         normalised: whether the kernel is softmax's, of inner products; else of distances.
-        samples, tokens, features, width: N, n, D and d, of one shape.
     """
     rows = samples * tokens**2  # N n²
     symmetric = np.minimum(samples * tokens * (tokens + 1), features * (features + 1)) // 2
@@ -187,8 +186,6 @@ def least_width(normalised: bool, fewest: int, tokens: int) -> float:
 
     Args:
         normalised: whether the kernel is softmax's.
-        fewest: M.
-        tokens: n.
     """
     return fewest * (tokens if normalised else tokens - 1) / (fewest - 1)
 

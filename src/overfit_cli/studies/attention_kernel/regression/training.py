@@ -201,7 +201,6 @@ class _LayersTogether(BatchedTraining[P, _LayerState, Step]):
         return measured
 
     def _lipschitz(self, index: int) -> dict[str, float]:
-        """Ratios of changes along the path, and the same over the proofs' constants on it."""
         trained, path = self._fixed.trained, float(self._descent.path()[index])
         sizes = lemmas.norms_of(self.cells[index].problem, trained, path)
         constants = lemmas.lipschitz_constants(sizes, self._fixed.kernel, trained)

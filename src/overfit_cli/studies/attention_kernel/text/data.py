@@ -24,11 +24,7 @@ WORDS = 64
 
 
 def text_task(parameters: KernelTextParameters, seed: int) -> Task:
-    """Return a cell's task, with the accuracy of the bag-of-words rule as its shortcut.
-
-    Raises:
-        UserError: if IMDb's reviews are to be read and aren't where `--data` says, or are too few.
-    """
+    """Return a cell's task, with the accuracy of the bag-of-words rule as its shortcut."""
     sizes = (parameters.n, parameters.test_samples)
     if parameters.source == "imdb":
         return _imdb(data_folder("source=imdb"), parameters.tokens, *sizes, seed)
@@ -64,7 +60,6 @@ def _imdb(folder: Path, tokens: int, n: int, test_samples: int, seed: int) -> Ta
 
 @functools.lru_cache(maxsize=1)
 def _read(folder: Path, tokens: int) -> tuple[Texts, Texts, str]:
-    """Training and test reviews, and a fingerprint of both."""
     with name_data_in_errors(folder):
         train, test = read_imdb(folder, tokens)
     return train, test, fingerprint(train.tokens, train.labels, test.tokens, test.labels)

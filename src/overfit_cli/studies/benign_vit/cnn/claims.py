@@ -46,7 +46,6 @@ _FREE = ("n", "snr", "model", "max_steps")
 
 
 def _grid(cells: pd.DataFrame, *models: str) -> pd.DataFrame:
-    """The cells of these models at one setting, on a grid that has boundaries."""
     cells = cells[cells["model"].isin(models)]
     if set(models) - set(cells["model"]):
         raise not_run(
@@ -85,7 +84,6 @@ def _advantage(
     Where it is above 1, the transformer generalises at ratios at which the CNN needs more samples.
 
     Args:
-        cells: of both models.
         thresholds: those of the column, with what the details call them.
         column: the test loss, or the test error.
     """

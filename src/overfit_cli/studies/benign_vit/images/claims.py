@@ -42,7 +42,6 @@ CORNERS: Mapping[str, tuple[Mapping[str, float], Mapping[str, float]]] = {
 
 
 def _with_corners(cells: pd.DataFrame) -> pd.DataFrame:
-    """The grid, if the transition must lie in it."""
     grid = GRID.of(cells)
     least, largest = (grid[["n", "snr"]].agg(end) for end in ("min", "max"))
     first, last = CORNERS[str(grid["source"].iloc[0])]

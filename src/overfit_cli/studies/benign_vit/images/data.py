@@ -31,11 +31,7 @@ class ImageTask:
 
 
 def image_task(parameters: BenignVitImagesParameters, seed: int) -> ImageTask:
-    """Return a cell's task. More samples extend fewer, and every ratio has the same noise.
-
-    Raises:
-        UserError: if MNIST is needed and isn't where `--data` says, or has too few images.
-    """
+    """Return a cell's task. More samples extend fewer, and every ratio has the same noise."""
     n, test_samples = parameters.n, parameters.test_samples
     splits: Mapping[str, Digits]
     if parameters.source == "mnist":
@@ -69,11 +65,7 @@ def ring_noise(seed: int, split: str, count: int) -> NDArray[np.float32]:
 def _chosen(
     splits: Mapping[str, Digits], n: int, test_samples: int, seed: int
 ) -> tuple[Digits, Digits]:
-    """Choose samples in an order of the seed's: of two splits, or from the two ends of one.
-
-    Raises:
-        UserError: if there aren't so many.
-    """
+    """Choose samples in an order of the seed's: of two splits, or from the two ends of one."""
     if len(splits) == 1:
         (digits,) = splits.values()
         _check({"n": n, "test_samples": test_samples}, len(digits.labels), together=True)
@@ -88,7 +80,6 @@ def _chosen(
 
 
 def _check(wanted: Mapping[str, int], present: int, *, together: bool = False) -> None:
-    """Refuse more images than there are, of each kind or of all kinds together."""
     if together and sum(wanted.values()) > present:
         name, *others = wanted
         with_others = " and ".join(f"{second}={wanted[second]}" for second in others)

@@ -70,7 +70,6 @@ class ImageTransformer(nn.Module):
         self._draw(seed)
 
     def _draw(self, seed: int) -> None:
-        """Draw the first weights, each from its own stream."""
         for name, module in self.named_modules():
             if isinstance(module, nn.Linear):
                 bound = module.in_features**-0.5

@@ -32,10 +32,6 @@ def draw_images(data: FigureData, options: FigureOptions) -> Picture:
 
     Grey levels are those of each row: from two deviations of its noise below zero to as much
     above, or to white, whichever is more.
-
-    Raises:
-        UserError: if the images come from MNIST's files and these aren't where `--data` says, or
-            aren't what the cells were trained on.
     """
     cells = data.cells.sort_values(["seed", "n"])
     # What else may vary keeps the first cell's value: the rows are about the ratio.
@@ -55,7 +51,6 @@ def draw_images(data: FigureData, options: FigureOptions) -> Picture:
 
 
 def _row(cell: pd.Series, data: FigureData) -> ImageRow:
-    """The images of a cell, and its grey levels."""
     parameters = parameters_from_row(BenignVitImagesParameters, cell)
     task = image_task(parameters, int(cell["seed"]))
     _check(task.collections, data)

@@ -419,5 +419,4 @@ def stacked(parts: Sequence[Tensor]) -> Tensor:
 
 
 def _zeros_like(tensor: Tensor) -> Tensor:
-    """Zeros in their own memory, which a view that cells share lacks."""
     return torch.zeros(tensor.shape, dtype=tensor.dtype, device=tensor.device)

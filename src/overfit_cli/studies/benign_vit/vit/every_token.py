@@ -22,8 +22,6 @@ def every_token_row(
     """Return the columns of a logged step of the only cell.
 
     Args:
-        tokens: the trained tokens.
-        now: the forward pass at this step.
         before: that of the step logged before; None at the first.
     """
     return {**_gaps(now), **_rises(now, before), **_products(tokens, now), **_values(tokens)}

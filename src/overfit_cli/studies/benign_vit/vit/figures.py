@@ -100,9 +100,6 @@ def draw_dynamics(data: FigureData, options: FigureOptions) -> Picture:
     Attention is from each class of token on each: colour says on which, dash of which. Several
     seeds are a median with a band of their middle half. Vertical lines mark where stages 1 and
     2 of the proof end, at the median over the seeds that are fitted.
-
-    Raises:
-        UserError: if there are more settings than fit side by side.
     """
     parts = sorted(setting_panels(data), key=lambda part: predicted_regime(_parameters(part)))
     if len(parts) > MOST_SETTINGS:
@@ -149,7 +146,6 @@ def _parameters(part: Panel) -> BenignVitParameters:
 
 
 def _ends(part: Panel) -> list[StageEnds]:
-    """The stages of each cell that is fitted."""
     parameters = _parameters(part)
     cells, steps = part.data.cells, part.data.trajectories
     steps = steps[steps["key"].isin(cells.loc[cells["status"] == "done", "key"])]
@@ -158,7 +154,6 @@ def _ends(part: Panel) -> list[StageEnds]:
 
 
 def _medians(ends: Sequence[StageEnds]) -> dict[str, float]:
-    """The median step at which each stage ends, of those that end on some seed."""
     steps = {name: [getattr(end, name) for end in ends] for name in _STAGES}
     return {
         name: float(np.nanmedian(of_stage))
@@ -173,7 +168,6 @@ def _title(parameters: BenignVitParameters) -> str:
 
 
 def _stages_in_words(parameters: BenignVitParameters, ends: Sequence[StageEnds]) -> str:
-    """When the proof's stages end, for a caption."""
     lead = ""
     if not all(np.isfinite(end.first) for end in ends):
         factor = max(end.lead for end in ends)
@@ -185,7 +179,6 @@ def _stages_in_words(parameters: BenignVitParameters, ends: Sequence[StageEnds])
 
 
 def _end_in_words(steps: Sequence[float]) -> str:
-    """When a stage ends, over the seeds."""
     ended = sorted(step for step in steps if np.isfinite(step))
     if not ended:
         return "doesn't end"
@@ -271,7 +264,6 @@ def _draw(axes: matplotlib.axes.Axes, curve: Curve, looks: Looks) -> None:
 
 
 def _names_of_line(column: str) -> tuple[str, str]:
-    """What a column shows, and of whose query it is, for a sentence of the caption."""
     if column in _VALUES:
         return f"the value of {_VALUE_NAMES[column]}", ""
     kind, source, target = column.split("_")
@@ -304,11 +296,7 @@ def has_wide_heads(data: FigureData) -> bool:
 
 
 def draw_wide_heads(data: FigureData, options: FigureOptions) -> Picture:
-    """Draw lines as usual, with so much room beside their ends that ticks of panels stand apart.
-
-    Raises:
-        UserError: as `draw_lines` does.
-    """
+    """Draw lines as usual, with so much room beside their ends that ticks of panels stand apart."""
     figure = draw_lines(data, options)
     low, high = figure.axes[0].get_xlim()
     room = (high / low) ** 0.08
@@ -331,9 +319,6 @@ def draw_deficit(data: FigureData, options: FigureOptions) -> Picture:
     Points are medians over seeds, which differ by less than a marker. Their c is the geometric mean
     of what is missing over N·SNR²/√d_h, where that is small. Pale lines are the formula; the black
     one is the paper's rate with a constant of 1, whose c, log(6N²M²/δ)³, is about one for all.
-
-    Raises:
-        UserError: if no cell has a number.
     """
     cells = require_numbers(data, "train_attention_signal")
     theories = {"formula": attention_deficit, "paper": stage_3_error}

@@ -51,9 +51,6 @@ def draw_dimension(data: FigureData, options: FigureOptions) -> Picture:
 
     Constants are medians over the curves of all N and seeds, with quartiles; exponents have 95 %
     bootstrap intervals. Curves that never cross count as beyond the grid.
-
-    Raises:
-        UserError: if d doesn't take several values, or something but N and the ratio varies too.
     """
     chosen = check_threshold(options.threshold)
     threshold = FIGURE_1_THRESHOLD if chosen is None else chosen
@@ -92,7 +89,6 @@ def draw_dimension(data: FigureData, options: FigureOptions) -> Picture:
 
 
 def _draw_reference(axes: Axes, level: float, name: str, side: float = 0.7) -> None:
-    """Draw a horizontal line, with its name on it at a share of the width."""
     axes.axhline(level, **EXPECTED)
     axes.annotate(
         name,
@@ -178,7 +174,6 @@ def _draw_across(axes: Axes, data: FigureData, curves: Curves) -> Lines:
 
 
 def _coinciding(lines: Lines) -> list[str]:
-    """A sentence for each line that coincides with the next."""
     names, numbers = list(lines), list(lines.values())
     return [
         f"The lines of {first} and {second} coincide."

@@ -159,11 +159,7 @@ def stage_2_noise_value(steps: pd.DataFrame, parameters: BenignVitParameters) ->
 def attention_gone_at_t1(
     steps: pd.DataFrame, parameters: BenignVitParameters, side: Regime, source: str
 ) -> float:
-    """Return the most that a class's attention on a token differs from 1/M up to T₁, times M.
-
-    Args:
-        source: the class of the query.
-    """
+    """Return the most that a class's attention on a token differs from 1/M up to T₁, times M."""
     before = steps[steps["step"] <= t1(parameters, side)]
     counts = {"signal": 1, "noise": 1, "rest": parameters.tokens - 2}
     gone = [

@@ -284,7 +284,6 @@ class BenignVit(Study[P]):
 
 
 def _alike(cell: Cell[P]) -> tuple[object, ...]:
-    """What cells trained together on a CPU share."""
     return (cell.seed, *_shape(cell), cell.parameters.leap > 0)
 
 
@@ -312,7 +311,6 @@ def _rounds_alike(settings: P) -> bool:
 
 
 def _matrix(settings: P) -> tuple[int, int]:
-    """Return the rows and the width of a cell's queries."""
     distinct = 2 + settings.n * (settings.tokens - 1)
     return settings.n * settings.tokens, min(2 * distinct, settings.d_h)
 
@@ -342,7 +340,6 @@ def _expected_updates(parameters: P) -> float:
 
 
 def _boundary_in_words(parameters: P) -> str:
-    """Where a regime is predicted to begin, and why."""
     boundary = float(theory.predicted_boundary(parameters.strong_noise, parameters.tokens))
     if boundary == theory.FIGURE_1_CONSTANT:
         return f"figure 1's curve is N·SNR² = {boundary:.4g}"

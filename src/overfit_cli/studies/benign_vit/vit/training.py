@@ -138,8 +138,6 @@ def train_together(cells: Cells[P], training: Training) -> Results[P]:
 
 
 def _projections_of_all(cells: Cells[P], device: str) -> list[TokenProjections]:
-    """Each cell's projections. Several seeds, as a GPU's batch has, are drawn side by side."""
-
     def projections(cell: Cell[P]) -> TokenProjections:
         return projections_of(cell.parameters, cell.seed, device)
 

@@ -63,11 +63,7 @@ class TrueScaleTokens:
         return stacked([each.labels[: self._by_sample[1]] for each in self._projections]) > 0
 
     def queries_and_keys(self, *, first: bool = False) -> tuple[Tensor, Tensor]:
-        """Return q = σ_h s q̃ and k = σ_h s k̃, (cells, samples, tokens, width) each.
-
-        Args:
-            first: those at initialisation.
-        """
+        """Return q = σ_h s q̃ and k = σ_h s k̃, (cells, samples, tokens, width) each."""
         scale = self._head_scales()[:, None, :, None]  # σ_h s, (cells, 1, tokens, 1)
         by_token = (*self._by_sample, -1)
         state = self._state
@@ -82,9 +78,6 @@ class TrueScaleTokens:
         """Return q and k of the + and − signals of the only cell, (2, width) each.
 
         q̃ = q̃₀ + G̃ C_q and k̃ = k̃₀ + G̃ C_k with the signals' G̃, (2, rows).
-
-        Args:
-            first: those at initialisation.
         """
         state, signals, G = self._state, self._projections[0].signals, self._G_signal[0]
         q, k = signals.q[:, : self._width], signals.k[:, : self._width]  # (2, width)

@@ -65,7 +65,6 @@ SHORT, LONG = 1000, 10_000
 
 
 def _margins_of_few(cells: pd.DataFrame, preset: str) -> pd.DataFrame:
-    """The cells of one, two and five heads, after few and after many steps."""
     steps: dict[str, tuple[object, ...]] = {
         "training_steps": (SHORT, LONG),
         "heads": (1, 2, 5),
@@ -87,7 +86,6 @@ def _lacking(cells: pd.DataFrame, preset: str) -> pd.DataFrame:
 
 
 def _identical(cells: pd.DataFrame, preset: str) -> Measurement:
-    """Measure whether heads that begin at zero, each trained by itself, stay alike."""
     settings = {"separate_heads": True, "heads": (2, 5, 10, 20, 50)}
     free = {*_FREE, "optimiser", "step_rule", "learning_rate", "training_steps", "n"}
     chosen = Selection(
@@ -107,7 +105,6 @@ _DIRECTIONS = "heads-machine"
 
 
 def _solvable(cells: pd.DataFrame, trained: str, preset: str) -> pd.DataFrame:
-    """The cells of the seeds on which some W separates the best tokens from the others."""
     settings = {"optimiser": "gradient-normalised", "trained": trained, "machine": True}
     alike = set(MultiheadMixtureParameters.model_fields) - {"heads"} - set(settings)
     chosen = require_done(
@@ -151,7 +148,6 @@ def _speed_claim(
     *,
     faster: bool,
 ) -> Claim:
-    """Return a claim of the paper on the steps to the training loss."""
     return speed_claim(
         partial(_select, settings=settings, preset=preset),
         MultiheadMixtureParameters,

@@ -34,7 +34,6 @@ def patterns(parameters: MultiheadMixtureParameters) -> Floats:
 
 
 def _draw(parameters: MultiheadMixtureParameters, seed: int, stream: str, count: int) -> Samples:
-    """Draw samples. Each quantity has a stream of its own, so that more samples extend fewer."""
     shape = (count, parameters.tokens)
     means = patterns(parameters)
     labels = named_rng(seed, stream, "labels").choice([1.0, -1.0], count)  # y, (samples,)

@@ -49,9 +49,6 @@ def draw_least_heads(data: FigureData, options: FigureOptions) -> Picture:
 
     Lines are medians over seeds, one for each step size, with a band of all seeds. The H is that of
     the corrected version, d² times as large as in print.
-
-    Raises:
-        UserError: if no cell was held to the theorem, or there are more step sizes than markers.
     """
     cells = data.cells[data.cells["status"] == "done"]
     if "theorem1_bound" not in cells or cells["theorem1_bound"].isna().all():
@@ -102,11 +99,7 @@ def draw_least_heads(data: FigureData, options: FigureOptions) -> Picture:
 
 
 def draw_least_margin(data: FigureData, options: FigureOptions) -> Picture:
-    """Draw lines as usual, and the H that Lemma 15 requires: its median with a 95 % interval.
-
-    Raises:
-        UserError: as `draw_lines` does.
-    """
+    """Draw lines as usual, and the H that Lemma 15 requires: its median with a 95 % interval."""
     figure = draw_lines(data, options)
     required = data.cells.get("tangent_heads", pd.Series(dtype=float)).astype(float)
     by_seed = required.groupby(data.cells["seed"]).median().dropna()
@@ -163,10 +156,6 @@ def draw_random_attention(data: FigureData, options: FigureOptions) -> Picture:
 
     Numbers in the map are medians over seeds. Lines have 95 % intervals of medians, and grey
     lines are the medians of other starts on the same samples.
-
-    Raises:
-        UserError: if no cell has a margin, H or the deviation does not vary, or there are more
-            deviations than markers.
     """
     if not has_random_attention(data):
         raise UserError(
@@ -221,7 +210,6 @@ def _draw_margin_lines(
     sigmas: Sequence[float],
     references: Mapping[str, float],
 ) -> None:
-    """Draw the margin against H at a few deviations, with the margins of other starts."""
     legend: Legend = []
     looks = zip(sigmas, shades(len(sigmas)), MARKERS, strict=False)
     for place, (sigma, colour, marker) in enumerate(looks):

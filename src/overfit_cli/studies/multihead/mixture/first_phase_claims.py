@@ -46,7 +46,6 @@ def after_first_phase(cells: pd.DataFrame, preset: str, **values: object) -> pd.
 
     Args:
         cells: one row per cell.
-        preset: one that has such cells.
         **values: of parameters; by default those of a phase with α_h of ±1, without noise.
     """
     chosen = values or {"first_phase": "signs", "sigma": 0.0}
@@ -68,7 +67,6 @@ def _deviation(cells: pd.DataFrame, share: float) -> pd.Series[float]:
 
 
 def _with_rest(cells: pd.DataFrame, share: float, preset: str) -> pd.DataFrame:
-    """The cells after a first phase, with the length of p."""
     chosen = after_first_phase(cells, preset)
     lengths = _deviation(chosen, share)
     constants = (lengths / _lemma2_bound(chosen)).groupby(chosen["first_samples"]).median()
@@ -191,7 +189,6 @@ def _printed_margin(cells: pd.DataFrame) -> tuple[pd.Series[float], pd.Series[fl
 
 
 def _margins(cells: pd.DataFrame) -> dict[str, float]:
-    """The medians of measured and stated margins."""
     columns = {
         "largest margin": "ntk_margin",
         "its dual bound": "ntk_margin_bound",

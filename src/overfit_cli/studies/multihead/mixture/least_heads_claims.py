@@ -78,7 +78,6 @@ def _required_heads(missing: pd.Series[float], cells: pd.DataFrame) -> pd.Series
 
 
 def _condition(cells: pd.DataFrame) -> Measurement:
-    """Measure the decades from the least H of the conclusion to the least H of the condition."""
     chosen = _select(cells)
     heads = np.log10(chosen["heads"].astype(float))
     missing = numbers(chosen, "theorem1_heads") + 2 * np.log10(chosen["d"].astype(float)) - heads

@@ -35,7 +35,6 @@ def realizability_columns(
     The last is the largest one from the H of (98) on. Nothing is known of a margin of 0 or less.
 
     Args:
-        problem: the samples.
         U: of a head with α_h = 1 after the first phase, (tokens, features).
         direction: θ⋆ of unit norm of such a head, U row by row and W row by row.
         margin: γ, of θ⋆ of norm √2.

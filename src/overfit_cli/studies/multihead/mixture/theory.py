@@ -267,7 +267,6 @@ def tangent_margins(
     and of √(mean α²) times those in W; the products with θ⋆ contain the mean of |α|.
 
     Args:
-        problem: the samples.
         head: the derivatives of a head with α = 1.
         steps: α_h of the heads.
     """

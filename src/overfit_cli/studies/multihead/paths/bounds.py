@@ -103,9 +103,6 @@ def judge_telling(
     """Judge a quantity over its bound where descent alone does not keep it below.
 
     Args:
-        cells: the cells.
-        ratio: the quantity over its bound.
-        requirements: the hypotheses of the lemma.
         excess: in words, by how much the bound lies above what steps that descend can reach;
             where it is above 0 the bound says nothing.
         reason: the same as a sentence; the claim is vacuous where no cell is left.

@@ -49,7 +49,6 @@ TEN_TIMES = Margin(most=1.0, because="steps ten times as large as allowed", fewe
 def _judge_loss(
     cells: pd.DataFrame, ratio: pd.Series[float], requirements: Requirements
 ) -> Measurement:
-    """Judge the mean training loss over its bound, where the bound is below the start's."""
     bound = numbers(cells, "mean_train_loss") / ratio
     return judge_telling(
         cells,
@@ -68,10 +67,7 @@ def _judge_distance(
     K steps that each lower the loss by η/2 ‖∇L̂‖² or more lead √(2 η K log 2) away at most.
 
     Args:
-        cells: the cells.
-        ratio: the distance over its bound, of each cell.
         allowed: how far from the start the bound is at least, over ‖θ − θ₀‖.
-        requirements: the conditions.
     """
     reach = (2 * START_LOSS * time_of(cells)) ** 0.5
     far: pd.Series[float] = reach / (allowed * cells["target_distance"].astype(float))

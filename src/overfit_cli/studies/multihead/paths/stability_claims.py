@@ -63,7 +63,6 @@ def _lemma11(cells: pd.DataFrame) -> Measurement:
 
 
 def _expected_gap(cells: pd.DataFrame, column: str) -> Measurement:
-    """Measure the mean over seeds of the gap less its bound, at each H."""
     chosen = select(cells, THEOREM)
     gap = numbers(chosen, "test_loss") - numbers(chosen, "train_loss")
     bound = numbers(chosen, column)
@@ -99,7 +98,6 @@ def _expected_gap(cells: pd.DataFrame, column: str) -> Measurement:
 
 
 def _stability_power(cells: pd.DataFrame) -> Measurement:
-    """Measure the power of n in the distance of leave-one-out copies, at each H."""
     chosen = select(cells, STABILITY)
     distance = numbers(chosen, "stability")
     estimates = {}

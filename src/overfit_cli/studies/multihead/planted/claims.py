@@ -129,7 +129,6 @@ def _fields(kind: Kind, name: str, source: str, statement: str, preset: str) -> 
 
 
 def _finding_claim(name: str, source: str, setting: Setting) -> Claim:
-    """Return a claim that every number of heads finds the planted one, on most seeds."""
     return stated_claim(
         lambda cells: with_alignments(setting.select(cells)),
         MultiheadPlantedParameters,

@@ -45,7 +45,6 @@ LEAST_GAP = 1e-300
 
 
 def _with_gap(cells: pd.DataFrame) -> pd.DataFrame:
-    """The cells with the test loss less the training loss."""
     chosen = _select(cells)
     gap = numbers(chosen, "test_loss") - numbers(chosen, "train_loss")
     return chosen.assign(gap=gap.clip(lower=LEAST_GAP))

@@ -63,7 +63,6 @@ def slope_in_heads(
 
 
 def _settings(cells: pd.DataFrame, best_in: str, one_rate: bool) -> list[BestSetting]:
-    """Every number of heads, increasing, at its best step size or all at one."""
     if one_rate:
         cells = cells[cells["learning_rate"] == cells["weights"].map(ONE_RATE)]
     heads = sorted(cells["heads"].unique().tolist())

@@ -26,20 +26,12 @@ from overfit_cli.studies.multihead.sst2.parameters import MultiheadSst2Parameter
 
 
 def sst2_folder() -> Path:
-    """Return the folder that `--data` names.
-
-    Raises:
-        UserError: if none was named.
-    """
+    """Return the folder that `--data` names."""
     return data_folder("multihead-sst2")
 
 
 def check_enough(folder: Path, cells: Sequence[MultiheadSst2Parameters]) -> dict[str, str]:
-    """Read the sentences, and return their fingerprint by their name.
-
-    Raises:
-        UserError: if they aren't there, or cells need more.
-    """
+    """Read the sentences, and return their fingerprint by their name."""
     splits = _read(folder)
     counts = (("n", "training"), ("test_samples", "test"))
     for (name, kind), sentences in zip(counts, splits, strict=True):
@@ -51,11 +43,7 @@ def check_enough(folder: Path, cells: Sequence[MultiheadSst2Parameters]) -> dict
 
 
 def sst2_task(parameters: MultiheadSst2Parameters, seed: int) -> Task:
-    """Return a cell's sentences, with the accuracy of the rule on counts of words.
-
-    Raises:
-        UserError: if they aren't where `--data` says.
-    """
+    """Return a cell's sentences, with the accuracy of the rule on counts of words."""
     settings = (parameters.weights, parameters.tokens, parameters.vocabulary)
     return _task(sst2_folder(), settings, parameters.n, parameters.test_samples, seed)
 
@@ -73,7 +61,6 @@ def _task(
 
 
 def _sample(examples: Examples, count: int, order: np.random.Generator) -> Examples:
-    """The first sentences in a random order, so that more extend fewer."""
     return examples.take(order.permutation(len(examples.labels))[:count])
 
 
@@ -87,7 +74,6 @@ def _read(folder: Path) -> tuple[Sentences, Sentences]:
 def _encode(
     folder: Path, weights: str, tokens: int, words: int
 ) -> tuple[Mapping[str, Examples], int]:
-    """Both splits as tokens, and how many different ones there are."""
     train, test = _read(folder)
     if weights == "pretrained":
         from overfit_cli.studies.multihead.sst2.engine import pretrained_tokenizer

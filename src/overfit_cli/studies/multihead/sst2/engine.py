@@ -64,11 +64,7 @@ def build_model(
 
 
 def check_pretrained(folder: Path, cells: Sequence[MultiheadSst2Parameters]) -> dict[str, str]:
-    """Read the pretrained model, and return its weights' fingerprint by its name.
-
-    Raises:
-        UserError: if it isn't there, or is of other sizes than the cells say.
-    """
+    """Read the pretrained model, and return its weights' fingerprint by its name."""
     from transformers import RobertaModel
 
     pretrained_tokenizer(folder, cells[0].tokens)
@@ -91,11 +87,7 @@ def check_pretrained(folder: Path, cells: Sequence[MultiheadSst2Parameters]) -> 
 
 @functools.lru_cache(maxsize=2)
 def pretrained_tokenizer(folder: Path, tokens: int) -> tuple[Tokenize, int, int]:
-    """Return the pretrained model's tokenizer, the size of its vocabulary, and its padding.
-
-    Raises:
-        UserError: if it isn't there.
-    """
+    """Return the pretrained model's tokenizer, the size of its vocabulary, and its padding."""
     from transformers import AutoTokenizer
 
     tokenizer = _load_pretrained(AutoTokenizer, folder)
@@ -109,7 +101,6 @@ def pretrained_tokenizer(folder: Path, tokens: int) -> tuple[Tokenize, int, int]
 
 
 def _load_pretrained(kind: Any, folder: Path, **options: Any) -> Any:
-    """Load a model or a tokenizer from the folder of the pretrained model, without messages."""
     from transformers.utils import logging
 
     logging.set_verbosity_error()

@@ -52,7 +52,6 @@ def _samples(parameters: SoftmaxConvergenceParameters, seed: int) -> tuple[Float
 def _ball_points(
     draws: np.random.Generator, count: int, dimensions: int, *, inside: bool
 ) -> Floats:
-    """Points uniform on the unit sphere, or inside it."""
     numbers = draws.standard_normal((count, dimensions + 1))  # one more, for the radius
     directions, last = numbers[:, :-1], numbers[:, -1]
     points: Floats = directions / np.linalg.norm(directions, axis=1, keepdims=True)

@@ -144,10 +144,8 @@ def largest_drift(net: Network, inputs: Tensor, directions: Tensor, radius: floa
     sample that can, those with |⟨w_r, x_i⟩| ≤ R ‖x_i‖, and no two changes to cancel.
 
     Args:
-        net: the networks at W.
         inputs: X, (cells, n, d).
         directions: V of the first round, up to the norms of its rows, (starts, cells, m, d).
-        radius: R.
     """
     size = radius * inputs.shape[1] * net.signs.shape[1]
     if net.activation == "relu":

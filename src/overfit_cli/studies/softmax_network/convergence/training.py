@@ -85,7 +85,6 @@ class _NetworkState(CellState[P]):
             self.rate_ratio = max(self.rate_ratio, math.exp(min(logarithm, 700.0)))
 
     def add(self, row: Row) -> None:
-        """Keep the largest values of a logged step."""
         for name in (*LARGEST, *UNLOGGED):
             if not math.isnan(row.get(name, math.nan)):
                 self.largest[name] = max(row[name], self.largest.get(name, -math.inf))
@@ -120,7 +119,6 @@ class _NetworksTogether(BatchedTraining[P, _NetworkState, _Pass]):
         super().__init__(self._states(batch), training, logged, last)
 
     def _states(self, batch: Sequence[ConvergenceCell]) -> list[_NetworkState]:
-        """Measure before the first step."""
         comparison, epsilon = self._comparison, self._settings.epsilon
         regression, limit = comparison.regression, comparison.limit
         columns = {

@@ -57,7 +57,6 @@ def _selection(preset: str, models: tuple[str, ...], **fixed: object) -> Selecti
 
 
 def _of_models(column: str, *models: str) -> str:
-    """The ratio of a column of two models."""
     return ratio(column, model=(models[0], models[1]))
 
 
@@ -123,7 +122,6 @@ _WITHOUT_EXCEPTION = "as the rule of a theorem without exception"
 def _errors_claim(
     name: str, statement: str, models: tuple[str, str], relation: tuple[Relation, str]
 ) -> Claim:
-    """Return a claim on the score errors of two models."""
     compare, because = relation
     return _claim(
         name,
@@ -142,7 +140,6 @@ def _errors_claim(
 def _falling_claim(
     name: str, statement: str, number: str, numbers: list[str], **options: Any
 ) -> Claim:
-    """Return a claim on the power of n in numbers."""
     stated = together(*(below(mean(power(each, "n", throughout=True)), 0) for each in numbers))
     return _claim(name, statement, stated, number, "0 is no fall", **options)
 

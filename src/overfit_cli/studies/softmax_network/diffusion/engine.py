@@ -181,7 +181,6 @@ class _InTraining:
         self._optimiser.step()
 
     def measure(self, step: int) -> Tuned:
-        """Return the network as it is after a step."""
         net = self._denoiser.net
         kept = replace(self._denoiser, net=replace(net, weights=net.weights.clone()))
         train_loss, validation_loss = self._loss(*self._train), self._loss(*self._validation)

@@ -52,10 +52,6 @@ def draw_score(data: FigureData, options: FigureOptions) -> Picture:
     """Draw errors against t at the largest n, and their means over t against n, for each model.
 
     Rows are the two weightings; of digits, whose score isn't known, the loss on test points.
-
-    Raises:
-        UserError: if another parameter varies, no cell is done, no step was logged, or there is
-            the true score alone.
     """
     cells, steps = _cells_and_steps(data)
     if (cells["model"] == "true").all():
@@ -87,10 +83,6 @@ def draw_samples(data: FigureData, options: FigureOptions) -> Picture:
     """Draw samples of each model, at the largest n and the first seed, from the worst to the best.
 
     In grey stands the density of x(T₀), or all digits. Two coordinates are drawn, the first ones.
-
-    Raises:
-        UserError: if another parameter varies, no cell is done, points have one coordinate, or no
-            sample was logged.
     """
     cells, steps = _cells_and_steps(data)
     if (cells["d"] < 2).any():
@@ -126,7 +118,6 @@ _ACROSS = 3
 
 
 def _explain_samples(figure: Picture, cell: pd.Series) -> None:
-    """Say what is coloured, what is grey, and what the distances are."""
     fresh = f"{cell['wasserstein_fresh']:.3f}"
     figure.facts.append(
         f"Samples at n = {cell['n']}, seed {cell['seed']}, from the worst to the best, with their "
@@ -142,7 +133,6 @@ def _explain_samples(figure: Picture, cell: pd.Series) -> None:
 
 
 def _draw_target(axes: matplotlib.axes.Axes, cell: pd.Series) -> None:
-    """Draw in grey what samples should look like."""
     names = list(SoftmaxDiffusionParameters.model_fields)
     parameters = SoftmaxDiffusionParameters.model_validate(cell[names].to_dict())
     if parameters.target == "digits":
@@ -160,7 +150,6 @@ def _draw_target(axes: matplotlib.axes.Axes, cell: pd.Series) -> None:
 
 
 def _cells_and_steps(data: FigureData) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """The cells that are done, and what was logged of them."""
     cells = done_cells(data, _AXES)
     if data.trajectories.empty:
         raise UserError("No steps were logged here; `overfit sweep softmax-scores` logs them.")

@@ -181,7 +181,6 @@ def _samples(cell: DiffusionCell, denoiser: Denoiser) -> Floats:
 def _log(
     cell: DiffusionCell, training: Training, by_time: Sequence[Errors], samples: Floats, steps: int
 ) -> None:
-    """Log the errors at each time, and the samples, after the last gradient step."""
     times = measured_times(cell.parameters)
     rows: list[Row] = [
         {"time": time, **asdict(errors)} for time, errors in zip(times, by_time, strict=True)
@@ -193,7 +192,6 @@ def _log(
 
 
 def _means(parameters: P, by_time: Sequence[Errors]) -> Row:
-    """Means over times, and the share of the score that is missed."""
     times = measured_times(parameters)  # (times,)
     rows = [asdict(errors) for errors in by_time]
     means = {

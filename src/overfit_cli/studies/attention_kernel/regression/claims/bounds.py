@@ -261,7 +261,6 @@ LEMMAS = (
 
 
 def _judge_lemma(cells: pd.DataFrame, lemma: Lemma, preset: str) -> Measurement:
-    """Measure whether a left side is ever on the wrong side of its right side, and how near."""
     chosen = selection(lemma.values, preset, any_target=True).of(cells)
     finite_numbers(chosen[chosen["status"] == "done"], lemma.column)
     ratio = chosen[lemma.column].astype(float)

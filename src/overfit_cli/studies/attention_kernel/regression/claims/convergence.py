@@ -166,7 +166,6 @@ def _descent(cells: pd.DataFrame) -> Measurement:
 
 
 def _gaussian_from_drawn_weights(target: str) -> Claim:
-    """Claim that the Gaussian reaches zero loss, for one kind of labels."""
     built_in = " No output is negative here, so that it can't." if target == "mixed-sign" else ""
     return Claim(
         name=f"zero-gaussian-{target}",

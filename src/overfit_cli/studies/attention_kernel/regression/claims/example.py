@@ -89,7 +89,6 @@ def _vanishing_gradient_far(cells: pd.DataFrame) -> Measurement:
 
 
 def _gaussian(cells: pd.DataFrame, preset: str) -> Measurement:
-    """Measure Gaussian attention's gradient where both token values are equal."""
     chosen = _cells(cells, preset, "gaussian", value_gap=0.0)
     unknown = is_unknown(chosen)
     gradient = finite_numbers(chosen[~unknown], "gradient_query_start").reindex(chosen.index)
@@ -109,7 +108,6 @@ def _gaussian(cells: pd.DataFrame, preset: str) -> Measurement:
 
 
 def _escape(cells: pd.DataFrame, preset: str) -> Measurement:
-    """Measure softmax attention's gradient and final loss where the token values differ."""
     chosen = _cells(cells, preset, "softmax")
     unknown = is_unknown(chosen)
     judged = (chosen["value_gap"] > 0) & (unknown | (chosen["status"] == "done"))

@@ -47,7 +47,6 @@ def _cells(cells: pd.DataFrame, trained: tuple[str, ...]) -> pd.DataFrame:
 
 
 def _judge_linear(cells: pd.DataFrame) -> Measurement:
-    """Judge whether on every seed and for every L some step size converges linearly to zero."""
     chosen = _cells(cells, _MANY)
     if lacking := set(_MANY) - set(chosen["trained"]):
         raise not_run(f"It needs cells of trained={','.join(sorted(lacking))} too.")

@@ -130,7 +130,6 @@ def _least_shares(
 
 
 def _details(shares: pd.DataFrame, words: str) -> dict[str, float]:
-    """Return the least and the median share of each number of heads."""
     by_heads = shares.groupby("heads")["share"]
     return {
         "cells": len(shares),

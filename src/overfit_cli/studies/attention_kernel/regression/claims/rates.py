@@ -150,7 +150,6 @@ def judge_zero(chosen: pd.DataFrame, requirements: dict[str, pd.Series[float]]) 
     """Judge whether every seed's loss goes to zero at some step size; see `GOES_TO_ZERO`.
 
     Args:
-        chosen: the theorem's cells.
         requirements: the distance of each cell to each hypothesis.
     """
     done = chosen[chosen["status"] == "done"]
@@ -183,12 +182,9 @@ def judge_some_step_size(
     It is broken where the smallest step size falls short and none serves, and all cells are known.
 
     Args:
-        chosen: the theorem's cells.
         reached: which of them come to where the theorem says.
-        short: which of them will not.
         requirements: the distance of each cell to each hypothesis.
         by: the parameters of each problem that needs a step size, with the seed.
-        details: further numbers.
     """
     problems = [chosen[name] for name in by]
     smallest = chosen["learning_rate"] == chosen["learning_rate"].min()

@@ -37,7 +37,6 @@ WIDEST = 32
 
 
 def _cells(cells: pd.DataFrame, theorem: Literal[1, 2], heads: Sequence[int]) -> pd.DataFrame:
-    """Return the cells of softmax with some numbers of heads, of several widths d."""
     return Selection(
         KernelRegressionParameters,
         at={
@@ -55,7 +54,6 @@ def _cells(cells: pd.DataFrame, theorem: Literal[1, 2], heads: Sequence[int]) ->
 def _judge_too_fast(
     cells: pd.DataFrame, *, theorem: Literal[1, 2], heads: Sequence[int], share: float = 1.0
 ) -> Measurement:
-    """Judge whether on every draw the slowest rate is below a share of the paper's."""
     chosen = _cells(cells, theorem, heads)
     unknown = is_unknown(chosen)
     for name in ("lambda_b", "condition_8"):
@@ -85,7 +83,6 @@ def _judge_too_fast(
 
 
 def _draws(cells: pd.DataFrame) -> pd.DataFrame:
-    """The trained cells of several numbers of heads and widths of them."""
     return require_trained(_cells(cells, 1, (2, *SEVERAL)))
 
 

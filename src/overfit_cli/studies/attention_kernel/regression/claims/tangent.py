@@ -36,7 +36,6 @@ CLOSE, FEW = 0.05, 2
 
 
 def _traces(cells: pd.DataFrame) -> pd.DataFrame:
-    """The cells with the traces of both kernels at small weights, of several numbers of tokens."""
     return require_trained(
         Selection(
             KernelRegressionParameters,
@@ -55,7 +54,6 @@ def _under_12(cells: pd.DataFrame) -> tuple[pd.DataFrame, pd.Series[float]]:
 
 
 def _judge_steps(cells: pd.DataFrame) -> Measurement:
-    """Judge whether every cell takes the steps to a millionth that its tangent kernel predicts."""
     chosen, decades = _under_12(cells)
     if "tangent_steps" not in chosen:
         raise inconclusive("No cell has a number of tangent_steps: sweep again.")
@@ -94,7 +92,6 @@ def _judge_steps(cells: pd.DataFrame) -> Measurement:
 
 
 def _best(cells: pd.DataFrame) -> pd.DataFrame:
-    """Return the cell with the fewest steps to a millionth of each seed and kernel."""
     chosen, decades = _under_12(cells)
     done = chosen[(chosen["status"] == "done") & (decades <= 0)]
     done = done[done["steps_to_millionth"].notna()]
@@ -131,7 +128,6 @@ def _minima(cells: pd.DataFrame, *targets: str, wide: bool) -> pd.DataFrame:
 
 
 def _shares(chosen: pd.DataFrame) -> dict[str, float]:
-    """Return the share of tokens that stay, by n and d."""
     groups = chosen["local_minima"].astype(float).groupby([chosen["tokens"], chosen["d_h"]])
     return {
         f"share of tokens at a local minimum, n {tokens}, d {width}": float(group.mean())
@@ -177,7 +173,6 @@ def _judge_rare(cells: pd.DataFrame, *, target: str) -> Measurement:
 
 
 def _over(column: str) -> str:
-    """The Gaussian's number over softmax's."""
     return ratio(column, kernel=BOTH[::-1])
 
 
@@ -188,7 +183,6 @@ _MET = (
 
 
 def _rare(name: str, target: str, labels: str) -> Claim:
-    """Claim that softmax seldom ends at a local minimum, with labels of a target."""
     return Claim(
         name=name,
         kind="ours",

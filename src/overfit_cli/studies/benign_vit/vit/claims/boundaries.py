@@ -78,8 +78,6 @@ def _judge_boundaries(axis: str, judge: OfBoundaries) -> Callable[[pd.DataFrame]
 
 
 def _judge_change(number: BySeed, words: str) -> OfBoundaries:
-    """Judge whether a number is the same at every dimension as at the smallest."""
-
     def judge(series: list[Boundary]) -> Measurement:
         each = {
             f"change to d = {d:.3g}": (factor, SAME)
@@ -96,8 +94,6 @@ def _judge_change(number: BySeed, words: str) -> OfBoundaries:
 
 
 def _require_fine(judge: OfBoundaries) -> OfBoundaries:
-    """Leave open what a grid tells of widths that is nearly as coarse as they are."""
-
     def judged_if_fine(series: list[Boundary]) -> Measurement:
         snrs = np.sort(series[0].cells["snr"].unique())
         step = float(np.max(snrs[1:] / snrs[:-1]) ** FIGURE_1_EXPONENT)
@@ -129,8 +125,6 @@ def _exponent(series: list[Boundary]) -> Measurement:
 
 
 def _judge_balance(number: BySeed, words: str) -> OfBoundaries:
-    """Judge whether a number is proportional to the balance of learning."""
-
     def judge(series: list[Boundary]) -> Measurement:
         balances = [balance_at(boundary) for boundary in series]
         medians = {
@@ -189,9 +183,6 @@ def seed_logarithms(series: Sequence[Boundary], number: BySeed) -> pd.DataFrame:
     """Return logarithms, one row per seed and one column per value of the axis.
 
     What lies beyond the grid is infinite.
-
-    Raises:
-        UndecidedError: `inconclusive` where a seed has no number at some value.
     """
     with np.errstate(divide="ignore"):
         logs = pd.DataFrame({boundary.at: number(boundary) for boundary in series}).transform(

@@ -96,11 +96,7 @@ def cells_of_side(cells: pd.DataFrame, side: Regime) -> pd.DataFrame:
 
 
 def require_condition(cells: pd.DataFrame, side: Regime, example: str) -> pd.DataFrame:
-    """Return a side's cells that meet the condition.
-
-    Raises:
-        UndecidedError: `not run` without such cells.
-    """
+    """Return a side's cells that meet the condition."""
     chosen = cells_of_side(meeting_the_condition(cells), side)
     if chosen.empty:
         raise not_run(
@@ -123,11 +119,7 @@ def whole_design(cells: pd.DataFrame) -> pd.DataFrame:
 
 
 def with_large_product(cells: pd.DataFrame) -> pd.DataFrame:
-    """Return the cells in which N·SNR² is above the benign proof's constant.
-
-    Raises:
-        UndecidedError: `vacuous` without such cells.
-    """
+    """Return the cells in which N·SNR² is above the benign proof's constant."""
     constants = numbers_of(cells, proof_constant)
     products = pd.Series(boundary_product(cells["n"], cells["snr"]), cells.index)
     chosen: pd.DataFrame = cells[products > constants]
@@ -141,11 +133,7 @@ def with_large_product(cells: pd.DataFrame) -> pd.DataFrame:
 
 
 def with_small_error(cells: pd.DataFrame) -> pd.DataFrame:
-    """Return the cells in which the paper's own error of stage 3 is below 1.
-
-    Raises:
-        UndecidedError: `vacuous` without such cells.
-    """
+    """Return the cells in which the paper's own error of stage 3 is below 1."""
     errors = numbers_of(cells, stage_3_error)
     chosen: pd.DataFrame = cells[errors < 1]
     if chosen.empty:
@@ -168,11 +156,7 @@ def with_error_of_convergence(cells: pd.DataFrame) -> pd.DataFrame:
 
 
 def with_small_test_error(cells: pd.DataFrame) -> pd.DataFrame:
-    """Return the cells in which lemma D.8's error on test data is below 1.
-
-    Raises:
-        UndecidedError: `vacuous` without such cells.
-    """
+    """Return the cells in which lemma D.8's error on test data is below 1."""
     errors = numbers_of(cells, test_attention_error)
     chosen: pd.DataFrame = cells[errors < 1]
     if chosen.empty:

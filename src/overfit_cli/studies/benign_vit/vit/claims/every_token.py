@@ -90,7 +90,6 @@ VALUE: dict[Regime, str] = {
 def _without_exception(
     steps: pd.DataFrame, side: Regime, number: Callable[..., float], bound: float, words: str
 ) -> Measurement:
-    """Judge whether a positive number ever passes a bound."""
     of_seeds = by_seed(chosen_steps(steps, side, has_small_error=False), number)
     return judge_theorem(
         of_seeds > bound,
@@ -101,7 +100,6 @@ def _without_exception(
 
 
 def _rises(steps: pd.DataFrame, side: Regime) -> Measurement:
-    """Judge whether any score ever moves against the proposition."""
     chosen = chosen_steps(steps, side, has_small_error=False)
     least = by_seed(chosen, partial(numbers.least_rise, side=side))
     return judge_theorem(

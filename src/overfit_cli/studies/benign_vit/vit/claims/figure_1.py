@@ -100,7 +100,6 @@ def falling(axis: str) -> Sentence:
 
 
 def _two_sides(cells: pd.DataFrame) -> pd.DataFrame:
-    """The grid, with whether each cell is fitted, if it lies on both sides of the paper's curve."""
     grid = whole_grid(GRID.of(cells), "snr", "n")
     benign = boundary_product(grid["n"], grid["snr"]) > FIGURE_1_CONSTANT
     if benign.all() or not benign.any():
@@ -144,7 +143,6 @@ def _ends(cells: pd.DataFrame, crossed: pd.DataFrame) -> list[pd.Series[float]]:
 
 
 def _predicted(cells: pd.DataFrame) -> tuple[pd.DataFrame, np.ndarray, np.ndarray]:
-    """The grid, which cells the paper's curve predicts benign, and which of them are done."""
     grid = whole_grid(GRID.of(cells), "snr", "n")
     finite_numbers(require_done(grid, MOST_FAILED), "test_loss")
     paper = np.asarray(boundary_product(grid["n"], grid["snr"]) > FIGURE_1_CONSTANT)

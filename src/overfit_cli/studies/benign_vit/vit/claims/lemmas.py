@@ -121,11 +121,7 @@ def _lead(steps: pd.DataFrame, side: Regime) -> Measurement:
 
 
 def _with_t1_in_time(steps: pd.DataFrame, side: Regime) -> pd.DataFrame:
-    """Return the steps of cells in which T₁ isn't known to come after stage 2.
-
-    Raises:
-        UndecidedError: `vacuous` without such cells.
-    """
+    """Return the steps of cells in which T₁ isn't known to come after stage 2."""
     late = pd.Series(
         {
             key: numbers.t1_over_stage_2(
@@ -206,7 +202,6 @@ def _noise_steps(steps: pd.DataFrame) -> Measurement:
 
 
 def _stage_3_attention(steps: pd.DataFrame) -> Measurement:
-    """Measure the attention of each class of token on the signal when training ends."""
     chosen = chosen_steps(steps, "benign", has_small_error=True)
     level = level_of_each(len(TOKEN_CLASSES))
 

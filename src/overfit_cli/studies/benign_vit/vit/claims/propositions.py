@@ -134,7 +134,6 @@ def _final_value(cells: pd.DataFrame) -> Measurement:
 
 
 def _stage_3_design(cells: pd.DataFrame) -> pd.DataFrame:
-    """Return the benign cells that meet what the proof requires up to test data."""
     chosen = require_condition(cells, "benign", "theorem-benign-stage3")
     for need in (with_large_product, with_small_error, with_small_test_error):
         chosen = need(chosen)

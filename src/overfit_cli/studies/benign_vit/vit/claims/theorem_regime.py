@@ -328,7 +328,6 @@ def transition(cells: pd.DataFrame) -> Measurement:
 
 
 def _step_at(boundary: Boundary, fit: PowerLaw) -> float:
-    """The largest factor between neighbouring ratios of the grid between which curves cross."""
     values = np.sort(boundary.cells["snr"].unique())
     ns = boundary.cells["n"].unique()
     crossings = (fit.constant.value / ns) ** (
@@ -347,7 +346,6 @@ _NOT_ALIKE = {"n", "snr", "epsilon", *MAY_VARY}
 
 
 def _transition(cells: pd.DataFrame) -> Measurement:
-    """Judge the boundary's exponent on cells that meet the condition, of any N and SNR."""
     chosen = meeting_the_condition(cells)
     if chosen.empty:
         raise not_run(

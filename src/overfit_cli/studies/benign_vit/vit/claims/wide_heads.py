@@ -78,7 +78,6 @@ def _design(cells: pd.DataFrame, free: frozenset[str], example: str) -> pd.DataF
 
 
 def _with_wide_heads(cells: pd.DataFrame) -> pd.DataFrame:
-    """Return the cells in which the formula's deficit is small."""
     chosen: pd.DataFrame = cells[numbers_of(cells, attention_deficit) <= SMALL_DEFICIT]
     if chosen.empty:
         raise not_run(f"It needs heads so wide that training attention misses {SMALL_DEFICIT:g}.")
@@ -86,13 +85,11 @@ def _with_wide_heads(cells: pd.DataFrame) -> pd.DataFrame:
 
 
 def _over_formula(cells: pd.DataFrame, column: str, number: OfCell) -> pd.DataFrame:
-    """Cells with wide heads, with what the formula has for a column."""
     wide = _with_wide_heads(_with_deficit(cells) if column == "deficit" else cells)
     return wide.assign(over=wide[column].astype(float) / numbers_of(wide, number))
 
 
 def _over_large_range(cells: pd.DataFrame) -> pd.DataFrame:
-    """The cells, if some heads are far wider than others."""
     widths = cells["d_h"]
     if widths.max() / widths.min() < LEAST_RANGE:
         raise not_run(f"It needs heads that are a factor of {LEAST_RANGE:g} apart.")
@@ -200,7 +197,6 @@ def _fields(
 
 
 def _sentence(choose: Choose, stated: Sentence, number: str, because: str, **fields: Any) -> Claim:
-    """Return a claim on cells of the design of its preset that is a sentence."""
     preset = fields["preset"]
     free = _LOSS_AXES if preset == "wide-heads" else _DEFICIT_AXES
     return stated_claim(

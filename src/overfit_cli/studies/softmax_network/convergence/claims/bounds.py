@@ -63,9 +63,7 @@ def judge_probable(
     Args:
         cells: one row per cell.
         broken, unknown: whether each cell breaks it, and whether that is not known.
-        requirements: its hypotheses.
         decades_over: the decades by which each cell lies above a bound.
-        details: further numbers.
     """
     strict = judge_theorem(
         broken,
@@ -168,7 +166,6 @@ def _lemma51(cells: pd.DataFrame, *, several: bool = False) -> Measurement:
 
 
 def _lemma53(cells: pd.DataFrame, *, several: bool = False) -> Measurement:
-    """Measure the decades by which weights move by more than D."""
     held = bound_cells(cells, several=several)
     decades = held["movement_over_bound"].astype(float)
     return judge_probable(
@@ -187,7 +184,6 @@ def _lemma53(cells: pd.DataFrame, *, several: bool = False) -> Measurement:
 
 
 def _without_exponential(cells: pd.DataFrame, *, several: bool = False) -> Measurement:
-    """Measure whether H changes by at most R n outputs, along training."""
     held = paper_cells(cells, OUTPUTS_PRESET if several else DRIFT_PRESET, WIDE, several=several)
     shares = held["drift_share"].astype(float)
     return judge_theorem(

@@ -58,13 +58,9 @@ def paper_cells(
 
     Args:
         cells: one row per cell.
-        preset: a preset that has such cells.
         m: the least number of hidden units.
         several: those with several outputs, else those with one.
         sigma: the deviation of the initial weights; None for any.
-
-    Raises:
-        UndecidedError: `not run` without such cells.
     """
     keep = (cells["activation"] == "softmax") & (cells["initialisation"] == "symmetric")
     keep &= (cells["dtype"] == "float64") & (cells["m"] >= m)
@@ -84,7 +80,6 @@ def paper_cells(
 
 
 def _exact(cells: pd.DataFrame, column: str, **fixed: str) -> Measurement:
-    """Measure whether a number is none, in all cells that were verified."""
     held = cells[cells["verify"].astype(bool) & (cells["dtype"] == "float64")]
     for name, value in fixed.items():
         held = held[held[name] == value]
@@ -254,11 +249,7 @@ def _cells(cells: pd.DataFrame, activation: Activation, way: str, *, small: bool
 
 
 def _widths_in_the_lemmas(cells: pd.DataFrame) -> pd.DataFrame:
-    """The cells of the widths at which all meet what the proofs take from Theorem 4.2.
-
-    Raises:
-        UndecidedError: `vacuous` where fewer than three widths do.
-    """
+    """The cells of the widths at which all meet what the proofs take from Theorem 4.2."""
     met = (finite_numbers(cells, "rate_ratio") <= 1) & (cells["movement"] <= FARTHEST)
     met &= cells["kernel_drift"] <= cells["lambda_start"] / 2
     widths = met.groupby(cells["m"]).all()

@@ -55,7 +55,6 @@ SQUARE_OF_WIDTHS = tolerance_margin(2.0, 0.5, "half the way to the next power", 
 
 
 def _cells(cells: pd.DataFrame, rule: str) -> pd.DataFrame:
-    """The cells of the preset with a step rule, failed and absent ones included."""
     swept = {"activation": tuple(NAMES), "data": DATA, "d": DIMENSIONS, "n": SAMPLES[rule]}
     alike = set(SoftmaxConvergenceParameters.model_fields) - set(swept) - {"step_rule", "dtype"}
     return Selection(
@@ -114,8 +113,6 @@ def _power(
     Args:
         cells: `seed` and the number's logarithm between `least` and `most`.
         causes: positive numbers of each cell, by name.
-        margin: of the power.
-        note: for the reader.
     """
     rows = []
     for _, each in cells.groupby("seed"):

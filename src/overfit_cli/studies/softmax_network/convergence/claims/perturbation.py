@@ -52,7 +52,6 @@ _ALIKE = set(SoftmaxConvergenceParameters.model_fields) - {
 
 
 def _worst(cells: pd.DataFrame, activation: Activation, **at: float) -> pd.DataFrame:
-    """The cells in which the largest drift was looked for, at the symmetric start."""
     fixed = {"activation": activation, "verify": True, "dtype": "float64", **at}
     chosen = Selection(
         SoftmaxConvergenceParameters,
@@ -75,7 +74,6 @@ def _decades_over(shares: pd.Series[float], constant: float) -> pd.Series[float]
 
 
 def _within_constant(cells: pd.DataFrame, activation: Activation, n: int) -> Measurement:
-    """Measure whether the largest drift that was found is within the text's constant."""
     held = _worst(cells, activation, sigma=1.0, n=n)
     shares = held["worst_drift"].astype(float)
     constant = CONSTANTS[activation]
@@ -109,7 +107,6 @@ def _relu(cells: pd.DataFrame) -> Measurement:
 
 
 def _done(cells: pd.DataFrame, **at: float) -> pd.DataFrame:
-    """Softmax's cells in which the largest drift was looked for, all done."""
     return require_done(_worst(cells, "softmax", **at))
 
 

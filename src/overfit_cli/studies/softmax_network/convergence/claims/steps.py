@@ -48,7 +48,6 @@ def _column(cells: pd.DataFrame, name: str) -> pd.Series[float]:
 
 
 def _never_above(cells: pd.DataFrame, column: str, most: float) -> Measurement:
-    """Measure whether a column is above a number on wide networks, at any logged step."""
     held = paper_cells(cells, DRIFT_PRESET, WIDE)
     numbers = _column(held, column)
     return judge_theorem(
@@ -77,7 +76,6 @@ def _bounded(
 
 
 def _inner_products(cells: pd.DataFrame) -> Measurement:
-    """Measure the largest inner product at the start over B."""
     held = paper_cells(cells, SMALL_PRESET)
     shares = _column(held, "inner_over_b")
     # B is at least σ √(2 log(2mn/δ)) up to m = (nd/δ)^(C²/2) δ/(2n)

@@ -57,7 +57,6 @@ _ALIKE = set(SoftmaxConvergenceParameters.model_fields) - _SWEPT - {"step_rule",
 
 
 def _grid(cells: pd.DataFrame, rule: str, activations: tuple[Activation, ...]) -> pd.DataFrame:
-    """The cells of a sweep over m and n with one step rule, failed and absent ones included."""
     return Selection(
         SoftmaxConvergenceParameters,
         at={"step_rule": rule, "activation": activations, "dtype": "float64"},
@@ -77,7 +76,6 @@ def step_ranges(cells: pd.DataFrame) -> pd.DataFrame:
 
 
 def _wide_steps(cells: pd.DataFrame, pair: Pair, rule: str) -> pd.DataFrame:
-    """The widest networks of a sweep, with the ends of their steps."""
     return step_ranges(widest(_grid(cells, rule, pair)))
 
 
@@ -99,14 +97,12 @@ def width_range(grid: pd.DataFrame) -> pd.DataFrame:
 
 
 def _widths(cells: pd.DataFrame, pair: Pair, rule: str) -> pd.DataFrame:
-    """The smallest sufficient widths of a sweep, with their ends where they lie beyond it."""
     ranges = width_range(_grid(cells, rule, pair))
     known = ranges["least"] == ranges["most"]
     return ranges.assign(width=ranges["least"].where(known), status="done")
 
 
 def _at_each_dimension(cells: pd.DataFrame, pair: Pair) -> pd.DataFrame:
-    """Cells at several d, with the ends of their steps."""
     chosen = Selection(
         SoftmaxConvergenceParameters,
         at={"activation": pair, "dtype": "float64"},
@@ -141,7 +137,6 @@ def _steepest_slope(logs: pd.DataFrame, first: float, last: float) -> float:
 
     Args:
         logs: `n`, `seed`, and the logarithm of what each width is multiplied by as `scale`.
-        first, last: the least and the largest m.
     """
     slopes = []
     for n in sorted(logs["n"].unique())[1:]:
@@ -157,7 +152,6 @@ def width_logs(grid: pd.DataFrame, activation: Activation) -> pd.DataFrame:
 
     Args:
         grid: a sweep of one activation over m and n.
-        activation: which one.
 
     Returns:
         `n`, `seed`, the ends of the logarithm as `least` and `most`, and that of its other factors
@@ -219,10 +213,7 @@ def _ratio_claim(
     """Return a claim that two activations have almost the same number, seed by seed.
 
     Args:
-        choose: the cells.
         number: the expression, with `{}` in the place of the activation.
-        pair: the activations.
-        name, statement, preset: of the claim.
         at: where the number is taken, in words.
         **fields: further ones of the claim.
     """
@@ -262,7 +253,6 @@ def _steps_claim(pair: Pair) -> Claim:
 
 
 def _exponent_claim(activation: Activation) -> Claim:
-    """A claim on the growth of the sufficient width."""
     logarithm = "log²(n)" if LOGARITHMS[activation] == 2 else "log(n)"
     return softmax_claim(
         f"width-exponent-{activation}",

@@ -35,7 +35,6 @@ class Bound:
     """A bound: the column of what is measured over it, and how the figure names it.
 
     Attributes:
-        column: the measured column.
         name: what is measured over which bound, on two lines.
         in_decades: whether the column has decades; else it has the ratio.
         has_exponential: whether the bound has a power of e^B, which claims take at B = 1 alone.
@@ -105,9 +104,6 @@ def draw_bounds(data: FigureData, options: FigureOptions) -> Picture:
 
     Bounds with a power of e^B are drawn at the σ of B = 1 alone, as claims take them there. Open
     markers are cells whose weights move by 0.01 or more, where a bound is not for them.
-
-    Raises:
-        UserError: if another parameter than outputs and σ varies, or no cell is done.
     """
     cells = done_cells(data, _VARYING)
     rows = {
@@ -162,7 +158,6 @@ def draw_bounds(data: FigureData, options: FigureOptions) -> Picture:
 def _draw_seeds(
     axes: Axes, bound: Bound, cells: pd.DataFrame, middle: float, colour: ColorType, marker: str
 ) -> None:
-    """Draw the seeds of one setting along a row."""
     decades = bound.decades(cells).to_numpy(float)
     heights = middle + np.linspace(-0.1, 0.1, len(cells))
     is_open = bound.needs_small_movement & (cells["movement"].to_numpy(float) >= FARTHEST)

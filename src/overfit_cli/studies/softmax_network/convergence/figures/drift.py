@@ -49,9 +49,6 @@ def draw_kernel_drift(data: FigureData, options: FigureOptions) -> Picture:
 
     The dashed lines are R n outputs, Lemma 5.1's bound without its factor e^(10B); how many decades
     the bound lies above stands in the caption.
-
-    Raises:
-        UserError: if another parameter varies, or no cell is done.
     """
     cells = done_cells(data, _AXES)
     ways = sorted(cells["initialisation"].unique(), reverse=True)
@@ -94,9 +91,6 @@ def draw_ntk_gap(data: FigureData, options: FigureOptions) -> Picture:
     """Draw how far networks are from kernel regression at test inputs, against m and over training.
 
     Over training it is the widest networks' gap; a column for each initialisation.
-
-    Raises:
-        UserError: if another parameter varies, no cell is done, or no step was logged.
     """
     cells = done_cells(data, _AXES)
     if data.trajectories.empty:
@@ -126,7 +120,6 @@ def draw_ntk_gap(data: FigureData, options: FigureOptions) -> Picture:
 
 
 def _common(steps: pd.DataFrame) -> pd.DataFrame:
-    """The logged steps that all seeds of an activation reach."""
     seeds = steps.groupby("activation")["seed"].transform("nunique")
     reached = steps.groupby(["activation", "step"])["seed"].transform("nunique")
     return steps[reached == seeds]
@@ -153,9 +146,6 @@ def draw_crossover(data: FigureData, options: FigureOptions) -> Picture:
 
     Means with their 95 % intervals over seeds. The dashed line is the power of the largest of m
     lognormal units, −1 + σ/√(2 log m); dotted lines are the powers at σ = 0.
-
-    Raises:
-        UserError: if another parameter varies, or no cell is done.
     """
     cells = done_cells(data, ("m", "sigma"))
     figure, grid = new_grid(1, len(_POWERS), one_y=False)
@@ -200,6 +190,5 @@ def draw_crossover(data: FigureData, options: FigureOptions) -> Picture:
 
 
 def _residual(cells: pd.DataFrame, cause: str, value: str, power: float) -> float:
-    """The largest share by which the medians at each m are off the line of a power."""
     medians = cells.groupby("m")[[*dict.fromkeys(("m", cause, value))]].median()
     return largest_residual(medians[cause].to_numpy(float), medians[value].to_numpy(float), power)

@@ -66,9 +66,6 @@ def draw_eigenvalues(data: FigureData, options: FigureOptions) -> Picture:
     A column for each activation; the dashed lines are those of infinitely many hidden units.
     Dimensions with far smaller eigenvalues have a row of their own. A seed whose λ is round-off
     counts as 0; a median of 0 has an open marker in the grey area.
-
-    Raises:
-        UserError: if another parameter varies, or no cell is there.
     """
     done_cells(data, ("activation", "m", "n", "d"))
     cells = data.cells.assign(ratio=data.cells["n"] / data.cells["m"])
@@ -111,7 +108,6 @@ def draw_eigenvalues(data: FigureData, options: FigureOptions) -> Picture:
 
 
 def _draw_dimension(axes: matplotlib.axes.Axes, cells: pd.DataFrame, look: Look) -> None:
-    """Draw medians and middle halves of one activation and d, and the line of infinite width."""
     if cells.empty:
         return
     table = quartiles_over_seeds(cells, "ratio", "lambda_start", missing=0.0)
@@ -128,7 +124,6 @@ def _draw_dimension(axes: matplotlib.axes.Axes, cells: pd.DataFrame, look: Look)
 
 
 def _dress_eigenvalues(axes_of_row: np.ndarray) -> None:
-    """Put logarithmic axes on a row, and shade what is round-off where that is in sight."""
     for axes in axes_of_row:
         axes.set_xscale("log")
         axes.set_yscale("log")
@@ -162,9 +157,6 @@ def draw_lambda(data: FigureData, options: FigureOptions) -> Picture:
     they are T against κ, and the sufficient width against λ; a median beyond the sweep has an arrow
     at its end. Points are medians, bars their 95 % intervals. Larger markers have larger n, hollow
     ones the largest d.
-
-    Raises:
-        UserError: if another parameter varies, both step rules are there, or no cell is done.
     """
     cells = done_cells(data, ("activation", "m", "n", "d", "data"))
     wide = widest(cells)
@@ -219,7 +211,6 @@ def draw_lambda(data: FigureData, options: FigureOptions) -> Picture:
 
 
 def _legend_of_points(cells: pd.DataFrame, stated: str, *, arrows: bool) -> Legend:
-    """The legend of colours, lines, marks, fillings and sizes."""
     legend: Legend = [
         (Line2D([], [], color=look.colour, linewidth=2.5), look.name)
         for name, look in NETWORKS.items()
@@ -259,7 +250,6 @@ def _filling(d: int, dimensions: list[int]) -> str:
 
 
 def _sizes(cells: pd.DataFrame) -> dict[int, float]:
-    """The size of a marker for each n."""
     sizes = sorted(cells["n"].unique())
     return {
         int(n): float(size) for n, size in zip(sizes, np.linspace(2, 4.5, len(sizes)), strict=True)

@@ -72,9 +72,6 @@ def draw_diagram(data: FigureData, options: FigureOptions) -> Picture:
     For steps it is that of the widths that suffice: below it training takes more than twice the
     steps of infinitely many hidden units. For another column it is where that has the threshold, or
     the median of what was measured.
-
-    Raises:
-        UserError: as the heatmap does.
     """
     if (options.x, options.y) != ("n", "m") or data.less:
         return draw_map(data, options)
@@ -138,7 +135,6 @@ def _draw_contour(axes: Axes, part: Panel, value: str, level: float) -> Legend:
 
 
 def _fit_in_words(power: Power | None) -> list[str]:
-    """Write a fitted power of n on a line, and its lack of fit on the next."""
     if power is None or not math.isfinite(power.estimate.value):
         return []
     words = f"$m \\propto n^{{{power.estimate.value:.2f}}}$ {power.interval}"
@@ -148,7 +144,6 @@ def _fit_in_words(power: Power | None) -> list[str]:
 def _fit_contour(
     cells: pd.DataFrame, value: str, level: float
 ) -> tuple[pd.Series[float], Power | None, str]:
-    """The median width at each n within the sweep, the power of n, and a note on other seeds."""
     if (value, level) == ("steps_over_limit", ENOUGH):
         widths = sufficient_widths(cells)
         middle = quartiles_over_seeds(widths, "n", "width")["middle"]
@@ -166,7 +161,6 @@ def _fit_contour(
 
 
 def _outside_in_words(widths: pd.DataFrame) -> str:
-    """Write how many widths lie outside the sweep, on which side, and at which n medians do."""
     count = plural(len(widths), "width")
     medians = quartiles_over_seeds(widths, "n", "width")["middle"]
     sentences = []
@@ -179,7 +173,6 @@ def _outside_in_words(widths: pd.DataFrame) -> str:
 
 
 def _contour_of(data: FigureData, options: FigureOptions) -> tuple[str, float]:
-    """The column whose contour is drawn, and its value there."""
     if options.value in (None, "steps_to_epsilon", "steps_over_limit"):
         return "steps_over_limit", ENOUGH
     value, _ = measured_column(data, options.value)
@@ -210,9 +203,6 @@ def draw_table1(data: FigureData, options: FigureOptions) -> Picture:
     hidden units take. Seeds without one within the sweep count as below or above it; a median
     there has an open marker at the end of the sweep. With three n or more a table has the powers of
     n, beside those that Table 1 states.
-
-    Raises:
-        UserError: if another parameter varies, or no cell is done.
     """
     cells = done_cells(data, ("activation", "m", "n", "step_rule"))
     rules = [rule for rule in RULES if (data.cells["step_rule"] == rule).any()]
@@ -252,7 +242,6 @@ def draw_table1(data: FigureData, options: FigureOptions) -> Picture:
 
 
 def _draw_columns(column: np.ndarray, cells: pd.DataFrame, *, joined: bool) -> None:
-    """Draw the three quantities of one step rule, one below the other."""
     steps, sufficient, kappa = column
     wide, widths = widest(cells), sufficient_widths(cells)
     draw_series(steps, wide, "n", "steps_to_epsilon", joined=joined)
@@ -278,7 +267,6 @@ def _guide(axes: Axes, widths: pd.DataFrame, sweep: tuple[float, float]) -> None
 
 
 def _count_missing(axes: Axes, widths: pd.DataFrame, sweep: tuple[float, float]) -> None:
-    """Say how many seeds have no sufficient width within the sweep, below the lines."""
     above, below = (int((widths["width"] == end).sum()) for end in (np.inf, 0.0))
     cases = f"of {len(widths)} cases"
     words = [f"{above} {cases}: no width up to {sweep[1]:g} suffices"] if above else []
@@ -334,7 +322,6 @@ def _logarithms(ranges: pd.DataFrame) -> pd.DataFrame:
 
 
 def _power_of_logs(logs: pd.DataFrame) -> Power:
-    """The mean slope in log n of logarithms with two ends, and the known medians' lack of fit."""
     slopes = slopes_between(logs)
     estimate = mean_estimate(slopes["least"], up_to=slopes["most"])
     if not math.isfinite(estimate.value):

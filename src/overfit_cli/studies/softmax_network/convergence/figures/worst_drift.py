@@ -45,9 +45,6 @@ def draw_worst_drift(data: FigureData, options: FigureOptions) -> Picture:
     bound, with open markers where m R < 10 log(n²/δ), the others lower ones. The dotted lines are
     the constants of the text after Lemma 5.1, without their n^o(1). Of one width every seed is
     drawn, against n and at both R.
-
-    Raises:
-        UserError: if another parameter varies, or no cell is done.
     """
     cells = done_cells(data, ("activation", "m", "n", "sigma"))
     if cells["m"].nunique() == 1:
@@ -97,7 +94,6 @@ _STATED: dict[Activation, str] = {"softmax": "n^o(1)", "exp": "3 n^o(1)", "relu"
 
 
 def _constants_in_words(names: Sequence[Activation]) -> str:
-    """Write the constants that are drawn, and which factor is left out of them."""
     stated = ", ".join(f"{_STATED[name]} for {NETWORKS[name].name}" for name in names)
     words = f"Dotted: the constant of R n in the text after Lemma 5.1, {stated}"
     if "softmax" in names or "exp" in names:
@@ -109,7 +105,6 @@ def _constants_in_words(names: Sequence[Activation]) -> str:
 
 
 def _draw_constants(row: Sequence[matplotlib.axes.Axes], names: Sequence[Activation]) -> None:
-    """Draw the constants of the text across a row of panels, with their networks at its right."""
     sides = dict(zip(CONSTANTS, ("top", "bottom", "center"), strict=True))  # 1, 3 and 2
     for name in names:
         for axes in row:
@@ -194,7 +189,6 @@ def _draw_one_width(cells: pd.DataFrame) -> Picture:
 def _draw_seeds(
     axes: matplotlib.axes.Axes, cells: pd.DataFrame, number: int, middle: float, width: float
 ) -> None:
-    """Draw the seeds of one setting side by side at one of the two R, and their median."""
     if cells.empty:
         return
     row, radius = cells.iloc[0], RADII[number]
