@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import TypeAlias
@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from calibration.rates import World, Worlds
+from calibration.rates import Truth, World, Worlds
 from overfit_cli.claims.rules import FEWEST_SEEDS_OF_THEOREM, Margin
 from overfit_cli.claims.stated import Measure
 from overfit_cli.core.claim import Claim
@@ -159,6 +159,32 @@ def exception_worlds(make: MakeBools) -> Worlds:
         partial(world, share=0.0, limit=unlimited),
         partial(world, share=A_THIRD, limit=unlimited),
         partial(world, share=0.0, limit=FEWEST_SEEDS_OF_THEOREM - 1),
+    )
+
+
+def joined_worlds(parts: Mapping[str, Worlds]) -> Worlds:
+    """Return worlds for a claim of several parts; see `overfit_cli.claims.joined`.
+
+    Where it is false one part is, and another one in another run.
+
+    Args:
+        parts: the worlds of each part, by a condition on parameters, as pandas reads it, of the
+            cells that it is about: `H == 2`; empty texts differ by spaces, and mean all cells.
+    """
+
+    def world(design: pd.DataFrame, random: Random, truths: tuple[Truth, Truth]) -> pd.DataFrame:
+        false = random.integers(len(parts))
+        made = design
+        for index, (condition, worlds) in enumerate(parts.items()):
+            rows = made.query(condition).index if condition.strip() else made.index
+            cells = getattr(worlds, truths[index == false])(made.loc[rows], random)
+            made = pd.concat([made.drop(index=rows), cells])
+        return made.sort_index()
+
+    return Worlds(
+        partial(world, truths=("true", "true")),
+        partial(world, truths=("true", "false")),
+        partial(world, truths=("open", "open")),
     )
 
 
