@@ -26,7 +26,6 @@ COMMANDS = (
     "compact",
     "train",
     "plot",
-    "extract",
     "verify",
     "report",
     "reproduce",

@@ -325,7 +325,6 @@ def draw(
     cmap: str | None = None,
     log: str | None = None,
     style: str | Path | None = None,
-    embed: bool = False,
     out: str | Path | None = None,
 ) -> Picture:
     """Draw a figure of run directories, as `overfit plot` does.
@@ -353,9 +352,8 @@ def draw(
         cmap: a matplotlib colour map.
         log: which of `x`, `y` and `value` are logarithmic, separated by commas, or `none`.
         style: a matplotlib style sheet.
-        embed: whether the file that `out` names holds the numbers that are drawn, as CSV, which
-            `overfit extract` takes out.
-        out: a .png, .pdf or .svg to write, with the caption beside it; None for none.
+        out: a .png, .pdf or .svg to write, with the caption beside it, or a .csv of the numbers
+            that the figure shows; None for none.
 
     Returns:
         A matplotlib figure, whose attribute `caption` says what it shows and how it was made.
@@ -377,10 +375,7 @@ def draw(
         band=band,
         theory=theory,
     )
-    _check_switches(embed=embed)
     file = None if out is None else usable_path("out", out)
-    if embed and file is None:
-        raise BadValue("embed", embed, "numbers go into a file; name it with out.")
     drawn = draw_figure(
         Request(
             figure,
@@ -390,7 +385,6 @@ def draw(
             None if minus is None else RunDirectory(usable_path("minus", minus), "minus"),
             read_look(title, size, dpi, None if style is None else usable_path("style", style)),
             out=file,
-            embed=embed,
         )
     )
     if file is not None:

@@ -21,7 +21,6 @@ from overfit_cli.cli.compact_and_merge import compact, merge
 from overfit_cli.cli.compare import compare
 from overfit_cli.cli.completion import parameter_options
 from overfit_cli.cli.export import export
-from overfit_cli.cli.extract import extract
 from overfit_cli.cli.judge import judge
 from overfit_cli.cli.list import list_everything
 from overfit_cli.cli.options import HELP_OPTIONS, PARAMETER_OPTIONS, TYPED, warn_of_parameter
@@ -190,7 +189,6 @@ app = typer.Typer(
 app.command(cls=Command, add_help_option=False, context_settings=PARAMETER_OPTIONS)(sweep)
 app.command(cls=Command, context_settings=PARAMETER_OPTIONS)(train)
 app.command(cls=Command, context_settings=HELP_OPTIONS)(plot)
-app.command(cls=Command, context_settings=HELP_OPTIONS)(extract)
 app.command(cls=Command, context_settings=HELP_OPTIONS)(verify)
 app.command(cls=Command, context_settings=HELP_OPTIONS)(report)
 app.command(cls=Command, context_settings=HELP_OPTIONS)(judge)

@@ -123,8 +123,8 @@ def plot(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="PNG, PDF or SVG file; a caption is written beside it, as FILE.txt.  "
-            "[default: DIR/figures/FIGURE.png]",
+            help="PNG, PDF or SVG file, or CSV file of the numbers that the figure shows; a "
+            "caption is written beside it, as FILE.txt.  [default: DIR/figures/FIGURE.png]",
         ),
     ] = None,
     x: Annotated[
@@ -225,13 +225,6 @@ def plot(
         Path | None,
         typer.Option(metavar="FILE.mplstyle", help="Matplotlib style sheet."),
     ] = None,
-    embed: Annotated[
-        bool,
-        typer.Option(
-            "--embed",
-            help="Put the drawn numbers into the file, as CSV; `overfit extract` takes them out.",
-        ),
-    ] = False,
     data_folder: DataFolder = None,
 ) -> int:
     """Draw a figure of a run, or of several, with its caption beside it."""
@@ -271,7 +264,6 @@ def plot(
             look,
             typed_command(),
             path,
-            embed=embed,
         )
     )
     save_with_caption(picture, path)

@@ -71,10 +71,6 @@ def _verify(file: Path, named: Sequence[Path], *, redraw: bool) -> tuple[bool, l
     for source, side, state in zip(record.sources, sides, states, strict=False):
         sentences += [_source_in_words(source, side), state.sentence]
     holds = not any(state.distance for state in states)
-    if record.numbers:
-        same, sentence = _numbers_in_words(content)
-        holds &= same
-        sentences.append(sentence)
     if named and not any(state.path in named for state in states):
         holds = False
         sentences.append(f"--from {', '.join(map(str, named))}: that isn't the figure's data.")
@@ -84,16 +80,6 @@ def _verify(file: Path, named: Sequence[Path], *, redraw: bool) -> tuple[bool, l
         return holds, [*sentences, "The picture isn't compared; --redraw draws it again."]
     same, sentence = _redraw(record, [state.path for state in states], kind, content)
     return holds and same, [*sentences, sentence]
-
-
-def _numbers_in_words(content: bytes) -> tuple[bool, str]:
-    from overfit_cli.figures.record import read_numbers
-
-    try:
-        rows = read_numbers(content).count(b"\n") - 1
-    except UserError as error:
-        return False, f"In the file: {error}"
-    return True, f"In the file: {plural(rows, 'row')} of numbers, as they were drawn."
 
 
 def _in_words(packages: Mapping[str, str]) -> str:
@@ -211,7 +197,7 @@ def _redraw(
             runs, look = [RunDirectory(path, "from") for path in paths], look_of_record(record.look)
             minus = runs.pop() if record.minus is not None else None
             request = Request(record.figure, runs, record.options, record.where, minus, look)
-            picture = draw_figure(replace(request, names=names, embed=bool(record.numbers)))
+            picture = draw_figure(replace(request, names=names))
         width, height = picture.get_size_inches() * picture.look.dpi
         if kind == "png" and width * height > MOST_PIXELS:
             raise UserError(f"it would have {width:.0f} × {height:.0f} pixels.")

@@ -17,7 +17,6 @@ from overfit_cli.core.study import AnyStudy, FigureData
 from overfit_cli.core.text import VERSION, most_alike, plural
 from overfit_cli.figures.axes import varying_in_words
 from overfit_cli.figures.caption import caption, stand_ins
-from overfit_cli.figures.embedded import drawn_numbers
 from overfit_cli.figures.expressions import derive_axes, derive_columns, undefined_numbers
 from overfit_cli.figures.inputs import resolve_options, resolve_symbols
 from overfit_cli.figures.labels import tick_number, typeset, varying_parameters
@@ -27,7 +26,6 @@ from overfit_cli.figures.picture import Look, Picture, looking
 from overfit_cli.figures.record import (
     FigureRecord,
     SourceRecord,
-    digest_of,
     record_of_cells,
     versions,
 )
@@ -49,7 +47,6 @@ class Request:
         command: the command line, for the caption; empty from Python.
         out: the file that it is drawn for; None where that isn't known.
         names: what the figure calls several run directories; empty for what their paths say.
-        embed: whether its file holds the numbers that it is drawn from.
     """
 
     figure: str
@@ -61,7 +58,6 @@ class Request:
     command: str = ""
     out: Path | None = None
     names: Sequence[str] = ()
-    embed: bool = False
 
     @property
     def sources(self) -> list[RunDirectory]:
@@ -95,15 +91,11 @@ def draw_figure(request: Request) -> Picture:
         warnings.warn(sentence, UserWarning, stacklevel=2)
     commands = commands_behind([source.path for source in request.sources], request.command)
     picture = drawn(figure, data, asked, commands, request.look)
-    if request.embed:
-        picture.numbers = drawn_numbers(figure, derive_axes(data, asked), asked)
-    picture.metadata = _record_of(request, figure, parts, picture.numbers).metadata()
+    picture.metadata = _record_of(request, figure, parts).metadata()
     return picture
 
 
-def _record_of(
-    request: Request, figure: Figure, parts: Sequence[FigureData], numbers: bytes
-) -> FigureRecord:
+def _record_of(request: Request, figure: Figure, parts: Sequence[FigureData]) -> FigureRecord:
     look = request.look or Look()
     names = request.called() if len(request.sources) > 1 else [""]
     runs = [
@@ -123,7 +115,6 @@ def _record_of(
         look=as_recorded(look),
         runs=tuple(runs),
         minus=minus,
-        numbers=digest_of(numbers),
     )
 
 

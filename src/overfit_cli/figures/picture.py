@@ -20,17 +20,19 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 
+from overfit_cli.core.arrays import Floats
 from overfit_cli.core.errors import BadValue
 from overfit_cli.core.files import write_user_file
-from overfit_cli.figures.embedded import with_numbers
+from overfit_cli.core.spreadsheet import csv_text
 from overfit_cli.figures.fit import fit_labels, titles_collide
 from overfit_cli.figures.labels import typeset, wrap_text
+from overfit_cli.figures.numbers import drawn_numbers
 from overfit_cli.figures.style import COLUMN, PAGE, RC, SIZES, WIDE, points
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
-FORMATS = {".png": "png", ".pdf": "pdf", ".svg": "svg"}
+FORMATS = {".png": "png", ".pdf": "pdf", ".svg": "svg", ".csv": "csv"}
 NARROWEST_PANEL = 1.6  # inches
 _LEAST_SIDE = 0.4  # inches, of axes
 MOST_FITS = 4  # times that labels are wrapped: each makes the axes a little smaller
@@ -122,8 +124,8 @@ class Picture(Figure):
         nothing: why it says nothing, such as `all of it has one colour`; empty where it says
             something. A page leaves such a picture out.
         is_crowded: whether panels' titles collide at a width that the user names, once it is saved.
+        surfaces: the points of surfaces in three dimensions, (points, 3), by their axes.
         metadata: for each kind of file (png, pdf, svg) the metadata that matplotlib writes.
-        numbers: CSV that `file_content` puts into the file; empty for none.
     """
 
     @property
@@ -140,7 +142,7 @@ class Picture(Figure):
         self.facts: list[str] = []
         self.caption = self.nothing = ""
         self.metadata: Mapping[str, Mapping[str, str]] = {}
-        self.numbers = b""
+        self.surfaces: dict[Axes, Floats] = {}
         self._is_saved = False
         self.is_crowded = False
         size = (self.look.width or min(width, PAGE), self.look.height or height)
@@ -294,7 +296,9 @@ _SMALLEST_TITLE = 0.7
 
 
 def file_content(figure: Figure, kind: str) -> bytes:
-    """Return `figure` as the content of a file of the kind png, pdf or svg."""
+    """Return `figure` as the content of a file of the kind png, pdf or svg, or its numbers as csv."""
+    if kind == "csv":
+        return csv_text(drawn_numbers(figure, getattr(figure, "surfaces", {}))).encode()
     look = figure.look if isinstance(figure, Picture) else Look()
     drawn = io.BytesIO()
     with _style(look), warnings.catch_warnings():
@@ -309,8 +313,7 @@ def file_content(figure: Figure, kind: str) -> bytes:
         width, height = figure.get_size_inches()
         size = f"{width:g}x{height:g}"
         raise BadValue("size", size, "the figure needs more room, such as --size page.")
-    numbers = figure.numbers if isinstance(figure, Picture) else b""
-    return with_numbers(kind, drawn.getvalue(), numbers) if numbers else drawn.getvalue()
+    return drawn.getvalue()
 
 
 def _is_squeezed(axes: Axes, figure: Figure) -> bool:
@@ -324,7 +327,7 @@ def save(figure: Figure, path: Path) -> None:
     """Write `figure` to `path`, whole or not at all; the name's ending says in which format."""
     kind = FORMATS.get(path.suffix.lower())
     if kind is None:
-        raise BadValue("out", str(path), "the file's name must end in .png, .pdf or .svg.")
+        raise BadValue("out", str(path), "the file's name must end in .png, .pdf, .svg or .csv.")
     write_user_file(path, file_content(figure, kind), "out", "the figure")
 
 

@@ -7,7 +7,6 @@ so that the record's form is checked when it is read.
 
 from __future__ import annotations
 
-import hashlib
 import importlib.metadata
 import io
 import json
@@ -25,7 +24,6 @@ from pydantic import BaseModel, BeforeValidator, Field, ValidationError
 from overfit_cli.core.errors import UserError
 from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.text import shorten, visible
-from overfit_cli.figures.embedded import numbers_in_pdf, numbers_in_png, numbers_in_svg
 from overfit_cli.figures.picture import Look
 from overfit_cli.sweeps.manifest import read_manifest
 from overfit_cli.sweeps.part_file import digest_of_numbers, key_of_cells
@@ -108,7 +106,7 @@ class FigureRecord(BaseModel, frozen=True, extra="forbid"):
         runs, minus: the run directories, in the order of the request, and the subtracted one.
         compared: how two sides were compared; None for other figures.
         claims: the claims that `overfit judge` drew, as it takes them; empty for other figures.
-        numbers: the SHA-256 of the numbers that the file holds; empty for none.
+        numbers: of a figure of version 0.1 that holds numbers, their SHA-256.
     """
 
     schema_version: Literal[1] = Field(alias="schema")
@@ -204,7 +202,7 @@ def path_beside(source: Path, out: Path | None) -> str:
 
 def read_record(content: bytes) -> tuple[str, FigureRecord]:
     """Return the kind of a file (png, pdf or svg) and the record in it."""
-    kind, text, _ = _texts_in(content)
+    kind, text = _text_in(content)
     if not isinstance(text, str) or not text.lstrip().startswith("{"):
         raise UserError("it holds no record; it takes a PNG, PDF or SVG file that overfit drew.")
     try:
@@ -215,38 +213,22 @@ def read_record(content: bytes) -> tuple[str, FigureRecord]:
     raise UserError(f"its record can't be read ({f'{field}: ' if field else ''}{first['msg']}).")
 
 
-def read_numbers(content: bytes) -> bytes:
-    """Return the numbers in a figure's file, as CSV."""
-    _, record = read_record(content)
-    *_, numbers = _texts_in(content)
-    if not record.numbers:
-        raise UserError("it holds no numbers: it was drawn without them.")
-    if digest_of(numbers) != record.numbers:
-        raise UserError("its numbers aren't those that were drawn: the file was changed since.")
-    return numbers
-
-
-def digest_of(numbers: bytes) -> str:
-    """Return the SHA-256 of a figure's numbers; empty where there are none."""
-    return hashlib.sha256(numbers).hexdigest() if numbers else ""
-
-
-def _texts_in(content: bytes) -> tuple[str, str | None, bytes]:
+def _text_in(content: bytes) -> tuple[str, str | None]:
     try:
         if content.startswith(b"\x89PNG\r\n\x1a\n"):
             image = _open_png(content)
-            return "png", image.info.get(KEYWORD), numbers_in_png(image)
+            return "png", image.info.get(KEYWORD)
         if content.startswith(b"%PDF-"):
             file = _open_pdf(content)
             keywords = file.metadata.keywords if file.metadata is not None else None
-            return "pdf", keywords, numbers_in_pdf(file)
+            return "pdf", keywords
         if b"<svg" in content[:4096]:
             drawing = ElementTree.fromstring(content)
-            return "svg", drawing.findtext(_DESCRIPTION), numbers_in_svg(drawing)
+            return "svg", drawing.findtext(_DESCRIPTION)
     except Exception as error:  # a damaged file raises all kinds of errors
         reason = visible(shorten(str(error).strip())) or type(error).__name__
         raise UserError(f"it isn't a whole figure ({reason}).") from None
-    return "", None, b""
+    return "", None
 
 
 def _with_band(text: str) -> str:

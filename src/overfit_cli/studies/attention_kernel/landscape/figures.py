@@ -208,6 +208,10 @@ def draw_surfaces(surfaces: Sequence[Surface], labels: tuple[str, str, str]) -> 
     for row, (axes, surface) in enumerate(zip(flat, surfaces, strict=True)):
         solid: Any = figure.add_subplot(grid[row, 0], projection="3d")
         _draw_solid(solid, surface, scale, (lowest, highest), names[2])
+        across, up = np.meshgrid(surface.across, surface.up, indexing="ij")
+        figure.surfaces[solid] = np.column_stack(
+            [numbers.ravel() for numbers in (across, up, surface.heights)]
+        )
         filled = axes.contourf(
             surface.across, surface.up, surface.heights.T, levels, cmap=DIVERGING, norm=scale
         )
