@@ -296,7 +296,7 @@ _SMALLEST_TITLE = 0.7
 
 
 def file_content(figure: Figure, kind: str) -> bytes:
-    """Return `figure` as the content of a file of the kind png, pdf or svg, or its numbers as csv."""
+    """Return `figure` as the content of a png, pdf or svg file, or its numbers as that of a csv."""
     if kind == "csv":
         return csv_text(drawn_numbers(figure, getattr(figure, "surfaces", {}))).encode()
     look = figure.look if isinstance(figure, Picture) else Look()
