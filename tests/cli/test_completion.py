@@ -121,8 +121,10 @@ def test_behind_a_study_its_parameters_are_offered(folder: Path) -> None:
     assert {"toy", "fig1", "kernel-text"} <= set(in_bash("sweep", "", cwd=folder))
 
 
-def test_runs_are_offered_from_the_users_results_folder(tmp_path: Path) -> None:
-    (tmp_path / "pyproject.toml").write_text('[tool.overfit]\nresults = "runs"\n')
+def test_runs_are_offered_from_the_users_results_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OVERFIT_RESULTS", "runs")
     (tmp_path / "runs" / "mine" / "cells").mkdir(parents=True)
     assert in_bash("plot", "lines", "--from", "", cwd=tmp_path) == ["runs/mine"]
 

@@ -30,13 +30,12 @@ from overfit_cli.cli.report import report
 from overfit_cli.cli.reproduce import reproduce
 from overfit_cli.cli.runs import runs
 from overfit_cli.cli.seal import seal
-from overfit_cli.cli.settings import DEFAULTS, defaults_in_words, help_in_force, take_defaults
 from overfit_cli.cli.show import show
 from overfit_cli.cli.sweep import sweep
 from overfit_cli.cli.train import train
 from overfit_cli.cli.verify import verify
 from overfit_cli.core.errors import BadValue, UserError
-from overfit_cli.core.files import check_cache, error_text
+from overfit_cli.core.files import check_cache, check_data_variable, error_text, results_folder
 from overfit_cli.core.processes import end_quickly, make_streams_patient, output_problem
 from overfit_cli.core.text import VERSION, is_plain_number, most_alike, shorten, visible
 from overfit_cli.core.values import JOBS_ACCEPTED, alternatives, number_in_words, usable_path
@@ -77,20 +76,6 @@ class Command(TyperCommand):
             return super().invoke(ctx)
         except BadValue as error:
             raise UserError(self._as_typed(error, ctx), exit_code=error.exit_code) from error
-
-    def format_options(self, ctx: Any, formatter: Any) -> None:
-        """Write the options, with the user's folders where a default lies in one."""
-        defaults, write = ctx.meta.get(DEFAULTS, {}), formatter.write_dl
-        formatter.write_dl = lambda rows: write(
-            [(option, help_in_force(text, defaults)) for option, text in rows]
-        )
-        super().format_options(ctx, formatter)
-
-    def format_epilog(self, ctx: Any, formatter: Any) -> None:
-        """Write which defaults the user sets, and where."""
-        if sentence := defaults_in_words(ctx.meta.get(DEFAULTS, {})):
-            formatter.write_paragraph()
-            formatter.write_text(sentence)
 
     def _check_given_once(self, given: Sequence[object]) -> None:
         for option, times in Counter(given).items():
@@ -222,7 +207,8 @@ def _overfit(
         typer.echo(context.get_help())
         return
     if not context.resilient_parsing:
-        take_defaults(context)
+        results_folder()
+        check_data_variable()
     if context.invoked_subcommand in TRAINING and not context.resilient_parsing:
         check_cache()
 

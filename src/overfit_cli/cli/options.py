@@ -99,13 +99,16 @@ def set_data_option(path: Path | None) -> None:
 Jobs = Annotated[
     int,
     typer.Option(
-        metavar="N", help="Cells to train at the same time; -1 means one per core, or all workers."
+        envvar="OVERFIT_JOBS",
+        metavar="N",
+        help="Cells to train at the same time; -1 means one per core, or all workers.",
     ),
 ]
 BackendName = Annotated[
     Backend,
     typer.Option(
         "--backend",
+        envvar="OVERFIT_BACKEND",
         metavar="loky|threading|dask|ray",
         help="Processes (loky) or threads of this machine, or a cluster.",
     ),
