@@ -31,7 +31,7 @@ from overfit_cli.figures.look import check_colour_map, read_log, read_look
 from overfit_cli.figures.picture import Picture, save_with_caption
 from overfit_cli.functions.function_study import study_of_function, study_of_rows
 from overfit_cli.report.claim_figure import draw_claims
-from overfit_cli.report.decision import Decision, decide_cells, decide_sentences
+from overfit_cli.report.decision import Decision, decide_cells, decide_sentences, lines_on_claims
 from overfit_cli.report.difference_figure import draw_difference
 from overfit_cli.report.differences import Comparison, compare_sides
 from overfit_cli.report.judge import JudgedClaims, judge_all, judge_cells, relevant_claims
@@ -109,6 +109,7 @@ def sweep(
     refine: int | None = None,
     threshold: float | None = None,
     tolerance: float | None = None,
+    claim: str | Sentence | Iterable[str | Sentence] = (),
     quiet: bool = False,
     **axes: Values,
 ) -> pd.DataFrame | Plan:
@@ -141,6 +142,8 @@ def sweep(
             backends `threading` and `dask`) it ends at its next logged step, or when it returns.
         refine: begin with the grid, and add cells at the uncertain boundary, in so many rounds.
         threshold, tolerance: with `refine`, the value at the boundary, and its accuracy.
+        claim: sentences to write into the manifest before the first cell; with `dry_run`, it is
+            printed how many seeds would decide them.
         quiet: whether to print nothing.
         **axes: the values of each parameter: one, several, a range as a text, or an expression in
             other parameters as a text, such as `2*d`.
@@ -185,9 +188,15 @@ def sweep(
         retry_failed=retry_failed,
         fail_fast=fail_fast,
         time_limit=time_limit,
+        claims=list_of_texts("claim", _as_texts(claim)),
     ) as session:
         if dry_run:
-            return outline(session, grid, refinement, refine or 0)
+            plan = outline(session, grid, refinement, refine or 0)
+            for line in lines_on_claims(
+                session.directory, grid, {**session.sentences, **session.stated}
+            ):
+                session.output.print(line)
+            return plan
         return _run(session, grid, refinement, refine or 0)
 
 

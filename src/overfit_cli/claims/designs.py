@@ -12,16 +12,19 @@ import numpy as np
 import pandas as pd
 
 from overfit_cli.claims.cells import ABSENT, OUTCOMES, add_absent, describe_values
+from overfit_cli.claims.grammar import read
 from overfit_cli.claims.measured import EXTREME, REFERENCE, Table, in_brackets, settings_of
 from overfit_cli.claims.quantities import LEAST_FOR_POWER, ContourPower, Power, Trend
 from overfit_cli.claims.sentences import Sentence
-from overfit_cli.claims.stated import Measure
+from overfit_cli.claims.stated import Measure, column_symbols
 from overfit_cli.core.arrays import varying
 from overfit_cli.core.claim import UndecidedError
 from overfit_cli.core.errors import BadValue
 from overfit_cli.core.failures import count_alike
-from overfit_cli.core.parameters import parse_value
+from overfit_cli.core.parameters import describe, parse_value
 from overfit_cli.core.parameters import spellings as parameter_spellings
+from overfit_cli.core.registry import claims_of
+from overfit_cli.core.study import AnyStudy
 from overfit_cli.core.text import brief, list_numbers, plural
 
 RANGE = "RANGE"
@@ -296,3 +299,29 @@ def needs_in_words(sentence: Sentence, table: Table) -> str:
         _is_met(table, [condition])
     needs += [f"cells where {' and '.join(sentence.where)}"] if sentence.where else []
     return f"It needs {'; '.join(dict.fromkeys(needs))}." if needs else "It takes any cells."
+
+
+def read_stated(texts: Iterable[str], study: AnyStudy, taken: Iterable[str] = ()) -> dict[str, str]:
+    """Return claims that a user states before there are cells, as texts by name.
+
+    One that names an unknown parameter is refused, and so is a name that another claim has.
+
+    Args:
+        taken: names of further claims.
+    """
+    stated, known = dict[str, str](), {*taken, *(claim.name for claim in claims_of(study))}
+    for text in texts:
+        sentence = read(text)
+        needs_in_words(sentence, table_without_cells(study))
+        if sentence.name in known | stated.keys():
+            raise BadValue(
+                "claim", text, "another claim is called so; write a name before: 'NAME: ...'."
+            )
+        stated[sentence.name] = sentence.text
+    return stated
+
+
+def table_without_cells(study: AnyStudy) -> Table:
+    """Return a table of a study's cells without any."""
+    cells = pd.DataFrame(columns=["seed", *describe(study.parameters)])
+    return Table(cells, study.parameters, column_symbols(study))

@@ -29,7 +29,6 @@ from overfit_cli.cli.plot import plot
 from overfit_cli.cli.report import report
 from overfit_cli.cli.reproduce import reproduce
 from overfit_cli.cli.runs import runs
-from overfit_cli.cli.seal import seal
 from overfit_cli.cli.show import show
 from overfit_cli.cli.sweep import sweep
 from overfit_cli.cli.train import train
@@ -179,7 +178,6 @@ app.command(cls=Command, context_settings=HELP_OPTIONS)(extract)
 app.command(cls=Command, context_settings=HELP_OPTIONS)(verify)
 app.command(cls=Command, context_settings=HELP_OPTIONS)(report)
 app.command(cls=Command, context_settings=HELP_OPTIONS)(judge)
-app.command(cls=Command, context_settings=PARAMETER_OPTIONS)(seal)
 app.command(cls=Command, context_settings=HELP_OPTIONS)(compare)
 app.command(cls=Command, context_settings=HELP_OPTIONS)(reproduce)
 app.command(cls=Command, context_settings=HELP_OPTIONS)(export)

@@ -130,7 +130,8 @@ def _verdicts(described: RunSummary, study: AnyStudy) -> Iterator[str]:
     presets = {preset.name for preset in presets_run_into(here.name)}
     is_own = study.identity.function is not None
     names = [each.name for each in claims_of(study) if is_own or each.preset in presets]
-    names += described.manifest.sentences if described.manifest else ()
+    if described.manifest is not None:
+        names += [*described.manifest.sentences, *described.manifest.stated]
     if names:
         yield f"Claims, not judged in {folder}: {', '.join(names)}."
 
@@ -152,7 +153,8 @@ def _judging_command(described: RunSummary, study: AnyStudy) -> list[str]:
     """The words of the command that judges the run; none where its study has no claims."""
     from overfit_cli.core.registry import claims_of
 
-    stated = described.manifest is not None and described.manifest.sentences
+    manifest = described.manifest
+    stated = manifest is not None and (manifest.sentences or manifest.stated)
     if not described.done or not (claims_of(study) or stated):
         return []
     if study.identity.function is not None:

@@ -14,7 +14,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from overfit_cli.claims.designs import Design, settings_lacking
+from overfit_cli.claims.designs import (
+    Design,
+    needs_in_words,
+    settings_lacking,
+    table_without_cells,
+)
 from overfit_cli.claims.everywhere import verdicts_at_extremes
 from overfit_cli.claims.quantities import ContourPower, Part
 from overfit_cli.claims.rates import (
@@ -35,6 +40,9 @@ from overfit_cli.core.text import percent, plural
 from overfit_cli.report.judge import Judged, judge_families
 from overfit_cli.report.runs import LoadedRun, Table, complete_cells, load_runs, unknown_name
 from overfit_cli.stats.intervals import level_of_each, set_level
+from overfit_cli.sweeps.grid import Grid
+from overfit_cli.sweeps.manifest import stated_claims
+from overfit_cli.sweeps.store import RunDirectory
 
 Level = Callable[[int], AbstractContextManager[None]]
 """Gives intervals the level of a look so many looks later; see `LoadedRun.looks_level`."""
@@ -157,10 +165,11 @@ def decide_sentences(
     (run,) = load_runs([path], path, conditions)
     claims = [run.claim(text) for text in texts]
     check_claims(claims or _present_claims(run), run.table)
-    judged = [
-        Judged(run.study.name, each, run.judge(each), run.directory.path)
-        for each in claims or run.claims()
-    ]
+    return _decide(run, claims or run.claims(), plan=plan)
+
+
+def _decide(run: LoadedRun, claims: Sequence[Claim], *, plan: bool = False) -> list[Decision]:
+    judged = [Judged(run.study.name, each, run.judge(each), run.directory.path) for each in claims]
     families = judge_families(judged, lambda each: run.judge(each.claim))
     return [decision(run.table(each.claim), each, run.looks_level, plan=plan) for each in families]
 
@@ -170,11 +179,38 @@ def _present_claims(run: LoadedRun) -> list[Claim]:
     return [*claims_of(run.study)] if (run.cells["status"] == "done").any() else []
 
 
+def lines_on_claims(
+    directory: RunDirectory, grid: Grid, stated: Mapping[str, str]
+) -> Iterator[str]:
+    """Yield lines on how many seeds would decide the claims of a sweep before it runs.
+
+    They are those of a function, and those that are stated with the sweep or its preset. Cells that
+    are there already serve as a pilot.
+    """
+    study = grid.study
+    own = claims_of(study) if study.identity.function is not None else ()
+    claims = [*own, *stated_claims(study, stated)]
+    if claims and directory.contents().cells:
+        (run,) = load_runs([directory.path], directory.path)
+        check_claims(claims, run.table)
+        for decided in _decide(run, claims):
+            yield f"{decided.judged.claim.name}: {decided.judged.headline} in {directory.path}."
+            yield from decided.sentences()
+        return
+    table = table_without_cells(study)
+    for each in claims:
+        if isinstance(each.measure, Measure):
+            sentence = each.measure.sentence
+            needed = f"{plural(sentence.seeds, 'seed')} or more could decide it"
+            seeds = f" {needed}; this sweep has {len(grid.seeds)}." if study.seeded else ""
+            yield f"{each.name}: {needs_in_words(sentence, table)}{seeds}"
+
+
 def problem_with_claims(path: Path) -> str:
-    """Return a sentence where a study's claim names what a run's cells do not have; or nothing."""
+    """Return a sentence where a claim names what a run's cells do not have; or nothing."""
     (run,) = load_runs([path], path)
     try:
-        check_claims(_present_claims(run), run.table)
+        check_claims([*_present_claims(run), *run.stated], run.table)
     except BadValue as error:
         return f"A claim can't be judged: {error}"
     return ""

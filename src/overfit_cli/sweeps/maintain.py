@@ -371,9 +371,19 @@ def _joined(manifests: Sequence[Manifest]) -> Manifest:
             "data": data,
             "runs": tuple(sorted(runs, key=lambda run: run.started)),
             "claims": _sealed_in_all(manifests),
+            "stated": _stated_in_all(manifests),
             "merging": tuple(merging),
         }
     )
+
+
+def _stated_in_all(manifests: Sequence[Manifest]) -> Mapping[str, str]:
+    first, *others = (manifest.stated for manifest in manifests)
+    return {
+        name: text
+        for name, text in first.items()
+        if all(stated.get(name) == text for stated in others)
+    }
 
 
 def _sealed_in_all(manifests: Sequence[Manifest]) -> Mapping[str, str] | None:
