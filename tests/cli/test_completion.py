@@ -78,8 +78,7 @@ COMPLETED: list[tuple[str, list[str]]] = [
     ("export results/grid --to ", ["csv", "latex", "parquet", "netcdf", "ro-crate"]),
     ("list pr", ["presets"]),
     ("list to", ["toy"]),
-    ("show ", ["results/grid", "results/moods"]),
-    ("runs r", ["results"]),
+    ("runs ", ["results/grid", "results/moods"]),
     ("list claims to", ["toy"]),
     ("list claims toy ", []),
     # Figures, papers and runs

@@ -241,7 +241,7 @@ def test_a_claim_that_is_stated_with_a_sweep_is_judged_like_the_functions_own(
         assert "low ours holds" in words
         assert "error-falls-along-n ours holds" in words
         assert "after the first cell" not in words
-    assert "low" in call("show", "results/decay-n", cwd=tmp_path).stdout
+    assert "low" in call("runs", "results/decay-n", cwd=tmp_path).stdout
 
 
 def test_a_claim_of_the_same_sweep_again_is_no_other_and_a_new_one_is_refused(

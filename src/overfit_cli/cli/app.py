@@ -29,7 +29,6 @@ from overfit_cli.cli.plot import plot
 from overfit_cli.cli.report import report
 from overfit_cli.cli.reproduce import reproduce
 from overfit_cli.cli.runs import runs
-from overfit_cli.cli.show import show
 from overfit_cli.cli.sweep import sweep
 from overfit_cli.cli.train import train
 from overfit_cli.cli.verify import verify
@@ -184,7 +183,6 @@ app.command(cls=Command, context_settings=HELP_OPTIONS)(export)
 app.command(cls=Command, context_settings=HELP_OPTIONS)(compact)
 app.command(cls=Command, context_settings=HELP_OPTIONS)(merge)
 app.command(cls=Command, context_settings=HELP_OPTIONS)(runs)
-app.command(cls=Command, context_settings=HELP_OPTIONS)(show)
 app.command("list", cls=Command, context_settings=HELP_OPTIONS)(list_everything)
 
 

@@ -85,13 +85,6 @@ def run_directories(incomplete: str) -> Words:
 
 
 @silently
-def folders(incomplete: str) -> Words:
-    """Complete folders: those in the folder that is typed, else those here."""
-    typed = incomplete[: incomplete.rfind("/") + 1]
-    return [f"{typed}{path.name}" for path in sorted(Path(typed).iterdir()) if path.is_dir()]
-
-
-@silently
 def figures(context: typer.Context, incomplete: str) -> Words:
     """Complete the figures of all studies."""
     from overfit_cli.core.registry import figures_of, installed_studies
