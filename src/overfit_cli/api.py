@@ -94,9 +94,7 @@ def sweep(
     only: str | Sequence[str] = (),
     jobs: int = -1,
     backend: Backend = "loky",
-    scheduler: str | None = None,
     address: str | None = None,
-    patience: float | None = None,
     shard: str | None = None,
     device: DeviceChoice = "auto",
     data: str | Path | None = None,
@@ -108,7 +106,6 @@ def sweep(
     time_limit: float | None = None,
     refine: int | None = None,
     threshold: float | None = None,
-    tolerance: float | None = None,
     claim: str | Sentence | Iterable[str | Sentence] = (),
     quiet: bool = False,
     **axes: Values,
@@ -126,10 +123,7 @@ def sweep(
         only: conditions that points of the grid must meet, such as `n >= 2*d`.
         jobs: cells trained at a time; -1 is one per core.
         backend: `loky` (processes) or `threading`; `dask` or `ray` for a cluster.
-        scheduler, address: where the cluster of `dask`, of `ray` answers.
-        patience: on a cluster, the seconds without a result or a sign of life of a worker after
-            which the sweep ends; ray's workers give none. None for 900, or on ray for as long as
-            cells may take.
+        address: where the cluster of `dask` or `ray` answers.
         shard: the part of the sweep to run, such as `2/8`; None for all of it.
         device: `auto`, `cpu` or `cuda`.
         data: where a study's data lies.
@@ -139,9 +133,10 @@ def sweep(
         retry_failed: run cells again that failed.
         fail_fast: stop when a cell fails; cells that are running end.
         time_limit: the seconds that a cell may take; one that takes longer fails. In a thread (the
-            backends `threading` and `dask`) it ends at its next logged step, or when it returns.
+            backends `threading` and `dask`) it ends at its next logged step, or when it returns; a
+            process that is silent for a minute longer counts as killed.
         refine: begin with the grid, and add cells at the uncertain boundary, in so many rounds.
-        threshold, tolerance: with `refine`, the value at the boundary, and its accuracy.
+        threshold: with `refine`, the value at the boundary.
         claim: sentences to write into the manifest before the first cell; with `dry_run`, it is
             printed how many seeds would decide them.
         quiet: whether to print nothing.
@@ -168,8 +163,8 @@ def sweep(
         [*subject.together, *list_of_texts("together", together)],
         [*subject.only, *list_of_texts("only", only)],
     )
-    refinement = refinement_of(grid, refine, threshold, tolerance)
-    _check_texts(scheduler=scheduler, address=address, shard=shard)
+    refinement = refinement_of(grid, refine, threshold)
+    _check_texts(address=address, shard=shard)
     with open_sweep(
         subject,
         grid,
@@ -179,9 +174,7 @@ def sweep(
         refinement=refinement,
         jobs=jobs,
         backend=backend,
-        scheduler=scheduler,
         address=address,
-        patience=patience,
         device=device,
         trajectories=trajectories,
         fresh=fresh,

@@ -66,7 +66,7 @@ COMPLETED: list[tuple[str, list[str]]] = [
     ("sweep --sn", ["--snr"]),
     ("sweep --n 5 --sn", ["--snr"]),
     ("sweep softmax-convergence --dat", ["--data"]),
-    ("sweep toy --n 1:3 --p", ["--profile", "--patience", "--pause"]),
+    ("sweep toy --n 1:3 --p", ["--profile", "--pause"]),
     ("sweep toy --mood di", ["diverges"]),
     ("sweep toy --n ", []),
     ("sweep toy --set mood=di", ["mood=diverges"]),

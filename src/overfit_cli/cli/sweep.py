@@ -16,8 +16,6 @@ from overfit_cli.cli.options import (
     DataFolder,
     DeviceName,
     Jobs,
-    Patience,
-    Scheduler,
     Settings,
     SubjectAndParameters,
     declared_options,
@@ -99,13 +97,6 @@ Threshold = Annotated[
         metavar="T", help="With --refine: the value at the boundary.  [default: the study's]"
     ),
 ]
-Tolerance = Annotated[
-    float | None,
-    typer.Option(
-        metavar="T",
-        help="With --refine: accuracy of the boundary, as ± along its axis.  [default: 1/99 of it]",
-    ),
-]
 Claims = Annotated[
     list[str] | None,
     typer.Option(
@@ -133,9 +124,7 @@ def sweep(
     data: DataFolder = None,
     jobs: Jobs = -1,
     backend: BackendName = "loky",
-    scheduler: Scheduler = None,
     address: Address = None,
-    patience: Patience = None,
     shard: ShardName = None,
     device: DeviceName = "auto",
     trajectories: Trajectories = False,
@@ -146,7 +135,6 @@ def sweep(
     time_limit: TimeLimit = None,
     refine: Refine = None,
     threshold: Threshold = None,
-    tolerance: Tolerance = None,
     claim: Claims = None,
     show_help: Help = False,
 ) -> int:
@@ -176,7 +164,7 @@ def sweep(
     texts = texts_by_name(context, given, chosen.study)
     take_data_folder(chosen.study, data)
     grid = grid_of(chosen, seeds, texts, together or (), only or ())
-    refinement = refinement_of(grid, refine, threshold, tolerance)
+    refinement = refinement_of(grid, refine, threshold)
     with open_sweep(
         chosen,
         grid,
@@ -186,9 +174,7 @@ def sweep(
         refinement=refinement,
         jobs=jobs,
         backend=backend,
-        scheduler=scheduler,
         address=address,
-        patience=patience,
         device=device,
         trajectories=trajectories,
         fresh=fresh,

@@ -389,9 +389,7 @@ def open_sweep(
     refinement: Refinement | None,
     jobs: int,
     backend: Backend,
-    scheduler: str | None,
     address: str | None,
-    patience: float | None,
     device: DeviceChoice,
     trajectories: bool,
     fresh: bool,
@@ -406,7 +404,7 @@ def open_sweep(
         output: takes what the sweep prints.
         out: the run directory; None for one in `results/` with a name of its own.
         refinement: where the sweep refines; else None.
-        shard, jobs, backend, scheduler, address, patience, device, trajectories, fresh,
+        shard, jobs, backend, address, device, trajectories, fresh,
             retry_failed, fail_fast, time_limit: as in `overfit_cli.sweep`.
         claims: sentences that the sweep is to decide.
     """
@@ -418,9 +416,7 @@ def open_sweep(
         valid_choice("backend", backend, get_args(Backend)),
         number_of_jobs(jobs),
         valid_choice("device", device, get_args(DeviceChoice)),
-        scheduler=scheduler,
-        address=address,
-        patience=patience,
+        address,
     ) as executor:
         yield Session(
             output=output,
