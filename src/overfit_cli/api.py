@@ -237,7 +237,8 @@ def train(
         quiet: whether to print nothing.
 
     Returns:
-        What was measured, and the logged steps in `trajectory`. A run that failed has a `reason`.
+        What was measured, and the logged steps in `trajectory`. A run that diverged has a `reason`;
+        an exception of a function passes as it is, and its row is kept.
     """
     subject = _subject(study, None)
     take_data_folder(subject.study, None if data is None else usable_path("data", data))
@@ -246,7 +247,9 @@ def train(
     grid = grid_of_values(subject.study, settings, seeds, subject.texts)
     chosen = resolve_device(valid_choice("device", device, get_args(DeviceChoice)))
     path = None if out is None else usable_path("out", out)
-    result, *_ = train_cell(subject, grid, settings, path, chosen, console(quiet=quiet))
+    result, _, error = train_cell(subject, grid, settings, path, chosen, console(quiet=quiet))
+    if isinstance(error, Exception):
+        raise error
     return result
 
 
