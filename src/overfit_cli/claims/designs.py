@@ -261,32 +261,6 @@ def _parameters_in(text: str, table: Table) -> list[str]:
 # Before there are cells
 
 
-def parameters_named(sentences: Iterable[Sentence], table: Table) -> dict[str, str]:
-    """Return the parameters that sentences name, with the values to sweep them over.
-
-    Those are what brackets and equalities name, if nothing else names the parameter; else all its
-    choices, and `RANGE` of what has none.
-
-    Args:
-        table: a table without rows.
-    """
-    named, free = dict[str, list[str]](), set[str]()
-    for sentence in sentences:
-        body = re.split(r"\bwhere\b", sentence.text)[0]
-        free |= {*_parameters_in(REFERENCE.sub(" ", body), table)}
-        parts = [part for inside in _insides(sentence) for part in inside.split(",")]
-        for condition in (*parts, *sentence.where):
-            for name, texts in _values_named(table, condition).items():
-                named.setdefault(name, []).extend(texts)
-                free |= set() if texts else {name}
-    values = {
-        name: list(info.choices) if name in free else named[name]
-        for name, info in table.parameters.items()
-        if name in free or name in named
-    }
-    return {name: ",".join(dict.fromkeys(texts)) or RANGE for name, texts in values.items()}
-
-
 def needs_in_words(sentence: Sentence, table: Table) -> str:
     """Say which cells a sentence needs, before there are any."""
     needs = [f"{count} values of {name} or more" for name, count in _axes(sentence, table).items()]

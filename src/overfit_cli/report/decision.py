@@ -30,7 +30,6 @@ from overfit_cli.claims.rates import (
     fewest_seeds,
     seeds_to_decide,
 )
-from overfit_cli.claims.rates import rates as rates_of
 from overfit_cli.claims.stated import Measure, claim
 from overfit_cli.core.claim import Claim, UndecidedError, Verdict
 from overfit_cli.core.errors import BadValue, UserError
@@ -61,7 +60,6 @@ class Decision:
             none is missing, or that isn't known.
         needed: the fewest seeds that would decide it in these cells' run, at the level of a further
             look where more are needed than there are; None where they are not known.
-        anew: the same in a run of its own.
         at_least: the fewest seeds that could decide it, where there are too few to say more.
         lacking: the parameters of which other values are needed, with those values.
     """
@@ -72,7 +70,6 @@ class Decision:
     rates: Rates | None = None
     extremes: tuple[Verdict, Verdict] | None = None
     needed: int | None = None
-    anew: int | None = None
     at_least: int = 0
     lacking: Mapping[str, str] = field(default_factory=dict)
 
@@ -102,24 +99,20 @@ class Decision:
         missing = self.design is not None and self.design.is_mendable
         return missing and (self.lacks_numbers or not self.parts)
 
-    def sentences(self, *, plan: bool = False) -> Iterator[str]:
-        """Yield the sentences about its design, its rates of error, and what would decide it.
-
-        Args:
-            plan: whether to say how many seeds it takes, whatever the verdict is.
-        """
+    def sentences(self) -> Iterator[str]:
+        """Yield the sentences about its design, its rates of error, and what would decide it."""
         if self.design is not None:
             yield from self.design.sentences()
         if self.extremes is not None:
             yield _extremes_in_words(*self.extremes)
         if self.rates is not None:
             yield self.rates.in_words()
-        if self.design is not None and (self.is_open or plan):
+        if self.design is not None and self.is_open:
             yield from self._plan_in_words(self.design)
 
     def _plan_in_words(self, design: Design) -> Iterator[str]:
         share = percent(WANTED)
-        if self.lacks_cells and self.is_open:
+        if self.lacks_cells:
             again = "; if they fail again, a condition can leave them out"
             yield f"The cells that are missing come first{again if len(design.failed) else ''}."
         if not self.parts:
@@ -135,9 +128,8 @@ class Decision:
             why = "too many cells fail" if self.lacks_numbers else "it lies at the margin's end"
             yield f"{most}: {why}."
         elif self.lacks_seeds:
-            anew = f" ({self.anew} in a new run)" if self.anew else ""
             seeds = plural(self.needed, "seed")
-            yield f"As measured it takes {seeds} to decide it with a probability of {share}{anew}."
+            yield f"As measured it takes {seeds} to decide it with a probability of {share}."
         else:
             verb = "decides" if self.needed == 1 else "decide"
             seeds = f"{plural(self.needed, 'seed')} {verb} it with a probability of {share}"
@@ -153,25 +145,24 @@ def _extremes_in_words(good: Verdict, bad: Verdict) -> str:
 
 
 def decide_sentences(
-    path: Path, texts: Sequence[str], conditions: Sequence[str] = (), *, plan: bool = False
+    path: Path, texts: Sequence[str], conditions: Sequence[str] = ()
 ) -> list[Decision]:
     """Judge sentences on a run directory; without any, the claims of its study and of its preset.
 
     Args:
         texts: sentences, or names of the run's own claims.
         conditions: conditions that choose cells, such as `n=5:20`.
-        plan: whether to find the seeds that each needs, whatever its verdict is.
     """
     (run,) = load_runs([path], path, conditions)
     claims = [run.claim(text) for text in texts]
     check_claims(claims or _present_claims(run), run.table)
-    return _decide(run, claims or run.claims(), plan=plan)
+    return _decide(run, claims or run.claims())
 
 
-def _decide(run: LoadedRun, claims: Sequence[Claim], *, plan: bool = False) -> list[Decision]:
+def _decide(run: LoadedRun, claims: Sequence[Claim]) -> list[Decision]:
     judged = [Judged(run.study.name, each, run.judge(each), run.directory.path) for each in claims]
     families = judge_families(judged, lambda each: run.judge(each.claim))
-    return [decision(run.table(each.claim), each, run.looks_level, plan=plan) for each in families]
+    return [decision(run.table(each.claim), each, run.looks_level) for each in families]
 
 
 def _present_claims(run: LoadedRun) -> list[Claim]:
@@ -237,12 +228,8 @@ def check_claims(claims: Sequence[Claim], table: Callable[[Claim], Table]) -> No
             raise error
 
 
-def decision(table: Table, judged: Judged, level: Level, *, plan: bool = False) -> Decision:
-    """Return how sure a verdict is; only the verdict of a claim that is no sentence.
-
-    Args:
-        plan: see `decide_sentences`.
-    """
+def decision(table: Table, judged: Judged, level: Level) -> Decision:
+    """Return how sure a verdict is; only the verdict of a claim that is no sentence."""
     each = judged.claim
     if not isinstance(each.measure, Measure):
         return Decision(judged)
@@ -255,12 +242,10 @@ def decision(table: Table, judged: Judged, level: Level, *, plan: bool = False) 
     if design is not None and each.measure.choose is None:
         lacking = lacking or design.unswept
     decided = Decision(judged, design, parts, extremes=extremes, lacking=lacking)
-    if parts and (plan or decided.is_open):
-        decided = _planned(decided, level, plan)
-    if decided.rates is None:
-        with level(0):
-            decided = replace(decided, rates=table.rates(each))
-    return decided
+    if parts and decided.is_open:
+        decided = _planned(decided, level)
+    with level(0):
+        return replace(decided, rates=table.rates(each))
 
 
 def _lacking(table: Table, judged: Judged, measure: Measure) -> Mapping[str, str]:
@@ -278,7 +263,7 @@ def _lacking(table: Table, judged: Judged, measure: Measure) -> Mapping[str, str
     return {}
 
 
-def _planned(decided: Decision, level: Level, plan: bool) -> Decision:
+def _planned(decided: Decision, level: Level) -> Decision:
     parts, family = decided.parts, max(1, decided.judged.family)
     seeds = len(parts[0].low)
     known = _whole_seeds(parts) if decided.lacks_cells else parts
@@ -291,21 +276,16 @@ def _planned(decided: Decision, level: Level, plan: bool) -> Decision:
     if len(known[0].low) < FEWEST_PILOT:
         with look(1):
             return replace(decided, at_least=fewest_seeds(known))
-    anew, needed, rates = None, None, None
-    if plan:
-        with set_level(level_of_each(family)):
-            anew = seeds_to_decide(known)
-    if not decided.is_open:
-        return replace(decided, needed=anew)
+    needed = None
     if decided.lacks_cells:
         with look(0):
             needed = seeds_to_decide(known)
-    hopeless = needed is None if decided.lacks_cells else plan and anew is None
-    if not hopeless and (needed is None or needed > seeds):
+        if needed is None:
+            return decided
+    if needed is None or needed > seeds:
         with look(1):
             needed = seeds_to_decide(known, more_than=seeds)
-            rates = rates_of(known, needed) if plan and needed else None
-    return replace(decided, needed=needed, anew=anew if anew != needed else None, rates=rates)
+    return replace(decided, needed=needed)
 
 
 def _whole_seeds(parts: Sequence[Part]) -> list[Part]:
