@@ -192,7 +192,8 @@ def test_a_refined_sweep_says_what_it_knows_and_is_drawn_where_it_sampled(tmp_pa
     assert "The coarse grid: 20 cells, 20 to run." in done
     assert "Round 1: " in done
     assert (
-        "The crossing of test_loss = 0.2 along snr, the median of 3 seeds, is known to ±0.5" in done
+        "The crossing of test_loss = 0.2 along snr, the median of 3 seeds, is known to ±0.283"
+        in done
     )
     cells = overfit_cli.load(tmp_path / "runs")
     assert len(cells) > 20
