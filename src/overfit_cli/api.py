@@ -147,9 +147,6 @@ def sweep(
         One row per cell of the sweep that is there, failed ones too: in the order of the grid, and
         of its seeds at each point. With `dry_run`, the plan: how many cells are there already, and
         how many would run.
-
-    Raises:
-        KeyboardInterrupt: when interrupted; what is finished is kept.
     """
     switches = {"trajectories": trajectories, "dry_run": dry_run, "fresh": fresh, "quiet": quiet}
     _check_switches(**switches, retry_failed=retry_failed, fail_fast=fail_fast)

@@ -147,11 +147,7 @@ class Reproduction:
         return None
 
     def run(self) -> None:
-        """Run and draw one preset after the other; what can't be run is left out and said.
-
-        Raises:
-            KeyboardInterrupt: when interrupted; what is finished is kept.
-        """
+        """Run and draw one preset after the other; what can't be run is left out and said."""
         from overfit_cli.core.files import results_folder
 
         time_left = self._measure_time(self.executor.jobs)

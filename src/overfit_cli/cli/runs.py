@@ -147,7 +147,6 @@ def _axes_in_words(run: RunSummary) -> str:
 
 
 def _as_json(run: RunSummary) -> dict[str, Any]:
-    """Return what a run directory holds, for programs."""
     return {
         "path": str(run.path),
         "study": run.study,

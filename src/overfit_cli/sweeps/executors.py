@@ -148,9 +148,6 @@ class Executor(ABC):
         Args:
             tasks: taken as they are handed out.
             ahead: how many tasks per job are handed out at a time.
-
-        Raises:
-            KeyboardInterrupt: when interrupted; tasks that wait for a worker are cancelled then.
         """
 
     def __enter__(self) -> Self:

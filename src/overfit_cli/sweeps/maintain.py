@@ -253,7 +253,6 @@ def _described(manifest: Manifest) -> FunctionRecord | None:
 
 
 def _check_alike(manifests: dict[RunDirectory, Manifest]) -> None:
-    """Refuse directories whose cells can't stand beside each other."""
     [(first, manifest), *others] = manifests.items()
     held = {name: (value, first) for name, value in manifest.data.items()}
     for directory, other in others:

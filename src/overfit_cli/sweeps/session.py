@@ -99,11 +99,7 @@ class Session:
     stated: Mapping[str, str] = field(default_factory=dict)
 
     def sweep(self, grid: Grid) -> tuple[Plan, Summary]:
-        """Run what a grid lacks, from its plan to its last cell.
-
-        Raises:
-            KeyboardInterrupt: when interrupted, after a sentence about what is kept.
-        """
+        """Run what a grid lacks, from its plan to its last cell."""
         plan = self.plan(grid)
         read = self.prepare(plan)
         self.describe(plan)
@@ -220,11 +216,7 @@ class Session:
         return estimate(plan, jobs, self.execution, within, work and work / jobs)
 
     def run(self, plan: Plan, read: Mapping[str, str]) -> Summary:
-        """Train a plan's cells on the data that was read for it, showing how far it is.
-
-        Raises:
-            KeyboardInterrupt: when interrupted, after a sentence about what is kept.
-        """
+        """Train a plan's cells on the data that was read for it, showing how far it is."""
         executor, speed = self.executor_for(plan), Speed()
         with blaming(plan.grid.study, "the cost of a cell"):
             plan = replace(plan, batches=coarse_to_fine(plan, executor.jobs))
