@@ -52,19 +52,19 @@ def differences(full: pd.DataFrame, refined: pd.DataFrame) -> pd.Series:
     return apart.mask(neither, 0.0).fillna(np.inf).where(same_seeds, np.inf)
 
 
-def repetition(number: int, rounds: int, tolerance: float) -> tuple[pd.Series, float]:
+def repetition(number: int, rounds: int) -> tuple[pd.Series, float]:
     """Run and compare both for one set of seeds; return differences and the share of runs."""
     seeds = f"{SEEDS * number}:{SEEDS * number + SEEDS - 1}"
     with tempfile.TemporaryDirectory() as folder:
         full, long = sweep(Path(folder) / "full", seeds, POINTS)
-        refine = ("--refine", str(rounds), "--tolerance", str(tolerance))
+        refine = ("--refine", str(rounds))
         refined, short = sweep(Path(folder) / "refined", seeds, COARSE, *refine)
     apart = differences(boundary(full), boundary(refined))
     share = len(refined) / len(full)
     runs = f"{len(refined)} of {len(full)} runs ({share:.1%}), {short:.0f} s against {long:.0f} s"
-    within = f"{(apart <= tolerance).sum()} and {(apart <= SPACING).sum()} of {len(apart)} N"
+    within = f"{(apart <= SPACING).sum()} of {len(apart)} N"
     sizes = f"median {apart.median():.3f}, largest {apart.max():.3f}"
-    print(f"seeds {seeds}: {runs}; within ±{tolerance:.3f} and ±{SPACING:.3f} at {within}; {sizes}")
+    print(f"seeds {seeds}: {runs}; within ±{SPACING:.3f} at {within}; {sizes}")
     return apart, share
 
 
@@ -73,15 +73,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--repetitions", type=int, default=5)
     parser.add_argument("--rounds", type=int, default=12)
-    parser.add_argument("--tolerance", type=float, default=SPACING)
     options = parser.parse_args()
-    done = [
-        repetition(number, options.rounds, options.tolerance)
-        for number in range(options.repetitions)
-    ]
+    done = [repetition(number, options.rounds) for number in range(options.repetitions)]
     apart = pd.concat([one for one, _ in done])
-    agreement, share = float((apart <= options.tolerance).mean()), max(share for _, share in done)
-    print(f"{agreement:.1%} of {len(apart)} crossings agree within ±{options.tolerance:.3f}.")
+    agreement, share = float((apart <= SPACING).mean()), max(share for _, share in done)
+    print(f"{agreement:.1%} of {len(apart)} crossings agree within ±{SPACING:.3f}.")
     print(f"The full grid knows each to ±{PRECISION:.3f}, if curves are smooth.")
     if agreement < LEAST_AGREEMENT or share > MOST_RUNS:
         sys.exit(f"Asked for are {LEAST_AGREEMENT:.0%}, with {MOST_RUNS:.0%} of the runs at most.")

@@ -222,7 +222,7 @@ def here(*options: str) -> Iterator[list[str]]:
 def dask(folder: Path) -> Iterator[list[str]]:
     """The options of a sweep on a dask cluster, which is there while inside."""
     with dask_cluster(folder / "dask", "one", "two") as cluster:
-        yield ["--backend", "dask", "--scheduler", cluster.address]
+        yield ["--backend", "dask", "--address", cluster.address]
 
 
 @contextlib.contextmanager

@@ -21,7 +21,6 @@ import overfit_cli
 from docs.pictures import gallery
 from docs.tables import table1_beside_measured
 from overfit_cli.cli.list import COLUMN_HEADINGS, PARAMETER_HEADINGS, column_rows, parameter_rows
-from overfit_cli.cli.settings import VARIABLES
 from overfit_cli.core.cell import Paper
 from overfit_cli.core.claim import KINDS, VERDICTS, Interval, number_with_interval
 from overfit_cli.core.registry import claims_of, find_study, installed_studies
@@ -203,7 +202,7 @@ def _headline(claim: dict[str, Any]) -> str:
 
 def _help(command: str) -> str:
     """The help text of a command as a user sees it, without colours."""
-    others = {name: text for name, text in os.environ.items() if name not in VARIABLES}
+    others = {name: text for name, text in os.environ.items() if not name.startswith("OVERFIT_")}
     done = subprocess.run(
         [sys.executable, "-m", "overfit_cli", command, "--help"],
         env={**others, "COLUMNS": "80", "NO_COLOR": "1", "TERM": "dumb"},

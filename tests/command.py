@@ -14,7 +14,6 @@ from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from unittest import mock
 
-import pytest
 import typer.main
 
 from overfit_cli.cli import app
@@ -91,13 +90,25 @@ def call(
         warnings.resetwarnings()  # as in a process that was just started
         for category in (DeprecationWarning, PendingDeprecationWarning, ResourceWarning):
             warnings.simplefilter("ignore", category)
-        with pytest.raises(SystemExit) as ended:
-            app.main()
-    code = int(ended.value.code or 0)
+        code = _code_of_main()
     texts = (output.getvalue(), errors.getvalue())
     expected = {expect} if isinstance(expect, int) else {*expect}
     assert code in expected, f"{arguments}: {code}\n{texts[0]}\n{texts[1]}"
     return subprocess.CompletedProcess(arguments, code, *texts)
+
+
+def _code_of_main() -> int:
+    """Run the command line to its end; what a user's function raises has an answer of its own."""
+    with mock.patch.object(sys, "excepthook", sys.__excepthook__):
+        try:
+            app.main()
+        except SystemExit as ended:
+            return int(ended.code or 0)
+        except Exception as error:
+            if sys.excepthook is sys.__excepthook__:
+                raise
+            sys.excepthook(type(error), error, error.__traceback__)
+    return 1
 
 
 def python(

@@ -58,7 +58,7 @@ for arguments in (
     ["verify", "run"],
     ["report", "--from=run", "--out=page"],
     ["compare", "run", "run"],
-    ["show", "run"],
+    ["runs", "run"],
     ["compact", "run"],
 ):
     sys.argv = ["overfit", *arguments]

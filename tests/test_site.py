@@ -220,7 +220,7 @@ def test_pages_open_without_errors_and_fit_a_phone(chromium: Browser, address: s
 @pytest.mark.slow
 def test_search_finds_a_command_and_a_python_function(chromium: Browser, address: str) -> None:
     page = chromium.new_page()
-    for words, target in (("overfit seal", "docs/commands.html"), ("sweep grid", "docs/api.html")):
+    for words, target in (("overfit merge", "docs/commands.html"), ("sweep grid", "docs/api.html")):
         page.goto(address)
         page.locator("input[name=query]").fill(words)
         page.locator(f".md-search-result__link[href*='{target}']").first.wait_for(timeout=30_000)

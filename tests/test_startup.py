@@ -31,7 +31,7 @@ def check_imports(commands: Sequence[Sequence[str]], heavy: list[str], cwd: Path
 
 @pytest.mark.parametrize(
     "arguments",
-    [["--help"], ["--version"], ["plot", "--help"], ["compare", "--help"], ["show", "-h"]],
+    [["--help"], ["--version"], ["plot", "--help"], ["compare", "--help"], ["runs", "-h"]],
 )
 def test_help_imports_nothing_heavy(arguments: list[str], tmp_path: Path) -> None:
     heavy = ["torch", "pandas", "matplotlib", "numpy", "scipy", "joblib", "pyarrow"]

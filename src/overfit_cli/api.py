@@ -31,7 +31,7 @@ from overfit_cli.figures.look import check_colour_map, read_log, read_look
 from overfit_cli.figures.picture import Picture, save_with_caption
 from overfit_cli.functions.function_study import study_of_function, study_of_rows
 from overfit_cli.report.claim_figure import draw_claims
-from overfit_cli.report.decision import Decision, decide_cells, decide_sentences
+from overfit_cli.report.decision import Decision, decide_cells, decide_sentences, lines_on_claims
 from overfit_cli.report.difference_figure import draw_difference
 from overfit_cli.report.differences import Comparison, compare_sides
 from overfit_cli.report.judge import JudgedClaims, judge_all, judge_cells, relevant_claims
@@ -94,9 +94,7 @@ def sweep(
     only: str | Sequence[str] = (),
     jobs: int = -1,
     backend: Backend = "loky",
-    scheduler: str | None = None,
     address: str | None = None,
-    patience: float | None = None,
     shard: str | None = None,
     device: DeviceChoice = "auto",
     data: str | Path | None = None,
@@ -108,7 +106,7 @@ def sweep(
     time_limit: float | None = None,
     refine: int | None = None,
     threshold: float | None = None,
-    tolerance: float | None = None,
+    claim: str | Sentence | Iterable[str | Sentence] = (),
     quiet: bool = False,
     **axes: Values,
 ) -> pd.DataFrame | Plan:
@@ -125,10 +123,7 @@ def sweep(
         only: conditions that points of the grid must meet, such as `n >= 2*d`.
         jobs: cells trained at a time; -1 is one per core.
         backend: `loky` (processes) or `threading`; `dask` or `ray` for a cluster.
-        scheduler, address: where the cluster of `dask`, of `ray` answers.
-        patience: on a cluster, the seconds without a result or a sign of life of a worker after
-            which the sweep ends; ray's workers give none. None for 900, or on ray for as long as
-            cells may take.
+        address: where the cluster of `dask` or `ray` answers.
         shard: the part of the sweep to run, such as `2/8`; None for all of it.
         device: `auto`, `cpu` or `cuda`.
         data: where a study's data lies.
@@ -138,9 +133,12 @@ def sweep(
         retry_failed: run cells again that failed.
         fail_fast: stop when a cell fails; cells that are running end.
         time_limit: the seconds that a cell may take; one that takes longer fails. In a thread (the
-            backends `threading` and `dask`) it ends at its next logged step, or when it returns.
+            backends `threading` and `dask`) it ends at its next logged step, or when it returns; a
+            process that is silent for a minute longer counts as killed.
         refine: begin with the grid, and add cells at the uncertain boundary, in so many rounds.
-        threshold, tolerance: with `refine`, the value at the boundary, and its accuracy.
+        threshold: with `refine`, the value at the boundary.
+        claim: sentences to write into the manifest before the first cell; with `dry_run`, it is
+            printed how many seeds would decide them.
         quiet: whether to print nothing.
         **axes: the values of each parameter: one, several, a range as a text, or an expression in
             other parameters as a text, such as `2*d`.
@@ -149,9 +147,6 @@ def sweep(
         One row per cell of the sweep that is there, failed ones too: in the order of the grid, and
         of its seeds at each point. With `dry_run`, the plan: how many cells are there already, and
         how many would run.
-
-    Raises:
-        KeyboardInterrupt: when interrupted; what is finished is kept.
     """
     switches = {"trajectories": trajectories, "dry_run": dry_run, "fresh": fresh, "quiet": quiet}
     _check_switches(**switches, retry_failed=retry_failed, fail_fast=fail_fast)
@@ -165,8 +160,8 @@ def sweep(
         [*subject.together, *list_of_texts("together", together)],
         [*subject.only, *list_of_texts("only", only)],
     )
-    refinement = refinement_of(grid, refine, threshold, tolerance)
-    _check_texts(scheduler=scheduler, address=address, shard=shard)
+    refinement = refinement_of(grid, refine, threshold)
+    _check_texts(address=address, shard=shard)
     with open_sweep(
         subject,
         grid,
@@ -176,18 +171,22 @@ def sweep(
         refinement=refinement,
         jobs=jobs,
         backend=backend,
-        scheduler=scheduler,
         address=address,
-        patience=patience,
         device=device,
         trajectories=trajectories,
         fresh=fresh,
         retry_failed=retry_failed,
         fail_fast=fail_fast,
         time_limit=time_limit,
+        claims=list_of_texts("claim", _as_texts(claim)),
     ) as session:
         if dry_run:
-            return outline(session, grid, refinement, refine or 0)
+            plan = outline(session, grid, refinement, refine or 0)
+            for line in lines_on_claims(
+                session.directory, grid, {**session.sentences, **session.stated}
+            ):
+                session.output.print(line)
+            return plan
         return _run(session, grid, refinement, refine or 0)
 
 
@@ -235,7 +234,8 @@ def train(
         quiet: whether to print nothing.
 
     Returns:
-        What was measured, and the logged steps in `trajectory`. A run that failed has a `reason`.
+        What was measured, and the logged steps in `trajectory`. A run that diverged has a `reason`;
+        an exception of a function passes as it is, and its row is kept.
     """
     subject = _subject(study, None)
     take_data_folder(subject.study, None if data is None else usable_path("data", data))
@@ -244,7 +244,9 @@ def train(
     grid = grid_of_values(subject.study, settings, seeds, subject.texts)
     chosen = resolve_device(valid_choice("device", device, get_args(DeviceChoice)))
     path = None if out is None else usable_path("out", out)
-    result, *_ = train_cell(subject, grid, settings, path, chosen, console(quiet=quiet))
+    result, _, error = train_cell(subject, grid, settings, path, chosen, console(quiet=quiet))
+    if isinstance(error, Exception):
+        raise error
     return result
 
 

@@ -13,7 +13,6 @@ from overfit_cli.claims.designs import (
     RANGE,
     design_of,
     needs_in_words,
-    parameters_named,
     settings_lacking,
 )
 from overfit_cli.claims.everywhere import verdicts_at_extremes
@@ -109,21 +108,14 @@ def test_what_sentences_need_is_told_before_there_are_cells() -> None:
         "test_error falls along snr where method = lasso",
     )
     sentences = [read(text) for text in texts]
-    named = {"method": "ridge,none,lasso", "n": RANGE, "snr": RANGE}
     table = Table(cells().iloc[:0], STUDY.parameters)
-    assert parameters_named(sentences, table) == named
     assert needs_in_words(sentences[0], table) == (
         "It needs cells of method=ridge; cells of method=none; cells where n >= 20."
     )
     assert needs_in_words(sentences[1], table) == (
         "It needs 3 values of snr or more; cells where method = lasso."
     )
-    bracketed = read(
-        "learned: test_error[n=80] < test_error[n=10]; share of seeds with gap < 1 > 0.9"
-    )
-    assert parameters_named([bracketed], table) == {"n": "80,10"}
     extremes = read("test_error[n is largest] < test_error[n is smallest] where method = ridge")
-    assert parameters_named([extremes], table) == {"n": RANGE, "method": "ridge"}
     assert needs_in_words(extremes, table) == (
         "It needs 2 values of n or more; cells where method = ridge."
     )

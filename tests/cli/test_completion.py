@@ -66,7 +66,7 @@ COMPLETED: list[tuple[str, list[str]]] = [
     ("sweep --sn", ["--snr"]),
     ("sweep --n 5 --sn", ["--snr"]),
     ("sweep softmax-convergence --dat", ["--data"]),
-    ("sweep toy --n 1:3 --p", ["--profile", "--patience", "--pause"]),
+    ("sweep toy --n 1:3 --p", ["--profile", "--pause"]),
     ("sweep toy --mood di", ["diverges"]),
     ("sweep toy --n ", []),
     ("sweep toy --set mood=di", ["mood=diverges"]),
@@ -78,8 +78,7 @@ COMPLETED: list[tuple[str, list[str]]] = [
     ("export results/grid --to ", ["csv", "latex", "parquet", "netcdf", "ro-crate"]),
     ("list pr", ["presets"]),
     ("list to", ["toy"]),
-    ("show ", ["results/grid", "results/moods"]),
-    ("runs r", ["results"]),
+    ("runs ", ["results/grid", "results/moods"]),
     ("list claims to", ["toy"]),
     ("list claims toy ", []),
     # Figures, papers and runs
@@ -121,8 +120,10 @@ def test_behind_a_study_its_parameters_are_offered(folder: Path) -> None:
     assert {"toy", "fig1", "kernel-text"} <= set(in_bash("sweep", "", cwd=folder))
 
 
-def test_runs_are_offered_from_the_users_results_folder(tmp_path: Path) -> None:
-    (tmp_path / "pyproject.toml").write_text('[tool.overfit]\nresults = "runs"\n')
+def test_runs_are_offered_from_the_users_results_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OVERFIT_RESULTS", "runs")
     (tmp_path / "runs" / "mine" / "cells").mkdir(parents=True)
     assert in_bash("plot", "lines", "--from", "", cwd=tmp_path) == ["runs/mine"]
 

@@ -79,15 +79,13 @@ def test_a_claim_of_the_shell_has_a_verdict_an_interval_and_its_rates_of_error(
 
 
 @pytest.mark.slow
-def test_a_plan_names_the_seeds_and_the_command(folder: Path) -> None:
+def test_an_open_claim_names_the_seeds_and_the_command_that_decide_it(folder: Path) -> None:
     near = "error is 0.1 within 0.0004 where n = 10"
-    words = said(folder, "results/decay-n", near, "--plan")
+    words = said(folder, "results/decay-n", near)
     assert "inconclusive" in words
-    assert "seeds to decide it with a probability of 90 % (" in words
+    assert "seeds to decide it with a probability of 90 %." in words
     assert "Next: overfit sweep decay.py --n 10,20,40 --jobs=1 --seeds" in words
     assert "--seeds=10" not in words
-    easy = said(folder, "results/decay-n", "error < 1", "--plan")
-    assert "As measured, 6 seeds decide it with a probability of 90 %." in easy
 
 
 def proposed(output: str) -> list[list[str]]:
@@ -244,8 +242,6 @@ def test_claims_that_are_open_together_are_decided_by_the_proposed_command(tmp_p
 def test_a_function_without_seeds_is_decided_by_its_cells(tmp_path: Path) -> None:
     text = BROKEN.replace(", seed: int = 0", "").replace(" and seed == 2", "")
     (tmp_path / "decay.py").write_text(text.replace("0.01 * seed", "0"))
-    planned = call("judge", "decay.py", "error falls along n", "--plan", cwd=tmp_path).stdout
-    assert "--seeds" not in planned
     run("sweep", "decay.py", "--n=10,20,40", "--jobs=1", cwd=tmp_path, expect=1)
     done = call("judge", "decay.py", "error falls along n", "error[n=80] < 1", cwd=tmp_path)
     assert "Judged on 3 settings (n 10, 20, 40).\n" in done.stdout
@@ -279,31 +275,19 @@ def test_conditions_on_the_cells_are_said(folder: Path) -> None:
     assert "Judged on 2 settings (n 10, 20) and 10 seeds (0 to 9)." in words
 
 
-def test_a_plan_without_a_run_says_what_to_run_first(tmp_path: Path) -> None:
+def test_a_file_without_a_run_is_named(tmp_path: Path) -> None:
     (tmp_path / "decay.py").write_text(FILE.format(within=0.1))
-    words = said(tmp_path, "decay.py", "--plan")
-    assert "inverse: It needs 3 values of n or more." in words
-    assert "error-lt-0.2: It takes any cells." in words
-    assert (
-        "Next: overfit sweep decay.py --n RANGE --seeds 3 Then: overfit judge decay.py --plan"
-        in words
-    )
     assert "there is no run of it" in call("judge", "decay.py", cwd=tmp_path, expect=2).stderr
-    errors = call(
-        "judge", "decay.py", "error falls along m", "--plan", cwd=tmp_path, expect=2
-    ).stderr
-    assert "it is not a parameter" in errors
 
 
-@pytest.mark.slow
-def test_a_plan_gives_the_rates_of_error_at_the_seeds_that_it_takes(folder: Path) -> None:
-    near = "error is 0.1 within 0.0004 where n = 10"
-    words = said(folder, "results/decay-n", near, "--plan")
-    [needed, own] = map(int, re.findall(r"takes (\d+) seeds .* \((\d+) in a new run\)", words)[0])
-    assert own < needed
-    assert f"With {needed} seeds it would hold in" in words
-    [false_holds] = map(float, re.findall(r"would hold in ([\d.]+) % of simulated data", words))
-    assert false_holds <= 5
+def test_verdicts_are_written_as_those_of_a_report(folder: Path) -> None:
+    printed = call("judge", "results/decay-n", "error < 0.2", "--json=-", cwd=folder).stdout
+    [record] = json.loads(printed)["claims"]
+    assert (record["claim"], record["verdict"]) == ("error-lt-0.2", "holds")
+    assert "With 10 seeds it would hold in" in record["note"]
+    done = call("judge", "results/decay-n", "error < 0.2", "--json=v.json", cwd=folder).stdout
+    assert done.endswith("Written: v.json\n")
+    assert (folder / "v.json").read_text() == printed
 
 
 def test_cells_that_a_comparison_leaves_out_are_not_missing(folder: Path) -> None:

@@ -343,7 +343,6 @@ def test_cells_of_another_version_are_told(folder: Path, monkeypatch: pytest.Mon
         ([""], "FILE|DIR '': give a path."),
         (["heatmap.png", "--from=none"], "--from none: it isn't there; name the figure's run or"),
         (["heatmap.png", "--from="], "--from '': give a path."),
-        (["heatmap.png", "--data=none"], "--data none: there is no such folder or file."),
         ([], "Missing argument 'FILE|DIR'."),
     ],
 )

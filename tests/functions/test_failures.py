@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import shutil
+import subprocess
+import sys
 from collections import Counter
 from collections.abc import Hashable
 from pathlib import Path
@@ -117,10 +119,7 @@ def test_a_training_prints_the_users_lines_alone(tmp_path: Path) -> None:
         '    return {"y": n}["x"]',
         "KeyError: 'x'",
     ]
-    assert trained.stderr == (
-        f"overfit: The cell failed: error: KeyError: 'x' at {LINES[1]}. "
-        "--debug opens a debugger there.\n"
-    )
+    assert trained.stderr == (f"overfit: The cell failed: error: KeyError: 'x' at {LINES[1]}.\n")
     [row] = overfit_cli.load(tmp_path / "results" / "mine-n3").to_dict("records")
     assert row["traceback"] == "\n".join(LINES)
 
@@ -137,9 +136,23 @@ def test_a_report_shows_the_lines_as_code(tmp_path: Path) -> None:
     assert "\nValueError: &lt;b&gt;``` &amp;\n  in two lines\n</pre>" in page
 
 
-def test_python_gives_the_lines_with_the_result(tmp_path: Path) -> None:
-    result = overfit_cli.train(broken(tmp_path), n=3, out=tmp_path / "out", quiet=True)
-    assert result.traceback.splitlines() == LINES
+def test_an_exception_passes_through_python_as_it_is(tmp_path: Path) -> None:
+    with pytest.raises(KeyError, match="x") as raised:
+        overfit_cli.train(broken(tmp_path), n=3, out=tmp_path / "out", quiet=True)
+    assert str(raised.traceback[-1].path).endswith("mine.py")
+    [row] = overfit_cli.load(tmp_path / "out").to_dict("records")
+    assert row["traceback"] == "\n".join(LINES)
+
+
+@pytest.mark.slow
+def test_pythons_debugger_opens_where_a_function_raises(tmp_path: Path) -> None:
+    broken(tmp_path)
+    command = [sys.executable, "-m", "pdb", "-m", "overfit_cli", "train", "mine.py", "--n=3"]
+    done = subprocess.run(
+        command, input="c\np n\nq\n", cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert f"> {tmp_path}/mine.py(3)features()" in done.stdout
+    assert "(Pdb) 3" in done.stdout
 
 
 # What is kept

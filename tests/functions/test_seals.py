@@ -57,56 +57,14 @@ def report(folder: Path) -> str:
     return " ".join(call(*command, cwd=folder).stdout.split())
 
 
-def test_a_seal_has_the_digest_the_date_and_the_seeds(tmp_path: Path) -> None:
-    write(tmp_path)
-    said = call("seal", "decay.py", *GRID, "--seeds=6", cwd=tmp_path).stdout
-    path = tmp_path / "decay-train.seal.json"
-    assert said.startswith("Sealed: inverse\n")
-    entry = json.loads(path.read_text())["claims"]["inverse"]
-    assert (len(entry["digest"]), entry["seeds"]) == (16, list(range(6)))
-    before = path.read_text()
-    assert "Sealed: inverse, as on " in call("seal", "decay.py", *GRID, cwd=tmp_path).stdout
-    assert path.read_text() == before
-    sweep(tmp_path, 6)
-    assert "holds" in report(tmp_path)
-    assert "Sealed on " in report(tmp_path)
-
-
 @pytest.mark.slow
-def test_a_claim_that_changed_is_not_sealed_again_and_the_report_says_so(tmp_path: Path) -> None:
+def test_a_claim_that_changed_is_named_by_the_report(tmp_path: Path) -> None:
     write(tmp_path)
-    call("seal", "decay.py", *GRID, cwd=tmp_path)
     sweep(tmp_path, 6)
     write(tmp_path, "-1.5, -0.5")
-    text = report(tmp_path)
-    assert "This claim was changed after the first cell was trained." in text
-    assert "This claim has changed since it was sealed on " in text
+    assert "This claim was changed after the first cell was trained." in report(tmp_path)
     short = call("report", "--from=results/decay-n", cwd=tmp_path).stdout
     assert "\nChanged after the first cell was trained (see --details): inverse.\n" in short
-    refused = call("seal", "decay.py", *GRID, cwd=tmp_path, expect=2).stderr
-    assert "inverse: it was sealed on " in refused
-    assert "give the changed claim another name" in refused
-
-
-@pytest.mark.parametrize("margin", ["", "-1e300, 1e300"])
-def test_a_claim_that_no_number_could_fail_is_refused(tmp_path: Path, margin: str) -> None:
-    write(tmp_path, margin or "-float('inf'), float('inf')")
-    refused = call("seal", "decay.py", *GRID, cwd=tmp_path, expect=2).stderr
-    assert refused.startswith("overfit: inverse: no number could make it fail.")
-    assert not list(tmp_path.glob("*.json"))
-
-
-def test_a_design_that_could_not_decide_is_refused_with_the_reason(tmp_path: Path) -> None:
-    write(tmp_path)
-    refused = call("seal", "decay.py", cwd=tmp_path, expect=2).stderr
-    assert "one value of n" in refused
-    assert "name more values of parameters" in refused
-
-
-def test_only_a_function_with_claims_is_sealed(tmp_path: Path) -> None:
-    (tmp_path / "bare.py").write_text("def train(n: int = 1): return {'loss': n}\n")
-    assert "it has no claims" in call("seal", "bare.py", cwd=tmp_path, expect=2).stderr
-    assert "it takes a function" in call("seal", "benign-vit", cwd=tmp_path, expect=2).stderr
 
 
 @pytest.mark.slow
@@ -263,3 +221,80 @@ def test_a_planned_cell_that_was_never_run_is_missed(tmp_path: Path) -> None:
     text = report(tmp_path)
     assert "inverse ours inconclusive" in text
     assert "3 of 21 cells" in text
+
+
+LOW = "low: error < 0.2"
+STATED = ("sweep", "decay.py", *GRID, "--jobs=1", "--claim", LOW)
+
+
+def test_a_claim_that_is_stated_with_a_sweep_is_judged_like_the_functions_own(
+    tmp_path: Path,
+) -> None:
+    state(tmp_path, SMALL)
+    done = call(*STATED, "--claim=error falls along n", "--seeds=6", cwd=tmp_path)
+    assert "Next: overfit judge results/decay-n\n" in done.stdout
+    manifest = read_manifest(tmp_path / "results" / "decay-n")
+    assert manifest is not None
+    assert manifest.stated == {"low": LOW[5:], "error-falls-along-n": "error falls along n"}
+    assert {"low", "error-falls-along-n", "small"} == (manifest.claims or {}).keys()
+    for words in (judge(tmp_path), report(tmp_path)):
+        assert "low ours holds" in words
+        assert "error-falls-along-n ours holds" in words
+        assert "after the first cell" not in words
+    assert "low" in call("runs", "results/decay-n", cwd=tmp_path).stdout
+
+
+def test_a_claim_of_the_same_sweep_again_is_no_other_and_a_new_one_is_refused(
+    tmp_path: Path,
+) -> None:
+    state(tmp_path)
+    call(*STATED, "--seeds=1", cwd=tmp_path)
+    call(*STATED, "--seeds=2", cwd=tmp_path)
+    for claim in ("error < 0.3", "low: error < 0.3"):
+        refused = call(*STATED[:-1], claim, "--seeds=2", cwd=tmp_path, expect=2).stderr
+        assert refused.startswith("overfit: --claim ")
+        assert "results/decay-n was begun without it; name another directory" in refused
+
+
+def test_claims_of_a_preset_and_of_its_user_stand_beside_each_other(tmp_path: Path) -> None:
+    state(tmp_path)
+    preset = PRESET.format(claims='small = "error < 0.2"')
+    (tmp_path / "decay.toml").write_text(preset)
+    call("sweep", "decay.toml", "--jobs=1", "--claim", LOW, cwd=tmp_path)
+    words = " ".join(call("judge", "results/decay-quick", cwd=tmp_path).stdout.split())
+    assert "small ours holds" in words
+    assert "low ours holds" in words
+    assert "after the first cell" not in words
+
+
+def test_a_dry_run_says_how_many_seeds_would_decide_a_claim(tmp_path: Path) -> None:
+    state(tmp_path, SMALL)
+    near = "near: error is 0.1 within 0.0004 where n = 10"
+    dry = ("--dry-run", "--claim", near)
+    first = call("sweep", "decay.py", *GRID, *dry, cwd=tmp_path).stdout
+    needs = "It needs cells where n = 10. 6 seeds or more could decide it; this sweep has 3.\n"
+    assert f"near: {needs}" in first
+    assert "small: It takes any cells. 6 seeds or more could decide it" in first
+    sweep(tmp_path, 10)
+    again = call("sweep", "decay.py", *GRID, "--seeds=10", *dry, cwd=tmp_path).stdout
+    assert "near: inconclusive in results/decay-n.\n" in again
+    assert " seeds to decide it with a probability of 90 %" in again
+    assert "small: holds in results/decay-n.\n" in again
+
+
+@pytest.mark.parametrize(
+    ("claims", "sentence"),
+    [
+        (["error is low"], "it compares nothing"),
+        (["error falls along m"], "it is not a parameter"),
+        ([LOW, LOW], "another claim is called so"),
+        (["small: error < 1"], "another claim is called so"),
+    ],
+)
+def test_a_claim_that_cannot_be_judged_is_refused_before_anything_runs(
+    claims: list[str], sentence: str, tmp_path: Path
+) -> None:
+    state(tmp_path, SMALL)
+    stated = [word for claim in claims for word in ("--claim", claim)]
+    assert sentence in call("sweep", "decay.py", *stated, cwd=tmp_path, expect=2).stderr
+    assert not (tmp_path / "results").exists()

@@ -33,8 +33,8 @@ Path(__file__).with_name("executed").touch()
 READERS = (
     ("report", "--from=run", "--out=page"),
     ("judge", "run"),
-    ("show", "run"),
-    ("show", "run", "--failed"),
+    ("runs", "run"),
+    ("runs", "run", "--failed"),
     ("compare", "run", "run"),
     ("plot", "lines", "--from=run", "--x=n"),
     ("export", "run"),

@@ -32,7 +32,7 @@ LONG = ("--n", "1:60", *SHORT[2:])
 
 def on(cluster: DaskCluster) -> tuple[str, ...]:
     """The options of a sweep on this cluster."""
-    return ("--backend", "dask", "--scheduler", cluster.address)
+    return ("--backend", "dask", "--address", cluster.address)
 
 
 def steps(directory: Path) -> pd.DataFrame:
@@ -90,7 +90,7 @@ def test_a_scheduler_that_vanishes_is_one_sentence_and_no_result_is_lost(tmp_pat
         kept = len(rows(tmp_path / "out"))
     assert process.returncode == 1
     assert errors == (
-        f"overfit: --scheduler {started.address}: the cluster no longer answers. What is "
+        f"overfit: --address {started.address}: the cluster no longer answers. What is "
         "finished is kept, and the same command goes on from there.\n"
     )
     assert 3 <= kept < 20
@@ -127,9 +127,9 @@ def test_an_estimate_is_for_the_jobs_that_are_asked_for(
 @pytest.mark.slow
 @pytest.mark.parametrize("address", ["tcp://127.0.0.1:9", "127.0.0.1:9", "nowhere", "tcp://a:b"])
 def test_a_scheduler_that_is_not_there_is_one_sentence(tmp_path: Path, address: str) -> None:
-    where = ("--backend", "dask", "--scheduler", address)
+    where = ("--backend", "dask", "--address", address)
     refused = run("sweep", "toy", *GRID, *where, cwd=tmp_path, expect=2, apart=True)
-    assert refused.stderr.startswith(f"overfit: --scheduler {address}: no dask scheduler answers")
+    assert refused.stderr.startswith(f"overfit: --address {address}: no dask scheduler answers")
     assert refused.stderr.count("\n") == 1
     assert list(tmp_path.iterdir()) == []
 
@@ -148,7 +148,7 @@ def test_a_worker_without_a_package_ends_the_sweep_with_a_sentence(
         refused = run("sweep", "toy", *GRID, *on(started), "--out", "out", cwd=tmp_path, expect=1)
     lacks = "No module named 'toy_study'" if studies else "no overfit_cli"
     assert refused.stderr.startswith(
-        f"overfit: --scheduler {started.address}: a worker can't run a task (ModuleNotFoundError: "
+        f"overfit: --address {started.address}: a worker can't run a task (ModuleNotFoundError: "
         f"{lacks}); it needs overfit {overfit_cli.__version__} on Python 3."
     )
     assert "and the package of the study. What is finished is kept" in refused.stderr
@@ -177,7 +177,7 @@ def test_an_odd_worker_that_joins_late_ends_the_sweep_with_a_sentence(
         started.add("odd", path)
         _, errors = process.communicate(timeout=60)
     assert process.returncode == 1
-    assert re.match(f"overfit: --scheduler {started.address}: {sentence}", errors)
+    assert re.match(f"overfit: --address {started.address}: {sentence}", errors)
     assert errors.count("\n") == 1
     assert 0 < len(rows(tmp_path / "out")) < 60
 
@@ -274,8 +274,7 @@ def test_a_sweep_waits_for_a_cluster_that_has_no_worker_yet(tmp_path: Path) -> N
         started.add("late")
         output, errors = process.communicate(timeout=60)
     assert (process.returncode, errors) == (0, "")
-    assert f"36 to run, on dask at {started.address}, which has no worker yet: the " in output
-    assert "sweep waits 15 min 00 s for one." in output
+    assert f"36 to run, on dask at {started.address}, which has no worker yet.\n" in output
     assert len(rows(tmp_path / "out")) == 36
 
 
@@ -405,7 +404,7 @@ def test_a_script_sweeps_its_own_function_on_a_cluster(
         "    return {'test_loss': n + seed}\n"
         "if __name__ == '__main__':\n"
         f"    overfit_cli.sweep(train, n=[1, 2], seeds=2, out='out', backend='dask', "
-        f"scheduler={cluster.address!r})\n"
+        f"address={cluster.address!r})\n"
     )
     python(script, cwd=tmp_path)
     assert sorted(rows(tmp_path / "out")["test_loss"]) == [1, 2, 2, 3]
@@ -423,5 +422,5 @@ def test_a_function_that_cannot_travel_is_refused(tmp_path: Path, cluster: DaskC
 
     with pytest.raises(overfit_cli.UserError, match="train can't be sent to workers"):
         overfit_cli.sweep(
-            train, n=[1, 2], out=tmp_path / "out", backend="dask", scheduler=cluster.address
+            train, n=[1, 2], out=tmp_path / "out", backend="dask", address=cluster.address
         )

@@ -12,16 +12,19 @@ import numpy as np
 import pandas as pd
 
 from overfit_cli.claims.cells import ABSENT, OUTCOMES, add_absent, describe_values
+from overfit_cli.claims.grammar import read
 from overfit_cli.claims.measured import EXTREME, REFERENCE, Table, in_brackets, settings_of
 from overfit_cli.claims.quantities import LEAST_FOR_POWER, ContourPower, Power, Trend
 from overfit_cli.claims.sentences import Sentence
-from overfit_cli.claims.stated import Measure
+from overfit_cli.claims.stated import Measure, column_symbols
 from overfit_cli.core.arrays import varying
 from overfit_cli.core.claim import UndecidedError
 from overfit_cli.core.errors import BadValue
 from overfit_cli.core.failures import count_alike
-from overfit_cli.core.parameters import parse_value
+from overfit_cli.core.parameters import describe, parse_value
 from overfit_cli.core.parameters import spellings as parameter_spellings
+from overfit_cli.core.registry import claims_of
+from overfit_cli.core.study import AnyStudy
 from overfit_cli.core.text import brief, list_numbers, plural
 
 RANGE = "RANGE"
@@ -258,32 +261,6 @@ def _parameters_in(text: str, table: Table) -> list[str]:
 # Before there are cells
 
 
-def parameters_named(sentences: Iterable[Sentence], table: Table) -> dict[str, str]:
-    """Return the parameters that sentences name, with the values to sweep them over.
-
-    Those are what brackets and equalities name, if nothing else names the parameter; else all its
-    choices, and `RANGE` of what has none.
-
-    Args:
-        table: a table without rows.
-    """
-    named, free = dict[str, list[str]](), set[str]()
-    for sentence in sentences:
-        body = re.split(r"\bwhere\b", sentence.text)[0]
-        free |= {*_parameters_in(REFERENCE.sub(" ", body), table)}
-        parts = [part for inside in _insides(sentence) for part in inside.split(",")]
-        for condition in (*parts, *sentence.where):
-            for name, texts in _values_named(table, condition).items():
-                named.setdefault(name, []).extend(texts)
-                free |= set() if texts else {name}
-    values = {
-        name: list(info.choices) if name in free else named[name]
-        for name, info in table.parameters.items()
-        if name in free or name in named
-    }
-    return {name: ",".join(dict.fromkeys(texts)) or RANGE for name, texts in values.items()}
-
-
 def needs_in_words(sentence: Sentence, table: Table) -> str:
     """Say which cells a sentence needs, before there are any."""
     needs = [f"{count} values of {name} or more" for name, count in _axes(sentence, table).items()]
@@ -296,3 +273,29 @@ def needs_in_words(sentence: Sentence, table: Table) -> str:
         _is_met(table, [condition])
     needs += [f"cells where {' and '.join(sentence.where)}"] if sentence.where else []
     return f"It needs {'; '.join(dict.fromkeys(needs))}." if needs else "It takes any cells."
+
+
+def read_stated(texts: Iterable[str], study: AnyStudy, taken: Iterable[str] = ()) -> dict[str, str]:
+    """Return claims that a user states before there are cells, as texts by name.
+
+    One that names an unknown parameter is refused, and so is a name that another claim has.
+
+    Args:
+        taken: names of further claims.
+    """
+    stated, known = dict[str, str](), {*taken, *(claim.name for claim in claims_of(study))}
+    for text in texts:
+        sentence = read(text)
+        needs_in_words(sentence, table_without_cells(study))
+        if sentence.name in known | stated.keys():
+            raise BadValue(
+                "claim", text, "another claim is called so; write a name before: 'NAME: ...'."
+            )
+        stated[sentence.name] = sentence.text
+    return stated
+
+
+def table_without_cells(study: AnyStudy) -> Table:
+    """Return a table of a study's cells without any."""
+    cells = pd.DataFrame(columns=["seed", *describe(study.parameters)])
+    return Table(cells, study.parameters, column_symbols(study))

@@ -10,17 +10,11 @@ from __future__ import annotations
 import functools
 import hashlib
 import inspect
-import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
-import numpy as np
-
-from overfit_cli.core.claim import Claim, Measurement
-
-if TYPE_CHECKING:
-    import pandas as pd
+from overfit_cli.core.claim import Claim
 
 
 def digest_of_claim(claim: Claim, *, with_code: bool) -> str:
@@ -65,7 +59,7 @@ def sentence_of(claim: Claim) -> str:
 
 
 def wording(claim: Claim) -> str:
-    """Return the text of a claim that a seal keeps beside its digest, to say what it was."""
+    """Return the text of a claim that is kept beside its digest, to say what it was."""
     return sentence_of(claim) or f"{claim.statement} Holds where {claim.holds_where}."
 
 
@@ -122,51 +116,3 @@ def looks_in_words(further: int, level: float) -> str:
         return ""
     times = "once" if further == 1 else f"{further} times"
     return f"Seeds were added {times}, so that intervals have the level {100 * level:.4g} %."
-
-
-# Worlds in which a claim could fail
-
-SIZES = (-1e6, -1.0, -1e-6, 0.0, 1e-6, 1.0, 1e6)
-"""The sizes of the made-up numbers."""
-
-POWERS = (-3.0, 3.0)
-"""The powers with which they change along a parameter."""
-
-
-def could_fail(claim: Claim, design: pd.DataFrame, columns: Sequence[str]) -> Measurement | None:
-    """Judge a claim in many made-up worlds; return a measurement that fails, or None.
-
-    In each world all measured numbers, or those of one column, have one size, or change with a
-    power of a parameter that varies; seeds differ by a hundredth.
-
-    Args:
-        design: one row per cell, with the parameters, the seed, `status` and `reason`; with logged
-            steps one per cell and step.
-    """
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # made-up numbers have logarithms of 0, and overflow
-        for world in _worlds(design, columns):
-            measurement = claim.judge(world)
-            if measurement.verdict == "fails":
-                return measurement
-    return None
-
-
-def _worlds(design: pd.DataFrame, columns: Sequence[str]) -> Iterator[pd.DataFrame]:
-    random = np.random.default_rng(0)
-    numeric = design.drop(columns=["seed"]).select_dtypes("number")
-    varying = [
-        name for name in numeric if numeric[name].nunique() > 1 and (numeric[name] > 0).all()
-    ]
-    slopes = [
-        np.ones(len(design)),
-        *(design[x].to_numpy(float) ** p for x in varying for p in POWERS),
-    ]
-    targets = [list(columns), *([name] for name in columns)]
-    for changed in targets if len(columns) > 1 else targets[:1]:
-        for slope in slopes:
-            for size in SIZES:
-                noise = 1 + 0.01 * random.standard_normal((len(columns), len(design)))
-                numbers = dict(zip(columns, noise, strict=True))
-                numbers |= {name: size * slope * numbers[name] for name in changed}
-                yield design.assign(**numbers)

@@ -28,14 +28,11 @@ from overfit_cli.cli.plot import plot
 from overfit_cli.cli.report import report
 from overfit_cli.cli.reproduce import reproduce
 from overfit_cli.cli.runs import runs
-from overfit_cli.cli.seal import seal
-from overfit_cli.cli.settings import DEFAULTS, defaults_in_words, help_in_force, take_defaults
-from overfit_cli.cli.show import show
 from overfit_cli.cli.sweep import sweep
 from overfit_cli.cli.train import train
 from overfit_cli.cli.verify import verify
 from overfit_cli.core.errors import BadValue, UserError
-from overfit_cli.core.files import check_cache, error_text
+from overfit_cli.core.files import check_cache, check_data_variable, error_text, results_folder
 from overfit_cli.core.processes import end_quickly, make_streams_patient, output_problem
 from overfit_cli.core.text import VERSION, is_plain_number, most_alike, shorten, visible
 from overfit_cli.core.values import JOBS_ACCEPTED, alternatives, number_in_words, usable_path
@@ -76,20 +73,6 @@ class Command(TyperCommand):
             return super().invoke(ctx)
         except BadValue as error:
             raise UserError(self._as_typed(error, ctx), exit_code=error.exit_code) from error
-
-    def format_options(self, ctx: Any, formatter: Any) -> None:
-        """Write the options, with the user's folders where a default lies in one."""
-        defaults, write = ctx.meta.get(DEFAULTS, {}), formatter.write_dl
-        formatter.write_dl = lambda rows: write(
-            [(option, help_in_force(text, defaults)) for option, text in rows]
-        )
-        super().format_options(ctx, formatter)
-
-    def format_epilog(self, ctx: Any, formatter: Any) -> None:
-        """Write which defaults the user sets, and where."""
-        if sentence := defaults_in_words(ctx.meta.get(DEFAULTS, {})):
-            formatter.write_paragraph()
-            formatter.write_text(sentence)
 
     def _check_given_once(self, given: Sequence[object]) -> None:
         for option, times in Counter(given).items():
@@ -192,14 +175,12 @@ app.command(cls=Command, context_settings=HELP_OPTIONS)(plot)
 app.command(cls=Command, context_settings=HELP_OPTIONS)(verify)
 app.command(cls=Command, context_settings=HELP_OPTIONS)(report)
 app.command(cls=Command, context_settings=HELP_OPTIONS)(judge)
-app.command(cls=Command, context_settings=PARAMETER_OPTIONS)(seal)
 app.command(cls=Command, context_settings=HELP_OPTIONS)(compare)
 app.command(cls=Command, context_settings=HELP_OPTIONS)(reproduce)
 app.command(cls=Command, context_settings=HELP_OPTIONS)(export)
 app.command(cls=Command, context_settings=HELP_OPTIONS)(compact)
 app.command(cls=Command, context_settings=HELP_OPTIONS)(merge)
 app.command(cls=Command, context_settings=HELP_OPTIONS)(runs)
-app.command(cls=Command, context_settings=HELP_OPTIONS)(show)
 app.command("list", cls=Command, context_settings=HELP_OPTIONS)(list_everything)
 
 
@@ -220,7 +201,8 @@ def _overfit(
         typer.echo(context.get_help())
         return
     if not context.resilient_parsing:
-        take_defaults(context)
+        results_folder()
+        check_data_variable()
     if context.invoked_subcommand in TRAINING and not context.resilient_parsing:
         check_cache()
 

@@ -16,8 +16,6 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import typer
 
-from overfit_cli.cli.settings import read_defaults, set_variables
-from overfit_cli.core.errors import UserError
 from overfit_cli.core.files import read_bounded, results_folder
 
 if TYPE_CHECKING:
@@ -81,16 +79,9 @@ def run_directories(incomplete: str) -> Words:
     typed = incomplete[: incomplete.rfind("/") + 1]
     return [
         f"{folder}{cells.parent.name}"
-        for folder in ([typed] if typed else [f"{_results()}/", ""])
+        for folder in ([typed] if typed else [f"{results_folder()}/", ""])
         for cells in sorted(Path(folder).glob("*/cells"))
     ]
-
-
-@silently
-def folders(incomplete: str) -> Words:
-    """Complete folders: those in the folder that is typed, else those here."""
-    typed = incomplete[: incomplete.rfind("/") + 1]
-    return [f"{typed}{path.name}" for path in sorted(Path(typed).iterdir()) if path.is_dir()]
 
 
 @silently
@@ -133,18 +124,12 @@ def conditions(context: typer.Context, incomplete: str) -> Words:
     return [f"{name}={text}" for name, texts in values.items() for text in texts]
 
 
-def _results() -> Path:
-    with contextlib.suppress(UserError):
-        set_variables(read_defaults())
-    return results_folder()
-
-
 def _run(context: typer.Context) -> Path:
     for name in ("source", "sources", "directory", "a"):
         named = context.params.get(name)
         if named:
             return Path(named[0] if isinstance(named, list | tuple) else named)
-    return max(_results().glob("*/cells"), key=lambda folder: folder.stat().st_mtime).parent
+    return max(results_folder().glob("*/cells"), key=lambda folder: folder.stat().st_mtime).parent
 
 
 def _manifest(run: Path) -> Any:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
-from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -34,14 +32,6 @@ def judge(
         ),
     ] = None,
     where: Where = None,
-    plan: Annotated[
-        bool,
-        typer.Option(
-            "--plan",
-            help="Say how many seeds decide each claim, and how often that verdict would be "
-            "wrong; without a run, say what to run first.",
-        ),
-    ] = False,
     strict: Annotated[
         bool, typer.Option("--strict", help="Exit with code 1 unless every claim holds.")
     ] = False,
@@ -53,6 +43,14 @@ def judge(
             "written beside it, as FILE.txt.",
         ),
     ] = None,
+    json_file: Annotated[
+        Path | None,
+        typer.Option(
+            "--json",
+            metavar="FILE",
+            help="JSON file of the verdicts, as in a report's claims.json; - prints only the JSON.",
+        ),
+    ] = None,
 ) -> int:
     """Judge claims of your own: a verdict, an interval, and how often the verdict is wrong.
 
@@ -61,31 +59,38 @@ def judge(
     'power of n in steps is 1 within 0.1'; 'power of n in snr at test_error = 0.1 is -0.5 within
     0.1'; 'share of seeds with test_error < 0.1 > 0.8'.
 
-    If a claim is inconclusive, the command that would decide it is printed.
+    If a claim is inconclusive, it is said how many seeds would decide it, and by which command.
     """
     from overfit_cli.cli.deciding import commands_that_decide
+    from overfit_cli.cli.export import print_content
     from overfit_cli.cli.list import verdict_table
+    from overfit_cli.core.files import write_user_file
     from overfit_cli.report.contents import claim_sentences, family_sentences
     from overfit_cli.report.decision import decide_sentences
+    from overfit_cli.report.writers import judged_json
 
     output, path = console(), run_directory(run)
     if path is None:
-        if not plan:
-            raise _without_run(run)
-        for line in _pilot(run, claims or ()):
-            output.print(visible(line))
-        return int(strict)
-    decisions = decide_sentences(path, claims or (), where or (), plan=plan)
+        raise _without_run(run)
+    decisions = decide_sentences(path, claims or (), where or ())
     if not decisions:
         raise UserError(f"{run}: it has no claims; state one: 'test_error < 0.05'.")
     judged = [decision.judged for decision in decisions]
+    every = all(claim.headline == "holds" for claim in judged)
+    if json_file is not None:
+        said = [each.judged.noted(each.sentences()) for each in decisions]
+        content = judged_json(said).encode()
+        if json_file == Path("-"):
+            print_content(content)
+            return int(strict and not every)
+        write_user_file(json_file, content, "json_file")
     output.print(verdict_table(judged))
     if not Path(run).is_dir():
         output.print(visible(f"The newest run of {run} is {path}."))
     if where:
         output.print(visible(f"Only cells with {' and '.join(where)} are judged."))
     for decision in decisions:
-        for sentence in (*claim_sentences([decision.judged]), *decision.sentences(plan=plan)):
+        for sentence in (*claim_sentences([decision.judged]), *decision.sentences()):
             output.print(visible(sentence))
     for sentence in family_sentences([each for each in judged if each.family > 1]):
         output.print(visible(sentence))
@@ -98,7 +103,8 @@ def judge(
         picture = draw_claims(path, judged, where or (), command=typed_command(), out=out)
         save_with_caption(picture, out)
         output.print(f"Drawn: {out}, and its caption in {out.with_suffix('.txt').name}")
-    every = all(decision.judged.headline == "holds" for decision in decisions)
+    if json_file is not None:
+        output.print(f"Written: {json_file}")
     return int(strict and not every)
 
 
@@ -131,34 +137,3 @@ def _without_run(named: str) -> BadValue:
         named,
         f"there is no run of it in {results_folder()}/; `overfit sweep {named}` makes one.",
     )
-
-
-def _pilot(named: str, texts: Sequence[str]) -> Iterator[str]:
-    import pandas as pd
-
-    from overfit_cli.claims.designs import needs_in_words, parameters_named
-    from overfit_cli.claims.measured import Table
-    from overfit_cli.claims.rates import FEWEST_PILOT
-    from overfit_cli.claims.stated import Measure, claim
-    from overfit_cli.cli.deciding import options_of, proposals
-    from overfit_cli.core.parameters import describe
-    from overfit_cli.core.registry import claims_of
-    from overfit_cli.functions.function_study import study_of_reference
-
-    study = study_of_reference(named)
-    known = {each.name: each for each in claims_of(study)}
-    stated = [known.get(text) or claim(text, study) for text in texts] or [*known.values()]
-    if not stated:
-        raise UserError(f"{named}: it has no claims; state one: 'test_error < 0.05'.")
-    table = Table(pd.DataFrame(columns=["seed", *describe(study.parameters)]), study.parameters)
-    measures = [each.measure for each in stated]
-    sentences = [measure.sentence for measure in measures if isinstance(measure, Measure)]
-    for sentence in sentences:
-        yield f"{sentence.name}: {needs_in_words(sentence, table)}"
-    options = options_of(parameters_named(sentences, table))
-    judged = ["judge", named, *texts]
-    if study.seeded:
-        yield f"A pilot of {FEWEST_PILOT} seeds tells how many decide."
-        options, judged = [*options, "--seeds", str(FEWEST_PILOT)], [*judged, "--plan"]
-    yield from proposals([["sweep", named, *options]])
-    yield f"Then: {shlex.join(['overfit', *judged])}"

@@ -17,11 +17,10 @@ from overfit_cli.cli import completion
 from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.files import set_data_folder
 from overfit_cli.core.text import most_alike, shorten
-from overfit_cli.core.values import Backend, DeviceChoice, number_of_jobs
+from overfit_cli.core.values import Backend, DeviceChoice
 
 if TYPE_CHECKING:
     from overfit_cli.core.study import AnyStudy
-    from overfit_cli.sweeps.executors import Executor
 
 
 HELP_OPTIONS = {"help_option_names": ["-h", "--help"]}
@@ -99,58 +98,28 @@ def set_data_option(path: Path | None) -> None:
 Jobs = Annotated[
     int,
     typer.Option(
-        metavar="N", help="Cells to train at the same time; -1 means one per core, or all workers."
+        envvar="OVERFIT_JOBS",
+        metavar="N",
+        help="Cells to train at the same time; -1 means one per core, or all workers.",
     ),
 ]
 BackendName = Annotated[
     Backend,
     typer.Option(
         "--backend",
+        envvar="OVERFIT_BACKEND",
         metavar="loky|threading|dask|ray",
         help="Processes (loky) or threads of this machine, or a cluster.",
-    ),
-]
-Scheduler = Annotated[
-    str | None,
-    typer.Option(
-        metavar="ADDRESS", help="With --backend dask: the scheduler, such as tcp://10.0.0.1:8786."
     ),
 ]
 Address = Annotated[
     str | None,
     typer.Option(
-        metavar="ADDRESS", help="With --backend ray: the cluster, such as 10.0.0.1:6379, or auto."
+        metavar="ADDRESS",
+        help="With --backend dask the scheduler (tcp://10.0.0.1:8786), with ray the cluster "
+        "(10.0.0.1:6379, or auto).",
     ),
 ]
-Patience = Annotated[
-    float | None,
-    typer.Option(
-        metavar="SECONDS",
-        help="With a cluster: longest time without a result or a sign of life of a worker.  "
-        "[default: 900; with ray as long as --time-limit allows]",
-    ),
-]
-
-
-def read_executor(
-    backend: Backend,
-    jobs: int,
-    device: DeviceChoice,
-    scheduler: str | None,
-    address: str | None,
-    patience: float | None,
-) -> Executor:
-    """Return the executor that the options name."""
-    from overfit_cli.sweeps.clusters import executor_of
-
-    return executor_of(
-        backend,
-        number_of_jobs(jobs),
-        device,
-        scheduler=scheduler,
-        address=address,
-        patience=patience,
-    )
 
 
 class TypedParameter(NamedTuple):

@@ -223,7 +223,9 @@ def plot(
     ] = None,
     style: Annotated[
         Path | None,
-        typer.Option(metavar="FILE.mplstyle", help="Matplotlib style sheet."),
+        typer.Option(
+            envvar="OVERFIT_STYLE", metavar="FILE.mplstyle", help="Matplotlib style sheet."
+        ),
     ] = None,
     data_folder: DataFolder = None,
 ) -> int:

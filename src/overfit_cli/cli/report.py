@@ -252,7 +252,6 @@ def _presets_of(sources: Sequence[Path]) -> frozenset[str]:
 
 
 def _comparison_in_words(compared: VerdictCheck) -> Iterator[str]:
-    """Yield a line for each verdict that isn't the expected one, and the number compared."""
     for claim, what in compared.unexpected.items():
         yield f"Unexpected: {claim}: {what}."
     for claim, meant in compared.unknown.items():

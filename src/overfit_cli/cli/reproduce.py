@@ -19,18 +19,15 @@ from overfit_cli.cli.options import (
     DeviceName,
     Expect,
     Jobs,
-    Patience,
-    Scheduler,
     Strict,
     error_as_option,
-    read_executor,
     set_data_option,
 )
 from overfit_cli.cli.report import Asked, write_and_say
 from overfit_cli.core.console import console
 from overfit_cli.core.errors import MissingError, UserError
 from overfit_cli.core.text import duration_estimate, plural
-from overfit_cli.core.values import ProfileName
+from overfit_cli.core.values import ProfileName, number_of_jobs
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -56,9 +53,7 @@ def reproduce(
     ] = "quick",
     jobs: Jobs = -1,
     backend: BackendName = "loky",
-    scheduler: Scheduler = None,
     address: Address = None,
-    patience: Patience = None,
     device: DeviceName = "auto",
     data: DataFolder = None,
     strict: Strict = False,
@@ -75,13 +70,14 @@ def reproduce(
     """
     from overfit_cli.core.files import results_folder
     from overfit_cli.report.expected import read_expected
+    from overfit_cli.sweeps.clusters import executor_of
     from overfit_cli.sweeps.presets import reproducible
 
     set_data_option(data)
     wanted = reproducible(names or [])
     if expect is not None:
         read_expected(expect)  # a name that is wrong is said before hours of training
-    with read_executor(backend, jobs, device, scheduler, address, patience) as executor:
+    with executor_of(backend, number_of_jobs(jobs), device, address) as executor:
         reproduction = Reproduction(console(), wanted, profile, executor)
         if dry_run:
             reproduction.outline()
@@ -151,11 +147,7 @@ class Reproduction:
         return None
 
     def run(self) -> None:
-        """Run and draw one preset after the other; what can't be run is left out and said.
-
-        Raises:
-            KeyboardInterrupt: when interrupted; what is finished is kept.
-        """
+        """Run and draw one preset after the other; what can't be run is left out and said."""
         from overfit_cli.core.files import results_folder
 
         time_left = self._measure_time(self.executor.jobs)

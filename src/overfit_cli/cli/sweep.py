@@ -16,8 +16,6 @@ from overfit_cli.cli.options import (
     DataFolder,
     DeviceName,
     Jobs,
-    Patience,
-    Scheduler,
     Settings,
     SubjectAndParameters,
     declared_options,
@@ -99,11 +97,13 @@ Threshold = Annotated[
         metavar="T", help="With --refine: the value at the boundary.  [default: the study's]"
     ),
 ]
-Tolerance = Annotated[
-    float | None,
+Claims = Annotated[
+    list[str] | None,
     typer.Option(
-        metavar="T",
-        help="With --refine: accuracy of the boundary, as ± along its axis.  [default: 1/99 of it]",
+        "--claim",
+        metavar="SENTENCE",
+        help="A claim, such as 'test_error < 0.05 where snr > 2', to write into the manifest "
+        "before the first cell; may be repeated.",
     ),
 ]
 Help = Annotated[
@@ -124,9 +124,7 @@ def sweep(
     data: DataFolder = None,
     jobs: Jobs = -1,
     backend: BackendName = "loky",
-    scheduler: Scheduler = None,
     address: Address = None,
-    patience: Patience = None,
     shard: ShardName = None,
     device: DeviceName = "auto",
     trajectories: Trajectories = False,
@@ -137,7 +135,7 @@ def sweep(
     time_limit: TimeLimit = None,
     refine: Refine = None,
     threshold: Threshold = None,
-    tolerance: Tolerance = None,
+    claim: Claims = None,
     show_help: Help = False,
 ) -> int:
     """Train a grid of cells in parallel, and reuse finished cells.
@@ -148,6 +146,8 @@ def sweep(
     Every parameter of the study is an option: --n 2:20 --snr 0.1:16. A range is 2:20, 2:20:3,
     0.1:16 (40 points), 0.1:16:100:log (of whole numbers too), a,b,c, one value, or an expression
     in other parameters: --n '2*d'.
+
+    With --dry-run it says how many seeds would decide the claims.
     """
     from overfit_cli.sweeps.subject import find_subject, take_data_folder
 
@@ -164,7 +164,7 @@ def sweep(
     texts = texts_by_name(context, given, chosen.study)
     take_data_folder(chosen.study, data)
     grid = grid_of(chosen, seeds, texts, together or (), only or ())
-    refinement = refinement_of(grid, refine, threshold, tolerance)
+    refinement = refinement_of(grid, refine, threshold)
     with open_sweep(
         chosen,
         grid,
@@ -174,19 +174,19 @@ def sweep(
         refinement=refinement,
         jobs=jobs,
         backend=backend,
-        scheduler=scheduler,
         address=address,
-        patience=patience,
         device=device,
         trajectories=trajectories,
         fresh=fresh,
         retry_failed=retry_failed,
         fail_fast=fail_fast,
         time_limit=time_limit,
+        claims=claim or (),
     ) as session:
         if dry_run:
             elapsed = time.monotonic() - began
             outline(session, grid, refinement, refine or 0, elapsed)
+            _print_on_claims(session, grid)
             return 0
         if refinement is not None and refine is not None:
             total = run_rounds(session, refinement, refine)
@@ -217,17 +217,28 @@ def _print_help(context: typer.Context, chosen: Subject) -> None:
             )
 
 
+def _print_on_claims(session: Session, grid: Grid) -> None:
+    from overfit_cli.core.text import visible
+    from overfit_cli.report.decision import lines_on_claims
+
+    stated = {**session.sentences, **session.stated}
+    for line in lines_on_claims(session.directory, grid, stated):
+        session.output.print(visible(line))
+
+
 def _run(session: Session, grid: Grid, chosen: Subject) -> int:
     from overfit_cli.core.text import visible
 
     plan, summary = session.sweep(grid)
     is_function = chosen.study.identity.function is not None
-    if summary.trained and is_function and chosen.study.claims():
+    if summary.trained and (session.stated or (is_function and chosen.study.claims())):
         from overfit_cli.report.decision import problem_with_claims
 
         if problem := problem_with_claims(session.directory.path):
             session.output.print(visible(problem))
-    if summary.trained or plan.done:  # of failed cells alone nothing can be drawn
+    if session.stated and (summary.trained or plan.done):
+        following = ["judge", str(session.directory.path)]
+    elif summary.trained or plan.done:  # of failed cells alone nothing can be drawn
         following = next_command(plan, session.directory, chosen)
     else:
         following = _training_of(summary.example, plan, chosen)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import typer
 
 from overfit_cli.cli.completion import run_directories
-from overfit_cli.cli.options import DataFolder, error_as_option, set_data_option
+from overfit_cli.cli.options import error_as_option
 from overfit_cli.core.console import console, print_folded
 from overfit_cli.core.errors import UserError
 from overfit_cli.core.files import error_text, read_bounded
@@ -233,13 +233,11 @@ def verify(
     redraw: Annotated[
         bool, typer.Option("--redraw", help="Draw the figure again and compare the picture.")
     ] = False,
-    data_folder: DataFolder = None,
 ) -> int:
     """Check that a figure's data is here, unchanged; with --redraw, that it gives the same picture.
 
     In a directory, figures that are not verified are described; the others have one line each.
     """
-    set_data_option(data_folder)
     named = source or []
     for path in named:
         if not path.exists():

@@ -47,15 +47,6 @@ def user_frames(error: BaseException) -> list[traceback.FrameSummary]:
     return [frame for frame in frames if _is_users(frame.filename)]
 
 
-def user_traceback(error: BaseException) -> TracebackType | None:
-    """Return an exception's traceback with the user's frames alone; None where there is none."""
-    kept: TracebackType | None = None
-    for link in reversed([*_links(error)]):
-        if _is_users(_file_of(link)):
-            kept = TracebackType(kept, link.tb_frame, link.tb_lasti, link.tb_lineno)
-    return kept
-
-
 def _links(error: BaseException) -> Iterator[TracebackType]:
     link = error.__traceback__
     while link is not None:

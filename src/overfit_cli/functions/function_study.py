@@ -132,11 +132,7 @@ class FunctionStudy(Study[FunctionParameters]):
         return tuple((file.name, file.content) for file in self.source_files() if file.path)
 
     def prepare(self, cells: Cells[FunctionParameters]) -> Mapping[str, str]:
-        """Return fingerprints of the files that `experiment` names as the function's data.
-
-        Raises:
-            MissingError: if one isn't there.
-        """
+        """Return fingerprints of the files that `experiment` names as the function's data."""
         folder = folder_of_function(self.record.reference, self.function)
         return {name: _fingerprint(folder / name, self.name) for name in self.record.data}
 
@@ -178,11 +174,7 @@ class FunctionStudy(Study[FunctionParameters]):
     def train(
         self, batch: Cells[FunctionParameters], training: Training
     ) -> Results[FunctionParameters]:
-        """Call the function for each cell.
-
-        Raises:
-            MissingError: if this process can't call it.
-        """
+        """Call the function for each cell."""
         if self.function is None:
             raise MissingError(self._problem or f"{self.name}: the function isn't loaded.")
         declared = self.record.parameters
@@ -393,11 +385,7 @@ def _validation_text(error: ValueError) -> str:
 
 
 def _fingerprint(path: Path, study: str) -> str:
-    """A name for the content of a file.
-
-    Raises:
-        MissingError: if there is no such file, or it can't be read.
-    """
+    """A name for the content of a file."""
     try:
         facts = path.stat()
         return _digest_of_file(path, facts.st_mtime_ns, facts.st_size)

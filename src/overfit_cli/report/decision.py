@@ -14,7 +14,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from overfit_cli.claims.designs import Design, settings_lacking
+from overfit_cli.claims.designs import (
+    Design,
+    needs_in_words,
+    settings_lacking,
+    table_without_cells,
+)
 from overfit_cli.claims.everywhere import verdicts_at_extremes
 from overfit_cli.claims.quantities import ContourPower, Part
 from overfit_cli.claims.rates import (
@@ -25,7 +30,6 @@ from overfit_cli.claims.rates import (
     fewest_seeds,
     seeds_to_decide,
 )
-from overfit_cli.claims.rates import rates as rates_of
 from overfit_cli.claims.stated import Measure, claim
 from overfit_cli.core.claim import Claim, UndecidedError, Verdict
 from overfit_cli.core.errors import BadValue, UserError
@@ -35,6 +39,9 @@ from overfit_cli.core.text import percent, plural
 from overfit_cli.report.judge import Judged, judge_families
 from overfit_cli.report.runs import LoadedRun, Table, complete_cells, load_runs, unknown_name
 from overfit_cli.stats.intervals import level_of_each, set_level
+from overfit_cli.sweeps.grid import Grid
+from overfit_cli.sweeps.manifest import stated_claims
+from overfit_cli.sweeps.store import RunDirectory
 
 Level = Callable[[int], AbstractContextManager[None]]
 """Gives intervals the level of a look so many looks later; see `LoadedRun.looks_level`."""
@@ -53,7 +60,6 @@ class Decision:
             none is missing, or that isn't known.
         needed: the fewest seeds that would decide it in these cells' run, at the level of a further
             look where more are needed than there are; None where they are not known.
-        anew: the same in a run of its own.
         at_least: the fewest seeds that could decide it, where there are too few to say more.
         lacking: the parameters of which other values are needed, with those values.
     """
@@ -64,7 +70,6 @@ class Decision:
     rates: Rates | None = None
     extremes: tuple[Verdict, Verdict] | None = None
     needed: int | None = None
-    anew: int | None = None
     at_least: int = 0
     lacking: Mapping[str, str] = field(default_factory=dict)
 
@@ -94,24 +99,20 @@ class Decision:
         missing = self.design is not None and self.design.is_mendable
         return missing and (self.lacks_numbers or not self.parts)
 
-    def sentences(self, *, plan: bool = False) -> Iterator[str]:
-        """Yield the sentences about its design, its rates of error, and what would decide it.
-
-        Args:
-            plan: whether to say how many seeds it takes, whatever the verdict is.
-        """
+    def sentences(self) -> Iterator[str]:
+        """Yield the sentences about its design, its rates of error, and what would decide it."""
         if self.design is not None:
             yield from self.design.sentences()
         if self.extremes is not None:
             yield _extremes_in_words(*self.extremes)
         if self.rates is not None:
             yield self.rates.in_words()
-        if self.design is not None and (self.is_open or plan):
+        if self.design is not None and self.is_open:
             yield from self._plan_in_words(self.design)
 
     def _plan_in_words(self, design: Design) -> Iterator[str]:
         share = percent(WANTED)
-        if self.lacks_cells and self.is_open:
+        if self.lacks_cells:
             again = "; if they fail again, a condition can leave them out"
             yield f"The cells that are missing come first{again if len(design.failed) else ''}."
         if not self.parts:
@@ -127,9 +128,8 @@ class Decision:
             why = "too many cells fail" if self.lacks_numbers else "it lies at the margin's end"
             yield f"{most}: {why}."
         elif self.lacks_seeds:
-            anew = f" ({self.anew} in a new run)" if self.anew else ""
             seeds = plural(self.needed, "seed")
-            yield f"As measured it takes {seeds} to decide it with a probability of {share}{anew}."
+            yield f"As measured it takes {seeds} to decide it with a probability of {share}."
         else:
             verb = "decides" if self.needed == 1 else "decide"
             seeds = f"{plural(self.needed, 'seed')} {verb} it with a probability of {share}"
@@ -145,24 +145,24 @@ def _extremes_in_words(good: Verdict, bad: Verdict) -> str:
 
 
 def decide_sentences(
-    path: Path, texts: Sequence[str], conditions: Sequence[str] = (), *, plan: bool = False
+    path: Path, texts: Sequence[str], conditions: Sequence[str] = ()
 ) -> list[Decision]:
     """Judge sentences on a run directory; without any, the claims of its study and of its preset.
 
     Args:
         texts: sentences, or names of the run's own claims.
         conditions: conditions that choose cells, such as `n=5:20`.
-        plan: whether to find the seeds that each needs, whatever its verdict is.
     """
     (run,) = load_runs([path], path, conditions)
     claims = [run.claim(text) for text in texts]
     check_claims(claims or _present_claims(run), run.table)
-    judged = [
-        Judged(run.study.name, each, run.judge(each), run.directory.path)
-        for each in claims or run.claims()
-    ]
+    return _decide(run, claims or run.claims())
+
+
+def _decide(run: LoadedRun, claims: Sequence[Claim]) -> list[Decision]:
+    judged = [Judged(run.study.name, each, run.judge(each), run.directory.path) for each in claims]
     families = judge_families(judged, lambda each: run.judge(each.claim))
-    return [decision(run.table(each.claim), each, run.looks_level, plan=plan) for each in families]
+    return [decision(run.table(each.claim), each, run.looks_level) for each in families]
 
 
 def _present_claims(run: LoadedRun) -> list[Claim]:
@@ -170,11 +170,38 @@ def _present_claims(run: LoadedRun) -> list[Claim]:
     return [*claims_of(run.study)] if (run.cells["status"] == "done").any() else []
 
 
+def lines_on_claims(
+    directory: RunDirectory, grid: Grid, stated: Mapping[str, str]
+) -> Iterator[str]:
+    """Yield lines on how many seeds would decide the claims of a sweep before it runs.
+
+    They are those of a function, and those that are stated with the sweep or its preset. Cells that
+    are there already serve as a pilot.
+    """
+    study = grid.study
+    own = claims_of(study) if study.identity.function is not None else ()
+    claims = [*own, *stated_claims(study, stated)]
+    if claims and directory.contents().cells:
+        (run,) = load_runs([directory.path], directory.path)
+        check_claims(claims, run.table)
+        for decided in _decide(run, claims):
+            yield f"{decided.judged.claim.name}: {decided.judged.headline} in {directory.path}."
+            yield from decided.sentences()
+        return
+    table = table_without_cells(study)
+    for each in claims:
+        if isinstance(each.measure, Measure):
+            sentence = each.measure.sentence
+            needed = f"{plural(sentence.seeds, 'seed')} or more could decide it"
+            seeds = f" {needed}; this sweep has {len(grid.seeds)}." if study.seeded else ""
+            yield f"{each.name}: {needs_in_words(sentence, table)}{seeds}"
+
+
 def problem_with_claims(path: Path) -> str:
-    """Return a sentence where a study's claim names what a run's cells do not have; or nothing."""
+    """Return a sentence where a claim names what a run's cells do not have; or nothing."""
     (run,) = load_runs([path], path)
     try:
-        check_claims(_present_claims(run), run.table)
+        check_claims([*_present_claims(run), *run.stated], run.table)
     except BadValue as error:
         return f"A claim can't be judged: {error}"
     return ""
@@ -201,12 +228,8 @@ def check_claims(claims: Sequence[Claim], table: Callable[[Claim], Table]) -> No
             raise error
 
 
-def decision(table: Table, judged: Judged, level: Level, *, plan: bool = False) -> Decision:
-    """Return how sure a verdict is; only the verdict of a claim that is no sentence.
-
-    Args:
-        plan: see `decide_sentences`.
-    """
+def decision(table: Table, judged: Judged, level: Level) -> Decision:
+    """Return how sure a verdict is; only the verdict of a claim that is no sentence."""
     each = judged.claim
     if not isinstance(each.measure, Measure):
         return Decision(judged)
@@ -219,12 +242,10 @@ def decision(table: Table, judged: Judged, level: Level, *, plan: bool = False) 
     if design is not None and each.measure.choose is None:
         lacking = lacking or design.unswept
     decided = Decision(judged, design, parts, extremes=extremes, lacking=lacking)
-    if parts and (plan or decided.is_open):
-        decided = _planned(decided, level, plan)
-    if decided.rates is None:
-        with level(0):
-            decided = replace(decided, rates=table.rates(each))
-    return decided
+    if parts and decided.is_open:
+        decided = _planned(decided, level)
+    with level(0):
+        return replace(decided, rates=table.rates(each))
 
 
 def _lacking(table: Table, judged: Judged, measure: Measure) -> Mapping[str, str]:
@@ -242,7 +263,7 @@ def _lacking(table: Table, judged: Judged, measure: Measure) -> Mapping[str, str
     return {}
 
 
-def _planned(decided: Decision, level: Level, plan: bool) -> Decision:
+def _planned(decided: Decision, level: Level) -> Decision:
     parts, family = decided.parts, max(1, decided.judged.family)
     seeds = len(parts[0].low)
     known = _whole_seeds(parts) if decided.lacks_cells else parts
@@ -255,21 +276,16 @@ def _planned(decided: Decision, level: Level, plan: bool) -> Decision:
     if len(known[0].low) < FEWEST_PILOT:
         with look(1):
             return replace(decided, at_least=fewest_seeds(known))
-    anew, needed, rates = None, None, None
-    if plan:
-        with set_level(level_of_each(family)):
-            anew = seeds_to_decide(known)
-    if not decided.is_open:
-        return replace(decided, needed=anew)
+    needed = None
     if decided.lacks_cells:
         with look(0):
             needed = seeds_to_decide(known)
-    hopeless = needed is None if decided.lacks_cells else plan and anew is None
-    if not hopeless and (needed is None or needed > seeds):
+        if needed is None:
+            return decided
+    if needed is None or needed > seeds:
         with look(1):
             needed = seeds_to_decide(known, more_than=seeds)
-            rates = rates_of(known, needed) if plan and needed else None
-    return replace(decided, needed=needed, anew=anew if anew != needed else None, rates=rates)
+    return replace(decided, needed=needed)
 
 
 def _whole_seeds(parts: Sequence[Part]) -> list[Part]:

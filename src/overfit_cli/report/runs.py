@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -26,7 +26,6 @@ from overfit_cli.core.parameters import build, describe
 from overfit_cli.core.registry import claims_of
 from overfit_cli.core.study import AnyStudy, stand_ins_of
 from overfit_cli.core.text import most_alike
-from overfit_cli.report.seal import sealed_in_words
 from overfit_cli.stats.intervals import level_of_each, set_level
 from overfit_cli.sweeps.load import (
     chosen_cells,
@@ -147,7 +146,7 @@ def unknown_name(claim: Claim, table: Table) -> BadValue | None:
 
 
 def _claim_of_wording(name: str, text: str, study: AnyStudy) -> Claim:
-    """The claim of a text in a seal; one that can't be judged where it is no sentence."""
+    """The claim of a text in a manifest; one that can't be judged where it is no sentence."""
 
     def unknown(_: pd.DataFrame) -> Measurement:
         raise not_run("The code that measured it is gone.")
@@ -225,8 +224,7 @@ class LoadedRun:
         with self.looks_level():
             words = looks_in_words(self._further_looks, level_of_each(1))
         looks = words if measurement.by_chance else ""
-        seal = self._seal_in_words(claim)
-        parts = [measurement.note, looks, seal, self._sealed.get(claim.name, "")]
+        parts = [measurement.note, looks, self._seal_in_words(claim)]
         if measurement.verdict != "not run":
             parts += self._stand_ins
         return replace(measurement, note=" ".join(filter(None, parts)))
@@ -263,11 +261,11 @@ class LoadedRun:
         return [*claims_of(self.study), *self.sentences()]
 
     def sentences(self) -> list[Claim]:
-        """Return the claims of its presets, and those that were removed since its first cell.
+        """Return the claims of its presets, those stated with it, and those removed since.
 
         A function, or a preset, cannot get rid of a claim that was sealed.
         """
-        return [*self._of_presets, *self._removed]
+        return [*self.stated, *self._removed]
 
     def claim(self, text: str) -> Claim:
         """Return a claim of the run by its name, or the claim of a sentence."""
@@ -282,8 +280,8 @@ class LoadedRun:
             raise
 
     @functools.cached_property
-    def _of_presets(self) -> list[Claim]:
-        """The claims of its presets as they are now; of a file that is gone, as they were."""
+    def stated(self) -> list[Claim]:
+        """The claims of its presets, of a file that is gone as they were; and those of its user."""
         if self._manifest is None:
             return []
         texts, gone = dict[str, str](), not self._manifest.presets
@@ -297,7 +295,7 @@ class LoadedRun:
                 check_claims_of_preset(preset)
                 texts |= preset.content.claims
         stated = {**(self._manifest.sentences if gone else {}), **texts}
-        return stated_claims(self.study, stated)
+        return stated_claims(self.study, {**stated, **self._manifest.stated})
 
     @functools.cached_property
     def _removed(self) -> list[Claim]:
@@ -307,7 +305,7 @@ class LoadedRun:
         """
         if self._manifest is None or self._manifest.claims is None:
             return []
-        present = [*claims_of(self.study), *self._of_presets]
+        present = [*claims_of(self.study), *self.stated]
         removed = self._manifest.seals.removed(present)
         claims = [_claim_of_wording(name, text, self.study) for name, text in removed.items()]
         if not (self.cells["status"] == "done").any():
@@ -325,10 +323,6 @@ class LoadedRun:
     def looks_level(self, later: int = 0) -> AbstractContextManager[None]:
         """Give intervals the level of this look at the run's seeds, or of a later one."""
         return set_level(level_of_each(2 ** (self._further_looks + later)))
-
-    @functools.cached_property
-    def _sealed(self) -> Mapping[str, str]:
-        return sealed_in_words(self.study)
 
     @functools.cached_property
     def _stand_ins(self) -> list[str]:

@@ -84,6 +84,12 @@ def claims_json(papers: Sequence[ReportedPaper]) -> str:
     return json.dumps(content, indent=2, allow_nan=False) + "\n"
 
 
+def judged_json(judged: Sequence[Judged]) -> str:
+    """Return claims with their measurements as JSON, as `claims_json` does."""
+    content = {"schema": SCHEMA, "claims": [_json_of_claim(claim) for claim in judged]}
+    return json.dumps(content, indent=2, allow_nan=False) + "\n"
+
+
 def _json_of_claim(judged: Judged) -> dict[str, Any]:
     repeat = repetition(judged.claim)
     return {

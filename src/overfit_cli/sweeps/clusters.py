@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import math
 import pickle
 import queue
 import socket
@@ -26,10 +25,9 @@ import joblib
 from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.files import require_extra
 from overfit_cli.core.processes import delaying_interrupts, keeping_sigterm
-from overfit_cli.core.text import duration
 from overfit_cli.core.training import Device, resolve_device
-from overfit_cli.core.values import Backend, DeviceChoice, finite_number
-from overfit_cli.sweeps.executors import Executor, Local
+from overfit_cli.core.values import Backend, DeviceChoice
+from overfit_cli.sweeps.executors import Deadlines, Executor, Local
 from overfit_cli.sweeps.worker import (
     KEPT,
     VERSIONS,
@@ -49,15 +47,6 @@ SECONDS_TO_CONNECT = 10
 SECONDS_TO_ANSWER = 15
 """How long a cluster's scheduler or head may be silent in a sweep."""
 
-SECONDS_BETWEEN_SIGNS = 5
-"""The time between two questions for signs of life of workers, while no result comes."""
-
-PATIENCE = 900.0
-"""How long workers may be silent in a sweep, where nothing else is said.
-
-Dask needs up to 10 minutes to notice a frozen worker, and then gives its tasks to others.
-"""
-
 
 class Cluster(Executor):
     """The workers of a cluster that is running already.
@@ -68,44 +57,24 @@ class Cluster(Executor):
         address: the address of its scheduler or head.
         limit: of the tasks that run at a time; None for as many as there is room for.
         device: the device that cells train on.
-        patience: the seconds without a result or a sign of life of a worker after which a sweep
-            ends; None for a number that no working cluster reaches.
     """
 
-    option: str
-    """The option that names the address, as Python spells it."""
     package: str
     absent: str
     """The sentence that nothing answers, after the name of an exception."""
     gone: tuple[type[Exception], ...] = ()
     """What a future raises when its cluster is gone."""
-    gives_signs: bool
-    """Whether workers give signs of life while they train."""
 
-    def __init__(
-        self,
-        address: str,
-        limit: int | None = None,
-        device: Device = "cpu",
-        patience: float | None = None,
-    ) -> None:
+    def __init__(self, address: str, limit: int | None = None, device: Device = "cpu") -> None:
         super().__init__(f"on {self.name} at {address}", limit, device)
-        self.address, self.patience = address, patience
+        self.address = address
         self._slots, self._next_count = 0, 0.0
         require_extra(self.package, self.name, f"The backend {self.name}")
         try:
             self._connect()
         except (OSError, ValueError, RuntimeError, TypeError) as error:
             problem = self.absent.format(type(error).__name__)
-            raise BadValue(self.option, address, problem) from error
-
-    @property
-    def description(self) -> str:
-        """Its jobs and their location, or how long a sweep waits for the first worker."""
-        if self._count_slots():
-            return super().description
-        wait = duration(PATIENCE if self.patience is None else self.patience)
-        return f"{self.location}, which has no worker yet: the sweep waits {wait} for one"
+            raise BadValue("address", address, problem) from error
 
     def _count_slots(self) -> int:
         if time.monotonic() >= self._next_count:
@@ -123,15 +92,11 @@ class Cluster(Executor):
             raise self._failure() from error
 
     def run(self, work: Work, tasks: Iterable[Task], ahead: int) -> Iterator[TaskRecord]:
-        """Hand out tasks while there is room; see `Executor.run`.
-
-        Time without news is counted in rounds of this loop: while this process is stopped, as by
-        Ctrl-Z, none passes.
-        """
+        """Hand out tasks while there is room; see `Executor.run`."""
         pickled, waiting = pickled_work(work), iter(tasks)
         in_flight: dict[Future[TaskRecord], Task] = {}
         ended = queue.SimpleQueue[Future[TaskRecord]]()
-        silence, withheld = 0, list[Future[TaskRecord]]()
+        withheld, deadlines = list[Future[TaskRecord]](), Deadlines(work.execution.time_limit)
         try:
             while True:
                 jobs = self.jobs  # asked for in each round, as this notices a lost cluster
@@ -139,58 +104,35 @@ class Cluster(Executor):
                 while len(in_flight) < room and (task := next(waiting, None)):
                     future = self._submit(pickled, cloudpickle.dumps(task))
                     in_flight[future] = task
+                    deadlines.add(task)
                     future.add_done_callback(ended.put)
                 if not in_flight:
                     return
+                for numbers in deadlines.overdue(self._slots):
+                    lost = next(
+                        each for each in in_flight if numbers_of(in_flight[each]) == numbers
+                    )
+                    self._cancel([lost])
+                    del in_flight[lost]
+                    deadlines.remove(numbers)
+                    yield TaskRecord(numbers, kills=1)
                 try:
                     future = ended.get(timeout=SECONDS_BETWEEN_COUNTS)
                 except queue.Empty:
-                    silence += 1
-                    longest = self._longest_silence(work, in_flight.values())
-                    if silence % SECONDS_BETWEEN_SIGNS == 0 or silence >= longest:
-                        asked = [future for future in in_flight if future not in withheld]
-                        with self._answering():
-                            silence = 0 if asked and self._hears_of(asked) else silence
-                        while withheld:
-                            ended.put(withheld.pop())
-                    if silence >= longest:
-                        raise self._silent(longest) from None
+                    while withheld:
+                        ended.put(withheld.pop())
+                    continue
+                if future not in in_flight:  # its task was lost
                     continue
                 record = self._record(future, in_flight[future])
                 if record is None:
-                    silence += SECONDS_TO_ANSWER
                     withheld.append(future)
                     continue
-                del in_flight[future]
-                silence = 0
+                deadlines.remove(numbers_of(in_flight.pop(future)))
                 yield record
         finally:
             with contextlib.suppress(Exception):  # the cluster may be gone
                 self._cancel(list(in_flight))
-
-    def _longest_silence(self, work: Work, tasks: Iterable[Task]) -> float:
-        """How many seconds may pass without news of these tasks.
-
-        Workers that give no signs of life may take as long as a limit on the time of their cells
-        lets them: a batch as long as a cell, and so each of the parts that it is split into.
-        """
-        if self.patience is not None:
-            return self.patience
-        if self.gives_signs or not self._slots:
-            return PATIENCE
-        if work.execution.time_limit is None:
-            return math.inf
-        most = max(sum(2 * len(batch) for _, batch in task) for task in tasks)
-        return PATIENCE + most * work.execution.time_limit
-
-    def _silent(self, seconds: float) -> UserError:
-        news = "result or sign of life" if self.gives_signs else "result"
-        return BadValue(
-            "patience",
-            seconds,
-            f"for so many seconds no {news} came from the workers {self.location}. {KEPT}",
-            exit_code=1,
-        )
 
     def _record(self, future: Future[TaskRecord], task: Task) -> TaskRecord | None:
         """The record of a task that has ended; None while the worker that has it is silent."""
@@ -225,7 +167,7 @@ class Cluster(Executor):
             return None
 
     def _failure(self, problem: str = "the cluster no longer answers") -> UserError:
-        return BadValue(self.option, self.address, f"{problem}. {KEPT}", exit_code=1)
+        return BadValue("address", self.address, f"{problem}. {KEPT}", exit_code=1)
 
     @abstractmethod
     def _connect(self) -> None:
@@ -234,13 +176,6 @@ class Cluster(Executor):
     @abstractmethod
     def _ask_for_slots(self) -> int:
         """Return how many tasks all workers can run at a time; raise if the cluster is gone."""
-
-    def _hears_of(self, futures: list[Any]) -> bool:
-        """Return whether a worker with one of these tasks has given a sign of life lately.
-
-        While all workers are busy with the tasks of others, it is any worker.
-        """
-        return False
 
     @abstractmethod
     def _submit(self, work: bytes, task: bytes) -> Future[TaskRecord]:
@@ -262,12 +197,11 @@ class Dask(Cluster):
     address is such as `tcp://127.0.0.1:8786`.
     """
 
-    name, option, package = "dask", "scheduler", "distributed"
+    name, package = "dask", "distributed"
     absent = (
         "no dask scheduler answers there ({}); `dask scheduler` starts one and says its address."
     )
     gone = (CancelledError, OSError)
-    gives_signs = True
 
     def _connect(self) -> None:
         from distributed import Client
@@ -276,7 +210,6 @@ class Dask(Cluster):
             # A lost connection is our own error, in one sentence.
             logging.getLogger(name).setLevel(logging.CRITICAL)
         self._client = Client(self.address, timeout=SECONDS_TO_CONNECT, set_as_default=False)
-        self._seen: dict[str, float] = {}  # when the scheduler heard of each worker, by address
 
     def __exit__(self, *error: object) -> None:
         with contextlib.suppress(Exception):  # the scheduler may be gone
@@ -290,17 +223,6 @@ class Dask(Cluster):
         if self._client.status != "running":
             raise ConnectionError("the answer is old")
         return sum(threads.values())
-
-    def _hears_of(self, futures: list[Any]) -> bool:
-        keys = {future.key for future in futures}
-        with delaying_interrupts():
-            ask, scheduler = self._client.sync, self._client.scheduler
-            tasks = ask(scheduler.processing, callback_timeout=SECONDS_TO_ANSWER)
-            known = ask(scheduler.identity, callback_timeout=SECONDS_TO_ANSWER)["workers"]
-        busy = [name for name in known if not keys.isdisjoint(tasks.get(name, ()))]
-        before = self._seen
-        self._seen = {name: worker["last_seen"] for name, worker in known.items()}
-        return any(self._seen[name] != before.get(name) for name in busy or known)
 
     def _submit(self, work: bytes, task: bytes) -> Future[TaskRecord]:
         call = pickle.dumps(_Call((VERSIONS, work, task)))
@@ -339,8 +261,7 @@ class Ray(Cluster):
     process is connected to it already, that connection is used, and stays.
     """
 
-    name, option, package = "ray", "address", "ray"
-    gives_signs = False
+    name, package = "ray", "ray"
     absent = (
         "no ray cluster answers there ({}); it takes HOST:PORT or auto. `ray start --head` starts "
         "a cluster and says its address; one with tokens needs RAY_AUTH_MODE=token."
@@ -359,7 +280,7 @@ class Ray(Cluster):
         self._head: str = ray.get_runtime_context().gcs_address
         if not self._is_ours and self.address not in ("auto", self._head):
             raise BadValue(
-                self.option,
+                "address",
                 self.address,
                 f"this process is connected to the ray cluster at {self._head}; name that one or "
                 "auto, or call ray.shutdown().",
@@ -399,13 +320,7 @@ def _knock(address: str) -> None:
 
 
 def executor_of(
-    backend: Backend,
-    jobs: int,
-    device: DeviceChoice,
-    *,
-    scheduler: str | None = None,
-    address: str | None = None,
-    patience: float | None = None,
+    backend: Backend, jobs: int, device: DeviceChoice, address: str | None = None
 ) -> Executor:
     """Return the executor of a backend, connected to its cluster where it has one.
 
@@ -413,25 +328,16 @@ def executor_of(
         jobs: the limit of the tasks that run at a time; -1 for as many as there is room for.
         device: the device that cells train on. `auto` is this machine's GPU where it has one, and
             the processor on a cluster.
-        scheduler: the address of dask's scheduler.
-        address: the address of ray's head.
-        patience: the seconds that a cluster's workers may be silent; None for the default.
+        address: the address of dask's scheduler, or of ray's head.
     """
-    if patience is not None:
-        finite_number("patience", patience, above=0)
-        if backend not in (Dask.name, Ray.name):
-            raise BadValue("patience", patience, "it requires the backend dask or ray.")
-    clusters: list[tuple[type[Cluster], str | None]] = [(Dask, scheduler), (Ray, address)]
-    for cluster, given in clusters:
-        if cluster.name != backend and given is not None:
-            raise BadValue(cluster.option, given, f"it requires the backend {cluster.name}.")
-        if cluster.name == backend and not given:
-            accepts = f"it requires {cluster.option}, the address of the cluster."
-            raise BadValue("backend", backend, accepts)
-    for cluster, given in clusters:
-        if given:
-            remote = resolve_device(device, local=False)
-            return cluster(given, None if jobs < 0 else jobs, remote, patience)
+    cluster = {Dask.name: Dask, Ray.name: Ray}.get(backend)
+    if cluster is not None:
+        if not address:
+            raise BadValue("backend", backend, "it requires address, that of the cluster.")
+        remote = resolve_device(device, local=False)
+        return cluster(address, None if jobs < 0 else jobs, remote)
+    if address is not None:
+        raise BadValue("address", address, "it requires the backend dask or ray.")
     here = resolve_device(device)
     fills_a_gpu = here == "cuda" and jobs < 0  # one batch does
     number = 1 if fills_a_gpu else max(1, int(joblib.effective_n_jobs(jobs)))

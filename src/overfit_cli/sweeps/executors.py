@@ -6,7 +6,10 @@ Tasks go out and records with their rows come back; this process writes them.
 from __future__ import annotations
 
 import contextlib
+import multiprocessing
 import os
+import threading
+import time
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
@@ -14,6 +17,8 @@ from typing import Any, Literal, Self
 
 import joblib
 from joblib.externals.loky import get_reusable_executor
+from joblib.externals.loky.backend.process import LokyProcess
+from joblib.externals.loky.backend.utils import kill_process_tree
 from joblib.externals.loky.process_executor import TerminatedWorkerError
 
 from overfit_cli.core.errors import UserError
@@ -21,7 +26,60 @@ from overfit_cli.core.processes import ignoring_interrupts, safe_path, start_wor
 from overfit_cli.core.text import plural
 from overfit_cli.core.training import Device
 from overfit_cli.sweeps.leftovers import clear_leftovers, quiet_tracker
-from overfit_cli.sweeps.worker import Task, TaskRecord, Work, pickled_work, run_task
+from overfit_cli.sweeps.worker import (
+    Task,
+    TaskRecord,
+    Work,
+    numbers_of,
+    pickled_work,
+    run_task,
+)
+
+GRACE = 60.0
+"""The seconds beyond the time limit after which a silent task counts as one with a killed worker.
+
+A worker ends a cell by itself, unless it is frozen or in compiled code.
+"""
+
+SECONDS_BETWEEN_LOOKS = 1.0
+
+
+class Deadlines:
+    """The times at which tasks in flight are lost, if a limit on the time of cells is set.
+
+    Tasks run in the order in which they are handed out, one per job. Time in which this process
+    is stopped, as by Ctrl-Z, does not count.
+    """
+
+    def __init__(self, limit: float | None) -> None:
+        self._limit = limit
+        self._parts: dict[tuple[int, ...], int] = {}
+        self._ends: dict[tuple[int, ...], float] = {}
+        self._clock, self._seen = 0.0, time.monotonic()
+
+    def add(self, task: Task) -> None:
+        """Take in a task that is handed out.
+
+        A batch may be split, down to single cells, and each of its parts may take as long as a
+        cell.
+        """
+        self._parts[numbers_of(task)] = sum(2 * len(batch) - 1 for _, batch in task)
+
+    def remove(self, numbers: tuple[int, ...]) -> None:
+        """Forget a task that has ended."""
+        self._parts.pop(numbers, None)
+        self._ends.pop(numbers, None)
+
+    def overdue(self, jobs: int) -> list[tuple[int, ...]]:
+        """Return the numbers of the tasks that are lost now."""
+        if self._limit is None:
+            return []
+        now = time.monotonic()
+        self._clock += min(now - self._seen, 2 * SECONDS_BETWEEN_LOOKS)
+        self._seen = now
+        for numbers, parts in list(self._parts.items())[:jobs]:
+            self._ends.setdefault(numbers, self._clock + parts * self._limit + GRACE)
+        return [numbers for numbers, end in list(self._ends.items()) if self._clock > end]
 
 
 class Executor(ABC):
@@ -90,9 +148,6 @@ class Executor(ABC):
         Args:
             tasks: taken as they are handed out.
             ahead: how many tasks per job are handed out at a time.
-
-        Raises:
-            KeyboardInterrupt: when interrupted; tasks that wait for a worker are cancelled then.
         """
 
     def __enter__(self) -> Self:
@@ -126,10 +181,12 @@ class Local(Executor):
     def run(self, work: Work, tasks: Iterable[Task], ahead: int) -> Iterator[TaskRecord]:
         """Hand out tasks as joblib takes them; a killed worker ends all that are handed out."""
         handed_out = set[int]()
+        deadlines = Deadlines(work.execution.time_limit)
 
         def calls() -> Iterator[tuple[Callable[..., TaskRecord], Any, Any]]:
             for task in tasks:
-                handed_out.update(number for number, _ in task)
+                handed_out.update(numbers_of(task))
+                deadlines.add(task)
                 yield joblib.delayed(run_task)(work, task)
 
         limits, start = {}, {}
@@ -138,7 +195,11 @@ class Local(Executor):
             start = {"initializer": start_worker, "initargs": (os.getpid(),)}
             clear_leftovers()
             quiet_tracker()
-        with joblib.parallel_config(backend=self._backend, **limits), safe_path():
+        with (
+            joblib.parallel_config(backend=self._backend, **limits),
+            safe_path(),
+            self._killing_overdue(deadlines) as overdue,
+        ):
             parallel = joblib.Parallel(
                 n_jobs=self._jobs,
                 return_as="generator_unordered",
@@ -153,9 +214,10 @@ class Local(Executor):
             try:
                 for record in records:
                     handed_out.difference_update(record.batches)
+                    deadlines.remove(record.batches)
                     yield record
             except TerminatedWorkerError:
-                yield TaskRecord(tuple(sorted(handed_out)), kills=1)
+                yield TaskRecord(tuple(sorted(overdue or handed_out)), kills=1)
             except GeneratorExit:
                 # Ctrl-C came while a record was dealt with. joblib ends its workers; it would
                 # advise on the tasks that it cancels. Threads that train may reset the filters of
@@ -168,3 +230,22 @@ class Local(Executor):
                 if self.has_processes:
                     get_reusable_executor().shutdown(wait=False, kill_workers=True)
                 raise
+
+    @contextlib.contextmanager
+    def _killing_overdue(self, deadlines: Deadlines) -> Iterator[list[int]]:
+        """Kill the worker processes when a task is overdue; give the numbers of its batches."""
+        overdue, ended = list[int](), threading.Event()
+
+        def watch() -> None:
+            while not overdue and not ended.wait(SECONDS_BETWEEN_LOOKS):
+                overdue.extend(number for task in deadlines.overdue(self._jobs) for number in task)
+            for process in multiprocessing.active_children() if overdue else ():
+                if isinstance(process, LokyProcess):
+                    kill_process_tree(process)
+
+        if self.has_processes:
+            threading.Thread(target=watch, daemon=True).start()
+        try:
+            yield overdue
+        finally:
+            ended.set()

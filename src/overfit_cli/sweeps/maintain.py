@@ -253,7 +253,6 @@ def _described(manifest: Manifest) -> FunctionRecord | None:
 
 
 def _check_alike(manifests: dict[RunDirectory, Manifest]) -> None:
-    """Refuse directories whose cells can't stand beside each other."""
     [(first, manifest), *others] = manifests.items()
     held = {name: (value, first) for name, value in manifest.data.items()}
     for directory, other in others:
@@ -371,9 +370,19 @@ def _joined(manifests: Sequence[Manifest]) -> Manifest:
             "data": data,
             "runs": tuple(sorted(runs, key=lambda run: run.started)),
             "claims": _sealed_in_all(manifests),
+            "stated": _stated_in_all(manifests),
             "merging": tuple(merging),
         }
     )
+
+
+def _stated_in_all(manifests: Sequence[Manifest]) -> Mapping[str, str]:
+    first, *others = (manifest.stated for manifest in manifests)
+    return {
+        name: text
+        for name, text in first.items()
+        if all(stated.get(name) == text for stated in others)
+    }
 
 
 def _sealed_in_all(manifests: Sequence[Manifest]) -> Mapping[str, str] | None:

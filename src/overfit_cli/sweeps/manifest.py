@@ -69,6 +69,19 @@ def check_data(directory: Path, data: Mapping[str, str]) -> None:
             )
 
 
+def check_stated(directory: Path, stated: Mapping[str, str]) -> None:
+    """Refuse a claim that comes after the first cell of a run directory."""
+    manifest = read_manifest(directory) if stated else None
+    for name, text in stated.items():
+        if manifest is not None and manifest.stated.get(name) != text:
+            raise BadValue(
+                "claim",
+                text,
+                f"{directory} was begun without it; name another directory, or judge it there, "
+                "where the verdict says that it was added after the first cell.",
+            )
+
+
 def record_run(
     directory: Path,
     grid: Grid,
@@ -77,6 +90,7 @@ def record_run(
     command: Sequence[str] | None = None,
     sentences: Mapping[str, str] | None = None,
     preset: Path | None = None,
+    stated: Mapping[str, str] | None = None,
 ) -> None:
     """Add a run that trains something to the directory's manifest; what stands there stays.
 
@@ -88,6 +102,7 @@ def record_run(
         data: fingerprints of the collections that it reads, by name.
         command: what runs the same cells again; None for what was typed.
         sentences: claims that the sweep's preset states, by name.
+        stated: claims that the user states with the sweep, by name.
     """
     study = grid.study
     with lock_folder(directory):
@@ -99,7 +114,8 @@ def record_run(
                 f"{directory}: it holds cells of {before.study}, not of {study.name}; name "
                 "another directory."
             )
-        claims = [*claims_of(study), *stated_claims(study, sentences or {})]
+        every = {**(sentences or {}), **(stated or {})}
+        claims = [*claims_of(study), *stated_claims(study, every)]
         is_own = study.identity.function is not None
         presets = [str(preset.resolve())] if preset is not None and sentences else []
         manifest = Manifest(
@@ -112,6 +128,7 @@ def record_run(
             claims=before.claims if before else digests(claims, with_code=is_own),
             wordings=before.wordings if before else _wordings(claims if is_own else ()),
             sentences=before.sentences if before else sentences or {},
+            stated=before.stated if before else stated or {},
             presets=tuple(dict.fromkeys([*(before.presets if before else ()), *presets])),
             merging=before.merging if before else (),
         )
@@ -328,6 +345,7 @@ class Manifest(BaseModel):
             kept none.
         wordings: the texts of a function's claims from before the first cell, by name.
         sentences: the claims that a preset stated before the first cell, by name.
+        stated: the claims that a user stated with the sweep, before the first cell, by name.
         presets: the files of presets that state claims.
         merging: the directories of a merge into this one that hasn't ended: cells may be missing.
     """
@@ -343,6 +361,7 @@ class Manifest(BaseModel):
     claims: Mapping[str, str] | None = None
     wordings: Mapping[str, str] = Field(default_factory=dict)
     sentences: Mapping[str, str] = Field(default_factory=dict)
+    stated: Mapping[str, str] = Field(default_factory=dict)
     presets: tuple[str, ...] = ()
     merging: tuple[str, ...] = ()
 
@@ -350,7 +369,8 @@ class Manifest(BaseModel):
     def seals(self) -> Seals:
         """The digests of claims from before the first cell."""
         is_own = self.function is not None
-        return Seals(self.claims, {**self.wordings, **self.sentences}, with_code=is_own)
+        texts = {**self.wordings, **self.sentences, **self.stated}
+        return Seals(self.claims, texts, with_code=is_own)
 
     @property
     def further_looks(self) -> int:

@@ -27,7 +27,7 @@ from overfit_cli.sweeps.store import RunDirectory
 
 LEAST_COARSE = 3
 FINE = 100
-"""The default tolerance is the spacing of a grid of so many points."""
+"""The tolerance is the spacing of a grid of so many points."""
 
 
 @dataclass(frozen=True)
@@ -95,20 +95,17 @@ class Refinement:
 
     Args:
         grid: the coarse grid; the search's axes are its only ones.
-        tolerance: half the width of an interval that is good enough, in the unit of x; None for
-            the spacing of a grid of `FINE` points.
     """
 
-    def __init__(self, grid: Grid, target: BoundaryTarget, tolerance: float | None) -> None:
+    def __init__(self, grid: Grid, target: BoundaryTarget) -> None:
         self.grid, self.target = grid, target
         coarse = self._checked_axes()
-        spacing = (coarse[-1] - coarse[0]) / (FINE - 1)
         self.search = Search(
             y=[float(y) for y in self._values(target.y)],
             coarse=coarse,
             seeds=grid.seeds,
             threshold=target.threshold,
-            tolerance=spacing if tolerance is None else tolerance,
+            tolerance=(coarse[-1] - coarse[0]) / (FINE - 1),
         )
         self._asked: list[Point] = []
         self._known = pd.DataFrame(columns=["y", "seed", "x", "value"])
@@ -189,25 +186,20 @@ class Refinement:
         return coarse
 
 
-def refinement_of(
-    grid: Grid, rounds: int | None, threshold: float | None, tolerance: float | None
-) -> Refinement | None:
+def refinement_of(grid: Grid, rounds: int | None, threshold: float | None) -> Refinement | None:
     """Return the refinement of a grid; None without rounds.
 
     Args:
         rounds: how many rounds follow it.
         threshold: the value at which a cell changes sides; None for the study's own.
-        tolerance: how accurate the boundary is to be, as ± along its axis; None for the default.
     """
     if rounds is None:
-        for name, given in (("threshold", threshold), ("tolerance", tolerance)):
-            if given is not None:
-                raise BadValue(name, given, "it requires refine, the number of rounds.")
+        if threshold is not None:
+            raise BadValue("threshold", threshold, "it requires refine, the number of rounds.")
         return None
     whole_number("refine", rounds, 0)
     if not grid.is_product:
         accepts = "it takes a full grid: leave out together, only and expressions in parameters."
         raise BadValue("refine", rounds, accepts)
     level = None if threshold is None else finite_number("threshold", threshold)
-    half_width = None if tolerance is None else finite_number("tolerance", tolerance, above=0)
-    return Refinement(grid, boundary_target(grid, level), half_width)
+    return Refinement(grid, boundary_target(grid, level))

@@ -111,9 +111,6 @@ def execute(
         data: fingerprints of the data that was read for it, to which workers are held.
         speed: takes in the time of each task before `on_record` is called.
         on_record: called in this process after each task.
-
-    Raises:
-        KeyboardInterrupt: when interrupted; the workers are gone then.
     """
     began = time.monotonic()
     # A cell that is trained in this process may change the folder.

@@ -12,6 +12,7 @@ from typing import get_args
 
 from rich.console import Console
 
+from overfit_cli.claims.designs import read_stated
 from overfit_cli.core.cell import Cell
 from overfit_cli.core.errors import MissingError, UserError
 from overfit_cli.core.files import error_text, results_folder
@@ -30,7 +31,13 @@ from overfit_cli.sweeps.clusters import executor_of
 from overfit_cli.sweeps.executors import Executor
 from overfit_cli.sweeps.grid import Grid, Shard, parse_shard
 from overfit_cli.sweeps.inventory import forget_unfinished_merges
-from overfit_cli.sweeps.manifest import check_data, is_described, read_manifest, record_run
+from overfit_cli.sweeps.manifest import (
+    check_data,
+    check_stated,
+    is_described,
+    read_manifest,
+    record_run,
+)
 from overfit_cli.sweeps.order import coarse_to_fine
 from overfit_cli.sweeps.plan import Plan, make_plan, other_settings
 from overfit_cli.sweeps.progress import (
@@ -72,6 +79,7 @@ class Session:
         command: what runs the same cells again; None for what was typed.
         sentences: claims that the sweep's preset states, by name.
         preset: the preset's file; None without one.
+        stated: claims that the user states with the sweep, by name.
     """
 
     output: Console
@@ -88,13 +96,10 @@ class Session:
     command: Sequence[str] | None = None
     sentences: Mapping[str, str] = field(default_factory=dict)
     preset: Path | None = None
+    stated: Mapping[str, str] = field(default_factory=dict)
 
     def sweep(self, grid: Grid) -> tuple[Plan, Summary]:
-        """Run what a grid lacks, from its plan to its last cell.
-
-        Raises:
-            KeyboardInterrupt: when interrupted, after a sentence about what is kept.
-        """
+        """Run what a grid lacks, from its plan to its last cell."""
         plan = self.plan(grid)
         read = self.prepare(plan)
         self.describe(plan)
@@ -170,6 +175,7 @@ class Session:
 
     def record(self, plan: Plan, read: Mapping[str, str], **settings: str | int | float) -> None:
         """Put the directory in order, and enter a run that trains something into its manifest."""
+        check_stated(self.directory.path, self.stated)
         for sentence in self.directory.prepare():
             self.output.print(sentence)
         # An empty shard's directory says what it is a part of, so that it can be merged.
@@ -194,6 +200,7 @@ class Session:
                 self.command,
                 self.sentences,
                 self.preset,
+                self.stated,
             )
         except OSError as error:
             raise UserError(
@@ -209,11 +216,7 @@ class Session:
         return estimate(plan, jobs, self.execution, within, work and work / jobs)
 
     def run(self, plan: Plan, read: Mapping[str, str]) -> Summary:
-        """Train a plan's cells on the data that was read for it, showing how far it is.
-
-        Raises:
-            KeyboardInterrupt: when interrupted, after a sentence about what is kept.
-        """
+        """Train a plan's cells on the data that was read for it, showing how far it is."""
         executor, speed = self.executor_for(plan), Speed()
         with blaming(plan.grid.study, "the cost of a cell"):
             plan = replace(plan, batches=coarse_to_fine(plan, executor.jobs))
@@ -378,15 +381,14 @@ def open_sweep(
     refinement: Refinement | None,
     jobs: int,
     backend: Backend,
-    scheduler: str | None,
     address: str | None,
-    patience: float | None,
     device: DeviceChoice,
     trajectories: bool,
     fresh: bool,
     retry_failed: bool,
     fail_fast: bool,
     time_limit: float | None,
+    claims: Sequence[str],
 ) -> Iterator[Session]:
     """Give the session of a sweep, on an executor that is closed at the end.
 
@@ -394,19 +396,19 @@ def open_sweep(
         output: takes what the sweep prints.
         out: the run directory; None for one in `results/` with a name of its own.
         refinement: where the sweep refines; else None.
-        shard, jobs, backend, scheduler, address, patience, device, trajectories, fresh,
+        shard, jobs, backend, address, device, trajectories, fresh,
             retry_failed, fail_fast, time_limit: as in `overfit_cli.sweep`.
+        claims: sentences that the sweep is to decide.
     """
     name = sweep_name(subject, grid) + ("" if refinement is None else "-refined")
     limit = None if time_limit is None else finite_number("time_limit", time_limit, above=0)
     part = parse_shard(shard, refined=refinement is not None)
+    stated = read_stated(claims, subject.study, subject.sentences)
     with executor_of(
         valid_choice("backend", backend, get_args(Backend)),
         number_of_jobs(jobs),
         valid_choice("device", device, get_args(DeviceChoice)),
-        scheduler=scheduler,
-        address=address,
-        patience=patience,
+        address,
     ) as executor:
         yield Session(
             output=output,
@@ -421,4 +423,5 @@ def open_sweep(
             time_limit=limit,
             sentences=subject.sentences,
             preset=None if subject.preset is None else subject.preset.path,
+            stated=stated,
         )

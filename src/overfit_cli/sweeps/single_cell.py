@@ -12,7 +12,6 @@ from rich.console import Console
 
 from overfit_cli.core.cell import CellResult
 from overfit_cli.core.errors import BadValue, UserError
-from overfit_cli.core.failures import traceback_lines
 from overfit_cli.core.files import error_text, results_folder
 from overfit_cli.core.parameters import Value
 from overfit_cli.core.processes import answering_interrupts
@@ -67,8 +66,6 @@ def train_cell(
         [result] = train_all(study, [cell], execution)
         result = storable(study, result)
     error = errors[0] if errors else None
-    for line in traceback_lines(error) if error is not None else ():
-        output.print(line, soft_wrap=True)  # a marker stands below what it marks
     try:
         record_run(directory.path, grid, {"jobs": 1, "device": device}, data_read)
         directory.finish(directory.write(study, [result]), replaced=True)

@@ -242,7 +242,6 @@ class _Brush:
 
 @functools.cache
 def _viridis(step: int) -> Style:
-    """Return a character of one colour, its shade hidden, for step 0 to 64 of the scale."""
     position = step / 64 * (len(VIRIDIS) - 1)
     below = min(int(position), len(VIRIDIS) - 2)
     part = position - below

@@ -62,10 +62,6 @@ def train_all(study: AnyStudy, batch: Batch, execution: Execution) -> Iterator[C
     alone. A cell that raises, exits, or has no result that could be stored is a failed one. A batch
     may take as long as one cell; so may each part of it that is trained then, or each cell of a
     batch that took longer.
-
-    Raises:
-        MissingError: if this machine lacks what the study needs.
-        Interrupted: if an interrupt came, whatever the study made of it.
     """
     left = {cell.key: cell for cell in batch}
     reason, raised, lines = "error: the study gave no result for it", False, ""
@@ -231,11 +227,7 @@ class TaskInterrupted(Interrupted):
 
 
 def run_task(work: Work, task: Task) -> TaskRecord:
-    """Train a task. Errors in training become failed cells.
-
-    Raises:
-        TaskInterrupted: when interrupted, with the record of the finished cells.
-    """
+    """Train a task. Errors in training become failed cells."""
     numbers = numbers_of(task)
     study, execution = work.study, work.execution
     began = time.perf_counter()
@@ -299,11 +291,7 @@ def _first_measurement(results: Sequence[CellResult]) -> str:
 
 
 def pickled_work(work: Work) -> bytes:
-    """Return a sweep's work with its function's files and the path of its data, to be sent.
-
-    Raises:
-        Exception: whatever pickling something in the study raises.
-    """
+    """Return a sweep's work with its function's files and the path of its data, to be sent."""
     folder = os.environ.get(DATA_VARIABLE, "")
     pickled: bytes = cloudpickle.dumps((work, folder))
     return pickled

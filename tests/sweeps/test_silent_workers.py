@@ -1,0 +1,111 @@
+"""A task that is silent a minute beyond the time limit is lost like one with a killed worker."""
+
+from __future__ import annotations
+
+import signal
+import time
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+import overfit_cli
+from overfit_cli.sweeps import executors
+from overfit_cli.sweeps.executors import Deadlines
+from overfit_cli.sweeps.worker import Batch
+from tests.clusters import dask_cluster
+from tests.command import start, wait_for
+from tests.toy_runs import rows
+
+CELLS = ("--n", "1:40", "--snr", "1", "--seeds", "1", "--set", "pause=0.1", "--out", "out")
+SILENT = """
+import signal, time
+
+def train(n: int = 1, seed: int = 0):
+    if n == 2:  # as in compiled code, which no signal ends
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGALRM})
+        time.sleep(1000)
+    return {"loss": n}
+"""
+
+
+@pytest.mark.unix
+def test_a_cell_that_no_limit_ends_in_its_process_is_a_failed_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(executors, "GRACE", 0.5)
+    (tmp_path / "silent.py").write_text(SILENT)
+    cells = overfit_cli.sweep(
+        tmp_path / "silent.py",
+        n=[1, 2, 3],
+        seeds=1,
+        jobs=2,
+        time_limit=1,
+        out=tmp_path / "out",
+        quiet=True,
+    )
+    assert cells.sort_values("n")["reason"].tolist() == ["", "worker killed", ""]
+
+
+def test_time_counts_for_tasks_that_run_and_not_while_the_process_is_stopped(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now, lost = 0.0, list[tuple[int, ...]]()
+    monkeypatch.setattr(time, "monotonic", lambda: now)
+    deadlines = Deadlines(10.0)
+    one, two = (cast("Batch", [None]), cast("Batch", [None, None]))
+    deadlines.add([(0, one), (1, two)])  # four parts at most: 40 seconds, and the grace
+    deadlines.add([(2, one)])
+    for _ in range(90):
+        now += 1.0
+        assert not deadlines.overdue(1)
+    now += 1000.0  # Ctrl-Z
+    assert not deadlines.overdue(1)
+    while not lost:
+        now += 1
+        lost = deadlines.overdue(1)
+    assert lost == [(0, 1)]
+    deadlines.remove((0, 1))
+    assert not deadlines.overdue(1)
+    assert not Deadlines(None).overdue(1)
+
+
+@pytest.mark.unix
+@pytest.mark.slow
+def test_others_train_what_a_silent_worker_of_dask_has(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(executors, "GRACE", 1.0)
+    with dask_cluster(tmp_path / "cluster", "one", "two") as started:
+        started.workers["two"].send_signal(signal.SIGSTOP)
+        cells = overfit_cli.sweep(
+            "toy",
+            n="1:4",
+            snr=1.0,
+            seeds=1,
+            backend="dask",
+            address=started.address,
+            time_limit=1,
+            out=tmp_path / "out",
+            quiet=True,
+        )
+    assert len(cells) == 4
+    assert set(cells["reason"]) <= {"", "worker killed"}
+    assert "" in set(cells["reason"])
+
+
+@pytest.mark.unix
+@pytest.mark.slow
+def test_others_train_what_a_frozen_worker_has_when_dask_gives_it_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Dask does so after 5 to 10 minutes; here after less than half a minute."""
+    monkeypatch.setenv("DASK_DISTRIBUTED__SCHEDULER__WORKER_TTL", "8s")
+    with dask_cluster(tmp_path / "cluster", "one", "two") as started:
+        where = ("--backend", "dask", "--address", started.address)
+        process = start("sweep", "toy", *CELLS, *where, cwd=tmp_path)
+        wait_for(lambda: len(list((tmp_path / "out" / "cells").glob("*.parquet"))) >= 3)
+        started.workers["two"].send_signal(signal.SIGSTOP)
+        output, errors = process.communicate(timeout=120)
+    assert (process.returncode, errors) == (0, ""), output
+    assert len(rows(tmp_path / "out")) == 40
