@@ -75,7 +75,7 @@ COMPLETED: list[tuple[str, list[str]]] = [
     ("sweep fig1 --profile ", ["quick", "paper"]),
     ("sweep toy --backend t", ["threading"]),
     ("train toy --device c", ["cpu", "cuda"]),
-    ("export results/grid --to ", ["csv", "latex", "parquet", "netcdf", "ro-crate"]),
+    ("export results/grid --to ", ["csv", "parquet", "latex"]),
     ("list pr", ["presets"]),
     ("list to", ["toy"]),
     ("show ", ["results/grid", "results/moods"]),

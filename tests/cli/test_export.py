@@ -295,19 +295,12 @@ def test_a_mean_in_latex_has_half_its_interval_in_two_digits(folder: Path) -> No
         (["toy", "--columns=n,N"], "--columns N: n is named twice; name it once."),
         (["toy", "--means", "--columns=key"], "there is no column 'key' here; known: draw, failed"),
         (["toy", "--to=parquet"], "--to parquet: it needs a file; add --out FILE.parquet."),
-        (["toy", "--to=xlsx"], "--to xlsx: it takes csv, latex, parquet, netcdf or ro-crate."),
+        (["toy", "--to=xlsx"], "--to xlsx: it takes csv, parquet or latex."),
         (
             ["toy", "--out=a.txt"],
-            "--out a.txt: add --to csv, latex, parquet, netcdf or ro-crate, or end the name in "
-            ".csv, .tex, .parquet or .nc.",
+            "--out a.txt: add --to csv, parquet or latex, or end the name in "
+            ".csv, .parquet or .tex.",
         ),
-        (["toy", "--to=netcdf"], "--to netcdf: it needs a file; add --out FILE.nc."),
-        (["toy", "--to=ro-crate"], "--to ro-crate: it needs a folder; add --out FOLDER."),
-        (["toy", "--out=a.nc", "--means"], "--means: --to netcdf has no such option; leave it"),
-        (["toy", "--to=ro-crate", "--out=a", "--where=n=2"], "--where: --to ro-crate has no such"),
-        (["toy", "--out=a.nc", "--columns=key"], "--columns key: there is no column 'key' here"),
-        (["toy", "--to=ro-crate", "--out=mine"], "--out mine: there is something already; name"),
-        (["toy", "--to=ro-crate", "--out=toy/a"], "--out toy/a: it lies in the run directory"),
         (
             ["toy", "--to=csv", "--out=a.tex"],
             "--to csv --out a.tex: a name that ends in .tex is for latex; change",
