@@ -111,13 +111,8 @@ def export(
         ),
     ] = None,
     means: Annotated[
-        bool | None,
-        typer.Option(
-            "--means/--cells",
-            help="Means over seeds with intervals, or single cells.  [default: means in LaTeX, "
-            "else cells]",
-        ),
-    ] = None,
+        bool, typer.Option("--means", help="Means over seeds with intervals, as LaTeX has them.")
+    ] = False,
     columns: Annotated[
         str | None,
         typer.Option(
@@ -142,18 +137,17 @@ def export(
     from overfit_cli.sweeps.store import RunDirectory
 
     form = file_format(to, out)
-    averaged = form == "latex" if means is None else means
-    if trajectories and (averaged or form == "latex"):
+    if trajectories and (means or form == "latex"):
         flag = "--means" if means else "--to latex"
         raise UserError(f"{flag}: it applies to cells; leave out --trajectories.")
     run = RunDirectory(directory, "directory")
     study, every = load_study_and_cells(run)
     cells = in_order(study, chosen_cells(every, read_selections(where or [], study)))
     run.warn_of_sources(cells)
-    if averaged:
+    if means or form == "latex":
         rows, measured = _means(study, run, cells, columns, form)
     else:
-        rows, measured = _rows(study, run, cells, columns, form, trajectories=trajectories), []
+        rows, measured = _rows(study, run, cells, columns, trajectories=trajectories), []
     if form == "latex":
         content = _latex(study, run, cells, rows, measured).encode()
     else:
@@ -193,7 +187,6 @@ def _rows(
     run: RunDirectory,
     cells: pd.DataFrame,
     columns: str | None,
-    form: Format,
     *,
     trajectories: bool,
 ) -> pd.DataFrame:
@@ -202,9 +195,6 @@ def _rows(
     rows = _logged_steps(run, cells) if trajectories else cells
     names = [str(name) for name in rows.columns]
     chosen = _read_columns(columns, study, names)
-    if form == "latex" and not chosen:
-        failed = ["status"] if (cells["status"] == "failed").any() else []
-        chosen = [*([study.headline] if study.headline in names else []), *failed]
     if not chosen:
         return rows[names]
     # What tells rows apart comes with every choice of columns.
@@ -253,7 +243,7 @@ def _latex(
     rows: pd.DataFrame,
     measured: Sequence[str],
 ) -> str:
-    from overfit_cli.report.latex import cells_table, means_table
+    from overfit_cli.report.latex import means_table
     from overfit_cli.sweeps.manifest import read_manifest
 
     manifest = read_manifest(run.path)
@@ -263,8 +253,6 @@ def _latex(
         f"{run.path}: {study.name}, version {study.version}, {counts}",
         *dict.fromkeys(shlex.join(command) for command in made),
         typed_command() + f"  (overfit {VERSION})",
+        r"a \pm b: the mean over seeds, and half of its 95 % t interval",
     ]
-    if not measured:
-        return cells_table(study, rows, notes)
-    notes.append(r"a \pm b: the mean over seeds, and half of its 95 % t interval")
     return means_table(study, rows, measured, notes)
