@@ -52,7 +52,7 @@ def test_counts_come_first_then_the_table_then_what_does_not_hold(folder: Path) 
     assert starts.index(["claim"]) < starts.index(["smaller:"])
     assert not [line for line in said if line.startswith("small:")], "it holds"
     assert said[-3:] == [
-        "Written beside the page: report.md, claims.json, junit.xml, verdicts.toml",
+        "Written beside the page: report.md, claims.json",
         "1 hold, 1 fail, 1 inconclusive.",
         "Page: results/report/index.html",
     ]

@@ -314,8 +314,7 @@ def report(
         Path | None,
         typer.Option(
             metavar="DIR",
-            help="Folder for index.html, report.md, claims.json, junit.xml and verdicts.toml.  "
-            "[default: results/report]",
+            help="Folder for index.html, report.md and claims.json.  [default: results/report]",
         ),
     ] = None,
     where: Where = None,
