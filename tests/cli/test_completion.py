@@ -88,7 +88,7 @@ COMPLETED: list[tuple[str, list[str]]] = [
     ("plot lines --from ", ["results/grid", "results/moods"]),
     ("plot lines --from results/grid --from results/m", ["results/moods"]),
     ("plot lines --minus results/g", ["results/grid"]),
-    ("report --from results/g", ["results/grid"]),
+    ("report results/g", ["results/grid"]),
     ("compact results/", ["results/grid", "results/moods"]),
     ("merge results/grid results/m", ["results/moods"]),
     ("compact nowhere/", []),
@@ -100,7 +100,7 @@ COMPLETED: list[tuple[str, list[str]]] = [
     ("export results/grid --columns te", ["test_loss"]),
     ("export results/grid --trajectories --columns t", ["train_loss"]),
     ("plot lines --where snr", ["snr=1.0", "snr=2.0"]),
-    ("report --from results/moods --where m", ["mood=well", "mood=diverges"]),
+    ("report results/moods --where m", ["mood=well", "mood=diverges"]),
     # Where something is wrong, nothing is offered
     ("sweep nowhere.py --sn", []),
     ("sweep toy --nothing ", []),

@@ -324,7 +324,7 @@ def test_a_report_has_a_functions_claims_as_an_exit_code_and_as_expected_verdict
     stated = FILE.format(within=0.1).replace('"error < 0.2"', '"low: error < 0.05"')
     (tmp_path / "decay.py").write_text(stated)
     run("sweep", "decay.py", "--n=10,20,40", "--seeds=10", "--jobs=1", cwd=tmp_path)
-    reported = ("report", "--from=results/decay-n")
+    reported = ("report", "results/decay-n")
     call(*reported, cwd=tmp_path)
     call(*reported, "--strict", cwd=tmp_path, expect=1)
     written = tmp_path / "results" / "report"
@@ -382,7 +382,7 @@ def test_a_preset_states_claims_that_its_run_keeps(folder: Path) -> None:
     assert manifest["sentences"] == {"small": "error < 0.05 where n = 40"}
     assert "small" in manifest["claims"]
     assert "small ours holds" in said(folder, "results/decay-quick")
-    report = call("report", "--from=results/decay-quick", cwd=folder).stdout
+    report = call("report", "results/decay-quick", cwd=folder).stdout
     assert "small" in report
     claims = json.loads((folder / "results/report/claims.json").read_text())
     [small] = [claim for claim in claims["claims"] if claim["claim"] == "small"]

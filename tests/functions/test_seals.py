@@ -53,7 +53,7 @@ def sweep(folder: Path, seeds: int) -> None:
 
 
 def report(folder: Path) -> str:
-    command = ("report", "--from=results/decay-n", "--details")
+    command = ("report", "results/decay-n", "--details")
     return " ".join(call(*command, cwd=folder).stdout.split())
 
 
@@ -81,7 +81,7 @@ def test_a_claim_that_changed_is_not_sealed_again_and_the_report_says_so(tmp_pat
     text = report(tmp_path)
     assert "This claim was changed after the first cell was trained." in text
     assert "This claim has changed since it was sealed on " in text
-    short = call("report", "--from=results/decay-n", cwd=tmp_path).stdout
+    short = call("report", "results/decay-n", cwd=tmp_path).stdout
     assert "\nChanged after the first cell was trained (see --details): inverse.\n" in short
     refused = call("seal", "decay.py", *GRID, cwd=tmp_path, expect=2).stderr
     assert "inverse: it was sealed on " in refused

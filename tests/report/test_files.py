@@ -258,7 +258,7 @@ def test_the_exit_code_says_whether_verdicts_are_as_expected(
 ) -> None:
     """A claim that fails as expected is green; a flip in either direction is red."""
     call("sweep", "toy", f"--n={n}", "--seeds=1", "--jobs=1", "--out=run", cwd=tmp_path)
-    command = ["report", "--from", "run", "--strict"]
+    command = ["report", "run", "--strict"]
     call(*command, "--out", "first", cwd=tmp_path, expect=int(verdict == "fails"))
     said = call(*command, "--expect", "first/claims.json", cwd=tmp_path).stdout
     assert "\n1 of 1 verdicts are as expected.\n" in said, "claims of other studies say nothing"
@@ -266,7 +266,7 @@ def test_the_exit_code_says_whether_verdicts_are_as_expected(
     said = call(*command, "--expect", "expected.toml", cwd=tmp_path, expect=1).stdout
     assert f"Unexpected: toy/toy-claim: {verdict}, expected {other}." in said
     assert "0 of 1 verdicts" in said
-    call("report", "--from", "run", "--expect", "expected.toml", cwd=tmp_path)
+    call("report", "run", "--expect", "expected.toml", cwd=tmp_path)
 
 
 @pytest.mark.slow
@@ -280,7 +280,7 @@ def test_a_strict_report_in_which_nothing_is_judged_is_red(tmp_path: Path) -> No
     (tmp_path / "mine.py").write_text(mine)
     call("sweep", "mine.py", "--jobs=1", "--out=mine", cwd=tmp_path)
     for how in ([], ["--expect", "expected.toml"]):
-        strict = ["report", "--from", "mine", "--strict", *how]
+        strict = ["report", "mine", "--strict", *how]
         said = call(*strict, "--out", "first", cwd=tmp_path, expect=1).stdout
         assert "mine:train has no claims." in said.splitlines()
     assert "0 of 0 verdicts are as expected.\n" in said
@@ -302,7 +302,7 @@ def test_a_run_whose_cells_all_failed_is_said_to_have_no_numbers(tmp_path: Path)
     (tmp_path / "mine.py").write_text("def train(n: int = 1):\n    raise ValueError('no')\n")
     call("sweep", "mine.py", "--n=1:2", "--jobs=1", "--out=both", cwd=tmp_path, expect=1)
     call("sweep", "mine.py", "--n=1", "--jobs=1", "--out=ünë", cwd=tmp_path, expect=1)
-    said = call("report", "--from=both", "--from=ünë", "--out=report", cwd=tmp_path).stdout
+    said = call("report", "both", "ünë", "--out=report", cwd=tmp_path).stdout
     assert "both: all 2 cells failed, so there are no numbers to judge.\n" in said
     assert "ünë: its one cell failed, so there are no numbers to judge.\n" in said
     assert "No claim" not in said
@@ -339,7 +339,7 @@ def test_a_misspelt_claim_is_red_whichever_runs_are_named(tmp_path: Path) -> Non
     call("sweep", "toy", "--n=2", "--seeds=1", "--jobs=1", "--out=run", cwd=tmp_path)
     expected = tmp_path / "expected.toml"
     expected.write_text('[toy]\ntoy-claim = "holds"\n[benign-vit]\nfig1-fittet = "holds"\n')
-    command = ("report", "--from=run", "--out=r", "--strict", "--expect=expected.toml")
+    command = ("report", "run", "--out=r", "--strict", "--expect=expected.toml")
     said = call(*command, cwd=tmp_path, expect=1).stdout
     meant = "benign-vit/fig1-fittet; did you mean benign-vit/fig1-fitted?"
     assert f"Expected, but there is no such claim: {meant}\n" in said
@@ -371,7 +371,7 @@ def test_a_symbol_stays_as_it_is_at_the_start_of_a_sentence() -> None:
 def test_a_place_that_is_no_folder_is_refused_before_anything_is_judged(tmp_path: Path) -> None:
     call("sweep", "toy", "--n=2", "--seeds=1", "--jobs=1", "--out=run", cwd=tmp_path)
     (tmp_path / "file").touch()
-    done = call("report", "--from", "run", "--out", "file", cwd=tmp_path, expect=2)
+    done = call("report", "run", "--out", "file", cwd=tmp_path, expect=2)
     assert done.stdout == ""
     assert done.stderr == "overfit: --out file: file is a file; a directory is needed.\n"
 
