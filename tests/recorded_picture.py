@@ -42,7 +42,6 @@ HOW = ComparisonRecord(
     columns=("test_loss", "steps"),
     where_a=("snr=1",),
     where_b=("snr=2:4", "seed=0"),
-    interpolate=True,
     published=SourceRecord(path="Löss.CSV", beside="../x", name='"<&>', data="cd" * 32),
 )
 COMPARED = RECORD.model_copy(update={"runs": (RUN,), "minus": None, "compared": HOW})

@@ -422,9 +422,7 @@ def compare(
     where: Conditions = (),
     where_a: Conditions = (),
     where_b: Conditions = (),
-    interpolate: bool = False,
-    claim: str | Sentence | Sequence[str | Sentence] = (),
-    equivalent: str | float | None = None,
+    tolerance: str | float | None = None,
     out: str | Path | None = None,
 ) -> Comparison:
     """Compare a run with another run, or with published numbers, as `overfit compare` does.
@@ -435,19 +433,15 @@ def compare(
             `loss_sd` and `seeds`, `loss_se`, or `loss_low` and `loss_high`.
         value: the measured columns to compare; by default all that both have numbers of.
         where: conditions that choose cells of both, as `load` has them.
-        interpolate: whether to interpolate A between its cells, at the points that only B has.
-        claim: claims to judge on both runs, as sentences, in Python, or by their names.
-        equivalent: the margin within which each point is judged to agree with a published mean, or
-            to differ from it: `"10%"` of the mean, or a number in the unit of the column.
+        tolerance: the margin within which each column is equivalent, or else differs or is open:
+            `"5%"` of the mean of B, or a number in the unit of the column.
         out: a .png, .pdf or .svg to write, with a caption beside it; None for none.
 
     Returns:
         The differences, B − A: `table()` has a row for each column, `places()` one for each
-        published point with its z-score and its verdict, `verdicts` the
-        measurements of each claim on both, `beyond(tolerance)` what differs by more, and `notes`
-        differences of code or data.
+        published point with its z-score and its verdict, `verdicts` the measurements of each claim
+        on both, and `notes` differences of code or data.
     """
-    _check_switches(interpolate=interpolate)
     comparison = compare_sides(
         usable_path("a", a),
         usable_path("b", b),
@@ -455,9 +449,7 @@ def compare(
         conditions("where", where),
         conditions("where_a", where_a),
         conditions("where_b", where_b),
-        interpolated=interpolate,
-        claims=list_of_texts("claim", _as_texts(claim)),
-        equivalent=equivalent,
+        tolerance=tolerance,
     )
     for side in (comparison.a, comparison.b):
         if not side.is_published:

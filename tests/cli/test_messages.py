@@ -134,8 +134,8 @@ def test_functions_refuse_what_they_would_not_use(folder: Path) -> None:
         overfit_cli.load(folder / "run", trajectories=True)
     with pytest.raises(UserError, match="study: it says whose cells a frame has"):
         overfit_cli.judge(folder / "run", study="benign-vit")
-    with pytest.raises(UserError, match="tolerance=-1: it takes a number of at least 0"):
-        overfit_cli.compare(folder / "run", folder / "run").beyond(-1)
+    with pytest.raises(UserError, match="tolerance=-1: it takes a share of the mean of B, such as"):
+        overfit_cli.compare(folder / "run", folder / "run", tolerance=-1)
 
 
 def test_many_torn_parts_are_counted_in_one_note(tmp_path: Path) -> None:

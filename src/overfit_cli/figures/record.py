@@ -84,16 +84,12 @@ class ComparisonRecord(BaseModel, frozen=True, extra="forbid"):
     Attributes:
         columns: the measured columns that were compared; the first one is drawn.
         where_a, where_b: conditions on one side alone.
-        interpolate: whether A was interpolated at B's points.
-        equivalent: the margin within which places were judged; empty without one.
         published: B, where it is a file; otherwise it is the second of the runs.
     """
 
     columns: Annotated[tuple[Text, ...], Field(min_length=1)]
     where_a: tuple[Text, ...] = ()
     where_b: tuple[Text, ...] = ()
-    interpolate: bool = False
-    equivalent: Text = ""
     published: SourceRecord | None = None
 
 

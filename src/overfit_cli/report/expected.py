@@ -71,7 +71,7 @@ def read_expected(path: Path) -> Expected:
     return expected
 
 
-def _of_report(path: Path) -> dict[str, dict[str, list[str]]]:
+def _of_report(path: Path) -> dict[str, Any]:
     """The verdicts of a report by study and claim: several of a claim judged on several runs."""
     verdicts: dict[str, dict[str, list[str]]] = {}
     try:
