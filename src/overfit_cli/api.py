@@ -27,7 +27,7 @@ from overfit_cli.core.values import (
     whole_number,
 )
 from overfit_cli.figures.draw import Request, draw_figure
-from overfit_cli.figures.look import check_colour_map, read_log, read_look
+from overfit_cli.figures.look import read_laws, read_log, read_look
 from overfit_cli.figures.picture import Picture, save_with_caption
 from overfit_cli.functions.function_study import study_of_function, study_of_rows
 from overfit_cli.report.claim_figure import draw_claims
@@ -319,10 +319,7 @@ def draw(
     law: str | Sequence[str] | None = None,
     theory: str | None = None,
     where: Conditions = (),
-    title: str | None = None,
     size: str | None = None,
-    dpi: int | None = None,
-    cmap: str | None = None,
     log: str | None = None,
     style: str | Path | None = None,
     embed: bool = False,
@@ -342,17 +339,14 @@ def draw(
             default of a mean), `sd`, or `seeds` for a line for each seed, which is the default if
             there are fewer than three.
         threshold: where a cell changes sides.
-        law: equations to draw as curves, such as `N * SNR**2 = 1000`; `()` for none, also where the
-            figure has its own.
+        law: equations to draw as curves, such as `N * SNR**2 = 1000`; `"none"` for none, also where
+            the figure has its own.
         theory: a column with a prediction, or an expression, drawn dashed beside the value.
         where: conditions on parameters, the seed or measured columns that choose cells: `n=5:20`,
             `test_loss<0.1`, several such texts, or values by name: `{"n": [5, 10]}`.
-        title: stands above the figure.
         size: `column`, `page`, or width and height, such as `3.4x2.6` in inches or `85x65mm`.
-        dpi: dots per inch; by default 300.
-        cmap: a matplotlib colour map.
         log: which of `x`, `y` and `value` are logarithmic, separated by commas, or `none`.
-        style: a matplotlib style sheet.
+        style: a matplotlib style sheet; its `image.cmap` colours maps, its `savefig.dpi` sets dots.
         embed: whether the file that `out` names holds the numbers that are drawn, as CSV, which
             `overfit extract` takes out.
         out: a .png, .pdf or .svg to write, with the caption beside it; None for none.
@@ -360,8 +354,8 @@ def draw(
     Returns:
         A matplotlib figure, whose attribute `caption` says what it shows and how it was made.
     """
-    _check_texts(figure=figure, x=x, y=y, value=value, by=by, title=title, theory=theory)
-    _check_texts(size=size, cmap=cmap, log=log)
+    _check_texts(figure=figure, x=x, y=y, value=value, by=by, theory=theory)
+    _check_texts(size=size, log=log)
     if not directories:
         raise UserError("draw takes the run directories to draw from, after the figure's name.")
     asked = FigureOptions(
@@ -369,10 +363,9 @@ def draw(
         y=y,
         value=value,
         threshold=None if threshold is None else finite_number("threshold", threshold),
-        law=None if law is None else tuple(list_of_texts("law", law)),
+        law=read_laws(None if law is None else list_of_texts("law", law)),
         by=by,
         log=read_log(log),
-        cmap=check_colour_map(cmap),
         mean=mean,
         band=band,
         theory=theory,
@@ -388,7 +381,7 @@ def draw(
             asked,
             conditions("where", where),
             None if minus is None else RunDirectory(usable_path("minus", minus), "minus"),
-            read_look(title, size, dpi, None if style is None else usable_path("style", style)),
+            read_look(size, None if style is None else usable_path("style", style)),
             out=file,
             embed=embed,
         )

@@ -282,7 +282,7 @@ PANELS = [
     ("plot curves --from rates --by kernal", ["--by kernal", "did you mean 'kernel'"]),
     (
         "plot curves --from rates --x n",
-        ["--x n", "has no such option", "band, by, cmap, log, mean"],
+        ["--x n", "has no such option", "band, by, log, mean"],
     ),
     ("plot curves --from rates --value train_los", ["--value train_los", "'train_loss'"]),
     (

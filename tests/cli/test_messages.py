@@ -43,7 +43,10 @@ REFUSED = [
         "sweep ridge.py --k 3",
         "parameter 'k', and overfit has no such option; known: --d, --lam, --n.",
     ),
-    ("sweep fig1 --no-law", "--no-law: sweep has no such option; a parameter is given as --NAME"),
+    (
+        "sweep fig1 --no-thing",
+        "--no-thing: sweep has no such option; a parameter is given as --NAME",
+    ),
     ("sweep ridge.py n=5", "n=5: ridge.py is named already; write --n 5."),
     (
         "sweep toy --snr 0:1:5 --refine 2 --threshold 1",

@@ -76,9 +76,7 @@ def test_a_figure_is_drawn_or_refused_in_a_sentence(
 ) -> None:
     x = "snr" if figure == "lines" else None
     try:
-        picture = overfit_cli.draw(
-            figure, hostile, value=column, x=x, out=tmp_path / "figure.png", dpi=20
-        )
+        picture = overfit_cli.draw(figure, hostile, value=column, x=x, out=tmp_path / "figure.png")
     except UserError as error:
         assert any(words in str(error) for words in REFUSALS), error
         return

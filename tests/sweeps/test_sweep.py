@@ -278,7 +278,7 @@ def test_a_law_of_the_figures_own_is_left_out_where_it_is_not_about_the_figure(
     assert "Line: N·SNR² = " in drawn()
     assert "Line" not in drawn("--value", "test_error")
     assert "Line: N·SNR² = 9." in drawn("--value", "test_error", "--law", "n * snr**2 = 9")
-    assert "Line" not in drawn("--no-law")
+    assert "Line" not in drawn("--law", "none")
 
 
 def test_a_training_replaces_a_cell_that_had_failed(tmp_path: Path) -> None:
