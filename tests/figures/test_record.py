@@ -66,13 +66,23 @@ def test_other_programs_find_title_maker_and_record() -> None:
     assert (facts.producer, facts.keywords) == ("matplotlib 3.10.0", RECORD.text())
 
 
+def test_a_png_has_a_palette_its_dots_and_all_texts_and_the_same_bytes() -> None:
+    content = file_content(picture(), "png")
+    assert content == file_content(picture(), "png")
+    image = Image.open(io.BytesIO(content))
+    assert (image.mode, image.info["dpi"][0]) == ("P", pytest.approx(50, abs=0.1))
+    assert {"Title", "Software", "overfit"} <= image.info.keys()
+
+
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.one_in(3)
 def test_a_figure_saved_by_matplotlibs_own_call_has_its_record_and_style(
     kind: str, tmp_path: Path
 ) -> None:
     picture().savefig(tmp_path / f"mine.{kind.upper()}")
-    assert (tmp_path / f"mine.{kind.upper()}").read_bytes() == file_content(picture(), kind)
+    saved = (tmp_path / f"mine.{kind.upper()}").read_bytes()
+    assert read_record(saved) == (kind, RECORD)
+    assert same_picture(kind, file_content(picture(), kind), saved)
     file = io.BytesIO()
     picture().savefig(file, format=kind, metadata={"Title": "Mine"}, dpi=60)
     assert read_record(file.getvalue()) == (kind, RECORD)

@@ -40,8 +40,9 @@ if TYPE_CHECKING:
 KEYWORD = "overfit"
 """The keyword of the record in a PNG file; PDF and SVG files have fields of their own."""
 
-TOLERANCE = 4
-"""Levels of 255 by which a pixel may differ: rounding differs between processors."""
+TOLERANCE = 20
+"""Levels of 255 by which a pixel may differ: where rounding differs between processors, another of
+a file's 256 colours may be the nearest one."""
 
 _DESCRIPTION = ".//{http://purl.org/dc/elements/1.1/}description"
 
