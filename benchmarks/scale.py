@@ -78,7 +78,7 @@ def commands(grid: Grid, path: Path) -> Iterator[tuple[str, list[str]]]:
     yield "`load`", [*LOAD, str(path)]
     figure = ["--from", str(path), "--out", str(path.with_suffix(".png"))]
     yield "`plot heatmap`", [*OVERFIT, "plot", "heatmap", *figure]
-    report = ["--from", str(path), "--out", str(path.with_name("report"))]
+    report = [str(path), "--out", str(path.with_name("report"))]
     yield "`report`", [*OVERFIT, "report", *report]
     yield "`export`", [*OVERFIT, "export", str(path), "--out", str(path.with_suffix(".csv"))]
     yield "`compact`", [*OVERFIT, "compact", str(path)]

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from overfit_cli.core.arrays import Floats
-from overfit_cli.report.equivalence import read_margin
+from overfit_cli.report.equivalence import read_tolerance
 from overfit_cli.stats.intervals import summarise
 
 RUNS = 20_000
@@ -40,14 +40,14 @@ class World:
 
     def shares(self, mean: float, runs: int = RUNS) -> dict[str, float]:
         """Return the share of each verdict where the run's true mean is this."""
-        margin, random = read_margin(self.margin), np.random.default_rng(0)
+        margin, random = read_tolerance(self.margin), np.random.default_rng(0)
         ours = mean + self._noise(random, (runs, self.seeds))
         theirs = 1 + self._noise(random, (runs, self.published_seeds))
         verdicts = [
             margin.verdict(summarise(published), summarise(run))
             for run, published in zip(ours, theirs, strict=True)
         ]
-        return {name: verdicts.count(name) / runs for name in ("agrees", "open", "differs")}
+        return {name: verdicts.count(name) / runs for name in ("equivalent", "open", "differs")}
 
     def _noise(self, random: np.random.Generator, shape: tuple[int, int]) -> Floats:
         draws = random.standard_normal(shape)
@@ -68,20 +68,21 @@ WORLDS = (
 
 def edge(margin: str) -> float:
     """Return the run's mean at the upper end of a margin around 1."""
-    return 1 + read_margin(margin).size
+    return 1 + read_tolerance(margin).size
 
 
 def rows(runs: int = RUNS) -> Iterator[str]:
     """Yield the rows of the table."""
-    yield "| seeds | margin | deviation of a seed | edge: agrees | edge: differs | equal: agrees |"
+    heads = ("edge: equivalent", "edge: differs", "equal: equivalent")
+    yield f"| seeds | margin | deviation of a seed | {' | '.join(heads)} |"
     yield "|---|---|---|--:|--:|--:|"
     for world in WORLDS:
         at_edge, equal = world.shares(edge(world.margin), runs), world.shares(1.0, runs)
         deviation = f"{100 * world.deviation:g} %{', heavy tails' if world.has_tails else ''}"
         yield (
             f"| {world.seeds} against {world.published_seeds} | {world.margin} | {deviation} | "
-            f"{100 * at_edge['agrees']:.1f} % | {100 * at_edge['differs']:.1f} % | "
-            f"{100 * equal['agrees']:.1f} % |"
+            f"{100 * at_edge['equivalent']:.1f} % | {100 * at_edge['differs']:.1f} % | "
+            f"{100 * equal['equivalent']:.1f} % |"
         )
 
 

@@ -27,14 +27,14 @@ RECORD = FigureRecord(
     schema=1,
     overfit="0.1.0",
     packages={"matplotlib": "3.10.0", "numpy": "2.0"},
-    command=r"""overfit plot heatmap --title 'A \(ö) "<&>' """,
+    command=r"""overfit plot heatmap --where 'A \(ö) "<&>' """,
     title='A \\(ö) "<&>\nin two lines \x1b',
     figure="heatmap",
     options=FigureOptions(
         x="snr", threshold=0.1, law=("n = 1 / 3", "n < )"), log=frozenset({"y", "x", "value"})
     ),
     where=("n=2:4",),
-    look=Look("]]>", width=85 / 25.4, dpi=50, settings={"font.size": 9.5, "a": [None, True]}),
+    look=Look(width=85 / 25.4, settings={"font.size": 9.5, "a": [None, True, "]]>"]}),
     runs=(RUN, OTHER),
     minus=OTHER,
 )
@@ -42,7 +42,6 @@ HOW = ComparisonRecord(
     columns=("test_loss", "steps"),
     where_a=("snr=1",),
     where_b=("snr=2:4", "seed=0"),
-    interpolate=True,
     published=SourceRecord(path="Löss.CSV", beside="../x", name='"<&>', data="cd" * 32),
 )
 COMPARED = RECORD.model_copy(update={"runs": (RUN,), "minus": None, "compared": HOW})
@@ -51,7 +50,7 @@ COMPARED = RECORD.model_copy(update={"runs": (RUN,), "minus": None, "compared": 
 @styled
 def picture(record: FigureRecord | None = RECORD) -> Picture:
     figure, axes = new_figure()
-    figure.look = replace(figure.look, dpi=50)
+    figure.look = replace(figure.look, settings={"savefig.dpi": 50})
     axes.plot([0, 1, 4])
     figure.metadata = record.metadata() if record is not None else {}
     return figure

@@ -321,10 +321,7 @@ FIGURES_GIVEN_WRONGLY: list[tuple[dict[str, Any], str]] = [
     ({"threshold": "a"}, "threshold='a': it takes a finite number"),
     ({"size": 3.4}, "size=3.4: it takes a text."),
     ({"size": "3.4"}, "size='3.4': it takes column, page, or WIDTHxHEIGHT"),
-    ({"dpi": "300"}, "dpi='300': it takes a whole number of at least 20"),
-    ({"dpi": 3000}, "dpi=3000: it takes a whole number of at least 20 and up to 2400"),
     ({"log": True}, "log=True: it takes a text."),
-    ({"cmap": "nope"}, "cmap='nope': matplotlib has no such colour map"),
     ({"law": 3}, "law=3: it takes a text, or several."),
     ({"law": [1]}, "law=[1]: it takes a text, or several."),
     ({"where": 3}, "where=3: it takes a text, or several."),
@@ -357,22 +354,19 @@ def test_python_draws_as_the_command_does(tmp_path: Path) -> None:
     for name, mood in (("a", "well"), ("b", "prints")):
         given: dict[str, Any] = {"out": tmp_path / name, "jobs": 1, "quiet": True}
         overfit_cli.sweep("toy", n=[1, 2, 3], snr=[1, 2, 4], mood=mood, seeds=2, **given)
-    (tmp_path / "my.mplstyle").write_text("font.size: 9")
+    (tmp_path / "my.mplstyle").write_text("font.size: 9\nimage.cmap: cividis\nsavefig.dpi: 80")
     figure = overfit_cli.draw(
         "heatmap",
         tmp_path / "a",
         tmp_path / "b",
         law=["snr = N", "snr = 2"],
-        title="Two $N$",
         size="page",
-        dpi=80,
-        cmap="cividis",
         log="x,value",
         style=tmp_path / "my.mplstyle",
         out=tmp_path / "python.png",
     )
     assert [axes.get_title(loc="left") for axes in figure.axes[:2]] == ["(a) a", "(b) b"]
-    look = ("--title=Two $N$", "--size=page", "--dpi=80", "--cmap=cividis", "--style=my.mplstyle")
+    look = ("--size=page", "--style=my.mplstyle")
     shows = ("--from=a", "--from=b", "--law=snr = N", "--law=snr = 2", "--log=x,value")
     call("plot", "heatmap", *shows, *look, "--out=command.png", cwd=tmp_path)
     drawn = [(tmp_path / name).read_bytes() for name in ("python.png", "command.png")]

@@ -56,7 +56,7 @@ for arguments in (
     ["sweep", "toy", "--jobs=1", "--n=1:3", "--snr=1:2:3", "--seeds=2", "--out=run", "--dry-run"],
     ["plot", "heatmap", "--from=run"],
     ["verify", "run"],
-    ["report", "--from=run", "--out=page"],
+    ["report", "run", "--out=page"],
     ["compare", "run", "run"],
     ["runs", "run"],
     ["compact", "run"],

@@ -162,7 +162,7 @@ class Reader:
         elif words[0] == "reproduce":
             self._run(*words, "--dry-run")
         else:
-            may_differ = {"--strict", "--tolerance", "--equivalent"} & {*words}
+            may_differ = {"--strict", "--tolerance"} & {*words}
             done = self._run(*words, expect=(0, 1) if may_differ else (0,))
             for line in step.shown:
                 assert not line.startswith("Drawn: ") or line in done, line

@@ -192,7 +192,7 @@ def test_the_reference_shows_of_results_only_what_users_need(
     documented = pages[site / "docs" / "api.html"].addresses
     comparison = "overfit_cli.report.differences.Comparison"
     assert {f"{comparison}.{name}" for name in ("table", "places", "beyond")} <= documented
-    for name in (f"{comparison}.places_differ", "overfit_cli.report.judge.Judged.lacks_seeds"):
+    for name in (f"{comparison}.differs", "overfit_cli.report.judge.Judged.lacks_seeds"):
         assert name not in documented
     assert "overfit_cli.figures.picture.Picture.is_wide" not in documented
 

@@ -59,7 +59,7 @@ def test_the_figure_its_caption_and_the_report_name_it(tmp_path: Path) -> None:
     picture = overfit_cli.draw("lines", run, x="learning_rate", by="kernel")
     assert REVIEWS in picture.caption.replace("\n", " ")
     assert picture.get_suptitle() == REVIEWS
-    call("report", "--from", run, "--out", str(out), cwd=Path.cwd())
+    call("report", run, "--out", str(out), cwd=Path.cwd())
     for file in ("report.md", "index.html", "claims.json"):
         assert REVIEWS in html.unescape((out / file).read_text())
     judged = overfit_cli.judge(run)

@@ -52,7 +52,7 @@ def test_what_draws_runs_imports_no_torch(tmp_path: Path) -> None:
         ["verify", "out/figures/heatmap.png"],
         ["compare", "out", "out", "--out", "out/same.png"],
         ["verify", "out/same.png"],
-        ["report", "--from", "out"],
+        ["report", "out"],
     ]
     check_imports(with_figures, ["torch"], tmp_path)
 

@@ -27,7 +27,7 @@ from overfit_cli.core.values import (
     whole_number,
 )
 from overfit_cli.figures.draw import Request, draw_figure
-from overfit_cli.figures.look import check_colour_map, read_log, read_look
+from overfit_cli.figures.look import read_laws, read_log, read_look
 from overfit_cli.figures.picture import Picture, save_with_caption
 from overfit_cli.functions.function_study import study_of_function, study_of_rows
 from overfit_cli.report.claim_figure import draw_claims
@@ -321,10 +321,7 @@ def draw(
     law: str | Sequence[str] | None = None,
     theory: str | None = None,
     where: Conditions = (),
-    title: str | None = None,
     size: str | None = None,
-    dpi: int | None = None,
-    cmap: str | None = None,
     log: str | None = None,
     style: str | Path | None = None,
     out: str | Path | None = None,
@@ -343,25 +340,22 @@ def draw(
             default of a mean), `sd`, or `seeds` for a line for each seed, which is the default if
             there are fewer than three.
         threshold: where a cell changes sides.
-        law: equations to draw as curves, such as `N * SNR**2 = 1000`; `()` for none, also where the
-            figure has its own.
+        law: equations to draw as curves, such as `N * SNR**2 = 1000`; `"none"` for none, also where
+            the figure has its own.
         theory: a column with a prediction, or an expression, drawn dashed beside the value.
         where: conditions on parameters, the seed or measured columns that choose cells: `n=5:20`,
             `test_loss<0.1`, several such texts, or values by name: `{"n": [5, 10]}`.
-        title: stands above the figure.
         size: `column`, `page`, or width and height, such as `3.4x2.6` in inches or `85x65mm`.
-        dpi: dots per inch; by default 300.
-        cmap: a matplotlib colour map.
         log: which of `x`, `y` and `value` are logarithmic, separated by commas, or `none`.
-        style: a matplotlib style sheet.
+        style: a matplotlib style sheet; its `image.cmap` colours maps, its `savefig.dpi` sets dots.
         out: a .png, .pdf or .svg to write, with the caption beside it, or a .csv of the numbers
             that the figure shows; None for none.
 
     Returns:
         A matplotlib figure, whose attribute `caption` says what it shows and how it was made.
     """
-    _check_texts(figure=figure, x=x, y=y, value=value, by=by, title=title, theory=theory)
-    _check_texts(size=size, cmap=cmap, log=log)
+    _check_texts(figure=figure, x=x, y=y, value=value, by=by, theory=theory)
+    _check_texts(size=size, log=log)
     if not directories:
         raise UserError("draw takes the run directories to draw from, after the figure's name.")
     asked = FigureOptions(
@@ -369,10 +363,9 @@ def draw(
         y=y,
         value=value,
         threshold=None if threshold is None else finite_number("threshold", threshold),
-        law=None if law is None else tuple(list_of_texts("law", law)),
+        law=read_laws(None if law is None else list_of_texts("law", law)),
         by=by,
         log=read_log(log),
-        cmap=check_colour_map(cmap),
         mean=mean,
         band=band,
         theory=theory,
@@ -385,7 +378,7 @@ def draw(
             asked,
             conditions("where", where),
             None if minus is None else RunDirectory(usable_path("minus", minus), "minus"),
-            read_look(title, size, dpi, None if style is None else usable_path("style", style)),
+            read_look(size, None if style is None else usable_path("style", style)),
             out=file,
         )
     )
@@ -418,9 +411,7 @@ def compare(
     where: Conditions = (),
     where_a: Conditions = (),
     where_b: Conditions = (),
-    interpolate: bool = False,
-    claim: str | Sentence | Sequence[str | Sentence] = (),
-    equivalent: str | float | None = None,
+    tolerance: str | float | None = None,
     out: str | Path | None = None,
 ) -> Comparison:
     """Compare a run with another run, or with published numbers, as `overfit compare` does.
@@ -431,19 +422,15 @@ def compare(
             `loss_sd` and `seeds`, `loss_se`, or `loss_low` and `loss_high`.
         value: the measured columns to compare; by default all that both have numbers of.
         where: conditions that choose cells of both, as `load` has them.
-        interpolate: whether to interpolate A between its cells, at the points that only B has.
-        claim: claims to judge on both runs, as sentences, in Python, or by their names.
-        equivalent: the margin within which each point is judged to agree with a published mean, or
-            to differ from it: `"10%"` of the mean, or a number in the unit of the column.
+        tolerance: the margin within which each column is equivalent, or else differs or is open:
+            `"5%"` of the mean of B, or a number in the unit of the column.
         out: a .png, .pdf or .svg to write, with a caption beside it; None for none.
 
     Returns:
         The differences, B − A: `table()` has a row for each column, `places()` one for each
-        published point with its z-score and its verdict, `verdicts` the
-        measurements of each claim on both, `beyond(tolerance)` what differs by more, and `notes`
-        differences of code or data.
+        published point with its z-score and its verdict, `verdicts` the measurements of each claim
+        on both, and `notes` differences of code or data.
     """
-    _check_switches(interpolate=interpolate)
     comparison = compare_sides(
         usable_path("a", a),
         usable_path("b", b),
@@ -451,9 +438,7 @@ def compare(
         conditions("where", where),
         conditions("where_a", where_a),
         conditions("where_b", where_b),
-        interpolated=interpolate,
-        claims=list_of_texts("claim", _as_texts(claim)),
-        equivalent=equivalent,
+        tolerance=tolerance,
     )
     for side in (comparison.a, comparison.b):
         if not side.is_published:

@@ -191,7 +191,7 @@ def test_the_report_sets_claims_beside_verdicts_and_strict_makes_an_exit_code(
         "sweep", "toy", "--jobs", "1", "--n", "1:2", "--snr", "1:2:2", "--out", "good", cwd=tmp_path
     )
     run("sweep", "toy", "--jobs", "1", "--n", "9", "--snr", "9:10:2", "--out", "bad", cwd=tmp_path)
-    good = run("report", "--from", "good", "--out", "r", "--strict", cwd=tmp_path)
+    good = run("report", "good", "--out", "r", "--strict", cwd=tmp_path)
     assert "holds" in good.stdout
     content = json.loads((tmp_path / "r" / "claims.json").read_text())
     by_name = {claim["claim"]: claim for claim in content["claims"]}
@@ -200,12 +200,11 @@ def test_the_report_sets_claims_beside_verdicts_and_strict_makes_an_exit_code(
     assert "fig1-contour" not in by_name, "the report is about the studies that have cells"
     page = (tmp_path / "r" / "report.md").read_text()
     assert "| **toy-claim**: Nothing is learned. | ours | holds |" in page
-    relaxed = run("report", "--from", "bad", "--out", "r", cwd=tmp_path)
+    relaxed = run("report", "bad", "--out", "r", cwd=tmp_path)
     assert re.search(r"^Claims that fail: 1 of \d+: toy-claim\.$", relaxed.stdout, re.MULTILINE)
-    run("report", "--from", "bad", "--out", "r", "--strict", cwd=tmp_path, expect=1)
+    run("report", "bad", "--out", "r", "--strict", cwd=tmp_path, expect=1)
     for order in (("good", "bad"), ("bad", "good")):
-        directories = [word for name in order for word in ("--from", name)]
-        each = run("report", *directories, "--out", "r", "--strict", cwd=tmp_path, expect=1)
+        each = run("report", *order, "--out", "r", "--strict", cwd=tmp_path, expect=1)
         assert "toy-claim (bad)" in each.stdout
         assert "toy-claim (good)" in each.stdout
 

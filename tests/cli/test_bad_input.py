@@ -156,7 +156,7 @@ NAMES = [
     ("plot heatmap --x n --x snr", ["--x is given 2 times", "give it once"]),
     ("sweep toy --seeds 2 --n 1 --seeds 3", ["--seeds is given 2 times"]),
     ("train toy --out a --out b --out c", ["--out is given 3 times"]),
-    ("report --out a --from b --from c --out d", ["--out is given 2 times"]),
+    ("report --out a b c --out d", ["--out is given 2 times"]),
     ("list claims nope", ["'nope' is not a study"]),
     ("report --where n=3", ["--where n=3", "name the run directory"]),
     ("sweep bening-vit", ["bening-vit", "neither a study nor a preset", "benign-vit"]),
@@ -201,8 +201,8 @@ NAMES = [
     ("plot heatmap --from out --law n*snr**2", ["--law n*snr**2", "equals sign"]),
     ("plot heatmap --from out --law n*width=3", ["--law", "width"]),
     ("plot heatmap --from out --law __import__('os')=3", ["--law"]),
-    ("report --from nowhere", ["--from nowhere", "no such directory"]),
-    ("report --from file.txt", ["--from file.txt", "that is a file"]),
+    ("report nowhere", ["RUN nowhere", "no such directory"]),
+    ("report file.txt", ["RUN file.txt", "that is a file"]),
 ]
 
 KERNELS = [
@@ -276,7 +276,7 @@ PANELS = [
     ("plot curves --from rates --by kernal", ["--by kernal", "did you mean 'kernel'"]),
     (
         "plot curves --from rates --x n",
-        ["--x n", "has no such option", "band, by, cmap, log, mean"],
+        ["--x n", "has no such option", "band, by, log, mean"],
     ),
     ("plot curves --from rates --value train_los", ["--value train_los", "'train_loss'"]),
     (
@@ -291,7 +291,7 @@ DIRECTORIES = [
     ("sweep --n 2 --out file.txt/deeper", ["--out file.txt/deeper", "file.txt is a file"]),
     ("sweep --n 2 --out out", ["--out out", "toy", "benign-vit", "another directory"]),
     ("train --n 2 --out file.txt", ["--out file.txt", "is a file"]),
-    ("report --from out --out file.txt", ["--out file.txt", "is a file"]),
+    ("report out --out file.txt", ["--out file.txt", "is a file"]),
     ("sweep typo.toml", ["typo.toml", "sedes", "did you mean 'seeds'"]),
     ("sweep unknown.toml", ["unknown.toml", "'figure'", "did you mean 'figures'"]),
     ("sweep lacking.toml", ["lacking.toml", "lacks 'study'"]),

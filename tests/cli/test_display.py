@@ -44,7 +44,7 @@ def test_a_directory_may_have_any_name_that_is_text(tmp_path: Path, name: str) -
     said = f"Drawn: {visible(name)}/figures/heatmap.png, and its caption in heatmap.txt\n"
     assert drawn.stdout == said
     again = call(*GRID, "--out", name, cwd=tmp_path)
-    judged = call("report", "--from", name, "--out", "report", cwd=tmp_path)
+    judged = call("report", name, "--out", "report", cwd=tmp_path)
     trained = call("train", "toy", "--out", name, cwd=tmp_path)
     missing = call("plot", "heatmap", "--from", f"{name}!", cwd=tmp_path, expect=2)
     assert visible(name) in missing.stderr

@@ -17,7 +17,7 @@ import pytest
 import overfit_cli
 from overfit_cli import UserError
 from overfit_cli.core.cell import CellResult
-from overfit_cli.core.spreadsheet import csv_text, unescape_formula
+from overfit_cli.core.spreadsheet import csv_text, unquoted
 from overfit_cli.sweeps.store import RunDirectory
 from tests.command import call, run
 from tests.toy_runs import TOY, toy_cells
@@ -86,7 +86,7 @@ def test_texts_with_commas_and_quotes_are_quoted(folder: Path) -> None:
     assert reason.startswith('error: ValueError: n is 4, "too large" at mine.py:')
 
 
-FORMULAS = ('=HYPERLINK("http://x","y")', "+1+cmd", "-2+3", "@SUM(A1)", "＝1", "'=quoted", "''+x")
+FORMULAS = ('=HYPERLINK("http://x","y")', "+1+cmd", "-2+3", "@SUM(A1)")
 
 
 def test_a_spreadsheet_executes_no_text_of_a_run(folder: Path, tmp_path: Path) -> None:
@@ -96,18 +96,18 @@ def test_a_spreadsheet_executes_no_text_of_a_run(folder: Path, tmp_path: Path) -
     fields = [row["name"] for row in csv.DictReader(io.StringIO(exported_text(tmp_path, "sent")))]
     assert fields and all(field.startswith("'") for field in fields)
     values = {*overfit_cli.load(tmp_path / "sent")["name"]}
-    assert {unescape_formula(field) for field in fields} == values
+    assert {unquoted(field) for field in fields} == values
     call("export", "sent", "--means", "--columns=loss", "--out=means.csv", cwd=tmp_path)
     same = call("compare", "sent", "means.csv", cwd=tmp_path).stdout
     assert f"{len(values)} points" in same
 
 
-@pytest.mark.parametrize("text", [*FORMULAS, "\t=1", "\r=1", "x\r=1", "''", "plain", "it's", "'-1"])
+@pytest.mark.parametrize("text", [*FORMULAS, "\t=1", "''", "plain", "it's"])
 def test_an_escaped_text_is_read_back_and_a_number_stays_one(text: str) -> None:
     rows = pd.DataFrame({text: [text, None], "-a": [-1.5, math.nan], "b": ["-1e-3", "-inf"]})
     [names, first, second] = csv.reader(io.StringIO(csv_text(rows), newline=""))
-    assert [unescape_formula(field) for field in (names[0], first[0])] == [text, text]
-    assert not re.match("[=+\\-@\t\r\n＝]", first[0])
+    assert [unquoted(field) for field in (names[0], first[0])] == [text, text]
+    assert not re.match("[=+\\-@\t]", first[0])
     assert names[1:] == ["'-a", "b"]
     assert (first[1:], second) == (["-1.5", "-1e-3"], ["", "", "-inf"])
 
@@ -266,9 +266,8 @@ def test_a_table_in_latex_is_of_means_with_the_papers_symbols(folder: Path) -> N
 
 
 def test_words_are_escaped_in_latex_and_braces_balance(folder: Path) -> None:
-    shown = ("--to=latex", "--cells", "--columns=n,name,loss,reason")
-    text = call("export", "mine", *shown, cwd=folder).stdout
-    assert r"$4$ & $\sigma$ \& co\_1 & -- & error: ValueError: n is 4" in text
+    text = call("export", "mine", "--to=latex", "--columns=n,name,loss", cwd=folder).stdout
+    assert r"$4$ & $\sigma$ \& co\_1 & $0$ & $2$ & -- \\" in text
     plain = re.sub(r"\\[{}]", "", text)
     assert plain.count("{") == plain.count("}")
     assert text.count("$") % 2 == 0
@@ -295,19 +294,12 @@ def test_a_mean_in_latex_has_half_its_interval_in_two_digits(folder: Path) -> No
         (["toy", "--columns=n,N"], "--columns N: n is named twice; name it once."),
         (["toy", "--means", "--columns=key"], "there is no column 'key' here; known: draw, failed"),
         (["toy", "--to=parquet"], "--to parquet: it needs a file; add --out FILE.parquet."),
-        (["toy", "--to=xlsx"], "--to xlsx: it takes csv, latex, parquet, netcdf or ro-crate."),
+        (["toy", "--to=xlsx"], "--to xlsx: it takes csv, parquet or latex."),
         (
             ["toy", "--out=a.txt"],
-            "--out a.txt: add --to csv, latex, parquet, netcdf or ro-crate, or end the name in "
-            ".csv, .tex, .parquet or .nc.",
+            "--out a.txt: add --to csv, parquet or latex, or end the name in "
+            ".csv, .parquet or .tex.",
         ),
-        (["toy", "--to=netcdf"], "--to netcdf: it needs a file; add --out FILE.nc."),
-        (["toy", "--to=ro-crate"], "--to ro-crate: it needs a folder; add --out FOLDER."),
-        (["toy", "--out=a.nc", "--means"], "--means: --to netcdf has no such option; leave it"),
-        (["toy", "--to=ro-crate", "--out=a", "--where=n=2"], "--where: --to ro-crate has no such"),
-        (["toy", "--out=a.nc", "--columns=key"], "--columns key: there is no column 'key' here"),
-        (["toy", "--to=ro-crate", "--out=mine"], "--out mine: there is something already; name"),
-        (["toy", "--to=ro-crate", "--out=toy/a"], "--out toy/a: it lies in the run directory"),
         (
             ["toy", "--to=csv", "--out=a.tex"],
             "--to csv --out a.tex: a name that ends in .tex is for latex; change",

@@ -166,7 +166,7 @@ def test_a_run_is_described_with_its_paper_settings_commands_verdicts_and_next_c
         "Command: overfit sweep fig1 ",
         "Figures in results/fig1-quick/figures: ",
         "Next: overfit plot heatmap --from results/fig1-quick",
-        "Next: overfit report --from results/fig1-quick",
+        "Next: overfit report results/fig1-quick",
     ):
         assert f"\n{words}" in said
     assert re.search(r"^Claims judged on it in results/report: \d+ hold, \d+ fail, ", said, re.M)

@@ -1,4 +1,4 @@
-"""The look of a figure: its size, dots, title, colours, axes, and a style sheet of the user's."""
+"""The look of a figure: its size, axes, and a style sheet of the user's."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from matplotlib.colors import to_hex
 
 from overfit_cli import UserError
 from overfit_cli.core.figure import FigureOptions
-from overfit_cli.figures.look import check_colour_map, read_log, read_look
+from overfit_cli.figures.look import read_laws, read_log, read_look
 from overfit_cli.figures.picture import (
     Look,
     Picture,
@@ -38,7 +38,6 @@ from tests.fake_study import (
     draw_lines,
     fake_cells,
     fake_trajectories,
-    words,
 )
 
 CELLS = fake_cells(NS, SNRS)
@@ -46,15 +45,9 @@ FEW = fake_cells([5, 10], [1.0, 2.0, 4.0])
 LINES = FigureOptions(x="snr", value="test_loss")
 
 
-def look(
-    *,
-    title: str | None = None,
-    size: str | None = None,
-    dpi: int | None = None,
-    style: Path | None = None,
-) -> Any:
+def look(*, size: str | None = None, style: Path | None = None) -> Any:
     """Every picture that is made inside looks so."""
-    return looking(read_look(title, size, dpi, style))
+    return looking(read_look(size, style))
 
 
 def sheet(folder: Path, text: str) -> Path:
@@ -67,7 +60,7 @@ def lines() -> Picture:
     return draw_lines(data_of(FEW), LINES)
 
 
-# Size and dots
+# Size
 
 
 @pytest.mark.parametrize(
@@ -95,7 +88,7 @@ def test_a_size_is_a_papers_or_inches_or_millimetres(
 )
 def test_another_size_is_refused(text: str) -> None:
     with pytest.raises(UserError, match=f"^size={text!r}: (it takes column|both sides are at lea)"):
-        read_look(None, text, None, None)
+        read_look(text, None)
 
 
 def test_a_size_too_small_for_the_figure_is_a_sentence(tmp_path: Path) -> None:
@@ -108,78 +101,15 @@ def test_a_size_too_small_for_the_figure_is_a_sentence(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.slow
-def test_dots_per_inch_are_those_of_the_file(tmp_path: Path) -> None:
-    for dpi, pixels in ((None, (1020, 780)), (100, (340, 260)), (20, (68, 52))):
-        with look(dpi=dpi):
-            save(draw_heatmap(data_of(CELLS), OPTIONS), tmp_path / "a.png")
-        header = (tmp_path / "a.png").read_bytes()[16:24]
-        sides = int.from_bytes(header[:4], "big"), int.from_bytes(header[4:], "big")
-        assert sides == pixels
-    for dpi in (19, 2401):
-        with pytest.raises(UserError, match=f"^dpi={dpi}: .* at least 20 and up to 2400"):
-            read_look(None, None, dpi, None)
+# Axes and equations
 
 
-# Title
-
-
-def test_a_title_stands_above_and_is_typeset(tmp_path: Path) -> None:
-    assert draw_heatmap(data_of(CELLS), OPTIONS).get_suptitle() == ""
-    with look(title="Losses of $N$ samples"):
-        figure = draw_heatmap(data_of(CELLS), OPTIONS)
-    assert "\nLosses of N samples\n" in words(figure, tmp_path)
-    high = figure.axes[0].get_window_extent().y1
-    assert figure.texts[0].get_window_extent().y0 > high
-
-
-def test_a_title_begins_at_the_axes(tmp_path: Path) -> None:
-    with look(title="Losses"):
-        figure = draw_heatmap(data_of(CELLS), OPTIONS)
-    save(figure, tmp_path / "titled.png")
-    [title] = [text for text in figure.texts if text.get_text() == "Losses"]
-    assert title.get_position()[0] == pytest.approx(figure.axes[0].get_position().x0)
-
-
-def test_a_title_that_does_not_fit_there_begins_at_the_edge(tmp_path: Path) -> None:
-    with look(title="W" * 24):
-        figure = draw_heatmap(data_of(CELLS), OPTIONS)
-    save(figure, tmp_path / "titled.png")
-    [title] = [text for text in figure.texts if text.get_text().startswith("W")]
-    assert title.get_position()[0] == 0.01
-
-
-def test_a_long_title_is_broken_into_lines_that_fit(tmp_path: Path) -> None:
-    with look(title="A title of very many words " * 8):
-        figure = draw_heatmap(data_of(CELLS), OPTIONS)
-    words(figure, tmp_path)
-    box = figure.texts[0].get_window_extent()
-    assert "\n" in figure.get_suptitle()
-    assert box.x0 >= 0
-    assert box.x1 <= figure.bbox.x1
-
-
-def test_a_title_that_matplotlib_cannot_draw_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"^title=.*foo\$': .* no mathtext: Unknown symbol"):
-        read_look(r"$\foo$", None, None, None)
-    with pytest.raises(UserError, match=r"^title: it isn't text"):
-        read_look("\udcff", None, None, None)
-    with look(title=r"5$ and 6\$"):  # a sign alone is a sign
-        assert "\n5$ and 6$\n" in words(draw_heatmap(data_of(CELLS), OPTIONS), tmp_path)
-
-
-# Colours and axes
-
-
-def test_a_map_of_colours_is_matplotlibs_of_that_name() -> None:
-    assert check_colour_map(None) is None
-    figure = draw_heatmap(data_of(CELLS), replace(OPTIONS, cmap="magma"))
-    assert figure.axes[0].collections[0].get_cmap().name == "magma"
-    figure = draw_heatmap(data_of(CELLS), OPTIONS)
-    assert figure.axes[0].collections[0].get_cmap().name == "viridis"
-    for name, hint in (("magmaa", "did you mean 'magma'"), ("qqq", "viridis, cividis and RdBu")):
-        with pytest.raises(UserError, match=f"^cmap={name!r}: matplotlib has no .*{hint}"):
-            check_colour_map(name)
+def test_none_is_no_equation() -> None:
+    assert read_laws(None) is None
+    assert read_laws(["none"]) == ()
+    assert read_laws(["n = 3", "n = 4"]) == ("n = 3", "n = 4")
+    with pytest.raises(UserError, match=r"^law='n = 3': none leaves out every equation"):
+        read_laws(["none", "n = 3"])
 
 
 @pytest.mark.parametrize(
@@ -223,6 +153,21 @@ def test_what_has_no_logarithm_is_refused() -> None:
 # A style sheet
 
 
+@pytest.mark.parametrize(
+    ("text", "pixels"),
+    [("", (1020, 780)), ("savefig.dpi: 100", (340, 260)), ("savefig.dpi: figure", (340, 260))],
+)
+def test_a_style_sheet_sets_the_dots_and_the_colour_map(
+    text: str, pixels: tuple[int, int], tmp_path: Path
+) -> None:
+    style = sheet(tmp_path, f"image.cmap: magma\n{text}\n")
+    with look(style=style):
+        figure = draw_heatmap(data_of(CELLS), OPTIONS)
+    assert figure.axes[0].collections[0].get_cmap().name == "magma"
+    header = file_content(figure, "png")[16:24]
+    assert tuple(int.from_bytes(side, "big") for side in (header[:4], header[4:])) == pixels
+
+
 def test_a_style_sheet_changes_colours_and_sizes(tmp_path: Path) -> None:
     style = sheet(tmp_path, "axes.prop_cycle: cycler('color', ['123456', '654321'])\nfont.size: 12")
     cells = pd.concat([fake_cells([5], [1.0, 2.0], kernel=k) for k in ("softmax", "gaussian")])
@@ -255,7 +200,7 @@ def test_lines_of_a_number_take_the_users_cycle_if_it_has_a_colour_for_each(
 def test_a_style_sheet_leaves_no_trace(tmp_path: Path) -> None:
     before, settings = file_content(lines(), "png"), dict(mpl.rcParams)
     style = sheet(tmp_path, "axes.prop_cycle: cycler('color', ['r'])\nfont.size: 12")
-    with look(style=style, title="T", size="page", dpi=50):
+    with look(style=style, size="page"):
         styled, now = lines(), file_content(lines(), "png")
     assert file_content(lines(), "png") == before, "a later figure is as it was"
     assert file_content(styled, "png") == now != before, "and the styled one keeps its own style"
@@ -278,6 +223,7 @@ BAD_SHEETS = [
     ("nonsense", "Missing colon, line 1 ('nonsense')"),
     ("fnot.size: 8", "Bad key fnot.size, line 1"),
     ("font.size: 8\nfont.size: 9", "Duplicate key, line 2"),
+    ("savefig.dpi: 9999", "its dots per inch, savefig.dpi, are 9999; it takes 20 to 2400"),
     ("image.cmap: magmaa", "matplotlib has no colour map magmaa, its image.cmap"),
     ("axes.prop_cycle: cycler('color', [])", "axes.prop_cycle is empty"),
     ("font.family: No Such Font", "no font of font.family is installed: No Such Font"),
@@ -292,7 +238,7 @@ def test_a_bad_style_sheet_is_refused_in_a_sentence(
     path = tmp_path / "bad.mplstyle"
     path.write_bytes(text.encode(errors="surrogateescape"))
     with pytest.raises(UserError) as refused:
-        read_look(None, None, None, path)
+        read_look(None, path)
     said = str(refused.value)
     assert said.startswith(f"style={str(path)!r}: ")
     assert why in said
@@ -305,13 +251,13 @@ def test_latex_that_is_not_installed_is_said_to_be_missing(
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(UserError, match=r"text\.usetex needs LaTeX, which isn't installed here"):
-        read_look(None, None, None, sheet(tmp_path, "text.usetex: True"))
+        read_look(None, sheet(tmp_path, "text.usetex: True"))
 
 
 def test_no_file_is_no_style_sheet(tmp_path: Path) -> None:
     for path in (tmp_path, tmp_path / "none.mplstyle"):
         with pytest.raises(UserError, match=r"there is no such file; it takes a \.mplstyle file"):
-            read_look(None, None, None, path)
+            read_look(None, path)
 
 
 def test_fonts_that_are_missing_beside_one_that_is_there_are_passed_over(
@@ -334,7 +280,7 @@ SHIPPED = sorted((Path(mpl.get_data_path()) / "stylelib").glob("[!_]*.mplstyle")
 )
 def test_every_figure_can_be_drawn_in_matplotlibs_own_styles(style: Path) -> None:
     logged = data_of(FEW, None, fake_trajectories(FEW))
-    with look(style=style, size="4.5x3.5", dpi=30):
+    with look(style=style, size="4.5x3.5"):
         file_content(lines(), "png")
         file_content(draw_curves(logged, FigureOptions()), "png")
         file_content(draw_heatmap(data_of(CELLS), replace(SIDES, law=(LAW,))), "png")

@@ -64,7 +64,7 @@ def kept_runs() -> list[str]:
 def digests(frame: pd.DataFrame, order: list[str]) -> dict[str, str]:
     """A digest of each column, of rows in the order of their keys; and their number."""
     ordered = frame.sort_values(order, kind="stable")
-    told = {name: _digest(ordered[name]) for name in ordered}
+    told = {str(name): _digest(ordered[name]) for name in ordered}
     return {"rows": str(len(ordered)), **told}
 
 

@@ -128,7 +128,7 @@ def test_a_report_shows_the_lines_as_code(tmp_path: Path) -> None:
     text = "def train(n: int = 1):\n    raise ValueError('<b>``` &\\n  in two lines')\n"
     written(tmp_path, text)
     call("sweep", "mine.py", "--out=out", "--jobs=1", cwd=tmp_path, expect=1)
-    call("report", "--from=out", cwd=tmp_path)
+    call("report", "out", cwd=tmp_path)
     report = (tmp_path / "results" / "report" / "report.md").read_text()
     assert "Failed cells: 1 error: ValueError" in report
     assert "\n    ValueError: <b>``` &\n      in two lines\n" in report
@@ -276,7 +276,7 @@ def test_a_directory_of_before_is_read_and_reported_and_goes_on(tmp_path: Path) 
         "traceback" in pq.read_schema(part).names for part in parts_in(directory.cells.path)
     )
     assert {*overfit_cli.load(tmp_path / "out")["reason"]} == {"", old}
-    call("report", "--from=out", cwd=tmp_path)
+    call("report", "out", cwd=tmp_path)
     report = (tmp_path / "results" / "report" / "report.md").read_text()
     assert f"Failed cells: 2 {old}." in report
     more = ("--n=1:6", "--seeds=1", "--out=out", "--jobs=1")

@@ -73,7 +73,7 @@ def test_export_load_report_and_compare_say_it_too(mixed: Path) -> None:
     assert MIXED in run("export", "a", cwd=mixed).stderr
     with pytest.warns(UserWarning, match=MIXED):
         overfit_cli.load(mixed / "a")
-    assert MIXED in run("report", "--from=a", "--out=r", cwd=mixed).stderr
+    assert MIXED in run("report", "a", "--out=r", cwd=mixed).stderr
     assert all(MIXED in (mixed / "r" / name).read_text() for name in ("report.md", "index.html"))
     said = run("compare", "a", "b", "--json=c.json", cwd=mixed).stdout
     assert "12 of" in said

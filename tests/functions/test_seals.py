@@ -53,7 +53,7 @@ def sweep(folder: Path, seeds: int) -> None:
 
 
 def report(folder: Path) -> str:
-    command = ("report", "--from=results/decay-n", "--details")
+    command = ("report", "results/decay-n", "--details")
     return " ".join(call(*command, cwd=folder).stdout.split())
 
 
@@ -63,7 +63,7 @@ def test_a_claim_that_changed_is_named_by_the_report(tmp_path: Path) -> None:
     sweep(tmp_path, 6)
     write(tmp_path, "-1.5, -0.5")
     assert "This claim was changed after the first cell was trained." in report(tmp_path)
-    short = call("report", "--from=results/decay-n", cwd=tmp_path).stdout
+    short = call("report", "results/decay-n", cwd=tmp_path).stdout
     assert "\nChanged after the first cell was trained (see --details): inverse.\n" in short
 
 

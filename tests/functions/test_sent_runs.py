@@ -31,7 +31,7 @@ Path(__file__).with_name("executed").touch()
 {MINE}
 """
 READERS = (
-    ("report", "--from=run", "--out=page"),
+    ("report", "run", "--out=page"),
     ("judge", "run"),
     ("runs", "run"),
     ("runs", "run", "--failed"),
@@ -79,7 +79,7 @@ def test_the_report_says_why_in_a_sentence_and_judges_what_the_run_keeps_of_its_
     folder: Path,
 ) -> None:
     record(folder, f"{folder / 'run' / 'sent.py'}:train")
-    done = call("report", "--from=run", "--out=page", cwd=folder)
+    done = call("report", "run", "--out=page", cwd=folder)
     assert "it lies in the run directory" in done.stderr
     assert done.stderr.count("\n") == 1
     assert "loss-lt-5" in done.stdout
@@ -135,7 +135,7 @@ def test_a_module_inside_a_run_directory_is_refused_before_its_package_runs(
     for name in ("__init__.py", "sent.py"):
         (deeper / name).write_text(SENT)
     record(folder, f"{package}:train")
-    done = call("report", "--from=run", "--out=page", cwd=folder)
+    done = call("report", "run", "--out=page", cwd=folder)
     assert "it lies in the run directory" in done.stderr
     assert not list(folder.rglob("executed"))
 

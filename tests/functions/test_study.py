@@ -305,7 +305,7 @@ def test_a_bare_parameter_is_a_theory_and_a_value(tmp_path: Path) -> None:
 def test_a_report_says_that_failures_of_a_kind_differ_in_words(tmp_path: Path) -> None:
     written(tmp_path, "def f(n: int = 1):\n    return {'loss': 'x'} if n % 2 else (n or None)\n")
     call("sweep", "mine.py", "--n=0:1", "--jobs=1", "--out=out", cwd=tmp_path, expect=1)
-    call("report", "--from=out", cwd=tmp_path)
+    call("report", "out", cwd=tmp_path)
     report = (tmp_path / "results" / "report" / "report.md").read_text()
     assert "2 error: TypeError: it returned" in report
     assert ", and similar" in report
@@ -537,11 +537,11 @@ def test_the_decorator_names_headline_threshold_and_claims(tmp_path: Path) -> No
     text = (tmp_path / "a.svg").read_text()
     assert "&gt; 0.5" in text
     assert "hidden units" in text
-    report = call("report", "--from", directory, "--details", "--out=r", cwd=tmp_path).stdout
+    report = call("report", directory, "--details", "--out=r", cwd=tmp_path).stdout
     assert "low" in report
     assert "It is low." in report
     (tmp_path / "mine.py").unlink()
-    errors = call("report", "--from", directory, "--out=report", cwd=tmp_path).stderr
+    errors = call("report", directory, "--out=report", cwd=tmp_path).stderr
     assert "The claims of mine:fit can't be judged" in errors
 
 
@@ -576,12 +576,10 @@ def test_a_claim_that_is_written_after_the_sweep_is_judged(tmp_path: Path) -> No
     body = "def train(n: int = 2, seed: int = 0):\n    return {'loss': 1 / n + seed / 100}\n"
     written(tmp_path, body)
     call("sweep", "mine.py", "--n=2:4", "--seeds=5", "--jobs=1", cwd=tmp_path)
-    said = call("report", "--from=results/mine-n", cwd=tmp_path).stdout
+    said = call("report", "results/mine-n", cwd=tmp_path).stdout
     assert "mine:train has no claims." in said.splitlines()
     written(tmp_path, CLAIM + body)
-    assert re.search(
-        "small +ours +holds", call("report", "--from=results/mine-n", cwd=tmp_path).stdout
-    )
+    assert re.search("small +ours +holds", call("report", "results/mine-n", cwd=tmp_path).stdout)
     planned = call("sweep", "mine.py", "--n=2:4", "--seeds=5", "--jobs=1", cwd=tmp_path).stdout
     assert "15 there already; 0 to run" in planned
     assert "code" not in planned
@@ -600,7 +598,7 @@ def test_a_claim_that_fails_at_measuring_decides_nothing(tmp_path: Path) -> None
     )
     written(tmp_path, text)
     run("sweep", "mine.py", "--jobs=1", cwd=tmp_path)
-    output = call("report", "--from=results/mine", "--out=report", cwd=tmp_path).stdout
+    output = call("report", "results/mine", "--out=report", cwd=tmp_path).stdout
     in_one_line = " ".join(output.split())
     assert output.count("inconclusive") >= len(CLAIMS)
     assert all(words in in_one_line for words in CLAIMS.values())

@@ -137,7 +137,7 @@ def test_what_is_declared_and_measured_is_drawn_whatever_it_is_called(tmp_path: 
         how = (*how, "--where=d=1") if figure in ("lines", "curves") else how
         call("plot", figure, *runs[:1], *how, "--out=one.svg", cwd=tmp_path)
     call("plot", "lines", *runs, *how, "--out=two.pdf", cwd=tmp_path)
-    call("plot", "heatmap", runs[0], "--by=mood", "--law=n*d=3", "--title=5$ of $", cwd=tmp_path)
+    call("plot", "heatmap", runs[0], "--by=mood", "--law=n*d=3", cwd=tmp_path)
     call(
         "plot",
         "lines",

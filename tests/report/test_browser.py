@@ -57,7 +57,7 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> str:
     axes = ["--kind", f"short,{LONG_NAME}", "--n", "1:3", "--seeds", "4"]
     call("sweep", "mine.py", *axes, "--jobs", "1", "--out", HOSTILE, cwd=folder, expect=1)
     runs = [HOSTILE, *(str(RESULTS / name) for name in RUNS)]
-    call("report", *(f"--from={run}" for run in runs), "--out", "report", cwd=folder)
+    call("report", *runs, "--out", "report", cwd=folder)
     return (folder / "report" / "index.html").as_uri()
 
 

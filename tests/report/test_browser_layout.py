@@ -53,7 +53,7 @@ CLIPPED_STOPS = """() => [...document.querySelectorAll("a[href], button, select,
 def address(tmp_path_factory: pytest.TempPathFactory) -> str:
     """The page of three kept runs."""
     folder = tmp_path_factory.mktemp("page")
-    call("report", *(f"--from={RESULTS / name}" for name in RUNS), "--out", "report", cwd=folder)
+    call("report", *(str(RESULTS / name) for name in RUNS), "--out", "report", cwd=folder)
     return (folder / "report" / "index.html").as_uri()
 
 

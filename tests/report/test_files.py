@@ -1,4 +1,4 @@
-"""The files of a report: Markdown, JSON, JUnit, and verdicts that are expected."""
+"""The files of a report: Markdown, JSON, and verdicts that are expected."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from xml.etree import ElementTree
 
 import pytest
 
@@ -22,10 +21,10 @@ from overfit_cli.report.contents import (
     describe_measurement,
     repetition,
 )
-from overfit_cli.report.expected import Expected, check_verdicts, read_expected, verdicts_toml
+from overfit_cli.report.expected import Expected, check_verdicts, read_expected
 from overfit_cli.report.judge import Judged
 from overfit_cli.report.runs import load_runs
-from overfit_cli.report.writers import claims_json, junit, markdown, write_report
+from overfit_cli.report.writers import claims_json, markdown, write_report
 from tests.command import call
 from tests.report.made_up import judged
 from tests.toy_runs import sweep_toy
@@ -154,35 +153,14 @@ def test_what_is_not_finite_is_null_in_json_and_stands_in_words(value: float) ->
     assert one.measurement.number in markdown(both)
 
 
-def test_junit_has_a_failure_for_what_fails_and_skips_what_is_open() -> None:
-    root = ElementTree.fromstring(junit(SOME))
-    counts = {
-        suite.get("name"): [suite.get(name) for name in ("tests", "failures", "skipped")]
-        for suite in root
+def test_the_verdicts_of_a_report_are_as_expected_by_its_json(tmp_path: Path) -> None:
+    several = [*SOME, judged("a", "fails", study=VIT)]
+    expected = tmp_path / "claims.json"
+    assert held_to(expected, claims_json(papers(several)), several) == {}
+    flipped = [judged("b", "holds", study=VIT)]
+    assert dict(check_verdicts(flipped, read_expected(expected)).unexpected) == {
+        f"{VIT}/b": "holds, expected fails"
     }
-    assert counts == {VIT: ["2", "1", "0"], TEXT: ["2", "0", "2"]}
-    assert [
-        case.get("name") for case in root.iter("testcase") if case.find("failure") is not None
-    ] == ["b"]
-
-
-def test_junit_fails_what_is_unexpected_where_verdicts_are_expected() -> None:
-    root = ElementTree.fromstring(junit(SOME, {f"{VIT}/a": "holds, expected fails"}))
-    failures = [one.get("message") for one in root.iter("failure")]
-    assert failures == ["holds, expected fails"]
-    assert not list(root.iter("skipped"))
-
-
-def test_control_characters_of_a_run_are_no_broken_xml() -> None:
-    bad = Measurement(verdict="fails", note="\x1b[31m\x00 ]]> <b>")
-    root = ElementTree.fromstring(junit([replace(SOME[1], measurement=bad)]))
-    assert "<b>" in (next(root.iter("failure")).text or "")
-
-
-def test_the_verdicts_that_are_written_are_as_expected(tmp_path: Path) -> None:
-    odd = replace(judged("odd.name √", "holds", study=VIT))
-    written = verdicts_toml([*SOME, odd])
-    assert held_to(tmp_path / "verdicts.toml", written, [*SOME, odd]) == {}
 
 
 @pytest.mark.parametrize(
@@ -191,27 +169,20 @@ def test_the_verdicts_that_are_written_are_as_expected(tmp_path: Path) -> None:
 def test_a_flipped_verdict_is_unexpected_in_either_direction(
     before: str, after: str, tmp_path: Path
 ) -> None:
-    flipped = verdicts_toml(SOME).replace(f'"{before}"', f'"{after}"')
     (claim,) = [one for one in SOME if one.measurement.verdict == before]
-    found = held_to(tmp_path / "verdicts.toml", flipped)
+    text = f'[{claim.study}]\n{claim.claim.name} = "{after}"\n'
+    found = held_to(tmp_path / "expected.toml", text, [claim])
     assert found == {claim.address: f"{before}, expected {after}"}
 
 
-def test_a_claim_that_is_judged_on_several_runs_has_the_verdicts_of_all(tmp_path: Path) -> None:
-    several = [*SOME, judged("a", "fails", study=VIT), judged("a", "holds", study=VIT)]
-    written = verdicts_toml(several)
-    assert 'a = ["holds", "fails"]' in written
-    assert held_to(tmp_path / "verdicts.toml", written, several) == {}
-
-
 def test_a_claim_may_have_several_expected_verdicts(tmp_path: Path) -> None:
-    text = verdicts_toml(SOME).replace('b = "fails"', 'b = ["holds", "fails"]')
-    assert held_to(tmp_path / "verdicts.toml", text) == {}
+    text = '[benign-vit]\na = "holds"\nb = ["holds", "fails"]\n'
+    assert held_to(tmp_path / "expected.toml", text, SOME[:2]) == {}
 
 
 def test_claims_that_one_side_lacks_are_unexpected(tmp_path: Path) -> None:
-    (tmp_path / "verdicts.toml").write_text('[benign-vit]\na = "holds"\ngone = "fails"\n')
-    found = check_verdicts(SOME[:2], read_expected(tmp_path / "verdicts.toml"))
+    (tmp_path / "expected.toml").write_text('[benign-vit]\na = "holds"\ngone = "fails"\n')
+    found = check_verdicts(SOME[:2], read_expected(tmp_path / "expected.toml"))
     assert found.unexpected == {f"{VIT}/b": "fails, and no verdict is expected"}
     assert found.unknown == {f"{VIT}/gone": ""}
     assert not found.is_fulfilled
@@ -258,14 +229,22 @@ def test_a_file_of_other_things_is_refused_in_a_sentence(
     assert said in str(refused.value)
 
 
-def test_a_report_is_written_whole_in_five_files(tmp_path: Path) -> None:
+@pytest.mark.parametrize("text", ["{", "[]", '{"claims": [1]}'])
+def test_json_that_is_no_report_is_refused(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "claims.json"
+    path.write_text(text)
+    with pytest.raises(UserError, match="that `overfit report` wrote"):
+        read_expected(path)
+    with pytest.raises(UserError, match="it can't be read"):
+        read_expected(tmp_path / "other.json")
+
+
+def test_a_report_is_written_whole_in_three_files(tmp_path: Path) -> None:
     written = write_report(papers(), tmp_path / "deep" / "report", name="out")
     assert [path.name for path in written] == [
         "index.html",
         "report.md",
         "claims.json",
-        "junit.xml",
-        "verdicts.toml",
     ]
     assert all(path.stat().st_size for path in written)
 
@@ -279,19 +258,15 @@ def test_the_exit_code_says_whether_verdicts_are_as_expected(
 ) -> None:
     """A claim that fails as expected is green; a flip in either direction is red."""
     call("sweep", "toy", f"--n={n}", "--seeds=1", "--jobs=1", "--out=run", cwd=tmp_path)
-    command = ["report", "--from", "run", "--strict"]
+    command = ["report", "run", "--strict"]
     call(*command, "--out", "first", cwd=tmp_path, expect=int(verdict == "fails"))
-    claim = f'toy-claim = "{verdict}"'
-    assert claim in (tmp_path / "first" / "verdicts.toml").read_text()
-    expected = tmp_path / "expected.toml"
-    expected.write_text(f"[toy]\n{claim}\n")
-    said = call(*command, "--expect", "expected.toml", cwd=tmp_path).stdout
+    said = call(*command, "--expect", "first/claims.json", cwd=tmp_path).stdout
     assert "\n1 of 1 verdicts are as expected.\n" in said, "claims of other studies say nothing"
-    expected.write_text(f'[toy]\ntoy-claim = "{other}"\n')
+    (tmp_path / "expected.toml").write_text(f'[toy]\ntoy-claim = "{other}"\n')
     said = call(*command, "--expect", "expected.toml", cwd=tmp_path, expect=1).stdout
     assert f"Unexpected: toy/toy-claim: {verdict}, expected {other}." in said
     assert "0 of 1 verdicts" in said
-    call("report", "--from", "run", "--expect", "expected.toml", cwd=tmp_path)
+    call("report", "run", "--expect", "expected.toml", cwd=tmp_path)
 
 
 @pytest.mark.slow
@@ -305,7 +280,7 @@ def test_a_strict_report_in_which_nothing_is_judged_is_red(tmp_path: Path) -> No
     (tmp_path / "mine.py").write_text(mine)
     call("sweep", "mine.py", "--jobs=1", "--out=mine", cwd=tmp_path)
     for how in ([], ["--expect", "expected.toml"]):
-        strict = ["report", "--from", "mine", "--strict", *how]
+        strict = ["report", "mine", "--strict", *how]
         said = call(*strict, "--out", "first", cwd=tmp_path, expect=1).stdout
         assert "mine:train has no claims." in said.splitlines()
     assert "0 of 0 verdicts are as expected.\n" in said
@@ -327,7 +302,7 @@ def test_a_run_whose_cells_all_failed_is_said_to_have_no_numbers(tmp_path: Path)
     (tmp_path / "mine.py").write_text("def train(n: int = 1):\n    raise ValueError('no')\n")
     call("sweep", "mine.py", "--n=1:2", "--jobs=1", "--out=both", cwd=tmp_path, expect=1)
     call("sweep", "mine.py", "--n=1", "--jobs=1", "--out=ünë", cwd=tmp_path, expect=1)
-    said = call("report", "--from=both", "--from=ünë", "--out=report", cwd=tmp_path).stdout
+    said = call("report", "both", "ünë", "--out=report", cwd=tmp_path).stdout
     assert "both: all 2 cells failed, so there are no numbers to judge.\n" in said
     assert "ünë: its one cell failed, so there are no numbers to judge.\n" in said
     assert "No claim" not in said
@@ -364,7 +339,7 @@ def test_a_misspelt_claim_is_red_whichever_runs_are_named(tmp_path: Path) -> Non
     call("sweep", "toy", "--n=2", "--seeds=1", "--jobs=1", "--out=run", cwd=tmp_path)
     expected = tmp_path / "expected.toml"
     expected.write_text('[toy]\ntoy-claim = "holds"\n[benign-vit]\nfig1-fittet = "holds"\n')
-    command = ("report", "--from=run", "--out=r", "--strict", "--expect=expected.toml")
+    command = ("report", "run", "--out=r", "--strict", "--expect=expected.toml")
     said = call(*command, cwd=tmp_path, expect=1).stdout
     meant = "benign-vit/fig1-fittet; did you mean benign-vit/fig1-fitted?"
     assert f"Expected, but there is no such claim: {meant}\n" in said
@@ -396,7 +371,7 @@ def test_a_symbol_stays_as_it_is_at_the_start_of_a_sentence() -> None:
 def test_a_place_that_is_no_folder_is_refused_before_anything_is_judged(tmp_path: Path) -> None:
     call("sweep", "toy", "--n=2", "--seeds=1", "--jobs=1", "--out=run", cwd=tmp_path)
     (tmp_path / "file").touch()
-    done = call("report", "--from", "run", "--out", "file", cwd=tmp_path, expect=2)
+    done = call("report", "run", "--out", "file", cwd=tmp_path, expect=2)
     assert done.stdout == ""
     assert done.stderr == "overfit: --out file: file is a file; a directory is needed.\n"
 

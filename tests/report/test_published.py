@@ -10,7 +10,7 @@ import pytest
 
 import overfit_cli
 from overfit_cli import UserError
-from overfit_cli.report.difference_words import closing_lines, opening_lines
+from overfit_cli.report.difference_words import closing_lines
 from overfit_cli.report.differences import Comparison, compare_sides
 from tests.report.toy_numbers import loss, write_run
 
@@ -105,8 +105,7 @@ def test_what_a_file_lacks_is_no_difference(run: Path) -> None:
     comparison = compared(run, f"n,snr,test_loss,draw\n2,1,{plane(2, 1, 0)},\n4,2,NaN,\n9,9,1,\n")
     assert comparison.differences[0]["pairs"] == 1
     assert (comparison.alone["b"], comparison.alone["a"]) == (1, 6)
-    assert comparison.beyond(0.04) == []
-    assert comparison.beyond(0.03) == ["test_loss by up to 0.03333"]
+    assert comparison.differences[0]["largest"]["difference"] == pytest.approx(1 / 30)
 
 
 def test_conditions_choose_points_and_cells(run: Path) -> None:
@@ -117,102 +116,6 @@ def test_conditions_choose_points_and_cells(run: Path) -> None:
 
 
 # Between the points
-
-
-BETWEEN = """snr,n,test_loss
-1.5,3,12
-3,2,13
-2,4,8
-6,3,1
-3,5,1
-"""
-
-
-def test_on_a_plane_interpolation_is_exact(run: Path) -> None:
-    comparison = compared(run, BETWEEN, interpolated=True)
-    assert comparison.interpolation == {
-        "points": 5,
-        "interpolated": 2,
-        "unknown": 2,
-        "axes": {"n": "linear", "snr": "linear"},
-    }
-    points = {(*point["at"].values(),): point["a"] for point in points_of(comparison)}
-    for (n, snr), mean in points.items():
-        expected = np.mean([plane(n, snr, seed) for seed in range(3)])
-        assert mean == pytest.approx(expected)
-    assert set(points) == {(3, 1.5), (2, 3.0), (4, 2.0)}
-
-
-def test_where_it_was_interpolated_is_told(run: Path) -> None:
-    [message] = [
-        line
-        for line in opening_lines(compared(run, BETWEEN, interpolated=True))
-        if "interpolated" in line
-    ]
-    assert (
-        "A is interpolated at 2 of 5 points of B, linearly in n and snr; 2 beyond A's "
-        "cells or beside a gap in them." in message
-    )
-
-
-def test_without_being_asked_nothing_is_interpolated(run: Path) -> None:
-    comparison = compared(run, BETWEEN)
-    assert (comparison.interpolation, comparison.pairs.both, comparison.alone["b"]) == (None, 1, 4)
-
-
-def test_along_values_spaced_by_ratio_the_logarithm_is_taken(tmp_path: Path) -> None:
-    run = write_run(
-        tmp_path / "run", loss(lambda n, snr, seed: np.log10(snr)), n=(3,), snr=(1.0, 10.0, 100.0)
-    )
-    text = f"snr,test_loss\n{np.sqrt(10):.15g},1\n{10**1.75:.15g},1\n0,1\n"
-    comparison = compared(run, text, interpolated=True)
-    assert comparison.interpolation is not None
-    assert comparison.interpolation["axes"] == {"snr": "log"}
-    assert comparison.interpolation["unknown"] == 1
-    means = [point["a"] for point in points_of(comparison)]
-    assert means == pytest.approx([0.5, 1.75])
-
-
-def test_beside_a_failed_cell_a_seed_has_no_number(tmp_path: Path) -> None:
-    run = write_run(
-        tmp_path / "run",
-        lambda n, snr, seed: None if (snr, seed) == (4.0, 2) else {"test_loss": snr + seed},
-        n=(3,),
-        snr=(1.0, 2.0, 4.0, 5.0),
-    )
-    comparison = compared(run, "snr,test_loss\n1.5,0\n3,0\n", interpolated=True)
-    assert [point["a"] for point in points_of(comparison)] == pytest.approx([2.5, 3.5])
-    assert points_of(comparison)[1]["difference"]["seeds"] == 2
-
-
-def test_words_are_not_interpolated_between(tmp_path: Path) -> None:
-    run = write_run(tmp_path / "run", loss(plane), n=(2, 4), snr=(1.0, 2.0))
-    write_run(run, loss(lambda *cell: plane(*cell) + 5), n=(2, 4), snr=(1.0, 2.0), mood="prints")
-    text = "mood,n,snr,test_loss\nwell,3,1.5,0\nprints,3,1.5,0\nraises,3,1.5,0\n"
-    comparison = compared(run, text, interpolated=True)
-    mean = np.mean([plane(3, 1.5, seed) for seed in range(3)])
-    assert [point["a"] for point in points_of(comparison)] == pytest.approx([mean, mean + 5])
-    assert comparison.interpolation is not None
-    assert comparison.interpolation["unknown"] == 1
-
-
-def test_another_run_is_compared_between_cells_of_its_seed(run: Path, tmp_path: Path) -> None:
-    other = write_run(
-        tmp_path / "other", loss(lambda *cell: plane(*cell) + cell[2]), n=(2, 3), snr=(1.5, 4.5)
-    )
-    comparison = compare_sides(run, other, interpolated=True)
-    [change, *_] = comparison.differences
-    assert (comparison.pairs.by, change["pairs"]) == ("seed", 12)
-    assert change["difference"]["value"] == pytest.approx(1.0)
-    assert change["largest"]["difference"] == pytest.approx(2.0)
-    assert change["largest"]["at"]["seed"] == 2
-    assert comparison.beyond(2.5) == [], "A's own cells needn't be among B's"
-
-
-def test_nothing_lies_between_the_cells_of_a_run_without_an_axis(tmp_path: Path) -> None:
-    run = write_run(tmp_path / "run", loss(plane), n=(2,), snr=(1.0,))
-    with pytest.raises(UserError, match="interpolate: no number varies in A"):
-        compared(run, "n,snr,test_loss\n2,1,9\n3,1,9\n", interpolated=True)
 
 
 # Files that can't be read
@@ -274,12 +177,12 @@ BAD = [
     (
         "n,snr,test_loss\n2,7,9\n",
         "no cell of it has a counterpart in A with the same n, snr; snr is 1, 2, 4, 5 in A and 7 "
-        "in B; choose one value on each side with where-a and where-b, or interpolate.",
+        "in B; choose one value on each side with where-a and where-b.",
     ),
     (
         "n,snr,test_loss\n3,1,9\n",
         "no cell of it has a counterpart in A with the same n, snr; n is 2, 4 in A and 3 in B; "
-        "choose one value on each side with where-a and where-b, or interpolate.",
+        "choose one value on each side with where-a and where-b.",
     ),
     ("n,snr,test_loss\n2,1,\n", "it has numbers of none of A's columns: test_loss, steps."),
 ]

@@ -46,13 +46,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_counts_come_first_then_the_table_then_what_does_not_hold(folder: Path) -> None:
-    said = call("report", "--from=run", cwd=folder).stdout.splitlines()
+    said = call("report", "run", cwd=folder).stdout.splitlines()
     starts = [line.split()[:1] for line in said]
     assert starts[0] == ["paper"]
     assert starts.index(["claim"]) < starts.index(["smaller:"])
     assert not [line for line in said if line.startswith("small:")], "it holds"
     assert said[-3:] == [
-        "Written beside the page: report.md, claims.json, junit.xml, verdicts.toml",
+        "Written beside the page: report.md, claims.json",
         "1 hold, 1 fail, 1 inconclusive.",
         "Page: results/report/index.html",
     ]
@@ -62,7 +62,7 @@ def test_counts_come_first_then_the_table_then_what_does_not_hold(folder: Path) 
 def test_too_few_seeds_are_one_sentence_and_the_sweep_that_adds_them(folder: Path) -> None:
     few = ("--n=10,20,40", "--seeds=3", "--jobs=1", "--out=few")
     call("sweep", "decay.py", *few, cwd=folder)
-    said = call("report", "--from=few", "--out=rep", cwd=folder).stdout
+    said = call("report", "few", "--out=rep", cwd=folder).stdout
     [needed] = re.findall(r"^More seeds are needed in few: (.*)\.$", said, re.MULTILINE)
     assert [part.split(" for ")[0] for part in needed.split("; ")] == NEEDED
     assert "∞" not in said
@@ -70,13 +70,13 @@ def test_too_few_seeds_are_one_sentence_and_the_sweep_that_adds_them(folder: Pat
     [command] = re.findall(r"^Next: overfit (.*)$", said, re.MULTILINE)
     assert command.endswith(f"--seeds {NEEDED[-1]} --out few")
     call(*shlex.split(command), cwd=folder)
-    again = call("report", "--from=few", "--out=rep", cwd=folder).stdout
+    again = call("report", "few", "--out=rep", cwd=folder).stdout
     assert "More seeds are needed" not in again
 
 
 @pytest.mark.slow
 def test_details_describe_what_holds_with_its_level_and_seeds(folder: Path) -> None:
-    said = call("report", "--from=run", "--details", cwd=folder).stdout
+    said = call("report", "run", "--details", cwd=folder).stdout
     assert re.search(r"^small: \d\S* \[.*\] 95 % \w.* over 8 seeds\. ", said, re.MULTILINE)
     table = [line for line in said.splitlines() if line.startswith("  ")]
     assert not [line for line in table if "seeds" in line]
@@ -84,7 +84,7 @@ def test_details_describe_what_holds_with_its_level_and_seeds(folder: Path) -> N
 
 
 def test_the_report_of_a_run_fits_a_terminal_of_80_columns(folder: Path) -> None:
-    code, stream = on_a_terminal("report", "--from=run", cwd=folder)
+    code, stream = on_a_terminal("report", "run", cwd=folder)
     lines = shown(stream)
     assert code == 0
     assert max(map(len, lines)) <= 80
@@ -96,7 +96,7 @@ def test_the_report_of_a_run_fits_a_terminal_of_80_columns(folder: Path) -> None
 @pytest.mark.slow
 def test_a_claim_of_another_preset_without_a_number_is_not_said(tmp_path: Path) -> None:
     run = Path(__file__).parents[2] / "results" / "theorem-regime-quick"
-    said = call("report", f"--from={run}", cwd=tmp_path).stdout
+    said = call("report", str(run), cwd=tmp_path).stdout
     content = json.loads((tmp_path / "results" / "report" / "claims.json").read_text())
     own = {"theorem-regime"}
     foreign = {

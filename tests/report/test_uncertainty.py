@@ -122,10 +122,10 @@ def test_a_count_may_be_called_n_where_the_study_has_no_parameter_n(tmp_path: Pa
 
 def test_a_row_without_an_uncertainty_has_no_interval(run: Path) -> None:
     text = "n,snr,test_loss,test_loss_sd,seeds\n2,1,2,,1\n4,2,8,0.4,24\n"
-    first, second = compared(run, text, equivalent="10%").differences[0]["points"]
+    first, second = compared(run, text, tolerance="10%").differences[0]["points"]
     assert math.isnan(first["difference"]["low"])
     assert (first["verdict"], first["lacks"]) == ("open", "a published uncertainty")
-    assert second["verdict"] == "agrees"
+    assert second["verdict"] == "equivalent"
 
 
 def test_the_mean_over_places_allows_for_errors_that_all_go_one_way(run: Path) -> None:
@@ -164,7 +164,7 @@ def test_two_rows_that_round_to_one_place_are_refused(run: Path) -> None:
 
 def test_conditions_choose_places_of_both_sides(run: Path) -> None:
     text = "n,snr,test_loss,test_loss_sd,seeds\n2,1,2,0.1,24\n4,2,8,0.1,24\n"
-    chosen = compared(run, text, where=["n=4"], equivalent="10%")
+    chosen = compared(run, text, where=["n=4"], tolerance="10%")
     assert [point["at"] for point in chosen.differences[0]["points"]] == [{"snr": 2.0}]
 
 
@@ -175,13 +175,14 @@ def test_conditions_choose_places_of_both_sides(run: Path) -> None:
 def test_exported_means_are_read_back(run: Path, ending: str) -> None:
     folder = run.parent
     call("export", "run", "--means", f"--out=means.{ending}", cwd=folder)
-    shown = call("compare", "run", f"means.{ending}", "--equivalent=20%", cwd=folder).stdout
+    shown = call("compare", "run", f"means.{ending}", "--tolerance=20%", cwd=folder).stdout
     assert shown.startswith(
-        "test_loss: 4 of 4 points agree within 20 % (90 % Welch, 6 seeds against 6), 0 open, "
+        "Equivalent within 20 %: test_loss, steps.\n"
+        "test_loss: 4 of 4 points equivalent (90 % Welch, 6 seeds against 6), 0 open, "
         "0 differ (95 %).\n"
     )
     assert "No difference: A and B are equal in all 2 columns.\n" in shown
-    places = overfit_cli.compare(run, folder / f"means.{ending}", equivalent=0.5).places()
+    places = overfit_cli.compare(run, folder / f"means.{ending}", tolerance=0.5).places()
     sample = seeds_at(4, 2.0)
     [row] = places[
         (places["column"] == "test_loss") & (places["n"] == 4) & (places["snr"] == 2)
@@ -215,8 +216,8 @@ def test_cells_that_failed_in_what_was_exported_leave_a_place_open(tmp_path: Pat
     call("export", "run", "--means", "--out=means.csv", cwd=tmp_path)
     write_run(tmp_path / "whole", loss(drawn), n=(2,), snr=(1.0, 2.0), seeds=range(7))
     for run in ("run", "whole"):
-        shown = call("compare", run, "means.csv", "--equivalent=30%", cwd=tmp_path).stdout
-        assert "1 of 2 points agree within 30 %" in shown
+        shown = call("compare", run, "means.csv", "--tolerance=30%", cwd=tmp_path).stdout
+        assert "1 of 2 points equivalent" in shown
         assert "1 open (1 lacks the number of a cell), 0 differ" in shown
 
 

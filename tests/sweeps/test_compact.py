@@ -16,7 +16,7 @@ import overfit_cli
 from overfit_cli.core.cell import CellResult
 from overfit_cli.sweeps import maintain as module
 from overfit_cli.sweeps.maintain import compact_directory
-from overfit_cli.sweeps.part_file import CELLS, read_part, write_part
+from overfit_cli.sweeps.part_file import CELLS, is_joined, read_part, write_part
 from overfit_cli.sweeps.store import RunDirectory
 from tests.command import call, run, start, wait_for
 from tests.toy_runs import TOY, parts_in, sweep_toy, toy_cells
@@ -45,6 +45,27 @@ def test_every_row_stays_in_one_part_of_each_kind(tmp_path: Path) -> None:
     twice = call("compact", "out", cwd=tmp_path)
     assert "out/cells: 1 part of " in twice.stdout
     assert "nothing to join" in twice.stdout
+
+
+def test_real_numbers_of_a_joined_part_are_split_by_bytes_and_a_part_of_before_is_rewritten(
+    tmp_path: Path,
+) -> None:
+    directory = sweep_toy(tmp_path / "out", n="1:6")
+    [*parts] = parts_in(tmp_path / "out" / "cells")
+    assert not any(map(is_joined, parts))
+    table = pa.concat_tables([pq.read_table(part) for part in parts]).sort_by("key")
+    cells = directory.load_cells()
+    write_part(tmp_path / "out" / "cells", table)  # as parts were joined before
+    for part in parts:
+        part.unlink()
+    call("compact", "out", cwd=tmp_path)
+    [part] = parts_in(tmp_path / "out" / "cells")
+    assert is_joined(part)
+    columns = pq.read_metadata(part).row_group(0)
+    for column in map(columns.column, range(columns.num_columns)):
+        assert column.compression == "ZSTD"
+        assert ("BYTE_STREAM_SPLIT" in column.encodings) == (column.physical_type == "DOUBLE")
+    pd.testing.assert_frame_equal(RunDirectory(tmp_path / "out").load_cells(), cells)
 
 
 def test_a_joined_part_is_no_larger_than_a_reader_likes(

@@ -102,7 +102,7 @@ def test_a_hostile_manifest_is_none_with_a_sentence(text: str | bytes, swept: Pa
 @pytest.mark.slow
 def test_claims_are_judged_beside_a_manifest_that_cannot_be_read(swept: Path) -> None:
     (swept / MANIFEST).write_text("{")
-    judged = call("report", "--from=out", "--out=r", cwd=swept.parent)
+    judged = call("report", "out", "--out=r", cwd=swept.parent)
     assert "toy-claim" in judged.stdout
     assert judged.stderr.count("manifest.json can't be read") == 1
 

@@ -335,7 +335,7 @@ def test_studies_mixed_without_a_manifest_are_refused_by_name(mixed: RunDirector
     (mixed.path / MANIFEST).unlink()
     with pytest.raises(UserError, match="cells of benign-vit and of toy, and no manifest says"):
         overfit_cli.load(mixed.path)
-    for command in ("sweep toy --out", "plot heatmap --from", "report --from", "compact"):
+    for command in ("sweep toy --out", "plot heatmap --from", "report", "compact"):
         refused = call(*command.split(), "out", cwd=mixed.path.parent, expect=2)
         [sentence] = refused.stderr.splitlines()
         assert "cells of benign-vit and of toy" in sentence

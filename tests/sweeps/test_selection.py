@@ -135,7 +135,7 @@ def test_cells_that_a_measured_column_leaves_out_are_not_missing(run: Path) -> N
 @pytest.mark.slow
 def test_claims_are_judged_on_chosen_cells(tmp_path: Path) -> None:
     from_all = Path(__file__).parents[2] / "results" / "fig1-quick"
-    call("report", f"--from={from_all}", "--where=seed=0:4", "--out=few", cwd=tmp_path)
+    call("report", str(from_all), "--where=seed=0:4", "--out=few", cwd=tmp_path)
     found = json.loads((tmp_path / "few" / "claims.json").read_text())["claims"]
     fitted = next(one for one in found if one["claim"] == "fig1-fitted")
     assert fitted["verdict"] == "inconclusive", "five seeds are too few"

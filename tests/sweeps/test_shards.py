@@ -41,9 +41,7 @@ def test_shards_in_directories_of_their_own_are_merged_to_the_same_rows(
     sizes = [len(rows(tmp_path / f"out-{number}")) for number in (1, 2, 3)]
     assert sizes == [12, 12, 12]
     done = run("merge", "out-1", "out-2", "out-3", "--out", "all", cwd=tmp_path)
-    assert (
-        done.stdout == "3 directories merged into all: 36 cells.\nNext: overfit report --from all\n"
-    )
+    assert done.stdout == "3 directories merged into all: 36 cells.\nNext: overfit report all\n"
     pd.testing.assert_frame_equal(rows(tmp_path / "all"), rows(whole))
     assert logged(tmp_path / "all") == logged(whole)
     again = run("sweep", "toy", *GRID, "--jobs=1", "--out", "all", cwd=tmp_path)

@@ -278,7 +278,7 @@ def test_a_law_of_the_figures_own_is_left_out_where_it_is_not_about_the_figure(
     assert "Line: N·SNR² = " in drawn()
     assert "Line" not in drawn("--value", "test_error")
     assert "Line: N·SNR² = 9." in drawn("--value", "test_error", "--law", "n * snr**2 = 9")
-    assert "Line" not in drawn("--no-law")
+    assert "Line" not in drawn("--law", "none")
 
 
 def test_a_training_replaces_a_cell_that_had_failed(tmp_path: Path) -> None:
@@ -388,7 +388,7 @@ def test_figures_and_claims_leave_cells_of_another_version_out(
 ) -> None:
     run("sweep", "toy", "--n=1:2", "--seeds=1", "--jobs=1", "--out=results/out", cwd=tmp_path)
     monkeypatch.setattr(TOY, "version", 2)
-    for command in (("plot", "heatmap", "--from"), ("report", "--from")):
+    for command in (("plot", "heatmap", "--from"), ("report",)):
         named = run(*command, "results/out", cwd=tmp_path, expect=2)
         assert "its cells are of version 1 of toy, and this overfit has version 2" in named.stderr
     none = run("plot", "heatmap", cwd=tmp_path, expect=2).stderr

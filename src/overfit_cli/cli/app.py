@@ -78,18 +78,13 @@ class Command(TyperCommand):
         for option, times in Counter(given).items():
             if times < 2 or not isinstance(option, TyperOption) or option.multiple:
                 continue
-            if option.secondary_opts:
-                raise UserError(
-                    f"{option.opts[-1]} and {option.secondary_opts[-1]}: give one, once."
-                )
             if not option.is_flag:
                 raise UserError(f"{option.opts[-1]} is given {times} times; give it once.")
 
     def _as_typed(self, error: BadValue, ctx: Any) -> str:
         """The sentence of a bad value, which begins with an option of this command.
 
-        What is no option of it is a parameter of the study, given by `--set`. An option without a
-        value is named by what was given: `--no-law` for no laws.
+        What is no option of it is a parameter of the study, given by `--set`.
         """
         option, value = error.name, error.value
         typed = ctx.meta.get(TYPED, {})
@@ -97,22 +92,14 @@ class Command(TyperCommand):
         named = [
             parameter
             for parameter in self.params
-            if error.name == parameter.name
-            or dashed in (*parameter.opts, *parameter.secondary_opts)
+            if error.name == parameter.name or dashed in parameter.opts
         ]
         if error.name in typed:
             option = typed[error.name]
         elif named:
             is_option = isinstance(named[0], TyperOption)
             option = named[0].opts[0] if is_option else str(named[0].metavar).rstrip(".")
-            option = dashed if dashed in named[0].secondary_opts else option
-            if isinstance(value, bool):
-                option, value = (
-                    (option if value else (named[0].secondary_opts or [option])[0]),
-                    None,
-                )
-            elif value == ():
-                option, value = f"--no-{error.name}", None
+            value = None if isinstance(value, bool) else value
         elif any("--set" in parameter.opts for parameter in self.params):
             option = dashed if value is None else f"--set {error.name}"
         shown = value[0] if isinstance(value, tuple) else value

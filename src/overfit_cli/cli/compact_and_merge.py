@@ -93,6 +93,6 @@ def merge(
     )
     study, _ = load_study_and_cells(RunDirectory(out), any_version=True)
     if study.claims():
-        for line in proposed_command(["report", "--from", str(out)]):
+        for line in proposed_command(["report", str(out)]):
             output.print(line)
     return 0

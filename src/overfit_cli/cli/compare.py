@@ -23,7 +23,6 @@ from overfit_cli.core.console import (
     typed_command,
 )
 from overfit_cli.core.text import visible
-from overfit_cli.core.values import finite_number
 
 if TYPE_CHECKING:
     from rich.console import Console, JustifyMethod
@@ -97,13 +96,10 @@ def _table(rows: Iterable[dict[str, str]]) -> Table:
     return table
 
 
-def as_json(comparison: Comparison, tolerance: float | None = None) -> str:
-    """Return a comparison as JSON, with what differs by more than a tolerance, if there is one.
-
-    Numbers that aren't finite are null.
-    """
+def as_json(comparison: Comparison) -> str:
+    """Return a comparison as JSON; numbers that aren't finite are null."""
     content = {
-        "schema": 1,
+        "schema": 2,
         "difference": "B - A",
         "a": _side_content(comparison.a),
         "b": _side_content(comparison.b),
@@ -114,22 +110,18 @@ def as_json(comparison: Comparison, tolerance: float | None = None) -> str:
         "alone": comparison.alone,
         "failed_on_one_side": comparison.failed,
         "means_over_seeds": comparison.pairs.by != "seed",
-        "interpolated": comparison.interpolation,
-        "equivalent": None if comparison.equivalent is None else str(comparison.equivalent),
+        "tolerance": None if comparison.tolerance is None else str(comparison.tolerance),
         "columns": comparison.differences,
         "columns_on_one_side": comparison.only_in,
         "verdicts": [
             {
                 "claim": claim,
-                "asked": claim in comparison.asked,
                 "changed": claim in comparison.changed,
                 "a": _measurement_content(a),
                 "b": _measurement_content(b),
             }
             for claim, (a, b) in comparison.verdicts.items()
         ],
-        "tolerance": tolerance,
-        "beyond": None if tolerance is None else comparison.beyond(tolerance),
     }
     finite = json.loads(json.dumps(content), parse_constant=lambda _: None)
     return json.dumps(finite, indent=2) + "\n"
@@ -190,44 +182,20 @@ def compare(
     where: Where = None,
     where_a: Annotated[list[str] | None, _where_of("A")] = None,
     where_b: Annotated[list[str] | None, _where_of("B")] = None,
-    claims: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--claim",
-            metavar="CLAIM",
-            help="Claim to judge on both runs, as a sentence or by its name; may be repeated.",
-        ),
-    ] = None,
-    interpolate: Annotated[
-        bool,
-        typer.Option(
-            "--interpolate", help="Interpolate A between its cells, at the points that only B has."
-        ),
-    ] = False,
-    equivalent: Annotated[
+    tolerance: Annotated[
         str | None,
         typer.Option(
-            metavar="MARGIN",
-            help="Judge at each point whether the run agrees with a published mean that has an "
-            "uncertainty: within 10% of the mean, or within 0.01 in the column's unit. Exit with "
-            "code 1 if a point differs.",
-        ),
-    ] = None,
-    tolerance: Annotated[
-        float | None,
-        typer.Option(
-            min=0,
-            metavar="T",
-            help="Exit with code 1 if a pair differs by more than T; between two runs, also "
-            "if a verdict or a status differs, or a cell has no counterpart.",
+            metavar="P%|T",
+            help="Say by its interval whether each column is equivalent within 5% of the mean of "
+            "B, or within 0.01 in its unit, differs, or is open. Exit with code 1 if one differs.",
         ),
     ] = None,
     out: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="PNG, PDF or SVG file for a figure of the difference in the first column, with "
-            "--equivalent in standard errors; a caption is written beside it, as FILE.txt.",
+            help="PNG, PDF or SVG file for a figure of the difference in the first column; a "
+            "caption is written beside it, as FILE.txt.",
         ),
     ] = None,
     json_file: Annotated[
@@ -241,21 +209,12 @@ def compare(
 
     Cells are paired by their parameters and seed; every difference is B − A.
     """
-    limit = None if tolerance is None else finite_number("tolerance", tolerance)
     from overfit_cli.core.figure import MOST_AXES
     from overfit_cli.core.files import write_user_file
     from overfit_cli.report.differences import compare_sides
 
     conditions = (where or [], where_a or [], where_b or [])
-    comparison = compare_sides(
-        a,
-        b,
-        values or [],
-        *conditions,
-        interpolated=interpolate,
-        claims=claims or [],
-        equivalent=equivalent,
-    )
+    comparison = compare_sides(a, b, values or [], *conditions, tolerance=tolerance)
     to_stdout = json_file == Path("-")
     output = console(quiet=to_stdout)
     if out is not None:
@@ -264,7 +223,7 @@ def compare(
 
         save_with_caption(draw_difference(comparison, typed_command(), out), out)
     if json_file is not None:
-        content = as_json(comparison, limit).encode()
+        content = as_json(comparison).encode()
         if to_stdout:
             print_content(content)
         else:
@@ -274,13 +233,8 @@ def compare(
         output.print(f"Drawn: {out}, and its caption in {out.with_suffix('.txt').name}")
     if json_file is not None:
         output.print(f"Written: {json_file}")
-    if limit is not None:
-        beyond = comparison.beyond(limit)
-        differs = f"Beyond the tolerance of {limit:g}: {'; '.join(beyond)}."
-        output.print(differs if beyond else f"Within the tolerance of {limit:g}.")
-        return 1 if beyond or comparison.places_differ else 0
-    if comparison.places_differ:
-        return 1
+    if tolerance is not None:
+        return int(comparison.differs)
     if out is None and 0 < len(comparison.names) <= MOST_AXES:
         for line in proposed_command([*sys.argv[1:], "--out", "difference.png"]):
             output.print(line)

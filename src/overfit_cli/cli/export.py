@@ -26,20 +26,8 @@ if TYPE_CHECKING:
     from overfit_cli.sweeps.store import RunDirectory
 
 
-Format = Literal["csv", "latex", "parquet", "netcdf", "ro-crate"]
-ENDINGS: Mapping[str, Format] = {
-    ".csv": "csv",
-    ".tex": "latex",
-    ".parquet": "parquet",
-    ".nc": "netcdf",
-}
-
-
-_NEEDED: Mapping[Format, str] = {
-    "parquet": "a file; add --out FILE.parquet",
-    "netcdf": "a file; add --out FILE.nc",
-    "ro-crate": "a folder; add --out FOLDER",
-}
+Format = Literal["csv", "parquet", "latex"]
+ENDINGS: Mapping[str, Format] = {".csv": "csv", ".parquet": "parquet", ".tex": "latex"}
 
 
 def file_format(to: Format | None, out: Path | None) -> Format:
@@ -57,8 +45,8 @@ def file_format(to: Format | None, out: Path | None) -> Format:
             f"--to {form} --out {out}: a name that ends in {suffix} is for {ending}; "
             "change one of the two."
         )
-    if out is None and form in _NEEDED:
-        raise UserError(f"--to {form}: it needs {_NEEDED[form]}.")
+    if out is None and form == "parquet":
+        raise UserError("--to parquet: it needs a file; add --out FILE.parquet.")
     return form
 
 
@@ -111,26 +99,20 @@ def export(
     to: Annotated[
         Format | None,
         typer.Option(
-            metavar="csv|latex|parquet|netcdf|ro-crate",
-            help="Format; netcdf needs the extra [netcdf], and ro-crate describes a copy of the "
-            "run directory.  [default: by the name after --out, else csv]",
+            metavar="csv|parquet|latex",
+            help="Format.  [default: by the name after --out, else csv]",
         ),
     ] = None,
     out: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="File to write; for ro-crate a new folder, or DIR.  [default: standard output]",
+            help="File to write.  [default: standard output]",
         ),
     ] = None,
     means: Annotated[
-        bool | None,
-        typer.Option(
-            "--means/--cells",
-            help="Means over seeds with intervals, or single cells.  [default: means in LaTeX, "
-            "else cells]",
-        ),
-    ] = None,
+        bool, typer.Option("--means", help="Means over seeds with intervals, as LaTeX has them.")
+    ] = False,
     columns: Annotated[
         str | None,
         typer.Option(
@@ -145,7 +127,7 @@ def export(
         bool, typer.Option("--trajectories", help="Logged steps instead of cells.")
     ] = False,
 ) -> int:
-    """Write the numbers of a run as CSV, LaTeX, parquet or netCDF, or deposit it as an RO-Crate."""
+    """Write the numbers of a run as CSV, parquet or LaTeX."""
     from overfit_cli.sweeps.load import (
         chosen_cells,
         in_order,
@@ -155,26 +137,17 @@ def export(
     from overfit_cli.sweeps.store import RunDirectory
 
     form = file_format(to, out)
-    if out is not None and form in ("netcdf", "ro-crate"):
-        chosen = {"--columns": columns, "--where": where} if form == "ro-crate" else {}
-        given = {"--means": means, "--trajectories": trajectories, **chosen}
-        for option in (option for option, value in given.items() if value):
-            raise UserError(f"{option}: --to {form} has no such option; leave it out.")
-        write = _write_crate if form == "ro-crate" else _write_arrays
-        write(RunDirectory(directory, "directory"), out, columns, where or [])
-        return 0
-    averaged = form == "latex" if means is None else means
-    if trajectories and (averaged or form == "latex"):
+    if trajectories and (means or form == "latex"):
         flag = "--means" if means else "--to latex"
         raise UserError(f"{flag}: it applies to cells; leave out --trajectories.")
     run = RunDirectory(directory, "directory")
     study, every = load_study_and_cells(run)
     cells = in_order(study, chosen_cells(every, read_selections(where or [], study)))
     run.warn_of_sources(cells)
-    if averaged:
+    if means or form == "latex":
         rows, measured = _means(study, run, cells, columns, form)
     else:
-        rows, measured = _rows(study, run, cells, columns, form, trajectories=trajectories), []
+        rows, measured = _rows(study, run, cells, columns, trajectories=trajectories), []
     if form == "latex":
         content = _latex(study, run, cells, rows, measured).encode()
     else:
@@ -184,25 +157,6 @@ def export(
     else:
         write_content(content, out)
     return 0
-
-
-def _write_arrays(run: RunDirectory, out: Path, columns: str | None, where: Sequence[str]) -> None:
-    from overfit_cli.report.labelled import labelled_arrays, netcdf_file
-    from overfit_cli.sweeps.load import chosen_data, load_grid_data, measured_columns
-
-    data = chosen_data(load_grid_data(run), where)
-    run.warn_of_sources(data.cells)
-    measured = _read_columns(columns, data.study, measured_columns(data.cells))
-    write_content(netcdf_file(labelled_arrays(run.path, data, measured)), out)
-
-
-def _write_crate(run: RunDirectory, out: Path, *_: object) -> None:
-    from overfit_cli.report.ro_crate import LICENCE, METADATA, write_crate
-
-    files = write_crate(run, out)
-    output = console()
-    output.print(f"Written: {out / METADATA}, about {plural(len(files), 'file')}")
-    output.print(f"It names no licence: write yours in its entity {LICENCE} before you deposit it.")
 
 
 def _means(
@@ -233,7 +187,6 @@ def _rows(
     run: RunDirectory,
     cells: pd.DataFrame,
     columns: str | None,
-    form: Format,
     *,
     trajectories: bool,
 ) -> pd.DataFrame:
@@ -242,9 +195,6 @@ def _rows(
     rows = _logged_steps(run, cells) if trajectories else cells
     names = [str(name) for name in rows.columns]
     chosen = _read_columns(columns, study, names)
-    if form == "latex" and not chosen:
-        failed = ["status"] if (cells["status"] == "failed").any() else []
-        chosen = [*([study.headline] if study.headline in names else []), *failed]
     if not chosen:
         return rows[names]
     # What tells rows apart comes with every choice of columns.
@@ -293,7 +243,7 @@ def _latex(
     rows: pd.DataFrame,
     measured: Sequence[str],
 ) -> str:
-    from overfit_cli.report.latex import cells_table, means_table
+    from overfit_cli.report.latex import means_table
     from overfit_cli.sweeps.manifest import read_manifest
 
     manifest = read_manifest(run.path)
@@ -303,8 +253,6 @@ def _latex(
         f"{run.path}: {study.name}, version {study.version}, {counts}",
         *dict.fromkeys(shlex.join(command) for command in made),
         typed_command() + f"  (overfit {VERSION})",
+        r"a \pm b: the mean over seeds, and half of its 95 % t interval",
     ]
-    if not measured:
-        return cells_table(study, rows, notes)
-    notes.append(r"a \pm b: the mean over seeds, and half of its 95 % t interval")
     return means_table(study, rows, measured, notes)

@@ -72,7 +72,9 @@ Strict = Annotated[
 ]
 Expect = Annotated[
     Path | None,
-    typer.Option(metavar="FILE.toml", help="File of expected verdicts, such as a verdicts.toml."),
+    typer.Option(
+        metavar="FILE", help="Expected verdicts: the claims.json of a report, or a TOML file."
+    ),
 ]
 DeviceName = Annotated[
     DeviceChoice,

@@ -179,13 +179,9 @@ def plot(
         typer.Option(
             metavar="EQUATION",
             help="Equation of a curve to draw, such as 'N * SNR**2 = 1000', or with a label "
-            "'threshold: m = n'; may be repeated.",
+            "'threshold: m = n'; may be repeated. With none, the study's own are left out.",
         ),
     ] = None,
-    no_law: Annotated[
-        bool,
-        typer.Option("--no-law", help="Leave out the study's own equations."),
-    ] = False,
     theory: Annotated[
         str | None,
         typer.Option(
@@ -195,24 +191,12 @@ def plot(
         ),
     ] = None,
     where: Where = None,
-    title: Annotated[
-        str | None,
-        typer.Option(metavar="TEXT", help="Title; $...$ is typeset as a formula."),
-    ] = None,
     size: Annotated[
         str | None,
         typer.Option(
             metavar="column|page|WIDTHxHEIGHT",
             help="Width of a paper's column or page, or a size in inches (85x65mm: millimetres).",
         ),
-    ] = None,
-    dpi: Annotated[
-        int | None,
-        typer.Option(metavar="D", help="Dots per inch.  [default: 300]"),
-    ] = None,
-    cmap: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="Matplotlib colour map."),
     ] = None,
     log: Annotated[
         str | None,
@@ -224,7 +208,9 @@ def plot(
     style: Annotated[
         Path | None,
         typer.Option(
-            envvar="OVERFIT_STYLE", metavar="FILE.mplstyle", help="Matplotlib style sheet."
+            envvar="OVERFIT_STYLE",
+            metavar="FILE.mplstyle",
+            help="Matplotlib style sheet: colours (image.cmap), fonts, dots (savefig.dpi).",
         ),
     ] = None,
     data_folder: DataFolder = None,
@@ -232,28 +218,25 @@ def plot(
     """Draw a figure of a run, or of several, with its caption beside it."""
     from overfit_cli.core.figure import FigureOptions
     from overfit_cli.figures.draw import Request, draw_figure
-    from overfit_cli.figures.look import check_colour_map, read_log, read_look
+    from overfit_cli.figures.look import read_laws, read_log, read_look
     from overfit_cli.figures.picture import save_with_caption
     from overfit_cli.sweeps.store import RunDirectory
 
     set_data_option(data_folder)
 
-    if law and no_law:
-        raise UserError(f"--law {law[0]}: --no-law leaves out every equation; give one of the two.")
     asked = FigureOptions(
         x=x,
         y=y,
         value=value,
         threshold=None if threshold is None else finite_number("threshold", threshold),
-        law=() if no_law else tuple(law) if law else None,
+        law=read_laws(law or None),
         by=by,
         log=read_log(log),
-        cmap=check_colour_map(cmap),
         mean=mean,
         band=band,
         theory=theory,
     )
-    look, chosen = read_look(title, size, dpi, style), where or []
+    look, chosen = read_look(size, style), where or []
     directories = _directories(figure, directory or [], asked, chosen)
     path = out or _default_path(figure, directories, minus)
     picture = draw_figure(

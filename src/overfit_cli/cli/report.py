@@ -300,12 +300,11 @@ def _nothing_in_words(
 def report(
     sources: Annotated[
         list[Path] | None,
-        typer.Option(
-            "--from",
-            metavar="DIR",
-            help="Run directory; may be repeated, and each is judged by itself.  [default: for "
-            "each claim the run of its preset in results/ (quick before paper), or else the first "
-            "run by name that has cells for it]",
+        typer.Argument(
+            metavar="RUN",
+            help="Run directories, each of which is judged by itself.  [default: for each claim "
+            "the run of its preset in results/ (quick before paper), or else the first run by "
+            "name that has cells for it]",
             autocompletion=completion.run_directories,
         ),
     ] = None,
@@ -313,8 +312,7 @@ def report(
         Path | None,
         typer.Option(
             metavar="DIR",
-            help="Folder for index.html, report.md, claims.json, junit.xml and verdicts.toml.  "
-            "[default: results/report]",
+            help="Folder for index.html, report.md and claims.json.  [default: results/report]",
         ),
     ] = None,
     where: Where = None,

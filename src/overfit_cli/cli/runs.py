@@ -279,7 +279,7 @@ def _judging_command(described: RunSummary, study: AnyStudy) -> list[str]:
         return []
     if study.identity.function is not None:
         return ["judge", str(described.path)]
-    return ["report", "--from", str(described.path)]
+    return ["report", str(described.path)]
 
 
 def _next_commands(described: RunSummary, *others: list[str]) -> Iterator[str]:

@@ -324,7 +324,7 @@ def next_command(plan: Plan, directory: RunDirectory, chosen: Subject) -> list[s
         return ["plot", name, *source]
     if len(free) > 2:
         return ["plot", "heatmap", *_of_more_axes(figures["heatmap"], plan.grid), *source]
-    return ["report", *source] if chosen.study.claims() else []
+    return ["report", str(directory.path)] if chosen.study.claims() else []
 
 
 def _of_more_axes(heatmap: Figure, grid: Grid) -> list[str]:

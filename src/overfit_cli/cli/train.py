@@ -88,4 +88,4 @@ def _next_command(study: AnyStudy, result: CellResult, directory: RunDirectory) 
     ]
     if result.trajectory and of_steps:
         return ["plot", of_steps[0], *source]
-    return ["report", *source] if study.claims() else []
+    return ["report", str(directory.path)] if study.claims() else []

@@ -180,14 +180,7 @@ def _redraw(
         if how is not None:
             a, b = paths
             conditions = (how.columns, record.where, how.where_a, how.where_b)
-            comparison = compare_sides(
-                a,
-                b,
-                *conditions,
-                interpolated=how.interpolate,
-                equivalent=how.equivalent or None,
-            )
-            picture = draw_difference(comparison, names=names)
+            picture = draw_difference(compare_sides(a, b, *conditions), names=names)
         elif record.claims:
             (path,), look = paths, look_of_record(record.look)
             decisions = decide_sentences(path, record.claims, record.where)

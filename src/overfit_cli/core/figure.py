@@ -34,7 +34,6 @@ class FigureOptions:
         by: name of the parameter whose values have a panel each; a study's own options may name
             several, separated by commas: the first that varies is taken.
         log: those of `x`, `y` and `value` that are logarithmic; the others are then linear.
-        cmap: the name of matplotlib's colour map.
         mean: the statistic over seeds: `arithmetic`, `geometric` or `median`.
         band: the band around it: `interval` (95 %), `sd`, `quartiles`, or `seeds` for a line for
             each seed.
@@ -48,7 +47,6 @@ class FigureOptions:
     law: tuple[str, ...] | None = None
     by: str | None = None
     log: frozenset[str] | None = None
-    cmap: str | None = None
     mean: str | None = None
     band: str | None = None
     theory: str | None = None
@@ -152,7 +150,7 @@ HEATMAP = Figure(
     title="The headline over two parameters, averaged over seeds",
     reads="cells",
     draw=lazy_drawing("overfit_cli.figures.heatmap:draw_heatmap"),
-    accepts=_GRID | {"by", "cmap", "mean", "minus"},
+    accepts=_GRID | {"by", "mean", "minus"},
     axes=2,
 )
 CUTOFF = replace(
@@ -183,7 +181,7 @@ CURVES = Figure(
     title="Logged columns against the step of training",
     reads="trajectories",
     draw=lazy_drawing("overfit_cli.figures.curves:draw_curves"),
-    accepts=_LINES | {"cmap"},
+    accepts=_LINES,
 )
 
 

@@ -1,10 +1,4 @@
-"""CSV in which spreadsheets execute nothing, and which is read back unchanged.
-
-A spreadsheet takes a field that begins with `=`, `+`, `-`, `@` or a control character for a
-formula. An apostrophe before such a text makes it a text. A text of apostrophes and then one of
-these characters gets one more, so that taking one away gives the text that was written. Numbers
-have none.
-"""
+"""CSV in which spreadsheets execute nothing: a text that is a formula begins with an apostrophe."""
 
 from __future__ import annotations
 
@@ -19,33 +13,20 @@ from overfit_cli.core.text import is_number
 if TYPE_CHECKING:
     import pandas as pd
 
-# The wide forms of the signs are formulas in East Asian spreadsheets.
-_STARTS = "=+\\-@\t\r\n＝＋－＠"
-_FORMULA = re.compile(f"[{_STARTS}]")
-_QUOTED_FORMULA = re.compile(f"'+[{_STARTS}]")
+_FORMULA = re.compile("[=+\\-@\t\r\n]")
 
 
 def csv_text(rows: pd.DataFrame) -> str:
-    """Return rows as CSV below their names; numbers have all their digits, texts are escaped."""
+    """Return rows as CSV below their names; numbers have all their digits, formulas are quoted."""
     words = [name for name in rows if rows[name].dtype.kind not in "iufb"]
-    safe = rows.assign(**{str(name): rows[name].map(escape_formula) for name in words})
-    safe = safe.rename(columns=escape_formula)
-    text: str = safe.to_csv(index=False, lineterminator="\n")
-    if "\r" in text:  # which spreadsheets take for a row's end, and Python 3.12 doesn't quote
-        text = safe.to_csv(index=False, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC)
+    safe = rows.assign(**{str(name): rows[name].map(_quoted) for name in words})
+    text: str = safe.rename(columns=_quoted).to_csv(index=False, lineterminator="\n")
     return text
 
 
-def escape_formula(value: Any) -> Any:
-    """Return a value for a field of CSV: a text that is a formula begins with an apostrophe."""
-    if isinstance(value, str) and (_is_formula(value) or _QUOTED_FORMULA.match(value)):
-        return f"'{value}"
-    return value
-
-
-def unescape_formula(field: str) -> str:
-    """Return the text that `escape_formula` made a field of."""
-    return field[1:] if _QUOTED_FORMULA.match(field) else field
+def unquoted(field: str) -> str:
+    """Return the text that a field of such CSV stands for."""
+    return field[1:] if field[:1] == "'" and _FORMULA.match(field, 1) else field
 
 
 def without_formulas(content: bytes) -> bytes:
@@ -68,3 +49,7 @@ def without_formulas(content: bytes) -> bytes:
 
 def _is_formula(text: str) -> bool:
     return _FORMULA.match(text) is not None and not is_number(text)
+
+
+def _quoted(value: Any) -> Any:
+    return f"'{value}" if isinstance(value, str) and _is_formula(value) else value

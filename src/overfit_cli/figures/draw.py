@@ -108,7 +108,7 @@ def _record_of(request: Request, figure: Figure, parts: Sequence[FigureData]) ->
         overfit=VERSION,
         packages=versions(),
         command=request.command,
-        title=look.title or figure.title,
+        title=figure.title,
         figure=request.figure,
         options=request.options,
         where=tuple(request.where),
@@ -158,8 +158,6 @@ def drawn(
     left_out = undefined_numbers(data, asked)
     data, too_large = _without_overflow(data, figure, asked.value or figure.options.value)
     left_out += too_large
-    if asked.cmap is not None:
-        look = replace(look, settings={**look.settings, "image.cmap": asked.cmap})
     with looking(look, " ".join(stand_ins(data.parts or {"": data}))):
         on_axes = derive_axes(data, asked)
         options = resolve_options(figure, asked, on_axes)
@@ -276,7 +274,7 @@ def _as_typed(name: str, value: object) -> tuple[str, object]:
     if name == "log" and isinstance(value, frozenset):
         return "log", ",".join(sorted(value)) or "none"
     if isinstance(value, tuple):
-        return ("law", value[0]) if value else ("no_law", None)
+        return "law", value[0] if value else "none"
     return name, value
 
 

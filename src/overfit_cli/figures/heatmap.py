@@ -283,7 +283,7 @@ def _draw_colours(
 ) -> Any:
     """Colour the points of the grids; return the artist for a colour bar."""
     norm = plan.norm
-    colours = options.cmap or (DIVERGING if data.less else None)
+    colours = DIVERGING if data.less else None
     look: dict[str, Any] = {"cmap": colours, "norm": norm, "rasterized": True}
     for axes, grid, part in zip(all_axes, plan.grids, plan.parts, strict=True):
         if part.data.refined:

@@ -1,4 +1,4 @@
-"""Look of a figure: title, size, dots per inch, style sheet, colours.
+"""Look of a figure: its size and a style sheet.
 
 It is read from the user's options, or from a figure's record.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 import re
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from enum import Enum
 from pathlib import Path
@@ -18,8 +18,7 @@ import matplotlib
 from cycler import Cycler, cycler
 
 from overfit_cli.core.errors import BadValue, UserError
-from overfit_cli.core.text import is_text, shorten, suggestion
-from overfit_cli.core.values import whole_number
+from overfit_cli.core.text import shorten
 from overfit_cli.figures.picture import Look
 from overfit_cli.figures.style import COLUMN, PAGE
 
@@ -32,31 +31,10 @@ LEAST_DPI, MOST_DPI = 20, 2400
 LOG_NAMES = ("x", "y", "value")
 
 
-def read_look(title: str | None, size: str | None, dpi: int | None, style: Path | None) -> Look:
+def read_look(size: str | None, style: Path | None) -> Look:
     """Return the look that these options describe."""
-    if title is not None:
-        _check_title(title)
     width, height = (None, None) if size is None else _read_size(size)
-    if dpi is not None:
-        dpi = whole_number("dpi", dpi, LEAST_DPI, MOST_DPI)
-    settings = {} if style is None else _read_style(style)
-    resolution = {} if dpi is None else {"dpi": dpi}
-    return Look(title=title or "", width=width, height=height, settings=settings, **resolution)
-
-
-def _check_title(text: str) -> None:
-    from matplotlib.cbook import is_math_text
-    from matplotlib.mathtext import MathTextParser
-
-    if not is_text(text):
-        raise BadValue("title", None, "it isn't text; it takes a text in UTF-8.")
-    try:
-        for line in filter(is_math_text, text.split("\n")):
-            MathTextParser("path").parse(line)
-    except ValueError as error:
-        reason = str(error).strip().split("\n")[-1].split(": ", 1)[-1].split("  ")[0]
-        accepts = rf"the text between dollar signs is no mathtext: {reason}; write \$ for the sign."
-        raise BadValue("title", shorten(text), accepts) from None
+    return Look(width, height, {} if style is None else _read_style(style))
 
 
 def _read_size(text: str) -> tuple[float, float | None]:
@@ -117,6 +95,9 @@ def _flaw(settings: Mapping[str, Any]) -> str:
         return f"{_CYCLE} is empty; it takes one colour or more."
     if colours not in matplotlib.colormaps:
         return f"matplotlib has no colour map {colours}, its image.cmap."
+    dots = Look(settings=settings).dpi
+    if not LEAST_DPI <= dots <= MOST_DPI:
+        return f"its dots per inch, savefig.dpi, are {dots:g}; it takes {LEAST_DPI} to {MOST_DPI}."
     if settings.get("text.usetex") and shutil.which("latex") is None:
         return "text.usetex needs LaTeX, which isn't installed here."
     if fonts and not any(map(_is_installed, fonts)):
@@ -155,7 +136,6 @@ def look_of_record(recorded: Look) -> Look:
     sides = [side for side in (recorded.width, recorded.height) if side is not None]
     if not all(SMALLEST <= side <= LARGEST for side in sides):
         raise UserError(f"its record names sides of {sides} inches.")
-    read_look(recorded.title, None, recorded.dpi, None)
     return replace(recorded, settings=_settings_of_json(recorded.settings))
 
 
@@ -177,15 +157,14 @@ def _settings_of_json(recorded: Mapping[str, Any]) -> dict[str, Any]:
     return _drop_missing_fonts(settings)
 
 
-def check_colour_map(name: str | None) -> str | None:
-    """Return the name of a colour map."""
-    if name is None:
-        return None
-    if name not in matplotlib.colormaps:
-        close = suggestion(name, matplotlib.colormaps)
-        hint = close if close.startswith("did") else "viridis, cividis and RdBu are some."
-        raise BadValue("cmap", shorten(name), f"matplotlib has no such colour map; {hint}")
-    return name
+def read_laws(given: Sequence[str] | None) -> tuple[str, ...] | None:
+    """Return the equations to draw, none for `none`; None without a choice."""
+    if given is not None and "none" in given:
+        if len(given) > 1:
+            accepts = "none leaves out every equation; give one of the two."
+            raise BadValue("law", next(text for text in given if text != "none"), accepts)
+        return ()
+    return None if given is None else tuple(given)
 
 
 def read_log(text: str | None) -> frozenset[str] | None:

@@ -38,8 +38,9 @@ if TYPE_CHECKING:
 KEYWORD = "overfit"
 """The keyword of the record in a PNG file; PDF and SVG files have fields of their own."""
 
-TOLERANCE = 4
-"""Levels of 255 by which a pixel may differ: rounding differs between processors."""
+TOLERANCE = 20
+"""Levels of 255 by which a pixel may differ: where rounding differs between processors, another of
+a file's 256 colours may be the nearest one."""
 
 _DESCRIPTION = ".//{http://purl.org/dc/elements/1.1/}description"
 
@@ -82,16 +83,12 @@ class ComparisonRecord(BaseModel, frozen=True, extra="forbid"):
     Attributes:
         columns: the measured columns that were compared; the first one is drawn.
         where_a, where_b: conditions on one side alone.
-        interpolate: whether A was interpolated at B's points.
-        equivalent: the margin within which places were judged; empty without one.
         published: B, where it is a file; otherwise it is the second of the runs.
     """
 
     columns: Annotated[tuple[Text, ...], Field(min_length=1)]
     where_a: tuple[Text, ...] = ()
     where_b: tuple[Text, ...] = ()
-    interpolate: bool = False
-    equivalent: Text = ""
     published: SourceRecord | None = None
 
 

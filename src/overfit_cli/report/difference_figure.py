@@ -37,13 +37,7 @@ from overfit_cli.figures.record import (
     versions,
 )
 from overfit_cli.figures.style import THRESHOLD
-from overfit_cli.report.difference_words import describe_interpolation
 from overfit_cli.report.differences import Comparison
-from overfit_cli.report.equivalence_figure import (
-    in_standard_errors,
-    judged_column,
-    with_rings,
-)
 from overfit_cli.report.published import MOST_BYTES
 from overfit_cli.report.sides import Side
 from overfit_cli.stats.pairs import is_log_spaced
@@ -55,8 +49,7 @@ def draw_difference(
 ) -> Picture:
     """Draw the difference in the first compared column, with its caption and its record.
 
-    Over one number it is lines, over two a map; one more parameter has panels. With a margin of
-    equivalence it is in standard errors, and places that differ are ringed.
+    Over one number it is lines, over two a map; one more parameter has panels.
 
     Args:
         command: the command line, for the caption; empty from Python.
@@ -66,11 +59,7 @@ def draw_difference(
     a, b = comparison.a, comparison.b
     first, second = names or comparison.labels
     data = _figure_data(comparison, first)
-    if comparison.equivalent is not None:
-        data = in_standard_errors(comparison, data)
-    figure, options = _choose_figure(data, judged_column(comparison)["column"])
-    if comparison.equivalent is not None:
-        figure = with_rings(grid_figures()[figure.name], comparison)
+    figure, options = _choose_figure(data, comparison.differences[0]["column"])
     runs = [side.path for side in (a, b) if not side.is_published]
     picture = drawn(figure, data, options, commands_behind(runs, command))
     if figure.axes == 1:
@@ -81,8 +70,6 @@ def draw_difference(
         [(name, values)] = comparison.settings.items()
         value_a, value_b = (brief(values[side]) for side in "ab")
         caption = f"B less A: B has {axis_label(a.study, name)} {value_b}, A {value_a}."
-    if comparison.interpolation is not None:
-        caption += f" {describe_interpolation(comparison.interpolation)}"
     picture.caption = f"{textwrap.fill(caption, WIDTH)}\n\n{picture.caption}"
     picture.metadata = _record(comparison, (first, second), command, out).metadata()
     return picture
@@ -91,7 +78,7 @@ def draw_difference(
 def _figure_data(comparison: Comparison, less: str) -> FigureData:
     """Return the pairs as cells whose first compared column is B less A, which is called `less`."""
     a, b, pairs, alone = comparison.a, comparison.b, comparison.pairs, comparison.alone
-    column = judged_column(comparison)["column"]
+    column = comparison.differences[0]["column"]
     cells = pairs.left.assign(**{column: pairs.right[column]}, status=pairs.right["status"])
     seeds = [side.cells["seed"].nunique() for side in (b, a) if pairs.by == "means"]
     manifests = [read_manifest(side.path) for side in (a, b) if not side.is_published]
@@ -147,7 +134,7 @@ def _record(
     comparison: Comparison, names: tuple[str, str], command: str, out: Path | None
 ) -> FigureRecord:
     """Return the record of a comparison's figure, whose sides are called by `names`."""
-    column, a, b = judged_column(comparison)["column"], comparison.a, comparison.b
+    column, a, b = comparison.differences[0]["column"], comparison.a, comparison.b
     runs = [
         record_of_side(side, column, out, name) for side, name in zip((a, b), names, strict=True)
     ]
@@ -165,8 +152,6 @@ def _record(
             columns=tuple(record["column"] for record in comparison.differences),
             where_a=a.where,
             where_b=b.where,
-            interpolate=comparison.interpolation is not None,
-            equivalent="" if comparison.equivalent is None else str(comparison.equivalent),
             published=published,
         ),
     )

@@ -12,7 +12,6 @@ from overfit_cli.report.equivalence import (
     places_that_differ,
     seeds_in_words,
     what_places_lack,
-    where_they_differ,
 )
 
 if TYPE_CHECKING:
@@ -40,8 +39,6 @@ def opening_lines(comparison: Comparison) -> Iterator[str]:
         "means": f"{points} in common; means over seeds are compared: no seed is on both sides.",
         "point": f"{points} in common; B is compared with A's mean over seeds.",
     }[pairs.by]
-    if comparison.interpolation is not None:
-        sentence += f" {describe_interpolation(comparison.interpolation)}"
     if any(alone.values()):
         a, b = plural(alone["a"], unit), plural(alone["b"], unit)
         sentence += f" Without a counterpart: {a} of A, {b} of B."
@@ -51,19 +48,9 @@ def opening_lines(comparison: Comparison) -> Iterator[str]:
             yield f"Failed only in {letter.upper()}: {plural(failed, unit)}."
 
 
-def describe_interpolation(counts: Mapping[str, Any]) -> str:
-    """Return in words at how many points A is interpolated, and along which axes."""
-    axes = [f"log {name}" if scale == "log" else name for name, scale in counts["axes"].items()]
-    unknown = f"; {counts['unknown']} beyond A's cells or beside a gap in them"
-    return (
-        f"A is interpolated at {counts['interpolated']} of {plural(counts['points'], 'point')} of "
-        f"B, linearly in {' and '.join(axes)}{unknown if counts['unknown'] else ''}."
-    )
-
-
 def leading_lines(comparison: Comparison) -> Iterator[str]:
     """Yield what a reader asks first: how many pairs differ and by how much, and the verdicts."""
-    yield from _equivalence_lines(comparison)
+    yield from _tolerance_lines(comparison)
     columns = comparison.differences
     unlike = [record for record in columns if record["equal"] < record["pairs"]]
     if columns and not unlike:
@@ -92,28 +79,42 @@ def _place(values: Mapping[str, Any]) -> str:
     return ", ".join(f"{name} {brief(value)}" for name, value in values.items())
 
 
-def _equivalence_lines(comparison: Comparison) -> Iterator[str]:
-    for record in comparison.differences:
-        counts, points = record.get("verdicts"), record.get("points", [])
-        if counts is None:
-            continue
-        agree = f"{counts['agrees']} of {plural(len(points), 'point')} agree"
-        levels = f"90 % Welch, {seeds_in_words(points)}"
-        line = f"{record['column']}: {agree} within {comparison.equivalent} ({levels})"
-        lacking = what_places_lack(points)
-        line += f", {counts['open']} open{f' ({lacking})' if lacking else ''}"
-        line += f", {counts['differs']} {'differs' if counts['differs'] == 1 else 'differ'}"
-        common = where_they_differ(points)
-        yield f"{line} (95 %){f': all at {common}' if common else ''}."
-        differing = places_that_differ(points)
-        listed = [
-            f"{_place(point['at'])} (B − A {three_digits(point['difference']['value'])}"
-            + (f", z {three_digits(point['z'])})" if math.isfinite(point["z"]) else ")")
-            for point in differing[:MOST_LISTED]
-        ]
-        more = len(differing) - len(listed)
-        if listed:
-            yield f"  {'; '.join(listed)}{f'; and {more} more' if more else ''}."
+def _tolerance_lines(comparison: Comparison) -> Iterator[str]:
+    columns, within = comparison.differences, comparison.tolerance
+    if within is None:
+        return
+    words = {
+        "differs": "Different by more than",
+        "equivalent": "Equivalent within",
+        "open": "Open at",
+    }
+    for verdict, said in words.items():
+        names = [record["column"] for record in columns if record["verdict"] == verdict]
+        if names:
+            yield f"{said} {within}: {', '.join(names)}."
+    for record in columns:
+        if record.get("points"):
+            yield from _lines_on_places(record)
+
+
+def _lines_on_places(record: Mapping[str, Any]) -> Iterator[str]:
+    counts, points = record["verdicts"], record["points"]
+    line = (
+        f"{record['column']}: {counts['equivalent']} of {plural(len(points), 'point')} equivalent"
+    )
+    line += f" (90 % Welch, {seeds_in_words(points)})"
+    lacking = what_places_lack(points)
+    line += f", {counts['open']} open{f' ({lacking})' if lacking else ''}"
+    yield f"{line}, {counts['differs']} {'differs' if counts['differs'] == 1 else 'differ'} (95 %)."
+    differing = places_that_differ(points)
+    listed = [
+        f"{_place(point['at'])} (B − A {three_digits(point['difference']['value'])}"
+        + (f", z {three_digits(point['z'])})" if math.isfinite(point["z"]) else ")")
+        for point in differing[:MOST_LISTED]
+    ]
+    more = len(differing) - len(listed)
+    if listed:
+        yield f"  {'; '.join(listed)}{f'; and {more} more' if more else ''}."
 
 
 MOST_LISTED = 5
@@ -185,7 +186,7 @@ def merge_equal(rows: Iterable[dict[str, str]]) -> list[dict[str, str]]:
 
 
 def verdict_rows(comparison: Comparison) -> Iterator[dict[str, str]]:
-    """Yield the claims that were asked for, and those whose verdicts differ, with both sides'."""
-    for claim in dict.fromkeys([*comparison.asked, *comparison.changed]):
+    """Yield the claims whose verdicts differ, with both sides'."""
+    for claim in comparison.changed:
         a, b = (f"{side.verdict}: {side.number}" for side in comparison.verdicts[claim])
         yield {"claim": claim, "in A": a, "in B": b}

@@ -20,11 +20,9 @@ from overfit_cli.core.arrays import finite_column
 from overfit_cli.core.claim import Measurement
 from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.html import html_table, paragraphs
-from overfit_cli.core.parameters import Value, describe
+from overfit_cli.core.parameters import Value
 from overfit_cli.core.study import FigureData
-from overfit_cli.core.text import plural, shorten, suggestion, visible
-from overfit_cli.core.values import finite_number
-from overfit_cli.report.decision import check_claims
+from overfit_cli.core.text import shorten, suggestion, visible
 from overfit_cli.report.difference_words import (
     closing_lines,
     difference_rows,
@@ -38,9 +36,10 @@ from overfit_cli.report.equivalence import (
     compare_places,
     count_verdicts,
     mean_difference,
-    read_margin,
+    read_tolerance,
     require_uncertainty,
     rounded_difference,
+    verdict_on_places,
 )
 from overfit_cli.report.judge import judge_run
 from overfit_cli.report.published import ENDINGS
@@ -48,14 +47,7 @@ from overfit_cli.report.runs import LoadedRun
 from overfit_cli.report.sides import Side, load_side
 from overfit_cli.report.uncertainty import has_uncertainty
 from overfit_cli.stats.intervals import Estimate, difference_estimate, mean_estimate
-from overfit_cli.stats.pairs import (
-    Pairs,
-    interpolate,
-    is_log_spaced,
-    pair_up,
-    setting_key,
-    setting_keys,
-)
+from overfit_cli.stats.pairs import Pairs, pair_up, setting_key, setting_keys
 from overfit_cli.sweeps.manifest import read_manifest
 from overfit_cli.sweeps.provenance import provenance_in_words
 from overfit_cli.sweeps.store import RunDirectory
@@ -70,21 +62,17 @@ class Comparison:
         settings: parameters with one value on each side that isn't the same: A's and B's.
         names: the parameters in whose values pairs agree.
         pairs: cells, or means over seeds, with their counterparts.
-        interpolation: at how many `points` of B is A `interpolated` or `unknown`, and along which
-            `axes`: `linear`, or `log` where values are spaced by ratio; None where not asked for.
         alone: how many cells, or places, of each side have no counterpart.
-        equivalent: the margin within which places are judged; None without verdicts.
+        tolerance: the margin within which columns are judged; None without verdicts.
         differences: of each compared column: `pairs` with both numbers, of which so many are
             `equal`, and `numbers_on_one_side`;
             `mean_a` and `mean_b` over the pairs of each seed and then over seeds; their
             `difference` with its interval; the `largest` of a pair, and `at` which parameters and
             seed; `points` where B is published: `at`, the run's mean `a`, `b`, their `difference`,
-            and, with an uncertainty, `z`, the `seeds` and the `verdict`, of which `verdicts` are
-            the counts.
+            and, with an uncertainty, `z` and the `seeds`. With a tolerance the `verdict`; of
+            published means each point has its own, of which `verdicts` are the counts.
         only_in: the measured columns of which one side alone has numbers.
-        verdicts: by the name of each claim that can be measured on both sides, and of each that
-            was asked for: A's and B's.
-        asked: the names of the claims that were asked for.
+        verdicts: by the name of each claim that can be measured on both sides: A's and B's.
         parts: the sides that are runs, by their letters, as figures have them.
     """
 
@@ -94,13 +82,11 @@ class Comparison:
     settings: Mapping[str, Mapping[str, Value]]
     names: tuple[str, ...]
     pairs: Pairs
-    interpolation: Mapping[str, Any] | None
     alone: Mapping[str, int]
-    equivalent: EquivalenceMargin | None
+    tolerance: EquivalenceMargin | None
     differences: tuple[Mapping[str, Any], ...]
     only_in: Mapping[str, list[str]]
     verdicts: Mapping[str, tuple[Measurement, Measurement]]
-    asked: tuple[str, ...]
     parts: Mapping[str, FigureData]
 
     def __repr__(self) -> str:
@@ -160,14 +146,15 @@ class Comparison:
         return [claim for claim, (a, b) in self.verdicts.items() if a.verdict != b.verdict]
 
     @property
-    def places_differ(self) -> bool:
-        """Whether some place differs from its published mean by more than the margin."""
-        return any(record.get("verdicts", {}).get("differs") for record in self.differences)
+    def differs(self) -> bool:
+        """Whether some column differs by more than the tolerance."""
+        return any(record.get("verdict") == "differs" for record in self.differences)
 
     def table(self) -> pd.DataFrame:
         """Return a row for each compared column."""
         frame = pd.json_normalize([dict(record) for record in self.differences])
         columns = ["column", "pairs", "mean_a", "mean_b", "difference", "low", "high", "largest"]
+        columns += ["verdict"] if self.tolerance else []
         ends = {"difference.value": "difference", "largest.difference": "largest"}
         ends |= {"difference.low": "low", "difference.high": "high"}
         return frame.rename(columns=ends)[columns]
@@ -183,38 +170,6 @@ class Comparison:
         ]
         return pd.DataFrame(rows).rename(columns={"value": "difference"})
 
-    def beyond(self, tolerance: float) -> list[str]:
-        """Return in words what differs by more than a tolerance; nothing where all agrees.
-
-        Published numbers may be of fewer points than the run, and of fewer columns. Two runs must
-        have the same cells, done or failed, and the same verdicts; with interpolation A may have
-        other cells.
-
-        Args:
-            tolerance: how large a difference of a pair may be, in the unit of its column.
-        """
-        if finite_number("tolerance", tolerance) < 0:
-            raise BadValue("tolerance", tolerance, "it takes a number of at least 0.")
-        changes = [
-            f"{record['column']} by up to {largest:.4g}"
-            for record in self.differences
-            if (largest := abs(record["largest"]["difference"])) > tolerance
-        ]
-        if self.b.is_published:
-            return changes
-        changes += [f"{name}, for which B has no number" for name in self.only_in["a"]]
-        alone = self.alone["b"] + (self.alone["a"] if self.interpolation is None else 0)
-        counts = [
-            (record["numbers_on_one_side"], "number", f"of {record['column']} only on one side")
-            for record in self.differences
-        ]
-        counts += [
-            (sum(self.failed.values()), self.unit, "failed only on one side"),
-            (alone, self.unit, "without a counterpart"),
-            (len(self.changed), "verdict", "changed"),
-        ]
-        return changes + [f"{plural(count, unit)} {what}" for count, unit, what in counts if count]
-
 
 def compare_sides(
     path_a: Path,
@@ -224,38 +179,27 @@ def compare_sides(
     where_a: Sequence[str] = (),
     where_b: Sequence[str] = (),
     *,
-    interpolated: bool = False,
-    claims: Sequence[str] = (),
-    equivalent: object = None,
+    tolerance: object = None,
 ) -> Comparison:
     """Compare a run directory with another, or with a file of published numbers.
 
-    The arguments and the errors are those of `overfit_cli.compare`; `interpolated` is its
-    `interpolate`, and `claims` its `claim`.
+    The arguments and the errors are those of `overfit_cli.compare`.
     """
-    margin = None if equivalent is None else read_margin(equivalent)
+    margin = None if tolerance is None else read_tolerance(tolerance)
     a_is_file, b_is_file = (
         path.suffix.lower() in ENDINGS and not path.is_dir() for path in (path_a, path_b)
     )
     if a_is_file:
         raise UserError(f"A {path_a}: A is a run directory; name the published file second.")
-    if margin is not None and not b_is_file:
-        lack = "B is a run; it takes published means, such as those that export writes of a run."
-        raise BadValue("equivalent", equivalent, lack)
     a = load_side(path_a, "A", where, where_a)
     b = load_side(path_b, "B", where, where_b, other=a if b_is_file else None)
     names, settings = _pair_parameters(a, b)
     columns = _choose_columns(a, b, values)
-    cells, interpolation = a.cells, None
-    if interpolated:
-        cells, interpolation = _interpolate(a, b, names, columns)
-    pairs = pair_up(cells, b.cells, names, columns)
+    pairs = pair_up(a.cells, b.cells, names, columns)
     if not pairs.both:
         raise UserError(_explain_no_pair(a, b, names))
-    measured = pair_up(a.cells, b.cells, names, columns) if interpolated else pairs
     lonely = set() if values else {*a.columns()} ^ {*b.columns()}
-    asked = _compare_sentences(a, b, claims)
-    if margin is not None:
+    if margin is not None and b_is_file:
         require_uncertainty(b.path, pairs.right, columns)
     return Comparison(
         a=a,
@@ -264,16 +208,14 @@ def compare_sides(
         settings=settings,
         names=tuple(names),
         pairs=pairs,
-        interpolation=interpolation,
-        alone={"a": measured.here - measured.both, "b": pairs.there - pairs.both},
-        equivalent=margin,
-        differences=tuple(_compare_column(name, pairs, cells, b.cells, margin) for name in columns),
+        alone={"a": pairs.here - pairs.both, "b": pairs.there - pairs.both},
+        tolerance=margin,
+        differences=tuple(_compare_column(name, pairs, a, b, margin) for name in columns),
         only_in={
             "a": [] if b.is_published else [name for name in a.columns() if name in lonely],
             "b": [name for name in b.columns() if name in lonely],
         },
-        verdicts={**_compare_verdicts(a, b), **asked},
-        asked=tuple(asked),
+        verdicts=_compare_verdicts(a, b),
         parts={side.letter: _as_figure_data(side) for side in (a, b) if not side.is_published},
     )
 
@@ -335,44 +277,14 @@ def _explain_no_pair(a: Side, b: Side, names: Sequence[str]) -> str:
             apart += f"{name} is {lists[0]} in A and {lists[1]} in B; "
     return (
         f"B {b.path}: no cell of it has a counterpart in A with the same {', '.join(names)}; "
-        f"{apart}choose one value on each side with where-a and where-b, or interpolate."
+        f"{apart}choose one value on each side with where-a and where-b."
     )
 
 
-def _interpolate(
-    a: Side, b: Side, names: Sequence[str], columns: Sequence[str]
-) -> tuple[pd.DataFrame, dict[str, Any]]:
-    kinds = describe(a.study.parameters)
-    axes = {
-        name: is_log_spaced(np.array(a.values(name), dtype=np.float64))
-        for name in names
-        if name in kinds and kinds[name].kind in ("int", "float") and len(a.values(name)) > 1
-    }
-    if not axes:
-        lack = "no number varies in A, so nothing lies between its cells."
-        raise BadValue("interpolate", None, lack)
-    cells = a.cells[[*a.parameters, "seed", "status", *columns]]
-    location = setting_keys(b.cells, names)
-    missing = b.cells[~location.isin(setting_keys(cells, names)) & ~location.duplicated()]
-    settings = [name for name in names if name not in axes]
-    between = interpolate(cells, missing, axes, settings, columns)
-    count = setting_keys(between, names).nunique()
-    return pd.concat([cells, between], ignore_index=True), {
-        "points": location.nunique(),
-        "interpolated": count,
-        "unknown": len(missing) - count,
-        "axes": {name: "log" if log else "linear" for name, log in axes.items()},
-    }
-
-
 def _compare_column(
-    column: str,
-    pairs: Pairs,
-    a: pd.DataFrame,
-    b: pd.DataFrame,
-    margin: EquivalenceMargin | None,
+    column: str, pairs: Pairs, a: Side, b: Side, margin: EquivalenceMargin | None
 ) -> dict[str, Any]:
-    """Return how two sides differ in a column, at places within a margin if there is one.
+    """Return how two sides differ in a column.
 
     Seeds are independent draws, and cells of one seed aren't: the mean difference is that of each
     seed's pairs, averaged over seeds. Without a seed in common it is the mean of B's seeds less
@@ -384,17 +296,24 @@ def _compare_column(
     paired = left.notna() & right.notna()
     points = compare_places(column, pairs, left, right, margin) if pairs.by == "point" else []
     rows, left, right = pairs.left[paired], left[paired], right[paired]
-    estimate = Estimate(np.nan, np.nan, np.nan, "", 0)
     first, second = (numbers.groupby(rows["seed"]).mean() for numbers in (left, right))
     if pairs.by == "means" and len(rows):
         middle = dict(zip(setting_keys(rows, pairs.keys), (left + right) / 2, strict=True))
-        first, second = (_mean_by_seed(cells, column, pairs.keys, middle) for cells in (a, b))
-        estimate = difference_estimate(second, first)
+        first, second = (_mean_by_seed(s.cells, column, pairs.keys, middle) for s in (a, b))
+
+    def difference(scale: float = 1.0, shift: float = 0.0) -> Estimate:
+        """The estimate of a multiple of B's mean plus a shift, less A's mean."""
+        if pairs.by == "means":
+            return difference_estimate(scale * second + shift, first)
+        return mean_estimate(scale * second + shift - first)
+
+    if not len(rows):
+        estimate = Estimate(np.nan, np.nan, np.nan, "", 0)
     elif has_uncertainty(pairs.right[paired], column):
         each_once = pairs.right.loc[rows.index[~setting_keys(rows, pairs.keys).duplicated()]]
         estimate = mean_difference(column, each_once, second - first)
-    elif len(rows):
-        estimate = mean_estimate(second - first)
+    else:
+        estimate = difference()
     changes, located = right - left, rows[list(pairs.keys)]
     largest: dict[str, Any] = {"difference": np.nan, "at": {}}
     if points:
@@ -404,8 +323,7 @@ def _compare_column(
     elif len(rows):
         index: Any = changes.abs().idxmax()
         largest = {"difference": float(changes[index]), "at": _record(located, index)}
-    judged = bool(points) and "verdict" in points[0]
-    return {
+    record: dict[str, Any] = {
         "column": column,
         "pairs": len(changes),
         "equal": int((changes == 0).sum()),
@@ -414,9 +332,19 @@ def _compare_column(
         "mean_b": float(second.mean()),
         "difference": estimate._asdict(),
         "largest": largest,
-        **({"verdicts": count_verdicts(points)} if judged else {}),
         **({"points": points} if points else {}),
     }
+    if margin is None:
+        return record
+    if pairs.by == "point":
+        counts = count_verdicts(points)
+        return record | {"verdicts": counts, "verdict": verdict_on_places(counts)}
+    has_lost = not (pairs.left["status"] == pairs.right["status"]).all() or unpaired
+    if has_lost or not len(rows):
+        return record | {"verdict": "open"}
+    equal = record["equal"] == record["pairs"]
+    verdict = "equivalent" if equal else margin.verdict_on(record["mean_b"], difference)
+    return record | {"verdict": verdict}
 
 
 def _mean_by_seed(
@@ -447,22 +375,6 @@ def _compare_verdicts(a: Side, b: Side) -> dict[str, tuple[Measurement, Measurem
         for side in (a, b)
     )
     return {claim: (first[claim], second[claim]) for claim in first if claim in second}
-
-
-def _compare_sentences(
-    a: Side, b: Side, texts: Sequence[str]
-) -> dict[str, tuple[Measurement, Measurement]]:
-    if texts and b.is_published:
-        raise BadValue("claim", texts[0], "published numbers have no seeds to judge it on.")
-    runs = [_run_of(side) for side in (a, b)] if texts else []
-    verdicts = {}
-    for text in texts:
-        claims = [run.claim(text) for run in runs]
-        for run, claim in zip(runs, claims, strict=True):
-            check_claims([claim], run.table)
-        first, second = (run.judge(claim) for run, claim in zip(runs, claims, strict=True))
-        verdicts[claims[0].name] = (first, second)
-    return verdicts
 
 
 def _run_of(side: Side) -> LoadedRun:

@@ -1,17 +1,17 @@
-"""Equivalence of a run and published means, place by place: differences, z-scores and verdicts.
+"""Equivalence of two runs, or of a run and published means: differences, z-scores and verdicts.
 
-At each place the run's seeds stand against a published mean, by Welch's t. Within a margin the two
-agree where the 90 % interval lies inside (two one-sided tests at 5 %, Schuirmann 1987), and they
-differ where the 95 % interval lies outside; otherwise the place is open. The ends of a margin in
-per cent of the published mean are as uncertain as that mean is: each end is tested by the
-difference of the run's mean from the multiple of the published one (Hauschke et al. 1999).
+Within a margin two means are equivalent where the 90 % interval of their difference lies inside
+(two one-sided tests at 5 %, Schuirmann 1987), and they differ where the 95 % interval lies outside;
+otherwise they are open. The ends of a margin in per cent of a mean are as uncertain as that mean
+is: each end is tested by the difference of the one mean from the multiple of the other (Hauschke et
+al. 1999). Published means are judged place by place, by Welch's t.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -21,7 +21,6 @@ import pandas as pd
 
 from overfit_cli.core.arrays import Floats
 from overfit_cli.core.errors import BadValue
-from overfit_cli.core.text import brief
 from overfit_cli.core.values import finite_number
 from overfit_cli.report.uncertainty import (
     FAILED,
@@ -43,7 +42,7 @@ from overfit_cli.stats.intervals import (
 )
 from overfit_cli.stats.pairs import Pairs, setting_keys
 
-PlaceVerdict = Literal["agrees", "open", "differs"]
+EquivalenceVerdict = Literal["equivalent", "open", "differs"]
 
 FEWEST_SEEDS = 5
 """With fewer distinct seeds on one side a place is open: there Welch's interval is too short."""
@@ -54,7 +53,7 @@ class EquivalenceMargin:
     """The largest difference of equivalent means.
 
     Attributes:
-        size: the distance, in the unit of the column, or as a share of the published mean.
+        size: the distance, in the unit of the column, or as a share of the mean of B.
     """
 
     size: float
@@ -64,32 +63,46 @@ class EquivalenceMargin:
         """Write it: `10 %` or `0.01`."""
         return f"{100 * self.size:.12g} %" if self.is_share else f"{self.size:.12g}"
 
-    def verdict(self, published: Summary, run: Summary) -> PlaceVerdict:
+    def verdict(self, published: Summary, run: Summary) -> EquivalenceVerdict:
         """Return the verdict on a place, by a published mean and that of the run's seeds."""
-        share = math.copysign(self.size, published.value) if self.is_share else 0.0
+
+        def difference(scale: float, shift: float) -> Estimate:
+            return difference_of_means(published.scaled(scale, shift), run)
+
+        return self.verdict_on(published.value, difference)
+
+    def verdict_on(
+        self, mean: float, difference: Callable[[float, float], Estimate]
+    ) -> EquivalenceVerdict:
+        """Return the verdict on two means.
+
+        Args:
+            mean: that of B.
+            difference: the estimate of a multiple of B's mean plus a shift, less A's mean.
+        """
+        share = math.copysign(self.size, mean) if self.is_share else 0.0
         shift = 0.0 if self.is_share else self.size
         # The difference less each end of the margin: inside, the first is below 0, the other above.
-        upper = difference_of_means(published.scaled(1 - share, -shift), run)
-        lower = difference_of_means(published.scaled(1 + share, shift), run)
+        upper, lower = difference(1 - share, -shift), difference(1 + share, shift)
         if upper.inner is None or lower.inner is None:
             return "open"
         if upper.inner[1] < 0 < lower.inner[0]:
-            return "agrees"
+            return "equivalent"
         return "differs" if upper.low > 0 or lower.high < 0 else "open"
 
 
-def read_margin(given: object) -> EquivalenceMargin:
-    """Return the margin that a user names: `10%` of the published mean, or a number in its unit."""
+def read_tolerance(given: object) -> EquivalenceMargin:
+    """Return the margin that a user names: `5%` of the mean of B, or a number in its unit."""
     text = given.strip() if isinstance(given, str) else ""
     is_share = text.endswith("%")
-    accepts = "it takes a share of the published mean, such as 10%, or a number above 0."
+    accepts = "it takes a share of the mean of B, such as 5%, or a number above 0."
     if isinstance(given, str) and not _NUMBER.fullmatch(text.removesuffix("%").rstrip()):
-        raise BadValue("equivalent", given, accepts)
+        raise BadValue("tolerance", given, accepts)
     try:
         number = float(text.removesuffix("%")) if isinstance(given, str) else given
-        size = finite_number("equivalent", number, above=0) / (100 if is_share else 1)
+        size = finite_number("tolerance", number, above=0) / (100 if is_share else 1)
     except BadValue:
-        raise BadValue("equivalent", given, accepts) from None
+        raise BadValue("tolerance", given, accepts) from None
     return EquivalenceMargin(size, is_share)
 
 
@@ -193,7 +206,14 @@ def mean_difference(column: str, points: pd.DataFrame, change: pd.Series[float])
 def count_verdicts(points: Sequence[Mapping[str, Any]]) -> dict[str, int]:
     """Return how many places have each verdict."""
     verdicts = [point["verdict"] for point in points]
-    return {verdict: verdicts.count(verdict) for verdict in get_args(PlaceVerdict)}
+    return {verdict: verdicts.count(verdict) for verdict in get_args(EquivalenceVerdict)}
+
+
+def verdict_on_places(counts: Mapping[str, int]) -> EquivalenceVerdict:
+    """Return the verdict on a column: equivalent at all of its places, or different at one."""
+    if counts["differs"]:
+        return "differs"
+    return "equivalent" if counts["equivalent"] and not counts["open"] else "open"
 
 
 def what_places_lack(points: Sequence[Mapping[str, Any]]) -> str:
@@ -209,34 +229,6 @@ def places_that_differ(points: Sequence[Mapping[str, Any]]) -> list[Mapping[str,
     """Return the places that differ, those of the largest z-scores first."""
     differing = [point for point in points if point["verdict"] == "differs"]
     return sorted(differing, key=lambda point: -np.nan_to_num(abs(point["z"]), nan=np.inf))
-
-
-def where_they_differ(points: Sequence[Mapping[str, Any]]) -> str:
-    """Return what the places that differ have in common: `alpha <= 0.51, start semantic`.
-
-    A condition on a parameter is there only if at most half of all places meet it.
-    """
-    differing = [point["at"] for point in points if point["verdict"] == "differs"]
-    conditions = []
-    for name in differing[0] if differing else ():
-        every = [point["at"][name] for point in points]
-        counts = _conditions(name, every, [values[name] for values in differing])
-        fewest = min(counts, key=lambda text: counts[text], default="")
-        if fewest and 2 * counts[fewest] <= len(every):
-            conditions.append(fewest)
-    return ", ".join(conditions)
-
-
-def _conditions(name: str, every: Sequence[Any], those: Sequence[Any]) -> dict[str, int]:
-    if len(set(those)) == 1:
-        return {f"{name} {brief(those[0])}": every.count(those[0])}
-    if not isinstance(those[0], int | float) or isinstance(those[0], bool):
-        return {}
-    least, most = min(those), max(those)
-    return {
-        f"{name} <= {brief(most)}": sum(value <= most for value in every),
-        f"{name} >= {brief(least)}": sum(value >= least for value in every),
-    }
 
 
 def seeds_in_words(points: Sequence[Mapping[str, Any]]) -> str:
@@ -256,4 +248,4 @@ def require_uncertainty(path: Path, points: pd.DataFrame, columns: Sequence[str]
             f"{path} has no uncertainty; beside {first} it takes {first}_sd and seeds, {first}_se, "
             f"or {first}_low and {first}_high."
         )
-        raise BadValue("equivalent", None, lack)
+        raise BadValue("tolerance", None, lack)

@@ -1,9 +1,8 @@
-"""Expected verdicts: a TOML file that CI compares a report with; and those that a report kept."""
+"""Expected verdicts, which CI compares a report with; and those that a report kept."""
 
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import Any
 
 from overfit_cli.core.claim import KINDS, VERDICTS, Kind, Verdict
 from overfit_cli.core.errors import BadValue
-from overfit_cli.core.files import read_bounded, read_toml
+from overfit_cli.core.files import error_text, read_bounded, read_toml
 from overfit_cli.core.text import most_alike, shorten
 from overfit_cli.report.judge import Judged
 
@@ -46,11 +45,11 @@ class VerdictCheck:
 
 
 def read_expected(path: Path) -> Expected:
-    """Read a file of expected verdicts: a table for each study, with a verdict for each claim.
+    """Read expected verdicts: a report's `claims.json`, or TOML with a table for each study.
 
-    A claim may have a list of verdicts, each of which is accepted.
+    In TOML a claim may have a list of verdicts, each of which is accepted.
     """
-    content = read_toml(path, MOST_BYTES, "expect")
+    content = _of_report(path) if path.suffix == ".json" else read_toml(path, MOST_BYTES, "expect")
     expected: dict[str, Sequence[Verdict]] = {}
     for study, claims in content.items():
         if not isinstance(claims, dict):
@@ -70,6 +69,21 @@ def read_expected(path: Path) -> Expected:
                     )
             expected[f"{study}/{claim}"] = verdicts
     return expected
+
+
+def _of_report(path: Path) -> dict[str, Any]:
+    """The verdicts of a report by study and claim: several of a claim judged on several runs."""
+    verdicts: dict[str, dict[str, list[str]]] = {}
+    try:
+        for claim in json.loads(read_bounded(path, MOST_BYTES_KEPT))["claims"]:
+            of_study = verdicts.setdefault(claim["study"], {})
+            of_study.setdefault(claim["claim"], []).append(claim["verdict"])
+    except OSError as error:
+        raise BadValue("expect", str(path), f"it can't be read ({error_text(error)}).") from None
+    except (ValueError, KeyError, TypeError):
+        accepts = "it is no claims.json that `overfit report` wrote."
+        raise BadValue("expect", str(path), accepts) from None
+    return verdicts
 
 
 def check_verdicts(
@@ -156,23 +170,3 @@ def _kept_verdict(claim: Mapping[str, Any]) -> KeptVerdict:
         raise ValueError
     directory = Path(claim["directory"]) if claim["directory"] else None
     return KeptVerdict(claim["study"], claim["claim"], claim["kind"], verdict, directory)
-
-
-def verdicts_toml(judged: Sequence[Judged]) -> str:
-    """Return the verdicts as a file of expected verdicts."""
-    studies: dict[str, dict[str, list[Verdict]]] = {}
-    for claim in judged:  # a claim may be judged on several runs
-        verdicts = studies.setdefault(claim.study, {}).setdefault(claim.claim.name, [])
-        verdicts += [claim.measurement.verdict] * (claim.measurement.verdict not in verdicts)
-    lines = []
-    for study, claims in studies.items():
-        lines += ["", f"[{_key(study)}]"]
-        lines += [
-            f"{_key(name)} = {json.dumps(verdicts if len(verdicts) > 1 else verdicts[0])}"
-            for name, verdicts in claims.items()
-        ]
-    return "\n".join(lines[1:]) + "\n"
-
-
-def _key(name: str) -> str:
-    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else json.dumps(name, ensure_ascii=False)

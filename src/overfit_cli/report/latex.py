@@ -28,7 +28,6 @@ def means_table(
     The numbers of seeds and of failed cells have columns where they tell something.
 
     Args:
-        study: the study whose symbols head the columns.
         means: one row per setting, as `sweeps.load.means_over_seeds` gives them.
         measured: the columns that means were taken of.
         notes: comments above the table.
@@ -37,37 +36,21 @@ def means_table(
     columns = {name: means[name] for name in names[: names.index("seeds")]}
     columns |= {"seeds": means["seeds"]} if means["seeds"].nunique() > 1 else {}
     columns |= {"failed": means["failed"]} if means["failed"].any() else {}
+    words = {name for name, column in columns.items() if column.dtype.kind not in "iuf"}
     written = {name: [value(one) for one in column.tolist()] for name, column in columns.items()}
     for name in measured:
         halves = (means[f"{name}_high"] - means[name]).tolist()
         written[name] = [
             estimate(mean, half) for mean, half in zip(means[name].tolist(), halves, strict=True)
         ]
-    words = {name for name, column in columns.items() if column.dtype.kind not in "iuf"}
-    return _tabular(study, written, words, notes)
-
-
-def cells_table(study: AnyStudy, cells: pd.DataFrame, notes: Sequence[str]) -> str:
-    """Return rows of cells as a table, with real numbers in four digits."""
-    written = {
-        str(name): [value(cell, 4) for cell in cells[name].tolist()] for name in cells.columns
-    }
-    words = {str(name) for name in cells.columns if cells[name].dtype.kind not in "iuf"}
-    return _tabular(study, written, words, notes)
-
-
-def _tabular(
-    study: AnyStudy, columns: dict[str, list[str]], words: set[str], notes: Sequence[str]
-) -> str:
-    """A table of written columns; those of words are set flush left."""
-    sides = "".join("l" if name in words else "r" for name in columns)
-    rows = [" & ".join(row) for row in zip(*columns.values(), strict=True)]
+    sides = "".join("l" if name in words else "r" for name in written)
+    rows = [" & ".join(row) for row in zip(*written.values(), strict=True)]
     return "\n".join(
         [
             *(f"% {visible(note)}" for note in (r"\usepackage{booktabs}", *notes)),
             rf"\begin{{tabular}}{{{sides}}}",
             r"\toprule",
-            " & ".join(head(study, name) for name in columns) + r" \\",
+            " & ".join(head(study, name) for name in written) + r" \\",
             r"\midrule",
             *(rf"{row} \\" for row in rows),
             r"\bottomrule",

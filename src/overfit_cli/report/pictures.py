@@ -172,7 +172,7 @@ def _figures_of_any_run(study: AnyStudy) -> Iterator[str]:
 
 def _picture(name: str, target: RunOnPage, conditions: Sequence[str]) -> PagePicture:
     run, quoted = target.run, shlex.quote(str(target.run.path))
-    look = Look(dpi=DOTS_PER_INCH)
+    look = Look(settings={"savefig.dpi": DOTS_PER_INCH})
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # loading the runs has shown the warnings
         if name == CLAIM_FIGURE:

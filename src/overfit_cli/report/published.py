@@ -26,7 +26,7 @@ from overfit_cli.core.parameters import (
     parameter_named,
     parse_value,
 )
-from overfit_cli.core.spreadsheet import csv_text, unescape_formula
+from overfit_cli.core.spreadsheet import csv_text, unquoted
 from overfit_cli.core.study import AnyStudy
 from overfit_cli.core.text import shorten, suggestion
 from overfit_cli.report.uncertainty import FAILED, SEEDS, SUFFIXES, standard_errors
@@ -113,7 +113,7 @@ def _read_table(path: Path) -> pd.DataFrame:
         rows = pd.DataFrame()
     except ValueError as error:
         raise UserError(f"{path}: it is no CSV file ({error}).") from None
-    rows = rows[(rows != "").any(axis=1)].map(unescape_formula, na_action="ignore")
+    rows = rows[(rows != "").any(axis=1)].map(unquoted, na_action="ignore")
     if len(rows) < 2:
         raise UserError(f"{path}: it has no row; write a header and a row for each point.")
     header = rows.iloc[0].str.strip()

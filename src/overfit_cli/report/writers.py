@@ -1,4 +1,4 @@
-"""The files of a report: the page, Markdown, JSON, JUnit, and the verdicts as TOML."""
+"""The files of a report: the page, Markdown and JSON."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
-from xml.etree import ElementTree
 
 from overfit_cli.core.claim import KINDS, VERDICTS, Measurement
 from overfit_cli.core.errors import BadValue
@@ -23,7 +22,6 @@ from overfit_cli.report.contents import (
     family_sentences,
     repetition,
 )
-from overfit_cli.report.expected import verdicts_toml
 from overfit_cli.report.judge import Judged, finite_or_null, interval_or_null
 from overfit_cli.report.page import page
 
@@ -36,7 +34,7 @@ def write_report(
     *,
     name: str,
 ) -> list[Path]:
-    """Write a report as a page, in Markdown, JSON and JUnit, with its verdicts; return the paths.
+    """Write a report as a page, in Markdown and in JSON; return the paths.
 
     Args:
         conditions: the conditions that chose the cells.
@@ -45,13 +43,10 @@ def write_report(
         name: the argument that names the folder, for messages.
     """
     make_folder(folder, name)
-    judged = [claim for paper in papers for claim in paper.judged]
     contents = {
         "index.html": page(papers, conditions),
         "report.md": markdown(papers, unexpected),
         "claims.json": claims_json(papers),
-        "junit.xml": junit(judged, unexpected),
-        "verdicts.toml": verdicts_toml(judged),
     }
     for file, text in contents.items():
         try:
@@ -266,47 +261,3 @@ def _details(judged: Judged) -> str:
         needs = f"; it needs {escape_markdown(repeat.needs)}" if repeat.needs else ""
         parts.append(f"Again: `{repeat.command}`{takes}{needs}.")
     return f"- **{escape_markdown(judged.name)}**: {' '.join(parts)}"
-
-
-_SKIPPED = ("inconclusive", "vacuous", "not run")
-
-
-def junit(judged: Sequence[Judged], unexpected: Mapping[str, str] | None = None) -> str:
-    """Return the verdicts in JUnit's XML: a suite for each study.
-
-    Args:
-        unexpected: the difference of a claim's verdict to the expected one, by `study/claim`: then
-            only these claims fail. Without expected verdicts a claim with the verdict `fails`
-            fails, and an undecided one is skipped.
-    """
-    root = ElementTree.Element("testsuites", name="overfit")
-    for study in dict.fromkeys(claim.study for claim in judged):
-        claims = [claim for claim in judged if claim.study == study]
-        suite = ElementTree.SubElement(root, "testsuite", name=visible(study))
-        for claim in claims:
-            _case(suite, claim, unexpected)
-        for kind, counted in (("failure", "failures"), ("skipped", "skipped")):
-            suite.set(counted, str(len(suite.findall(f"testcase/{kind}"))))
-        suite.set("tests", str(len(claims)))
-        suite.set("errors", "0")
-    ElementTree.indent(root)
-    text: str = ElementTree.tostring(root, encoding="unicode", xml_declaration=True)
-    return text + "\n"
-
-
-def _case(suite: ElementTree.Element, judged: Judged, unexpected: Mapping[str, str] | None) -> None:
-    case = ElementTree.SubElement(
-        suite, "testcase", classname=visible(f"overfit.{judged.study}"), name=visible(judged.name)
-    )
-    verdict = judged.measurement.verdict
-    message = visible(f"{verdict}: {judged.measurement.number}")
-    problem = None if unexpected is None else unexpected.get(judged.address)
-    if problem or (unexpected is None and verdict == "fails"):
-        failure = ElementTree.SubElement(case, "failure", message=visible(problem or message))
-        failure.text = visible(
-            f"{judged.claim.statement} {describe_measurement(judged.measurement)}"
-        )
-    elif unexpected is None and verdict in _SKIPPED:
-        ElementTree.SubElement(case, "skipped", message=message)
-    else:
-        ElementTree.SubElement(case, "system-out").text = message

@@ -1,12 +1,11 @@
 """Cells of two tables paired by their parameters, and by seed where both have it.
 
-Also the spacing of values, interpolation in a grid, and the best value of a swept parameter for
-each setting of the others.
+Also the spacing of values, and the best value of a swept parameter for each setting of the others.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -14,7 +13,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from overfit_cli.core.arrays import Floats, finite_column
+from overfit_cli.core.arrays import finite_column
 from overfit_cli.core.text import brief
 
 
@@ -136,73 +135,6 @@ def _seed_means(cells: pd.DataFrame, names: Sequence[str], columns: Sequence[str
     has_no_mean = pd.DataFrame(means).isna().all(axis=1)
     cells = cells.assign(**means, status=np.where(has_no_mean, "failed", "done"))
     return cells[~settings.duplicated()].reset_index(drop=True)
-
-
-def interpolate(
-    cells: pd.DataFrame,
-    points: pd.DataFrame,
-    axes: Mapping[str, bool],
-    settings: Sequence[str],
-    columns: Sequence[str],
-) -> pd.DataFrame:
-    """Return cells at points between those of a table, seed by seed, with linear numbers.
-
-    Args:
-        cells: one row per cell, with `seed`, `status`, the parameters and the columns.
-        points: one row per point, with the parameters.
-        axes: the parameters along which is interpolated, and whether in their logarithm.
-        settings: the parameters whose values must be those of a point.
-
-    Returns:
-        A row for each seed and point with a number in some column. There is none beyond a seed's
-        cells, and beside one that failed or is missing.
-    """
-    by_setting = dict(list(points.groupby(setting_keys(points, settings))))
-    grids = [
-        _interpolate_grid(grid, by_setting[setting], axes, settings, columns)
-        for (_, setting), grid in cells.groupby([cells["seed"], setting_keys(cells, settings)])
-        if setting in by_setting
-    ]
-    with_rows = [rows for rows in grids if len(rows)]
-    return pd.concat(with_rows) if with_rows else cells.iloc[:0]
-
-
-def _interpolate_grid(
-    cells: pd.DataFrame,
-    points: pd.DataFrame,
-    axes: Mapping[str, bool],
-    settings: Sequence[str],
-    columns: Sequence[str],
-) -> pd.DataFrame:
-    from scipy.interpolate import RegularGridInterpolator
-
-    coordinates = [_rounded(cells[name]) for name in axes]
-    levels = [np.unique(values) for values in coordinates]
-    if min(map(len, levels)) < 2:
-        return points.iloc[:0]
-    grid = np.full([*map(len, levels), len(columns)], np.nan)
-    index = tuple(map(np.searchsorted, levels, coordinates))
-    grid[index] = np.column_stack([finite_column(cells, column) for column in columns])
-    scaled = [_scale(x, log) for x, log in zip(levels, axes.values(), strict=True)]
-    targets = [_scale(_rounded(points[name]), log) for name, log in axes.items()]
-    linear = RegularGridInterpolator(scaled, grid, bounds_error=False, fill_value=np.nan)
-    rows = cells.iloc[[0] * len(points)].set_index(points.index)  # what doesn't vary
-    rows = rows.assign(**{name: points[name] for name in [*axes, *settings]}, status="done")
-    rows[list(columns)] = linear(np.column_stack(targets))
-    with_numbers: pd.DataFrame = rows[rows[list(columns)].notna().any(axis=1)]
-    return with_numbers
-
-
-def _rounded(values: pd.Series[Any]) -> Floats:
-    return np.array([float(setting_key(float(value))) for value in values])
-
-
-def _scale(values: Floats, logarithmic: bool) -> Floats:
-    """Return values on the scale of an axis; nan for what has no logarithm."""
-    if not logarithmic:
-        return values
-    scaled: Floats = np.full_like(values, np.nan)
-    return np.log(values, out=scaled, where=values > 0)
 
 
 def best_of_sweep(

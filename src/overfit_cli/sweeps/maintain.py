@@ -32,6 +32,7 @@ from overfit_cli.sweeps.part_file import (
     SCHEMA_VERSION,
     VERSION_MARK,
     Refusal,
+    is_joined,
     marks,
     read_part,
     source_of,
@@ -125,8 +126,9 @@ def _join(folder: PartFolder, group: _Group, aside: Path) -> int:
 
     It is as old as the newest of the group: what a sweep wrote meanwhile stays newer.
     """
-    first = next(iter(group.values()))
-    if len(group) == 1 and (first.schema.metadata or {}).get(VERSION_MARK) == _CURRENT:
+    path, first = next(iter(group.items()))
+    current = (first.schema.metadata or {}).get(VERSION_MARK) == _CURRENT
+    if len(group) == 1 and current and is_joined(path):
         return 0
     parts = without_repeats(group)
     table = pa.concat_tables([part.replace_schema_metadata(None) for part in parts.values()])
@@ -137,7 +139,7 @@ def _join(folder: PartFolder, group: _Group, aside: Path) -> int:
         if not all(path.exists() for path in group):
             return 0  # a sweep has replaced some of these rows
         newest = max(part.stat().st_mtime_ns for part in group)
-        path = write_part(folder.path, table)
+        path = write_part(folder.path, table, joined=True)
         os.utime(path, ns=(newest, newest))
         written = read_part(path, folder.kind)
         if isinstance(written, Refusal) or not _same_rows(written, table):

@@ -398,22 +398,36 @@ FEW_ROWS = 1000
 """A part of so many rows is quick to read rather than small."""
 
 
-def write_part(folder: Path, table: pa.Table) -> Path:
-    """Write a part file and return its path."""
+def write_part(folder: Path, table: pa.Table, *, joined: bool = False) -> Path:
+    """Write a part file and return its path.
+
+    Args:
+        joined: whether it is of several parts: it is then made smaller, in more time.
+    """
+    reals = [field.name for field in table.schema if pa.types.is_floating(field.type)]
     # Made in memory, so that writing it is one step that fails or doesn't.
     buffer = io.BytesIO()
     # To set up zstd and a dictionary of numbers for each column takes most of a small part's time.
     pq.write_table(
         table,
         buffer,
-        compression="zstd" if table.num_rows > FEW_ROWS else "snappy",
+        compression="zstd" if joined or table.num_rows > FEW_ROWS else "snappy",
         use_dictionary=[field.name for field in table.schema if pa.types.is_string(field.type)],
+        use_byte_stream_split=reals if joined else False,
         write_page_checksum=True,
     )
     content = buffer.getvalue()
     path = folder / f"{table.column('key')[0].as_py()}-{_digest(content)}.parquet"
     write_whole(path, content)
     return path
+
+
+def is_joined(path: Path) -> bool:
+    """Return whether a part file is written as a joined one is."""
+    group = pq.read_metadata(path).row_group(0)
+    columns = [group.column(index) for index in range(group.num_columns)]
+    reals = [column for column in columns if column.physical_type == "DOUBLE"]
+    return all("BYTE_STREAM_SPLIT" in column.encodings for column in reals)
 
 
 def _digest(content: bytes) -> str:

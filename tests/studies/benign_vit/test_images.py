@@ -337,7 +337,7 @@ def test_a_grid_is_swept_drawn_and_judged(tmp_path: Path) -> None:
     assert "built-in digits of 8 × 8 pixels" in caption
     assert "at 3 signal-to-noise ratios (0.2, 0.6, 2)" in caption
     assert "of MNIST's digits" in caption
-    output = run("report", "--from=runs", "--details", "--out=r", cwd=tmp_path).stdout
+    output = run("report", "runs", "--details", "--out=r", cwd=tmp_path).stdout
     words = " ".join(output.split())
     assert "fig2-fitted ours inconclusive" in words
     assert "are not fitted; the largest training loss is" in words
