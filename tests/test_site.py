@@ -117,18 +117,24 @@ def test_no_page_loads_anything_from_elsewhere(site: Path, pages: dict[Path, Rea
 
 
 @pytest.mark.slow
-def test_the_navigation_has_every_page_of_every_study(
+def test_the_navigation_has_every_page_of_every_paper(
     site: Path, pages: dict[Path, Reader]
 ) -> None:
-    (studies,) = (path for path in pages if path == site / "docs" / "studies.html")
+    studies = site / "docs" / "studies.html"
     linked = {(studies.parent / link).resolve() for link in pages[studies].links}
-    ours = [s.name for s in installed_studies() if type(s).__module__.startswith("overfit_cli.")]
-    for name in ours:
-        assert site / "docs" / name / "guide.html" in linked
-        guide = pages[site / "docs" / name / "guide.html"]
-        assert {f"{part}.html" for part in ("results", "derivations", "reference")} <= {
-            *guide.links
-        }
+    papers = {study.paper.key for study in installed_studies() if study.paper}
+    for paper in papers - {"toy2024"}:
+        guide = site / "docs" / paper / "guide.html"
+        assert guide in linked
+        assert {"results.html", "derivations.html"} <= {*pages[guide].links}
+        assert f"../coverage/{paper}.html" in pages[guide].links
+
+
+@pytest.mark.slow
+def test_the_site_shows_the_help_of_every_command(pages: dict[Path, Reader], site: Path) -> None:
+    page = (site / "docs" / "commands.html").read_text(encoding="utf-8")
+    for command in ("sweep", "verify"):
+        assert f"Usage: overfit {command} " in page
 
 
 @pytest.mark.slow
@@ -153,7 +159,7 @@ def repository(tmp_path: Path) -> Path:
     (tmp_path / "docs").mkdir()
     for name in ("__init__.py", "site.py", "formulas.py", "notebook_page.py", "site.css"):
         shutil.copy(ROOT / "docs" / name, tmp_path / "docs")
-    for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "docs/studies.md"):
+    for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md"):
         (tmp_path / name).write_text("# A page\n")
     config = (ROOT / "mkdocs.yml").read_text()
     short = re.sub(r"^nav:\n.*?\n\n", "nav:\n  - Start: [README.md]\n\n", config, flags=re.S | re.M)
@@ -208,8 +214,7 @@ def test_pages_open_without_errors_and_fit_a_phone(chromium: Browser, address: s
         "index",
         "docs/gallery",
         "docs/api",
-        "docs/benign-vit/results",
-        "docs/error-rates",
+        "docs/jiang2024/results",
     ):
         page.goto(f"{address}/{name}.html")
         assert page.evaluate("document.documentElement.scrollWidth") <= 390, name
@@ -220,7 +225,7 @@ def test_pages_open_without_errors_and_fit_a_phone(chromium: Browser, address: s
 @pytest.mark.slow
 def test_search_finds_a_command_and_a_python_function(chromium: Browser, address: str) -> None:
     page = chromium.new_page()
-    for words, target in (("overfit seal", "docs/commands.html"), ("sweep grid", "docs/api.html")):
+    for words, target in (("overfit sweep", "docs/commands.html"), ("sweep grid", "docs/api.html")):
         page.goto(address)
         page.locator("input[name=query]").fill(words)
         page.locator(f".md-search-result__link[href*='{target}']").first.wait_for(timeout=30_000)
