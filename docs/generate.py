@@ -1,4 +1,4 @@
-"""Generated parts of the documents: tables of verdicts and pictures, and files.
+"""Generated parts of the documents: tables of verdicts and pictures.
 
 `make docs` runs it; a test fails where a document isn't what it would write. A generated part
 stands between `<!-- generated: KIND NAME -->` and `<!-- end -->`.
@@ -70,7 +70,6 @@ def _address() -> str:
 def _part(kind: str, name: str) -> str:
     """A generated part, by its kind and its name."""
     writers: dict[str, Callable[[str], str]] = {
-        "file": _file,
         "together": _together,
         "gallery": lambda _: gallery(),
         "table1": lambda _: table1_beside_measured(),
@@ -79,12 +78,6 @@ def _part(kind: str, name: str) -> str:
         "findings": lambda _: _first_findings(),
     }
     return writers[kind](name)
-
-
-def _file(name: str) -> str:
-    """A file of the documents as code."""
-    language = {".py": "python", ".sbatch": "bash"}[Path(name).suffix]
-    return f"```{language}\n{(FOLDER / name).read_text(encoding='utf-8')}```\n"
 
 
 def _table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -114,7 +114,7 @@ def test_dask_workers_come_as_slurm_jobs(tmp_path: Path) -> None:
     assert process.stdout is not None
     said = process.stdout.readline()
     options = shlex.split(said)
-    assert options[:3] == ["--backend", "dask", "--scheduler"], said
+    assert options[:3] == ["--backend", "dask", "--address"], said
     done = run("sweep", "toy", *GRID, *options, "--out", "out", cwd=tmp_path)
     output, _ = process.communicate("\n", timeout=60)
     assert "Done: 36 trained" in done.stdout
