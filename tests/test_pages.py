@@ -8,7 +8,6 @@ small by these rules:
   probe cut. The kept run of the preset then lies where the sweep would have written.
 - A sweep of a function is planned as printed, and then trained on few values of each range.
 - A training of a study's cell is planned as a sweep of this cell.
-- A debugger is typed at on a terminal, and says what the page shows.
 - The folders that come from another machine are copies of the kept run of figure 1.
 - The page of a report has no pictures.
 - What needs a cluster, a queue, another machine, the network or real data is left out.
@@ -27,7 +26,6 @@ from typing import NamedTuple
 import pytest
 
 from tests.command import call, python
-from tests.terminal import on_a_terminal
 
 ROOT = Path(__file__).parents[1]
 TESTED_ELSEWHERE = {"adding-a-study.md", "verdicts.md", "gallery.md"}
@@ -163,22 +161,11 @@ class Reader:
             self._run(*map(_fewer, words), "--jobs=1", expect=(0, 1))
         elif words[0] == "reproduce":
             self._run(*words, "--dry-run")
-        elif "--debug" in words:
-            self._debug(words, step)
         else:
-            may_differ = {"--strict", "--tolerance", "--equivalent"} & {*words}
+            may_differ = {"--strict", "--tolerance"} & {*words}
             done = self._run(*words, expect=(0, 1) if may_differ else (0,))
             for line in step.shown:
                 assert not line.startswith("Drawn: ") or line in done, line
-
-    def _debug(self, words: list[str], step: Step) -> None:
-        """Debug a cell as the page does, in a folder of another name."""
-        prompted = "(Pdb) "
-        typed = [line.removeprefix(prompted) for line in step.shown if line.startswith(prompted)]
-        code, output = on_a_terminal(*words, cwd=self.folder, typed=typed)
-        assert code == 1
-        lines = output.replace("\r\n", "\n").replace(str(self.folder), "/home/me/tour").splitlines()
-        assert [line for line in lines if line.strip(" ^~")] == [*step.shown]
 
     def _plan(self, words: list[str], subject: str) -> None:
         """Plan a sweep, and put the kept run of its preset where it would have written."""
