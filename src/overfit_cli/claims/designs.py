@@ -111,7 +111,6 @@ class Design:
 
 
 def _list(values: Sequence[Any]) -> str:
-    """Values of a parameter; of many the first and the last."""
     if len(values) <= _MOST_VALUES:
         return ", ".join(brief(value, 6) for value in values)
     return f"{brief(values[0], 6)} to {brief(values[-1], 6)}, {len(values)} values"
@@ -263,9 +262,6 @@ def parameters_named(sentences: Iterable[Sentence], table: Table) -> dict[str, s
 
     Those are what brackets and equalities name, if nothing else names the parameter; else all its
     choices, and `RANGE` of what has none.
-
-    Args:
-        table: a table without rows.
     """
     named, free = dict[str, list[str]](), set[str]()
     for sentence in sentences:
