@@ -147,7 +147,7 @@ DAMAGES: Mapping[str, Judge] = {
     "unbalanced": judge_unbalanced,
     "tails": judge_as_it_is,
 }
-"""Each damage by its name in `docs/error-rates.md`."""
+"""Each damage by its name; `docs/verdicts.md` says what it is."""
 
 
 def _cell_numbers(world: pd.DataFrame, study: AnyStudy) -> pd.Series[int]:

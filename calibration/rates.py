@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Literal, TypeAlias
@@ -18,7 +18,7 @@ import pandas as pd
 from calibration.damage import DAMAGES, HeavyTails
 from overfit_cli.core.claim import Claim, Verdict
 from overfit_cli.core.errors import UserError
-from overfit_cli.core.registry import claims_of, find_study
+from overfit_cli.core.registry import find_study
 from overfit_cli.core.study import AnyStudy
 from overfit_cli.core.training import named_rng
 from overfit_cli.sweeps.grid import make_grid
@@ -119,65 +119,12 @@ MODULES: Mapping[str, str] = {
 """The module of this folder that has a study's `WORLDS`."""
 
 
-@dataclass(frozen=True)
-class Calibration:
-    """A claim's verdicts in its worlds.
-
-    Attributes:
-        claim: the claim.
-        cells, seeds: how many its preset's quick profile has.
-        rates: how often it got each verdict, for each truth.
-        damaged: for each damage of a world, the share of runs in which a true claim fails, and in
-            which a false one holds.
-    """
-
-    claim: Claim
-    cells: int
-    seeds: int
-    rates: Mapping[Truth, Rates]
-    damaged: Mapping[str, tuple[float, float]]
-
-
 def worlds_of(study: AnyStudy) -> Mapping[str, Worlds]:
     """Return a study's made-up worlds by the name of the claim; none where it has none."""
     if study.name not in MODULES:
         return {}
     worlds: Mapping[str, Worlds] = import_module(f"calibration.{MODULES[study.name]}").WORLDS
     return worlds
-
-
-def calibrate(
-    study: AnyStudy, runs: int, names: frozenset[str] = frozenset(), *, damaged_runs: int = 0
-) -> Iterator[Calibration]:
-    """Judge a study's claims in their worlds many times.
-
-    Args:
-        study: the one that makes them.
-        runs: how often in each world.
-        names: of the claims to judge; empty for all.
-        damaged_runs: how often in each damaged world; 0 for none.
-
-    Raises:
-        UserError: if a claim has no worlds.
-    """
-    worlds = worlds_of(study)
-    for claim in claims_of(study):
-        if names and claim.name not in names:
-            continue
-        if claim.name not in worlds:
-            raise UserError(f"The claim {claim.name} has no made-up worlds to be calibrated in.")
-        trio, cells = worlds[claim.name], design(claim.preset)
-        by_truth = {
-            truth: rates(claim, getattr(trio, truth), cells, runs, truth) for truth in TRUTHS
-        }
-        damaged = {
-            name: (
-                damaged_rate(claim, study, trio.true, cells, damaged_runs, name, "fails"),
-                damaged_rate(claim, study, trio.false, cells, damaged_runs, name, "holds"),
-            )
-            for name in (DAMAGES if damaged_runs else ())
-        }
-        yield Calibration(claim, len(cells), cells["seed"].nunique(), by_truth, damaged)
 
 
 def damaged_rate(

@@ -1,4 +1,4 @@
-"""Generated parts of the documents: tables of parameters, columns and verdicts, and help texts.
+"""Generated parts of the documents: tables of verdicts and pictures.
 
 `make docs` runs it; a test fails where a document isn't what it would write. A generated part
 stands between `<!-- generated: KIND NAME -->` and `<!-- end -->`.
@@ -7,10 +7,7 @@ stands between `<!-- generated: KIND NAME -->` and `<!-- end -->`.
 from __future__ import annotations
 
 import json
-import os
 import re
-import subprocess
-import sys
 import tomllib
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -20,7 +17,6 @@ from typing import Any
 import overfit_cli
 from docs.pictures import gallery
 from docs.tables import table1_beside_measured
-from overfit_cli.cli.list import COLUMN_HEADINGS, PARAMETER_HEADINGS, column_rows, parameter_rows
 from overfit_cli.core.cell import Paper
 from overfit_cli.core.claim import KINDS, VERDICTS, Interval, number_with_interval
 from overfit_cli.core.registry import claims_of, find_study, installed_studies
@@ -74,13 +70,6 @@ def _address() -> str:
 def _part(kind: str, name: str) -> str:
     """A generated part, by its kind and its name."""
     writers: dict[str, Callable[[str], str]] = {
-        "parameters": lambda study: _names(PARAMETER_HEADINGS, parameter_rows(find_study(study))),
-        "columns": lambda study: _names(COLUMN_HEADINGS, column_rows(find_study(study))),
-        "trajectories": lambda study: _names(
-            COLUMN_HEADINGS, column_rows(find_study(study), trajectories=True)
-        ),
-        "file": _file,
-        "help": lambda command: f"```\n{_help(command)}\n```\n",
         "together": _together,
         "gallery": lambda _: gallery(),
         "table1": lambda _: table1_beside_measured(),
@@ -91,21 +80,10 @@ def _part(kind: str, name: str) -> str:
     return writers[kind](name)
 
 
-def _file(name: str) -> str:
-    """A file of the documents as code."""
-    language = {".py": "python", ".sbatch": "bash"}[Path(name).suffix]
-    return f"```{language}\n{(FOLDER / name).read_text(encoding='utf-8')}```\n"
-
-
 def _table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     lines = [headings, ["---"] * len(headings), *rows]
     cells = [[cell.replace("|", r"\|").replace("*", r"\*") for cell in line] for line in lines]
     return "".join("| " + " | ".join(line) + " |\n" for line in cells)
-
-
-def _names(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A table of names: they are code, and their symbols are formulas."""
-    return _table(headings, [[f"`{name}`", *cells] for name, *cells in rows])
 
 
 def _claims_by_paper() -> str:
@@ -198,20 +176,6 @@ def _judged() -> list[dict[str, Any]]:
 def _headline(claim: dict[str, Any]) -> str:
     """The verdict of a claim at the level of all claims of its study together."""
     return str(claim["family"]["verdict"] if claim["family"] else claim["verdict"])
-
-
-def _help(command: str) -> str:
-    """The help text of a command as a user sees it, without colours."""
-    others = {name: text for name, text in os.environ.items() if not name.startswith("OVERFIT_")}
-    done = subprocess.run(
-        [sys.executable, "-m", "overfit_cli", command, "--help"],
-        env={**others, "COLUMNS": "80", "NO_COLOR": "1", "TERM": "dumb"},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    text = done.stdout.split("Parameters of")[0]
-    return "\n".join(line.rstrip() for line in text.strip().splitlines())
 
 
 if __name__ == "__main__":

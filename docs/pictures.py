@@ -102,16 +102,15 @@ def _in_words(place: str) -> str:
 
 
 def _grid(pictures: Sequence[tuple[str, str, str]]) -> list[str]:
-    """The lines of a table of pictures, each with its name, content and command."""
+    """The lines of a table of pictures, each with its command."""
     cells = []
     for study, figure, source in pictures:
         described = figures_of(find_study(study))[figure]
         path = f"../{source}/figures/{figure}.png"
         cells.append(
             f'<td width="{100 // ACROSS}%"><a href="{path}"><img src="{path}" width="{WIDE}" '
-            f'alt="{html.escape(described.title)}"></a><br><b>{figure}</b>: '
-            f"{html.escape(described.title)}.<br><code>overfit plot {figure} --from {source}</code>"
-            "</td>"
+            f'alt="{html.escape(described.title)}"></a><br>'
+            f"<code>overfit plot {figure} --from {source}</code></td>"
         )
     rows = [cells[start : start + ACROSS] for start in range(0, len(cells), ACROSS)]
     return ["<table>", *("<tr>" + "\n".join(row) + "</tr>" for row in rows), "</table>", ""]

@@ -6,7 +6,10 @@ are `README.md` and what lies in `docs/`, and what these link to.
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from posixpath import normpath
@@ -22,7 +25,6 @@ from docs.notebook_page import NotebookFile, notebook_page
 FOLDER = Path(__file__).parent
 ROOT = FOLDER.parent
 LINK = re.compile(r"""\]\(([^)\s#]+)|\b(?:href|src)="([^"#]+)""")
-LISTED_STUDY = re.compile(r"^\| \[`([\w-]+)`\]\(\S+/guide\.md\) \| ([^|]+) \|", re.MULTILINE)
 DOCUMENTED = re.compile(
     r"^- \[`(?P<name>overfit_cli\.[\w.]+)`\]\([^)]*\)(?:: (?P<members>.*))?$", re.MULTILINE
 )
@@ -46,15 +48,13 @@ SEARCHED = {
 }
 """Pages that the search leaves out or ranks higher, as the front matter of Material has it."""
 
-PARTS = ("guide", "results", "derivations", "reference")
+COMMAND = re.compile(r"^## overfit (\w+)$", re.MULTILINE)
+"""A heading of the page of commands; below it the site has the command's help."""
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
-    """Add the pages of the studies to the navigation, and those left to its first section."""
-    nav: list[Any] = [
-        {"Studies": ["docs/studies.md", *_by_paper()]} if "Studies" in section else section
-        for section in config.nav or []
-    ]
+    """Add the pages that the navigation doesn't name to its first section."""
+    nav: list[Any] = list(config.nav or [])
     named = set(_paths(nav))
     pages = [path for path in _sources() if re.fullmatch(r"docs/.*\.(md|ipynb)", path)]
     next(iter(nav[0].values())).extend(sorted({*pages} - named))
@@ -94,6 +94,8 @@ def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
     page.meta["search"] = SEARCHED.get(page.file.src_uri, {})
     if page.file.src_uri == "docs/api.md":
         return DOCUMENTED.sub(_documentation, markdown)
+    if page.file.src_uri == "docs/commands.md":
+        markdown = COMMAND.sub(lambda heading: heading[0] + _help(heading[1]), markdown)
     return nest_lists(mark_formulas(markdown))
 
 
@@ -102,6 +104,21 @@ def _documentation(listed: re.Match[str]) -> str:
     members = re.findall(r"`(\w+)`", listed["members"] or "")
     shown = f"\n    options:\n      members: [{', '.join(members)}]" if members else ""
     return f"::: {listed['name']}{shown}"
+
+
+def _help(command: str) -> str:
+    """The help of a command as a block, as a user without settings sees it, without colours."""
+    others = {name: text for name, text in os.environ.items() if not name.startswith("OVERFIT_")}
+    done = subprocess.run(
+        [sys.executable, "-m", "overfit_cli", command, "--help"],
+        env={**others, "COLUMNS": "80", "NO_COLOR": "1", "TERM": "dumb"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    text = done.stdout.split("Parameters of")[0]
+    lines = (line.rstrip() for line in text.strip().splitlines())
+    return "\n\n```\n" + "\n".join(lines) + "\n```\n"
 
 
 def on_page_content(html: str, **_: Any) -> str:
@@ -134,19 +151,6 @@ def _sources() -> set[str]:
             folder = Path(path).parent
             queue += [normpath(folder / (link[1] or link[2])) for link in LINK.finditer(text)]
     return sources
-
-
-def _by_paper() -> list[dict[str, Any]]:
-    """The pages of the studies by paper, as the table of studies has them."""
-    sections: dict[str, list[Any]] = {}
-    for study, paper in LISTED_STUDY.findall((FOLDER / "studies.md").read_text(encoding="utf-8")):
-        pages = [{part.capitalize(): f"docs/{study}/{part}.md"} for part in PARTS]
-        sections.setdefault(paper, []).append({study: pages})
-    for paper, pages in sections.items():
-        key = paper.split()[0].lower() + paper.split()[-1]
-        if (FOLDER / "coverage" / f"{key}.md").exists():
-            pages.insert(0, {"What is tested": f"docs/coverage/{key}.md"})
-    return [{paper: pages} for paper, pages in sections.items()]
 
 
 def _paths(nav: Any) -> Iterator[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import nbformat
@@ -121,46 +121,20 @@ def test_a_sweep_that_reuses_all_cells_shows_their_diagram(swept: Listening) -> 
     assert [text.splitlines()[1:] for text in again] == [text.splitlines()[1:] for text in first]
 
 
-@pytest.fixture(scope="module")
-def executed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[nbformat.NotebookNode]:
-    """The notebook of the documents, run anew."""
-    notebook = nbformat.read(NOTEBOOK, as_version=4)
-    execute(notebook, tmp_path_factory.mktemp("executed"))
-    yield notebook
-
-
-NUMBERS = re.compile(r"−?\d+(\.\d+)?(·10[⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+)?( min \d\d s| s\b)?")
-
-
-def form(output: Any) -> Any:
-    """An output without what another machine, or another day, may change: its numbers."""
-    if output.output_type == "stream":
-        return NUMBERS.sub("#", output.text).replace("jobs on loky", "job")
-    shown = dict.fromkeys(output.data, "")
-    shown["text/plain"] = NUMBERS.sub("#", re.sub("[·░▒▓█ ]+", "", output.data["text/plain"]))
-    html = output.data.get("text/html", "")
-    if not html.startswith("<pre"):  # the colours of a diagram are numbers too
-        shown["text/html"] = NUMBERS.sub("#", html)
-    return shown
-
-
 @pytest.mark.slow
-def test_the_notebook_of_the_documents_runs_and_its_outputs_are_of_the_present_form(
-    executed: nbformat.NotebookNode,
+def test_the_notebook_of_the_documents_runs_to_the_verdicts_and_the_script_that_it_shows(
+    tmp_path: Path,
 ) -> None:
-    again = [[form(output) for output in cell] for cell in outputs(executed)]
-    kept = [[form(output) for output in cell] for cell in outputs(KEPT)]
-    assert again == kept, "run `python -m docs.notebook`"
-
-
-@pytest.mark.slow
-def test_the_verdicts_that_the_notebook_shows_are_those_of_its_cells(
-    executed: nbformat.NotebookNode,
-) -> None:
+    """Where it is only read, the diagram is drawn by the script that is kept in it."""
+    executed = nbformat.read(NOTEBOOK, as_version=4)
+    execute(executed, tmp_path)
     again, kept = (
         re.findall(r"<Judged [^:]*: (\w+)", json.dumps(notebook)) for notebook in (executed, KEPT)
     )
     assert again == kept == ["holds", "inconclusive", "fails"]
+    models = KEPT.metadata.widgets[STATE].state.values()
+    [model] = [model.state for model in models if "_esm" in model.state]
+    assert model._esm == widget.script(), "run `python -m docs.notebook`"
 
 
 def test_the_kept_notebook_is_small_and_names_no_machine() -> None:
@@ -172,12 +146,3 @@ def test_the_kept_notebook_is_small_and_names_no_machine() -> None:
     counts = [cell.execution_count for cell in KEPT.cells if cell.cell_type == "code"]
     assert counts == list(range(1, len(counts) + 1)), "run from its first cell to its last"
     assert not any(output.output_type == "error" for cell in outputs(KEPT) for output in cell)
-
-
-def test_the_kept_widget_is_of_the_present_script() -> None:
-    """Where the notebook is only read, the diagram is drawn by the script that is kept in it."""
-    models = KEPT.metadata.widgets[STATE].state.values()
-    [model] = [model.state for model in models if "_esm" in model.state]
-    assert model._esm == widget.script(), "run `python -m docs.notebook`"
-    assert model.name == "spike"
-    assert len(model.diagram.panels[0].places) == 10 * 10

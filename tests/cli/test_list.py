@@ -46,6 +46,8 @@ def test_a_study_is_listed_with_its_presets_figures_and_claims(tmp_path: Path) -
     names = [line.split()[0] for line in said if line.startswith("  ")]
     assert names[: len(presets_of(study.name))] == presets_of(study.name)
     assert {*figures_of(study)} <= {*names}
+    for column in (*study.columns, *study.trajectory_columns):
+        assert any(line.split()[:1] == [column.name] and column.meaning in line for line in said)
     assert f"Claims ({len(claims_of(study))})" in said
     assert "  " + ", ".join(claim.name for claim in claims_of(study)) in said
     assert said[-2:] == [
@@ -65,8 +67,15 @@ def test_the_parameters_of_a_study_are_a_table_between_blank_lines() -> None:
     }
     assert rows["n"] == ["n", "training samples, N", "≥ 1, ≤ 1e5", "20"]
     assert rows["dtype"] == ["dtype", "floating-point precision", "float32, float64", "float32"]
-    headings = [line.split(" (")[0] for line in lines if re.match(r"[A-Z]\w+ \(\d+\)", line)]
-    assert headings == ["Presets", "Parameters", "Figures", "Claims"]
+    headings = [line.split(" (")[0] for line in lines if re.match(r"[A-Z][\w ]+ \(\d+\)", line)]
+    assert headings == [
+        "Presets",
+        "Parameters",
+        "Columns",
+        "Columns of logged steps",
+        "Figures",
+        "Claims",
+    ]
     assert all(
         not lines[index - 1] for index, line in enumerate(lines) if line.startswith(tuple(headings))
     )

@@ -43,7 +43,6 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Import the functions at their first use, so that commands start quickly."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(importlib.import_module(f"{__name__}.python"), name)

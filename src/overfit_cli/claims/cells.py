@@ -28,12 +28,10 @@ class Selection:
     Attributes:
         model: the study's parameters; those that are not named below have their defaults.
         vary: parameters that may take several values.
-        alike: parameters that may take any value, the same in all cells: of several settings of
-            them the one with most cells is judged.
-        fewest: the least number of values of a parameter.
+        alike: parameters that may take any value, the same in all cells.
         includes: values of a parameter that must be among the cells.
-        balanced: whether every seed has every setting: those that it lacks are added as failed
-            cells, with the reason `ABSENT`. A refined sweep is not balanced.
+        balanced: whether settings that a seed lacks are added as failed cells, with the reason
+            `ABSENT`.
     """
 
     model: type[StudyParameters]
@@ -109,10 +107,6 @@ def one_setting(cells: pd.DataFrame, names: Iterable[str]) -> pd.DataFrame:
     """Return the cells of one setting of parameters: that with most cells.
 
     The note of the claim says how many cells of other settings are left out.
-
-    Args:
-        cells: one row per cell, or per cell and logged step.
-        names: the parameters that must take one value.
     """
     varied = varying(cells, names)
     if not varied:
@@ -135,9 +129,8 @@ def add_absent(
 ) -> pd.DataFrame:
     """Return the cells, with a failed one for each setting that a seed lacks and another has.
 
-    Args:
-        cells: one row per cell; logged steps are returned as they are.
-        free: those that may take several values; by default all.
+    Logged steps are returned as they are. `free` parameters may take several values; by default
+    all.
     """
     if "step" in cells:
         return cells
@@ -154,12 +147,7 @@ def add_absent(
 
 
 def add_planned(cells: pd.DataFrame, planned: pd.DataFrame) -> pd.DataFrame:
-    """Return a run's cells, with a failed one for each planned cell that is absent.
-
-    Args:
-        cells: one row per cell.
-        planned: `seed` and the parameters, one row per cell.
-    """
+    """Return a run's cells, with a failed one for each planned cell that is absent."""
     names = [name for name in planned if name in cells]
     if planned.empty or cells.empty:
         return cells
@@ -195,12 +183,8 @@ def require_trained(cells: pd.DataFrame) -> pd.DataFrame:
 def repeated_seeds(cells: pd.DataFrame, parameters: type[StudyParameters]) -> list[int]:
     """Return the seeds whose numbers are those of a smaller seed, wherever both have cells.
 
-    Numbers are equal up to `NEAR_COPY`. Whole numbers and short decimals, such as counts and
-    accuracies, agree by chance: columns of such numbers alone are not compared.
-
-    Args:
-        cells: one row per cell, or per cell and logged step.
-        parameters: the study's parameters; all other columns are measured.
+    Numbers are equal up to `NEAR_COPY`. Whole numbers and short decimals agree by chance: columns
+    of such numbers alone are not compared.
     """
     done = cells[cells["status"] == "done"]
     excluded = taken_columns(parameters) | {"step"}
@@ -218,7 +202,6 @@ def repeated_seeds(cells: pd.DataFrame, parameters: type[StudyParameters]) -> li
 
 
 def _setting_numbers(cells: pd.DataFrame, names: Iterable[str]) -> NDArray[np.intp]:
-    """The number of each row's setting, counted from 0."""
     varied = varying(cells, [name for name in names if name in cells])
     if not varied:
         return np.zeros(len(cells), dtype=np.intp)
@@ -227,10 +210,7 @@ def _setting_numbers(cells: pd.DataFrame, names: Iterable[str]) -> NDArray[np.in
 
 
 def _copied_columns(tables: Sequence[Floats]) -> list[int]:
-    """The indices of seeds whose numbers are an earlier one's in all tables, (settings, seeds).
-
-    Most pairs of seeds differ in their first settings: the rest is compared of the others alone.
-    """
+    """The indices of seeds whose numbers are an earlier one's in all tables, (settings, seeds)."""
     earlier, later = np.triu_indices(tables[0].shape[1], 1)
     shares = np.zeros(len(earlier), dtype=bool)
     for table in tables:
@@ -274,12 +254,7 @@ OUTCOMES = ("diverged", STEP_LIMIT)
 
 
 def require_done(cells: pd.DataFrame, most_failed: float = 0.0) -> pd.DataFrame:
-    """Return the cells that are done.
-
-    Args:
-        cells: one row per cell.
-        most_failed: the share of cells that may have failed: failed cells differ from the others.
-    """
+    """Return the cells that are done; up to a share of them may have failed."""
     failed = int((cells["status"] != "done").sum())
     if failed > most_failed * len(cells):
         raise inconclusive(

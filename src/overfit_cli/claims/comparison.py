@@ -18,13 +18,7 @@ Setting: TypeAlias = str | int
 
 @dataclass(frozen=True)
 class BestSetting:
-    """A setting at the best value of the swept parameter.
-
-    Attributes:
-        name: the setting, such as `gaussian`.
-        tried: all swept values, ascending.
-        cells: the cells at the best value, indexed by seed.
-    """
+    """A setting at the best of the values that were `tried`; its cells are indexed by seed."""
 
     name: Setting
     value: float
@@ -54,11 +48,7 @@ class BestSetting:
 
 
 def check_edge(measured: Measurement, first: BestSetting, second: BestSetting) -> Measurement:
-    """Return `inconclusive` where the best value of the worse setting is at the sweep's edge.
-
-    Args:
-        measured: holds where `first` is better, fails where `second` is.
-    """
+    """Return `inconclusive` where the best value of the worse setting is at the sweep's edge."""
     worse = {"holds": second, "fails": first}.get(measured.verdict)
     if worse is None or not worse.at_edge:
         return measured
@@ -78,11 +68,7 @@ class Place:
 class Comparison:
     """The settings to compare, and the parameter of which each has its best value.
 
-    Attributes:
-        compared: the parameter whose values are compared, such as `kernel`.
-        swept: the parameter of which each has its best value, such as `learning_rate`.
-        swept_in_words: its name in sentences, such as `step size`.
-        best_in: the column whose mean over seeds is lowest at the best value.
+    The best value of `swept` has the lowest mean over seeds of the column `best_in`.
     """
 
     compared: str
@@ -106,13 +92,7 @@ class Comparison:
     def pair(
         self, cells: pd.DataFrame, parameters: Collection[str], settings: tuple[Setting, Setting]
     ) -> tuple[BestSetting, BestSetting]:
-        """Return both settings at their best, on the seeds of both.
-
-        Args:
-            cells: one row per cell.
-            parameters: the study's; only the compared and the swept one may vary.
-            settings: two values of the compared parameter.
-        """
+        """Return both settings at their best, on the seeds of both; nothing else may vary."""
         first, second = self.several(cells, parameters, settings)
         return first, second
 
@@ -136,11 +116,7 @@ class Comparison:
         settings: tuple[Setting, Setting],
         place: Place,
     ) -> tuple[BestSetting, BestSetting]:
-        """Return both settings at one value of the swept parameter, on the seeds of both.
-
-        Args:
-            cells, parameters, settings: as for `pair`.
-        """
+        """Return both settings at one value of the swept parameter, on the seeds of both."""
         chosen = cells[(cells[self.swept] == place.value) & cells[self.compared].isin(settings)]
         if chosen[self.compared].nunique() < 2:
             raise not_run(
@@ -175,7 +151,6 @@ class Comparison:
         return [candidate.on(seeds) for candidate in best]
 
     def _check_whole(self, cells: pd.DataFrame) -> None:
-        """Refuse settings with different values or seeds: a missing cell may be the better one."""
         tried = cells.groupby([self.compared, self.swept])["seed"].nunique().unstack()
         if tried.isna().to_numpy().any():
             raise inconclusive(
@@ -199,10 +174,7 @@ class Comparison:
     ) -> Callable[[pd.DataFrame], Measurement]:
         """Return the function that measures two settings; see `pair` and `pair_at`.
 
-        Args:
-            judge: takes both settings and all cells, and returns the measurement.
-            settings: two values of the compared parameter.
-            place: one value of the swept parameter for both; by default each has its best.
+        `judge` takes both settings and all cells. Without a place each has its best.
         """
         if place is None:
             return lambda cells: judge(*self.pair(cells, parameters, settings), cells)

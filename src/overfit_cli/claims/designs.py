@@ -114,7 +114,6 @@ class Design:
 
 
 def _list(values: Sequence[Any]) -> str:
-    """Values of a parameter; of many the first and the last."""
     if len(values) <= _MOST_VALUES:
         return ", ".join(brief(value, 6) for value in values)
     return f"{brief(values[0], 6)} to {brief(values[-1], 6)}, {len(values)} values"

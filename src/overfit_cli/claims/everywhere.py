@@ -87,7 +87,6 @@ def combine(parts: Sequence[Part], over: Over) -> list[Part]:
 
 
 def _aspect(parts: Sequence[Part]) -> str:
-    """Return the part of a line that is judged, such as its end; empty for the whole line."""
     aspects = {part.place.rpartition(", ")[2] for part in parts}
     aspect = aspects.pop()
     return "" if aspects or "=" in aspect or not aspect else f", {aspect}"
@@ -99,7 +98,6 @@ def _reduced(parts: Sequence[Part], reduce: Callable[..., Floats], place: str) -
 
 
 def _average_of(part: Part) -> Callable[..., Floats]:
-    """The mean over settings: of a geometric mean a geometric one."""
     if part.statistic != "geometric mean":
         return np.mean
 
@@ -114,10 +112,7 @@ def judge_parts(parts: Sequence[Part], *, drawn: bool = True) -> Measurement:
     """Return the measurement of a claim on all parts; the worst one's number is the value.
 
     Of parts with one verdict those that the claim's margin is of are shown before what is judged
-    beside them, such as the end of a line.
-
-    Args:
-        drawn: whether seeds change anything; otherwise one number decides.
+    beside them, such as the end of a line. Unless seeds are drawn, one number decides.
     """
     if not drawn:
         return _judge_instance(parts)
@@ -158,14 +153,13 @@ def judge_parts(parts: Sequence[Part], *, drawn: bool = True) -> Measurement:
 
 
 def _count_settings(parts: Sequence[Part]) -> dict[str, float]:
-    """The number of settings, each with all that is judged of its line; empty for one alone."""
     split = [(part.place, *part.place.rpartition(", ")[::2]) for part in parts]
     places = {place if "=" in last else before for place, before, last in split}
     return {"settings": len(places)} if len(places) > 1 else {}
 
 
 def verdicts_at_extremes(parts: Sequence[Part]) -> tuple[Verdict, Verdict] | None:
-    """Return the verdicts if all numbers that are not known were as good as can be, and as bad.
+    """Return the verdicts if numbers that are not known were as good as can be, and as bad.
 
     None where all are known, and where a mean is of one that may be anything.
     """
@@ -254,7 +248,6 @@ def _judge_instance(parts: Sequence[Part]) -> Measurement:
 
 
 def _room(part: Part) -> float:
-    """Return how far inside its margin a number lies that no seed changes; −∞ if unknown."""
     if part.unknown:
         return -math.inf
     return float(min(part.low[0] - part.margin.least, part.margin.most - part.high[0]))

@@ -29,10 +29,9 @@ from overfit_cli.stats.equations import Expression, parse_condition, parse_expre
 
 @dataclass(frozen=True)
 class Table:
-    """The cells that a claim is judged on, and what their columns are called.
+    """The cells that a claim is judged on, failed ones too, and what their columns are called.
 
     Attributes:
-        cells: one row per cell, failed ones too.
         symbols: the names of measured columns by their symbols.
         between: of some measured columns the two columns with the least and the most that a number
             may be which a cell lacks: that of steps is at least those that were taken.
@@ -214,7 +213,6 @@ class Measured:
 
 
 def _ends_of(expression: Expression, values: Mapping[str, Ends]) -> Ends:
-    """The ends of an expression of numbers between two ends; infinite where one is not known."""
     numbers = expression.value({name: ends.low for name, ends in values.items()})
     if all(ends.known.all() for ends in values.values()):
         return Ends(numbers, numbers)
@@ -226,11 +224,7 @@ def _ends_of(expression: Expression, values: Mapping[str, Ends]) -> Ends:
 
 
 def read_expression(text: str, names: Mapping[str, str], shown: str) -> Expression:
-    """Return the expression of a text in columns and parameters.
-
-    Args:
-        shown: the text as the user wrote it.
-    """
+    """Return the expression of a text in columns and parameters."""
     try:
         return parse_expression("claim", text, names, "columns and parameters")
     except BadValue as error:
@@ -271,7 +265,6 @@ _SHOWN = 6
 
 
 def _nearest(present: Sequence[Any], value: object) -> str:
-    """The values that cells have, in words; of many numbers the two nearest to `value`."""
     if len(present) <= _SHOWN:
         return ", ".join(map(str, present))
     if isinstance(value, str | bool):
@@ -293,7 +286,6 @@ def settings_of(
 
 
 def _of_seeds(table: Table, rows: pd.DataFrame, column: str, seeds: NDArray[Any]) -> Ends:
-    """The ends of a column of one setting by seed; nothing is known where a cell is absent."""
     if column == "steps":
         numbers = rows[column].astype(float).where(rows["status"] == "done")
     else:

@@ -23,18 +23,12 @@ Number = int | float
 
 @dataclass(frozen=True)
 class Quantity:
-    """A quantity of a claim.
-
-    Attributes:
-        words: as it stands in a sentence, such as `mean of test_error`.
-        throughout: whether it is a power that must not turn at the end of its line.
-    """
+    """A quantity of a claim; its words are as in a sentence, such as `mean of test_error`."""
 
     words: str
     throughout: bool = False
 
     def __str__(self) -> str:
-        """Write the quantity."""
         return self.words
 
 
@@ -74,11 +68,9 @@ def geometric_mean(number: Measured) -> Quantity:
 
 
 def share(*conditions: str, everywhere: bool = False) -> Quantity:
-    """Return the share of seeds that meet conditions.
+    """Return the share of seeds that meet all conditions, such as `test_error < 0.1`.
 
-    Args:
-        *conditions: such as `test_error < 0.1`; a seed must meet all.
-        everywhere: whether it must meet them at all settings; by default each is judged by itself.
+    They do so at each setting by itself, or `everywhere`.
     """
     joined = " and ".join(_text("condition", text) for text in conditions)
     return Quantity(f"share of seeds with {joined}{' everywhere' if everywhere else ''}")
@@ -87,8 +79,7 @@ def share(*conditions: str, everywhere: bool = False) -> Quantity:
 def power(number: Measured, along: str, *, throughout: bool = False) -> Quantity:
     """Return the power p of a number ∝ parameter^p, on every line along the parameter.
 
-    Args:
-        throughout: whether the number must not turn at the end of the line.
+    With `throughout` the number must not turn at the end of the line.
     """
     words = f"power of {_text('along', along)} in {_text('number', number)}"
     return Quantity(words, throughout)
@@ -96,11 +87,7 @@ def power(number: Measured, along: str, *, throughout: bool = False) -> Quantity
 
 @dataclass(frozen=True)
 class Boundary:
-    """The boundary on which a column has a value, in the plane of two parameters.
-
-    Attributes:
-        x, y: the parameters: the boundary is an x for each y.
-    """
+    """The boundary on which a column has a value: an x for each y."""
 
     column: str
     value: Number
@@ -124,9 +111,7 @@ def boundary(column: str, value: Number, *, x: str, y: str) -> Boundary:
 def ratio(over: str, under: str = "", /, **settings: tuple[object, object]) -> str:
     """Return the expression of a ratio: of two expressions, or of a column at two settings.
 
-    Args:
-        over, under: the expressions; without the second one the first is a column.
-        **settings: of each parameter the values over and under: `method=("ridge", "none")`.
+    Settings are the values over and under: `ratio("loss", method=("ridge", "none"))`.
     """
     for name, pair in settings.items():
         if not isinstance(pair, tuple) or len(pair) != 2:
@@ -144,13 +129,7 @@ def ratio(over: str, under: str = "", /, **settings: tuple[object, object]) -> s
 def below(
     number: Measured, most: Number | str, *, strictly: bool = True, **options: Unpack[Options]
 ) -> Sentence:
-    """Return the claim that a quantity is below a number, or below an expression.
-
-    Args:
-        most: the number, or the expression that it is compared with, seed by seed.
-        strictly: whether it must not be the number itself.
-        **options: see `Options`.
-    """
+    """Return the claim that a quantity is below a number, or below an expression, seed by seed."""
     return _compared(number, "<" if strictly else "<=", most, options)
 
 
@@ -171,10 +150,7 @@ def near(
 ) -> Sentence:
     """Return the claim that a quantity is a number, up to a tolerance or a factor.
 
-    Args:
-        within: the tolerance: 0.02, or `10%` of the number.
-        factor: the factor on both sides, in place of a tolerance.
-        **options: see `Options`.
+    The tolerance `within` is a number, or `10%` of `value`; the factor is on both sides.
     """
     if bool(within) == bool(factor):
         raise BadValue("within", within, "give a tolerance, or a factor.")
@@ -198,9 +174,7 @@ def rises(number: Measured, along: str, **options: Unpack[Options]) -> Sentence:
 def together(*claims: Sentence, **options: Unpack[Options]) -> Sentence:
     """Return the claim that several are true: it fails where one does, at the level of all.
 
-    Args:
-        *claims: without conditions, seeds and names of their own.
-        **options: those of all; see `Options`.
+    They have no conditions, seeds and names of their own.
     """
     for claim in claims:
         if not isinstance(claim, Sentence):

@@ -42,7 +42,6 @@ class Part:
         low, high: the least and the most that the number of each seed may be, shape (seeds,).
         quantity: what it is a number of, where a claim has several quantities.
         within: the least and the largest number that there can be, such as −1 and 1.
-        setting: the values of the setting; empty for a line, or a number over several settings.
     """
 
     place: str
@@ -55,7 +54,6 @@ class Part:
     setting: Mapping[str, Any] = field(default_factory=dict)
 
     def __str__(self) -> str:
-        """As it is called after "the worst is": `at n=20`, or `the mean over 8 settings`."""
         is_combined = not self.quantity and " over " in self.place
         setting = f"{'the' if is_combined else 'at'} {self.place}" if self.place else ""
         return " ".join(filter(None, (self.quantity, setting)))
@@ -67,12 +65,7 @@ class Part:
 
 
 class Line(NamedTuple):
-    """Numbers along a parameter.
-
-    Attributes:
-        x: the values of the parameter, (points,).
-        ends: the ends of each seed's number at each of them, (seeds, points).
-    """
+    """Numbers along x, (points,): the ends of each seed's number, (seeds, points)."""
 
     setting: Mapping[str, Any]
     x: Floats
@@ -81,17 +74,12 @@ class Line(NamedTuple):
 
 @dataclass(frozen=True)
 class Level:
-    """A number at every setting: `test_error < 0.05`.
-
-    Attributes:
-        margin: the margin of its median or mean over seeds.
-    """
+    """A number at every setting: `test_error < 0.05`."""
 
     measured: Measured
     margin: Margin
 
     def __str__(self) -> str:
-        """Write the expression."""
         return self.measured.text
 
     def parts(self, table: Table) -> list[Part]:
@@ -104,9 +92,7 @@ class Level:
 class Share:
     """The share of seeds that meet conditions, at every setting or at all of them at once.
 
-    Attributes:
-        conditions: of each its left side less its right side, and the sign between them.
-        everywhere: whether a seed must meet them at all settings.
+    Each condition is its left side less its right side, and the sign between them.
     """
 
     conditions: tuple[tuple[Measured, str], ...]
@@ -114,7 +100,6 @@ class Share:
     everywhere: bool = False
 
     def __str__(self) -> str:
-        """Say that it is a share of seeds."""
         return "the share"
 
     def parts(self, table: Table) -> list[Part]:
@@ -129,7 +114,6 @@ class Share:
     def _met(
         self, excess: Measured, sign: str, table: Table
     ) -> list[tuple[Mapping[str, Any], Ends]]:
-        """Return 1 for a setting at which a seed meets a condition, else 0; both if unknown."""
         meets: Mapping[str, Callable[[Floats], NDArray[np.bool_]]] = {
             "<": lambda excess: excess < 0,
             "<=": lambda excess: excess <= 0,
@@ -150,11 +134,7 @@ def _all(several: Sequence[Ends]) -> Ends:
 
 @dataclass(frozen=True)
 class Trend:
-    """A fall or a rise along a parameter, on every line of the grid: by the order of its values.
-
-    Attributes:
-        axis: the parameter, as the user wrote it.
-    """
+    """A fall or a rise along a parameter, on every line of the grid: by the order of its values."""
 
     measured: Measured
     axis: str
@@ -171,7 +151,6 @@ class Trend:
         return self.RISES if self.rises else self.FALLS
 
     def __str__(self) -> str:
-        """Write the expression."""
         return self.measured.text
 
     def parts(self, table: Table) -> list[Part]:
@@ -205,12 +184,9 @@ class Trend:
 class Power:
     """The power p of a quantity ∝ parameter^p, on every line of the grid.
 
-    Attributes:
-        axis: the parameter, as the user wrote it.
-        throughout: whether a single value must not decide, and the quantity not turn at the end of
-            the line. Between the last two values it does not run the other way half as fast as
-            along the whole line; and without the last value p, where it can be told, is on the same
-            side of 0.
+    With `throughout` a single value must not decide, and the quantity not turn at the end of the
+    line. Between the last two values it does not run the other way half as fast as along the whole
+    line; and without the last value p, where it can be told, is on the same side of 0.
     """
 
     measured: Measured
@@ -219,7 +195,6 @@ class Power:
     throughout: bool = False
 
     def __str__(self) -> str:
-        """Write the expression and the parameter."""
         return f"power of {self.axis} in {self.measured.text}"
 
     def parts(self, table: Table) -> list[Part]:
@@ -247,12 +222,10 @@ class Power:
 
     @property
     def _side(self) -> Margin:
-        """The side of 0 on which the power lies."""
         return Margin(most=0.0) if math.isinf(self.margin.least) else Margin(least=0.0)
 
 
 def _parts_of_slope(log_x: Floats, weights: Floats) -> dict[str, Floats]:
-    """The weights of the slope without the last value, and of that at the end; see `Power`."""
     end = np.append(np.zeros(len(weights) - 2), _slope_weights(log_x[-2:]))
     parts = {"its end": end + weights / 2}
     if len(log_x) > LEAST_FOR_POWER:
@@ -262,11 +235,7 @@ def _parts_of_slope(log_x: Floats, weights: Floats) -> dict[str, Floats]:
 
 @dataclass(frozen=True)
 class ContourPower:
-    """The power p of x ∝ y^p along the contour on which a quantity has a value.
-
-    Attributes:
-        x, y: the parameters, as the user wrote them.
-    """
+    """The power p of x ∝ y^p along the contour on which a quantity has a value."""
 
     x: str
     y: str
@@ -275,7 +244,6 @@ class ContourPower:
     margin: Margin
 
     def __str__(self) -> str:
-        """Write the expression and the parameter."""
         return f"power of {self.y} in {self.x}"
 
     def parts(self, table: Table) -> list[Part]:
@@ -410,7 +378,6 @@ def _correlation_between(order: Floats, ranks: Floats) -> tuple[Floats, Floats]:
 
 
 def _end_ranks(values: Floats) -> Ends:
-    """The ends of the share of each row's other values that lie below its last one, (seeds,)."""
     last, others = values[:, -1:], values[:, :-1]
     unknown = np.isnan(others) | np.isnan(last)
     low = (others < last).mean(axis=1)
@@ -435,7 +402,6 @@ def _turns(values: Floats) -> Ends:
 
 
 def _slope_weights(x: Floats) -> Floats:
-    """The weights whose sum with numbers at x is their least-squares slope, (points,)."""
     centred = x - x.mean()
     return np.asarray(centred / (centred @ centred))
 

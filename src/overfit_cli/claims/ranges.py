@@ -27,7 +27,6 @@ class Range(NDArrayOperatorsMixin):
     def __array_ufunc__(
         self, ufunc: Callable[..., Any], method: str, *inputs: Any, **options: Any
     ) -> Range:
-        """Compute with the ends; see the class."""
         ends = [(x.low, x.high) if isinstance(x, Range) else (x, x) for x in inputs]
         corners = [np.asarray(ufunc(*corner), np.float64) for corner in itertools.product(*ends)]
         if ufunc in _INCREASING:

@@ -48,11 +48,8 @@ WANTED = 0.9
 class Rates:
     """The rates at which a claim would be judged wrongly or rightly, at a number of seeds.
 
-    Attributes:
-        false_holds: the share of `holds` where it is barely false.
-        false_fails: the share of `fails` where it is barely true.
-        holds, fails: the shares of the verdicts where it is as measured.
-        repeats: how many times it was judged in each world.
+    `false_holds` is the share of `holds` where it is barely false, `false_fails` that of `fails`
+    where it is barely true; `holds` and `fails` are those where it is as measured.
     """
 
     seeds: int
@@ -79,12 +76,9 @@ def rates(
     repeats: int = REPEATS,
     seed: int = 0,
 ) -> Rates:
-    """Return the rates of error and the power of a claim on parts.
+    """Return the rates of error and the power of a claim on parts, one for each setting.
 
-    Args:
-        parts: the numbers of the seeds that there are, one part for each setting.
-        seeds: how many seeds; by default as many as there are.
-        repeats: how many times seeds are resampled in each world.
+    The number of seeds is by default that of the parts.
     """
     count = seeds or len(parts[0].low)
     random = np.random.default_rng(seed)
@@ -114,11 +108,7 @@ def fewest_seeds(parts: Sequence[Part]) -> int:
 def seeds_to_decide(parts: Sequence[Part], *, more_than: int = 0, seed: int = 0) -> int | None:
     """Return the fewest seeds that decide a claim in `WANTED` of the worlds as measured.
 
-    None where `MOST_SEEDS` do not.
-
-    Args:
-        parts, seed: as in `rates`.
-        more_than: how many seeds are not enough.
+    They are more than `more_than`. None where `MOST_SEEDS` do not.
     """
     random = np.random.default_rng(seed)
     parts = _with_means(parts)
@@ -156,7 +146,6 @@ class _Drawn:
     high: Floats
 
     def mapped(self, function: Callable[[Floats], Floats]) -> _Drawn:
-        """A function of both ends; of numbers that are all known it is computed once."""
         low = function(self.low)
         return _Drawn(low, low if self.high is self.low else function(self.high))
 
@@ -214,7 +203,6 @@ def _noisy_median(numbers: Floats, width: float) -> float:
 
 
 def _with_share(part: Part, share: float) -> Part:
-    """A part of as many seeds as show a share to a thousandth, known or not as before."""
     count = 1000
     right = (np.arange(count) < round(share * count)).astype(float)
     unknown = np.arange(count) % len(part.low) < part.unknown
@@ -279,7 +267,6 @@ def _shrunk(low: Floats, high: Floats) -> tuple[Floats, Floats, Floats]:
 
 
 def _bandwidths(low: Floats, high: Floats) -> Floats:
-    """The deviation of the noise for each part: half of Silverman's rule, of known numbers."""
     known = np.where(low == high, low, np.nan)
     counts = np.isfinite(known).sum(axis=1)
     quartiles = np.full((2, len(low)), 0.0)
@@ -293,7 +280,6 @@ def _bandwidths(low: Floats, high: Floats) -> Floats:
 
 
 def _verdicts(parts: Sequence[Part], drawn: _Drawn) -> NDArray[np.int8]:
-    """The verdict in each repeat: 1 holds, −1 fails, 0 neither. See `everywhere.judge_parts`."""
     count = drawn.low.shape[2]
     if count < max(part.margin.fewest_seeds for part in parts):
         return np.zeros(len(drawn.low), dtype=np.int8)
@@ -333,7 +319,6 @@ def _with_medians_sorted(parts: Sequence[Part], drawn: _Drawn) -> _Drawn:
 
 
 def _ends(parts: Sequence[Part], drawn: _Drawn, level: float) -> tuple[Floats, Floats]:
-    """The ends of intervals, of shape (repeats, parts)."""
     low, high = np.empty(drawn.low.shape[:2]), np.empty(drawn.low.shape[:2])
     for statistic in {part.statistic for part in parts}:
         alike = np.array([part.statistic == statistic for part in parts])
@@ -343,7 +328,6 @@ def _ends(parts: Sequence[Part], drawn: _Drawn, level: float) -> tuple[Floats, F
 
 
 def _ends_of(statistic: Statistic, drawn: _Drawn, level: float) -> tuple[Floats, Floats]:
-    """The ends of intervals of one kind, of shape (repeats, parts)."""
     count = drawn.low.shape[2]
     if statistic == "median":
         excluded = ordered_tail(count, level)

@@ -81,7 +81,6 @@ class Margin:
         return "The interval lies beyond what was measured."
 
     def __str__(self) -> str:
-        """Write the range in which the interval must lie."""
         if math.isinf(self.least):
             return f"below {_end(self.most)}"
         if math.isinf(self.most):
@@ -89,18 +88,13 @@ class Margin:
         return f"from {_end(self.least)} to {_end(self.most)}"
 
     def in_words(self, number: str) -> str:
-        """Write the condition on the interval, and the origin of the margin.
-
-        Args:
-            number: the measured number, such as `the exponent`.
-        """
+        """Write the condition on the interval of a number, and the origin of the margin."""
         origin = f" ({self.because})" if self.because else ""
         seeds = plural(self.fewest_seeds, "seed")
         return f"{number}{IN_MARGIN}{self}{origin}; at least {seeds}"
 
 
 def _end(number: float) -> str:
-    """Write an end of a margin; that of one which does not contain 0 is 0 too."""
     return "0" if abs(number) < sys.float_info.min else f"{number:g}"
 
 
@@ -149,9 +143,6 @@ def judge_estimates(
     It holds where all hold and fails where one fails, so each interval must have the level of all
     together: see `level_of_each`. The value is that of the decisive number: of several, the one
     closest to its margin's ends. The details have all of them.
-
-    Args:
-        note: further sentences for the reader.
     """
     measurements = {name: judge_estimate(*number) for name, number in estimates.items()}
     verdict = joint_verdict(measurement.verdict for measurement in measurements.values())
@@ -184,9 +175,7 @@ def share_of_seeds(
 ) -> Estimate:
     """Return the share of the seeds of which all cells are correct, with its exact interval.
 
-    Args:
-        correct: whether each cell is correct.
-        unknown: whether it is not known of a cell: the interval then allows for both.
+    Where it is `unknown` of a cell, the interval allows for both.
     """
     by_seed = seeds.to_numpy()
     right = correct.groupby(by_seed).all()
@@ -203,8 +192,8 @@ class Requirements:
     """The hypotheses of a theorem, by the distance of each cell to them.
 
     Attributes:
-        missed: the distance of each cell to each hypothesis by its name, such as `decades of heads
-            missing`; above 0 the cell does not meet it. A cell without a number does not.
+        missed: the distance of each cell to each hypothesis by its name; above 0, and without a
+            number, the cell does not meet it.
         in_words: the hypotheses that are missed, for the sentence after its colon.
     """
 
@@ -226,9 +215,7 @@ class Requirements:
     def judged(self, unknown: pd.Series[bool]) -> pd.Series[bool]:
         """Return the cells that a theorem is judged on: those that meet all, and those that may.
 
-        Args:
-            unknown: of which cells it is not known whether they break it: such a cell may have met
-                the hypotheses too, and with it nothing holds.
+        A cell of which it is unknown whether it breaks the theorem may have met the hypotheses too.
         """
         return self.met() | (unknown & self.may_be_met())
 
@@ -270,11 +257,8 @@ def judge_theorem(
     third of all draws, so many seeds without a break would have a probability below 1/50.
 
     Args:
-        broken: whether each cell breaks it.
-        unknown: whether that is not known of a cell, which failed or is absent: such a cell
-            refutes nothing, and with it nothing holds.
+        unknown: whether a cell failed or is absent: it refutes nothing, and with it nothing holds.
         decades_over: the decades by which each cell lies above a bound; negative below it.
-        note: further sentences for the reader.
     """
     details = dict(details or {})
     cells = pd.DataFrame({"broken": broken, "seed": seeds, "unknown": False, "decades": math.inf})
@@ -301,7 +285,6 @@ def judge_theorem(
 def _judge_without_exception(
     cells: pd.DataFrame, unknown_because: str, note: str, details: Mapping[str, float]
 ) -> Measurement:
-    """Judge whether no cell is broken; columns `broken`, `unknown` and `seed`."""
     is_broken = bool((cells["broken"] & ~cells["unknown"]).any())
     estimate = share_of_seeds(~cells["broken"], cells["seed"], cells["unknown"])
     missing = int(cells["unknown"].sum())
@@ -334,12 +317,7 @@ def judge_instance(
 ) -> Measurement:
     """Return the measurement of an instance without random draws, which decides by itself.
 
-    There is no interval: another seed would give the same number.
-
-    Args:
-        correct: whether the instance is as claimed.
-        value: the number that decides; nan where it is not known: then nothing is decided.
-        note: further sentences for the reader.
+    There is no interval: another seed would give the same number. A value of nan decides nothing.
     """
     verdict: Verdict = "holds" if correct else "fails"
     return Measurement(
@@ -351,12 +329,7 @@ def judge_instance(
 
 
 def mark_vacuous(measured: Measurement, reason: str, details: Mapping[str, float]) -> Measurement:
-    """Return a measurement as vacuous: the claim could not have been broken.
-
-    Args:
-        reason: the hypothesis that is not met, or the bound that cannot be broken, as a sentence.
-        details: further numbers, such as the distance to the hypothesis.
-    """
+    """Return a measurement as vacuous, for a reason, as a sentence: it could not be broken."""
     note = f"{measured.note} {reason}".strip()
     return replace(measured, verdict="vacuous", details={**measured.details, **details}, note=note)
 

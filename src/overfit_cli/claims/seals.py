@@ -33,7 +33,6 @@ def digest_of_claim(claim: Claim, *, with_code: bool) -> str:
 
 
 def _code(value: object) -> str:
-    """The code of a function with what is bound to it; the text of another value."""
     if isinstance(value, functools.partial):
         bound = [*value.args, *(item for pair in sorted(value.keywords.items()) for item in pair)]
         return " ".join(map(_code, (value.func, *bound)))
@@ -70,7 +69,6 @@ class Seals:
     Attributes:
         digests: the digest of each claim by its name; None where none were kept.
         wordings: their texts, as far as they are known; see `wording`.
-        with_code: as for `digest_of_claim`.
     """
 
     digests: Mapping[str, str] | None

@@ -19,13 +19,10 @@ from overfit_cli.core.text import plural
 
 @dataclass(frozen=True)
 class Clause:
-    """A quantity of a claim, with how it is judged.
+    """A quantity of a claim, with how it is judged over seeds and over settings.
 
     Attributes:
-        statistic: what is judged over seeds.
-        over: how the numbers at several settings are judged; see `everywhere.combine`.
-        target: the number that the claim states, where it is no end of the margin and none is
-            there; see `Margin`.
+        target: the number that the claim states, where it is no end of the margin; see `Margin`.
     """
 
     quantity: Quantity
@@ -97,7 +94,6 @@ class Sentence:
     Attributes:
         fewest: the fewest seeds that decide; 0 for those that its statistics take.
         title: what it is called; empty where it is called after its text.
-        text: the sentence, with single blanks.
     """
 
     clauses: tuple[Clause, ...]
@@ -107,7 +103,6 @@ class Sentence:
     text: str = field(default="", compare=False)
 
     def __str__(self) -> str:
-        """Write the sentence, which is read as an equal one."""
         return f"{self.title}: {self.text}" if self.title else self.text
 
     @property
@@ -145,11 +140,7 @@ class Sentence:
         return replace(self, clauses=(replace(first, target=target), *others))
 
     def holds_where(self, number: str = "", because: str = "") -> str:
-        """Return the condition in words.
-
-        Args:
-            number: what is measured, in words; by default what is judged over seeds.
-        """
+        """Return the condition in words, by default on what is judged over seeds."""
         if number:
             margin = replace(self.clauses[0].margin, because=because, fewest_seeds=self.seeds)
             return f"{margin.in_words(number)}{self.clauses[0].at_the_end}"
@@ -158,7 +149,6 @@ class Sentence:
 
 
 def _slug(claimed: str) -> str:
-    """A name made from the text: `test_error-lt-0.05-where-snr-gt-2`."""
     words = {"<=": " le ", ">=": " ge ", "<": " lt ", ">": " gt ", "=": " "}
     words |= {"%": " percent ", "/": " over "}
     for sign, word in words.items():

@@ -24,13 +24,7 @@ Choose = Callable[[pd.DataFrame], pd.DataFrame]
 
 @dataclass(frozen=True)
 class Measure:
-    """The function that measures a sentence on a study's cells.
-
-    Attributes:
-        choose: chooses the cells that it is about; None for all.
-        symbols, between: see `Table`.
-        drawn: whether the study has seeds.
-    """
+    """The function that measures a sentence on a study's cells, or on those that it chooses."""
 
     sentence: Sentence
     model: type[StudyParameters]
@@ -66,13 +60,7 @@ def column_symbols(study: AnyStudy) -> dict[str, str]:
 
 
 def claim(stated: str | Sentence, study: AnyStudy, **fields: Any) -> Claim:
-    """Return the claim of a sentence about all cells of a study.
-
-    Args:
-        stated: the sentence, such as one of `grammar.FORMS`.
-        study: the study whose cells it is judged on.
-        **fields: further attributes of the claim, such as `kind` and `source`.
-    """
+    """Return the claim of a sentence about all cells of a study."""
     sentence = read(str(stated))
     given: dict[str, Any] = {
         "name": sentence.name,
@@ -105,8 +93,6 @@ def stated_claim(
         choose: chooses the cells, such as `Selection.of`; it may add columns that the sentence
             names, such as a formula's value.
         number: what is measured, in the words of `holds_where`.
-        between: see `Table`.
-        **fields: the other attributes of the claim; `name`, `source` and `statement` at least.
     """
     sentence = read(str(stated))
     given = {"holds_where": sentence.holds_where(number, because)}

@@ -26,6 +26,7 @@ from overfit_cli.core.values import alternatives
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from overfit_cli.core.cell import Column
     from overfit_cli.core.parameters import ParameterInfo
     from overfit_cli.core.study import AnyStudy
     from overfit_cli.report.contents import ReportedPaper
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
 
 
 PARAMETER_HEADINGS = ("parameter", "symbol", "default", "takes", "meaning")
-COLUMN_HEADINGS = ("column", "symbol", "meaning")
 
 
 def parameter_rows(study: AnyStudy) -> list[tuple[str, ...]]:
@@ -59,16 +59,16 @@ def _default(info: ParameterInfo) -> str:
     return f"{info.default:g}" if info.kind == "float" else str(info.default)
 
 
-def column_rows(study: AnyStudy, *, trajectories: bool = False) -> list[tuple[str, ...]]:
-    """Return one row per measured column, of cells or of trajectories, under `COLUMN_HEADINGS`."""
+def _column_entries(columns: Sequence[Column]) -> list[tuple[str, str]]:
+    """The name of each column, and its meaning with its symbol and unit."""
     from overfit_cli.core.parameters import symbol_text
 
-    columns = study.trajectory_columns if trajectories else study.columns
     return [
         (
             column.name,
-            symbol_text(column.symbol),
-            column.meaning + (f" ({column.unit})" if column.unit else ""),
+            column.meaning
+            + (f", {symbol_text(column.symbol)}" if column.symbol else "")
+            + (f" ({column.unit})" if column.unit else ""),
         )
         for column in columns
     ]
@@ -235,7 +235,7 @@ def _counts(study: AnyStudy) -> str:
 
 
 def _print_study(output: Console, study: AnyStudy, typed: str) -> None:
-    """Print what a study has: presets, parameters, figures, and its claims by verdict."""
+    """Print what a study has: presets, parameters, columns, figures, claims by verdict."""
     from overfit_cli.core.registry import claims_of, figures_of
 
     print_folded(output, f"{study.name}: {study.title}" if study.title else study.name)
@@ -246,6 +246,8 @@ def _print_study(output: Console, study: AnyStudy, typed: str) -> None:
     figures = [(figure.name, figure.title) for figure in figures_of(study).values()]
     _print_section(output, "Presets", presets)
     _print_parameters(output, study)
+    _print_section(output, "Columns", _column_entries(study.columns))
+    _print_section(output, "Columns of logged steps", _column_entries(study.trajectory_columns))
     _print_section(output, "Figures", figures)
     _print_claims(output, study)
     output.print()

@@ -19,11 +19,7 @@ LARGEST = 1e150
 
 
 def finite_column(cells: pd.DataFrame, column: str) -> pd.Series[float]:
-    """Return a measured column of the cells that are done.
-
-    It is nan where a cell has no number, or one beyond ±`LARGEST`, as a training that diverges
-    has.
-    """
+    """Return a measured column of done cells, nan for numbers beyond ±`LARGEST`."""
     import pandas as pd
 
     numbers = cells[column].to_numpy(dtype=np.float64, na_value=np.nan)
@@ -32,12 +28,7 @@ def finite_column(cells: pd.DataFrame, column: str) -> pd.Series[float]:
 
 
 def without_overflow(rows: pd.DataFrame, columns: Iterable[str]) -> tuple[pd.DataFrame, int]:
-    """Return rows with nan in place of numbers beyond ±`LARGEST`, and how many those are.
-
-    Args:
-        rows: cells or logged steps.
-        columns: the measured columns; those that rows lack are ignored.
-    """
+    """Return rows with nan in place of numbers beyond ±`LARGEST`, and how many those are."""
     present = [name for name in columns if name in rows and rows[name].dtype.kind == "f"]
     too_large = rows[present].abs() > LARGEST
     count = int(too_large.to_numpy().sum())

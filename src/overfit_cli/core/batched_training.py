@@ -27,10 +27,7 @@ BYTES_OF_LIBRARIES = 3e8
 
 
 def without_gradients(train: Callable[[], Results[P]]) -> Results[P]:
-    """Give the results of a training in which PyTorch records nothing for gradients, as they come.
-
-    What the caller does between two of them is recorded as usual.
-    """
+    """Give the results of a training in which PyTorch records nothing for gradients."""
     import torch
 
     with torch.inference_mode():
@@ -53,11 +50,9 @@ def group_cells(
     """Group cells that can be trained as one tensor.
 
     Args:
-        cells: all of them; within a batch they keep their order.
         key: what the cells of a batch share; batches are ordered by it.
         most: the largest size of a batch; a cell larger than that is a batch of its own.
-        cost: of a cell, of which the cells of a batch have about the same; with it the costliest
-            batches come first.
+        cost: the cells of a batch have about the same; the costliest batches come first.
     """
     batches: Batches[P] = []
     for _, group in itertools.groupby(sorted(cells, key=key), key=key):
@@ -93,12 +88,8 @@ Pass = TypeVar("Pass")
 class BatchedTraining(ABC, Generic[P, State, Pass]):
     """Cells of one shape in training. `cells` are those that go on, in the order of the tensors.
 
-    A study whose cells all take all steps needs neither `ends` nor `select`.
-
-    Args:
-        cells: the states before the first step.
-        logged: the steps to measure, besides a cell's last one.
-        last: the step at which the cells end that are left; None where `ends` says so of each.
+    A study whose cells all take all steps needs neither `ends` nor `select`: they end at step
+    `last`, which is None where `ends` says so of each.
     """
 
     def __init__(
@@ -114,22 +105,14 @@ class BatchedTraining(ABC, Generic[P, State, Pass]):
 
     @abstractmethod
     def measure(self, step: int, now: Pass, due: Sequence[int]) -> Sequence[Row]:
-        """Return what is logged of some cells.
+        """Return what is logged of some cells, a row each, before the gradient step.
 
-        Args:
-            step: 0 before the first gradient step.
-
-        Returns:
-            a row for each index; what isn't finite in it, and an empty one, isn't logged.
+        What isn't finite in a row, and an empty row, isn't logged.
         """
 
     @abstractmethod
     def results(self, step: int, now: Pass, rows: Mapping[int, Row]) -> Results[P]:
-        """Give the results of cells that end.
-
-        Args:
-            rows: what was measured there, by indices of cells.
-        """
+        """Give the results of cells that end, from what was measured there, by their indices."""
 
     @abstractmethod
     def take_step(self, now: Pass) -> None:

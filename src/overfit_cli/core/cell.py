@@ -23,12 +23,10 @@ from overfit_cli.core.text import brief, duration, plural, visible
 
 @dataclass(frozen=True)
 class Finding:
-    """A result on a paper in words, which rests on verdicts.
+    """A result on a paper in a sentence or two; `{NAME}` is the measured number of that claim.
 
-    Attributes:
-        text: a sentence or two; `{NAME}` stands for the measured number of the claim of that name.
-        verdicts: the verdict of each claim that it rests on, by name, at the level of all together;
-            where a report has another verdict it does not show the finding.
+    It rests on the verdicts of claims, by name, at the level of all together: where a report has
+    another one it does not show the finding.
     """
 
     text: str
@@ -37,13 +35,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Paper:
-    """A paper whose experiments studies run.
-
-    Attributes:
-        authors: as it is cited: `Jiang et al.`
-        url: where it is read; empty where it is nowhere.
-        findings: what is to be known first of its claims.
-    """
+    """A paper whose experiments studies run, with authors as it is cited: `Jiang et al.`."""
 
     authors: str
     year: int
@@ -59,7 +51,6 @@ class Paper:
         return f"{first[0].lower() if first else 'paper'}{self.year}"
 
     def __str__(self) -> str:
-        """As it is cited: `Jiang et al. 2024`."""
         return f"{self.authors} {self.year}"
 
 
@@ -76,11 +67,9 @@ class Identity(NamedTuple):
 
 
 class SourceFile(NamedTuple):
-    """A file with code that trains.
+    """A file with code that trains; `name` is its path from the folder that imports find it in.
 
-    Attributes:
-        name: its path from the folder that imports find it in.
-        path: where it lies; None for code that was typed into a notebook.
+    The path is None for code that was typed into a notebook.
     """
 
     name: str
@@ -157,24 +146,19 @@ class Column:
     label: str = ""
 
     def __post_init__(self) -> None:
-        """Refuse texts of another type, and those that figures can't typeset."""
         check_texts(self)
 
 
 @dataclass(frozen=True)
 class CellResult(Generic[P_co]):
-    """The result of training one cell.
+    """The result of training one cell; the machine fills in seconds, trajectory and traceback.
 
     Attributes:
         measurements: values by the names of the study's `columns`; what is absent is null.
-        steps: gradient steps taken.
         reason: why it failed (`diverged`, `step limit`, ...); empty when it is done.
-        seconds: wall time of the cell; where cells are trained together, its share. The machine
-            fills it in.
-        trajectory: values by `step` and the names of the study's `trajectory_columns`, equally
-            long; empty where none was asked for. The machine fills it in with what was logged.
-        traceback: the lines of the user's files that led to an exception, and its words; empty
-            without any. The machine fills it in; see `core.failures.kept_traceback`.
+        seconds: wall time of the cell; where cells are trained together, its share.
+        trajectory: values by `step` and the names of the study's `trajectory_columns`.
+        traceback: see `core.failures.kept_traceback`.
     """
 
     cell: Cell[P_co]
@@ -186,7 +170,6 @@ class CellResult(Generic[P_co]):
     traceback: str = ""
 
     def __repr__(self) -> str:
-        """Write it in a line: the cell, and what was measured or why it failed."""
         numbers = ", ".join(f"{name} {brief(value)}" for name, value in self.measurements.items())
         return f"<CellResult of {self._setting}: {visible(self.reason) or numbers or self.status}>"
 

@@ -46,11 +46,7 @@ KINDS: Mapping[Kind, str] = {
 
 @dataclass(frozen=True)
 class Interval:
-    """An interval of a measured number.
-
-    Attributes:
-        kind: its kind, such as `95 % t over 10 seeds`.
-    """
+    """An interval of a measured number, of a kind such as `95 % t over 10 seeds`."""
 
     low: float
     high: float
@@ -74,8 +70,7 @@ def number_with_interval(value: float | None, interval: Interval | None) -> str:
 def number_parts(value: float | None, interval: Interval | None) -> list[str]:
     """Return a number and its interval in three digits: texts that no line may break.
 
-    A number without an interval that is a whole one below `MOST_COUNTED` is written in full. There
-    is a dash without a number, and no interval of which neither end is known.
+    Without an interval a whole number below `MOST_COUNTED` is written in full.
     """
     if value is None:
         return ["–"]
@@ -92,16 +87,12 @@ class Measurement:
     """The measurement of a claim.
 
     Attributes:
-        verdict: one of `VERDICTS`.
-        value: the measured number; None without one.
-        interval: the interval of the number; None without one.
         margin: the ends of the range in which the number must lie, infinite where it is open; None
             where no such range decides.
         target: the number that the claim states, where it is no end of that range; None without.
         decided: what decided: the `interval`; the `ranks` of runs, at a level; or a single `case`,
             which another draw cannot undo.
         details: further numbers by their meanings: `{"seeds": 10, "cells that failed": 2}`.
-        note: further sentences for the reader.
         needed_seeds: the fewest seeds that can decide it, where there are fewer; otherwise 0.
     """
 
@@ -116,7 +107,6 @@ class Measurement:
     needed_seeds: int = 0
 
     def __post_init__(self) -> None:
-        """Refuse a text that is no verdict."""
         if self.verdict not in get_args(Verdict):
             verdicts = ", ".join(get_args(Verdict))
             raise ValueError(f"a measurement's verdict is one of {verdicts}, not {self.verdict!r}")
@@ -177,15 +167,12 @@ class Claim:
     """A sentence, and how it is measured.
 
     Attributes:
-        name: a short name, such as `fig1-contour`.
-        kind: whose sentence it is: one of `KINDS`.
         statement: the sentence; of kind `paper` it says what the paper says, no more and no less.
         hypotheses: what the paper requires, and how the judged cells meet it; empty where it
             requires nothing.
         holds_where: the condition on the measured numbers, and the origin of its margin.
-        measure: takes the study's cells, one row each, failed ones included, and returns the
-            measurement; it raises `not_run` or `inconclusive` where they do not decide.
-        figure, preset: the names of the figure and of the preset that show it; empty without one.
+        measure: takes the study's cells, one row each, failed ones included; it raises `not_run` or
+            `inconclusive` where they do not decide.
         profile: which profile of the preset has its cells.
         reads: `cells`, or `trajectories`: then `measure` takes one row per cell and logged step
             instead, with the parameters, the seed and the status of its cell.
@@ -204,7 +191,6 @@ class Claim:
     reads: Literal["cells", "trajectories"] = "cells"
 
     def __post_init__(self) -> None:
-        """Refuse a `measure` that is no function, and an unknown kind."""
         if not callable(self.measure):
             raise TypeError(f"the claim {self.name!r} has no function that measures it")
         if self.kind not in KINDS:
@@ -222,10 +208,7 @@ class Claim:
         return named.rpartition("; ")[2].rstrip(",") if says_so else ""
 
     def contradiction(self, measurement: Measurement) -> str:
-        """Return the sentence of the paper that a verdict `fails` contradicts, after the number.
-
-        Empty for another verdict, and for a claim that is no sentence of a paper.
-        """
+        """Return the sentence of the paper that a verdict `fails` contradicts; else empty."""
         if self.kind != "paper" or measurement.verdict != "fails":
             return ""
         met = f" Its hypotheses are met: {self.hypotheses}." if self.hypotheses else ""
@@ -234,12 +217,7 @@ class Claim:
         return f"Contradicts {self.source}{number}: {self.statement}{rule}{met}"
 
     def judge(self, cells: pd.DataFrame) -> Measurement:
-        """Return the measurement on cells; `inconclusive` where measuring raises an error.
-
-        Args:
-            cells: one row per cell, with the columns of the study; or one per cell and logged
-                step, where it reads trajectories.
-        """
+        """Return the measurement on cells; `inconclusive` where measuring raises an error."""
         remarks: list[str] = []
         token = _remarks.set(remarks)
         try:

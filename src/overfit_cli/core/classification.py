@@ -26,11 +26,8 @@ Rows = NDArray[np.int64]
 def minibatches(samples: int, size: int, seed: int, *, equal: bool = True) -> Iterator[Rows]:
     """Yield the rows of minibatches without end: each sample once an epoch, in a new order.
 
-    Args:
-        size: the number of samples of a minibatch.
-        seed: the cell's; the orders are drawn from its stream `train`, `order`.
-        equal: whether the last minibatch of an epoch is filled up from the next epoch; otherwise
-            it has the remaining samples.
+    The orders are drawn from the stream `train`, `order` of the cell's seed. If sizes are `equal`,
+    the last minibatch of an epoch is filled up from the next one.
     """
     orders = named_rng(seed, "train", "order")
     rows = np.empty(0, dtype=np.int64)
@@ -46,11 +43,7 @@ def gradient_steps(
     loss_of: Callable[[Rows], torch.Tensor],
     minibatches: Iterator[Rows],
 ) -> Iterator[torch.Tensor]:
-    """Take a gradient step for each loss that the caller takes, on that step's minibatch.
-
-    Args:
-        loss_of: the mean loss on some rows of the training samples, with gradients.
-    """
+    """Take a gradient step for each loss that the caller takes, on that step's minibatch."""
     for rows in minibatches:
         loss = loss_of(rows)
         optimiser.zero_grad()
@@ -61,13 +54,10 @@ def gradient_steps(
 
 @dataclass(frozen=True, eq=False)
 class Examples:
-    """Labelled samples.
+    """Labelled samples: tokens, shape (samples, tokens), and labels, 0 or 1.
 
-    Attributes:
-        tokens: whole numbers from 0, shape (samples, tokens).
-        labels: 0 or 1, shape (samples,).
-        lengths: the number of tokens of each sample that are not padding, shape (samples,); None
-            without padding.
+    `lengths` are the numbers of tokens that are not padding, shape (samples,); None without
+    padding.
     """
 
     tokens: NDArray[Any]
@@ -89,14 +79,9 @@ class Examples:
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """The data of a cell.
+    """The data of a cell, with fingerprints of its collections.
 
-    Attributes:
-        vocabulary: the number of different tokens.
-        shortcut: the test accuracy of a rule that sees too little to solve the task; nan without
-            such a rule.
-        collections: a fingerprint of each data collection of the samples, by its name; empty where
-            they were generated.
+    `shortcut` is the test accuracy of a rule that sees too little to solve the task; nan without.
     """
 
     train: Examples
@@ -150,9 +135,7 @@ def loss_and_accuracy(
 ) -> tuple[float, float]:
     """Return the mean cross-entropy on samples, and the share of correct predictions.
 
-    Args:
-        logits_of: the logits of some of the samples, shape (samples, classes).
-        batch_size: the number of samples that are evaluated together, which bounds the memory.
+    So many samples are evaluated together, which bounds the memory.
     """
     import torch
     from torch.nn import functional
@@ -171,13 +154,10 @@ def loss_and_accuracy(
 
 @dataclass(frozen=True)
 class Course:
-    """The evaluations of a training.
+    """The evaluations of a training, by their steps from 0 on.
 
-    Attributes:
-        rows: each evaluation by its step from 0 on: `train_loss`, the mean since the evaluation
-            before and nan at step 0, `test_loss`, `test_accuracy`, and further measurements.
-        steps: the number of gradient steps taken.
-        reason: the reason of failure; empty where it has not failed.
+    A row has `train_loss`, the mean since the evaluation before and nan at step 0, `test_loss`,
+    `test_accuracy`, and further measurements.
     """
 
     rows: Mapping[int, Row]
@@ -218,13 +198,8 @@ def train_with_evaluations(
 ) -> Course:
     """Take gradient steps, and evaluate before the first, at an interval, and after the last.
 
-    A loss that is not finite ends the training as diverged.
-
-    Args:
-        losses: takes a gradient step for each loss that is taken from it.
-        evaluate: measures `test_loss`, `test_accuracy`, and further columns.
-        interval: the number of steps between two evaluations.
-        log: receives each evaluation's step and row.
+    A step is taken for each loss that is taken from `losses`. One that is not finite ends the
+    training as diverged.
     """
     import torch
 

@@ -22,9 +22,8 @@ WIDEST = 10_000
 def console(*, quiet: bool = False) -> Console:
     """Return the console that all output goes through; it honours NO_COLOR and the width.
 
-    On a terminal sentences are wrapped between words. Elsewhere, also in a notebook, a sentence is
-    a line, and so is a row of a table. Names are shown as they are: nothing in a text is markup,
-    and a text is one line.
+    On a terminal sentences are wrapped between words; elsewhere a sentence is a line, and so is a
+    row of a table. Nothing in a text is markup.
     """
     from rich.console import Console
     from rich.table import Table
@@ -57,12 +56,7 @@ def console(*, quiet: bool = False) -> Console:
 
 
 def print_folded(output: Console, text: str, first: str = "", further: str = "  ") -> None:
-    """Print a text, on a terminal in lines that fit it.
-
-    Args:
-        text: it; on one line elsewhere.
-        first, further: what the first line, and each further one, begins with.
-    """
+    """Print a text, on a terminal in lines that fit it, each after what it begins with."""
     shown = visible(text)
     if not output.is_terminal:
         output.print(f"{first}{shown}")

@@ -6,8 +6,7 @@ from __future__ import annotations
 class UserError(Exception):
     """A sentence for the user: the given value, and the accepted ones.
 
-    The command line catches it in one place, prints the sentence and exits with `exit_code`:
-    2 for bad input, 1 when something ran and failed.
+    The command line prints it and exits with `exit_code`: 2 for bad input, 1 when something failed.
     """
 
     def __init__(self, sentence: str, *, exit_code: int = 2) -> None:
@@ -16,14 +15,9 @@ class UserError(Exception):
 
 
 class BadValue(UserError):
-    """A value that its parameter or option does not accept.
+    """A value that its parameter or option does not accept, with what it takes.
 
     Python shows `name='value': …`, and the command line `--name value: …`.
-
-    Args:
-        name: the name of the parameter or the argument, as Python spells it: `retry_failed`.
-        value: the given value; None to show no value.
-        accepts: the error and the accepted values: `it takes a number above 0.`
     """
 
     def __init__(self, name: str, value: object, accepts: str, *, exit_code: int = 2) -> None:

@@ -70,7 +70,6 @@ def _is_users(file: str) -> bool:
 
 
 def _library(error: BaseException) -> str:
-    """The package that raised, below the user's last frame; empty where the user's code did."""
     name = ""
     for link in _links(error):
         if _is_users(_file_of(link)):
@@ -95,10 +94,7 @@ def _causes(error: BaseException) -> list[BaseException]:
 
 
 def error_in_words(error: BaseException) -> str:
-    """Return an exception in one line: its type, its words, and where the user's code raised it.
-
-    Line breaks become `|`.
-    """
+    """Return an exception in one line: its type, its words, and the place in the user's code."""
     try:
         lines = [" ".join(line.split()) for line in str(error).splitlines()]
         words = visible(" | ".join(filter(None, lines)))[:LONGEST_REASON]
@@ -130,10 +126,9 @@ def _place(frame: traceback.FrameSummary, library: str) -> str:
 def kept_traceback(error: BaseException) -> str:
     """Return the traceback that a row keeps: the user's last frames and the exception's words.
 
-    There is a line for each frame, the innermost last, and a repeated one is counted. The words
-    keep their line breaks. An exception that led to this one stands above it. Files have no folder,
-    so that a cell has the same traceback on another machine. It is empty where no frame is the
-    user's.
+    A repeated frame is counted. An exception that led to this one stands above it. Files have no
+    folder, so that a cell has the same traceback on another machine. It is empty where no frame is
+    the user's.
     """
     blocks = list[str]()
     for link in _causes(error):
@@ -178,11 +173,7 @@ def is_exception(reason: str) -> bool:
 
 
 def tracebacks_by_kind(rows: Iterable[tuple[str, str | None]]) -> dict[FailureKind, str]:
-    """Return a traceback of each kind of failure, of the first row that has one.
-
-    Args:
-        rows: the reason and the traceback of each cell.
-    """
+    """Return a traceback of each kind of failure, of the first row that has one."""
     tracebacks = dict[FailureKind, str]()
     for reason, text in rows:
         if text:
@@ -192,13 +183,7 @@ def tracebacks_by_kind(rows: Iterable[tuple[str, str | None]]) -> dict[FailureKi
 
 @dataclass
 class Alike:
-    """Failures of one kind.
-
-    Attributes:
-        count: how many cells.
-        varied: whether their reasons differ in words.
-        traceback: that of one of them; empty where none is known.
-    """
+    """Failures of one kind: how many cells, and whether their reasons differ in words."""
 
     count: int
     example: str
@@ -224,12 +209,7 @@ class Alike:
 def count_alike(
     reasons: Mapping[str, int], tracebacks: Mapping[FailureKind, str] | None = None
 ) -> list[Alike]:
-    """Return the kinds of failures, the most frequent first.
-
-    Args:
-        reasons: how often each reason occurs.
-        tracebacks: of some kinds; see `tracebacks_by_kind`.
-    """
+    """Return the kinds of failures, the most frequent first."""
     kinds = dict[FailureKind, Alike]()
     for reason, count in reasons.items():
         kind = kinds.setdefault(kind_of(reason), Alike(0, reason))

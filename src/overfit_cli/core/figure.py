@@ -25,19 +25,16 @@ class FigureOptions:
     """The options of a figure; None leaves the choice to the figure.
 
     Attributes:
-        x, y: the parameters on the axes: names, or expressions such as `n / d`.
-        value: the measured column that is drawn: a name, or an expression such as
-            `test_error - train_error`.
+        x, y, value, theory: names, or expressions such as `n / d` and `test_error - train_error`.
         threshold: the value at which a cell changes sides.
-        law: equations to draw as curves, in the names of the axes and of constants:
-            `n * snr**2 = 1000`; an empty tuple draws none.
+        law: equations to draw as curves, in the names of the axes and of constants: `n * snr**2 =
+            1000`; an empty tuple draws none.
         by: name of the parameter whose values have a panel each; a study's own options may name
             several, separated by commas: the first that varies is taken.
         log: those of `x`, `y` and `value` that are logarithmic; the others are then linear.
         mean: the statistic over seeds: `arithmetic`, `geometric` or `median`.
         band: the band around it: `interval` (95 %), `sd`, `quartiles`, or `seeds` for a line for
             each seed.
-        theory: the column of a theory, a name or an expression, that is drawn beside the value.
     """
 
     x: str | None = None
@@ -57,7 +54,6 @@ Draw = Callable[[Any, FigureOptions], Any]
 
 
 def _import_object(location: str) -> Any:
-    """The object at `module:name`, imported now."""
     module, name = location.split(":")
     return getattr(importlib.import_module(module), name)
 
@@ -72,10 +68,7 @@ def lazy_check(location: str) -> Callable[[Any], bool]:
 
 
 def lazy_drawing(location: str) -> Draw:
-    """Return the drawing function at `location`, `module:function`, imported when it is called.
-
-    Naming a figure then costs no import of matplotlib: sweeps and lists stay quick.
-    """
+    """Return the drawing function at `location`, `module:function`, imported when it is called."""
 
     def draw(data: Any, options: FigureOptions) -> Any:
         drawing: Draw = _import_object(location)
@@ -89,23 +82,18 @@ class Figure:
     """A picture of a study's results.
 
     Attributes:
-        name: its name in `overfit plot`.
         reads: whether it needs a sweep's `cells` or logged `trajectories`.
         draw: makes the picture; raises `UserError` where the data do not suffice.
         source: the figure of the paper that it reproduces; empty where it is our own.
         options: the study's defaults of the options.
         accepts: the names of the options that it takes; `from` stands for several run directories,
             and `minus` for their difference.
-        axes: the number of axes that it needs, of x and y; where `options` leaves one open, a
-            parameter that varies is taken.
-        equation_of: the equation to draw for these cells, where it depends on more than the axes;
-            None draws none.
+        axes: the number of axes that it needs; a parameter that varies is taken for one left open.
+        equation_of: the equation to draw for these cells, where it depends on more than the axes.
         equation_note: a sentence for the caption on that equation; empty for none.
         fits: whether a run directory has the data that it needs beside its axes.
-        reproduces: whether cells have the settings of the source's figure: a caption names it only
-            then.
-        labels: what the figure calls an expression among its options, by its text; an expression
-            without a label is called by its formula.
+        reproduces: whether cells have the settings of the source's figure.
+        labels: what the figure calls an expression among its options, by its text.
     """
 
     name: str
@@ -124,13 +112,7 @@ class Figure:
 
 
 def defaults_but(*free: str) -> Callable[[Any], bool]:
-    """Return a test for `reproduces`: whether all parameters but some have their defaults.
-
-    A parameter's default is the paper's value.
-
-    Args:
-        *free: the parameters that take any value.
-    """
+    """Return a test for `reproduces`: whether all parameters but some have the paper's values."""
 
     def have_defaults(data: Any) -> bool:
         return all(
@@ -186,12 +168,7 @@ CURVES = Figure(
 
 
 def grid_figures(threshold: float | None = None) -> Mapping[str, Figure]:
-    """Return the figures that every study has.
-
-    Args:
-        threshold: the value of the headline at which a cell changes sides; None takes the middle
-            of the measured values.
-    """
+    """Return the figures that every study has."""
     cut = FigureOptions(threshold=threshold)
     return collect_figures(
         HEATMAP, replace(CUTOFF, options=cut), replace(BOUNDARY, options=cut), LINES, CURVES
@@ -203,10 +180,7 @@ def learning_figures(
 ) -> Mapping[str, Figure]:
     """Return the figures of a classifier's training: curves at best step sizes, and the sweep.
 
-    Args:
-        compared: the compared settings, such as `each kernel`.
-        source: the paper's figure that the curves reproduce.
-        columns: the logged columns of the curves, commas between; each has a panel.
+    `columns` are the logged columns of the curves, commas between; each has a panel.
     """
     losses = "Losses and test" if "train_loss" in columns else "Test loss and"
     return collect_figures(

@@ -58,12 +58,7 @@ def write_whole(path: Path, content: bytes) -> None:
 
 
 def write_user_file(path: Path, content: bytes, name: str, noun: str = "it") -> None:
-    """Write a file that the user names, whole or not at all, and make its folder.
-
-    Args:
-        name: the argument that names it, for messages.
-        noun: the thing to write, for messages.
-    """
+    """Write a file that the user names, whole or not at all, and make its folder."""
     try:
         if path.exists() and not path.is_file():  # a device would be replaced by a file
             raise BadValue(name, str(path), "that is no file; name a file to write.")
@@ -79,12 +74,7 @@ def write_user_file(path: Path, content: bytes, name: str, noun: str = "it") -> 
 
 
 def read_toml(path: Path, limit: int, name: str = "") -> dict[str, Any]:
-    """Return the content of a TOML file of at most `limit` bytes.
-
-    Args:
-        limit: the largest number of bytes.
-        name: the argument that names the file, for messages; empty without one.
-    """
+    """Return the content of a TOML file of at most `limit` bytes."""
     try:
         return tomllib.loads(read_bounded(path, limit).decode())
     except OSError as error:
@@ -111,11 +101,7 @@ def read_bounded(path: Path, limit: int) -> bytes:
 
 
 def make_folder(folder: Path, name: str) -> None:
-    """Make a writable folder.
-
-    Args:
-        name: the argument that names it, for messages.
-    """
+    """Make a writable folder."""
     refuse_file(folder, name)
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -253,14 +239,7 @@ def name_variable_in_errors(variable: str) -> Iterator[None]:
 
 
 def data_folder(user: str) -> Path:
-    """Return the data folder.
-
-    Args:
-        user: the setting that needs data, for the message, such as `source=imdb`.
-
-    Raises:
-        MissingError: if none was named.
-    """
+    """Return the data folder; `user` is the setting that needs it, such as `source=imdb`."""
     value = os.environ.get(DATA_VARIABLE)
     if not value:
         raise MissingValue(
@@ -273,11 +252,7 @@ def data_folder(user: str) -> Path:
 
 @contextlib.contextmanager
 def name_data_in_errors(folder: Path) -> Iterator[None]:
-    """Make errors about missing or malformed data name the argument `data` and its value.
-
-    Raises:
-        MissingValue, BadValue: for a `MissingError` or another `UserError` raised inside.
-    """
+    """Make errors about missing or malformed data name the argument `data` and its value."""
     try:
         yield
     except UserError as error:
@@ -297,15 +272,7 @@ def fingerprint(*arrays: NDArray[Any]) -> str:
 
 
 def require_extra(package: str, extra: str, user: str) -> None:
-    """Check that a package is installed, without importing it.
-
-    Args:
-        extra: the extra of overfit-cli that installs it.
-        user: the feature that needs it, for the message.
-
-    Raises:
-        MissingError: if it is not installed; it names the extra.
-    """
+    """Check that a package of an extra of overfit-cli is installed, without importing it."""
     try:
         installed = importlib.util.find_spec(package) is not None
     except ValueError:  # a module without a spec was put in its place

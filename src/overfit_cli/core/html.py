@@ -15,11 +15,7 @@ _LEFT = "text-align: left; vertical-align: top"
 
 
 def html_table(caption: str, headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Return a table.
-
-    Args:
-        rows: a text for each column; `Markup` is put in as it is.
-    """
+    """Return a table of texts; `Markup` is put in as it is."""
     head = _row("th", headings)
     body = Markup().join(_row("td", row) for row in rows)
     return Markup(

@@ -66,11 +66,7 @@ def is_plain(symbol: str) -> bool:
 
 
 def check_texts(declared: object) -> None:
-    """Refuse a declaration with texts that figures can't typeset.
-
-    Args:
-        declared: a `Parameter` or a `Column`.
-    """
+    """Refuse a `Parameter` or a `Column` with texts that figures can't typeset."""
     for name in TEXTS:
         text = getattr(declared, name)
         takes = "it takes a text"

@@ -1,14 +1,11 @@
 """Matrix products at the machine's speed.
 
-PyTorch multiplies matrices with MKL. On AMD processors MKL does not use AVX-512. oneDNN, which
-PyTorch contains too, does: on one core of an AMD EPYC that computes all 512 bits of a vector at
-once (Zen 5) its float32 products are twice as fast. On one that computes them in two halves (Zen 4)
-MKL is as fast for large matrices and up to 1.8 times as fast for small ones, and without AVX-512 it
-is a tenth faster. On an Intel processor it is as fast for large matrices, and up to twice as fast
-for small ones and for those that are transposed. So the processor decides (`product_library`), the
-same machine always takes the same product, and a run's manifest says which. PyTorch has no public
-function for oneDNN's product of two matrices. The operator used here is the one that PyTorch's
-compiler emits for a linear layer. Where a PyTorch lacks it, its own product is used.
+PyTorch multiplies matrices with MKL, which does not use AVX-512 on AMD processors. oneDNN, which
+PyTorch contains too, does: on an AMD EPYC that computes all 512 bits of a vector at once (Zen 5)
+its float32 products are twice as fast; on Zen 4 and on Intel they are not. So the processor decides
+(`product_library`), and a run's manifest says which product it had. PyTorch has no public function
+for oneDNN's product of two matrices: the operator used here is the one that PyTorch's compiler
+emits for a linear layer. Where a PyTorch lacks it, its own product is used.
 """
 
 from __future__ import annotations
@@ -30,11 +27,8 @@ _SMALLEST = 1_000_000
 def add_product(initial: Tensor, left: Tensor, right: Tensor, out: Tensor | None = None) -> Tensor:
     """Return initial + left · right for a batch of matrices, without gradients.
 
-    Args:
-        initial: (batch, rows, columns).
-        left: (batch, rows, inner).
-        right: (batch, inner, columns).
-        out: written to and returned, shaped like `initial`; None for new memory.
+    Shapes are (batch, rows, columns), (batch, rows, inner) and (batch, inner, columns); `out` is
+    written to and returned.
     """
     if library_of(left, right) == "oneDNN":
         return add_by_onednn(initial, left, right, out)
@@ -99,7 +93,6 @@ class _Linear(Function):
 
 
 def _suits_onednn(operand: Tensor, multiplications: int) -> bool:
-    """Whether a product is large, in float32 and on a CPU, and oneDNN is there and faster."""
     return (
         multiplications >= _SMALLEST
         and operand.dtype == torch.float32

@@ -41,12 +41,7 @@ class NotebookPicture:
         self._next = -math.inf
 
     def show(self, picture: RenderableType, *, is_last: bool = False) -> None:
-        """Show a picture in the place of the last one.
-
-        Args:
-            picture: what rich can render.
-            is_last: whether none follows, so that it is shown however early it comes.
-        """
+        """Show what rich can render in the place of the last picture; the last one always."""
         if time.monotonic() < self._next and not is_last:
             return
         content = _content(picture)

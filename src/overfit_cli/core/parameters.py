@@ -71,7 +71,6 @@ _BRACES = re.compile(r"(\^|sqrt)?\{([^{}]*)\}")
 
 
 def _replace_braces(match: re.Match[str]) -> str:
-    """A root, or an exponent longer than a letter, in parentheses; otherwise the content."""
     prefix, content = match.groups()
     if prefix == "sqrt":
         return f"√({content})"
@@ -83,7 +82,6 @@ def _superscript(match: re.Match[str]) -> str:
 
 
 def _replace_name(match: re.Match[str]) -> str:
-    """The sign or the Greek letter of a name; the name of a function unchanged."""
     name, space = match.groups()
     if name in _SIGNS:
         return _SIGNS[name]
@@ -138,12 +136,8 @@ Parameters = TypeVar("Parameters", bound=StudyParameters)
 class Parameter:
     """The meaning and the bounds of a parameter: `Annotated[int, Parameter("samples")]`.
 
-    Attributes:
-        meaning: one phrase for help texts and documents.
-        symbol: the paper's symbol, in matplotlib's mathtext without the dollar signs.
-        unit: its unit; empty for a pure number.
-        at_least, above, at_most, below: the bounds of accepted values.
-        label: a few words for axes and legends; empty where the meaning is short enough.
+    The symbol is the paper's, in mathtext without dollar signs; `label`, a few words for axes, is
+    empty where the meaning is short enough.
     """
 
     meaning: str = ""
@@ -156,7 +150,6 @@ class Parameter:
     label: str = ""
 
     def __post_init__(self) -> None:
-        """Refuse arguments of another type, texts that figures can't typeset, and empty bounds."""
         check_texts(self)
         for name in ("at_least", "above", "at_most", "below"):
             if (value := getattr(self, name)) is not None and not is_finite_number(value):
@@ -179,8 +172,8 @@ class Parameter:
 
         Args:
             default: None where the parameter has no default.
-            real: whether it is a real number, which is then finite. The bounds of a whole number
-                are rounded inwards.
+            real: whether it is a real number, which is then finite; bounds of whole numbers are
+                rounded inwards.
             value_labels: what axes and legends call a value, where that is not the value itself.
             shades: of a positive number: the values of the first and the last shade of the colour
                 map, in every figure; None fits the shades to the drawn values.
@@ -256,16 +249,13 @@ def _json(value: Value) -> str:
 
 @dataclass(frozen=True)
 class ParameterInfo:
-    """The description of a parameter for help texts, tables and figures.
+    """The description of a parameter for help texts, tables and figures; see `Parameter`.
 
     Attributes:
-        name, meaning, symbol, unit, label: as declared; the label is never empty.
         kind: `int`, `float`, `bool`, `literal` or `text`.
         default: None where the parameter has no default.
         choices: the accepted values of a `literal`, and of an `int` that has choices.
         accepts: the accepted values in words.
-        value_labels: what axes and legends call a value, where that is not the value itself.
-        shades: the values of the first and the last shade of figures; None fits them to the cells.
     """
 
     name: str
@@ -335,11 +325,10 @@ def _parameter_info(model: type[StudyParameters], name: str) -> ParameterInfo:
 
 
 def parameter_named(model: type[StudyParameters], text: str) -> str:
-    """Return the name of the parameter that `text` is the name or the symbol of.
+    """Return the name of the parameter that `text` is the name or the symbol of, else `text`.
 
-    A symbol is spelled as terminals show it, `SNR` or `σ_p`, or as `sigma_p`, and must belong to
-    one parameter only. `steps`, a column of every row, names the parameter `training_steps`. Any
-    other text is returned unchanged.
+    A symbol is spelled `SNR`, `σ_p` or `sigma_p`, and must belong to one parameter only. `steps`, a
+    column of every row, names the parameter `training_steps`.
     """
     return find_name(describe(model), text)
 
@@ -442,11 +431,7 @@ def parameters_from_row(
 def map_parameters(
     model: type[Parameters], cells: pd.DataFrame, function: Callable[[Parameters], Result]
 ) -> list[Result]:
-    """Return a function's result for each cell's parameters; it is called once for equal ones.
-
-    Args:
-        cells: one row per cell.
-    """
+    """Return a function's result for each cell's parameters; it is called once for equal ones."""
     names = list(model.model_fields)
     results: dict[tuple[Any, ...], Result] = {}
     points = list(zip(*(cells[name].tolist() for name in names), strict=True))

@@ -27,10 +27,7 @@ _STREAMS = ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w"))
 class PatientStream:
     """A text stream that passes over what can't be written: a display error is never data.
 
-    After the first failure everything goes to the null device. All else is the stream's own.
-
-    Attributes:
-        problem: the first failure; None where there was none.
+    After the first failure, which is its `problem`, everything goes to the null device.
     """
 
     def __init__(self, stream: TextIO) -> None:
@@ -53,7 +50,6 @@ class PatientStream:
             self._give_up(error)
 
     def __getattr__(self, name: str) -> Any:
-        """Leave everything else to the stream itself."""
         return getattr(self._stream, name)
 
     def _give_up(self, error: OSError) -> None:
@@ -66,8 +62,7 @@ class PatientStream:
 def make_streams_patient() -> None:
     """Make the process's output streams patient, and open those that were closed at its start.
 
-    A closed descriptor would be given to the next file that is opened, and what is printed would
-    go into that file.
+    A closed descriptor would be given to the next file that is opened.
     """
     for descriptor, name, mode in _STREAMS:
         try:
@@ -87,10 +82,7 @@ def make_streams_patient() -> None:
 
 
 def output_problem() -> OSError | None:
-    """Return why standard output couldn't be written; None if it could, or its reader has left.
-
-    A reader that leaves (`| head`) has read what it wanted.
-    """
+    """Return why standard output couldn't be written; None if its reader has just left."""
     sys.stdout.flush()
     problem = getattr(sys.stdout, "problem", None)
     return None if problem is None or problem.errno in _READER_LEFT else problem
@@ -127,10 +119,7 @@ def null_errors() -> Iterator[None]:
 
 @functools.cache
 def end_quickly() -> None:
-    """Skip Python's last garbage collection when this process ends.
-
-    It takes half a second where PyTorch is imported. Buffers are still written and files closed.
-    """
+    """Skip Python's last garbage collection, half a second with PyTorch, when this process ends."""
     atexit.register(gc.freeze)
 
 
@@ -139,10 +128,7 @@ _SAFE_PATH, _OURS = "PYTHONSAFEPATH", "overfit"
 
 @contextlib.contextmanager
 def safe_path() -> Iterator[None]:
-    """Have processes that start inside not import what lies in the working folder.
-
-    A user's `json.py` there would take the place of Python's own while a worker starts.
-    """
+    """Have processes that start inside not import what lies in the working folder."""
     if _SAFE_PATH in os.environ:
         yield
         return
@@ -156,8 +142,7 @@ def safe_path() -> Iterator[None]:
 def start_worker(parent: int) -> None:
     """Start a worker process: it doesn't answer Ctrl-C, and ends soon after its parent is gone.
 
-    It must come before the first batch: a worker whose parent is killed while it waits for one
-    would wait for good.
+    It must come before the first batch, for which a worker would wait for good.
     """
     if os.environ.get(_SAFE_PATH) == _OURS:  # what a cell starts is the cell's business
         del os.environ[_SAFE_PATH]
@@ -205,8 +190,7 @@ def answering_interrupts() -> Iterator[None]:
 def passing_interrupts_on() -> Iterator[None]:
     """Raise `Interrupted` at Ctrl-C while inside, and then do what this process does at it.
 
-    It is for a process of another program, such as a worker of a cluster, which has answers of its
-    own: what is inside couldn't tell the exceptions that they raise from those of a cell.
+    It is for a process of another program, such as a worker of a cluster.
     """
     came = list[int]()
     try:
@@ -223,11 +207,7 @@ def passing_interrupts_on() -> Iterator[None]:
 def check_interrupts() -> None:
     """Raise `Interrupted` if an interrupt has come, even if a cell's code has caught it.
 
-    What such a code returns or raises then, such as the state of a training that it broke off, is
-    no result.
-
-    Raises:
-        Interrupted: then.
+    What such a code returns or raises then is no result.
     """
     if _interrupts and _in_main_thread():
         raise Interrupted
@@ -265,10 +245,7 @@ def delaying_interrupts() -> Iterator[None]:
 
 @contextlib.contextmanager
 def keeping_sigterm() -> Iterator[None]:
-    """Hold SIGTERM back while inside, also from threads that start there, and keep its answer.
-
-    A library that answers it with a stack of its own, as ray does, finds no time to do so.
-    """
+    """Hold SIGTERM back while inside, and keep its answer: ray would answer it with a stack."""
     if sys.platform == "win32" or not _in_main_thread():
         yield
         return
@@ -283,10 +260,7 @@ def keeping_sigterm() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _handling(handler: Any, numbers: Sequence[signal.Signals] | None = None) -> Iterator[None]:
-    """Answer signals by `handler` while inside, in the main thread; by default those of `_ENDING`.
-
-    What `nohup` has this process ignore stays ignored.
-    """
+    """Answer signals by `handler` while inside, in the main thread; `nohup` stays in force."""
     with contextlib.ExitStack() as restoring:
         for number in (numbers or _ENDING) if _in_main_thread() else ():
             before = signal.getsignal(number)
@@ -300,9 +274,8 @@ def _handling(handler: Any, numbers: Sequence[signal.Signals] | None = None) -> 
 def alarm(deadline: float, error: type[BaseException]) -> Iterator[None]:
     """Raise an error inside at a time of `time.monotonic`, and every second after it.
 
-    In the main thread only, where signals arrive, and where the system has this signal. Compiled
-    code, such as one large product of matrices, ends first, and so does an import: a library that
-    is imported by half can't be used in this process any more.
+    In the main thread only, where signals arrive. Compiled code ends first, and so does an import:
+    a library that is imported by half can't be used in this process any more.
     """
     if not _in_main_thread() or not hasattr(signal, "SIGALRM"):
         yield
@@ -339,8 +312,7 @@ def _is_importing(frame: FrameType | None) -> bool:
 def interrupt_or_end(number: int, frame: FrameType | None) -> NoReturn:
     """Answer Ctrl-C where nothing trains; a process that imports ends at once.
 
-    Python would pass over an exception that is raised where an import takes its locks, and a
-    library that is imported by half can't be used any more.
+    Python would pass over an exception that is raised where an import takes its locks.
     """
     if _is_importing(frame):
         os._exit(130)

@@ -181,10 +181,7 @@ def blaming(study: AnyStudy, doing: str) -> Iterator[None]:
 
 
 def figures_of(study: AnyStudy) -> Mapping[str, Figure]:
-    """Return a study's figures, and the general figures whose names it does not use.
-
-    Where the study's own figures raise an error, there is a warning, and the general ones remain.
-    """
+    """Return a study's figures, and the general figures whose names it does not use."""
     study_figures: Mapping[str, Figure] = {}
     try:
         with blaming(study, "its figures"):

@@ -33,11 +33,7 @@ MOST_PROGRESS_COLUMNS = 5
 
 
 class Study(ABC, Generic[P]):
-    """One experiment. A module-level instance of a subclass is what an entry point names.
-
-    Every study has a name, a version, parameters, columns and `train`. Everything else has a
-    default that works.
-    """
+    """One experiment: an entry point names an instance. Most members have a default that works."""
 
     title: str = ""
     """What it is, in a line."""
@@ -100,10 +96,6 @@ class Study(ABC, Generic[P]):
         """Train a batch and give one result per cell, in any order.
 
         It runs on one thread. What it raises, and nan among its measurements, become failed cells.
-
-        Args:
-            batch: one of the lists that `batches` made.
-            training: the device, and where to log steps.
         """
 
     @property
@@ -135,11 +127,7 @@ class Study(ABC, Generic[P]):
         return ()
 
     def column_problem(self, name: object, *, logged: bool = False) -> str:
-        """Return why a result can't have a column of that name; empty where it can.
-
-        Args:
-            logged: whether it is a column of the trajectory.
-        """
+        """Return why a result can't have a column of that name; empty where it can."""
         columns = self.trajectory_columns if logged else self.columns
         if any(column.name == name for column in columns):
             return ""
@@ -148,23 +136,14 @@ class Study(ABC, Generic[P]):
     def prepare(self, cells: Cells[P]) -> Mapping[str, str]:
         """Make ready what cells need from outside, such as data; called before cells are trained.
 
-        A sweep's parent calls it for all cells. A worker of a cluster does so for those of a task,
-        where the parent has found data, and its fingerprints must be the same.
-
-        Args:
-            cells: those that will run, at least one.
-
-        Returns:
-            a fingerprint of each collection of data that they read, by the collection's name. A
-            run directory is held to them, so that cells of different data never mix.
+        A sweep's parent calls it for all cells, and a worker of a cluster for those of a task. It
+        returns a fingerprint of each collection of data, by its name: a run directory is held to
+        them, so that cells of different data never mix.
         """
         return {}
 
     def stand_in(self, parameters: P) -> str:
-        """Return what stands in for the paper's data or model, as a sentence; empty for nothing.
-
-        Every figure, caption, claim and preset of such cells says it.
-        """
+        """Return what stands in for the paper's data or model, as a sentence; empty for nothing."""
         return ""
 
     def source_files(self) -> Sequence[SourceFile]:
@@ -178,9 +157,8 @@ class Study(ABC, Generic[P]):
     def batches(self, cells: Cells[P], device: str) -> Batches[P]:
         """Split `cells` into lists that are trained together, in the order to start them.
 
-        A sweep with a phase diagram starts the first half of the work coarse to fine instead.
-        By default each cell is by itself, the costliest first. How many batches a worker takes at
-        a time is the machine's business: about a second's work.
+        A sweep with a phase diagram starts the first half of the work coarse to fine instead. By
+        default each cell is by itself, the costliest first.
         """
         return [[cell] for cell in sorted(cells, key=lambda cell: (-self.cost(cell), cell.seed))]
 
@@ -193,10 +171,7 @@ class Study(ABC, Generic[P]):
         return cell
 
     def memory(self, cell: Cell[P]) -> float | None:
-        """Return about how many bytes training the cell takes, at its peak.
-
-        None, the default, leaves it to the probe.
-        """
+        """Return about how many bytes training the cell takes; None leaves it to the probe."""
         return None
 
     def summary(self, result: CellResult[P]) -> str:
@@ -212,11 +187,7 @@ AnyStudy = Study[Any]
 
 
 def stand_ins_of(study: AnyStudy, cells: pd.DataFrame) -> list[str]:
-    """Return what stands in for the paper's data in cells, each sentence once.
-
-    Args:
-        cells: one row per cell, with the study's parameters.
-    """
+    """Return what stands in for the paper's data in cells, each sentence once."""
     if not study.paper_data:
         return []
     settings = cells[list(study.parameters.model_fields)].drop_duplicates()
@@ -230,25 +201,18 @@ class FigureData:
 
     Attributes:
         cells: one row per cell, done and failed, as `overfit_cli.load` returns them.
-        planned: the cells that the run directory was meant to hold, one row each with `seed` and
-            the parameters; those that `cells` lacks are missing.
-        trajectories: one row per cell and logged step (`key`, `step`, ...); empty where there
-            is none.
-        refined: whether the cells were chosen one by one, by a sweep that refines; of several run
-            directories, whether any's were.
-        boundary: the column and the threshold near whose crossing a sweep that refines chose its
-            cells; None where it isn't known, or not one for all run directories.
-        sparse: whether points between planned ones were left out on purpose, and stay blank; of
-            several run directories, in any.
+        planned: the cells that the run directory was meant to hold; those that `cells` lacks are
+            missing.
+        trajectories: one row per cell and logged step (`key`, `step`, ...).
+        refined: whether a sweep that refines chose the cells of a run directory.
+        boundary: the column and the threshold near whose crossing it chose them; None if unknown.
+        sparse: whether points between planned ones were left out on purpose, and stay blank.
         chosen: in words, how many cells conditions on measured columns chose; empty without any.
         collections: fingerprints of the data that the cells were trained on, by name.
         sources: digests of the code that trained cells, by key; empty of an installed study.
-        runs: what several run directories are called, if there are several: cells, plan and
-            trajectories are then those of all, and a column `run directory` says whose.
-        refined_runs: those of several run directories whose cells were chosen so.
+        runs: what several run directories are called: a column `run directory` says whose a row is.
         less: what is subtracted, if every column is a difference of two run directories'.
-        contrast: in words, the one setting that differs between these: `coin − balanced (labels)`;
-            empty where another number of them does. Of z-scores, what these are.
+        contrast: in words, the one setting that differs between these: `coin − balanced (labels)`.
         averaged: how many seeds' means are subtracted, in words, if not cells but means are.
         unpaired: in words, how many cells have no counterpart in what is subtracted.
         differs: in words, how settings that don't vary differ between run directories.

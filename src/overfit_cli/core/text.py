@@ -36,10 +36,7 @@ def shorten(text: str) -> str:
 
 
 def suggestion(word: str, candidates: Iterable[str], *, cutoff: float = 0.5) -> str:
-    """Return the end of a sentence about an unknown `word`: the nearest name, or all names.
-
-    `cutoff` is the least similarity, from 0 to 1.
-    """
+    """Return the end of a sentence about an unknown `word`: the nearest name, or all names."""
     names = sorted(candidates)
     closest = most_alike(word, names, cutoff=cutoff)
     if closest:
@@ -48,10 +45,7 @@ def suggestion(word: str, candidates: Iterable[str], *, cutoff: float = 0.5) -> 
 
 
 def most_alike(word: str, candidates: Iterable[str], *, cutoff: float = 0.5) -> str:
-    """Return the name that is most similar to `word`, without regard to case; empty for none.
-
-    `cutoff` is the least similarity, from 0 to 1.
-    """
+    """Return the name most similar to `word`, without regard to case; empty for none."""
     names = {name.casefold(): name for name in sorted(candidates)}
     closest = difflib.get_close_matches(word.casefold(), names, n=1, cutoff=cutoff)
     return names[closest[0]] if closest else ""

@@ -31,12 +31,7 @@ if TYPE_CHECKING:
 
 
 def resolve_device(choice: DeviceChoice, *, local: bool = True) -> Literal["cpu", "cuda"]:
-    """Return the device for `choice`; `auto` is a GPU where the machine has one.
-
-    Args:
-        choice: the device that the user chose.
-        local: whether this machine trains; for another machine the choice itself decides.
-    """
+    """Return the device for `choice`; `auto` is a GPU where the machine that trains has one."""
     if not local:
         return "cuda" if choice == "cuda" else "cpu"
     if choice == "cpu" or (choice == "auto" and not _may_have_gpu()):
@@ -60,11 +55,7 @@ def _may_have_gpu() -> bool:
 
 
 def gpu_bytes(usual: float) -> float:
-    """Return how many bytes a batch may fill: most of this machine's free GPU memory.
-
-    Args:
-        usual: the answer where another machine trains, or none has a GPU.
-    """
+    """Return how many bytes a batch may fill: most of the free GPU memory, or as usual."""
     torch = sys.modules.get("torch")  # `resolve_device` imports it where there may be a GPU
     if torch is None or not torch.cuda.is_available():
         return usual
@@ -80,7 +71,6 @@ _CPU_INFO = Path("/proc/cpuinfo")
 
 @functools.cache
 def _processor() -> Mapping[str, str]:
-    """What the system says of its processor, by name; empty where it says nothing."""
     if not _CPU_INFO.exists():
         return {}
     lines = _CPU_INFO.read_text("utf-8", "replace").splitlines()
@@ -112,9 +102,9 @@ _ZEN_5 = 26
 def named_rng(seed: int, *names: str) -> np.random.Generator:
     """Return the generator of the stream `names` of a cell's `seed`.
 
-    Streams of different names or seeds are independent; the same seed and names always give the
-    same numbers. By convention the first name is `init`, `train` or `test`, so training and test
-    draws never share a stream. Draws are made on the CPU, on every device.
+    Streams of different names or seeds are independent. By convention the first name is `init`,
+    `train` or `test`, so training and test draws never share a stream. Draws are made on the CPU,
+    on every device.
     """
     words = tuple(zlib.crc32(name.encode()) for name in names)
     return np.random.Generator(np.random.PCG64(np.random.SeedSequence(seed, spawn_key=words)))
@@ -124,7 +114,7 @@ def named_rng(seed: int, *names: str) -> np.random.Generator:
 def torch_draws(draws: np.random.Generator, device: str = "cpu") -> Iterator[None]:
     """Seed PyTorch's global generator from a stream inside, and restore it afterwards.
 
-    This is for third-party code that draws from that generator. On a GPU it draws on the GPU.
+    This is for third-party code that draws from it; on a GPU it draws on the GPU.
     """
     import torch
 
@@ -144,8 +134,6 @@ class Execution:
     """The execution of a training: no attribute changes a number of its result.
 
     Attributes:
-        device: `cpu` or `cuda`.
-        trajectories: whether steps are logged.
         on_step: called with each logged row (`step` and the trajectory columns).
         fail_fast: whether a failed cell ends its task and the sweep.
         on_error: called with each exception of a training.
@@ -196,11 +184,7 @@ class Training:
             self._execution.on_task(task)
 
     def check_time(self) -> None:
-        """Raise if the time is over; a loop over steps calls it, as threads take no signal.
-
-        Raises:
-            TimeLimitReached: then.
-        """
+        """Raise if the time is over; a loop over steps calls it, as threads take no signal."""
         if self._deadline < math.inf and time.monotonic() > self._deadline:
             raise TimeLimitReached
 
@@ -211,11 +195,9 @@ class Training:
         return alarm(self._deadline, TimeLimitReached)
 
     def log(self, cell: Cell[Any], step: float, row: Row) -> None:
-        """Log a step of a cell; without effect where steps are not logged.
+        """Log a step of a cell, larger than the one before, where steps are logged.
 
-        Args:
-            step: the number of the step, larger than the one before.
-            row: values by the names of the study's `trajectory_columns`.
+        The row has values by the names of the study's `trajectory_columns`.
         """
         self._steps[cell.key] = int(step)
         if self.logs:
@@ -240,12 +222,7 @@ class Training:
 
 
 def logged_steps(steps: int, first: int = 10, ratio: float = 1.08) -> list[int]:
-    """Return the steps to log of a training of so many: the first ones, then by ratio, the last.
-
-    Args:
-        first: the step up to which every step is logged.
-        ratio: the ratio of a logged step to the one before.
-    """
+    """Return the steps to log of a training of so many: the first ones, then by ratio, the last."""
     chosen_steps = list(range(min(first, steps) + 1))
     while chosen_steps[-1] < steps:
         chosen_steps.append(min(max(chosen_steps[-1] + 1, round(chosen_steps[-1] * ratio)), steps))

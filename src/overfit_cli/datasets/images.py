@@ -29,12 +29,7 @@ CLASSES = 10
 
 @dataclass(frozen=True, eq=False)
 class Digits:
-    """Labelled images.
-
-    Attributes:
-        pixels: grey levels from 0 to 1, shape (images, 28, 28).
-        labels: 0 to 9, shape (images,).
-    """
+    """Grey levels from 0 to 1, shape (images, 28, 28), and labels, shape (images,)."""
 
     pixels: NDArray[np.float32]
     labels: NDArray[np.int64]
@@ -87,12 +82,7 @@ def mnist_splits(folder: Path) -> tuple[dict[str, Digits], dict[str, str]]:
 def read_mnist(folder: Path) -> dict[str, Digits]:
     """Return the splits of MNIST that a folder has: `train`, `test`, or both.
 
-    Args:
-        folder: a folder with the files, or with a folder `mnist`, `raw` or `MNIST/raw` that has
-            them.
-
-    Raises:
-        MissingError: if it has neither split.
+    The files may lie in its folder `mnist`, `raw` or `MNIST/raw`.
     """
     for subfolder in _SUBFOLDERS:
         splits = {
@@ -138,12 +128,7 @@ def _read_split(images: Path, labels: Path) -> Digits:
 
 
 def read_idx(path: Path, magic: int) -> NDArray[np.uint8]:
-    """Return the array in an IDX file of unsigned bytes.
-
-    Args:
-        path: the file; a name that ends in `.gz` is unpacked.
-        magic: its first four bytes; the last of them is the number of dimensions.
-    """
+    """Return the array in an IDX file of unsigned bytes, plain or `.gz`, of this magic number."""
     length = 4 + 4 * (magic & 0xFF)
     with _open(path) as file:
         header = file.read(length)

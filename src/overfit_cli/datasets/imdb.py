@@ -67,17 +67,10 @@ _DAMAGED = (
 def read_imdb(folder: Path, length: int) -> tuple[Texts, Texts]:
     """Read IMDb's training and test reviews, cut or padded to `length` bytes.
 
-    Byte b is token b + 1 and padding is 0, as in Long Range Arena. Reviews come in the order of
-    (label, number in the file's name): first all negative ones, then all positive ones.
-
-    Args:
-        folder: the folder `aclImdb` or its archive `aclImdb*.tar.gz`; or a folder with one of them
-            in it, or in its folder `imdb`. Of both the archive is read: it has a checksum, and its
-            content is kept in the cache folder.
-        length: tokens of a review; Long Range Arena's is 4000.
-
-    Raises:
-        MissingError: if there are no reviews.
+    Byte b is token b + 1 and padding is 0, as in Long Range Arena, whose length is 4000. Reviews
+    come in the order of (label, number in the file's name). The folder is `aclImdb`, or has it or
+    its archive `aclImdb*.tar.gz`, also in its folder `imdb`. Of both the archive is read, which has
+    a checksum; its content is kept in the cache folder.
     """
     try:
         source = _source(folder)
@@ -91,7 +84,6 @@ def read_imdb(folder: Path, length: int) -> tuple[Texts, Texts]:
 
 
 def _source(path: Path) -> Path:
-    """Return the archive, or the folder that has `train` and `test` in it."""
     if path.is_file():
         return path
     if not path.is_dir():
@@ -152,10 +144,7 @@ def _corpus(reviews: Reviews, split: str, source: Path) -> Corpus:
 class Corpus:
     """Labelled texts of any length, concatenated as bytes, as the cache keeps them.
 
-    Attributes:
-        content: the concatenated texts, shape (bytes,).
-        lengths: bytes of each text, shape (texts,).
-        labels: 1 for a positive text and 0 for a negative one, shape (texts,).
+    `lengths` and `labels` (1 for a positive text) have shape (texts,).
     """
 
     content: NDArray[np.uint8]
@@ -180,7 +169,6 @@ class Corpus:
 
 
 def _pack(train: Corpus, test: Corpus) -> bytes:
-    """Return both as the content of one `.npz` file."""
     arrays = {
         f"{split}_{field}": getattr(corpus, field)
         for split, corpus in zip(SPLITS, (train, test), strict=True)
@@ -192,11 +180,7 @@ def _pack(train: Corpus, test: Corpus) -> bytes:
 
 
 def _unpack(content: bytes) -> tuple[Corpus, Corpus]:
-    """Return the two corpora that `_pack` wrote.
-
-    Raises:
-        Exception: of many kinds, if `content` is something else.
-    """
+    """Return the two corpora that `_pack` wrote."""
     with np.load(io.BytesIO(content), allow_pickle=False) as file:
         train, test = (Corpus(*(file[f"{split}_{field}"] for field in _FIELDS)) for split in SPLITS)
     return train, test
@@ -270,11 +254,7 @@ class _BoundedReader(io.RawIOBase):
         return True
 
     def read(self, size: int = -1) -> bytes:
-        """Return up to `size` bytes.
-
-        Raises:
-            tarfile.ReadError: past the limit.
-        """
+        """Return up to `size` bytes."""
         chunk = self._content.read(size)
         self._remaining -= len(chunk)
         if self._remaining < 0:
@@ -287,11 +267,7 @@ class _Header(tarfile.TarInfo):
 
     @classmethod
     def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> Self:
-        """Read a header of 512 bytes.
-
-        Raises:
-            tarfile.ReadError: if an extension of the header would be large.
-        """
+        """Read a header of 512 bytes."""
         header = super().frombuf(buf, encoding, errors)
         small = header.type in _PARTS_OF_HEADERS or _review(_relative_path(header.name)) is not None
         if not 0 <= header.size <= (MOST_BYTES_OF_A_REVIEW if small else MOST_UNPACKED):
@@ -313,7 +289,6 @@ def _members(content: _BoundedReader) -> Reviews:
 
 
 def _relative_path(path: str) -> str:
-    """The path of a member in the folder `aclImdb`."""
     return path.removeprefix("./").removeprefix("aclImdb/")
 
 

@@ -28,12 +28,10 @@ PADDING = 0
 
 @dataclass(frozen=True, eq=False)
 class Texts:
-    """Texts cut or padded to one length.
+    """Texts cut or padded to one length: tokens, (texts, length), with `PADDING` at the end.
 
-    Attributes:
-        tokens: shape (texts, length); `PADDING` from a text's end on.
-        lengths: the number of tokens of a text that are not padding, at least 1; shape (texts,).
-        labels: 1 for a positive text and 0 for a negative one, shape (texts,).
+    `lengths` counts the tokens before it; labels are 1 for a positive text and 0 for a negative
+    one.
     """
 
     tokens: NDArray[np.int16]
@@ -53,10 +51,8 @@ class ReviewSettings:
     """Settings of generated reviews. Word 0 is padding and word 1 the negation.
 
     Attributes:
-        vocabulary: the number of different words, with padding and negation.
         kinds: the number of different positive words, and of negative ones.
-        sentiment_words: the number of sentiment words of a review; odd, so that no review is a
-            tie.
+        sentiment_words: of a review; odd, so that no review is a tie.
         negated: the probability that a sentiment word has a negation before it.
     """
 
@@ -144,7 +140,6 @@ def _positions(settings: ReviewSettings, stream: Stream, count: int) -> NDArray[
 
 
 def _check(settings: ReviewSettings) -> None:
-    """Raise a `UserError` for settings that permit no review."""
     words, smallest = settings.sentiment_words, settings.negative.stop + 1
     if settings.kinds < 1:
         raise UserError(f"kinds {settings.kinds}: a whole number of at least 1 is needed.")
@@ -179,12 +174,7 @@ _ACCEPTED = (
 
 @dataclass(frozen=True, eq=False)
 class Sentences:
-    """Labelled sentences.
-
-    Attributes:
-        texts: words separated by blanks, as published.
-        labels: 1 for a positive sentence and 0 for a negative one, shape (sentences,).
-    """
+    """Words separated by blanks, as published, and labels, 1 for a positive sentence."""
 
     texts: tuple[str, ...]
     labels: NDArray[np.int64]
@@ -193,13 +183,8 @@ class Sentences:
 def read_sst2(folder: Path) -> tuple[Sentences, Sentences]:
     """Read SST-2's training sentences, and those of its development split, in their order.
 
-    Args:
-        folder: the folder with the files, or a folder with that folder in it. A file has the
-            columns `sentence` (or `content`) and `label`, in any order. Of TSV and parquet files
-            the TSV files are read.
-
-    Raises:
-        MissingError: if a split is missing.
+    A file has the columns `sentence` (or `content`) and `label`. Of TSV and parquet files the TSV
+    files are read.
     """
     try:
         train, test = (_split(folder, names) for names in _SPLITS)
@@ -220,7 +205,6 @@ def _split(folder: Path, names: tuple[str, ...]) -> Sentences:
 
 
 def _files(folder: Path, names: tuple[str, ...]) -> list[Path]:
-    """The files of a split: one TSV file, or one or several parquet files in their order."""
     for candidate in (folder / subfolder for subfolder in _FOLDERS):
         for pattern in ("{}.tsv", "{}*.parquet"):
             for name in names:
@@ -242,7 +226,6 @@ def _rows(path: Path) -> Iterator[tuple[str, int]]:
 
 
 def _tsv_rows(path: Path, content: bytes) -> Iterator[tuple[str, str, str]]:
-    """The name of each row for messages, its sentence and its label; quotes have no meaning."""
     try:
         lines = content.decode("utf-8-sig").split("\n")
     except UnicodeDecodeError as error:

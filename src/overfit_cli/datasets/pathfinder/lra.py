@@ -41,18 +41,9 @@ def read_lra(
 ) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
     """Read all images of a difficulty, in the order of the metadata.
 
-    Args:
-        folder: a folder with the difficulties' directories, or with a `pathfinder32` or
-            `lra_release` that has them.
-        difficulty: `easy`, `intermediate` or `hard`.
-        size: the images' width and height in pixels.
-
-    Returns:
-        Grey levels, shape (images, size, size), and labels, 1 where a contour connects the discs
-        and 0 elsewhere, shape (images,).
-
-    Raises:
-        MissingError: if there is no directory of that difficulty.
+    The folder has the difficulties' directories, or a `pathfinder32` or `lra_release` that has
+    them. Returns grey levels, shape (images, size, size), and labels, 1 where a contour connects
+    the discs and 0 elsewhere, shape (images,).
     """
     root = _directory(folder, difficulty, size)
     rows = list[tuple[str, int]]()
@@ -125,7 +116,6 @@ def _array_rows(path: Path, content: bytes) -> list[list[str]]:
 
 
 def _text_rows(path: Path, content: bytes) -> list[list[str]]:
-    """Return the words of each line that is not empty."""
     try:
         lines = content.decode().splitlines()
     except UnicodeDecodeError:

@@ -37,17 +37,12 @@ class PathfinderSettings:
     """Parameters of Linsley et al. 2018 (section 3.1 and their generator); lengths are in pixels.
 
     Attributes:
-        size: width and height of an image.
         contour_length: number of paddles of each of the two target contours.
-        paddle_margin: the gap of a contour before and after each paddle, so that paddles of a
-            straight contour lie 2 · margin apart.
-        continuity: c of a turn, whose density is ∝ cos²(cδ) for |δ| ≤ π / 2c; larger
-            is straighter.
-        distractors, distractor_length: number of short contours, and paddles of each.
-        marker_radius: radius of the two discs.
+        paddle_margin: the gap of a contour before and after each paddle.
+        continuity: c of a turn, whose density is ∝ cos²(cδ) for |δ| ≤ π / 2c; larger is straighter.
         seed_distance: distance between the first ends of the two target contours.
-        distance_tolerance: the largest difference between the disc distances of the connected
-            and the unconnected pair of a scene.
+        distance_tolerance: the largest difference between the disc distances of the connected and
+            the unconnected pair of a scene.
         matched: the property that is independent of the label: the discs' distance, or their
             places.
         antialiasing: points per pixel and axis at which ink is evaluated.
@@ -68,7 +63,6 @@ class PathfinderSettings:
     antialiasing: int = 2
 
     def __post_init__(self) -> None:
-        """Refuse settings of which no image can be drawn."""
         for field in fields(self):
             if field.name != "matched":
                 self._check_range(field.name)
@@ -83,8 +77,8 @@ class PathfinderSettings:
     def clearance(self) -> float:
         """The least distance between the middle lines of paddles that are not successive.
 
-        Contours are farther apart than the paddles of a contour, and clear of a disc on any end of
-        another: so the positions of contours are independent of the ends with the discs.
+        It is wider than a contour's gaps, and keeps a contour clear of a disc on any end of
+        another.
         """
         return self.paddle_thickness + max(3 * self.paddle_margin, self.marker_radius + 0.25)
 
@@ -141,9 +135,7 @@ Integers = NDArray[np.int64]
 class Paddles:
     """Segments of one length; a point (x, y), in pixels from the upper left corner, is x + iy.
 
-    Attributes:
-        middles: shape (scenes, paddles).
-        directions: of absolute value 1, shape (scenes, paddles).
+    Middles and directions (of absolute value 1) have shape (scenes, paddles).
     """
 
     middles: Points
@@ -181,14 +173,8 @@ def is_blocked(
 ) -> Bools:
     """Find the tries that would cross the border or come too close to a placed paddle.
 
-    Args:
-        tries: shape (scenes, tries).
-        placed: shape (scenes, paddles).
-        skip: in each scene, the column of the paddle that a try follows on its contour, which
-            may be close to it; shape (scenes,).
-
-    Returns:
-        Shape (scenes, tries).
+    Tries and the result have shape (scenes, tries). `skip` is in each scene the column of the
+    paddle that a try follows on its contour, which may be close to it.
     """
     result = crosses_border(settings, tries)
     offsets = tries.middles[:, :, None] - placed.middles[:, None, :]
@@ -222,11 +208,6 @@ def _are_touching(
 
     Two segments that do not cross are closest at an end of one of them. The coordinates of that end
     in the frame of the other segment give its distance.
-
-    Args:
-        settings: the segments' length and the clearance.
-        offsets: from the middle of each other segment to this one's, shape (pairs,).
-        directions, other_directions: the segments' directions, shape (pairs,).
     """
     half = settings.paddle_length / 2
     sides = np.array([[-half], [half]])

@@ -45,11 +45,9 @@ _UNREADABLE = (
 
 @dataclass(frozen=True)
 class Stream:
-    """The random numbers that images are drawn with.
+    """The random numbers that images are drawn with, from a chunk's number.
 
-    Attributes:
-        name: a unique name, which is part of the cache's key.
-        generator: returns the generator of the images of a chunk, given the chunk's number.
+    The name is part of the cache's key.
     """
 
     name: Mapping[str, str | int]
@@ -58,12 +56,10 @@ class Stream:
 
 @dataclass(frozen=True)
 class PathfinderImages:
-    """Images with their labels.
+    """Images with their labels, 1 where a contour connects the discs; shape (images,).
 
-    Attributes:
-        pixels: white on black, uint8, shape (images, size, size).
-        labels: 1 where a contour connects the discs, else 0, shape (images,).
-        markers: the discs' centres x + iy, in pixels, nan where unknown, shape (images, 2).
+    Pixels are white on black, uint8, shape (images, size, size). Markers are the discs' centres x +
+    iy, nan where unknown, shape (images, 2).
     """
 
     pixels: NDArray[np.uint8]
@@ -79,7 +75,6 @@ class PathfinderImages:
         return len(self.labels)
 
     def __getitem__(self, index: slice | NDArray[np.int64]) -> PathfinderImages:
-        """Return some of the images."""
         return PathfinderImages(self.pixels[index], self.labels[index], self.markers[index])
 
 
@@ -142,7 +137,6 @@ def _keep(folder: Path, key: str, drawn_images: PathfinderImages) -> None:
 
 
 def _read(settings: PathfinderSettings, path: Path, key: str) -> PathfinderImages:
-    """Return the images in a file; none where the file is absent, torn or foreign."""
     try:
         with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
             ours = arrays["key"].shape == () and str(arrays["key"]) == key
@@ -199,12 +193,8 @@ def _stamp(
 ) -> None:
     """Draw one shape into each image, in place: all points closer than `radius` to a segment.
 
-    Args:
-        canvas: shape (scenes, side, side), with `frame` points around the image.
-        frame: at least the width of a shape.
-        middles, directions: the middles and directions of the segments, shape (scenes,).
-        half: half a segment's length; 0 draws a disc.
-        radius: half the stroke's thickness.
+    The canvas has shape (scenes, side, side), with `frame` points around the image. `half` is half
+    a segment's length; 0 draws a disc.
     """
     points = settings.antialiasing
     window = np.arange(_window(settings, half + radius))

@@ -41,12 +41,10 @@ _NOWHERE = -1e9 + 0j  # the position of absent paddles: far from all others
 
 @dataclass(frozen=True)
 class Scenes:
-    """The geometry of images; lengths are in pixels.
+    """The geometry of images: paddles of the two targets, then of the distractors.
 
-    Attributes:
-        paddles: shape (scenes, paddles): those of the two targets, then those of the distractors.
-        markers: the discs' centres x + iy, shape (scenes, 2).
-        labels: 1 where a contour connects the discs, else 0, shape (scenes,).
+    Markers are the discs' centres x + iy, shape (scenes, 2); labels are 1 where a contour connects
+    them, shape (scenes,).
     """
 
     paddles: Paddles
@@ -146,15 +144,7 @@ def _grow_or_take_back(
     """Add a paddle in place to each growing scene, or remove some where it is stuck.
 
     The contours grow in turn, so the last paddle of the contour to extend is the second from the
-    end.
-
-    Args:
-        placed: shape (scenes, paddles).
-        growing: the indices of the growing scenes, shape (growing,).
-        counts: the number of paddles of each of them, shape (growing,).
-
-    Returns:
-        The new number of paddles of each, shape (growing,).
+    end. Returns the new number of paddles of each growing scene.
     """
     step = extend(settings, random, placed.take(growing), counts - 2)
     placed.put((growing[step.fits], counts[step.fits]), step.paddle.take(step.fits).flat())
@@ -179,9 +169,7 @@ def add_distractors(
 ) -> tuple[Paddles, Integers]:
     """Add the distractors to scenes; each has a few tries where it is blocked.
 
-    Returns:
-        The targets' paddles and the distractors', shape (complete scenes, paddles), and the indices
-        of these scenes.
+    Returns all paddles of the scenes that are complete, and the indices of these scenes.
     """
     placed, scene_numbers = targets, np.arange(len(targets.middles))
     for _ in range(settings.distractors):
@@ -203,12 +191,7 @@ def add_distractors(
 def _grow_distractor(
     settings: PathfinderSettings, random: np.random.Generator, placed: Paddles
 ) -> tuple[Paddles, Bools]:
-    """Grow one short contour in each scene.
-
-    Returns:
-        Its paddles, shape (scenes where it fits, distractor_length), and whether it fits, shape
-        (scenes,).
-    """
+    """Grow one short contour in each scene; return it where it fits, and whether it fits."""
     first = placed.middles.shape[1]
     position = random.random((2, len(placed.middles), SEEDS_TRIED)) * settings.size
     tries = Paddles(position[0] + 1j * position[1], any_direction(random, position[0].shape))
@@ -226,12 +209,7 @@ def _grow_distractor(
 
 @dataclass(frozen=True)
 class Placement:
-    """The first try that fits, in each scene.
-
-    Attributes:
-        paddle: shape (scenes, 1); without meaning where no try fits.
-        fits: shape (scenes,).
-    """
+    """The first try that fits, in each scene; a paddle has no meaning where none does."""
 
     paddle: Paddles
     fits: Bools
@@ -279,13 +257,7 @@ def first_fit(tries: Paddles, blocked: Bools) -> Placement:
 
 @dataclass(frozen=True)
 class MarkedScenes:
-    """Scenes with their discs.
-
-    Attributes:
-        targets: the first contour, then the second, shape (scenes, 2 · contour_length).
-        markers: the discs' centres x + iy, shape (scenes, 2).
-        labels: 1 where a contour connects the discs, else 0, shape (scenes,).
-    """
+    """Scenes with their discs; targets are the first contour, then the second."""
 
     targets: Paddles
     markers: Points
@@ -303,13 +275,7 @@ def place_markers(
 
     With `matched` places, a second coin mirrors the scene at the disc that both pairs share, so
     that the unconnected pair lies where the connected one did. A third coin chooses the distance of
-    the discs from those of the two pairs, so that a disc is off its contour's end by at most the
-    tolerance. Then positions are independent of the label.
-
-    Args:
-        settings: as for `matches`.
-        random: the random numbers of the coins and of the choice between several matches.
-        targets: scenes that have a match, shape (scenes, 2 · contour_length).
+    the discs from those of the two pairs. Then positions are independent of the label.
     """
     scenes = np.arange(len(targets.middles))
     chances = random.random((len(scenes), 4)) * matches(settings, targets).reshape(-1, 4)
@@ -342,15 +308,8 @@ def matches(settings: PathfinderSettings, targets: Paddles) -> Bools:
     As in Linsley et al., one disc lies where a contour begins and the other where one ends. So
     there are two connected pairs, i, and two unconnected ones, j, and any i and j share one disc.
     They match where their distances differ by less than the tolerance and the discs do not touch;
-    with `matched` places, the mirrored scene must also stay inside the image (see
-    `place_markers`).
-
-    Args:
-        settings: the tolerance, the discs' radius and the contours' length.
-        targets: the first contour, then the second, shape (scenes, 2 · contour_length).
-
-    Returns:
-        Shape (scenes, 2, 2), by i and j.
+    with `matched` places, the mirrored scene must also stay inside the image. Shape (scenes, 2, 2),
+    by i and j.
     """
     shared, connected, unconnected = _end_pairs(settings, targets)
     connected_distance, apart_distance = np.abs(connected - shared), np.abs(unconnected - shared)
@@ -375,11 +334,6 @@ def _mirror(
     """Mirror scenes at the line that bisects the angle between a match's two pairs of ends.
 
     The shared end is fixed; the directions of the connected and the unconnected end are exchanged.
-
-    Args:
-        targets: the first contour, then the second, shape (all scenes, 2 · contour_length).
-        scenes: the indices of the scenes to mirror, shape (scenes,).
-        match: the i and j of the match, see `matches`.
     """
     selected = targets.take(scenes)
     rows = np.arange(len(scenes))
