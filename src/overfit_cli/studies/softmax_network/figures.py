@@ -100,21 +100,15 @@ def letter_panels(all_axes: Iterable[matplotlib.axes.Axes]) -> None:
         axes.set_title(f"({letter}) {axes.get_title(loc='left')}".rstrip())
 
 
-def quartiles_over_seeds(
-    cells: pd.DataFrame, x: str, value: str, missing: float = np.inf
-) -> pd.DataFrame:
+def quartiles_over_seeds(cells: pd.DataFrame, x: str, value: str) -> pd.DataFrame:
     """Return the median over seeds and the quartiles, as `low`, `middle` and `high` by x.
 
     Quartiles are numbers of seeds, and the median of an even number is the geometric mean of the
-    middle two, so that 0 and infinite numbers count, and stay. Negative numbers count as 0.
-
-    Args:
-        cells: one row per cell.
-        x: the parameter along the axis.
-        missing: what a cell without a number counts as: beyond all others, or below them.
+    middle two, so that 0 and infinite numbers count, and stay. Negative numbers count as 0, and a
+    cell without a number as beyond all others.
     """
     rows = {}
-    for place, numbers in cells[value].astype(float).fillna(missing).groupby(cells[x]):
+    for place, numbers in cells[value].astype(float).fillna(np.inf).groupby(cells[x]):
         ordered = np.sort(numbers.clip(lower=0).to_numpy())
         tail, lower, upper = (len(ordered) - 1) // 4, (len(ordered) - 1) // 2, len(ordered) // 2
         median = np.sqrt(ordered[lower] * ordered[upper])  # with 0 or infinity, these
@@ -134,23 +128,19 @@ def draw_series(
     marker: bool = True,
     joined: bool = True,
     within: tuple[float, float] = (0.0, np.inf),
-    missing: float = np.inf,
 ) -> None:
     """Draw medians over seeds with bands of the middle half, a line per value of `by`.
 
     Args:
-        cells: one row per cell.
-        x, value: the columns along the axes.
         marker: whether points have markers; then lines that would coincide stand side by side.
         joined: whether there is a line and a band; else points have bars.
         within: the ends of what could be measured. A median beyond has an open marker at the end.
-        missing: what a cell without a number counts as.
     """
     present = [name for name in looks if (cells[by] == name).any()]
     numbers = np.sort(cells[x].unique()).astype(float)
     for index, name in enumerate(present):
         look = looks[name]
-        table = quartiles_over_seeds(cells[cells[by] == name], x, value, missing)
+        table = quartiles_over_seeds(cells[cells[by] == name], x, value)
         shift = index - (len(present) - 1) / 2
         beside = (numbers[-1] / numbers[0]) ** ((0.012 if joined else 0.04) * shift)
         across = table.index.to_numpy(float) * (beside if marker else 1.0)

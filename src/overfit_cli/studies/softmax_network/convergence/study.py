@@ -138,16 +138,6 @@ MEASUREMENTS = (
         symbol=r"\kappa",
         label="initial condition number",
     ),
-    Column(
-        "lambda_limit",
-        "smallest eigenvalue for infinitely many hidden units",
-        label="eigenvalue at infinite width",
-    ),
-    Column(
-        "kappa_limit",
-        "condition number for infinitely many hidden units",
-        label="condition at infinite width",
-    ),
     Column("step_size", "step size", symbol=r"\eta"),
     Column(
         "rate_ratio",
@@ -312,18 +302,11 @@ class SoftmaxConvergence(Study[P]):
                 source="Cao et al. 2024, Theorem F.2",
             ),
             Figure(
-                name="eigenvalues",
-                title="Smallest eigenvalues of the tangent kernel against n/m and d",
-                reads="cells",
-                draw=lazy_drawing(f"{folder}.eigenvalues:draw_eigenvalues"),
-                fits=lazy_check(f"{folder}.eigenvalues:has_dimensions"),
-            ),
-            Figure(
                 name="lambda",
                 title="Steps against λ or κ, and over Table 1's or sufficient widths against λ",
                 reads="cells",
-                draw=lazy_drawing(f"{folder}.eigenvalues:draw_lambda"),
-                fits=lazy_check(f"{folder}.eigenvalues:has_eigenvalues"),
+                draw=lazy_drawing(f"{folder}.lambdas:draw_lambda"),
+                fits=lazy_check(f"{folder}.lambdas:has_eigenvalues"),
                 source="Cao et al. 2024, Table 1",
             ),
             Figure(

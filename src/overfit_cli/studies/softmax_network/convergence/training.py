@@ -125,8 +125,6 @@ class _NetworksTogether(BatchedTraining[P, _NetworkState, _Pass]):
             "rank": regression.rank,
             "lambda_start": _null_if_zero(regression.smallest),
             "kappa": regression.largest / regression.smallest,  # infinite where singular
-            "lambda_limit": _null_if_zero(limit.smallest),
-            "kappa_limit": limit.largest / limit.smallest,
             "step_size": comparison.step_sizes,
             "gradient_growth": regression.growth_by_gradient(self._settings.m),
             **(

@@ -1,8 +1,4 @@
-"""Figures of the tangent kernel's eigenvalues, and of what depends on them.
-
-- `eigenvalues`: the smallest eigenvalues against width and dimension.
-- `lambda`: steps against λ or κ, and over Table 1's, or sufficient widths, against λ.
-"""
+"""The figure `lambda`: steps against λ or κ, and over Table 1's, or sufficient widths, against λ."""
 
 from __future__ import annotations
 
@@ -14,21 +10,11 @@ import pandas as pd
 from matplotlib.lines import Line2D
 
 from overfit_cli.core.figure import FigureOptions
-from overfit_cli.core.parameters import describe
 from overfit_cli.core.study import FigureData
 from overfit_cli.core.text import plural
-from overfit_cli.figures.palette import MARKERS
 from overfit_cli.figures.picture import Picture, styled
-from overfit_cli.figures.style import (
-    BOUND,
-    Legend,
-    band_look,
-    legend_below,
-    log_ticks,
-    value_colour,
-)
+from overfit_cli.figures.style import BOUND, Legend, legend_below, log_ticks
 from overfit_cli.stats.intervals import median_estimate
-from overfit_cli.studies.softmax_network.convergence.parameters import SoftmaxConvergenceParameters
 from overfit_cli.studies.softmax_network.convergence.widths import (
     ENOUGH,
     by_data,
@@ -39,106 +25,11 @@ from overfit_cli.studies.softmax_network.convergence.widths import (
 )
 from overfit_cli.studies.softmax_network.figures import (
     NETWORKS,
-    Look,
     done_cells,
     letter_panels,
     misses_in_words,
     new_grid,
-    quartiles_over_seeds,
 )
-
-ROUNDING = 1e-14
-"""Smallest eigenvalues below this are round-off in double precision, or hardly more."""
-
-_TINY = 1e-6
-"""Dimensions with a smaller λ at infinite width have a row of their own."""
-
-
-def has_dimensions(data: FigureData) -> bool:
-    """Return whether m and d vary."""
-    return bool((data.cells[["m", "d"]].nunique() > 1).all())
-
-
-@styled
-def draw_eigenvalues(data: FigureData, options: FigureOptions) -> Picture:
-    """Draw λ_min of the Gram matrix at the start against n/m, a line for each d.
-
-    A column for each activation; the dashed lines are those of infinitely many hidden units.
-    Dimensions with far smaller eigenvalues have a row of their own. A seed whose λ is round-off
-    counts as 0; a median of 0 has an open marker in the grey area.
-    """
-    done_cells(data, ("activation", "m", "n", "d"))
-    cells = data.cells.assign(ratio=data.cells["n"] / data.cells["m"])
-    names = [activation for activation in NETWORKS if (cells["activation"] == activation).any()]
-    limits = cells.groupby(["d", "activation"])["lambda_limit"].median().groupby("d").min()
-    rows = [
-        rows for rows in (limits[limits >= _TINY].index, limits[limits < _TINY].index) if len(rows)
-    ]
-    figure, grid = new_grid(len(rows), len(names), heights=(1.9, 1.2)[: len(rows)])
-    info = describe(SoftmaxConvergenceParameters)["d"]
-    looks = {
-        int(d): Look(f"$d$ = {d}", value_colour(info, int(d)) or "black", marker)
-        for d, marker in zip(limits.index, MARKERS, strict=False)
-    }
-    for axes_of_row, dimensions in zip(grid, rows, strict=True):
-        for axes, name in zip(axes_of_row, names, strict=True):
-            of_name = cells[cells["activation"] == name]
-            for d in dimensions:
-                _draw_dimension(axes, of_name[of_name["d"] == d], looks[int(d)])
-            if len(dimensions) == 1 < len(rows):
-                axes.set_title(f"$d$ = {dimensions[0]}")
-        _dress_eigenvalues(axes_of_row)
-    for axes, name in zip(grid[0], names, strict=True):
-        axes.set_title(", ".join(filter(None, [NETWORKS[name].name, axes.get_title("left")])))
-    letter_panels(grid.flat)
-    for axes in grid[-1]:
-        axes.set_xlabel("samples over hidden units $n/m$")
-    figure.facts.append(
-        f"Lines: medians of {plural(cells['seed'].nunique(), 'seed')}, bands: the middle half; a "
-        "seed whose λ is round-off counts as 0: where those are half of the seeds or more, an "
-        "open marker lies in the grey area. Dashed lines: infinitely many hidden units."
-    )
-    legend: Legend = [
-        (Line2D([], [], color=look.colour, marker=look.marker, markersize=3), look.name)
-        for look in looks.values()
-    ]
-    legend.append((Line2D([], [], color="0.4", linestyle="--"), r"$m = \infty$"))
-    legend_below(figure, legend, columns=7)
-    return figure
-
-
-def _draw_dimension(axes: matplotlib.axes.Axes, cells: pd.DataFrame, look: Look) -> None:
-    if cells.empty:
-        return
-    table = quartiles_over_seeds(cells, "ratio", "lambda_start", missing=0.0)
-    low, high = (table[end].clip(lower=ROUNDING) for end in ("low", "high"))
-    axes.fill_between(table.index, low, high, **band_look(look.colour))
-    medians = table["middle"]
-    known = medians > 0
-    points: dict[str, Any] = {"color": look.colour, "marker": look.marker, "markersize": 3}
-    axes.plot(medians.index[known], medians[known], **points)
-    across = medians.index[~known]
-    axes.plot(across, [ROUNDING] * len(across), **points, linestyle="", mfc="white")
-    limit = float(cells["lambda_limit"].median())
-    axes.axhline(limit, color=look.colour, linestyle="--", linewidth=0.7)
-
-
-def _dress_eigenvalues(axes_of_row: np.ndarray) -> None:
-    for axes in axes_of_row:
-        axes.set_xscale("log")
-        axes.set_yscale("log")
-    low, high = axes_of_row[0].get_ylim()
-    if low < 100 * ROUNDING:
-        low = ROUNDING / 10
-        for axes in axes_of_row:
-            axes.axhspan(low, 5 * ROUNDING, color="0.9", zorder=0)
-        axes_of_row[0].text(
-            0.03, 0.04, "round-off", transform=axes_of_row[0].transAxes, va="bottom", size=6
-        )
-    axes_of_row[0].set_ylim(low, high)
-    log_ticks(axes_of_row[0].yaxis, low, high)
-    axes_of_row[0].set_ylabel("smallest\n" r"eigenvalue $\lambda_{\mathrm{min}}(H^*)$")
-
 
 def has_eigenvalues(data: FigureData) -> bool:
     """Return whether several settings of the networks and their data are there."""
