@@ -19,7 +19,7 @@ from calibration.worlds import (
     number_worlds_of,
 )
 from overfit_cli.studies.softmax_network.convergence.claims import CLAIMS
-from overfit_cli.studies.softmax_network.convergence.claims.kernels import NONE, SMALL, WAYS
+from overfit_cli.studies.softmax_network.convergence.claims.kernels import SMALL, WAYS
 from overfit_cli.studies.softmax_network.convergence.claims.lambdas import (
     ALMOST_THE_SAME,
     LINEAR,
@@ -180,10 +180,6 @@ def _apart(design: pd.DataFrame, powers: Numbers, random: Random) -> pd.DataFram
     return design.assign(**_MET | {"kernel_drift": 1 / m, "test_gap_most": m ** (powers - 1)})
 
 
-def _exact(column: str) -> Worlds:
-    return exception_worlds(partial(_bounded, column=column, sides=(2 * NONE, 0.1 * NONE)))
-
-
 def _probable(column: str, sides: tuple[float, float]) -> Worlds:
     """Worlds for a statement with probability 1 − δ; open with too few seeds to tell."""
     make = partial(_bounded, column=column, sides=sides)
@@ -205,9 +201,6 @@ def _share_world(
 
 
 WORLDS: Mapping[str, Worlds] = {
-    "softmax-gram-matrix": _exact("gram_error"),
-    "softmax-zero-output": _exact("start_output"),
-    "softmax-shift-invariance": _exact("shift_change"),
     "softmax-equation-24": _numbers(
         "softmax-equation-24", partial(_follows, column="train_gap"), 0.0005
     ),
@@ -271,10 +264,8 @@ WORLDS: Mapping[str, Worlds] = {
             ("c2-bound", "c2_over_bound", (0.01, -0.5)),
             ("claim-e5", "lambda_lost", (0.51, 0.01)),
             ("gradient-length", "step_length", (0.011, 0.005)),
-            ("lemma-d1", "gradient_over_bound", (0.01, -0.5)),
         )
     },
-    "softmax-lemma-b1": _probable("inner_over_b", (1.1, 0.5)),
     "softmax-theorem42-outputs": _probable("rate_ratio", (1.01, 0.5)),
     "softmax-linear-rate-outputs": exception_worlds(
         partial(_bounded, column="rate_ratio", sides=(1.01, 0.5))
@@ -286,9 +277,6 @@ WORLDS: Mapping[str, Worlds] = {
     ),
     "softmax-lemma51-outputs": exception_worlds(
         partial(_bounded, column="drift_share", sides=(1.01, 0.5))
-    ),
-    "softmax-lemma-d1-outputs": exception_worlds(
-        partial(_bounded, column="gradient_over_bound", sides=(0.01, -0.5))
     ),
     "softmax-c3-bound": _probable("c3_over_bound", (0.01, -0.5)),
     **{

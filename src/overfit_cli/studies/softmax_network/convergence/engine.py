@@ -117,18 +117,6 @@ def _regression(
     return KernelRegression(start.eigenvalues, start.vectors, start.labels, rates)
 
 
-def kernel_checks(cells: Comparison) -> dict[str, Tensor]:
-    """Return how far m H is from JJᵀ by autograd, and the outputs from zero, each (cells,)."""
-    J = jacobian_by_autograd(cells.net, cells.inputs)  # (cells, N, m · d)
-    products = J @ J.mT  # (cells, N, N)
-    error = (products - cells.net.width * cells.gram).abs().amax((1, 2))  # (cells,)
-    outputs = torch.cat([cells.offsets, cells.test_start], 1)  # (cells, n + test samples, outputs)
-    return {
-        "gram_error": error / products.abs().amax((1, 2)),
-        "start_output": outputs.abs().amax((1, 2)),
-    }
-
-
 _ROUNDS = 30
 """The rounds of ascent over directions."""
 
@@ -233,26 +221,3 @@ def step_parts(out: Outputs, residual: Tensor, step_sizes: Tensor) -> StepParts:
     c0, c1, c2 = (2 * (residual * part).sum((1, 2)) for part in (v0, v1, v2))  # (cells,)
     c3 = (v0 + v1 + v2).square().sum((1, 2))  # (cells,)
     return StepParts(c0, c1, c2, c3, gradient.norm(dim=-1).amax(1))
-
-
-def jacobian_by_autograd(net: Network, inputs: Tensor) -> Tensor:
-    """Return J, (cells, outputs · n, m · d), at X, (cells, n, d), a backward pass per output."""
-    with torch.enable_grad():
-        W = net.weights.clone().requires_grad_()  # (cells, m, d)
-        F = Network(net.activation, W, net.signs).forward(inputs).values  # (cells, n, outputs)
-        scalars = F.sum(0).mT.flatten()  # cells don't see each other's weights; (outputs · n,)
-        # each (cells, m, d)
-        rows = [torch.autograd.grad(scalar, W, retain_graph=True)[0] for scalar in scalars]
-    return torch.stack([row.flatten(1) for row in rows], 1)
-
-
-def shift_change(net: Network, inputs: Tensor) -> Tensor:
-    """Return how much outputs change where all hidden units get the same unit vector more.
-
-    Over the largest output, (cells,). A softmax over hidden units doesn't see it.
-    """
-    d = inputs.shape[-1]
-    shifted = Network(net.activation, net.weights + d**-0.5, net.signs)
-    before = net.forward(inputs).values  # (cells, n, outputs)
-    after = shifted.forward(inputs).values  # (cells, n, outputs)
-    return (after - before).abs().amax((1, 2)) / before.abs().amax((1, 2))

@@ -110,22 +110,11 @@ MEASUREMENTS = (
         label="steps at infinite width",
     ),
     Column(
-        "steps_over_ntk",
-        "steps over those of the tangent kernel",
-        label="steps over tangent kernel's",
-    ),
-    Column(
         "steps_over_limit",
         "steps over those of infinitely many hidden units",
         label="steps over infinite width's",
     ),
     *AT_STEPS,
-    Column(
-        "rank",
-        "eigenvalues of the Gram matrix above round-off, at the start",
-        kind="int",
-        label="initial Gram matrix rank",
-    ),
     Column(
         "lambda_start",
         "smallest eigenvalue at the start; empty where it is round-off",
@@ -155,17 +144,6 @@ MEASUREMENTS = (
         label="decades of growth by (23)",
     ),
     Column(
-        "gram_error",
-        "JJᵀ by autograd less mH, over its largest entry",
-        label="error of the Gram matrix",
-    ),
-    Column("start_output", "largest output before the first step", label="largest initial output"),
-    Column(
-        "shift_change",
-        "change of outputs where all hidden units move alike",
-        label="output change under a shift",
-    ),
-    Column(
         "worst_drift",
         "largest change of the Gram matrix found where weights move by R = 0.001, over R n outputs",
         label="worst drift over R n",
@@ -174,11 +152,6 @@ MEASUREMENTS = (
         "worst_drift_far",
         "the same where they move by R = 0.009",
         label="worst drift at R = 0.009",
-    ),
-    Column(
-        "inner_over_b",
-        "largest |⟨w_r, x_i⟩| at the start over Definition 4.1's B",
-        label="largest inner product over B",
     ),
     Column(
         "c0_over_bound",
@@ -373,8 +346,7 @@ class SoftmaxConvergence(Study[P]):
         settings = cell.parameters
         rows = settings.outputs * (settings.n + settings.test_samples)
         features = max(_LARGEST_BATCH["cpu"] / settings.n, float(settings.m)) * rows
-        jacobian = settings.n * settings.outputs * settings.m * settings.d if settings.verify else 0
-        return BYTES_OF_LIBRARIES + 8.0 * (6 * features + 3 * rows**2 + 3 * jacobian)
+        return BYTES_OF_LIBRARIES + 8.0 * (6 * features + 3 * rows**2)
 
     def train(self, batch: Cells[P], training: Training) -> Results[P]:
         from overfit_cli.studies.softmax_network.convergence.training import train_batch

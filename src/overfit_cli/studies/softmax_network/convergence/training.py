@@ -25,9 +25,7 @@ from overfit_cli.studies.softmax_network.convergence.engine import (
     Comparison,
     drift_checks,
     flat,
-    kernel_checks,
     set_up,
-    shift_change,
     step_parts,
 )
 from overfit_cli.studies.softmax_network.convergence.parameters import (
@@ -35,7 +33,7 @@ from overfit_cli.studies.softmax_network.convergence.parameters import (
     SoftmaxConvergenceParameters,
 )
 from overfit_cli.studies.softmax_network.regression import above_round_off
-from overfit_cli.studies.softmax_network.theory import Statement, largest_inner
+from overfit_cli.studies.softmax_network.theory import Statement
 
 P = SoftmaxConvergenceParameters
 ROUND_OFF = 1e-14
@@ -122,24 +120,15 @@ class _NetworksTogether(BatchedTraining[P, _NetworkState, _Pass]):
         comparison, epsilon = self._comparison, self._settings.epsilon
         regression, limit = comparison.regression, comparison.limit
         columns = {
-            "rank": regression.rank,
             "lambda_start": _null_if_zero(regression.smallest),
             "kappa": regression.largest / regression.smallest,  # infinite where singular
             "step_size": comparison.step_sizes,
             "gradient_growth": regression.growth_by_gradient(self._settings.m),
-            **(
-                kernel_checks(comparison) | drift_checks(comparison, [cell.seed for cell in batch])
-                if self._settings.verify
-                else {}
-            ),
         }
+        if self._settings.verify:
+            columns |= drift_checks(comparison, [cell.seed for cell in batch])
         values = _lists(columns)
-        inner = (comparison.inputs @ comparison.net.weights.mT).abs().amax((1, 2)).tolist()
         values |= {
-            "inner_over_b": [
-                most / largest_inner(cell.parameters.n, cell.parameters.d, cell.parameters.sigma)
-                for most, cell in zip(inner, batch, strict=True)
-            ],
             "ntk_steps": regression.steps_to(epsilon),
             "limit_steps": limit.steps_to(epsilon),
         }
@@ -205,19 +194,11 @@ class _NetworksTogether(BatchedTraining[P, _NetworkState, _Pass]):
         if not reason:
             measured |= {
                 "steps_to_epsilon": step,
-                "steps_over_ntk": _ratio(step, state.first["ntk_steps"]),
                 "steps_over_limit": _ratio(step, state.first["limit_steps"]),
             }
         if square > ROUND_OFF * state.residual:
             whole = math.log(square / state.residual)
             measured["contraction"] = _ratio(-whole, -step * state.contraction)
-        if self._settings.verify:
-            net = self._comparison.net.select(
-                torch.tensor([index], device=self._comparison.inputs.device)
-            )
-            measured["shift_change"] = float(
-                shift_change(net, self._comparison.inputs[index][None])
-            )
         measured |= _stated_columns(cell.parameters, measured, math.sqrt(state.residual))
         return CellResult(cell, drop_nonfinite(measured), step, reason)
 

@@ -1,6 +1,5 @@
-"""Claims on kernels: formulas held to slow computations, and powers of the width.
+"""Claims on kernels: kernel regression by equation (24), and powers of the width.
 
-- Definitions 3.6 and 3.7 and equation (24) are what they are said to be.
 - Kernels move, and networks part from kernel regression, by powers of the width: whether the bounds
   of Lemmas 5.1 and 5.3 and of Theorem F.2 are tight.
 """
@@ -11,26 +10,20 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from overfit_cli.claims.cells import (
     Selection,
     finite_numbers,
-    is_unknown,
     require_done,
     require_trained,
 )
 from overfit_cli.claims.python import below, mean, near, power
-from overfit_cli.claims.rules import THEOREM_RULE, judge_theorem
 from overfit_cli.claims.sentences import Sentence
 from overfit_cli.claims.stated import Choose, stated_claim
 from overfit_cli.core.claim import Claim, Kind, Measurement, UndecidedError, add_remark, not_run
 from overfit_cli.studies.softmax_network.convergence.parameters import SoftmaxConvergenceParameters
 from overfit_cli.studies.softmax_network.paper import NAMES, Activation
-
-NONE = 1e-12
-"""The largest share beside 1 that counts as none, in float64."""
 
 TWENTIETH = "a twentieth of the labels' norm"
 WIDE = 512
@@ -39,7 +32,7 @@ WIDE = 512
 FARTHEST = 0.01
 """The movement below which Lemmas 5.1 and D.1 are stated."""
 
-VERIFIED_PRESET, DRIFT_PRESET = "softmax-kernels", "softmax-drift"
+DRIFT_PRESET = "softmax-drift"
 SMALL_PRESET, OUTPUTS_PRESET = "softmax-small-weights", "softmax-outputs"
 
 SMALL = 0.03
@@ -77,20 +70,6 @@ def paper_cells(
             f"{width} that take a step, as in `overfit sweep {preset}`."
         )
     return cells[keep]
-
-
-def _exact(cells: pd.DataFrame, column: str, **fixed: str) -> Measurement:
-    held = cells[cells["verify"].astype(bool) & (cells["dtype"] == "float64")]
-    for name, value in fixed.items():
-        held = held[held[name] == value]
-    if held.empty:
-        raise not_run(f"It needs cells of verify=true, as in `overfit sweep {VERIFIED_PRESET}`.")
-    values = held[column].astype(float)
-    unknown = is_unknown(held) | values.isna()
-    details = {"most": float(values.max())}
-    # sums over hidden units are round-off by so much
-    limit = np.maximum(NONE, held["m"].astype(float) * np.finfo(np.float64).eps)
-    return judge_theorem(values > limit, held["seed"], unknown=unknown, details=details)
 
 
 def _wide_cells(cells: pd.DataFrame) -> pd.DataFrame:
@@ -168,37 +147,6 @@ def softmax_sentence(
 
 
 KERNEL_CLAIMS = (
-    softmax_claim(
-        "gram-matrix",
-        "identity",
-        "Definition 3.6",
-        "JJᵀ = m H, for softmax as in the paper, and for exp and ReLU likewise.",
-        f"JJᵀ by autograd differs by at most {NONE:g} of its largest entry, or by m times the "
-        f"precision of float64; {THEOREM_RULE}",
-        partial(_exact, column="gram_error"),
-        "lines",
-        VERIFIED_PRESET,
-    ),
-    softmax_claim(
-        "zero-output",
-        "identity",
-        "Definition 3.7",
-        "With the symmetric initialisation the network's output is zero.",
-        f"outputs are at most {NONE:g}; {THEOREM_RULE}",
-        partial(_exact, column="start_output", initialisation="symmetric"),
-        "lines",
-        VERIFIED_PRESET,
-    ),
-    softmax_claim(
-        "shift-invariance",
-        "identity",
-        "equation 1",
-        "Moving the weights of all hidden units alike doesn't change a softmax network.",
-        f"outputs change by at most {NONE:g} of the largest; {THEOREM_RULE}",
-        partial(_exact, column="shift_change", activation="softmax"),
-        "lines",
-        VERIFIED_PRESET,
-    ),
     softmax_sentence(
         _wide_cells,
         below(mean("train_gap"), 0.05, strictly=False, over="worst", seeds=10).with_target(0),

@@ -1,9 +1,8 @@
-"""Claims on what the proof bounds at every step: appendices B, D and E, and Lemma 5.3's gradient.
+"""Claims on what the proof bounds at every step: appendix E, and Lemma 5.3's gradient.
 
 Theorem 4.2's m and η, which the proof of Lemma E.2 has, are not met by any cell. What is bounded
 needs neither to be measured: where a statement has no such condition the claim is the paper's, and
-else it is ours and says what is not met. Lemmas B.1 and D.1 are kept as checks of the code: a
-Gaussian that is 33 deviations away, and algebra on that.
+else it is ours and says what is not met.
 """
 
 from __future__ import annotations
@@ -17,24 +16,19 @@ from overfit_cli.claims.rules import OUT_OF_REACH, THEOREM_RULE, Requirements, j
 from overfit_cli.core.claim import Claim, Kind, Measurement, inconclusive
 from overfit_cli.studies.softmax_network.convergence.claims.bounds import (
     PROBABLE,
-    SEVERAL,
     bound_cells,
     judge_probable,
-    log10_of,
     movement_above,
     unknown_cells,
 )
 from overfit_cli.studies.softmax_network.convergence.claims.kernels import (
     DRIFT_PRESET,
     FARTHEST,
-    OUTPUTS_PRESET,
-    SMALL,
     SMALL_PRESET,
     WIDE,
     paper_cells,
     softmax_claim,
 )
-from overfit_cli.studies.softmax_network.theory import CHANCE, C
 
 _MOVEMENT = "decades by which the movement is above 0.01"
 _TOO_FAR = "weights move by 0.01 or more"
@@ -72,25 +66,6 @@ def _bounded(
         )
     return judge_theorem(
         over, held["seed"], unknown=unknown, requirements=needed, decades_over=over_bound
-    )
-
-
-def _inner_products(cells: pd.DataFrame) -> Measurement:
-    held = paper_cells(cells, SMALL_PRESET)
-    shares = _column(held, "inner_over_b")
-    # B is at least σ √(2 log(2mn/δ)) up to m = (nd/δ)^(C²/2) δ/(2n)
-    n, d = held["n"].astype(float), held["d"].astype(float)
-    allowed = C**2 / 2 * log10_of(n * d / CHANCE) + log10_of(CHANCE / (2 * n))
-    return judge_probable(
-        held,
-        shares > 1,
-        unknown=unknown_cells(held, shares),
-        requirements=Requirements(
-            {"decades of hidden units too many": log10_of(held["m"].astype(float)) - allowed},
-            "there are too many hidden units for B",
-        ),
-        decades_over=log10_of(shares),
-        details={"most over B": float(shares.max())},
     )
 
 
@@ -196,40 +171,5 @@ STEP_CLAIMS = (
         THEOREM_RULE,
         partial(_never_above, column="step_length", most=FARTHEST),
         _NOT_MET,
-    ),
-    _claim(
-        "lemma-b1",
-        "identity",
-        "Lemma B.1, part 1",
-        "|⟨w_r, x_i⟩| is at most B for all hidden units and samples, with probability at least "
-        "1 − δ/poly(nd). The other parts follow from it by algebra.",
-        f"{_REACH}; {_SHARES}",
-        _inner_products,
-        "‖x_i‖ ≤ 1 and W ~ N(0, σ²I); m is at most (nd/δ)^(C²/2) δ/(2n), since B has no log m; "
-        "C = 10, δ = 0.05, and poly(nd) is left out. B is 33 deviations at σ = 0.03 and 25 or more "
-        "at σ = 1, so that no draw can break it: a check of the code",
-    ),
-    _claim(
-        "lemma-d1",
-        "identity",
-        "Lemma D.1",
-        "‖Δw_r‖ is at most e^(3B) √(nd) ‖F − Y‖ for every hidden unit at every logged step.",
-        f"{_REACH}; {THEOREM_RULE}",
-        partial(_bounded, column="gradient_over_bound", probable=False),
-        "weights move by less than 0.01; B = 1 at σ = 0.03; d is the number of outputs, 1 here; "
-        "with part 1 of Lemma B.1 it is algebra, a check of the code",
-    ),
-    softmax_claim(
-        "lemma-d1-outputs",
-        "identity",
-        "Lemma D.1",
-        "With several outputs ‖Δw_r‖ is at most e^(3B) √(nd) ‖F − Y‖ for every hidden unit at "
-        "every logged step.",
-        f"{_REACH}; {THEOREM_RULE}",
-        partial(_bounded, column="gradient_over_bound", probable=False, several=True),
-        "bounds",
-        OUTPUTS_PRESET,
-        hypotheses=f"weights move by less than 0.01; B = 1 at σ = {SMALL:g}; {SEVERAL}; with "
-        "part 1 of Lemma B.1 it is algebra, a check of the code",
     ),
 )

@@ -1,4 +1,4 @@
-"""The figure `lambda`: steps against λ or κ, and over Table 1's, or sufficient widths, against λ."""
+"""The figure `lambda`: steps and widths against λ or κ, and steps over those of Table 1."""
 
 from __future__ import annotations
 
@@ -30,6 +30,7 @@ from overfit_cli.studies.softmax_network.figures import (
     misses_in_words,
     new_grid,
 )
+
 
 def has_eigenvalues(data: FigureData) -> bool:
     """Return whether several settings of the networks and their data are there."""
