@@ -19,7 +19,7 @@ from calibration.worlds import (
     number_worlds_of,
 )
 from overfit_cli.studies.softmax_network.convergence.claims import CLAIMS
-from overfit_cli.studies.softmax_network.convergence.claims.kernels import SMALL, WAYS
+from overfit_cli.studies.softmax_network.convergence.claims.kernels import WAYS
 from overfit_cli.studies.softmax_network.convergence.claims.lambdas import (
     ALMOST_THE_SAME,
     LINEAR,
@@ -27,10 +27,7 @@ from overfit_cli.studies.softmax_network.convergence.claims.lambdas import (
     SQUARE,
     SQUARE_OF_WIDTHS,
 )
-from overfit_cli.studies.softmax_network.convergence.claims.perturbation import (
-    WORST_SAMPLES,
-    stated_power,
-)
+from overfit_cli.studies.softmax_network.convergence.claims.perturbation import WORST_SAMPLES
 from overfit_cli.studies.softmax_network.convergence.claims.table1 import (
     AT_MOST_SQUARE,
     LOGARITHMS,
@@ -150,24 +147,6 @@ def _drifting(
     return cells
 
 
-def _bending(
-    design: pd.DataFrame, bends: Numbers, random: Random, *, cause: str, value: str
-) -> pd.DataFrame:
-    """Cells in which a power is larger by so much for all σ but the smallest."""
-    m = design["m"].to_numpy(float)
-    causes = m if cause == "m" else 1 / m
-    power = np.where(design["sigma"] == SMALL, -1.0, -1.0 + bends)
-    columns = {} if cause == "m" else {cause: causes}
-    return design.assign(steps=100, **columns, **{value: causes**power})
-
-
-def _of_the_largest(design: pd.DataFrame, powers: Numbers, random: Random) -> pd.DataFrame:
-    """Cells whose movement goes by a power of m that is off by so much."""
-    widths = design["m"].unique()
-    stated = design["sigma"].map(lambda sigma: stated_power(sigma, widths)).to_numpy(float)
-    return design.assign(steps=100, movement=design["m"].to_numpy(float) ** (stated + powers))
-
-
 def _falling(design: pd.DataFrame, powers: Numbers, random: Random, *, column: str) -> pd.DataFrame:
     """Cells in which a column goes as a power of m, below what the lemmas require of it."""
     m = design["m"].to_numpy(float)
@@ -215,7 +194,7 @@ WORLDS: Mapping[str, Worlds] = {
         for kind, suffixes, make in (
             (
                 "steps",
-                ("", "-paper", "-without-lambda", "-dimension"),
+                ("", "-paper", "-without-lambda"),
                 partial(_taking_steps, slower=first),
             ),
             ("width", ("", "-paper"), partial(_needing_widths, wider=first)),
@@ -286,25 +265,11 @@ WORLDS: Mapping[str, Worlds] = {
         for activation, constant in (("softmax", 1.0), ("exp", 3.0))
         for n in WORST_SAMPLES
     },
-    "softmax-drift-constant-relu": _probable("worst_drift_far", (2.2, 1.0)),
     "softmax-lemma51-order": _numbers(
         "softmax-lemma51-order", partial(_drifting, column="worst_drift"), 0.15, logs=True
     ),
     "softmax-lemma51-linear": _numbers(
         "softmax-lemma51-linear", partial(_drifting, column="worst_drift_far"), 0.02, logs=True
-    ),
-    **{
-        f"softmax-crossover-{name}": _numbers(
-            f"softmax-crossover-{name}", partial(_bending, cause=cause, value=value), 0.05
-        )
-        for name, cause, value in (
-            ("drift", "m", "kernel_drift"),
-            ("movement", "m", "movement"),
-            ("gap", "kernel_drift", "test_gap"),
-        )
-    },
-    "softmax-movement-largest-of-m": _numbers(
-        "softmax-movement-largest-of-m", _of_the_largest, 0.02
     ),
     "softmax-theorem42": _probable("rate_ratio", (1.01, 0.5)),
     "softmax-linear-rate": exception_worlds(

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from calibration.rates import design, worlds_of
-from overfit_cli import Claim, Measurement
+from overfit_cli import Claim
 from overfit_cli.core.registry import find_study
 from overfit_cli.core.training import named_rng
 from overfit_cli.studies.softmax_network.theory import CHANCE
@@ -170,14 +170,6 @@ def test_steps_with_lambda_left_out_differ_where_lambda_does() -> None:
     cells["steps_to_epsilon"] *= np.where(is_relu, 25.0, 1.0)
     assert verdict("softmax-steps-softmax-relu-paper", cells) == "holds"
     assert verdict("softmax-steps-softmax-relu-without-lambda", cells) == "fails"
-
-
-def test_dimensions_that_are_dropped_are_named() -> None:
-    cells = true_cells("softmax-steps-softmax-relu-dimension")
-    dropped = cells[cells["d"] > 4]
-    measured: Measurement = measure("softmax-steps-softmax-relu-dimension", dropped)
-    assert measured.verdict == "not run"
-    assert "d=3,4" in measured.note
 
 
 def test_widths_beyond_the_sweep_bound_the_power_of_n() -> None:

@@ -271,14 +271,11 @@ def test_the_figure_of_lambda_marks_the_dimension_and_widths_below_the_sweep(
 
 
 @pytest.mark.slow
-def test_bars_of_powers_and_of_drifts_are_named_in_the_picture(tmp_path: Path) -> None:
-    for name, run, said in (
-        ("crossover", "softmax-crossover-quick", "means of 20 seeds, bars: 95 % intervals"),
-        ("worst-drift", "softmax-perturbation-quick", "means of 10 seeds, bars: 95 % intervals"),
-    ):
-        figure = overfit_cli.draw(name, RESULTS / run, out=tmp_path / f"{name}.png")
-        [legend] = figure.legends
-        assert said in legend.get_title().get_text()
+def test_bars_of_drifts_are_named_in_the_picture(tmp_path: Path) -> None:
+    run = RESULTS / "softmax-perturbation-quick"
+    figure = overfit_cli.draw("worst-drift", run, out=tmp_path / "worst-drift.png")
+    [legend] = figure.legends
+    assert "means of 10 seeds, bars: 95 % intervals" in legend.get_title().get_text()
 
 
 @pytest.mark.slow
@@ -301,28 +298,6 @@ def test_losses_have_a_panel_for_each_optimiser_and_n(tmp_path: Path) -> None:
     assert len({axes.get_ylim() for axes in figure.axes}) == 1
     assert "Training stops early: after step 100," in " ".join(figure.caption.split())
     assert r"over $\sqrt{m}$" in [text.get_text() for text in figure.legends[0].get_texts()]
-
-
-def test_at_one_width_every_seed_has_its_largest_drift_at_both_radii(tmp_path: Path) -> None:
-    run = RESULTS / "softmax-perturbation-relu-quick"
-    figure = overfit_cli.draw("worst-drift", run, out=tmp_path / "drift.png")
-    [axes] = figure.axes
-    cells = overfit_cli.load(run)
-    columns = [
-        (n, column)
-        for column in ("worst_drift", "worst_drift_far")  # R = 0.001, and 0.009
-        for n in (4, 16)
-    ]
-    seeds = [line for line in axes.lines if line.get_marker() == "^"]
-    for line, (n, column) in zip(seeds, columns, strict=True):
-        heights = np.asarray(line.get_ydata(), float)
-        assert np.sort(heights) == pytest.approx(np.sort(cells.loc[cells["n"] == n, column]))
-        meets = column == "worst_drift_far"  # m R is at least 10 log(n²/δ)
-        assert (line.get_markerfacecolor() == "none") != meets
-    [constant] = [line for line in axes.lines if line.get_linestyle() == ":"]
-    assert np.asarray(constant.get_ydata(), float) == pytest.approx(2.0)
-    assert "at most so much" in words(figure, tmp_path)
-    assert constant.get_color() == NETWORK_LOOKS["relu"].colour
 
 
 def test_the_caption_of_largest_drifts_states_each_constant_and_what_is_left_out(

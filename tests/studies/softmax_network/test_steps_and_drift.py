@@ -15,7 +15,6 @@ from calibration.rates import design, worlds_of
 from overfit_cli.core.registry import find_study
 from overfit_cli.core.training import named_rng
 from overfit_cli.studies.softmax_network.activations import Network, gram_matrix
-from overfit_cli.studies.softmax_network.convergence.claims.perturbation import stated_power
 from overfit_cli.studies.softmax_network.convergence.engine import largest_drift, step_parts
 from overfit_cli.studies.softmax_network.convergence.study import study
 from overfit_cli.studies.softmax_network.convergence.widths import by_data, table1_steps
@@ -132,17 +131,6 @@ def test_relu_units_that_never_flip_leave_a_cell_whole() -> None:
     assert "gap_over_bound" not in result.measurements
 
 
-def test_the_largest_of_lognormal_units_has_the_stated_power() -> None:
-    """Medians of 400 draws at 2⁹ and 2¹³ units, to 0.02."""
-    random, sigma = np.random.default_rng(8), 0.5
-    medians = [
-        np.median(np.exp(sigma * random.standard_normal((400, m)).max(axis=1)) / m)
-        for m in (2**9, 2**13)
-    ]
-    slope = math.log(medians[1] / medians[0]) / math.log(2**4)
-    assert slope == pytest.approx(stated_power(sigma, np.array([2**9, 2**13])), abs=0.02)
-
-
 def true_cells(name: str) -> pd.DataFrame:
     return WORLDS[name].true(design(CLAIMS[name].preset), named_rng(0, "doctored", name))
 
@@ -174,13 +162,6 @@ def test_widths_are_measured_for_each_kind_of_data_by_itself() -> None:
         [1, "sphere", 4],
         [1, "digits", 2],
     ]
-
-
-def test_relus_bound_takes_as_many_hidden_units_as_its_probability() -> None:
-    name = "softmax-drift-constant-relu"
-    broken = true_cells(name).assign(worst_drift_far=3.0)
-    assert measure(name, broken).verdict == "fails"
-    assert measure(name, broken.assign(m=2048)).verdict == "vacuous"
 
 
 def test_cells_from_before_a_column_was_measured_decide_nothing() -> None:

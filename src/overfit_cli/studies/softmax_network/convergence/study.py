@@ -298,14 +298,6 @@ class SoftmaxConvergence(Study[P]):
                 fits=lazy_check(f"{folder}.bounds:has_bounds"),
                 source="Cao et al. 2024, Theorems 4.2 and F.2, Lemmas 5.1, 5.3 and D.1",
             ),
-            Figure(
-                name="crossover",
-                title="Powers of m in movement, drift and test gap, against σ",
-                reads="cells",
-                draw=lazy_drawing(f"{folder}.drift:draw_crossover"),
-                fits=lazy_check(f"{folder}.drift:has_deviations"),
-                source="Cao et al. 2024, Lemmas 5.1 and 5.3, Theorem F.2",
-            ),
             replace(
                 BOUNDARY,
                 options=FigureOptions(

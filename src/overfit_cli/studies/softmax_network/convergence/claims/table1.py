@@ -42,7 +42,6 @@ AT_MOST_SQUARE = Margin(
 )
 
 PRESETS = {"stability": "softmax-table1", "paper": "softmax-table1-paper"}
-DIMENSION = "softmax-dimension"
 RULES = {"stability": "1/(m λ_max)", "paper": "Corollary 4.3's, without its e^(16B)"}
 LOGARITHMS: Mapping[Activation, int] = {"softmax": 2, "exp": 2, "relu": 1}
 """The power of log(n) in Table 1's m."""
@@ -100,17 +99,6 @@ def _widths(cells: pd.DataFrame, pair: Pair, rule: str) -> pd.DataFrame:
     ranges = width_range(_grid(cells, rule, pair))
     known = ranges["least"] == ranges["most"]
     return ranges.assign(width=ranges["least"].where(known), status="done")
-
-
-def _at_each_dimension(cells: pd.DataFrame, pair: Pair) -> pd.DataFrame:
-    chosen = Selection(
-        SoftmaxConvergenceParameters,
-        at={"activation": pair, "dtype": "float64"},
-        alike=_ALIKE - {"d"} | {"m", "n", "step_rule"},
-        includes={"activation": pair, "d": DIMENSIONS},
-        preset=DIMENSION,
-    ).of(cells)
-    return step_ranges(chosen)
 
 
 def slopes_between(logs: pd.DataFrame) -> pd.DataFrame:
@@ -195,7 +183,6 @@ def _exponent(cells: pd.DataFrame, activation: Activation) -> Measurement:
     return mark_vacuous(measured, words, {})
 
 
-DIMENSIONS = (3, 4, 8, 16, 32)
 PAIRS = tuple(combinations(NAMES, 2))
 
 
@@ -206,31 +193,28 @@ def _ratio_claim(
     name: str,
     statement: str,
     preset: str,
-    *,
-    at: str = "at the largest n of the sweep",
     **fields: Any,
 ) -> Claim:
     """Return a claim that two activations have almost the same number, seed by seed.
 
     Args:
         number: the expression, with `{}` in the place of the activation.
-        at: where the number is taken, in words.
         **fields: further ones of the claim.
     """
     first, second = (number.format(f"[activation={activation}]") for activation in pair)
-    where = [] if preset == DIMENSION else ["n is largest"]
     return softmax_sentence(
         choose,
-        near(ratio(first, second), 1, factor=2, seeds=10, where=where),
-        f"the median ratio of theirs, {at},",
+        near(ratio(first, second), 1, factor=2, seeds=10, where=["n is largest"]),
+        "the median ratio of theirs, at the largest n of the sweep,",
         "a factor of two",
         BETWEEN,
         name=name,
         kind="ours",
         source="Table 1",
         statement=statement,
+        figure="table1",
         preset=preset,
-        **{"figure": "table1", **fields},
+        **fields,
     )
 
 
@@ -296,21 +280,6 @@ TABLE_CLAIMS = (
             ("width", "", "stability", "hidden units", _widths, "width{}"),
             ("width", "-paper", "paper", "hidden units", _widths, "width{}"),
         )
-    ),
-    *(
-        _ratio_claim(
-            partial(_at_each_dimension, pair=pair),
-            STEPS,
-            pair,
-            f"steps-{pair[0]}-{pair[1]}-dimension",
-            f"{NAMES[pair[0]]} and {NAMES[pair[1]]} networks need the same number of steps at d = "
-            f"{', '.join(map(str, DIMENSIONS[:-1]))} and {DIMENSIONS[-1]} features; step size "
-            f"{RULES['stability']}.",
-            DIMENSION,
-            at="at every d",
-            figure="lines",
-        )
-        for pair in PAIRS
     ),
     *map(_exponent_claim, NAMES),
 )
