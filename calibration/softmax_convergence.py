@@ -28,13 +28,9 @@ from overfit_cli.studies.softmax_network.convergence.claims.lambdas import (
     SQUARE_OF_WIDTHS,
 )
 from overfit_cli.studies.softmax_network.convergence.claims.perturbation import WORST_SAMPLES
-from overfit_cli.studies.softmax_network.convergence.claims.table1 import (
-    AT_MOST_SQUARE,
-    LOGARITHMS,
-    PAIRS,
-)
+from overfit_cli.studies.softmax_network.convergence.claims.table1 import PAIRS
 from overfit_cli.studies.softmax_network.convergence.widths import table1_steps
-from overfit_cli.studies.softmax_network.paper import NAMES, Activation
+from overfit_cli.studies.softmax_network.paper import NAMES
 from overfit_cli.studies.softmax_network.theory import CHANCE
 
 _numbers = number_worlds_of(CLAIMS)
@@ -83,20 +79,6 @@ def _needing_widths(
     """Cells of which one activation needs so many times the hidden units of the others."""
     needed = _WIDTH * np.where(design["activation"] == wider, ratios, 1.0)
     return _limit_ratios(design, needed * (design["n"] / design["n"].max()).to_numpy(float))
-
-
-def _growing_widths(
-    design: pd.DataFrame, powers: Numbers, random: Random, *, activation: Activation
-) -> pd.DataFrame:
-    """Cells whose λ² m / log(n)^k grows by a power of n, with m within the sweep for every n.
-
-    λ falls so that the width itself grows as the root of n.
-    """
-    n = design["n"].to_numpy(float)
-    middle = np.exp(np.log(np.unique(n)).mean())
-    width = _WIDTH * (n / middle) ** 0.5
-    scaled = n**powers * np.log(n) ** LOGARITHMS[activation]
-    return _limit_ratios(design, width).assign(lambda_start=np.sqrt(scaled / width))
 
 
 def _limit_ratios(design: pd.DataFrame, needed: Numbers) -> pd.DataFrame:
@@ -197,15 +179,9 @@ WORLDS: Mapping[str, Worlds] = {
                 ("", "-paper", "-without-lambda"),
                 partial(_taking_steps, slower=first),
             ),
-            ("width", ("", "-paper"), partial(_needing_widths, wider=first)),
+            ("width", ("",), partial(_needing_widths, wider=first)),
         )
         for suffix in suffixes
-    },
-    **{
-        f"softmax-width-exponent-{activation}": number_worlds(
-            partial(_growing_widths, activation=activation), AT_MOST_SQUARE, 0.15
-        )
-        for activation in NAMES
     },
     "softmax-steps-collapse": number_worlds(_collapsing, ALMOST_THE_SAME, 0.2, logs=True),
     **{

@@ -172,31 +172,6 @@ def test_steps_with_lambda_left_out_differ_where_lambda_does() -> None:
     assert verdict("softmax-steps-softmax-relu-without-lambda", cells) == "fails"
 
 
-def test_widths_beyond_the_sweep_bound_the_power_of_n() -> None:
-    name = "softmax-width-exponent-softmax"
-    cells = true_cells(name)
-    none_suffices = cells["seed"] == 0
-    slow = cells.assign(steps_over_limit=cells["steps_over_limit"].mask(none_suffices, 99.0))
-    assert verdict(name, slow) == "inconclusive"
-    all_suffice = cells.assign(steps_over_limit=cells["steps_over_limit"].mask(none_suffices, 1.0))
-    assert verdict(name, all_suffice) == "holds"
-    killed = failed(cells, none_suffices & (cells["m"] < 64), "worker killed")
-    assert verdict(name, killed) == "holds", "narrow networks are too slow anyway"
-
-
-@pytest.mark.parametrize("activation", ["softmax", "exp", "relu"])
-def test_a_power_of_n_that_no_widths_of_the_sweep_could_show_is_vacuous(activation: str) -> None:
-    """λ² falls so fast that not even a jump from the first m to the last is n^2.5."""
-    name = f"softmax-width-exponent-{activation}"
-    cells = true_cells(name)
-    falling = cells.assign(lambda_start=cells["lambda_start"] / cells["n"] ** 1.6)
-    measured = measure(name, falling)
-    assert measured.verdict == "vacuous"
-    assert "could not have failed" in measured.note
-    jumps = np.where((cells["n"] > 16) & (cells["m"] < cells["m"].max()), 99.0, 1.0)
-    assert verdict(name, falling.assign(steps_over_limit=jumps)) != "fails"
-
-
 @pytest.mark.parametrize("name", ["diffusion-falls-softmax", "diffusion-digits-falls"])
 def test_a_fall_that_turns_at_the_end_is_none(name: str) -> None:
     """The error falls tenfold to n = 300, and rises fivefold at n = 1000."""

@@ -79,8 +79,8 @@ def _texts(axes: Any) -> set[str]:
 
 
 @pytest.mark.slow
-def test_the_tables_powers_of_width_are_those_of_the_claims(tmp_path: Path) -> None:
-    """The claim and the table bound widths beyond the sweep alike; the heatmap's title too."""
+def test_the_tables_power_of_width_is_that_of_the_diagram(tmp_path: Path) -> None:
+    """Both bound widths beyond the sweep alike."""
     run = RESULTS / "softmax-table1-quick"
     figure = overfit_cli.draw("table1", run, out=tmp_path / "table1.png")
     said = {
@@ -88,10 +88,6 @@ def test_the_tables_powers_of_width_are_those_of_the_claims(tmp_path: Path) -> N
         for text in figure.axes[3].texts
         if text.get_text().count("\n") == 2
     }
-    verdicts = {result.claim.name: result.measurement for result in overfit_cli.judge(run)}
-    for network in NETWORKS:
-        measured = verdicts[f"softmax-width-exponent-{network}"].value
-        assert f"{measured:.2f}" in said
     diagram = overfit_cli.draw("heatmap", run, out=tmp_path / "heatmap.png")
     [softmax, *_] = [axes.get_title(loc="left") for axes in diagram.axes]
     power = re.search(r"n\^\{(.*?)\}", softmax)

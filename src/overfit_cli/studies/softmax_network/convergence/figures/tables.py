@@ -29,9 +29,7 @@ from overfit_cli.figures.style import BOUND, HIGHLIGHT, Legend, legend_below
 from overfit_cli.stats.boundaries import contour
 from overfit_cli.stats.intervals import mean_estimate
 from overfit_cli.studies.softmax_network.convergence.claims.table1 import (
-    slopes_between,
     step_ranges,
-    width_logs,
     width_range,
 )
 from overfit_cli.studies.softmax_network.convergence.widths import (
@@ -52,9 +50,13 @@ from overfit_cli.studies.softmax_network.figures import (
     quartiles_over_seeds,
     say_how_averaged,
 )
+from overfit_cli.studies.softmax_network.paper import Activation
 
 STATED = 2
 """The power of n in the width that Table 1 states for each of the three networks, but for λ."""
+
+LOGARITHMS: Mapping[Activation, int] = {"softmax": 2, "exp": 2, "relu": 1}
+"""The power of log(n) in Table 1's m."""
 
 FEWEST_SAMPLES = 3
 """The least number of n of which powers of n are told."""
@@ -307,7 +309,7 @@ def _powers(cells: pd.DataFrame, activation: Any) -> Mapping[str, Power]:
     shrinking /= np.log(wide["n"].astype(float) / wide["epsilon"].astype(float))
     logs = {
         "m": _logarithms(widths),
-        "width": width_logs(cells, activation),
+        "width": _width_logs(cells, activation),
         "T": _logarithms(steps),
         "steps": _logarithms(
             steps.assign(least=steps["least"] * shrinking, most=steps["most"] * shrinking)
@@ -316,13 +318,40 @@ def _powers(cells: pd.DataFrame, activation: Any) -> Mapping[str, Power]:
     return {name: _power_of_logs(table) for name, table in logs.items()}
 
 
+def _width_logs(grid: pd.DataFrame, activation: Activation) -> pd.DataFrame:
+    """The logarithm of λ² m / log(n)^k, of the smallest sufficient m of each n and seed.
+
+    λ is that of the widest networks, k the power of the logarithm in Table 1.
+    """
+    widths = width_range(grid)
+    smallest = widest(grid).set_index(["n", "seed"])["lambda_start"].astype(float)
+    squares = widths.join(smallest, on=["n", "seed"])["lambda_start"] ** 2
+    scale = np.log(squares / np.log(widths["n"]) ** LOGARITHMS[activation])
+    least = (np.log(widths["least"]) + scale).fillna(-np.inf)
+    most = (np.log(widths["most"]) + scale).fillna(np.inf)
+    return widths[["n", "seed"]].assign(least=least, most=most)
+
+
+def _slopes_between(logs: pd.DataFrame) -> pd.DataFrame:
+    """The least and the most slope in log n of each seed, of logarithms with two ends."""
+    x = np.log(logs["n"].astype(float))
+    centred = x - np.log(logs["n"].unique().astype(float)).mean()
+    weights = centred / (centred**2).groupby(logs["seed"]).transform("sum")
+    rising = weights > 0
+    ends = {
+        "least": weights * logs["least"].where(rising, logs["most"]),
+        "most": weights * logs["most"].where(rising, logs["least"]),
+    }
+    return pd.DataFrame(ends).groupby(logs["seed"]).sum()
+
+
 def _logarithms(ranges: pd.DataFrame) -> pd.DataFrame:
     with np.errstate(divide="ignore"):
         return ranges.assign(least=np.log(ranges["least"]), most=np.log(ranges["most"]))
 
 
 def _power_of_logs(logs: pd.DataFrame) -> Power:
-    slopes = slopes_between(logs)
+    slopes = _slopes_between(logs)
     estimate = mean_estimate(slopes["least"], up_to=slopes["most"])
     if not math.isfinite(estimate.value):
         return Power(estimate, math.nan)
