@@ -47,7 +47,6 @@ _MET = {
     "kernel_drift": 0.001,
     "lambda_start": 1.0,
     "steps": 100,
-    "c2": -1e-6,
 }
 """Numbers of cells that meet what the theorem and the lemmas require."""
 
@@ -216,7 +215,6 @@ WORLDS: Mapping[str, Worlds] = {
         for name, column, sides in (
             ("c0-bound", "c0_over_bound", (1.1, 0.1)),
             ("c1-bound", "c1", (-1.5, -2.0)),
-            ("c2-bound", "c2_over_bound", (0.01, -0.5)),
             ("claim-e5", "lambda_lost", (0.51, 0.01)),
             ("gradient-length", "step_length", (0.011, 0.005)),
         )
@@ -233,7 +231,6 @@ WORLDS: Mapping[str, Worlds] = {
     "softmax-lemma51-outputs": exception_worlds(
         partial(_bounded, column="drift_share", sides=(1.01, 0.5))
     ),
-    "softmax-c3-bound": _probable("c3_over_bound", (0.01, -0.5)),
     **{
         f"softmax-drift-constant-{activation}-{n}": exception_worlds(
             partial(_bounded, column="worst_drift", sides=(1.1 * constant, 0.5 * constant))

@@ -52,8 +52,6 @@ def test_every_claim_has_a_kind_and_a_claim_of_the_paper_its_hypotheses() -> Non
         "softmax-lemma51-bound-outputs",
         "softmax-theorem-f2-bound",
         "softmax-theorem-f2-outputs",
-        "softmax-c2-bound",
-        "softmax-c3-bound",
         "diffusion-theorem66",
     }
     assert all(CLAIMS[name].hypotheses for name in of_paper)

@@ -187,19 +187,14 @@ def drift_checks(cells: Comparison, seeds: Sequence[int]) -> dict[str, Tensor]:
 class StepParts:
     """What a step of gradient descent does to ‖F − Y‖² of softmax networks, each (cells,).
 
-    C₀ + C₁ + C₂ + C₃ is its change (Lemma E.1). With S = softmax(z), dz = −η X Δwᵀ and g = Σ_r S_r
-    (e^dz_r − 1), so that α grows by 1 + g,
+    They are two of the four parts of its change (Lemma E.1). With S = softmax(z), dz = −η X Δwᵀ and
+    g = Σ_r S_r (e^dz_r − 1), so that α grows by 1 + g,
 
-        v₀ = −g/(1 + g) m Σ_r a_r S_r e^dz_r,  v₁ = m Σ_r a_r S_r dz_r,
-        v₂ = m Σ_r a_r S_r (e^dz_r − 1 − dz_r).
-
-    The paper has η² Θ(1) ⟨Δw_r, x_i⟩² in v₂, and this is its Θ(1).
+        v₀ = −g/(1 + g) m Σ_r a_r S_r e^dz_r,  v₁ = m Σ_r a_r S_r dz_r.
     """
 
     c0: Tensor  # 2 ⟨F − Y, v₀⟩
     c1: Tensor  # 2 ⟨F − Y, v₁⟩
-    c2: Tensor  # 2 ⟨F − Y, v₂⟩
-    c3: Tensor  # ‖F(τ + 1) − F(τ)‖²
     longest: Tensor  # max_r ‖Δw_r‖
 
 
@@ -214,10 +209,8 @@ def step_parts(out: Outputs, residual: Tensor, step_sizes: Tensor) -> StepParts:
     a, S = out.signs, out.slopes  # a and m S, (cells, outputs, m) and (cells, n, m)
     gradient = out.gradient(residual)  # Δw, (cells, m, d)
     dz = -step_sizes[:, None, None] * (out.inputs @ gradient.mT)  # (cells, n, m)
-    changes = torch.expm1(dz)  # (cells, n, m)
-    g = (S * changes).mean(-1, keepdim=True)  # (cells, n, 1)
+    g = (S * torch.expm1(dz)).mean(-1, keepdim=True)  # (cells, n, 1)
     v0 = -g / (1 + g) * ((S * dz.exp()) @ a.mT)  # (cells, n, outputs)
-    v1, v2 = (S * dz) @ a.mT, (S * (changes - dz)) @ a.mT  # (cells, n, outputs)
-    c0, c1, c2 = (2 * (residual * part).sum((1, 2)) for part in (v0, v1, v2))  # (cells,)
-    c3 = (v0 + v1 + v2).square().sum((1, 2))  # (cells,)
-    return StepParts(c0, c1, c2, c3, gradient.norm(dim=-1).amax(1))
+    v1 = (S * dz) @ a.mT  # (cells, n, outputs)
+    c0, c1 = (2 * (residual * part).sum((1, 2)) for part in (v0, v1))  # (cells,)
+    return StepParts(c0, c1, gradient.norm(dim=-1).amax(1))

@@ -12,13 +12,9 @@ from functools import partial
 
 import pandas as pd
 
-from overfit_cli.claims.rules import OUT_OF_REACH, THEOREM_RULE, Requirements, judge_theorem
+from overfit_cli.claims.rules import THEOREM_RULE, judge_theorem
 from overfit_cli.core.claim import Claim, Kind, Measurement, inconclusive
 from overfit_cli.studies.softmax_network.convergence.claims.bounds import (
-    PROBABLE,
-    bound_cells,
-    judge_probable,
-    movement_above,
     unknown_cells,
 )
 from overfit_cli.studies.softmax_network.convergence.claims.kernels import (
@@ -30,8 +26,10 @@ from overfit_cli.studies.softmax_network.convergence.claims.kernels import (
     softmax_claim,
 )
 
-_MOVEMENT = "decades by which the movement is above 0.01"
-_TOO_FAR = "weights move by 0.01 or more"
+_NOT_MET = (
+    "Theorem 4.2's m and η and D < R are not met; the step size is 1/(m λ_max), far larger than "
+    "the theorem's"
+)
 
 
 def _column(cells: pd.DataFrame, name: str) -> pd.Series[float]:
@@ -50,50 +48,6 @@ def _never_above(cells: pd.DataFrame, column: str, most: float) -> Measurement:
         unknown=unknown_cells(held, numbers),
         details={"most": float(numbers.max()), "median": float(numbers.median())},
     )
-
-
-def _bounded(
-    cells: pd.DataFrame, column: str, *, probable: bool, several: bool = False
-) -> Measurement:
-    """Measure the decades over a bound where weights move by less than 0.01."""
-    held = bound_cells(cells, several=several)
-    over_bound = _column(held, column)
-    over, unknown = over_bound > 0, unknown_cells(held, over_bound)
-    needed = Requirements({_MOVEMENT: movement_above(held)}, _TOO_FAR)
-    if probable:
-        return judge_probable(
-            held, over, unknown=unknown, requirements=needed, decades_over=over_bound
-        )
-    return judge_theorem(
-        over, held["seed"], unknown=unknown, requirements=needed, decades_over=over_bound
-    )
-
-
-_NEVER = -300.0
-"""The decades of what is never above 0, over a bound that is."""
-
-
-def _c2(cells: pd.DataFrame) -> Measurement:
-    """Measure whether C₂ is above Claim E.6's bound: it is below 0 where it has no decades."""
-    held = paper_cells(cells, SMALL_PRESET)
-    last = _column(held, "c2")
-    over = _column(held, "c2_over_bound")
-    over = over.where(over.notna() | last.isna(), _NEVER)
-    return judge_theorem(
-        over > 0,
-        held["seed"],
-        unknown=unknown_cells(held, last),
-        decades_over=over,
-        details={"C₂ over m η vᵀHv at the last step, most": float(last.max())},
-    )
-
-
-_REACH = f"the bound is less than {OUT_OF_REACH:g} decades away"
-_SHARES = PROBABLE.in_words("at each setting the share of seeds without an exception")
-_NOT_MET = (
-    "Theorem 4.2's m and η and D < R are not met; the step size is 1/(m λ_max), far larger than "
-    "the theorem's"
-)
 
 
 def _claim(
@@ -132,27 +86,6 @@ STEP_CLAIMS = (
         THEOREM_RULE,
         partial(_never_above, column="c1", most=-1.6),
         f"{_NOT_MET}; the most over steps, which is kept, is at least the start's −2",
-    ),
-    _claim(
-        "c2-bound",
-        "paper",
-        "Claim E.6",
-        "C₂ is at most 2 m η² n² d² e^(9B) ‖F − Y‖² at every logged step.",
-        f"{_REACH}; {THEOREM_RULE}",
-        _c2,
-        "the claim's probability is 1 − n e^(−mR), and its proof takes part 11 of Lemma D.1 and "
-        "Lemma C.3, whose m and η are not met; v₂ has the remainder of the exponential for its "
-        "Θ(1); d is the number of outputs, 1 here",
-    ),
-    _claim(
-        "c3-bound",
-        "paper",
-        "Claim E.7",
-        "C₃ is at most η² m² n² d² e^(16B) ‖F − Y‖² at every logged step, with probability 1 − δ.",
-        f"{_REACH}; {_SHARES}",
-        partial(_bounded, column="c3_over_bound", probable=True),
-        "η ‖Δw_r‖ is at most 0.01, and weights move by less than 0.01; d is the number of outputs, "
-        "1 here",
     ),
     _claim(
         "claim-e5",
