@@ -15,11 +15,11 @@ from calibration.worlds import (
     Numbers,
     Random,
     exception_worlds,
+    joined_worlds,
     number_worlds,
     number_worlds_of,
 )
 from overfit_cli.studies.softmax_network.convergence.claims import CLAIMS
-from overfit_cli.studies.softmax_network.convergence.claims.kernels import WAYS
 from overfit_cli.studies.softmax_network.convergence.claims.lambdas import (
     ALMOST_THE_SAME,
     LINEAR,
@@ -27,10 +27,9 @@ from overfit_cli.studies.softmax_network.convergence.claims.lambdas import (
     SQUARE,
     SQUARE_OF_WIDTHS,
 )
-from overfit_cli.studies.softmax_network.convergence.claims.perturbation import WORST_SAMPLES
-from overfit_cli.studies.softmax_network.convergence.claims.table1 import PAIRS
+from overfit_cli.studies.softmax_network.convergence.claims.perturbation import CONSTANTS
 from overfit_cli.studies.softmax_network.convergence.widths import table1_steps
-from overfit_cli.studies.softmax_network.paper import NAMES
+from overfit_cli.studies.softmax_network.paper import NAMES, Activation
 from overfit_cli.studies.softmax_network.theory import CHANCE
 
 _numbers = number_worlds_of(CLAIMS)
@@ -64,19 +63,15 @@ def _follows(design: pd.DataFrame, gaps: Numbers, random: Random, *, column: str
     return cells
 
 
-def _taking_steps(
-    design: pd.DataFrame, ratios: Numbers, random: Random, *, slower: str
-) -> pd.DataFrame:
-    """Cells of which one activation takes so many times the steps of the others."""
-    factor = np.where(design["activation"] == slower, ratios, 1.0)
+def _taking_steps(design: pd.DataFrame, ratios: Numbers, random: Random) -> pd.DataFrame:
+    """Cells of which softmax takes so many times the steps of the others."""
+    factor = np.where(design["activation"] == "softmax", ratios, 1.0)
     return design.assign(steps=1000, steps_to_epsilon=10_000 * factor, lambda_start=1.0)
 
 
-def _needing_widths(
-    design: pd.DataFrame, ratios: Numbers, random: Random, *, wider: str
-) -> pd.DataFrame:
-    """Cells of which one activation needs so many times the hidden units of the others."""
-    needed = _WIDTH * np.where(design["activation"] == wider, ratios, 1.0)
+def _needing_widths(design: pd.DataFrame, ratios: Numbers, random: Random) -> pd.DataFrame:
+    """Cells of which softmax needs so many times the hidden units of the others."""
+    needed = _WIDTH * np.where(design["activation"] == "softmax", ratios, 1.0)
     return _limit_ratios(design, needed * (design["n"] / design["n"].max()).to_numpy(float))
 
 
@@ -160,6 +155,15 @@ def _share_world(
     return make(design, of_seeds[design["seed"].to_numpy()], random)
 
 
+def _at_one(name: str, column: str) -> Worlds:
+    return _numbers(f"softmax-{name}", partial(_falling, column=column), 0.1)
+
+
+def _within(activation: Activation) -> Worlds:
+    most = CONSTANTS[activation]
+    return exception_worlds(partial(_bounded, column="worst_drift", sides=(1.1 * most, 0.5 * most)))
+
+
 WORLDS: Mapping[str, Worlds] = {
     "softmax-equation-24": _numbers(
         "softmax-equation-24", partial(_follows, column="train_gap"), 0.0005
@@ -168,19 +172,13 @@ WORLDS: Mapping[str, Worlds] = {
         "softmax-gradient-of-23", partial(_follows, column="gradient_gap"), 0.005
     ),
     **{
-        f"softmax-{kind}-{first}-{second}{suffix}": _numbers(
-            f"softmax-{kind}-{first}-{second}{suffix}", make, 0.15, logs=True
+        f"softmax-{name}": _numbers(f"softmax-{name}", make, 0.15, logs=True)
+        for name, make in (
+            ("steps", _taking_steps),
+            ("steps-paper", _taking_steps),
+            ("steps-without-lambda", _taking_steps),
+            ("widths", _needing_widths),
         )
-        for first, second in PAIRS
-        for kind, suffixes, make in (
-            (
-                "steps",
-                ("", "-paper", "-without-lambda"),
-                partial(_taking_steps, slower=first),
-            ),
-            ("width", ("",), partial(_needing_widths, wider=first)),
-        )
-        for suffix in suffixes
     },
     "softmax-steps-collapse": number_worlds(_collapsing, ALMOST_THE_SAME, 0.2, logs=True),
     **{
@@ -202,23 +200,31 @@ WORLDS: Mapping[str, Worlds] = {
         )
     },
     "softmax-theorem-f2-tight": _numbers("softmax-theorem-f2-tight", _apart, 0.02),
+    "softmax-drift-relu-symmetric": _at_one("drift-relu-symmetric", "kernel_drift"),
+    "softmax-gap-relu-symmetric": _at_one("gap-relu-symmetric", "test_gap"),
     **{
-        f"softmax-{name}-{activation}-{way}": _numbers(
-            f"softmax-{name}-{activation}-{way}", partial(_falling, column=column), 0.1
+        f"softmax-{name}": joined_worlds(
+            {f"activation == '{each}'": _at_one(name, column) for each in activations}
         )
-        for name, column in (("drift", "kernel_drift"), ("gap", "test_gap"))
-        for activation in NAMES
-        for way in WAYS
-    },
-    **{
-        f"softmax-{name}": exception_worlds(partial(_bounded, column=column, sides=sides))
-        for name, column, sides in (
-            ("c0-bound", "c0_over_bound", (1.1, 0.1)),
-            ("c1-bound", "c1", (-1.5, -2.0)),
-            ("claim-e5", "lambda_lost", (0.51, 0.01)),
-            ("gradient-length", "step_length", (0.011, 0.005)),
+        for name, column, activations in (
+            ("drift-symmetric", "kernel_drift", ("softmax", "exp")),
+            ("gap-symmetric", "test_gap", ("softmax", "exp")),
+            ("drift-independent", "kernel_drift", tuple(NAMES)),
         )
     },
+    "softmax-step-bounds": joined_worlds(
+        {
+            " " * index: exception_worlds(partial(_bounded, column=column, sides=sides))
+            for index, (column, sides) in enumerate(
+                (
+                    ("c0_over_bound", (1.1, 0.1)),
+                    ("c1", (-1.5, -2.0)),
+                    ("lambda_lost", (0.51, 0.01)),
+                    ("step_length", (0.011, 0.005)),
+                )
+            )
+        }
+    ),
     "softmax-theorem42-outputs": _probable("rate_ratio", (1.01, 0.5)),
     "softmax-linear-rate-outputs": exception_worlds(
         partial(_bounded, column="rate_ratio", sides=(1.01, 0.5))
@@ -231,13 +237,11 @@ WORLDS: Mapping[str, Worlds] = {
     "softmax-lemma51-outputs": exception_worlds(
         partial(_bounded, column="drift_share", sides=(1.01, 0.5))
     ),
-    **{
-        f"softmax-drift-constant-{activation}-{n}": exception_worlds(
-            partial(_bounded, column="worst_drift", sides=(1.1 * constant, 0.5 * constant))
-        )
-        for activation, constant in (("softmax", 1.0), ("exp", 3.0))
-        for n in WORST_SAMPLES
-    },
+    "softmax-drift-constant-softmax-4": _within("softmax"),
+    "softmax-drift-constant-softmax-16": _within("softmax"),
+    "softmax-drift-constant-exp": joined_worlds(
+        {"n == 4": _within("exp"), "n == 16": _within("exp")}
+    ),
     "softmax-lemma51-order": _numbers(
         "softmax-lemma51-order", partial(_drifting, column="worst_drift"), 0.15, logs=True
     ),

@@ -65,7 +65,7 @@ def test_what_is_ours_only_follows_the_paper() -> None:
 
 
 def test_a_statement_names_the_step_size_and_the_conditions_that_are_not_met() -> None:
-    for name in ("steps-softmax-exp-paper", "steps-softmax-relu-paper"):
+    for name in ("steps-paper",):
         assert "0.1 λ/(m n²)" in CLAIMS[f"softmax-{name}"].statement
         assert "λ < 1" in CLAIMS[f"softmax-{name}"].hypotheses
     for name in ("lemma53-bound", "drift-tight", "gap-tight", "movement-tight"):
@@ -143,7 +143,7 @@ def test_the_kernel_may_move_less_where_weights_move_more() -> None:
 
 
 def test_networks_that_never_converge_are_censored_not_left_out() -> None:
-    for name in ("softmax-steps-softmax-exp", "softmax-steps-softmax-exp-paper"):
+    for name in ("softmax-steps", "softmax-steps-paper"):
         cells = true_cells(name)
         half = cells["seed"] < cells["seed"].nunique() / 2
         never = (cells["activation"] == "softmax") & (cells["m"] == cells["m"].max()) & half
@@ -157,17 +157,17 @@ def test_networks_that_never_converge_are_censored_not_left_out() -> None:
 
 
 def test_lambda_of_round_off_gives_no_steps_with_lambda() -> None:
-    cells = true_cells("softmax-steps-softmax-exp-paper").assign(lambda_start=np.nan)
-    assert verdict("softmax-steps-softmax-exp-paper", cells) == "inconclusive"
+    cells = true_cells("softmax-steps-paper").assign(lambda_start=np.nan)
+    assert verdict("softmax-steps-paper", cells) == "inconclusive"
 
 
 def test_steps_with_lambda_left_out_differ_where_lambda_does() -> None:
-    cells = true_cells("softmax-steps-softmax-relu-paper")
+    cells = true_cells("softmax-steps-paper")
     is_relu = cells["activation"] == "relu"
     cells["lambda_start"] = np.where(is_relu, 0.2, 1.0)
     cells["steps_to_epsilon"] *= np.where(is_relu, 25.0, 1.0)
-    assert verdict("softmax-steps-softmax-relu-paper", cells) == "holds"
-    assert verdict("softmax-steps-softmax-relu-without-lambda", cells) == "fails"
+    assert verdict("softmax-steps-paper", cells) == "holds"
+    assert verdict("softmax-steps-without-lambda", cells) == "fails"
 
 
 @pytest.mark.parametrize("name", ["diffusion-falls-softmax", "diffusion-digits-falls"])

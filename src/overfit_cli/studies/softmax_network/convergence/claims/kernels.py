@@ -18,12 +18,13 @@ from overfit_cli.claims.cells import (
     require_done,
     require_trained,
 )
+from overfit_cli.claims.joined import joined
 from overfit_cli.claims.python import below, mean, near, power
 from overfit_cli.claims.sentences import Sentence
 from overfit_cli.claims.stated import Choose, stated_claim
 from overfit_cli.core.claim import Claim, Kind, Measurement, UndecidedError, add_remark, not_run
 from overfit_cli.studies.softmax_network.convergence.parameters import SoftmaxConvergenceParameters
-from overfit_cli.studies.softmax_network.paper import NAMES, Activation
+from overfit_cli.studies.softmax_network.paper import NAMES, Activation, Initialisation
 
 TWENTIETH = "a twentieth of the labels' norm"
 WIDE = 512
@@ -177,8 +178,6 @@ KERNEL_CLAIMS = (
     ),
 )
 
-WAYS = ("symmetric", "independent")
-
 _ALIKE = set(SoftmaxConvergenceParameters.model_fields) - {
     *("m", "activation", "initialisation", "dtype", "sigma")
 }
@@ -251,6 +250,33 @@ _BOUNDED = {
     "movement": ("movement", "Lemma 5.3", "kernel-drift", "max_r ‖w_r − w_r(0)‖"),
 }
 
+_AT_ONE = {
+    "drift": ("kernel_drift", "Lemma 5.1", "kernel-drift", "the Gram matrix changes"),
+    "gap": ("test_gap", "Theorem F.2", "ntk-gap", "networks part from kernel regression"),
+}
+
+
+def _power_at_one(name: str, kind: str, way: Initialisation, *activations: Activation) -> Claim:
+    """Return the claim that a number goes as 1/m for some networks at σ = 1."""
+    column, source, figure, words = _AT_ONE[kind]
+    networks = " and ".join(", ".join(NAMES[each] for each in activations).rsplit(", ", 1))
+    parts = {
+        NAMES[activation]: _power_claim(
+            partial(_cells, activation=activation, way=way, small=False),
+            column,
+            -1.0,
+            name=name,
+            kind="ours",
+            source=source,
+            statement=f"{networks}, {way} initialisation, σ = 1: {words} as 1/m.",
+            figure=figure,
+            preset=DRIFT_PRESET,
+        )
+        for activation in activations
+    }
+    return joined(parts) if len(parts) > 1 else parts[NAMES[activations[0]]]
+
+
 POWER_CLAIMS = (
     *(
         _tight_claim(
@@ -271,23 +297,9 @@ POWER_CLAIMS = (
         statement="The worst test gap goes with the width as the kernel's change does, no faster.",
         figure="ntk-gap",
     ),
-    *(
-        _power_claim(
-            partial(_cells, activation=activation, way=way, small=False),
-            column,
-            -1.0,
-            name=f"{name}-{activation}-{way}",
-            kind="ours",
-            source=source,
-            statement=f"{NAMES[activation]}, {way} initialisation, σ = 1: {words} as 1/m.",
-            figure=figure,
-            preset=DRIFT_PRESET,
-        )
-        for name, column, source, figure, words in (
-            ("drift", "kernel_drift", "Lemma 5.1", "kernel-drift", "the Gram matrix changes"),
-            ("gap", "test_gap", "Theorem F.2", "ntk-gap", "networks part from kernel regression"),
-        )
-        for activation in NAMES
-        for way in WAYS
-    ),
+    _power_at_one("drift-symmetric", "drift", "symmetric", "softmax", "exp"),
+    _power_at_one("drift-relu-symmetric", "drift", "symmetric", "relu"),
+    _power_at_one("gap-symmetric", "gap", "symmetric", "softmax", "exp"),
+    _power_at_one("gap-relu-symmetric", "gap", "symmetric", "relu"),
+    _power_at_one("drift-independent", "drift", "independent", *NAMES),
 )

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from overfit_cli.claims.cells import Selection, require_done
+from overfit_cli.claims.joined import joined
 from overfit_cli.claims.python import geometric_mean, near, ratio
 from overfit_cli.claims.rules import THEOREM_RULE, judge_theorem
 from overfit_cli.core.claim import Claim, Measurement, not_run
@@ -79,13 +80,14 @@ def _done(cells: pd.DataFrame, **at: float) -> pd.DataFrame:
     return require_done(_worst(cells, "softmax", **at))
 
 
-def _constant_claim(activation: Activation, n: int, words: str) -> Claim:
+def _constant_claim(activation: Activation, n: int, name: str, where: str) -> Claim:
+    words = "R n" if activation == "softmax" else "3 R n"
     return softmax_claim(
-        f"drift-constant-{activation}-{n}",
+        name,
         "sharp",
         "the text after Lemma 5.1",
         f"{NAMES[activation]}: ‖H(W) − H(W̃)‖_F is at most {words} for every W within R = 0.001, "
-        f"without n^o(1), at σ = 1 and n = {n}, with {WIDE} hidden units or more.",
+        f"without n^o(1), at σ = 1 and {where}, with {WIDE} hidden units or more.",
         THEOREM_RULE,
         partial(_within_constant, activation=activation, n=n),
         "worst-drift",
@@ -96,8 +98,16 @@ def _constant_claim(activation: Activation, n: int, words: str) -> Claim:
 
 
 PERTURBATION_CLAIMS = (
-    *(_constant_claim("softmax", n, "R n") for n in WORST_SAMPLES),
-    *(_constant_claim("exp", n, "3 R n") for n in WORST_SAMPLES),
+    *(
+        _constant_claim("softmax", n, f"drift-constant-softmax-{n}", f"n = {n}")
+        for n in WORST_SAMPLES
+    ),
+    joined(
+        {
+            f"n = {n}": _constant_claim("exp", n, "drift-constant-exp", "n = 4 and n = 16")
+            for n in WORST_SAMPLES
+        }
+    ),
     softmax_sentence(
         partial(_done, sigma=1.0),
         near(geometric_mean("worst_drift"), 1, factor=2, seeds=10),

@@ -8,16 +8,16 @@ A cell that doesn't come to ε takes more steps than it was given, so ratios of 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from overfit_cli.claims.cells import OUTCOMES, Selection, is_unknown
+from overfit_cli.claims.joined import joined
 from overfit_cli.claims.python import near, ratio
-from overfit_cli.claims.stated import Choose
 from overfit_cli.core.claim import Claim
 from overfit_cli.studies.softmax_network.convergence.claims.kernels import softmax_sentence
 from overfit_cli.studies.softmax_network.convergence.parameters import SoftmaxConvergenceParameters
@@ -34,7 +34,6 @@ Pair = tuple[Activation, Activation]
 BETWEEN = dict.fromkeys(("steps_to_epsilon", "width"), ("least", "most"))
 """The columns with the ends of numbers that a sweep does not reach."""
 
-STEPS = "steps_to_epsilon{}"
 _SWEPT = {"activation", "m", "n"}
 _ALIKE = set(SoftmaxConvergenceParameters.model_fields) - _SWEPT - {"step_rule", "dtype"}
 
@@ -85,83 +84,78 @@ def _widths(cells: pd.DataFrame, pair: Pair, rule: str) -> pd.DataFrame:
     return ranges.assign(width=ranges["least"].where(known), status="done")
 
 
-PAIRS = tuple(combinations(NAMES, 2))
-
-
-def _ratio_claim(
-    choose: Choose,
-    number: str,
-    pair: Pair,
+def _same_claim(
     name: str,
     statement: str,
-    preset: str,
-    **fields: Any,
+    choose: Callable[..., pd.DataFrame],
+    number: str,
+    rule: str,
+    hypotheses: str = "",
 ) -> Claim:
-    """Return a claim that two activations have almost the same number, seed by seed.
+    """Return the claim that any two activations have almost the same number, seed by seed.
 
     Args:
-        number: the expression, with `{}` in the place of the activation.
-        **fields: further ones of the claim.
+        choose: chooses the cells of a pair of activations at the step rule.
+        number: the expression, with `{0}` in the place of the activation.
     """
-    first, second = (number.format(f"[activation={activation}]") for activation in pair)
-    return softmax_sentence(
-        choose,
-        near(ratio(first, second), 1, factor=2, seeds=10, where=["n is largest"]),
-        "the median ratio of theirs, at the largest n of the sweep,",
-        "a factor of two",
-        BETWEEN,
-        name=name,
-        kind="ours",
-        source="Table 1",
-        statement=statement,
-        figure="table1",
-        preset=preset,
-        **fields,
-    )
+
+    def of_pair(pair: Pair) -> Claim:
+        first, second = (number.format(f"[activation={activation}]") for activation in pair)
+        return softmax_sentence(
+            partial(choose, pair=pair, rule=rule),
+            near(ratio(first, second), 1, factor=2, seeds=10, where=["n is largest"]),
+            "the median ratio of theirs, at the largest n of the sweep,",
+            "a factor of two",
+            BETWEEN,
+            name=name,
+            kind="ours",
+            source="Table 1",
+            statement=statement,
+            figure="table1",
+            preset=PRESETS[rule],
+            hypotheses=hypotheses,
+        )
+
+    pairs = combinations(NAMES, 2)
+    return joined({f"{NAMES[pair[0]]} over {NAMES[pair[1]]}": of_pair(pair) for pair in pairs})
 
 
-def _steps_claim(pair: Pair) -> Claim:
-    """A claim on T λ² at the paper's step size."""
-    first, second = (NAMES[activation] for activation in pair)
-    return _ratio_claim(
-        partial(_wide_steps, pair=pair, rule="paper"),
-        "steps_to_epsilon{0} * lambda_start{0}**2",
-        pair,
-        f"steps-{pair[0]}-{pair[1]}-paper",
-        f"At the step size 0.1 λ/(m n²) {first} and {second} networks need almost the same T λ², "
-        "where they are wide; T is the number of steps to ε, λ the smallest eigenvalue of "
-        "each network's own kernel.",
-        PRESETS["paper"],
-        hypotheses="the step size is Corollary 4.3's without its e^(16B); it contains λ, so that "
-        "T λ² depends little on anything else; Table 1's m isn't met, and its λ < 1 on every "
-        "seed by ReLU alone",
-    )
-
+STEPS = "steps_to_epsilon{0}"
 
 TABLE_CLAIMS = (
-    *map(_steps_claim, PAIRS),
-    *(
-        _ratio_claim(
-            partial(choose, pair=pair, rule=rule),
-            number,
-            pair,
-            f"{kind}-{pair[0]}-{pair[1]}{suffix}",
-            f"{NAMES[pair[0]]} and {NAMES[pair[1]]} networks need the same number of {words}; step "
-            f"size {RULES[rule]}.",
-            PRESETS[rule],
-        )
-        for pair in PAIRS
-        for kind, suffix, rule, words, choose, number in (
-            ("steps", "", "stability", "steps, where they are wide", _wide_steps, STEPS),
-            (
-                "steps",
-                "-without-lambda",
-                "paper",
-                "steps, λ left out, where they are wide",
-                _wide_steps,
-                STEPS,
-            ),
-            ("width", "", "stability", "hidden units", _widths, "width{}"),
-        )
+    _same_claim(
+        "steps-paper",
+        "At the step size 0.1 λ/(m n²) softmax, exp and ReLU networks need almost the same T λ², "
+        "where they are wide; T is the number of steps to ε, λ the smallest eigenvalue of each "
+        "network's own kernel.",
+        _wide_steps,
+        f"{STEPS} * lambda_start{{0}}**2",
+        "paper",
+        "the step size is Corollary 4.3's without its e^(16B); it contains λ, so that T λ² depends "
+        "little on anything else; Table 1's m isn't met, and its λ < 1 on every seed by ReLU alone",
+    ),
+    _same_claim(
+        "steps-without-lambda",
+        "Softmax, exp and ReLU networks need the same number of steps, λ left out, where they are "
+        f"wide; step size {RULES['paper']}.",
+        _wide_steps,
+        STEPS,
+        "paper",
+    ),
+    _same_claim(
+        "steps",
+        "Softmax, exp and ReLU networks need the same number of steps, where they are wide; step "
+        f"size {RULES['stability']}.",
+        _wide_steps,
+        STEPS,
+        "stability",
+    ),
+    _same_claim(
+        "widths",
+        "Softmax, exp and ReLU networks need the same number of hidden units; step size "
+        f"{RULES['stability']}.",
+        _widths,
+        "width{0}",
+        "stability",
     ),
 )
