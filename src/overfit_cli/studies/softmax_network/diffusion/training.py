@@ -26,9 +26,7 @@ from overfit_cli.studies.softmax_network.diffusion.data import (
     variance,
 )
 from overfit_cli.studies.softmax_network.diffusion.engine import (
-    MOST_ROWS,
     initial_network,
-    regression_parts,
     tangent_spectrum,
     tuned_network,
 )
@@ -157,16 +155,7 @@ def _network(
     if tuned is None:
         return None
     smallest = max(smallest, ROUND_OFF * largest)
-    measured = tuned.row | {"best_step": tuned.step, "lambda_limit": smallest}
-    rows = len(problem.train.times) * parameters.d
-    if parameters.optimiser == "gd" and problem.truth is not None and rows <= MOST_ROWS:
-        parts = regression_parts(start, tuned, problem, problem.truth)
-        times = measured_times(parameters)  # (times,)
-        measured |= {
-            name: mean_over_times(np.array([part[name] for part in parts]), times)
-            for name in parts[0]
-        }
-    return tuned.denoiser, measured
+    return tuned.denoiser, tuned.row | {"best_step": tuned.step, "lambda_limit": smallest}
 
 
 def _samples(cell: DiffusionCell, denoiser: Denoiser) -> Floats:
@@ -213,11 +202,9 @@ def _sample_distances(cell: DiffusionCell, problem: Problem, samples: Floats) ->
     row = {
         "sliced_wasserstein": distance(samples),
         "wasserstein_fresh": distance(again),
-        "neighbour_ratio": of_samples / of_fresh,
-        "neighbour_ratio_copies": of_copies / of_fresh,
     }
-    if (room := 1 - row["neighbour_ratio_copies"]) > LEAST_ROOM:
-        row["memorised"] = (1 - row["neighbour_ratio"]) / room
+    if (room := 1 - of_copies / of_fresh) > LEAST_ROOM:
+        row["memorised"] = (1 - of_samples / of_fresh) / room
     return row
 
 
