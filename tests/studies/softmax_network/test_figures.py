@@ -208,15 +208,6 @@ def test_the_diagram_names_the_power_of_the_widths_that_suffice(grid: Path, tmp_
 
 
 @pytest.mark.slow
-def test_the_diagram_of_another_column_has_that_columns_contour(grid: Path, tmp_path: Path) -> None:
-    figure = overfit_cli.draw("heatmap", grid, value="kernel_drift", out=tmp_path / "drift.png")
-    text = words(figure, tmp_path)
-    [level] = re.findall(r"\n‖H.*‖_F = (0\.\d+), and its fit\n", text)
-    assert re.search(rf"The contour is .* = {level}, the median of all that was measured\.", text)
-    assert "steps over" not in text
-
-
-@pytest.mark.slow
 def test_drift_and_gap_fall_with_width_by_the_powers_written_beside(
     widths: Path, tmp_path: Path
 ) -> None:

@@ -232,7 +232,7 @@ class SoftmaxConvergence(Study[P]):
         return collect_figures(
             replace(
                 HEATMAP,
-                title="Steps to ε, or another column, over n and m, with the widths that suffice",
+                title="Steps to ε over n and m, with the widths that suffice",
                 options=FigureOptions(x="n", y="m", value="steps_to_epsilon", by=networks),
                 draw=lazy_drawing(f"{folder}.tables:draw_diagram"),
                 fits=lazy_check(f"{folder}.tables:has_grid"),

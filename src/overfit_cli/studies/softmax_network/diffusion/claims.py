@@ -15,6 +15,7 @@ import pandas as pd
 from overfit_cli.claims.cells import Selection, is_unknown
 from overfit_cli.claims.joined import joined
 from overfit_cli.claims.python import (
+    Quantity,
     above,
     below,
     geometric_mean,
@@ -109,18 +110,16 @@ def _claim(
     )
 
 
-Relation = Callable[..., Sentence]
-"""A comparison that a quantity takes."""
-
-BETTER: tuple[Relation, str] = (partial(below, most=1), "1 is no better")
-ALIKE: tuple[Relation, str] = (partial(near, value=1, factor=2), "a factor of two")
 AT_LARGEST = "n is largest"
 
 
 def _errors_claim(
-    name: str, statement: str, models: tuple[str, str], relation: tuple[Relation, str]
+    name: str,
+    statement: str,
+    models: tuple[str, str],
+    compare: Callable[[Quantity], Sentence],
+    because: str,
 ) -> Claim:
-    compare, because = relation
     return _claim(
         name,
         statement,
@@ -163,7 +162,8 @@ CLAIMS = (
                 "alike",
                 "Softmax networks learn the score as exp networks do, and as ReLU networks do.",
                 ("softmax", rival),
-                ALIKE,
+                partial(near, value=1, factor=2),
+                "a factor of two",
             )
             for rival in ("exp", "relu")
         }
@@ -173,7 +173,8 @@ CLAIMS = (
         "A fitted softmax network's score is nearer to the true one than that of the exact "
         "posterior over the training points.",
         ("softmax", "posterior"),
-        BETTER,
+        partial(below, most=1),
+        "1 is no better",
     ),
     _claim(
         "samples",

@@ -195,8 +195,9 @@ def _cells(cells: pd.DataFrame, activation: Activation, way: str, *, small: bool
     return require_done(chosen)
 
 
-def _widths_in_the_lemmas(cells: pd.DataFrame) -> pd.DataFrame:
+def _in_the_lemmas(cells: pd.DataFrame) -> pd.DataFrame:
     """The cells of the widths at which all meet what the proofs take from Theorem 4.2."""
+    cells = _cells(cells, "softmax", "symmetric", small=True)
     met = (finite_numbers(cells, "rate_ratio") <= 1) & (cells["movement"] <= FARTHEST)
     met &= cells["kernel_drift"] <= cells["lambda_start"] / 2
     widths = met.groupby(cells["m"]).all()
@@ -208,10 +209,6 @@ def _widths_in_the_lemmas(cells: pd.DataFrame) -> pd.DataFrame:
         )
         raise UndecidedError(Measurement(verdict="vacuous", note=note))
     return kept
-
-
-def _in_the_lemmas(cells: pd.DataFrame) -> pd.DataFrame:
-    return _widths_in_the_lemmas(_cells(cells, "softmax", "symmetric", small=True))
 
 
 def _power_claim(choose: Choose, number: str, value: float, **fields: Any) -> Claim:

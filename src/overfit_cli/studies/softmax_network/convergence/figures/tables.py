@@ -20,20 +20,16 @@ from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.study import FigureData
 from overfit_cli.core.text import plural
 from overfit_cli.figures.heatmap import draw_map
-from overfit_cli.figures.inputs import measured_column, require_numbers
-from overfit_cli.figures.labels import axis_label, formula_symbol, tick_number
 from overfit_cli.figures.panels import Panel
 from overfit_cli.figures.picture import Picture, styled
 from overfit_cli.figures.powers import Power, largest_residual
 from overfit_cli.figures.style import BOUND, HIGHLIGHT, Legend, legend_below
-from overfit_cli.stats.boundaries import contour
 from overfit_cli.stats.intervals import mean_estimate
 from overfit_cli.studies.softmax_network.convergence.claims.table1 import (
     step_ranges,
     width_range,
 )
 from overfit_cli.studies.softmax_network.convergence.widths import (
-    ENOUGH,
     LEAST_WIDTH,
     median_width,
     sufficient_widths,
@@ -69,23 +65,18 @@ def has_grid(data: FigureData) -> bool:
 
 @styled
 def draw_diagram(data: FigureData, options: FigureOptions) -> Picture:
-    """Draw the heatmap, and over n and m a fitted contour m ∝ n^p with p's interval above it.
+    """Draw the heatmap; of steps, with the fitted contour m ∝ n^p of the widths that suffice.
 
-    For steps it is that of the widths that suffice: below it training takes more than twice the
-    steps of infinitely many hidden units. For another column it is where that has the threshold, or
-    the median of what was measured.
+    Below it training takes more than twice the steps of infinitely many hidden units.
     """
-    if (options.x, options.y) != ("n", "m") or data.less:
+    is_of_steps = options.value in (None, "steps_to_epsilon", "steps_over_limit")
+    if (options.x, options.y) != ("n", "m") or data.less or not is_of_steps:
         return draw_map(data, options)
-    value, level = _contour_of(data, options)
-    picture = draw_map(data, options, lambda axes, part: _draw_contour(axes, part, value, level))
-    if (value, level) == ("steps_over_limit", ENOUGH):
-        picture.facts.append(
-            "The largest residual is that of the points, which are medians within the sweep; "
-            f"{_censored_in_words(data.cells)}."
-        )
-    else:
-        picture.facts.append(_say_level(data, options, value, level))
+    picture = draw_map(data, options, _draw_contour)
+    picture.facts.append(
+        "The largest residual is that of the points, which are medians within the sweep; "
+        f"{_censored_in_words(data.cells)}."
+    )
     return picture
 
 
@@ -98,27 +89,19 @@ def _censored_in_words(cells: pd.DataFrame) -> str:
     )
 
 
-def _say_level(data: FigureData, options: FigureOptions, value: str, level: float) -> str:
-    """Write whose level a contour is that isn't of sufficient widths, and what Table 1 says."""
-    why = "" if options.threshold is not None else ", the median of all that was measured"
-    label = axis_label(data.study, value)
-    return (
-        f"The contour is {label} = {tick_number(level)}{why}. Dashed: the power n² of the width "
-        "that Table 1 states as sufficient for training, through the contour's middle; the paper "
-        "states none for this column."
-    )
-
-
-def _draw_contour(axes: Axes, part: Panel, value: str, level: float) -> Legend:
+def _draw_contour(axes: Axes, part: Panel) -> Legend:
     """Draw the contour with its fit and Table 1's power; write the fit under the panel's title."""
-    middle, power, note = _fit_contour(part.data.cells, value, level)
-    figure = axes.get_figure(root=True)
+    cells = part.data.cells
+    widths, power = sufficient_widths(cells), _power_of_logs(_logarithms(width_range(cells)))
+    middle = quartiles_over_seeds(widths, "n", "width")["middle"]
+    middle = middle[(middle > 0) & np.isfinite(middle)]
+    note, figure = _outside_in_words(widths), axes.get_figure(root=True)
     if note and isinstance(figure, Picture):
         panel = f"{part.title.removeprefix('activation: ')}: " if part.title else ""
         figure.facts.append(f"Contour, {panel}{note}")
     title = axes.get_title(loc="left").replace("activation: ", "")
     axes.set_title("\n".join([title, *_fit_in_words(power)]))
-    if power is None or not math.isfinite(power.estimate.value) or middle.empty:
+    if not math.isfinite(power.estimate.value) or middle.empty:
         return []
     ns = middle.index.to_numpy(float)
     outline: dict[str, Any] = {"path_effects": [withStroke(linewidth=2.4, foreground="white")]}
@@ -127,39 +110,18 @@ def _draw_contour(axes: Axes, part: Panel, value: str, level: float) -> Legend:
     for exponent, look in ((power.estimate.value, fitted), (STATED, BOUND | outline)):
         logs = np.log(middle).mean() + exponent * (np.log(ns) - np.log(ns).mean())
         axes.plot(ns, np.exp(logs), **look)
-    label = f"${formula_symbol(part.data.study, value)}$ = {tick_number(level)}"
-    if (value, level) == ("steps_over_limit", ENOUGH):
-        label = "twice the steps of infinite width"
+    marked = Line2D([], [], marker="o", markersize=2.5, **fitted)
     return [
-        (Line2D([], [], marker="o", markersize=2.5, **fitted), f"{label}, and its fit"),
+        (marked, "twice the steps of infinite width, and its fit"),
         (Line2D([], [], **BOUND), f"Table 1's power, $m \\propto n^{STATED}$"),
     ]
 
 
-def _fit_in_words(power: Power | None) -> list[str]:
-    if power is None or not math.isfinite(power.estimate.value):
+def _fit_in_words(power: Power) -> list[str]:
+    if not math.isfinite(power.estimate.value):
         return []
     words = f"$m \\propto n^{{{power.estimate.value:.2f}}}$ {power.interval}"
     return [words, f"largest residual {power.fit}"] if power.fit else [words]
-
-
-def _fit_contour(
-    cells: pd.DataFrame, value: str, level: float
-) -> tuple[pd.Series[float], Power | None, str]:
-    if (value, level) == ("steps_over_limit", ENOUGH):
-        widths = sufficient_widths(cells)
-        middle = quartiles_over_seeds(widths, "n", "width")["middle"]
-        drawn = middle[(middle > 0) & np.isfinite(middle)]
-        return drawn, _power_of_logs(_logarithms(width_range(cells))), _outside_in_words(widths)
-    fitted = contour(cells, "m", "n", value, level)
-    if fitted is None:
-        return pd.Series(dtype=float), None, "no seed crosses it at every n."
-    middle = fitted.middle.map(math.exp)
-    power = mean_estimate(fitted.powers)
-    lack = largest_residual(middle.index.to_numpy(float), middle.to_numpy(), power.value)
-    seeds = plural(cells["seed"].nunique(), "seed")
-    note = f"{fitted.left_out} of {seeds} left out, without a crossing at every n."
-    return middle, Power(power, lack), note if fitted.left_out else ""
 
 
 def _outside_in_words(widths: pd.DataFrame) -> str:
@@ -172,16 +134,6 @@ def _outside_in_words(widths: pd.DataFrame) -> str:
             median = f", the median at n = {ns}" if ns else ""
             sentences.append(f"{outside} of {count} lie {side} the sweep{median}")
     return f"{'; '.join(sentences)}." if sentences else ""
-
-
-def _contour_of(data: FigureData, options: FigureOptions) -> tuple[str, float]:
-    if options.value in (None, "steps_to_epsilon", "steps_over_limit"):
-        return "steps_over_limit", ENOUGH
-    value, _ = measured_column(data, options.value)
-    if options.threshold is not None:
-        return value, options.threshold
-    numbers = require_numbers(data, value)[value].astype(float)
-    return value, float(f"{numbers[numbers > 0].median():.2g}")
 
 
 LABELS = {
