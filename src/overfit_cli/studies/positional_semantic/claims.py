@@ -1,8 +1,7 @@
 """Claims on Cui et al. 2024: the two solutions, the limit of many features, and the transitions.
 
-What the paper states of d → ∞ is judged at d = 1000 and by how fluctuations shrink with d. A
-transition is judged at each ω whose limit lies among the sampled α, below nine tenths of the
-largest: a seed's crossing has room on both sides there.
+What the paper states of d → ∞ is judged at d = 1000 and by how fluctuations shrink with d; a
+transition at each ω whose limit lies among the sampled α, below nine tenths of the largest.
 """
 
 from __future__ import annotations
@@ -42,7 +41,6 @@ def _claim(choose: Choose, stated: Sentence, number: str, because: str, **fields
 
 
 def _selection(preset: str, *starts: str, **at: object) -> Selection:
-    """The cells of a preset, of some starts; by default of both."""
     chosen = starts or ("semantic", "positional")
     fixed = {"start": chosen, **({"d": FEATURES} if preset == PUBLISHED else {}), **at}
     return Selection(
@@ -122,7 +120,6 @@ def _with_limit(cells: pd.DataFrame, choose: Choose, limit: str) -> pd.DataFrame
 
 
 def _places(cells: pd.DataFrame) -> pd.Series[float]:
-    """α as a key: the published values have eight digits."""
     return cells["alpha"].astype(float).round(6)
 
 
@@ -148,13 +145,6 @@ _HYPOTHESES: Mapping[Against, str] = {
 
 
 def _column_claim(start: str, column: str, words: str, margin: float, against: Against) -> Claim:
-    """Return the claim that a column at d = 1000 is that of many features, or as published.
-
-    Args:
-        margin: of an overlap a twentieth of its size, in its unit; 0 for 5 % of another column.
-        against: the limit, as the authors solve its equations, at ω = 0.3, or as this tool does,
-            at all ω; or the published means.
-    """
     end, whose, source, where = _SAID[against]
     choose: Choose = _selection(PUBLISHED, start, **({"omega": 0.3} if not end else {})).of
     other = f"published_{column}"
@@ -222,7 +212,6 @@ def _has_all(cells: pd.DataFrame, transition: Transition) -> pd.Series[bool]:
 
 
 def _transition_rows(cells: pd.DataFrame, transition: Transition) -> pd.DataFrame:
-    """Return the transitions of seeds at each ω, and their ratio to that of many features."""
     chosen: pd.DataFrame = _selection(PUBLISHED).of(cells)
     table = transitions(chosen, transition, "omega")
     inside = table[table["limit"] < INSIDE * chosen["alpha"].max()]
@@ -235,7 +224,6 @@ def _transition_rows(cells: pd.DataFrame, transition: Transition) -> pd.DataFram
 
 
 def _cells_at_transition(cells: pd.DataFrame) -> pd.DataFrame:
-    """Return the cells of both starts at the sampled α nearest to the limit's α_c, for each ω."""
     limits = _transition_rows(cells, "energy").drop_duplicates("omega")
     chosen = _selection(PUBLISHED).of(cells)
     numbers = ["theta", "m", "slope"]

@@ -76,7 +76,6 @@ def new_grid(
     """Return a figure with a grid of axes.
 
     Args:
-        one_x, one_y: whether the axes of a column share x, and those of a row y.
         heights: those of the rows, in inches; by default 1.7 each.
         least: the least width of a column at which it can be read, in inches.
     """
@@ -179,12 +178,7 @@ def draw_series(
 
 
 def tick_samples(axes: matplotlib.axes.Axes, x: str, numbers: Floats, margin: float) -> None:
-    """Put ticks along x at the sampled numbers where they are few, else at round ones.
-
-    Args:
-        x: the parameter, a whole number.
-        margin: the share of their span that is free on both sides.
-    """
+    """Put ticks along x at the sampled numbers where they are few, else at round ones."""
     values = tuple(int(number) for number in numbers)
     Axis(x, "", values, "log", whole=True).place_ticks(axes.xaxis, numbers[0], numbers[-1])
     if len(numbers) > 1:
@@ -195,11 +189,7 @@ def tick_samples(axes: matplotlib.axes.Axes, x: str, numbers: Floats, margin: fl
 def say_how_averaged(
     figure: Picture, cells: pd.DataFrame, addition: str = "", *, joined: bool = True
 ) -> None:
-    """Put in a figure's caption what its lines and bands are, and what else is to be said.
-
-    Args:
-        joined: whether there are lines and bands; else there are markers with bars.
-    """
+    """Put in a figure's caption what its lines and bands are, and what else is to be said."""
     middle, spread = ("Lines", "bands") if joined else ("Markers", "bars")
     seeds = plural(cells["seed"].nunique(), "seed")
     figure.facts.append(f"{middle}: medians of {seeds}, {spread}: the middle half{addition}.")
@@ -226,13 +216,7 @@ def write_powers(
     value: str,
     heading: str,
 ) -> None:
-    """Write each network's power of x into the lower left of panels, and make room for it.
-
-    Args:
-        row: panels that share a logarithmic y.
-        x, value: the columns along the axes.
-        heading: what stands above the powers.
-    """
+    """Write each network's power of x into the lower left of panels, and make room for it."""
     texts = []
     for cells in parts:
         powers = {

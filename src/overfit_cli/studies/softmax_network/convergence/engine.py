@@ -129,11 +129,8 @@ def largest_drift(net: Network, inputs: Tensor, directions: Tensor, radius: floa
     is R g_r / ‖g_r‖, and the norm there is no smaller. Rounds of this rise without a step size.
 
     For ReLU H changes by jumps, and this is an upper bound: all units are taken to flip for a
-    sample that can, those with |⟨w_r, x_i⟩| ≤ R ‖x_i‖, and no two changes to cancel.
-
-    Args:
-        inputs: X, (cells, n, d).
-        directions: V of the first round, up to the norms of its rows, (starts, cells, m, d).
+    sample that can, those with |⟨w_r, x_i⟩| ≤ R ‖x_i‖, and no two changes to cancel. Directions are
+    V of the first round, up to the norms of its rows, (starts, cells, m, d).
     """
     size = radius * inputs.shape[1] * net.signs.shape[1]
     if net.activation == "relu":
@@ -154,7 +151,6 @@ def largest_drift(net: Network, inputs: Tensor, directions: Tensor, radius: floa
 
 
 def _flipped(net: Network, inputs: Tensor, radius: float) -> Tensor:
-    """Bound ‖H(W + V) − H(W)‖_F of ReLU networks by the units that can flip, (cells,)."""
     z = inputs @ net.weights.mT  # (cells, n, m)
     flips = (z.abs() <= radius * inputs.norm(dim=-1, keepdim=True)).to(z)  # (cells, n, m)
     count = flips.sum(-1)  # (cells, n)
@@ -199,13 +195,7 @@ class StepParts:
 
 
 def step_parts(out: Outputs, residual: Tensor, step_sizes: Tensor) -> StepParts:
-    """Return the parts of the next step; see `StepParts`.
-
-    Args:
-        out: the networks' outputs at the training inputs.
-        residual: F − F(0) − Y, (cells, n, outputs).
-        step_sizes: η, (cells,).
-    """
+    """Return the parts of the next step, of the residual F − F(0) − Y, (cells, n, outputs)."""
     a, S = out.signs, out.slopes  # a and m S, (cells, outputs, m) and (cells, n, m)
     gradient = out.gradient(residual)  # Δw, (cells, m, d)
     dz = -step_sizes[:, None, None] * (out.inputs @ gradient.mT)  # (cells, n, m)

@@ -1,7 +1,4 @@
-"""The study `softmax-convergence`: after Table 1, Theorem 4.2 and section 5 of Cao et al. 2024.
-
-Columns of a cell and of its logged steps, figures, batches, cost and summary.
-"""
+"""The study `softmax-convergence`: after Table 1, Theorem 4.2 and section 5 of Cao et al. 2024."""
 
 from __future__ import annotations
 

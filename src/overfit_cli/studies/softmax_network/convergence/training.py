@@ -65,8 +65,6 @@ UNLOGGED = (
 
 @dataclass
 class _NetworkState(CellState[P]):
-    """A cell in training."""
-
     first: dict[str, float]  # what is measured before the first step
     residual: float  # ‖F − Y‖² there
     # log(1 − m η λ/2), by which Lemma E.2 has its logarithm fall at every step
@@ -88,8 +86,6 @@ class _NetworkState(CellState[P]):
 
 @dataclass(frozen=True)
 class _Pass:
-    """A forward pass over the training inputs."""
-
     out: Outputs  # the networks' outputs
     residual: Tensor  # F − F(0) − Y, (cells, n, outputs)
     squares: list[float]  # ‖F − F(0) − Y‖² of each cell
@@ -103,8 +99,6 @@ def train_batch(batch: Sequence[ConvergenceCell], training: Training) -> Results
 
 
 class _NetworksTogether(BatchedTraining[P, _NetworkState, _Pass]):
-    """Gradient descent on networks, beside regression with their tangent kernels."""
-
     def __init__(self, batch: Sequence[ConvergenceCell], training: Training) -> None:
         settings = [cell.parameters for cell in batch]
         problems = [draw_problem(cell.parameters, cell.seed) for cell in batch]
@@ -279,7 +273,6 @@ def _ratio(number: float, size: float) -> float:
 def _stated_columns(
     parameters: P, measured: Mapping[str, float], residual: float
 ) -> dict[str, float]:
-    """Return the decades by which a cell misses what Theorem 4.2 and Lemmas 5.1, 5.3 state."""
     smallest, movement = measured["lambda_start"], measured["movement"]
     if movement <= 0:
         return {}

@@ -43,7 +43,6 @@ _OTHERS = set(SoftmaxDiffusionParameters.model_fields) - {"model", "n"}
 
 
 def _selection(preset: str, models: tuple[str, ...], **fixed: object) -> Selection:
-    """The cells of some models, failed ones too; those of one model differ in n and the seed."""
     target = "digits" if preset == DIGITS else "mixture"
     values = {"model": models, "target": target, **fixed}
     return Selection(

@@ -156,8 +156,6 @@ def tuned_network(
 
 
 class _InTraining:
-    """A network in training with one step size."""
-
     def __init__(
         self, start: NetworkDenoiser, optimiser: str, step_size: float, problem: Problem
     ) -> None:
@@ -185,12 +183,10 @@ class _InTraining:
         return Tuned(kept, self._step_size, step, train_loss, validation_loss)
 
     def _loss(self, X: Tensor, Y: Tensor) -> float:
-        """Return the mean over points of ‖F − x(0)‖²."""
         F = self._denoiser.output_scale * self._denoiser.net.forward(X).values  # (1, points, d)
         return float((F - Y).square().sum(-1).mean())
 
     def _tensors(self, pairs: Pairs) -> tuple[Tensor, Tensor]:
-        """Return inputs X, (1, points, 1 + d), and x(0) as Y, (1, points, d)."""
         weights = self._denoiser.net.weights
         # (points, 1 + d)
         X = torch.as_tensor(network_inputs(pairs.noisy, pairs.times, self._denoiser.radius))

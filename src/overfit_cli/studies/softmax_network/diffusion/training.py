@@ -95,7 +95,6 @@ def nearest_distance(points: Floats, training: Floats) -> float:
 
 
 def _square(vectors: Floats) -> float:
-    """Return the mean of ‖v‖² over vectors (points, d)."""
     return float((vectors**2).sum(axis=1).mean())
 
 
@@ -132,7 +131,6 @@ def train_cell(cell: DiffusionCell, training: Training) -> CellResult[P]:
 
 
 def _baseline(parameters: P, problem: Problem) -> Denoiser:
-    """What needs no training: the truth, the posterior over the training points, or their mean."""
     if parameters.model == "true" and problem.truth is not None:
         return problem.truth.denoise
     if parameters.model == "posterior":
@@ -144,7 +142,6 @@ def _baseline(parameters: P, problem: Problem) -> Denoiser:
 def _network(
     cell: DiffusionCell, training: Training, problem: Problem
 ) -> tuple[Denoiser, Row] | None:
-    """The tuned network, and what is known of it; None where it diverges."""
     parameters = cell.parameters
     start = initial_network(parameters, cell.seed, problem.train, training.device)
     largest, smallest = tangent_spectrum(parameters, problem.train, start.radius)
@@ -190,7 +187,6 @@ def _means(parameters: P, by_time: Sequence[Errors]) -> Row:
 
 
 def _sample_distances(cell: DiffusionCell, problem: Problem, samples: Floats) -> Row:
-    """How near samples are to fresh draws, and to the training points; fresh draws beside them."""
     fresh, again = problem.fresh
 
     def distance(points: Floats) -> float:

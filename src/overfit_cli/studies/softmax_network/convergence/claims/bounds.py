@@ -49,7 +49,7 @@ def unknown_cells(cells: pd.DataFrame, numbers: pd.Series[float]) -> pd.Series[b
     return is_unknown(cells) | (numbers.isna() & (cells["reason"] != "diverged"))
 
 
-def judge_probable(
+def _judge_probable(
     cells: pd.DataFrame,
     broken: pd.Series[bool],
     *,
@@ -60,12 +60,7 @@ def judge_probable(
 ) -> Measurement:
     """Measure a statement with probability 1 − δ: by the share of seeds, at each setting.
 
-    It is vacuous as a theorem without probability is; see `judge_theorem`.
-
-    Args:
-        cells: one row per cell.
-        broken, unknown: whether each cell breaks it, and whether that is not known.
-        decades_over: the decades by which each cell lies above a bound.
+    It is vacuous as a theorem without probability is.
     """
     strict = judge_theorem(
         broken,
@@ -99,17 +94,15 @@ def judge_probable(
 
 
 def _bound_cells(cells: pd.DataFrame, *, several: bool) -> pd.DataFrame:
-    """Return the paper's cells on which bounds are judged: with several outputs, those of B = 1."""
     if several:
         return paper_cells(cells, OUTPUTS_PRESET, several=True, sigma=SMALL)
     return paper_cells(cells, SMALL_PRESET)
 
 
 def _theorem(cells: pd.DataFrame, *, several: bool = False) -> Measurement:
-    """Measure Lemma E.2's rate where Theorem 4.2's width and step size are met."""
     held = paper_cells(cells, OUTPUTS_PRESET if several else SMALL_PRESET, several=several)
     ratios = held["rate_ratio"].astype(float)
-    return judge_probable(
+    return _judge_probable(
         held,
         (ratios > 1) | (held["reason"] == "diverged"),
         unknown=unknown_cells(held, ratios),
@@ -125,7 +118,6 @@ def _theorem(cells: pd.DataFrame, *, several: bool = False) -> Measurement:
 
 
 def _rate(cells: pd.DataFrame, *, several: bool = False) -> Measurement:
-    """Measure Lemma E.2's rate on wide networks, whatever it requires of them."""
     held = paper_cells(cells, OUTPUTS_PRESET if several else DRIFT_PRESET, WIDE, several=several)
     ratios, contraction = held["rate_ratio"].astype(float), held["contraction"].astype(float)
     return judge_theorem(
@@ -147,15 +139,13 @@ def log10_of(numbers: pd.Series[float]) -> pd.Series[float]:
 
 
 def _movement_above(cells: pd.DataFrame) -> pd.Series[float]:
-    """Return the decades by which the movement is above what the lemmas allow."""
     return log10_of(cells["movement"].astype(float) / FARTHEST)
 
 
 def _lemma51(cells: pd.DataFrame, *, several: bool = False) -> Measurement:
-    """Measure the decades by which H changes by more than Lemma 5.1 allows."""
     held = _bound_cells(cells, several=several)
     decades = held["drift_over_bound"].astype(float)
-    return judge_probable(
+    return _judge_probable(
         held,
         decades > 0,
         unknown=unknown_cells(held, decades),
@@ -170,7 +160,7 @@ def _lemma51(cells: pd.DataFrame, *, several: bool = False) -> Measurement:
 def _lemma53(cells: pd.DataFrame, *, several: bool = False) -> Measurement:
     held = _bound_cells(cells, several=several)
     decades = held["movement_over_bound"].astype(float)
-    return judge_probable(
+    return _judge_probable(
         held,
         decades > 0,
         unknown=unknown_cells(held, decades),
@@ -198,7 +188,6 @@ def _without_exponential(cells: pd.DataFrame, *, several: bool = False) -> Measu
 
 
 def _gap(cells: pd.DataFrame, *, several: bool = False) -> Measurement:
-    """Measure the worst test gap over Theorem F.2's bound, where H has moved by at most λ/2."""
     held = _bound_cells(cells, several=several)
     ratios = held["gap_over_bound"].astype(float)
     smallest, drift = held["lambda_start"].astype(float), held["kernel_drift"].astype(float)

@@ -1,7 +1,7 @@
-"""Claims on kernels: kernel regression by equation (24), and powers of the width.
+"""Claims on kernel regression by equation (24), and on powers of the width.
 
-- Kernels move, and networks part from kernel regression, by powers of the width: whether the bounds
-  of Lemmas 5.1 and 5.3 and of Theorem F.2 are tight.
+Kernels move, and networks part from kernel regression, by powers of the width: whether the bounds
+of Lemmas 5.1 and 5.3 and of Theorem F.2 are tight.
 """
 
 from __future__ import annotations
@@ -50,11 +50,7 @@ def paper_cells(
 ) -> pd.DataFrame:
     """Return the cells of the paper's network that take a step, in float64, failed ones included.
 
-    Args:
-        cells: one row per cell.
-        m: the least number of hidden units.
-        several: those with several outputs, else those with one.
-        sigma: the deviation of the initial weights; None for any.
+    Of m hidden units or more, and of several outputs or of one.
     """
     keep = (cells["activation"] == "softmax") & (cells["initialisation"] == "symmetric")
     keep &= (cells["dtype"] == "float64") & (cells["m"] >= m)
@@ -74,12 +70,10 @@ def paper_cells(
 
 
 def _wide_cells(cells: pd.DataFrame) -> pd.DataFrame:
-    """The cells of the paper's network with `WIDE` hidden units or more, all trained."""
     return require_done(require_trained(paper_cells(cells, DRIFT_PRESET, WIDE)), 1.0)
 
 
 def _gradient_cells(cells: pd.DataFrame) -> pd.DataFrame:
-    """The same, with what the reader must know of the gradient of (23)."""
     held = _wide_cells(cells)
     growth = finite_numbers(held, "gradient_growth").min()
     add_remark(
@@ -102,10 +96,7 @@ def softmax_claim(
     preset: str,
     hypotheses: str = "",
 ) -> Claim:
-    """Return a claim whose name begins with `softmax-`.
-
-    Its source is a place in the paper; what is ours only follows it.
-    """
+    """Return a claim whose name begins with `softmax-`, with its place in the paper."""
     return Claim(
         name=f"softmax-{name}",
         kind=kind,
@@ -127,12 +118,7 @@ def softmax_sentence(
     between: Mapping[str, tuple[str, str]] | None = None,
     **fields: Any,
 ) -> Claim:
-    """Return a claim that is a sentence.
-
-    Args:
-        choose, stated, number, because, between: as for `stated_claim`.
-        **fields: as for `softmax_claim`, but for the condition and the measure.
-    """
+    """Return a claim that is a sentence; see `stated_claim`."""
     claim = stated_claim(
         choose,
         SoftmaxConvergenceParameters,
@@ -184,7 +170,6 @@ _ALIKE = set(SoftmaxConvergenceParameters.model_fields) - {
 
 
 def _cells(cells: pd.DataFrame, activation: Activation, way: str, *, small: bool) -> pd.DataFrame:
-    """Cells over widths in float64: of one σ, or with the default of it."""
     chosen = Selection(
         SoftmaxConvergenceParameters,
         at={"activation": activation, "initialisation": way, "dtype": "float64"},
@@ -212,7 +197,6 @@ def _in_the_lemmas(cells: pd.DataFrame) -> pd.DataFrame:
 
 
 def _power_claim(choose: Choose, number: str, value: float, **fields: Any) -> Claim:
-    """Return a claim that a number goes as a power of m: −1, or 0."""
     tolerance, because = _TOLERANCES[value]
     return softmax_sentence(
         choose,

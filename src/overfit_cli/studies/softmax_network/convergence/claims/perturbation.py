@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from functools import partial
 
-import numpy as np
 import pandas as pd
 
 from overfit_cli.claims.cells import Selection, require_done
@@ -16,7 +15,7 @@ from overfit_cli.claims.joined import joined
 from overfit_cli.claims.python import geometric_mean, near, ratio
 from overfit_cli.claims.rules import THEOREM_RULE, judge_theorem
 from overfit_cli.core.claim import Claim, Measurement, not_run
-from overfit_cli.studies.softmax_network.convergence.claims.bounds import unknown_cells
+from overfit_cli.studies.softmax_network.convergence.claims.bounds import log10_of, unknown_cells
 from overfit_cli.studies.softmax_network.convergence.claims.kernels import (
     softmax_claim,
     softmax_sentence,
@@ -57,11 +56,6 @@ def _worst(cells: pd.DataFrame, activation: Activation, **at: float) -> pd.DataF
     return wide
 
 
-def _decades_over(shares: pd.Series[float], constant: float) -> pd.Series[float]:
-    with np.errstate(divide="ignore"):  # of 0
-        return pd.Series(np.log10(shares.to_numpy(float) / constant), shares.index)
-
-
 def _within_constant(cells: pd.DataFrame, activation: Activation, n: int) -> Measurement:
     held = _worst(cells, activation, sigma=1.0, n=n)
     shares = held["worst_drift"].astype(float)
@@ -70,7 +64,7 @@ def _within_constant(cells: pd.DataFrame, activation: Activation, n: int) -> Mea
         shares > constant,
         held["seed"],
         unknown=unknown_cells(held, shares),
-        decades_over=_decades_over(shares, constant),
+        decades_over=log10_of(shares / constant),
         details={"largest drift over R n": float(shares.max())},
         note="The largest drift is what ascent found: a lower bound.",
     )

@@ -1,9 +1,7 @@
 """Claims after Table 1: the numbers of hidden units and of steps, by activation.
 
-All are ours. The table is about sufficient numbers where λ < 1 and m is as large as it says, and no
-sweep has such m; measured are the numbers that networks need.
-
-A cell that doesn't come to ε takes more steps than it was given, so ratios of steps are medians.
+All are ours: the table is about sufficient numbers, and measured are those that networks need. A
+cell that doesn't come to ε takes more steps than it was given, so ratios of steps are medians.
 """
 
 from __future__ import annotations

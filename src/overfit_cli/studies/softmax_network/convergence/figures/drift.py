@@ -31,11 +31,7 @@ def has_widths(data: FigureData) -> bool:
 
 @styled
 def draw_kernel_drift(data: FigureData, options: FigureOptions) -> Picture:
-    """Draw ‖H − H*‖_F and R against m, a column for each initialisation, with fitted powers.
-
-    The dashed lines are R n outputs, Lemma 5.1's bound without its factor e^(10B); how many decades
-    the bound lies above stands in the caption.
-    """
+    """Draw ‖H − H*‖_F and R against m, a column for each initialisation, with fitted powers."""
     cells = done_cells(data, _AXES)
     ways = sorted(cells["initialisation"].unique(), reverse=True)
     figure, grid = new_grid(2, len(ways), heights=[2.2, 2.2], least=2.2)
@@ -74,10 +70,7 @@ _POWERS_IN_WORDS = (
 
 @styled
 def draw_ntk_gap(data: FigureData, options: FigureOptions) -> Picture:
-    """Draw how far networks are from kernel regression at test inputs, against m and over training.
-
-    Over training it is the widest networks' gap; a column for each initialisation.
-    """
+    """Draw the gap to kernel regression at test inputs against m, and the widest over training."""
     cells = done_cells(data, _AXES)
     if data.trajectories.empty:
         raise UserError("No steps were logged here; `overfit sweep softmax-drift` logs them.")

@@ -45,10 +45,8 @@ _SETTING = ["activation", "data", "d", "n"]
 def draw_lambda(data: FigureData, options: FigureOptions) -> Picture:
     """Draw steps and widths against eigenvalues, a point for each activation, data, d and n.
 
-    At the paper's step size they are T against λ, and T λ²/(n² log(n/ε)) against λ. At 1/(m λ_max)
-    they are T against κ, and the sufficient width against λ; a median beyond the sweep has an arrow
-    at its end. Points are medians, bars their 95 % intervals. Larger markers have larger n, hollow
-    ones the largest d.
+    At the paper's step size they are T and T λ²/(n² log(n/ε)) against λ. At 1/(m λ_max) they are T
+    against κ, and the sufficient width against λ.
     """
     cells = done_cells(data, ("activation", "m", "n", "d", "data"))
     wide = widest(cells)
@@ -137,7 +135,6 @@ _STATED = BOUND | {"linestyle": ":"}
 
 
 def _filling(d: int, dimensions: list[int]) -> str:
-    """The colour inside a marker: the largest of several d is hollow."""
     return "white" if len(dimensions) > 1 and d == dimensions[-1] else "0.4"
 
 
@@ -156,11 +153,7 @@ def _draw_points(
     power: float,
     sweep: tuple[float, float] = (0.0, np.inf),
 ) -> None:
-    """Draw medians with 95 % intervals of each setting, and a line of a power through their middle.
-
-    An interval ends at the least and the largest number of the setting that is drawn. A median
-    beyond the sweep is an arrow at its end, and not in the middle.
-    """
+    """Draw medians with 95 % intervals, and a line of a power through their middle."""
     numbers = cells[[*_SETTING, x, value]].astype({x: float, value: float})
     grouped = numbers.groupby(_SETTING)
     table = grouped.agg({x: "median", value: median_width}).reset_index()

@@ -81,7 +81,6 @@ def draw_diagram(data: FigureData, options: FigureOptions) -> Picture:
 
 
 def _censored_in_words(cells: pd.DataFrame) -> str:
-    """Write how widths outside the sweep count in powers of n: the same in heatmap and table."""
     first, last = cells["m"].min(), cells["m"].max()
     return (
         f"in the powers of n a width below the sweep counts as any from {LEAST_WIDTH:g} to "
@@ -90,7 +89,6 @@ def _censored_in_words(cells: pd.DataFrame) -> str:
 
 
 def _draw_contour(axes: Axes, part: Panel) -> Legend:
-    """Draw the contour with its fit and Table 1's power; write the fit under the panel's title."""
     cells = part.data.cells
     widths, power = sufficient_widths(cells), _power_of_logs(_logarithms(width_range(cells)))
     middle = quartiles_over_seeds(widths, "n", "width")["middle"]
@@ -154,9 +152,7 @@ def draw_table1(data: FigureData, options: FigureOptions) -> Picture:
     """Draw steps, sufficient width and κ against n, a column for each step rule, and Table 1.
 
     A width is sufficient from which on training takes at most twice the steps that infinitely many
-    hidden units take. Seeds without one within the sweep count as below or above it; a median
-    there has an open marker at the end of the sweep. With three n or more a table has the powers of
-    n, beside those that Table 1 states.
+    hidden units take. With three n or more a table has the powers of n.
     """
     cells = done_cells(data, ("activation", "m", "n", "step_rule"))
     rules = [rule for rule in RULES if (data.cells["step_rule"] == rule).any()]
@@ -211,7 +207,6 @@ def _draw_columns(column: np.ndarray, cells: pd.DataFrame, *, joined: bool) -> N
 
 
 def _guide(axes: Axes, widths: pd.DataFrame, sweep: tuple[float, float]) -> None:
-    """Draw the slope of Table 1's n² from the medians of the first n, within the limits."""
     ns = np.sort(widths["n"].unique()).astype(float)
     first = widths[widths["n"] == ns[0]].groupby("activation")["width"].apply(median_width)
     start = np.exp(np.log(first.clip(*sweep)).mean())
@@ -242,11 +237,7 @@ TABLE = {
 
 
 def measured_powers(cells: pd.DataFrame) -> Mapping[str, Mapping[str, Power]]:
-    """Return the powers of n in each quantity of `TABLE`, by activation and quantity.
-
-    Args:
-        cells: a sweep over the activation, m and n at one step rule, failed cells included.
-    """
+    """Return the powers of n in each quantity of `TABLE`, by activation and quantity."""
     return {
         activation: _powers(cells[cells["activation"] == activation], activation)
         for activation in NETWORKS
@@ -285,7 +276,6 @@ def _width_logs(grid: pd.DataFrame, activation: Activation) -> pd.DataFrame:
 
 
 def _slopes_between(logs: pd.DataFrame) -> pd.DataFrame:
-    """The least and the most slope in log n of each seed, of logarithms with two ends."""
     x = np.log(logs["n"].astype(float))
     centred = x - np.log(logs["n"].unique().astype(float)).mean()
     weights = centred / (centred**2).groupby(logs["seed"]).transform("sum")
@@ -315,7 +305,6 @@ def _power_of_logs(logs: pd.DataFrame) -> Power:
 
 
 def _write_table(axes: Axes, powers: Mapping[str, Mapping[str, Power]]) -> None:
-    """Write powers of n as Table 1 has them: a row per network; power, interval, lack of fit."""
     axes.axis("off")
     columns = np.linspace(0.13, 0.87, len(TABLE))
     lines = [0.0, *(2 + 3 * row for row in range(len(powers))), 2 + 3 * len(powers)]

@@ -40,9 +40,8 @@ def has_worst_drifts(data: FigureData) -> bool:
 def draw_worst_drift(data: FigureData, options: FigureOptions) -> Picture:
     """Draw the largest ‖H(W) − H(W̃)‖_F within R over R n against m, a panel for each σ and n.
 
-    Means of all seeds, those with 0 too, with their 95 % intervals. ReLU's dashed line is an upper
-    bound, with open markers where m R < 10 log(n²/δ), the others lower ones. The dotted lines are
-    the constants of the text after Lemma 5.1, without their n^o(1).
+    ReLU's dashed line is an upper bound, the others are lower ones; dotted lines are the constants
+    of the text after Lemma 5.1, without their n^o(1).
     """
     cells = done_cells(data, ("activation", "m", "n", "sigma"))
     sigmas, sizes = sorted(cells["sigma"].unique()), sorted(cells["n"].unique())
@@ -118,7 +117,6 @@ def _draw_constants(row: Sequence[matplotlib.axes.Axes], names: Sequence[Activat
 
 
 def _draw_means(axes: matplotlib.axes.Axes, cells: pd.DataFrame) -> None:
-    """Draw the mean of `worst_drift` over all seeds against m, a line for each activation."""
     for activation, rows in cells.groupby("activation"):
         look = NETWORKS[str(activation)]
         widths = np.sort(rows["m"].unique()).astype(float)
