@@ -74,12 +74,6 @@ def _crossing(design: pd.DataFrame, ratios: Numbers, random: Random) -> pd.DataF
     )
 
 
-def _approaching(design: pd.DataFrame, powers: Numbers, random: Random) -> pd.DataFrame:
-    """Cells whose transition lies above its limit, 1.2, by a power of d."""
-    ratios = 1 + 0.3 * (design["d"].to_numpy(float) / 100) ** powers
-    return _crossing(design, ratios, random)
-
-
 def _jumping(design: pd.DataFrame, jumps: Numbers, random: Random) -> pd.DataFrame:
     """Cells at stationary points, whose overlaps jump by so much."""
     is_semantic = design["start"] == "semantic"
@@ -118,13 +112,11 @@ WORLDS: Mapping[str, Worlds] = {
         "positional-theta-vanishes", partial(_power, column="theta"), 0.1
     ),
     **{
-        f"{name}{end}": _worlds(f"{name}{end}", make, spread)
-        for end in ("", "-300")
+        name: _worlds(name, make, spread)
         for name, make, spread in (
             ("transition", _crossing, 0.08),
             ("first-order", _jumping, 0.02),
             ("beats-linear", _crossing, 0.08),
         )
     },
-    "transition-approached": _worlds("transition-approached", _approaching, 0.2),
 }

@@ -15,11 +15,11 @@ from calibration.worlds import (
     Numbers,
     Random,
     exception_worlds,
+    joined_worlds,
     number_worlds,
     number_worlds_of,
 )
 from overfit_cli.studies.softmax_network.convergence.claims import CLAIMS
-from overfit_cli.studies.softmax_network.convergence.claims.kernels import NONE, SMALL, WAYS
 from overfit_cli.studies.softmax_network.convergence.claims.lambdas import (
     ALMOST_THE_SAME,
     LINEAR,
@@ -27,15 +27,7 @@ from overfit_cli.studies.softmax_network.convergence.claims.lambdas import (
     SQUARE,
     SQUARE_OF_WIDTHS,
 )
-from overfit_cli.studies.softmax_network.convergence.claims.perturbation import (
-    WORST_SAMPLES,
-    stated_power,
-)
-from overfit_cli.studies.softmax_network.convergence.claims.table1 import (
-    AT_MOST_SQUARE,
-    LOGARITHMS,
-    PAIRS,
-)
+from overfit_cli.studies.softmax_network.convergence.claims.perturbation import CONSTANTS
 from overfit_cli.studies.softmax_network.convergence.widths import table1_steps
 from overfit_cli.studies.softmax_network.paper import NAMES, Activation
 from overfit_cli.studies.softmax_network.theory import CHANCE
@@ -54,7 +46,6 @@ _MET = {
     "kernel_drift": 0.001,
     "lambda_start": 1.0,
     "steps": 100,
-    "c2": -1e-6,
 }
 """Numbers of cells that meet what the theorem and the lemmas require."""
 
@@ -72,34 +63,16 @@ def _follows(design: pd.DataFrame, gaps: Numbers, random: Random, *, column: str
     return cells
 
 
-def _taking_steps(
-    design: pd.DataFrame, ratios: Numbers, random: Random, *, slower: str
-) -> pd.DataFrame:
-    """Cells of which one activation takes so many times the steps of the others."""
-    factor = np.where(design["activation"] == slower, ratios, 1.0)
+def _taking_steps(design: pd.DataFrame, ratios: Numbers, random: Random) -> pd.DataFrame:
+    """Cells of which softmax takes so many times the steps of the others."""
+    factor = np.where(design["activation"] == "softmax", ratios, 1.0)
     return design.assign(steps=1000, steps_to_epsilon=10_000 * factor, lambda_start=1.0)
 
 
-def _needing_widths(
-    design: pd.DataFrame, ratios: Numbers, random: Random, *, wider: str
-) -> pd.DataFrame:
-    """Cells of which one activation needs so many times the hidden units of the others."""
-    needed = _WIDTH * np.where(design["activation"] == wider, ratios, 1.0)
+def _needing_widths(design: pd.DataFrame, ratios: Numbers, random: Random) -> pd.DataFrame:
+    """Cells of which softmax needs so many times the hidden units of the others."""
+    needed = _WIDTH * np.where(design["activation"] == "softmax", ratios, 1.0)
     return _limit_ratios(design, needed * (design["n"] / design["n"].max()).to_numpy(float))
-
-
-def _growing_widths(
-    design: pd.DataFrame, powers: Numbers, random: Random, *, activation: Activation
-) -> pd.DataFrame:
-    """Cells whose λ² m / log(n)^k grows by a power of n, with m within the sweep for every n.
-
-    λ falls so that the width itself grows as the root of n.
-    """
-    n = design["n"].to_numpy(float)
-    middle = np.exp(np.log(np.unique(n)).mean())
-    width = _WIDTH * (n / middle) ** 0.5
-    scaled = n**powers * np.log(n) ** LOGARITHMS[activation]
-    return _limit_ratios(design, width).assign(lambda_start=np.sqrt(scaled / width))
 
 
 def _limit_ratios(design: pd.DataFrame, needed: Numbers) -> pd.DataFrame:
@@ -150,24 +123,6 @@ def _drifting(
     return cells
 
 
-def _bending(
-    design: pd.DataFrame, bends: Numbers, random: Random, *, cause: str, value: str
-) -> pd.DataFrame:
-    """Cells in which a power is larger by so much for all σ but the smallest."""
-    m = design["m"].to_numpy(float)
-    causes = m if cause == "m" else 1 / m
-    power = np.where(design["sigma"] == SMALL, -1.0, -1.0 + bends)
-    columns = {} if cause == "m" else {cause: causes}
-    return design.assign(steps=100, **columns, **{value: causes**power})
-
-
-def _of_the_largest(design: pd.DataFrame, powers: Numbers, random: Random) -> pd.DataFrame:
-    """Cells whose movement goes by a power of m that is off by so much."""
-    widths = design["m"].unique()
-    stated = design["sigma"].map(lambda sigma: stated_power(sigma, widths)).to_numpy(float)
-    return design.assign(steps=100, movement=design["m"].to_numpy(float) ** (stated + powers))
-
-
 def _falling(design: pd.DataFrame, powers: Numbers, random: Random, *, column: str) -> pd.DataFrame:
     """Cells in which a column goes as a power of m, below what the lemmas require of it."""
     m = design["m"].to_numpy(float)
@@ -178,10 +133,6 @@ def _apart(design: pd.DataFrame, powers: Numbers, random: Random) -> pd.DataFram
     """Cells in which the test gap over the kernel's change goes as a power of m."""
     m = design["m"].to_numpy(float)
     return design.assign(**_MET | {"kernel_drift": 1 / m, "test_gap_most": m ** (powers - 1)})
-
-
-def _exact(column: str) -> Worlds:
-    return exception_worlds(partial(_bounded, column=column, sides=(2 * NONE, 0.1 * NONE)))
 
 
 def _probable(column: str, sides: tuple[float, float]) -> Worlds:
@@ -204,10 +155,16 @@ def _share_world(
     return make(design, of_seeds[design["seed"].to_numpy()], random)
 
 
+def _at_one(name: str, column: str) -> Worlds:
+    return _numbers(f"softmax-{name}", partial(_falling, column=column), 0.1)
+
+
+def _within(activation: Activation) -> Worlds:
+    most = CONSTANTS[activation]
+    return exception_worlds(partial(_bounded, column="worst_drift", sides=(1.1 * most, 0.5 * most)))
+
+
 WORLDS: Mapping[str, Worlds] = {
-    "softmax-gram-matrix": _exact("gram_error"),
-    "softmax-zero-output": _exact("start_output"),
-    "softmax-shift-invariance": _exact("shift_change"),
     "softmax-equation-24": _numbers(
         "softmax-equation-24", partial(_follows, column="train_gap"), 0.0005
     ),
@@ -215,25 +172,13 @@ WORLDS: Mapping[str, Worlds] = {
         "softmax-gradient-of-23", partial(_follows, column="gradient_gap"), 0.005
     ),
     **{
-        f"softmax-{kind}-{first}-{second}{suffix}": _numbers(
-            f"softmax-{kind}-{first}-{second}{suffix}", make, 0.15, logs=True
+        f"softmax-{name}": _numbers(f"softmax-{name}", make, 0.15, logs=True)
+        for name, make in (
+            ("steps", _taking_steps),
+            ("steps-paper", _taking_steps),
+            ("steps-without-lambda", _taking_steps),
+            ("widths", _needing_widths),
         )
-        for first, second in PAIRS
-        for kind, suffixes, make in (
-            (
-                "steps",
-                ("", "-paper", "-without-lambda", "-dimension"),
-                partial(_taking_steps, slower=first),
-            ),
-            ("width", ("", "-paper"), partial(_needing_widths, wider=first)),
-        )
-        for suffix in suffixes
-    },
-    **{
-        f"softmax-width-exponent-{activation}": number_worlds(
-            partial(_growing_widths, activation=activation), AT_MOST_SQUARE, 0.15
-        )
-        for activation in NAMES
     },
     "softmax-steps-collapse": number_worlds(_collapsing, ALMOST_THE_SAME, 0.2, logs=True),
     **{
@@ -255,26 +200,31 @@ WORLDS: Mapping[str, Worlds] = {
         )
     },
     "softmax-theorem-f2-tight": _numbers("softmax-theorem-f2-tight", _apart, 0.02),
+    "softmax-drift-relu-symmetric": _at_one("drift-relu-symmetric", "kernel_drift"),
+    "softmax-gap-relu-symmetric": _at_one("gap-relu-symmetric", "test_gap"),
     **{
-        f"softmax-{name}-{activation}-{way}": _numbers(
-            f"softmax-{name}-{activation}-{way}", partial(_falling, column=column), 0.1
+        f"softmax-{name}": joined_worlds(
+            {f"activation == '{each}'": _at_one(name, column) for each in activations}
         )
-        for name, column in (("drift", "kernel_drift"), ("gap", "test_gap"))
-        for activation in NAMES
-        for way in WAYS
-    },
-    **{
-        f"softmax-{name}": exception_worlds(partial(_bounded, column=column, sides=sides))
-        for name, column, sides in (
-            ("c0-bound", "c0_over_bound", (1.1, 0.1)),
-            ("c1-bound", "c1", (-1.5, -2.0)),
-            ("c2-bound", "c2_over_bound", (0.01, -0.5)),
-            ("claim-e5", "lambda_lost", (0.51, 0.01)),
-            ("gradient-length", "step_length", (0.011, 0.005)),
-            ("lemma-d1", "gradient_over_bound", (0.01, -0.5)),
+        for name, column, activations in (
+            ("drift-symmetric", "kernel_drift", ("softmax", "exp")),
+            ("gap-symmetric", "test_gap", ("softmax", "exp")),
+            ("drift-independent", "kernel_drift", tuple(NAMES)),
         )
     },
-    "softmax-lemma-b1": _probable("inner_over_b", (1.1, 0.5)),
+    "softmax-step-bounds": joined_worlds(
+        {
+            " " * index: exception_worlds(partial(_bounded, column=column, sides=sides))
+            for index, (column, sides) in enumerate(
+                (
+                    ("c0_over_bound", (1.1, 0.1)),
+                    ("c1", (-1.5, -2.0)),
+                    ("lambda_lost", (0.51, 0.01)),
+                    ("step_length", (0.011, 0.005)),
+                )
+            )
+        }
+    ),
     "softmax-theorem42-outputs": _probable("rate_ratio", (1.01, 0.5)),
     "softmax-linear-rate-outputs": exception_worlds(
         partial(_bounded, column="rate_ratio", sides=(1.01, 0.5))
@@ -287,36 +237,16 @@ WORLDS: Mapping[str, Worlds] = {
     "softmax-lemma51-outputs": exception_worlds(
         partial(_bounded, column="drift_share", sides=(1.01, 0.5))
     ),
-    "softmax-lemma-d1-outputs": exception_worlds(
-        partial(_bounded, column="gradient_over_bound", sides=(0.01, -0.5))
+    "softmax-drift-constant-softmax-4": _within("softmax"),
+    "softmax-drift-constant-softmax-16": _within("softmax"),
+    "softmax-drift-constant-exp": joined_worlds(
+        {"n == 4": _within("exp"), "n == 16": _within("exp")}
     ),
-    "softmax-c3-bound": _probable("c3_over_bound", (0.01, -0.5)),
-    **{
-        f"softmax-drift-constant-{activation}-{n}": exception_worlds(
-            partial(_bounded, column="worst_drift", sides=(1.1 * constant, 0.5 * constant))
-        )
-        for activation, constant in (("softmax", 1.0), ("exp", 3.0))
-        for n in WORST_SAMPLES
-    },
-    "softmax-drift-constant-relu": _probable("worst_drift_far", (2.2, 1.0)),
     "softmax-lemma51-order": _numbers(
         "softmax-lemma51-order", partial(_drifting, column="worst_drift"), 0.15, logs=True
     ),
     "softmax-lemma51-linear": _numbers(
         "softmax-lemma51-linear", partial(_drifting, column="worst_drift_far"), 0.02, logs=True
-    ),
-    **{
-        f"softmax-crossover-{name}": _numbers(
-            f"softmax-crossover-{name}", partial(_bending, cause=cause, value=value), 0.05
-        )
-        for name, cause, value in (
-            ("drift", "m", "kernel_drift"),
-            ("movement", "m", "movement"),
-            ("gap", "kernel_drift", "test_gap"),
-        )
-    },
-    "softmax-movement-largest-of-m": _numbers(
-        "softmax-movement-largest-of-m", _of_the_largest, 0.02
     ),
     "softmax-theorem42": _probable("rate_ratio", (1.01, 0.5)),
     "softmax-linear-rate": exception_worlds(

@@ -14,21 +14,18 @@ from calibration.worlds import (
     Numbers,
     Random,
     exception_worlds,
-    margins_of,
+    joined_worlds,
     number_worlds_of,
-    share_worlds,
 )
 from overfit_cli.studies.softmax_network.diffusion.claims import CLAIMS, WEIGHTINGS
 from overfit_cli.studies.softmax_network.paper import NAMES
-
-MARGINS = margins_of(CLAIMS)
 
 
 def _falling(
     design: pd.DataFrame, powers: Numbers, random: Random, *, columns: Sequence[str]
 ) -> pd.DataFrame:
-    """Cells whose errors go as a power of n, but those of the constant denoiser."""
-    errors = design["n"].to_numpy(float) ** np.where(design["model"] == "constant", 0.0, powers)
+    """Cells whose errors go as a power of n."""
+    errors = design["n"].to_numpy(float) ** powers
     return design.assign(steps=400, **dict.fromkeys(columns, errors))
 
 
@@ -50,23 +47,6 @@ def _having(design: pd.DataFrame, values: Numbers, random: Random, *, column: st
     return design.assign(steps=400, **{column: values})
 
 
-def _parted(design: pd.DataFrame, ratios: Numbers, random: Random, *, column: str) -> pd.DataFrame:
-    """Cells with so much in a column, and 1 in those that it is compared with."""
-    cells = design.assign(denoiser_error=1.0, early_stopping=1.0)
-    return _having(cells, ratios, random, column=column)
-
-
-def _coupled(design: pd.DataFrame, near: Bools, random: Random) -> pd.DataFrame:
-    """Cells whose regression is near the network's, and far beyond it on other seeds."""
-    return _parted(design, np.where(near, 1e-6, 1e7), random, column="coupling")
-
-
-def _regressing(design: pd.DataFrame, falling: Bools, random: Random) -> pd.DataFrame:
-    """Cells whose regression has half the error at the largest n, or far more on other seeds."""
-    errors = np.where(design["n"] == design["n"].max(), np.where(falling, 0.5, 1e7), 1.0)
-    return _having(design, errors, random, column="ntk_error")
-
-
 def _above(design: pd.DataFrame, broken: Bools, random: Random) -> pd.DataFrame:
     """Cells wide enough, with errors above the one term that has a number where it is broken."""
     excess = np.where(broken, -0.01, 1.0)
@@ -77,11 +57,9 @@ def _above(design: pd.DataFrame, broken: Bools, random: Random) -> pd.DataFrame:
 _numbers = number_worlds_of(CLAIMS)
 
 
-def _compared(
-    name: str, columns: Sequence[str], spread: float, model: str = "softmax"
-) -> dict[str, Worlds]:
-    """The worlds of a claim on ratios of a model's columns to another's."""
-    make = partial(_ratios, selected={"model": model}, columns=columns)
+def _compared(name: str, columns: Sequence[str], spread: float) -> dict[str, Worlds]:
+    """The worlds of a claim on ratios of softmax's columns to another model's."""
+    make = partial(_ratios, selected={"model": "softmax"}, columns=columns)
     return {f"diffusion-{name}": _numbers(f"diffusion-{name}", make, spread, logs=True)}
 
 
@@ -92,22 +70,15 @@ def _one_column(name: str, column: str, spread: float, *, logs: bool = False) ->
 
 
 WORLDS: Mapping[str, Worlds] = {
-    **{
-        f"diffusion-falls-{model}": _numbers(
-            f"diffusion-falls-{model}", partial(_falling, columns=WEIGHTINGS), 0.1
-        )
-        for model in NAMES
-    },
-    **{
-        name: worlds
-        for model in NAMES
-        for name, worlds in (
-            *_compared(f"constant-{model}", WEIGHTINGS, 0.2, model).items(),
-            *_one_column(f"truth-{model}", "score_share", 0.3, logs=True).items(),
-        )
-    },
-    **_compared("softmax-exp", WEIGHTINGS, 0.2),
-    **_compared("softmax-relu", WEIGHTINGS, 0.2),
+    "diffusion-falls": joined_worlds(
+        {
+            f"model == '{model}'": _numbers(
+                "diffusion-falls", partial(_falling, columns=WEIGHTINGS), 0.1
+            )
+            for model in NAMES
+        }
+    ),
+    **_compared("alike", WEIGHTINGS, 0.2),
     **_compared("posterior", WEIGHTINGS, 0.3),
     **_compared("samples", ["sliced_wasserstein"], 0.2),
     "diffusion-gd": _numbers(
@@ -117,16 +88,6 @@ WORLDS: Mapping[str, Worlds] = {
         logs=True,
     ),
     **_one_column("gd-learns", "score_share", 0.3, logs=True),
-    "diffusion-coupling": share_worlds(_coupled, MARGINS["diffusion-coupling"]),
-    "diffusion-label-noise": _numbers(
-        "diffusion-label-noise", partial(_parted, column="label_noise"), 0.2, logs=True
-    ),
-    "diffusion-assumption65": share_worlds(_regressing, MARGINS["diffusion-assumption65"]),
-    **_compared("digits-constant", ["denoising_loss"], 0.02),
-    **_compared("digits-posterior", ["denoising_loss"], 0.02),
-    "diffusion-digits-falls": _numbers(
-        "diffusion-digits-falls", partial(_falling, columns=["denoising_loss"]), 0.005
-    ),
     **_one_column("copies-posterior", "memorised", 0.03),
     **_one_column("copies-softmax", "memorised", 0.03),
     "diffusion-theorem66": exception_worlds(_above),

@@ -13,6 +13,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from calibration.rates import Truth, World, Worlds
+from overfit_cli.claims.joined import JointMeasure
 from overfit_cli.claims.rules import FEWEST_SEEDS_OF_THEOREM, Margin
 from overfit_cli.claims.stated import Measure
 from overfit_cli.core.claim import Claim
@@ -32,9 +33,16 @@ A_THIRD = 1 / 3
 
 
 def margins_of(claims: Iterable[Claim]) -> dict[str, Margin]:
-    """Return the margin of each claim that is a sentence, of its first number, by its name."""
+    """Return the margin of each claim that is a sentence, of its first number, by its name.
+
+    Of a claim of several parts it is that of the first part.
+    """
+    measures = {claim.name: claim.measure for claim in claims}
+    for name, measure in measures.items():
+        if isinstance(measure, JointMeasure):
+            measures[name] = next(iter(measure.parts.values())).measure
     sentences = {
-        claim.name: claim.measure.sentence for claim in claims if isinstance(claim.measure, Measure)
+        name: measure.sentence for name, measure in measures.items() if isinstance(measure, Measure)
     }
     return {
         name: replace(sentence.clauses[0].margin, fewest_seeds=sentence.seeds)
@@ -173,7 +181,7 @@ def joined_worlds(parts: Mapping[str, Worlds]) -> Worlds:
     """
 
     def world(design: pd.DataFrame, random: Random, truths: tuple[Truth, Truth]) -> pd.DataFrame:
-        false = random.integers(len(parts))
+        false = int(random.integers(len(parts)))
         made = design
         for index, (condition, worlds) in enumerate(parts.items()):
             rows = made.query(condition).index if condition.strip() else made.index

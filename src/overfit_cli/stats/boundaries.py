@@ -1,4 +1,4 @@
-"""Boundaries in grids, and power laws: contours x ∝ y^p, laws y · x^p = C, scaling exponents.
+"""Boundaries in grids, and power laws: y · x^p = C, and scaling exponents.
 
 A boundary runs through the crossings of a threshold, which `stats.crossings` computes.
 """
@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -23,51 +22,6 @@ from overfit_cli.stats.intervals import (
 
 if TYPE_CHECKING:
     import pandas as pd
-
-
-@dataclass(frozen=True)
-class Contour:
-    """The contour on which a column passes a threshold along x, for each value of y.
-
-    Attributes:
-        middle: the median of log x over seeds, indexed by y.
-        powers: p of each seed, the slope of log x in log y.
-        left_out: the number of seeds that do not pass it for every y, and have no p.
-    """
-
-    middle: pd.Series[float]
-    powers: pd.Series[float]
-    left_out: int
-
-    def local_powers(self) -> dict[tuple[float, float], float]:
-        """Return the power of the medians between each y and the next."""
-        y_values = self.middle.index.to_numpy(float)
-        slopes = np.diff(self.middle) / np.diff(np.log(y_values))
-        return dict(zip(pairwise(y_values.tolist()), slopes.tolist(), strict=True))
-
-
-def contour(cells: pd.DataFrame, x: str, y: str, value: str, threshold: float) -> Contour | None:
-    """Fit the contour on which `value` is `threshold`.
-
-    Args:
-        cells: one row per cell, failed ones too.
-        x, y: positive parameters; no other one may vary.
-
-    Returns:
-        The contour; None where no seed passes the threshold for every y, or y has one value.
-    """
-    import pandas as pd
-
-    logs = crossing_table(crossings(cells, x, y, value, threshold), y)  # (y, seeds)
-    finite = logs.replace([np.inf, -np.inf], np.nan).dropna(axis=1)
-    if finite.empty or len(finite) < 2:
-        return None
-    slopes = np.polyfit(np.log(finite.index.to_numpy(float)), finite.to_numpy(), 1)[0]
-    return Contour(
-        middle=pd.Series(np.median(finite.to_numpy(), axis=1), finite.index),
-        powers=pd.Series(slopes, finite.columns),
-        left_out=logs.shape[1] - finite.shape[1],
-    )
 
 
 FEWEST_FOR_LAW = 3

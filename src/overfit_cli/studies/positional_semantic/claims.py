@@ -1,8 +1,7 @@
 """Claims on Cui et al. 2024: the two solutions, the limit of many features, and the transitions.
 
-What the paper states of d → ∞ is judged at d = 1000 and by how fluctuations shrink with d. A
-transition is judged at each ω whose limit lies among the sampled α, below nine tenths of the
-largest: a seed's crossing has room on both sides there.
+What the paper states of d → ∞ is judged at d = 1000 and by how fluctuations shrink with d; a
+transition at each ω whose limit lies among the sampled α, below nine tenths of the largest.
 """
 
 from __future__ import annotations
@@ -26,10 +25,10 @@ from overfit_cli.studies.positional_semantic import PAPER
 from overfit_cli.studies.positional_semantic.parameters import PositionalSemanticParameters
 from overfit_cli.studies.positional_semantic.transition import Transition, transitions
 
-PHASE, PUBLISHED, SIZES = "positional-phase", "positional-published", "positional-sizes"
+PUBLISHED, SIZES = "positional-published", "positional-sizes"
 
-FEATURES = {PHASE: 300, PUBLISHED: 1000}
-"""The features of the cells of a preset's quick profile."""
+FEATURES = 1000
+"""The features of the published simulations."""
 
 INSIDE = 0.9
 """The share of the largest sampled α below which a transition's limit must lie."""
@@ -42,9 +41,8 @@ def _claim(choose: Choose, stated: Sentence, number: str, because: str, **fields
 
 
 def _selection(preset: str, *starts: str, **at: object) -> Selection:
-    """The cells of a preset, of some starts; by default of both."""
     chosen = starts or ("semantic", "positional")
-    fixed = {"start": chosen, **({"d": FEATURES[preset]} if preset in FEATURES else {}), **at}
+    fixed = {"start": chosen, **({"d": FEATURES} if preset == PUBLISHED else {}), **at}
     return Selection(
         PositionalSemanticParameters,
         at=fixed,
@@ -122,7 +120,6 @@ def _with_limit(cells: pd.DataFrame, choose: Choose, limit: str) -> pd.DataFrame
 
 
 def _places(cells: pd.DataFrame) -> pd.Series[float]:
-    """α as a key: the published values have eight digits."""
     return cells["alpha"].astype(float).round(6)
 
 
@@ -148,13 +145,6 @@ _HYPOTHESES: Mapping[Against, str] = {
 
 
 def _column_claim(start: str, column: str, words: str, margin: float, against: Against) -> Claim:
-    """Return the claim that a column at d = 1000 is that of many features, or as published.
-
-    Args:
-        margin: of an overlap a twentieth of its size, in its unit; 0 for 5 % of another column.
-        against: the limit, as the authors solve its equations, at ω = 0.3, or as this tool does,
-            at all ω; or the published means.
-    """
     end, whose, source, where = _SAID[against]
     choose: Choose = _selection(PUBLISHED, start, **({"omega": 0.3} if not end else {})).of
     other = f"published_{column}"
@@ -221,24 +211,21 @@ def _has_all(cells: pd.DataFrame, transition: Transition) -> pd.Series[bool]:
     return complete
 
 
-def _transition_rows(cells: pd.DataFrame, transition: Transition, preset: str) -> pd.DataFrame:
-    """Return the transitions of seeds, at each ω or d, over and beside that of many features."""
-    chosen: pd.DataFrame = _selection(preset).of(cells)
-    table = transitions(chosen, transition, "d" if preset == SIZES else "omega")
+def _transition_rows(cells: pd.DataFrame, transition: Transition) -> pd.DataFrame:
+    chosen: pd.DataFrame = _selection(PUBLISHED).of(cells)
+    table = transitions(chosen, transition, "omega")
     inside = table[table["limit"] < INSIDE * chosen["alpha"].max()]
     if inside.empty:
         raise not_run("It needs cells on both sides of a transition.")
     rows: pd.DataFrame = inside.drop(columns="alpha").assign(status="done")
     complete = _has_all(chosen, transition).groupby(chosen["seed"]).first()
     is_known = rows["seed"].map(complete) & (rows["ratio"] > 0)  # 0: below the sampled α
-    ratio = rows["ratio"].where(is_known)
-    return rows.assign(ratio=ratio, distance=(ratio - 1).abs())
+    return rows.assign(ratio=rows["ratio"].where(is_known))
 
 
-def _cells_at_transition(cells: pd.DataFrame, preset: str) -> pd.DataFrame:
-    """Return the cells of both starts at the sampled α nearest to the limit's α_c, for each ω."""
-    limits = _transition_rows(cells, "energy", preset).drop_duplicates("omega")
-    chosen = _selection(preset).of(cells)
+def _cells_at_transition(cells: pd.DataFrame) -> pd.DataFrame:
+    limits = _transition_rows(cells, "energy").drop_duplicates("omega")
+    chosen = _selection(PUBLISHED).of(cells)
     numbers = ["theta", "m", "slope"]
     chosen[numbers] = chosen[numbers].where(_has_all(chosen, "energy"), axis=0)
     chosen = chosen.merge(limits[["omega", "limit"]], on="omega")
@@ -248,63 +235,22 @@ def _cells_at_transition(cells: pd.DataFrame, preset: str) -> pd.DataFrame:
     return rows
 
 
-def _transition_claims(preset: str) -> tuple[Claim, ...]:
-    """Return the claims on both transitions and on their order: the paper's at d = 1000."""
-    printed = preset == PUBLISHED
-    end = "" if printed else "-300"
-    shared: dict[str, Any] = {
-        "kind": "paper" if printed else "ours",
-        "hypotheses": f"d → ∞; the cells have d = {FEATURES[preset]}",
-        "figure": "branches" if printed else "phase",
-        "preset": preset,
-    }
+_AT_TRANSITIONS: Mapping[str, Any] = {
+    "kind": "paper",
+    "hypotheses": f"d → ∞; the cells have d = {FEATURES}",
+    "figure": "branches",
+    "preset": PUBLISHED,
+}
 
-    def at_limit(transition: Transition, meaning: str, limit: str, **fields: str) -> Claim:
-        return _claim(
-            partial(_transition_rows, transition=transition, preset=preset),
-            near(mean("ratio"), 1, within="10%", over="average"),
-            f"the α at which {meaning} over the {limit} of the replica equations, averaged over ω,",
-            "a tenth",
-            **fields,
-            **shared,
-        )
 
-    return (
-        at_limit(
-            "energy",
-            "both starts have one training loss",
-            "α_c",
-            name=f"transition{end}",
-            source=f"{PAPER}, the phase transition",
-            statement="The positional solution has the smaller training loss below α_c(ω) of the "
-            "replica equations, and the semantic solution above it.",
-        ),
-        _claim(
-            partial(_cells_at_transition, preset=preset),
-            together(
-                above(mean("theta[start=semantic] - theta[start=positional]"), 0.1),
-                above(mean("m[start=positional] - m[start=semantic]"), 0.1),
-                below(mean("slope[start=semantic]"), 0.05),
-                below(mean("slope[start=positional]"), 0.05),
-            ),
-            "",
-            "",
-            name=f"first-order{end}",
-            source=f"{PAPER}, the phase transition",
-            statement="The transition is of first order: at α_c both solutions are minima, and "
-            "between them θ and m jump, here by 0.1 or more, a fifth and a third of what they are; "
-            "gradients are balanced to a twentieth of the penalty's.",
-            **shared,
-        ),
-        at_limit(
-            "linear",
-            "attention has the test error of the best linear map",
-            "α_l",
-            name=f"beats-linear{end}",
-            source=f"{PAPER}, the linear baseline",
-            statement="From α_l(ω) of the replica equations on, attention of the semantic solution "
-            "has a smaller test error than the best linear map of the two tokens.",
-        ),
+def _transition_claim(transition: Transition, meaning: str, limit: str, **fields: str) -> Claim:
+    return _claim(
+        partial(_transition_rows, transition=transition),
+        near(mean("ratio"), 1, within="10%", over="average"),
+        f"the α at which {meaning} over the {limit} of the replica equations, averaged over ω,",
+        "a tenth",
+        **fields,
+        **_AT_TRANSITIONS,
     )
 
 
@@ -318,18 +264,39 @@ CLAIMS: tuple[Claim, ...] = (
     ),
     _vanishing_claim("semantic", "m", "m"),
     _vanishing_claim("positional", "theta", "θ"),
-    *_transition_claims(PUBLISHED),
-    *_transition_claims(PHASE),
+    _transition_claim(
+        "energy",
+        "both starts have one training loss",
+        "α_c",
+        name="transition",
+        source=f"{PAPER}, the phase transition",
+        statement="The positional solution has the smaller training loss below α_c(ω) of the "
+        "replica equations, and the semantic solution above it.",
+    ),
     _claim(
-        partial(_transition_rows, transition="energy", preset=SIZES),
-        below(mean(power("distance", "d")), 0),
-        "the power of d in |α_c(d)/α_c − 1|",
-        "0 is no approach",
-        name="transition-approached",
-        source=f"{PAPER}, the phase transition, a question",
-        statement="The α at which both starts have one training loss comes nearer to the limit's "
-        "α_c as d grows, at ω = 0.3.",
-        figure="sizes",
-        preset=SIZES,
+        _cells_at_transition,
+        together(
+            above(mean("theta[start=semantic] - theta[start=positional]"), 0.1),
+            above(mean("m[start=positional] - m[start=semantic]"), 0.1),
+            below(mean("slope[start=semantic]"), 0.05),
+            below(mean("slope[start=positional]"), 0.05),
+        ),
+        "",
+        "",
+        name="first-order",
+        source=f"{PAPER}, the phase transition",
+        statement="The transition is of first order: at α_c both solutions are minima, and between "
+        "them θ and m jump, here by 0.1 or more, a fifth and a third of what they are; gradients "
+        "are balanced to a twentieth of the penalty's.",
+        **_AT_TRANSITIONS,
+    ),
+    _transition_claim(
+        "linear",
+        "attention has the test error of the best linear map",
+        "α_l",
+        name="beats-linear",
+        source=f"{PAPER}, the linear baseline",
+        statement="From α_l(ω) of the replica equations on, attention of the semantic solution has "
+        "a smaller test error than the best linear map of the two tokens.",
     ),
 )

@@ -33,39 +33,24 @@ from overfit_cli.studies.positional_semantic.parameters import PositionalSemanti
 
 @dataclass(frozen=True, eq=False)
 class Sentences:
-    """Samples, in coordinates.
+    """Samples, in coordinates."""
 
-    Attributes:
-        tokens: x_l / √d, (2, samples, features).
-        teacher: the diagonal of softmax(χ χᵀ), (2, samples).
-        gap: ‖ξ₁ − ξ₂‖² / d, (samples,).
-        tilt: ⟨ξ₁ − ξ₂, p₁⟩ / d^(3/2), (samples,).
-        words: ξ_l · ξ_k / d, (samples, 2, 2).
-        along: ξ_l · p₁ / d^(3/2), (samples, 2).
-    """
-
-    tokens: Floats
-    teacher: Floats
-    gap: Floats
-    tilt: Floats
-    words: Floats
-    along: Floats
+    tokens: Floats  # x_l / √d, (2, samples, features)
+    teacher: Floats  # the diagonal of softmax(χ χᵀ), (2, samples)
+    gap: Floats  # ‖ξ₁ − ξ₂‖² / d, (samples,)
+    tilt: Floats  # ⟨ξ₁ − ξ₂, p₁⟩ / d^(3/2), (samples,)
+    words: Floats  # ξ_l · ξ_k / d, (samples, 2, 2)
+    along: Floats  # ξ_l · p₁ / d^(3/2), (samples, 2)
 
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """What a seed's cells are trained on, and where they may begin.
-
-    Attributes:
-        ones: p₁ = (1, …, 1), (features,).
-        teacher: Q⋆, (features, rank).
-        noise: a standard normal matrix, for random first weights, (features, rank).
-    """
+    """What a seed's cells are trained on, and where they may begin."""
 
     train: Sentences
-    ones: Floats
-    teacher: Floats
-    noise: Floats
+    ones: Floats  # p₁ = (1, …, 1), (features,)
+    teacher: Floats  # Q⋆, (features, rank)
+    noise: Floats  # standard normal, for random first weights, (features, rank)
 
 
 def draw_problem(parameters: PositionalSemanticParameters, seed: int) -> Problem:
@@ -128,13 +113,8 @@ def draw_test_sentences(
 ) -> tuple[Sentences, Floats]:
     """Draw fresh samples as they are seen along p₁, Q⋆ and a cell's weights, exactly in law.
 
-    Args:
-        seed: its seed; cells of a seed have the same draws.
-        weights: Q, (features, rank).
-
-    Returns:
-        the samples, and Q in their coordinates, (2 + 2 rank + 1, rank). The last two coordinates
-        are what the tokens have across the span of the three.
+    Returns them, and Q, (features, rank), in their coordinates, (2 + 2 rank + 1, rank). The last
+    two coordinates are what the tokens have across the span of the three.
     """
     p = parameters
     seen = np.column_stack([problem.ones, problem.teacher, weights])  # (features, 1 + 2 rank)

@@ -49,16 +49,11 @@ class ForwardPass(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Targets:
-    """The targets of a pass.
+    """The targets of a pass."""
 
-    Attributes:
-        kept: T_ll, (2, samples, cells).
-        gap, tilt: those of the samples, (samples, 1).
-    """
-
-    kept: Tensor
-    gap: Tensor
-    tilt: Tensor
+    kept: Tensor  # T_ll, (2, samples, cells)
+    gap: Tensor  # of the samples, (samples, 1)
+    tilt: Tensor  # of the samples, (samples, 1)
     d: int
 
     def losses(self, P: Tensor) -> Tensor:
@@ -105,11 +100,7 @@ def kept_shares(scores: Tensor) -> Tensor:
 
 
 class Attention:
-    """Cells of one seed and one shape in training.
-
-    Attributes:
-        Q: their weights, (features, cells, rank).
-    """
+    """Cells of one seed and one shape in training, with weights Q, (features, cells, rank)."""
 
     def __init__(self, batch: list[PositionalSemanticCell], problem: Problem, device: str) -> None:
         cells = [cell.parameters for cell in batch]
@@ -142,7 +133,6 @@ class Attention:
         return self.targets.losses(now.kept).sum(0) + penalty
 
     def _by_samples(self, now: ForwardPass) -> Tensor:
-        """The gradient without the penalty, (features, cells, rank)."""
         r = self.targets.slopes(now.kept)[..., None]  # (2, samples, cells, 1)
         of_scores = torch.mul(r, now.scores).mul_(2)  # 2 r_l a_l, (2, samples, cells, rank)
         of_scores.addcmul_(r.sum(0), now.scores.flip(0), value=-1)  # − (r₁ + r₂) a_k

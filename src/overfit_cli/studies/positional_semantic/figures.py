@@ -1,10 +1,4 @@
-"""Figures of `positional-semantic`.
-
-- `phase`: which solution has less loss over ω and α, its overlaps, its error over the linear map's.
-- `overlaps`: θ, m and the test error against α, with the limit and the published simulations.
-- `branches`: the training losses of both starts against α, and where they cross.
-- `sizes`: overlaps that vanish, and the transition, against d.
-"""
+"""Figures of `positional-semantic`."""
 
 from __future__ import annotations
 
@@ -139,13 +133,11 @@ def _from_zero(table: pd.DataFrame) -> Normalize:
 
 
 def _about_one(table: pd.DataFrame) -> LogNorm:
-    """Colours by the factor on both sides of 1."""
     most = max(float(np.nanmax(np.abs(np.log(table.to_numpy())))), 0.01)
     return LogNorm(np.exp(-most), np.exp(most))
 
 
 def _phase_tables(cells: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, pd.DataFrame]]:
-    """The mean difference of losses over d, and numbers of the start with less, ω by α."""
     gaps = loss_gaps(cells).pivot_table(index="omega", columns="alpha", values="gap")
     sides = {}
     for start in _STARTS:
@@ -164,7 +156,6 @@ def _phase_tables(cells: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, pd.DataF
 
 
 def _draw_transition(axes: Axes, table: pd.DataFrame, marker: str) -> list[Any]:
-    """Draw the limit's line, and the measured medians with their intervals, across ω."""
     limits = table.drop_duplicates("omega").dropna(subset="limit").sort_values("omega")
     (line,) = axes.plot(limits["limit"], limits["omega"], **BOUND)
     known = table.dropna(subset="alpha").groupby("omega")["alpha"]
@@ -180,7 +171,6 @@ def _draw_transition(axes: Axes, table: pd.DataFrame, marker: str) -> list[Any]:
 def _draw_means(
     axes: Axes, rows: pd.DataFrame, x: str, column: str, limit: str = "", **look: Any
 ) -> None:
-    """Draw the means of a column over seeds with 95 % t intervals, and the line of its limit."""
     numbers = rows.assign(number=finite_column(rows, column)).dropna(subset="number")
     estimates = {at: mean_estimate(group["number"])[:3] for at, group in numbers.groupby(x)}
     middle, low, high = np.array(list(estimates.values())).reshape(-1, 3).T
@@ -193,7 +183,6 @@ def _draw_means(
 
 
 def _draw_starts(axes: Axes, data: FigureData, rows: pd.DataFrame, column: str, limit: str) -> None:
-    """Draw a column of both starts against α, with its limit."""
     for start in _STARTS:
         look = {"color": _colour(data, start), "fmt": _MARKERS[start]}
         _draw_means(axes, rows[rows["start"] == start], "alpha", column, limit, **look)
@@ -202,7 +191,6 @@ def _draw_starts(axes: Axes, data: FigureData, rows: pd.DataFrame, column: str, 
 def _lay_out(
     data: FigureData, rows: int, height: float, omegas: Sequence[float]
 ) -> tuple[Picture, Any]:
-    """Return a picture of rows of panels, with a column for each ω, and its axes."""
     figure = Picture(PAGE, height, least=5.0)
     panels = figure.subplots(rows, len(omegas), sharex=True, sharey="row", squeeze=False)
     for axes in panels[-1]:

@@ -74,7 +74,6 @@ def train_plainly(p: PositionalSemanticParameters, seed: int) -> dict[str, float
 
 
 def _linear_error(x: Tensor, y: Tensor, x_test: Tensor, y_test: Tensor) -> float:
-    """The error on fresh samples of B x, with B, (2, 2), by ridge regression over all features."""
     d = x.shape[2]
     inputs, labels = (v.transpose(1, 2).reshape(-1, 2).double().numpy() for v in (x, y))
     inputs, labels = inputs / d**0.5, labels / d**0.5  # (samples · d, 2)

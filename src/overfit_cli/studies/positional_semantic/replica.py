@@ -80,24 +80,16 @@ class Setting(NamedTuple):
 
 @dataclass(frozen=True)
 class Solution:
-    """A solution of the equations.
-
-    Attributes:
-        q, theta, m, V: the overlaps, and the variance of a score over that of a token.
-        energy: the training loss over d.
-        test_error: ½ ‖f − y‖² / d on fresh samples.
-        linear_test_error: that of the best linear map.
-        residual: the largest change in another iteration, in the overlaps' sizes.
-    """
+    """A solution of the equations."""
 
     q: float
     theta: float
     m: float
-    V: float
-    energy: float
-    test_error: float
-    linear_test_error: float
-    residual: float
+    V: float  # the variance of a score over that of a token
+    energy: float  # the training loss over d
+    test_error: float  # ½ ‖f − y‖² / d on fresh samples
+    linear_test_error: float  # of the best linear map
+    residual: float  # the largest change in another iteration, in the overlaps' sizes
 
 
 def replica_columns(parameters: PositionalSemanticParameters) -> dict[str, float]:
@@ -125,11 +117,8 @@ def solve(branch: Branch, setting: Setting, points: int = POINTS) -> Solution:
     """Return the solution on a branch: damped iterations on few points, then a root on many.
 
     Where scores jump, averages over finitely many points have steps, and a root may be missing, or
-    another branch's: then it is the mean of further damped iterations.
-
-    Args:
-        branch: `semantic` or `positional`.
-        points: the number of points as a power of 2, before mirror images.
+    another branch's: then it is the mean of further damped iterations. Points are a power of 2,
+    before mirror images.
     """
     free = _FREE[branch]
     scale = _SCALES[free]
@@ -182,8 +171,6 @@ def _fields(points: int) -> Floats:
 
 
 class _Samples(NamedTuple):
-    """Samples at some overlaps."""
-
     h: Floats  # the student's fields, (2, points)
     a: Floats  # the scores of the trained student, (2, points)
     spread: float  # σ (q − θ²)^½
@@ -193,11 +180,6 @@ class Equations:
     """The equations of a setting, with averages over fixed fields."""
 
     def __init__(self, setting: Setting, fields: Floats) -> None:
-        """Prepare the averages.
-
-        Args:
-            fields: standard normal χ₁, χ₂, ζ₁, ζ₂, (points, 4).
-        """
         self._setting = setting
         self._chi, self._zeta = fields[:, :2].T, fields[:, 2:].T  # (2, points)
         A = np.array(MIXINGS[setting.mixing])[:, None]  # (2, 1)
@@ -245,7 +227,6 @@ class Equations:
 
 
 def _kept(a: Floats) -> Floats:
-    """P_l = logistic(a_l (a_l − a_k)), (2, points), of scores (2, points)."""
     kept: Floats = expit(a * (a - a[::-1]))
     return kept
 
@@ -307,8 +288,7 @@ def _newton(a: Floats, h: Floats, T: Floats, variance: float, stiffness: float) 
 def _expand(a: Floats, h: Floats, T: Floats, variance: float, stiffness: float) -> Floats:
     """The objective ℓ(a) + stiffness Σ (a_l − h_l)² / 2 of samples, and its derivatives.
 
-    Returns:
-        the value, the gradient's two entries, and the Hessian's 11, 12 and 22, (6, points).
+    Its value, the gradient's two entries, and the Hessian's 11, 12 and 22, (6, points).
     """
     P = _kept(a)  # (2, points)
     D, slope = P - T, P * (1 - P)  # slope is ∂P/∂z, z_l = a_l (a_l − a_k)

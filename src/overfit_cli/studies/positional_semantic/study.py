@@ -160,7 +160,6 @@ class PositionalSemantic(Study[P]):
 
 
 def _shape(cell: PositionalSemanticCell) -> tuple[object, ...]:
-    """What cells that are trained together share: seed, samples, and how they are trained."""
     return (cell.seed, *shared_values(cell, _APART))
 
 

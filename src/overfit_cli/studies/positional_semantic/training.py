@@ -83,13 +83,10 @@ class CellsInTraining(BatchedTraining[P, CellState[P], ForwardPass]):
 
 
 def measure_weights(cell: PositionalSemanticCell, problem: Problem, Q: Floats) -> Row:
-    """Return the overlaps of a cell's weights, and the errors on fresh samples.
+    """Return the overlaps of a cell's weights, (features, rank), and the errors on fresh samples.
 
     With rank r, θ is the mean singular value of Q⋆ᵀ Q / d, which no rotation of columns changes,
     and m and q are lengths: ‖1ᵀ Q‖ / d, ‖Q‖² / (r d).
-
-    Args:
-        Q: its weights, (features, rank).
     """
     p = cell.parameters
     if not np.isfinite(Q).all():
@@ -121,7 +118,6 @@ def linear_test_error(p: P, train: Sentences, fresh: Sentences) -> float:
 
 
 def _moments(p: P, sentences: Sentences) -> tuple[Floats, Floats, float]:
-    """Σ x xᵀ / d and Σ y xᵀ / d, both (2, 2), and Σ ‖y‖² / d, over samples."""
     signs = np.array([1.0, -1.0])  # of p₁ and p₂
     A = np.array(MIXINGS[p.mixing])
     kept = (1 - p.omega) * sentences.teacher.T + p.omega * A  # T_ll, (samples, 2)

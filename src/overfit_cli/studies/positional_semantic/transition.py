@@ -1,9 +1,8 @@
 """The two transitions along α, measured seed by seed and in the limit of many features.
 
-At α_c both starts have the same training loss: below it the positional solution has less, above it
-the semantic one. At α_l attention from the semantic start has the test error of the best linear
-map. Either is where a curve along α crosses a threshold, on the scale of log α; the limit's is read
-off the replica columns of the same cells, in the same way.
+At α_c both starts have the same training loss; at α_l attention from the semantic start has the
+test error of the best linear map. Either is where a curve along α crosses a threshold, on the scale
+of log α; the limit's is read off the replica columns in the same way.
 """
 
 from __future__ import annotations
@@ -31,15 +30,8 @@ DISTINCT = 0.05
 def loss_gaps(cells: pd.DataFrame) -> pd.DataFrame:
     """Return a row for each pair of cells: by how much the semantic start's loss over d is larger.
 
-    Where both starts end in one solution, as with very few samples, there is no gap.
-
-    Args:
-        cells: one row per cell, of both starts.
-
-    Returns:
-        Columns `KEYS`; `gap`, measured, and `limit`, that of many features, nan where a cell of the
-        pair is absent, has failed or has no number, and where m is below `DISTINCT`; and `status`,
-        `done`.
+    Columns `KEYS`; `gap`, measured, and `limit`, that of many features, nan where a cell of the
+    pair has no number, and where both end in one solution, with m below `DISTINCT`; `status`.
     """
     pairs = {}
     for start in ("semantic", "positional"):
@@ -72,15 +64,10 @@ def linear_ratios(cells: pd.DataFrame) -> pd.DataFrame:
 
 
 def transitions(cells: pd.DataFrame, transition: Transition, along: str) -> pd.DataFrame:
-    """Return where each seed's curve along α crosses, at each value of a parameter.
+    """Return where each seed's curve along α crosses, at each value of `along`: `omega` or `d`.
 
-    Args:
-        cells: one row per cell; no parameter but α, the start and `along` varies.
-        along: `omega` or `d`.
-
-    Returns:
-        Columns `along` and `seed`; `alpha`, infinite beyond the sampled values, 0 before them, nan
-        where it is not known; `limit`, that of many features; and `ratio`, alpha over limit.
+    Columns `along` and `seed`; `alpha`, infinite beyond the sampled values, 0 before them, nan
+    where it is not known; `limit`, that of many features; and `ratio`, alpha over limit.
     """
     curves = loss_gaps(cells) if transition == "energy" else linear_ratios(cells)
     threshold = THRESHOLDS[transition]

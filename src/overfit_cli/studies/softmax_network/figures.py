@@ -76,7 +76,6 @@ def new_grid(
     """Return a figure with a grid of axes.
 
     Args:
-        one_x, one_y: whether the axes of a column share x, and those of a row y.
         heights: those of the rows, in inches; by default 1.7 each.
         least: the least width of a column at which it can be read, in inches.
     """
@@ -100,21 +99,15 @@ def letter_panels(all_axes: Iterable[matplotlib.axes.Axes]) -> None:
         axes.set_title(f"({letter}) {axes.get_title(loc='left')}".rstrip())
 
 
-def quartiles_over_seeds(
-    cells: pd.DataFrame, x: str, value: str, missing: float = np.inf
-) -> pd.DataFrame:
+def quartiles_over_seeds(cells: pd.DataFrame, x: str, value: str) -> pd.DataFrame:
     """Return the median over seeds and the quartiles, as `low`, `middle` and `high` by x.
 
     Quartiles are numbers of seeds, and the median of an even number is the geometric mean of the
-    middle two, so that 0 and infinite numbers count, and stay. Negative numbers count as 0.
-
-    Args:
-        cells: one row per cell.
-        x: the parameter along the axis.
-        missing: what a cell without a number counts as: beyond all others, or below them.
+    middle two, so that 0 and infinite numbers count, and stay. Negative numbers count as 0, and a
+    cell without a number as beyond all others.
     """
     rows = {}
-    for place, numbers in cells[value].astype(float).fillna(missing).groupby(cells[x]):
+    for place, numbers in cells[value].astype(float).fillna(np.inf).groupby(cells[x]):
         ordered = np.sort(numbers.clip(lower=0).to_numpy())
         tail, lower, upper = (len(ordered) - 1) // 4, (len(ordered) - 1) // 2, len(ordered) // 2
         median = np.sqrt(ordered[lower] * ordered[upper])  # with 0 or infinity, these
@@ -134,23 +127,19 @@ def draw_series(
     marker: bool = True,
     joined: bool = True,
     within: tuple[float, float] = (0.0, np.inf),
-    missing: float = np.inf,
 ) -> None:
     """Draw medians over seeds with bands of the middle half, a line per value of `by`.
 
     Args:
-        cells: one row per cell.
-        x, value: the columns along the axes.
         marker: whether points have markers; then lines that would coincide stand side by side.
         joined: whether there is a line and a band; else points have bars.
         within: the ends of what could be measured. A median beyond has an open marker at the end.
-        missing: what a cell without a number counts as.
     """
     present = [name for name in looks if (cells[by] == name).any()]
     numbers = np.sort(cells[x].unique()).astype(float)
     for index, name in enumerate(present):
         look = looks[name]
-        table = quartiles_over_seeds(cells[cells[by] == name], x, value, missing)
+        table = quartiles_over_seeds(cells[cells[by] == name], x, value)
         shift = index - (len(present) - 1) / 2
         beside = (numbers[-1] / numbers[0]) ** ((0.012 if joined else 0.04) * shift)
         across = table.index.to_numpy(float) * (beside if marker else 1.0)
@@ -189,12 +178,7 @@ def draw_series(
 
 
 def tick_samples(axes: matplotlib.axes.Axes, x: str, numbers: Floats, margin: float) -> None:
-    """Put ticks along x at the sampled numbers where they are few, else at round ones.
-
-    Args:
-        x: the parameter, a whole number.
-        margin: the share of their span that is free on both sides.
-    """
+    """Put ticks along x at the sampled numbers where they are few, else at round ones."""
     values = tuple(int(number) for number in numbers)
     Axis(x, "", values, "log", whole=True).place_ticks(axes.xaxis, numbers[0], numbers[-1])
     if len(numbers) > 1:
@@ -205,11 +189,7 @@ def tick_samples(axes: matplotlib.axes.Axes, x: str, numbers: Floats, margin: fl
 def say_how_averaged(
     figure: Picture, cells: pd.DataFrame, addition: str = "", *, joined: bool = True
 ) -> None:
-    """Put in a figure's caption what its lines and bands are, and what else is to be said.
-
-    Args:
-        joined: whether there are lines and bands; else there are markers with bars.
-    """
+    """Put in a figure's caption what its lines and bands are, and what else is to be said."""
     middle, spread = ("Lines", "bands") if joined else ("Markers", "bars")
     seeds = plural(cells["seed"].nunique(), "seed")
     figure.facts.append(f"{middle}: medians of {seeds}, {spread}: the middle half{addition}.")
@@ -236,13 +216,7 @@ def write_powers(
     value: str,
     heading: str,
 ) -> None:
-    """Write each network's power of x into the lower left of panels, and make room for it.
-
-    Args:
-        row: panels that share a logarithmic y.
-        x, value: the columns along the axes.
-        heading: what stands above the powers.
-    """
+    """Write each network's power of x into the lower left of panels, and make room for it."""
     texts = []
     for cells in parts:
         powers = {

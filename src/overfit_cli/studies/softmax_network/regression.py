@@ -45,14 +45,9 @@ class KernelRegression:
         return self.eigenvalues[:, -1]
 
     @property
-    def rank(self) -> Tensor:
-        """How many eigenvalues of H are above round-off, (cells,)."""
-        return above_round_off(self.eigenvalues).sum(1)
-
-    @property
     def is_singular(self) -> Tensor:
         """Whether the smallest eigenvalue is round-off, (cells,)."""
-        return self.rank < self.eigenvalues.shape[1]
+        return ~above_round_off(self.eigenvalues)[:, 0]
 
     def select(self, cells: Tensor) -> KernelRegression:
         """Return the regressions of the cells at the indices `cells`."""

@@ -73,16 +73,9 @@ class Statement:
         exact = math.log10(4 * residual) - math.log10(self.width) - self._smallest
         return exact + self._labels / 2 + _decades(3 * self.b)
 
-    def log10_step_bounds(self) -> dict[str, float]:
-        """Return the factors of Claims E.6 and E.7 and Lemma D.1 that have n, d and B, by column.
-
-        They are n² d² e^(9B) of C₂, n² d² e^(16B) of C₃ and e^(3B) √(nd) of ‖Δw_r‖.
-        """
-        return {
-            "c2_over_bound": 2 * self._labels + _decades(9 * self.b),
-            "c3_over_bound": 2 * self._labels + _decades(16 * self.b),
-            "gradient_over_bound": self._labels / 2 + _decades(3 * self.b),
-        }
+    def log10_gradient(self) -> float:
+        """Return Lemma D.1's bound on ‖Δw_r‖ over ‖F − Y‖, e^(3B) √(nd)."""
+        return self._labels / 2 + _decades(3 * self.b)
 
     def gap_bound(self, test_drift: float, drift: float) -> float:
         """Return Theorem F.2's bound on |F_ntk − F_nn|, its O(·) taken for 1.

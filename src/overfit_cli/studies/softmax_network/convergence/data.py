@@ -63,10 +63,6 @@ def _ball_points(
 
 
 def _digits(parameters: SoftmaxConvergenceParameters, seed: int) -> tuple[Floats, Floats, Floats]:
-    """Digits of a permutation of all: the first ones to train on, the last ones to test on.
-
-    The label is 1 for an even digit, and −1 for an odd one.
-    """
     points, digits = digit_components(parameters.d)
     labels = np.where(digits % 2 == 0, 1.0, -1.0)[:, None]  # (n, 1)
     order = named_rng(seed, "train", "digits").permutation(len(points))

@@ -117,18 +117,6 @@ def _regression(
     return KernelRegression(start.eigenvalues, start.vectors, start.labels, rates)
 
 
-def kernel_checks(cells: Comparison) -> dict[str, Tensor]:
-    """Return how far m H is from JJᵀ by autograd, and the outputs from zero, each (cells,)."""
-    J = jacobian_by_autograd(cells.net, cells.inputs)  # (cells, N, m · d)
-    products = J @ J.mT  # (cells, N, N)
-    error = (products - cells.net.width * cells.gram).abs().amax((1, 2))  # (cells,)
-    outputs = torch.cat([cells.offsets, cells.test_start], 1)  # (cells, n + test samples, outputs)
-    return {
-        "gram_error": error / products.abs().amax((1, 2)),
-        "start_output": outputs.abs().amax((1, 2)),
-    }
-
-
 _ROUNDS = 30
 """The rounds of ascent over directions."""
 
@@ -141,11 +129,8 @@ def largest_drift(net: Network, inputs: Tensor, directions: Tensor, radius: floa
     is R g_r / ‖g_r‖, and the norm there is no smaller. Rounds of this rise without a step size.
 
     For ReLU H changes by jumps, and this is an upper bound: all units are taken to flip for a
-    sample that can, those with |⟨w_r, x_i⟩| ≤ R ‖x_i‖, and no two changes to cancel.
-
-    Args:
-        inputs: X, (cells, n, d).
-        directions: V of the first round, up to the norms of its rows, (starts, cells, m, d).
+    sample that can, those with |⟨w_r, x_i⟩| ≤ R ‖x_i‖, and no two changes to cancel. Directions are
+    V of the first round, up to the norms of its rows, (starts, cells, m, d).
     """
     size = radius * inputs.shape[1] * net.signs.shape[1]
     if net.activation == "relu":
@@ -166,7 +151,6 @@ def largest_drift(net: Network, inputs: Tensor, directions: Tensor, radius: floa
 
 
 def _flipped(net: Network, inputs: Tensor, radius: float) -> Tensor:
-    """Bound ‖H(W + V) − H(W)‖_F of ReLU networks by the units that can flip, (cells,)."""
     z = inputs @ net.weights.mT  # (cells, n, m)
     flips = (z.abs() <= radius * inputs.norm(dim=-1, keepdim=True)).to(z)  # (cells, n, m)
     count = flips.sum(-1)  # (cells, n)
@@ -199,60 +183,24 @@ def drift_checks(cells: Comparison, seeds: Sequence[int]) -> dict[str, Tensor]:
 class StepParts:
     """What a step of gradient descent does to ‖F − Y‖² of softmax networks, each (cells,).
 
-    C₀ + C₁ + C₂ + C₃ is its change (Lemma E.1). With S = softmax(z), dz = −η X Δwᵀ and g = Σ_r S_r
-    (e^dz_r − 1), so that α grows by 1 + g,
+    They are two of the four parts of its change (Lemma E.1). With S = softmax(z), dz = −η X Δwᵀ and
+    g = Σ_r S_r (e^dz_r − 1), so that α grows by 1 + g,
 
-        v₀ = −g/(1 + g) m Σ_r a_r S_r e^dz_r,  v₁ = m Σ_r a_r S_r dz_r,
-        v₂ = m Σ_r a_r S_r (e^dz_r − 1 − dz_r).
-
-    The paper has η² Θ(1) ⟨Δw_r, x_i⟩² in v₂, and this is its Θ(1).
+        v₀ = −g/(1 + g) m Σ_r a_r S_r e^dz_r,  v₁ = m Σ_r a_r S_r dz_r.
     """
 
     c0: Tensor  # 2 ⟨F − Y, v₀⟩
     c1: Tensor  # 2 ⟨F − Y, v₁⟩
-    c2: Tensor  # 2 ⟨F − Y, v₂⟩
-    c3: Tensor  # ‖F(τ + 1) − F(τ)‖²
     longest: Tensor  # max_r ‖Δw_r‖
 
 
 def step_parts(out: Outputs, residual: Tensor, step_sizes: Tensor) -> StepParts:
-    """Return the parts of the next step; see `StepParts`.
-
-    Args:
-        out: the networks' outputs at the training inputs.
-        residual: F − F(0) − Y, (cells, n, outputs).
-        step_sizes: η, (cells,).
-    """
+    """Return the parts of the next step, of the residual F − F(0) − Y, (cells, n, outputs)."""
     a, S = out.signs, out.slopes  # a and m S, (cells, outputs, m) and (cells, n, m)
     gradient = out.gradient(residual)  # Δw, (cells, m, d)
     dz = -step_sizes[:, None, None] * (out.inputs @ gradient.mT)  # (cells, n, m)
-    changes = torch.expm1(dz)  # (cells, n, m)
-    g = (S * changes).mean(-1, keepdim=True)  # (cells, n, 1)
+    g = (S * torch.expm1(dz)).mean(-1, keepdim=True)  # (cells, n, 1)
     v0 = -g / (1 + g) * ((S * dz.exp()) @ a.mT)  # (cells, n, outputs)
-    v1, v2 = (S * dz) @ a.mT, (S * (changes - dz)) @ a.mT  # (cells, n, outputs)
-    c0, c1, c2 = (2 * (residual * part).sum((1, 2)) for part in (v0, v1, v2))  # (cells,)
-    c3 = (v0 + v1 + v2).square().sum((1, 2))  # (cells,)
-    return StepParts(c0, c1, c2, c3, gradient.norm(dim=-1).amax(1))
-
-
-def jacobian_by_autograd(net: Network, inputs: Tensor) -> Tensor:
-    """Return J, (cells, outputs · n, m · d), at X, (cells, n, d), a backward pass per output."""
-    with torch.enable_grad():
-        W = net.weights.clone().requires_grad_()  # (cells, m, d)
-        F = Network(net.activation, W, net.signs).forward(inputs).values  # (cells, n, outputs)
-        scalars = F.sum(0).mT.flatten()  # cells don't see each other's weights; (outputs · n,)
-        # each (cells, m, d)
-        rows = [torch.autograd.grad(scalar, W, retain_graph=True)[0] for scalar in scalars]
-    return torch.stack([row.flatten(1) for row in rows], 1)
-
-
-def shift_change(net: Network, inputs: Tensor) -> Tensor:
-    """Return how much outputs change where all hidden units get the same unit vector more.
-
-    Over the largest output, (cells,). A softmax over hidden units doesn't see it.
-    """
-    d = inputs.shape[-1]
-    shifted = Network(net.activation, net.weights + d**-0.5, net.signs)
-    before = net.forward(inputs).values  # (cells, n, outputs)
-    after = shifted.forward(inputs).values  # (cells, n, outputs)
-    return (after - before).abs().amax((1, 2)) / before.abs().amax((1, 2))
+    v1 = (S * dz) @ a.mT  # (cells, n, outputs)
+    c0, c1 = (2 * (residual * part).sum((1, 2)) for part in (v0, v1))  # (cells,)
+    return StepParts(c0, c1, gradient.norm(dim=-1).amax(1))

@@ -99,9 +99,8 @@ class SoftmaxConvergenceParameters(StudyParameters):
     )
     verify: bool = parameter(
         False,
-        "check the Gram matrix against autograd, and look for its largest change, before the first "
-        "step",
-        label="check of the Gram matrix",
+        "look for the largest change of the Gram matrix, before the first step",
+        label="search for the largest change",
     )
     dtype: Literal["float32", "float64"] = parameter(
         "float64",

@@ -1,7 +1,4 @@
-"""The study `softmax-convergence`: after Table 1, Theorem 4.2 and section 5 of Cao et al. 2024.
-
-Columns of a cell and of its logged steps, figures, batches, cost and summary.
-"""
+"""The study `softmax-convergence`: after Table 1, Theorem 4.2 and section 5 of Cao et al. 2024."""
 
 from __future__ import annotations
 
@@ -82,14 +79,11 @@ AT_STEPS = (
         label="test gap",
     ),
     Column("test_gap_most", "the same at the worst test input", label="largest test gap"),
-    *(
-        Column(
-            name,
-            f"Lemma E.1's {symbol} of the next step over m η vᵀHv with v = F − Y; softmax alone",
-            symbol=rf"C_{name[1]}/(m\eta v^T H v)",
-            label="part of a step's change",
-        )
-        for name, symbol in (("c0", "C₀"), ("c1", "C₁"), ("c2", "C₂"), ("c3", "C₃"))
+    Column(
+        "c1",
+        "Lemma E.1's C₁ of the next step over m η vᵀHv with v = F − Y; softmax alone",
+        symbol=r"C_1/(m\eta v^T H v)",
+        label="part of a step's change",
     ),
 )
 
@@ -110,22 +104,11 @@ MEASUREMENTS = (
         label="steps at infinite width",
     ),
     Column(
-        "steps_over_ntk",
-        "steps over those of the tangent kernel",
-        label="steps over tangent kernel's",
-    ),
-    Column(
         "steps_over_limit",
         "steps over those of infinitely many hidden units",
         label="steps over infinite width's",
     ),
     *AT_STEPS,
-    Column(
-        "rank",
-        "eigenvalues of the Gram matrix above round-off, at the start",
-        kind="int",
-        label="initial Gram matrix rank",
-    ),
     Column(
         "lambda_start",
         "smallest eigenvalue at the start; empty where it is round-off",
@@ -137,16 +120,6 @@ MEASUREMENTS = (
         "condition number at the start; empty where λ is round-off",
         symbol=r"\kappa",
         label="initial condition number",
-    ),
-    Column(
-        "lambda_limit",
-        "smallest eigenvalue for infinitely many hidden units",
-        label="eigenvalue at infinite width",
-    ),
-    Column(
-        "kappa_limit",
-        "condition number for infinitely many hidden units",
-        label="condition at infinite width",
     ),
     Column("step_size", "step size", symbol=r"\eta"),
     Column(
@@ -165,17 +138,6 @@ MEASUREMENTS = (
         label="decades of growth by (23)",
     ),
     Column(
-        "gram_error",
-        "JJᵀ by autograd less mH, over its largest entry",
-        label="error of the Gram matrix",
-    ),
-    Column("start_output", "largest output before the first step", label="largest initial output"),
-    Column(
-        "shift_change",
-        "change of outputs where all hidden units move alike",
-        label="output change under a shift",
-    ),
-    Column(
         "worst_drift",
         "largest change of the Gram matrix found where weights move by R = 0.001, over R n outputs",
         label="worst drift over R n",
@@ -186,24 +148,9 @@ MEASUREMENTS = (
         label="worst drift at R = 0.009",
     ),
     Column(
-        "inner_over_b",
-        "largest |⟨w_r, x_i⟩| at the start over Definition 4.1's B",
-        label="largest inner product over B",
-    ),
-    Column(
         "c0_over_bound",
         "|C₀| over Lemma E.3's bound, 0.1 m η λ ‖F − Y‖², most",
         label="C₀ over its bound",
-    ),
-    Column(
-        "c2_over_bound",
-        "decades of C₂ over Claim E.6's bound, most",
-        label="log₁₀ C₂ over bound",
-    ),
-    Column(
-        "c3_over_bound",
-        "decades of C₃ over Claim E.7's bound, most",
-        label="log₁₀ C₃ over bound",
     ),
     Column(
         "gradient_over_bound",
@@ -282,7 +229,7 @@ class SoftmaxConvergence(Study[P]):
         return collect_figures(
             replace(
                 HEATMAP,
-                title="Steps to ε, or another column, over n and m, with the widths that suffice",
+                title="Steps to ε over n and m, with the widths that suffice",
                 options=FigureOptions(x="n", y="m", value="steps_to_epsilon", by=networks),
                 draw=lazy_drawing(f"{folder}.tables:draw_diagram"),
                 fits=lazy_check(f"{folder}.tables:has_grid"),
@@ -312,18 +259,11 @@ class SoftmaxConvergence(Study[P]):
                 source="Cao et al. 2024, Theorem F.2",
             ),
             Figure(
-                name="eigenvalues",
-                title="Smallest eigenvalues of the tangent kernel against n/m and d",
-                reads="cells",
-                draw=lazy_drawing(f"{folder}.eigenvalues:draw_eigenvalues"),
-                fits=lazy_check(f"{folder}.eigenvalues:has_dimensions"),
-            ),
-            Figure(
                 name="lambda",
                 title="Steps against λ or κ, and over Table 1's or sufficient widths against λ",
                 reads="cells",
-                draw=lazy_drawing(f"{folder}.eigenvalues:draw_lambda"),
-                fits=lazy_check(f"{folder}.eigenvalues:has_eigenvalues"),
+                draw=lazy_drawing(f"{folder}.lambdas:draw_lambda"),
+                fits=lazy_check(f"{folder}.lambdas:has_eigenvalues"),
                 source="Cao et al. 2024, Table 1",
             ),
             Figure(
@@ -341,14 +281,6 @@ class SoftmaxConvergence(Study[P]):
                 draw=lazy_drawing(f"{folder}.bounds:draw_bounds"),
                 fits=lazy_check(f"{folder}.bounds:has_bounds"),
                 source="Cao et al. 2024, Theorems 4.2 and F.2, Lemmas 5.1, 5.3 and D.1",
-            ),
-            Figure(
-                name="crossover",
-                title="Powers of m in movement, drift and test gap, against σ",
-                reads="cells",
-                draw=lazy_drawing(f"{folder}.drift:draw_crossover"),
-                fits=lazy_check(f"{folder}.drift:has_deviations"),
-                source="Cao et al. 2024, Lemmas 5.1 and 5.3, Theorem F.2",
             ),
             replace(
                 BOUNDARY,
@@ -390,8 +322,7 @@ class SoftmaxConvergence(Study[P]):
         settings = cell.parameters
         rows = settings.outputs * (settings.n + settings.test_samples)
         features = max(_LARGEST_BATCH["cpu"] / settings.n, float(settings.m)) * rows
-        jacobian = settings.n * settings.outputs * settings.m * settings.d if settings.verify else 0
-        return BYTES_OF_LIBRARIES + 8.0 * (6 * features + 3 * rows**2 + 3 * jacobian)
+        return BYTES_OF_LIBRARIES + 8.0 * (6 * features + 3 * rows**2)
 
     def train(self, batch: Cells[P], training: Training) -> Results[P]:
         from overfit_cli.studies.softmax_network.convergence.training import train_batch

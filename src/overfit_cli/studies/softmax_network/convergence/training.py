@@ -25,9 +25,7 @@ from overfit_cli.studies.softmax_network.convergence.engine import (
     Comparison,
     drift_checks,
     flat,
-    kernel_checks,
     set_up,
-    shift_change,
     step_parts,
 )
 from overfit_cli.studies.softmax_network.convergence.parameters import (
@@ -35,7 +33,7 @@ from overfit_cli.studies.softmax_network.convergence.parameters import (
     SoftmaxConvergenceParameters,
 )
 from overfit_cli.studies.softmax_network.regression import above_round_off
-from overfit_cli.studies.softmax_network.theory import Statement, largest_inner
+from overfit_cli.studies.softmax_network.theory import Statement
 
 P = SoftmaxConvergenceParameters
 ROUND_OFF = 1e-14
@@ -58,8 +56,6 @@ LARGEST = (
 
 UNLOGGED = (
     "c0_over_bound",
-    "c2_over_bound",
-    "c3_over_bound",
     "gradient_over_bound",
     "step_length",
     "lambda_lost",
@@ -69,8 +65,6 @@ UNLOGGED = (
 
 @dataclass
 class _NetworkState(CellState[P]):
-    """A cell in training."""
-
     first: dict[str, float]  # what is measured before the first step
     residual: float  # ‖F − Y‖² there
     # log(1 − m η λ/2), by which Lemma E.2 has its logarithm fall at every step
@@ -92,8 +86,6 @@ class _NetworkState(CellState[P]):
 
 @dataclass(frozen=True)
 class _Pass:
-    """A forward pass over the training inputs."""
-
     out: Outputs  # the networks' outputs
     residual: Tensor  # F − F(0) − Y, (cells, n, outputs)
     squares: list[float]  # ‖F − F(0) − Y‖² of each cell
@@ -107,8 +99,6 @@ def train_batch(batch: Sequence[ConvergenceCell], training: Training) -> Results
 
 
 class _NetworksTogether(BatchedTraining[P, _NetworkState, _Pass]):
-    """Gradient descent on networks, beside regression with their tangent kernels."""
-
     def __init__(self, batch: Sequence[ConvergenceCell], training: Training) -> None:
         settings = [cell.parameters for cell in batch]
         problems = [draw_problem(cell.parameters, cell.seed) for cell in batch]
@@ -122,26 +112,15 @@ class _NetworksTogether(BatchedTraining[P, _NetworkState, _Pass]):
         comparison, epsilon = self._comparison, self._settings.epsilon
         regression, limit = comparison.regression, comparison.limit
         columns = {
-            "rank": regression.rank,
             "lambda_start": _null_if_zero(regression.smallest),
             "kappa": regression.largest / regression.smallest,  # infinite where singular
-            "lambda_limit": _null_if_zero(limit.smallest),
-            "kappa_limit": limit.largest / limit.smallest,
             "step_size": comparison.step_sizes,
             "gradient_growth": regression.growth_by_gradient(self._settings.m),
-            **(
-                kernel_checks(comparison) | drift_checks(comparison, [cell.seed for cell in batch])
-                if self._settings.verify
-                else {}
-            ),
         }
+        if self._settings.verify:
+            columns |= drift_checks(comparison, [cell.seed for cell in batch])
         values = _lists(columns)
-        inner = (comparison.inputs @ comparison.net.weights.mT).abs().amax((1, 2)).tolist()
         values |= {
-            "inner_over_b": [
-                most / largest_inner(cell.parameters.n, cell.parameters.d, cell.parameters.sigma)
-                for most, cell in zip(inner, batch, strict=True)
-            ],
             "ntk_steps": regression.steps_to(epsilon),
             "limit_steps": limit.steps_to(epsilon),
         }
@@ -207,19 +186,11 @@ class _NetworksTogether(BatchedTraining[P, _NetworkState, _Pass]):
         if not reason:
             measured |= {
                 "steps_to_epsilon": step,
-                "steps_over_ntk": _ratio(step, state.first["ntk_steps"]),
                 "steps_over_limit": _ratio(step, state.first["limit_steps"]),
             }
         if square > ROUND_OFF * state.residual:
             whole = math.log(square / state.residual)
             measured["contraction"] = _ratio(-whole, -step * state.contraction)
-        if self._settings.verify:
-            net = self._comparison.net.select(
-                torch.tensor([index], device=self._comparison.inputs.device)
-            )
-            measured["shift_change"] = float(
-                shift_change(net, self._comparison.inputs[index][None])
-            )
         measured |= _stated_columns(cell.parameters, measured, math.sqrt(state.residual))
         return CellResult(cell, drop_nonfinite(measured), step, reason)
 
@@ -280,10 +251,8 @@ def _next_step(
     first = m * eta * (v.mT @ gram @ v).flatten()  # m η vᵀ H v, (cells,)
     return {
         "lambda_lost": lost,
-        **{name: getattr(parts, name) / first for name in ("c0", "c1", "c2", "c3")},
+        "c1": parts.c1 / first,
         "c0_over_bound": parts.c0.abs() / (0.1 * m * eta * start * square),
-        "c2_over_bound": parts.c2 / (2 * m * eta.square() * square),
-        "c3_over_bound": parts.c3 / ((m * eta).square() * square),
         "gradient_over_bound": parts.longest / square.sqrt(),
         "step_length": eta * parts.longest,
     }
@@ -304,7 +273,6 @@ def _ratio(number: float, size: float) -> float:
 def _stated_columns(
     parameters: P, measured: Mapping[str, float], residual: float
 ) -> dict[str, float]:
-    """Return the decades by which a cell misses what Theorem 4.2 and Lemmas 5.1, 5.3 state."""
     smallest, movement = measured["lambda_start"], measured["movement"]
     if movement <= 0:
         return {}
@@ -313,13 +281,11 @@ def _stated_columns(
     drift, bound = measured["kernel_drift"], math.nan
     if drift > 0:
         bound = math.log10(drift) - stated.log10_drift(movement)
-    appendix = {
-        name: math.log10(measured[name]) - bound if measured[name] > 0 else math.nan
-        for name, bound in stated.log10_step_bounds().items()
-        if name in measured
-    }
-    return {
-        **appendix,
+    row = {}
+    if "gradient_over_bound" in measured:
+        decades = math.log10(measured["gradient_over_bound"]) - stated.log10_gradient()
+        row["gradient_over_bound"] = decades
+    return row | {
         "width_missing": stated.log10_width() - math.log10(m),
         "step_size_beyond": math.log10(measured["step_size"]) - stated.log10_step_size(),
         "drift_share": drift / (movement * n * outputs),

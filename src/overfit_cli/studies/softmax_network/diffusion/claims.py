@@ -1,8 +1,7 @@
 """Claims of Cao et al. 2024, section 6, on estimated scores, and ours on the samples.
 
 Measured are powers of n, ratios of two models, and single columns. Ratios are averaged on
-logarithms, and shares of the squared score are medians: both have heavy tails. Where regression
-with the tangent kernel may diverge, seeds are counted: no mean says what a seed is like there.
+logarithms, and shares of the squared score are medians: both have heavy tails.
 """
 
 from __future__ import annotations
@@ -14,7 +13,9 @@ from typing import Any
 import pandas as pd
 
 from overfit_cli.claims.cells import Selection, is_unknown
+from overfit_cli.claims.joined import joined
 from overfit_cli.claims.python import (
+    Quantity,
     above,
     below,
     geometric_mean,
@@ -22,7 +23,6 @@ from overfit_cli.claims.python import (
     near,
     power,
     ratio,
-    share,
     together,
 )
 from overfit_cli.claims.rules import Requirements, judge_theorem
@@ -43,7 +43,6 @@ _OTHERS = set(SoftmaxDiffusionParameters.model_fields) - {"model", "n"}
 
 
 def _selection(preset: str, models: tuple[str, ...], **fixed: object) -> Selection:
-    """The cells of some models, failed ones too; those of one model differ in n and the seed."""
     target = "digits" if preset == DIGITS else "mixture"
     values = {"model": models, "target": target, **fixed}
     return Selection(
@@ -110,19 +109,16 @@ def _claim(
     )
 
 
-Relation = Callable[..., Sentence]
-"""A comparison that a quantity takes."""
-
-BETTER: tuple[Relation, str] = (partial(below, most=1), "1 is no better")
-ALIKE: tuple[Relation, str] = (partial(near, value=1, factor=2), "a factor of two")
 AT_LARGEST = "n is largest"
-_WITHOUT_EXCEPTION = "as the rule of a theorem without exception"
 
 
 def _errors_claim(
-    name: str, statement: str, models: tuple[str, str], relation: tuple[Relation, str]
+    name: str,
+    statement: str,
+    models: tuple[str, str],
+    compare: Callable[[Quantity], Sentence],
+    because: str,
 ) -> Claim:
-    compare, because = relation
     return _claim(
         name,
         statement,
@@ -137,69 +133,47 @@ def _errors_claim(
     )
 
 
-def _falling_claim(
-    name: str, statement: str, number: str, numbers: list[str], **options: Any
-) -> Claim:
-    stated = together(*(below(mean(power(each, "n", throughout=True)), 0) for each in numbers))
-    return _claim(name, statement, stated, number, "0 is no fall", **options)
-
-
-_descent_claim = partial(_claim, figure="curves", preset=DESCENT, fixed=AS_IN_THE_PAPER)
-
-_SHARE = "the median of the squared score error over the squared score, at the largest n,"
 _MEMORISED = (
     "at the smallest n, the mean of what samples have memorised, 0 as fresh draws and 1 as noised "
     "copies,"
 )
 
 CLAIMS = (
-    *(
-        _falling_claim(
-            f"falls-{model}",
-            f"The score error of a network with {NAMES[model]} falls with n, up to the largest n.",
-            "for both weightings, the power of n in the squared score error",
-            list(WEIGHTINGS),
-            models=(model,),
-        )
-        for model in NAMES
+    joined(
+        {
+            NAMES[model]: _claim(
+                "falls",
+                "The score error of networks with softmax, exp and ReLU falls with n, up to the "
+                "largest n.",
+                together(
+                    *(below(mean(power(each, "n", throughout=True)), 0) for each in WEIGHTINGS)
+                ),
+                "for both weightings, the power of n in the squared score error",
+                "0 is no fall",
+                (model,),
+            )
+            for model in NAMES
+        }
     ),
-    *(
-        _errors_claim(
-            f"constant-{model}",
-            f"A fitted {NAMES[model]} network's score is nearer to the true one than that of the "
-            "constant denoiser.",
-            (model, "constant"),
-            BETTER,
-        )
-        for model in NAMES
-    ),
-    *(
-        _claim(
-            f"truth-{model}",
-            f"On the median draw a fitted {NAMES[model]} network has the score up to a tenth of "
-            "its square.",
-            below("score_share", 0.1, where=AT_LARGEST, seeds=5),
-            _SHARE,
-            "a tenth",
-            (model,),
-        )
-        for model in NAMES
-    ),
-    *(
-        _errors_claim(
-            f"softmax-{rival}",
-            f"Softmax and {NAMES[rival]} networks learn the score alike.",
-            ("softmax", rival),
-            ALIKE,
-        )
-        for rival in ("exp", "relu")
+    joined(
+        {
+            NAMES[rival]: _errors_claim(
+                "alike",
+                "Softmax networks learn the score as exp networks do, and as ReLU networks do.",
+                ("softmax", rival),
+                partial(near, value=1, factor=2),
+                "a factor of two",
+            )
+            for rival in ("exp", "relu")
+        }
     ),
     _errors_claim(
         "posterior",
         "A fitted softmax network's score is nearer to the true one than that of the exact "
         "posterior over the training points.",
         ("softmax", "posterior"),
-        BETTER,
+        partial(below, most=1),
+        "1 is no better",
     ),
     _claim(
         "samples",
@@ -233,39 +207,16 @@ CLAIMS = (
         preset=DESCENT,
         fixed=BOTH_WAYS,
     ),
-    _descent_claim(
+    _claim(
         "gd-learns",
         "On the median draw the score that gradient descent at the paper's scale learns is nearer "
         "to the true one than a score of zero.",
         below("score_share", 1, where=AT_LARGEST, seeds=5),
-        _SHARE,
+        "the median of the squared score error over the squared score, at the largest n,",
         "that of a score of zero",
-    ),
-    *(
-        _claim(
-            f"digits-{rival}",
-            f"On handwritten digits a fitted softmax network denoises better than {words}.",
-            below(
-                geometric_mean(_of_models("denoising_loss", "softmax", rival)), 1, where=AT_LARGEST
-            ),
-            "the ratio of ‖F − x(0)‖² on test digits, at the largest n,",
-            "1 is no better",
-            ("softmax", rival),
-            preset=DIGITS,
-        )
-        for rival, words in (
-            ("constant", "the constant denoiser"),
-            ("posterior", "the exact posterior over the training digits"),
-        )
-    ),
-    _falling_claim(
-        "digits-falls",
-        "On handwritten digits a softmax network's loss on test digits falls with n, over that of "
-        "the constant denoiser.",
-        "the power of n in the ratio of ‖F − x(0)‖²",
-        [_of_models("denoising_loss", "softmax", "constant")],
-        models=("softmax", "constant"),
-        preset=DIGITS,
+        figure="curves",
+        preset=DESCENT,
+        fixed=AS_IN_THE_PAPER,
     ),
     _claim(
         "copies-posterior",
@@ -288,31 +239,6 @@ CLAIMS = (
         "samples",
         DIGITS,
     ),
-    _descent_claim(
-        "coupling",
-        "On two draws of three or more gradient descent on a network parts from regression with "
-        "its tangent kernel, Z₁ of Claim G.1, by at most a tenth of its error.",
-        above(share("coupling <= 0.1 * denoiser_error"), 2 / 3, where=AT_LARGEST, seeds=10),
-        "at the largest n, the share of seeds with Z₁ at most a tenth of the squared error, both "
-        "weighted,",
-        _WITHOUT_EXCEPTION,
-    ),
-    _descent_claim(
-        "label-noise",
-        "Noise in the labels moves the regression by more than early stopping does: the two parts "
-        "of its error.",
-        above(geometric_mean("label_noise / early_stopping"), 1, where=AT_LARGEST),
-        "at the largest n, the ratio of the two squared distances",
-        "1 is as large",
-    ),
-    _descent_claim(
-        "assumption65",
-        "On two draws of three or more the error of kernel regression with the network's steps "
-        "falls with n, as Assumption 6.5 has it in the limit.",
-        above(share("ntk_error[n is largest] < ntk_error[n is smallest]"), 2 / 3, seeds=10),
-        "the share of seeds with a smaller error at the largest n than at the smallest",
-        _WITHOUT_EXCEPTION,
-    ),
     Claim(
         name="diffusion-theorem66",
         kind="paper",
@@ -332,5 +258,3 @@ CLAIMS = (
         "6.5, and whether R_H is large enough, isn't known",
     ),
 )
-
-__all__ = ["CLAIMS"]

@@ -87,7 +87,6 @@ def backward(
 
 
 def _project_onto_unit_ball(points: Floats) -> Floats:
-    """Return x / max(1, ‖x‖), (points, d)."""
     lengths = np.linalg.norm(points, axis=1, keepdims=True)  # (points, 1)
     inside: Floats = points / np.maximum(1.0, lengths)
     return inside
@@ -139,7 +138,6 @@ class Mixture:
         return decay(times) ** 2 * self.deviation**2 + variance(times)
 
     def _squares(self, noisy: Floats, times: Floats) -> Floats:
-        """‖x(t) − e^(−t) μ‖², (points, components)."""
         shrunk = decay(times)  # e^(−t), (points, 1)
         crossed = shrunk * (noisy @ self.means.T)  # (points, components)
         lengths = shrunk**2 * (self.means**2).sum(axis=1)  # (points, components)
@@ -213,7 +211,6 @@ def draw_problem(parameters: SoftmaxDiffusionParameters, seed: int) -> Problem:
 def _mixture_points(
     parameters: SoftmaxDiffusionParameters, seed: int
 ) -> tuple[Floats, Floats, Mixture]:
-    """Points to train and to tune on, (n, d) and (validation, d), and the mixture to test on."""
     truth = mixture(parameters)
     train = truth.draw(parameters.n, seed, "train")
     return train, truth.draw(parameters.validation, seed, "validation"), truth
@@ -222,7 +219,6 @@ def _mixture_points(
 def _digit_points(
     parameters: SoftmaxDiffusionParameters, seed: int
 ) -> tuple[Floats, Floats, Mixture]:
-    """The same of digits in a random order of each seed; the last ones are tested on."""
     points, _ = digit_components(parameters.d)
     order = named_rng(seed, "train", "digits").permutation(len(points))
     rest, tests = points[order[:-TEST_DIGITS]], points[order[-TEST_DIGITS:]]

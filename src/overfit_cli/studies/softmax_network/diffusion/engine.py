@@ -24,18 +24,16 @@ from torch import Tensor
 from overfit_cli.core.training import logged_steps
 from overfit_cli.studies.softmax_network.activations import (
     Network,
-    gram_matrix,
     initial_weights,
     limit_gram_matrix,
 )
-from overfit_cli.studies.softmax_network.diffusion.data import Floats, Mixture, Pairs, Problem
+from overfit_cli.studies.softmax_network.diffusion.data import Floats, Pairs, Problem
 from overfit_cli.studies.softmax_network.diffusion.parameters import (
     LEAST_STEPS,
     PATIENCE,
     SoftmaxDiffusionParameters,
 )
 from overfit_cli.studies.softmax_network.paper import Activation
-from overfit_cli.studies.softmax_network.regression import KernelRegression
 
 STEP_SIZES = {"adam": (0.0006, 0.0025, 0.01, 0.04, 0.16, 0.64, 2.56), "gd": (0.1, 0.4, 1.6)}
 """Step sizes to try: Adam's as they are, gradient descent's over the curvature λ_max(JJᵀ)."""
@@ -158,8 +156,6 @@ def tuned_network(
 
 
 class _InTraining:
-    """A network in training with one step size."""
-
     def __init__(
         self, start: NetworkDenoiser, optimiser: str, step_size: float, problem: Problem
     ) -> None:
@@ -187,74 +183,12 @@ class _InTraining:
         return Tuned(kept, self._step_size, step, train_loss, validation_loss)
 
     def _loss(self, X: Tensor, Y: Tensor) -> float:
-        """Return the mean over points of ‖F − x(0)‖²."""
         F = self._denoiser.output_scale * self._denoiser.net.forward(X).values  # (1, points, d)
         return float((F - Y).square().sum(-1).mean())
 
     def _tensors(self, pairs: Pairs) -> tuple[Tensor, Tensor]:
-        """Return inputs X, (1, points, 1 + d), and x(0) as Y, (1, points, d)."""
         weights = self._denoiser.net.weights
         # (points, 1 + d)
         X = torch.as_tensor(network_inputs(pairs.noisy, pairs.times, self._denoiser.radius))
         Y = torch.as_tensor(pairs.clean)  # (points, d)
         return X[None].to(weights), Y[None].to(weights)
-
-
-MOST_ROWS = 2000
-"""The most rows of H for which a network is held to regression with its tangent kernel."""
-
-
-def regression_parts(
-    start: NetworkDenoiser, tuned: Tuned, problem: Problem, truth: Mixture
-) -> list[dict[str, float]]:
-    """Return the parts of a network's error at each time that kernel regression tells (Claim G.1).
-
-    The regression has the network's own tangent kernel, step size and number of steps, of gradient
-    descent. Each part is a mean over test points of a squared distance:
-
-    - `coupling`, Z₁: the network's from the regression's;
-    - `label_noise`: the regression on the labels x(0) from that on F_* = E[x(0) | x(t)];
-    - `early_stopping`: the regression on F_* from F_* itself;
-    - `ntk_error`: the regression on the labels from F_*.
-
-    The paper's Z₂ has F_* less its approximation in an RKHS ball in the labels, which isn't known.
-    """
-    net, train, c = start.net, problem.train, start.output_scale
-    out = net.forward(_inputs(start, train))  # (1, n, ...)
-    best = truth.denoise(train.noisy, train.times)  # F_* at the training points, (n, d)
-    rates = out.values.new_tensor([c**2 * net.width * tuned.step_size])  # η c² m
-    noisy, clean = (
-        torch.as_tensor(labels.T.reshape(1, -1)).to(out.values)  # (1, d · n)
-        for labels in (train.clean, best)
-    )
-    on_noisy = KernelRegression.with_kernel(gram_matrix(out), noisy, rates)
-    V = on_noisy.vectors  # (1, d · n, d · n)
-    on_clean = replace(on_noisy, labels=(V.mT @ clean[..., None]).squeeze(-1))
-    rows = []
-    for test in problem.tests:
-        K = gram_matrix(net.forward(_inputs(start, test)), out)  # (1, d · points, d · n)
-        of_noisy, of_clean = (
-            fit.predictions_elsewhere(K, tuned.step).view(-1, len(test.times)).T.cpu().numpy()
-            for fit in (on_noisy, on_clean)
-        )  # (points, d)
-        of_network = tuned.denoiser(test.noisy, test.times)  # (points, d)
-        truly = truth.denoise(test.noisy, test.times)  # (points, d)
-        pairs = {
-            "coupling": (of_network, of_noisy),
-            "label_noise": (of_noisy, of_clean),
-            "early_stopping": (of_clean, truly),
-            "ntk_error": (of_noisy, truly),
-        }
-        rows.append(
-            {
-                name: float(((left - right) ** 2).sum(axis=1).mean())
-                for name, (left, right) in pairs.items()
-            }
-        )
-    return rows
-
-
-def _inputs(start: NetworkDenoiser, pairs: Pairs) -> Tensor:
-    """The network's inputs at some pairs, (1, points, 1 + d)."""
-    X = torch.as_tensor(network_inputs(pairs.noisy, pairs.times, start.radius))
-    return X[None].to(start.net.weights)

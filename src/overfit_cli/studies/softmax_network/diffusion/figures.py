@@ -49,10 +49,7 @@ def has_planes(data: FigureData) -> bool:
 
 @styled
 def draw_score(data: FigureData, options: FigureOptions) -> Picture:
-    """Draw errors against t at the largest n, and their means over t against n, for each model.
-
-    Rows are the two weightings; of digits, whose score isn't known, the loss on test points.
-    """
+    """Draw errors against t at the largest n, and their means over t against n, for each model."""
     cells, steps = _cells_and_steps(data)
     if (cells["model"] == "true").all():
         raise UserError("The true score has no error; a figure of errors takes another model too.")
@@ -80,10 +77,7 @@ def draw_score(data: FigureData, options: FigureOptions) -> Picture:
 
 @styled
 def draw_samples(data: FigureData, options: FigureOptions) -> Picture:
-    """Draw samples of each model, at the largest n and the first seed, from the worst to the best.
-
-    In grey stands the density of x(T₀), or all digits. Two coordinates are drawn, the first ones.
-    """
+    """Draw samples of each model, at the largest n and of one seed, from the worst to the best."""
     cells, steps = _cells_and_steps(data)
     if (cells["d"] < 2).any():
         raise UserError("Points have one coordinate here (d=1), and this figure requires two.")

@@ -91,27 +91,6 @@ class SoftmaxDiffusion(Study[P]):
             label="relative score error",
         ),
         Column(
-            "coupling",
-            "squared distance to regression with the tangent kernel; gradient descent alone",
-            symbol="Z_1",
-            label="distance to regression",
-        ),
-        Column(
-            "label_noise",
-            "the same of that regression to the one on clean labels",
-            label="regression's error by noise",
-        ),
-        Column(
-            "early_stopping",
-            "squared error of the regression on clean labels",
-            label="error of early stopping",
-        ),
-        Column(
-            "ntk_error",
-            "squared error of the regression, as the denoiser error",
-            label="kernel regression's error",
-        ),
-        Column(
             "sliced_wasserstein",
             "sliced Wasserstein distance of samples to fresh draws",
             label="sliced Wasserstein distance",
@@ -120,16 +99,6 @@ class SoftmaxDiffusion(Study[P]):
             "wasserstein_fresh",
             "the same of as many other fresh draws",
             label="Wasserstein of fresh draws",
-        ),
-        Column(
-            "neighbour_ratio",
-            "samples' distance to the nearest training point over that of fresh draws",
-            label="nearest-neighbour ratio",
-        ),
-        Column(
-            "neighbour_ratio_copies",
-            "the same of training points, noised as samples are",
-            label="neighbour ratio of copies",
         ),
         Column(
             "memorised",

@@ -26,9 +26,7 @@ from overfit_cli.studies.softmax_network.diffusion.data import (
     variance,
 )
 from overfit_cli.studies.softmax_network.diffusion.engine import (
-    MOST_ROWS,
     initial_network,
-    regression_parts,
     tangent_spectrum,
     tuned_network,
 )
@@ -97,7 +95,6 @@ def nearest_distance(points: Floats, training: Floats) -> float:
 
 
 def _square(vectors: Floats) -> float:
-    """Return the mean of ‖v‖² over vectors (points, d)."""
     return float((vectors**2).sum(axis=1).mean())
 
 
@@ -134,7 +131,6 @@ def train_cell(cell: DiffusionCell, training: Training) -> CellResult[P]:
 
 
 def _baseline(parameters: P, problem: Problem) -> Denoiser:
-    """What needs no training: the truth, the posterior over the training points, or their mean."""
     if parameters.model == "true" and problem.truth is not None:
         return problem.truth.denoise
     if parameters.model == "posterior":
@@ -146,7 +142,6 @@ def _baseline(parameters: P, problem: Problem) -> Denoiser:
 def _network(
     cell: DiffusionCell, training: Training, problem: Problem
 ) -> tuple[Denoiser, Row] | None:
-    """The tuned network, and what is known of it; None where it diverges."""
     parameters = cell.parameters
     start = initial_network(parameters, cell.seed, problem.train, training.device)
     largest, smallest = tangent_spectrum(parameters, problem.train, start.radius)
@@ -157,16 +152,7 @@ def _network(
     if tuned is None:
         return None
     smallest = max(smallest, ROUND_OFF * largest)
-    measured = tuned.row | {"best_step": tuned.step, "lambda_limit": smallest}
-    rows = len(problem.train.times) * parameters.d
-    if parameters.optimiser == "gd" and problem.truth is not None and rows <= MOST_ROWS:
-        parts = regression_parts(start, tuned, problem, problem.truth)
-        times = measured_times(parameters)  # (times,)
-        measured |= {
-            name: mean_over_times(np.array([part[name] for part in parts]), times)
-            for name in parts[0]
-        }
-    return tuned.denoiser, measured
+    return tuned.denoiser, tuned.row | {"best_step": tuned.step, "lambda_limit": smallest}
 
 
 def _samples(cell: DiffusionCell, denoiser: Denoiser) -> Floats:
@@ -201,7 +187,6 @@ def _means(parameters: P, by_time: Sequence[Errors]) -> Row:
 
 
 def _sample_distances(cell: DiffusionCell, problem: Problem, samples: Floats) -> Row:
-    """How near samples are to fresh draws, and to the training points; fresh draws beside them."""
     fresh, again = problem.fresh
 
     def distance(points: Floats) -> float:
@@ -213,11 +198,9 @@ def _sample_distances(cell: DiffusionCell, problem: Problem, samples: Floats) ->
     row = {
         "sliced_wasserstein": distance(samples),
         "wasserstein_fresh": distance(again),
-        "neighbour_ratio": of_samples / of_fresh,
-        "neighbour_ratio_copies": of_copies / of_fresh,
     }
-    if (room := 1 - row["neighbour_ratio_copies"]) > LEAST_ROOM:
-        row["memorised"] = (1 - row["neighbour_ratio"]) / room
+    if (room := 1 - of_copies / of_fresh) > LEAST_ROOM:
+        row["memorised"] = (1 - of_samples / of_fresh) / room
     return row
 
 

@@ -11,7 +11,6 @@ from overfit_cli.studies.softmax_network.convergence.claims.lambdas import LAMBD
 from overfit_cli.studies.softmax_network.convergence.claims.perturbation import (
     PERTURBATION_CLAIMS,
 )
-from overfit_cli.studies.softmax_network.convergence.claims.steps import STEP_CLAIMS
 from overfit_cli.studies.softmax_network.convergence.claims.table1 import TABLE_CLAIMS
 
 CLAIMS = (
@@ -20,6 +19,5 @@ CLAIMS = (
     *LAMBDA_CLAIMS,
     *POWER_CLAIMS,
     *BOUND_CLAIMS,
-    *STEP_CLAIMS,
     *PERTURBATION_CLAIMS,
 )

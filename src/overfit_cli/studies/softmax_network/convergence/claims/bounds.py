@@ -1,6 +1,7 @@
 """Claims on Theorem 4.2 and the lemmas as they are stated, with their constants.
 
-A statement with probability 1 − δ is judged by the share of seeds at each setting.
+A statement with probability 1 − δ is judged by the share of seeds at each setting. Theorem 4.2's m
+and η are not met by any cell, but what the proof bounds at every step needs neither to be measured.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import numpy as np
 import pandas as pd
 
 from overfit_cli.claims.cells import is_unknown
+from overfit_cli.claims.joined import joined
 from overfit_cli.claims.rules import (
     OUT_OF_REACH,
     THEOREM_RULE,
@@ -22,7 +24,7 @@ from overfit_cli.claims.rules import (
     judge_theorem,
 )
 from overfit_cli.core.arrays import varying
-from overfit_cli.core.claim import Measurement
+from overfit_cli.core.claim import Claim, Measurement
 from overfit_cli.stats.intervals import level_of_each, share_estimate
 from overfit_cli.studies.softmax_network.convergence.claims.kernels import (
     DRIFT_PRESET,
@@ -47,7 +49,7 @@ def unknown_cells(cells: pd.DataFrame, numbers: pd.Series[float]) -> pd.Series[b
     return is_unknown(cells) | (numbers.isna() & (cells["reason"] != "diverged"))
 
 
-def judge_probable(
+def _judge_probable(
     cells: pd.DataFrame,
     broken: pd.Series[bool],
     *,
@@ -58,12 +60,7 @@ def judge_probable(
 ) -> Measurement:
     """Measure a statement with probability 1 − δ: by the share of seeds, at each setting.
 
-    It is vacuous as a theorem without probability is; see `judge_theorem`.
-
-    Args:
-        cells: one row per cell.
-        broken, unknown: whether each cell breaks it, and whether that is not known.
-        decades_over: the decades by which each cell lies above a bound.
+    It is vacuous as a theorem without probability is.
     """
     strict = judge_theorem(
         broken,
@@ -96,18 +93,16 @@ def judge_probable(
     return replace(judge_estimates(shares, note=note), details=strict.details)
 
 
-def bound_cells(cells: pd.DataFrame, *, several: bool) -> pd.DataFrame:
-    """Return the paper's cells on which bounds are judged: with several outputs, those of B = 1."""
+def _bound_cells(cells: pd.DataFrame, *, several: bool) -> pd.DataFrame:
     if several:
         return paper_cells(cells, OUTPUTS_PRESET, several=True, sigma=SMALL)
     return paper_cells(cells, SMALL_PRESET)
 
 
 def _theorem(cells: pd.DataFrame, *, several: bool = False) -> Measurement:
-    """Measure Lemma E.2's rate where Theorem 4.2's width and step size are met."""
     held = paper_cells(cells, OUTPUTS_PRESET if several else SMALL_PRESET, several=several)
     ratios = held["rate_ratio"].astype(float)
-    return judge_probable(
+    return _judge_probable(
         held,
         (ratios > 1) | (held["reason"] == "diverged"),
         unknown=unknown_cells(held, ratios),
@@ -123,7 +118,6 @@ def _theorem(cells: pd.DataFrame, *, several: bool = False) -> Measurement:
 
 
 def _rate(cells: pd.DataFrame, *, several: bool = False) -> Measurement:
-    """Measure Lemma E.2's rate on wide networks, whatever it requires of them."""
     held = paper_cells(cells, OUTPUTS_PRESET if several else DRIFT_PRESET, WIDE, several=several)
     ratios, contraction = held["rate_ratio"].astype(float), held["contraction"].astype(float)
     return judge_theorem(
@@ -144,21 +138,19 @@ def log10_of(numbers: pd.Series[float]) -> pd.Series[float]:
         return pd.Series(np.log10(numbers.to_numpy(float)), numbers.index)
 
 
-def movement_above(cells: pd.DataFrame) -> pd.Series[float]:
-    """Return the decades by which the movement is above what the lemmas allow."""
+def _movement_above(cells: pd.DataFrame) -> pd.Series[float]:
     return log10_of(cells["movement"].astype(float) / FARTHEST)
 
 
 def _lemma51(cells: pd.DataFrame, *, several: bool = False) -> Measurement:
-    """Measure the decades by which H changes by more than Lemma 5.1 allows."""
-    held = bound_cells(cells, several=several)
+    held = _bound_cells(cells, several=several)
     decades = held["drift_over_bound"].astype(float)
-    return judge_probable(
+    return _judge_probable(
         held,
         decades > 0,
         unknown=unknown_cells(held, decades),
         requirements=Requirements(
-            {"decades by which the movement is above 0.01": movement_above(held)},
+            {"decades by which the movement is above 0.01": _movement_above(held)},
             "weights move by 0.01 or more",
         ),
         decades_over=decades,
@@ -166,15 +158,15 @@ def _lemma51(cells: pd.DataFrame, *, several: bool = False) -> Measurement:
 
 
 def _lemma53(cells: pd.DataFrame, *, several: bool = False) -> Measurement:
-    held = bound_cells(cells, several=several)
+    held = _bound_cells(cells, several=several)
     decades = held["movement_over_bound"].astype(float)
-    return judge_probable(
+    return _judge_probable(
         held,
         decades > 0,
         unknown=unknown_cells(held, decades),
         requirements=Requirements(
             {
-                "decades by which the movement is above 0.01": movement_above(held),
+                "decades by which the movement is above 0.01": _movement_above(held),
                 "decades of loss above its rate": log10_of(held["rate_ratio"].astype(float)),
             },
             "weights move by 0.01 or more, or the loss falls more slowly than by 1 − m η λ/2",
@@ -196,8 +188,7 @@ def _without_exponential(cells: pd.DataFrame, *, several: bool = False) -> Measu
 
 
 def _gap(cells: pd.DataFrame, *, several: bool = False) -> Measurement:
-    """Measure the worst test gap over Theorem F.2's bound, where H has moved by at most λ/2."""
-    held = bound_cells(cells, several=several)
+    held = _bound_cells(cells, several=several)
     ratios = held["gap_over_bound"].astype(float)
     smallest, drift = held["lambda_start"].astype(float), held["kernel_drift"].astype(float)
     shrinking = drift * held["m"] * smallest / (held["n"] * held["outputs"])
@@ -217,6 +208,36 @@ def _gap(cells: pd.DataFrame, *, several: bool = False) -> Measurement:
     )
 
 
+def _never_above(cells: pd.DataFrame, column: str, most: float) -> Measurement:
+    held = paper_cells(cells, DRIFT_PRESET, WIDE)
+    numbers = held[column].astype(float)
+    return judge_theorem(
+        numbers > most,
+        held["seed"],
+        unknown=unknown_cells(held, numbers),
+        details={"most": float(numbers.max()), "median": float(numbers.median())},
+    )
+
+
+def _step_claim(column: str, most: float) -> Claim:
+    """Return the claim on what Lemma E.2's proof bounds at every step, of one of its columns."""
+    return softmax_claim(
+        "step-bounds",
+        "ours",
+        "Lemmas E.3 and E.4, Claim E.5 and Lemma 5.3 (Lemma D.2)",
+        f"With {WIDE} hidden units or more, at every logged step: |C₀| is at most 0.1 m η λ "
+        "‖F − Y‖², C₁ at most −1.6 m η vᵀ H(τ) v with v = F − Y, η ‖Δw_r‖ at most 0.01, and "
+        "λ_min(H(τ)) at least λ/2.",
+        THEOREM_RULE,
+        partial(_never_above, column=column, most=most),
+        "curves",
+        DRIFT_PRESET,
+        "Theorem 4.2's m and η and D < R = λ/(2nd e^(10B)) are not met; the step size is "
+        "1/(m λ_max), far larger than the theorem's. At the symmetric start C₁ is −2 of it by "
+        "algebra, which decides nothing: later steps can break it",
+    )
+
+
 _claim = partial(softmax_claim, figure="kernel-drift", preset=SMALL_PRESET)
 _ours = partial(softmax_claim, figure="kernel-drift", preset=DRIFT_PRESET)
 _several = partial(softmax_claim, figure="bounds", preset=OUTPUTS_PRESET)
@@ -224,7 +245,7 @@ _several = partial(softmax_claim, figure="bounds", preset=OUTPUTS_PRESET)
 _CONSTANTS = (
     "d outside B is the number of outputs, 1 here; C is at 10, the end of C > 10, and δ = 0.05"
 )
-SEVERAL = (
+_SEVERAL = (
     "d outside B is the number of outputs, 3 and 8; C is at 10, the end of C > 10, and δ = 0.05"
 )
 _REACH = f"the bound is less than {OUT_OF_REACH:g} decades away"
@@ -268,7 +289,7 @@ BOUND_CLAIMS = (
         "with probability 1 − δ, so that T̂ steps bring it to ε.",
         _SHARES,
         partial(_theorem, several=True),
-        hypotheses=f"m and η are as stated, with 1 for the constant of Ω(·); {SEVERAL}",
+        hypotheses=f"m and η are as stated, with 1 for the constant of Ω(·); {_SEVERAL}",
     ),
     _several(
         "linear-rate-outputs",
@@ -287,7 +308,7 @@ BOUND_CLAIMS = (
         f"{_REACH}; {_SHARES}",
         partial(_lemma51, several=True),
         hypotheses="‖x_i‖ ≤ 1 and R < 0.01; W̃ are the initial weights, and of all W within R those "
-        f"on the way of gradient descent, at σ = {SMALL:g}, where B = 1; {SEVERAL}",
+        f"on the way of gradient descent, at σ = {SMALL:g}, where B = 1; {_SEVERAL}",
     ),
     _several(
         "lemma51-outputs",
@@ -308,7 +329,7 @@ BOUND_CLAIMS = (
         f"{_REACH}; {_SHARES}",
         partial(_lemma53, several=True),
         hypotheses="the lemma also requires Theorem 4.2's m and η and D < R = λ/(2nd e^(10B)), "
-        f"which are not met; its proof uses only the rate and R < 0.01; σ = {SMALL:g}; {SEVERAL}",
+        f"which are not met; its proof uses only the rate and R < 0.01; σ = {SMALL:g}; {_SEVERAL}",
     ),
     _several(
         "theorem-f2-outputs",
@@ -352,5 +373,13 @@ BOUND_CLAIMS = (
         _gap,
         hypotheses="‖H − H*‖_F ≤ ε_H ≤ λ/2 and ‖K − K*‖_F ≤ ε_test on the way, and nd is above "
         "ε_H m λ; d is the number of outputs, 1 here",
+    ),
+    joined(
+        {
+            "C₀": _step_claim("c0_over_bound", 1.0),
+            "C₁": _step_claim("c1", -1.6),
+            "λ_min(H)": _step_claim("lambda_lost", 0.5),
+            "η ‖Δw_r‖": _step_claim("step_length", FARTHEST),
+        }
     ),
 )

@@ -1,8 +1,7 @@
-"""Claims on kernels: formulas held to slow computations, and powers of the width.
+"""Claims on kernel regression by equation (24), and on powers of the width.
 
-- Definitions 3.6 and 3.7 and equation (24) are what they are said to be.
-- Kernels move, and networks part from kernel regression, by powers of the width: whether the bounds
-  of Lemmas 5.1 and 5.3 and of Theorem F.2 are tight.
+Kernels move, and networks part from kernel regression, by powers of the width: whether the bounds
+of Lemmas 5.1 and 5.3 and of Theorem F.2 are tight.
 """
 
 from __future__ import annotations
@@ -11,26 +10,21 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from overfit_cli.claims.cells import (
     Selection,
     finite_numbers,
-    is_unknown,
     require_done,
     require_trained,
 )
+from overfit_cli.claims.joined import joined
 from overfit_cli.claims.python import below, mean, near, power
-from overfit_cli.claims.rules import THEOREM_RULE, judge_theorem
 from overfit_cli.claims.sentences import Sentence
 from overfit_cli.claims.stated import Choose, stated_claim
 from overfit_cli.core.claim import Claim, Kind, Measurement, UndecidedError, add_remark, not_run
 from overfit_cli.studies.softmax_network.convergence.parameters import SoftmaxConvergenceParameters
-from overfit_cli.studies.softmax_network.paper import NAMES, Activation
-
-NONE = 1e-12
-"""The largest share beside 1 that counts as none, in float64."""
+from overfit_cli.studies.softmax_network.paper import NAMES, Activation, Initialisation
 
 TWENTIETH = "a twentieth of the labels' norm"
 WIDE = 512
@@ -39,7 +33,7 @@ WIDE = 512
 FARTHEST = 0.01
 """The movement below which Lemmas 5.1 and D.1 are stated."""
 
-VERIFIED_PRESET, DRIFT_PRESET = "softmax-kernels", "softmax-drift"
+DRIFT_PRESET = "softmax-drift"
 SMALL_PRESET, OUTPUTS_PRESET = "softmax-small-weights", "softmax-outputs"
 
 SMALL = 0.03
@@ -56,11 +50,7 @@ def paper_cells(
 ) -> pd.DataFrame:
     """Return the cells of the paper's network that take a step, in float64, failed ones included.
 
-    Args:
-        cells: one row per cell.
-        m: the least number of hidden units.
-        several: those with several outputs, else those with one.
-        sigma: the deviation of the initial weights; None for any.
+    Of m hidden units or more, and of several outputs or of one.
     """
     keep = (cells["activation"] == "softmax") & (cells["initialisation"] == "symmetric")
     keep &= (cells["dtype"] == "float64") & (cells["m"] >= m)
@@ -79,27 +69,11 @@ def paper_cells(
     return cells[keep]
 
 
-def _exact(cells: pd.DataFrame, column: str, **fixed: str) -> Measurement:
-    held = cells[cells["verify"].astype(bool) & (cells["dtype"] == "float64")]
-    for name, value in fixed.items():
-        held = held[held[name] == value]
-    if held.empty:
-        raise not_run(f"It needs cells of verify=true, as in `overfit sweep {VERIFIED_PRESET}`.")
-    values = held[column].astype(float)
-    unknown = is_unknown(held) | values.isna()
-    details = {"most": float(values.max())}
-    # sums over hidden units are round-off by so much
-    limit = np.maximum(NONE, held["m"].astype(float) * np.finfo(np.float64).eps)
-    return judge_theorem(values > limit, held["seed"], unknown=unknown, details=details)
-
-
 def _wide_cells(cells: pd.DataFrame) -> pd.DataFrame:
-    """The cells of the paper's network with `WIDE` hidden units or more, all trained."""
     return require_done(require_trained(paper_cells(cells, DRIFT_PRESET, WIDE)), 1.0)
 
 
 def _gradient_cells(cells: pd.DataFrame) -> pd.DataFrame:
-    """The same, with what the reader must know of the gradient of (23)."""
     held = _wide_cells(cells)
     growth = finite_numbers(held, "gradient_growth").min()
     add_remark(
@@ -122,10 +96,7 @@ def softmax_claim(
     preset: str,
     hypotheses: str = "",
 ) -> Claim:
-    """Return a claim whose name begins with `softmax-`.
-
-    Its source is a place in the paper; what is ours only follows it.
-    """
+    """Return a claim whose name begins with `softmax-`, with its place in the paper."""
     return Claim(
         name=f"softmax-{name}",
         kind=kind,
@@ -147,12 +118,7 @@ def softmax_sentence(
     between: Mapping[str, tuple[str, str]] | None = None,
     **fields: Any,
 ) -> Claim:
-    """Return a claim that is a sentence.
-
-    Args:
-        choose, stated, number, because, between: as for `stated_claim`.
-        **fields: as for `softmax_claim`, but for the condition and the measure.
-    """
+    """Return a claim that is a sentence; see `stated_claim`."""
     claim = stated_claim(
         choose,
         SoftmaxConvergenceParameters,
@@ -168,37 +134,6 @@ def softmax_sentence(
 
 
 KERNEL_CLAIMS = (
-    softmax_claim(
-        "gram-matrix",
-        "identity",
-        "Definition 3.6",
-        "JJᵀ = m H, for softmax as in the paper, and for exp and ReLU likewise.",
-        f"JJᵀ by autograd differs by at most {NONE:g} of its largest entry, or by m times the "
-        f"precision of float64; {THEOREM_RULE}",
-        partial(_exact, column="gram_error"),
-        "lines",
-        VERIFIED_PRESET,
-    ),
-    softmax_claim(
-        "zero-output",
-        "identity",
-        "Definition 3.7",
-        "With the symmetric initialisation the network's output is zero.",
-        f"outputs are at most {NONE:g}; {THEOREM_RULE}",
-        partial(_exact, column="start_output", initialisation="symmetric"),
-        "lines",
-        VERIFIED_PRESET,
-    ),
-    softmax_claim(
-        "shift-invariance",
-        "identity",
-        "equation 1",
-        "Moving the weights of all hidden units alike doesn't change a softmax network.",
-        f"outputs change by at most {NONE:g} of the largest; {THEOREM_RULE}",
-        partial(_exact, column="shift_change", activation="softmax"),
-        "lines",
-        VERIFIED_PRESET,
-    ),
     softmax_sentence(
         _wide_cells,
         below(mean("train_gap"), 0.05, strictly=False, over="worst", seeds=10).with_target(0),
@@ -229,15 +164,12 @@ KERNEL_CLAIMS = (
     ),
 )
 
-WAYS = ("symmetric", "independent")
-
 _ALIKE = set(SoftmaxConvergenceParameters.model_fields) - {
     *("m", "activation", "initialisation", "dtype", "sigma")
 }
 
 
 def _cells(cells: pd.DataFrame, activation: Activation, way: str, *, small: bool) -> pd.DataFrame:
-    """Cells over widths in float64: of one σ, or with the default of it."""
     chosen = Selection(
         SoftmaxConvergenceParameters,
         at={"activation": activation, "initialisation": way, "dtype": "float64"},
@@ -248,8 +180,9 @@ def _cells(cells: pd.DataFrame, activation: Activation, way: str, *, small: bool
     return require_done(chosen)
 
 
-def _widths_in_the_lemmas(cells: pd.DataFrame) -> pd.DataFrame:
+def _in_the_lemmas(cells: pd.DataFrame) -> pd.DataFrame:
     """The cells of the widths at which all meet what the proofs take from Theorem 4.2."""
+    cells = _cells(cells, "softmax", "symmetric", small=True)
     met = (finite_numbers(cells, "rate_ratio") <= 1) & (cells["movement"] <= FARTHEST)
     met &= cells["kernel_drift"] <= cells["lambda_start"] / 2
     widths = met.groupby(cells["m"]).all()
@@ -263,12 +196,7 @@ def _widths_in_the_lemmas(cells: pd.DataFrame) -> pd.DataFrame:
     return kept
 
 
-def _in_the_lemmas(cells: pd.DataFrame) -> pd.DataFrame:
-    return _widths_in_the_lemmas(_cells(cells, "softmax", "symmetric", small=True))
-
-
 def _power_claim(choose: Choose, number: str, value: float, **fields: Any) -> Claim:
-    """Return a claim that a number goes as a power of m: −1, or 0."""
     tolerance, because = _TOLERANCES[value]
     return softmax_sentence(
         choose,
@@ -303,6 +231,33 @@ _BOUNDED = {
     "movement": ("movement", "Lemma 5.3", "kernel-drift", "max_r ‖w_r − w_r(0)‖"),
 }
 
+_AT_ONE = {
+    "drift": ("kernel_drift", "Lemma 5.1", "kernel-drift", "the Gram matrix changes"),
+    "gap": ("test_gap", "Theorem F.2", "ntk-gap", "networks part from kernel regression"),
+}
+
+
+def _power_at_one(name: str, kind: str, way: Initialisation, *activations: Activation) -> Claim:
+    """Return the claim that a number goes as 1/m for some networks at σ = 1."""
+    column, source, figure, words = _AT_ONE[kind]
+    networks = " and ".join(", ".join(NAMES[each] for each in activations).rsplit(", ", 1))
+    parts = {
+        NAMES[activation]: _power_claim(
+            partial(_cells, activation=activation, way=way, small=False),
+            column,
+            -1.0,
+            name=name,
+            kind="ours",
+            source=source,
+            statement=f"{networks}, {way} initialisation, σ = 1: {words} as 1/m.",
+            figure=figure,
+            preset=DRIFT_PRESET,
+        )
+        for activation in activations
+    }
+    return joined(parts) if len(parts) > 1 else parts[NAMES[activations[0]]]
+
+
 POWER_CLAIMS = (
     *(
         _tight_claim(
@@ -323,23 +278,9 @@ POWER_CLAIMS = (
         statement="The worst test gap goes with the width as the kernel's change does, no faster.",
         figure="ntk-gap",
     ),
-    *(
-        _power_claim(
-            partial(_cells, activation=activation, way=way, small=False),
-            column,
-            -1.0,
-            name=f"{name}-{activation}-{way}",
-            kind="ours",
-            source=source,
-            statement=f"{NAMES[activation]}, {way} initialisation, σ = 1: {words} as 1/m.",
-            figure=figure,
-            preset=DRIFT_PRESET,
-        )
-        for name, column, source, figure, words in (
-            ("drift", "kernel_drift", "Lemma 5.1", "kernel-drift", "the Gram matrix changes"),
-            ("gap", "test_gap", "Theorem F.2", "ntk-gap", "networks part from kernel regression"),
-        )
-        for activation in NAMES
-        for way in WAYS
-    ),
+    _power_at_one("drift-symmetric", "drift", "symmetric", "softmax", "exp"),
+    _power_at_one("drift-relu-symmetric", "drift", "symmetric", "relu"),
+    _power_at_one("gap-symmetric", "gap", "symmetric", "softmax", "exp"),
+    _power_at_one("gap-relu-symmetric", "gap", "symmetric", "relu"),
+    _power_at_one("drift-independent", "drift", "independent", *NAMES),
 )

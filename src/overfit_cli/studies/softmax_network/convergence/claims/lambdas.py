@@ -68,13 +68,11 @@ def _cells(cells: pd.DataFrame, rule: str) -> pd.DataFrame:
 
 
 def _log_ends(cells: pd.DataFrame) -> pd.DataFrame:
-    """The logarithms of what is between a `least` and a `most`."""
     with np.errstate(divide="ignore"):  # of 0
         return cells.assign(least=np.log(cells["least"]), most=np.log(cells["most"]))
 
 
 def _collapse(cells: pd.DataFrame) -> Measurement:
-    """Measure the steps over Table 1's, in each setting over their mean in all."""
     held = _log_ends(step_ranges(_cells(cells, "paper")))
     positive_numbers(held, "lambda_start")
     stated = np.log(table1_steps(held))
@@ -108,12 +106,7 @@ def _collapse(cells: pd.DataFrame) -> Measurement:
 def _power(
     cells: pd.DataFrame, causes: dict[str, pd.Series[float]], margin: Margin, note: str
 ) -> Measurement:
-    """Measure the power of the first cause in a number, all causes fitted together in each seed.
-
-    Args:
-        cells: `seed` and the number's logarithm between `least` and `most`.
-        causes: positive numbers of each cell, by name.
-    """
+    """Measure the power of the first cause in a number, all causes fitted together in each seed."""
     rows = []
     for _, each in cells.groupby("seed"):
         logs = [np.log(cause[each.index].to_numpy(float)) for cause in causes.values()]
@@ -138,7 +131,6 @@ def _power(
 
 
 def _steps_power(cells: pd.DataFrame) -> Measurement:
-    """Measure the power of 1/λ in the steps at the step size 0.1 λ/(m n²), at given n."""
     held = _log_ends(step_ranges(_cells(cells, "paper")))
     causes = {"1/λ": 1 / positive_numbers(held, "lambda_start"), "n": held["n"].astype(float)}
     note = "Fitted over activations, data, d and n together, seed by seed; one power is that of η."
@@ -146,14 +138,12 @@ def _steps_power(cells: pd.DataFrame) -> Measurement:
 
 
 def _condition_power(cells: pd.DataFrame) -> Measurement:
-    """Measure the power of κ in the steps at the step size 1/(m λ_max)."""
     held = _log_ends(step_ranges(widest(_cells(cells, "stability"))))
     note = "Of the widest networks, over activations, data, d and n together, seed by seed."
     return _power(held, {"κ": positive_numbers(held, "kappa")}, LINEAR, note)
 
 
 def _width_power(cells: pd.DataFrame) -> Measurement:
-    """Measure the power of 1/λ in the smallest sufficient width, at given n, where λ < 1."""
     grid = _cells(cells, "stability")
     largest = widest(grid).set_index([*SETTING, "seed"])
     wide = largest.assign(smallest=positive_numbers(largest, "lambda_start"))["smallest"]

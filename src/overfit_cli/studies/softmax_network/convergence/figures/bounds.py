@@ -35,11 +35,8 @@ class Bound:
     """A bound: the column of what is measured over it, and how the figure names it.
 
     Attributes:
-        name: what is measured over which bound, on two lines.
         in_decades: whether the column has decades; else it has the ratio.
         has_exponential: whether the bound has a power of e^B, which claims take at B = 1 alone.
-        most: the largest ratio that is within the bound.
-        needs_small_movement: whether the bound is for weights that move by less than 0.01.
     """
 
     column: str
@@ -102,8 +99,7 @@ def has_bounds(data: FigureData) -> bool:
 def draw_bounds(data: FigureData, options: FigureOptions) -> Picture:
     """Draw what is measured over each bound: a panel for each σ, a row for each bound.
 
-    Bounds with a power of e^B are drawn at the σ of B = 1 alone, as claims take them there. Open
-    markers are cells whose weights move by 0.01 or more, where a bound is not for them.
+    Bounds with a power of e^B are drawn at the σ of B = 1 alone, as claims take them there.
     """
     cells = done_cells(data, _VARYING)
     rows = {

@@ -1,30 +1,16 @@
-"""Figures of how far kernels move and networks part from them.
-
-- `kernel-drift`, `ntk-gap`: against width and over steps.
-- `crossover`: powers of the width against σ.
-"""
+"""The figures `kernel-drift` and `ntk-gap`: how far kernels move, and networks part from them."""
 
 from __future__ import annotations
 
-import numpy as np
 import pandas as pd
-from matplotlib.lines import Line2D
 
 from overfit_cli.core.errors import UserError
 from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.study import FigureData
-from overfit_cli.core.text import plural
 from overfit_cli.figures.labels import varying_parameters
 from overfit_cli.figures.picture import Picture, styled
-from overfit_cli.figures.powers import largest_residual
-from overfit_cli.figures.style import BOUND, Legend, legend_below
-from overfit_cli.stats.intervals import mean_estimate
-from overfit_cli.studies.softmax_network.convergence.claims.perturbation import (
-    powers_of,
-    stated_power,
-)
+from overfit_cli.figures.style import legend_below
 from overfit_cli.studies.softmax_network.figures import (
-    NETWORKS,
     done_cells,
     draw_series,
     legend_of,
@@ -45,11 +31,7 @@ def has_widths(data: FigureData) -> bool:
 
 @styled
 def draw_kernel_drift(data: FigureData, options: FigureOptions) -> Picture:
-    """Draw ‖H − H*‖_F and R against m, a column for each initialisation, with fitted powers.
-
-    The dashed lines are R n outputs, Lemma 5.1's bound without its factor e^(10B); how many decades
-    the bound lies above stands in the caption.
-    """
+    """Draw ‖H − H*‖_F and R against m, a column for each initialisation, with fitted powers."""
     cells = done_cells(data, _AXES)
     ways = sorted(cells["initialisation"].unique(), reverse=True)
     figure, grid = new_grid(2, len(ways), heights=[2.2, 2.2], least=2.2)
@@ -88,10 +70,7 @@ _POWERS_IN_WORDS = (
 
 @styled
 def draw_ntk_gap(data: FigureData, options: FigureOptions) -> Picture:
-    """Draw how far networks are from kernel regression at test inputs, against m and over training.
-
-    Over training it is the widest networks' gap; a column for each initialisation.
-    """
+    """Draw the gap to kernel regression at test inputs against m, and the widest over training."""
     cells = done_cells(data, _AXES)
     if data.trajectories.empty:
         raise UserError("No steps were logged here; `overfit sweep softmax-drift` logs them.")
@@ -123,72 +102,3 @@ def _common(steps: pd.DataFrame) -> pd.DataFrame:
     seeds = steps.groupby("activation")["seed"].transform("nunique")
     reached = steps.groupby(["activation", "step"])["seed"].transform("nunique")
     return steps[reached == seeds]
-
-
-def has_deviations(data: FigureData) -> bool:
-    """Return whether several deviations of the initial weights and several widths are there."""
-    return bool((data.cells[["m", "sigma"]].nunique() > 1).all())
-
-
-_HALF_SPAN = 0.4
-"""Half of what each panel of the crossover spans: the same, so that slopes compare."""
-
-_POWERS = {
-    "drift": ("m", "kernel_drift", -2.0, "$m$ in the drift"),
-    "movement": ("m", "movement", -1.0, "$m$ in the movement"),
-    "gap": ("kernel_drift", "test_gap", 1.0, "drift in the test gap"),
-}
-
-
-@styled
-def draw_crossover(data: FigureData, options: FigureOptions) -> Picture:
-    """Draw the powers of m in drift and movement, and of the drift in the test gap, against σ.
-
-    Means with their 95 % intervals over seeds. The dashed line is the power of the largest of m
-    lognormal units, −1 + σ/√(2 log m); dotted lines are the powers at σ = 0.
-    """
-    cells = done_cells(data, ("m", "sigma"))
-    figure, grid = new_grid(1, len(_POWERS), one_y=False)
-    sigmas = sorted(cells["sigma"].unique())
-    colour, residuals = NETWORKS["softmax"].colour, []
-    for axes, (name, (cause, value, limit, words)) in zip(grid[0], _POWERS.items(), strict=True):
-        groups = [cells[cells["sigma"] == sigma] for sigma in sigmas]
-        estimates = [mean_estimate(powers_of(group, cause, value)) for group in groups]
-        middle = np.array([estimate.value for estimate in estimates])
-        errors = [
-            middle - [estimate.low for estimate in estimates],
-            [estimate.high for estimate in estimates] - middle,
-        ]
-        residuals += [
-            _residual(group, cause, value, power)
-            for group, power in zip(groups, middle, strict=True)
-        ]
-        axes.errorbar(sigmas, middle, yerr=errors, marker="o", markersize=3, color=colour)
-        axes.axhline(limit, linestyle=":", color="0.4", linewidth=0.9)
-        if name == "movement":
-            line = [stated_power(sigma, cells["m"].unique()) for sigma in sigmas]
-            axes.plot(sigmas, line, **BOUND)
-        axes.set_title(f"power of {words}")
-        axes.set_xlabel(r"deviation $\sigma$ of the initial weights")
-        middle_of_axis = sum(axes.get_ylim()) / 2
-        axes.set_ylim(middle_of_axis - _HALF_SPAN, middle_of_axis + _HALF_SPAN)
-    letter_panels(grid.flat)
-    grid[0, 0].set_ylabel("power")
-    seeds, lack = plural(cells["seed"].nunique(), "seed"), f"{100 * max(residuals):.0f} %"
-    figure.facts.append(
-        f"Means of {seeds} with 95 % intervals. The drift is ‖H − H*‖_F. A median over "
-        f"seeds is off the line of its power by {lack} at most."
-    )
-    legend: Legend = [
-        (Line2D([], [], color=colour, marker="o", markersize=3), "measured"),
-        (Line2D([], [], color="0.4", linestyle=":"), r"power as $\sigma \to 0$"),
-        (Line2D([], [], **BOUND), r"$-1+\sigma/\sqrt{2\log m}$"),
-    ]
-    heading = f"means of {seeds}, bars: 95 % intervals; largest residual of a power {lack}"
-    legend_below(figure, legend, columns=3, heading=heading)
-    return figure
-
-
-def _residual(cells: pd.DataFrame, cause: str, value: str, power: float) -> float:
-    medians = cells.groupby("m")[[*dict.fromkeys(("m", cause, value))]].median()
-    return largest_residual(medians[cause].to_numpy(float), medians[value].to_numpy(float), power)

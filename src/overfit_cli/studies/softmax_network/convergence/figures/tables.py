@@ -20,22 +20,16 @@ from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.study import FigureData
 from overfit_cli.core.text import plural
 from overfit_cli.figures.heatmap import draw_map
-from overfit_cli.figures.inputs import measured_column, require_numbers
-from overfit_cli.figures.labels import axis_label, formula_symbol, tick_number
 from overfit_cli.figures.panels import Panel
 from overfit_cli.figures.picture import Picture, styled
 from overfit_cli.figures.powers import Power, largest_residual
 from overfit_cli.figures.style import BOUND, HIGHLIGHT, Legend, legend_below
-from overfit_cli.stats.boundaries import contour
 from overfit_cli.stats.intervals import mean_estimate
 from overfit_cli.studies.softmax_network.convergence.claims.table1 import (
-    slopes_between,
     step_ranges,
-    width_logs,
     width_range,
 )
 from overfit_cli.studies.softmax_network.convergence.widths import (
-    ENOUGH,
     LEAST_WIDTH,
     median_width,
     sufficient_widths,
@@ -52,9 +46,13 @@ from overfit_cli.studies.softmax_network.figures import (
     quartiles_over_seeds,
     say_how_averaged,
 )
+from overfit_cli.studies.softmax_network.paper import Activation
 
 STATED = 2
 """The power of n in the width that Table 1 states for each of the three networks, but for λ."""
+
+LOGARITHMS: Mapping[Activation, int] = {"softmax": 2, "exp": 2, "relu": 1}
+"""The power of log(n) in Table 1's m."""
 
 FEWEST_SAMPLES = 3
 """The least number of n of which powers of n are told."""
@@ -67,28 +65,22 @@ def has_grid(data: FigureData) -> bool:
 
 @styled
 def draw_diagram(data: FigureData, options: FigureOptions) -> Picture:
-    """Draw the heatmap, and over n and m a fitted contour m ∝ n^p with p's interval above it.
+    """Draw the heatmap; of steps, with the fitted contour m ∝ n^p of the widths that suffice.
 
-    For steps it is that of the widths that suffice: below it training takes more than twice the
-    steps of infinitely many hidden units. For another column it is where that has the threshold, or
-    the median of what was measured.
+    Below it training takes more than twice the steps of infinitely many hidden units.
     """
-    if (options.x, options.y) != ("n", "m") or data.less:
+    is_of_steps = options.value in (None, "steps_to_epsilon", "steps_over_limit")
+    if (options.x, options.y) != ("n", "m") or data.less or not is_of_steps:
         return draw_map(data, options)
-    value, level = _contour_of(data, options)
-    picture = draw_map(data, options, lambda axes, part: _draw_contour(axes, part, value, level))
-    if (value, level) == ("steps_over_limit", ENOUGH):
-        picture.facts.append(
-            "The largest residual is that of the points, which are medians within the sweep; "
-            f"{_censored_in_words(data.cells)}."
-        )
-    else:
-        picture.facts.append(_say_level(data, options, value, level))
+    picture = draw_map(data, options, _draw_contour)
+    picture.facts.append(
+        "The largest residual is that of the points, which are medians within the sweep; "
+        f"{_censored_in_words(data.cells)}."
+    )
     return picture
 
 
 def _censored_in_words(cells: pd.DataFrame) -> str:
-    """Write how widths outside the sweep count in powers of n: the same in heatmap and table."""
     first, last = cells["m"].min(), cells["m"].max()
     return (
         f"in the powers of n a width below the sweep counts as any from {LEAST_WIDTH:g} to "
@@ -96,27 +88,18 @@ def _censored_in_words(cells: pd.DataFrame) -> str:
     )
 
 
-def _say_level(data: FigureData, options: FigureOptions, value: str, level: float) -> str:
-    """Write whose level a contour is that isn't of sufficient widths, and what Table 1 says."""
-    why = "" if options.threshold is not None else ", the median of all that was measured"
-    label = axis_label(data.study, value)
-    return (
-        f"The contour is {label} = {tick_number(level)}{why}. Dashed: the power n² of the width "
-        "that Table 1 states as sufficient for training, through the contour's middle; the paper "
-        "states none for this column."
-    )
-
-
-def _draw_contour(axes: Axes, part: Panel, value: str, level: float) -> Legend:
-    """Draw the contour with its fit and Table 1's power; write the fit under the panel's title."""
-    middle, power, note = _fit_contour(part.data.cells, value, level)
-    figure = axes.get_figure(root=True)
+def _draw_contour(axes: Axes, part: Panel) -> Legend:
+    cells = part.data.cells
+    widths, power = sufficient_widths(cells), _power_of_logs(_logarithms(width_range(cells)))
+    middle = quartiles_over_seeds(widths, "n", "width")["middle"]
+    middle = middle[(middle > 0) & np.isfinite(middle)]
+    note, figure = _outside_in_words(widths), axes.get_figure(root=True)
     if note and isinstance(figure, Picture):
         panel = f"{part.title.removeprefix('activation: ')}: " if part.title else ""
         figure.facts.append(f"Contour, {panel}{note}")
     title = axes.get_title(loc="left").replace("activation: ", "")
     axes.set_title("\n".join([title, *_fit_in_words(power)]))
-    if power is None or not math.isfinite(power.estimate.value) or middle.empty:
+    if not math.isfinite(power.estimate.value) or middle.empty:
         return []
     ns = middle.index.to_numpy(float)
     outline: dict[str, Any] = {"path_effects": [withStroke(linewidth=2.4, foreground="white")]}
@@ -125,39 +108,18 @@ def _draw_contour(axes: Axes, part: Panel, value: str, level: float) -> Legend:
     for exponent, look in ((power.estimate.value, fitted), (STATED, BOUND | outline)):
         logs = np.log(middle).mean() + exponent * (np.log(ns) - np.log(ns).mean())
         axes.plot(ns, np.exp(logs), **look)
-    label = f"${formula_symbol(part.data.study, value)}$ = {tick_number(level)}"
-    if (value, level) == ("steps_over_limit", ENOUGH):
-        label = "twice the steps of infinite width"
+    marked = Line2D([], [], marker="o", markersize=2.5, **fitted)
     return [
-        (Line2D([], [], marker="o", markersize=2.5, **fitted), f"{label}, and its fit"),
+        (marked, "twice the steps of infinite width, and its fit"),
         (Line2D([], [], **BOUND), f"Table 1's power, $m \\propto n^{STATED}$"),
     ]
 
 
-def _fit_in_words(power: Power | None) -> list[str]:
-    if power is None or not math.isfinite(power.estimate.value):
+def _fit_in_words(power: Power) -> list[str]:
+    if not math.isfinite(power.estimate.value):
         return []
     words = f"$m \\propto n^{{{power.estimate.value:.2f}}}$ {power.interval}"
     return [words, f"largest residual {power.fit}"] if power.fit else [words]
-
-
-def _fit_contour(
-    cells: pd.DataFrame, value: str, level: float
-) -> tuple[pd.Series[float], Power | None, str]:
-    if (value, level) == ("steps_over_limit", ENOUGH):
-        widths = sufficient_widths(cells)
-        middle = quartiles_over_seeds(widths, "n", "width")["middle"]
-        drawn = middle[(middle > 0) & np.isfinite(middle)]
-        return drawn, _power_of_logs(_logarithms(width_range(cells))), _outside_in_words(widths)
-    fitted = contour(cells, "m", "n", value, level)
-    if fitted is None:
-        return pd.Series(dtype=float), None, "no seed crosses it at every n."
-    middle = fitted.middle.map(math.exp)
-    power = mean_estimate(fitted.powers)
-    lack = largest_residual(middle.index.to_numpy(float), middle.to_numpy(), power.value)
-    seeds = plural(cells["seed"].nunique(), "seed")
-    note = f"{fitted.left_out} of {seeds} left out, without a crossing at every n."
-    return middle, Power(power, lack), note if fitted.left_out else ""
 
 
 def _outside_in_words(widths: pd.DataFrame) -> str:
@@ -170,16 +132,6 @@ def _outside_in_words(widths: pd.DataFrame) -> str:
             median = f", the median at n = {ns}" if ns else ""
             sentences.append(f"{outside} of {count} lie {side} the sweep{median}")
     return f"{'; '.join(sentences)}." if sentences else ""
-
-
-def _contour_of(data: FigureData, options: FigureOptions) -> tuple[str, float]:
-    if options.value in (None, "steps_to_epsilon", "steps_over_limit"):
-        return "steps_over_limit", ENOUGH
-    value, _ = measured_column(data, options.value)
-    if options.threshold is not None:
-        return value, options.threshold
-    numbers = require_numbers(data, value)[value].astype(float)
-    return value, float(f"{numbers[numbers > 0].median():.2g}")
 
 
 LABELS = {
@@ -200,9 +152,7 @@ def draw_table1(data: FigureData, options: FigureOptions) -> Picture:
     """Draw steps, sufficient width and κ against n, a column for each step rule, and Table 1.
 
     A width is sufficient from which on training takes at most twice the steps that infinitely many
-    hidden units take. Seeds without one within the sweep count as below or above it; a median
-    there has an open marker at the end of the sweep. With three n or more a table has the powers of
-    n, beside those that Table 1 states.
+    hidden units take. With three n or more a table has the powers of n.
     """
     cells = done_cells(data, ("activation", "m", "n", "step_rule"))
     rules = [rule for rule in RULES if (data.cells["step_rule"] == rule).any()]
@@ -257,7 +207,6 @@ def _draw_columns(column: np.ndarray, cells: pd.DataFrame, *, joined: bool) -> N
 
 
 def _guide(axes: Axes, widths: pd.DataFrame, sweep: tuple[float, float]) -> None:
-    """Draw the slope of Table 1's n² from the medians of the first n, within the limits."""
     ns = np.sort(widths["n"].unique()).astype(float)
     first = widths[widths["n"] == ns[0]].groupby("activation")["width"].apply(median_width)
     start = np.exp(np.log(first.clip(*sweep)).mean())
@@ -288,11 +237,7 @@ TABLE = {
 
 
 def measured_powers(cells: pd.DataFrame) -> Mapping[str, Mapping[str, Power]]:
-    """Return the powers of n in each quantity of `TABLE`, by activation and quantity.
-
-    Args:
-        cells: a sweep over the activation, m and n at one step rule, failed cells included.
-    """
+    """Return the powers of n in each quantity of `TABLE`, by activation and quantity."""
     return {
         activation: _powers(cells[cells["activation"] == activation], activation)
         for activation in NETWORKS
@@ -307,7 +252,7 @@ def _powers(cells: pd.DataFrame, activation: Any) -> Mapping[str, Power]:
     shrinking /= np.log(wide["n"].astype(float) / wide["epsilon"].astype(float))
     logs = {
         "m": _logarithms(widths),
-        "width": width_logs(cells, activation),
+        "width": _width_logs(cells, activation),
         "T": _logarithms(steps),
         "steps": _logarithms(
             steps.assign(least=steps["least"] * shrinking, most=steps["most"] * shrinking)
@@ -316,13 +261,39 @@ def _powers(cells: pd.DataFrame, activation: Any) -> Mapping[str, Power]:
     return {name: _power_of_logs(table) for name, table in logs.items()}
 
 
+def _width_logs(grid: pd.DataFrame, activation: Activation) -> pd.DataFrame:
+    """The logarithm of λ² m / log(n)^k, of the smallest sufficient m of each n and seed.
+
+    λ is that of the widest networks, k the power of the logarithm in Table 1.
+    """
+    widths = width_range(grid)
+    smallest = widest(grid).set_index(["n", "seed"])["lambda_start"].astype(float)
+    squares = widths.join(smallest, on=["n", "seed"])["lambda_start"] ** 2
+    scale = np.log(squares / np.log(widths["n"]) ** LOGARITHMS[activation])
+    least = (np.log(widths["least"]) + scale).fillna(-np.inf)
+    most = (np.log(widths["most"]) + scale).fillna(np.inf)
+    return widths[["n", "seed"]].assign(least=least, most=most)
+
+
+def _slopes_between(logs: pd.DataFrame) -> pd.DataFrame:
+    x = np.log(logs["n"].astype(float))
+    centred = x - np.log(logs["n"].unique().astype(float)).mean()
+    weights = centred / (centred**2).groupby(logs["seed"]).transform("sum")
+    rising = weights > 0
+    ends = {
+        "least": weights * logs["least"].where(rising, logs["most"]),
+        "most": weights * logs["most"].where(rising, logs["least"]),
+    }
+    return pd.DataFrame(ends).groupby(logs["seed"]).sum()
+
+
 def _logarithms(ranges: pd.DataFrame) -> pd.DataFrame:
     with np.errstate(divide="ignore"):
         return ranges.assign(least=np.log(ranges["least"]), most=np.log(ranges["most"]))
 
 
 def _power_of_logs(logs: pd.DataFrame) -> Power:
-    slopes = slopes_between(logs)
+    slopes = _slopes_between(logs)
     estimate = mean_estimate(slopes["least"], up_to=slopes["most"])
     if not math.isfinite(estimate.value):
         return Power(estimate, math.nan)
@@ -334,7 +305,6 @@ def _power_of_logs(logs: pd.DataFrame) -> Power:
 
 
 def _write_table(axes: Axes, powers: Mapping[str, Mapping[str, Power]]) -> None:
-    """Write powers of n as Table 1 has them: a row per network; power, interval, lack of fit."""
     axes.axis("off")
     columns = np.linspace(0.13, 0.87, len(TABLE))
     lines = [0.0, *(2 + 3 * row for row in range(len(powers))), 2 + 3 * len(powers)]

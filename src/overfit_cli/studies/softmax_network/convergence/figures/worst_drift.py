@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import matplotlib.axes
 import numpy as np
@@ -15,7 +14,7 @@ from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.study import FigureData
 from overfit_cli.core.text import plural
 from overfit_cli.figures.picture import Picture, styled
-from overfit_cli.figures.style import BOUND, Legend, legend_below, log_ticks
+from overfit_cli.figures.style import BOUND, legend_below, log_ticks
 from overfit_cli.stats.intervals import mean_estimate
 from overfit_cli.studies.softmax_network.convergence.claims.perturbation import CONSTANTS
 from overfit_cli.studies.softmax_network.convergence.parameters import RADII
@@ -31,9 +30,9 @@ from overfit_cli.studies.softmax_network.theory import CHANCE
 
 
 def has_worst_drifts(data: FigureData) -> bool:
-    """Return whether largest drifts were looked for, at several widths or several n."""
+    """Return whether largest drifts were looked for, at several widths."""
     cells = data.cells
-    several = cells["m"].nunique() > 1 or cells["n"].nunique() > 1
+    several = cells["m"].nunique() > 1
     return bool("worst_drift" in cells and cells["worst_drift"].notna().any() and several)
 
 
@@ -41,14 +40,10 @@ def has_worst_drifts(data: FigureData) -> bool:
 def draw_worst_drift(data: FigureData, options: FigureOptions) -> Picture:
     """Draw the largest ‖H(W) − H(W̃)‖_F within R over R n against m, a panel for each σ and n.
 
-    Means of all seeds, those with 0 too, with their 95 % intervals. ReLU's dashed line is an upper
-    bound, with open markers where m R < 10 log(n²/δ), the others lower ones. The dotted lines are
-    the constants of the text after Lemma 5.1, without their n^o(1). Of one width every seed is
-    drawn, against n and at both R.
+    ReLU's dashed line is an upper bound, the others are lower ones; dotted lines are the constants
+    of the text after Lemma 5.1, without their n^o(1).
     """
     cells = done_cells(data, ("activation", "m", "n", "sigma"))
-    if cells["m"].nunique() == 1:
-        return _draw_one_width(cells)
     sigmas, sizes = sorted(cells["sigma"].unique()), sorted(cells["n"].unique())
     names = [name for name in CONSTANTS if (cells["activation"] == name).any()]
     figure, grid = new_grid(len(sizes), len(sigmas))
@@ -122,7 +117,6 @@ def _draw_constants(row: Sequence[matplotlib.axes.Axes], names: Sequence[Activat
 
 
 def _draw_means(axes: matplotlib.axes.Axes, cells: pd.DataFrame) -> None:
-    """Draw the mean of `worst_drift` over all seeds against m, a line for each activation."""
     for activation, rows in cells.groupby("activation"):
         look = NETWORKS[str(activation)]
         widths = np.sort(rows["m"].unique()).astype(float)
@@ -141,72 +135,6 @@ def _draw_means(axes: matplotlib.axes.Axes, cells: pd.DataFrame) -> None:
             axes.plot(width, mean, look.marker, markersize=3.5, color=look.colour, mfc=face)
     axes.set_xscale("log")
     axes.set_yscale("log")
-
-
-def _draw_one_width(cells: pd.DataFrame) -> Picture:
-    """Draw the largest change of every seed against n at both R, a panel for each σ."""
-    sigmas, sizes = sorted(cells["sigma"].unique()), sorted(cells["n"].unique())
-    names = [name for name in CONSTANTS if (cells["activation"] == name).any()]
-    columns = [(name, number) for name in names for number in range(len(RADII))]
-    width = 0.8 / len(columns)
-    figure, grid = new_grid(1, len(sigmas))
-    _draw_constants(grid[0], names)  # before the limits are fixed
-    for axes, sigma in zip(grid[0], sigmas, strict=True):
-        for index, (name, number) in enumerate(columns):
-            first = (index - (len(columns) - 1) / 2) * width
-            for place, n in enumerate(sizes):
-                chosen = cells[(cells["sigma"] == sigma) & (cells["n"] == n)]
-                of_name = chosen[chosen["activation"] == name]
-                _draw_seeds(axes, of_name, number, place + first, width)
-        axes.set_title(rf"$m = {cells['m'].iloc[0]}$, $\sigma = {sigma:g}$")
-        axes.set_xticks(range(len(sizes)), [str(n) for n in sizes])
-        axes.set_xlim(-0.5, len(sizes) - 0.5)
-        axes.set_ylim(bottom=0)
-        axes.set_xlabel("training samples $n$")
-    grid[0, 0].set_ylabel(_LARGEST)
-    ways = {
-        "relu": "ReLU by counting the units that can flip: at most so much.",
-        "softmax": "Softmax by ascent over directions: at least so much.",
-        "exp": "Exp by ascent over directions: at least so much.",
-    }
-    seeds = plural(cells["seed"].nunique(), "seed")
-    figure.facts.append(f"A marker for each of {seeds}. {' '.join(ways[name] for name in names)}")
-    figure.facts.append(_constants_in_words(names))
-    grey: dict[str, Any] = {"color": "0.4", "linestyle": ""}
-    legend: Legend = [
-        (Line2D([], [], **grey | {"color": look.colour}, marker=look.marker), look.name)
-        for look in (NETWORKS[name] for name in names)
-    ]
-    if "relu" in names:
-        hollow = Line2D([], [], **grey, marker=NETWORKS["relu"].marker, mfc="none")
-        legend.append((hollow, r"$m R < 10\,\log(n^2/\delta)$"))
-    legend.append((Line2D([], [], color="0.15", linewidth=1.4), "median"))
-    legend.append(_CONSTANT)
-    legend_below(figure, legend, columns=2, heading=f"a marker for each of {seeds}")
-    return figure
-
-
-def _draw_seeds(
-    axes: matplotlib.axes.Axes, cells: pd.DataFrame, number: int, middle: float, width: float
-) -> None:
-    if cells.empty:
-        return
-    row, radius = cells.iloc[0], RADII[number]
-    drifts = cells[("worst_drift", "worst_drift_far")[number]].astype(float)
-    is_open = row["activation"] == "relu" and row["m"] * radius < _least_units(row["n"])
-    look = NETWORKS[row["activation"]]
-    axes.plot(
-        middle + width * np.linspace(-0.35, 0.35, len(drifts)),
-        drifts,
-        look.marker,
-        markersize=2.5,
-        markeredgewidth=0.6,
-        color=look.colour,
-        mfc="none" if is_open else look.colour,
-    )
-    ends = middle - 0.42 * width, middle + 0.42 * width
-    axes.hlines(drifts.median(), *ends, colors="0.15", linewidth=1.4, zorder=3)
-    axes.annotate(f"$R = {radius:g}$", (middle, 0.03), ha="center", size=6)
 
 
 def _least_units(n: float) -> float:
