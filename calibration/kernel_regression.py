@@ -28,7 +28,6 @@ from overfit_cli.studies.attention_kernel.regression.claims.bounds import (
     OFTEN,
 )
 from overfit_cli.studies.attention_kernel.regression.claims.rates import ON_MOST_DRAWS, PROVED
-from overfit_cli.studies.attention_kernel.regression.claims.tangent import RARE
 
 _numbers = number_worlds_of(CLAIMS)
 
@@ -233,11 +232,6 @@ def best_steps(design: pd.DataFrame, over: Numbers, _: Random, *, sizes: bool) -
     )
 
 
-def at_minima(design: pd.DataFrame, broken: Bools, _: Random) -> pd.DataFrame:
-    """Return cells that end at a local minimum, or at none."""
-    return design.assign(local_minima=np.where(broken, 1.0, 0.0), relative_loss=0.01)
-
-
 def value_gradients(design: pd.DataFrame, broken: Bools, _: Random) -> pd.DataFrame:
     """Return cells whose gradient in W_V is as large as (27) has it at least, or smaller."""
     return design.assign(
@@ -366,8 +360,6 @@ WORLDS: Mapping[str, Worlds] = {
         "tangent-step-size", partial(best_steps, sizes=True), 0.3, logs=True
     ),
     "tangent-slower": _numbers("tangent-slower", partial(best_steps, sizes=False), 0.5, logs=True),
-    "minima-wide": exception_worlds(at_minima),
-    **dict.fromkeys(("minima-narrow", "minima-narrow-near"), share_worlds(at_minima, RARE)),
     "eigenvalue-proved": exception_worlds(partial(slow_modes, share=PROVED)),
     "eigenvalue-at-most": _numbers("eigenvalue-at-most", over_heads, 0.03),
     "eigenvalue-law": _numbers("eigenvalue-law", over_heads, 0.03, logs=True),

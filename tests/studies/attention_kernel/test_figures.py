@@ -25,20 +25,6 @@ def draw(name: str, run: str) -> Any:
     )
 
 
-def test_minima_are_counted_by_seeds_with_exact_intervals() -> None:
-    figure = draw("minima", "kernel-minima-quick")
-    inside, near = figure.axes
-    assert near.get_title(loc="left").endswith("labels: near the first outputs")
-    five = inside.containers[1]
-    assert five.lines[0].get_ydata()[0] == 0.1, "2 of 20 seeds, n = 5 and d = 1"
-    segments = five.lines[2][0].get_segments()
-    np.testing.assert_allclose(segments[0][:, 1], [0.0123, 0.317], atol=1e-3)
-    np.testing.assert_allclose(segments[3][:, 1], [0.0, 0.168], atol=1e-3)
-    [fact] = figure.facts
-    assert "tried: 10 and 30 in (a); 30 in (b), with labels 0.1 from the first outputs" in fact
-    assert "of 20 seeds each" in figure.legends[0].get_title().get_text()
-
-
 def heights(axes: Any, marker: str, *, hollow: bool = False) -> list[float]:
     """The heights of single markers, filled or hollow."""
     return [

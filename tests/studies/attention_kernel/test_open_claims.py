@@ -1,4 +1,4 @@
-"""Claims on what the paper leaves open: ranks, tangent kernels, local minima, and its proofs."""
+"""Claims on what the paper leaves open: ranks, tangent kernels, and its proofs."""
 
 from __future__ import annotations
 
@@ -103,31 +103,6 @@ def test_best_step_sizes_and_their_steps_are_compared_seed_by_seed() -> None:
     far = descents(100.0, 100.0)
     far.loc[far["kernel"] == "gaussian", "tangent_largest"] *= 10
     assert measure("tangent-step-size", far).verdict == "fails"
-
-
-def test_a_token_at_a_local_minimum_breaks_the_one_claim_and_confirms_the_other() -> None:
-    base = {"kernel": "softmax", "trained": "query", "n": 2, "d": 24}
-    cells = frame(
-        *(
-            base
-            | {"target": target, "distance": distance, "tokens": tokens, "d_h": width}
-            | {"local_minima": 0.0, "relative_loss": 1e-9}
-            for target, distance in (("inside", 3e-9), ("near", 0.1))
-            for tokens in (3, 5)
-            for width in (1, 4)
-        )
-    )
-    wide, narrow = cells["d_h"] == 4, cells["d_h"] == 1
-    assert measure("minima-wide", cells).verdict == "holds"
-    broken = cells.assign(local_minima=np.where(wide & (cells["seed"] == 3), 0.1, 0.0))
-    assert measure("minima-wide", broken).verdict == "fails"
-    for name, target in (("minima-narrow", "inside"), ("minima-narrow-near", "near")):
-        assert measure(name, cells).value == 0.0
-        assert measure(name, broken).value == 0.0, "wide heads are another claim's"
-        for seeds, verdict in ((1, "holds"), (5, "inconclusive"), (9, "fails")):
-            stays = narrow & (cells["seed"] < seeds) & (cells["target"] == target)
-            measured = measure(name, cells.assign(local_minima=np.where(stays, 0.1, 0.0)))
-            assert (measured.verdict, measured.value) == (verdict, seeds / 10)
 
 
 def test_a_small_gradient_in_the_values_refutes_27() -> None:

@@ -5,10 +5,9 @@ A short handle shows a dash and a dot of every pattern alike.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
-from string import ascii_lowercase
 from typing import Any
 
 import pandas as pd
@@ -17,24 +16,20 @@ from matplotlib.lines import Line2D
 from matplotlib.patheffects import withStroke
 
 from overfit_cli.core.figure import FigureOptions
-from overfit_cli.core.study import AnyStudy, FigureData
+from overfit_cli.core.study import FigureData
 from overfit_cli.core.text import plural, round_digits
 from overfit_cli.figures.best_curves import draw_best_curves
 from overfit_cli.figures.curve_scale import ROUND_OFF
 from overfit_cli.figures.cutoff import draw_sides
-from overfit_cli.figures.inputs import require_numbers
 from overfit_cli.figures.labels import (
-    axis_label,
     brief,
     symbols_in_words,
     varying_parameters,
 )
 from overfit_cli.figures.lines import draw_lines as draw_plain_lines
-from overfit_cli.figures.palette import MARKERS, value_colours
-from overfit_cli.figures.panels import Panel, panels
-from overfit_cli.figures.picture import Picture, styled, title_panels, with_settings
-from overfit_cli.figures.style import COLUMN, Legend, legend_below
-from overfit_cli.stats.intervals import share_estimate
+from overfit_cli.figures.panels import Panel
+from overfit_cli.figures.picture import Picture, styled, with_settings
+from overfit_cli.figures.style import Legend
 from overfit_cli.studies.attention_kernel.parameters import KERNEL_LABELS, KernelName
 from overfit_cli.studies.attention_kernel.regression.parameters import LAYERS
 from overfit_cli.studies.attention_kernel.regression.theory import least_width
@@ -203,72 +198,3 @@ def _draw_fifth_size(axes: Axes, cells: pd.DataFrame, kernel: KernelName) -> Leg
     common = _FIFTH[kernel].replace("−", "-")
     text = rf"$(M - 1) \cdot d = M \cdot {common}$, least $M$ with $M \cdot n > D$"
     return [(Line2D([], [], color=black), text)]
-
-
-@styled
-def draw_minima(data: FigureData, _: FigureOptions) -> Picture:
-    """Draw the share of seeds on which some token ends at a local minimum, a panel per target.
-
-    Tokens of a sample share an extremum, so that seeds are counted, at any step size. Bars are
-    exact 95 % intervals.
-    """
-    numbers = require_numbers(data, "local_minima")
-    cells = numbers[numbers["local_minima"].notna()]
-    parts = panels(replace(data, cells=cells), "target")
-    figure = Picture(COLUMN, 1.5 * len(parts) + 1.3)
-    grid = figure.subplots(len(parts), 1, sharex=True, sharey=True, squeeze=False)
-    column = list(grid[:, 0])
-    legend: Legend = []
-    for axes, part in zip(column, parts, strict=True):
-        legend = _draw_shares(axes, part.data.cells, data.study)
-        axes.set_ylabel("share of seeds\nwith a local minimum")
-    column[-1].set_xlabel(axis_label(data.study, "d_h"))
-    if len(parts) > 1:
-        title_panels(column, [part.title for part in parts])
-    column[0].set_ylim(bottom=-0.02)
-    figure.facts.append(
-        "Seeds on which some token ends at a local minimum, at any of the step sizes tried: "
-        f"{_tried(parts)}; bars: exact 95 % intervals."
-    )
-    seeds = plural(cells["seed"].nunique(), "seed")
-    heading = f"of {seeds} each; bars: exact 95 % intervals"
-    legend_below(figure, legend, columns=1, heading=heading)
-    return figure
-
-
-def _tried(parts: Sequence[Panel]) -> str:
-    told = []
-    for letter, part in zip(ascii_lowercase, parts, strict=False):
-        rates, distances = (
-            " and ".join(brief(value) for value in sorted(part.data.cells[name].unique()))
-            for name in ("learning_rate", "distance")
-        )
-        near = (part.data.cells["target"] == "near").all()
-        labels = f", with labels {distances} from the first outputs" if near else ""
-        told.append(f"{rates} in ({letter}){labels}" if len(parts) > 1 else f"{rates}{labels}")
-    return "; ".join(told)
-
-
-def _draw_shares(axes: Axes, cells: pd.DataFrame, study: AnyStudy) -> Legend:
-    """Draw the share of seeds at a minimum against d, points for each n; return their legend."""
-    widths = sorted(cells["d_h"].unique())
-    legend: Legend = []
-    sizes = sorted(cells["tokens"].unique())
-    colours = value_colours(study, "tokens", sizes)
-    for index, (tokens, colour) in enumerate(zip(sizes, colours, strict=True)):
-        group = cells[cells["tokens"] == tokens]
-        hits = (group["local_minima"] > 0).groupby([group["d_h"], group["seed"]]).any()
-        counts = hits.groupby("d_h").agg(["sum", "size"])
-        shares = [share_estimate(int(row["sum"]), int(row["size"])) for _, row in counts.iterrows()]
-        artist = axes.errorbar(
-            [widths.index(width) + 0.14 * (index - 1) for width in counts.index],
-            [share.value for share in shares],
-            [[s.value - s.low for s in shares], [s.high - s.value for s in shares]],
-            fmt=MARKERS[index % len(MARKERS)],
-            color=colour,
-            capsize=2,
-            linewidth=1,
-        )
-        legend.append((artist, f"$n$ = {tokens}; none possible from $d$ = {tokens - 1} on"))
-    axes.set_xticks(range(len(widths)), [f"{width:g}" for width in widths])
-    return legend

@@ -188,11 +188,6 @@ MEASUREMENTS = (
         label="predicted steps",
     ),
     Column(
-        "local_minima",
-        "share of tokens whose query ended at a local minimum that another query would escape",
-        label="share at local minima",
-    ),
-    Column(
         "log10_gamma",
         "decimal logarithm of Theorem 3's rate",
         symbol=r"\log_{10}\gamma",
@@ -298,14 +293,6 @@ FIGURES = collect_figures(
         accepts=frozenset(),
         axes=0,
         draw=lazy_drawing(f"{_RATES}:draw_tangent_steps"),
-    ),
-    replace(
-        LINES,
-        name="minima",
-        title="Share of seeds that end at a local minimum, against the width of a head",
-        accepts=frozenset(),
-        axes=0,
-        draw=lazy_drawing(f"{_FIGURES}:draw_minima"),
     ),
     replace(
         CUTOFF,

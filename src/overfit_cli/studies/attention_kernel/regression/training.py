@@ -17,7 +17,6 @@ from overfit_cli.studies.attention_kernel.parameters import KERNELS
 from overfit_cli.studies.attention_kernel.regression import (
     engine,
     lemmas,
-    minima,
     tangent,
     theory,
 )
@@ -188,9 +187,6 @@ class _LayersTogether(BatchedTraining[P, _LayerState, Step]):
             "smallest_attention": float(measures.smallest_attention(out)[index]),
             **counts.steps_to(index),
             "largest_weight": float(self._weights.most()[index]),
-            "local_minima": minima.share_at_minimum(self._fixed, self._state, out, index)
-            if self._fixed.trained == "query"
-            else math.nan,
             "pl_ratio_min": float(self._smallest_ratio[index]),
             "descent": float(self._descent.least()[index]),
             **self._lipschitz(index),

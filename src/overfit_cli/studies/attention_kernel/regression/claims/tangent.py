@@ -1,8 +1,6 @@
-"""Claims of ours where W_Q alone is trained: what tangent kernels predict, and local minima."""
+"""Claims of ours where W_Q alone is trained: what tangent kernels predict."""
 
 from __future__ import annotations
-
-from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -11,25 +9,20 @@ from overfit_cli.claims.cells import Selection, is_unknown, require_trained
 from overfit_cli.claims.python import above, geometric_mean, near, ratio
 from overfit_cli.claims.rules import (
     THEOREM_RULE,
-    Margin,
     Requirements,
-    judge_estimate,
     judge_theorem,
 )
 from overfit_cli.claims.stated import stated_claim
 from overfit_cli.core.claim import Claim, Measurement, inconclusive, not_run
-from overfit_cli.stats.intervals import share_estimate
 from overfit_cli.studies.attention_kernel.regression.claims.rates import SOURCE, cells_under
 from overfit_cli.studies.attention_kernel.regression.parameters import KernelRegressionParameters
 
-SIZES, STEPS, MINIMA = "kernel-tangent", "kernel-tangent-steps", "kernel-minima"
+SIZES, STEPS = "kernel-tangent", "kernel-tangent-steps"
 """The presets."""
 
 BOTH = ("softmax", "gaussian")
 SMALL = 0.02
 """The deviation of W_Q and W_K at which the formula of small weights is claimed."""
-
-RARE = Margin(most=0.5, because="half of the draws", fewest_seeds=10)
 
 CLOSE, FEW = 0.05, 2
 """Measured and predicted steps agree within this share of them, or within so many steps."""
@@ -110,68 +103,6 @@ def _at_best(cells: pd.DataFrame) -> pd.DataFrame:
     return best.assign(best_size=best["learning_rate"]).drop(columns="learning_rate")
 
 
-def _minima(cells: pd.DataFrame, *targets: str, wide: bool) -> pd.DataFrame:
-    """Return softmax's cells with labels of some targets, with d ≥ n − 1 or below it."""
-    chosen = Selection(
-        KernelRegressionParameters,
-        at={"trained": "query", "kernel": "softmax", "target": targets},
-        vary=("learning_rate", "distance"),
-        alike=("n", "d", "training_steps", "sigma_w", "dtype"),
-        fewest={"tokens": 2, "d_h": 2},
-        preset=MINIMA,
-    ).of(cells)
-    is_wide = chosen["d_h"] >= chosen["tokens"] - 1
-    chosen = chosen[is_wide if wide else ~is_wide]
-    if chosen.empty:
-        raise not_run("It needs cells of such widths.")
-    return chosen
-
-
-def _shares(chosen: pd.DataFrame) -> dict[str, float]:
-    groups = chosen["local_minima"].astype(float).groupby([chosen["tokens"], chosen["d_h"]])
-    return {
-        f"share of tokens at a local minimum, n {tokens}, d {width}": float(group.mean())
-        for (tokens, width), group in groups
-    }
-
-
-def _at_minimum(chosen: pd.DataFrame) -> tuple[pd.Series[bool], pd.Series[bool]]:
-    """Return which cells have a token at a local minimum, and of which that isn't known."""
-    share = chosen["local_minima"].astype(float)
-    diverged = (chosen["status"] != "done") & ~is_unknown(chosen)
-    return share > 0, share.isna() & ~diverged
-
-
-def _judge_none(cells: pd.DataFrame) -> Measurement:
-    """Judge whether no start ends at a local minimum where d ≥ n − 1."""
-    chosen = _minima(cells, "inside", "near", wide=True)
-    ended, unknown = _at_minimum(chosen)
-    above = chosen["relative_loss"].astype(float)
-    return judge_theorem(
-        ended,
-        chosen["seed"],
-        unknown=unknown,
-        details={
-            "cells": len(chosen),
-            "cells that diverged": int((chosen["reason"] == "diverged").sum()),
-            "cells with 1e-3 of their start left": int((above > 1e-3).sum()),
-            **_shares(chosen),
-        },
-    )
-
-
-def _judge_rare(cells: pd.DataFrame, *, target: str) -> Measurement:
-    """Measure on which share of the seeds some start ends at a local minimum where d < n − 1."""
-    chosen = _minima(cells, target, wide=False)
-    ended, unknown = (flags.groupby(chosen["seed"]).any() for flags in _at_minimum(chosen))
-    return judge_estimate(
-        share_estimate(int(ended.sum()), len(ended), unknown=int((unknown & ~ended).sum())),
-        RARE,
-        details={"cells": len(chosen), **_shares(chosen)},
-        note="The share of seeds on which some token ends there.",
-    )
-
-
 def _over(column: str) -> str:
     return ratio(column, kernel=BOTH[::-1])
 
@@ -180,22 +111,6 @@ _SECTION = f"{SOURCE}, section 4.2"
 _MET = (
     "condition (12) is met: W_Q and W_K have deviation 0.02, the labels lie 3e-9 from the outputs"
 )
-
-
-def _rare(name: str, target: str, labels: str) -> Claim:
-    return Claim(
-        name=name,
-        kind="ours",
-        source=_SECTION,
-        statement="With d < n − 1 softmax trained in W_Q alone ends at a local minimum of finite "
-        f"weights, though other queries reach its labels, on at most half of the draws; {labels}.",
-        hypotheses="W_Q and W_K of deviation 0.7; a draw counts where some token does so at some "
-        "n, d and step size",
-        holds_where=RARE.in_words("the share of seeds"),
-        measure=partial(_judge_rare, target=target),
-        figure="minima",
-        preset=MINIMA,
-    )
 
 
 CLAIMS = (
@@ -273,18 +188,4 @@ CLAIMS = (
         figure="tangent-steps",
         preset=STEPS,
     ),
-    Claim(
-        name="minima-wide",
-        kind="identity",
-        source=_SECTION,
-        statement="With d ≥ n − 1, one head and D ≥ N n, no token of softmax trained in W_Q alone "
-        "ends at a local minimum of finite weights above zero loss.",
-        holds_where=f"{THEOREM_RULE}; a cell breaks it where a token's query is stationary and not "
-        "saturated, though other queries reach its label",
-        measure=_judge_none,
-        figure="minima",
-        preset=MINIMA,
-    ),
-    _rare("minima-narrow", "inside", "labels inside the hull of the values"),
-    _rare("minima-narrow-near", "near", "labels 0.1 from the outputs at the start"),
 )
