@@ -17,6 +17,7 @@ from calibration.worlds import (
     Numbers,
     Random,
     exception_worlds,
+    joined_worlds,
     number_worlds_of,
     share_worlds,
     worlds_from,
@@ -291,6 +292,7 @@ def often_kept(design: pd.DataFrame, right: Bools, random: Random) -> pd.DataFra
     return kept_values(design, ~right, random)
 
 
+_KERNELS = ("kernel == 'softmax'", "kernel == 'gaussian'")
 _BOUND = exception_worlds(bound_cells)
 _GOES_TO_ZERO = exception_worlds(went_to_zero)
 _ZERO = share_worlds(reached_zero, ON_MOST_DRAWS)
@@ -298,6 +300,7 @@ _FAR = exception_worlds(example)
 _EXACT = Worlds(
     partial(exact_example, broken=False), partial(exact_example, broken=True), unmeasured_example
 )
+_WIDE = exception_worlds(partial(singular_values, wide=True))
 _TRAPPED = worlds_from(partial(trapped, share=0.5), partial(trapped, share=0.0), 1)
 
 WORLDS: Mapping[str, Worlds] = {
@@ -323,13 +326,9 @@ WORLDS: Mapping[str, Worlds] = {
     **dict.fromkeys(("example-gradient", "example-gaussian", "example-escape"), _EXACT),
     **dict.fromkeys(("example-gradient-far", "example-gaussian-far", "example-escape-far"), _FAR),
     "sizes-lambda-b": share_worlds(often_above_zero, OFTEN),
-    "sizes-delta": exception_worlds(partial(singular_values, wide=True)),
+    "sizes-delta": _WIDE,
     "sizes-delta-needed": exception_worlds(partial(singular_values, wide=False)),
-    **{
-        f"ranks-{kernel}{end}": exception_worlds(partial(singular_values, wide="needed" not in end))
-        for kernel in ("softmax", "gaussian")
-        for end in ("", "-five", "-five-needed")
-    },
+    "ranks-softmax-five": joined_worlds(dict.fromkeys(_KERNELS, _WIDE)),
     **dict.fromkeys(
         ("eigenvalue-theorem1", "eigenvalue-theorem2"),
         exception_worlds(partial(slow_modes, share=1.0)),

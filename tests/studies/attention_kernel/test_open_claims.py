@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from overfit_cli import Measurement
 from tests.judged import measure
 from tests.studies.attention_kernel.test_regression_claims import frame
 
@@ -24,29 +25,20 @@ def ranks(*sizes: tuple[int, int, int, float], kernel: str = "softmax") -> pd.Da
     )
 
 
-def test_four_sizes_suffice_only_where_every_cell_of_them_has_full_rank() -> None:
-    good = (2, 8, 4, 1e-3), (4, 9, 8, 1e-3), (4, 8, 8, 1e-17)
-    assert measure("ranks-softmax", ranks(*good)).verdict == "holds"
-    assert measure("ranks-softmax", ranks(*good, (4, 13, 5, 1e-17))).verdict == "fails"
-    assert measure("ranks-softmax", ranks(*good, (4, 13, 5, np.nan))).verdict == "inconclusive"
-    assert measure("ranks-gaussian", ranks(*good)).verdict == "not run"
+def test_five_sizes_suffice_where_every_cell_of_them_has_full_rank_under_both_kernels() -> None:
+    softmax = (2, 8, 4, 1e-3), (4, 9, 8, 1e-3), (4, 8, 8, 1e-17), (4, 13, 5, 1e-17)
+    gaussian = (2, 6, 6, 1e-3), (4, 7, 10, 1e-3), (4, 6, 12, 1e-17)
 
+    def measured(*more: tuple[int, int, int, float]) -> Measurement:
+        parts = ranks(*softmax, *more), ranks(*gaussian, kernel="gaussian")
+        return measure("ranks-softmax-five", pd.concat(parts, ignore_index=True))
 
-def test_a_fifth_size_excuses_the_exception_and_is_needed() -> None:
-    cells = (2, 8, 4, 1e-3), (4, 9, 8, 1e-3), (4, 8, 8, 1e-17), (4, 13, 5, 1e-17)
-    assert measure("ranks-softmax-five", ranks(*cells)).verdict == "holds"
-    needed = measure("ranks-softmax-five-needed", ranks(*cells))
-    assert needed.verdict == "holds"
-    assert needed.details["cells that lack (M − 1) d ≥ M n alone"] == 10
-    broken = (*cells[:3], (4, 13, 5, 1e-3))
-    assert measure("ranks-softmax-five-needed", ranks(*broken)).verdict == "fails"
-
-
-def test_the_gaussian_may_have_full_rank_where_softmax_lacks_a_size() -> None:
-    cells = ranks((2, 6, 6, 1e-3), (4, 7, 10, 1e-3), (4, 6, 12, 1e-17), kernel="gaussian")
-    held = measure("ranks-gaussian-five", cells)
+    held = measured()
     assert held.verdict == "holds"
-    assert held.details["cells at which softmax lacks a size"] == 20
+    assert held.details["softmax"] == held.details["Gaussian"] == 1
+    assert measured((4, 13, 6, 1e-17)).verdict == "fails"
+    assert measured((4, 13, 6, np.nan)).verdict == "inconclusive"
+    assert measure("ranks-softmax-five", ranks(*softmax)).verdict == "not run"
 
 
 NEAR = {"trained": "query", "target": "near", "sigma_w": 0.02, "condition_12": -0.5}

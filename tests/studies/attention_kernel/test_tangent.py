@@ -117,6 +117,12 @@ def test_scores_have_full_rank_exactly_at_the_sizes_that_the_derivation_gives(ke
         assert full == (not lacks), (n, tokens, d, width)
 
 
+def test_the_gaussians_size_of_symmetric_and_skew_tensors_is_a_square() -> None:
+    n, tokens, features = (axis.ravel() for axis in np.mgrid[2:9, 2:9, 1:60])
+    lacks = lacks_rank(False, n, tokens, features, np.full_like(n, 99))["Sym² and Λ²"]
+    np.testing.assert_array_equal(lacks, features**2 < n * tokens * (tokens - 1))
+
+
 @pytest.mark.parametrize(("width", "tokens"), [(8, 4), (3, 4), (2, 4), (1, 3)])
 def test_queries_are_stationary_at_equal_values_alone_where_heads_are_wide(
     width: int, tokens: int

@@ -30,7 +30,6 @@ from overfit_cli.figures.lines import draw_lines as draw_plain_lines
 from overfit_cli.figures.panels import Panel
 from overfit_cli.figures.picture import Picture, styled, with_settings
 from overfit_cli.figures.style import Legend
-from overfit_cli.studies.attention_kernel.parameters import KERNEL_LABELS, KernelName
 from overfit_cli.studies.attention_kernel.regression.parameters import LAYERS
 from overfit_cli.studies.attention_kernel.regression.theory import least_width
 
@@ -123,34 +122,25 @@ def draw_ranks(data: FigureData, options: FigureOptions) -> Picture:
 
     The legend shows the patterns of the curves.
     """
-    return _draw_sizes(data, options, "softmax")
-
-
-def draw_ranks_of_gaussian(data: FigureData, options: FigureOptions) -> Picture:
-    """Draw the same of the Gaussian."""
-    return _draw_sizes(data, options, "gaussian")
-
-
-def _draw_sizes(data: FigureData, options: FigureOptions, kernel: KernelName) -> Picture:
     chosen, several = data, data.cells["kernel"].nunique() > 1
     if several:
         cells, planned = (
-            frame[frame["kernel"] == kernel] if "kernel" in frame else frame
+            frame[frame["kernel"] == "softmax"] if "kernel" in frame else frame
             for frame in (data.cells, data.planned)
         )
         chosen = replace(data, cells=cells, planned=planned)
     is_plain = (options.x, options.y) == ("d_h", "d") and not data.less
 
     def overlay(axes: Axes, part: Panel) -> Legend:
-        return _draw_fifth_size(axes, part.data.cells, kernel) if is_plain else []
+        return _draw_fifth_size(axes, part.data.cells) if is_plain else []
 
     figure = _with_long_handles(styled(partial(draw_sides, overlay=overlay)), chosen, options)
     if several:
-        figure.facts.append(f"{KERNEL_LABELS.get(kernel, kernel).capitalize()} cells alone.")
+        figure.facts.append("Softmax cells alone.")
     if is_plain:
         _tick_widths(figure, sorted(chosen.cells["d_h"].unique()))
         figure.facts.append(
-            f"Black line: (M − 1)·d = M·{_FIFTH[kernel]}, M being the fewest samples with M·n > D "
+            "Black line: (M − 1)·d = M·n, M being the fewest samples with M·n > D "
             "tokens, up to N. Dashed: what Remark 4 says is necessary for δ > 0; the other lines "
             "are ours. δ can be above zero only right of and above all of them; a cell through "
             "whose centre a line runs is on that side."
@@ -173,11 +163,7 @@ def _agreement(data: FigureData, threshold: float) -> list[str]:
     return [f"All {seeds} lie on one side in every cell."] if (sides == 1).all() else []
 
 
-_FIFTH: Mapping[KernelName, str] = {"softmax": "n", "gaussian": "(n − 1)"}
-"""What stands beside M on the right of the fifth size."""
-
-
-def _draw_fifth_size(axes: Axes, cells: pd.DataFrame, kernel: KernelName) -> Legend:
+def _draw_fifth_size(axes: Axes, cells: pd.DataFrame) -> Legend:
     """Draw (M − 1) d = M n, steps in D: M is the fewest samples with more tokens than D.
 
     To the left of the line and below it δ is 0. Where several N or n share a panel nothing is
@@ -189,12 +175,11 @@ def _draw_fifth_size(axes: Axes, cells: pd.DataFrame, kernel: KernelName) -> Leg
     (left, right), black = axes.get_xlim(), "0.1"
     corners = [(right, float(tokens))]  # below D = n no d is large enough
     for fewest in range(2, samples + 1):
-        least = least_width(kernel == "softmax", fewest, tokens)
+        least = least_width(fewest, tokens)
         corners += [(least, (fewest - 1) * tokens), (least, fewest * tokens)]
     corners.append((left, float(samples * tokens)))  # from D = N n on every d is
     white = withStroke(linewidth=2.4, foreground="white")
     line = Line2D(*zip(*corners, strict=True), color=black, path_effects=[white])
     axes.add_line(line)
-    common = _FIFTH[kernel].replace("−", "-")
-    text = rf"$(M - 1) \cdot d = M \cdot {common}$, least $M$ with $M \cdot n > D$"
+    text = r"$(M - 1) \cdot d = M \cdot n$, least $M$ with $M \cdot n > D$"
     return [(Line2D([], [], color=black), text)]

@@ -242,10 +242,6 @@ _DEMO_BYTES = 8.0 * (16 * 68 + 16 * 64 + 384 + 64 * 192)
 _PANELS = "target,heads,value_gap,trained"
 _FIGURES = "overfit_cli.studies.attention_kernel.regression.figures"
 _RATES = "overfit_cli.studies.attention_kernel.regression.rate_figures"
-_SIZES_NEEDED = (  # of both kernels; the derivations have their origin
-    "d_h = tokens",
-    "d_h * d = n * tokens**2",
-)
 
 FIGURES = collect_figures(
     replace(
@@ -305,34 +301,15 @@ FIGURES = collect_figures(
             threshold=1e-10,
             by="n",
             log=frozenset(),
-            law=(
-                *_SIZES_NEEDED,
+            law=(  # the derivations have their origin
+                "d_h = tokens",
+                "d_h * d = n * tokens**2",
                 "d = 2 * tokens",
                 "d * (d + 1) = n * tokens * (tokens + 1)",
             ),
         ),
         axes=0,
         draw=lazy_drawing(f"{_FIGURES}:draw_ranks"),
-    ),
-    replace(
-        CUTOFF,
-        name="ranks-gaussian",
-        title="Where δ of the Gaussian is above zero, over the widths of heads and tokens",
-        options=FigureOptions(
-            x="d_h",
-            y="d",
-            value="delta",
-            threshold=1e-10,
-            by="n",
-            log=frozenset(),
-            law=(
-                *_SIZES_NEEDED,
-                "d = 2 * tokens - 2",
-                "d**2 = n * tokens * (tokens - 1)",  # where that of Sym² and Λ² is an equality
-            ),
-        ),
-        axes=0,
-        draw=lazy_drawing(f"{_FIGURES}:draw_ranks_of_gaussian"),
     ),
 )
 

@@ -181,13 +181,9 @@ def lacks_width(
     return lacks
 
 
-def least_width(normalised: bool, fewest: int, tokens: int) -> float:
-    """Return the real d at which (M − 1) d = M n, for M ≥ 2 samples; see `lacks_width`.
-
-    Args:
-        normalised: whether the kernel is softmax's.
-    """
-    return fewest * (tokens if normalised else tokens - 1) / (fewest - 1)
+def least_width(fewest: int, tokens: int) -> float:
+    """Return the real d of softmax at which (M − 1) d = M n, for M ≥ 2 samples; `lacks_width`."""
+    return fewest * tokens / (fewest - 1)
 
 
 def largest_singular_values(weights: Floats) -> Floats:
