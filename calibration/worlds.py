@@ -173,7 +173,7 @@ def joined_worlds(parts: Mapping[str, Worlds]) -> Worlds:
     """
 
     def world(design: pd.DataFrame, random: Random, truths: tuple[Truth, Truth]) -> pd.DataFrame:
-        false = random.integers(len(parts))
+        false = int(random.integers(len(parts)))
         made = design
         for index, (condition, worlds) in enumerate(parts.items()):
             rows = made.query(condition).index if condition.strip() else made.index

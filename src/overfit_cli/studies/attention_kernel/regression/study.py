@@ -43,11 +43,6 @@ MEASUREMENTS = (
         label="closed-form floor",
     ),
     Column(
-        "floor_ratio",
-        "final loss over that floor, where it isn't 0",
-        label="final loss over the floor",
-    ),
-    Column(
         "steps_to_millionth",
         "steps until the loss is 1e-6 of its start",
         kind="int",
@@ -58,11 +53,6 @@ MEASUREMENTS = (
         "steps until the loss is 1e-12 of its start",
         kind="int",
         label="steps to 10⁻¹² of start loss",
-    ),
-    Column(
-        "largest_weight",
-        "largest singular value of trained weights over the bound of (45) and (67), most",
-        label="largest weight over bound",
     ),
     Column("gradient_query_start", "gradient in W_Q at the start", symbol=r"\|\nabla_{W^Q} f\|"),
     Column("gradient_key_start", "gradient in W_K at the start", symbol=r"\|\nabla_{W^K} f\|"),
@@ -133,27 +123,9 @@ MEASUREMENTS = (
         label="least descent ratio",
     ),
     Column(
-        "lipschitz_outputs",
-        "change of the outputs over that of the weights, most",
-        label="Lipschitz ratio of outputs",
-    ),
-    Column(
-        "lipschitz_gradients",
-        "change of the gradient over that of the weights, most",
-        label="Lipschitz ratio of gradient",
-    ),
-    Column(
-        "lemma_scores",
-        "Lemma 2 (1, 2) or 7 (1, 2), left over right side, most",
-        label="score change over bound",
-    ),
-    Column(
         "lemma_gradients",
         "Lemma 2 (4, 5) or 7 (4), left over right side, most",
         label="gradient over upper bound",
-    ),
-    Column(
-        "lemma_least", "Lemma 7 (3), left over right side, least", label="gradient over lower bound"
     ),
     Column(
         "lemma_outputs",

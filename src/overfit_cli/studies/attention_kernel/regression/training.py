@@ -41,7 +41,6 @@ from overfit_cli.studies.attention_kernel.regression.parameters import (
     KernelRegressionParameters,
     RegressionCell,
 )
-from overfit_cli.studies.attention_kernel.regression.weights import LargestWeights
 
 P = KernelRegressionParameters
 RATES = ("paper", "corrected")
@@ -91,7 +90,6 @@ class _LayersTogether(BatchedTraining[P, _LayerState, Step]):
         self._counts = StepCounts(start.loss, self._rates)
         self._descent = Descent(start.loss, self._fixed.learning_rate)
         self._ratios = LipschitzRatios(self._fixed, start.loss)
-        self._weights = LargestWeights(self._fixed, self._state, problems)
         self._smallest_ratio = torch.full_like(start.loss, torch.inf)  # (cells,)
         self._gradient = start.loss  # of the last step measured, (cells,)
         self._before: Step | None = None  # the step before, where it was measured
@@ -127,7 +125,6 @@ class _LayersTogether(BatchedTraining[P, _LayerState, Step]):
             self._smallest_ratio, torch.where(above, ratio, torch.inf)
         )
         self._gradient = total.sqrt()
-        self._weights.add(now.state)
         if not self.training.logs:
             return [{}] * len(due)
         row = {
@@ -171,22 +168,18 @@ class _LayersTogether(BatchedTraining[P, _LayerState, Step]):
             if diverged >= 0:
                 yield CellResult(cell, drop_nan(measured), diverged, "diverged")
             else:
-                measured |= self._final_measurements(index, now.out, measured)
+                measured |= self._final_measurements(index, now.out)
                 yield CellResult(cell, drop_nan(measured), step)
 
-    def _final_measurements(
-        self, index: int, out: ForwardPass, initial: dict[str, float]
-    ) -> dict[str, float]:
-        counts, floor = self._counts, initial["floor"]
+    def _final_measurements(self, index: int, out: ForwardPass) -> dict[str, float]:
+        counts = self._counts
         loss, start = float(out.loss[index]), float(counts.start[index])
         measured = {
             "relative_loss": loss / start if start > 0 else math.nan,
             "train_loss": loss,
-            "floor_ratio": loss / floor if floor > 0 else math.nan,
             "gradient": float(self._gradient[index]),
             "smallest_attention": float(measures.smallest_attention(out)[index]),
             **counts.steps_to(index),
-            "largest_weight": float(self._weights.most()[index]),
             "pl_ratio_min": float(self._smallest_ratio[index]),
             "descent": float(self._descent.least()[index]),
             **self._lipschitz(index),
@@ -202,8 +195,6 @@ class _LayersTogether(BatchedTraining[P, _LayerState, Step]):
         constants = lemmas.lipschitz_constants(sizes, self._fixed.kernel, trained)
         outputs, gradients = (float(ratio[index]) for ratio in self._ratios.largest())
         return {
-            "lipschitz_outputs": outputs,
-            "lipschitz_gradients": gradients,
             "lemma_outputs": outputs / constants[0],
             "lemma_change": gradients / constants[1],
         }
@@ -232,7 +223,7 @@ def _initial_measurements(
         "stability": (fixed.learning_rate * largest).tolist(),
         **{f"gradient_{name}_start": value.sqrt().tolist() for name, value in gradients.items()},
         **{name: [columns[name] for columns in by_cell] for name in by_cell[0]},
-        **lemmas.initial_ratios(fixed, state, out, problems),
+        "lemma_gradients": lemmas.gradient_ratios(fixed, state, out, problems).tolist(),
     }
 
 

@@ -10,7 +10,6 @@ from overfit_cli.studies.attention_kernel.regression.claims import (
     convergence,
     example,
     layers,
-    proofs,
     ranks,
     rates,
     spectra,
@@ -20,7 +19,6 @@ from overfit_cli.studies.attention_kernel.regression.claims.bounds import LEMMA_
 
 CLAIMS = (
     *rates.CLAIMS,
-    *proofs.CLAIMS,
     *layers.CLAIMS,
     *spectra.CLAIMS,
     *convergence.CLAIMS,

@@ -3,8 +3,7 @@
 Rates are judged with the paper's constant and with one corrected for a block-diagonal W_V. Both
 theorems say that a step size exists, so a seed refutes one where it breaks it at every step size
 allowed. With one head the recursion of the residual gives Theorem 1 at once, and Theorem 2 where
-(8) leaves W_V alone to be trained. There zero loss is least squares, for any number of heads. What
-algebra gives is a check of the code.
+(8) leaves W_V alone to be trained: unit tests hold that.
 """
 
 from __future__ import annotations
@@ -24,6 +23,7 @@ from overfit_cli.claims.cells import (
     require_trained,
     select_values,
 )
+from overfit_cli.claims.joined import joined
 from overfit_cli.claims.rules import (
     THEOREM_RULE,
     Margin,
@@ -31,7 +31,7 @@ from overfit_cli.claims.rules import (
     judge_estimate,
     judge_theorem,
 )
-from overfit_cli.core.claim import Claim, Kind, Measurement, inconclusive
+from overfit_cli.core.claim import Claim, Measurement, inconclusive
 from overfit_cli.core.text import plural
 from overfit_cli.stats.intervals import level_of_each, share_estimate
 from overfit_cli.studies.attention_kernel.parameters import KernelName
@@ -66,7 +66,9 @@ GOES_TO_ZERO = (
 )
 _SIZES = ("n", "tokens", "d", "d_h")
 _ALIKE = ("target", "training_steps", "sigma_w", "balance", "distance", "dtype", *_SIZES)
-_HEADS = {"one": 1, "two": 2, "four": 4}
+_HEADS = {"paper": (2, 4), "corrected": (1, 2, 4)}
+"""Numbers of heads, by constant: with one head the paper's is right by algebra."""
+
 _TRAINED = {"value": "W_V alone", "all": "W_Q, W_K and W_V"}
 _CONSTANTS = {
     ("paper", "value"): "‖W_O‖² λ_B²",
@@ -272,41 +274,44 @@ _HYPOTHESES = {
 _PROVED = "; the slip is Theorem 1's, gradient (27); the proof, (45), has the rate β/4"
 
 
-def rate_claim(constant: str, trained: str, heads: str, kernel: KernelName = "softmax") -> Claim:
+def rate_claim(constant: str, trained: str, kernel: KernelName = "softmax") -> Claim:
     """Claim that the loss is at most (1 − ηα)^t of its start (Theorem 1, or 2 for all weights).
 
     Of the Gaussian the paper says the like without a theorem. `constant` is that in the rate, α or
     β.
     """
-    theorem = 1 if trained == "value" else 2
-    values: Values = {"kernel": kernel, "trained": trained, "heads": _HEADS[heads]}
-    softmax = kernel == "softmax"
+    theorem, rate = (1, "α") if trained == "value" else (2, "β")
+    softmax, paper = kernel == "softmax", constant == "paper"
     subject = "softmax attention's loss" if softmax else "Gaussian attention's loss"
-    paper = constant == "paper"
-    count, rate = _HEADS[heads], "α" if theorem == 1 else "β"
-    by_algebra = paper and count == 1
     where = f"Theorem {theorem}" if softmax else "end of section 4.1"
-    return Claim(
-        name=f"theorem{theorem}{'' if softmax else '-gaussian'}-{constant}-{heads}",
-        kind="identity" if by_algebra else "paper" if paper else "ours",
-        source=f"{SOURCE}, {where}"
-        + ("" if paper else ", with a constant corrected for a block-diagonal W_V"),
-        statement=f"With {_TRAINED[trained]} trained and H = {count}, there is a step size η for "
-        f"which {subject} is at most (1 − η{rate})^t of its start, {rate} = "
-        f"{_CONSTANTS[constant, trained]}.",
-        hypotheses=_HYPOTHESES[theorem] + (_PROVED if paper and theorem == 2 else ""),
-        holds_where=f"{THEOREM_RULE}; a seed breaks it where at every step size allowed some step "
-        "lies above the bound"
-        + (
-            ", or must later by the exact recursion: its slowest rate, twice the least curvature, "
-            "is below that"
-            if paper and theorem == 1
-            else ""
-        ),
-        measure=partial(judge_bound, constant=constant, values=values, theorem=theorem),
-        figure="curves",
-        preset="kernel-theorem1" if theorem == 1 else _BALANCED,
-    )
+    *fewer, most = map(str, _HEADS[constant])
+
+    def part(count: int) -> Claim:
+        values: Values = {"kernel": kernel, "trained": trained, "heads": count}
+        return Claim(
+            name=f"theorem{theorem}{'' if softmax else '-gaussian'}-{constant}-"
+            f"{'two' if paper else 'four'}",
+            kind="paper" if paper else "ours",
+            source=f"{SOURCE}, {where}"
+            + ("" if paper else ", with a constant corrected for a block-diagonal W_V"),
+            statement=f"With {_TRAINED[trained]} trained and H = {', '.join(fewer)} or {most}, "
+            f"there is a step size η for which {subject} is at most (1 − η{rate})^t of its start, "
+            f"{rate} = {_CONSTANTS[constant, trained]}.",
+            hypotheses=_HYPOTHESES[theorem] + (_PROVED if paper and theorem == 2 else ""),
+            holds_where=f"{THEOREM_RULE}; a seed breaks it where at every step size allowed some "
+            "step lies above the bound"
+            + (
+                ", or must later by the exact recursion: its slowest rate, twice the least "
+                "curvature, is below that"
+                if paper and theorem == 1
+                else ""
+            ),
+            measure=partial(judge_bound, constant=constant, values=values, theorem=theorem),
+            figure="curves",
+            preset="kernel-theorem1" if theorem == 1 else _BALANCED,
+        )
+
+    return joined({f"H = {count}": part(count) for count in _HEADS[constant]})
 
 
 def judge_bound(cells: pd.DataFrame, constant: str, values: Values, theorem: int) -> Measurement:
@@ -417,98 +422,23 @@ def zero_loss(cells: pd.DataFrame, *, values: Values, preset: str) -> Measuremen
     return zero_loss_of(selection(values, preset).of(cells))
 
 
-def theorem_of_zero(
-    cells: pd.DataFrame, *, values: Values, preset: str, condition: str
-) -> Measurement:
-    """Judge whether the loss goes to zero where condition (8) or (12) is met."""
-    chosen, decades = cells_under(condition, cells, values, preset)
-    return judge_zero(chosen, {f"decades by which ({condition}) is missed": decades})
-
-
-def zero_claims(kernel: KernelName) -> list[Claim]:
-    """Return the claims that a kernel reaches zero loss with all weights trained."""
+def _zero_claim(kernel: KernelName) -> Claim:
     values: Values = {"kernel": kernel, "trained": "all"}
-    softmax = kernel == "softmax"
-    subject = "softmax" if softmax else "Gaussian"
-    where = "Theorem 2" if softmax else "end of section 4.1"
-    required = "condition (8) is met" if softmax else "weights are initialized appropriately"
-    met = (
-        "condition (8) is met by Remark 3's second option, a large W_O and a small W_V, with which "
-        "W_Q and W_K keep every bit in float64; so W_V alone is trained, and least squares with "
-        "λ_B above zero can't stop above zero"
-    )
-    return [
-        Claim(
-            name="theorem2-zero" if softmax else "theorem2-gaussian-zero",
-            kind="identity",
-            source=f"{SOURCE}, {where}",
-            statement=f"Where {required} and W_Q, W_K and W_V are trained, there is a step size "
-            f"with which {subject} attention reaches zero loss (H = 4).",
-            hypotheses=met if softmax else f"{met}, as for softmax",
-            holds_where=GOES_TO_ZERO,
-            measure=partial(
-                theorem_of_zero, values={**values, "heads": 4}, preset=_BALANCED, condition="8"
-            ),
-            figure="curves",
-            preset=_BALANCED,
-        ),
-        Claim(
-            name=f"zero-{kernel}-all",
-            kind="ours",
-            source=f"{SOURCE}, {where}, without condition (8)",
-            statement=f"With W_Q, W_K and W_V trained from drawn weights, {subject} attention "
-            "reaches zero loss.",
-            holds_where=AT_BEST,
-            measure=partial(zero_loss, values=values, preset=_FREE),
-            figure="curves",
-            preset=_FREE,
-        ),
-    ]
-
-
-def condition_claim(name: str, kind: Kind, source: str, statement: str, values: Values) -> Claim:
-    """Claim that condition (8) or (12) is met at initial weights that are chosen for it."""
-    preset = _BALANCED if name == "8" else "kernel-theorem3-near"
-
-    def measure(cells: pd.DataFrame) -> Measurement:
-        chosen, decades = cells_under(name, cells, values, preset)
-        return judge_theorem(
-            pd.Series(False, index=chosen.index),
-            chosen["seed"],
-            unknown=~(decades <= 0) | np.isinf(decades),
-            details={
-                "decades by which it is missed, least": float(decades.min()),
-                "decades by which it is missed, most": float(decades.max()),
-            },
-        )
-
     return Claim(
-        name=f"condition-{name}",
-        kind=kind,
-        source=f"{SOURCE}, {source}",
-        statement=statement,
-        holds_where="every cell of at least 10 seeds meets it; where one does not, other weights "
-        "may, and nothing is decided",
-        measure=measure,
-        preset=preset,
+        name="zero-softmax-all",
+        kind="ours",
+        source=f"{SOURCE}, Theorem 2 and the end of section 4.1, without condition (8)",
+        statement="With W_Q, W_K and W_V trained from drawn weights, softmax attention and "
+        "Gaussian attention reach zero loss.",
+        holds_where=AT_BEST,
+        measure=partial(zero_loss, values=values, preset=_FREE),
+        figure="curves",
+        preset=_FREE,
     )
 
 
 CLAIMS = (
-    *(
-        rate_claim(constant, trained, heads)
-        for trained in _TRAINED
-        for constant in ("paper", "corrected")
-        for heads in _HEADS
-    ),
-    *zero_claims("softmax"),
-    condition_claim(
-        "8",
-        "identity",
-        "Remarks 3 and 5",
-        "A large W_O and a small W_V meet condition (8).",
-        {"kernel": "softmax", "trained": "all", "heads": (1, 2, 4)},
-    ),
-    *(rate_claim("corrected", "all", heads, "gaussian") for heads in _HEADS),
-    *zero_claims("gaussian"),
+    *(rate_claim(constant, trained) for trained in _TRAINED for constant in _HEADS),
+    joined({"softmax": _zero_claim("softmax"), "Gaussian": _zero_claim("gaussian")}),
+    rate_claim("corrected", "all", "gaussian"),
 )
