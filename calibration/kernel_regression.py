@@ -115,14 +115,14 @@ def below_gamma(design: pd.DataFrame, broken: Bools, _: Random) -> pd.DataFrame:
     )
 
 
-def example(design: pd.DataFrame, broken: Bools, _: Random) -> pd.DataFrame:
+def example(design: pd.DataFrame, _: Random, *, broken: bool) -> pd.DataFrame:
     """Return cells of the example in which gradients and losses are as claimed, or not.
 
     Where values are equal softmax's gradient is exactly 0; where broken it is 1e-17, and the others
     have none.
     """
     stuck = ((design["kernel"] == "softmax") & (design["value_gap"] == 0)).to_numpy()
-    gradient = np.where(stuck, np.where(broken, 1e-17, 0.0), np.where(broken, 0.0, 1.0))
+    gradient = np.where(stuck, 1e-17 if broken else 0.0, 0.0 if broken else 1.0)
     return design.assign(
         **_MET_CONDITIONS,
         steps=STEPS,
@@ -135,14 +135,9 @@ def example(design: pd.DataFrame, broken: Bools, _: Random) -> pd.DataFrame:
     )
 
 
-def exact_example(design: pd.DataFrame, random: Random, *, broken: bool) -> pd.DataFrame:
-    """Return the example's cells with nothing drawn."""
-    return example(design, np.full(len(design), broken), random)
-
-
 def unmeasured_example(design: pd.DataFrame, random: Random) -> pd.DataFrame:
     """Return the example's cells without numbers: nothing else leaves them open."""
-    cells = exact_example(design, random, broken=False)
+    cells = example(design, random, broken=False)
     measured = ("gradient_query_start", "gradient_key_start", "train_loss", "relative_loss")
     return cells.assign(**dict.fromkeys(measured, np.nan))
 
@@ -182,32 +177,12 @@ def traces(design: pd.DataFrame, over: Numbers, _: Random) -> pd.DataFrame:
     return design.assign(tangent_small=small, tangent_trace=small * np.where(gaussian, over, 1.0))
 
 
-def predicted_steps(design: pd.DataFrame, broken: Bools, _: Random) -> pd.DataFrame:
-    """Return cells that take as many steps as predicted, or a tenth more."""
-    near = np.where(broken, 1.1, 1.01)
-    return design.assign(
-        **_MET_CONDITIONS,
-        tangent_steps=1000.0,
-        steps_to_millionth=np.round(1000 * near),
-        relative_loss=1e-7,
-    )
-
-
-def best_steps(design: pd.DataFrame, over: Numbers, _: Random, *, sizes: bool) -> pd.DataFrame:
-    """Return cells of which softmax's are best at the larger step sizes.
-
-    What is a multiple of its prediction is the ratio of best step sizes, or that of steps.
-    """
+def best_steps(design: pd.DataFrame, over: Numbers, _: Random) -> pd.DataFrame:
+    """Return cells of which softmax's are best at the larger step sizes, with a ratio of steps."""
     softmax = (design["kernel"] == "softmax").to_numpy()
-    best = np.where(softmax, 32768.0, 8.0)
-    is_best = (design["learning_rate"] == best).to_numpy()
-    ratio = 4096.0 / over if sizes else np.full(len(design), 4096.0)
-    steps = np.where(softmax, 100.0 if sizes else 100.0 * over, 100.0)
-    return design.assign(
-        **_MET_CONDITIONS,
-        tangent_largest=np.where(softmax, 1.0, ratio),
-        steps_to_millionth=np.where(is_best, steps, np.nan),
-    )
+    is_best = (design["learning_rate"] == np.where(softmax, 32768.0, 8.0)).to_numpy()
+    steps = np.where(softmax, 100.0 * over, 100.0)
+    return design.assign(**_MET_CONDITIONS, steps_to_millionth=np.where(is_best, steps, np.nan))
 
 
 def value_gradients(design: pd.DataFrame, broken: Bools, _: Random) -> pd.DataFrame:
@@ -245,10 +220,7 @@ _KERNELS = ("kernel == 'softmax'", "kernel == 'gaussian'")
 _BOUND = exception_worlds(bound_cells)
 _BOUNDS = joined_worlds({"heads == 2": _BOUND, "heads == 4": _BOUND})
 _ZERO = share_worlds(reached_zero, ON_MOST_DRAWS)
-_FAR = exception_worlds(example)
-_EXACT = Worlds(
-    partial(exact_example, broken=False), partial(exact_example, broken=True), unmeasured_example
-)
+_EXACT = Worlds(partial(example, broken=False), partial(example, broken=True), unmeasured_example)
 _WIDE = exception_worlds(singular_values)
 _TRAPPED = worlds_from(partial(trapped, share=0.5), partial(trapped, share=0.0), 1)
 
@@ -270,8 +242,7 @@ WORLDS: Mapping[str, Worlds] = {
     **dict.fromkeys(("zero-gaussian-mixed-sign", "zero-softmax-near"), _ZERO),
     "trapped-softmax": _TRAPPED,
     "theorem3-rate": exception_worlds(below_gamma),
-    **dict.fromkeys(("example-gradient", "example-gaussian", "example-escape"), _EXACT),
-    **dict.fromkeys(("example-gradient-far", "example-gaussian-far", "example-escape-far"), _FAR),
+    **dict.fromkeys(("example-gradient", "example-escape"), _EXACT),
     "sizes-lambda-b": share_worlds(often_above_zero, OFTEN),
     "sizes-delta": _WIDE,
     "ranks-softmax-five": joined_worlds(dict.fromkeys(_KERNELS, _WIDE)),
@@ -281,11 +252,7 @@ WORLDS: Mapping[str, Worlds] = {
     "corollary1-linear": exception_worlds(linear),
     "remark2-rate": _numbers("remark2-rate", slower, 0.3),
     "tangent-ratio": _numbers("tangent-ratio", traces, 0.1, logs=True),
-    "tangent-steps": exception_worlds(predicted_steps),
-    "tangent-step-size": _numbers(
-        "tangent-step-size", partial(best_steps, sizes=True), 0.3, logs=True
-    ),
-    "tangent-slower": _numbers("tangent-slower", partial(best_steps, sizes=False), 0.5, logs=True),
+    "tangent-slower": _numbers("tangent-slower", best_steps, 0.5, logs=True),
     "eigenvalue-proved": joined_worlds(
         {
             "heads < 16": exception_worlds(partial(slow_modes, share=1.0)),

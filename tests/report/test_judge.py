@@ -31,7 +31,6 @@ from tests.report.made_up import judged
 from tests.toy_runs import sweep_toy
 
 
-
 def names(shown: list[Judged]) -> list[str]:
     return [one.name for one in shown]
 

@@ -287,34 +287,22 @@ STUCK = {
 TOLD = {"label": 2.995, "weights": "identity", "sigma_w": 0.1}
 
 
-@pytest.mark.parametrize(
-    ("where", "seeds", "told"), [("", 1, TOLD), ("-far", 10, {})], ids=["told", "drawn"]
-)
-def test_the_example_holds_only_where_gradients_are_exactly_zero_and_the_loss_stays(
-    where: str, seeds: int, told: dict[str, object]
-) -> None:
+def test_the_example_holds_only_where_gradients_are_exactly_zero_and_the_loss_stays() -> None:
     def verdict(name: str, **values: object) -> str:
-        return measure(f"{name}{where}", frame({**STUCK, **told, **values}, seeds=seeds)).verdict
+        return measure(name, frame({**STUCK, **TOLD, **values}, seeds=1)).verdict
 
     assert verdict("example-gradient") == "holds"
     assert verdict("example-gradient", gradient_key_start=1e-17) == "fails"
     assert verdict("example-gradient", train_loss=0.999) == "fails"
-    assert verdict("example-gradient", condition_12=9.0) == ("holds" if where else "vacuous")
+    assert verdict("example-gradient", condition_12=9.0) == "vacuous"
     free = {"value_gap": 1.0, "gradient_query_start": 0.3, "relative_loss": 0.2}
     assert verdict("example-escape", **free) == "holds"
     assert verdict("example-escape", **free | {"relative_loss": 1.0}) == "fails"
-    gaussian = {"kernel": "gaussian", "gradient_query_start": 2.0, "relative_loss": 0.5}
-    assert verdict("example-gaussian", **gaussian) == "holds"
-    assert verdict("example-gaussian", kernel="gaussian", relative_loss=0.5) == "fails"
-    assert verdict("example-gaussian", **gaussian | {"gradient_query_start": np.nan}) == (
-        "inconclusive"
-    )
 
 
 def test_told_and_drawn_weights_lie_in_one_directory_and_are_told_apart() -> None:
     cells = pd.concat([frame(STUCK | {"condition_12": 9.0}), frame(STUCK | TOLD, seeds=1)])
     assert measure("example-gradient", cells).verdict == "holds"
-    assert measure("example-gradient-far", cells).verdict == "holds"
     assert measure("example-gradient", frame(STUCK)).verdict == "not run"
 
 

@@ -149,12 +149,6 @@ MEASUREMENTS = (
         label="formula at small weights",
     ),
     Column(
-        "tangent_largest",
-        "largest eigenvalue of the tangent kernel in W_Q at the start",
-        symbol=r"\lambda_{\max}(\Theta)",
-        label="largest tangent eigenvalue",
-    ),
-    Column(
         "tangent_steps",
         "steps to 1e-6 of the start that the tangent kernel predicts",
         label="predicted steps",

@@ -27,7 +27,7 @@ from overfit_cli.studies.attention_kernel.regression.parameters import (
     KernelRegressionParameters,
 )
 
-COLUMNS = ("tangent_trace", "tangent_small", "tangent_largest", "tangent_steps")
+COLUMNS = ("tangent_trace", "tangent_small", "tangent_steps")
 
 MILLIONTH = 1e-6
 """The share of its start that a loss has come down to."""
@@ -128,6 +128,5 @@ def initial_columns(
     return {
         "tangent_trace": np.trace(kernels, axis1=1, axis2=2).tolist(),
         "tangent_small": small,
-        "tangent_largest": np.linalg.eigvalsh(kernels)[:, -1].tolist(),
         "tangent_steps": steps,
     }
