@@ -206,7 +206,7 @@ def test_a_seed_refutes_a_bound_where_no_step_size_keeps_it() -> None:
     assert refuted.verdict == "fails"
     sentence = BY_NAME["theorem1-paper-two"].contradiction(refuted)
     assert sentence.startswith("Contradicts Song et al. 2024, Theorem 1, measured ")
-    assert ": With W_V alone trained and H = 2 or 4" in sentence
+    assert ": With W_V alone trained there is, for each of H = 2 and 4" in sentence
     assert "block-diagonal over heads" in sentence
 
 

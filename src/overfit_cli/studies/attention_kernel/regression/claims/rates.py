@@ -294,9 +294,9 @@ def rate_claim(constant: str, trained: str, kernel: KernelName = "softmax") -> C
             kind="paper" if paper else "ours",
             source=f"{SOURCE}, {where}"
             + ("" if paper else ", with a constant corrected for a block-diagonal W_V"),
-            statement=f"With {_TRAINED[trained]} trained and H = {', '.join(fewer)} or {most}, "
-            f"there is a step size η for which {subject} is at most (1 − η{rate})^t of its start, "
-            f"{rate} = {_CONSTANTS[constant, trained]}.",
+            statement=f"With {_TRAINED[trained]} trained there is, for each of H = "
+            f"{', '.join(fewer)} and {most}, a step size η for which {subject} is at most "
+            f"(1 − η{rate})^t of its start, {rate} = {_CONSTANTS[constant, trained]}.",
             hypotheses=_HYPOTHESES[theorem] + (_PROVED if paper and theorem == 2 else ""),
             holds_where=f"{THEOREM_RULE}; a seed breaks it where at every step size allowed some "
             "step lies above the bound"
