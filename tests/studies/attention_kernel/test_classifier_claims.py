@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -38,7 +39,7 @@ AT_ONE_RATE = {
 COMPARED = (*AT_BEST, *AT_ONE_RATE)
 
 
-def setting_of(name: str) -> dict[str, object]:
+def setting_of(name: str) -> dict[str, Any]:
     """The data and training of a claim's cells: the paper's, where it is about one step size."""
     task = name.partition("-")[0]
     paper = {**PAPER_TRAINING[task], "training_steps": PAPER_STEPS}

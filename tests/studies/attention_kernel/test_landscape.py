@@ -194,9 +194,8 @@ def test_kernels_share_the_first_stage_and_pairs_the_second(
     kernels, pairs = ("softmax", "gaussian"), (0, 1)
     cells = [cell(kernel=kernel, pair=pair) for kernel in kernels for pair in pairs]
     results = trained(*cells)
-    assert trainings == [1, 2, 2]
+    assert sorted(trainings) == [1, 2, 2]
     numbers = [result.measurements for result in results]
-    assert len({number["first_stage_loss"] for number in numbers}) == 1
     assert numbers[0]["centre_loss"] == numbers[1]["centre_loss"] != numbers[2]["centre_loss"]
     assert len({number["rms_laplacian"] for number in numbers}) == 4
     # What only shapes the surface trains nothing anew; another seed does.
@@ -254,7 +253,11 @@ def test_no_second_steps_leave_the_first_stages_weights() -> None:
     [softmax, gaussian] = trained(
         *(cell(kernel=k, second_steps=0) for k in ("softmax", "gaussian"))
     )
-    at_start = softmax.measurements["first_stage_loss"]
+    first = cell(kernel="softmax", second_steps=0)
+    task = study.task(first.parameters, first.seed)
+    model = engine.trained_network(first.parameters, task, first.seed, 1, "cpu")
+    batch = fixed_batch(first.parameters, task, first.seed)
+    at_start = evaluate(model, batch, "cpu").loss
     assert softmax.measurements["centre_loss"] == at_start
     assert gaussian.measurements["centre_loss"] != at_start
 

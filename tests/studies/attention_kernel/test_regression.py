@@ -419,7 +419,6 @@ def test_the_examples_gradient_is_exactly_zero_for_softmax_alone(seed: int) -> N
     stuck = result(kernel="softmax")
     assert stuck["gradient_query_start"] == stuck["gradient_key_start"] == 0
     assert stuck["start_loss"] == stuck["train_loss"] == 1
-    assert stuck["gradient_value_start"] > 0
     assert result(kernel="gaussian")["gradient_query_start"] > 0
     escaped = result(kernel="softmax", value_gap=1.0)
     assert escaped["gradient_query_start"] > 0

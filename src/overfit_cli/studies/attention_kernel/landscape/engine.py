@@ -248,7 +248,7 @@ def train_cell(cell: Cell[P], task: Task, training: Training) -> CellResult[P]:
     """
     parameters, device = cell.parameters, training.device
     training.say("Training the network, which is kept in the cache")
-    first, model = (trained_network(parameters, task, cell.seed, k, device) for k in (1, 2))
+    model = trained_network(parameters, task, cell.seed, 2, device)
     batch = fixed_batch(parameters, task, cell.seed)
     centre = evaluate(model, batch, device).loss
     steps = parameters.training_steps + parameters.second_steps
@@ -259,7 +259,6 @@ def train_cell(cell: Cell[P], task: Task, training: Training) -> CellResult[P]:
     losses = losses_around(model, cell, batch, device)
     points = parameters.points, parameters.spacing
     measured = measure_landscape(losses, points, centre, cell, training, name)
-    measured["first_stage_loss"] = evaluate(first, batch, device).loss
     return CellResult(cell, measured, steps)
 
 

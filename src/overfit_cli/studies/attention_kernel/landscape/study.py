@@ -32,14 +32,7 @@ class KernelLandscape(TransformerStudy[P]):
     paper_data = "IMDb and Pathfinder of the Long Range Arena"
     parameters = KernelLandscapeParameters
     headline = "rms_laplacian"
-    columns = (
-        *MEASURES,
-        Column(
-            "first_stage_loss",
-            "loss after the first stage, on the same batch",
-            label="loss after the first stage",
-        ),
-    )
+    columns = MEASURES
     trajectory_columns = (
         Column(
             "a", "step along the direction in W_Q", symbol="d_1", label="step along W_Q's direction"

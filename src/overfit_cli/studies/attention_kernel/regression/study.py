@@ -56,14 +56,7 @@ MEASUREMENTS = (
     ),
     Column("gradient_query_start", "gradient in W_Q at the start", symbol=r"\|\nabla_{W^Q} f\|"),
     Column("gradient_key_start", "gradient in W_K at the start", symbol=r"\|\nabla_{W^K} f\|"),
-    Column("gradient_value_start", "gradient in W_V at the start", symbol=r"\|\nabla_{W^V} f\|"),
     Column("gradient", "final gradient in what is trained", label="final gradient"),
-    Column(
-        "smallest_attention",
-        "smallest attention at the end",
-        symbol=r"\min S",
-        label="final smallest attention",
-    ),
     Column(
         "delta",
         "smallest singular value of ∂C/∂W_Q at the start",

@@ -168,17 +168,15 @@ class _LayersTogether(BatchedTraining[P, _LayerState, Step]):
             if diverged >= 0:
                 yield CellResult(cell, drop_nan(measured), diverged, "diverged")
             else:
-                measured |= self._final_measurements(index, now.out)
+                measured |= self._final_measurements(index, float(now.out.loss[index]))
                 yield CellResult(cell, drop_nan(measured), step)
 
-    def _final_measurements(self, index: int, out: ForwardPass) -> dict[str, float]:
-        counts = self._counts
-        loss, start = float(out.loss[index]), float(counts.start[index])
+    def _final_measurements(self, index: int, loss: float) -> dict[str, float]:
+        counts, start = self._counts, float(self._counts.start[index])
         measured = {
             "relative_loss": loss / start if start > 0 else math.nan,
             "train_loss": loss,
             "gradient": float(self._gradient[index]),
-            "smallest_attention": float(measures.smallest_attention(out)[index]),
             **counts.steps_to(index),
             "pl_ratio_min": float(self._smallest_ratio[index]),
             "descent": float(self._descent.least()[index]),
@@ -221,7 +219,7 @@ def _initial_measurements(
         "lambda_b": lambda_b,
         "delta": list(map(min, delta)),
         "stability": (fixed.learning_rate * largest).tolist(),
-        **{f"gradient_{name}_start": value.sqrt().tolist() for name, value in gradients.items()},
+        **{f"gradient_{name}_start": gradients[name].sqrt().tolist() for name in ("query", "key")},
         **{name: [columns[name] for columns in by_cell] for name in by_cell[0]},
         "lemma_gradients": lemmas.gradient_ratios(fixed, state, out, problems).tolist(),
     }
