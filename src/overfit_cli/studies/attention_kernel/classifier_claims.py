@@ -1,9 +1,4 @@
-"""Claims of section 5.3.1 of Song et al. 2024 on two kernels, for either classification study.
-
-The paper compares the kernels on IMDb and on Pathfinder, with one optimiser and step size for both.
-Generated data stands in for these, where each kernel is taken at its best step size: what is
-measured there is a question of this tool. A rule on ranks compares the worst runs.
-"""
+"""Claims of section 5.3.1 of Song et al. 2024 on two kernels, for either classification study."""
 
 from __future__ import annotations
 

@@ -1,10 +1,4 @@
-"""The claims of section 5.3.2 of Song et al. 2024: which kernel's landscape is rougher.
-
-The paper draws it for IMDb and Pathfinder after 8000 and 500 steps. Generated data, and fewer
-steps, stand in for that: what is measured there is a question of this tool.
-Networks are what varies by chance; the pairs of directions around one network share it. So a
-network's pairs are averaged, and the interval is over networks.
-"""
+"""The claims of section 5.3.2 of Song et al. 2024: which kernel's landscape is rougher."""
 
 from __future__ import annotations
 
@@ -85,7 +79,6 @@ _SETTINGS: Mapping[str, Sequence[Values]] = {
 
 
 def _claims(kind: Kind) -> tuple[Claim, Claim]:
-    """The claims that softmax has more minima and more curvature around some networks."""
     return (
         _claim(
             "minima",
@@ -105,7 +98,6 @@ def _claims(kind: Kind) -> tuple[Claim, Claim]:
 
 
 def _claim(name: str, statement: str, number: str, measure: str, kind: Kind) -> Claim:
-    """A claim on the median over networks, each the mean of its pairs."""
     softmax, gaussian = (measure.format(kernel) for kernel in ("softmax", "gaussian"))
     real = kind == "paper"
     claim = stated_claim(

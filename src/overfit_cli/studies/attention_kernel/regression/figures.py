@@ -1,7 +1,4 @@
-"""Figures of the study: lines with long legend handles, and the seeds that end at a local minimum.
-
-A short handle shows a dash and a dot of every pattern alike.
-"""
+"""Figures of losses, and of the sizes at which δ is above zero, with long legend handles."""
 
 from __future__ import annotations
 
@@ -118,10 +115,7 @@ def draw_final_losses(data: FigureData, options: FigureOptions) -> Picture:
 
 
 def draw_ranks(data: FigureData, options: FigureOptions) -> Picture:
-    """Draw where δ of softmax is above zero, with its five sizes; of several kernels it is chosen.
-
-    The legend shows the patterns of the curves.
-    """
+    """Draw where δ of softmax is above zero with its five sizes; other kernels are left out."""
     chosen, several = data, data.cells["kernel"].nunique() > 1
     if several:
         cells, planned = (
@@ -150,7 +144,6 @@ def draw_ranks(data: FigureData, options: FigureOptions) -> Picture:
 
 
 def _tick_widths(figure: Picture, widths: list[int]) -> None:
-    """Put ticks at the sampled widths of a head, which need not be evenly spaced."""
     for axes in figure.axes:
         axes.set_xticks(widths, [f"{width:g}" for width in widths])
         axes.minorticks_off()
@@ -164,11 +157,7 @@ def _agreement(data: FigureData, threshold: float) -> list[str]:
 
 
 def _draw_fifth_size(axes: Axes, cells: pd.DataFrame) -> Legend:
-    """Draw (M − 1) d = M n, steps in D: M is the fewest samples with more tokens than D.
-
-    To the left of the line and below it δ is 0. Where several N or n share a panel nothing is
-    drawn.
-    """
+    """Draw (M − 1) d = M n, steps in D: M is the fewest samples with more tokens than D."""
     if len(sizes := cells[["n", "tokens"]].drop_duplicates()) != 1:
         return []
     samples, tokens = (int(size) for size in sizes.iloc[0])

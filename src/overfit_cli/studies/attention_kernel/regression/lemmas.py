@@ -207,7 +207,6 @@ def lipschitz_constants(size: Norms, kernel: Kernel, trained: Trained) -> tuple[
 
 
 def _constants_of_lemma_3(size: Norms, everything: bool) -> tuple[float, float]:
-    """Return Z and G of softmax, for W_Q alone or for all weights (equations 90 and 99)."""
     samples, root = len(size.inputs), size.tokens * size.root_heads
     in_query = softmax_gradient(size, size.key)
     others = (
@@ -227,7 +226,6 @@ def _constants_of_lemma_3(size: Norms, everything: bool) -> tuple[float, float]:
 
 
 def _constants_of_lemma_8(size: Norms) -> tuple[float, float]:
-    """Return Z' and G' of the Gaussian, for W_Q alone (equations after 101 and 109)."""
     samples = len(size.inputs)
     z = np.linalg.norm(gaussian_gradient(size), axis=0)  # (samples,)
     scale = math.sqrt(size.tokens) * size.inputs**2
@@ -296,5 +294,4 @@ def _stack(fixed: Constants, arrays: Sequence[Floats]) -> Tensor:
 
 
 def _share(left: Tensor, right: Tensor) -> Tensor:
-    """Return left over right side, and 0 where the right side is 0."""
     return (left / right).where(right > 0, 0.0)

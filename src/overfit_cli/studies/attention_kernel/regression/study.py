@@ -1,7 +1,4 @@
-"""The study `kernel-regression`: Theorems 1 to 3 of Song et al. 2024.
-
-Columns of a cell and of its trajectory, figures, batches and cost.
-"""
+"""The study `kernel-regression`: Theorems 1 to 3 of Song et al. 2024."""
 
 from __future__ import annotations
 

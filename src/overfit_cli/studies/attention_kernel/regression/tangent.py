@@ -72,15 +72,7 @@ def trace_at_small_weights(kernel: Kernel, problem: Problem, sigma_w: float) -> 
 
 
 def predicted_steps(kernel: Floats, residual: Floats, learning_rate: float) -> float:
-    """Return the first step at which ‖(I − η Θ)^t r‖² is at most a millionth of its start.
-
-    nan where it does not come down, or where nothing is to come down.
-
-    Args:
-        kernel: Θ, (rows, rows).
-        residual: r at the start, (rows,).
-        learning_rate: η.
-    """
+    """Return the first step at which ‖(I − η Θ)^t r‖² is at most a millionth of its start."""
     eigenvalues, vectors = np.linalg.eigh(kernel)
     shares = np.square(vectors.T @ residual)  # (rows,)
     factors = np.square(1 - learning_rate * eigenvalues)  # of the loss's modes, per step

@@ -59,10 +59,7 @@ def rates(problem: Problem, lambda_b: float, trained: str) -> tuple[float, float
 
 
 def condition_8(problem: Problem, residual: float, lambda_b: float) -> float:
-    """Return by how many decades condition (8) of Theorem 2 fails, inf where λ_B is 0.
-
-    The residual is ‖MH(M₀) − y‖, and λ_B the smallest singular value of B₀.
-    """
+    """Return by how many decades condition (8) of Theorem 2 fails, inf where λ_B is 0."""
     samples, tokens, _ = problem.inputs.shape
     query, key = largest_singular_values(problem.query), largest_singular_values(problem.key)
     smallest = min(float(query.min()), float(key.min()), lambda_b)
@@ -147,9 +144,6 @@ def lacks_rank(
     Rows of ∂C/∂W_Q are x_k ⊗ W_Kᵀx_j for softmax, in Σ_i Sym²(V_i) ⊕ Σ_i Λ²(V_i) with V_i the span
     of a sample's tokens, and x_k ⊗ (W_Kᵀx_j − W_Qᵀx_k) for distances, which adds a space of N n
     dimensions. See the page on derivations.
-
-    Args:
-        normalised: whether the kernel is softmax's, of inner products; else of distances.
     """
     rows = samples * tokens**2  # N n²
     symmetric = np.minimum(samples * tokens * (tokens + 1), features * (features + 1)) // 2

@@ -60,14 +60,10 @@ def train_batch(batch: Sequence[RegressionCell], training: Training) -> Results[
 
 @dataclass
 class _LayerState(CellState[P]):
-    """A cell in training, and its problem."""
-
     problem: Problem
 
 
 class _LayersTogether(BatchedTraining[P, _LayerState, Step]):
-    """Gradient descent on attention layers: all steps of all cells, counted where they diverge."""
-
     def __init__(self, batch: Sequence[RegressionCell], training: Training) -> None:
         settings = [cell.parameters for cell in batch]
         problems = [draw_problem(cell.parameters, cell.seed) for cell in batch]
@@ -204,7 +200,6 @@ class _LayersTogether(BatchedTraining[P, _LayerState, Step]):
 def _initial_measurements(
     fixed: Constants, state: Projections, out: ForwardPass, problems: Sequence[Problem]
 ) -> dict[str, list[float]]:
-    """What is measured before the first step, by column and cell; nan where no theorem applies."""
     lambda_b = measures.smallest_singular_value_of_b(fixed, out).tolist()
     delta = measures.smallest_of_scores(fixed, state).tolist()
     least, largest = measures.curvatures(fixed, out)

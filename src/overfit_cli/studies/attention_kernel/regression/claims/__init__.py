@@ -1,8 +1,4 @@
-"""The claims of Theorems 1 to 3, their lemmas and remarks, and section 4.2.2's example.
-
-A theorem says that a step size exists: each is judged at the step size that serves it best, and
-the sentence says how the others did.
-"""
+"""The claims of Theorems 1 to 3, their lemmas and remarks, and section 4.2.2's example."""
 
 from __future__ import annotations
 

@@ -55,7 +55,6 @@ def _is_wide(cells: pd.DataFrame) -> pd.Series[bool]:
 
 
 def _of_sizes(cells: pd.DataFrame, column: str, fits: pd.Series[bool]) -> pd.Series[float]:
-    """A singular value of the cells of some sizes; nan of cells that failed or are absent."""
     if not fits.any():
         raise not_run("It needs cells of such sizes.")
     done = fits & (cells["status"] == "done")

@@ -101,7 +101,6 @@ def _is_trapped(cells: pd.DataFrame) -> Measurement:
 
 
 def _gaussian_zero(cells: pd.DataFrame) -> Measurement:
-    """Judge whether the loss goes to zero where condition (12) is met."""
     chosen, decades = cells_under("12", cells, _GAUSSIAN, _NEAR)
     return judge_zero(chosen, {"decades by which (12) is missed": decades})
 
@@ -132,7 +131,6 @@ def _rate_is_gamma(cells: pd.DataFrame) -> Measurement:
 
 
 def _softmax_under_12(cells: pd.DataFrame) -> Measurement:
-    """Measure how often softmax reaches zero loss on the seeds that meet condition (12)."""
     chosen, decades = cells_under("12", cells, _SOFTMAX, _NEAR)
     if not (decades <= 0).any():
         raise not_run(f"It needs cells that meet condition (12), as in `overfit sweep {_NEAR}`.")
@@ -171,7 +169,6 @@ _TRAPPED = Claim(
 
 
 def _under_condition_12() -> list[Claim]:
-    """The claims on how both kernels end where condition (12) is met."""
     return [
         Claim(
             name="theorem3-gaussian-zero",

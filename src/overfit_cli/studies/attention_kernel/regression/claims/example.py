@@ -1,8 +1,4 @@
-"""Section 4.2.2's example: a gradient of exactly zero at a loss above zero, and the escape from it.
-
-The paper leaves the label and W_Q and W_K open. With some of them condition (12) is met and nothing
-is drawn.
-"""
+"""Section 4.2.2's example: a gradient of zero at a loss above zero, and the escape from it."""
 
 from __future__ import annotations
 
@@ -25,7 +21,6 @@ _WEIGHTS: Values = {"label": 2.995, "weights": "identity", "sigma_w": 0.1}
 
 
 def _unless_12(cells: pd.DataFrame, measured: Measurement) -> Measurement:
-    """Return a measurement; a vacuous one where the cells miss condition (12)."""
     decades = finite_numbers(cells, "condition_12")
     if decades.max() <= 0:
         return measured
@@ -34,7 +29,6 @@ def _unless_12(cells: pd.DataFrame, measured: Measurement) -> Measurement:
 
 
 def _vanishing_gradient(cells: pd.DataFrame) -> Measurement:
-    """Measure softmax's gradient and loss where token values are equal and (12) is met."""
     chosen = selection({**_SOFTMAX, "value_gap": 0.0, **_WEIGHTS}, _PRESET).of(cells)
     known = chosen[~is_unknown(chosen)]
     in_query, in_key = (

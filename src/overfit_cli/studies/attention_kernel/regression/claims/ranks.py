@@ -50,7 +50,6 @@ def _judge(cells: pd.DataFrame, *, kernel: KernelName) -> Measurement:
 
 
 def _lacks(cells: pd.DataFrame, normalised: bool) -> pd.Series[bool]:
-    """Which cells lack one of a kernel's five sizes."""
     sizes = [cells[name].to_numpy() for name in ("n", "tokens", "d", "d_h")]
     missed = pd.DataFrame(lacks_rank(normalised, *sizes), index=cells.index)
     return missed.any(axis=1) | lacks_width(normalised, *sizes)

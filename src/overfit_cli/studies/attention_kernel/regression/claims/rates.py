@@ -79,10 +79,7 @@ _CONSTANTS = {
 
 
 def selection(values: Values, preset: str, *, any_target: bool = False) -> Selection:
-    """Return which cells have some values; their heads, if not named, are one.
-
-    With `any_target` cells with different targets may be judged together.
-    """
+    """Return which cells have some values; their heads, if not named, are one."""
     alike = [
         name for name in _ALIKE if name not in values and not (any_target and name == "target")
     ]
@@ -135,12 +132,7 @@ def reached_zero(cells: pd.DataFrame) -> pd.Series[bool]:
 
 
 def has_stopped(cells: pd.DataFrame, above: pd.Series[float]) -> pd.Series[bool]:
-    """Return which cells that are done no longer fall; see `STOPPED`.
-
-    Args:
-        cells: cells, of which some may have failed: those have not stopped.
-        above: how far each loss lies above where it could go.
-    """
+    """Return which cells that are done no longer fall; see `STOPPED`."""
     done = cells[cells["status"] == "done"]
     for name in ("steps", "gradient"):
         finite_numbers(done, name)
@@ -149,11 +141,7 @@ def has_stopped(cells: pd.DataFrame, above: pd.Series[float]) -> pd.Series[bool]
 
 
 def judge_zero(chosen: pd.DataFrame, requirements: dict[str, pd.Series[float]]) -> Measurement:
-    """Judge whether every seed's loss goes to zero at some step size; see `GOES_TO_ZERO`.
-
-    Args:
-        requirements: the distance of each cell to each hypothesis.
-    """
+    """Judge whether every seed's loss goes to zero at some step size; see `GOES_TO_ZERO`."""
     done = chosen[chosen["status"] == "done"]
     finite_numbers(done, "train_loss")
     zero = reached_zero(chosen)
@@ -182,11 +170,6 @@ def judge_some_step_size(
     """Judge whether some step size serves every seed.
 
     It is broken where the smallest step size falls short and none serves, and all cells are known.
-
-    Args:
-        reached: which of them come to where the theorem says.
-        requirements: the distance of each cell to each hypothesis.
-        by: the parameters of each problem that needs a step size, with the seed.
     """
     problems = [chosen[name] for name in by]
     smallest = chosen["learning_rate"] == chosen["learning_rate"].min()
@@ -209,10 +192,7 @@ def judge_some_step_size(
 
 
 def zero_loss_of(chosen: pd.DataFrame) -> Measurement:
-    """Measure on which share of the seeds the loss goes to zero, at the step size that has most.
-
-    It fails only where the best step size lies among those tried: beyond them there may be better.
-    """
+    """Measure on which share of the seeds the loss goes to zero, at the step size that has most."""
     reached = _zero_by_seed(chosen)
     count = int(reached.sum(axis=1).max())
     share = share_estimate(count, reached.shape[1], level_of_each(len(reached)))
@@ -235,10 +215,6 @@ def zero_loss_of(chosen: pd.DataFrame) -> Measurement:
 
 
 def _zero_by_seed(cells: pd.DataFrame) -> pd.DataFrame:
-    """Which seeds went to zero at which step size, (step sizes, seeds), of those all were run at.
-
-    A seed counts where all of its cells at a step size went to zero.
-    """
     zero = reached_zero(require_trained(cells))
     by_seed = zero.groupby([cells["learning_rate"], cells["seed"]]).all().unstack()
     complete = by_seed.dropna()
@@ -248,7 +224,6 @@ def _zero_by_seed(cells: pd.DataFrame) -> pd.DataFrame:
 
 
 def _best_step_size(cells: pd.DataFrame, reached: pd.DataFrame) -> float:
-    """The step size that most seeds went to zero at; of several, that of the lowest losses."""
     losses = cells["relative_loss"].astype(float).where(cells["status"] == "done", np.inf)
     medians = losses.groupby(cells["learning_rate"]).median().loc[reached.index]
     order = pd.DataFrame({"reached": -reached.sum(axis=1), "loss": medians})
@@ -275,11 +250,7 @@ _PROVED = "; the slip is Theorem 1's, gradient (27); the proof, (45), has the ra
 
 
 def rate_claim(constant: str, trained: str, kernel: KernelName = "softmax") -> Claim:
-    """Claim that the loss is at most (1 − ηα)^t of its start (Theorem 1, or 2 for all weights).
-
-    Of the Gaussian the paper says the like without a theorem. `constant` is that in the rate, α or
-    β.
-    """
+    """Claim that the loss is at most (1 − ηα)^t of its start (Theorem 1, or 2 for all weights)."""
     theorem, rate = (1, "α") if trained == "value" else (2, "β")
     softmax, paper = kernel == "softmax", constant == "paper"
     subject = "softmax attention's loss" if softmax else "Gaussian attention's loss"
@@ -372,7 +343,6 @@ def judge_bound(cells: pd.DataFrame, constant: str, values: Values, theorem: int
 
 
 def _compare_slowest(told: pd.DataFrame, seeds: pd.Series[int], theorem: int) -> str:
-    """Say what the slowest rates mean for the paper's constant; empty where that isn't judged."""
     if theorem == 2:
         proved = bool((told["margin"].dropna() >= PROVED).all()) and told["margin"].notna().any()
         return " In every cell the slowest rate is above β/4, the proof's." if proved else ""

@@ -33,7 +33,6 @@ def _traces(cells: pd.DataFrame) -> pd.DataFrame:
 
 
 def _at_best(cells: pd.DataFrame) -> pd.DataFrame:
-    """Return each kernel's cell of a seed at its best step size, which is measured."""
     chosen, decades = cells_under("12", cells, {"kernel": BOTH, "trained": "query"}, STEPS)
     done = chosen[(chosen["status"] == "done") & (decades <= 0)]
     done = done[done["steps_to_millionth"].notna()]
