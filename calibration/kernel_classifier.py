@@ -7,15 +7,15 @@ was measured: so the choice is a part of every world.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 import pandas as pd
 
 from calibration.rates import World, Worlds
-from calibration.worlds import Bools, Numbers, Random, share_worlds, worlds_from
-from overfit_cli.studies.attention_kernel.classifier_claims import ALIVE, LOWER
+from calibration.worlds import Numbers, Random, worlds_from
+from overfit_cli.studies.attention_kernel.classifier_claims import LOWER
 from overfit_cli.studies.attention_kernel.parameters import PAPER_STEPS, PAPER_TRAINING
 
 Deviations = tuple[float, float, float]
@@ -114,12 +114,6 @@ def logged_twice(design: pd.DataFrame, random: Random, *, world: World) -> pd.Da
     return pd.concat([cells.assign(step=step) for step in (0, 400)], ignore_index=True)
 
 
-def head_cells(design: pd.DataFrame, alive: Bools, random: Random) -> pd.DataFrame:
-    """Return cells of which one has a dead head on each seed that isn't alive."""
-    first = ~design.duplicated("seed").to_numpy()
-    return design.assign(silent_head=np.where(first & ~alive, 1.0, 0.1))
-
-
 def _noise(design: pd.DataFrame, random: Random, deviations: Deviations) -> Numbers:
     seed, kernel, cell = deviations
     kernels, codes = np.unique(design["kernel"].to_numpy(str), return_inverse=True)
@@ -146,20 +140,6 @@ def _worlds(true: World, false: World) -> Worlds:
     return worlds_from(true, false, LOWER.fewest_seeds)
 
 
-def _shared_worlds(prefix: str, like: Measured) -> Iterator[tuple[str, Worlds]]:
-    """The worlds of the claims that both studies have."""
-    world = partial(trained_cells, like=like)
-    faster = _worlds(partial(world, gain=0.05), world)
-    at_one = partial(world, flat=False)
-    accurate = _worlds(partial(world, more=0.1), world)
-    yield f"{prefix}-gaussian-faster", faster
-    yield f"{prefix}-gaussian-faster-one-rate", _worlds(partial(at_one, gain=0.05), at_one)
-    yield f"{prefix}-gaussian-more-accurate", accurate
-    yield f"{prefix}-gaussian-more-accurate-one-rate", accurate
-    yield f"{prefix}-above-shortcut", _worlds(partial(world, above=0.1), world)
-    yield f"{prefix}-head-alive", share_worlds(head_cells, ALIVE)
-
-
 def real(design: pd.DataFrame, random: Random, *, world: World, task: str) -> pd.DataFrame:
     """Return cells of the paper's data, model and training."""
     settings = {**PAPER_TRAINING[task], "training_steps": PAPER_STEPS}
@@ -174,41 +154,29 @@ def _real_worlds(task: str, worlds: Mapping[str, Worlds]) -> Iterator[tuple[str,
         yield f"{task}-{PAPER_TRAINING[task]['source']}-{name}", Worlds(*made)
 
 
+def _paper_worlds(like: Measured) -> dict[str, Worlds]:
+    """The worlds of the claims at one step size that both studies have."""
+    world = partial(trained_cells, like=like)
+    at_one = partial(world, flat=False)
+    return {
+        "gaussian-faster": _worlds(partial(at_one, gain=0.05), at_one),
+        "gaussian-more-accurate": _worlds(partial(world, more=0.1), world),
+    }
+
+
+_OF_TEXT = partial(trained_cells, like=TEXT)
 _ALIKE = partial(trained_cells, like=PATHFINDER)
 _STEADY = partial(_ALIKE, lucky={"gaussian": 0.0, "softmax": 0.5})
-_STEADY_TEXT = partial(
-    trained_cells, like=replace(TEXT, jump=0.3), lucky={"gaussian": 0.0, "softmax": 0.5}
-)
-_TEXT = dict(_shared_worlds("text", TEXT)) | {
-    "text-gaussian-steadier-epochs": _worlds(
-        partial(logged_twice, world=_STEADY_TEXT),
-        partial(logged_twice, world=partial(trained_cells, like=TEXT)),
-    ),
-}
-_PATHFINDER = dict(_shared_worlds("pathfinder", PATHFINDER)) | {
-    "pathfinder-gaussian-steadier": _worlds(_STEADY, _ALIKE),
-    "pathfinder-gaussian-steadier-epochs": _worlds(
+_OF_CURVES = {
+    "gaussian-steadier-epochs": _worlds(
         partial(logged_twice, world=_STEADY), partial(logged_twice, world=_ALIKE)
     ),
-    "pathfinder-worst-run": _worlds(partial(_ALIKE, more=0.1), _ALIKE),
-}
-_REAL_TEXT = {
-    name: _TEXT[f"text-{name}-one-rate"] for name in ("gaussian-faster", "gaussian-more-accurate")
-}
-_REAL_PATHFINDER = {
-    name.removesuffix("-one-rate"): _PATHFINDER[f"pathfinder-{name}"]
-    for name in (
-        "gaussian-faster-one-rate",
-        "gaussian-more-accurate-one-rate",
-        "gaussian-steadier",
-        "gaussian-steadier-epochs",
-        "worst-run",
-    )
+    "worst-run": _worlds(partial(_ALIKE, more=0.1), _ALIKE),
 }
 
 WORLDS: Mapping[str, Worlds] = {
-    **_TEXT,
-    **_PATHFINDER,
-    **dict(_real_worlds("text", _REAL_TEXT)),
-    **dict(_real_worlds("pathfinder", _REAL_PATHFINDER)),
+    "text-gaussian-faster": _worlds(partial(_OF_TEXT, gain=0.05), _OF_TEXT),
+    "pathfinder-above-shortcut": _worlds(partial(_ALIKE, above=0.1), _ALIKE),
+    **dict(_real_worlds("text", _paper_worlds(TEXT))),
+    **dict(_real_worlds("pathfinder", _paper_worlds(PATHFINDER) | _OF_CURVES)),
 }

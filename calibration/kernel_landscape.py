@@ -12,12 +12,8 @@ from calibration.rates import World, Worlds
 from calibration.worlds import Random, worlds_from
 from overfit_cli.studies.attention_kernel.landscape.claims import REAL
 
-DEVIATIONS = {
-    "rms_laplacian": (0.95, 0.5),
-    "quadratic_residual": (1.4, 0.9),
-    "sharpness": (1.0, 1.0),
-}
-"""Of the log₂ ratio of both kernels: from network to network, and between a network's pairs."""
+DEVIATIONS = (0.95, 0.5)
+"""Of the log₂ ratio of both Laplacians: from network to network, and between a network's pairs."""
 
 SHAPES = {"gaussian": 0.5, "softmax": 2.0}
 
@@ -26,15 +22,13 @@ MINIMA = {"gaussian": 2.78, "softmax": 2.0}
 has the longer tail; log₂(1 + minima) has the same mean, 1.29, for both."""
 
 
-def ratios(
-    design: pd.DataFrame, random: Random, *, column: str, ratio: float = 0.0
-) -> pd.DataFrame:
-    """Return cells in whose column softmax has 2^ratio times as much, in the middle."""
-    network, pair = DEVIATIONS[column]
+def ratios(design: pd.DataFrame, random: Random, *, ratio: float = 0.0) -> pd.DataFrame:
+    """Return cells in which softmax's Laplacian is 2^ratio times as large, in the middle."""
+    network, pair = DEVIATIONS
     logs = ratio + random.normal(0, network, _networks(design))[design["seed"]]
     softmax = (design["kernel"] == "softmax").to_numpy()
     noise = random.normal(0, pair / np.sqrt(2), len(design))
-    return design.assign(**{column: 0.2 * 2 ** (np.where(softmax, logs, 0.0) + noise)})
+    return design.assign(rms_laplacian=0.2 * 2 ** (np.where(softmax, logs, 0.0) + noise))
 
 
 def minima(design: pd.DataFrame, random: Random, *, factor: float = 1.0) -> pd.DataFrame:
@@ -60,11 +54,6 @@ def _worlds(true: World, alike: World) -> Worlds:
     return worlds_from(true, alike, 6)
 
 
-def _ratio_worlds(column: str) -> Worlds:
-    alike = partial(ratios, column=column)
-    return _worlds(partial(alike, ratio=8.0), alike)
-
-
 def real(design: pd.DataFrame, random: Random, *, world: World) -> pd.DataFrame:
     """Return cells of the paper's text, model and training."""
     return world(design.assign(**REAL[0]), random)
@@ -75,18 +64,11 @@ def _real(worlds: Worlds) -> Worlds:
 
 
 _MINIMA = _worlds(partial(minima, factor=20.0), minima)
-_CURVATURE = _ratio_worlds("rms_laplacian")
-
-_GENERATED = {
-    "minima": _MINIMA,
-    "curvature": _CURVATURE,
-    "quadratic": _ratio_worlds("quadratic_residual"),
-    "sharpness": _ratio_worlds("sharpness"),
-}
+_CURVATURE = _worlds(partial(ratios, ratio=8.0), ratios)
 
 WORLDS: Mapping[str, Worlds] = {
     "landscape-real-minima": _real(_MINIMA),
     "landscape-real-curvature": _real(_CURVATURE),
-    **{f"landscape-{name}": worlds for name, worlds in _GENERATED.items()},
-    **{f"landscape-pathfinder-{name}": worlds for name, worlds in _GENERATED.items()},
+    "landscape-minima": _MINIMA,
+    "landscape-curvature": _CURVATURE,
 }

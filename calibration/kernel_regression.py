@@ -17,18 +17,17 @@ from calibration.worlds import (
     Numbers,
     Random,
     exception_worlds,
+    joined_worlds,
     number_worlds_of,
     share_worlds,
     worlds_from,
 )
 from overfit_cli.studies.attention_kernel.regression.claims import CLAIMS
 from overfit_cli.studies.attention_kernel.regression.claims.bounds import (
-    FROM_BELOW,
     LEMMAS,
     OFTEN,
 )
 from overfit_cli.studies.attention_kernel.regression.claims.rates import ON_MOST_DRAWS, PROVED
-from overfit_cli.studies.attention_kernel.regression.claims.tangent import RARE
 
 _numbers = number_worlds_of(CLAIMS)
 
@@ -71,11 +70,6 @@ def went_to_zero(design: pd.DataFrame, broken: Bools, _: Random) -> pd.DataFrame
     )
 
 
-def zero_in_values(design: pd.DataFrame, broken: Bools, random: Random) -> pd.DataFrame:
-    """Return the same with λ_B above zero."""
-    return went_to_zero(design, broken, random).assign(lambda_b=0.01)
-
-
 def reached_zero(design: pd.DataFrame, zero: Bools, random: Random) -> pd.DataFrame:
     """Return cells that go to zero at one step size; at the others half of all do, by chance."""
     rates = np.sort(design["learning_rate"].unique())
@@ -83,12 +77,6 @@ def reached_zero(design: pd.DataFrame, zero: Bools, random: Random) -> pd.DataFr
     chance = random.random(len(design)) < ON_MOST_DRAWS.least
     loss = np.where(np.where(best, zero, chance), 1e-9, 0.1)
     return design.assign(**_MET_CONDITIONS, relative_loss=loss, floor=0.0)
-
-
-def condition_cells(design: pd.DataFrame, broken: Bools, _: Random) -> pd.DataFrame:
-    """Return cells that miss the conditions by a hundredth of a decade, or meet them."""
-    decades = np.where(broken, 0.01, -1.0)
-    return design.assign(condition_8=decades, condition_46=decades, condition_12=decades)
 
 
 def trapped(design: pd.DataFrame, random: Random, *, share: float) -> pd.DataFrame:
@@ -127,24 +115,14 @@ def below_gamma(design: pd.DataFrame, broken: Bools, _: Random) -> pd.DataFrame:
     )
 
 
-def little_descent(design: pd.DataFrame, broken: Bools, _: Random) -> pd.DataFrame:
-    """Return cells whose loss falls by all, or by too little, of what equation (14) says."""
-    return design.assign(
-        **_MET_CONDITIONS,
-        descent=np.where(broken, 0.45, 0.99),
-        lipschitz_gradients=1e-5,
-        gradient_query_start=1.0,
-    )
-
-
-def example(design: pd.DataFrame, broken: Bools, _: Random) -> pd.DataFrame:
+def example(design: pd.DataFrame, _: Random, *, broken: bool) -> pd.DataFrame:
     """Return cells of the example in which gradients and losses are as claimed, or not.
 
     Where values are equal softmax's gradient is exactly 0; where broken it is 1e-17, and the others
     have none.
     """
     stuck = ((design["kernel"] == "softmax") & (design["value_gap"] == 0)).to_numpy()
-    gradient = np.where(stuck, np.where(broken, 1e-17, 0.0), np.where(broken, 0.0, 1.0))
+    gradient = np.where(stuck, 1e-17 if broken else 0.0, 0.0 if broken else 1.0)
     return design.assign(
         **_MET_CONDITIONS,
         steps=STEPS,
@@ -157,27 +135,21 @@ def example(design: pd.DataFrame, broken: Bools, _: Random) -> pd.DataFrame:
     )
 
 
-def exact_example(design: pd.DataFrame, random: Random, *, broken: bool) -> pd.DataFrame:
-    """Return the example's cells with nothing drawn."""
-    return example(design, np.full(len(design), broken), random)
-
-
 def unmeasured_example(design: pd.DataFrame, random: Random) -> pd.DataFrame:
     """Return the example's cells without numbers: nothing else leaves them open."""
-    cells = exact_example(design, random, broken=False)
+    cells = example(design, random, broken=False)
     measured = ("gradient_query_start", "gradient_key_start", "train_loss", "relative_loss")
     return cells.assign(**dict.fromkeys(measured, np.nan))
 
 
-def singular_values(design: pd.DataFrame, broken: Bools, _: Random, *, wide: bool) -> pd.DataFrame:
-    """Return cells with δ above zero where the sizes are `wide`, and zero else; or not."""
-    return design.assign(delta=np.where(broken == wide, 0.0, 1e-3))
+def singular_values(design: pd.DataFrame, broken: Bools, _: Random) -> pd.DataFrame:
+    """Return cells with δ above zero, or zero."""
+    return design.assign(delta=np.where(broken, 0.0, 1e-3))
 
 
 def lemma(design: pd.DataFrame, broken: Bools, _: Random, *, column: str) -> pd.DataFrame:
     """Return cells on the right side of a lemma's bound, or on the wrong one."""
-    right, wrong = (5.0, 0.99) if column == FROM_BELOW else (0.2, 1.01)
-    return design.assign(**{column: np.where(broken, wrong, right)})
+    return design.assign(**{column: np.where(broken, 1.01, 0.2)})
 
 
 def often_above_zero(design: pd.DataFrame, right: Bools, _: Random) -> pd.DataFrame:
@@ -205,37 +177,12 @@ def traces(design: pd.DataFrame, over: Numbers, _: Random) -> pd.DataFrame:
     return design.assign(tangent_small=small, tangent_trace=small * np.where(gaussian, over, 1.0))
 
 
-def predicted_steps(design: pd.DataFrame, broken: Bools, _: Random) -> pd.DataFrame:
-    """Return cells that take as many steps as predicted, or a tenth more."""
-    near = np.where(broken, 1.1, 1.01)
-    return design.assign(
-        **_MET_CONDITIONS,
-        tangent_steps=1000.0,
-        steps_to_millionth=np.round(1000 * near),
-        relative_loss=1e-7,
-    )
-
-
-def best_steps(design: pd.DataFrame, over: Numbers, _: Random, *, sizes: bool) -> pd.DataFrame:
-    """Return cells of which softmax's are best at the larger step sizes.
-
-    What is a multiple of its prediction is the ratio of best step sizes, or that of steps.
-    """
+def best_steps(design: pd.DataFrame, over: Numbers, _: Random) -> pd.DataFrame:
+    """Return cells of which softmax's are best at the larger step sizes, with a ratio of steps."""
     softmax = (design["kernel"] == "softmax").to_numpy()
-    best = np.where(softmax, 32768.0, 8.0)
-    is_best = (design["learning_rate"] == best).to_numpy()
-    ratio = 4096.0 / over if sizes else np.full(len(design), 4096.0)
-    steps = np.where(softmax, 100.0 if sizes else 100.0 * over, 100.0)
-    return design.assign(
-        **_MET_CONDITIONS,
-        tangent_largest=np.where(softmax, 1.0, ratio),
-        steps_to_millionth=np.where(is_best, steps, np.nan),
-    )
-
-
-def at_minima(design: pd.DataFrame, broken: Bools, _: Random) -> pd.DataFrame:
-    """Return cells that end at a local minimum, or at none."""
-    return design.assign(local_minima=np.where(broken, 1.0, 0.0), relative_loss=0.01)
+    is_best = (design["learning_rate"] == np.where(softmax, 32768.0, 8.0)).to_numpy()
+    steps = np.where(softmax, 100.0 * over, 100.0)
+    return design.assign(**_MET_CONDITIONS, steps_to_millionth=np.where(is_best, steps, np.nan))
 
 
 def value_gradients(design: pd.DataFrame, broken: Bools, _: Random) -> pd.DataFrame:
@@ -243,29 +190,6 @@ def value_gradients(design: pd.DataFrame, broken: Bools, _: Random) -> pd.DataFr
     return design.assign(
         lambda_b=0.01, rate_paper=0.05, pl_ratio_min=0.05 * np.where(broken, 0.99, 1.05)
     )
-
-
-def kept_values(design: pd.DataFrame, broken: Bools, _: Random) -> pd.DataFrame:
-    """Return logged steps at which λ_B and δ keep more than half their start, or less."""
-    share = np.where(broken, 0.45, 0.9)
-    start = {"lambda_b": 0.1, "delta": 0.1, "smallest_attention": 0.99}
-    return pd.concat(
-        [
-            design.assign(step=0, **start),
-            design.assign(step=1000, **start | {"lambda_b": 0.1 * share, "delta": 0.1 * share}),
-        ],
-        ignore_index=True,
-    )
-
-
-def bounded_weights(design: pd.DataFrame, broken: Bools, _: Random) -> pd.DataFrame:
-    """Return cells whose weights stay below the inductions' bound, or grow beyond it."""
-    return design.assign(**_MET_CONDITIONS, largest_weight=np.where(broken, 1.05, 0.7))
-
-
-def often_bounded(design: pd.DataFrame, right: Bools, random: Random) -> pd.DataFrame:
-    """Return cells whose weights grow beyond the bound on seeds that are not right."""
-    return bounded_weights(design, ~right, random)
 
 
 def linear(design: pd.DataFrame, broken: Bools, random: Random) -> pd.DataFrame:
@@ -292,84 +216,49 @@ def slower(design: pd.DataFrame, over: Numbers, _: Random) -> pd.DataFrame:
     return design.assign(steps=STEPS, steps_to_millionth=steps)
 
 
-def often_kept(design: pd.DataFrame, right: Bools, random: Random) -> pd.DataFrame:
-    """Return logged steps at which λ_B keeps more than half its start, or less."""
-    return kept_values(design, ~right, random)
-
-
+_KERNELS = ("kernel == 'softmax'", "kernel == 'gaussian'")
 _BOUND = exception_worlds(bound_cells)
-_GOES_TO_ZERO = exception_worlds(went_to_zero)
+_BOUNDS = joined_worlds({"heads == 2": _BOUND, "heads == 4": _BOUND})
 _ZERO = share_worlds(reached_zero, ON_MOST_DRAWS)
-_FAR = exception_worlds(example)
-_EXACT = Worlds(
-    partial(exact_example, broken=False), partial(exact_example, broken=True), unmeasured_example
-)
+_EXACT = Worlds(partial(example, broken=False), partial(example, broken=True), unmeasured_example)
+_WIDE = exception_worlds(singular_values)
 _TRAPPED = worlds_from(partial(trapped, share=0.5), partial(trapped, share=0.0), 1)
 
 WORLDS: Mapping[str, Worlds] = {
-    **{
-        f"{name}-{constant}-{heads}": _BOUND
-        for name, constants in (
-            ("theorem1", ("paper", "corrected")),
-            ("theorem2", ("paper", "corrected")),
-            ("theorem2-gaussian", ("corrected",)),
-        )
-        for constant in constants
-        for heads in ("one", "two", "four")
-    },
+    **dict.fromkeys(("theorem1-paper-two", "theorem2-paper-two"), _BOUNDS),
     **dict.fromkeys(
-        ("theorem2-zero", "theorem2-gaussian-zero", "theorem3-gaussian-zero"), _GOES_TO_ZERO
+        (
+            "theorem1-corrected-four",
+            "theorem2-corrected-four",
+            "theorem2-gaussian-corrected-four",
+        ),
+        joined_worlds({"heads == 1": _BOUND, "heads == 2": _BOUND, "heads == 4": _BOUND}),
     ),
-    **dict.fromkeys(("zero-softmax-all", "zero-gaussian-all", "zero-softmax-near"), _ZERO),
-    **{f"zero-gaussian-{target}": _ZERO for target in ("below", "inside", "mixed-sign")},
+    "theorem3-gaussian-zero": exception_worlds(went_to_zero),
+    "zero-softmax-all": joined_worlds(dict.fromkeys(_KERNELS, _ZERO)),
+    "zero-gaussian-below": joined_worlds(
+        {f"target == '{target}'": _ZERO for target in ("below", "inside")}
+    ),
+    **dict.fromkeys(("zero-gaussian-mixed-sign", "zero-softmax-near"), _ZERO),
     "trapped-softmax": _TRAPPED,
     "theorem3-rate": exception_worlds(below_gamma),
-    "theorem3-descent": exception_worlds(little_descent),
-    **dict.fromkeys(("condition-8", "condition-12"), exception_worlds(condition_cells)),
-    **dict.fromkeys(("example-gradient", "example-gaussian", "example-escape"), _EXACT),
-    **dict.fromkeys(("example-gradient-far", "example-gaussian-far", "example-escape-far"), _FAR),
+    **dict.fromkeys(("example-gradient", "example-escape"), _EXACT),
     "sizes-lambda-b": share_worlds(often_above_zero, OFTEN),
-    "sizes-delta": exception_worlds(partial(singular_values, wide=True)),
-    "sizes-delta-needed": exception_worlds(partial(singular_values, wide=False)),
-    **{
-        f"ranks-{kernel}{end}": exception_worlds(partial(singular_values, wide="needed" not in end))
-        for kernel in ("softmax", "gaussian")
-        for end in ("", "-five", "-five-needed")
-    },
-    **dict.fromkeys(
-        ("eigenvalue-theorem1", "eigenvalue-theorem2"),
-        exception_worlds(partial(slow_modes, share=1.0)),
-    ),
-    **{
-        f"lemma{lemma}-value-{heads}": exception_worlds(value_gradients)
-        for lemma in (1, 6)
-        for heads in ("one", "several")
-    },
+    "sizes-delta": _WIDE,
+    "ranks-softmax-five": joined_worlds(dict.fromkeys(_KERNELS, _WIDE)),
+    "eigenvalue-theorem1": exception_worlds(partial(slow_modes, share=1.0)),
+    "lemma1-value-several": exception_worlds(value_gradients),
     "theorem2-near-four": _BOUND,
     "corollary1-linear": exception_worlds(linear),
     "remark2-rate": _numbers("remark2-rate", slower, 0.3),
-    **dict.fromkeys(
-        ("induction-45-weights-near", "induction-67-weights"), exception_worlds(bounded_weights)
-    ),
-    "induction-45-weights-free": share_worlds(often_bounded, ON_MOST_DRAWS),
-    "theorem1-zero": exception_worlds(zero_in_values),
-    **dict.fromkeys(
-        ("induction-45", "induction-45-near", "induction-67"), exception_worlds(kept_values)
-    ),
-    **dict.fromkeys(
-        ("induction-45-softmax-free", "induction-45-gaussian-free"),
-        share_worlds(often_kept, ON_MOST_DRAWS),
-    ),
     "tangent-ratio": _numbers("tangent-ratio", traces, 0.1, logs=True),
-    "tangent-steps": exception_worlds(predicted_steps),
-    "tangent-step-size": _numbers(
-        "tangent-step-size", partial(best_steps, sizes=True), 0.3, logs=True
+    "tangent-slower": _numbers("tangent-slower", best_steps, 0.5, logs=True),
+    "eigenvalue-proved": joined_worlds(
+        {
+            "heads < 16": exception_worlds(partial(slow_modes, share=1.0)),
+            "heads == 16": exception_worlds(partial(slow_modes, share=PROVED)),
+        }
     ),
-    "tangent-slower": _numbers("tangent-slower", partial(best_steps, sizes=False), 0.5, logs=True),
-    "minima-wide": exception_worlds(at_minima),
-    **dict.fromkeys(("minima-narrow", "minima-narrow-near"), share_worlds(at_minima, RARE)),
-    "eigenvalue-proved": exception_worlds(partial(slow_modes, share=PROVED)),
-    "eigenvalue-at-most": _numbers("eigenvalue-at-most", over_heads, 0.03),
     "eigenvalue-law": _numbers("eigenvalue-law", over_heads, 0.03, logs=True),
     **{bound.name: exception_worlds(partial(lemma, column=bound.column)) for bound in LEMMAS},
 }

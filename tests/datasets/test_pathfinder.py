@@ -14,7 +14,6 @@ from typing import Any, Literal
 
 import numpy as np
 import pytest
-from matplotlib.patches import Circle
 from PIL import Image
 
 from overfit_cli import UserError
@@ -38,7 +37,6 @@ from overfit_cli.stats.shortcut_rules import (
     point_features,
 )
 from overfit_cli.studies.attention_kernel.pathfinder.data import stream_of
-from overfit_cli.studies.attention_kernel.pathfinder.figures import draw_images
 from tests.datasets import pathfinder_oracle as oracle
 from tests.datasets import pathfinder_reference
 
@@ -356,23 +354,6 @@ def test_a_full_disk_is_no_cache(cache: Path, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(pathfinder_images, "write_whole", full)
     assert len(images(SMALL, TRAIN, 4)) == 4
     assert not list(cache.rglob("*.npz"))
-
-
-def test_the_picture_of_the_task_has_five_images_of_each_label_with_circles_around_the_discs() -> (
-    None
-):
-    shown = images(SMALL, TRAIN, 128)
-    figure = draw_images(shown, images(TINY, TRAIN, 128))
-    assert [len(axes.images) for axes in figure.axes] == [1] * 20
-    labels = [figure.axes[row].get_ylabel() for row in (0, 5, 10, 15)]
-    assert labels == [
-        f"{size} × {size}\n{name}" for size in (18, 10) for name in ("connected", "unconnected")
-    ]
-    centres = {
-        complex(*circle.center) for circle in figure.axes[0].patches if isinstance(circle, Circle)
-    }
-    first = shown.markers[shown.labels == 1][0]
-    assert centres == {complex(centre) - complex(0.5, 0.5) for centre in first}
 
 
 def as_npy(array: np.ndarray[tuple[int], np.dtype[np.float64]]) -> bytes:

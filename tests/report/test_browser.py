@@ -155,14 +155,14 @@ def test_claims_are_filtered_by_verdict_paper_and_words(opened: Opened) -> None:
     for name in ("vacuous", "not run", "holds", "inconclusive"):
         page.get_by_role("checkbox", name=name).uncheck()
     failing = shown(page)
-    assert "theorem1-paper-four" in failing
+    assert "theorem1-paper-two" in failing
     assert set(page.locator(".claims tbody tr:visible td > .verdict").all_inner_texts()) == {
         "✗ fails"
     }
     page.get_by_role("checkbox", name="holds").check()
     page.get_by_label("Paper", exact=True).select_option("jiang2024")
     assert "fig1-exponent" in shown(page)
-    assert "theorem1-paper-four" not in shown(page)
+    assert "theorem1-paper-two" not in shown(page)
     page.get_by_label("Words").fill("exponent fig1")
     assert shown(page) == ["fig1-exponent"]
     expect(page.locator("#count")).to_have_text(f"1 of {len(everything)} claims shown")
@@ -184,7 +184,7 @@ def test_claims_are_filtered_by_whose_sentence_they_are(opened: Opened) -> None:
         rows = page.locator(".claims tbody tr:visible")
         kinds = rows.evaluate_all("rows => rows.map(row => row.closest('details').dataset.kind)")
         assert set(kinds) <= {kind}
-    assert "theorem1-paper-four" in by_kind["paper"]
+    assert "theorem1-paper-two" in by_kind["paper"]
     assert sorted(name for names in by_kind.values() for name in names) == sorted(everything)
 
 

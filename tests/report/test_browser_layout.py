@@ -152,7 +152,7 @@ def test_details_take_the_width_of_the_table_below_the_whole_row(page: Page) -> 
 
 
 def test_a_failing_claim_leads_with_what_it_contradicts(page: Page) -> None:
-    row = page.locator("#claim-kernel-regression-theorem1-paper-four")
+    row = page.locator("#claim-kernel-regression-theorem1-paper-two")
     meaning = row.locator(".meaning")
     expect(meaning).to_have_text(
         "Contradicts Song et al. 2024, Theorem 1, whose hypotheses are met."

@@ -30,8 +30,6 @@ from overfit_cli.sweeps.store import RunDirectory
 from tests.report.made_up import judged
 from tests.toy_runs import sweep_toy
 
-KEPT_OF_THEOREM_1 = [Path("results") / f"kernel-theorem1-{name}" for name in ("quick", "paper")]
-
 
 def names(shown: list[Judged]) -> list[str]:
     return [one.name for one in shown]
@@ -120,15 +118,6 @@ def test_a_claim_of_a_longer_profile_is_judged_there_whatever_is_asked_for() -> 
     for asked in ("quick", "paper"):
         named = [path.name for path in sort_runs(paths, replace(claim, profile="paper"), asked)]
         assert named == ["fig1-paper", "fig1-quick", "a"]
-
-
-def test_theorem_1_reaches_zero_in_the_run_that_is_long_enough() -> None:
-    [claim] = [each for each in claims_of(study) if each.name == "theorem1-zero"]
-    runs = {run.directory.path: run for run in load_runs(KEPT_OF_THEOREM_1, Path("results"))}
-    long, short = (runs[path].judge(claim) for path in sort_runs(runs, claim, "quick"))
-    assert (long.verdict, short.verdict) == ("holds", "inconclusive")
-    assert "failed" not in short.note
-    assert short.details["seeds that have not come down, or lack a cell"] == 6
 
 
 def test_what_is_decided_at_the_level_of_all_leaves_the_others_a_wider_one() -> None:

@@ -1,4 +1,4 @@
-"""Linear layers on top, singular values of moving weights, and the printed gradients."""
+"""Linear layers on top, and the printed gradients."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from torch import Tensor
 from overfit_cli.studies.attention_kernel.parameters import KERNELS
 from overfit_cli.studies.attention_kernel.reference import attention_by_definition
 from overfit_cli.studies.attention_kernel.regression import (
-    engine,
     linear_layers,
     reference,
     theory,
@@ -21,7 +20,6 @@ from overfit_cli.studies.attention_kernel.regression import (
 from overfit_cli.studies.attention_kernel.regression.data import Problem, draw_problem
 from overfit_cli.studies.attention_kernel.regression.parameters import LAYERS
 from overfit_cli.studies.attention_kernel.regression.study import study
-from overfit_cli.studies.attention_kernel.regression.weights import LargestWeights
 from tests.studies.attention_kernel.regression_oracle import mixed_tokens
 from tests.studies.attention_kernel.test_regression import settings
 from tests.training import cell_of, train
@@ -73,50 +71,6 @@ def test_a_diverged_cell_with_layers_is_a_failure_and_steps_to_a_trillionth_are_
     [result] = train(study, cell_of(study, parameters))
     assert result.measurements["steps_to_trillionth"] == first
     assert result.measurements["steps_to_millionth"] < first
-
-
-# Singular values of the weights on the way
-
-
-@pytest.mark.parametrize("balance", [1.0, 10.0])
-@pytest.mark.parametrize("what", ["query", "value", "all"])
-@pytest.mark.parametrize("kernel", ["softmax", "gaussian"])
-def test_weights_are_those_of_the_plain_loop(kernel: str, what: str, balance: float) -> None:
-    values = {"kernel": kernel, "trained": what, "heads": 2, "target": "mixed-sign"}
-    parameters = settings(**values, balance=balance, learning_rate=0.05)
-    problem = draw_problem(parameters, 2)
-    start = {name: getattr(problem, name) for name in reference.TRAINED[what]}
-    moved = {name: torch.tensor(weights) for name, weights in start.items()}
-    for _, gradients in list(reference.plain_descent(parameters, 2))[:-1]:
-        for name, weights in moved.items():
-            moved[name] = weights - parameters.step_size * gradients[name]
-    fixed, state = engine.set_up(
-        KERNELS[kernel],
-        parameters.trained,  # type: ignore[arg-type]
-        [problem],
-        [parameters.step_size],
-        dtype=torch.float64,
-        device="cpu",
-    )
-    largest = LargestWeights(fixed, state, [problem])
-    for step in range(parameters.training_steps):
-        state = engine.next_state(fixed, engine.step_at(fixed, state, step))
-    largest.add(state)
-    ratios = []
-    for name, weights in moved.items():
-        assert torch.allclose(largest.at(state, name)[0], weights, rtol=1e-8, atol=1e-11)
-        assert not np.allclose(weights, start[name], rtol=1e-6), "it must have moved"
-        for head, before in zip(weights, start[name], strict=True):
-            norm = np.linalg.norm(before, 2)
-            bound = 1 + norm if name == "value" else 1.5 * norm
-            ratios.append(np.linalg.norm(head, 2) / bound)
-    assert float(largest.most()[0]) == pytest.approx(max(ratios), rel=1e-9)
-
-
-def test_the_largest_weights_of_a_cell_are_those_of_its_logged_steps() -> None:
-    parameters = settings(kernel="softmax", trained="all", learning_rate=0.05)
-    [result] = train(study, cell_of(study, parameters, 1))
-    assert 0.6 < result.measurements["largest_weight"] < 1.5
 
 
 # The gradients that Lemmas 1 and 6 print

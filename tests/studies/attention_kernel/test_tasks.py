@@ -5,16 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 import torch
 from PIL import Image
 
 import overfit_cli
 from overfit_cli import UserError
-from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.parameters import Value, build
-from overfit_cli.core.study import AnyStudy, FigureData
+from overfit_cli.core.study import AnyStudy
 from overfit_cli.datasets.pathfinder.lra import DIRECTORIES
 from overfit_cli.datasets.pathfinder.paddles import PathfinderSettings
 from overfit_cli.datasets.reviews import ReviewSettings, generated_reviews
@@ -28,7 +26,6 @@ from overfit_cli.studies.attention_kernel.text.data import (
 )
 from overfit_cli.studies.attention_kernel.text.parameters import KernelTextParameters
 from overfit_cli.studies.attention_kernel.text.study import study as text
-from overfit_cli.sweeps.part_file import cell_table
 from tests.command import run
 from tests.datasets.imdb_files import REVIEWS, write_folder
 from tests.training import cell_of, train
@@ -280,40 +277,6 @@ def test_the_settings_of_the_images_are_the_parameters() -> None:
     assert KernelPathfinderParameters().settings == PathfinderSettings()
     chosen = of_pathfinder(antialiasing=3, continuity=2.0).settings
     assert (chosen.size, chosen.antialiasing, chosen.continuity) == (12, 3, 2.0)
-
-
-def figure_data(values: dict[str, Value], seed: int = 0) -> FigureData:
-    cell = cell_of(pathfinder, TINY | values, seed)
-    [result] = train(pathfinder, cell)
-    cells = cell_table(pathfinder, [result]).to_pandas()
-    return FigureData(pathfinder, cells, pd.DataFrame(), pd.DataFrame())
-
-
-def draw(data: FigureData) -> list[tuple[str, int]]:
-    """The row's name and the number of images of each of the ten axes."""
-    figure = pathfinder.figures()["samples"].draw(data, FigureOptions())
-    return [(axes.get_ylabel(), len(axes.images)) for axes in figure.axes]
-
-
-@pytest.mark.slow
-def test_the_samples_figure_shows_five_images_of_each_label_over_some_as_large_as_lras() -> None:
-    shown = draw(figure_data(SMALL))
-    size = SMALL["size"]
-    assert shown[0] == (f"{size} × {size}\nconnected", 1)
-    assert shown[5] == (f"{size} × {size}\nunconnected", 1)
-    assert shown[15] == ("32 × 32\nunconnected", 1)
-    assert [count for _, count in shown] == [1] * 20
-
-
-def test_the_samples_figure_shows_as_many_of_lras_images_as_there_are(
-    elsewhere: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("OVERFIT_DATA", str(write_lra(elsewhere)))
-    data = figure_data({"source": "lra", "size": 8, "n": 5, "test_samples": 3})
-    assert sum(count for _, count in draw(data)) == 5
-    monkeypatch.setenv("OVERFIT_DATA", str(elsewhere / "gone"))
-    with pytest.raises(UserError, match="no directory curv_contour_length_14"):
-        draw(data)
 
 
 # Both

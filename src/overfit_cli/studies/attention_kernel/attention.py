@@ -105,13 +105,7 @@ def _distance_features(
 
 
 class _PowerAttention(Function):
-    """2^(q·k) v on a CPU, head by head: the powers of one head stay in the cache.
-
-    PyTorch's exp2 is four times as fast there as its exp, and twenty times on very small powers.
-    Powers and their gradients overwrite the products that they come from. With new arrays a step
-    takes as long up to 512 tokens, 1.16 times as long at 2048, and 1.5 times at 4096
-    (`benchmarks.buffers`).
-    """
+    """2^(q·k) v on a CPU, head by head: the powers of one head stay in the cache."""
 
     @staticmethod
     def forward(ctx: Any, query: Tensor, key: Tensor, value: Tensor) -> Tensor:

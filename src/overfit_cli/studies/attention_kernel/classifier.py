@@ -55,10 +55,7 @@ class Shape:
 
 
 class Dropout(nn.Module):
-    """Dropout with a random stream of its own, so that cells in one process don't disturb another.
-
-    On a GPU the stream seeds a generator there.
-    """
+    """Dropout with a random stream of its own, which no other cell in the process disturbs."""
 
     def __init__(self, chance: float, draws: np.random.Generator) -> None:
         super().__init__()

@@ -41,10 +41,7 @@ class TransformerStudy(Study[P]):
         """Return the number of tokens of a sample."""
 
     def prepare(self, cells: Cells[P]) -> Mapping[str, str]:
-        """Read each collection of data once, so that what is missing is said before a sweep.
-
-        What is read depends on the parameters and not on the seed.
-        """
+        """Read each collection of data once, so that what is missing is said before a sweep."""
         read = ("task", "source", "tokens", "difficulty", "size", "n", "test_samples")
         first = {
             tuple(getattr(cell.parameters, name, None) for name in read): cell

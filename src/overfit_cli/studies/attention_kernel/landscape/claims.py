@@ -1,15 +1,9 @@
-"""The claims of section 5.3.2 of Song et al. 2024: which kernel's landscape is rougher.
-
-The paper draws it for IMDb and Pathfinder after 8000 and 500 steps. Generated data, and fewer
-steps, stand in for that: what is measured there is a question of this tool.
-Networks are what varies by chance; the pairs of directions around one network share it. So a
-network's pairs are averaged, and the interval is over networks.
-"""
+"""The claims of section 5.3.2 of Song et al. 2024: which kernel's landscape is rougher."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 import pandas as pd
@@ -22,9 +16,8 @@ from overfit_cli.claims.cells import (
     select_values,
 )
 from overfit_cli.claims.python import above
-from overfit_cli.claims.sentences import Sentence
 from overfit_cli.claims.stated import stated_claim
-from overfit_cli.core.claim import Claim, inconclusive, not_run
+from overfit_cli.core.claim import Claim, Kind, inconclusive, not_run
 from overfit_cli.core.parameters import Value
 from overfit_cli.core.text import plural
 from overfit_cli.studies.attention_kernel.landscape.parameters import KernelLandscapeParameters
@@ -34,8 +27,8 @@ SOURCE = "Song et al. 2024, section 5.3.2, figure 4"
 LEAST_PAIRS = 2
 _FREE = ("kernel", "pair")
 
-COLUMNS = ("interior_minima", "rms_laplacian", "quadratic_residual", "sharpness")
-"""What is compared; a surface on which one of the last three is 0 is flat, and has no ratio."""
+CURVATURE = "rms_laplacian"
+"""A column that is 0 on a flat surface, which has no ratio."""
 
 
 def _both_kernels(cells: pd.DataFrame, settings: Sequence[Values]) -> pd.DataFrame:
@@ -52,8 +45,9 @@ def _both_kernels(cells: pd.DataFrame, settings: Sequence[Values]) -> pd.DataFra
     if fewest < LEAST_PAIRS:
         pairs = f"{plural(fewest, 'pair')} of directions"
         raise inconclusive(f"A network has {pairs}: fewer than {LEAST_PAIRS}.")
-    present = [name for name in COLUMNS[1:] if name in cells]
-    return cells.assign(**{name: cells[name].where(cells[name] > 0) for name in present})
+    if CURVATURE not in cells:
+        return cells
+    return cells.assign(**{CURVATURE: cells[CURVATURE].where(cells[CURVATURE] > 0)})
 
 
 REAL: tuple[Mapping[str, Value], ...] = tuple(
@@ -71,121 +65,59 @@ REAL: tuple[Mapping[str, Value], ...] = tuple(
 """The two settings of section 5.2's second experiment."""
 
 
-@dataclass(frozen=True)
-class Networks:
-    """The networks that claims are about.
+_WORDS = {
+    "paper": "trained as in section 5.2 on IMDb or on LRA's Pathfinder images, for 8000 and 500 "
+    "steps",
+    "ours": "trained on generated reviews, which stand in for IMDb",
+}
+"""The networks that claims are about, by the claims' kind, after "around networks"."""
 
-    Attributes:
-        name: of the claims' names; empty for generated reviews.
-        words: how they were trained, after "around networks".
-        settings: values of the cells' parameters, in any of several settings.
-    """
-
-    name: str
-    words: str
-    settings: Sequence[Values]
-    preset: str
+_SETTINGS: Mapping[str, Sequence[Values]] = {
+    "paper": REAL,
+    "ours": ({"source": "generated", "task": "text"},),
+}
 
 
-_REAL = Networks(
-    "real",
-    "trained as in section 5.2 on IMDb or on LRA's Pathfinder images, for 8000 and 500 steps",
-    REAL,
-    "kernel-fig4",
-)
-_REVIEWS = Networks(
-    "",
-    "trained on generated reviews, which stand in for IMDb",
-    ({"source": "generated", "task": "text"},),
-    "kernel-fig4",
-)
-_IMAGES = Networks(
-    "pathfinder",
-    "trained on tiny generated images, which stand in for LRA's Pathfinder",
-    ({"source": "generated", "task": "pathfinder"},),
-    "kernel-fig4-pathfinder",
-)
+def _claims(kind: Kind) -> tuple[Claim, Claim]:
+    return (
+        _claim(
+            "minima",
+            "Softmax attention's landscape has more local minima than Gaussian attention's",
+            "the median log₂ ratio of one more than each",
+            "(interior_minima[kernel={}] + 1)",
+            kind,
+        ),
+        _claim(
+            "curvature",
+            "Gaussian attention's landscape is flatter",
+            "the median log₂ ratio of Laplacians",
+            f"{CURVATURE}[kernel={{}}]",
+            kind,
+        ),
+    )
 
 
-@dataclass(frozen=True)
-class Question:
-    """A question about a column of both kernels' landscapes.
-
-    Attributes:
-        statement: the sentence, before "around networks".
-        column: the column of which softmax has more.
-        added: what is added to counts, of which some are 0.
-    """
-
-    name: str
-    statement: str
-    number: str
-    column: str
-    added: int = 0
-
-    def sentence(self) -> Sentence:
-        """Return that softmax has more: the median over networks, each the mean of its pairs."""
-        softmax, gaussian = (
-            f"({self.column}[kernel={kernel}] + {self.added})" for kernel in ("softmax", "gaussian")
-        )
-        ratio = f"log({softmax} / {gaussian}) / log(2)"
-        return above(ratio, 0, strictly=False, over="average", seeds=6)
-
-
-def _claim(question: Question, networks: Networks) -> Claim:
-    real = networks is _REAL
+def _claim(name: str, statement: str, number: str, measure: str, kind: Kind) -> Claim:
+    softmax, gaussian = (measure.format(kernel) for kernel in ("softmax", "gaussian"))
+    real = kind == "paper"
     claim = stated_claim(
-        partial(_both_kernels, settings=networks.settings),
+        partial(_both_kernels, settings=_SETTINGS[kind]),
         KernelLandscapeParameters,
-        question.sentence(),
-        number=question.number,
+        above(f"log({softmax} / {gaussian}) / log(2)", 0, strictly=False, over="average", seeds=6),
+        number=number,
         because="softmax as rough as Gaussian",
-        name="-".join(filter(None, ("landscape", networks.name, question.name))),
-        kind="paper" if real else "ours",
+        name=f"landscape-{'real-' if real else ''}{name}",
+        kind=kind,
         source=SOURCE,
-        statement=f"{question.statement}, around networks {networks.words}.",
+        statement=f"{statement}, around networks {_WORDS[kind]}.",
         hypotheses="both kernels go on from the same network, with one step size and batch"
         if real
         else "",
         figure="landscape",
-        preset=networks.preset,
+        preset="kernel-fig4",
         profile="paper" if real else "quick",
     )
     return replace(claim, holds_where=claim.holds_where.replace("seeds", "networks"))
 
 
-_MINIMA = Question(
-    "minima",
-    "Softmax attention's landscape has more local minima than Gaussian attention's",
-    "the median log₂ ratio of one more than each",
-    COLUMNS[0],
-    added=1,
-)
-_FLATTER = Question(
-    "curvature",
-    "Gaussian attention's landscape is flatter",
-    "the median log₂ ratio of Laplacians",
-    COLUMNS[1],
-)
-_COMPLICATED = Question(
-    "quadratic",
-    "Softmax attention's landscape is more complicated: a quadratic fits it worse",
-    "the median log₂ ratio of residuals",
-    COLUMNS[2],
-)
-_SHARPER = Question(
-    "sharpness",
-    "Gaussian attention's landscape is flatter: softmax's rises more sharply",
-    "the median log₂ ratio of sharpness",
-    COLUMNS[3],
-)
-
-CLAIMS = (
-    _claim(_MINIMA, _REAL),
-    _claim(_FLATTER, _REAL),
-    *(
-        _claim(question, networks)
-        for networks in (_REVIEWS, _IMAGES)
-        for question in (_MINIMA, _FLATTER, _COMPLICATED, _SHARPER)
-    ),
-)
+CLAIMS = (*_claims("paper"), *_claims("ours"))

@@ -62,10 +62,7 @@ Network = TypeVar("Network", bound=torch.nn.Module)
 
 
 def trained_network(parameters: P, task: Task, seed: int, stage: int, device: str) -> Transformer:
-    """Return the network after a stage, 1 or 2, from the cache folder if it is there.
-
-    Each stage has an optimiser of its own; the second takes the minibatches after the first's.
-    """
+    """Return the network after a stage, 1 or 2, from the cache folder if it is there."""
     kernel = "softmax" if stage == 1 else parameters.kernel
     of_stage = parameters.model_copy(update={"kernel": kernel})
     return train_once(
@@ -79,7 +76,6 @@ def trained_network(parameters: P, task: Task, seed: int, stage: int, device: st
 def _train_stage(
     model: Transformer, parameters: P, task: Task, seed: int, stage: int, device: str
 ) -> None:
-    """Train a stage; the second goes on from the first with the minibatches that follow."""
     first, steps = 0, parameters.training_steps
     if stage == 2:
         first_network = trained_network(parameters, task, seed, 1, device)
@@ -129,7 +125,6 @@ def train_once(
 
 
 def _load(model: torch.nn.Module, file: Path, device: str) -> bool:
-    """Load the kept weights, and say whether there are any: a damaged file counts as none."""
     with suppress(Exception):
         state = torch.load(io.BytesIO(file.read_bytes()), map_location=device, weights_only=True)
         model.load_state_dict(state)
@@ -242,13 +237,10 @@ class Plane:
 
 
 def train_cell(cell: Cell[P], task: Task, training: Training) -> CellResult[P]:
-    """Train a cell's network, evaluate the surface around it, and measure its roughness.
-
-    With 50 points of spacing 0.02 the surface is section 5.2's, from −0.48 to 0.5.
-    """
+    """Train a cell's network, evaluate the surface around it, and measure its roughness."""
     parameters, device = cell.parameters, training.device
     training.say("Training the network, which is kept in the cache")
-    first, model = (trained_network(parameters, task, cell.seed, k, device) for k in (1, 2))
+    model = trained_network(parameters, task, cell.seed, 2, device)
     batch = fixed_batch(parameters, task, cell.seed)
     centre = evaluate(model, batch, device).loss
     steps = parameters.training_steps + parameters.second_steps
@@ -259,7 +251,6 @@ def train_cell(cell: Cell[P], task: Task, training: Training) -> CellResult[P]:
     losses = losses_around(model, cell, batch, device)
     points = parameters.points, parameters.spacing
     measured = measure_landscape(losses, points, centre, cell, training, name)
-    measured["first_stage_loss"] = evaluate(first, batch, device).loss
     return CellResult(cell, measured, steps)
 
 

@@ -1,7 +1,4 @@
-"""Figure 4 of Song et al. 2024: loss surfaces of one network, a row for each kernel.
-
-Each surface is shown in three dimensions and as contours, with a table of its measures.
-"""
+"""Figure 4 of Song et al. 2024: loss surfaces of one network, a row for each kernel."""
 
 from __future__ import annotations
 
@@ -31,11 +28,7 @@ DIRECTIONS = ("direction $d_1$ in $W^Q$", "direction $d_2$ in $W^K$")
 
 
 def draw_landscape(data: FigureData, options: FigureOptions) -> Picture:
-    """Draw the surfaces of the most typical network and pair of directions, one row per kernel.
-
-    The measures of roughness stand beside the contours; the caption defines them, and says how many
-    networks and pairs the run directory holds. Each task has rows of its own.
-    """
+    """Draw the surfaces of the most typical network and pair of directions, one row per kernel."""
     cells = data.cells[data.cells["key"].isin(data.trajectories["key"])]
     cells = cells[cells["status"] == "done"]
     if cells.empty:
@@ -69,15 +62,7 @@ _DEFINITIONS = (
 
 
 def _most_typical(cells: pd.DataFrame, names: list[str]) -> tuple[int, int]:
-    """The network and the pair of directions whose measures are nearest to the medians by rank.
-
-    It has the least distance of the measure that is farthest. Only those that every setting has
-    count, if there are any.
-
-    Args:
-        cells: one row per surface.
-        names: the parameters of a setting, in which the ranks are.
-    """
+    """The network and the pair of directions whose measures are nearest to the medians by rank."""
     settings = [cells[name] for name in names]
     ranks = cells[list(_MEASURES)].astype(float).groupby(settings).rank(pct=True)
     medians = ranks.groupby(settings).transform("median")
@@ -185,14 +170,7 @@ class Surface:
 
 @styled
 def draw_surfaces(surfaces: Sequence[Surface], labels: tuple[str, str, str]) -> Picture:
-    """Draw each surface as a row: in three dimensions, as contours, and its measures beside.
-
-    Heights and colours have one scale over all surfaces, whose middle colour is 0; small heights
-    are in units of a power of ten.
-
-    Args:
-        labels: the words for the directions d₁ and d₂, and the symbol of the heights.
-    """
+    """Draw each surface as a row: in three dimensions, as contours, and its measures beside."""
     reach = max(float(np.abs(surface.heights).max()) for surface in surfaces) or 1.0
     decade = math.floor(math.log10(reach)) if reach < 0.01 else 0
     unit = rf"\ (10^{{{decade}}})" if decade else ""

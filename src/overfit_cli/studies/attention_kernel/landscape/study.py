@@ -32,14 +32,7 @@ class KernelLandscape(TransformerStudy[P]):
     paper_data = "IMDb and Pathfinder of the Long Range Arena"
     parameters = KernelLandscapeParameters
     headline = "rms_laplacian"
-    columns = (
-        *MEASURES,
-        Column(
-            "first_stage_loss",
-            "loss after the first stage, on the same batch",
-            label="loss after the first stage",
-        ),
-    )
+    columns = MEASURES
     trajectory_columns = (
         Column(
             "a", "step along the direction in W_Q", symbol="d_1", label="step along W_Q's direction"
@@ -77,10 +70,7 @@ class KernelLandscape(TransformerStudy[P]):
         return parameters.tokens if parameters.task == "text" else parameters.size**2
 
     def batches(self, cells: Cells[P], device: str) -> Batches[P]:
-        """Give each cell a batch of its own, with cells of different networks next to each other.
-
-        Cells of one network share it through the cache folder, and wait while another trains it.
-        """
+        """Give each cell a batch of its own; neighbours are cells of different networks."""
 
         def order(cell: Cell[P]) -> tuple[float, int, str, int]:
             return -self.cost(cell), cell.parameters.pair, cell.parameters.kernel, cell.seed

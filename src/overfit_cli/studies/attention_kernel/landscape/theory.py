@@ -1,7 +1,4 @@
-"""Measures of the roughness of a loss surface, and the evaluation of its points.
-
-A surface is sampled on a square grid. Its losses are saved while they are evaluated.
-"""
+"""Measures of the roughness of a loss surface, and the evaluation of its points."""
 
 from __future__ import annotations
 
@@ -68,11 +65,7 @@ def measure_landscape(
     training: Training,
     name: str,
 ) -> dict[str, float]:
-    """Evaluate a cell's landscape, log its points in place of steps, and return its `MEASURES`.
-
-    The plane is the number of points along a direction and their spacing, see `offsets`. A file of
-    that name in the cache folder keeps the losses while the landscape isn't done.
-    """
+    """Evaluate a cell's landscape, log its points in place of steps, and return its `MEASURES`."""
     saved = SavedLosses(losses, cache_folder() / "surfaces" / name)
     count, spacing = plane
     steps = offsets(count, spacing)
@@ -146,10 +139,7 @@ def sharpness(surface: Floats, centre: float) -> float:
 
 
 class SavedLosses:
-    """Losses at points, saved to a file while they are evaluated, so that a kill costs little.
-
-    What the file holds already isn't evaluated again. It may be impossible to write.
-    """
+    """Losses at points, saved to a file while they are evaluated, so that a kill costs little."""
 
     def __init__(self, losses: Losses, file: Path) -> None:
         self._losses, self._file = losses, file

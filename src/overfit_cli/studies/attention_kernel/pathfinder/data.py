@@ -76,12 +76,10 @@ def _read(folder: Path, difficulty: str, size: int) -> tuple[PathfinderImages, s
 
 
 def _task(train: PathfinderImages, test: PathfinderImages, levels: int) -> Task:
-    """The task; its shortcut is the best rule that sees the discs' places alone."""
     shortcut = best_accuracy_of_positions(train.markers, train.labels, test.markers, test.labels)
     return Task(_examples(train, levels), _examples(test, levels), levels, shortcut)
 
 
 def _examples(sample_images: PathfinderImages, levels: int) -> Examples:
-    """Images as rows of pixels, the 256 grey levels of a byte cut into `levels` equal parts."""
     tokens = sample_images.pixels.reshape(len(sample_images), -1).astype(np.int64) * levels // 256
     return Examples(tokens.astype(np.uint8), sample_images.labels)

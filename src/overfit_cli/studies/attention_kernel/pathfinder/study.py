@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from overfit_cli.core.claim import Claim
 from overfit_cli.core.classification import Task
-from overfit_cli.core.figure import Figure, lazy_drawing
 from overfit_cli.studies.attention_kernel.classifier_study import ClassifierStudy
 from overfit_cli.studies.attention_kernel.parameters import (
     PAPER_RATES,
@@ -14,13 +13,6 @@ from overfit_cli.studies.attention_kernel.parameters import (
     PAPER_TRAINING,
 )
 from overfit_cli.studies.attention_kernel.pathfinder.parameters import KernelPathfinderParameters
-
-SAMPLES = Figure(
-    name="samples",
-    title="Images of both labels",
-    reads="cells",
-    draw=lazy_drawing("overfit_cli.studies.attention_kernel.pathfinder.figures:draw_samples"),
-)
 
 
 class KernelPathfinder(ClassifierStudy[KernelPathfinderParameters]):
@@ -33,9 +25,6 @@ class KernelPathfinder(ClassifierStudy[KernelPathfinderParameters]):
     parameters = KernelPathfinderParameters
     source_of_curves = "Song et al. 2024, figure 3"
 
-    def figures(self) -> Mapping[str, Figure]:
-        return {**super().figures(), SAMPLES.name: SAMPLES}
-
     def claims(self) -> Sequence[Claim]:
         from overfit_cli.studies.attention_kernel.classifier_claims import ClassifierClaims, Data
 
@@ -43,27 +32,23 @@ class KernelPathfinder(ClassifierStudy[KernelPathfinderParameters]):
             "pathfinder",
             self.parameters,
             "figure 3",
-            "the best rule that sees the discs' places alone",
             "kernel-fig3",
             paper_rate=PAPER_RATES["pathfinder"],
             real=Data(
                 "lra",
                 "paper",
                 "LRA's Pathfinder images",
-                "Adam",
                 {**PAPER_TRAINING["pathfinder"], "training_steps": PAPER_STEPS},
-                {},
+                "Adam",
             ),
             stand_in=Data(
                 "",
                 "ours",
                 "generated Pathfinder images, which stand in for LRA's",
-                "AdamW in place of Adam",
                 {"source": "generated"},
-                {"optimiser": "adamw"},
             ),
         )
-        return claims.study_claims(claims.stability())
+        return *claims.at_one_rate(), *claims.stability(), claims.above_shortcut()
 
     def stand_in(self, parameters: KernelPathfinderParameters) -> str:
         if parameters.source != "generated":

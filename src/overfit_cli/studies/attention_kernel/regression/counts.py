@@ -34,20 +34,12 @@ def bound(rate: Tensor, learning_rate: Tensor, step: int) -> Tensor:
 
 
 class StepCounts:
-    """Counts over all steps of a batch.
-
-    Attributes:
-        start: the loss at step 0.
-        millionth: the first step at 1e-6 of it; −1 before.
-        trillionth: the first step at 1e-12 of it; −1 before.
-        diverged: the first step of a diverged loss; −1 before.
-        violations: steps above the bound of each rate, by its name.
-    """
+    """Counts over all steps of a batch."""
 
     def __init__(self, start: Tensor, rates: Iterable[str]) -> None:
         count = torch.zeros_like(start, dtype=torch.int64)  # (cells,)
         self.start = start
-        self.millionth = count - 1
+        self.millionth = count - 1  # the first step at 1e-6 of the start; −1 before
         self.trillionth = count - 1
         self.diverged = count - 1
         self.violations = {name: count.clone() for name in rates}
@@ -72,16 +64,11 @@ class StepCounts:
 
 
 def _first(known: Tensor, there: Tensor, step: int) -> Tensor:
-    """Return the first steps at which something was so, −1 where it was not."""
     return torch.where(there & (known < 0), step, known)
 
 
 class Descent:
-    """How much of equation (14)'s fall the loss makes: (f(M_0) − f(M_t)) / η Σ_{r<t} ‖∇f(M_r)‖².
-
-    Every step counts. They are looked at a block at a time: one by one they would cost as much as a
-    tenth of a step.
-    """
+    """How much of equation (14)'s fall the loss makes: (f(M_0) − f(M_t)) / η Σ_{r<t} ‖∇f(M_r)‖²."""
 
     def __init__(self, start: Tensor, learning_rate: Tensor) -> None:
         self._start, self._learning_rate = start, learning_rate

@@ -53,7 +53,6 @@ def draw_problem(parameters: KernelRegressionParameters, seed: int) -> Problem:
 
 
 def _random(parameters: KernelRegressionParameters, seed: int) -> Problem:
-    """Draw an instance; with W_O as it is drawn."""
     n, tokens, d, heads = parameters.n, parameters.tokens, parameters.d, parameters.heads
     # X, (samples, tokens, features)
     inputs = named_rng(seed, "train", "tokens").standard_normal((n, tokens, d)) / np.sqrt(d)

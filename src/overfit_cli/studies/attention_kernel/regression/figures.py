@@ -1,14 +1,10 @@
-"""Figures of the study: lines with long legend handles, and the seeds that end at a local minimum.
-
-A short handle shows a dash and a dot of every pattern alike.
-"""
+"""Figures of losses, and of the sizes at which δ is above zero, with long legend handles."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
-from string import ascii_lowercase
 from typing import Any
 
 import pandas as pd
@@ -17,25 +13,20 @@ from matplotlib.lines import Line2D
 from matplotlib.patheffects import withStroke
 
 from overfit_cli.core.figure import FigureOptions
-from overfit_cli.core.study import AnyStudy, FigureData
+from overfit_cli.core.study import FigureData
 from overfit_cli.core.text import plural, round_digits
 from overfit_cli.figures.best_curves import draw_best_curves
 from overfit_cli.figures.curve_scale import ROUND_OFF
 from overfit_cli.figures.cutoff import draw_sides
-from overfit_cli.figures.inputs import require_numbers
 from overfit_cli.figures.labels import (
-    axis_label,
     brief,
     symbols_in_words,
     varying_parameters,
 )
 from overfit_cli.figures.lines import draw_lines as draw_plain_lines
-from overfit_cli.figures.palette import MARKERS, value_colours
-from overfit_cli.figures.panels import Panel, panels
-from overfit_cli.figures.picture import Picture, styled, title_panels, with_settings
-from overfit_cli.figures.style import COLUMN, Legend, legend_below
-from overfit_cli.stats.intervals import share_estimate
-from overfit_cli.studies.attention_kernel.parameters import KERNEL_LABELS, KernelName
+from overfit_cli.figures.panels import Panel
+from overfit_cli.figures.picture import Picture, styled, with_settings
+from overfit_cli.figures.style import Legend
 from overfit_cli.studies.attention_kernel.regression.parameters import LAYERS
 from overfit_cli.studies.attention_kernel.regression.theory import least_width
 
@@ -124,38 +115,26 @@ def draw_final_losses(data: FigureData, options: FigureOptions) -> Picture:
 
 
 def draw_ranks(data: FigureData, options: FigureOptions) -> Picture:
-    """Draw where δ of softmax is above zero, with its five sizes; of several kernels it is chosen.
-
-    The legend shows the patterns of the curves.
-    """
-    return _draw_sizes(data, options, "softmax")
-
-
-def draw_ranks_of_gaussian(data: FigureData, options: FigureOptions) -> Picture:
-    """Draw the same of the Gaussian."""
-    return _draw_sizes(data, options, "gaussian")
-
-
-def _draw_sizes(data: FigureData, options: FigureOptions, kernel: KernelName) -> Picture:
+    """Draw where δ of softmax is above zero with its five sizes; other kernels are left out."""
     chosen, several = data, data.cells["kernel"].nunique() > 1
     if several:
         cells, planned = (
-            frame[frame["kernel"] == kernel] if "kernel" in frame else frame
+            frame[frame["kernel"] == "softmax"] if "kernel" in frame else frame
             for frame in (data.cells, data.planned)
         )
         chosen = replace(data, cells=cells, planned=planned)
     is_plain = (options.x, options.y) == ("d_h", "d") and not data.less
 
     def overlay(axes: Axes, part: Panel) -> Legend:
-        return _draw_fifth_size(axes, part.data.cells, kernel) if is_plain else []
+        return _draw_fifth_size(axes, part.data.cells) if is_plain else []
 
     figure = _with_long_handles(styled(partial(draw_sides, overlay=overlay)), chosen, options)
     if several:
-        figure.facts.append(f"{KERNEL_LABELS.get(kernel, kernel).capitalize()} cells alone.")
+        figure.facts.append("Softmax cells alone.")
     if is_plain:
         _tick_widths(figure, sorted(chosen.cells["d_h"].unique()))
         figure.facts.append(
-            f"Black line: (M − 1)·d = M·{_FIFTH[kernel]}, M being the fewest samples with M·n > D "
+            "Black line: (M − 1)·d = M·n, M being the fewest samples with M·n > D "
             "tokens, up to N. Dashed: what Remark 4 says is necessary for δ > 0; the other lines "
             "are ours. δ can be above zero only right of and above all of them; a cell through "
             "whose centre a line runs is on that side."
@@ -165,7 +144,6 @@ def _draw_sizes(data: FigureData, options: FigureOptions, kernel: KernelName) ->
 
 
 def _tick_widths(figure: Picture, widths: list[int]) -> None:
-    """Put ticks at the sampled widths of a head, which need not be evenly spaced."""
     for axes in figure.axes:
         axes.set_xticks(widths, [f"{width:g}" for width in widths])
         axes.minorticks_off()
@@ -178,97 +156,19 @@ def _agreement(data: FigureData, threshold: float) -> list[str]:
     return [f"All {seeds} lie on one side in every cell."] if (sides == 1).all() else []
 
 
-_FIFTH: Mapping[KernelName, str] = {"softmax": "n", "gaussian": "(n − 1)"}
-"""What stands beside M on the right of the fifth size."""
-
-
-def _draw_fifth_size(axes: Axes, cells: pd.DataFrame, kernel: KernelName) -> Legend:
-    """Draw (M − 1) d = M n, steps in D: M is the fewest samples with more tokens than D.
-
-    To the left of the line and below it δ is 0. Where several N or n share a panel nothing is
-    drawn.
-    """
+def _draw_fifth_size(axes: Axes, cells: pd.DataFrame) -> Legend:
+    """Draw (M − 1) d = M n, steps in D: M is the fewest samples with more tokens than D."""
     if len(sizes := cells[["n", "tokens"]].drop_duplicates()) != 1:
         return []
     samples, tokens = (int(size) for size in sizes.iloc[0])
     (left, right), black = axes.get_xlim(), "0.1"
     corners = [(right, float(tokens))]  # below D = n no d is large enough
     for fewest in range(2, samples + 1):
-        least = least_width(kernel == "softmax", fewest, tokens)
+        least = least_width(fewest, tokens)
         corners += [(least, (fewest - 1) * tokens), (least, fewest * tokens)]
     corners.append((left, float(samples * tokens)))  # from D = N n on every d is
     white = withStroke(linewidth=2.4, foreground="white")
     line = Line2D(*zip(*corners, strict=True), color=black, path_effects=[white])
     axes.add_line(line)
-    common = _FIFTH[kernel].replace("−", "-")
-    text = rf"$(M - 1) \cdot d = M \cdot {common}$, least $M$ with $M \cdot n > D$"
+    text = r"$(M - 1) \cdot d = M \cdot n$, least $M$ with $M \cdot n > D$"
     return [(Line2D([], [], color=black), text)]
-
-
-@styled
-def draw_minima(data: FigureData, _: FigureOptions) -> Picture:
-    """Draw the share of seeds on which some token ends at a local minimum, a panel per target.
-
-    Tokens of a sample share an extremum, so that seeds are counted, at any step size. Bars are
-    exact 95 % intervals.
-    """
-    numbers = require_numbers(data, "local_minima")
-    cells = numbers[numbers["local_minima"].notna()]
-    parts = panels(replace(data, cells=cells), "target")
-    figure = Picture(COLUMN, 1.5 * len(parts) + 1.3)
-    grid = figure.subplots(len(parts), 1, sharex=True, sharey=True, squeeze=False)
-    column = list(grid[:, 0])
-    legend: Legend = []
-    for axes, part in zip(column, parts, strict=True):
-        legend = _draw_shares(axes, part.data.cells, data.study)
-        axes.set_ylabel("share of seeds\nwith a local minimum")
-    column[-1].set_xlabel(axis_label(data.study, "d_h"))
-    if len(parts) > 1:
-        title_panels(column, [part.title for part in parts])
-    column[0].set_ylim(bottom=-0.02)
-    figure.facts.append(
-        "Seeds on which some token ends at a local minimum, at any of the step sizes tried: "
-        f"{_tried(parts)}; bars: exact 95 % intervals."
-    )
-    seeds = plural(cells["seed"].nunique(), "seed")
-    heading = f"of {seeds} each; bars: exact 95 % intervals"
-    legend_below(figure, legend, columns=1, heading=heading)
-    return figure
-
-
-def _tried(parts: Sequence[Panel]) -> str:
-    told = []
-    for letter, part in zip(ascii_lowercase, parts, strict=False):
-        rates, distances = (
-            " and ".join(brief(value) for value in sorted(part.data.cells[name].unique()))
-            for name in ("learning_rate", "distance")
-        )
-        near = (part.data.cells["target"] == "near").all()
-        labels = f", with labels {distances} from the first outputs" if near else ""
-        told.append(f"{rates} in ({letter}){labels}" if len(parts) > 1 else f"{rates}{labels}")
-    return "; ".join(told)
-
-
-def _draw_shares(axes: Axes, cells: pd.DataFrame, study: AnyStudy) -> Legend:
-    """Draw the share of seeds at a minimum against d, points for each n; return their legend."""
-    widths = sorted(cells["d_h"].unique())
-    legend: Legend = []
-    sizes = sorted(cells["tokens"].unique())
-    colours = value_colours(study, "tokens", sizes)
-    for index, (tokens, colour) in enumerate(zip(sizes, colours, strict=True)):
-        group = cells[cells["tokens"] == tokens]
-        hits = (group["local_minima"] > 0).groupby([group["d_h"], group["seed"]]).any()
-        counts = hits.groupby("d_h").agg(["sum", "size"])
-        shares = [share_estimate(int(row["sum"]), int(row["size"])) for _, row in counts.iterrows()]
-        artist = axes.errorbar(
-            [widths.index(width) + 0.14 * (index - 1) for width in counts.index],
-            [share.value for share in shares],
-            [[s.value - s.low for s in shares], [s.high - s.value for s in shares]],
-            fmt=MARKERS[index % len(MARKERS)],
-            color=colour,
-            capsize=2,
-            linewidth=1,
-        )
-        legend.append((artist, f"$n$ = {tokens}; none possible from $d$ = {tokens - 1} on"))
-    axes.set_xticks(range(len(widths)), [f"{width:g}" for width in widths])
-    return legend

@@ -1,9 +1,8 @@
 """Bounds of Lemmas 2, 3, 7 and 8, and the gradients and singular values that they hold for.
 
 Lemmas 2 and 3 (Song et al. 2024, appendix) are about softmax, 7 and 8 about the Gaussian of section
-4.2.1; other kernels have none. All ratios are left sides over right sides: at most 1 where a lemma
-bounds from above. All norms are Frobenius norms in the weights, unless they are called operator
-norms.
+4.2.1; other kernels have none. All ratios are left sides over right sides. All norms are Frobenius
+norms in the weights.
 """
 
 from __future__ import annotations
@@ -124,8 +123,6 @@ def polyak_lojasiewicz_bound(
 
 SOFTMAX, GAUSSIAN = KERNELS["softmax"], KERNELS["gaussian"]
 
-COLUMNS = ("lemma_scores", "lemma_gradients", "lemma_least")
-
 
 class Norms(NamedTuple):
     """The norms that the bounds depend on."""
@@ -210,7 +207,6 @@ def lipschitz_constants(size: Norms, kernel: Kernel, trained: Trained) -> tuple[
 
 
 def _constants_of_lemma_3(size: Norms, everything: bool) -> tuple[float, float]:
-    """Return Z and G of softmax, for W_Q alone or for all weights (equations 90 and 99)."""
     samples, root = len(size.inputs), size.tokens * size.root_heads
     in_query = softmax_gradient(size, size.key)
     others = (
@@ -230,7 +226,6 @@ def _constants_of_lemma_3(size: Norms, everything: bool) -> tuple[float, float]:
 
 
 def _constants_of_lemma_8(size: Norms) -> tuple[float, float]:
-    """Return Z' and G' of the Gaussian, for W_Q alone (equations after 101 and 109)."""
     samples = len(size.inputs)
     z = np.linalg.norm(gaussian_gradient(size), axis=0)  # (samples,)
     scale = math.sqrt(size.tokens) * size.inputs**2
@@ -254,124 +249,28 @@ def _residual_change(size: Norms, z: Floats) -> Floats:
     return bound
 
 
-def initial_ratios(
+def gradient_ratios(
     fixed: Constants, state: Projections, out: ForwardPass, problems: Sequence[Problem]
-) -> dict[str, list[float]]:
-    """Return Lemma 2's and Lemma 7's ratios at the initial weights, by column and cell.
+) -> Tensor:
+    """Return the largest ratio over samples of Lemma 2 (4, 5), or of 7 (4), (cells,).
 
-    `lemma_scores` is the largest over samples, of Lemma 2 (1) and (2) or Lemma 7 (1) and (2);
-    `lemma_gradients` that of Lemma 2 (4) and (5) or Lemma 7 (4); `lemma_least` is the smallest of
-    Lemma 7 (3). nan where there are too many scores, and for other kernels.
+    nan where there are too many scores, and for other kernels.
     """
     samples, tokens = state.query.shape[2:4]
-    nothing = dict.fromkeys(COLUMNS, [math.nan] * len(problems))
     if fixed.kernel not in (SOFTMAX, GAUSSIAN) or samples * tokens**2 > LARGEST_SPECTRUM:
-        return nothing
+        return torch.full_like(out.loss, math.nan)
     by_cell = [norms_of(problem) for problem in problems]
-    lemma = _lemma_2 if fixed.kernel == SOFTMAX else _lemma_7
-    return nothing | {
-        name: ratios.tolist() for name, ratios in lemma(fixed, state, out, by_cell).items()
-    }
-
-
-def _lemma_2(
-    fixed: Constants, state: Projections, out: ForwardPass, by_cell: Sequence[Norms]
-) -> dict[str, Tensor]:
-    """Return Lemma 2's ratios, each (cells,)."""
-    # each (cells, samples)
-    by_query, by_key = (norm.amax(1) for norm in attention_norms(fixed, state, out))
-    in_query, in_key = (norm.square().sum(1).sqrt() for norm in _gradient_norms(fixed, state, out))
-    # each (cells, samples)
     residual = out.residual.norm(dim=-1)  # (cells, samples)
-    phi = _stack(fixed, [attention_change_bound(size, size.key) for size in by_cell])
-    psi = _stack(fixed, [attention_change_bound(size, size.query) for size in by_cell])
+    # each (cells, heads, samples)
+    in_query, in_key = _gradient_norms(fixed, state, out)
+    if fixed.kernel == GAUSSIAN:
+        bound = _stack(fixed, [gaussian_gradient(size) for size in by_cell]) * residual[:, None]
+        return _share(in_query, bound).amax((1, 2))
+    # each (cells, samples)
+    in_query, in_key = (norm.square().sum(1).sqrt() for norm in (in_query, in_key))
     q = _stack(fixed, [softmax_gradient(size, size.key) for size in by_cell])
     k = _stack(fixed, [softmax_gradient(size, size.query) for size in by_cell])
-    return {
-        "lemma_scores": torch.maximum(by_query / phi, by_key / psi).amax(1),
-        "lemma_gradients": torch.maximum(
-            _share(in_query, q * residual), _share(in_key, k * residual)
-        ).amax(1),
-    }
-
-
-def _lemma_7(
-    fixed: Constants, state: Projections, out: ForwardPass, by_cell: Sequence[Norms]
-) -> dict[str, Tensor]:
-    """Return Lemma 7's ratios, each (cells,)."""
-    scores = score_norms(fixed, state) / _stack(
-        fixed, [score_change_bound(size) for size in by_cell]
-    )
-    residual = out.residual.norm(dim=-1)  # (cells, samples)
-    bound = _stack(fixed, [gaussian_gradient(size) for size in by_cell]) * residual[:, None]
-    in_query, _ = _gradient_norms(fixed, state, out)
-    # ‖∂f/∂C‖, (cells, samples)
-    in_scores = engine.gradient_in_scores(fixed, state, out).square().sum((1, 3, 4)).sqrt()
-    smallest = state.value.abs().amin((1, 3)) * out.attention.amin((1, 3, 4))  # (cells, samples)
-    ratio = in_scores / (smallest * residual)
-    return {
-        "lemma_scores": torch.maximum(scores.amax(1), curvature_ratios(fixed, state)).amax(1),
-        "lemma_gradients": _share(in_query, bound).amax((1, 2)),
-        "lemma_least": ratio.where(smallest * residual > 0, torch.inf).amin(1),
-    }
-
-
-def attention_norms(
-    fixed: Constants, state: Projections, out: ForwardPass
-) -> tuple[Tensor, Tensor]:
-    """Return ‖∂S_ih/∂W_Q,h‖ and ‖∂S_ih/∂W_K,h‖ as operators, (cells, heads, samples), for softmax.
-
-    A row of the first is x_k ⊗ S_kj (k_j − Σ_l S_kl k_l)/√d, and of the second
-    S_kj (x_j − Σ_l S_kl x_l) ⊗ q_k/√d.
-    """
-    root = math.sqrt(state.key.shape[-1])
-    inputs = fixed.inputs[:, None].expand(
-        -1, state.key.shape[1], -1, -1, -1
-    )  # (cells, heads, samples, tokens, features)
-
-    def changes(vectors: Tensor) -> Tensor:
-        """Return S_kj (v_j − Σ_l S_kl v_l), (cells, heads, samples, k, j, width)."""
-        # v_j − Σ_l S_kl v_l, (cells, heads, samples, k, j, width)
-        centred = vectors[..., None, :, :] - (out.attention @ vectors)[..., :, None, :]
-        return out.attention[..., None] * centred
-
-    by_query = _operator_norms(inputs[..., :, None, :], changes(state.key) / root)
-    by_key = _operator_norms(state.query[..., :, None, :] / root, changes(inputs))
-    return by_query, by_key
-
-
-def score_norms(fixed: Constants, state: Projections) -> Tensor:
-    """Return ‖∂C_ih/∂W_Q,h‖ as an operator, (cells, heads, samples), for the Gaussian."""
-    root = math.sqrt(state.key.shape[-1])
-    differences = (
-        state.key[..., None, :, :] - state.query[..., :, None, :]
-    ) / root  # (cells, heads, samples, k, j, width)
-    return _operator_norms(fixed.inputs[:, None, :, :, None, :], differences)
-
-
-def curvature_ratios(fixed: Constants, state: Projections) -> Tensor:
-    """Return Lemma 7 (2)'s left over right side, (cells, samples): it depends on X and d alone.
-
-    The change of ∂C_kj/∂W_Q is −x_k ⊗ x_k dW_Q/√d for each of n keys, and the bound √n ‖X_i‖².
-    """
-    lengths = fixed.inputs.norm(dim=-1, keepdim=True)  # ‖x_k‖, (cells, samples, tokens, 1)
-    largest: Tensor = torch.linalg.matrix_norm(lengths * fixed.inputs, 2)
-    return largest / (math.sqrt(state.key.shape[-1]) * fixed.inputs.square().sum((-2, -1)))
-
-
-def _operator_norms(left: Tensor, right: Tensor) -> Tensor:
-    """Return the largest singular value of the matrix with rows left_kj ⊗ right_kj.
-
-    It is the root of the largest eigenvalue of the n² × n² matrix of products of rows. Shapes are
-    (cells, heads, samples, k, j, any), where left may have one j or one head; the result's is
-    (cells, heads, samples).
-    """
-    # (cells, heads, samples, k, j, l, m)
-    products = torch.einsum("...kja,...lma->...kjlm", right, right)
-    outer = torch.einsum("...kja,...lma->...kjlm", left, left)  # the same
-    square = (products * outer).flatten(-4, -3).flatten(-2, -1)  # (cells, heads, samples, n², n²)
-    largest: Tensor = torch.linalg.eigvalsh(square)[..., -1]
-    return largest.clamp(min=0).sqrt()
+    return torch.maximum(_share(in_query, q * residual), _share(in_key, k * residual)).amax(1)
 
 
 def _gradient_norms(
@@ -395,5 +294,4 @@ def _stack(fixed: Constants, arrays: Sequence[Floats]) -> Tensor:
 
 
 def _share(left: Tensor, right: Tensor) -> Tensor:
-    """Return left over right side, and 0 where the right side is 0."""
     return (left / right).where(right > 0, 0.0)

@@ -197,8 +197,6 @@ def train_layers(batch: Sequence[RegressionCell], training: Training) -> Iterato
 
 
 class _LayersOnTop(BatchedTraining[P, CellState[P], Pass]):
-    """Gradient descent on attention and the layers on top of it."""
-
     def __init__(self, batch: Sequence[RegressionCell], training: Training) -> None:
         problems = [draw_problem(cell.parameters, cell.seed) for cell in batch]
         self._fixed, self._mixing, self._state = set_up(batch, problems, training.device)

@@ -134,7 +134,6 @@ class KernelRegressionParameters(StudyParameters):
     @model_validator(mode="before")
     @classmethod
     def _example_has_its_sizes(cls, given: Any) -> Any:
-        """Give the example its own sizes where none are asked for; refuse others."""
         if given.get("instance") != "example":
             return given
         for name, value in EXAMPLE.items():

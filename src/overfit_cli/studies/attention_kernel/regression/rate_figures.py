@@ -35,11 +35,7 @@ _PROVED = 0.25
 
 @styled
 def draw_eigenvalue(data: FigureData, _: FigureOptions) -> Picture:
-    """Draw the slowest rate over the paper's against the heads, and below it over its bound 2/H.
-
-    A column for each D, a line for each d: medians with the middle half. Below 1 the paper's rate
-    is too fast; of Theorem 2 the rate β/4 of its proof is drawn too.
-    """
+    """Draw the slowest rate over the paper's against the heads, and below it over its bound 2/H."""
     cells = require_numbers(data, "rate_margin")
     trained = cells["trained"].unique()
     if len(trained) > 1 or trained[0] not in _THEOREMS:
@@ -90,7 +86,6 @@ def draw_eigenvalue(data: FigureData, _: FigureOptions) -> Picture:
 
 
 def _draw_bounds(upper: Axes, lower: Axes, heads: Floats, *, proof: bool) -> None:
-    """Draw 2/H and the rates of the paper, below all else."""
     upper.set(xscale="log", yscale="log")
     upper.plot(heads, 2 / heads, color="0.4", linewidth=0.8, zorder=1)
     lower.axhline(1.0, color="0.4", linewidth=0.8, zorder=1)
@@ -111,12 +106,7 @@ def _draw_margins(
 
 
 def _write_counts(axes: Axes, counts: Sequence[tuple[float, float, str]], most: float) -> None:
-    """Write texts above and right of points that descend; below and left where that is taken.
-
-    Args:
-        counts: the place of each point, and its text.
-        most: the height of the line at the end.
-    """
+    """Write texts above and right of points that descend; below and left where that is taken."""
     following = [*(height for _, height, _ in counts[1:]), 0.0]
     for (rate, height, text), following_height in zip(counts, following, strict=True):
         below = 2 * height > most or height < 1.8 * following_height
@@ -132,12 +122,7 @@ def _write_counts(axes: Axes, counts: Sequence[tuple[float, float, str]], most: 
 
 @styled
 def draw_tangent_steps(data: FigureData, _: FigureOptions) -> Picture:
-    """Draw steps to a millionth of the loss against the step size, with those predicted.
-
-    Medians over all seeds, of which those that do not arrive count as slower than all others: with
-    half of the seeds or fewer a marker is open, at the median of those that arrive. Numbers are
-    the seeds that arrive, where not all do.
-    """
+    """Draw steps to a millionth of the loss against the step size, with those predicted."""
     require_numbers(data, "steps_to_millionth")
     cells = data.cells
     figure, axes = new_figure(height=3.6)

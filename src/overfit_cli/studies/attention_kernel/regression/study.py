@@ -1,7 +1,4 @@
-"""The study `kernel-regression`: Theorems 1 to 3 of Song et al. 2024.
-
-Columns of a cell and of its trajectory, figures, batches and cost.
-"""
+"""The study `kernel-regression`: Theorems 1 to 3 of Song et al. 2024."""
 
 from __future__ import annotations
 
@@ -43,11 +40,6 @@ MEASUREMENTS = (
         label="closed-form floor",
     ),
     Column(
-        "floor_ratio",
-        "final loss over that floor, where it isn't 0",
-        label="final loss over the floor",
-    ),
-    Column(
         "steps_to_millionth",
         "steps until the loss is 1e-6 of its start",
         kind="int",
@@ -59,21 +51,9 @@ MEASUREMENTS = (
         kind="int",
         label="steps to 10⁻¹² of start loss",
     ),
-    Column(
-        "largest_weight",
-        "largest singular value of trained weights over the bound of (45) and (67), most",
-        label="largest weight over bound",
-    ),
     Column("gradient_query_start", "gradient in W_Q at the start", symbol=r"\|\nabla_{W^Q} f\|"),
     Column("gradient_key_start", "gradient in W_K at the start", symbol=r"\|\nabla_{W^K} f\|"),
-    Column("gradient_value_start", "gradient in W_V at the start", symbol=r"\|\nabla_{W^V} f\|"),
     Column("gradient", "final gradient in what is trained", label="final gradient"),
-    Column(
-        "smallest_attention",
-        "smallest attention at the end",
-        symbol=r"\min S",
-        label="final smallest attention",
-    ),
     Column(
         "delta",
         "smallest singular value of ∂C/∂W_Q at the start",
@@ -133,27 +113,9 @@ MEASUREMENTS = (
         label="least descent ratio",
     ),
     Column(
-        "lipschitz_outputs",
-        "change of the outputs over that of the weights, most",
-        label="Lipschitz ratio of outputs",
-    ),
-    Column(
-        "lipschitz_gradients",
-        "change of the gradient over that of the weights, most",
-        label="Lipschitz ratio of gradient",
-    ),
-    Column(
-        "lemma_scores",
-        "Lemma 2 (1, 2) or 7 (1, 2), left over right side, most",
-        label="score change over bound",
-    ),
-    Column(
         "lemma_gradients",
         "Lemma 2 (4, 5) or 7 (4), left over right side, most",
         label="gradient over upper bound",
-    ),
-    Column(
-        "lemma_least", "Lemma 7 (3), left over right side, least", label="gradient over lower bound"
     ),
     Column(
         "lemma_outputs",
@@ -177,20 +139,9 @@ MEASUREMENTS = (
         label="formula at small weights",
     ),
     Column(
-        "tangent_largest",
-        "largest eigenvalue of the tangent kernel in W_Q at the start",
-        symbol=r"\lambda_{\max}(\Theta)",
-        label="largest tangent eigenvalue",
-    ),
-    Column(
         "tangent_steps",
         "steps to 1e-6 of the start that the tangent kernel predicts",
         label="predicted steps",
-    ),
-    Column(
-        "local_minima",
-        "share of tokens whose query ended at a local minimum that another query would escape",
-        label="share at local minima",
     ),
     Column(
         "log10_gamma",
@@ -247,10 +198,6 @@ _DEMO_BYTES = 8.0 * (16 * 68 + 16 * 64 + 384 + 64 * 192)
 _PANELS = "target,heads,value_gap,trained"
 _FIGURES = "overfit_cli.studies.attention_kernel.regression.figures"
 _RATES = "overfit_cli.studies.attention_kernel.regression.rate_figures"
-_SIZES_NEEDED = (  # of both kernels; the derivations have their origin
-    "d_h = tokens",
-    "d_h * d = n * tokens**2",
-)
 
 FIGURES = collect_figures(
     replace(
@@ -300,14 +247,6 @@ FIGURES = collect_figures(
         draw=lazy_drawing(f"{_RATES}:draw_tangent_steps"),
     ),
     replace(
-        LINES,
-        name="minima",
-        title="Share of seeds that end at a local minimum, against the width of a head",
-        accepts=frozenset(),
-        axes=0,
-        draw=lazy_drawing(f"{_FIGURES}:draw_minima"),
-    ),
-    replace(
         CUTOFF,
         name="ranks",
         title="Where δ of softmax is above zero, over the widths of heads and tokens",
@@ -318,34 +257,15 @@ FIGURES = collect_figures(
             threshold=1e-10,
             by="n",
             log=frozenset(),
-            law=(
-                *_SIZES_NEEDED,
+            law=(  # the derivations have their origin
+                "d_h = tokens",
+                "d_h * d = n * tokens**2",
                 "d = 2 * tokens",
                 "d * (d + 1) = n * tokens * (tokens + 1)",
             ),
         ),
         axes=0,
         draw=lazy_drawing(f"{_FIGURES}:draw_ranks"),
-    ),
-    replace(
-        CUTOFF,
-        name="ranks-gaussian",
-        title="Where δ of the Gaussian is above zero, over the widths of heads and tokens",
-        options=FigureOptions(
-            x="d_h",
-            y="d",
-            value="delta",
-            threshold=1e-10,
-            by="n",
-            log=frozenset(),
-            law=(
-                *_SIZES_NEEDED,
-                "d = 2 * tokens - 2",
-                "d**2 = n * tokens * (tokens - 1)",  # where that of Sym² and Λ² is an equality
-            ),
-        ),
-        axes=0,
-        draw=lazy_drawing(f"{_FIGURES}:draw_ranks_of_gaussian"),
     ),
 )
 

@@ -27,7 +27,7 @@ from overfit_cli.studies.attention_kernel.regression.parameters import (
     KernelRegressionParameters,
 )
 
-COLUMNS = ("tangent_trace", "tangent_small", "tangent_largest", "tangent_steps")
+COLUMNS = ("tangent_trace", "tangent_small", "tangent_steps")
 
 MILLIONTH = 1e-6
 """The share of its start that a loss has come down to."""
@@ -72,15 +72,7 @@ def trace_at_small_weights(kernel: Kernel, problem: Problem, sigma_w: float) -> 
 
 
 def predicted_steps(kernel: Floats, residual: Floats, learning_rate: float) -> float:
-    """Return the first step at which ‖(I − η Θ)^t r‖² is at most a millionth of its start.
-
-    nan where it does not come down, or where nothing is to come down.
-
-    Args:
-        kernel: Θ, (rows, rows).
-        residual: r at the start, (rows,).
-        learning_rate: η.
-    """
+    """Return the first step at which ‖(I − η Θ)^t r‖² is at most a millionth of its start."""
     eigenvalues, vectors = np.linalg.eigh(kernel)
     shares = np.square(vectors.T @ residual)  # (rows,)
     factors = np.square(1 - learning_rate * eigenvalues)  # of the loss's modes, per step
@@ -128,6 +120,5 @@ def initial_columns(
     return {
         "tangent_trace": np.trace(kernels, axis1=1, axis2=2).tolist(),
         "tangent_small": small,
-        "tangent_largest": np.linalg.eigvalsh(kernels)[:, -1].tolist(),
         "tangent_steps": steps,
     }

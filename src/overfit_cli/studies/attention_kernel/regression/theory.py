@@ -59,10 +59,7 @@ def rates(problem: Problem, lambda_b: float, trained: str) -> tuple[float, float
 
 
 def condition_8(problem: Problem, residual: float, lambda_b: float) -> float:
-    """Return by how many decades condition (8) of Theorem 2 fails, inf where λ_B is 0.
-
-    The residual is ‖MH(M₀) − y‖, and λ_B the smallest singular value of B₀.
-    """
+    """Return by how many decades condition (8) of Theorem 2 fails, inf where λ_B is 0."""
     samples, tokens, _ = problem.inputs.shape
     query, key = largest_singular_values(problem.query), largest_singular_values(problem.key)
     smallest = min(float(query.min()), float(key.min()), lambda_b)
@@ -147,9 +144,6 @@ def lacks_rank(
     Rows of ∂C/∂W_Q are x_k ⊗ W_Kᵀx_j for softmax, in Σ_i Sym²(V_i) ⊕ Σ_i Λ²(V_i) with V_i the span
     of a sample's tokens, and x_k ⊗ (W_Kᵀx_j − W_Qᵀx_k) for distances, which adds a space of N n
     dimensions. See the page on derivations.
-
-    Args:
-        normalised: whether the kernel is softmax's, of inner products; else of distances.
     """
     rows = samples * tokens**2  # N n²
     symmetric = np.minimum(samples * tokens * (tokens + 1), features * (features + 1)) // 2
@@ -181,13 +175,9 @@ def lacks_width(
     return lacks
 
 
-def least_width(normalised: bool, fewest: int, tokens: int) -> float:
-    """Return the real d at which (M − 1) d = M n, for M ≥ 2 samples; see `lacks_width`.
-
-    Args:
-        normalised: whether the kernel is softmax's.
-    """
-    return fewest * (tokens if normalised else tokens - 1) / (fewest - 1)
+def least_width(fewest: int, tokens: int) -> float:
+    """Return the real d of softmax at which (M − 1) d = M n, for M ≥ 2 samples; `lacks_width`."""
+    return fewest * tokens / (fewest - 1)
 
 
 def largest_singular_values(weights: Floats) -> Floats:

@@ -17,7 +17,6 @@ from overfit_cli.studies.attention_kernel.parameters import KERNELS
 from overfit_cli.studies.attention_kernel.regression import (
     engine,
     lemmas,
-    minima,
     tangent,
     theory,
 )
@@ -42,7 +41,6 @@ from overfit_cli.studies.attention_kernel.regression.parameters import (
     KernelRegressionParameters,
     RegressionCell,
 )
-from overfit_cli.studies.attention_kernel.regression.weights import LargestWeights
 
 P = KernelRegressionParameters
 RATES = ("paper", "corrected")
@@ -62,14 +60,10 @@ def train_batch(batch: Sequence[RegressionCell], training: Training) -> Results[
 
 @dataclass
 class _LayerState(CellState[P]):
-    """A cell in training, and its problem."""
-
     problem: Problem
 
 
 class _LayersTogether(BatchedTraining[P, _LayerState, Step]):
-    """Gradient descent on attention layers: all steps of all cells, counted where they diverge."""
-
     def __init__(self, batch: Sequence[RegressionCell], training: Training) -> None:
         settings = [cell.parameters for cell in batch]
         problems = [draw_problem(cell.parameters, cell.seed) for cell in batch]
@@ -92,7 +86,6 @@ class _LayersTogether(BatchedTraining[P, _LayerState, Step]):
         self._counts = StepCounts(start.loss, self._rates)
         self._descent = Descent(start.loss, self._fixed.learning_rate)
         self._ratios = LipschitzRatios(self._fixed, start.loss)
-        self._weights = LargestWeights(self._fixed, self._state, problems)
         self._smallest_ratio = torch.full_like(start.loss, torch.inf)  # (cells,)
         self._gradient = start.loss  # of the last step measured, (cells,)
         self._before: Step | None = None  # the step before, where it was measured
@@ -128,7 +121,6 @@ class _LayersTogether(BatchedTraining[P, _LayerState, Step]):
             self._smallest_ratio, torch.where(above, ratio, torch.inf)
         )
         self._gradient = total.sqrt()
-        self._weights.add(now.state)
         if not self.training.logs:
             return [{}] * len(due)
         row = {
@@ -172,25 +164,16 @@ class _LayersTogether(BatchedTraining[P, _LayerState, Step]):
             if diverged >= 0:
                 yield CellResult(cell, drop_nan(measured), diverged, "diverged")
             else:
-                measured |= self._final_measurements(index, now.out, measured)
+                measured |= self._final_measurements(index, float(now.out.loss[index]))
                 yield CellResult(cell, drop_nan(measured), step)
 
-    def _final_measurements(
-        self, index: int, out: ForwardPass, initial: dict[str, float]
-    ) -> dict[str, float]:
-        counts, floor = self._counts, initial["floor"]
-        loss, start = float(out.loss[index]), float(counts.start[index])
+    def _final_measurements(self, index: int, loss: float) -> dict[str, float]:
+        counts, start = self._counts, float(self._counts.start[index])
         measured = {
             "relative_loss": loss / start if start > 0 else math.nan,
             "train_loss": loss,
-            "floor_ratio": loss / floor if floor > 0 else math.nan,
             "gradient": float(self._gradient[index]),
-            "smallest_attention": float(measures.smallest_attention(out)[index]),
             **counts.steps_to(index),
-            "largest_weight": float(self._weights.most()[index]),
-            "local_minima": minima.share_at_minimum(self._fixed, self._state, out, index)
-            if self._fixed.trained == "query"
-            else math.nan,
             "pl_ratio_min": float(self._smallest_ratio[index]),
             "descent": float(self._descent.least()[index]),
             **self._lipschitz(index),
@@ -206,8 +189,6 @@ class _LayersTogether(BatchedTraining[P, _LayerState, Step]):
         constants = lemmas.lipschitz_constants(sizes, self._fixed.kernel, trained)
         outputs, gradients = (float(ratio[index]) for ratio in self._ratios.largest())
         return {
-            "lipschitz_outputs": outputs,
-            "lipschitz_gradients": gradients,
             "lemma_outputs": outputs / constants[0],
             "lemma_change": gradients / constants[1],
         }
@@ -219,7 +200,6 @@ class _LayersTogether(BatchedTraining[P, _LayerState, Step]):
 def _initial_measurements(
     fixed: Constants, state: Projections, out: ForwardPass, problems: Sequence[Problem]
 ) -> dict[str, list[float]]:
-    """What is measured before the first step, by column and cell; nan where no theorem applies."""
     lambda_b = measures.smallest_singular_value_of_b(fixed, out).tolist()
     delta = measures.smallest_of_scores(fixed, state).tolist()
     least, largest = measures.curvatures(fixed, out)
@@ -234,9 +214,9 @@ def _initial_measurements(
         "lambda_b": lambda_b,
         "delta": list(map(min, delta)),
         "stability": (fixed.learning_rate * largest).tolist(),
-        **{f"gradient_{name}_start": value.sqrt().tolist() for name, value in gradients.items()},
+        **{f"gradient_{name}_start": gradients[name].sqrt().tolist() for name in ("query", "key")},
         **{name: [columns[name] for columns in by_cell] for name in by_cell[0]},
-        **lemmas.initial_ratios(fixed, state, out, problems),
+        "lemma_gradients": lemmas.gradient_ratios(fixed, state, out, problems).tolist(),
     }
 
 

@@ -66,7 +66,6 @@ def _read(folder: Path, tokens: int) -> tuple[Texts, Texts, str]:
 
 
 def _sample(texts: Texts, count: int, order: np.random.Generator) -> Texts:
-    """The first `count` texts in a random order, so that more texts extend fewer."""
     rows = order.permutation(len(texts.labels))[:count]
     return Texts(texts.tokens[rows], texts.lengths[rows], texts.labels[rows])
 
@@ -82,17 +81,12 @@ def _examples(texts: Texts) -> Examples:
 
 
 def bag_of_words_accuracy(train: Texts, test: Texts, vocabulary: int) -> float:
-    """Return the test accuracy of ridge regression on how often each token occurs in a text.
-
-    The rule doesn't see where a token stands. Padding isn't counted: the other counts and the bias
-    say what it would.
-    """
+    """Return the test accuracy of ridge regression on how often each token occurs in a text."""
     counts = _counts(train, vocabulary), _counts(test, vocabulary)
     return ridge_accuracy(counts[0], train.labels, counts[1], test.labels)
 
 
 def _counts(texts: Texts, vocabulary: int) -> NDArray[np.float64]:
-    """Count every text's tokens but padding, shape (texts, vocabulary - 1)."""
     counts = np.empty((len(texts.tokens), vocabulary))
     for row, tokens, length in zip(counts, texts.tokens, texts.lengths.tolist(), strict=True):
         row[:] = np.bincount(tokens[:length], minlength=vocabulary)

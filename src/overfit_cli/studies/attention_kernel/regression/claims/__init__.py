@@ -1,8 +1,4 @@
-"""The claims of Theorems 1 to 3, their lemmas and remarks, and section 4.2.2's example.
-
-A theorem says that a step size exists: each is judged at the step size that serves it best, and
-the sentence says how the others did.
-"""
+"""The claims of Theorems 1 to 3, their lemmas and remarks, and section 4.2.2's example."""
 
 from __future__ import annotations
 
@@ -10,7 +6,6 @@ from overfit_cli.studies.attention_kernel.regression.claims import (
     convergence,
     example,
     layers,
-    proofs,
     ranks,
     rates,
     spectra,
@@ -20,7 +15,6 @@ from overfit_cli.studies.attention_kernel.regression.claims.bounds import LEMMA_
 
 CLAIMS = (
     *rates.CLAIMS,
-    *proofs.CLAIMS,
     *layers.CLAIMS,
     *spectra.CLAIMS,
     *convergence.CLAIMS,

@@ -1,8 +1,9 @@
-"""Claims on Lemmas 2, 3, 7 and 8, and on the sizes that the theorems need (Remarks 1 and 4).
+"""Claims on Lemmas 1, 2, 3, 7 and 8, and on the sizes that the theorems need (Remarks 1 and 4).
 
-The lemmas are bounds with explicit constants; the details say how loose they are. Those that a few
-lines of algebra prove, at any weights, are checks of the code. The remarks say at which sizes
-random weights have λ_B > 0 and δ > 0.
+(27) of Lemma 1 is the gradient of an unrestricted W_V. Where W_V is block-diagonal, as in (5), it
+is too large, which is the slip behind Theorems 1 and 2. The other lemmas are bounds with explicit
+constants; the details say how loose they are. The remarks say at which sizes random weights have
+λ_B > 0 and δ > 0.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from overfit_cli.claims.cells import Selection, Values, finite_numbers, is_unkno
 from overfit_cli.claims.rules import (
     THEOREM_RULE,
     Margin,
+    Requirements,
     judge_estimate,
     judge_theorem,
     share_of_seeds,
@@ -30,7 +32,10 @@ from overfit_cli.studies.attention_kernel.regression.claims.rates import (
 )
 from overfit_cli.studies.attention_kernel.regression.parameters import KernelRegressionParameters
 
-_PRESET, _THEOREM_3 = "kernel-sizes", "kernel-theorem3"
+_PRESET, _VALUE_ALONE, _THEOREM_3 = "kernel-sizes", "kernel-theorem1", "kernel-theorem3"
+
+ROUNDING = 1e-9
+"""By this share a number may lie beyond its bound."""
 
 OFTEN = Margin(least=0.8, because="our reading of a high probability", fewest_seeds=10)
 
@@ -50,7 +55,6 @@ def _is_wide(cells: pd.DataFrame) -> pd.Series[bool]:
 
 
 def _of_sizes(cells: pd.DataFrame, column: str, fits: pd.Series[bool]) -> pd.Series[float]:
-    """A singular value of the cells of some sizes; nan of cells that failed or are absent."""
     if not fits.any():
         raise not_run("It needs cells of such sizes.")
     done = fits & (cells["status"] == "done")
@@ -100,18 +104,6 @@ def _delta(cells: pd.DataFrame) -> Measurement:
     )
 
 
-def _delta_needs(cells: pd.DataFrame) -> Measurement:
-    """Measure whether δ is zero wherever D d < N n²: a matrix has no more rank than columns."""
-    chosen = _SIZES.of(cells)
-    smallest = _of_sizes(chosen, "delta", ~_is_wide(chosen))
-    return judge_theorem(
-        smallest > ROUND_OFF,
-        chosen.loc[smallest.index, "seed"],
-        unknown=smallest.isna(),
-        details={"cells": len(smallest), "largest δ": float(smallest.max())},
-    )
-
-
 def _claim(
     name: str,
     kind: Kind,
@@ -149,22 +141,61 @@ SIZE_CLAIMS = (
         THEOREM_RULE,
         _delta,
     ),
-    _claim(
-        "delta-needed",
-        "identity",
-        "Remark 4",
-        "Where D d < N n², δ is 0.",
-        THEOREM_RULE,
-        _delta_needs,
-    ),
+)
+
+
+def _judge_gradient(cells: pd.DataFrame) -> Measurement:
+    """Judge whether ‖∇f‖² / 2f in W_V is ever below ‖W_O‖² λ_B², as (27) rules out."""
+    values: Values = {"kernel": "softmax", "trained": "value", "heads": (2, 4)}
+    chosen = selection(values, _VALUE_ALONE).of(cells)
+    done = chosen["status"] == "done"
+    for name in ("pl_ratio_min", "rate_paper", "lambda_b"):
+        finite_numbers(chosen[done], name)
+    ratio = chosen["pl_ratio_min"].astype(float) / chosen["rate_paper"].astype(float)
+    unknown = is_unknown(chosen)
+    vanishing = (ROUND_OFF - chosen["lambda_b"].astype(float)).mask(unknown, -np.inf)
+    below = ratio < 1 - ROUNDING
+    by_heads = ratio.groupby(chosen["heads"])
+    return judge_theorem(
+        below,
+        chosen["seed"],
+        unknown=ratio.isna(),
+        requirements=Requirements({"λ_B below round-off, by": vanishing}, "λ_B is above zero"),
+        note="The ratio is that of ‖∇f‖² to 2f ‖W_O‖² λ_B², least over logged steps.",
+        details={
+            "cells": len(chosen),
+            **{
+                f"cells with a ratio below 1, H {count}": int(number)
+                for count, number in below.groupby(chosen["heads"]).sum().items()
+            },
+            **{
+                f"least ratio, median, H {count}": float(v)
+                for count, v in by_heads.median().items()
+            },
+            **{f"least ratio, least, H {count}": float(v) for count, v in by_heads.min().items()},
+        },
+    )
+
+
+LEMMA_1 = Claim(
+    name="lemma1-value-several",
+    kind="paper",
+    source=f"{SOURCE}, Lemma 1, (27), and the last steps of appendix 1.3",
+    statement="With 2 or 4 heads softmax attention's gradient in W_V is Bᵀ (MH − y) W_Oᵀ, so that "
+    "‖∇f‖² is at least 2f ‖W_O‖² λ_B².",
+    hypotheses="λ_B is above zero; W_V is block-diagonal over heads, as in (5)",
+    holds_where=f"{THEOREM_RULE}; a cell breaks it where the ratio of the two is below 1 at a "
+    "logged step",
+    measure=_judge_gradient,
+    figure="curves",
+    preset=_VALUE_ALONE,
 )
 
 
 class Lemma(NamedTuple):
-    """A lemma's claim: its name, kind, source and bound, its column, and values of its cells."""
+    """A lemma's claim: its name, source and bound, its column, and values of its cells."""
 
     name: str
-    kind: Kind
     source: str
     statement: str
     column: str
@@ -175,24 +206,9 @@ _SOFTMAX: Values = {"kernel": "softmax", "trained": "all", "heads": (1, 2, 4)}
 _GAUSSIAN: Values = {"kernel": "gaussian", "trained": "all", "heads": (1, 2, 4)}
 _QUERY: Values = {"kernel": "gaussian", "trained": "query"}
 
-ROUNDING = 1e-9
-"""By so much a left side may exceed its right side."""
-
-FROM_BELOW = "lemma_least"
-"""The column of the one bound from below; all others are from above."""
-
 LEMMAS = (
     Lemma(
-        "lemma2-scores",
-        "identity",
-        "Lemma 2 (1, 2)",
-        "Softmax attention changes by at most φ_i per change of W_Q, and ψ_i per change of W_K.",
-        "lemma_scores",
-        _SOFTMAX,
-    ),
-    Lemma(
         "lemma2-gradients",
-        "paper",
         "Lemma 2 (4, 5)",
         "A sample's gradients in W_Q and W_K are at most Q_i and K_i times its residual.",
         "lemma_gradients",
@@ -200,7 +216,6 @@ LEMMAS = (
     ),
     Lemma(
         "lemma3-outputs",
-        "paper",
         "Lemma 3 (1), constant (90)",
         "From a step to the next the outputs change by at most Z times the change of the weights.",
         "lemma_outputs",
@@ -208,33 +223,13 @@ LEMMAS = (
     ),
     Lemma(
         "lemma3-gradients",
-        "paper",
         "Lemma 3 (2), constant (98)",
         "From a step to the next the gradient changes by at most G times the change of weights.",
         "lemma_change",
         _SOFTMAX,
     ),
     Lemma(
-        "lemma7-scores",
-        "identity",
-        "Lemma 7 (1, 2)",
-        "The Gaussian's scores and their derivative change by at most the lemma's multiples of the "
-        "change of W_Q.",
-        "lemma_scores",
-        _GAUSSIAN,
-    ),
-    Lemma(
-        "lemma7-least",
-        "identity",
-        "Lemma 7 (3)",
-        "The Gaussian's gradient in a sample's scores is at least min |V_i W_O| · min S_i times "
-        "its residual.",
-        FROM_BELOW,
-        _GAUSSIAN,
-    ),
-    Lemma(
         "lemma7-gradients",
-        "paper",
         "Lemma 7 (4)",
         "A sample's gradient in W_Q is at most Q'_i times its residual.",
         "lemma_gradients",
@@ -242,7 +237,6 @@ LEMMAS = (
     ),
     Lemma(
         "lemma8-outputs",
-        "paper",
         "Lemma 8 (1), constant in its proof",
         "With W_Q alone, the Gaussian's outputs change by at most Z' times the change of weights.",
         "lemma_outputs",
@@ -250,7 +244,6 @@ LEMMAS = (
     ),
     Lemma(
         "lemma8-gradients",
-        "paper",
         "Lemma 8 (2), constant in its proof",
         "With W_Q alone, the Gaussian's gradient changes by at most G' times the change of "
         "weights.",
@@ -267,10 +260,9 @@ def _judge_lemma(cells: pd.DataFrame, lemma: Lemma, preset: str) -> Measurement:
     at_start = (chosen["status"] == "done") | ratio.notna() | is_unknown(chosen)
     chosen, ratio = chosen[at_start], ratio[at_start]  # a diverged cell has no path to judge
     with np.errstate(divide="ignore"):
-        near = 1 / ratio if lemma.column == FROM_BELOW else ratio  # above 1 where it is broken
-        decades = near.map(np.log10)
+        decades = ratio.map(np.log10)
     return judge_theorem(
-        near > 1 + ROUNDING,
+        ratio > 1 + ROUNDING,
         chosen["seed"],
         unknown=ratio.isna(),
         decades_over=decades.fillna(np.inf),
@@ -287,7 +279,7 @@ def _lemma_claim(lemma: Lemma) -> Claim:
     preset = _THEOREM_3 if lemma.values is _QUERY else "kernel-theorem2"
     return Claim(
         name=lemma.name,
-        kind=lemma.kind,
+        kind="paper",
         source=f"{SOURCE}, appendix, {lemma.source}",
         statement=lemma.statement,
         hypotheses="the weights are bounded: by their start, and by the length of their path",
@@ -297,4 +289,4 @@ def _lemma_claim(lemma: Lemma) -> Claim:
     )
 
 
-LEMMA_CLAIMS = tuple(map(_lemma_claim, LEMMAS))
+LEMMA_CLAIMS = (LEMMA_1, *map(_lemma_claim, LEMMAS))

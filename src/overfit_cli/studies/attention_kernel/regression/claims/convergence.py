@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from overfit_cli.claims.cells import Values, finite_numbers, is_unknown
+from overfit_cli.claims.joined import joined
 from overfit_cli.claims.rules import (
     THEOREM_RULE,
     Requirements,
@@ -21,11 +22,10 @@ from overfit_cli.studies.attention_kernel.regression.claims.rates import (
     SOURCE,
     STOPPED,
     cells_under,
-    condition_claim,
     has_stopped,
+    judge_zero,
     selection,
     step_sizes,
-    theorem_of_zero,
     zero_loss,
     zero_loss_of,
 )
@@ -100,6 +100,11 @@ def _is_trapped(cells: pd.DataFrame) -> Measurement:
     )
 
 
+def _gaussian_zero(cells: pd.DataFrame) -> Measurement:
+    chosen, decades = cells_under("12", cells, _GAUSSIAN, _NEAR)
+    return judge_zero(chosen, {"decades by which (12) is missed": decades})
+
+
 def _rate_is_gamma(cells: pd.DataFrame) -> Measurement:
     """Judge whether the Gaussian's loss is at most (1 − ηγ)^t of its start, for a small η."""
     chosen, decades = cells_under("12", cells, _GAUSSIAN, _NEAR)
@@ -126,53 +131,19 @@ def _rate_is_gamma(cells: pd.DataFrame) -> Measurement:
 
 
 def _softmax_under_12(cells: pd.DataFrame) -> Measurement:
-    """Measure how often softmax reaches zero loss on the seeds that meet condition (12)."""
     chosen, decades = cells_under("12", cells, _SOFTMAX, _NEAR)
     if not (decades <= 0).any():
         raise not_run(f"It needs cells that meet condition (12), as in `overfit sweep {_NEAR}`.")
     return zero_loss_of(chosen[decades <= 0])
 
 
-def _descent(cells: pd.DataFrame) -> Measurement:
-    """Judge whether softmax's loss falls by η/2 times the squared gradients so far, or more."""
-    chosen, decades = cells_under("12", cells, _SOFTMAX, _NEAR)
-    rates = chosen["learning_rate"].astype(float)
-    smallest = rates == rates.min()
-    judged, decades = chosen[smallest], decades[smallest]
-    unknown, done = is_unknown(judged), judged["status"] == "done"
-    ended = judged[done]
-    moved = ended[finite_numbers(ended, "gradient_query_start") != 0]  # else nothing must fall
-    broken = ~(done | unknown)  # one that diverged has not descended
-    broken[moved.index] = finite_numbers(moved, "descent") < LEAST_DESCENT
-    bound = step_sizes(ended) * finite_numbers(ended, "lipschitz_gradients")
-    if bound.max() > LEAST_DESCENT:
-        raise inconclusive(
-            f"The smallest step size is {bound.max():.3g} over the measured Lipschitz constant of "
-            f"the gradient, and the proof takes less than {LEAST_DESCENT:g}."
-        )
-    by_rate = chosen["descent"].astype(float).groupby(rates).min()
-    return judge_theorem(
-        broken,
-        judged["seed"],
-        unknown=unknown,
-        requirements=Requirements({"decades by which (12) is missed": decades}, "condition (12)"),
-        note="The fall of the loss over η times the squared gradients so far, at every step. Every "
-        "smooth loss falls so at a small step size (descent lemma), with condition (12) or not.",
-        details={
-            "step size times the gradient's Lipschitz constant, most": float(bound.max()),
-            **{f"least fall, step size {rate:g}": float(fall) for rate, fall in by_rate.items()},
-        },
-    )
-
-
-def _gaussian_from_drawn_weights(target: str) -> Claim:
-    built_in = " No output is negative here, so that it can't." if target == "mixed-sign" else ""
+def _gaussian_from_drawn_weights(target: str, labels: str) -> Claim:
     return Claim(
         name=f"zero-gaussian-{target}",
         kind="ours",
         source=f"{SOURCE}, section 4.2.2, without condition (12)",
         statement="Trained in W_Q alone from drawn weights, Gaussian attention reaches zero "
-        f"loss: labels {_LABELS[target]}.{built_in}",
+        f"loss: labels {labels}.",
         holds_where=AT_BEST,
         measure=partial(zero_loss, values={**_GAUSSIAN, "target": target}, preset=_PRESET),
         figure="curves",
@@ -198,7 +169,6 @@ _TRAPPED = Claim(
 
 
 def _under_condition_12() -> list[Claim]:
-    """The claims on how both kernels end where condition (12) is met."""
     return [
         Claim(
             name="theorem3-gaussian-zero",
@@ -208,7 +178,7 @@ def _under_condition_12() -> list[Claim]:
             "with which Gaussian attention reaches zero loss.",
             hypotheses=_MEETS_12,
             holds_where=GOES_TO_ZERO,
-            measure=partial(theorem_of_zero, values=_GAUSSIAN, preset=_NEAR, condition="12"),
+            measure=_gaussian_zero,
             figure="curves",
             preset=_NEAR,
         ),
@@ -237,30 +207,18 @@ def _under_condition_12() -> list[Claim]:
     ]
 
 
+_BELOW_OR_INSIDE = "below or inside the hull of the token values"
+
 CLAIMS = (
     *_under_condition_12(),
-    *map(_gaussian_from_drawn_weights, _LABELS),
+    joined(
+        {
+            "below the hull": _gaussian_from_drawn_weights("below", _BELOW_OR_INSIDE),
+            "inside the hull": _gaussian_from_drawn_weights("inside", _BELOW_OR_INSIDE),
+        }
+    ),
+    _gaussian_from_drawn_weights(
+        "mixed-sign", f"{_LABELS['mixed-sign']}. No output is negative here, so that it can't"
+    ),
     _TRAPPED,
-    Claim(
-        name="theorem3-descent",
-        kind="identity",
-        source=f"{SOURCE}, Theorem 3 (2), equation (14); η' from the end of appendix 1.5",
-        statement="Where condition (12) is met and W_Q alone is trained, there is a step size η "
-        "with which softmax attention's loss falls from its start by η/2 times the squared "
-        "gradients so far, or more.",
-        hypotheses=f"{_MEETS_12}; W_Q stays bounded; η is below 1/(2G) for the measured G, so that "
-        "the descent lemma gives it",
-        holds_where=f"{THEOREM_RULE} (at the smallest step size, at every step)",
-        measure=_descent,
-        figure="curves",
-        preset=_NEAR,
-    ),
-    condition_claim(
-        "12",
-        "ours",
-        "Theorem 3",
-        "Small W_Q and W_K, and labels near the outputs at the start, meet condition (12) under "
-        "Gaussian attention.",
-        _GAUSSIAN,
-    ),
 )

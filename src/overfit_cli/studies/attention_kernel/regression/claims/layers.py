@@ -78,10 +78,6 @@ def _judge_linear(cells: pd.DataFrame) -> Measurement:
 
 
 def _with_step_ends(cells: pd.DataFrame) -> pd.DataFrame:
-    """The cells with and without layers, with the ends of their steps to a millionth.
-
-    A loss that has not come down takes more steps than were taken; a lost cell takes any number.
-    """
     chosen = _cells(cells, ("all", *_MANY))
     if lacking := {"all", *_MANY} - set(chosen["trained"]):
         raise not_run(f"It needs cells of trained={','.join(sorted(lacking))} too.")
@@ -92,7 +88,6 @@ def _with_step_ends(cells: pd.DataFrame) -> pd.DataFrame:
 
 
 def _more_steps(layers: str) -> Sentence:
-    """Return that layers do not double the steps, averaged over step sizes, seed by seed."""
     log_ratio = f"log({ratio('steps_to_millionth', trained=(layers, 'all'))}) / log(2)"
     return below(log_ratio, 1, strictly=False, over="average")
 

@@ -3,8 +3,7 @@
 Rates are judged with the paper's constant and with one corrected for a block-diagonal W_V. Both
 theorems say that a step size exists, so a seed refutes one where it breaks it at every step size
 allowed. With one head the recursion of the residual gives Theorem 1 at once, and Theorem 2 where
-(8) leaves W_V alone to be trained. There zero loss is least squares, for any number of heads. What
-algebra gives is a check of the code.
+(8) leaves W_V alone to be trained: unit tests hold that.
 """
 
 from __future__ import annotations
@@ -24,6 +23,7 @@ from overfit_cli.claims.cells import (
     require_trained,
     select_values,
 )
+from overfit_cli.claims.joined import joined
 from overfit_cli.claims.rules import (
     THEOREM_RULE,
     Margin,
@@ -31,7 +31,7 @@ from overfit_cli.claims.rules import (
     judge_estimate,
     judge_theorem,
 )
-from overfit_cli.core.claim import Claim, Kind, Measurement, inconclusive
+from overfit_cli.core.claim import Claim, Measurement, inconclusive
 from overfit_cli.core.text import plural
 from overfit_cli.stats.intervals import level_of_each, share_estimate
 from overfit_cli.studies.attention_kernel.parameters import KernelName
@@ -66,7 +66,9 @@ GOES_TO_ZERO = (
 )
 _SIZES = ("n", "tokens", "d", "d_h")
 _ALIKE = ("target", "training_steps", "sigma_w", "balance", "distance", "dtype", *_SIZES)
-_HEADS = {"one": 1, "two": 2, "four": 4}
+_HEADS = {"paper": (2, 4), "corrected": (1, 2, 4)}
+"""Numbers of heads, by constant: with one head the paper's is right by algebra."""
+
 _TRAINED = {"value": "W_V alone", "all": "W_Q, W_K and W_V"}
 _CONSTANTS = {
     ("paper", "value"): "‖W_O‖² λ_B²",
@@ -77,10 +79,7 @@ _CONSTANTS = {
 
 
 def selection(values: Values, preset: str, *, any_target: bool = False) -> Selection:
-    """Return which cells have some values; their heads, if not named, are one.
-
-    With `any_target` cells with different targets may be judged together.
-    """
+    """Return which cells have some values; their heads, if not named, are one."""
     alike = [
         name for name in _ALIKE if name not in values and not (any_target and name == "target")
     ]
@@ -133,12 +132,7 @@ def reached_zero(cells: pd.DataFrame) -> pd.Series[bool]:
 
 
 def has_stopped(cells: pd.DataFrame, above: pd.Series[float]) -> pd.Series[bool]:
-    """Return which cells that are done no longer fall; see `STOPPED`.
-
-    Args:
-        cells: cells, of which some may have failed: those have not stopped.
-        above: how far each loss lies above where it could go.
-    """
+    """Return which cells that are done no longer fall; see `STOPPED`."""
     done = cells[cells["status"] == "done"]
     for name in ("steps", "gradient"):
         finite_numbers(done, name)
@@ -147,11 +141,7 @@ def has_stopped(cells: pd.DataFrame, above: pd.Series[float]) -> pd.Series[bool]
 
 
 def judge_zero(chosen: pd.DataFrame, requirements: dict[str, pd.Series[float]]) -> Measurement:
-    """Judge whether every seed's loss goes to zero at some step size; see `GOES_TO_ZERO`.
-
-    Args:
-        requirements: the distance of each cell to each hypothesis.
-    """
+    """Judge whether every seed's loss goes to zero at some step size; see `GOES_TO_ZERO`."""
     done = chosen[chosen["status"] == "done"]
     finite_numbers(done, "train_loss")
     zero = reached_zero(chosen)
@@ -180,11 +170,6 @@ def judge_some_step_size(
     """Judge whether some step size serves every seed.
 
     It is broken where the smallest step size falls short and none serves, and all cells are known.
-
-    Args:
-        reached: which of them come to where the theorem says.
-        requirements: the distance of each cell to each hypothesis.
-        by: the parameters of each problem that needs a step size, with the seed.
     """
     problems = [chosen[name] for name in by]
     smallest = chosen["learning_rate"] == chosen["learning_rate"].min()
@@ -207,10 +192,7 @@ def judge_some_step_size(
 
 
 def zero_loss_of(chosen: pd.DataFrame) -> Measurement:
-    """Measure on which share of the seeds the loss goes to zero, at the step size that has most.
-
-    It fails only where the best step size lies among those tried: beyond them there may be better.
-    """
+    """Measure on which share of the seeds the loss goes to zero, at the step size that has most."""
     reached = _zero_by_seed(chosen)
     count = int(reached.sum(axis=1).max())
     share = share_estimate(count, reached.shape[1], level_of_each(len(reached)))
@@ -233,10 +215,6 @@ def zero_loss_of(chosen: pd.DataFrame) -> Measurement:
 
 
 def _zero_by_seed(cells: pd.DataFrame) -> pd.DataFrame:
-    """Which seeds went to zero at which step size, (step sizes, seeds), of those all were run at.
-
-    A seed counts where all of its cells at a step size went to zero.
-    """
     zero = reached_zero(require_trained(cells))
     by_seed = zero.groupby([cells["learning_rate"], cells["seed"]]).all().unstack()
     complete = by_seed.dropna()
@@ -246,7 +224,6 @@ def _zero_by_seed(cells: pd.DataFrame) -> pd.DataFrame:
 
 
 def _best_step_size(cells: pd.DataFrame, reached: pd.DataFrame) -> float:
-    """The step size that most seeds went to zero at; of several, that of the lowest losses."""
     losses = cells["relative_loss"].astype(float).where(cells["status"] == "done", np.inf)
     medians = losses.groupby(cells["learning_rate"]).median().loc[reached.index]
     order = pd.DataFrame({"reached": -reached.sum(axis=1), "loss": medians})
@@ -272,41 +249,40 @@ _HYPOTHESES = {
 _PROVED = "; the slip is Theorem 1's, gradient (27); the proof, (45), has the rate β/4"
 
 
-def rate_claim(constant: str, trained: str, heads: str, kernel: KernelName = "softmax") -> Claim:
-    """Claim that the loss is at most (1 − ηα)^t of its start (Theorem 1, or 2 for all weights).
-
-    Of the Gaussian the paper says the like without a theorem. `constant` is that in the rate, α or
-    β.
-    """
-    theorem = 1 if trained == "value" else 2
-    values: Values = {"kernel": kernel, "trained": trained, "heads": _HEADS[heads]}
-    softmax = kernel == "softmax"
+def rate_claim(constant: str, trained: str, kernel: KernelName = "softmax") -> Claim:
+    """Claim that the loss is at most (1 − ηα)^t of its start (Theorem 1, or 2 for all weights)."""
+    theorem, rate = (1, "α") if trained == "value" else (2, "β")
+    softmax, paper = kernel == "softmax", constant == "paper"
     subject = "softmax attention's loss" if softmax else "Gaussian attention's loss"
-    paper = constant == "paper"
-    count, rate = _HEADS[heads], "α" if theorem == 1 else "β"
-    by_algebra = paper and count == 1
     where = f"Theorem {theorem}" if softmax else "end of section 4.1"
-    return Claim(
-        name=f"theorem{theorem}{'' if softmax else '-gaussian'}-{constant}-{heads}",
-        kind="identity" if by_algebra else "paper" if paper else "ours",
-        source=f"{SOURCE}, {where}"
-        + ("" if paper else ", with a constant corrected for a block-diagonal W_V"),
-        statement=f"With {_TRAINED[trained]} trained and H = {count}, there is a step size η for "
-        f"which {subject} is at most (1 − η{rate})^t of its start, {rate} = "
-        f"{_CONSTANTS[constant, trained]}.",
-        hypotheses=_HYPOTHESES[theorem] + (_PROVED if paper and theorem == 2 else ""),
-        holds_where=f"{THEOREM_RULE}; a seed breaks it where at every step size allowed some step "
-        "lies above the bound"
-        + (
-            ", or must later by the exact recursion: its slowest rate, twice the least curvature, "
-            "is below that"
-            if paper and theorem == 1
-            else ""
-        ),
-        measure=partial(judge_bound, constant=constant, values=values, theorem=theorem),
-        figure="curves",
-        preset="kernel-theorem1" if theorem == 1 else _BALANCED,
-    )
+    *fewer, most = map(str, _HEADS[constant])
+
+    def part(count: int) -> Claim:
+        values: Values = {"kernel": kernel, "trained": trained, "heads": count}
+        return Claim(
+            name=f"theorem{theorem}{'' if softmax else '-gaussian'}-{constant}-"
+            f"{'two' if paper else 'four'}",
+            kind="paper" if paper else "ours",
+            source=f"{SOURCE}, {where}"
+            + ("" if paper else ", with a constant corrected for a block-diagonal W_V"),
+            statement=f"With {_TRAINED[trained]} trained there is, for each of H = "
+            f"{', '.join(fewer)} and {most}, a step size η for which {subject} is at most "
+            f"(1 − η{rate})^t of its start, {rate} = {_CONSTANTS[constant, trained]}.",
+            hypotheses=_HYPOTHESES[theorem] + (_PROVED if paper and theorem == 2 else ""),
+            holds_where=f"{THEOREM_RULE}; a seed breaks it where at every step size allowed some "
+            "step lies above the bound"
+            + (
+                ", or must later by the exact recursion: its slowest rate, twice the least "
+                "curvature, is below that"
+                if paper and theorem == 1
+                else ""
+            ),
+            measure=partial(judge_bound, constant=constant, values=values, theorem=theorem),
+            figure="curves",
+            preset="kernel-theorem1" if theorem == 1 else _BALANCED,
+        )
+
+    return joined({f"H = {count}": part(count) for count in _HEADS[constant]})
 
 
 def judge_bound(cells: pd.DataFrame, constant: str, values: Values, theorem: int) -> Measurement:
@@ -367,7 +343,6 @@ def judge_bound(cells: pd.DataFrame, constant: str, values: Values, theorem: int
 
 
 def _compare_slowest(told: pd.DataFrame, seeds: pd.Series[int], theorem: int) -> str:
-    """Say what the slowest rates mean for the paper's constant; empty where that isn't judged."""
     if theorem == 2:
         proved = bool((told["margin"].dropna() >= PROVED).all()) and told["margin"].notna().any()
         return " In every cell the slowest rate is above β/4, the proof's." if proved else ""
@@ -417,98 +392,23 @@ def zero_loss(cells: pd.DataFrame, *, values: Values, preset: str) -> Measuremen
     return zero_loss_of(selection(values, preset).of(cells))
 
 
-def theorem_of_zero(
-    cells: pd.DataFrame, *, values: Values, preset: str, condition: str
-) -> Measurement:
-    """Judge whether the loss goes to zero where condition (8) or (12) is met."""
-    chosen, decades = cells_under(condition, cells, values, preset)
-    return judge_zero(chosen, {f"decades by which ({condition}) is missed": decades})
-
-
-def zero_claims(kernel: KernelName) -> list[Claim]:
-    """Return the claims that a kernel reaches zero loss with all weights trained."""
+def _zero_claim(kernel: KernelName) -> Claim:
     values: Values = {"kernel": kernel, "trained": "all"}
-    softmax = kernel == "softmax"
-    subject = "softmax" if softmax else "Gaussian"
-    where = "Theorem 2" if softmax else "end of section 4.1"
-    required = "condition (8) is met" if softmax else "weights are initialized appropriately"
-    met = (
-        "condition (8) is met by Remark 3's second option, a large W_O and a small W_V, with which "
-        "W_Q and W_K keep every bit in float64; so W_V alone is trained, and least squares with "
-        "λ_B above zero can't stop above zero"
-    )
-    return [
-        Claim(
-            name="theorem2-zero" if softmax else "theorem2-gaussian-zero",
-            kind="identity",
-            source=f"{SOURCE}, {where}",
-            statement=f"Where {required} and W_Q, W_K and W_V are trained, there is a step size "
-            f"with which {subject} attention reaches zero loss (H = 4).",
-            hypotheses=met if softmax else f"{met}, as for softmax",
-            holds_where=GOES_TO_ZERO,
-            measure=partial(
-                theorem_of_zero, values={**values, "heads": 4}, preset=_BALANCED, condition="8"
-            ),
-            figure="curves",
-            preset=_BALANCED,
-        ),
-        Claim(
-            name=f"zero-{kernel}-all",
-            kind="ours",
-            source=f"{SOURCE}, {where}, without condition (8)",
-            statement=f"With W_Q, W_K and W_V trained from drawn weights, {subject} attention "
-            "reaches zero loss.",
-            holds_where=AT_BEST,
-            measure=partial(zero_loss, values=values, preset=_FREE),
-            figure="curves",
-            preset=_FREE,
-        ),
-    ]
-
-
-def condition_claim(name: str, kind: Kind, source: str, statement: str, values: Values) -> Claim:
-    """Claim that condition (8) or (12) is met at initial weights that are chosen for it."""
-    preset = _BALANCED if name == "8" else "kernel-theorem3-near"
-
-    def measure(cells: pd.DataFrame) -> Measurement:
-        chosen, decades = cells_under(name, cells, values, preset)
-        return judge_theorem(
-            pd.Series(False, index=chosen.index),
-            chosen["seed"],
-            unknown=~(decades <= 0) | np.isinf(decades),
-            details={
-                "decades by which it is missed, least": float(decades.min()),
-                "decades by which it is missed, most": float(decades.max()),
-            },
-        )
-
     return Claim(
-        name=f"condition-{name}",
-        kind=kind,
-        source=f"{SOURCE}, {source}",
-        statement=statement,
-        holds_where="every cell of at least 10 seeds meets it; where one does not, other weights "
-        "may, and nothing is decided",
-        measure=measure,
-        preset=preset,
+        name="zero-softmax-all",
+        kind="ours",
+        source=f"{SOURCE}, Theorem 2 and the end of section 4.1, without condition (8)",
+        statement="With W_Q, W_K and W_V trained from drawn weights, softmax attention and "
+        "Gaussian attention reach zero loss.",
+        holds_where=AT_BEST,
+        measure=partial(zero_loss, values=values, preset=_FREE),
+        figure="curves",
+        preset=_FREE,
     )
 
 
 CLAIMS = (
-    *(
-        rate_claim(constant, trained, heads)
-        for trained in _TRAINED
-        for constant in ("paper", "corrected")
-        for heads in _HEADS
-    ),
-    *zero_claims("softmax"),
-    condition_claim(
-        "8",
-        "identity",
-        "Remarks 3 and 5",
-        "A large W_O and a small W_V meet condition (8).",
-        {"kernel": "softmax", "trained": "all", "heads": (1, 2, 4)},
-    ),
-    *(rate_claim("corrected", "all", heads, "gaussian") for heads in _HEADS),
-    *zero_claims("gaussian"),
+    *(rate_claim(constant, trained) for trained in _TRAINED for constant in _HEADS),
+    joined({"softmax": _zero_claim("softmax"), "Gaussian": _zero_claim("gaussian")}),
+    rate_claim("corrected", "all", "gaussian"),
 )

@@ -1,38 +1,22 @@
-"""Claims of ours where W_Q alone is trained: what tangent kernels predict, and local minima."""
+"""Claims of ours where W_Q alone is trained: what tangent kernels predict."""
 
 from __future__ import annotations
 
-from functools import partial
-
-import numpy as np
 import pandas as pd
 
-from overfit_cli.claims.cells import Selection, is_unknown, require_trained
+from overfit_cli.claims.cells import Selection, require_trained
 from overfit_cli.claims.python import above, geometric_mean, near, ratio
-from overfit_cli.claims.rules import (
-    THEOREM_RULE,
-    Margin,
-    Requirements,
-    judge_estimate,
-    judge_theorem,
-)
 from overfit_cli.claims.stated import stated_claim
-from overfit_cli.core.claim import Claim, Measurement, inconclusive, not_run
-from overfit_cli.stats.intervals import share_estimate
+from overfit_cli.core.claim import inconclusive
 from overfit_cli.studies.attention_kernel.regression.claims.rates import SOURCE, cells_under
 from overfit_cli.studies.attention_kernel.regression.parameters import KernelRegressionParameters
 
-SIZES, STEPS, MINIMA = "kernel-tangent", "kernel-tangent-steps", "kernel-minima"
+SIZES, STEPS = "kernel-tangent", "kernel-tangent-steps"
 """The presets."""
 
 BOTH = ("softmax", "gaussian")
 SMALL = 0.02
 """The deviation of W_Q and W_K at which the formula of small weights is claimed."""
-
-RARE = Margin(most=0.5, because="half of the draws", fewest_seeds=10)
-
-CLOSE, FEW = 0.05, 2
-"""Measured and predicted steps agree within this share of them, or within so many steps."""
 
 
 def _traces(cells: pd.DataFrame) -> pd.DataFrame:
@@ -48,51 +32,8 @@ def _traces(cells: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def _under_12(cells: pd.DataFrame) -> tuple[pd.DataFrame, pd.Series[float]]:
-    """Return cells of both kernels with near labels, and the decades by which they miss (12)."""
-    return cells_under("12", cells, {"kernel": BOTH, "trained": "query"}, STEPS)
-
-
-def _judge_steps(cells: pd.DataFrame) -> Measurement:
-    chosen, decades = _under_12(cells)
-    if "tangent_steps" not in chosen:
-        raise inconclusive("No cell has a number of tangent_steps: sweep again.")
-    predicted, measured = (
-        chosen[name].astype(float) for name in ("tangent_steps", "steps_to_millionth")
-    )
-    within = predicted * (1 + CLOSE) + FEW <= chosen["training_steps"]
-    # One without the other may be a number that was lost, unless the last loss says that the cell
-    # never came down.
-    came_down = ~(chosen["relative_loss"].astype(float) > 1e-6)
-    lost = (predicted.isna() & measured.notna()) | (within & measured.isna() & came_down)
-    unknown = is_unknown(chosen) | lost
-    if not within.any():
-        raise not_run(f"It needs cells that come down, as in `overfit sweep {STEPS}`.")
-    chosen, decades = chosen[within | unknown], decades[within | unknown]
-    unknown, predicted = unknown[chosen.index], predicted[chosen.index]
-    measured = measured[chosen.index]
-    apart = (measured - predicted).abs()
-    allowed = np.maximum(CLOSE * predicted, FEW)
-    return judge_theorem(
-        ~(apart <= allowed) & ~unknown,
-        chosen["seed"],
-        unknown=unknown,
-        requirements=Requirements(
-            {"decades by which (12) is missed": decades}, "decades by which (12) is missed"
-        ),
-        details={
-            "cells": len(chosen),
-            **{f"cells, {name}": int((chosen["kernel"] == name).sum()) for name in BOTH},
-            "steps apart, most": float(apart.max()),
-            "share apart, most": float((apart / predicted).max()),
-            "steps, least": float(measured.min()),
-            "steps, most": float(measured.max()),
-        },
-    )
-
-
-def _best(cells: pd.DataFrame) -> pd.DataFrame:
-    chosen, decades = _under_12(cells)
+def _at_best(cells: pd.DataFrame) -> pd.DataFrame:
+    chosen, decades = cells_under("12", cells, {"kernel": BOTH, "trained": "query"}, STEPS)
     done = chosen[(chosen["status"] == "done") & (decades <= 0)]
     done = done[done["steps_to_millionth"].notna()]
     if done.empty:
@@ -101,75 +42,7 @@ def _best(cells: pd.DataFrame) -> pd.DataFrame:
     best: pd.DataFrame = done.loc[steps.groupby([done["kernel"], done["seed"]]).idxmin()]
     if len(best) < len(BOTH) * chosen["seed"].nunique():
         raise inconclusive("On some seeds no cell of a kernel comes down to a millionth.")
-    return best
-
-
-def _at_best(cells: pd.DataFrame) -> pd.DataFrame:
-    """The same, with the best step size as a column: it is measured."""
-    best = _best(cells)
-    return best.assign(best_size=best["learning_rate"]).drop(columns="learning_rate")
-
-
-def _minima(cells: pd.DataFrame, *targets: str, wide: bool) -> pd.DataFrame:
-    """Return softmax's cells with labels of some targets, with d ≥ n − 1 or below it."""
-    chosen = Selection(
-        KernelRegressionParameters,
-        at={"trained": "query", "kernel": "softmax", "target": targets},
-        vary=("learning_rate", "distance"),
-        alike=("n", "d", "training_steps", "sigma_w", "dtype"),
-        fewest={"tokens": 2, "d_h": 2},
-        preset=MINIMA,
-    ).of(cells)
-    is_wide = chosen["d_h"] >= chosen["tokens"] - 1
-    chosen = chosen[is_wide if wide else ~is_wide]
-    if chosen.empty:
-        raise not_run("It needs cells of such widths.")
-    return chosen
-
-
-def _shares(chosen: pd.DataFrame) -> dict[str, float]:
-    groups = chosen["local_minima"].astype(float).groupby([chosen["tokens"], chosen["d_h"]])
-    return {
-        f"share of tokens at a local minimum, n {tokens}, d {width}": float(group.mean())
-        for (tokens, width), group in groups
-    }
-
-
-def _at_minimum(chosen: pd.DataFrame) -> tuple[pd.Series[bool], pd.Series[bool]]:
-    """Return which cells have a token at a local minimum, and of which that isn't known."""
-    share = chosen["local_minima"].astype(float)
-    diverged = (chosen["status"] != "done") & ~is_unknown(chosen)
-    return share > 0, share.isna() & ~diverged
-
-
-def _judge_none(cells: pd.DataFrame) -> Measurement:
-    """Judge whether no start ends at a local minimum where d ≥ n − 1."""
-    chosen = _minima(cells, "inside", "near", wide=True)
-    ended, unknown = _at_minimum(chosen)
-    above = chosen["relative_loss"].astype(float)
-    return judge_theorem(
-        ended,
-        chosen["seed"],
-        unknown=unknown,
-        details={
-            "cells": len(chosen),
-            "cells that diverged": int((chosen["reason"] == "diverged").sum()),
-            "cells with 1e-3 of their start left": int((above > 1e-3).sum()),
-            **_shares(chosen),
-        },
-    )
-
-
-def _judge_rare(cells: pd.DataFrame, *, target: str) -> Measurement:
-    """Measure on which share of the seeds some start ends at a local minimum where d < n − 1."""
-    chosen = _minima(cells, target, wide=False)
-    ended, unknown = (flags.groupby(chosen["seed"]).any() for flags in _at_minimum(chosen))
-    return judge_estimate(
-        share_estimate(int(ended.sum()), len(ended), unknown=int((unknown & ~ended).sum())),
-        RARE,
-        details={"cells": len(chosen), **_shares(chosen)},
-        note="The share of seeds on which some token ends there.",
-    )
+    return best.drop(columns="learning_rate")
 
 
 def _over(column: str) -> str:
@@ -180,22 +53,6 @@ _SECTION = f"{SOURCE}, section 4.2"
 _MET = (
     "condition (12) is met: W_Q and W_K have deviation 0.02, the labels lie 3e-9 from the outputs"
 )
-
-
-def _rare(name: str, target: str, labels: str) -> Claim:
-    return Claim(
-        name=name,
-        kind="ours",
-        source=_SECTION,
-        statement="With d < n − 1 softmax trained in W_Q alone ends at a local minimum of finite "
-        f"weights, though other queries reach its labels, on at most half of the draws; {labels}.",
-        hypotheses="W_Q and W_K of deviation 0.7; a draw counts where some token does so at some "
-        "n, d and step size",
-        holds_where=RARE.in_words("the share of seeds"),
-        measure=partial(_judge_rare, target=target),
-        figure="minima",
-        preset=MINIMA,
-    )
 
 
 CLAIMS = (
@@ -222,40 +79,6 @@ CLAIMS = (
         figure="tangent",
         preset=SIZES,
     ),
-    Claim(
-        name="tangent-steps",
-        kind="identity",
-        source=_SECTION,
-        statement="Where condition (12) is met, either kernel takes the steps to a millionth of "
-        "the loss that (I − η Θ)^t predicts, Θ being its tangent kernel at the start.",
-        hypotheses=f"{_MET}; W_Q then moves by about 1e-9, so that this is its first order",
-        holds_where=f"{THEOREM_RULE}; a cell breaks it that is {CLOSE:g} of its steps or {FEW} "
-        "steps off, whichever is more",
-        measure=_judge_steps,
-        figure="tangent-steps",
-        preset=STEPS,
-    ),
-    stated_claim(
-        _at_best,
-        KernelRegressionParameters,
-        near(
-            geometric_mean(f"1 / (({_over('best_size')}) * {_over('tangent_largest')})"),
-            1,
-            factor=2,
-            seeds=10,
-        ),
-        number="the geometric mean of the one ratio over the other",
-        because="step sizes are a factor of 2 apart",
-        name="tangent-step-size",
-        kind="identity",
-        source=_SECTION,
-        statement="Where condition (12) is met, softmax's best step size is larger than the "
-        "Gaussian's by the ratio of the tangent kernels' largest eigenvalues.",
-        hypotheses=f"{_MET}; (I − η Θ)^t has its best η between 1 and 2 over the largest "
-        "eigenvalue, up to the grid",
-        figure="tangent-steps",
-        preset=STEPS,
-    ),
     stated_claim(
         _at_best,
         KernelRegressionParameters,
@@ -273,18 +96,4 @@ CLAIMS = (
         figure="tangent-steps",
         preset=STEPS,
     ),
-    Claim(
-        name="minima-wide",
-        kind="identity",
-        source=_SECTION,
-        statement="With d ≥ n − 1, one head and D ≥ N n, no token of softmax trained in W_Q alone "
-        "ends at a local minimum of finite weights above zero loss.",
-        holds_where=f"{THEOREM_RULE}; a cell breaks it where a token's query is stationary and not "
-        "saturated, though other queries reach its label",
-        measure=_judge_none,
-        figure="minima",
-        preset=MINIMA,
-    ),
-    _rare("minima-narrow", "inside", "labels inside the hull of the values"),
-    _rare("minima-narrow-near", "near", "labels 0.1 from the outputs at the start"),
 )
