@@ -25,14 +25,15 @@ RUNS = [run for run in values.frozen()["runs"] if run in values.kept_runs()]
 NEAR = 1e-9
 
 
-def _declared() -> dict[str, set[str]]:
-    """The names of the columns that each study has today."""
-    shared = set(overfit_cli.load(values.RESULTS / "fig1-quick").columns)
+def _declared() -> dict[tuple[str, str], set[str]]:
+    """The names of the columns that each study has today, of its cells and its logged steps."""
+    shared = {"rows", "key", "study", "version", "seed", "status", "reason", "steps", "seconds"}
     return {
-        study.name: shared
-        | {column.name for column in (*study.columns, *study.trajectory_columns)}
+        (study.name, table): shared
+        | {column.name for column in columns}
         | set(study.parameters.model_fields)
         for study in installed_studies()
+        for table, columns in (("cells", study.columns), ("steps", study.trajectory_columns))
     }
 
 
@@ -42,8 +43,9 @@ DECLARED = _declared()
 @pytest.mark.parametrize("run", RUNS)
 def test_a_kept_run_is_loaded_as_before(run: str) -> None:
     study = overfit_cli.load(values.RESULTS / run)["study"].iloc[0]
-    now, names = values.loaded(run), DECLARED[study] | {"rows"}
+    now = values.loaded(run)
     for table, before in values.frozen()["runs"][run].items():
+        names = DECLARED[study, table]
         kept = {name: digest for name, digest in before.items() if name in names}
         assert {name: now[table].get(name) for name in kept} == kept, table
 
@@ -117,7 +119,7 @@ def test_a_comparison_is_what_it_was(pair: tuple[str, str], tmp_path: Path) -> N
     columns, kept = now.pop("columns"), before.pop("columns")
     assert now == before
     study = overfit_cli.load(values.RESULTS / pair[0])["study"].iloc[0]
-    for name in DECLARED[study] & set(kept):
+    for name in DECLARED[study, "cells"] & set(kept):
         assert {key: columns[name][key] for key in kept[name] if key in columns[name]} == {
             key: number for key, number in kept[name].items() if key in columns[name]
         }, name
