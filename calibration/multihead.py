@@ -10,10 +10,6 @@ import pandas as pd
 from calibration.rates import Worlds
 from calibration.worlds import Bools, Numbers, Random, exception_worlds
 from overfit_cli.studies.multihead.claims import BOUNDS
-from overfit_cli.studies.multihead.step_size_claims import STEPS
-
-STEP_SIZE_OF_ONE = 0.06
-"""The step size with which one head takes `STEPS` steps; all H then do so within the grid."""
 
 STEPS_OF_ONE = 1000.0
 """The steps to the target of one head; many, so that whole numbers don't matter."""
@@ -94,27 +90,3 @@ def theorem1_cells(design: pd.DataFrame, broken: Bools, random: Random) -> pd.Da
 def theorem2_cells(design: pd.DataFrame, excess: Numbers, random: Random) -> pd.DataFrame:
     """Return cells that meet Theorem 2's requirements, with so much more gap than its bound."""
     return design.assign(steps=1000, train_loss=0.1, test_loss=1.1 + excess, **_MET)
-
-
-def contour_cells(design: pd.DataFrame, powers: Numbers, random: Random) -> pd.DataFrame:
-    """Return cells that take `STEPS` steps where the step size is H to a power of each seed."""
-    level = STEP_SIZE_OF_ONE * design["heads"].to_numpy(float) ** powers
-    steps = STEPS * level / design["learning_rate"].to_numpy(float)
-    return design.assign(steps=1000, steps_to_target=steps)
-
-
-def second_head_cells(
-    design: pd.DataFrame, numbers: Numbers, random: Random, *, errors: bool = False
-) -> pd.DataFrame:
-    """Return cells at equal parameters, best at a middle step size.
-
-    Two heads take so many times one's steps there, or make so much more test error.
-    """
-    rates = np.log(design["learning_rate"].to_numpy(float))
-    middle = np.median(np.unique(rates))
-    two = design["heads"].to_numpy() == 2
-    steps = (
-        STEPS_OF_ONE * (1 + (rates - middle) ** 2) * np.where(two & ~np.bool_(errors), numbers, 1)
-    )
-    error = 0.1 + np.where(two & errors, numbers, 0)
-    return design.assign(steps=1000, steps_to_target=steps, test_error=error)

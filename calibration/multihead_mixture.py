@@ -11,11 +11,9 @@ import pandas as pd
 
 from calibration.multihead import (
     bound_worlds,
-    contour_cells,
     loss_curves,
     margin_cells,
     rate_curves,
-    second_head_cells,
     speed_curves,
     step_cells,
     theorem1_cells,
@@ -37,7 +35,6 @@ from overfit_cli.studies.multihead.mixture.claims import ALIKE_UP_TO, CLAIMS, LO
 from overfit_cli.studies.multihead.mixture.first_phase_claims import WITH_CHANCE
 from overfit_cli.studies.multihead.mixture.least_heads_claims import DECADES, MANY
 from overfit_cli.studies.multihead.mixture.margin_claims import DECADES as OF_MARGIN
-from overfit_cli.studies.multihead.step_size_claims import QUICKER, ROOT
 
 _numbers = number_worlds_of(CLAIMS)
 
@@ -255,8 +252,6 @@ WORLDS: Mapping[str, Worlds] = {
     "mixture-sparsity-attention": exception_worlds(_sparse),
     "mixture-sparsity-gap": exception_worlds(_sparser),
     "mixture-margins-ordered": exception_worlds(_ordered),
-    "mixture-contour-sqrt": number_worlds(contour_cells, ROOT, 0.003),
-    "mixture-second-head": number_worlds(second_head_cells, QUICKER, 0.36, logs=True),
     "mixture-machine-fixed": _numbers("mixture-machine-fixed", _directions, 0.001),
     "mixture-machine-both": _numbers("mixture-machine-both", _directions, 0.001),
     "mixture-theorem1": exception_worlds(theorem1_cells),

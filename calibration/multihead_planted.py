@@ -11,7 +11,6 @@ import pandas as pd
 from calibration.multihead import (
     bound_worlds,
     margin_cells,
-    second_head_cells,
     speed_curves,
     step_cells,
     theorem2_cells,
@@ -29,7 +28,6 @@ from calibration.worlds import (
 )
 from overfit_cli.studies.multihead.claims import WITHIN_BOUND
 from overfit_cli.studies.multihead.planted.claims import CLAIMS, SETTINGS
-from overfit_cli.studies.multihead.step_size_claims import BETTER, QUICKER
 
 MARGINS = margins_of(CLAIMS)
 
@@ -108,9 +106,5 @@ WORLDS: Mapping[str, Worlds] = {
     **_numbers("gap-power", _gaps, 0.15),
     **_numbers("gap-transition", _transitions, 0.15, logs=True),
     **_numbers("gap-more-heads", partial(_transitions, of_many=True), 0.15, logs=True),
-    "planted-second-head": number_worlds(second_head_cells, QUICKER, 0.1, logs=True),
-    "planted-second-head-error": number_worlds(
-        partial(second_head_cells, errors=True), BETTER, 0.02
-    ),
     **_numbers("momentum-sooner", _sooner, 0.4, logs=True),
 }

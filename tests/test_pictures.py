@@ -30,7 +30,6 @@ UNDRAWN = {
     ("benign-vit-images", "curves"),
     ("multihead-mixture", "curves"),
     ("multihead-paths", "lines"),
-    ("multihead-planted", "boundary"),
     ("softmax-convergence", "boundary"),
     ("multihead-planted", "curves"),
     ("multihead-planted", "lines"),

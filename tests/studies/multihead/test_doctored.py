@@ -350,28 +350,3 @@ def test_a_bound_of_several_is_vacuous_where_one_is_out_of_reach() -> None:
     measured = measure("mixture-proposition1", cells)
     assert measured.verdict == "vacuous"
     assert "Out of reach: model hessian" in measured.note
-
-
-def test_a_contour_that_turns_is_no_power_law() -> None:
-    """Local powers from 0.08 to 0.69 average to 0.5."""
-    cells = design("heads-steps")
-    heads = cells["heads"].to_numpy(float)
-    for level, verdict in ((heads**0.5, "holds"), (1 + heads / 20, "fails")):
-        steps = 1000 * 0.06 * level / cells["learning_rate"].to_numpy(float)
-        made = cells.assign(steps=3000, train_loss=0.0, steps_to_target=steps)
-        made["steps_to_target"] *= 1 + 0.002 * np.random.default_rng(0).random(len(made))
-        assert measure("mixture-contour-sqrt", made).verdict == verdict
-
-
-def test_a_second_head_is_open_where_it_hangs_on_one_step_size() -> None:
-    """One head is quick at a single step size."""
-    cells = design("heads-second")
-    cells = cells[cells["heads"] <= 2]
-    rates = np.log2(cells["learning_rate"].to_numpy(float))
-    one = (cells["heads"] == 1).to_numpy()
-    wide = 10 * (1 + np.abs(rates - 2))
-    lucky = np.where(one & np.isclose(rates, 2), 5, np.where(one, 2 * wide, wide))
-    noise = 1 + 0.02 * np.random.default_rng(0).random(len(cells))
-    for steps, verdict in ((np.where(one, wide, 2 * wide), "fails"), (lucky, "inconclusive")):
-        made = cells.assign(steps=1000, steps_to_target=steps * noise, test_error=0.0)
-        assert measure("mixture-second-head", made).verdict == verdict

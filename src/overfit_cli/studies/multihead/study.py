@@ -10,7 +10,6 @@ from typing import TypeVar
 from overfit_cli.core.batched_training import BYTES_OF_LIBRARIES, group_cells, shared_values
 from overfit_cli.core.cell import Batches, Cell, CellResult, Cells, Column, Results
 from overfit_cli.core.figure import (
-    BOUNDARY,
     CURVES,
     HEATMAP,
     LINES,
@@ -227,13 +226,6 @@ class MultiheadStudy(Study[P]):
                 options=FigureOptions(x="heads", y="learning_rate", value="steps_to_target"),
             ),
             replace(LINES, options=FigureOptions(x="heads", value="steps_to_target")),
-            replace(
-                BOUNDARY,
-                title="The step size that takes 1000 steps to the target loss, against heads",
-                options=FigureOptions(
-                    x="learning_rate", y="heads", value="steps_to_target", threshold=1000
-                ),
-            ),
             CURVES,
         )
 

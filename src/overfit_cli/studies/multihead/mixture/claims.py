@@ -35,7 +35,6 @@ from overfit_cli.studies.multihead.mixture.least_heads_claims import LEAST_HEADS
 from overfit_cli.studies.multihead.mixture.margin_claims import MARGIN_CLAIMS
 from overfit_cli.studies.multihead.mixture.parameters import MultiheadMixtureParameters
 from overfit_cli.studies.multihead.mixture.random_attention_claims import RANDOM_ATTENTION_CLAIMS
-from overfit_cli.studies.multihead.step_size_claims import contour_claim, second_head_claims
 
 ALIKE_UP_TO = 1e-9
 """The distance of heads from their mean, over its length, that is taken for none."""
@@ -339,8 +338,6 @@ CLAIMS = (
     *RANDOM_ATTENTION_CLAIMS,
     *LEAST_HEADS_CLAIMS,
     *MARGIN_CLAIMS,
-    contour_claim(MultiheadMixtureParameters, "mixture", "heads-steps"),
-    *second_head_claims(MultiheadMixtureParameters, "mixture", "heads-second", errors=False),
     *(
         _sentence(
             partial(_solvable, trained=trained),

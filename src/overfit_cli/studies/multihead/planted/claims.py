@@ -27,7 +27,6 @@ from overfit_cli.studies.multihead.planted.parameters import (
     FOUND_AT,
     MultiheadPlantedParameters,
 )
-from overfit_cli.studies.multihead.step_size_claims import second_head_claims
 
 ROOT: Values = {"optimiser": "gd", "step_rule": "sqrt-heads", "learning_rate": 1.0}
 
@@ -243,5 +242,4 @@ CLAIMS = (
         kind="ours",
         source="appendix G, figures 4 and 5, with the marks of this tool",
     ),
-    *second_head_claims(MultiheadPlantedParameters, "planted", "heads-second-planted", errors=True),
 )
