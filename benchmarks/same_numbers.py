@@ -29,7 +29,6 @@ SWEEPS = {
     "heads-fig5-adam": "--seeds 1 --set training_steps=200",
     "heads-identical": "--seeds 1 --set training_steps=100",
     "heads-normalised": "--seeds 2 --set training_steps=300",
-    "heads-machine": "--seeds 1 --set training_steps=1000",
     "kernel-theorem1": "--seeds 1",
     "kernel-theorem2": "--seeds 1",
     "kernel-theorem3": "--seeds 2",

@@ -108,10 +108,6 @@ def _side_cells(
     return design.assign(steps=300, **measured)
 
 
-def _directions(design: pd.DataFrame, cosines: Numbers, random: Random) -> pd.DataFrame:
-    return design.assign(steps=10**5, machine_margin=1.0, machine_cosine=np.minimum(cosines, 1.0))
-
-
 def _margin_ratios(
     design: pd.DataFrame, ratios: Numbers, random: Random, *, of_many: bool = False
 ) -> pd.DataFrame:
@@ -252,8 +248,6 @@ WORLDS: Mapping[str, Worlds] = {
     "mixture-sparsity-attention": exception_worlds(_sparse),
     "mixture-sparsity-gap": exception_worlds(_sparser),
     "mixture-margins-ordered": exception_worlds(_ordered),
-    "mixture-machine-fixed": _numbers("mixture-machine-fixed", _directions, 0.001),
-    "mixture-machine-both": _numbers("mixture-machine-both", _directions, 0.001),
     "mixture-theorem1": exception_worlds(theorem1_cells),
     "mixture-theorem2": number_worlds(theorem2_cells, WITHIN_BOUND, 0.1),
 }

@@ -450,19 +450,6 @@ def test_optimal_attention_has_proposition_3s_attention_and_margin() -> None:
     assert stated.attention() == pytest.approx(2 * math.sqrt(5))
 
 
-def test_the_attention_machine_separates_the_best_tokens() -> None:
-    problem = draw_problem(MultiheadMixtureParameters(n=20), 0)
-    samples = problem.train
-    projection = np.tile([2.0, -2.0, 0.0, 0.0], (10, 1))
-    vectors = mixture_theory.constraints(samples.inputs, samples.labels, projection)
-    assert vectors.shape == (20 * 10 * 9, 16)
-    assert samples.relevant is not None
-    margin = mixture_theory.largest_margin(vectors)
-    assert margin.margin == pytest.approx(margin.bound, rel=1e-8)
-    scores = samples.inputs @ margin.direction.reshape(4, 4) @ samples.inputs.swapaxes(1, 2)
-    assert (scores.argmax(-1) == samples.relevant.argmax(1)[:, None]).all()
-
-
 def test_gradients_of_saturated_attention_keep_their_digits() -> None:
     """Where softmax is 1 but for 1e-40, against sums over pairs of tokens, which cancel nothing."""
     settings = MultiheadMixtureParameters(n=6)
@@ -470,9 +457,7 @@ def test_gradients_of_saturated_attention_keep_their_digits() -> None:
     assert samples.relevant is not None
     x, y = samples.inputs, samples.labels
     oracle = np.tile([1.0, -1.0, 0.0, 0.0], (10, 1))
-    machine = mixture_theory.machine_solution(samples, oracle)
-    assert machine is not None
-    attention = 60 * machine.direction.reshape(4, 4)
+    attention = 100 * mixture_theory.optimal_attention(patterns(settings))
     scores = x @ attention @ x.swapaxes(1, 2)  # (n, t, s)
     softmax = np.exp(scores - scores.max(-1, keepdims=True))
     softmax /= softmax.sum(-1, keepdims=True)
@@ -493,37 +478,6 @@ def test_gradients_of_saturated_attention_keep_their_digits() -> None:
     )
     assert np.abs(expected).max() < 1e-30
     assert actual.attention[0, 0].numpy() * loss == pytest.approx(expected, rel=1e-6, abs=1e-60)
-
-
-def test_normalised_descent_comes_to_point_where_the_attention_machine_does() -> None:
-    sample_cell = cell(
-        mixture,
-        optimiser="gradient-normalised",
-        learning_rate=0.03,
-        first_phase="positive",
-        first_samples=10_000,
-        trained="attention",
-        training_steps=600,
-        test_samples=10,
-        machine=True,
-    )
-    [result] = trained(mixture, sample_cell)
-    cosines = result.trajectory["machine_cosine"]
-    assert cosines[1] < 0.95
-    assert cosines[-1] > 0.995
-    assert result.measurements["machine_margin"] > 1
-
-
-def test_there_is_no_cosine_where_no_attention_separates_the_best_tokens() -> None:
-    samples = draw_problem(MultiheadMixtureParameters(), 0).train
-    weights = theory.Weights(
-        torch.randn(1, 10, 4, dtype=torch.float64),
-        torch.ones(1, 4, 4, dtype=torch.float64),
-        torch.ones(1, dtype=torch.float64),
-    )
-    actual = mixture_theory.machine_columns(samples, weights)
-    assert actual["machine_margin"] == 0
-    assert math.isnan(actual["machine_cosine"])
 
 
 @pytest.mark.slow
@@ -645,19 +599,6 @@ def test_uniform_step_sizes_are_half_as_large_on_average() -> None:
     halved = mixture_theory.MixtureMargins(10, 0.1, 2.0, 2, 0, 0, 0, 0.01, mean_size=0.5)
     of_attention = [each.tangent() - each.linear() for each in (margins, halved)]
     assert of_attention[1] == pytest.approx(of_attention[0] / 2)
-
-
-def test_tokens_of_equal_score_are_no_constraints_of_the_attention_machine() -> None:
-    samples = draw_problem(MultiheadMixtureParameters(n=15, relevant=2), 0).train
-    oracle = np.tile([2.0, -2.0, 0.0, 0.0], (10, 1))
-    vectors = mixture_theory.constraints(samples.inputs, samples.labels, oracle)
-    assert vectors.shape == (15 * 10 * 8, 16)
-    machine = mixture_theory.machine_solution(samples, oracle)
-    assert machine is not None
-    scores = samples.inputs @ machine.direction.reshape(4, 4) @ samples.inputs.swapaxes(1, 2)
-    assert samples.relevant is not None
-    of_relevant = np.where(samples.relevant[:, None], scores, np.inf).min(-1)
-    assert (of_relevant > np.where(samples.relevant[:, None], -np.inf, scores).max(-1)).all()
 
 
 def test_a_planted_head_without_a_least_logit_has_no_share_of_its_margin() -> None:

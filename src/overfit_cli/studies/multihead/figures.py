@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.typing import ColorType, LineStyleType
@@ -54,14 +53,12 @@ class Row:
         columns: what is drawn, and what each is called; the first has a full line.
         corner: where the names of two columns stand, if nothing is drawn there.
         log: whether y is logarithmic; None where it is if the last numbers span a decade or more.
-        undefined: what stands in a panel without a number.
     """
 
     label: str
     columns: dict[str, str]
     corner: Corner = "upper left"
     log: bool | None = False
-    undefined: str = "undefined"
 
 
 ROWS = (
@@ -77,11 +74,6 @@ ROWS = (
     Row("attention on\nrelevant tokens", {"attention": ""}),
     Row("cosine with\nplanted head", {"alignment_w": "$W$", "alignment_u": "$U$"}, "lower right"),
     Row("share of seeds\nthat find it", {FOUND: ""}),
-    Row(
-        "cosine with\nattention SVM",
-        {"machine_cosine": ""},
-        undefined="undefined: no direction\nseparates the best tokens",
-    ),
     Row(r"margin over $\Vert U\Vert$", {"margin": ""}),
 )
 
@@ -147,8 +139,6 @@ def draw_heads(data: FigureData, options: FigureOptions) -> Picture:
         row_axes[0].set_ylabel(row.label)
         if row.columns.keys() == {"train_loss", "test_loss"}:
             figure.facts += _losses_in_words(curves)
-        if "machine_cosine" in row.columns:
-            figure.facts += _machine_in_words(columns, curves)
         if FOUND in row.columns:
             figure.facts += _misses_in_words(columns)
         elif "loss" in row.label:
@@ -262,10 +252,7 @@ def _of_heads(data: FigureData, count: int) -> FigureData:
 
 
 def _draw(axes: Axes, row: Row, curves: Curves, looks: Mapping[int, Look]) -> None:
-    """Draw a panel: for each H its curve, or a sentence where no cell has a number."""
-    if not curves:
-        axes.text(0.5, 0.5, row.undefined, transform=axes.transAxes, ha="center", va="center")
-        return
+    """Draw a panel: for each H its curve."""
     for count, curve in curves.items():
         look = looks[count]
         for name, dash in zip(row.columns, DASHES, strict=False):
@@ -425,31 +412,6 @@ def _losses_in_words(curves: Sequence[Curves]) -> list[str]:
             "take about 1/loss further steps to fall."
         )
     return sentences
-
-
-def _machine_in_words(columns: Sequence[Column], curves: Sequence[Curves]) -> list[str]:
-    """Whose machine it is, and where lines start at which some seeds had none before."""
-    sentences = ["The attention SVM is the one of Tarzanagh et al. 2023."]
-    for column, panel in zip(columns, curves, strict=True):
-        for count, curve in panel.items():
-            start = curve.mean["machine_cosine"].dropna().index[0]
-            cells = column.data.cells[column.data.cells["heads"] == count]
-            steps = column.data.trajectories
-            earlier = steps[steps["key"].isin(cells["key"]) & steps["step"].between(1, start - 1)]
-            if earlier.empty:
-                continue
-            known = earlier["machine_cosine"].notna().groupby(earlier["step"]).sum()
-            sentences.append(
-                f"Its line at {column.title}, H = {brief(count)} starts at step {start:g}: at "
-                f"earlier ones it is undefined on {_range(len(cells) - known)} of {len(cells)} "
-                "seeds, whose best tokens no direction separates."
-            )
-    return sentences
-
-
-def _range(counts: pd.Series[int]) -> str:
-    least, most = int(counts.min()), int(counts.max())
-    return f"{least}" if least == most else f"{least} to {most}"
 
 
 def _misses_in_words(columns: Sequence[Column]) -> list[str]:

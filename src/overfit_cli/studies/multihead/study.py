@@ -101,18 +101,6 @@ _MEASURED = (
         label="spread of the heads",
     ),
 )
-MACHINE = (
-    Column(
-        "machine_cosine",
-        "cosine of W with the attention SVM's solution, mean over heads",
-        label="cosine with the SVM solution",
-    ),
-    Column(
-        "machine_margin",
-        "margin of that solution, least over heads; 0 where there is none",
-        label="margin of the SVM solution",
-    ),
-)
 
 
 def cell_columns(*special: Column) -> tuple[Column, ...]:
@@ -143,7 +131,6 @@ def cell_columns(*special: Column) -> tuple[Column, ...]:
             "least margin over the norm of all U, over γ_attn",
             label="share of attention's margin",
         ),
-        *MACHINE,
         *CERTIFICATES,
         Column(
             "theorem1_bound",
@@ -183,7 +170,6 @@ def step_columns(*special: Column) -> tuple[Column, ...]:
         *_MEASURED,
         *special,
         Column("loss_times_step", "training loss times the step"),
-        *MACHINE,
         *CERTIFICATES,
     )
 

@@ -32,7 +32,7 @@ from overfit_cli.studies.multihead.engine import (
     squared_norm,
 )
 from overfit_cli.studies.multihead.mixture.random_attention import random_attention_columns
-from overfit_cli.studies.multihead.mixture.theory import first_phase_columns, machine_columns
+from overfit_cli.studies.multihead.mixture.theory import first_phase_columns
 from overfit_cli.studies.multihead.parameters import Head, MultiheadParameters, Optimiser, Problem
 
 Columns = dict[str, Tensor]
@@ -191,7 +191,7 @@ class _HeadsTogether(BatchedTraining[P, _HeadsState[P], Gradients]):
             index = self._settings_of_cells.index(settings)
             return random_attention_columns(self._problem, self._heads.weights["attention"][index])
         of_mixture = self._problem.patterns is not None and not settings.separate_heads
-        drawn = settings.first_phase in ("signs", "uniform") and not settings.machine
+        drawn = settings.first_phase in ("signs", "uniform")
         measured = settings.certify or drawn
         if not measured or settings.first_phase == "none" or not of_mixture:
             return {}
@@ -256,10 +256,8 @@ class _HeadsTogether(BatchedTraining[P, _HeadsState[P], Gradients]):
         """A cell's row, with what is measured of one cell at a time; empty if it has diverged."""
         if not math.isfinite(row["train_loss"]):
             return {}
-        weights = theory.weights_of_cell(self._heads, index)
-        if self._settings.machine:
-            row |= machine_columns(self._problem.train, weights)
         if self._settings.certify:
+            weights = theory.weights_of_cell(self._heads, index)
             ratios = theory.certificates(weights, self._inputs, self._labels)
             worst = self.cells[index].worst
             worst |= {name: max(x, worst.get(name, -math.inf)) for name, x in ratios.items()}

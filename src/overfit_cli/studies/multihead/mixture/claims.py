@@ -1,7 +1,6 @@
 """Claims of figures 2 and 3 of Deora et al. 2024: speed and margins for each H.
 
-Also whether heads stay identical, and whether W converges in direction to the solution of the
-attention support vector machine.
+Also whether heads stay identical.
 """
 
 from __future__ import annotations
@@ -10,16 +9,14 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
-from overfit_cli.claims.cells import Selection, Values, finite_numbers, require_done
+from overfit_cli.claims.cells import Selection, Values
 from overfit_cli.claims.python import above, below, falls, mean, ratio, together
 from overfit_cli.claims.rules import THEOREM_RULE, judge_theorem
 from overfit_cli.claims.sentences import Sentence
 from overfit_cli.claims.stated import stated_claim
-from overfit_cli.core.claim import Claim, Kind, Measurement, add_remark, inconclusive
-from overfit_cli.core.text import plural
+from overfit_cli.core.claim import Claim, Kind, Measurement
 from overfit_cli.studies.multihead.claims import (
     ALL_HEADS,
     PAPER_NAME,
@@ -99,30 +96,6 @@ def _identical(cells: pd.DataFrame, preset: str) -> Measurement:
     )
 
 
-_LATER_WORK = "Tarzanagh et al. 2023 and Vasudeva et al. 2024"
-_DIRECTIONS = "heads-machine"
-
-
-def _solvable(cells: pd.DataFrame, trained: str, preset: str) -> pd.DataFrame:
-    settings = {"optimiser": "gradient-normalised", "trained": trained, "machine": True}
-    alike = set(MultiheadMixtureParameters.model_fields) - {"heads"} - set(settings)
-    chosen = require_done(
-        Selection(
-            MultiheadMixtureParameters,
-            at={**settings, "first_phase": "positive"},
-            vary={"heads"},
-            alike=alike - {"first_phase"},
-            preset=preset,
-        ).of(cells)
-    )
-    without = (finite_numbers(chosen, "machine_margin") <= 0).groupby(chosen["seed"]).any()
-    solvable = chosen[~chosen["seed"].map(without)]
-    if solvable.empty:
-        raise inconclusive("On no seed does some W separate the best tokens from the others.")
-    add_remark(f"On {plural(int(np.sum(without)), 'seed')} no W separates the best tokens.")
-    return solvable
-
-
 def _fields(
     kind: Kind, name: str, source: str, statement: str, preset: str, hypotheses: str = ""
 ) -> dict[str, Any]:
@@ -187,11 +160,6 @@ _DM1 = (
     "tool's"
 )
 _SHARE = "the least margin over γ_attn"
-_DIRECTION = (
-    "Under gradient-normalised descent {on}, W comes to point where the attention support vector "
-    "machine's solution does."
-)
-_COSINE = above(mean("machine_cosine"), 0.99, strictly=False, over="worst", seeds=10)
 
 LOST = 0.05
 """The least share of γ_attn that is lost where the margin falls away from it."""
@@ -338,20 +306,4 @@ CLAIMS = (
     *RANDOM_ATTENTION_CLAIMS,
     *LEAST_HEADS_CLAIMS,
     *MARGIN_CLAIMS,
-    *(
-        _sentence(
-            partial(_solvable, trained=trained),
-            _COSINE.with_target(1),
-            "their cosine, at the worst H,",
-            "an angle of 8°",
-            f"machine-{name}",
-            source,
-            _DIRECTION.format(on=on),
-            preset=_DIRECTIONS,
-        )
-        for name, trained, source, on in (
-            ("fixed", "attention", _LATER_WORK, "on W, with U as the first phase leaves it"),
-            ("both", "all", f"beyond {_LATER_WORK}", "on both U and W"),
-        )
-    ),
 )

@@ -1,4 +1,4 @@
-"""Section 5: margins, the first phase in closed form, and the attention support vector machine.
+"""Section 5: margins, and the first phase in closed form.
 
 Lemma 2 states U_h = α_h 1 (ζ/2 u⋆ + p)ᵀ for the weights after the first phase, with u⋆ = μ₊ − μ₋.
 The mean of y μ_y over equal labels is u⋆/2, so that the expectation is ζ/4 u⋆. The coefficient is
@@ -9,10 +9,6 @@ measured, and P is the length of U's row over α_h less ζ/4 u⋆. γ⋆ is equa
 After the first phase W is zero, and a head's output and its gradients in U and W are multiples of
 those of a head with α_h = 1, by α_h, 1 and α_h. So all that is measured there depends on the sum of
 the α_h and on the means of their sizes and squares, and no head is computed by itself.
-
-For a fixed U, gradient descent on W is said to converge in direction to the machine's solution, the
-W of least norm that separates each row's best token from the others (Tarzanagh et al. 2023;
-Vasudeva et al. 2024).
 """
 
 from __future__ import annotations
@@ -28,7 +24,7 @@ from overfit_cli.studies.multihead.engine import FirstSteps, first_gradient
 from overfit_cli.studies.multihead.mixture.parameters import CHANCE, MISSED
 from overfit_cli.studies.multihead.mixture.realizable import realizability_columns
 from overfit_cli.studies.multihead.parameters import Floats, Problem, Samples
-from overfit_cli.studies.multihead.theory import Derivatives, Weights, derivatives, radius
+from overfit_cli.studies.multihead.theory import Derivatives, derivatives, radius
 
 
 @dataclass(frozen=True)
@@ -281,59 +277,3 @@ def tangent_margins(
     constructed = float((problem.train.labels * products).min())
     root = math.sqrt(2)
     return (root * best.margin, root * best.bound), constructed
-
-
-_SAME_SCORE = 1e-9
-"""The difference of two scores, over the largest one, that is taken for none."""
-
-_ZERO_MARGIN = 1e-9
-"""The margin, over the longest vector's length, that is taken for none."""
-
-
-def constraints(inputs: Floats, labels: Floats, U: Floats) -> Floats:
-    """Return the vectors whose largest margin is that of the attention support vector machine.
-
-    For each row t of a sample the best token α has the largest y ⟨u_t, x_s⟩. W separates it from
-    the others where x_tᵀ W (x_α − x_s) is positive for all s: products of W with these vectors, x_t
-    (x_α − x_s)ᵀ in a row for each sample, t and s, (vectors, features²). Tokens of the best score
-    are left out, as several relevant tokens of a sample have it: nothing tells them apart.
-    """
-    values = labels[:, None, None] * (U @ inputs.swapaxes(1, 2))  # y ⟨u_t, x_s⟩, (n, t, s)
-    best = values.argmax(-1)  # α, (n, t)
-    chosen = np.take_along_axis(inputs, best[..., None], axis=1)  # x_α, (n, t, features)
-    differences = chosen[:, :, None] - inputs[:, None]  # x_α − x_s, (n, t, s, features)
-    products = inputs[:, :, None, :, None] * differences[..., None, :]  # (n, t, s, features, ·)
-    best_values = np.take_along_axis(values, best[..., None], axis=-1)  # (n, t, 1)
-    sizes = np.abs(values).max(-1, keepdims=True)  # (n, t, 1)
-    rest = best_values - values > _SAME_SCORE * sizes  # (n, t, s)
-    vectors: Floats = products[rest].reshape(-1, inputs.shape[2] ** 2)
-    return vectors
-
-
-def machine_solution(samples: Samples, U: Floats) -> LargestMargin | None:
-    """Return the machine's solution for one head; None where no W separates the best tokens."""
-    vectors = constraints(samples.inputs, samples.labels, U)
-    if not len(vectors):
-        return None
-    best = largest_margin(vectors)
-    longest = float(np.linalg.norm(vectors, axis=1).max())
-    return best if best.margin > _ZERO_MARGIN * longest else None
-
-
-def machine_columns(samples: Samples, weights: Weights) -> dict[str, float]:
-    """Return the mean cosine of the heads' W with their solutions, and the solutions' least margin.
-
-    There is no cosine where a head has no solution, or no W yet.
-    """
-    cosines, margins = [], []
-    for U, W in zip(weights.projections, weights.attentions, strict=True):
-        best = machine_solution(samples, U.cpu().double().numpy())
-        flat = W.cpu().double().numpy().ravel()  # (features²,)
-        length = float(np.linalg.norm(flat))
-        margins.append(best.margin if best else 0.0)
-        cosines.append(float(best.direction @ flat) / length if best and length else np.nan)
-    share = weights.counts.cpu().double().numpy()
-    return {
-        "machine_cosine": float(np.average(cosines, weights=share)),
-        "machine_margin": min(margins),
-    }
