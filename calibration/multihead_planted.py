@@ -9,11 +9,9 @@ import numpy as np
 import pandas as pd
 
 from calibration.multihead import (
-    bound_worlds,
     margin_cells,
     speed_curves,
     step_cells,
-    theorem2_cells,
 )
 from calibration.rates import Worlds
 from calibration.worlds import (
@@ -22,11 +20,9 @@ from calibration.worlds import (
     Numbers,
     Random,
     margins_of,
-    number_worlds,
     number_worlds_of,
     share_worlds,
 )
-from overfit_cli.studies.multihead.claims import WITHIN_BOUND
 from overfit_cli.studies.multihead.planted.claims import CLAIMS, SETTINGS
 
 MARGINS = margins_of(CLAIMS)
@@ -100,8 +96,6 @@ WORLDS: Mapping[str, Worlds] = {
         )
     },
     **_numbers("gd-ever-faster", _faster, 0.08),
-    **bound_worlds("planted"),
-    "planted-theorem2": number_worlds(theorem2_cells, WITHIN_BOUND, 0.2),
     **_numbers("gap-rate", _gaps, 0.3),
     **_numbers("gap-power", _gaps, 0.15),
     **_numbers("gap-transition", _transitions, 0.15, logs=True),

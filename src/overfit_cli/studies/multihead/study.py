@@ -197,15 +197,6 @@ class MultiheadStudy(Study[P]):
                 source=self.source_of_heads,
                 reproduces=self._reproduces_heads,
             ),
-            Figure(
-                name="certificates",
-                title="What is measured over each bound, and margins side by side",
-                reads="cells",
-                draw=lazy_drawing(
-                    "overfit_cli.studies.multihead.figures_certificates:draw_certificates"
-                ),
-                source="Deora et al. 2024, sections 3 to 5",
-            ),
             replace(
                 HEATMAP,
                 title="Steps until the training loss is below the target, over two parameters",

@@ -21,12 +21,11 @@ from overfit_cli.studies.multihead.claims import (
     ALL_HEADS,
     PAPER_NAME,
     REACHED,
-    bound_claims,
     numbers,
     speed_claim,
-    theorem_claims,
 )
 from overfit_cli.studies.multihead.curve_claims import curve_claims, speed_claims
+from overfit_cli.studies.multihead.mixture.bound_claims import BOUND_CLAIMS
 from overfit_cli.studies.multihead.mixture.first_phase_claims import FIRST_PHASE_CLAIMS
 from overfit_cli.studies.multihead.mixture.least_heads_claims import LEAST_HEADS_CLAIMS
 from overfit_cli.studies.multihead.mixture.margin_claims import MARGIN_CLAIMS
@@ -287,8 +286,7 @@ CLAIMS = (
         f"{ALIKE_UP_TO:g} of its length",
         measure=partial(_identical, preset="heads-identical"),
     ),
-    *bound_claims("mixture", "heads-fig2", "heads-random"),
-    *theorem_claims("mixture", "heads-fig2"),
+    *BOUND_CLAIMS,
     *curve_claims(MultiheadMixtureParameters, CONSTANT),
     *speed_claims(
         MultiheadMixtureParameters,

@@ -150,6 +150,15 @@ class MultiheadMixture(MultiheadStudy[MultiheadMixtureParameters]):
         return draw_problem(parameters, seed)
 
     def figures(self) -> Mapping[str, Figure]:
+        certificates = Figure(
+            name="certificates",
+            title="What is measured over each bound, and margins side by side",
+            reads="cells",
+            draw=lazy_drawing(
+                "overfit_cli.studies.multihead.mixture.certificates:draw_certificates"
+            ),
+            source="Deora et al. 2024, sections 3 to 5",
+        )
         margins = Figure(
             name="random-attention",
             title="The tangent kernel's margin with random attention over heads and deviation of W",
@@ -207,7 +216,7 @@ class MultiheadMixture(MultiheadStudy[MultiheadMixtureParameters]):
                 band="quartiles",
             ),
         )
-        others = (margins, least, sparsity, least_margin, concavity)
+        others = (certificates, margins, least, sparsity, least_margin, concavity)
         return collect_figures(*super().figures().values(), *others)
 
     def claims(self) -> Sequence[Claim]:

@@ -16,7 +16,6 @@ from overfit_cli.studies.multihead.claims import (
     ALL_HEADS,
     PAPER_NAME,
     REACHED,
-    bound_claims,
     numbers,
     speed_claim,
     with_step_ends,
@@ -229,7 +228,6 @@ CLAIMS = (
             SETTINGS["momentum"].preset,
         ),
     ),
-    *bound_claims("planted", "heads-certificates-planted", "heads-random-planted"),
     *GAP_CLAIMS,
     *speed_claims(
         MultiheadPlantedParameters,

@@ -19,7 +19,7 @@ from overfit_cli.claims.sentences import Sentence
 from overfit_cli.claims.stated import Choose, stated_claim
 from overfit_cli.core.claim import Claim
 from overfit_cli.stats.crossings import crossing
-from overfit_cli.studies.multihead.claims import PAPER_NAME, numbers, theorem_claims
+from overfit_cli.studies.multihead.claims import PAPER_NAME, numbers
 from overfit_cli.studies.multihead.planted.parameters import MultiheadPlantedParameters
 
 PRESET = "heads-gap"
@@ -99,7 +99,6 @@ def _claim(
 
 
 CLAIMS = (
-    *(claim for claim in theorem_claims("planted", PRESET) if claim.name.endswith("2")),
     _claim(
         _with_gap,
         below(_power(500), -1, strictly=False, seeds=10),
