@@ -27,7 +27,6 @@ SWEEPS = {
     "heads-fig2": "--seeds 2 --set training_steps=200",
     "heads-fig4": "--seeds 2 --set training_steps=200",
     "heads-fig5-adam": "--seeds 1 --set training_steps=200",
-    "heads-identical": "--seeds 1 --set training_steps=100",
     "heads-normalised": "--seeds 2 --set training_steps=300",
     "kernel-theorem1": "--seeds 1",
     "kernel-theorem2": "--seeds 1",

@@ -6,7 +6,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from calibration.multihead_mixture import PRINTED
 from calibration.rates import design
 from overfit_cli.core.registry import find_study
 from overfit_cli.report.runs import Table
@@ -163,51 +162,6 @@ def test_copied_seeds_with_a_little_noise_are_no_seeds() -> None:
     assert "they are no further draws" in measured.note
 
 
-def after_first_phase(**columns: float | pd.Series[float]) -> pd.DataFrame:
-    cells = design("heads-first-phase")
-    measured = {"good_output": 0.1, "good_output_signs": 1.5, "ntk_margin": 600.0, **PRINTED}
-    return cells.assign(steps=1, **measured).assign(**columns)
-
-
-def test_a_tangent_margin_that_is_broken_fails_where_one_cell_misses_the_hypothesis() -> None:
-    cells = after_first_phase(ntk_margin=300.0)
-    assert measure("mixture-tangent-margin", cells).verdict == "fails"
-    small = cells["gamma_tangent"] - 1001
-    cells["gamma_tangent"] = cells["gamma_tangent"].mask(cells.index == 5, small)
-    cells["gamma_tangent_without"] = cells["gamma_tangent_without"].mask(cells.index == 5, -1.0)
-    assert measure("mixture-tangent-margin", cells).verdict == "fails"
-    cells = cells.assign(gamma_tangent=small, gamma_tangent_without=-1.0)
-    assert measure("mixture-tangent-margin", cells).verdict == "vacuous"
-
-
-def test_proposition_2_is_judged_as_printed() -> None:
-    """With α_h of ±1, P about ζ/2 u⋆, and as many heads as Lemma 15 requires."""
-    cells = after_first_phase(ntk_margin=600.0)
-    name = "mixture-tangent-margin"
-    assert measure(name, cells).details["γ⋆ as printed, median"] == pytest.approx(1000)
-    assert measure(name, cells.assign(first_phase="uniform")).verdict == "not run"
-    quarter = cells.assign(first_coefficient=0.25, first_deviation=1e-3)
-    lost = 1000 - 2 * 32 * 1e-3  # P is 0.177 about ζ/2 u⋆, and takes 32 times that
-    shorter = measure(name, quarter.assign(gamma_tangent=lost))
-    assert shorter.details["γ⋆ as printed, median"] == pytest.approx(1000 - 4 * 2**0.5, rel=1e-6)
-    few = cells.assign(gamma_tangent=cells["gamma_tangent"] - 990, gamma_tangent_without=10.0)
-    measured = measure(name, few)  # √H ≥ 4 · 10 · √(2 log 2000) / 10, so that 244 heads suffice
-    assert measured.verdict == "holds"
-    assert measured.details["cells that meet its hypotheses"] == 200
-    one_head = few[few["heads"] == 1]
-    assert measure(name, one_head).verdict == "vacuous"
-
-
-def test_a_killed_cell_may_have_met_a_hypothesis() -> None:
-    cells = after_first_phase(ntk_margin=600.0)
-    assert measure("mixture-tangent-margin", cells).verdict == "holds"
-    half = cells["seed"] % 2 == 0
-    numbers = ["ntk_margin", "gamma_tangent", "gamma_tangent_without"]
-    lost = cells.assign(status=np.where(half, "failed", "done"), reason="worker killed")
-    lost[numbers] = lost[numbers].mask(half)
-    assert measure("mixture-tangent-margin", lost).verdict == "inconclusive"
-
-
 def test_proposition_3_says_that_10_is_out_of_reach_only_where_it_is() -> None:
     cells = design("heads-certificates").assign(steps=1, optimal_noise=0.5, optimal_margin=0.9)
     far = measure("mixture-proposition3", cells.assign(optimal_missed=5e-5))
@@ -224,27 +178,6 @@ def test_lemma_2_names_the_constant_that_it_takes() -> None:
     measured = measure("mixture-lemma2", cells.assign(first_deviation=1e-4 + noise))
     assert measured.verdict == "fails"
     assert "median: 0.749 with n₁ = 1000, 7.49 with n₁ = 100000." in measured.note
-
-
-@pytest.mark.parametrize(
-    ("share", "verdict"), [(0.0, "holds"), (0.025, "inconclusive"), (0.2, "fails")]
-)
-def test_a_statement_with_a_chance_is_judged_by_the_share_of_seeds(
-    share: float, verdict: str
-) -> None:
-    """Broken in 2.5 % of the cells, where 5 % are allowed."""
-    cells = after_first_phase()
-    lost = cells["seed"] < share * 100
-    cells["good_output"] = cells["good_output"].mask(lost, 1.2)
-    assert measure("mixture-initial-output", cells).verdict == verdict
-    cells["good_output_signs"] = 0.5
-    measured = measure("mixture-initial-output", cells.assign(good_output=0.1))
-    assert measured.verdict == "vacuous", "no signs break it"
-    cells.loc[3, "good_output_signs"] = np.nan
-    one_lost = measure("mixture-initial-output", cells.assign(good_output=0.1))
-    assert one_lost.verdict == "vacuous", "one lost cell makes nothing hold"
-    older = cells.assign(good_output=0.1).drop(columns="good_output_signs")
-    assert measure("mixture-initial-output", older).verdict == "inconclusive"
 
 
 def test_the_coefficient_at_many_samples_is_not_averaged_with_that_at_few() -> None:

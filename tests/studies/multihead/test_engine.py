@@ -21,7 +21,7 @@ from overfit_cli.studies.multihead import engine, reference, theory, training
 from overfit_cli.studies.multihead import engine as heads
 from overfit_cli.studies.multihead.mixture import theory as mixture_theory
 from overfit_cli.studies.multihead.mixture.data import draw_problem, patterns
-from overfit_cli.studies.multihead.mixture.parameters import MultiheadMixtureParameters
+from overfit_cli.studies.multihead.mixture.parameters import MISSED, MultiheadMixtureParameters
 from overfit_cli.studies.multihead.mixture.study import study as mixture
 from overfit_cli.studies.multihead.parameters import MultiheadParameters, Optimiser
 from overfit_cli.studies.multihead.planted import data as planted_data
@@ -78,6 +78,19 @@ def test_classes_of_heads_train_as_all_heads_do_one_by_one(
     ):
         expected = math.log(losses[int(step)])
         assert log10 * math.log(10) == pytest.approx(expected, abs=1e-12, rel=1e-14)
+
+
+@pytest.mark.parametrize("optimiser", OPTIMISERS)
+@pytest.mark.one_in(3)
+def test_heads_that_begin_at_zero_stay_alike_each_by_itself(optimiser: Optimiser) -> None:
+    settings = MultiheadMixtureParameters(
+        heads=3, optimiser=optimiser, learning_rate=OPTIMISERS[optimiser], training_steps=50, n=20
+    )
+    *_, last = reference.plain_training(settings, draw_problem(settings, 0), 0)
+    for weights in (last.projections, last.attentions):
+        assert weights[0].norm() > 0
+        for head in weights[1:]:
+            torch.testing.assert_close(head, weights[0], rtol=0, atol=0)
 
 
 @pytest.mark.parametrize("optimiser", OPTIMISERS)
@@ -450,6 +463,21 @@ def test_optimal_attention_has_proposition_3s_attention_and_margin() -> None:
     assert stated.attention() == pytest.approx(2 * math.sqrt(5))
 
 
+def test_margins_depend_on_sparsity_as_by_algebra() -> None:
+    """Attention's margin is S √(T/2) at each ζ, up to 2 ε; the linear one is ζ times that."""
+    gaps = []
+    for relevant in range(1, 10):
+        settings = MultiheadMixtureParameters(relevant=relevant, sigma=0.0, n=40)
+        problem = draw_problem(settings, 0)
+        stated = mixture_theory.mixture_margins(problem.train, patterns(settings), 0.0)
+        got = mixture_theory.proposition_3(problem, stated)
+        assert got["margin_attention"] == pytest.approx(problem.margin, rel=2 * MISSED)
+        linear = settings.sparsity * problem.margin
+        assert got["margin_linear"] == pytest.approx(linear, rel=1e-12)
+        gaps.append(got["margin_attention"] - got["margin_linear"])
+    assert gaps == sorted(gaps, reverse=True)
+
+
 def test_gradients_of_saturated_attention_keep_their_digits() -> None:
     """Where softmax is 1 but for 1e-40, against sums over pairs of tokens, which cancel nothing."""
     settings = MultiheadMixtureParameters(n=6)
@@ -555,6 +583,9 @@ def test_margins_after_the_first_phase_are_those_of_all_heads_written_out(
     assert got["ntk_margin_constructed"] == pytest.approx(constructed, rel=1e-9)
     output = sum(head.outputs for head in by_head) / math.sqrt(6)
     size = 2 + got["first_deviation"]
+    norm = max(abs(alphas)) * np.linalg.norm(heads.first_gradient(problem.first))
+    assert got["good_norm"] == pytest.approx(norm / (math.sqrt(10) * size))
+    assert got["good_norm"] <= 1, "Proposition 2 on P1, by the triangle inequality"
     bound = 10 * theory.radius(x) * size * math.sqrt(2 * math.log(12 / 0.05))
     assert got["good_output"] == pytest.approx(float(torch.as_tensor(output).abs().max()) / bound)
     signed = [

@@ -16,11 +16,7 @@ from calibration.multihead_paths import MET, WORLDS
 from calibration.rates import design
 from overfit_cli.core.training import Execution, Training, named_rng
 from overfit_cli.studies.multihead import reference, theory
-from overfit_cli.studies.multihead.engine import first_gradient
 from overfit_cli.studies.multihead.mixture.data import draw_problem
-from overfit_cli.studies.multihead.mixture.parameters import REALIZED, MultiheadMixtureParameters
-from overfit_cli.studies.multihead.mixture.realizable import realizability_columns
-from overfit_cli.studies.multihead.mixture.theory import largest_margin
 from overfit_cli.studies.multihead.paths import bounds, training
 from overfit_cli.studies.multihead.paths.parameters import MultiheadPathsParameters
 from overfit_cli.studies.multihead.paths.study import study
@@ -116,25 +112,6 @@ def test_segments_are_as_long_as_the_proposition_allows() -> None:
         assert 0.3 * math.sqrt(50) < 2 * beta * square <= math.sqrt(50) * (1 + 1e-9)
 
 
-def test_the_loss_of_a_realizable_target_is_that_of_all_heads_written_out() -> None:
-    values = {"first_phase": "signs", "tokens": 4, "relevant": 2, "sigma": 0.0, "n": 12}
-    problem = draw_problem(MultiheadMixtureParameters.model_validate(values), 0)
-    x, y = torch.tensor(problem.train.inputs), torch.tensor(problem.train.labels)
-    first = first_gradient(problem.first)
-    head = theory.derivatives(x, torch.tensor(first.copy()), x.new_zeros(4, 4))
-    best = largest_margin(problem.train.labels[:, None] * head.gradients.numpy())
-    gamma = math.sqrt(2) * best.margin
-    got = realizability_columns(problem, first, best.direction, gamma)
-    g0 = (2 + math.log(1 / REALIZED)) / gamma
-    change = torch.tensor(best.direction) * math.sqrt(2) * g0 / math.sqrt(100)
-    in_u, in_w = change[:16].view(4, 4), change[16:].view(4, 4)
-    start = torch.tensor(first.copy())
-    heads = [[a * start + in_u for a in (1, -1)] * 50, [a * in_w for a in (1, -1)] * 50]
-    loss = float(functional.softplus(-y * reference.plain_model(x, *heads)).mean())
-    assert (loss <= REALIZED) == (got["realizable_heads"] <= 2)
-    assert realizability_columns(problem, first, best.direction, -1.0) == {}
-
-
 _NEW = sorted(
     {*WORLDS}
     | {
@@ -143,13 +120,7 @@ _NEW = sorted(
         if name
         in {
             "mixture-concavity-falls",
-            "mixture-concavity-power",
-            "mixture-proposition7",
-            "mixture-proposition7-heads",
-            "mixture-least-heads-outputs",
             "mixture-least-heads-margin",
-            "mixture-sparsity-attention",
-            "mixture-sparsity-gap",
             "mixture-margins-ordered",
         }
     }
@@ -245,26 +216,6 @@ def test_a_lost_number_of_one_cell_leaves_the_theorem_open() -> None:
     assert measure("paths-theorem1", cells).verdict == "holds"
     lost = cells.assign(mean_train_loss=cells["mean_train_loss"].mask(cells.index == 0))
     assert measure("paths-theorem1", pd.DataFrame(lost)).verdict == "inconclusive"
-
-
-def test_proposition_7_says_nothing_where_outputs_are_linear() -> None:
-    """The loss is then e⁻² ε; (98) allows the second order to take a margin of 1."""
-    cells = design("heads-sparsity").assign(steps=1, ntk_margin=1.0)
-    for lost, verdict in ((0.0, "vacuous"), (9e-4, "vacuous"), (2e-3, "holds"), (2.1, "fails")):
-        loss = math.log1p(REALIZED * math.exp(lost - 2)) / REALIZED
-        measured = measure("mixture-proposition7", cells.assign(proposition7_loss=loss))
-        assert measured.verdict == verdict
-
-
-def test_the_concavity_is_compared_with_its_bound_on_the_same_heads() -> None:
-    cells = design("heads-concavity")
-    heads, noise = cells["heads"].astype(float), 1 + 1e-3 * named_rng(0, "x").random(len(cells))
-    both = {"concavity": noise * heads**-0.3, "loss_concavity": noise}
-    assert measure("mixture-concavity-power", cells.assign(steps=1, **both)).verdict == "holds"
-    slower = both | {"loss_concavity": noise * heads**0.2}
-    measured = measure("mixture-concavity-power", cells.assign(steps=1, **slower))
-    assert measured.verdict == "fails"
-    assert measured.value == pytest.approx(0.2, abs=0.01)
 
 
 def test_margins_out_of_order_are_named_with_their_settings() -> None:

@@ -121,7 +121,6 @@ def test_decades_between_condition_and_conclusion_are_read_off_all_heads() -> No
     assert measured.value == pytest.approx(14, abs=0.5)
     broken = cells.assign(mean_train_loss=np.where(cells["heads"] < 10**6, 2.0, 0.5))
     assert measure("mixture-least-heads-condition", broken).value == pytest.approx(8, abs=0.5)
-    assert measure("mixture-least-heads-conclusion", broken).verdict == "fails"
 
 
 def test_steps_to_a_test_loss_lie_between_logged_steps() -> None:

@@ -1,7 +1,4 @@
-"""Claims of figures 2 and 3 of Deora et al. 2024: speed and margins for each H.
-
-Also whether heads stay identical.
-"""
+"""Claims of figures 2 and 3 of Deora et al. 2024: speed and margins for each H."""
 
 from __future__ import annotations
 
@@ -13,10 +10,9 @@ import pandas as pd
 
 from overfit_cli.claims.cells import Selection, Values
 from overfit_cli.claims.python import above, below, falls, mean, ratio, together
-from overfit_cli.claims.rules import THEOREM_RULE, judge_theorem
 from overfit_cli.claims.sentences import Sentence
 from overfit_cli.claims.stated import stated_claim
-from overfit_cli.core.claim import Claim, Kind, Measurement
+from overfit_cli.core.claim import Claim, Kind
 from overfit_cli.studies.multihead.claims import (
     ALL_HEADS,
     PAPER_NAME,
@@ -31,9 +27,6 @@ from overfit_cli.studies.multihead.mixture.least_heads_claims import LEAST_HEADS
 from overfit_cli.studies.multihead.mixture.margin_claims import MARGIN_CLAIMS
 from overfit_cli.studies.multihead.mixture.parameters import MultiheadMixtureParameters
 from overfit_cli.studies.multihead.mixture.random_attention_claims import RANDOM_ATTENTION_CLAIMS
-
-ALIKE_UP_TO = 1e-9
-"""The distance of heads from their mean, over its length, that is taken for none."""
 
 CONSTANT: Values = {"optimiser": "gd", "step_rule": "constant"}
 ROOT: Values = {"optimiser": "gd", "step_rule": "sqrt-heads"}
@@ -78,21 +71,6 @@ def _lacking(cells: pd.DataFrame, preset: str) -> pd.DataFrame:
     """The same, with what is missing of γ_attn."""
     few = _margins_of_few(cells, preset)
     return few.assign(missing=(1 - numbers(few, "margin_share")).clip(lower=0))
-
-
-def _identical(cells: pd.DataFrame, preset: str) -> Measurement:
-    settings = {"separate_heads": True, "heads": (2, 5, 10, 20, 50)}
-    free = {*_FREE, "optimiser", "step_rule", "learning_rate", "training_steps", "n"}
-    chosen = Selection(
-        MultiheadMixtureParameters, at=settings, vary=free, preset=preset, balanced=False
-    ).of(cells)
-    spread = numbers(chosen, "head_spread")
-    return judge_theorem(
-        spread > ALIKE_UP_TO,
-        chosen["seed"],
-        unknown=spread.isna(),
-        details={"distance of heads from their mean over its length, most": float(spread.max())},
-    )
 
 
 def _fields(
@@ -273,18 +251,6 @@ CLAIMS = (
         "With Adam at the constant step size 0.06 the margin falls away from γ_attn for larger H, "
         "after 1000 steps.",
         preset="heads-fig3-adam",
-    ),
-    Claim(
-        **_fields(
-            "identity",
-            "identical-heads",
-            f"{_APPENDIX}, zero initialisation",
-            "From zero all heads stay alike, each trained by itself.",
-            "heads-identical",
-        ),
-        holds_where=f"{THEOREM_RULE}: the distance of heads from their mean is at most "
-        f"{ALIKE_UP_TO:g} of its length",
-        measure=partial(_identical, preset="heads-identical"),
     ),
     *BOUND_CLAIMS,
     *curve_claims(MultiheadMixtureParameters, CONSTANT),
