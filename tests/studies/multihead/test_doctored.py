@@ -68,20 +68,8 @@ def test_a_censored_cell_lies_between_its_steps_and_infinity() -> None:
     assert least[1, 50] == most[1, 50] == cells["steps_to_target"][1, 50]
 
 
-def test_cells_that_are_missing_count_as_cells_that_failed() -> None:
-    """Failing cells are missing instead of failed."""
-    cells = without(planted(), [50], seeds=4)
-    assert measure("planted-gd-finds", cells).value == 0.8
-    missing = cells[~((cells["heads"] == 50) & (cells["seed"] < 4))]
-    measured = measure("planted-gd-finds", missing)
-    assert measured.verdict == "inconclusive"
-    assert measured.interval is not None
-    assert measured.interval.low < 0.8
-    assert measured.interval.high == 1.0
-
-
-@pytest.mark.parametrize("name", ["planted-gd-finds", "planted-gd-faster"])
-def test_all_heads_are_more_than_one(name: str) -> None:
+def test_all_heads_are_more_than_one() -> None:
+    name = "planted-gd-faster"
     cells = planted()
     assert measure(name, cells[cells["heads"] == 1]).verdict == "not run"
     on_first_seed = cells[(cells["heads"] == 1) | (cells["seed"] == 0)]
@@ -104,19 +92,7 @@ def test_one_killed_worker_does_not_hide_heads_that_never_find_the_planted_one()
     cells = without(planted(), [50])
     killed = cells.index[0]
     cells.loc[killed, ["status", "reason"]] = ["failed", "worker killed"]
-    assert measure("planted-gd-finds", cells).verdict == "fails"
     assert measure("planted-gd-faster", cells).verdict == "fails"
-
-
-def test_models_that_miss_the_planted_head_do_not_reach_its_margin() -> None:
-    cells = design("heads-planted-margin").assign(
-        steps=10_000, train_loss=0.01, steps_to_target=100.0, margin_share=1.0, **FOUND
-    )
-    cells["margin_share"] += 0.001 * cells["seed"]
-    assert measure("planted-gd-margin", cells).verdict == "holds"
-    missed = cells["heads"] == 50
-    cells = cells.assign(margin_share=cells["margin_share"].mask(missed, -1.5))
-    assert measure("planted-gd-margin", cells).verdict == "fails"
 
 
 def test_momentum_that_arrives_seldom_is_not_sooner() -> None:

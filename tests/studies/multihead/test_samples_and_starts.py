@@ -74,35 +74,23 @@ def test_heads_that_begin_apart_are_no_more_than_can_be_stored(values: dict[str,
         build(MultiheadMixtureParameters, {"heads": 10**6, **values})
 
 
-def gap_cells(power: float, needed: float) -> pd.DataFrame:
-    """Cells whose gap is a power of n, and whose error is a tenth at so many samples."""
+def gap_cells(power: float) -> pd.DataFrame:
+    """Cells whose gap is a power of n."""
     cells = design("heads-gap")
     n = cells["n"].to_numpy(float)
     noise = 1 + 0.01 * np.random.default_rng(0).standard_normal(len(cells))
-    return cells.assign(
-        steps=1000,
-        train_loss=0.0,
-        test_loss=noise * n**power,
-        test_error=noise * 0.2 / (1 + n / needed),
-    )
+    return cells.assign(steps=1000, train_loss=0.0, test_loss=noise * n**power)
 
 
 def test_a_gap_that_falls_faster_than_the_bound_has_its_rate_and_is_not_equal_to_it() -> None:
-    assert measure("planted-gap-rate", gap_cells(-2.0, 400)).verdict == "holds"
-    assert measure("planted-gap-power", gap_cells(-2.0, 400)).verdict == "fails"
-    assert measure("planted-gap-power", gap_cells(-1.0, 400)).verdict == "holds"
-    assert measure("planted-gap-rate", gap_cells(-0.5, 400)).verdict == "fails"
-
-
-def test_the_samples_that_are_needed_are_read_off_the_test_error() -> None:
-    measured = measure("planted-gap-transition", gap_cells(-1.0, 400))
-    assert measured.verdict == "holds"
-    assert measured.value == pytest.approx(400, rel=0.1)
-    assert measure("planted-gap-transition", gap_cells(-1.0, 800)).verdict == "fails"
+    assert measure("planted-gap-rate", gap_cells(-2.0)).verdict == "holds"
+    assert measure("planted-gap-power", gap_cells(-2.0)).verdict == "fails"
+    assert measure("planted-gap-power", gap_cells(-1.0)).verdict == "holds"
+    assert measure("planted-gap-rate", gap_cells(-0.5)).verdict == "fails"
 
 
 def test_a_gap_that_is_not_positive_or_not_known_decides_nothing_by_itself() -> None:
-    cells = gap_cells(-2.0, 400)
+    cells = gap_cells(-2.0)
     lost = cells.assign(test_loss=cells["test_loss"].mask(cells["seed"] < 5))
     assert measure("planted-gap-rate", lost).verdict == "inconclusive"
 
