@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
 
 from overfit_cli.claims.cells import (
     STEP_LIMIT,
-    describe_values,
     repeated_seeds,
 )
 from overfit_cli.claims.python import Quantity, above, below, median, power
@@ -19,10 +17,9 @@ from overfit_cli.claims.rules import (
     Margin,
 )
 from overfit_cli.claims.stated import Choose, stated_claim
-from overfit_cli.core.arrays import varying
 from overfit_cli.core.claim import Claim, Kind, Measurement, not_run
-from overfit_cli.stats.intervals import Estimate, mean_estimate
-from overfit_cli.studies.multihead.parameters import STEP_RULES, MultiheadParameters
+from overfit_cli.stats.intervals import Estimate
+from overfit_cli.studies.multihead.parameters import MultiheadParameters
 
 PAPER_NAME = "Deora et al. 2024"
 
@@ -63,26 +60,6 @@ def numbers(cells: pd.DataFrame, name: str) -> pd.Series[float]:
     if name not in cells:
         return pd.Series(np.nan, cells.index)
     return cells[name].astype(float).replace([np.inf, -np.inf], np.nan)
-
-
-WITHIN_BOUND = Margin(most=0.0, because="0 is the bound", fewest_seeds=10)
-
-
-def settings_of(cells: pd.DataFrame, names: Iterable[str]) -> Iterable[tuple[str, pd.DataFrame]]:
-    """Give the cells of each setting of parameters, with the setting in words."""
-    varied = varying(cells, [name for name in names if name in cells])
-    if not varied:
-        yield "all", cells
-        return
-    for values, group in cells.groupby(varied, dropna=False):
-        yield describe_values(dict(zip(varied, values, strict=True))), group
-
-
-def log10_step_sizes(cells: pd.DataFrame) -> pd.Series[float]:
-    """Return the decimal logarithm of the step size that each cell's heads take."""
-    powers = cells["step_rule"].map(STEP_RULES).astype(float)
-    sizes = cells["learning_rate"].astype(float) * cells["heads"].astype(float) ** powers
-    return pd.Series(np.log10(sizes), cells.index)
 
 
 REACHED = Margin(least=0.95, because="within a twentieth of γ_attn", fewest_seeds=10, target=1.0)
@@ -148,12 +125,6 @@ def with_step_ends(cells: pd.DataFrame) -> pd.DataFrame:
     least = arrived.fillna(taken.where(ended & above_target)).fillna(1.0).clip(lower=1.0)
     ends = {"least_steps": least, "most_steps": arrived.fillna(np.inf)}
     return cells.assign(**{STEPS: arrived, **ends})
-
-
-def mean_between(least: ArrayLike, most: ArrayLike, level: float) -> Estimate:
-    """Return the mean of numbers that lie between two ends."""
-    with np.errstate(invalid="ignore"):  # there is no mean between minus infinity and infinity
-        return mean_estimate(least, level, up_to=most)
 
 
 def independent_seeds(

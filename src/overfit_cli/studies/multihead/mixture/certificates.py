@@ -34,7 +34,7 @@ from overfit_cli.figures.style import (
     Legend,
     legend_below,
 )
-from overfit_cli.studies.multihead.claims import log10_step_sizes
+from overfit_cli.studies.multihead.parameters import STEP_RULES
 
 RATIOS = {
     "model_gradient": "Prop. 1: gradient of a head",
@@ -208,7 +208,7 @@ def _theorems(cells: pd.DataFrame) -> list[CertificateRow]:
         heads = _numbers(from_zero, f"theorem{number}_heads") - np.log10(
             from_zero["heads"].astype(float)
         )
-        steps = log10_step_sizes(from_zero) - _numbers(from_zero, "theorem_step_size")
+        steps = _log10_step_sizes(from_zero) - _numbers(from_zero, "theorem_step_size")
         if len(ratio):
             missed = ""
             if (heads > 0).any() or (steps > 0).any():
@@ -218,6 +218,13 @@ def _theorems(cells: pd.DataFrame) -> list[CertificateRow]:
                 )
             rows.append(_row(f"Theorem {number}", ratio, missed))
     return rows
+
+
+def _log10_step_sizes(cells: pd.DataFrame) -> pd.Series[float]:
+    """Return the decimal logarithm of the step size that each cell's heads take."""
+    powers = cells["step_rule"].map(STEP_RULES).astype(float)
+    sizes = cells["learning_rate"].astype(float) * cells["heads"].astype(float) ** powers
+    return pd.Series(np.log10(sizes), cells.index)
 
 
 def _digits(number: float) -> str:
