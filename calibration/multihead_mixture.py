@@ -23,12 +23,9 @@ from calibration.worlds import (
     Random,
     exception_worlds,
     few_seed_world,
-    joined_worlds,
     number_worlds,
     number_worlds_of,
 )
-from overfit_cli.claims.rules import Margin
-from overfit_cli.studies.multihead.claims import NO_CHANGE
 from overfit_cli.studies.multihead.mixture.bound_claims import BOUNDS
 from overfit_cli.studies.multihead.mixture.claims import CLAIMS, LONG, LOST
 from overfit_cli.studies.multihead.mixture.least_heads_claims import DECADES
@@ -145,14 +142,8 @@ WORLDS: Mapping[str, Worlds] = {
     ),
     "mixture-constant-rate": _numbers("mixture-constant-rate", rate_curves, 0.02),
     "mixture-loss-below-one": exception_worlds(loss_curves),
-    "mixture-test-faster": joined_worlds(
-        {
-            f"optimiser == '{optimiser}'": number_worlds(
-                speed_curves, Margin(most=0.0, because=NO_CHANGE, fewest_seeds=10), spread
-            )
-            for optimiser, spread in (("gd", 0.06), ("adam", 0.02))
-        }
-    ),
+    "mixture-sqrt-test-faster": _numbers("mixture-sqrt-test-faster", speed_curves, 0.06),
+    "mixture-adam-test-faster": _numbers("mixture-adam-test-faster", speed_curves, 0.02),
     **{
         name: exception_worlds(partial(_at_bound, columns=BOUNDS[of]))
         for name, of in (
