@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Callable
 from decimal import Decimal, localcontext
@@ -10,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from scipy.optimize import nnls
 from torch import Tensor
 from torch.autograd import functional as autograd
 
@@ -128,7 +128,6 @@ def test_other_initial_weights_train_every_head() -> None:
     [result] = trained(mixture, sample_cell)
     expected = torch.nn.functional.softplus(-y * logits).mean().item()
     assert result.measurements["train_loss"] == pytest.approx(expected, rel=1e-12)
-    assert result.measurements["head_spread"] > 0.1
 
 
 def test_factors_of_a_head_get_the_gradients_of_their_products() -> None:
@@ -413,22 +412,24 @@ def test_settings_from_which_nothing_is_learned_are_refused(
         build(MultiheadMixtureParameters, values)
 
 
-def test_the_largest_margin_is_certified_from_both_sides() -> None:
+def test_no_direction_has_a_larger_margin() -> None:
+    """By duality: the direction is a sum of the vectors that have the margin, with weights ≥ 0."""
     random = np.random.default_rng(0)
     for dimensions, count in ((3, 20), (8, 40), (30, 12)):
         away = random.standard_normal(dimensions)
         vectors = random.standard_normal((count, dimensions)) + 2 * away
         margin = mixture_theory.largest_margin(vectors)
         assert np.linalg.norm(margin.direction) == pytest.approx(1)
-        assert margin.margin == pytest.approx(margin.bound, rel=1e-9)
+        active = vectors[vectors @ margin.direction <= margin.margin * (1 + 1e-9)]
+        assert nnls(active.T, margin.direction)[1] < 1e-9
         others = random.standard_normal((2000, dimensions)) + 5 * margin.direction
         others /= np.linalg.norm(others, axis=1)[:, None]
         assert (vectors @ others.T).min(0).max() <= margin.margin
 
 
-def test_the_margin_of_inseparable_vectors_is_zero() -> None:
+def test_inseparable_vectors_have_no_positive_margin() -> None:
     margin = mixture_theory.largest_margin(np.array([[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0]]))
-    assert margin.bound == pytest.approx(0, abs=1e-12)
+    assert margin.margin < 1e-12
 
 
 def test_optimal_attention_has_proposition_3s_attention_and_margin() -> None:
@@ -525,9 +526,7 @@ def test_the_first_phase_puts_a_quarter_of_the_sparsity_on_the_oracle() -> None:
     got = result.measurements
     assert got["first_coefficient"] == pytest.approx(0.25, abs=0.005)
     assert got["first_deviation"] < 0.005
-    assert (
-        got["ntk_margin_constructed"] <= got["ntk_margin"] <= got["ntk_margin_bound"] * (1 + 1e-9)
-    )
+    assert got["ntk_margin_constructed"] <= got["ntk_margin"]
     assert got["optimal_noise"] <= 1
     assert got["optimal_missed"] <= 1
     assert got["optimal_margin"] <= 1
@@ -588,12 +587,6 @@ def test_margins_after_the_first_phase_are_those_of_all_heads_written_out(
     assert got["good_norm"] <= 1, "Proposition 2 on P1, by the triangle inequality"
     bound = 10 * theory.radius(x) * size * math.sqrt(2 * math.log(12 / 0.05))
     assert got["good_output"] == pytest.approx(float(torch.as_tensor(output).abs().max()) / bound)
-    signed = [
-        sum(sign * head.outputs for sign, head in zip(signs, by_head, strict=True))
-        for signs in itertools.product((1.0, -1.0), repeat=6)
-    ]
-    largest = max(float(torch.as_tensor(each).abs().max()) for each in signed) / math.sqrt(6)
-    assert got["good_output_signs"] == pytest.approx(largest / bound)
 
 
 def test_above_a_hundred_thousand_heads_uniform_step_sizes_are_a_thousand() -> None:
@@ -613,7 +606,7 @@ def test_above_a_hundred_thousand_heads_uniform_step_sizes_are_a_thousand() -> N
         mixture_theory.first_phase_columns(problem, "uniform", chosen)
         for chosen in (steps, by_head)
     )
-    for name in ("ntk_margin", "ntk_margin_constructed", "good_norm", "good_output_signs"):
+    for name in ("ntk_margin", "ntk_margin_constructed", "good_norm"):
         assert levels[name] == pytest.approx(each[name], rel=5e-3), name
     sample_cell = cell(mixture, heads=10**12, training_steps=3, test_samples=10, **settings)
     [result] = trained(mixture, sample_cell)

@@ -293,7 +293,7 @@ def test_least_heads_has_the_conclusion_and_the_condition_side_by_side(tmp_path:
 
 
 @pytest.mark.slow
-def test_every_deviation_of_random_attention_has_a_line_and_a_row(tmp_path: Path) -> None:
+def test_every_deviation_of_random_attention_has_a_line(tmp_path: Path) -> None:
     overfit_cli.sweep(
         "multihead-mixture",
         heads=[1, 2],
@@ -303,17 +303,13 @@ def test_every_deviation_of_random_attention_has_a_line_and_a_row(tmp_path: Path
             "initialisation": "attention",
             "sigma_init": [0.01, 0.1, 0.3, 1.0, 3.0, 10.0],
             "training_steps": 1,
-            "certify": True,
         },
         out=tmp_path / "run",
         jobs=1,
     )
     figure = overfit_cli.draw("random-attention", tmp_path / "run")
-    above, below = figure.axes[:2]
-    assert len(above.get_yticks()) == len(below.containers) == 6
-    said = words(figure, tmp_path)
-    assert "tangent kernel's margin γ" in said
-    assert "at zero weights" in said
+    [axes] = figure.axes
+    assert len([line for line in axes.lines if len(np.ravel(line.get_xdata())) == 2]) >= 6
 
 
 @pytest.mark.parametrize(

@@ -40,10 +40,6 @@ def test_margins_of_random_attention_are_those_of_all_gradients_written_out() ->
     best = largest_margin(y[:, None] * features)
     got = random_attention_columns(problem, attentions)
     assert got["ntk_margin"] == pytest.approx(math.sqrt(2) * best.margin, rel=1e-6)
-    assert got["ntk_margin"] <= got["ntk_margin_bound"] * (1 + 1e-6)
-    zero = theory.derivatives(x, projections[0], torch.zeros_like(attentions[0])).gradients.numpy()
-    plain = math.sqrt(2) * largest_margin(y[:, None] * zero).margin
-    assert got["ntk_margin_zero"] == pytest.approx(plain, rel=1e-6)
 
 
 def test_heads_of_random_attention_begin_with_no_output_and_a_margin() -> None:

@@ -95,11 +95,6 @@ _MEASURED = (
         "least margin over the averaged norm of U",
         label="margin over averaged norm",
     ),
-    Column(
-        "head_spread",
-        "distance of heads from their mean, over its length, most",
-        label="spread of the heads",
-    ),
 )
 
 
@@ -170,7 +165,6 @@ def step_columns(*special: Column) -> tuple[Column, ...]:
         *_MEASURED,
         *special,
         Column("loss_times_step", "training loss times the step"),
-        *CERTIFICATES,
     )
 
 

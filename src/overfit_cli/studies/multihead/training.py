@@ -83,17 +83,6 @@ def alignments(heads: Heads, planted: Head) -> Columns:
     return cosines
 
 
-def spread_of_heads(heads: Heads) -> Tensor:
-    """Return the largest ‖θ_h − θ̄‖ / ‖θ̄‖ over heads, with θ̄ their mean, (cells,)."""
-    U, W = full_matrices(heads.weights)  # (cells, classes, T, d), (cells, classes, d, d)
-    theta = torch.cat([U.flatten(2), W.flatten(2)], 2)  # θ, (cells, classes, parameters)
-    share = (heads.counts / heads.heads[:, None])[..., None]  # (cells, classes, 1)
-    mean = (share * theta).sum(1, keepdim=True)  # θ̄, (cells, 1, parameters)
-    distances = (theta - mean).norm(dim=-1)  # (cells, classes)
-    largest = torch.where(heads.counts > 0, distances, 0.0).amax(1)  # (cells,)
-    return _ratio(largest, mean.norm(dim=-1).squeeze(1))  # (cells,)
-
-
 def on_test(heads: Heads, inputs: Tensor, labels: Tensor) -> Columns:
     """Return the test loss, mean log(1 + exp(−y Φ̃)), and the share of the wrong sign."""
     U, W = full_matrices(heads.weights)  # (cells, classes, T, d), (cells, classes, d, d)
@@ -240,7 +229,6 @@ class _HeadsTogether(BatchedTraining[P, _HeadsState[P], Gradients]):
             **on_test(heads, *self._test),
             **sizes_of_heads(heads),
             **margins(heads, margins_of_samples.amin(-1)),
-            "head_spread": spread_of_heads(heads),
         }
         if self._relevant is not None:
             columns["attention"] = attention_on_relevant(heads, self._inputs, self._relevant)
@@ -261,7 +249,6 @@ class _HeadsTogether(BatchedTraining[P, _HeadsState[P], Gradients]):
             ratios = theory.certificates(weights, self._inputs, self._labels)
             worst = self.cells[index].worst
             worst |= {name: max(x, worst.get(name, -math.inf)) for name, x in ratios.items()}
-            row |= ratios
         return row | {"loss_times_step": row["train_loss"] * step}
 
     def results(self, step: int, now: Gradients, rows: Mapping[int, Row]) -> Results[P]:

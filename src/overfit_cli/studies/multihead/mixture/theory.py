@@ -22,7 +22,6 @@ from scipy.optimize import nnls
 
 from overfit_cli.studies.multihead.engine import FirstSteps, first_gradient
 from overfit_cli.studies.multihead.mixture.parameters import CHANCE, MISSED
-from overfit_cli.studies.multihead.mixture.realizable import realizability_columns
 from overfit_cli.studies.multihead.parameters import Floats, Problem, Samples
 from overfit_cli.studies.multihead.theory import Derivatives, derivatives, radius
 
@@ -33,7 +32,6 @@ class LargestMargin:
 
     direction: Floats  # the unit vector that has it
     margin: float  # the least product of it with a vector
-    bound: float  # an upper bound on all margins: the length of a convex combination
 
 
 def largest_margin(vectors: Floats) -> LargestMargin:
@@ -51,7 +49,7 @@ def largest_margin(vectors: Floats) -> LargestMargin:
     shortest = weights @ vectors / weights.sum()  # (dimensions,)
     length = float(np.linalg.norm(shortest))
     direction: Floats = shortest / length if length else shortest
-    return LargestMargin(direction, float((vectors @ direction).min()), length)
+    return LargestMargin(direction, float((vectors @ direction).min()))
 
 
 @dataclass(frozen=True)
@@ -137,18 +135,12 @@ def first_phase_columns(problem: Problem, first_phase: str, steps: FirstSteps) -
     inputs = torch.as_tensor(problem.train.inputs)  # (samples, tokens, features)
     head = derivatives(inputs, torch.as_tensor(U.copy()), inputs.new_zeros(2 * inputs.shape[2:]))
     largest, constructed = tangent_margins(problem, head, steps)
-    realizable = {}
-    if first_phase == "signs":
-        best = largest_margin(problem.train.labels[:, None] * head.gradients.numpy())
-        realizable = realizability_columns(problem, U, best.direction, math.sqrt(2) * best.margin)
     return {
-        **realizable,
         "first_coefficient": coefficient,
         "first_deviation": deviation,
         **_definition_1(problem, head, U, steps, stated),
         **proposition_3(problem, stated),
-        "ntk_margin": largest[0],
-        "ntk_margin_bound": largest[1],
+        "ntk_margin": largest,
         "ntk_margin_constructed": constructed,
         "gamma_tangent": stated.tangent(),
         "gamma_tangent_without": stated.tangent_without_deviation(),
@@ -196,16 +188,12 @@ def mixture_margins(samples: Samples, patterns: Floats, deviation: float) -> Mix
 def _definition_1(
     problem: Problem, head: Derivatives, U: Floats, steps: FirstSteps, stated: MixtureMargins
 ) -> dict[str, float]:
-    """Return P1's norm and P2's output over Proposition 2's bounds; above 1 breaks one.
-
-    The output is measured for the signs that were drawn, and for those that give the largest.
-    """
+    """Return P1's norm and P2's output over Proposition 2's bounds; above 1 breaks one."""
     sizes, root = np.abs(steps.sizes), math.sqrt(float(steps.counts.sum()))
     norm = float(sizes[steps.counts > 0].max() * np.linalg.norm(U))  # max ‖U_h‖
     sum_over_root = float((steps.counts * steps.sizes).sum()) / root  # Σ α_h / √H
     of_head = float(head.outputs.abs().max())
     output = abs(sum_over_root) * of_head  # max |Φ̃|
-    largest = float((steps.counts * sizes).sum()) / root * of_head
     n, tokens, _ = problem.train.inputs.shape
     size = stated.strength + stated.deviation
     r = radius(torch.as_tensor(problem.train.inputs))
@@ -213,7 +201,6 @@ def _definition_1(
     return {
         "good_norm": norm / (math.sqrt(tokens) * size),
         "good_output": output / bound,
-        "good_output_signs": largest / bound,
     }
 
 
@@ -253,10 +240,8 @@ def _oracle(problem: Problem) -> Floats:
     return U
 
 
-def tangent_margins(
-    problem: Problem, head: Derivatives, steps: FirstSteps
-) -> tuple[tuple[float, float], float]:
-    """Return the largest margin of the tangent kernel with its bound, and that of section 5.2's θ⋆.
+def tangent_margins(problem: Problem, head: Derivatives, steps: FirstSteps) -> tuple[float, float]:
+    """Return the largest margin of the tangent kernel, and that of section 5.2's θ⋆.
 
     Both are for parameters of norm √2 (Definition 1, P3). A head's features are its gradients over
     √H. The products of two samples' features, summed over heads, are those of the gradients in U
@@ -275,5 +260,4 @@ def tangent_margins(
     oracle, attention = _oracle(problem).ravel(), optimal_attention(problem.patterns).ravel()
     products = in_U @ oracle + steps.mean(np.abs(steps.sizes)) * (in_W @ attention)  # (samples,)
     constructed = float((problem.train.labels * products).min())
-    root = math.sqrt(2)
-    return (root * best.margin, root * best.bound), constructed
+    return math.sqrt(2) * best.margin, constructed
