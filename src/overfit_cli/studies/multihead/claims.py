@@ -130,9 +130,6 @@ def with_step_ends(cells: pd.DataFrame) -> pd.DataFrame:
 def independent_seeds(
     estimate: Estimate, cells: pd.DataFrame, model: type[MultiheadParameters]
 ) -> Estimate:
-    """Return an estimate with the number of seeds whose cells are no copies of another's.
-
-    Numbers of steps are whole, and agree by chance: the whole cells are compared.
-    """
+    """Count the seeds whose whole cells are no copies: whole numbers of steps agree by chance."""
     copies = len(repeated_seeds(cells, model))
     return estimate._replace(seeds=cells["seed"].nunique() - copies)

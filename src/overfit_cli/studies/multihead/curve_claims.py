@@ -42,10 +42,7 @@ def _select(
 
 
 def first_steps(rows: pd.DataFrame, mark: float) -> pd.DataFrame:
-    """Return a row for each cell, with the steps to a test loss of `mark` as those to its target.
-
-    Between logged steps they are interpolated, in the logarithms of both.
-    """
+    """Return of each cell, as steps to its target, those to a test loss, interpolated in logs."""
     ordered = rows.sort_values(["heads", "seed", "step"])
     ends = np.flatnonzero(~ordered.duplicated(["heads", "seed"], keep="last"))
     losses, steps = (
@@ -62,7 +59,6 @@ def first_steps(rows: pd.DataFrame, mark: float) -> pd.DataFrame:
 
 
 def _arrival(steps: Floats, loss: Floats, mark: float) -> float:
-    """The step at which a curve comes below a mark; nan where it doesn't."""
     below = np.flatnonzero(loss < mark)
     if not len(below):
         return math.nan

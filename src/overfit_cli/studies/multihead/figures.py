@@ -191,7 +191,6 @@ def _columns(data: FigureData) -> list[Column]:
 
 
 def _title(part: FigureData, names: Sequence[str]) -> str:
-    """A setting in words: the optimiser and its step size, where these or nothing vary."""
     values = part.cells.iloc[0]
     texts = []
     if not names or set(names) & set(_STEPS):
@@ -206,7 +205,6 @@ def _title(part: FigureData, names: Sequence[str]) -> str:
 
 
 def _titles(columns: Sequence[Column], rows: int) -> list[str]:
-    """The titles of a grid's panels, row by row: those of the first row."""
     return [column.title for column in columns] + [""] * (len(columns) * (rows - 1))
 
 
@@ -252,7 +250,6 @@ def _of_heads(data: FigureData, count: int) -> FigureData:
 
 
 def _draw(axes: Axes, row: Row, curves: Curves, looks: Mapping[int, Look]) -> None:
-    """Draw a panel: for each H its curve."""
     for count, curve in curves.items():
         look = looks[count]
         for name, dash in zip(row.columns, DASHES, strict=False):
@@ -281,7 +278,6 @@ def _name_columns(all_axes: Sequence[Axes], row: Row) -> None:
 
 
 def _scale(all_axes: Sequence[Axes], row: Row, curves: Sequence[Curves]) -> None:
-    """Give the panels of a row one axis: of shares, of losses, or of what is drawn."""
     ends = [
         float(curve.mean[name].dropna().iloc[-1])
         for panel in curves
@@ -356,10 +352,7 @@ def _draw_guide(axes: Axes, curves: Curves) -> None:
 
 
 def _mark_margins(all_axes: Sequence[Axes], columns: Sequence[Column]) -> None:
-    """Draw γ_attn, which a cell's margin and its share give; the axis begins at −γ_attn or above.
-
-    Far below, where all margins begin, nothing could be told from it: a panel says where that is.
-    """
+    """Draw γ_attn; the axis begins at −γ_attn or above, and a panel says where margins begin."""
     marks = {}
     for axes, column in zip(all_axes, columns, strict=True):
         measured = column.data.cells.dropna(subset=["margin", "margin_share"])

@@ -169,10 +169,7 @@ def step_columns(*special: Column) -> tuple[Column, ...]:
 
 
 class MultiheadStudy(Study[P]):
-    """One layer of multi-head attention on one kind of data.
-
-    A study of it has a name, parameters, columns and `draw`.
-    """
+    """One layer of multi-head attention on one kind of data, which `draw` gives."""
 
     paper = PAPER
     progress_columns: tuple[str, ...] = ("train_loss", "test_loss", "norm_u", "margin")

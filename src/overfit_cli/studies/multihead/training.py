@@ -66,10 +66,7 @@ def attention_on_relevant(heads: Heads, inputs: Tensor, relevant: Tensor) -> Ten
 
 
 def alignments(heads: Heads, planted: Head) -> Columns:
-    """Return the cosines between all heads and the planted one repeated (figure 4's caption).
-
-    Σ_h ⟨W_h, W⋆⟩ / (‖W̃‖ √H ‖W⋆‖), and the same for U.
-    """
+    """Return Σ_h ⟨W_h, W⋆⟩ / (‖W̃‖ √H ‖W⋆‖) of figure 4's caption, and the same for U."""
     U, W = full_matrices(heads.weights)  # (cells, classes, T, d), (cells, classes, d, d)
     cosines = {}
     for name, matrices, planted_matrix in (
@@ -104,7 +101,6 @@ def _norms(matrices: Tensor) -> Tensor:
 
 
 def _sum_over_heads(heads: Heads, by_class: Tensor) -> Tensor:
-    """Return the sum over heads of values (cells, classes) of their classes, (cells,)."""
     return (heads.counts * by_class).sum(-1)
 
 
@@ -122,17 +118,12 @@ P = TypeVar("P", bound=MultiheadParameters)
 
 
 def train_batch(batch: Sequence[Cell[P]], problem: Problem, training: Training) -> Results[P]:
-    """Train cells of one seed and one shape together.
-
-    They differ in heads, step sizes and momentum alone.
-    """
+    """Train cells that differ in heads, step sizes and momentum alone."""
     yield from without_gradients(lambda: _HeadsTogether(batch, problem, training).train())
 
 
 @dataclass
 class _HeadsState(CellState[P]):
-    """A cell in training."""
-
     initial: dict[str, float]  # what is measured of section 5.1 before the first step
     start_loss: float = math.nan  # the loss before the first step
     total: float = 0.0  # the sum of the losses of all steps but the first
@@ -174,7 +165,6 @@ class _HeadsTogether(BatchedTraining[P, _HeadsState[P], Gradients]):
         super().__init__(states, training, set(logged_steps(last, ratio=RATIO)), last)
 
     def _first_phase(self, cell: Cell[P]) -> dict[str, float]:
-        """What is measured before the first step of what section 5.1 says."""
         settings = cell.parameters
         if settings.initialisation == "attention" and self._problem.patterns is not None:
             index = self._settings_of_cells.index(settings)
@@ -271,7 +261,6 @@ class _HeadsTogether(BatchedTraining[P, _HeadsState[P], Gradients]):
         return CellResult(state.cell, drop_nonfinite(measured), step, reason)
 
     def _theorems(self, index: int, step: int, step_size: float, loss: float) -> dict[str, float]:
-        """Theorems 1 and 2 for one cell, with the last step as their target θ."""
         hypotheses = theory.hypotheses(
             theory.weights_of_cell(self._start, index),
             theory.weights_of_cell(self._heads, index),

@@ -85,7 +85,6 @@ def _judge_bound(
 
 
 def _at_most_one(cells: pd.DataFrame, name: str) -> Measurement:
-    """Judge whether a measured quantity over its bound is at most 1 in all cells."""
     ratio = numbers(cells, name)
     decades = pd.Series(np.log10(ratio.clip(lower=np.finfo(float).tiny)), ratio.index).fillna(0.0)
     return judge_theorem(

@@ -69,12 +69,7 @@ second their markers."""
 
 @dataclass(frozen=True)
 class CertificateRow:
-    """A row of points.
-
-    Attributes:
-        values: the numbers that are drawn, by the index of their cells.
-        remark: a sentence for the caption; empty for none.
-    """
+    """A row of points: numbers by the index of their cells, and a sentence for the caption."""
 
     name: str
     values: pd.Series[float]
@@ -84,11 +79,7 @@ class CertificateRow:
 
 @styled
 def draw_certificates(data: FigureData, options: FigureOptions) -> Picture:
-    """Draw measured numbers over their bounds, a point for each cell, and margins below them.
-
-    A number above 1 would break its bound; one far below shows how loose it is. The caption says
-    by how many decades of heads and of step size the requirements of Theorems 1 and 2 are missed.
-    """
+    """Draw measured numbers over their bounds, a point for each cell, and margins below them."""
     cells = data.cells[data.cells["status"] == "done"]
     ratios = [*_ratios(cells), *_theorems(cells)]
     if not ratios:
@@ -196,7 +187,6 @@ def _ratios(cells: pd.DataFrame) -> list[CertificateRow]:
 
 
 def _theorems(cells: pd.DataFrame) -> list[CertificateRow]:
-    """Theorems 1 and 2: the measured side over the bound, and the decades that they miss."""
     from_zero = cells[cells["initialisation"] == "zero"]
     sides = {
         "1": _numbers(from_zero, "mean_train_loss"),
@@ -221,19 +211,16 @@ def _theorems(cells: pd.DataFrame) -> list[CertificateRow]:
 
 
 def _log10_step_sizes(cells: pd.DataFrame) -> pd.Series[float]:
-    """Return the decimal logarithm of the step size that each cell's heads take."""
     powers = cells["step_rule"].map(STEP_RULES).astype(float)
     sizes = cells["learning_rate"].astype(float) * cells["heads"].astype(float) ** powers
     return pd.Series(np.log10(sizes), cells.index)
 
 
 def _digits(number: float) -> str:
-    """Write a number with two digits, three below 1, the very small as a power of ten."""
     return tick_number(float(f"{number:.{3 if 0.95 < number < 1 else 2}g}"))
 
 
 def _row(name: str, ratios: pd.Series[float], vacuous: str = "") -> CertificateRow:
-    """A row of positive numbers on a logarithmic axis; the others are counted."""
     hidden = int((ratios <= 0).sum())
     note = f"{_digits(float(ratios.max()))}{', vacuous' if vacuous else ''}"
     remarks = [f"{name}: {plural(hidden, 'number')} at 0 or less not shown."] if hidden else []
@@ -263,7 +250,6 @@ def _numbers(cells: pd.DataFrame, column: str) -> pd.Series[float]:
 def _draw_rows(
     axes: matplotlib.axes.Axes, rows: Sequence[CertificateRow], groups: Sequence[Group], noted: str
 ) -> None:
-    """Draw rows of points from top to bottom, a sub-row for each group; arrows are for far ones."""
     random, step = np.random.default_rng(0), 0.7 / len(groups)
     transform = axes.get_yaxis_transform()
     for height, row in enumerate(rows):

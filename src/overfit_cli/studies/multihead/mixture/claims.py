@@ -68,7 +68,6 @@ def _margins_of_few(cells: pd.DataFrame, preset: str) -> pd.DataFrame:
 
 
 def _lacking(cells: pd.DataFrame, preset: str) -> pd.DataFrame:
-    """The same, with what is missing of γ_attn."""
     few = _margins_of_few(cells, preset)
     return few.assign(missing=(1 - numbers(few, "margin_share")).clip(lower=0))
 
@@ -120,7 +119,6 @@ def _sentence(
     kind: Kind = "ours",
     hypotheses: str = "",
 ) -> Claim:
-    """Return a claim that is a sentence; see `stated_claim`."""
     return stated_claim(
         partial(choose, preset=preset),
         MultiheadMixtureParameters,

@@ -38,8 +38,7 @@ _WHITE = withStroke(linewidth=2, foreground="white")
 def draw_least_heads(data: FigureData, options: FigureOptions) -> Picture:
     """Draw the mean training loss over Theorem 1's bound, and the H that it requires over H.
 
-    Lines are medians over seeds, one for each step size, with a band of all seeds. The H is that of
-    the corrected version, d² times as large as in print.
+    The H is that of the corrected version, d² times as large as in print.
     """
     cells = data.cells[data.cells["status"] == "done"]
     if "theorem1_bound" not in cells or cells["theorem1_bound"].isna().all():

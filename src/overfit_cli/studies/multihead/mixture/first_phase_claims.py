@@ -30,12 +30,7 @@ PRESET, CERTIFIED = "heads-first-phase", "heads-certificates"
 
 
 def after_first_phase(cells: pd.DataFrame, preset: str, **values: object) -> pd.DataFrame:
-    """Return the cells after a first phase, with those that a seed lacks.
-
-    Args:
-        cells: one row per cell.
-        **values: of parameters; by default those of a phase with α_h of ±1, without noise.
-    """
+    """Return the cells of these values; by default those with α_h of ±1, without noise."""
     chosen = values or {"first_phase": "signs", "sigma": 0.0}
     free = set(MultiheadMixtureParameters.model_fields) - set(chosen)
     return Selection(MultiheadMixtureParameters, at=chosen, vary=free, preset=preset).of(cells)
@@ -71,7 +66,6 @@ def _lemma2_bound(cells: pd.DataFrame) -> pd.Series[float]:
 
 
 def _optimal(cells: pd.DataFrame, preset: str) -> Measurement:
-    """Measure attention and margin of θ_opt where the noise is as small as required."""
     phases = ("signs", "uniform")
     chosen = after_first_phase(cells, preset, first_phase=phases, certify=True)
     missed, margin = numbers(chosen, "optimal_missed"), numbers(chosen, "optimal_margin")
@@ -110,7 +104,6 @@ _POWER = f"log(rest[first_samples={MANY}] / rest[first_samples={FEW}]) / log({MA
 def _rest_claim(
     kind: Kind, name: str, source: str, statement: str, share: float, further: str = ""
 ) -> Claim:
-    """Return a claim on the power of n₁ in the length of p beside a share of ζ u⋆."""
     claim = stated_claim(
         partial(_with_rest, share=share, preset=PRESET),
         MultiheadMixtureParameters,

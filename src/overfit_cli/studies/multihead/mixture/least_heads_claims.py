@@ -86,7 +86,6 @@ def _condition(cells: pd.DataFrame) -> Measurement:
 
 
 def _beyond_the_scan(cells: pd.DataFrame, chosen: pd.DataFrame) -> str:
-    """Say what the condition requires with large steps, of cells as chosen; empty without any."""
     names = [name for name in MultiheadMixtureParameters.model_fields if name != "heads"]
     alike = {name: chosen[name].iloc[0] for name in names}
     large = select_values(cells, {**alike, "learning_rate": LARGE_STEPS, "heads": MOST})

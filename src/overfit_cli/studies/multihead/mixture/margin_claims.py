@@ -95,7 +95,6 @@ def _ordered(cells: pd.DataFrame) -> Measurement:
 
 
 def _where_above(cells: pd.DataFrame) -> str:
-    """The sentence on the settings in which γ⋆ is above γ_attn; empty where none is."""
     shares = cells["relevant"] / cells["tokens"]
     settings = [
         f"S = {strength:g} for ζ from {some.min():g} to {some.max():g}"
@@ -105,7 +104,6 @@ def _where_above(cells: pd.DataFrame) -> str:
 
 
 def _margin(cells: pd.DataFrame) -> Measurement:
-    """Measure the decades from the least H of the margin γ⋆/2 to that of Lemma 15."""
     chosen = _select(cells, LEAST)
     achieved, stated = numbers(chosen, "ntk_margin"), numbers(chosen, "gamma_tangent")
     unknown = achieved.isna() | stated.isna()

@@ -25,12 +25,7 @@ from overfit_cli.studies.multihead.theory import derivatives
 
 
 def random_attention_columns(problem: Problem, W: Tensor) -> dict[str, float]:
-    """Return the margin of random attention, and that after a first phase on the same samples.
-
-    Args:
-        problem: the samples of both phases.
-        W: attention of every head, (heads, features, features).
-    """
+    """Return margins of W, (heads, features, features), and after a first phase."""
     assert problem.patterns is not None
     inputs = torch.as_tensor(problem.train.inputs)  # (samples, tokens, features)
     U = torch.as_tensor(first_gradient(problem.first).copy())  # of a head with α = 1, (T, d)

@@ -115,13 +115,7 @@ MEAN_SIZES = {"uniform": 0.5, "signs": 1.0, "positive": 1.0}
 
 
 def first_phase_columns(problem: Problem, first_phase: str, steps: FirstSteps) -> dict[str, float]:
-    """Return Lemma 2's coefficient, Definition 1's properties over their bounds, and margins.
-
-    Args:
-        problem: the samples of both phases.
-        first_phase: the law of α_h, of `MEAN_SIZES`.
-        steps: α_h of the heads.
-    """
+    """Return Lemma 2's coefficient, Definition 1's properties over their bounds, and margins."""
     assert problem.patterns is not None
     assert problem.train.relevant is not None
     plus, minus, *_ = problem.patterns
@@ -151,10 +145,7 @@ def first_phase_columns(problem: Problem, first_phase: str, steps: FirstSteps) -
 
 
 def _heads_for_tangent_margin(problem: Problem, stated: MixtureMargins) -> float:
-    """log₁₀ of Lemma 15's H for `tangent`; nan where γ⋆ ≤ 0.
-
-    √H ≥ 4 (2 R³ T (S + P) + √T R) √(2 log(n/δ)) / γ⋆.
-    """
+    """log₁₀ H of Lemma 15: √H ≥ 4 (2 R³ T (S + P) + √T R) √(2 log(n/δ)) / γ⋆; nan where γ⋆ ≤ 0."""
     if stated.tangent() <= 0:
         return math.nan
     r = radius(torch.as_tensor(problem.train.inputs))
@@ -165,10 +156,7 @@ def _heads_for_tangent_margin(problem: Problem, stated: MixtureMargins) -> float
 
 
 def mixture_margins(samples: Samples, patterns: Floats, deviation: float) -> MixtureMargins:
-    """Return the sizes that the paper's margins depend on, with the noise that was drawn and P.
-
-    The patterns are μ₊, μ₋ and ν₁ to ν_M as rows.
-    """
+    """Return what margins depend on, by the noise that was drawn; rows are μ₊, μ₋, ν₁ to ν_M."""
     assert samples.relevant is not None
     irrelevant = samples.inputs[~samples.relevant]  # (irrelevant tokens, features)
     others = patterns[2:]
@@ -188,7 +176,6 @@ def mixture_margins(samples: Samples, patterns: Floats, deviation: float) -> Mix
 def _definition_1(
     problem: Problem, head: Derivatives, U: Floats, steps: FirstSteps, stated: MixtureMargins
 ) -> dict[str, float]:
-    """Return P1's norm and P2's output over Proposition 2's bounds; above 1 breaks one."""
     sizes, root = np.abs(steps.sizes), math.sqrt(float(steps.counts.sum()))
     norm = float(sizes[steps.counts > 0].max() * np.linalg.norm(U))  # max ‖U_h‖
     sum_over_root = float((steps.counts * steps.sizes).sum()) / root  # Σ α_h / √H
@@ -226,7 +213,6 @@ def proposition_3(problem: Problem, stated: MixtureMargins) -> dict[str, float]:
 
 
 def _linear_margin(problem: Problem) -> float:
-    """Return the least margin of the oracle linear classifier, min y ⟨U⋆, X⟩ (appendix F)."""
     products = np.einsum("ntd,td->n", problem.train.inputs, _oracle(problem))  # (samples,)
     return float((problem.train.labels * products).min())
 

@@ -65,10 +65,7 @@ def judge_bound(
     requirements: Requirements | None,
     details: dict[str, float],
 ) -> Measurement:
-    """Judge whether a measured quantity over its bound is at most 1, without exception.
-
-    It is vacuous where all lie `OUT_OF_REACH` decades or more below the bound.
-    """
+    """Judge whether all ratios are at most 1; vacuous where all are out of reach."""
     decades = pd.Series(np.log10(ratio.clip(lower=1e-300)), ratio.index)
     met = requirements.met() if requirements else pd.Series(True, ratio.index)
     if met.any():

@@ -124,7 +124,6 @@ def _lemma10(cells: pd.DataFrame) -> Measurement:
 
 
 def _descends_with_heads(cells: pd.DataFrame, needed: pd.Series[float]) -> Requirements:
-    """That every step descends, and that there are so many heads (log₁₀)."""
     missing = needed - np.log10(cells["heads"].astype(float))
     return Requirements(
         {**_descends(cells).missed, "decades of heads missing": missing},
@@ -133,13 +132,11 @@ def _descends_with_heads(cells: pd.DataFrame, needed: pd.Series[float]) -> Requi
 
 
 def _theorem1(cells: pd.DataFrame) -> Measurement:
-    """Judge (4) where its conditions are met."""
     chosen = select(cells, THEOREM)
     return _judge_loss(chosen, _loss_over_bound(chosen), requirements_of(chosen, "1"))
 
 
 def _theorem1_distance(cells: pd.DataFrame) -> Measurement:
-    """Judge the distance from the start where Theorem 1's conditions are met."""
     chosen = select(cells, THEOREM)
     ratio = numbers(chosen, "theorem1_distance")
     return _judge_distance(chosen, ratio, 4.0, requirements_of(chosen, "1"))

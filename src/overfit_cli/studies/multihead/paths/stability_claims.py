@@ -33,7 +33,6 @@ WITHIN_BOUND = Margin(most=0.0, because="0 is the bound", fewest_seeds=10)
 
 
 def _settings_of(cells: pd.DataFrame) -> Iterable[tuple[str, pd.DataFrame]]:
-    """The cells of each setting of parameters, with the setting in words."""
     varied = varying(cells, list(MultiheadPathsParameters.model_fields))
     if not varied:
         yield "all", cells

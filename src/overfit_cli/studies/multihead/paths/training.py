@@ -68,10 +68,7 @@ class Model:
         return theta[..., : T * d].reshape(*shape, T, d), theta[..., T * d :].reshape(*shape, d, d)
 
     def losses(self, theta: Tensor) -> Tensor:
-        """Return the training losses of θ_h, (points, classes, parameters), of as many heads each.
-
-        A class has H / classes of the heads.
-        """
+        """Return losses of θ_h, (points, classes, parameters); a class has H / classes heads."""
         U, W = self.split(theta)  # (points, classes, T, d), (points, classes, d, d)
         share = math.sqrt(self.sizes.heads) / theta.shape[1]
         mixing = torch.full(theta.shape[:2], share, dtype=theta.dtype)  # (points, classes)
@@ -195,10 +192,7 @@ def theorem_columns(hypotheses: theory.Hypotheses, settings: P) -> dict[str, flo
 
 
 def descent_columns(model: Model, path: Path, step_size: float) -> dict[str, float]:
-    """Return Lemma 7's sides: (L̂_k − L̂_{k+1}) / (η/2 ‖∇L̂_k‖²), and η ρ_k.
-
-    ρ_k = β₂(θ_k) ∨ β₂(θ_{k+1}).
-    """
+    """Return Lemma 7's sides: (L̂_k − L̂_{k+1}) / (η/2 ‖∇L̂_k‖²), and η (β₂(θ_k) ∨ β₂(θ_{k+1}))."""
     H = model.sizes.heads
     U, _ = model.split(path.heads)  # (steps + 1, T, d)
     norms = U.flatten(1).norm(dim=1).tolist()
@@ -215,11 +209,7 @@ def descent_columns(model: Model, path: Path, step_size: float) -> dict[str, flo
 
 
 def regret_columns(model: Model, path: Path, target: Tensor, step_size: float) -> dict[str, float]:
-    """Return the sides of Lemmas 8 to 10, and the H that Lemma 9 requires.
-
-    The largest loss on a segment of Lemma 8 is that of some points of it, which makes its bound the
-    smaller one.
-    """
+    """Return the sides of Lemmas 8 to 10, and Lemma 9's H; points of a segment stand for all."""
     sizes, steps = model.sizes, len(path.losses) - 1
     squares = sizes.heads * (path.heads - target).square().sum(1)  # ‖θ_k − θ‖², (steps + 1,)
     start = float(squares[0])  # ‖θ − θ₀‖²
@@ -245,7 +235,6 @@ def regret_columns(model: Model, path: Path, target: Tensor, step_size: float) -
 
 
 def _highest(model: Model, heads: Tensor, target: Tensor) -> Tensor:
-    """Return the largest loss on each segment from a step to the target, (steps,)."""
     shares = torch.linspace(0, 1, FEW_POINTS, dtype=heads.dtype)  # (points,)
     parts = []
     for some in torch.split(heads, 500):
@@ -306,10 +295,7 @@ def _most_concave(model: Model, theta: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _rise(model: Model, first: Tensor, second: Tensor) -> float:
-    """Return the largest loss on a segment over the larger one of its ends, less 1.
-
-    The ends are (classes, parameters).
-    """
+    """Return the largest loss over that at the worse end, (classes, parameters), less 1."""
     shares = torch.linspace(0, 1, POINTS, dtype=first.dtype)[:, None, None]  # (points, 1, 1)
     losses = model.losses(torch.lerp(first, second, shares))  # (points,)
     return float(losses.max() / torch.maximum(losses[0], losses[-1])) - 1

@@ -43,10 +43,7 @@ def _descent(cells: pd.DataFrame) -> pd.DataFrame:
 
 
 def _ratios_of_methods(cells: pd.DataFrame) -> pd.DataFrame:
-    """The steps of momentum over those of gradient descent, of each seed the middle H.
-
-    A row for each seed; the columns `least` and `most` are its ends where steps are not known.
-    """
+    """The steps of momentum over those of gradient descent, of each seed the middle H, or ends."""
     quick, slow = (
         with_step_ends(chosen).set_index(["seed", "heads"])
         for chosen in (_select(cells, MOMENTUM, MOMENTUM_PRESET), _descent(cells))

@@ -34,10 +34,7 @@ MEANINGS = {
 
 
 def slope_in_heads(cells: pd.DataFrame, column: str, one_rate: bool) -> Measurement:
-    """Measure how much a column grows with each doubling of the heads, seed by seed.
-
-    With `one_rate` all numbers of heads are taken at one step size; else each at its best.
-    """
+    """Measure how a column grows with a doubling of H, each at its best step size or at one."""
     settings = _settings(cells, column, one_rate)
     doublings = np.log2([float(setting.name) for setting in settings])
     centred = doublings - doublings.mean()
