@@ -2,18 +2,10 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 import numpy as np
 import pandas as pd
 
-from calibration.rates import Worlds
-from calibration.worlds import Bools, Numbers, Random, exception_worlds
-from overfit_cli.studies.multihead.claims import BOUNDS
-from overfit_cli.studies.multihead.step_size_claims import STEPS
-
-STEP_SIZE_OF_ONE = 0.06
-"""The step size with which one head takes `STEPS` steps; all H then do so within the grid."""
+from calibration.worlds import Bools, Numbers, Random
 
 STEPS_OF_ONE = 1000.0
 """The steps to the target of one head; many, so that whole numbers don't matter."""
@@ -59,62 +51,3 @@ def _at_steps(design: pd.DataFrame) -> pd.DataFrame:
 def margin_cells(design: pd.DataFrame, shares: Numbers, random: Random) -> pd.DataFrame:
     """Return cells with that share of the margin γ_attn."""
     return design.assign(steps=1000, margin_share=shares)
-
-
-def bound_cells(design: pd.DataFrame, broken: Bools, random: Random, *, name: str) -> pd.DataFrame:
-    """Return cells of which one is a little above its bound on each seed that breaks it."""
-    first = ~design.duplicated("seed").to_numpy() & broken
-    columns = dict.fromkeys(BOUNDS[name], np.where(first, 1.01, 0.5))
-    return design.assign(steps=1000, **columns)
-
-
-def bound_worlds(prefix: str) -> dict[str, Worlds]:
-    """Return the worlds of `bound_claims`."""
-    return {
-        f"{prefix}-{name}{kind}": exception_worlds(partial(bound_cells, name=name))
-        for name in BOUNDS
-        for kind in ("", "-random")
-    }
-
-
-_MET = {
-    "theorem_step_size": 10.0,
-    **{f"theorem{number}_heads": -9.0 for number in "12"},
-    **{f"theorem{number}_bound": 1.0 for number in "12"},
-}
-"""Columns of cells that meet the theorems' requirements, as no cell that is run does."""
-
-
-def theorem1_cells(design: pd.DataFrame, broken: Bools, random: Random) -> pd.DataFrame:
-    """Return cells that meet Theorem 1's requirements, and are above its bound where broken."""
-    mean = np.where(broken, 1.01, 0.5)
-    return design.assign(steps=1000, train_loss=0.1, mean_train_loss=mean, **_MET)
-
-
-def theorem2_cells(design: pd.DataFrame, excess: Numbers, random: Random) -> pd.DataFrame:
-    """Return cells that meet Theorem 2's requirements, with so much more gap than its bound."""
-    return design.assign(steps=1000, train_loss=0.1, test_loss=1.1 + excess, **_MET)
-
-
-def contour_cells(design: pd.DataFrame, powers: Numbers, random: Random) -> pd.DataFrame:
-    """Return cells that take `STEPS` steps where the step size is H to a power of each seed."""
-    level = STEP_SIZE_OF_ONE * design["heads"].to_numpy(float) ** powers
-    steps = STEPS * level / design["learning_rate"].to_numpy(float)
-    return design.assign(steps=1000, steps_to_target=steps)
-
-
-def second_head_cells(
-    design: pd.DataFrame, numbers: Numbers, random: Random, *, errors: bool = False
-) -> pd.DataFrame:
-    """Return cells at equal parameters, best at a middle step size.
-
-    Two heads take so many times one's steps there, or make so much more test error.
-    """
-    rates = np.log(design["learning_rate"].to_numpy(float))
-    middle = np.median(np.unique(rates))
-    two = design["heads"].to_numpy() == 2
-    steps = (
-        STEPS_OF_ONE * (1 + (rates - middle) ** 2) * np.where(two & ~np.bool_(errors), numbers, 1)
-    )
-    error = 0.1 + np.where(two & errors, numbers, 0)
-    return design.assign(steps=1000, steps_to_target=steps, test_error=error)

@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 
 import numpy as np
 import pandas as pd
 
 from calibration.multihead import (
-    bound_worlds,
-    contour_cells,
     loss_curves,
     margin_cells,
     rate_curves,
-    second_head_cells,
     speed_curves,
     step_cells,
-    theorem1_cells,
-    theorem2_cells,
 )
 from calibration.rates import Worlds
 from calibration.worlds import (
@@ -30,14 +25,11 @@ from calibration.worlds import (
     few_seed_world,
     number_worlds,
     number_worlds_of,
-    share_worlds,
 )
-from overfit_cli.studies.multihead.claims import WITHIN_BOUND
-from overfit_cli.studies.multihead.mixture.claims import ALIKE_UP_TO, CLAIMS, LONG, LOST
-from overfit_cli.studies.multihead.mixture.first_phase_claims import WITH_CHANCE
-from overfit_cli.studies.multihead.mixture.least_heads_claims import DECADES, MANY
+from overfit_cli.studies.multihead.mixture.bound_claims import BOUNDS
+from overfit_cli.studies.multihead.mixture.claims import CLAIMS, LONG, LOST
+from overfit_cli.studies.multihead.mixture.least_heads_claims import DECADES
 from overfit_cli.studies.multihead.mixture.margin_claims import DECADES as OF_MARGIN
-from overfit_cli.studies.multihead.step_size_claims import QUICKER, ROOT
 
 _numbers = number_worlds_of(CLAIMS)
 
@@ -45,11 +37,12 @@ Columns = Mapping[str, tuple[float, float]]
 """What each column is where a claim is broken, and where it isn't."""
 
 
-def _spread(design: pd.DataFrame, broken: Bools, random: Random) -> pd.DataFrame:
-    """Cells whose heads drift apart by a little more than is taken for none, where broken."""
-    return design.assign(
-        steps=300, head_spread=np.where(broken, 2 * ALIKE_UP_TO, 0.001 * ALIKE_UP_TO)
-    )
+def _at_bound(
+    design: pd.DataFrame, broken: Bools, random: Random, *, columns: Sequence[str]
+) -> pd.DataFrame:
+    """Cells of which one is a little above its bound on each seed that breaks it."""
+    first = ~design.duplicated("seed").to_numpy() & broken
+    return design.assign(steps=1000, **dict.fromkeys(columns, np.where(first, 1.01, 0.5)))
 
 
 def _margins(design: pd.DataFrame, random: Random, *, slope: float = 0.0) -> pd.DataFrame:
@@ -81,28 +74,6 @@ def _first_phase(
     return design.assign(steps=1, first_coefficient=share, first_deviation=from_quarter)
 
 
-def _outputs(design: pd.DataFrame, right: Bools, random: Random) -> pd.DataFrame:
-    """Cells on one side of P2's bound, or on the other, with p as short as Lemma 2 has it."""
-    return design.assign(
-        steps=1, good_output=np.where(right, 0.5, 1.01), good_output_signs=1.5, **PRINTED
-    )
-
-
-PRINTED = {
-    "first_coefficient": 0.5,
-    "first_deviation": 0.25 * math.sqrt(2) / 2,  # (1/2 − 1/4) ζ ‖u⋆‖: nothing besides ζ/2 u⋆
-    "gamma_tangent": 1000 - 8 * math.sqrt(2),  # less 2 P T^(5/2) (S + Z)³, with P about ζ/4 u⋆
-    "gamma_tangent_without": 1000.0,
-}
-"""Columns of `heads-first-phase` with Lemma 2's coefficient of u⋆: γ⋆ is 1000; one head will do."""
-
-
-def _tangent(design: pd.DataFrame, right: Bools, random: Random) -> pd.DataFrame:
-    """Cells that all meet Proposition 2's requirements."""
-    margins = np.where(right, 600.0, 400.0)
-    return design.assign(steps=1, ntk_margin=margins, **PRINTED)
-
-
 def _side_cells(
     design: pd.DataFrame, broken: Bools, random: Random, *, columns: Columns
 ) -> pd.DataFrame:
@@ -111,23 +82,9 @@ def _side_cells(
     return design.assign(steps=300, **measured)
 
 
-def _directions(design: pd.DataFrame, cosines: Numbers, random: Random) -> pd.DataFrame:
-    return design.assign(steps=10**5, machine_margin=1.0, machine_cosine=np.minimum(cosines, 1.0))
-
-
-def _margin_ratios(
-    design: pd.DataFrame, ratios: Numbers, random: Random, *, of_many: bool = False
-) -> pd.DataFrame:
-    """Cells with so many times another start's margin, or with 500 heads than with fewer."""
-    share = np.where(of_many & (design["heads"] != 500), 1.0, ratios)
-    others = dict.fromkeys(("ntk_margin_zero", "ntk_margin_first", "gamma_attention"), 1.0)
-    return design.assign(steps=1, ntk_margin=share, **others)
-
-
-def _bounded(design: pd.DataFrame, broken: Bools, random: Random) -> pd.DataFrame:
-    """Cells below Theorem 1's bound, or above it where broken."""
-    loss = np.where(broken, 1.01, 0.5)
-    return design.assign(steps=1000, mean_train_loss=loss, theorem1_bound=1.0)
+def _margin_ratios(design: pd.DataFrame, ratios: Numbers, random: Random) -> pd.DataFrame:
+    """Cells with so many times another start's margin."""
+    return design.assign(steps=1, ntk_margin=ratios, ntk_margin_first=1.0)
 
 
 def _least_heads(design: pd.DataFrame, decades: Numbers, random: Random) -> pd.DataFrame:
@@ -138,44 +95,14 @@ def _least_heads(design: pd.DataFrame, decades: Numbers, random: Random) -> pd.D
     )
 
 
-def _limits(design: pd.DataFrame, ratios: Numbers, random: Random) -> pd.DataFrame:
-    """Cells whose loss with a million heads is so many times that with the most."""
-    return design.assign(steps=1000, mean_train_loss=np.where(design["heads"] == MANY, ratios, 1.0))
-
-
-def _concave(design: pd.DataFrame, powers: Numbers, random: Random, *, column: str) -> pd.DataFrame:
-    """Cells whose concavity, or its share of the bound, is a power of H of each seed."""
-    cells = design.assign(steps=1, concavity=1.0)
-    cells[column] = design["heads"].to_numpy(float) ** powers
-    return cells
-
-
-def _realized(design: pd.DataFrame, broken: Bools, random: Random) -> pd.DataFrame:
-    loss = np.where(broken, 1.01, 0.5)
-    return design.assign(steps=1, ntk_margin=1.0, proposition7_loss=loss)
-
-
-def _realizable(design: pd.DataFrame, decades: Numbers, random: Random) -> pd.DataFrame:
-    return design.assign(steps=1, proposition7_heads=decades, realizable_heads=0.0)
+def _concave(design: pd.DataFrame, powers: Numbers, random: Random) -> pd.DataFrame:
+    """Cells whose concavity is a power of H of each seed."""
+    return design.assign(steps=1, concavity=design["heads"].to_numpy(float) ** powers)
 
 
 def _least_margins(design: pd.DataFrame, decades: Numbers, random: Random) -> pd.DataFrame:
     """Cells with the margin from one head on, for which Lemma 15 asks for so many decades."""
     return design.assign(steps=1, ntk_margin=1.0, gamma_tangent=1.0, tangent_heads=decades)
-
-
-def _sparse(design: pd.DataFrame, broken: Bools, random: Random) -> pd.DataFrame:
-    """Cells whose attention's margin is γ_attn, or falls short at the largest ζ where broken."""
-    last = design["relevant"].to_numpy() == design["relevant"].max()
-    margin = np.where(last & broken, 0.97, 1.0)
-    return design.assign(steps=1, optimal_noise=0.5, margin_attention=margin, gamma_attention=1.0)
-
-
-def _sparser(design: pd.DataFrame, broken: Bools, random: Random) -> pd.DataFrame:
-    """Cells whose gap falls with ζ, or rises at the largest one where broken."""
-    zeta = design["relevant"].to_numpy(float)
-    last = design["relevant"].to_numpy() == design["relevant"].max()
-    return design.assign(steps=1, margin_attention=10.0, margin_linear=zeta - 2 * (last & broken))
 
 
 def _ordered(design: pd.DataFrame, broken: Bools, random: Random) -> pd.DataFrame:
@@ -190,7 +117,6 @@ def _ordered(design: pd.DataFrame, broken: Bools, random: Random) -> pd.DataFram
     )
 
 
-_GOOD: Columns = {"good_norm": (1.01, 0.5)}
 _OPTIMAL: Columns = {
     "optimal_noise": (0.9, 0.9),
     "optimal_missed": (1.01, 0.5),
@@ -218,47 +144,25 @@ WORLDS: Mapping[str, Worlds] = {
     "mixture-loss-below-one": exception_worlds(loss_curves),
     "mixture-sqrt-test-faster": _numbers("mixture-sqrt-test-faster", speed_curves, 0.06),
     "mixture-adam-test-faster": _numbers("mixture-adam-test-faster", speed_curves, 0.02),
-    "mixture-identical-heads": exception_worlds(_spread),
-    **bound_worlds("mixture"),
+    **{
+        name: exception_worlds(partial(_at_bound, columns=BOUNDS[of]))
+        for name, of in (
+            ("mixture-proposition1-random", "proposition1"),
+            ("mixture-corollary1-gradient-random", "corollary1-gradient"),
+            ("mixture-corollary1-hessian-random", "corollary1-hessian"),
+            ("mixture-corollary1-concavity", "corollary1-concavity"),
+        )
+    },
     "mixture-lemma2": _numbers("mixture-lemma2", partial(_first_phase, share=0.5), 0.05),
     "mixture-lemma2-quarter": _numbers(
         "mixture-lemma2-quarter", partial(_first_phase, share=0.25), 0.05
     ),
-    "mixture-initial-norm": exception_worlds(partial(_side_cells, columns=_GOOD)),
-    "mixture-initial-output": share_worlds(_outputs, WITH_CHANCE),
-    "mixture-tangent-margin": share_worlds(_tangent, WITH_CHANCE),
     "mixture-proposition3": exception_worlds(partial(_side_cells, columns=_OPTIMAL)),
-    **{
-        f"mixture-random-attention-{name}": _numbers(
-            f"mixture-random-attention-{name}", _margin_ratios, 0.1, logs=True
-        )
-        for name in ("over-zero", "over-first-phase", "below-attention")
-    },
-    "mixture-random-attention-settles": _numbers(
-        "mixture-random-attention-settles", partial(_margin_ratios, of_many=True), 0.05, logs=True
+    "mixture-random-attention-over-first-phase": _numbers(
+        "mixture-random-attention-over-first-phase", _margin_ratios, 0.1, logs=True
     ),
-    "mixture-least-heads-conclusion": exception_worlds(_bounded),
     "mixture-least-heads-condition": number_worlds(_least_heads, DECADES, 0.3),
-    "mixture-many-heads-limit": _numbers("mixture-many-heads-limit", _limits, 0.001, logs=True),
-    "mixture-concavity-falls": _numbers(
-        "mixture-concavity-falls", partial(_concave, column="concavity"), 0.22
-    ),
-    "mixture-concavity-power": _numbers(
-        "mixture-concavity-power", partial(_concave, column="loss_concavity"), 0.2
-    ),
-    "mixture-proposition7": exception_worlds(_realized),
-    "mixture-proposition7-heads": number_worlds(_realizable, OF_MARGIN, 0.3),
-    "mixture-least-heads-outputs": exception_worlds(
-        partial(_side_cells, columns={"good_output": (1.01, 0.5)})
-    ),
+    "mixture-concavity-falls": _numbers("mixture-concavity-falls", _concave, 0.22),
     "mixture-least-heads-margin": number_worlds(_least_margins, OF_MARGIN, 0.3),
-    "mixture-sparsity-attention": exception_worlds(_sparse),
-    "mixture-sparsity-gap": exception_worlds(_sparser),
     "mixture-margins-ordered": exception_worlds(_ordered),
-    "mixture-contour-sqrt": number_worlds(contour_cells, ROOT, 0.003),
-    "mixture-second-head": number_worlds(second_head_cells, QUICKER, 0.36, logs=True),
-    "mixture-machine-fixed": _numbers("mixture-machine-fixed", _directions, 0.001),
-    "mixture-machine-both": _numbers("mixture-machine-both", _directions, 0.001),
-    "mixture-theorem1": exception_worlds(theorem1_cells),
-    "mixture-theorem2": number_worlds(theorem2_cells, WITHIN_BOUND, 0.1),
 }

@@ -10,9 +10,7 @@ import pandas as pd
 
 from calibration.rates import Worlds
 from calibration.worlds import Bools, Numbers, Random, exception_worlds, number_worlds
-from overfit_cli.studies.multihead.claims import WITHIN_BOUND
-from overfit_cli.studies.multihead.paths.claims import TEN_TIMES
-from overfit_cli.studies.multihead.paths.stability_claims import AS_ONE_OVER_N
+from overfit_cli.studies.multihead.paths.stability_claims import WITHIN_BOUND
 
 MET: Mapping[str, float] = {
     "descent": 1.9,
@@ -24,7 +22,6 @@ MET: Mapping[str, float] = {
     "mean_train_loss": 0.3,
     "target_loss": 0.01,
     "theorem1_bound": 0.6,
-    "lemma11_bound": 1.0,
 }
 """Columns of cells that meet all conditions, also with one head; bounds are below log 2."""
 
@@ -43,14 +40,8 @@ def _descents(design: pd.DataFrame, broken: Bools, random: Random) -> pd.DataFra
     return design.assign(steps=200, descent_share=0.5, descent_allowed=least, descent=least)
 
 
-def _broken_at(design: pd.DataFrame, logs: Numbers, random: Random) -> pd.DataFrame:
-    """Cells that lose their descent from so large a η ρ_k on, or later."""
-    later = 0.5 * (design["heads"] == design["heads"].min()).to_numpy()
-    return design.assign(steps=200, descent=0.5, descent_broken=logs + later)
-
-
-def _rises(design: pd.DataFrame, broken: Bools, random: Random, *, allowed: float) -> pd.DataFrame:
-    return design.assign(steps=200, segment_rise=allowed * np.where(broken, 1.01, 0.5))
+def _rises(design: pd.DataFrame, broken: Bools, random: Random) -> pd.DataFrame:
+    return design.assign(steps=200, segment_rise=np.where(broken, 1.01, 0.5))
 
 
 def _gaps(design: pd.DataFrame, excess: Numbers, random: Random, *, column: str) -> pd.DataFrame:
@@ -60,29 +51,16 @@ def _gaps(design: pd.DataFrame, excess: Numbers, random: Random, *, column: str)
     return cells
 
 
-def _distances(design: pd.DataFrame, powers: Numbers, random: Random) -> pd.DataFrame:
-    """Cells whose copies are at a distance that is a power of n, another one for each seed.
-
-    With more heads seeds differ by half as much, as was measured.
-    """
-    few = (design["heads"] == design["heads"].min()).to_numpy()
-    powers = powers.mean() + (powers - powers.mean()) * np.where(few, 1.0, 0.5)
-    return design.assign(steps=200, stability=design["n"].to_numpy(float) ** powers)
-
-
 _COLUMNS = {
     "lemma8": "lemma8",
     "lemma9": "lemma9",
     "lemma10": "lemma10",
     "theorem1-distance": "theorem1_distance",
-    "lemma11": "stability",
 }
 
 WORLDS: Mapping[str, Worlds] = {
     "paths-descent": exception_worlds(_descents),
-    "paths-descent-needed": number_worlds(_broken_at, TEN_TIMES, 0.05),
-    "paths-quasi-convexity": exception_worlds(partial(_rises, allowed=1.0)),
-    "paths-quasi-convexity-tight": exception_worlds(partial(_rises, allowed=1 / 5)),
+    "paths-quasi-convexity": exception_worlds(_rises),
     **{
         f"paths-{name}": exception_worlds(partial(_over_bound, column=column))
         for name, column in _COLUMNS.items()
@@ -92,5 +70,4 @@ WORLDS: Mapping[str, Worlds] = {
     ),
     "paths-theorem2": number_worlds(partial(_gaps, column="theorem2_bound"), WITHIN_BOUND, 0.01),
     "paths-lemma3": number_worlds(partial(_gaps, column="lemma3_bound"), WITHIN_BOUND, 0.01),
-    "paths-stability-power": number_worlds(_distances, AS_ONE_OVER_N, 0.32),
 }

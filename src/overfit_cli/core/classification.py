@@ -183,11 +183,6 @@ class Course:
         losses = [row["train_loss"] for row in self.rows.values()]
         return float(np.average(losses[1:], weights=np.diff(steps)))
 
-    def steps_to(self, train_loss: float) -> float:
-        """Return the first evaluated step with a training loss below this; nan without one."""
-        steps = (step for step, row in self.rows.items() if row["train_loss"] < train_loss)
-        return next(steps, math.nan)
-
 
 def train_with_evaluations(
     losses: Iterator[Tensor],

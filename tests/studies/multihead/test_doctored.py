@@ -6,8 +6,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from calibration.multihead import theorem1_cells, theorem2_cells
-from calibration.multihead_mixture import PRINTED
 from calibration.rates import design
 from overfit_cli.core.registry import find_study
 from overfit_cli.report.runs import Table
@@ -70,20 +68,8 @@ def test_a_censored_cell_lies_between_its_steps_and_infinity() -> None:
     assert least[1, 50] == most[1, 50] == cells["steps_to_target"][1, 50]
 
 
-def test_cells_that_are_missing_count_as_cells_that_failed() -> None:
-    """Failing cells are missing instead of failed."""
-    cells = without(planted(), [50], seeds=4)
-    assert measure("planted-gd-finds", cells).value == 0.8
-    missing = cells[~((cells["heads"] == 50) & (cells["seed"] < 4))]
-    measured = measure("planted-gd-finds", missing)
-    assert measured.verdict == "inconclusive"
-    assert measured.interval is not None
-    assert measured.interval.low < 0.8
-    assert measured.interval.high == 1.0
-
-
-@pytest.mark.parametrize("name", ["planted-gd-finds", "planted-gd-faster"])
-def test_all_heads_are_more_than_one(name: str) -> None:
+def test_all_heads_are_more_than_one() -> None:
+    name = "planted-gd-faster"
     cells = planted()
     assert measure(name, cells[cells["heads"] == 1]).verdict == "not run"
     on_first_seed = cells[(cells["heads"] == 1) | (cells["seed"] == 0)]
@@ -106,19 +92,7 @@ def test_one_killed_worker_does_not_hide_heads_that_never_find_the_planted_one()
     cells = without(planted(), [50])
     killed = cells.index[0]
     cells.loc[killed, ["status", "reason"]] = ["failed", "worker killed"]
-    assert measure("planted-gd-finds", cells).verdict == "fails"
     assert measure("planted-gd-faster", cells).verdict == "fails"
-
-
-def test_models_that_miss_the_planted_head_do_not_reach_its_margin() -> None:
-    cells = design("heads-planted-margin").assign(
-        steps=10_000, train_loss=0.01, steps_to_target=100.0, margin_share=1.0, **FOUND
-    )
-    cells["margin_share"] += 0.001 * cells["seed"]
-    assert measure("planted-gd-margin", cells).verdict == "holds"
-    missed = cells["heads"] == 50
-    cells = cells.assign(margin_share=cells["margin_share"].mask(missed, -1.5))
-    assert measure("planted-gd-margin", cells).verdict == "fails"
 
 
 def test_momentum_that_arrives_seldom_is_not_sooner() -> None:
@@ -164,103 +138,6 @@ def test_copied_seeds_with_a_little_noise_are_no_seeds() -> None:
     assert "they are no further draws" in measured.note
 
 
-def broken(number: str) -> pd.DataFrame:
-    """Cells that break a theorem everywhere and meet its hypotheses."""
-    cells, random = design("heads-fig2"), np.random.default_rng(0)
-    if number == "1":
-        return theorem1_cells(cells, np.ones(len(cells), dtype=bool), random)
-    excess = 0.01 + 0.001 * random.standard_normal(len(cells))
-    return theorem2_cells(cells, excess, random)
-
-
-@pytest.mark.parametrize("number", ["1", "2"])
-def test_a_theorem_that_is_broken_fails_whatever_other_rows_there_are(number: str) -> None:
-    name, cells = f"mixture-theorem{number}", broken(number)
-    assert measure(name, cells).verdict == "fails"
-    heads = f"theorem{number}_heads"
-    one_misses = cells.assign(**{heads: cells[heads].mask(cells.index == 0, 20.0)})
-    assert measure(name, one_misses).verdict == "fails"
-    other = cells.iloc[[0]].assign(seed=99, **{heads: 20.0})
-    assert measure(name, pd.concat([cells, other])).verdict == "fails"
-    assert measure(name, cells.assign(**{heads: 20.0})).verdict == "vacuous"
-
-
-def unbroken_theorem1() -> pd.DataFrame:
-    cells = design("heads-fig2")
-    return theorem1_cells(cells, np.zeros(len(cells), dtype=bool), np.random.default_rng(0))
-
-
-def test_theorem_1_fails_where_the_last_loss_is_above_the_mean() -> None:
-    cells = unbroken_theorem1()
-    assert measure("mixture-theorem1", cells).verdict == "holds"
-    cells["train_loss"] = cells["train_loss"].mask(cells.index == 3, 0.6)
-    assert measure("mixture-theorem1", cells).verdict == "fails"
-
-
-def test_theorem_2_is_about_the_mean_over_seeds() -> None:
-    cells = design("heads-fig2")
-    noise = np.random.default_rng(0).standard_normal(len(cells))
-    spread = theorem2_cells(
-        cells,
-        np.asarray(-0.5 + 0.1 * noise + 0.6 * (cells["seed"] == 3)),
-        np.random.default_rng(0),
-    )
-    assert measure("mixture-theorem2", spread).verdict == "holds"
-
-
-def test_hypotheses_are_those_of_the_corrected_version() -> None:
-    """d² times the heads of the print of April 2024: 1.2 decades at d = 4."""
-    cells = unbroken_theorem1()
-    cells = cells[cells["heads"] == 1]
-    for heads, verdict in ((-1.21, "holds"), (-1.19, "vacuous")):
-        assert measure("mixture-theorem1", cells.assign(theorem1_heads=heads)).verdict == verdict
-
-
-def after_first_phase(**columns: float | pd.Series[float]) -> pd.DataFrame:
-    cells = design("heads-first-phase")
-    measured = {"good_output": 0.1, "good_output_signs": 1.5, "ntk_margin": 600.0, **PRINTED}
-    return cells.assign(steps=1, **measured).assign(**columns)
-
-
-def test_a_tangent_margin_that_is_broken_fails_where_one_cell_misses_the_hypothesis() -> None:
-    cells = after_first_phase(ntk_margin=300.0)
-    assert measure("mixture-tangent-margin", cells).verdict == "fails"
-    small = cells["gamma_tangent"] - 1001
-    cells["gamma_tangent"] = cells["gamma_tangent"].mask(cells.index == 5, small)
-    cells["gamma_tangent_without"] = cells["gamma_tangent_without"].mask(cells.index == 5, -1.0)
-    assert measure("mixture-tangent-margin", cells).verdict == "fails"
-    cells = cells.assign(gamma_tangent=small, gamma_tangent_without=-1.0)
-    assert measure("mixture-tangent-margin", cells).verdict == "vacuous"
-
-
-def test_proposition_2_is_judged_as_printed() -> None:
-    """With α_h of ±1, P about ζ/2 u⋆, and as many heads as Lemma 15 requires."""
-    cells = after_first_phase(ntk_margin=600.0)
-    name = "mixture-tangent-margin"
-    assert measure(name, cells).details["γ⋆ as printed, median"] == pytest.approx(1000)
-    assert measure(name, cells.assign(first_phase="uniform")).verdict == "not run"
-    quarter = cells.assign(first_coefficient=0.25, first_deviation=1e-3)
-    lost = 1000 - 2 * 32 * 1e-3  # P is 0.177 about ζ/2 u⋆, and takes 32 times that
-    shorter = measure(name, quarter.assign(gamma_tangent=lost))
-    assert shorter.details["γ⋆ as printed, median"] == pytest.approx(1000 - 4 * 2**0.5, rel=1e-6)
-    few = cells.assign(gamma_tangent=cells["gamma_tangent"] - 990, gamma_tangent_without=10.0)
-    measured = measure(name, few)  # √H ≥ 4 · 10 · √(2 log 2000) / 10, so that 244 heads suffice
-    assert measured.verdict == "holds"
-    assert measured.details["cells that meet its hypotheses"] == 200
-    one_head = few[few["heads"] == 1]
-    assert measure(name, one_head).verdict == "vacuous"
-
-
-def test_a_killed_cell_may_have_met_a_hypothesis() -> None:
-    cells = after_first_phase(ntk_margin=600.0)
-    assert measure("mixture-tangent-margin", cells).verdict == "holds"
-    half = cells["seed"] % 2 == 0
-    numbers = ["ntk_margin", "gamma_tangent", "gamma_tangent_without"]
-    lost = cells.assign(status=np.where(half, "failed", "done"), reason="worker killed")
-    lost[numbers] = lost[numbers].mask(half)
-    assert measure("mixture-tangent-margin", lost).verdict == "inconclusive"
-
-
 def test_proposition_3_says_that_10_is_out_of_reach_only_where_it_is() -> None:
     cells = design("heads-certificates").assign(steps=1, optimal_noise=0.5, optimal_margin=0.9)
     far = measure("mixture-proposition3", cells.assign(optimal_missed=5e-5))
@@ -277,27 +154,6 @@ def test_lemma_2_names_the_constant_that_it_takes() -> None:
     measured = measure("mixture-lemma2", cells.assign(first_deviation=1e-4 + noise))
     assert measured.verdict == "fails"
     assert "median: 0.749 with n₁ = 1000, 7.49 with n₁ = 100000." in measured.note
-
-
-@pytest.mark.parametrize(
-    ("share", "verdict"), [(0.0, "holds"), (0.025, "inconclusive"), (0.2, "fails")]
-)
-def test_a_statement_with_a_chance_is_judged_by_the_share_of_seeds(
-    share: float, verdict: str
-) -> None:
-    """Broken in 2.5 % of the cells, where 5 % are allowed."""
-    cells = after_first_phase()
-    lost = cells["seed"] < share * 100
-    cells["good_output"] = cells["good_output"].mask(lost, 1.2)
-    assert measure("mixture-initial-output", cells).verdict == verdict
-    cells["good_output_signs"] = 0.5
-    measured = measure("mixture-initial-output", cells.assign(good_output=0.1))
-    assert measured.verdict == "vacuous", "no signs break it"
-    cells.loc[3, "good_output_signs"] = np.nan
-    one_lost = measure("mixture-initial-output", cells.assign(good_output=0.1))
-    assert one_lost.verdict == "vacuous", "one lost cell makes nothing hold"
-    older = cells.assign(good_output=0.1).drop(columns="good_output_signs")
-    assert measure("mixture-initial-output", older).verdict == "inconclusive"
 
 
 def test_the_coefficient_at_many_samples_is_not_averaged_with_that_at_few() -> None:
@@ -328,50 +184,27 @@ def test_a_margin_falls_away_where_it_falls_by_something_and_to_the_end() -> Non
 
 @pytest.mark.parametrize("bad", [1 + 2e-9, np.nan])
 def test_bounds_fail_at_an_excess_and_are_open_without_a_number(bad: float) -> None:
-    cells = design("heads-fig2").assign(steps=1000, model_gradient=0.5, model_hessian=0.01)
-    assert measure("mixture-proposition1", cells).verdict == "holds"
+    name = "mixture-proposition1-random"
+    cells = design("heads-random").assign(steps=1, model_gradient=0.5, model_hessian=0.01)
+    assert measure(name, cells).verdict == "holds"
     cells["model_gradient"] = cells["model_gradient"].mask(cells.index == 7, bad)
     verdict = "inconclusive" if np.isnan(bad) else "fails"
-    assert measure("mixture-proposition1", cells).verdict == verdict
+    assert measure(name, cells).verdict == verdict
+    assert measure(name, cells.iloc[:999]).verdict == "not run"
 
 
 def test_a_part_of_corollary_1_that_is_out_of_reach_leaves_the_others() -> None:
-    parts = {"loss_gradient": 0.03, "loss_hessian": 2e-3, "loss_concavity": 5e-4}
-    cells = design("heads-fig2").assign(steps=1000, **parts)
-    assert measure("mixture-corollary1-gradient", cells).verdict == "holds"
-    assert measure("mixture-corollary1-hessian", cells).verdict == "holds"
-    assert measure("mixture-corollary1-concavity", cells).verdict == "vacuous"
-    broken = cells.assign(loss_concavity=cells["loss_concavity"].mask(cells.index == 3, 1.01))
+    cells = design("heads-random").assign(steps=1, loss_gradient=0.03, loss_hessian=5e-4)
+    assert measure("mixture-corollary1-gradient-random", cells).verdict == "holds"
+    assert measure("mixture-corollary1-hessian-random", cells).verdict == "vacuous"
+    trained = design("heads-fig2").assign(steps=1000, loss_concavity=5e-4)
+    assert measure("mixture-corollary1-concavity", trained).verdict == "vacuous"
+    broken = trained.assign(loss_concavity=trained["loss_concavity"].mask(trained.index == 3, 1.01))
     assert measure("mixture-corollary1-concavity", broken).verdict == "fails"
 
 
 def test_a_bound_of_several_is_vacuous_where_one_is_out_of_reach() -> None:
-    cells = design("heads-fig2").assign(steps=1000, model_gradient=0.5, model_hessian=5e-4)
-    measured = measure("mixture-proposition1", cells)
+    cells = design("heads-random").assign(steps=1, model_gradient=0.5, model_hessian=5e-4)
+    measured = measure("mixture-proposition1-random", cells)
     assert measured.verdict == "vacuous"
     assert "Out of reach: model hessian" in measured.note
-
-
-def test_a_contour_that_turns_is_no_power_law() -> None:
-    """Local powers from 0.08 to 0.69 average to 0.5."""
-    cells = design("heads-steps")
-    heads = cells["heads"].to_numpy(float)
-    for level, verdict in ((heads**0.5, "holds"), (1 + heads / 20, "fails")):
-        steps = 1000 * 0.06 * level / cells["learning_rate"].to_numpy(float)
-        made = cells.assign(steps=3000, train_loss=0.0, steps_to_target=steps)
-        made["steps_to_target"] *= 1 + 0.002 * np.random.default_rng(0).random(len(made))
-        assert measure("mixture-contour-sqrt", made).verdict == verdict
-
-
-def test_a_second_head_is_open_where_it_hangs_on_one_step_size() -> None:
-    """One head is quick at a single step size."""
-    cells = design("heads-second")
-    cells = cells[cells["heads"] <= 2]
-    rates = np.log2(cells["learning_rate"].to_numpy(float))
-    one = (cells["heads"] == 1).to_numpy()
-    wide = 10 * (1 + np.abs(rates - 2))
-    lucky = np.where(one & np.isclose(rates, 2), 5, np.where(one, 2 * wide, wide))
-    noise = 1 + 0.02 * np.random.default_rng(0).random(len(cells))
-    for steps, verdict in ((np.where(one, wide, 2 * wide), "fails"), (lucky, "inconclusive")):
-        made = cells.assign(steps=1000, steps_to_target=steps * noise, test_error=0.0)
-        assert measure("mixture-second-head", made).verdict == verdict

@@ -153,7 +153,7 @@ def test_panels_of_several_settings_are_refused_in_one_column(tmp_path: Path) ->
 
 @pytest.mark.parametrize(
     ("given", "is_paper"),
-    [({}, True), ({"optimiser": "loss-normalised"}, False), ({"machine": True}, False)],
+    [({}, True), ({"optimiser": "loss-normalised"}, False)],
 )
 @pytest.mark.one_in(3)
 def test_only_trainings_of_the_paper_are_called_its_figures(
@@ -165,36 +165,6 @@ def test_only_trainings_of_the_paper_are_called_its_figures(
     )
     caption = " ".join(overfit_cli.draw("heads", out).caption.split())
     assert ("After Deora et al. 2024, figures 2 and 3." in caption) == is_paper
-
-
-@pytest.mark.slow
-def test_a_panel_says_why_it_is_empty_where_a_setting_has_no_number(tmp_path: Path) -> None:
-    """No W separates the best tokens of heads with fixed U and signs of ±1; at first none does."""
-    overfit_cli.sweep(
-        "multihead-mixture",
-        heads=[1, 5],
-        seeds=2,
-        parameters={
-            "first_phase": "signs",
-            "trained": ["attention", "all"],
-            "optimiser": "gradient-normalised",
-            "learning_rate": 0.05,
-            "training_steps": 60,
-            "n": 80,
-            "test_samples": 10,
-            "machine": True,
-        },
-        trajectories=True,
-        out=tmp_path / "run",
-        jobs=1,
-    )
-    figure = overfit_cli.draw("heads", tmp_path / "run", out=tmp_path / "heads.png")
-    cosines = next(axes for axes in figure.axes if "attention SVM" in axes.get_ylabel())
-    beside = figure.axes[list(figure.axes).index(cosines) + 1]
-    assert len(long_lines(cosines)) == 2
-    assert not long_lines(beside)
-    assert beside.texts[0].get_text().startswith("undefined")
-    assert "Tarzanagh" in figure.caption
 
 
 @pytest.mark.slow
@@ -323,7 +293,7 @@ def test_least_heads_has_the_conclusion_and_the_condition_side_by_side(tmp_path:
 
 
 @pytest.mark.slow
-def test_every_deviation_of_random_attention_has_a_line_and_a_row(tmp_path: Path) -> None:
+def test_every_deviation_of_random_attention_has_a_line(tmp_path: Path) -> None:
     overfit_cli.sweep(
         "multihead-mixture",
         heads=[1, 2],
@@ -333,17 +303,13 @@ def test_every_deviation_of_random_attention_has_a_line_and_a_row(tmp_path: Path
             "initialisation": "attention",
             "sigma_init": [0.01, 0.1, 0.3, 1.0, 3.0, 10.0],
             "training_steps": 1,
-            "certify": True,
         },
         out=tmp_path / "run",
         jobs=1,
     )
     figure = overfit_cli.draw("random-attention", tmp_path / "run")
-    above, below = figure.axes[:2]
-    assert len(above.get_yticks()) == len(below.containers) == 6
-    said = words(figure, tmp_path)
-    assert "tangent kernel's margin γ" in said
-    assert "at zero weights" in said
+    [axes] = figure.axes
+    assert len([line for line in axes.lines if len(np.ravel(line.get_xdata())) == 2]) >= 6
 
 
 @pytest.mark.parametrize(

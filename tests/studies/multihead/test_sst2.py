@@ -320,7 +320,7 @@ def test_a_cell_gives_the_same_numbers_whatever_it_is_trained_with(data: Path) -
     backward = {result.cell.key: result.measurements for result in train(study, *reversed(cells))}
     assert forward == backward
     assert len({numbers["test_loss"] for numbers in forward.values()}) == 4
-    names = {column.name for column in study.columns} - {"steps_to_half"}
+    names = {column.name for column in study.columns}
     assert all(numbers.keys() >= names for numbers in forward.values())
 
     def interrupt(row: Mapping[str, float]) -> None:
@@ -337,8 +337,6 @@ def test_a_training_learns_the_word_that_says_it_all(data: Path) -> None:
     [result] = train(study, sample_cell, trajectories=True)
     got = result.measurements
     assert (got["test_accuracy"], got["shortcut_accuracy"]) == (1, 1)
-    below = [loss < math.log(2) / 2 for loss in result.trajectory["train_loss"]]
-    assert got["steps_to_half"] == result.trajectory["step"][below.index(True)]
     assert got["mean_train_loss"] == pytest.approx(np.mean(result.trajectory["train_loss"][1:]))
     assert study.summary(result) == (
         "Test accuracy 100.0 % after 60 steps; counting words has 100.0 %."
@@ -363,8 +361,6 @@ def test_a_course_averages_over_steps_whatever_lies_between_evaluations() -> Non
     assert course.mean_train_loss() == pytest.approx((4 * 0.6 + 0.3) / 5)
     assert course.measured()["mean_test_loss"] == pytest.approx((4 * 0.6 + 0.5) / 5)
     assert course.measured()["best_accuracy"] == 0.9
-    assert (course.steps_to(0.6), course.steps_to(0.61)) == (5, 4)
-    assert math.isnan(course.steps_to(0.1))
 
 
 @pytest.mark.slow
@@ -479,7 +475,7 @@ def made_up(
     best: float = 1e-3,
     **same: Any,
 ) -> pd.DataFrame:
-    """Cells whose losses grow by a slope with each doubling of heads; the accuracy falls so."""
+    """Cells whose losses grow by a slope with each doubling of heads."""
     collected = []
     for count in heads:
         for rate in (5e-4, 1e-3, 2e-3):
@@ -487,24 +483,20 @@ def made_up(
                 loss = 0.5 + (slope + shift) * math.log2(count) + 0.1 * (rate != best)
                 cell = MultiheadSst2Parameters(heads=count, learning_rate=rate).model_dump()
                 losses = {"mean_train_loss": loss, "mean_test_loss": loss}
-                collected.append(
-                    {**cell, "seed": seed, "status": "done", "steps": 600, **losses}
-                    | {"test_accuracy": 1 - loss, **same}
-                )
+                done = {"seed": seed, "status": "done", "steps": 600}
+                collected.append({**cell, **done, **losses, **same})
     return pd.DataFrame(collected)
 
 
 @pytest.mark.parametrize("name", BY_NAME)
 def test_claims_follow_the_slope_in_doublings_of_heads(name: str) -> None:
-    sign = -1 if name == "sst2-more-accurate" else 1
     for slope, verdict in ((-0.02, "holds"), (0.02, "fails"), (0.0, "inconclusive")):
         measurement = measure(name, made_up(slope))
         assert measurement.verdict == verdict, measurement.note
-        assert measurement.value == pytest.approx(sign * slope)
+        assert measurement.value == pytest.approx(slope)
     assert measurement.details["step size, H = 8"] == 1e-3
-    level = "95 %" if "one-rate" in name else "98.33 %"
     assert measurement.interval is not None
-    assert measurement.interval.kind.startswith(level)
+    assert measurement.interval.kind.startswith("98.33 %")
 
 
 @pytest.mark.parametrize("name", BY_NAME)
@@ -517,14 +509,16 @@ def test_claims_take_three_numbers_of_heads_and_six_seeds(name: str) -> None:
 
 def test_heads_whose_best_step_size_is_at_the_edge_may_be_faster_beyond() -> None:
     frame = made_up(-0.02, best=2e-3)
-    assert measure("sst2-faster", frame).verdict == "inconclusive"
+    assert measure("sst2-generalises-faster", frame).verdict == "inconclusive"
     fewer = made_up(-0.02).query("heads < 8")
     only = pd.concat([fewer, frame.query("heads == 8")])
-    assert measure("sst2-faster", only).verdict == "holds"
+    assert measure("sst2-generalises-faster", only).verdict == "holds"
 
 
 def test_pretrained_cells_are_compared_at_the_papers_step_size() -> None:
     frame = made_up(-0.02, weights="pretrained")
-    assert measure("sst2-faster-one-rate", frame).verdict == "not run"
-    frame["learning_rate"] = frame["learning_rate"].replace({1e-3: 5e-6})
-    assert measure("sst2-faster-one-rate", frame).verdict == "holds"
+    assert measure("sst2-faster", frame).verdict == "not run"
+    frame["learning_rate"] = frame["learning_rate"].replace({1e-3: 5e-6, 5e-4: 2e-6, 2e-3: 2e-5})
+    measurement = measure("sst2-faster", frame)
+    assert measurement.verdict == "holds"
+    assert measurement.details["one step size"] == pytest.approx(-0.02)

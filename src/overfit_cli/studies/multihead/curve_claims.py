@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -14,7 +14,7 @@ from overfit_cli.claims.python import below
 from overfit_cli.claims.rules import THEOREM_RULE, judge_theorem
 from overfit_cli.claims.stated import stated_claim
 from overfit_cli.core.arrays import Floats
-from overfit_cli.core.claim import Claim, Kind, Measurement
+from overfit_cli.core.claim import Claim, Measurement
 from overfit_cli.studies.multihead.claims import (
     ALL_HEADS,
     PAPER_NAME,
@@ -42,10 +42,7 @@ def _select(
 
 
 def first_steps(rows: pd.DataFrame, mark: float) -> pd.DataFrame:
-    """Return a row for each cell, with the steps to a test loss of `mark` as those to its target.
-
-    Between logged steps they are interpolated, in the logarithms of both.
-    """
+    """Return of each cell, as steps to its target, those to a test loss, interpolated in logs."""
     ordered = rows.sort_values(["heads", "seed", "step"])
     ends = np.flatnonzero(~ordered.duplicated(["heads", "seed"], keep="last"))
     losses, steps = (
@@ -62,7 +59,6 @@ def first_steps(rows: pd.DataFrame, mark: float) -> pd.DataFrame:
 
 
 def _arrival(steps: Floats, loss: Floats, mark: float) -> float:
-    """The step at which a curve comes below a mark; nan where it doesn't."""
     below = np.flatnonzero(loss < mark)
     if not len(below):
         return math.nan
@@ -74,39 +70,27 @@ def _arrival(steps: Floats, loss: Floats, mark: float) -> float:
     return math.exp(np.interp(-math.log(mark), -np.log(loss[ends]), np.log(steps[ends])))
 
 
-def speed_claims(
+def speed_in_test_claim(
     model: type[MultiheadParameters],
-    prefix: str,
-    settings: Sequence[tuple[str, Values, str, str]],
+    settings: Values,
+    *,
+    preset: str,
+    words: str,
     mark: float,
-    kind: Kind,
-    source: str,
-    hypotheses: str = "",
-) -> tuple[Claim, ...]:
-    """Return the claims that the test loss falls faster with more heads.
-
-    Args:
-        settings: of each claim its name, its values, its preset and its words.
-        mark: the test loss to which steps are counted.
-        hypotheses: what the sentence supposes, and what it leaves open.
-    """
-    return tuple(
-        speed_claim(
-            partial(_test_steps, model=model, settings=values, preset=preset, mark=mark),
-            model,
-            faster=True,
-            number="the power of H in these steps",
-            name=f"{prefix}-{name}-test-faster",
-            kind=kind,
-            source=f"{PAPER_NAME}, {source}",
-            statement=f"Under {words} the test loss too falls faster with more heads: the steps to "
-            f"a test loss of {mark:g} fall with H, from 1 to 50.",
-            hypotheses=hypotheses,
-            figure="heads",
-            preset=preset,
-            reads="trajectories",
-        )
-        for name, values, preset, words in settings
+    **fields: Any,
+) -> Claim:
+    """Return a claim that the test loss falls faster with more heads, in steps to a mark."""
+    return speed_claim(
+        partial(_test_steps, model=model, settings=settings, preset=preset, mark=mark),
+        model,
+        faster=True,
+        number="the power of H in these steps",
+        statement=f"Under {words} the test loss too falls faster with more heads: the steps to "
+        f"a test loss of {mark:g} fall with H, from 1 to 50.",
+        figure="heads",
+        preset=preset,
+        reads="trajectories",
+        **fields,
     )
 
 

@@ -92,10 +92,7 @@ def initial_heads(
     dtype: torch.dtype,
     device: str,
 ) -> Heads:
-    """Return the heads of a seed's cells, all with as many classes, before the first step.
-
-    `first` holds the samples of the first phase.
-    """
+    """Return the heads of a seed's cells, from the first phase's samples, before the first step."""
 
     def tensor(arrays: Sequence[Floats]) -> Tensor:
         return torch.tensor(np.stack(arrays), dtype=dtype, device=device)
@@ -176,7 +173,6 @@ def _initial_classes(
 
 
 def _gaussian(parameters: MultiheadParameters, seed: int) -> dict[str, Floats]:
-    """Draw the weights of every head from N(0, σ²), each tensor from a stream of its own."""
     T, d = parameters.tokens, parameters.d
     shapes = {"projection": (T, d), "attention": (d, d)}
     if parameters.head_width == "shared":
@@ -331,11 +327,7 @@ class _Part:
         return (mixing * outputs).sum(-1).T  # (cells, samples)
 
     def gradients(self, weights: Tensor, scaled: bool) -> tuple[Tensor, Tensor]:
-        """Return the gradients in U and in W, after `logits`; E and G are lost.
-
-        The weights are w = ∂L/∂Φ of a head, (cells, samples). Where `scaled` they are divided by
-        the loss.
-        """
+        """Return the gradients in U and in W of w = ∂L/∂Φ, (cells, samples); E and G are lost."""
         T, n, columns = self._E.shape
         cells, d = len(weights), self._X.shape[-1]
         C = columns // T
@@ -373,10 +365,7 @@ def _balance(grad_S: Tensor, dominant: Tensor) -> Tensor:
 
 
 def loss_weights(margins: Tensor, scaled: bool) -> Tensor:
-    """Return −∂ log(1 + e^−m) / ∂m of margins m = y Φ̃, (cells, samples).
-
-    Where `scaled` they are divided by the mean loss.
-    """
+    """Return −∂ log(1 + e^−m) / ∂m, (cells, samples); where `scaled`, divided by the mean loss."""
     if not scaled:
         return torch.sigmoid(-margins)
     return (functional.logsigmoid(-margins) - log_mean_loss(margins)[:, None]).exp()

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.typing import ColorType, LineStyleType
@@ -54,14 +53,12 @@ class Row:
         columns: what is drawn, and what each is called; the first has a full line.
         corner: where the names of two columns stand, if nothing is drawn there.
         log: whether y is logarithmic; None where it is if the last numbers span a decade or more.
-        undefined: what stands in a panel without a number.
     """
 
     label: str
     columns: dict[str, str]
     corner: Corner = "upper left"
     log: bool | None = False
-    undefined: str = "undefined"
 
 
 ROWS = (
@@ -77,11 +74,6 @@ ROWS = (
     Row("attention on\nrelevant tokens", {"attention": ""}),
     Row("cosine with\nplanted head", {"alignment_w": "$W$", "alignment_u": "$U$"}, "lower right"),
     Row("share of seeds\nthat find it", {FOUND: ""}),
-    Row(
-        "cosine with\nattention SVM",
-        {"machine_cosine": ""},
-        undefined="undefined: no direction\nseparates the best tokens",
-    ),
     Row(r"margin over $\Vert U\Vert$", {"margin": ""}),
 )
 
@@ -147,8 +139,6 @@ def draw_heads(data: FigureData, options: FigureOptions) -> Picture:
         row_axes[0].set_ylabel(row.label)
         if row.columns.keys() == {"train_loss", "test_loss"}:
             figure.facts += _losses_in_words(curves)
-        if "machine_cosine" in row.columns:
-            figure.facts += _machine_in_words(columns, curves)
         if FOUND in row.columns:
             figure.facts += _misses_in_words(columns)
         elif "loss" in row.label:
@@ -201,7 +191,6 @@ def _columns(data: FigureData) -> list[Column]:
 
 
 def _title(part: FigureData, names: Sequence[str]) -> str:
-    """A setting in words: the optimiser and its step size, where these or nothing vary."""
     values = part.cells.iloc[0]
     texts = []
     if not names or set(names) & set(_STEPS):
@@ -216,7 +205,6 @@ def _title(part: FigureData, names: Sequence[str]) -> str:
 
 
 def _titles(columns: Sequence[Column], rows: int) -> list[str]:
-    """The titles of a grid's panels, row by row: those of the first row."""
     return [column.title for column in columns] + [""] * (len(columns) * (rows - 1))
 
 
@@ -262,10 +250,6 @@ def _of_heads(data: FigureData, count: int) -> FigureData:
 
 
 def _draw(axes: Axes, row: Row, curves: Curves, looks: Mapping[int, Look]) -> None:
-    """Draw a panel: for each H its curve, or a sentence where no cell has a number."""
-    if not curves:
-        axes.text(0.5, 0.5, row.undefined, transform=axes.transAxes, ha="center", va="center")
-        return
     for count, curve in curves.items():
         look = looks[count]
         for name, dash in zip(row.columns, DASHES, strict=False):
@@ -294,7 +278,6 @@ def _name_columns(all_axes: Sequence[Axes], row: Row) -> None:
 
 
 def _scale(all_axes: Sequence[Axes], row: Row, curves: Sequence[Curves]) -> None:
-    """Give the panels of a row one axis: of shares, of losses, or of what is drawn."""
     ends = [
         float(curve.mean[name].dropna().iloc[-1])
         for panel in curves
@@ -369,10 +352,7 @@ def _draw_guide(axes: Axes, curves: Curves) -> None:
 
 
 def _mark_margins(all_axes: Sequence[Axes], columns: Sequence[Column]) -> None:
-    """Draw γ_attn, which a cell's margin and its share give; the axis begins at −γ_attn or above.
-
-    Far below, where all margins begin, nothing could be told from it: a panel says where that is.
-    """
+    """Draw γ_attn; the axis begins at −γ_attn or above, and a panel says where margins begin."""
     marks = {}
     for axes, column in zip(all_axes, columns, strict=True):
         measured = column.data.cells.dropna(subset=["margin", "margin_share"])
@@ -425,31 +405,6 @@ def _losses_in_words(curves: Sequence[Curves]) -> list[str]:
             "take about 1/loss further steps to fall."
         )
     return sentences
-
-
-def _machine_in_words(columns: Sequence[Column], curves: Sequence[Curves]) -> list[str]:
-    """Whose machine it is, and where lines start at which some seeds had none before."""
-    sentences = ["The attention SVM is the one of Tarzanagh et al. 2023."]
-    for column, panel in zip(columns, curves, strict=True):
-        for count, curve in panel.items():
-            start = curve.mean["machine_cosine"].dropna().index[0]
-            cells = column.data.cells[column.data.cells["heads"] == count]
-            steps = column.data.trajectories
-            earlier = steps[steps["key"].isin(cells["key"]) & steps["step"].between(1, start - 1)]
-            if earlier.empty:
-                continue
-            known = earlier["machine_cosine"].notna().groupby(earlier["step"]).sum()
-            sentences.append(
-                f"Its line at {column.title}, H = {brief(count)} starts at step {start:g}: at "
-                f"earlier ones it is undefined on {_range(len(cells) - known)} of {len(cells)} "
-                "seeds, whose best tokens no direction separates."
-            )
-    return sentences
-
-
-def _range(counts: pd.Series[int]) -> str:
-    least, most = int(counts.min()), int(counts.max())
-    return f"{least}" if least == most else f"{least} to {most}"
 
 
 def _misses_in_words(columns: Sequence[Column]) -> list[str]:

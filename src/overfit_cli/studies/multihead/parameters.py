@@ -131,7 +131,7 @@ class MultiheadParameters(StudyParameters):
     )
     machine: bool = parameter(
         False,
-        "compare W with the attention support vector machine's solution at logged steps",
+        "false: W is no longer compared with the attention support vector machine's solution",
         label="attention SVM comparison",
     )
     dtype: Literal["float32", "float64"] = parameter("float64", "floating-point precision")
@@ -166,6 +166,8 @@ class MultiheadParameters(StudyParameters):
 
     def refusals(self) -> Iterator[BadValue]:
         """Give sentences on initial weights from which nothing is learned."""
+        if self.machine:
+            yield BadValue("machine", True, "it takes false: the comparison is no longer made.")
         if self.head_width == "shared":
             yield from self._refusals_of_factors()
         begins_apart = self.each_head or self.first_phase in ("signs", "positive")

@@ -29,10 +29,7 @@ class PlainStep:
 
 
 def plain_model(x: Tensor, projections: Sequence[Tensor], attentions: Sequence[Tensor]) -> Tensor:
-    """Return Φ̃(X) = H^(−1/2) Σ_h ⟨U_h, softmax(X W_h Xᵀ) X⟩, (samples,).
-
-    X is (samples, tokens, features), U_h (tokens, features), and W_h (features, features).
-    """
+    """Return H^(−1/2) Σ_h ⟨U_h, softmax(X W_h Xᵀ) X⟩, (samples,); X is (samples, tokens, d)."""
     total = x.new_zeros(len(x))  # (samples,)
     for U, W in zip(projections, attentions, strict=True):
         A = torch.softmax(x @ W @ x.mT, dim=-1)  # (samples, tokens, tokens)

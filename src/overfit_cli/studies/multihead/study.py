@@ -10,7 +10,6 @@ from typing import TypeVar
 from overfit_cli.core.batched_training import BYTES_OF_LIBRARIES, group_cells, shared_values
 from overfit_cli.core.cell import Batches, Cell, CellResult, Cells, Column, Results
 from overfit_cli.core.figure import (
-    BOUNDARY,
     CURVES,
     HEATMAP,
     LINES,
@@ -96,23 +95,6 @@ _MEASURED = (
         "least margin over the averaged norm of U",
         label="margin over averaged norm",
     ),
-    Column(
-        "head_spread",
-        "distance of heads from their mean, over its length, most",
-        label="spread of the heads",
-    ),
-)
-MACHINE = (
-    Column(
-        "machine_cosine",
-        "cosine of W with the attention SVM's solution, mean over heads",
-        label="cosine with the SVM solution",
-    ),
-    Column(
-        "machine_margin",
-        "margin of that solution, least over heads; 0 where there is none",
-        label="margin of the SVM solution",
-    ),
 )
 
 
@@ -144,7 +126,6 @@ def cell_columns(*special: Column) -> tuple[Column, ...]:
             "least margin over the norm of all U, over γ_attn",
             label="share of attention's margin",
         ),
-        *MACHINE,
         *CERTIFICATES,
         Column(
             "theorem1_bound",
@@ -184,16 +165,11 @@ def step_columns(*special: Column) -> tuple[Column, ...]:
         *_MEASURED,
         *special,
         Column("loss_times_step", "training loss times the step"),
-        *MACHINE,
-        *CERTIFICATES,
     )
 
 
 class MultiheadStudy(Study[P]):
-    """One layer of multi-head attention on one kind of data.
-
-    A study of it has a name, parameters, columns and `draw`.
-    """
+    """One layer of multi-head attention on one kind of data, which `draw` gives."""
 
     paper = PAPER
     progress_columns: tuple[str, ...] = ("train_loss", "test_loss", "norm_u", "margin")
@@ -212,28 +188,12 @@ class MultiheadStudy(Study[P]):
                 source=self.source_of_heads,
                 reproduces=self._reproduces_heads,
             ),
-            Figure(
-                name="certificates",
-                title="What is measured over each bound, and margins side by side",
-                reads="cells",
-                draw=lazy_drawing(
-                    "overfit_cli.studies.multihead.figures_certificates:draw_certificates"
-                ),
-                source="Deora et al. 2024, sections 3 to 5",
-            ),
             replace(
                 HEATMAP,
                 title="Steps until the training loss is below the target, over two parameters",
                 options=FigureOptions(x="heads", y="learning_rate", value="steps_to_target"),
             ),
             replace(LINES, options=FigureOptions(x="heads", value="steps_to_target")),
-            replace(
-                BOUNDARY,
-                title="The step size that takes 1000 steps to the target loss, against heads",
-                options=FigureOptions(
-                    x="learning_rate", y="heads", value="steps_to_target", threshold=1000
-                ),
-            ),
             CURVES,
         )
 

@@ -175,20 +175,14 @@ class Sizes:
         return self.beta_3(norm) / math.sqrt(self.heads) + self.beta_1(norm) ** 2 / 4
 
     def beta_3(self, norm: float) -> float:
-        """Return β₃; over √H the loss bounds by it how concave it is (Corollary 1, 3).
-
-        The later version of the paper has d times as much.
-        """
+        """Return β₃ (Corollary 1, 3); the later version has d times as much."""
         root = math.sqrt(self.features)
         factor = 2 * math.sqrt(self.tokens) * root * self.radius**3
         return factor * (3 * root * self.radius**2 * norm + 1)
 
 
 def gradient_bound(inputs: Tensor, U: Tensor) -> Tensor:
-    """Return Proposition 1's bound on ‖∇Φ‖ of one head's output, (samples,).
-
-    It is 2 ‖X‖²_{2,∞} Σ_t ‖X u_t‖_∞ + √T ‖X‖_{2,∞}.
-    """
+    """Return Proposition 1's 2 ‖X‖²_{2,∞} Σ_t ‖X u_t‖_∞ + √T ‖X‖_{2,∞} on ‖∇Φ‖, (samples,)."""
     T = inputs.shape[1]
     longest: Tensor = linalg.vector_norm(inputs, dim=-1).amax(-1)  # ‖X‖_{2,∞}, (samples,)
     return 2 * longest**2 * _largest_outputs(inputs, U) + math.sqrt(T) * longest
@@ -297,10 +291,7 @@ def weights_of_cell(heads: Heads, cell: int) -> Weights:
 
 
 def certificates(weights: Weights, inputs: Tensor, labels: Tensor) -> dict[str, float]:
-    """Return measured quantities over their bounds, by the names of `RATIOS`; 1 is the bound.
-
-    Beside them is the concavity itself, −λ_min(∇²L̂).
-    """
+    """Return measured quantities over their bounds, by the names of `RATIOS`, and −λ_min(∇²L̂)."""
     by_class = [
         derivatives(inputs, U, W)
         for U, W in zip(weights.projections, weights.attentions, strict=True)
@@ -325,7 +316,6 @@ def certificates(weights: Weights, inputs: Tensor, labels: Tensor) -> dict[str, 
 
 
 def _proposition_1(head: Derivatives, U: Tensor, inputs: Tensor) -> tuple[float, float]:
-    """Return Proposition 1's two ratios for one head, at the worst sample."""
     gradients = head.gradients.norm(dim=1) / gradient_bound(inputs, U)  # (samples,)
     first = head.first(HESSIAN_SAMPLES)
     norms = torch.linalg.eigvalsh(first.hessians()).abs().amax(1)  # (samples,)
@@ -336,10 +326,7 @@ def _proposition_1(head: Derivatives, U: Tensor, inputs: Tensor) -> tuple[float,
 def hypotheses(
     start: Weights, end: Weights, inputs: Tensor, losses: tuple[float, float], steps: int
 ) -> Hypotheses:
-    """Return the hypotheses of Theorems 1 and 2 for a cell, with the last of K steps as target θ.
-
-    Start, end and losses are those at both ends.
-    """
+    """Return the hypotheses of Theorems 1 and 2 with the last of K steps as target θ."""
     _, tokens, features = inputs.shape
     theta_start, theta_end = (
         torch.cat([weights.projections.flatten(1), weights.attentions.flatten(1)], 1)

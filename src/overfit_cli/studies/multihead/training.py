@@ -32,7 +32,7 @@ from overfit_cli.studies.multihead.engine import (
     squared_norm,
 )
 from overfit_cli.studies.multihead.mixture.random_attention import random_attention_columns
-from overfit_cli.studies.multihead.mixture.theory import first_phase_columns, machine_columns
+from overfit_cli.studies.multihead.mixture.theory import first_phase_columns
 from overfit_cli.studies.multihead.parameters import Head, MultiheadParameters, Optimiser, Problem
 
 Columns = dict[str, Tensor]
@@ -66,10 +66,7 @@ def attention_on_relevant(heads: Heads, inputs: Tensor, relevant: Tensor) -> Ten
 
 
 def alignments(heads: Heads, planted: Head) -> Columns:
-    """Return the cosines between all heads and the planted one repeated (figure 4's caption).
-
-    Σ_h ⟨W_h, W⋆⟩ / (‖W̃‖ √H ‖W⋆‖), and the same for U.
-    """
+    """Return Σ_h ⟨W_h, W⋆⟩ / (‖W̃‖ √H ‖W⋆‖) of figure 4's caption, and the same for U."""
     U, W = full_matrices(heads.weights)  # (cells, classes, T, d), (cells, classes, d, d)
     cosines = {}
     for name, matrices, planted_matrix in (
@@ -81,17 +78,6 @@ def alignments(heads: Heads, planted: Head) -> Columns:
         whole = squared_norm({name: matrices}, heads.counts).sqrt()  # (cells,)
         cosines[name] = _ratio(inner, whole * heads.heads.sqrt() * target.norm())  # (cells,)
     return cosines
-
-
-def spread_of_heads(heads: Heads) -> Tensor:
-    """Return the largest ‖θ_h − θ̄‖ / ‖θ̄‖ over heads, with θ̄ their mean, (cells,)."""
-    U, W = full_matrices(heads.weights)  # (cells, classes, T, d), (cells, classes, d, d)
-    theta = torch.cat([U.flatten(2), W.flatten(2)], 2)  # θ, (cells, classes, parameters)
-    share = (heads.counts / heads.heads[:, None])[..., None]  # (cells, classes, 1)
-    mean = (share * theta).sum(1, keepdim=True)  # θ̄, (cells, 1, parameters)
-    distances = (theta - mean).norm(dim=-1)  # (cells, classes)
-    largest = torch.where(heads.counts > 0, distances, 0.0).amax(1)  # (cells,)
-    return _ratio(largest, mean.norm(dim=-1).squeeze(1))  # (cells,)
 
 
 def on_test(heads: Heads, inputs: Tensor, labels: Tensor) -> Columns:
@@ -115,7 +101,6 @@ def _norms(matrices: Tensor) -> Tensor:
 
 
 def _sum_over_heads(heads: Heads, by_class: Tensor) -> Tensor:
-    """Return the sum over heads of values (cells, classes) of their classes, (cells,)."""
     return (heads.counts * by_class).sum(-1)
 
 
@@ -133,17 +118,12 @@ P = TypeVar("P", bound=MultiheadParameters)
 
 
 def train_batch(batch: Sequence[Cell[P]], problem: Problem, training: Training) -> Results[P]:
-    """Train cells of one seed and one shape together.
-
-    They differ in heads, step sizes and momentum alone.
-    """
+    """Train cells that differ in heads, step sizes and momentum alone."""
     yield from without_gradients(lambda: _HeadsTogether(batch, problem, training).train())
 
 
 @dataclass
 class _HeadsState(CellState[P]):
-    """A cell in training."""
-
     initial: dict[str, float]  # what is measured of section 5.1 before the first step
     start_loss: float = math.nan  # the loss before the first step
     total: float = 0.0  # the sum of the losses of all steps but the first
@@ -185,13 +165,12 @@ class _HeadsTogether(BatchedTraining[P, _HeadsState[P], Gradients]):
         super().__init__(states, training, set(logged_steps(last, ratio=RATIO)), last)
 
     def _first_phase(self, cell: Cell[P]) -> dict[str, float]:
-        """What is measured before the first step of what section 5.1 says."""
         settings = cell.parameters
         if settings.initialisation == "attention" and self._problem.patterns is not None:
             index = self._settings_of_cells.index(settings)
             return random_attention_columns(self._problem, self._heads.weights["attention"][index])
         of_mixture = self._problem.patterns is not None and not settings.separate_heads
-        drawn = settings.first_phase in ("signs", "uniform") and not settings.machine
+        drawn = settings.first_phase in ("signs", "uniform")
         measured = settings.certify or drawn
         if not measured or settings.first_phase == "none" or not of_mixture:
             return {}
@@ -240,7 +219,6 @@ class _HeadsTogether(BatchedTraining[P, _HeadsState[P], Gradients]):
             **on_test(heads, *self._test),
             **sizes_of_heads(heads),
             **margins(heads, margins_of_samples.amin(-1)),
-            "head_spread": spread_of_heads(heads),
         }
         if self._relevant is not None:
             columns["attention"] = attention_on_relevant(heads, self._inputs, self._relevant)
@@ -256,14 +234,11 @@ class _HeadsTogether(BatchedTraining[P, _HeadsState[P], Gradients]):
         """A cell's row, with what is measured of one cell at a time; empty if it has diverged."""
         if not math.isfinite(row["train_loss"]):
             return {}
-        weights = theory.weights_of_cell(self._heads, index)
-        if self._settings.machine:
-            row |= machine_columns(self._problem.train, weights)
         if self._settings.certify:
+            weights = theory.weights_of_cell(self._heads, index)
             ratios = theory.certificates(weights, self._inputs, self._labels)
             worst = self.cells[index].worst
             worst |= {name: max(x, worst.get(name, -math.inf)) for name, x in ratios.items()}
-            row |= ratios
         return row | {"loss_times_step": row["train_loss"] * step}
 
     def results(self, step: int, now: Gradients, rows: Mapping[int, Row]) -> Results[P]:
@@ -286,7 +261,6 @@ class _HeadsTogether(BatchedTraining[P, _HeadsState[P], Gradients]):
         return CellResult(state.cell, drop_nonfinite(measured), step, reason)
 
     def _theorems(self, index: int, step: int, step_size: float, loss: float) -> dict[str, float]:
-        """Theorems 1 and 2 for one cell, with the last step as their target θ."""
         hypotheses = theory.hypotheses(
             theory.weights_of_cell(self._start, index),
             theory.weights_of_cell(self._heads, index),

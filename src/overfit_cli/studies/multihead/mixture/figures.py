@@ -1,28 +1,22 @@
-"""Figures of the least H and of random attention.
+"""Figures of the least H.
 
 - `least-heads`: Theorem 1's conclusion and its condition against H, side by side.
 - `least-margin`: the tangent kernel's margin against H, with the H that Lemma 15 requires.
-- `random-attention`: the margin over H and the deviation of W, and beside other starts.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.patheffects import withStroke
-from matplotlib.typing import LineStyleType
 
 from overfit_cli.core.errors import UserError
 from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.study import FigureData
 from overfit_cli.core.text import plural
-from overfit_cli.figures.inputs import require_numbers
-from overfit_cli.figures.labels import axis_label, tick_number
+from overfit_cli.figures.labels import tick_number
 from overfit_cli.figures.lines import draw_lines
 from overfit_cli.figures.palette import MARKERS
 from overfit_cli.figures.picture import Picture, is_narrow, styled, title_panels
@@ -34,12 +28,9 @@ from overfit_cli.figures.style import (
     legend_below,
     log_ticks,
     points,
-    shades,
 )
-from overfit_cli.stats.bands import Averaging
 from overfit_cli.stats.intervals import median_estimate
 
-MEDIAN = Averaging("median", "interval")
 _WHITE = withStroke(linewidth=2, foreground="white")
 
 
@@ -47,8 +38,7 @@ _WHITE = withStroke(linewidth=2, foreground="white")
 def draw_least_heads(data: FigureData, options: FigureOptions) -> Picture:
     """Draw the mean training loss over Theorem 1's bound, and the H that it requires over H.
 
-    Lines are medians over seeds, one for each step size, with a band of all seeds. The H is that of
-    the corrected version, d² times as large as in print.
+    The H is that of the corrected version, d² times as large as in print.
     """
     cells = data.cells[data.cells["status"] == "done"]
     if "theorem1_bound" not in cells or cells["theorem1_bound"].isna().all():
@@ -131,102 +121,3 @@ def draw_least_margin(data: FigureData, options: FigureOptions) -> Picture:
         f"{plural(len(by_seed), 'seed')}, with {band}."
     )
     return figure
-
-
-REFERENCES = {
-    "ntk_margin_zero": "at zero weights",
-    "ntk_margin_first": "after the first phase",
-    "gamma_attention": r"$\gamma_{\mathrm{attn}}$",
-}
-"""Columns of margins of other starts on the same samples, with their names in the figure."""
-
-_DASHES: tuple[LineStyleType, ...] = ((0, (5, 2)), (0, (1, 1.5)), (0, (5, 1.5, 1, 1.5)))
-"""The dashes of the margins of other starts."""
-
-
-def has_random_attention(data: FigureData) -> bool:
-    """Return whether heads and the deviation of random attention both vary, and nothing else."""
-    names = ("heads", "sigma_init")
-    return "ntk_margin_zero" in data.cells and all(data.cells[x].nunique() > 1 for x in names)
-
-
-@styled
-def draw_random_attention(data: FigureData, options: FigureOptions) -> Picture:
-    """Draw the tangent kernel's margin as a map over H and σ_W, and lines of each σ_W below it.
-
-    Numbers in the map are medians over seeds. Lines have 95 % intervals of medians, and grey
-    lines are the medians of other starts on the same samples.
-    """
-    if not has_random_attention(data):
-        raise UserError(
-            "This figure is drawn over heads and sigma_init, as in `overfit sweep "
-            "heads-random-attention`; here one of them has one value."
-        )
-    cells = require_numbers(data, "ntk_margin")
-    sigmas = sorted(cells["sigma_init"].unique().tolist())
-    if len(sigmas) > len(MARKERS):
-        raise UserError(f"There are {len(sigmas)} deviations here; {len(MARKERS)} fit.")
-    table = cells.pivot_table(
-        index="sigma_init", columns="heads", values="ntk_margin", aggfunc="median"
-    )  # (deviations, heads)
-    references = {
-        name: float(cells[column].astype(float).median()) for column, name in REFERENCES.items()
-    }
-    figure = Picture(COLUMN, 5.6)
-    above, below = figure.subplots(2, 1)
-    heads = axis_label(data.study, "heads")
-    _draw_margin_map(figure, above, table)
-    above.set(xlabel=heads, ylabel="deviation of $W$, $\\sigma$")
-    _draw_margin_lines(figure, below, cells, sigmas, references)
-    below.set(xlabel=heads, ylabel="tangent kernel's margin $\\gamma$")
-    title_panels([above, below], ["", ""])
-    seeds = plural(cells["seed"].nunique(), "seed")
-    figure.facts.append(
-        f"Tangent kernel's margin γ over heads and deviation of W: medians of {seeds}; below, "
-        "medians with 95 % intervals. Grey lines: medians on "
-        "the same samples of "
-        + ", ".join(f"the margin {name} ({value:.2f})" for name, value in references.items())
-        + "."
-    )
-    return figure
-
-
-def _draw_margin_map(figure: Picture, axes: Axes, table: pd.DataFrame) -> None:
-    """Draw medians, (deviations, heads), as colours with their numbers."""
-    highest = float(table.max().max())
-    image = axes.imshow(table, origin="lower", aspect="auto", vmin=0, vmax=highest)
-    for (row, column), value in np.ndenumerate(table.to_numpy()):
-        colour = "black" if value > 0.6 * highest else "white"
-        axes.text(column, row, f"{value:.2f}", ha="center", va="center", size=6, color=colour)
-    axes.set_xticks(range(table.shape[1]), [f"{heads}" for heads in table.columns])
-    axes.set_yticks(range(table.shape[0]), [tick_number(sigma) for sigma in table.index])
-    figure.colorbar(image, ax=axes, pad=0.02, label=r"tangent kernel's margin $\gamma$")
-
-
-def _draw_margin_lines(
-    figure: Picture,
-    axes: Axes,
-    cells: pd.DataFrame,
-    sigmas: Sequence[float],
-    references: Mapping[str, float],
-) -> None:
-    legend: Legend = []
-    looks = zip(sigmas, shades(len(sigmas)), MARKERS, strict=False)
-    for place, (sigma, colour, marker) in enumerate(looks):
-        of_sigma = cells[cells["sigma_init"] == sigma]
-        table = of_sigma.pivot_table(index="heads", columns="seed", values="ntk_margin")
-        middle, low, high = MEDIAN.summarise(table.to_numpy(np.float64), (0.0, np.inf))
-        aside = table.index * 1.05 ** (place - (len(sigmas) - 1) / 2)
-        bars = [middle - low, high - middle]
-        artist = axes.errorbar(aside, middle, bars, color=colour, marker=marker, elinewidth=0.8)
-        legend.append((artist, rf"$\sigma$ = {tick_number(sigma)}"))
-    axes.set(xscale="log", yscale="log")
-    heads = sorted(cells["heads"].unique())
-    axes.set_xticks(heads, [str(count) for count in heads])
-    for (name, value), dash in zip(references.items(), _DASHES, strict=True):
-        line = axes.axhline(value, color="0.25", linestyle=dash, linewidth=1)
-        legend.append((line, f"{name}, {value:.2f}"))
-    axes.set_ylim(top=1.4 * max(references.values()))
-    log_ticks(axes.yaxis, *axes.get_ylim())
-    axes.minorticks_off()
-    legend_below(figure, legend, columns=3)

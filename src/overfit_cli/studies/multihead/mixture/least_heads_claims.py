@@ -6,15 +6,12 @@ Heads that begin alike are one class, in which H is a factor. So H is scanned ov
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from overfit_cli.claims.cells import Selection, select_values
-from overfit_cli.claims.python import near, ratio
-from overfit_cli.claims.rules import THEOREM_RULE, Margin, judge_estimate, judge_theorem
-from overfit_cli.claims.stated import stated_claim
+from overfit_cli.claims.rules import Margin, judge_estimate
 from overfit_cli.core.arrays import Floats
 from overfit_cli.core.claim import Claim, Measurement
 from overfit_cli.stats.crossings import crossing
@@ -38,17 +35,6 @@ def _select(cells: pd.DataFrame) -> pd.DataFrame:
         includes={"heads": (FEW, MANY, MOST)},
         preset=PRESET,
     ).of(cells)
-
-
-def _conclusion(cells: pd.DataFrame) -> Measurement:
-    chosen = _select(cells)
-    ratio = numbers(chosen, "mean_train_loss") / numbers(chosen, "theorem1_bound")
-    return judge_theorem(
-        ratio > 1,
-        chosen["seed"],
-        unknown=ratio.isna(),
-        details={"mean training loss over the bound, most": float(ratio.max())},
-    )
 
 
 def least_heads(allowed: pd.Series[bool], cells: pd.DataFrame) -> pd.Series[float]:
@@ -100,7 +86,6 @@ def _condition(cells: pd.DataFrame) -> Measurement:
 
 
 def _beyond_the_scan(cells: pd.DataFrame, chosen: pd.DataFrame) -> str:
-    """Say what the condition requires with large steps, of cells as chosen; empty without any."""
     names = [name for name in MultiheadMixtureParameters.model_fields if name != "heads"]
     alike = {name: chosen[name].iloc[0] for name in names}
     large = select_values(cells, {**alike, "learning_rate": LARGE_STEPS, "heads": MOST})
@@ -113,50 +98,18 @@ def _beyond_the_scan(cells: pd.DataFrame, chosen: pd.DataFrame) -> str:
     )
 
 
-def _fields(name: str, statement: str) -> dict[str, Any]:
-    return {
-        "name": f"mixture-{name}",
-        "kind": "ours",
-        "source": f"ours, on {PAPER_NAME}, Theorem 1",
-        "statement": statement,
-        "figure": "least-heads",
-        "preset": PRESET,
-    }
-
-
-_SETTING = "With figure 2's steps and θ the last of 1000,"
-
 LEAST_HEADS_CLAIMS = (
     Claim(
-        **_fields(
-            "least-heads-conclusion",
-            f"{_SETTING} the mean training loss is at most Theorem 1's bound, the second "
-            "inequality of (4), for H from 1 to 9 · 10¹⁸.",
-        ),
-        holds_where=THEOREM_RULE,
-        measure=_conclusion,
-    ),
-    Claim(
-        **_fields(
-            "least-heads-condition",
-            f"{_SETTING} the condition of Theorem 1 on H requires at least 9.5 decades more heads "
-            "than the second inequality of (4) takes.",
-        ),
+        name="mixture-least-heads-condition",
+        kind="ours",
+        source=f"ours, on {PAPER_NAME}, Theorem 1",
+        statement="With figure 2's steps and θ the last of 1000, the condition of Theorem 1 on H "
+        "requires at least 9.5 decades more heads than the second inequality of (4) takes.",
         hypotheses="steps of 1, as in figure 2; with steps of 4 the H of the condition lies beyond "
         "the scan, whose end is the largest H that 64 bits count",
         holds_where=DECADES.in_words("the median number of decades"),
         measure=_condition,
-    ),
-    stated_claim(
-        _select,
-        MultiheadMixtureParameters,
-        near(ratio("mean_train_loss", heads=(MANY, MOST)), 1, within=0.01, seeds=10),
-        number="the median ratio",
-        because="a hundredth more or less",
-        **_fields(
-            "many-heads-limit",
-            "With constant steps of 1 training changes by at most a hundredth from a million heads "
-            "on: the mean training loss over 1000 steps is that with 9 · 10¹⁸, up to so much.",
-        ),
+        figure="least-heads",
+        preset=PRESET,
     ),
 )

@@ -1,44 +1,36 @@
-"""Claims on sparsity, realizability, the H of Proposition 2's margin, and concavity against H."""
+"""Claims on the order of margins, the H of Proposition 2's margin, and concavity against H."""
 
 from __future__ import annotations
 
-import math
 from functools import partial
 
 import numpy as np
 import pandas as pd
 
 from overfit_cli.claims.cells import Selection, Values
-from overfit_cli.claims.python import below, near, power
+from overfit_cli.claims.python import below, power
 from overfit_cli.claims.rules import (
     OUT_OF_REACH,
     THEOREM_RULE,
     Margin,
-    Requirements,
     judge_estimate,
     judge_theorem,
 )
-from overfit_cli.claims.sentences import Sentence
 from overfit_cli.claims.stated import stated_claim
-from overfit_cli.core.claim import Claim, Kind, Measurement
+from overfit_cli.core.claim import Measurement
 from overfit_cli.stats.intervals import median_estimate
 from overfit_cli.studies.multihead.claims import (
+    PAPER_NAME,
     claim_on,
     independent_seeds,
     numbers,
-    place_in_paper,
 )
 from overfit_cli.studies.multihead.mixture.least_heads_claims import least_heads
 from overfit_cli.studies.multihead.mixture.parameters import (
-    MISSED,
-    REALIZED,
     MultiheadMixtureParameters,
 )
 
 SPARSITY, LEAST, CONCAVITY = "heads-sparsity", "heads-least-margin", "heads-concavity"
-
-NEAR = 2 * MISSED
-"""How far θ_opt's margin may lie from S √(T/2): twice the softmax that it may miss."""
 
 DECADES = Margin(least=OUT_OF_REACH, because="as far as a bound out of reach", fewest_seeds=10)
 
@@ -75,42 +67,6 @@ def _select(cells: pd.DataFrame, preset: str) -> pd.DataFrame:
     ).of(cells)
 
 
-def _attention(cells: pd.DataFrame) -> Measurement:
-    """Judge whether θ_opt's margin is S √(T/2) at each ζ, up to `NEAR`."""
-    chosen = _select(cells, SPARSITY)
-    allowed = chosen[~(numbers(chosen, "optimal_noise") > 1)]
-    share = numbers(allowed, "margin_attention") / numbers(allowed, "gamma_attention")
-    return judge_theorem(
-        (share - 1).abs() > NEAR,
-        allowed["seed"],
-        unknown=share.isna(),
-        details={
-            "margin of θ_opt over S √(T/2), least": float(share.min()),
-            "margin of θ_opt over S √(T/2), most": float(share.max()),
-        },
-    )
-
-
-def _gap(cells: pd.DataFrame) -> Measurement:
-    """Judge whether γ_attn − γ_lin falls from each ζ to the next."""
-    chosen = _select(cells, SPARSITY)
-    gap = numbers(chosen, "margin_attention") - numbers(chosen, "margin_linear")
-    table = chosen.assign(gap=gap).pivot_table(
-        index=["seed", "strength", "sigma"], columns="relevant", values="gap", dropna=False
-    )  # (settings, ζ T)
-    changes = table.diff(axis=1).iloc[:, 1:]
-    seeds = pd.Series(table.index.get_level_values("seed"), table.index)
-    return judge_theorem(
-        (changes >= 0).any(axis=1),
-        seeds,
-        unknown=changes.isna().any(axis=1),
-        details={
-            f"median gap, ζ T = {relevant}": float(median)
-            for relevant, median in table.median().items()
-        },
-    )
-
-
 def _ordered(cells: pd.DataFrame) -> Measurement:
     """Judge γ_attn ≥ γ⋆ ≥ γ_lin without noise, with the measured margin of section 5.2's θ⋆."""
     chosen = _select(cells, SPARSITY)
@@ -139,7 +95,6 @@ def _ordered(cells: pd.DataFrame) -> Measurement:
 
 
 def _where_above(cells: pd.DataFrame) -> str:
-    """The sentence on the settings in which γ⋆ is above γ_attn; empty where none is."""
     shares = cells["relevant"] / cells["tokens"]
     settings = [
         f"S = {strength:g} for ζ from {some.min():g} to {some.max():g}"
@@ -148,61 +103,7 @@ def _where_above(cells: pd.DataFrame) -> str:
     return f"γ⋆ is above γ_attn at {' and at '.join(settings)}." if settings else ""
 
 
-def _realized(cells: pd.DataFrame) -> Measurement:
-    """Judge θ(ε)'s loss where (98) allows H; vacuous where outputs are linear in θ there.
-
-    With outputs linear in θ all margins are 2 B_Φ + log(1/ε) or more, by the definition of γ, and
-    so the loss is at most about e^(−2 B_Φ) ε. (98) is to keep what the second order takes from
-    them below B_Φ, which is 1: the claim is vacuous where it takes a thousandth of that or less.
-    """
-    chosen = _select(cells, SPARSITY)
-    margin = numbers(chosen, "ntk_margin")
-    loss = numbers(chosen, "proposition7_loss")
-    with np.errstate(over="ignore"):
-        reached = -np.log(np.expm1(loss * REALIZED))  # the margin that has this loss
-    lost = 2 + math.log(1 / REALIZED) - pd.Series(reached, loss.index)  # by the second order
-    return judge_theorem(
-        loss > 1,
-        chosen["seed"],
-        unknown=loss.isna(),
-        requirements=Requirements({"margin of the tangent kernel, below 0 by": -margin}, "no γ"),
-        decades_over=pd.Series(np.log10(lost.clip(lower=1e-300)), loss.index),
-        details={
-            "loss over ε, most": float(loss.max()),
-            "margin lost to the second order over B_Φ, most": float(lost.max()),
-        },
-    )
-
-
-def _realizable_sooner(cells: pd.DataFrame) -> Measurement:
-    chosen = _select(cells, SPARSITY)
-    decades = numbers(chosen, "proposition7_heads") - numbers(chosen, "realizable_heads")
-    low, high = (decades.fillna(end).groupby(chosen["seed"]).median() for end in (-np.inf, np.inf))
-    return judge_estimate(
-        independent_seeds(median_estimate(low, up_to=high), chosen, MultiheadMixtureParameters),
-        DECADES,
-        details={
-            "log₁₀ of the H of (98), median": float(numbers(chosen, "proposition7_heads").median()),
-            "log₁₀ of the least H of θ(ε), most": float(numbers(chosen, "realizable_heads").max()),
-        },
-        note="The median over settings, seed by seed.",
-    )
-
-
-def _outputs(cells: pd.DataFrame) -> Measurement:
-    chosen = _select(cells, LEAST)
-    ratio = numbers(chosen, "good_output")
-    return judge_theorem(
-        ratio > 1,
-        chosen["seed"],
-        unknown=ratio.isna(),
-        decades_over=pd.Series(np.log10(ratio.clip(lower=1e-300)), ratio.index),
-        details={"output over P2's bound, most": float(ratio.max())},
-    )
-
-
 def _margin(cells: pd.DataFrame) -> Measurement:
-    """Measure the decades from the least H of the margin γ⋆/2 to that of Lemma 15."""
     chosen = _select(cells, LEAST)
     achieved, stated = numbers(chosen, "ntk_margin"), numbers(chosen, "gamma_tangent")
     unknown = achieved.isna() | stated.isna()
@@ -229,96 +130,23 @@ def _margin(cells: pd.DataFrame) -> Measurement:
     )
 
 
-def _sentence(
-    stated: Sentence,
-    number: str,
-    because: str,
-    name: str,
-    source: str,
-    statement: str,
-    hypotheses: str,
-    *,
-    kind: Kind,
-) -> Claim:
-    """Return a claim on concavity that is a sentence; see `stated_claim`."""
-    return stated_claim(
-        partial(_select, preset=CONCAVITY),
-        MultiheadMixtureParameters,
-        stated,
-        number=number,
-        because=because,
-        name=f"mixture-{name}",
-        kind=kind,
-        source=place_in_paper(kind, source),
-        statement=statement,
-        hypotheses=hypotheses,
-        figure="concavity",
-        preset=CONCAVITY,
-    )
-
-
 _claim = partial(claim_on, "mixture")
 
-_GOOD = "after the first phase, with as many signs α_h of 1 as of −1 and the widest margin's θ⋆"
-_RANDOM = "heads of one size: U_h and W_h are N(0, 1/4)"
-
 MARGIN_CLAIMS = (
-    _sentence(
+    stated_claim(
+        partial(_select, preset=CONCAVITY),
+        MultiheadMixtureParameters,
         below(power("concavity", "heads"), 0, seeds=10),
-        "the power of H in −λ_min",
-        "0 is no change",
-        "concavity-falls",
-        "section 3, after Corollary 1",
-        "As the number of heads H increases, the least eigenvalue of ∇²L̂ becomes less negative.",
-        _RANDOM,
+        number="the power of H in −λ_min",
+        because="0 is no change",
+        name="mixture-concavity-falls",
         kind="paper",
-    ),
-    _sentence(
-        near(power("loss_concavity", "heads"), 0, within=0.1, seeds=10),
-        "the power of H in −λ_min over its bound",
-        "a fifth of the power 1/2 of 1/√H",
-        "concavity-power",
-        "Corollary 1 (3)",
-        "The least eigenvalue of ∇²L̂ falls in size as its bound β₃ L̂/√H does on the same heads.",
-        f"{_RANDOM}; β₃ has the largest ‖U_h‖, which grows with H, so that the bound falls by less "
-        "than 1/√H",
-        kind="sharp",
-    ),
-    _claim(
-        "paper",
-        "proposition7",
-        "Proposition 7",
-        f"θ(ε) = θ₀ + (2 B_Φ + log(1/ε))/γ θ⋆ has a training loss of at most ε, here {REALIZED:g}, "
-        "at each H that (98) allows.",
-        f"{_GOOD}; √H of (98) is taken d times as large, as the corrected β₃ is; H up to 10²⁰",
-        f"{THEOREM_RULE}; vacuous where the second order of the outputs takes a thousandth or less "
-        "of the B_Φ that (98) allows it: the loss is then e^(−2 B_Φ) ε by the definition of γ",
-        _realized,
-        SPARSITY,
-        "sparsity",
-    ),
-    _claim(
-        "ours",
-        "proposition7-heads",
-        "Proposition 7",
-        f"Proposition 7 asks for at least {OUT_OF_REACH:g} decades more heads than its conclusion "
-        "takes.",
-        _GOOD,
-        DECADES.in_words("the median number of decades"),
-        _realizable_sooner,
-        SPARSITY,
-        "sparsity",
-    ),
-    _claim(
-        "ours",
-        "least-heads-outputs",
-        "Proposition 2 on P2",
-        "Outputs after the first phase are within P2's bound at each H from 1 to 10¹⁰.",
-        "no noise; α_h uniform on [−1, 1], above 100,000 heads on 1000 sizes",
-        f"{THEOREM_RULE}; vacuous where all are {OUT_OF_REACH:g} decades below the bound",
-        _outputs,
-        LEAST,
-        "least-margin",
+        source=f"{PAPER_NAME}, section 3, after Corollary 1",
+        statement="As the number of heads H increases, the least eigenvalue of ∇²L̂ becomes less "
+        "negative.",
+        hypotheses="heads of one size: U_h and W_h are N(0, 1/4)",
+        figure="concavity",
+        preset=CONCAVITY,
     ),
     _claim(
         "ours",
@@ -331,28 +159,6 @@ MARGIN_CLAIMS = (
         _margin,
         LEAST,
         "least-margin",
-    ),
-    _claim(
-        "identity",
-        "sparsity-attention",
-        "section 5.3 and (11), in which there is no ζ",
-        "The margin of θ_opt is S √(T/2) up to 2 ε at each sparsity level ζ.",
-        f"θ_opt with Γ_ε for ε = {MISSED:g}; ζ from 0.1 to 0.9; noise as Proposition 3 allows",
-        THEOREM_RULE,
-        _attention,
-        SPARSITY,
-        "sparsity",
-    ),
-    _claim(
-        "identity",
-        "sparsity-gap",
-        "section 5.3: without noise the gap is S √(T/2) (1 − ζ), by (11) and (132)",
-        "The gap between γ_attn and γ_lin increases as ζ decreases.",
-        "measured margins of θ_opt and of the oracle linear classifier; from each ζ to the next",
-        THEOREM_RULE,
-        _gap,
-        SPARSITY,
-        "sparsity",
     ),
     _claim(
         "paper",

@@ -8,9 +8,6 @@ from overfit_cli.core.errors import BadValue
 from overfit_cli.core.parameters import parameter
 from overfit_cli.studies.multihead.parameters import MultiheadParameters
 
-REALIZED = 0.01
-"""ε, the training loss that Proposition 7's θ(ε) must have."""
-
 
 class MultiheadMixtureParameters(MultiheadParameters):
     """Data model DM1: orthogonal patterns of length S, a share ζ of the tokens relevant."""

@@ -16,7 +16,6 @@ from torch import Tensor
 
 from overfit_cli.studies.multihead.engine import FirstSteps, first_gradient
 from overfit_cli.studies.multihead.mixture.theory import (
-    LargestMargin,
     largest_margin,
     mixture_margins,
     tangent_margins,
@@ -26,31 +25,21 @@ from overfit_cli.studies.multihead.theory import derivatives
 
 
 def random_attention_columns(problem: Problem, W: Tensor) -> dict[str, float]:
-    """Return the margin of random attention, and those of the two other starts on the same samples.
-
-    Args:
-        problem: the samples of both phases.
-        W: attention of every head, (heads, features, features).
-    """
+    """Return margins of W, (heads, features, features), and after a first phase."""
     assert problem.patterns is not None
-    best = output_margin(problem, W)
-    plain = output_margin(problem, torch.zeros_like(W[:1]))
     inputs = torch.as_tensor(problem.train.inputs)  # (samples, tokens, features)
     U = torch.as_tensor(first_gradient(problem.first).copy())  # of a head with α = 1, (T, d)
     head = derivatives(inputs, U, inputs.new_zeros(2 * inputs.shape[2:]))
-    (first, _), _ = tangent_margins(problem, head, FirstSteps(np.ones(1), np.ones(1)))
+    first, _ = tangent_margins(problem, head, FirstSteps(np.ones(1), np.ones(1)))
     stated = mixture_margins(problem.train, problem.patterns, 0.0)
-    root = math.sqrt(2)
     return {
-        "ntk_margin": root * best.margin,
-        "ntk_margin_bound": root * best.bound,
-        "ntk_margin_zero": root * plain.margin,
+        "ntk_margin": math.sqrt(2) * output_margin(problem, W),
         "ntk_margin_first": first,
         "gamma_attention": stated.attention(),
     }
 
 
-def output_margin(problem: Problem, W: Tensor) -> LargestMargin:
+def output_margin(problem: Problem, W: Tensor) -> float:
     """Return the largest margin of gradients in U for U = 0, for parameters of norm 1."""
     X = torch.as_tensor(problem.train.inputs, dtype=torch.float64)  # (samples, tokens, features)
     products = X.new_zeros(2 * (len(X),))  # (samples, samples)
@@ -61,4 +50,4 @@ def output_margin(problem: Problem, W: Tensor) -> LargestMargin:
     sizes, directions = np.linalg.eigh(signed)
     # vectors with these products, of as many dimensions as there are samples
     vectors: Floats = directions * np.sqrt(sizes.clip(min=0.0))
-    return largest_margin(vectors)
+    return largest_margin(vectors).margin

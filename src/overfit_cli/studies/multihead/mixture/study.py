@@ -12,7 +12,6 @@ from overfit_cli.core.figure import (
     Figure,
     FigureOptions,
     collect_figures,
-    lazy_check,
     lazy_drawing,
 )
 from overfit_cli.studies.multihead.mixture.parameters import MultiheadMixtureParameters
@@ -45,11 +44,6 @@ FIRST_PHASE = (
         "good_output", "a sample's output over P2's bound, most", label="output over P2's bound"
     ),
     Column(
-        "good_output_signs",
-        "the same with the signs of α that make it largest",
-        label="output at the worst signs",
-    ),
-    Column(
         "optimal_noise", "noise over what Proposition 3 allows", label="share of the allowed noise"
     ),
     Column(
@@ -67,16 +61,6 @@ FIRST_PHASE = (
         "largest margin of the tangent kernel",
         symbol=r"\gamma",
         label="tangent kernel's margin",
-    ),
-    Column(
-        "ntk_margin_bound",
-        "what that margin can't exceed, by duality",
-        label="bound on the kernel's margin",
-    ),
-    Column(
-        "ntk_margin_zero",
-        "largest margin of the tangent kernel at zero weights",
-        label="kernel's margin at zero",
     ),
     Column(
         "ntk_margin_first",
@@ -110,21 +94,6 @@ FIRST_PHASE = (
         "least margin of the oracle linear classifier",
         label="margin of the linear oracle",
     ),
-    Column(
-        "proposition7_heads",
-        "decimal logarithm of the heads that Proposition 7 requires for ε = 0.01",
-        label="log₁₀ heads of Proposition 7",
-    ),
-    Column(
-        "realizable_heads",
-        "the same of the least H from which on its θ(ε) has a loss of at most ε",
-        label="log₁₀ least H of θ(ε)",
-    ),
-    Column(
-        "proposition7_loss",
-        "the largest loss of θ(ε) over ε, from the heads that Proposition 7 requires on",
-        label="loss of θ(ε) over ε",
-    ),
     Column("gamma_linear", "the linear model's margin", symbol=r"\gamma_{\mathrm{lin}}"),
     Column("gamma_attention", "attention's margin", symbol=r"\gamma_{\mathrm{attn}}"),
 )
@@ -150,12 +119,14 @@ class MultiheadMixture(MultiheadStudy[MultiheadMixtureParameters]):
         return draw_problem(parameters, seed)
 
     def figures(self) -> Mapping[str, Figure]:
-        margins = Figure(
-            name="random-attention",
-            title="The tangent kernel's margin with random attention over heads and deviation of W",
+        certificates = Figure(
+            name="certificates",
+            title="What is measured over each bound, and margins side by side",
             reads="cells",
-            draw=lazy_drawing(f"{_FIGURES}:draw_random_attention"),
-            fits=lazy_check(f"{_FIGURES}:has_random_attention"),
+            draw=lazy_drawing(
+                "overfit_cli.studies.multihead.mixture.certificates:draw_certificates"
+            ),
+            source="Deora et al. 2024, sections 3 to 5",
         )
         least = Figure(
             name="least-heads",
@@ -207,7 +178,20 @@ class MultiheadMixture(MultiheadStudy[MultiheadMixtureParameters]):
                 band="quartiles",
             ),
         )
-        others = (margins, least, sparsity, least_margin, concavity)
+        random_attention = replace(
+            LINES,
+            name="random-attention",
+            title="The tangent kernel's margin with random attention over that after a first phase",
+            options=FigureOptions(
+                x="heads",
+                value="ntk_margin / ntk_margin_first",
+                threshold=2,
+                log=frozenset({"x"}),
+                mean="median",
+            ),
+            labels={"ntk_margin / ntk_margin_first": "margin over the first phase's"},
+        )
+        others = (certificates, random_attention, least, sparsity, least_margin, concavity)
         return collect_figures(*super().figures().values(), *others)
 
     def claims(self) -> Sequence[Claim]:

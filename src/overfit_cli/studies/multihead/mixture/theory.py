@@ -1,4 +1,4 @@
-"""Section 5: margins, the first phase in closed form, and the attention support vector machine.
+"""Section 5: margins, and the first phase in closed form.
 
 Lemma 2 states U_h = α_h 1 (ζ/2 u⋆ + p)ᵀ for the weights after the first phase, with u⋆ = μ₊ − μ₋.
 The mean of y μ_y over equal labels is u⋆/2, so that the expectation is ζ/4 u⋆. The coefficient is
@@ -9,10 +9,6 @@ measured, and P is the length of U's row over α_h less ζ/4 u⋆. γ⋆ is equa
 After the first phase W is zero, and a head's output and its gradients in U and W are multiples of
 those of a head with α_h = 1, by α_h, 1 and α_h. So all that is measured there depends on the sum of
 the α_h and on the means of their sizes and squares, and no head is computed by itself.
-
-For a fixed U, gradient descent on W is said to converge in direction to the machine's solution, the
-W of least norm that separates each row's best token from the others (Tarzanagh et al. 2023;
-Vasudeva et al. 2024).
 """
 
 from __future__ import annotations
@@ -26,9 +22,8 @@ from scipy.optimize import nnls
 
 from overfit_cli.studies.multihead.engine import FirstSteps, first_gradient
 from overfit_cli.studies.multihead.mixture.parameters import CHANCE, MISSED
-from overfit_cli.studies.multihead.mixture.realizable import realizability_columns
 from overfit_cli.studies.multihead.parameters import Floats, Problem, Samples
-from overfit_cli.studies.multihead.theory import Derivatives, Weights, derivatives, radius
+from overfit_cli.studies.multihead.theory import Derivatives, derivatives, radius
 
 
 @dataclass(frozen=True)
@@ -37,7 +32,6 @@ class LargestMargin:
 
     direction: Floats  # the unit vector that has it
     margin: float  # the least product of it with a vector
-    bound: float  # an upper bound on all margins: the length of a convex combination
 
 
 def largest_margin(vectors: Floats) -> LargestMargin:
@@ -55,7 +49,7 @@ def largest_margin(vectors: Floats) -> LargestMargin:
     shortest = weights @ vectors / weights.sum()  # (dimensions,)
     length = float(np.linalg.norm(shortest))
     direction: Floats = shortest / length if length else shortest
-    return LargestMargin(direction, float((vectors @ direction).min()), length)
+    return LargestMargin(direction, float((vectors @ direction).min()))
 
 
 @dataclass(frozen=True)
@@ -121,13 +115,7 @@ MEAN_SIZES = {"uniform": 0.5, "signs": 1.0, "positive": 1.0}
 
 
 def first_phase_columns(problem: Problem, first_phase: str, steps: FirstSteps) -> dict[str, float]:
-    """Return Lemma 2's coefficient, Definition 1's properties over their bounds, and margins.
-
-    Args:
-        problem: the samples of both phases.
-        first_phase: the law of α_h, of `MEAN_SIZES`.
-        steps: α_h of the heads.
-    """
+    """Return Lemma 2's coefficient, Definition 1's properties over their bounds, and margins."""
     assert problem.patterns is not None
     assert problem.train.relevant is not None
     plus, minus, *_ = problem.patterns
@@ -141,18 +129,12 @@ def first_phase_columns(problem: Problem, first_phase: str, steps: FirstSteps) -
     inputs = torch.as_tensor(problem.train.inputs)  # (samples, tokens, features)
     head = derivatives(inputs, torch.as_tensor(U.copy()), inputs.new_zeros(2 * inputs.shape[2:]))
     largest, constructed = tangent_margins(problem, head, steps)
-    realizable = {}
-    if first_phase == "signs":
-        best = largest_margin(problem.train.labels[:, None] * head.gradients.numpy())
-        realizable = realizability_columns(problem, U, best.direction, math.sqrt(2) * best.margin)
     return {
-        **realizable,
         "first_coefficient": coefficient,
         "first_deviation": deviation,
         **_definition_1(problem, head, U, steps, stated),
         **proposition_3(problem, stated),
-        "ntk_margin": largest[0],
-        "ntk_margin_bound": largest[1],
+        "ntk_margin": largest,
         "ntk_margin_constructed": constructed,
         "gamma_tangent": stated.tangent(),
         "gamma_tangent_without": stated.tangent_without_deviation(),
@@ -163,10 +145,7 @@ def first_phase_columns(problem: Problem, first_phase: str, steps: FirstSteps) -
 
 
 def _heads_for_tangent_margin(problem: Problem, stated: MixtureMargins) -> float:
-    """log₁₀ of Lemma 15's H for `tangent`; nan where γ⋆ ≤ 0.
-
-    √H ≥ 4 (2 R³ T (S + P) + √T R) √(2 log(n/δ)) / γ⋆.
-    """
+    """log₁₀ H of Lemma 15: √H ≥ 4 (2 R³ T (S + P) + √T R) √(2 log(n/δ)) / γ⋆; nan where γ⋆ ≤ 0."""
     if stated.tangent() <= 0:
         return math.nan
     r = radius(torch.as_tensor(problem.train.inputs))
@@ -177,10 +156,7 @@ def _heads_for_tangent_margin(problem: Problem, stated: MixtureMargins) -> float
 
 
 def mixture_margins(samples: Samples, patterns: Floats, deviation: float) -> MixtureMargins:
-    """Return the sizes that the paper's margins depend on, with the noise that was drawn and P.
-
-    The patterns are μ₊, μ₋ and ν₁ to ν_M as rows.
-    """
+    """Return what margins depend on, by the noise that was drawn; rows are μ₊, μ₋, ν₁ to ν_M."""
     assert samples.relevant is not None
     irrelevant = samples.inputs[~samples.relevant]  # (irrelevant tokens, features)
     others = patterns[2:]
@@ -200,16 +176,11 @@ def mixture_margins(samples: Samples, patterns: Floats, deviation: float) -> Mix
 def _definition_1(
     problem: Problem, head: Derivatives, U: Floats, steps: FirstSteps, stated: MixtureMargins
 ) -> dict[str, float]:
-    """Return P1's norm and P2's output over Proposition 2's bounds; above 1 breaks one.
-
-    The output is measured for the signs that were drawn, and for those that give the largest.
-    """
     sizes, root = np.abs(steps.sizes), math.sqrt(float(steps.counts.sum()))
     norm = float(sizes[steps.counts > 0].max() * np.linalg.norm(U))  # max ‖U_h‖
     sum_over_root = float((steps.counts * steps.sizes).sum()) / root  # Σ α_h / √H
     of_head = float(head.outputs.abs().max())
     output = abs(sum_over_root) * of_head  # max |Φ̃|
-    largest = float((steps.counts * sizes).sum()) / root * of_head
     n, tokens, _ = problem.train.inputs.shape
     size = stated.strength + stated.deviation
     r = radius(torch.as_tensor(problem.train.inputs))
@@ -217,7 +188,6 @@ def _definition_1(
     return {
         "good_norm": norm / (math.sqrt(tokens) * size),
         "good_output": output / bound,
-        "good_output_signs": largest / bound,
     }
 
 
@@ -243,7 +213,6 @@ def proposition_3(problem: Problem, stated: MixtureMargins) -> dict[str, float]:
 
 
 def _linear_margin(problem: Problem) -> float:
-    """Return the least margin of the oracle linear classifier, min y ⟨U⋆, X⟩ (appendix F)."""
     products = np.einsum("ntd,td->n", problem.train.inputs, _oracle(problem))  # (samples,)
     return float((problem.train.labels * products).min())
 
@@ -257,10 +226,8 @@ def _oracle(problem: Problem) -> Floats:
     return U
 
 
-def tangent_margins(
-    problem: Problem, head: Derivatives, steps: FirstSteps
-) -> tuple[tuple[float, float], float]:
-    """Return the largest margin of the tangent kernel with its bound, and that of section 5.2's θ⋆.
+def tangent_margins(problem: Problem, head: Derivatives, steps: FirstSteps) -> tuple[float, float]:
+    """Return the largest margin of the tangent kernel, and that of section 5.2's θ⋆.
 
     Both are for parameters of norm √2 (Definition 1, P3). A head's features are its gradients over
     √H. The products of two samples' features, summed over heads, are those of the gradients in U
@@ -279,61 +246,4 @@ def tangent_margins(
     oracle, attention = _oracle(problem).ravel(), optimal_attention(problem.patterns).ravel()
     products = in_U @ oracle + steps.mean(np.abs(steps.sizes)) * (in_W @ attention)  # (samples,)
     constructed = float((problem.train.labels * products).min())
-    root = math.sqrt(2)
-    return (root * best.margin, root * best.bound), constructed
-
-
-_SAME_SCORE = 1e-9
-"""The difference of two scores, over the largest one, that is taken for none."""
-
-_ZERO_MARGIN = 1e-9
-"""The margin, over the longest vector's length, that is taken for none."""
-
-
-def constraints(inputs: Floats, labels: Floats, U: Floats) -> Floats:
-    """Return the vectors whose largest margin is that of the attention support vector machine.
-
-    For each row t of a sample the best token α has the largest y ⟨u_t, x_s⟩. W separates it from
-    the others where x_tᵀ W (x_α − x_s) is positive for all s: products of W with these vectors, x_t
-    (x_α − x_s)ᵀ in a row for each sample, t and s, (vectors, features²). Tokens of the best score
-    are left out, as several relevant tokens of a sample have it: nothing tells them apart.
-    """
-    values = labels[:, None, None] * (U @ inputs.swapaxes(1, 2))  # y ⟨u_t, x_s⟩, (n, t, s)
-    best = values.argmax(-1)  # α, (n, t)
-    chosen = np.take_along_axis(inputs, best[..., None], axis=1)  # x_α, (n, t, features)
-    differences = chosen[:, :, None] - inputs[:, None]  # x_α − x_s, (n, t, s, features)
-    products = inputs[:, :, None, :, None] * differences[..., None, :]  # (n, t, s, features, ·)
-    best_values = np.take_along_axis(values, best[..., None], axis=-1)  # (n, t, 1)
-    sizes = np.abs(values).max(-1, keepdims=True)  # (n, t, 1)
-    rest = best_values - values > _SAME_SCORE * sizes  # (n, t, s)
-    vectors: Floats = products[rest].reshape(-1, inputs.shape[2] ** 2)
-    return vectors
-
-
-def machine_solution(samples: Samples, U: Floats) -> LargestMargin | None:
-    """Return the machine's solution for one head; None where no W separates the best tokens."""
-    vectors = constraints(samples.inputs, samples.labels, U)
-    if not len(vectors):
-        return None
-    best = largest_margin(vectors)
-    longest = float(np.linalg.norm(vectors, axis=1).max())
-    return best if best.margin > _ZERO_MARGIN * longest else None
-
-
-def machine_columns(samples: Samples, weights: Weights) -> dict[str, float]:
-    """Return the mean cosine of the heads' W with their solutions, and the solutions' least margin.
-
-    There is no cosine where a head has no solution, or no W yet.
-    """
-    cosines, margins = [], []
-    for U, W in zip(weights.projections, weights.attentions, strict=True):
-        best = machine_solution(samples, U.cpu().double().numpy())
-        flat = W.cpu().double().numpy().ravel()  # (features²,)
-        length = float(np.linalg.norm(flat))
-        margins.append(best.margin if best else 0.0)
-        cosines.append(float(best.direction @ flat) / length if best and length else np.nan)
-    share = weights.counts.cpu().double().numpy()
-    return {
-        "machine_cosine": float(np.average(cosines, weights=share)),
-        "machine_margin": min(margins),
-    }
+    return math.sqrt(2) * best.margin, constructed

@@ -22,7 +22,6 @@ from overfit_cli.studies.multihead.claims import claim_on, numbers
 from overfit_cli.studies.multihead.paths.parameters import MultiheadPathsParameters
 
 THEOREM, DESCENT, REGRET = "heads-theorem1", "heads-descent", "heads-regret"
-STABILITY = "heads-stability"
 
 ROUND_OFF = 1e-6
 """By how much a quotient of rounded numbers may pass its bound."""
@@ -39,14 +38,6 @@ SETTINGS: dict[str, Values] = {
     },
     DESCENT: {"sigma": 0.05},
     REGRET: {"sigma": 0.05, "target_distance": (4.0, 6.0)},
-    STABILITY: {
-        "leave_one_out": True,
-        "tokens": 10,
-        "d": 4,
-        "patterns": 2,
-        "strength": 2.0,
-        "sigma": 0.1,
-    },
 }
 """Where each preset's parameters are not the defaults, besides H, η and n."""
 
@@ -54,7 +45,6 @@ SETTINGS: dict[str, Values] = {
 def select(cells: pd.DataFrame, preset: str) -> pd.DataFrame:
     """Return the cells of a preset's design, with those that a seed lacks."""
     vary = {
-        STABILITY: {"heads", "n"},
         DESCENT: {"heads", "learning_rate"},
         REGRET: {"heads", "learning_rate"},
         THEOREM: {"heads"},
@@ -75,10 +65,7 @@ def judge_bound(
     requirements: Requirements | None,
     details: dict[str, float],
 ) -> Measurement:
-    """Judge whether a measured quantity over its bound is at most 1, without exception.
-
-    It is vacuous where all lie `OUT_OF_REACH` decades or more below the bound.
-    """
+    """Judge whether all ratios are at most 1; vacuous where all are out of reach."""
     decades = pd.Series(np.log10(ratio.clip(lower=1e-300)), ratio.index)
     met = requirements.met() if requirements else pd.Series(True, ratio.index)
     if met.any():

@@ -83,11 +83,6 @@ class MultiheadPaths(Study[P]):
             label="least descent over its bound",
         ),
         Column(
-            "descent_broken",
-            "log₁₀ of the least η ρ_k of a step that descends less than η/2 ‖∇L‖²",
-            label="log₁₀ ηρ of a lost descent",
-        ),
-        Column(
             "segment_rise",
             "largest rise of the loss on a segment over Proposition 4's third, of its ends",
             label="rise over its bound",
@@ -109,13 +104,6 @@ class MultiheadPaths(Study[P]):
             label="distance over Lemma 10's",
         ),
         Column(
-            "stability",
-            "mean distance of the leave-one-out copies",
-            symbol=r"\frac{1}{n}\sum \|\theta_K - \theta_K^{-i}\|",
-            label="on-average stability",
-        ),
-        Column("lemma11_bound", "Lemma 11's bound on it", label="Lemma 11's bound"),
-        Column(
             "lemma3_bound",
             "Lemma 3's bound on test less training loss",
             symbol=r"2 G \frac{1}{n}\sum \|\theta_K - \theta_K^{-i}\|",
@@ -136,20 +124,6 @@ class MultiheadPaths(Study[P]):
                 log=frozenset({"x", "y"}),
             ),
         )
-        stability = replace(
-            LINES,
-            name="stability",
-            title="The distance of leave-one-out copies against samples",
-            labels={"2 / n": "a fall as $1/n$ (slope only)"},
-            options=FigureOptions(
-                x="n",
-                value="stability",
-                log=frozenset({"x", "value"}),
-                theory="2 / n",
-                mean="median",  # of which the claim speaks
-                band="quartiles",
-            ),
-        )
         regret = replace(
             LINES,
             name="regret",
@@ -165,7 +139,6 @@ class MultiheadPaths(Study[P]):
         )
         return collect_figures(
             descent,
-            stability,
             regret,
             replace(
                 LINES,

@@ -68,10 +68,7 @@ class Model:
         return theta[..., : T * d].reshape(*shape, T, d), theta[..., T * d :].reshape(*shape, d, d)
 
     def losses(self, theta: Tensor) -> Tensor:
-        """Return the training losses of θ_h, (points, classes, parameters), of as many heads each.
-
-        A class has H / classes of the heads.
-        """
+        """Return losses of θ_h, (points, classes, parameters); a class has H / classes heads."""
         U, W = self.split(theta)  # (points, classes, T, d), (points, classes, d, d)
         share = math.sqrt(self.sizes.heads) / theta.shape[1]
         mixing = torch.full(theta.shape[:2], share, dtype=theta.dtype)  # (points, classes)
@@ -163,7 +160,7 @@ def _measure(
         **descent_columns(model, path, settings.learning_rate),
         **regret_columns(model, path, target, settings.learning_rate),
         "segment_rise": segment_rise(model, path, target),
-        **(stability_columns(model, path, hypotheses, settings, test) if len(path.copies) else {}),
+        **({"lemma3_bound": stability_bound(model, path, test)} if len(path.copies) else {}),
     }
 
 
@@ -195,10 +192,7 @@ def theorem_columns(hypotheses: theory.Hypotheses, settings: P) -> dict[str, flo
 
 
 def descent_columns(model: Model, path: Path, step_size: float) -> dict[str, float]:
-    """Return Lemma 7's sides: (L̂_k − L̂_{k+1}) / (η/2 ‖∇L̂_k‖²), and η ρ_k.
-
-    ρ_k = β₂(θ_k) ∨ β₂(θ_{k+1}).
-    """
+    """Return Lemma 7's sides: (L̂_k − L̂_{k+1}) / (η/2 ‖∇L̂_k‖²), and η (β₂(θ_k) ∨ β₂(θ_{k+1}))."""
     H = model.sizes.heads
     U, _ = model.split(path.heads)  # (steps + 1, T, d)
     norms = U.flatten(1).norm(dim=1).tolist()
@@ -206,21 +200,16 @@ def descent_columns(model: Model, path: Path, step_size: float) -> dict[str, flo
     rho = step_size * torch.maximum(betas[:-1], betas[1:])  # η ρ_k, (steps,)
     squares = H * path.gradients[:-1].square().sum(1)  # ‖∇L̂‖², (steps,)
     descents = (path.losses[:-1] - path.losses[1:]) / (step_size / 2 * squares)  # (steps,)
-    met, broken = rho <= 1, descents < 1
+    met = rho <= 1
     return {
         "descent_share": float(met.double().mean()),
         "descent_allowed": float(descents[met].min()) if met.any() else math.nan,
         "descent": float(descents.min()),
-        "descent_broken": float(rho[broken].min().log10()) if broken.any() else math.nan,
     }
 
 
 def regret_columns(model: Model, path: Path, target: Tensor, step_size: float) -> dict[str, float]:
-    """Return the sides of Lemmas 8 to 10, and the H that Lemma 9 requires.
-
-    The largest loss on a segment of Lemma 8 is that of some points of it, which makes its bound the
-    smaller one.
-    """
+    """Return the sides of Lemmas 8 to 10, and Lemma 9's H; points of a segment stand for all."""
     sizes, steps = model.sizes, len(path.losses) - 1
     squares = sizes.heads * (path.heads - target).square().sum(1)  # ‖θ_k − θ‖², (steps + 1,)
     start = float(squares[0])  # ‖θ − θ₀‖²
@@ -246,7 +235,6 @@ def regret_columns(model: Model, path: Path, target: Tensor, step_size: float) -
 
 
 def _highest(model: Model, heads: Tensor, target: Tensor) -> Tensor:
-    """Return the largest loss on each segment from a step to the target, (steps,)."""
     shares = torch.linspace(0, 1, FEW_POINTS, dtype=heads.dtype)  # (points,)
     parts = []
     for some in torch.split(heads, 500):
@@ -307,26 +295,17 @@ def _most_concave(model: Model, theta: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _rise(model: Model, first: Tensor, second: Tensor) -> float:
-    """Return the largest loss on a segment over the larger one of its ends, less 1.
-
-    The ends are (classes, parameters).
-    """
+    """Return the largest loss over that at the worse end, (classes, parameters), less 1."""
     shares = torch.linspace(0, 1, POINTS, dtype=first.dtype)[:, None, None]  # (points, 1, 1)
     losses = model.losses(torch.lerp(first, second, shares))  # (points,)
     return float(losses.max() / torch.maximum(losses[0], losses[-1])) - 1
 
 
-def stability_columns(
-    model: Model,
-    path: Path,
-    hypotheses: theory.Hypotheses,
-    settings: P,
-    test: tuple[Tensor, Tensor],
-) -> dict[str, float]:
-    """Return the on-average stability 1/n Σ ‖θ_K − θ_K^(−i)‖, and what Lemmas 3 and 11 have of it.
+def stability_bound(model: Model, path: Path, test: tuple[Tensor, Tensor]) -> float:
+    """Return Lemma 3's bound 2 G/n Σ ‖θ_K − θ_K^(−i)‖ on test less training loss.
 
-    G of Lemma 3 is β₁ at the largest ‖U_h‖ of the model and its copies after the last step: no
-    sample's loss has a larger gradient between them.
+    G is β₁ at the largest ‖U_h‖ of the model and its copies after the last step: no sample's loss
+    has a larger gradient between them.
     """
     sizes = model.sizes
     distances = (path.copies - path.heads[-1]).norm(dim=1)  # of a head, (copies,)
@@ -336,11 +315,4 @@ def stability_columns(
     )
     U, _ = model.split(torch.cat([path.copies, path.heads[-1:]]))  # (copies + 1, T, d)
     constant = largest.beta_1(float(np.max(U.flatten(1).norm(dim=1).numpy())))
-    inner = 2 * settings.training_steps * hypotheses.target_loss
-    inner += 9 * hypotheses.distance**2 / (4 * settings.learning_rate)
-    beta = sizes.beta_1(3 * hypotheses.distance + hypotheses.largest)  # β̃₁(θ)
-    return {
-        "stability": stability,
-        "lemma11_bound": 2 * settings.learning_rate / settings.n * beta * inner,
-        "lemma3_bound": 2 * constant * stability,
-    }
+    return 2 * constant * stability

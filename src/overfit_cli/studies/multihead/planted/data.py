@@ -55,7 +55,6 @@ def logits(head: Head, inputs: Floats) -> Floats:
 def _draw(
     parameters: MultiheadPlantedParameters, planted: Head, seed: int, stream: str, count: int
 ) -> Samples:
-    """Draw samples until enough have a large logit; more samples extend fewer."""
     random = named_rng(seed, stream, "tokens")
     inputs: list[Floats] = []
     labels: list[Floats] = []

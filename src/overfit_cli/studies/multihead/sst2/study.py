@@ -35,12 +35,6 @@ class MultiheadSst2(Study[P]):
             "training loss, averaged over the steps: lower is faster",
             label="mean training loss",
         ),
-        Column(
-            "steps_to_half",
-            "steps until the training loss between two evaluations is below half of a guess's",
-            kind="int",
-            label="steps to half a guess's loss",
-        ),
     )
     trajectory_columns = TRAJECTORY_COLUMNS
 

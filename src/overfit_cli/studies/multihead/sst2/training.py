@@ -6,7 +6,6 @@ Deora et al. 2024.
 
 from __future__ import annotations
 
-import math
 from functools import partial
 
 import torch
@@ -24,15 +23,12 @@ from overfit_cli.core.classification import (
     move_to_device,
     train_with_evaluations,
 )
-from overfit_cli.core.training import Training, drop_nan, named_rng, torch_draws
+from overfit_cli.core.training import Training, named_rng, torch_draws
 from overfit_cli.studies.multihead.sst2.data import sst2_folder
 from overfit_cli.studies.multihead.sst2.engine import build_model
 from overfit_cli.studies.multihead.sst2.parameters import MultiheadSst2Parameters
 
 P = MultiheadSst2Parameters
-TARGET = math.log(2) / 2
-"""Half of the loss of a guess between two classes."""
-
 AT_A_TIME = 64
 """Test sentences that are evaluated together: more are slower, as caches are small."""
 
@@ -68,8 +64,7 @@ def train_cell(cell: Sst2Cell, task: Task, training: Training) -> Sst2Result:
     course = train_with_evaluations(steps, evaluate, *length, partial(training.log, cell))
     measured = {"shortcut_accuracy": task.shortcut}
     if not course.reason:
-        half = drop_nan({"steps_to_half": course.steps_to(TARGET)})
-        measured |= course.measured() | {"mean_train_loss": course.mean_train_loss()} | half
+        measured |= course.measured() | {"mean_train_loss": course.mean_train_loss()}
     return CellResult(cell, measured, course.steps, course.reason)
 
 
