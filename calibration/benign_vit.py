@@ -2,8 +2,7 @@
 
 Here are those on Theorems 4.1 and 4.2 where their condition is met;
 `benign_vit_propositions.py` has those on propositions, `benign_vit_every_token.py` those on every
-token and on further sizes, `benign_vit_wide.py` those on wide heads,
-and `benign_vit_figures.py` the others.
+token, `benign_vit_wide.py` those on wide heads, and `benign_vit_figures.py` the others.
 """
 
 from __future__ import annotations
