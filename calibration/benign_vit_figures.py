@@ -179,23 +179,6 @@ def logged(design: pd.DataFrame, values: NDArray[np.float64]) -> pd.DataFrame:
     )
 
 
-def _updates(
-    design: pd.DataFrame, ratios: NDArray[np.float64], random: np.random.Generator, token: str
-) -> pd.DataFrame:
-    """Logged steps that add so many times what lemma 5.1 says."""
-    steps = logged(design, ratios)
-    noise = steps["sigma_p_tilde"] ** 2 * np.where(steps["noise_per"] == "token", 1, steps["d"])
-    strength = {"signal": (steps["snr"] * steps["sigma_p"]) ** 2, "noise": noise / steps["n"]}[
-        token
-    ]
-    rate = steps["loss_slope"] * strength
-    summed = rate.groupby(steps["key"]).cumsum() - rate
-    added = steps["number"] * steps["learning_rate"] * summed * steps["step"].iloc[1]
-    # All tokens together pay M times a quarter, and M is divided by: a quarter of M stays.
-    added *= 0.25
-    return steps.assign(gamma_plus=added / 2, gamma_minus=-added / 2, rho_noise=added)
-
-
 def _leads(
     design: pd.DataFrame, leads: NDArray[np.float64], random: np.random.Generator
 ) -> pd.DataFrame:
@@ -254,12 +237,6 @@ DYNAMICS: Mapping[str, Worlds] = {
         for regime in _REGIMES
         for quantity in dynamics.GROWN
     },
-    "lemma51-signal": number_worlds(
-        partial(_updates, token="signal"), lemmas.SAME, 0.01, logs=True
-    ),
-    "lemma51-noise": number_worlds(
-        partial(_updates, token="noise"), lemmas.AT_MOST, 0.01, logs=True
-    ),
     "lemma52-lead": number_worlds(_leads, lemmas.LEAD, 0.15, logs=True),
     "lemma-e3-lead": number_worlds(_leads, lemmas.LEAD, 0.21, logs=True),
     "lemma53-values": number_worlds(partial(_powers, stage=STAGE_2), lemmas.LINEAR, 0.01),

@@ -13,8 +13,7 @@ from calibration.benign_vit_figures import STAGE_2, STAGE_3, logged
 from calibration.rates import Worlds
 from calibration.worlds import exception_worlds, number_worlds
 from overfit_cli.studies.benign_vit.vit.claims import lemmas, propositions
-from overfit_cli.studies.benign_vit.vit.claims.condition import numbers_of
-from overfit_cli.studies.benign_vit.vit.parameters import TOKEN_CLASSES, hidden_logarithm
+from overfit_cli.studies.benign_vit.vit.parameters import TOKEN_CLASSES
 
 Numbers = NDArray[np.float64]
 
@@ -28,13 +27,6 @@ def _even(steps: pd.DataFrame) -> dict[str, pd.Series[float]]:
         for source in TOKEN_CLASSES
         for target in TOKEN_CLASSES
     }
-
-
-def _slopes(design: pd.DataFrame, sizes: Numbers, random: np.random.Generator) -> pd.DataFrame:
-    """Logged steps whose −ℓ′ differs from 1/2 by so many times 1/log(6N²M²/δ) up to stage 3."""
-    steps = logged(design, sizes)
-    away = steps["number"] / numbers_of(steps, hidden_logarithm)
-    return steps.assign(loss_slope=np.where(steps["part"] < STAGE_3, 0.5 - away, 0.1))
 
 
 def _gone(design: pd.DataFrame, gone: Numbers, random: np.random.Generator) -> pd.DataFrame:
@@ -79,16 +71,6 @@ def _attention(
     )
 
 
-def _final_values(
-    design: pd.DataFrame, slopes: Numbers, random: np.random.Generator
-) -> pd.DataFrame:
-    """Cells whose signals end with so many times log(1/ε)."""
-    value = slopes * np.log(1 / design["epsilon"]) + 0.3
-    return design.assign(
-        value_plus=value, value_minus=-0.9 * value, train_loss=design["epsilon"], steps=1e12
-    )
-
-
 def _on_test_data(
     design: pd.DataFrame, breaks: NDArray[np.bool_], random: np.random.Generator
 ) -> pd.DataFrame:
@@ -103,12 +85,6 @@ def _on_test_data(
 
 
 PROPOSITIONS: Mapping[str, Worlds] = {
-    **{
-        f"slope-until-t2-{side}": number_worlds(
-            _slopes, propositions.LEARNED_BY_T2, 0.05, logs=True
-        )
-        for side in ("benign", "harmful")
-    },
     **{
         f"even-attention-until-t1-{side}": number_worlds(_gone, propositions.STILL_EVEN, 0.01)
         for side in ("benign", "harmful")
@@ -126,5 +102,4 @@ PROPOSITIONS: Mapping[str, Worlds] = {
     "harmful-attention": number_worlds(_attention, lemmas.NEAR_ONE, 0.003),
     "lemma-d8-attention": exception_worlds(_on_test_data),
     "lemma-d9-values": exception_worlds(_on_test_data),
-    "lemma54-values-most": number_worlds(_final_values, propositions.AS_THE_MARGIN, 0.01),
 }

@@ -31,7 +31,6 @@ from overfit_cli.cli.reproduce import reproduce
 from overfit_cli.cli.runs import runs
 from overfit_cli.cli.seal import seal
 from overfit_cli.cli.settings import DEFAULTS, defaults_in_words, help_in_force, take_defaults
-from overfit_cli.cli.show import show
 from overfit_cli.cli.sweep import sweep
 from overfit_cli.cli.train import train
 from overfit_cli.cli.verify import verify
@@ -201,7 +200,6 @@ app.command(cls=Command, context_settings=HELP_OPTIONS)(export)
 app.command(cls=Command, context_settings=HELP_OPTIONS)(compact)
 app.command(cls=Command, context_settings=HELP_OPTIONS)(merge)
 app.command(cls=Command, context_settings=HELP_OPTIONS)(runs)
-app.command(cls=Command, context_settings=HELP_OPTIONS)(show)
 app.command("list", cls=Command, context_settings=HELP_OPTIONS)(list_everything)
 
 
