@@ -113,27 +113,8 @@ STEPS = np.arange(0.0, 401.0, 8.0)
 STAGE_2, STAGE_3 = 40.0, 200.0
 """The steps at which the stages begin, in these units."""
 
-LEARNED, FORGOTTEN = 5.0, 1.0
-"""What wins grows to, and what loses."""
-
-
-def _ends(
-    design: pd.DataFrame, right: NDArray[np.bool_], random: np.random.Generator, regime: Regime
-) -> pd.DataFrame:
-    """Cells in which the one that should end above the other does, where it is right."""
-    signal = right if regime == "benign" else ~right
-    high = random.uniform(LEARNED, 2 * LEARNED, len(design))
-    low = random.uniform(0, LEARNED, len(design))
-    of_signal, of_noise = np.where(signal, high, low), np.where(signal, low, high)
-    return design.assign(
-        steps=30,
-        train_loss=0.009,
-        train_attention_signal=of_signal / (2 * LEARNED),
-        train_attention_noise=of_noise / (2 * LEARNED),
-        value_plus=of_signal,
-        value_minus=-of_signal,
-        value_noise=of_noise,
-    )
+LEARNED = 5.0
+"""What wins grows to, at least."""
 
 
 def _grown(
@@ -141,8 +122,10 @@ def _grown(
 ) -> pd.DataFrame:
     """Two logged steps of each cell, between which what should grow faster does, where right."""
     start = design.assign(key=np.arange(len(design)).astype(str), step=0, steps=30)
-    ends = _ends(start, right, random, regime)
-    of_signal, of_noise = ends["value_plus"], ends["value_noise"]
+    signal = right if regime == "benign" else ~right
+    high = random.uniform(LEARNED, 2 * LEARNED, len(design))
+    low = random.uniform(0, LEARNED, len(design))
+    of_signal, of_noise = np.where(signal, high, low), np.where(signal, low, high)
     names = {name for pairs in dynamics.GROWN.values() for pair in pairs for name in pair}
     last = start.assign(
         step=30,
@@ -223,13 +206,6 @@ FITTED = MARGINS["fig1-fitted"]
 _REGIMES: tuple[Regime, ...] = ("benign", "harmful")
 
 DYNAMICS: Mapping[str, Worlds] = {
-    **{
-        f"dynamics-{regime}-{quantity}": share_worlds(
-            partial(_ends, regime=regime), MARGINS[f"dynamics-{regime}-{quantity}"]
-        )
-        for regime in _REGIMES
-        for quantity in ("attention", "value")
-    },
     **{
         f"dynamics-{regime}-{quantity}": share_worlds(
             partial(_grown, regime=regime), MARGINS[f"dynamics-{regime}-{quantity}"]

@@ -138,10 +138,6 @@ def table() -> str:
 
 
 AGREEING = (
-    "dynamics-benign-attention",
-    "dynamics-benign-value",
-    "dynamics-harmful-attention",
-    "dynamics-harmful-value",
     "attention-deficit-formula",
     "attention-deficit-constant",
     "fig2-fitted",
