@@ -38,22 +38,18 @@ def _curves(
     random: np.random.Generator,
     *,
     factors: NDArray[np.float64] | float = 1.0,
-    power: float = 2.0,
-    stretch: NDArray[np.float64] | float = 1.0,
 ) -> pd.DataFrame:
-    """Cells whose curves cross at N·SNR^p = C.
+    """Cells whose curves cross at N·SNR² = C.
 
     Args:
         design: parameters and seeds.
         random: the source of its noise, the same seeds' shifts at each value of the axis.
         factors: C over figure 1's, at the middle N, for each cell.
-        power: p.
-        stretch: how much wider than figure 1's transition each cell's is, in log(SNR).
     """
     crossing = np.log(np.sqrt(FIGURE_1_CONSTANT * factors / MIDDLE_N))
-    crossing = crossing - np.log(design["n"].to_numpy() / MIDDLE_N) / power
+    crossing = crossing - np.log(design["n"].to_numpy() / MIDDLE_N) / FIGURE_1_EXPONENT
     crossing = crossing + shifts(design, random)
-    away = (np.log(design["snr"].to_numpy()) - crossing) / stretch
+    away = np.log(design["snr"].to_numpy()) - crossing
     return design.assign(train_loss=0.009, test_loss=test_loss(away))
 
 
@@ -68,26 +64,6 @@ def _constants(
     return _curves(design, random, factors=_at_largest_dimension(design, factors))
 
 
-def _exponent(
-    design: pd.DataFrame, powers: NDArray[np.float64], random: np.random.Generator
-) -> pd.DataFrame:
-    return _curves(design, random, power=powers[0])
-
-
-def _widths(
-    design: pd.DataFrame, factors: NDArray[np.float64], random: np.random.Generator
-) -> pd.DataFrame:
-    """The width in N·SNR² is the square of that in SNR, and factors are of the former."""
-    logs = np.log(_at_largest_dimension(design, factors))
-    stretch = 1 + logs / (2 * np.where(logs > 0, *WIDTH))
-    return _curves(design, random, stretch=stretch)
-
-
-WIDTH = (0.306, 0.277)
-"""By how much log(SNR) grows from a test loss of 0.5 to one of 0.2, as read off the preset's grid:
-where curves are stretched, and where they are squeezed."""
-
-
 def _balance(
     design: pd.DataFrame, powers: NDArray[np.float64], random: np.random.Generator
 ) -> pd.DataFrame:
@@ -100,8 +76,6 @@ def _balance(
 
 BOUNDARIES: Mapping[str, Worlds] = {
     "dimension-constant": number_worlds(_constants, SAME, 0.05, logs=True),
-    "dimension-exponent": number_worlds(_exponent, EXPONENT, 0.0),
-    "dimension-sharpness": number_worlds(_widths, SAME, 0.05, logs=True),
     "transition-balance": number_worlds(_balance, PROPORTIONAL, 0.03),
     "constant-balance": number_worlds(_balance, PROPORTIONAL, 0.03),
 }
