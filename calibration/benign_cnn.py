@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from calibration.benign_vit_figures import GUESS
 from calibration.rates import Worlds
 from calibration.worlds import number_worlds
-from overfit_cli.studies.benign_vit.cnn.claims import FEWER, MOST_ERROR, WHOLE
+from overfit_cli.studies.benign_vit.cnn.claims import FEWER, WHOLE
 from overfit_cli.studies.benign_vit.vit.theory import FIGURE_1_THRESHOLD
 
 MIDDLE_N = 11.0
@@ -49,12 +49,7 @@ def boundary_cells(
         crossing = crossing + deviation * random.standard_normal(group.max() + 1)[group]
     away = np.exp(STEEP * (np.log(design["snr"].to_numpy()) - crossing))
     odds = (GUESS / FIGURE_1_THRESHOLD - 1) * away
-    return design.assign(
-        steps=10,
-        train_loss=0.009,
-        test_loss=GUESS / (1 + odds),
-        test_error=np.minimum(MOST_ERROR / away, 0.5),
-    )
+    return design.assign(steps=10, train_loss=0.009, test_loss=GUESS / (1 + odds))
 
 
 def _ratios(
@@ -78,7 +73,6 @@ _FEWER_SAMPLES = number_worlds(_ratios, FEWER, 0.05, logs=True)
 
 WORLDS: Mapping[str, Worlds] = {
     "cnn-fewer-samples": _FEWER_SAMPLES,
-    "cnn-fewer-samples-error": _FEWER_SAMPLES,
     "cnn-fewer-samples-any-loss": _FEWER_SAMPLES,
     "cnn-power": _powers_of("cnn", 3.0),
     "cnn-vit-power": _powers_of("vit", 2.0),

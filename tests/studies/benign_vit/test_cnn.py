@@ -143,19 +143,17 @@ def test_one_model_alone_compares_nothing() -> None:
 
 def test_a_boundary_below_the_grid_counts_at_its_end_and_two_say_nothing() -> None:
     cells = made_up(2.0, 2.0)
-    error = CLAIMS["cnn-fewer-samples-error"]
-    assert error.judge(cells).verdict == "holds"
+    fewer = CLAIMS["cnn-fewer-samples"]
     is_cnn = cells["model"] == "cnn"
-    never = cells.assign(test_error=cells["test_error"].where(is_cnn, 0.0))
-    measured = error.judge(never)
+    never = cells.assign(test_loss=cells["test_loss"].where(is_cnn, 0.05))
+    measured = fewer.judge(never)
     assert measured.verdict == "holds"
     boundary = 0.33 * 1.5  # the CNN's, at N = 11; the grid begins at 0.1
     least = boundary * (11 / 4) ** 0.5 / 0.1
     assert measured.details["N = 4"] == pytest.approx(least, rel=0.05)
-    both = cells.assign(test_error=cells["test_error"].where(~is_cnn, 0.0) * 0.0)
-    assert error.judge(both).verdict in ("not run", "inconclusive")
-    always = cells.assign(test_error=cells["test_error"].where(is_cnn, 0.5))
-    assert error.judge(always).verdict != "holds"
+    assert fewer.judge(cells.assign(test_loss=0.05)).verdict in ("not run", "inconclusive")
+    always = cells.assign(test_loss=cells["test_loss"].where(is_cnn, 0.5))
+    assert fewer.judge(always).verdict != "holds"
 
 
 def test_an_order_that_turns_with_the_test_loss_is_no_order_at_any_loss() -> None:
