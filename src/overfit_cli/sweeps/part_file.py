@@ -222,9 +222,6 @@ class WantedColumns:
 
     def misfit(self, schema: pa.Schema) -> str:
         """Return how a part's columns aren't these, in words; empty where they are."""
-        for name in schema.names:
-            if name not in self.types:
-                return f"it has a column {name!r}, which the study lacks"
         present = self.needed.union(schema.names)
         return misfit(schema, {name: kind for name, kind in self.types.items() if name in present})
 
@@ -439,6 +436,7 @@ def _not_of(kind: Kind, schema: pa.Schema, *, named: bool) -> str:
 def _of_its_study(table: pa.Table, schema: pa.Schema, kind: Kind) -> pa.Table | Refusal:
     """The rows, if they are of the study that the file says, and have its columns.
 
+    Columns that the study has dropped since are left out.
     The columns of another version of the study, or of one that isn't installed, aren't known.
     """
     study = study_of(table)
@@ -446,8 +444,10 @@ def _of_its_study(table: pa.Table, schema: pa.Schema, kind: Kind) -> pa.Table | 
     if "version" in table.column_names:
         newest = pc.max(table.column("version")).as_py()
         wanted = wanted if newest == installed_version(study) else None
-    if wanted is not None and (reason := wanted.misfit(schema)):
-        return Refusal(reason)
+    if wanted is not None:
+        if reason := wanted.misfit(schema):
+            return Refusal(reason)
+        table = table.select([name for name in table.column_names if name in wanted.types])
     if "study" in table.column_names:
         others = set(table.column("study").unique().to_pylist()) - {study_of(table)}
         if others:
