@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from calibration.benign_vit_figures import STAGE_2, STAGE_3, logged
 from calibration.rates import Worlds
 from calibration.worlds import exception_worlds, number_worlds
+from overfit_cli.claims.rules import Margin
 from overfit_cli.core.parameters import parameters_from_row
 from overfit_cli.studies.benign_vit.vit.claims import every_token, lemmas
 from overfit_cli.studies.benign_vit.vit.lemma_numbers import WINS, values_until_t0
@@ -34,7 +35,12 @@ def _gaps(design: pd.DataFrame, powers: Numbers, random: Random, side: Regime) -
     since = _since(steps, STAGE_2)
     slow, fast = (np.log1p(since ** (steps["number"] + more)) for more in (0, 1))
     gaps = {"signal": fast, "noise": fast, "rest": slow}
-    return steps.assign(**{f"{WINS[side]}_gap_{source}": gap for source, gap in gaps.items()})
+    means = {
+        f"product_{query}_{key}": fast if key == WINS[side] else 0.0
+        for query in ("signal", "noise")
+        for key in ("signal", "noise")
+    }
+    return steps.assign(**{f"{WINS[side]}_gap_{name}": gap for name, gap in gaps.items()}, **means)
 
 
 def _rises(design: pd.DataFrame, falls: Bools, random: Random, side: Regime) -> pd.DataFrame:
@@ -111,6 +117,9 @@ def _largest_values(design: pd.DataFrame, breaks: Bools, random: Random) -> pd.D
     return steps.assign(noise_value_most=most * steps["part"] / steps["part"].max())
 
 
+LINEAR = Margin(lemmas.LINEAR.least, every_token.AT_MOST_LINEAR.most)
+
+
 def _of_side(side: Regime) -> dict[str, Worlds]:
     prefix = "lemma53" if side == "benign" else "harmful"
     return {
@@ -120,7 +129,7 @@ def _of_side(side: Regime) -> dict[str, Worlds]:
         f"stray-products-{side}": exception_worlds(_stray),
         f"largest-scores-{side}": exception_worlds(_scores),
         f"stage3-lead-{side}": number_worlds(_leads, lemmas.LEAD, 0.2, logs=True),
-        f"{prefix}-values-most": number_worlds(_values, every_token.AT_MOST_LINEAR, 0.01),
+        f"{prefix}-values": number_worlds(_values, LINEAR, 0.01),
         f"values-until-t0-{side}": number_worlds(
             partial(_first_values, side=side), every_token.WITHIN_TAIL, 0.05
         ),

@@ -146,20 +146,13 @@ def _leads(
 
 
 def _powers(
-    design: pd.DataFrame, powers: NDArray[np.float64], random: np.random.Generator, stage: float
+    design: pd.DataFrame, powers: NDArray[np.float64], random: np.random.Generator
 ) -> pd.DataFrame:
-    """Logged steps in which what a lemma is about grows with a power of the steps since a stage."""
+    """Logged steps in which exponentials of values grow with a power of the steps of stage 3."""
     steps = logged(design, powers)
-    since = (steps["part"] - stage).clip(lower=0) / STAGE_3
-    grown = since ** steps["number"]
-    logarithm = np.log1p(grown)
-    value = grown if stage == STAGE_2 else logarithm
-    return steps.assign(
-        value_plus=value,
-        value_minus=-value,
-        product_signal_signal=logarithm,
-        product_signal_noise=0.0,
-    )
+    since = (steps["part"] - STAGE_3).clip(lower=0) / STAGE_3
+    value = np.log1p(since ** steps["number"])
+    return steps.assign(value_plus=value, value_minus=-value)
 
 
 def _attention(
@@ -189,9 +182,7 @@ DYNAMICS: Mapping[str, Worlds] = {
     },
     "lemma52-lead": number_worlds(_leads, lemmas.LEAD, 0.15, logs=True),
     "lemma-e3-lead": number_worlds(_leads, lemmas.LEAD, 0.21, logs=True),
-    "lemma53-values": number_worlds(partial(_powers, stage=STAGE_2), lemmas.LINEAR, 0.01),
-    "lemma53-products": number_worlds(partial(_powers, stage=STAGE_2), lemmas.QUADRATIC, 0.16),
-    "lemma54-values": number_worlds(partial(_powers, stage=STAGE_3), lemmas.LINEAR, 0.003),
+    "lemma54-values": number_worlds(_powers, lemmas.LINEAR, 0.003),
     "stage3-attention": number_worlds(_attention, lemmas.NEAR_ONE, 0.003),
 }
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -37,26 +36,13 @@ def _gone(design: pd.DataFrame, gone: Numbers, random: np.random.Generator) -> p
     return steps.assign(**even | {"attention_signal_signal": more})
 
 
-def _products(
-    design: pd.DataFrame, powers: Numbers, random: np.random.Generator, query: str, target: str
-) -> pd.DataFrame:
-    """Logged steps in which exp(⟨q, k⟩) with one key grows with a power in stage 2."""
+def _products(design: pd.DataFrame, powers: Numbers, random: np.random.Generator) -> pd.DataFrame:
+    """Logged steps in which exp(⟨q₂, k₂⟩) grows with a power in stage 2."""
     steps = logged(design, powers)
     since = (steps["part"] - STAGE_2).clip(lower=0) / STAGE_3
-    other = {"signal": "noise", "noise": "signal"}[target]
     return steps.assign(
-        **{
-            f"product_{query}_{target}": np.log1p(since ** steps["number"]),
-            f"product_{query}_{other}": 0.0,
-        }
+        product_noise_noise=np.log1p(since ** steps["number"]), product_noise_signal=0.0
     )
-
-
-def _values(design: pd.DataFrame, powers: Numbers, random: np.random.Generator) -> pd.DataFrame:
-    """Logged steps in which token 2's value grows with a power in stage 2."""
-    steps = logged(design, powers)
-    since = (steps["part"] - STAGE_2).clip(lower=0) / STAGE_3
-    return steps.assign(value_noise=since ** steps["number"])
 
 
 def _attention(
@@ -89,16 +75,7 @@ PROPOSITIONS: Mapping[str, Worlds] = {
         f"even-attention-until-t1-{side}": number_worlds(_gone, propositions.STILL_EVEN, 0.01)
         for side in ("benign", "harmful")
     },
-    "lemma53-noise-products": number_worlds(
-        partial(_products, query="noise", target="signal"), lemmas.QUADRATIC, 0.06
-    ),
-    **{
-        f"harmful-{query}-products": number_worlds(
-            partial(_products, query=query, target="noise"), lemmas.QUADRATIC, 0.02
-        )
-        for query in ("signal", "noise")
-    },
-    "harmful-values": number_worlds(_values, lemmas.LINEAR, 0.003),
+    "harmful-noise-products": number_worlds(_products, lemmas.QUADRATIC, 0.02),
     "harmful-attention": number_worlds(_attention, lemmas.NEAR_ONE, 0.003),
     "lemma-d8-attention": exception_worlds(_on_test_data),
     "lemma-d9-values": exception_worlds(_on_test_data),

@@ -209,6 +209,8 @@ def test_a_class_of_token_that_lags_breaks_the_growth_of_all() -> None:
         for source in TOKEN_CLASSES:
             lagging = steps.assign(**{f"{side}_gap_{source}": linear + steps["seed"] / 1e4})
             assert measure(name, lagging).verdict != "holds", (name, source)
+        lagging = steps.assign(**{f"product_signal_{side}": linear + steps["seed"] / 1e4})
+        assert measure(name, lagging).verdict == "fails", name
 
 
 def test_lengths_of_tokens_and_step_sizes_are_one_scale() -> None:

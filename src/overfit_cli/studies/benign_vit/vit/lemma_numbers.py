@@ -240,10 +240,8 @@ def stage_3_lead(steps: pd.DataFrame, parameters: BenignVitParameters, side: Reg
     return math.log(max(float(np.min(leads)), NOTHING) / (3 * parameters.tokens))
 
 
-def stage_2_value_most(steps: pd.DataFrame, parameters: BenignVitParameters, side: Regime) -> float:
-    """Return the power of t − T₁ in what wins over stage 2: of the signals the greater."""
-    if side == "harmful":
-        return stage_2_noise_value(steps, parameters)
+def stage_2_value_most(steps: pd.DataFrame, parameters: BenignVitParameters) -> float:
+    """Return the power of t − T₁ in V₊ and −V₋ over stage 2, the greater."""
     part = _stage(steps, parameters, 2)
     return float(np.max([_power(part, partial(_signal_value, sign)) for sign in SIGNALS]))
 

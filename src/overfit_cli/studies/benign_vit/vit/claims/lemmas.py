@@ -218,25 +218,6 @@ LEMMAS = (
         further=[T1_IN_TIME],
     ),
     lemma_claim(
-        "lemma53-values",
-        "Lemma 5.3",
-        "In stage 2 both signals' values grow at least linearly in the steps since stage 1 ended.",
-        LINEAR.in_words("the power of the steps since then, of the slower signal,"),
-        judge_number(numbers.stage_2_value, LINEAR, note="Fitted to the second half of stage 2."),
-    ),
-    lemma_claim(
-        "lemma53-products",
-        "Lemma 5.3",
-        "In stage 2 exp(⟨q₊, k₊⟩ − ⟨q₊, k₂⟩) grows at least as the square of the steps since stage "
-        "1 ended.",
-        QUADRATIC.in_words("the power of the steps since then"),
-        judge_number(
-            numbers.stage_2_products,
-            QUADRATIC,
-            note="Fitted to the second half of stage 2.",
-        ),
-    ),
-    lemma_claim(
         "stage3-attention",
         "section 5.3, stage 3, (108) to (111)",
         "In stage 3 the attention of all tokens on the signal is nearly 1.",

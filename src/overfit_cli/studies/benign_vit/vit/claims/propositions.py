@@ -35,7 +35,6 @@ from overfit_cli.studies.benign_vit.vit.claims.condition import (
     with_small_test_error,
 )
 from overfit_cli.studies.benign_vit.vit.claims.lemmas import (
-    LINEAR,
     NEAR_ONE,
     QUADRATIC,
     by_seed,
@@ -170,44 +169,15 @@ PROPOSITIONS = (
     *_of_side("benign"),
     *_of_side("harmful"),
     lemma_claim(
-        "lemma53-noise-products",
-        "Lemma 5.3",
-        "In stage 2 exp(⟨q₂, k₊⟩ − ⟨q₂, k₂⟩) of token 2's query grows at least as the square of "
-        "the steps since stage 1 ended.",
+        "harmful-noise-products",
+        "proposition L(t) of E.2, (160) to (164)",
+        "Where overfitting is harmful, exp(⟨q, k₂⟩ − ⟨q, k₊⟩) of token 2's query grows in stage 2 "
+        "at least as the square of the steps since stage 1 ended.",
         QUADRATIC.in_words("the power of the steps since then"),
         judge_number(
-            partial(numbers.stage_2_products, query="noise"),
+            partial(numbers.stage_2_products, query="noise", side="harmful"),
             QUADRATIC,
             note="Fitted to the second half of stage 2.",
-        ),
-    ),
-    *(
-        lemma_claim(
-            f"harmful-{query}-products",
-            "proposition L(t) of E.2, (160) to (164)",
-            f"Where overfitting is harmful, exp(⟨q, k₂⟩ − ⟨q, k₊⟩) of {words} query grows in "
-            "stage 2 at least as the square of the steps since stage 1 ended.",
-            QUADRATIC.in_words("the power of the steps since then"),
-            judge_number(
-                partial(numbers.stage_2_products, query=query, side="harmful"),
-                QUADRATIC,
-                note="Fitted to the second half of stage 2.",
-                side="harmful",
-            ),
-            side="harmful",
-        )
-        for query, words in (("signal", "the signal's"), ("noise", "token 2's"))
-    ),
-    lemma_claim(
-        "harmful-values",
-        "proposition J(t) of E.2",
-        "Where overfitting is harmful, token 2's value grows in stage 2 at least linearly in the "
-        "steps since stage 1 ended.",
-        LINEAR.in_words("the power of the steps since then"),
-        judge_number(
-            numbers.stage_2_noise_value,
-            LINEAR,
-            note="The mean over samples, fitted to the second half of stage 2.",
             side="harmful",
         ),
         side="harmful",
