@@ -285,17 +285,22 @@ def unfitted(design: pd.DataFrame, random: np.random.Generator, *, share: float)
     return cells.assign(train_loss=np.where(first, 0.5, cells["train_loss"]))
 
 
-def without_trend(
-    design: pd.DataFrame, random: np.random.Generator, *, slope: float = 0.0, axis: str = "n"
+def falling(
+    design: pd.DataFrame, random: np.random.Generator, *, n: float, snr: float
 ) -> pd.DataFrame:
-    """Return cells whose losses differ by seed and by chance, and fall along an axis by `slope`."""
-    by_seed = pd.Series(random.normal(size=design["seed"].max() + 1))
-    slopes = pd.Series(random.normal(size=design["seed"].max() + 1)) * np.log(design[axis].max())
-    logs = by_seed[design["seed"]].to_numpy() + random.normal(size=len(design))
-    tilt = 0.1 * slopes[design["seed"]].to_numpy() - slope
-    return figure_1(design, random).assign(
-        test_loss=np.exp(logs + tilt * np.log(design[axis].to_numpy()))
-    )
+    """Return cells whose losses fall along both axes by these slopes, for the average seed."""
+    seeds = design["seed"].to_numpy()
+    logs = random.normal(size=seeds.max() + 1)[seeds] + random.normal(size=len(design))
+    for axis, slope in (("n", n), ("snr", snr)):
+        slopes = 0.1 * random.normal(size=seeds.max() + 1) * np.log(design[axis].max()) - slope
+        logs = logs + slopes[seeds] * np.log(design[axis].to_numpy())
+    return figure_1(design, random).assign(test_loss=np.exp(logs))
+
+
+def falling_along_one(design: pd.DataFrame, random: np.random.Generator) -> pd.DataFrame:
+    """Return cells whose losses do not fall along one of the axes, either as often."""
+    flat = random.random() < 1 / 2
+    return falling(design, random, n=float(flat), snr=float(not flat))
 
 
 AS_WELL = ({"power": 1.7}, {"power": 2.3})
@@ -331,10 +336,5 @@ FIGURE_1: Mapping[str, Worlds] = {
     "fig1-sides-power": worlds_from(
         figure_1, partial(mixed_worlds, worlds=AS_WELL), BETTER.fewest_seeds
     ),
-    "fig1-falls-with-n": worlds_from(partial(without_trend, slope=1.0), without_trend, 5),
-    "fig1-falls-with-snr": worlds_from(
-        partial(without_trend, slope=1.0, axis="snr"),
-        partial(without_trend, axis="snr"),
-        5,
-    ),
+    "fig1-falls-with-n": worlds_from(partial(falling, n=1.0, snr=1.0), falling_along_one, 5),
 }

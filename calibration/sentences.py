@@ -141,9 +141,6 @@ AGREEING = (
     "attention-deficit-formula",
     "attention-deficit-constant",
     "fig2-fitted",
-    "fig2-transition",
-    "fig2-falls-with-n",
-    "fig2-falls-with-snr",
 )
 """Claims of papers that are sentences, whose made-up worlds are drawn quickly."""
 

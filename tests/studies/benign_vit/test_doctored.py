@@ -85,8 +85,8 @@ def test_a_fall_that_hangs_on_lost_cells_is_left_open() -> None:
     cells = grid()
     flat = cells.assign(test_loss=0.4 + 0.01 * named_rng(5, "flat").random(len(cells)))
     lost = failed(flat, 0.08)
-    assert measure("fig1-falls-with-snr", lost).verdict != "holds"
-    assert measure("fig1-falls-with-snr", failed(cells, 0.03)).verdict == "holds"
+    assert measure("fig1-falls-with-n", lost).verdict != "holds"
+    assert measure("fig1-falls-with-n", failed(cells, 0.03)).verdict == "holds"
 
 
 def steps_of(name: str) -> pd.DataFrame:
