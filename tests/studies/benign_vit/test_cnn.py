@@ -96,17 +96,17 @@ def made_up(vit: float, cnn: float, ratio: float = 1.5) -> pd.DataFrame:
 @pytest.mark.parametrize(
     ("vit", "cnn", "ratio", "verdicts"),
     [
-        (2.0, 3.0, 1.5, ("holds", "holds", "holds")),
-        (2.0, 2.0, 1.5, ("holds", "fails", "holds")),
-        (3.0, 3.0, 1.5, ("holds", "holds", "fails")),
-        (2.0, 3.0, 0.6, ("fails", "holds", "holds")),
+        (2.0, 3.0, 1.5, ("holds", "holds")),
+        (2.0, 2.0, 1.5, ("holds", "fails")),
+        (3.0, 3.0, 1.5, ("holds", "fails")),
+        (2.0, 3.0, 0.6, ("fails", "holds")),
     ],
 )
 def test_each_boundary_has_its_power_and_the_lower_one_needs_fewer_samples(
     vit: float, cnn: float, ratio: float, verdicts: tuple[str, ...]
 ) -> None:
     cells = made_up(vit, cnn, ratio)
-    names = ("cnn-fewer-samples", "cnn-power", "cnn-vit-power")
+    names = ("cnn-fewer-samples", "cnn-power")
     assert tuple(CLAIMS[name].judge(cells).verdict for name in names) == verdicts
 
 

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from overfit_cli.claims.cells import finite_numbers, one_setting, require_done
+from overfit_cli.claims.joined import joined
 from overfit_cli.claims.rules import (
     LEAST_VALUES,
     Margin,
@@ -141,6 +142,17 @@ def _claim(
     )
 
 
+def _power_claim(model: str) -> Claim:
+    return _claim(
+        "power",
+        f"The ratio at which the test loss is {FIGURE_1_THRESHOLD:g} falls with N as N·SNR^q = C "
+        "where a CNN is trained, and as N·SNR² = C where a Vision Transformer is on the same "
+        "samples.",
+        WHOLE.in_words("p − q, and for the transformer p − 2, for p of N·SNR^p = C"),
+        partial(_power, model=model),
+    )
+
+
 _RATIO = "the CNN's ratio over the transformer's, at every N with the former below 1"
 
 CLAIMS = (
@@ -159,17 +171,5 @@ CLAIMS = (
         FEWER.in_words(f"{_RATIO} and every loss"),
         partial(_advantage, thresholds={loss: f", test loss {loss:g}" for loss in OTHER_LOSSES}),
     ),
-    _claim(
-        "power",
-        "The ratio at which a CNN's test loss is "
-        f"{FIGURE_1_THRESHOLD:g} falls with N as N·SNR^q = C.",
-        WHOLE.in_words("p − q for p of N·SNR^p = C"),
-        partial(_power, model="cnn"),
-    ),
-    _claim(
-        "vit-power",
-        "On the same samples a Vision Transformer's falls as N·SNR² = C.",
-        WHOLE.in_words("p − 2 for p of N·SNR^p = C"),
-        partial(_power, model="vit"),
-    ),
+    joined({"CNN": _power_claim("cnn"), "Vision Transformer": _power_claim("vit")}),
 )
