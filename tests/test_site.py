@@ -208,7 +208,7 @@ def test_pages_open_without_errors_and_fit_a_phone(chromium: Browser, address: s
         "index",
         "docs/gallery",
         "docs/api",
-        "docs/benign-vit/results",
+        "docs/jiang2024/results",
         "docs/error-rates",
     ):
         page.goto(f"{address}/{name}.html")
