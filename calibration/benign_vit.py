@@ -2,8 +2,7 @@
 
 Here are those on Theorems 4.1 and 4.2 where their condition is met;
 `benign_vit_propositions.py` has those on propositions, `benign_vit_every_token.py` those on every
-token and on further sizes, `benign_vit_wide.py` those on wide heads,
-and `benign_vit_figures.py` the others.
+token, `benign_vit_wide.py` those on wide heads, and `benign_vit_figures.py` the others.
 """
 
 from __future__ import annotations
@@ -120,9 +119,6 @@ THEOREM_REGIME: Mapping[str, Worlds] = {
     **_side_worlds("harmful"),
     "theorem-benign-test-loss": number_worlds(_benign_loss, claims.RATE, 0.05),
     "theorem-harmful-test-loss": number_worlds(_harmful_loss, claims.AT_LEAST, 0.002),
-    "theorem-harmful-steps-strong-noise": number_worlds(
-        partial(_steps, side="harmful"), claims.ORDER_OF_T, 0.001, logs=True
-    ),
     "theorem-benign-test-margin": number_worlds(_test_margin, claims.RATE, 0.05),
     "theorem-transition": number_worlds(_boundary, claims.TRANSITION, 0.0),
 }

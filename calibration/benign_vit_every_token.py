@@ -1,8 +1,7 @@
-"""Made-up worlds for `benign-vit`: propositions for every token, and sizes left open."""
+"""Made-up worlds for `benign-vit`: propositions for every token."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from functools import partial
 
@@ -12,20 +11,13 @@ from numpy.typing import NDArray
 
 from calibration.benign_vit_figures import STAGE_2, STAGE_3, logged
 from calibration.rates import Worlds
-from calibration.worlds import exception_worlds, number_worlds, share_worlds
+from calibration.worlds import exception_worlds, number_worlds
 from overfit_cli.claims.rules import Margin
 from overfit_cli.core.parameters import parameters_from_row
-from overfit_cli.studies.benign_vit.vit.claims import every_token, lemmas, sizes
-from overfit_cli.studies.benign_vit.vit.claims.condition import numbers_of
-from overfit_cli.studies.benign_vit.vit.claims.theorem_regime import (
-    AT_LEAST,
-    ORDER_OF_T,
-    RATE,
-    TOLERANCE,
-)
+from overfit_cli.studies.benign_vit.vit.claims import every_token, lemmas
 from overfit_cli.studies.benign_vit.vit.lemma_numbers import WINS, values_until_t0
 from overfit_cli.studies.benign_vit.vit.parameters import BenignVitParameters
-from overfit_cli.studies.benign_vit.vit.theory import Regime, predicted_steps
+from overfit_cli.studies.benign_vit.vit.theory import Regime
 
 Numbers = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -43,7 +35,12 @@ def _gaps(design: pd.DataFrame, powers: Numbers, random: Random, side: Regime) -
     since = _since(steps, STAGE_2)
     slow, fast = (np.log1p(since ** (steps["number"] + more)) for more in (0, 1))
     gaps = {"signal": fast, "noise": fast, "rest": slow}
-    return steps.assign(**{f"{WINS[side]}_gap_{source}": gap for source, gap in gaps.items()})
+    means = {
+        f"product_{query}_{key}": fast if key == WINS[side] else 0.0
+        for query in ("signal", "noise")
+        for key in ("signal", "noise")
+    }
+    return steps.assign(**{f"{WINS[side]}_gap_{name}": gap for name, gap in gaps.items()}, **means)
 
 
 def _rises(design: pd.DataFrame, falls: Bools, random: Random, side: Regime) -> pd.DataFrame:
@@ -120,61 +117,11 @@ def _largest_values(design: pd.DataFrame, breaks: Bools, random: Random) -> pd.D
     return steps.assign(noise_value_most=most * steps["part"] / steps["part"].max())
 
 
-def _noise_powers(
-    design: pd.DataFrame, powers: Numbers, random: Random, side: Regime
-) -> pd.DataFrame:
-    """Cells whose steps at a fixed η and ‖μ‖ scale with a power of σ_p² d.
-
-    In terms of SNR at σ_p = 1, that is SNR^(−2p) η^(p + p_μ/2) of T's power p_μ of ‖μ‖.
-    """
-    of_signal = {"benign": -2.0, "harmful": 0.0}[side]
-    logs = (
-        of_signal * np.log(design["snr"])
-        + (powers + of_signal / 2) * np.log(design["learning_rate"])
-        - np.log(design["epsilon"])
-        + (side == "harmful") * np.log(design["n"])
-        - 2 * np.log(design["output_scale"])
-        + 0.01 * random.standard_normal(len(design))
-    )
-    return design.assign(train_loss=design["epsilon"], steps=np.exp(logs - logs.min() + 20))
-
-
-def _size_steps(
-    design: pd.DataFrame, ratios: Numbers, random: Random, side: Regime
-) -> pd.DataFrame:
-    """Cells that take so many times T steps."""
-    t = numbers_of(design, lambda cell: predicted_steps(cell, cell.output_scale, side))
-    if side == "harmful":
-        t /= (design["sigma_p_tilde"] / design["sigma_p"]) ** 2
-    return design.assign(train_loss=design["epsilon"], steps=ratios * t)
-
-
-def _size_losses(design: pd.DataFrame, rates: Numbers, random: Random) -> pd.DataFrame:
-    """Cells whose test loss falls with ε by so many times the proof's power."""
-    power = rates / (2 * design["tokens"].to_numpy(dtype=np.float64) ** 2)
-    losses = 0.3 * (design["epsilon"] / design["epsilon"].max()) ** power
-    return design.assign(train_loss=design["epsilon"], test_loss=losses)
-
-
-def _size_levels(design: pd.DataFrame, losses: Numbers, random: Random) -> pd.DataFrame:
-    scatter = np.exp(1e-5 * random.standard_normal(len(design)))
-    return design.assign(train_loss=design["epsilon"], test_loss=np.abs(losses) * scatter)
-
-
-def _labels(design: pd.DataFrame, lopsided: Bools, random: Random) -> pd.DataFrame:
-    """Cells of seeds with few of a label, or with enough of both."""
-    imbalance = np.where(lopsided, 0.6, 0.1)
-    return design.assign(train_loss=design["epsilon"], label_imbalance=imbalance)
+LINEAR = Margin(lemmas.LINEAR.least, every_token.AT_MOST_LINEAR.most)
 
 
 def _of_side(side: Regime) -> dict[str, Worlds]:
     prefix = "lemma53" if side == "benign" else "harmful"
-    power = sizes.NOISE_POWERS[side]
-    losses = (
-        number_worlds(_size_losses, RATE, 0.05)
-        if side == "benign"
-        else number_worlds(_size_levels, AT_LEAST, 0.002)
-    )
     return {
         f"{prefix}-every-product": number_worlds(partial(_gaps, side=side), lemmas.QUADRATIC, 0.03),
         f"scores-rise-{side}": exception_worlds(partial(_rises, side=side)),
@@ -182,19 +129,10 @@ def _of_side(side: Regime) -> dict[str, Worlds]:
         f"stray-products-{side}": exception_worlds(_stray),
         f"largest-scores-{side}": exception_worlds(_scores),
         f"stage3-lead-{side}": number_worlds(_leads, lemmas.LEAD, 0.2, logs=True),
-        f"{prefix}-values-most": number_worlds(_values, every_token.AT_MOST_LINEAR, 0.01),
+        f"{prefix}-values": number_worlds(_values, LINEAR, 0.01),
         f"values-until-t0-{side}": number_worlds(
             partial(_first_values, side=side), every_token.WITHIN_TAIL, 0.05
         ),
-        f"theorem-{side}-noise-power": number_worlds(
-            partial(_noise_powers, side=side),
-            Margin(power - TOLERANCE, power + TOLERANCE),
-            0.001,
-        ),
-        f"sizes-{side}-steps": number_worlds(
-            partial(_size_steps, side=side), ORDER_OF_T, 0.01, logs=True
-        ),
-        f"sizes-{side}-test-loss": losses,
     }
 
 
@@ -203,5 +141,4 @@ EVERY_TOKEN: Mapping[str, Worlds] = {
     **_of_side("harmful"),
     "harmful-values-stage3": number_worlds(_stage_3_values, lemmas.LINEAR, 0.003),
     "harmful-largest-values": exception_worlds(_largest_values),
-    "lemma-c1-labels": share_worlds(_labels, Margin(most=4 * math.exp(-20 / 8), fewest_seeds=10)),
 }

@@ -38,22 +38,18 @@ def _curves(
     random: np.random.Generator,
     *,
     factors: NDArray[np.float64] | float = 1.0,
-    power: float = 2.0,
-    stretch: NDArray[np.float64] | float = 1.0,
 ) -> pd.DataFrame:
-    """Cells whose curves cross at N·SNR^p = C.
+    """Cells whose curves cross at N·SNR² = C.
 
     Args:
         design: parameters and seeds.
         random: the source of its noise, the same seeds' shifts at each value of the axis.
         factors: C over figure 1's, at the middle N, for each cell.
-        power: p.
-        stretch: how much wider than figure 1's transition each cell's is, in log(SNR).
     """
     crossing = np.log(np.sqrt(FIGURE_1_CONSTANT * factors / MIDDLE_N))
-    crossing = crossing - np.log(design["n"].to_numpy() / MIDDLE_N) / power
+    crossing = crossing - np.log(design["n"].to_numpy() / MIDDLE_N) / FIGURE_1_EXPONENT
     crossing = crossing + shifts(design, random)
-    away = (np.log(design["snr"].to_numpy()) - crossing) / stretch
+    away = np.log(design["snr"].to_numpy()) - crossing
     return design.assign(train_loss=0.009, test_loss=test_loss(away))
 
 
@@ -68,26 +64,6 @@ def _constants(
     return _curves(design, random, factors=_at_largest_dimension(design, factors))
 
 
-def _exponent(
-    design: pd.DataFrame, powers: NDArray[np.float64], random: np.random.Generator
-) -> pd.DataFrame:
-    return _curves(design, random, power=powers[0])
-
-
-def _widths(
-    design: pd.DataFrame, factors: NDArray[np.float64], random: np.random.Generator
-) -> pd.DataFrame:
-    """The width in N·SNR² is the square of that in SNR, and factors are of the former."""
-    logs = np.log(_at_largest_dimension(design, factors))
-    stretch = 1 + logs / (2 * np.where(logs > 0, *WIDTH))
-    return _curves(design, random, stretch=stretch)
-
-
-WIDTH = (0.306, 0.277)
-"""By how much log(SNR) grows from a test loss of 0.5 to one of 0.2, as read off the preset's grid:
-where curves are stretched, and where they are squeezed."""
-
-
 def _balance(
     design: pd.DataFrame, powers: NDArray[np.float64], random: np.random.Generator
 ) -> pd.DataFrame:
@@ -100,8 +76,6 @@ def _balance(
 
 BOUNDARIES: Mapping[str, Worlds] = {
     "dimension-constant": number_worlds(_constants, SAME, 0.05, logs=True),
-    "dimension-exponent": number_worlds(_exponent, EXPONENT, 0.0),
-    "dimension-sharpness": number_worlds(_widths, SAME, 0.05, logs=True),
     "transition-balance": number_worlds(_balance, PROPORTIONAL, 0.03),
     "constant-balance": number_worlds(_balance, PROPORTIONAL, 0.03),
 }
@@ -113,27 +87,8 @@ STEPS = np.arange(0.0, 401.0, 8.0)
 STAGE_2, STAGE_3 = 40.0, 200.0
 """The steps at which the stages begin, in these units."""
 
-LEARNED, FORGOTTEN = 5.0, 1.0
-"""What wins grows to, and what loses."""
-
-
-def _ends(
-    design: pd.DataFrame, right: NDArray[np.bool_], random: np.random.Generator, regime: Regime
-) -> pd.DataFrame:
-    """Cells in which the one that should end above the other does, where it is right."""
-    signal = right if regime == "benign" else ~right
-    high = random.uniform(LEARNED, 2 * LEARNED, len(design))
-    low = random.uniform(0, LEARNED, len(design))
-    of_signal, of_noise = np.where(signal, high, low), np.where(signal, low, high)
-    return design.assign(
-        steps=30,
-        train_loss=0.009,
-        train_attention_signal=of_signal / (2 * LEARNED),
-        train_attention_noise=of_noise / (2 * LEARNED),
-        value_plus=of_signal,
-        value_minus=-of_signal,
-        value_noise=of_noise,
-    )
+LEARNED = 5.0
+"""What wins grows to, at least."""
 
 
 def _grown(
@@ -141,8 +96,10 @@ def _grown(
 ) -> pd.DataFrame:
     """Two logged steps of each cell, between which what should grow faster does, where right."""
     start = design.assign(key=np.arange(len(design)).astype(str), step=0, steps=30)
-    ends = _ends(start, right, random, regime)
-    of_signal, of_noise = ends["value_plus"], ends["value_noise"]
+    signal = right if regime == "benign" else ~right
+    high = random.uniform(LEARNED, 2 * LEARNED, len(design))
+    low = random.uniform(0, LEARNED, len(design))
+    of_signal, of_noise = np.where(signal, high, low), np.where(signal, low, high)
     names = {name for pairs in dynamics.GROWN.values() for pair in pairs for name in pair}
     last = start.assign(
         step=30,
@@ -179,23 +136,6 @@ def logged(design: pd.DataFrame, values: NDArray[np.float64]) -> pd.DataFrame:
     )
 
 
-def _updates(
-    design: pd.DataFrame, ratios: NDArray[np.float64], random: np.random.Generator, token: str
-) -> pd.DataFrame:
-    """Logged steps that add so many times what lemma 5.1 says."""
-    steps = logged(design, ratios)
-    noise = steps["sigma_p_tilde"] ** 2 * np.where(steps["noise_per"] == "token", 1, steps["d"])
-    strength = {"signal": (steps["snr"] * steps["sigma_p"]) ** 2, "noise": noise / steps["n"]}[
-        token
-    ]
-    rate = steps["loss_slope"] * strength
-    summed = rate.groupby(steps["key"]).cumsum() - rate
-    added = steps["number"] * steps["learning_rate"] * summed * steps["step"].iloc[1]
-    # All tokens together pay M times a quarter, and M is divided by: a quarter of M stays.
-    added *= 0.25
-    return steps.assign(gamma_plus=added / 2, gamma_minus=-added / 2, rho_noise=added)
-
-
 def _leads(
     design: pd.DataFrame, leads: NDArray[np.float64], random: np.random.Generator
 ) -> pd.DataFrame:
@@ -206,20 +146,13 @@ def _leads(
 
 
 def _powers(
-    design: pd.DataFrame, powers: NDArray[np.float64], random: np.random.Generator, stage: float
+    design: pd.DataFrame, powers: NDArray[np.float64], random: np.random.Generator
 ) -> pd.DataFrame:
-    """Logged steps in which what a lemma is about grows with a power of the steps since a stage."""
+    """Logged steps in which exponentials of values grow with a power of the steps of stage 3."""
     steps = logged(design, powers)
-    since = (steps["part"] - stage).clip(lower=0) / STAGE_3
-    grown = since ** steps["number"]
-    logarithm = np.log1p(grown)
-    value = grown if stage == STAGE_2 else logarithm
-    return steps.assign(
-        value_plus=value,
-        value_minus=-value,
-        product_signal_signal=logarithm,
-        product_signal_noise=0.0,
-    )
+    since = (steps["part"] - STAGE_3).clip(lower=0) / STAGE_3
+    value = np.log1p(since ** steps["number"])
+    return steps.assign(value_plus=value, value_minus=-value)
 
 
 def _attention(
@@ -242,29 +175,14 @@ _REGIMES: tuple[Regime, ...] = ("benign", "harmful")
 DYNAMICS: Mapping[str, Worlds] = {
     **{
         f"dynamics-{regime}-{quantity}": share_worlds(
-            partial(_ends, regime=regime), MARGINS[f"dynamics-{regime}-{quantity}"]
-        )
-        for regime in _REGIMES
-        for quantity in ("attention", "value")
-    },
-    **{
-        f"dynamics-{regime}-{quantity}": share_worlds(
             partial(_grown, regime=regime), MARGINS[f"dynamics-{regime}-{quantity}"]
         )
         for regime in _REGIMES
         for quantity in dynamics.GROWN
     },
-    "lemma51-signal": number_worlds(
-        partial(_updates, token="signal"), lemmas.SAME, 0.01, logs=True
-    ),
-    "lemma51-noise": number_worlds(
-        partial(_updates, token="noise"), lemmas.AT_MOST, 0.01, logs=True
-    ),
     "lemma52-lead": number_worlds(_leads, lemmas.LEAD, 0.15, logs=True),
     "lemma-e3-lead": number_worlds(_leads, lemmas.LEAD, 0.21, logs=True),
-    "lemma53-values": number_worlds(partial(_powers, stage=STAGE_2), lemmas.LINEAR, 0.01),
-    "lemma53-products": number_worlds(partial(_powers, stage=STAGE_2), lemmas.QUADRATIC, 0.16),
-    "lemma54-values": number_worlds(partial(_powers, stage=STAGE_3), lemmas.LINEAR, 0.003),
+    "lemma54-values": number_worlds(_powers, lemmas.LINEAR, 0.003),
     "stage3-attention": number_worlds(_attention, lemmas.NEAR_ONE, 0.003),
 }
 
@@ -367,17 +285,22 @@ def unfitted(design: pd.DataFrame, random: np.random.Generator, *, share: float)
     return cells.assign(train_loss=np.where(first, 0.5, cells["train_loss"]))
 
 
-def without_trend(
-    design: pd.DataFrame, random: np.random.Generator, *, slope: float = 0.0, axis: str = "n"
+def falling(
+    design: pd.DataFrame, random: np.random.Generator, *, n: float, snr: float
 ) -> pd.DataFrame:
-    """Return cells whose losses differ by seed and by chance, and fall along an axis by `slope`."""
-    by_seed = pd.Series(random.normal(size=design["seed"].max() + 1))
-    slopes = pd.Series(random.normal(size=design["seed"].max() + 1)) * np.log(design[axis].max())
-    logs = by_seed[design["seed"]].to_numpy() + random.normal(size=len(design))
-    tilt = 0.1 * slopes[design["seed"]].to_numpy() - slope
-    return figure_1(design, random).assign(
-        test_loss=np.exp(logs + tilt * np.log(design[axis].to_numpy()))
-    )
+    """Return cells whose losses fall along both axes by these slopes, for the average seed."""
+    seeds = design["seed"].to_numpy()
+    logs = random.normal(size=seeds.max() + 1)[seeds] + random.normal(size=len(design))
+    for axis, slope in (("n", n), ("snr", snr)):
+        slopes = 0.1 * random.normal(size=seeds.max() + 1) * np.log(design[axis].max()) - slope
+        logs = logs + slopes[seeds] * np.log(design[axis].to_numpy())
+    return figure_1(design, random).assign(test_loss=np.exp(logs))
+
+
+def falling_along_one(design: pd.DataFrame, random: np.random.Generator) -> pd.DataFrame:
+    """Return cells whose losses do not fall along one of the axes, either as often."""
+    flat = random.random() < 1 / 2
+    return falling(design, random, n=float(flat), snr=float(not flat))
 
 
 AS_WELL = ({"power": 1.7}, {"power": 2.3})
@@ -413,10 +336,5 @@ FIGURE_1: Mapping[str, Worlds] = {
     "fig1-sides-power": worlds_from(
         figure_1, partial(mixed_worlds, worlds=AS_WELL), BETTER.fewest_seeds
     ),
-    "fig1-falls-with-n": worlds_from(partial(without_trend, slope=1.0), without_trend, 5),
-    "fig1-falls-with-snr": worlds_from(
-        partial(without_trend, slope=1.0, axis="snr"),
-        partial(without_trend, axis="snr"),
-        5,
-    ),
+    "fig1-falls-with-n": worlds_from(partial(falling, n=1.0, snr=1.0), falling_along_one, 5),
 }

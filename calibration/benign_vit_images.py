@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from functools import partial
 
@@ -11,48 +10,25 @@ import pandas as pd
 
 from calibration.rates import Worlds
 from calibration.worlds import Bools, Random, margins_of, share_worlds, worlds_from
-from overfit_cli.studies.benign_vit.images.claims import BENIGN, CLAIMS, HARMFUL
+from overfit_cli.studies.benign_vit.images.claims import CLAIMS
 
-MEASURED_HARMFUL, MEASURED_BENIGN = 16.9, 0.1
-"""Test losses at the corners of a grid with a transition."""
-
-CORNER_NOISE, SLOPES, NOISE = 0.25, 0.5, 0.5
-"""Deviations of a seed's log test loss: at a corner; of its change along an axis where nothing
-changes on average; and of a cell."""
+SLOPES, NOISE = 0.5, 0.5
+"""Deviations of the change of a seed's log test loss along an axis, and of a cell."""
 
 
-def corners(
-    design: pd.DataFrame,
-    random: Random,
-    *,
-    least: float = MEASURED_HARMFUL,
-    largest: float = MEASURED_BENIGN,
-) -> pd.DataFrame:
-    """Return cells whose test loss goes from one corner's to the other's, seed by seed.
-
-    Args:
-        design: parameters and seeds.
-        random: the source of the noise.
-        least, largest: the losses at the least and the largest N and ratio.
-    """
-    way = (_position(design, "n") + _position(design, "snr")) / 2
-    logs = (1 - way) * math.log(least) + way * math.log(largest)
-    return _cells(design, np.exp(logs + random.normal(0, CORNER_NOISE, len(design))))
-
-
-def corner_at_margin(design: pd.DataFrame, random: Random) -> pd.DataFrame:
-    """Return cells of which one corner, either as often, has the loss that decides."""
-    if random.random() < 1 / 2:
-        return corners(design, random, least=HARMFUL)
-    return corners(design, random, largest=BENIGN)
-
-
-def sloped(design: pd.DataFrame, random: Random, *, axis: str, fall: float = 0.0) -> pd.DataFrame:
-    """Return cells whose log test loss falls by `fall` along an axis, for the average seed."""
+def falling(design: pd.DataFrame, random: Random, *, n: float, snr: float) -> pd.DataFrame:
+    """Return cells whose log test loss falls by so much along each axis, for the average seed."""
     seeds = design["seed"].to_numpy()
-    slopes = random.normal(-fall, SLOPES, seeds.max() + 1)[seeds]
-    logs = slopes * _position(design, axis) + random.normal(0, NOISE, len(design))
+    logs = random.normal(0, NOISE, len(design))
+    for axis, fall in (("n", n), ("snr", snr)):
+        logs = logs + random.normal(-fall, SLOPES, seeds.max() + 1)[seeds] * _position(design, axis)
     return _cells(design, np.exp(logs))
+
+
+def falling_along_one(design: pd.DataFrame, random: Random) -> pd.DataFrame:
+    """Return cells whose test loss does not fall along one of the axes, either as often."""
+    flat = random.random() < 1 / 2
+    return falling(design, random, n=2.0 * flat, snr=2.0 * (not flat))
 
 
 def unfitted(design: pd.DataFrame, fitted: Bools, random: Random) -> pd.DataFrame:
@@ -76,14 +52,7 @@ def _position(design: pd.DataFrame, axis: str) -> np.ndarray:
     return position
 
 
-def _trend(axis: str) -> Worlds:
-    none = partial(sloped, axis=axis)
-    return worlds_from(partial(none, fall=2.0), none, 5)
-
-
 WORLDS: Mapping[str, Worlds] = {
     "fig2-fitted": share_worlds(unfitted, margins_of(CLAIMS)["fig2-fitted"]),
-    "fig2-transition": worlds_from(corners, corner_at_margin, 5),
-    "fig2-falls-with-n": _trend("n"),
-    "fig2-falls-with-snr": _trend("snr"),
+    "fig2-falls-with-n": worlds_from(partial(falling, n=2.0, snr=2.0), falling_along_one, 5),
 }

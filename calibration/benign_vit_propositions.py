@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -13,8 +12,7 @@ from calibration.benign_vit_figures import STAGE_2, STAGE_3, logged
 from calibration.rates import Worlds
 from calibration.worlds import exception_worlds, number_worlds
 from overfit_cli.studies.benign_vit.vit.claims import lemmas, propositions
-from overfit_cli.studies.benign_vit.vit.claims.condition import numbers_of
-from overfit_cli.studies.benign_vit.vit.parameters import TOKEN_CLASSES, hidden_logarithm
+from overfit_cli.studies.benign_vit.vit.parameters import TOKEN_CLASSES
 
 Numbers = NDArray[np.float64]
 
@@ -30,13 +28,6 @@ def _even(steps: pd.DataFrame) -> dict[str, pd.Series[float]]:
     }
 
 
-def _slopes(design: pd.DataFrame, sizes: Numbers, random: np.random.Generator) -> pd.DataFrame:
-    """Logged steps whose −ℓ′ differs from 1/2 by so many times 1/log(6N²M²/δ) up to stage 3."""
-    steps = logged(design, sizes)
-    away = steps["number"] / numbers_of(steps, hidden_logarithm)
-    return steps.assign(loss_slope=np.where(steps["part"] < STAGE_3, 0.5 - away, 0.1))
-
-
 def _gone(design: pd.DataFrame, gone: Numbers, random: np.random.Generator) -> pd.DataFrame:
     """Logged steps whose signals pay themselves 1/M and so many M-ths more."""
     steps = logged(design, gone)
@@ -45,26 +36,13 @@ def _gone(design: pd.DataFrame, gone: Numbers, random: np.random.Generator) -> p
     return steps.assign(**even | {"attention_signal_signal": more})
 
 
-def _products(
-    design: pd.DataFrame, powers: Numbers, random: np.random.Generator, query: str, target: str
-) -> pd.DataFrame:
-    """Logged steps in which exp(⟨q, k⟩) with one key grows with a power in stage 2."""
+def _products(design: pd.DataFrame, powers: Numbers, random: np.random.Generator) -> pd.DataFrame:
+    """Logged steps in which exp(⟨q₂, k₂⟩) grows with a power in stage 2."""
     steps = logged(design, powers)
     since = (steps["part"] - STAGE_2).clip(lower=0) / STAGE_3
-    other = {"signal": "noise", "noise": "signal"}[target]
     return steps.assign(
-        **{
-            f"product_{query}_{target}": np.log1p(since ** steps["number"]),
-            f"product_{query}_{other}": 0.0,
-        }
+        product_noise_noise=np.log1p(since ** steps["number"]), product_noise_signal=0.0
     )
-
-
-def _values(design: pd.DataFrame, powers: Numbers, random: np.random.Generator) -> pd.DataFrame:
-    """Logged steps in which token 2's value grows with a power in stage 2."""
-    steps = logged(design, powers)
-    since = (steps["part"] - STAGE_2).clip(lower=0) / STAGE_3
-    return steps.assign(value_noise=since ** steps["number"])
 
 
 def _attention(
@@ -76,16 +54,6 @@ def _attention(
         attention_signal_noise=steps["number"],
         attention_noise_noise=0.999,
         attention_rest_noise=0.99,
-    )
-
-
-def _final_values(
-    design: pd.DataFrame, slopes: Numbers, random: np.random.Generator
-) -> pd.DataFrame:
-    """Cells whose signals end with so many times log(1/ε)."""
-    value = slopes * np.log(1 / design["epsilon"]) + 0.3
-    return design.assign(
-        value_plus=value, value_minus=-0.9 * value, train_loss=design["epsilon"], steps=1e12
     )
 
 
@@ -104,27 +72,11 @@ def _on_test_data(
 
 PROPOSITIONS: Mapping[str, Worlds] = {
     **{
-        f"slope-until-t2-{side}": number_worlds(
-            _slopes, propositions.LEARNED_BY_T2, 0.05, logs=True
-        )
-        for side in ("benign", "harmful")
-    },
-    **{
         f"even-attention-until-t1-{side}": number_worlds(_gone, propositions.STILL_EVEN, 0.01)
         for side in ("benign", "harmful")
     },
-    "lemma53-noise-products": number_worlds(
-        partial(_products, query="noise", target="signal"), lemmas.QUADRATIC, 0.06
-    ),
-    **{
-        f"harmful-{query}-products": number_worlds(
-            partial(_products, query=query, target="noise"), lemmas.QUADRATIC, 0.02
-        )
-        for query in ("signal", "noise")
-    },
-    "harmful-values": number_worlds(_values, lemmas.LINEAR, 0.003),
+    "harmful-noise-products": number_worlds(_products, lemmas.QUADRATIC, 0.02),
     "harmful-attention": number_worlds(_attention, lemmas.NEAR_ONE, 0.003),
     "lemma-d8-attention": exception_worlds(_on_test_data),
     "lemma-d9-values": exception_worlds(_on_test_data),
-    "lemma54-values-most": number_worlds(_final_values, propositions.AS_THE_MARGIN, 0.01),
 }

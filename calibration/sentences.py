@@ -138,16 +138,9 @@ def table() -> str:
 
 
 AGREEING = (
-    "dynamics-benign-attention",
-    "dynamics-benign-value",
-    "dynamics-harmful-attention",
-    "dynamics-harmful-value",
     "attention-deficit-formula",
     "attention-deficit-constant",
     "fig2-fitted",
-    "fig2-transition",
-    "fig2-falls-with-n",
-    "fig2-falls-with-snr",
 )
 """Claims of papers that are sentences, whose made-up worlds are drawn quickly."""
 

@@ -74,7 +74,7 @@ def test_resampled_rates_are_those_of_a_made_up_world_within_three_points() -> N
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["fig2-transition", "dynamics-benign-value"])
+@pytest.mark.parametrize("name", ["fig2-fitted"])
 def test_resampled_rates_of_a_papers_claim_are_those_of_its_made_up_worlds(name: str) -> None:
     (study,) = (
         study

@@ -192,8 +192,6 @@ class Boundary:
         median, low, high: y · x^p at the crossings of all curves: its median and quartiles.
         constants: y · x^p at the crossing, the median over y, by seed.
         onsets: y · x^p where the transition begins, likewise.
-        widths: the factor of y · x^p from the onset to the crossing, the median over y, by seed;
-            infinite where one of the two lies beyond the grid.
         fit: p and C fitted over y; None where they cannot be fitted.
         curves, never: the number of curves, and of those that do not cross.
         reach: the least and the greatest x of the grid.
@@ -206,7 +204,6 @@ class Boundary:
     high: float
     constants: pd.Series[float]
     onsets: pd.Series[float]
-    widths: pd.Series[float]
     fit: PowerLaw | None
     curves: int
     never: int
@@ -257,8 +254,6 @@ def _boundary(axis_value: float, cells: pd.DataFrame, curves: Curves) -> Boundar
     products, onsets = (
         crossing_products(table, y, curves.power) for table in (crossing_points, onset_points)
     )
-    positive = np.isfinite(products) & np.isfinite(onsets) & (onsets > 0) & (products > 0)
-    widths = (products / onsets).where(positive, np.inf)
     median, low, high = products.quantile([0.5, 0.25, 0.75], interpolation="nearest").tolist()
     return Boundary(
         at=axis_value,
@@ -268,7 +263,6 @@ def _boundary(axis_value: float, cells: pd.DataFrame, curves: Curves) -> Boundar
         high=high,
         constants=products.groupby(crossing_points["seed"]).agg(_middle),
         onsets=onsets.groupby(onset_points["seed"]).agg(_middle),
-        widths=widths.groupby(crossing_points["seed"]).agg(_middle),
         fit=fit_power_law(crossing_points, y),
         curves=len(crossing_points),
         never=int((crossing_points["side"] != "crosses").sum()),

@@ -85,8 +85,8 @@ def test_a_fall_that_hangs_on_lost_cells_is_left_open() -> None:
     cells = grid()
     flat = cells.assign(test_loss=0.4 + 0.01 * named_rng(5, "flat").random(len(cells)))
     lost = failed(flat, 0.08)
-    assert measure("fig1-falls-with-snr", lost).verdict != "holds"
-    assert measure("fig1-falls-with-snr", failed(cells, 0.03)).verdict == "holds"
+    assert measure("fig1-falls-with-n", lost).verdict != "holds"
+    assert measure("fig1-falls-with-n", failed(cells, 0.03)).verdict == "holds"
 
 
 def steps_of(name: str) -> pd.DataFrame:
@@ -98,30 +98,6 @@ def verdicts(steps: pd.DataFrame, *names: str) -> list[Verdict]:
     return [measure(name, steps).verdict for name in names]
 
 
-def test_noise_that_grows_too_fast_at_some_steps_breaks_lemma_5_1() -> None:
-    """At 40 % of the steps ρ grows three times too fast: the median step says nothing of it."""
-    steps = steps_of("lemma51-noise")
-    added = steps.groupby("key")["rho_noise"].diff().fillna(0.0)
-    added *= np.where(steps.groupby("key").cumcount() % 5 < 2, 3, 1)
-    assert verdicts(steps, "lemma51-noise") == ["holds"]
-    fooled = steps.assign(rho_noise=added.groupby(steps["key"]).cumsum())
-    assert verdicts(fooled, "lemma51-noise") == ["fails"]
-
-
-def test_a_signal_that_never_moves_breaks_lemma_5_1() -> None:
-    steps = steps_of("lemma51-signal")
-    assert verdicts(steps, "lemma51-signal") == ["holds"]
-    fooled = steps.assign(gamma_minus=0.0, gamma_plus=2 * steps["gamma_plus"])
-    assert verdicts(fooled, "lemma51-signal") == ["fails"]
-
-
-def test_float32_does_not_tell_single_steps() -> None:
-    for name in ("lemma51-signal", "lemma51-noise"):
-        measurement = measure(name, steps_of(name).assign(dtype="float32"))
-        assert measurement.verdict == "not run"
-        assert "dtype=float64" in measurement.note
-
-
 @pytest.mark.parametrize("name", ["lemma53-values", "lemma54-values"])
 def test_a_signal_that_is_never_learned_breaks_its_lemma(name: str) -> None:
     steps = steps_of(name)
@@ -131,7 +107,7 @@ def test_a_signal_that_is_never_learned_breaks_its_lemma(name: str) -> None:
 
 
 def test_without_an_end_of_stage_1_no_later_stage_is_judged() -> None:
-    later = ("lemma53-values", "lemma53-products", "stage3-attention", "lemma54-values")
+    later = ("lemma53-values", "lemma53-every-product", "stage3-attention", "lemma54-values")
     for name in later:
         steps = steps_of(name)
         assert verdicts(steps.assign(signal_lead=1.0), name) == ["inconclusive"]

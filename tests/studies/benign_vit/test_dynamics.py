@@ -16,7 +16,11 @@ from overfit_cli.core.training import Execution, Training
 from overfit_cli.studies.benign_vit.reference import VisionTransformer, logistic_loss
 from overfit_cli.studies.benign_vit.vit.data import draw_samples, draw_weights
 from overfit_cli.studies.benign_vit.vit.engine import ForwardPass
-from overfit_cli.studies.benign_vit.vit.parameters import BenignVitParameters, token_scales
+from overfit_cli.studies.benign_vit.vit.parameters import (
+    BenignVitParameters,
+    hidden_logarithm,
+    token_scales,
+)
 from overfit_cli.studies.benign_vit.vit.study import study
 from overfit_cli.studies.benign_vit.vit.theory import stage_ends
 from overfit_cli.studies.benign_vit.vit.training import VitsTogether, logged_row
@@ -147,6 +151,23 @@ def test_lemma_5_1_gives_the_step_actually_taken() -> None:
         step = torch.stack([by_sample[positive].sum(), -by_sample[~positive].sum()])
         limit = 2 * rate * settings.sigma_p_tilde**2 * settings.d * slope[:, None] * onto[:, 1:]
         expected = gamma + step, rho.clone(), limit
+
+
+@pytest.mark.parametrize("snr", [0.2, 5.0])
+def test_up_to_t2_no_step_can_move_the_slope_of_the_loss_far_from_a_half(snr: float) -> None:
+    """Lemmas D.1, D.6 and E.4: T₂ has a constant of 1, and a step adds η s² ‖w_O‖²/2 at most."""
+    shape = {"noise": "orthogonal", "labels": "balanced", "d": 4000, "init_divisor": 1e4}
+    drawn = small(**shape, snr=snr)
+    learned = max(drawn.signal_norm**2, drawn.strong_noise_norm**2 / drawn.n)
+    settings = small(**shape, snr=snr, learning_rate=0.01 / learned)
+    logarithm = hidden_logarithm(settings)
+    for step, (tokens, now) in enumerate(engine(settings)):
+        rate = settings.learning_rate * learned * float(tokens.output_norm()[0]) ** 2
+        if step > 1 / (rate * logarithm):
+            break
+        slope = torch.sigmoid(-now.margins[0]).mean()
+        assert logarithm * abs(float(slope) - 0.5) < 1 / 8
+    assert step > 10
 
 
 def test_leads_are_those_of_the_lemmas_at_the_worst_sample() -> None:

@@ -14,7 +14,7 @@ from overfit_cli.core.claim import Claim
 from overfit_cli.core.training import named_rng
 from overfit_cli.studies.benign_vit.vit import lemma_numbers as numbers
 from overfit_cli.studies.benign_vit.vit.claims.propositions import PROPOSITIONS
-from overfit_cli.studies.benign_vit.vit.parameters import TOKEN_CLASSES, hidden_logarithm
+from overfit_cli.studies.benign_vit.vit.parameters import TOKEN_CLASSES
 from tests.judged import measure
 from tests.studies.benign_vit.cells import preset, settings
 
@@ -35,13 +35,6 @@ def test_attention_is_even_up_to_t1_and_not_after_it() -> None:
     assert gone(steps, source="noise") == pytest.approx(0.2)
     assert gone(steps, source="signal") == pytest.approx(0)
     assert gone(steps.assign(step=steps["step"] / 2), source="noise") == pytest.approx(1.7)
-
-
-def test_the_slope_is_taken_up_to_t2_and_in_units_of_its_logarithm() -> None:
-    logarithm = hidden_logarithm(BENIGN)
-    t2 = 1 / (BENIGN.learning_rate * BENIGN.signal_norm**2 * logarithm)
-    steps = steps_at([0, t2, 1.1 * t2], loss_slope=[0.5, 0.49, 0.1])
-    assert numbers.slope_until_t2(steps, BENIGN, "benign") == pytest.approx(0.01 * logarithm)
 
 
 def test_harmful_products_grow_with_token_2_and_benign_ones_with_the_signal() -> None:

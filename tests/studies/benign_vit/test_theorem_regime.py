@@ -250,7 +250,6 @@ def test_there_is_a_t_where_training_takes_fewer_steps_than_t() -> None:
         assert measure(f"theorem-{side}-steps", slow).verdict == "fails"
         bent = cells.assign(steps=cells["steps"] * cells["epsilon"] ** -0.5)
         assert measure(f"theorem-{side}-powers", bent).verdict == "fails"
-    assert measure("theorem-harmful-steps-strong-noise", cells).verdict == "fails"
 
 
 def test_powers_take_a_range() -> None:

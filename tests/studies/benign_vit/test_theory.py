@@ -69,20 +69,23 @@ def test_condition_4_1_item_by_item() -> None:
 
 
 def dynamics(regime: Regime, seeds: int = 10, **ends: float) -> pd.DataFrame:
-    """Appendix A's cells with the same measurements on every seed."""
+    """The first and the last logged step of appendix A's cells, the same on every seed."""
     point = {"n": 16, "snr": 25.0} if regime == "benign" else {"n": 10, "snr": 15.0}
     point["snr"] /= 0.05 * 2048**0.5
     wins, loses = (0.6, 0.1) if regime == "benign" else (0.1, 0.6)
     row = BenignVitParameters().model_dump() | SETTING | point | {"status": "done", "steps": 25}
-    row |= {"train_attention_signal": wins, "train_attention_noise": loses}
-    row |= {"value_plus": 10 * wins, "value_minus": -10 * wins, "value_noise": 10 * loses, **ends}
-    return pd.DataFrame([{**row, "seed": seed} for seed in range(seeds)])
+    last = {"attention_signal": wins, "attention_noise": loses, "value_noise": 10 * loses}
+    last |= {"value_plus": 10 * wins, "value_minus": -10 * wins, **ends}
+    steps = [dict.fromkeys(last, 0.0) | {"step": 0}, last | {"step": 25}]
+    return pd.DataFrame(
+        [row | step | {"seed": seed, "key": str(seed)} for seed in range(seeds) for step in steps]
+    )
 
 
 @pytest.mark.parametrize("regime", ["benign", "harmful"])
-def test_dynamics_hold_where_every_seed_ends_on_the_right_side(regime: Regime) -> None:
+def test_dynamics_hold_where_what_wins_grows_faster_on_every_seed(regime: Regime) -> None:
     for what in ("attention", "value"):
-        name = f"dynamics-{regime}-{what}"
+        name = f"dynamics-{regime}-{what}-growth"
         holds = measure(name, dynamics(regime))
         assert (holds.verdict, holds.value) == ("holds", 1.0)
         assert measure(name, dynamics(regime, seeds=3)).verdict == "inconclusive"
@@ -91,20 +94,18 @@ def test_dynamics_hold_where_every_seed_ends_on_the_right_side(regime: Regime) -
 
 
 def test_one_seed_on_the_wrong_side_breaks_the_claim() -> None:
-    frame = dynamics("benign")
-    frame.loc[3, "value_minus"] = -0.5  # one signal's value below the noise's
-    measurement = measure("dynamics-benign-value", frame)
+    steps = dynamics("benign")
+    is_last = steps["step"] == 25
+    steps.loc[is_last & (steps["seed"] == 3), "value_minus"] = -0.5  # slower than the noise's
+    measurement = measure("dynamics-benign-value-growth", steps)
     assert (measurement.verdict, measurement.value) == ("inconclusive", 0.9)
-    frame.loc[:6, "value_minus"] = -0.5
-    assert measure("dynamics-benign-value", frame).verdict == "fails"
-    failed = dynamics("benign")
-    failed.loc[0, "status"] = "failed"
-    failed["reason"] = "step limit"
-    measurement = measure("dynamics-benign-attention", failed)
+    steps.loc[is_last & (steps["seed"] < 7), "value_minus"] = -0.5
+    assert measure("dynamics-benign-value-growth", steps).verdict == "fails"
+    failed = dynamics("benign").assign(reason="step limit")
+    failed.loc[failed["seed"] == 0, "status"] = "failed"
+    measurement = measure("dynamics-benign-attention-growth", failed)
     assert (measurement.verdict, measurement.value) == ("inconclusive", 0.9)
-    none = measure("dynamics-benign-attention", failed.assign(status="failed"))
+    none = measure("dynamics-benign-attention-growth", failed.assign(status="failed"))
     assert (none.verdict, none.value) == ("fails", 0.0)
-    wrong_sign = dynamics("harmful", value_plus=-50.0, value_minus=50.0)
-    assert measure("dynamics-harmful-value", wrong_sign).verdict == "fails"
     elsewhere = dynamics("benign").assign(n=17)
-    assert measure("dynamics-benign-value", elsewhere).verdict == "not run"
+    assert measure("dynamics-benign-value-growth", elsewhere).verdict == "not run"

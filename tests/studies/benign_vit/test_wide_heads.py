@@ -90,9 +90,6 @@ def test_the_deficit_is_that_of_the_reduced_dynamics() -> None:
     )  # fmt: skip
     predicted = np.array(theory.class_deficits(parameters))
     assert reduced_dynamics(parameters) == pytest.approx(predicted, rel=0.1)
-    rest = theory.width_of_attention(parameters, 0.01)
-    wider = parameters.model_copy(update={"d_h": int(rest)})
-    assert theory.attention_deficit(wider) == pytest.approx(0.01, rel=1e-6)
 
 
 def test_a_trained_cell_ends_as_the_formulas_say(tmp_path: Path) -> None:

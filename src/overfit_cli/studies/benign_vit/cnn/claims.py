@@ -1,7 +1,6 @@
 """Claims on the boundaries of a CNN and a Vision Transformer that train on the same samples.
 
-A seed's boundary at N is the signal-to-noise ratio at which its test loss, or its test error,
-crosses a threshold.
+A seed's boundary at N is the signal-to-noise ratio at which its test loss crosses a threshold.
 """
 
 from __future__ import annotations
@@ -13,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from overfit_cli.claims.cells import finite_numbers, one_setting, require_done
+from overfit_cli.claims.joined import joined
 from overfit_cli.claims.rules import (
     LEAST_VALUES,
     Margin,
@@ -38,9 +38,6 @@ FEWER = Margin(least=1.0, because="at a larger ratio it needs more samples", few
 OTHER_LOSSES = (0.4, 0.1, 0.05, 0.03)
 """Test losses, beside figure 1b's, at which boundaries are compared; chosen after cells were seen.
 All are above ε."""
-
-MOST_ERROR = 0.05
-"""The test error at which boundaries are compared."""
 
 _FREE = ("n", "snr", "model", "max_steps")
 
@@ -76,19 +73,16 @@ def _power(cells: pd.DataFrame, model: str) -> Measurement:
     )
 
 
-def _advantage(
-    cells: pd.DataFrame, thresholds: Mapping[float, str], column: str = "test_loss"
-) -> Measurement:
+def _advantage(cells: pd.DataFrame, thresholds: Mapping[float, str]) -> Measurement:
     """Measure the CNN's ratio at the boundary over the transformer's, for each N.
 
     Where it is above 1, the transformer generalises at ratios at which the CNN needs more samples.
 
     Args:
-        thresholds: those of the column, with what the details call them.
-        column: the test loss, or the test error.
+        thresholds: test losses, with what the details call them.
     """
     cells = _grid(cells, "cnn", "vit")
-    rows = [_log_ratios(cells, threshold, column, name) for threshold, name in thresholds.items()]
+    rows = [_log_ratios(cells, threshold, name) for threshold, name in thresholds.items()]
     if any(row.empty for row in rows):
         raise not_run("It needs N at which the CNN's boundary is below a ratio of 1.")
     logs = pd.concat(rows)
@@ -107,7 +101,7 @@ def _estimate(logs: pd.Series[float], level: float) -> Estimate:
     return (median_estimate if np.isinf(logs).any() else mean_estimate)(logs, level)
 
 
-def _log_ratios(cells: pd.DataFrame, threshold: float, column: str, name: str) -> pd.DataFrame:
+def _log_ratios(cells: pd.DataFrame, threshold: float, name: str) -> pd.DataFrame:
     """The logarithm of the CNN's ratio over the transformer's at a threshold, or a lower bound.
 
     A boundary beyond the grid is put at the grid's end where that makes the ratio smaller. One row
@@ -116,7 +110,7 @@ def _log_ratios(cells: pd.DataFrame, threshold: float, column: str, name: str) -
     curves = cells["model"].str.cat(cells["n"].astype(str), sep=" ")
     # Both models together: one scale, and one direction, for all curves.
     table = crossing_table(
-        crossings(cells.assign(curve=curves), "snr", "curve", column, threshold), "curve"
+        crossings(cells.assign(curve=curves), "snr", "curve", "test_loss", threshold), "curve"
     )
     sizes = np.sort(cells["n"].unique())
     of_cnn, of_vit = (
@@ -148,6 +142,17 @@ def _claim(
     )
 
 
+def _power_claim(model: str) -> Claim:
+    return _claim(
+        "power",
+        f"The ratio at which the test loss is {FIGURE_1_THRESHOLD:g} falls with N as N·SNR^q = C "
+        "where a CNN is trained, and as N·SNR² = C where a Vision Transformer is on the same "
+        "samples.",
+        WHOLE.in_words("p − q, and for the transformer p − 2, for p of N·SNR^p = C"),
+        partial(_power, model=model),
+    )
+
+
 _RATIO = "the CNN's ratio over the transformer's, at every N with the former below 1"
 
 CLAIMS = (
@@ -159,13 +164,6 @@ CLAIMS = (
         partial(_advantage, thresholds={FIGURE_1_THRESHOLD: ""}),
     ),
     _claim(
-        "fewer-samples-error",
-        "Where the signal-to-noise ratio is below 1, a Vision Transformer needs fewer samples for "
-        f"a test error of {MOST_ERROR:g} than a CNN with the activation ReLU^q.",
-        FEWER.in_words(_RATIO),
-        partial(_advantage, thresholds={MOST_ERROR: ""}, column="test_error"),
-    ),
-    _claim(
         "fewer-samples-any-loss",
         "It needs fewer samples whatever the test loss is: at "
         f"{', '.join(f'{loss:g}' for loss in OTHER_LOSSES)} too. These losses were chosen after "
@@ -173,17 +171,5 @@ CLAIMS = (
         FEWER.in_words(f"{_RATIO} and every loss"),
         partial(_advantage, thresholds={loss: f", test loss {loss:g}" for loss in OTHER_LOSSES}),
     ),
-    _claim(
-        "power",
-        "The ratio at which a CNN's test loss is "
-        f"{FIGURE_1_THRESHOLD:g} falls with N as N·SNR^q = C.",
-        WHOLE.in_words("p − q for p of N·SNR^p = C"),
-        partial(_power, model="cnn"),
-    ),
-    _claim(
-        "vit-power",
-        "On the same samples a Vision Transformer's falls as N·SNR² = C.",
-        WHOLE.in_words("p − 2 for p of N·SNR^p = C"),
-        partial(_power, model="vit"),
-    ),
+    joined({"CNN": _power_claim("cnn"), "Vision Transformer": _power_claim("vit")}),
 )

@@ -55,15 +55,13 @@ class Filters:
         w = p.sigma_0 * draw_filters(p, seed, features)  # (features, filters)
         X = (train.tokens * scales).reshape(-1, features)  # (samples · tokens, features)
         X_test = (test.tokens * scales).reshape(-1, features)  # (test samples · tokens, features)
-        signals = p.signal_norm * np.eye(2, features)  # μ₊ and μ₋, (2, features)
-        fresh = np.concatenate([X_test, signals])  # (test samples · tokens + 2, features)
         flipped = np.where(train.flip_draws < p.label_flip, -train.labels, train.labels)
 
         self.parameters = p
         self.y, self._y_test = tensor(flipped), tensor(test.labels)  # (samples,)
         self._classes = tensor(np.repeat([1.0, -1.0], p.filters))  # j, (filters,)
-        self._K, self._K_fresh = tensor(X @ X.T), tensor(fresh @ X.T)  # (…, samples · tokens)
-        self._z_fresh = tensor(fresh @ w)  # at the start, (test samples · tokens + 2, filters)
+        self._K, self._K_test = tensor(X @ X.T), tensor(X_test @ X.T)  # (…, samples · tokens)
+        self._z_test = tensor(X_test @ w)  # at the start, (test samples · tokens, filters)
         self.z = tensor(X @ w).reshape(p.n, p.tokens, -1)  # (samples, tokens, filters)
         self._c = torch.zeros_like(self._flat)  # (samples · tokens, filters)
 
@@ -85,23 +83,11 @@ class Filters:
         self._c += moved  # (samples · tokens, filters)
         self.z += (self._K @ moved).view_as(self.z)  # (samples, tokens, filters)
 
-    def test(self) -> tuple[ForwardPass, Tensor]:
-        """Return the pass on test samples, and z of both signals, (2, filters)."""
-        z = self._z_fresh + self._K_fresh @ self._c  # (test samples · tokens + 2, filters)
-        by_sample = z[:-2].view(self.parameters.test_samples, self.parameters.tokens, -1)
-        return self._pass(by_sample, self._y_test), z[-2:]
-
-    def largest(self, signals: Tensor) -> tuple[float, float]:
-        """Return the largest ⟨w_j,r, μ_j⟩ over r, and the largest ⟨w_y,r, ξ⟩, both as means.
-
-        Args:
-            signals: z of both signals, (2, filters).
-        """
-        m = self.parameters.filters
-        own = torch.stack([signals[0, :m].max(), signals[1, m:].max()])  # (2,)
-        of_label = torch.where(self.y[:, None, None] > 0, self.z[..., :m], self.z[..., m:])
-        noise = of_label[:, 1:].amax((1, 2))  # over noise tokens and filters, (samples,)
-        return float(own.mean()), float(noise.mean())
+    def test(self) -> ForwardPass:
+        """Return the pass on test samples."""
+        z = self._z_test + self._K_test @ self._c  # (test samples · tokens, filters)
+        by_sample = z.view(self.parameters.test_samples, self.parameters.tokens, -1)
+        return self._pass(by_sample, self._y_test)
 
     def _pass(self, z: Tensor, y: Tensor) -> ForwardPass:
         p = self.parameters

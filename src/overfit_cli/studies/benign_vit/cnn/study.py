@@ -10,7 +10,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from overfit_cli.core.cell import Cell, CellResult, Cells, Column, Results
+from overfit_cli.core.cell import Cell, CellResult, Cells, Results
 from overfit_cli.core.claim import Claim
 from overfit_cli.core.figure import (
     BOUNDARY,
@@ -23,27 +23,11 @@ from overfit_cli.core.figure import (
 from overfit_cli.core.text import percent, plural
 from overfit_cli.core.training import Training
 from overfit_cli.studies.benign_vit.cnn.parameters import BenignCnnParameters, is_cnn
-from overfit_cli.studies.benign_vit.vit.columns import MEASUREMENTS, TRAJECTORY
 from overfit_cli.studies.benign_vit.vit.parameters import BenignVitParameters
 from overfit_cli.studies.benign_vit.vit.study import BenignVit
 from overfit_cli.studies.benign_vit.vit.theory import FIGURE_1_THRESHOLD, measured_regime
 
 P = BenignVitParameters
-
-_LEARNED = (
-    Column(
-        "signal_learned",
-        "largest product of a class's filters with its signal, mean of both classes; of the CNN",
-        symbol=r"\max_r \langle w_{j,r}, \mu_j\rangle",
-        label="signal learned by filters",
-    ),
-    Column(
-        "noise_memorised",
-        "largest product of a label's filters with the sample's noise, mean of samples; of the CNN",
-        symbol=r"\max_r \langle w_{y,r}, \xi\rangle",
-        label="noise memorised by filters",
-    ),
-)
 
 _GRID = FigureOptions(x="snr", y="n", value="test_loss", by="model")
 
@@ -74,8 +58,6 @@ class BenignCnn(BenignVit):
     version = 1
     title = "Benign and harmful overfitting of a two-layer CNN beside a Vision Transformer"
     parameters = BenignCnnParameters
-    columns = (*MEASUREMENTS, *_LEARNED)
-    trajectory_columns = (*TRAJECTORY, *_LEARNED)
     progress_columns = ("train_loss", "test_loss", "train_margin_min")
 
     def figures(self) -> Mapping[str, Figure]:

@@ -50,8 +50,7 @@ def train_cnn(cell: Cell[P], p: BenignCnnParameters, training: Training) -> Cell
 
 
 def _measure(filters: Filters, now: ForwardPass) -> dict[str, float]:
-    test, signals = filters.test()
-    signal, noise = filters.largest(signals)
+    test = filters.test()
     return {
         "train_loss": float(now.loss),
         "test_loss": float(test.loss),
@@ -59,6 +58,4 @@ def _measure(filters: Filters, now: ForwardPass) -> dict[str, float]:
         "train_margin": float(now.margins.mean()),
         "train_margin_min": float(now.margins.min()),
         "test_margin": float(test.margins.mean()),
-        "signal_learned": signal,
-        "noise_memorised": noise,
     }

@@ -16,7 +16,6 @@ import numpy as np
 from overfit_cli.studies.benign_vit.vit.parameters import (
     TOKEN_CLASSES,
     BenignVitParameters,
-    hidden_logarithm,
     weight_deviations,
 )
 from overfit_cli.studies.benign_vit.vit.theory import Regime, stage_ends
@@ -32,49 +31,6 @@ WINS: dict[Regime, str] = {"benign": "signal", "harmful": "noise"}
 
 NOTHING = 1e-12
 """The value for a ratio of at most zero, so that it has a logarithm."""
-
-
-def signal_updates(steps: pd.DataFrame, parameters: BenignVitParameters) -> np.ndarray:
-    """Return what each logged step adds to γ₊ − γ₋ over lemma 5.1's, (steps − 1,)."""
-    added = _per_step(steps, "gamma_plus") - _per_step(steps, "gamma_minus")
-    predicted = parameters.signal_norm**2 / parameters.tokens
-    return _over(added, predicted * _attended(steps, parameters, "signal"), parameters)
-
-
-def rarer_signal_share(steps: pd.DataFrame, parameters: BenignVitParameters) -> np.ndarray:
-    """Return the share of γ₊ − γ₋ that each logged step adds to the slower one, (steps − 1,)."""
-    plus, minus = _per_step(steps, "gamma_plus"), -_per_step(steps, "gamma_minus")
-    return np.asarray(np.minimum(plus, minus) / (plus + minus))
-
-
-def noise_updates(steps: pd.DataFrame, parameters: BenignVitParameters) -> np.ndarray:
-    """Return what each logged step adds to y_n ρ_n,2 over lemma 5.1's, (steps − 1,)."""
-    predicted = parameters.strong_noise_norm**2 / (parameters.n * parameters.tokens)
-    attended = _attended(steps, parameters, "noise")
-    return _over(_per_step(steps, "rho_noise"), predicted * attended, parameters)
-
-
-def _attended(steps: pd.DataFrame, parameters: BenignVitParameters, target: str) -> np.ndarray:
-    """−ℓ′ times the attention of all tokens on one, where each step begins; (steps − 1,)."""
-    weights = {"signal": 1, "noise": 1, "rest": parameters.tokens - 2}
-    attention = sum(
-        weight * steps[f"attention_{source}_{target}"]
-        for source, weight in weights.items()
-        if weight
-    )
-    product = (steps["loss_slope"] * attention).to_numpy(dtype=np.float64)
-    return np.asarray(product[:-1])
-
-
-def _per_step(steps: pd.DataFrame, column: str) -> np.ndarray:
-    """What a step adds to a column, between logged ones; (steps − 1,)."""
-    values = steps[["step", column]].to_numpy(dtype=np.float64)
-    moved = np.diff(values, axis=0)
-    return np.asarray(moved[:, 1] / moved[:, 0])
-
-
-def _over(added: np.ndarray, predicted: np.ndarray, parameters: BenignVitParameters) -> np.ndarray:
-    return np.asarray(added / (parameters.learning_rate * predicted))
 
 
 def lead_at_t1(steps: pd.DataFrame, parameters: BenignVitParameters, side: Regime) -> float:
@@ -114,11 +70,6 @@ def t1(parameters: BenignVitParameters, side: Regime) -> float:
         return math.inf
     common = parameters.learning_rate * parameters.d_h**0.25 * parameters.output_scale**2
     return float(factor * tokens * (3 * tokens + 1) * n / (common * rate))
-
-
-def steps_to_lead(steps: pd.DataFrame, parameters: BenignVitParameters, side: Regime) -> float:
-    """Return the steps until the lead is 3M, where stage 1 ends."""
-    return stage_ends(steps, parameters.tokens, side).first
 
 
 def stage_2_value(steps: pd.DataFrame, parameters: BenignVitParameters) -> float:
@@ -168,23 +119,6 @@ def attention_gone_at_t1(
         if count
     ]
     return float(parameters.tokens * np.max(gone))
-
-
-def slope_until_t2(steps: pd.DataFrame, parameters: BenignVitParameters, side: Regime) -> float:
-    """Return the most that −ℓ′ differs from 1/2 up to T₂, times log(6N²M²/δ).
-
-    T₂ is that of lemma D.6 or E.4 with a constant of 1: (η s² ‖w_O‖² log(6N²M²/δ))⁻¹ with s² of
-    ‖μ‖² or, for token 2, σ̃_p²d/N.
-    """
-    learned = (
-        parameters.signal_norm**2
-        if side == "benign"
-        else parameters.strong_noise_norm**2 / parameters.n
-    )
-    logarithm = hidden_logarithm(parameters)
-    rate = parameters.learning_rate * learned * parameters.output_scale**2
-    before = steps[steps["step"] <= 1 / (rate * logarithm)]
-    return float(logarithm * (before["loss_slope"] - 0.5).abs().max())
 
 
 def stage_3_value(steps: pd.DataFrame, parameters: BenignVitParameters) -> float:
@@ -306,10 +240,8 @@ def stage_3_lead(steps: pd.DataFrame, parameters: BenignVitParameters, side: Reg
     return math.log(max(float(np.min(leads)), NOTHING) / (3 * parameters.tokens))
 
 
-def stage_2_value_most(steps: pd.DataFrame, parameters: BenignVitParameters, side: Regime) -> float:
-    """Return the power of t − T₁ in what wins over stage 2: of the signals the greater."""
-    if side == "harmful":
-        return stage_2_noise_value(steps, parameters)
+def stage_2_value_most(steps: pd.DataFrame, parameters: BenignVitParameters) -> float:
+    """Return the power of t − T₁ in V₊ and −V₋ over stage 2, the greater."""
     part = _stage(steps, parameters, 2)
     return float(np.max([_power(part, partial(_signal_value, sign)) for sign in SIGNALS]))
 

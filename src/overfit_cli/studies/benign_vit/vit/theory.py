@@ -259,14 +259,6 @@ def attention_deficit(parameters: BenignVitParameters) -> float:
     return (signal + strong + (parameters.tokens - 2) * rest) / parameters.tokens
 
 
-def width_of_attention(parameters: BenignVitParameters, deficit: float) -> float:
-    """Return the d_h at which the mean training attention misses so much of 1.
-
-    With weights of Condition 4.1 σ_h² goes as 1/√d_h, so that the deficit does too.
-    """
-    return parameters.d_h * (attention_deficit(parameters) / deficit) ** 2
-
-
 def condition_in_words(cells: Sequence[BenignVitParameters]) -> list[str]:
     """Return one line per item: by how many cells it is met, and the cell where it is tightest."""
     items = [condition_items(cell, cell.output_scale) for cell in cells]

@@ -8,7 +8,6 @@ from overfit_cli.studies.benign_vit.vit.claims.every_token import EVERY_TOKEN
 from overfit_cli.studies.benign_vit.vit.claims.figure_1 import FIGURE_1
 from overfit_cli.studies.benign_vit.vit.claims.lemmas import LEMMAS
 from overfit_cli.studies.benign_vit.vit.claims.propositions import PROPOSITIONS
-from overfit_cli.studies.benign_vit.vit.claims.sizes import SIZES
 from overfit_cli.studies.benign_vit.vit.claims.theorem_regime import THEOREM_REGIME
 from overfit_cli.studies.benign_vit.vit.claims.wide_heads import WIDE_HEADS
 
@@ -19,7 +18,6 @@ CLAIMS = (
     *LEMMAS,
     *PROPOSITIONS,
     *EVERY_TOKEN,
-    *SIZES,
     *WIDE_HEADS,
     *BOUNDARIES,
 )

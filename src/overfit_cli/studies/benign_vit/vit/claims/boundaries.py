@@ -25,11 +25,10 @@ from overfit_cli.core.claim import Claim, Measurement, inconclusive, not_run
 from overfit_cli.core.text import plural
 from overfit_cli.stats.boundaries import Boundary
 from overfit_cli.stats.intervals import Estimate, level_of_each, mean_estimate, median_estimate
-from overfit_cli.studies.benign_vit.vit.claims.figure_1 import EXPONENT, MOST_FAILED
+from overfit_cli.studies.benign_vit.vit.claims.figure_1 import MOST_FAILED
 from overfit_cli.studies.benign_vit.vit.parameters import BenignVitParameters
 from overfit_cli.studies.benign_vit.vit.theory import (
     BALANCE_IN_WORDS,
-    FIGURE_1_EXPONENT,
     FIGURE_1_THRESHOLD,
     HARMFUL_LOSS,
     balance_at,
@@ -77,51 +76,19 @@ def _judge_boundaries(axis: str, judge: OfBoundaries) -> Callable[[pd.DataFrame]
     return measure
 
 
-def _judge_change(number: BySeed, words: str) -> OfBoundaries:
-    def judge(series: list[Boundary]) -> Measurement:
-        each = {
-            f"change to d = {d:.3g}": (factor, SAME)
-            for d, factor in changes(series, number).items()
-        }
-        measured = judge_estimates(each, note=f"{words}, over that at the smallest d.")
-        medians = {
-            f"median at d = {boundary.at:.3g}": float(number(boundary).median())
-            for boundary in series
-        }
-        return replace(measured, details={**measured.details, **medians, **counts(series)})
+def _constants(series: list[Boundary]) -> Measurement:
+    def constants(boundary: Boundary) -> pd.Series[float]:
+        return boundary.constants
 
-    return judge
-
-
-def _require_fine(judge: OfBoundaries) -> OfBoundaries:
-    def judged_if_fine(series: list[Boundary]) -> Measurement:
-        snrs = np.sort(series[0].cells["snr"].unique())
-        step = float(np.max(snrs[1:] / snrs[:-1]) ** FIGURE_1_EXPONENT)
-        least = min(float(boundary.widths.median()) for boundary in series)
-        if step > least / SAME.most:
-            raise inconclusive(
-                f"The grid's step is a factor of {step:.3g} in N·SNR², and the transition one of "
-                f"{least:.3g}: too coarse to tell its width."
-            )
-        return judge(series)
-
-    return judged_if_fine
-
-
-def _exponent(series: list[Boundary]) -> Measurement:
-    last = series[-1]
-    if last.fit is None:
-        raise inconclusive(f"At d = {last.at:.3g} fewer than three medians cross the threshold.")
-    return judge_estimate(
-        last.fit.exponent,
-        EXPONENT,
-        details={
-            "d": last.at,
-            "values of n that are fitted": last.fit.rows,
-            "values of n whose median crosses beyond the grid": last.fit.left_out,
-        },
-        note="p of N·SNR^p = C through the median crossings at the largest d.",
-    )
+    each = {
+        f"change to d = {d:.3g}": (factor, SAME) for d, factor in changes(series, constants).items()
+    }
+    measured = judge_estimates(each, note="N·SNR² at the crossing, over that at the smallest d.")
+    medians = {
+        f"median at d = {boundary.at:.3g}": float(boundary.constants.median())
+        for boundary in series
+    }
+    return replace(measured, details={**measured.details, **medians, **counts(series)})
 
 
 def _judge_balance(number: BySeed, words: str) -> OfBoundaries:
@@ -224,38 +191,7 @@ BOUNDARIES = (
         statement="Figure 1's constant is that of many dimensions: C of N·SNR² = C stays as d "
         "grows.",
         holds_where=SAME.in_words("C at every d over C at the smallest"),
-        measure=_judge_boundaries(
-            "d", _judge_change(lambda boundary: boundary.constants, "N·SNR² at the crossing")
-        ),
-        figure="dimension",
-        preset="dimension",
-    ),
-    Claim(
-        name="dimension-exponent",
-        kind="ours",
-        source="Theorems 4.1 and 4.2 of Jiang et al. 2024, without their condition",
-        statement="At the largest d the boundary is N·SNR² = C: the exponent is 2.",
-        holds_where=EXPONENT.in_words("the exponent"),
-        measure=_judge_boundaries("d", _exponent),
-        figure="dimension",
-        preset="dimension",
-    ),
-    Claim(
-        name="dimension-sharpness",
-        kind="ours",
-        source="figure 1b of Jiang et al. 2024, at any d",
-        statement="Dimensions alone make the transition neither sharper nor wider.",
-        holds_where=SAME.in_words("its width in N·SNR² at every d over that at the smallest"),
-        measure=_judge_boundaries(
-            "d",
-            _require_fine(
-                _judge_change(
-                    lambda boundary: boundary.widths,
-                    f"the factor in N·SNR² in which the test loss falls from {HARMFUL_LOSS:g} to "
-                    f"{FIGURE_1_THRESHOLD:g}",
-                )
-            ),
-        ),
+        measure=_judge_boundaries("d", _constants),
         figure="dimension",
         preset="dimension",
     ),

@@ -1,26 +1,19 @@
-"""The claims of appendix A of Jiang et al. 2024 (figures 3 and 4), seed by seed.
-
-The appendix says what grows faster. What is ahead at the end is asked too, as claims of this tool.
-"""
+"""The claims of appendix A of Jiang et al. 2024 (figures 3 and 4), seed by seed."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import pandas as pd
 
-from overfit_cli.claims.cells import Selection, finite_numbers, is_unknown, require_trained
+from overfit_cli.claims.cells import Selection, finite_numbers, require_trained
 from overfit_cli.claims.python import above, share
-from overfit_cli.claims.stated import Choose, stated_claim
+from overfit_cli.claims.stated import stated_claim
 from overfit_cli.core.claim import Claim, inconclusive, not_run
 from overfit_cli.studies.benign_vit.vit.parameters import BenignVitParameters
 from overfit_cli.studies.benign_vit.vit.theory import Regime
-
-if TYPE_CHECKING:
-    from overfit_cli.core.claim import Kind
 
 SETTING = {"tokens": 4, "d": 2048, "d_h": 1024, "d_v": 256, "sigma_p": 0.05, "sigma_p_tilde": 1.0}
 """Appendix A's values; what isn't here is section 6's."""
@@ -37,11 +30,9 @@ _ROLES: dict[Regime, tuple[str, str]] = {
 }
 """The attention that wins, and the one that loses."""
 
-Reads = Literal["cells", "trajectories"]
-
 
 def _figure_cells(cells: pd.DataFrame, regime: Regime) -> pd.DataFrame:
-    """The cells of figure 3 (benign) or figure 4 (harmful), or their logged steps."""
+    """The logged steps of the cells of figure 3 (benign) or figure 4 (harmful)."""
     selection = Selection(
         BenignVitParameters,
         at={**SETTING, "n": POINTS[regime]["n"]},
@@ -56,72 +47,11 @@ def _figure_cells(cells: pd.DataFrame, regime: Regime) -> pd.DataFrame:
     return chosen
 
 
-def _ended(cells: pd.DataFrame, regime: Regime) -> pd.DataFrame:
-    """The cells of a figure; one that is not fitted has a lead of neither.
-
-    Of both signals' values the one that decides is taken as the signal's.
-    """
-    chosen = _figure_cells(cells, regime)
-    fitted = chosen["status"] == "done"
-    plus, minus = chosen["value_plus"].astype(float), -chosen["value_minus"].astype(float)
-    values = pd.concat([plus, minus], axis=1)
-    decides = values.min(axis=1) if regime == "benign" else values.abs().max(axis=1)
-    columns = {
-        "attention_signal": chosen["train_attention_signal"],
-        "attention_noise": chosen["train_attention_noise"],
-        "value_signal": decides.where(plus.notna() & minus.notna()),
-        "value_noise": chosen["value_noise"],
-    }
-    unfitted = ~fitted & ~is_unknown(chosen)
-    leads = {name: numbers.astype(float).mask(unfitted, 0.0) for name, numbers in columns.items()}
-    return chosen.assign(**leads, status=chosen["status"].mask(unfitted, "done"))
-
-
 HYPOTHESES: Mapping[Regime, str] = {
     regime: "appendix A's values: M 4, d 2048, d_h 1024, d_v 256, σ_p 0.05, σ̃_p 1, "
     f"n {point['n']:g}, ‖μ‖ {point['signal_norm']:g}; others are section 6's"
     for regime, point in POINTS.items()
 }
-
-
-def _claim(
-    regime: Regime,
-    quantity: str,
-    statement: str,
-    choose: Choose,
-    conditions: Sequence[str],
-    reads: Reads,
-    kind: Kind = "paper",
-) -> Claim:
-    return stated_claim(
-        choose,
-        BenignVitParameters,
-        above(share(*conditions, everywhere=True), 2 / 3, strictly=False, seeds=10),
-        number="the share of seeds on which this is so",
-        because="two draws of three",
-        name=f"dynamics-{regime}-{quantity}",
-        kind=kind,
-        source=f"Jiang et al. 2024, appendix A, figure {3 if regime == 'benign' else 4}",
-        statement=f"Where overfitting is {regime}, {statement}.",
-        hypotheses=HYPOTHESES[regime],
-        figure="dynamics",
-        preset=f"dynamics-{regime}",
-        reads=reads,
-    )
-
-
-def _end_claim(regime: Regime, quantity: str) -> Claim:
-    wins, loses = _ROLES[regime]
-    words = "attention on the" if quantity == "attention" else "value x W_V w_O of the"
-    return _claim(
-        regime,
-        quantity,
-        f"the {words} {wins} ends above that of the {loses}",
-        partial(_ended, regime=regime),
-        [f"{quantity}_{wins} > {quantity}_{loses}"],
-        "cells",
-        "ours",
-    )
 
 
 GROWN: Mapping[str, tuple[tuple[str, str], ...]] = {
@@ -174,17 +104,22 @@ def _growth_claim(regime: Regime, quantity: str) -> Claim:
         "attention-growth": f"more and more attention is paid to the {winner}",
     }
     pairs = [pair if regime == "benign" else pair[::-1] for pair in GROWN[quantity]]
-    return _claim(
-        regime,
-        quantity,
-        statements[quantity],
+    conditions = [text for grows, other in pairs for text in (f"{grows} > {other}", f"{grows} > 0")]
+    return stated_claim(
         partial(_grown, regime=regime, quantity=quantity),
-        [text for first, second in pairs for text in (f"{first} > {second}", f"{first} > 0")],
-        "trajectories",
+        BenignVitParameters,
+        above(share(*conditions, everywhere=True), 2 / 3, strictly=False, seeds=10),
+        number="the share of seeds on which this is so",
+        because="two draws of three",
+        name=f"dynamics-{regime}-{quantity}",
+        kind="paper",
+        source=f"Jiang et al. 2024, appendix A, figure {3 if regime == 'benign' else 4}",
+        statement=f"Where overfitting is {regime}, {statements[quantity]}.",
+        hypotheses=HYPOTHESES[regime],
+        figure="dynamics",
+        preset=f"dynamics-{regime}",
+        reads="trajectories",
     )
 
 
-DYNAMICS = (
-    *(_end_claim(regime, quantity) for regime in _ROLES for quantity in ("attention", "value")),
-    *(_growth_claim(regime, quantity) for regime in _ROLES for quantity in GROWN),
-)
+DYNAMICS = tuple(_growth_claim(regime, quantity) for regime in _ROLES for quantity in GROWN)

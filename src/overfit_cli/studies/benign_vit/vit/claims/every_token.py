@@ -6,12 +6,14 @@ i and j: see `vit/every_token.py`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
 import pandas as pd
 
+from overfit_cli.claims.joined import joined
 from overfit_cli.claims.rules import (
     THEOREM_RULE,
     Margin,
@@ -51,7 +53,6 @@ SMALL = 1.0
 """What o(1) is below, with a constant of 1."""
 
 PROPOSITIONS_OF: dict[str, dict[Regime, str]] = {
-    "products": {"benign": "propositions D(t) of D.2 and Lemma 5.3", "harmful": "(161) to (164)"},
     "rises": {
         "benign": "propositions D(t) and H(t) of D.2 and D.3",
         "harmful": "propositions L(t) and P(t) of E.2 and E.3",
@@ -69,22 +70,13 @@ PROPOSITIONS_OF: dict[str, dict[Regime, str]] = {
         "harmful": "propositions M(t) and Q(t) of E.2 and E.3",
     },
     "lead": {"benign": "proposition F(t) of D.3", "harmful": "proposition N(t) of E.3"},
-    "upper": {"benign": "proposition B(t) of D.2", "harmful": "proposition J(t) of E.2"},
     "t0": {"benign": "Lemmas C.2 and D.3", "harmful": "Lemmas C.2 and E.1"},
 }
 RISES: dict[Regime, str] = {
     "benign": "every score with the signal's key rises, and every score with noise's falls",
     "harmful": "every score with token 2's key rises, by twice what any other of its query does",
 }
-GAPS: dict[Regime, str] = {
-    "benign": "Λ is a score with the signal less one with noise",
-    "harmful": "Ψ is a score with token 2 less any other",
-}
 BOUNDED: dict[Regime, str] = {"benign": "score", "harmful": "difference Ψ of two scores"}
-VALUE: dict[Regime, str] = {
-    "benign": "the signals' values grow",
-    "harmful": "token 2's value grows",
-}
 
 
 def _without_exception(
@@ -121,23 +113,101 @@ def _of(number: Callable[..., float], side: Regime) -> Callable[..., float]:
     return partial(number, side=side)
 
 
-def _of_side(side: Regime) -> tuple[Claim, ...]:
-    prefix, gap = ("lemma53", "Λ") if side == "benign" else ("harmful", "Ψ")
-    return (
-        lemma_claim(
-            f"{prefix}-every-product",
-            PROPOSITIONS_OF["products"][side],
-            f"In stage 2 exp({gap}) grows at least as the square of the steps since stage 1 ended, "
-            f"for the query of every token and every key. {GAPS[side]}.",
-            QUADRATIC.in_words("the power of the steps since then, of the worst class of query,"),
-            judge_number(
-                _of(numbers.least_products_power, side),
-                QUADRATIC,
-                note="At the worst sample, token and key; fitted to the second half of stage 2.",
-                side=side,
-            ),
-            side=side,
+def _joined(
+    name: str,
+    source: str,
+    statement: str,
+    holds_where: str,
+    parts: Mapping[str, Callable[[pd.DataFrame], Measurement]],
+    side: Regime,
+) -> Claim:
+    [first, *_] = parts.values()
+    claim = lemma_claim(name, source, statement, holds_where, first, side=side)
+    return joined({label: replace(claim, measure=measure) for label, measure in parts.items()})
+
+
+def _power(
+    number: Callable[..., float], margin: Margin, side: Regime
+) -> Callable[[pd.DataFrame], Measurement]:
+    return judge_number(number, margin, note="Fitted to the second half of stage 2.", side=side)
+
+
+def _every_product(side: Regime) -> Callable[[pd.DataFrame], Measurement]:
+    """The power of the gap at the worst sample, token and key."""
+    return _power(_of(numbers.least_products_power, side), QUADRATIC, side)
+
+
+def _mean_product(query: str, side: Regime) -> Callable[[pd.DataFrame], Measurement]:
+    """The power of a query's mean gap over samples."""
+    return _power(partial(numbers.stage_2_products, query=query, side=side), QUADRATIC, side)
+
+
+GROWTH = (
+    _joined(
+        "lemma53-every-product",
+        "Lemma 5.3 and proposition D(t) of D.2",
+        "In stage 2 exp(Λ) grows at least as the square of the steps since stage 1 ended, for the "
+        "query of every token and every key, and in the mean over samples exp(⟨q, k₊⟩ − ⟨q, k₂⟩) "
+        "of the + signal's and of token 2's query does. Λ is a score with the signal less one with "
+        "noise.",
+        QUADRATIC.in_words(
+            "the power of the steps since then, of the worst class of query, of the signal's and "
+            "of token 2's,"
         ),
+        {
+            "every token": _every_product("benign"),
+            "signal's query": _mean_product("signal", "benign"),
+            "token 2's query": _mean_product("noise", "benign"),
+        },
+        "benign",
+    ),
+    _joined(
+        "harmful-every-product",
+        "proposition L(t) of E.2, (160) to (164)",
+        "Where overfitting is harmful, exp(Ψ) grows in stage 2 at least as the square of the steps "
+        "since stage 1 ended, for the query of every token and every key, and in the mean over "
+        "samples exp(⟨q, k₂⟩ − ⟨q, k₊⟩) of the signal's query does. Ψ is a score with token 2 less "
+        "any other.",
+        QUADRATIC.in_words(
+            "the power of the steps since then, of the worst class of query and of the signal's,"
+        ),
+        {
+            "every token": _every_product("harmful"),
+            "signal's query": _mean_product("signal", "harmful"),
+        },
+        "harmful",
+    ),
+    _joined(
+        "lemma53-values",
+        "Lemma 5.3 and proposition B(t) of D.2",
+        "In stage 2 the signals' values grow linearly in the steps since stage 1 ended: the slower "
+        "one at least so, and the faster one at most so.",
+        f"{LINEAR.in_words('the power of the steps since then, of the slower signal,')}; and "
+        f"{AT_MOST_LINEAR.in_words('that of the faster one')}",
+        {
+            "slower signal": _power(numbers.stage_2_value, LINEAR, "benign"),
+            "faster signal": _power(numbers.stage_2_value_most, AT_MOST_LINEAR, "benign"),
+        },
+        "benign",
+    ),
+    _joined(
+        "harmful-values",
+        "proposition J(t) of E.2",
+        "Where overfitting is harmful, token 2's value, the mean over samples, grows linearly in "
+        "stage 2 in the steps since stage 1 ended: at least so, and at most so.",
+        f"{LINEAR.in_words('the power of the steps since then')}; and "
+        f"{AT_MOST_LINEAR.in_words('it')}",
+        {
+            "at least linear": _power(numbers.stage_2_noise_value, LINEAR, "harmful"),
+            "at most linear": _power(numbers.stage_2_noise_value, AT_MOST_LINEAR, "harmful"),
+        },
+        "harmful",
+    ),
+)
+
+
+def _of_side(side: Regime) -> tuple[Claim, ...]:
+    return (
         lemma_claim(
             f"scores-rise-{side}",
             PROPOSITIONS_OF["rises"][side],
@@ -199,19 +269,6 @@ def _of_side(side: Regime) -> tuple[Claim, ...]:
             side=side,
         ),
         lemma_claim(
-            f"{prefix}-values-most",
-            PROPOSITIONS_OF["upper"][side],
-            f"In stage 2 {VALUE[side]} at most linearly in the steps since stage 1 ended.",
-            AT_MOST_LINEAR.in_words("the power of the steps since then, the most,"),
-            judge_number(
-                _of(numbers.stage_2_value_most, side),
-                AT_MOST_LINEAR,
-                note="Fitted to the second half of stage 2.",
-                side=side,
-            ),
-            side=side,
-        ),
-        lemma_claim(
             f"values-until-t0-{side}",
             PROPOSITIONS_OF["t0"][side],
             "Up to T₀ every value is O(d_h^(−1/4)): at most its tail at initialisation and what is "
@@ -229,6 +286,7 @@ def _of_side(side: Regime) -> tuple[Claim, ...]:
 
 
 EVERY_TOKEN = (
+    *GROWTH,
     *_of_side("benign"),
     *_of_side("harmful"),
     lemma_claim(

@@ -20,6 +20,7 @@ from overfit_cli.claims.cells import (
     require_done,
     whole_grid,
 )
+from overfit_cli.claims.joined import joined
 from overfit_cli.claims.python import above, falls, mean, share
 from overfit_cli.claims.rules import (
     LEAST_VALUES,
@@ -237,15 +238,15 @@ def _crossings(cells: pd.DataFrame) -> pd.DataFrame:
 Judge = Callable[[pd.DataFrame], Measurement]
 
 
-def _falls(axis: str, words: str) -> Claim:
+def _falls(axis: str) -> Claim:
     return stated_claim(
         lambda cells: whole_grid(GRID.of(cells), "snr", "n"),
         BenignVitParameters,
         falling(axis),
-        name=f"fig1-falls-with-{axis}",
+        name="fig1-falls-with-n",
         kind="paper",
         source="Jiang et al. 2024, section 6",
-        statement=f"The test loss tends to fall as {words} grows.",
+        statement="The test loss tends to fall as N grows, and as the signal-to-noise ratio grows.",
         hypotheses=SETTING,
         figure="heatmap",
         preset="fig1",
@@ -334,6 +335,5 @@ FIGURE_1 = (
         _exponent,
         "boundary",
     ),
-    _falls("n", "N"),
-    _falls("snr", "the signal-to-noise ratio"),
+    joined({"N": _falls("n"), "SNR": _falls("snr")}),
 )

@@ -17,11 +17,10 @@ from overfit_cli.claims.cells import one_setting
 from overfit_cli.claims.rules import (
     Margin,
     exponentiate,
-    factor_margin,
     judge_estimate,
     judge_estimates,
 )
-from overfit_cli.core.claim import Claim, Measurement, inconclusive, not_run
+from overfit_cli.core.claim import Claim, Measurement, inconclusive
 from overfit_cli.core.parameters import parameters_from_row
 from overfit_cli.stats.intervals import Estimate, level_of_each, mean_estimate
 from overfit_cli.studies.benign_vit.vit import lemma_numbers as numbers
@@ -41,9 +40,6 @@ from overfit_cli.studies.benign_vit.vit.theory import Regime, stage_ends
 if TYPE_CHECKING:
     from overfit_cli.core.claim import Kind
 
-SAME = factor_margin(1.0, 1.25, "means over samples stand for samples", 5)
-SHARED = Margin(least=0.1, because="a tenth of the samples has either label", fewest_seeds=5)
-AT_MOST = Margin(most=1.5, because="‖ξ‖² is at most 3/2 of σ̃_p² d, lemma C.4", fewest_seeds=5)
 LEAD = Margin(least=1.0, because="the lemma's", fewest_seeds=5)
 NEAR_ONE = Margin(least=0.9, because="nearly 1: nine tenths of all attention", target=1.0)
 LINEAR = Margin(least=0.9, because="the lemma's 1, less a tenth", target=1.0)
@@ -53,9 +49,6 @@ _ALIKE = [name for name in BenignVitParameters.model_fields if name not in MAY_V
 
 OfCell = Callable[[pd.DataFrame, BenignVitParameters], float]
 """A number of one cell: from its logged steps, in order, and its parameters."""
-
-OfSteps = Callable[[pd.DataFrame, BenignVitParameters], np.ndarray]
-"""A number of each logged step of a cell."""
 
 
 def chosen_steps(steps: pd.DataFrame, side: Regime, has_small_error: bool) -> pd.DataFrame:
@@ -154,53 +147,6 @@ def _stages(steps: pd.DataFrame, side: Regime) -> dict[str, float]:
     return {f"{name}, mean": float(values.mean()) for name, values in means.items()}
 
 
-def _require_single_steps(steps: pd.DataFrame) -> pd.DataFrame:
-    """Return the steps, if float32 didn't round away what a step adds."""
-    chosen = steps[steps["dtype"] == "float64"]
-    if chosen.empty:
-        raise not_run(
-            "It needs cells with dtype=float64, as in `overfit sweep theorem-dynamics-benign`: "
-            "float32 rounds what a step adds."
-        )
-    return chosen
-
-
-def _signal_steps(steps: pd.DataFrame) -> Measurement:
-    """Measure what steps add to γ₊ − γ₋ over lemma 5.1's, and the share of the slower signal."""
-    chosen = chosen_steps(_require_single_steps(steps), "benign", has_small_error=False)
-    level = level_of_each(3)
-
-    def end(of_steps: OfSteps, extreme: Callable[[np.ndarray], float]) -> pd.Series[float]:
-        return by_seed(chosen, lambda part, parameters: extreme(of_steps(part, parameters)))
-
-    added = "what a step adds to γ₊ − γ₋ over that"
-    return judge_estimates(
-        {
-            f"{added}, least": (
-                mean_estimate(end(numbers.signal_updates, np.min), level),
-                Margin(SAME.least, because=SAME.because),
-            ),
-            f"{added}, most": (
-                mean_estimate(end(numbers.signal_updates, np.max), level),
-                Margin(most=SAME.most, because=SAME.because),
-            ),
-            "share of the slower signal, least": (
-                mean_estimate(end(numbers.rarer_signal_share, np.min), level),
-                SHARED,
-            ),
-        },
-        note="Over all logged steps.",
-    )
-
-
-def _noise_steps(steps: pd.DataFrame) -> Measurement:
-    chosen = chosen_steps(_require_single_steps(steps), "benign", has_small_error=False)
-    largest = by_seed(
-        chosen, lambda part, parameters: float(numbers.noise_updates(part, parameters).max())
-    )
-    return judge_estimate(mean_estimate(largest), AT_MOST, note="The most over all logged steps.")
-
-
 def _stage_3_attention(steps: pd.DataFrame) -> Measurement:
     chosen = chosen_steps(steps, "benign", has_small_error=True)
     level = level_of_each(len(TOKEN_CLASSES))
@@ -253,25 +199,6 @@ T1_IN_TIME = "T₁ comes before stage 2 ends, as the lemma has it in stage 1"
 
 LEMMAS = (
     lemma_claim(
-        "lemma51-signal",
-        "Lemma 5.1 (B.2)",
-        "Each step adds η‖μ‖²/(NM) Σ −ℓ′ Σ_s softmax(⟨q_s, k_±⟩) to the signals' values, to either "
-        "one by its samples.",
-        f"{SAME.in_words('what a step adds to γ₊ − γ₋ over that, the least and the most,')}; and "
-        f"{SHARED.in_words('the share of the slower one')}",
-        _signal_steps,
-        kind="identity",
-    ),
-    lemma_claim(
-        "lemma51-noise",
-        "(B.2) with Lemma C.4",
-        "Averaged over samples, each step adds at most 3ησ̃_p²d/(2NM) (−ℓ′) Σ_s softmax(⟨q_s, "
-        "k_2⟩) to token 2's value.",
-        AT_MOST.in_words("what a step adds to y ρ over that without the 3/2, the most,"),
-        _noise_steps,
-        kind="identity",
-    ),
-    lemma_claim(
         "lemma52-lead",
         "Lemmas 5.2 and 5.3",
         "From T₁ = 10M(3M+1)N/(η d_h^¼ (N‖μ‖² − 60M²C_p²σ_p²d) ‖w_O‖²) until stage 2 ends, the "
@@ -289,25 +216,6 @@ LEMMAS = (
         partial(_lead, side="harmful"),
         side="harmful",
         further=[T1_IN_TIME],
-    ),
-    lemma_claim(
-        "lemma53-values",
-        "Lemma 5.3",
-        "In stage 2 both signals' values grow at least linearly in the steps since stage 1 ended.",
-        LINEAR.in_words("the power of the steps since then, of the slower signal,"),
-        judge_number(numbers.stage_2_value, LINEAR, note="Fitted to the second half of stage 2."),
-    ),
-    lemma_claim(
-        "lemma53-products",
-        "Lemma 5.3",
-        "In stage 2 exp(⟨q₊, k₊⟩ − ⟨q₊, k₂⟩) grows at least as the square of the steps since stage "
-        "1 ended.",
-        QUADRATIC.in_words("the power of the steps since then"),
-        judge_number(
-            numbers.stage_2_products,
-            QUADRATIC,
-            note="Fitted to the second half of stage 2.",
-        ),
     ),
     lemma_claim(
         "stage3-attention",

@@ -18,13 +18,11 @@ from overfit_cli.claims.rules import (
     judge_estimate,
     judge_estimates,
     judge_theorem,
-    tolerance_margin,
 )
 from overfit_cli.core.claim import Claim, Measurement
-from overfit_cli.stats.intervals import level_of_each, mean_estimate
+from overfit_cli.stats.intervals import level_of_each
 from overfit_cli.studies.benign_vit.vit import lemma_numbers as numbers
 from overfit_cli.studies.benign_vit.vit.claims.condition import (
-    IN_CONVERGENCE,
     SMALL_ERROR,
     SMALL_TEST_ERROR,
     hypotheses_of,
@@ -32,13 +30,11 @@ from overfit_cli.studies.benign_vit.vit.claims.condition import (
     require_condition,
     vacuous,
     whole_design,
-    with_error_of_convergence,
     with_large_product,
     with_small_error,
     with_small_test_error,
 )
 from overfit_cli.studies.benign_vit.vit.claims.lemmas import (
-    LINEAR,
     NEAR_ONE,
     QUADRATIC,
     by_seed,
@@ -46,14 +42,10 @@ from overfit_cli.studies.benign_vit.vit.claims.lemmas import (
     judge_number,
     lemma_claim,
 )
-from overfit_cli.studies.benign_vit.vit.claims.theorem_regime import near_limit, slopes_of
+from overfit_cli.studies.benign_vit.vit.claims.theorem_regime import near_limit
 from overfit_cli.studies.benign_vit.vit.parameters import TOKEN_CLASSES, BenignVitParameters
 from overfit_cli.studies.benign_vit.vit.theory import Regime, harmful_attention_error
 
-AS_THE_MARGIN = tolerance_margin(1.0, 0.1, "attention on the signal is above 0.9")
-LEARNED_BY_T2 = Margin(
-    most=0.125, because="what steps up to T₂ can add: 1/16 by a signal, 1/8 by token 2"
-)
 STILL_EVEN = Margin(most=0.5, because="our reading of o(1): half of 1/M", fewest_seeds=5)
 
 WORDS = {"signal": "the signal", "noise": "token 2", "rest": "tokens 3 to M"}
@@ -116,23 +108,6 @@ def _harmful_attention(steps: pd.DataFrame) -> Measurement:
     )
 
 
-def _final_value(cells: pd.DataFrame) -> Measurement:
-    """Measure what log(1/ε) multiplies in the larger signal's final value, the most."""
-    chosen = require_condition(cells, "benign", "theorem-benign-stage3")
-    for need in (with_large_product, with_small_error, with_error_of_convergence):
-        chosen = need(chosen)
-    design = whole_design(chosen)
-    largest = np.maximum(design["value_plus"], -design["value_minus"])
-    slopes = -slopes_of(design.assign(value=largest), "value")
-    return judge_estimate(
-        mean_estimate(slopes.max(axis=1)),
-        AS_THE_MARGIN,
-        note="What log(1/ε) multiplies in the larger signal's value between neighbouring ε, the "
-        "most.",
-        details={"cells": len(design)},
-    )
-
-
 def _stage_3_design(cells: pd.DataFrame) -> pd.DataFrame:
     chosen = require_condition(cells, "benign", "theorem-benign-stage3")
     for need in (with_large_product, with_small_error, with_small_test_error):
@@ -170,26 +145,10 @@ def _of(number: Callable[..., float], side: Regime) -> Callable[..., float]:
 
 
 _EVEN: dict[Regime, str] = {"benign": "proof of Lemma D.5", "harmful": "proof of Lemma E.3"}
-_D6: dict[Regime, str] = {"benign": "Lemmas D.1 and D.6", "harmful": "Lemmas D.1 and E.4"}
 
 
 def _of_side(side: Regime) -> tuple[Claim, ...]:
     return (
-        lemma_claim(
-            f"slope-until-t2-{side}",
-            _D6[side],
-            "Up to T₂, with a constant of 1, −ℓ′ is 1/2 ± o(1): a step adds at most η s² ‖w_O‖²/2 "
-            "to a value, so −ℓ′ differs by less than 1/log(6N²M²/δ), whatever attention does.",
-            LEARNED_BY_T2.in_words("the most by which it differs, times that logarithm,"),
-            judge_number(
-                _of(numbers.slope_until_t2, side),
-                LEARNED_BY_T2,
-                note="T₂ has a constant of 1, and σ̃_p² on the harmful side.",
-                side=side,
-            ),
-            side=side,
-            kind="identity",
-        ),
         lemma_claim(
             f"even-attention-until-t1-{side}",
             _EVEN[side],
@@ -210,44 +169,15 @@ PROPOSITIONS = (
     *_of_side("benign"),
     *_of_side("harmful"),
     lemma_claim(
-        "lemma53-noise-products",
-        "Lemma 5.3",
-        "In stage 2 exp(⟨q₂, k₊⟩ − ⟨q₂, k₂⟩) of token 2's query grows at least as the square of "
-        "the steps since stage 1 ended.",
+        "harmful-noise-products",
+        "proposition L(t) of E.2, (160) to (164)",
+        "Where overfitting is harmful, exp(⟨q, k₂⟩ − ⟨q, k₊⟩) of token 2's query grows in stage 2 "
+        "at least as the square of the steps since stage 1 ended.",
         QUADRATIC.in_words("the power of the steps since then"),
         judge_number(
-            partial(numbers.stage_2_products, query="noise"),
+            partial(numbers.stage_2_products, query="noise", side="harmful"),
             QUADRATIC,
             note="Fitted to the second half of stage 2.",
-        ),
-    ),
-    *(
-        lemma_claim(
-            f"harmful-{query}-products",
-            "proposition L(t) of E.2, (160) to (164)",
-            f"Where overfitting is harmful, exp(⟨q, k₂⟩ − ⟨q, k₊⟩) of {words} query grows in "
-            "stage 2 at least as the square of the steps since stage 1 ended.",
-            QUADRATIC.in_words("the power of the steps since then"),
-            judge_number(
-                partial(numbers.stage_2_products, query=query, side="harmful"),
-                QUADRATIC,
-                note="Fitted to the second half of stage 2.",
-                side="harmful",
-            ),
-            side="harmful",
-        )
-        for query, words in (("signal", "the signal's"), ("noise", "token 2's"))
-    ),
-    lemma_claim(
-        "harmful-values",
-        "proposition J(t) of E.2",
-        "Where overfitting is harmful, token 2's value grows in stage 2 at least linearly in the "
-        "steps since stage 1 ended.",
-        LINEAR.in_words("the power of the steps since then"),
-        judge_number(
-            numbers.stage_2_noise_value,
-            LINEAR,
-            note="The mean over samples, fitted to the second half of stage 2.",
             side="harmful",
         ),
         side="harmful",
@@ -287,17 +217,5 @@ PROPOSITIONS = (
                 _fresh_values,
             ),
         )
-    ),
-    Claim(
-        name="lemma54-values-most",
-        kind="identity",
-        source="Jiang et al. 2024, proposition F(t) of D.3",
-        statement="In stage 3 a signal's value is at most 2 log(O(1/ε)): where training ends at a "
-        "loss of ε with nearly all attention on the signal, margins are values, which grow by 1 "
-        "times log(1/ε).",
-        hypotheses="; ".join([hypotheses_of("benign"), SMALL_ERROR, IN_CONVERGENCE]),
-        holds_where=AS_THE_MARGIN.in_words("what log(1/ε) multiplies in the value"),
-        measure=_final_value,
-        preset="theorem-benign-stage3",
     ),
 )

@@ -20,7 +20,6 @@ from overfit_cli.claims.cells import finite_numbers, one_setting, positive_numbe
 from overfit_cli.claims.rules import (
     Margin,
     exponentiate,
-    factor_margin,
     judge_estimate,
     judge_estimates,
     tolerance_margin,
@@ -86,7 +85,6 @@ AT_MOST_T = Margin(
     because="T's constant is open: ten is allowed, and fewer steps are as good",
     target=1.0,
 )
-ORDER_OF_T = factor_margin(1.0, 10.0, "an order of magnitude: T's constant is open", 5)
 RATE = Margin(least=1.0, because="1/(2M²) is the rate in (136) and (137)", fewest_seeds=5)
 STAYS = Margin(
     most=TOLERANCE,
@@ -125,22 +123,6 @@ def most_steps(cells: pd.DataFrame, side: Regime) -> Measurement:
     )
 
 
-def order_of_steps(cells: pd.DataFrame, side: Regime) -> Measurement:
-    """Measure the least and the most steps over T; on the harmful side with σ̃_p for σ_p."""
-    least, most = _logs_over_t(cells, side)
-    logs = pd.DataFrame({"least": least, "most": most})
-    by_seed, level = logs.groupby(cells["seed"]), level_of_each(2)
-    ends = {"least": by_seed.min(), "most": by_seed.max()}
-    return judge_estimates(
-        {
-            f"{name} steps over T": (exponentiate(_central(of_seeds, level)), ORDER_OF_T)
-            for name, of_seeds in ends.items()
-        },
-        note=f"Over each seed's cells; {CONSTANTS[side]}.",
-        details={"cells": len(cells)},
-    )
-
-
 def _logs_over_t(cells: pd.DataFrame, side: Regime) -> tuple[pd.Series[float], pd.Series[float]]:
     """The least and the most that the logarithm of steps over T can be of each cell.
 
@@ -160,10 +142,10 @@ def _logs_over_t(cells: pd.DataFrame, side: Regime) -> tuple[pd.Series[float], p
     return logs.where(counted, -np.inf), logs.where(done, np.inf)
 
 
-def _central(ends: pd.DataFrame, level: float | None = None) -> Estimate:
+def _central(ends: pd.DataFrame) -> Estimate:
     """The mean of seeds' numbers between two ends; the median where some are not finite."""
     estimate = mean_estimate if np.isfinite(ends.to_numpy()).all() else median_estimate
-    return estimate(ends["least"], level, up_to=ends["most"])
+    return estimate(ends["least"], up_to=ends["most"])
 
 
 def powers(cells: pd.DataFrame, side: Regime) -> Measurement:
@@ -464,16 +446,6 @@ THEOREM_REGIME = (
         RATE.in_words("what log(1/ε) multiplies in the mean test margin, times 2M²,"),
         test_margin,
         on_test_data=True,
-    ),
-    _claim(
-        "harmful",
-        "steps-strong-noise",
-        ", its T",
-        "the number of steps to ε is of the order of N η⁻¹ ε⁻¹ σ̃_p⁻² d⁻¹ ‖w_O‖⁻²: T with σ̃_p² in "
-        "the place of σ_p², of which item 10 makes it the constant 25 M",
-        ORDER_OF_T.in_words("steps over that, of the quickest and of the slowest cell of a seed,"),
-        order_of_steps,
-        kind="sharp",
     ),
     Claim(
         name="theorem-transition",
