@@ -367,7 +367,8 @@ def test_verdicts_follow_the_numbers() -> None:
     falls = by_name["fig2-falls-with-n"]
     assert falls.judge(frame(sign=1.0)).verdict == "fails"
     assert falls.judge(frame().query("seed == 0")).verdict == "inconclusive"
-    rising = frame().eval("test_loss = 3 * exp(n / 1400 - 3 * snr)")
+    rising = frame()
+    rising["test_loss"] = np.exp(rising["n"] / 1400 - 3 * rising["snr"])
     assert falls.judge(rising).verdict == "fails"
     assert falls.judge(rising).details["SNR"] < 0 < falls.judge(rising).details["N"]
     unfitted = frame()

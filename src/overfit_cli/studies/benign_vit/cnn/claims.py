@@ -74,13 +74,7 @@ def _power(cells: pd.DataFrame, model: str) -> Measurement:
 
 
 def _advantage(cells: pd.DataFrame, thresholds: Mapping[float, str]) -> Measurement:
-    """Measure the CNN's ratio at the boundary over the transformer's, for each N.
-
-    Where it is above 1, the transformer generalises at ratios at which the CNN needs more samples.
-
-    Args:
-        thresholds: test losses, with what the details call them.
-    """
+    """Measure the CNN's ratio at the boundary over the transformer's, for each N and test loss."""
     cells = _grid(cells, "cnn", "vit")
     rows = [_log_ratios(cells, threshold, name) for threshold, name in thresholds.items()]
     if any(row.empty for row in rows):

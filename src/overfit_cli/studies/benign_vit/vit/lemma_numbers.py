@@ -34,11 +34,7 @@ NOTHING = 1e-12
 
 
 def lead_at_t1(steps: pd.DataFrame, parameters: BenignVitParameters, side: Regime) -> float:
-    """Return the logarithm of the least lead from T₁ until stage 2 ends, over 3M.
-
-    T₁ is that of lemma 5.2 (benign) or E.3 (harmful), as printed. See `t1_over_stage_2` for where
-    it comes after stage 2.
-    """
+    """Return the logarithm of the least lead from T₁ as printed until stage 2 ends, over 3M."""
     column = "signal_lead" if side == "benign" else "noise_lead"
     start, ends = t1(parameters, side), stage_ends(steps, parameters.tokens, side)
     after = steps[steps["step"] >= start]
@@ -49,10 +45,7 @@ def lead_at_t1(steps: pd.DataFrame, parameters: BenignVitParameters, side: Regim
 
 
 def t1_over_stage_2(steps: pd.DataFrame, parameters: BenignVitParameters, side: Regime) -> float:
-    """Return T₁ over the step at which stage 2 ends; nan where it isn't seen to end.
-
-    The lemmas place T₁ in stage 1. Above 1 nothing lies from T₁ to the end of stage 2.
-    """
+    """Return T₁, which lemmas place in stage 1, over the end of stage 2; nan where it has none."""
     if steps["loss_slope"].isna().any():
         return math.nan
     return t1(parameters, side) / stage_ends(steps, parameters.tokens, side).second
@@ -122,10 +115,7 @@ def attention_gone_at_t1(
 
 
 def stage_3_value(steps: pd.DataFrame, parameters: BenignVitParameters) -> float:
-    """Return the power of t − T₂ in exp(V) − exp(V(T₂)) over stage 3 (lemma 5.4).
-
-    V is V₊ or −V₋, whichever has the lesser power.
-    """
+    """Return the lesser power of t − T₂ in exp(V₊) and exp(−V₋) over stage 3 (lemma 5.4)."""
     part = _stage(steps, parameters, 3)
 
     def grown(sign: str, part: pd.DataFrame) -> np.ndarray:
@@ -158,10 +148,9 @@ def _stage(
 
 
 def _power(part: pd.DataFrame, quantity: Callable[[pd.DataFrame], np.ndarray]) -> float:
-    """The power with which what is added since the stage began scales with the steps since then.
+    """The power of the steps since a stage began in what is added since then, in its second half.
 
-    It is fitted to the stage's second half, where what came before counts least; 0 where nothing is
-    added then.
+    0 where nothing is added then.
     """
     if len(part) < LEAST_LOGGED:
         return float("nan")
@@ -191,10 +180,7 @@ def least_products_power(
 
 
 def least_rise(steps: pd.DataFrame, parameters: BenignVitParameters, side: Regime) -> float:
-    """Return by how much scores move at least as a proposition says, between steps from T₁ on.
-
-    It is over the largest score of the later step, by which float64 rounds.
-    """
+    """Return the least that scores move as a proposition says from T₁ on, over the largest one."""
     later = steps[steps["step"] >= t1(parameters, side)]
     rises = (later[f"{WINS[side]}_score_rise"] / later["score_most"]).to_numpy(dtype=np.float64)
     return float(np.min(rises)) if len(rises) else math.nan
@@ -207,10 +193,7 @@ def norm_change(steps: pd.DataFrame, parameters: BenignVitParameters) -> float:
 
 
 def largest_move(steps: pd.DataFrame, parameters: BenignVitParameters) -> float:
-    """Return the furthest that training moved a product of two queries, two keys, or of samples.
-
-    The last are a query and a key that meet in no sample.
-    """
+    """Return the furthest that training moved a product; see `every_token`."""
     return float(np.max(steps["stray_product_move"].to_numpy(dtype=np.float64)))
 
 
@@ -247,10 +230,7 @@ def stage_2_value_most(steps: pd.DataFrame, parameters: BenignVitParameters) -> 
 
 
 def stage_3_noise_value(steps: pd.DataFrame, parameters: BenignVitParameters) -> float:
-    """Return the power of t − T₂ in exp(y V₂) − exp(y V₂(T₂)) over stage 3, if harmful.
-
-    V₂ is the value of token 2, of the sample in which it is least.
-    """
+    """Return the power of t − T₂ in exp(y V₂) over harmful stage 3, at the worst sample."""
 
     def grown(part: pd.DataFrame) -> np.ndarray:
         return np.asarray(np.exp(part["strong_value_least"].to_numpy(dtype=np.float64)))

@@ -213,21 +213,13 @@ def fitted_value(parameters: BenignVitParameters) -> float:
 
 
 def wide_heads_test_attention(tokens: ArrayLike) -> NDArray[np.float64]:
-    """Return (2M − 1)/M², the test attention on the signal as d_h → ∞, the mean over queries.
-
-    Training teaches the signal's query all of its attention, and a test sample has the same signal.
-    Its M − 1 noise tokens are new: their attention stays 1/M.
-    """
+    """Return (2M − 1)/M², the test attention on the signal as d_h → ∞: new noise pays 1/M."""
     m = np.asarray(tokens, dtype=np.float64)
     return np.asarray((2 * m - 1) / m**2)
 
 
 def wide_heads_test_loss(parameters: BenignVitParameters) -> float:
-    """Return log(1 + (e^ε − 1)^((2M − 1)/M²)), the test loss as d_h → ∞.
-
-    All training attention is on the signal then, whose value is `fitted_value`; a test margin is
-    that times the test attention.
-    """
+    """Return log(1 + (e^ε − 1)^((2M − 1)/M²)), the test loss as d_h → ∞."""
     margin = fitted_value(parameters) * float(wide_heads_test_attention(parameters.tokens))
     return math.log1p(math.exp(-margin))
 

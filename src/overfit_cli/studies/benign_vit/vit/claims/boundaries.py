@@ -77,13 +77,25 @@ def _judge_boundaries(axis: str, judge: OfBoundaries) -> Callable[[pd.DataFrame]
 
 
 def _constants(series: list[Boundary]) -> Measurement:
-    def constants(boundary: Boundary) -> pd.Series[float]:
-        return boundary.constants
-
-    each = {
-        f"change to d = {d:.3g}": (factor, SAME) for d, factor in changes(series, constants).items()
+    """By which factor C changes from the smallest d; medians where one lies beyond the grid."""
+    logs = seed_logarithms(series, lambda boundary: boundary.constants)
+    if (outside := int(np.isinf(logs.iloc[:, 0]).sum())) > 0:
+        raise inconclusive(
+            f"Seeds that cross beyond the grid at the first value of the axis: {outside} of "
+            f"{len(logs)}."
+        )
+    level = level_of_each(len(logs.columns) - 1)
+    estimate = median_estimate if np.isinf(logs.to_numpy()).any() else mean_estimate
+    factors = {
+        f"change to d = {boundary.at:.3g}": exponentiate(
+            estimate(logs[boundary.at] - logs.iloc[:, 0], level)
+        )
+        for boundary in series[1:]
     }
-    measured = judge_estimates(each, note="N·SNR² at the crossing, over that at the smallest d.")
+    measured = judge_estimates(
+        {name: (factor, SAME) for name, factor in factors.items()},
+        note="N·SNR² at the crossing, over that at the smallest d.",
+    )
     medians = {
         f"median at d = {boundary.at:.3g}": float(boundary.constants.median())
         for boundary in series
@@ -113,30 +125,8 @@ def _judge_balance(number: BySeed, words: str) -> OfBoundaries:
     return judge
 
 
-def changes(series: Sequence[Boundary], number: BySeed) -> dict[float, Estimate]:
-    """Return by which factor a positive number changes from the first boundary to each other one.
-
-    Factors are geometric means over seeds; where one is infinite, because a seed crosses beyond the
-    grid, medians. Their intervals hold together 95 times of 100. It is `inconclusive` where a seed
-    crosses beyond the grid at the first value.
-    """
-    logs = seed_logarithms(series, number)
-    if (outside := int(np.isinf(logs.iloc[:, 0]).sum())) > 0:
-        raise inconclusive(
-            f"Seeds that cross beyond the grid at the first value of the axis: {outside} of "
-            f"{len(logs)}."
-        )
-    level = level_of_each(len(logs.columns) - 1)
-    estimate = median_estimate if np.isinf(logs.to_numpy()).any() else mean_estimate
-    later = [boundary.at for boundary in series[1:]]
-    return {value: exponentiate(estimate(logs[value] - logs.iloc[:, 0], level)) for value in later}
-
-
 def power_along(series: Sequence[Boundary], number: BySeed, against: Sequence[float]) -> Estimate:
-    """Return the power with which a positive number scales with another one along the axis.
-
-    It is `inconclusive` where a curve crosses beyond the grid.
-    """
+    """Return the power with which a positive number scales with another one along the axis."""
     logs = seed_logarithms(series, number)
     if (outside := int(np.isinf(logs.to_numpy()).any(axis=1).sum())) > 0:
         raise inconclusive(
@@ -147,10 +137,7 @@ def power_along(series: Sequence[Boundary], number: BySeed, against: Sequence[fl
 
 
 def seed_logarithms(series: Sequence[Boundary], number: BySeed) -> pd.DataFrame:
-    """Return logarithms, one row per seed and one column per value of the axis.
-
-    What lies beyond the grid is infinite.
-    """
+    """Return logarithms, (seeds, values of the axis); infinite beyond the grid."""
     with np.errstate(divide="ignore"):
         logs = pd.DataFrame({boundary.at: number(boundary) for boundary in series}).transform(
             np.log

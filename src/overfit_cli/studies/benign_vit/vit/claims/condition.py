@@ -107,11 +107,7 @@ def require_condition(cells: pd.DataFrame, side: Regime, example: str) -> pd.Dat
 
 
 def whole_design(cells: pd.DataFrame) -> pd.DataFrame:
-    """Return the cells at one value of what isn't in T, and failed ones for those that are absent.
-
-    Args:
-        cells: one row per cell.
-    """
+    """Return the cells at one value of what isn't in T, and failed ones for absent ones."""
     names = [name for name in BenignVitParameters.model_fields if name not in MAY_VARY]
     chosen = one_setting(cells, [name for name in names if name not in T_DEPENDS_ON])
     whole = add_absent(chosen, names)
