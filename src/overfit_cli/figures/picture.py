@@ -322,7 +322,7 @@ def in_palette(content: bytes) -> bytes:
     from PIL import Image, PngImagePlugin
 
     image, small = PngImagePlugin.PngImageFile(io.BytesIO(content)), io.BytesIO()
-    if image.mode == "RGBA" and image.getextrema()[3] != (255, 255):
+    if image.mode == "RGBA" and image.getchannel("A").getextrema() != (255, 255):
         return content
     texts = PngImagePlugin.PngInfo()
     for name, text in image.text.items():
