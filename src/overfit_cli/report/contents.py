@@ -281,12 +281,13 @@ class ShownFinding(NamedTuple):
 
 
 def shown_findings(paper: ReportedPaper) -> list[ShownFinding]:
-    """Return the findings on a paper whose verdicts are as they say."""
+    """Return the findings on a paper whose verdicts are as they say, none after selection."""
     judged = {claim.claim.name: claim for claim in paper.judged}
     shown = []
     for finding in paper.paper.findings if paper.paper else ():
         verdicts = {name: judged[name].headline for name in finding.verdicts if name in judged}
-        if verdicts == finding.verdicts:
+        selected = any(judged[name].decided_after_selection for name in verdicts)
+        if verdicts == finding.verdicts and not selected:
             texts = re.split(r"\{([\w.-]+)\}", finding.text)
             parts = [judged[text] if index % 2 else text for index, text in enumerate(texts)]
             others = [judged[name] for name in verdicts if name not in texts[1::2]]

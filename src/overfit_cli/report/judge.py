@@ -142,6 +142,11 @@ class Judged:
         return self.joint_verdict or self.measurement.verdict
 
     @property
+    def decided_after_selection(self) -> bool:
+        """Whether it holds or fails only because other claims were dropped: see `Claim`."""
+        return self.claim.after_selection and self.headline in ("holds", "fails")
+
+    @property
     def lacks_seeds(self) -> bool:
         """Whether it has fewer seeds than any verdict takes."""
         return self.headline == "inconclusive" and self.measurement.needed_seeds > 0

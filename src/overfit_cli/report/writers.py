@@ -103,6 +103,7 @@ def _json_of_claim(judged: Judged) -> dict[str, Any]:
         "family": {"claims": judged.family, "verdict": judged.joint_verdict}
         if judged.family
         else None,
+        "decided_after_selection": judged.decided_after_selection,
         "directory": str(judged.directory) if judged.directory else None,
         "again": repeat
         and {"command": repeat.command, "minutes": repeat.minutes, "needs": repeat.needs or None},
@@ -232,10 +233,11 @@ def _row(cells: Sequence[str]) -> str:
 
 
 def _table_cells(judged: Judged) -> list[str]:
+    selected = ", decided after selection" if judged.decided_after_selection else ""
     columns = (
         judged.claim.kind,
         judged.measurement.verdict,
-        judged.joint_verdict or "–",
+        f"{judged.joint_verdict or '–'}{selected}",
         judged.measurement.number,
         judged.claim.holds_where,
         judged.claim.source,
