@@ -112,7 +112,6 @@ def detail_pairs(details: Mapping[str, float]) -> list[tuple[str, str]]:
 
 
 def _range_in_words(least: float, most: float) -> str:
-    """Write a range in three digits: `2 to 3`, `2` where its ends agree, or `undefined`."""
     ends = [number_with_interval(end, None) for end in (least, most) if not math.isnan(end)]
     return " to ".join(dict.fromkeys(ends)) or "undefined"
 

@@ -91,7 +91,6 @@ def simulated_rates() -> Mapping[str, Mapping[str, str]]:
 
 
 def _rate(share: str, runs: int) -> str:
-    """A rate of errors with its exact limits: `1 of 60 worlds (0.0 to 8.9 %)`."""
     errors = round(float(share.removesuffix(" %")) / 100 * runs)
     limits = share_estimate(errors, runs, LEVEL)
     return f"{errors} of {runs} worlds ({100 * limits.low:.1f} to {percent(limits.high, 1)})"

@@ -125,7 +125,6 @@ def complete_cells(cells: pd.DataFrame, study: AnyStudy) -> pd.DataFrame:
 
 
 def _check_values(cells: pd.DataFrame, study: AnyStudy) -> None:
-    """Refuse values of parameters that the study does not accept."""
     names = list(describe(study.parameters))
     for row in cells[names].drop_duplicates().to_dict("records"):
         try:
@@ -147,8 +146,6 @@ def unknown_name(claim: Claim, table: Table) -> BadValue | None:
 
 
 def _claim_of_wording(name: str, text: str, study: AnyStudy) -> Claim:
-    """The claim of a text in a seal; one that can't be judged where it is no sentence."""
-
     def unknown(_: pd.DataFrame) -> Measurement:
         raise not_run("The code that measured it is gone.")
 
@@ -239,7 +236,6 @@ class LoadedRun:
             return frame.judge(claim)
 
     def _seal_in_words(self, claim: Claim) -> str:
-        """Say what became of a claim after the first cell; empty where it is as it was."""
         if self._manifest is None:
             return ""
         seals, after = self._manifest.seals, AFTER_THE_FIRST_CELL
@@ -283,7 +279,6 @@ class LoadedRun:
 
     @functools.cached_property
     def _of_presets(self) -> list[Claim]:
-        """The claims of its presets as they are now; of a file that is gone, as they were."""
         if self._manifest is None:
             return []
         texts, gone = dict[str, str](), not self._manifest.presets
@@ -340,7 +335,6 @@ class LoadedRun:
 
     @functools.cached_property
     def _cells(self) -> Table:
-        """The cells, and those that were planned and are absent, unless cells were chosen."""
         manifest = self._manifest
         if manifest is None or manifest.refined or self.is_chosen:
             return Table(self.cells, self.study)

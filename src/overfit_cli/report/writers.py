@@ -111,7 +111,6 @@ def _json_of_claim(judged: Judged) -> dict[str, Any]:
 
 
 def _margin_or_null(measurement: Measurement) -> dict[str, float | None] | None:
-    """The ends of a margin for JSON, null where it is open; null without a margin."""
     if measurement.margin is None:
         return None
     least, most = measurement.margin
@@ -173,7 +172,6 @@ def markdown(papers: Sequence[ReportedPaper], unexpected: Mapping[str, str] | No
 
 
 def _unexpected_lines(problems: Mapping[str, str]) -> list[str]:
-    """A line for each verdict that is not as expected."""
     lines = [f"- {escape_markdown(f'{claim}: {problem}')}." for claim, problem in problems.items()]
     return ["Unexpected verdicts:", "", *lines, ""] if lines else []
 
@@ -199,7 +197,6 @@ def _stand_ins(study: ReportedStudy) -> list[str]:
 
 
 def _claims(judged: Sequence[Judged]) -> Iterator[str]:
-    """The lines on the claims of a study: a table, and the details."""
     if not judged:
         return
     yield from (_row(_HEADINGS), _row(["---"] * len(_HEADINGS)))
@@ -210,7 +207,6 @@ def _claims(judged: Sequence[Judged]) -> Iterator[str]:
 
 
 def _markdown_of_run(run: ReportedRun) -> Iterator[str]:
-    """The lines on a run: its cells, settings, failures, commands, and tracebacks as code."""
     facts = run.facts
     yield from (f"#### {escape_markdown(str(run.path))}", "")
     for sentence in (facts.cells, facts.settings, facts.failures, facts.provenance):
@@ -224,7 +220,6 @@ def _markdown_of_run(run: ReportedRun) -> Iterator[str]:
 
 
 def _code(text: str) -> str:
-    """A command as code, unless it has characters that could end the code."""
     return escape_markdown(text) if set(text) & set("`<&[") else f"`{visible(text)}`"
 
 
