@@ -517,11 +517,6 @@ def _in_words(decisions: Iterable[Decision]) -> JudgedClaims:
 _SENTENCE = re.compile(r"[<>=]| is | falls | rises |power of|share of")
 
 
-def _as_texts(claim: Any) -> Any:
-    several = [claim] if isinstance(claim, str | Sentence) else claim
-    return [str(each) if isinstance(each, Sentence) else each for each in several]
-
-
 def _is_sentence(source: object, *, after_run: bool) -> bool:
     """Whether a text is meant as a claim, and names no directory.
 

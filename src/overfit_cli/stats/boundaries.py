@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -38,12 +37,6 @@ class Contour:
     middle: pd.Series[float]
     powers: pd.Series[float]
     left_out: int
-
-    def local_powers(self) -> dict[tuple[float, float], float]:
-        """Return the power of the medians between each y and the next."""
-        y_values = self.middle.index.to_numpy(float)
-        slopes = np.diff(self.middle) / np.diff(np.log(y_values))
-        return dict(zip(pairwise(y_values.tolist()), slopes.tolist(), strict=True))
 
 
 def contour(cells: pd.DataFrame, x: str, y: str, value: str, threshold: float) -> Contour | None:
