@@ -127,7 +127,13 @@ def _first_findings() -> str:
     judged = {claim["claim"]: claim for claim in _judged()}
     lines = []
     for paper in [paper for paper in _papers().values() if paper.findings][:MOST_FINDINGS]:
-        for finding in paper.findings[:1]:
+        selected = "decided_after_selection"
+        confirmed = [
+            finding
+            for finding in paper.findings
+            if not any(judged[name].get(selected) for name in finding.verdicts)
+        ]
+        for finding in confirmed[:1]:
             numbers = {name: _number(judged[name]) for name in finding.verdicts}
             lines.append(f"- **{paper}.** {finding.text.format_map(numbers)}\n")
     return "".join(lines)

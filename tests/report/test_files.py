@@ -14,15 +14,19 @@ import pytest
 
 from overfit_cli import Measurement, UserError
 from overfit_cli.cli import report
+from overfit_cli.cli.list import verdict_table
 from overfit_cli.core.claim import Kind, Verdict
+from overfit_cli.core.registry import find_study
 from overfit_cli.report.contents import (
     ReportedPaper,
     contents,
     describe_measurement,
     repetition,
+    shown_findings,
 )
 from overfit_cli.report.expected import Expected, check_verdicts, read_expected
 from overfit_cli.report.judge import Judged
+from overfit_cli.report.page import page
 from overfit_cli.report.runs import load_runs
 from overfit_cli.report.writers import claims_json, markdown, write_report
 from tests.command import call
@@ -95,6 +99,31 @@ def test_what_fails_of_a_papers_sentences_names_the_sentence_and_the_number() ->
     first, second = json.loads(claims_json(papers([refuted, finding])))["claims"]
     assert first["contradicts"] == refuted.contradiction
     assert second["contradicts"] is None
+
+
+def test_what_was_decided_after_selection_says_so_everywhere_and_is_no_finding() -> None:
+    paper = find_study(VIT).paper
+    assert paper is not None
+    finding = paper.findings[0]
+    claims = [judged(name, verdict, study=VIT) for name, verdict in finding.verdicts.items()]
+    [plain] = papers(claims)
+    assert len(shown_findings(plain)) == 1
+    first = replace(claims[0], claim=replace(claims[0].claim, after_selection=True))
+    [selected] = papers([first, *claims[1:]])
+    assert shown_findings(selected) == []
+    said = "decided after selection"
+    for text in (markdown, page):
+        assert (text([plain]).count(said), text([selected]).count(said)) == (0, 1)
+    for one, is_marked in ((claims[0], False), (first, True)):
+        [verdict] = verdict_table([one]).columns[2].cells
+        assert (said in str(verdict)) == is_marked
+    written = json.loads(claims_json([selected]))["claims"]
+    assert [claim["decided_after_selection"] for claim in written] == [
+        claim["claim"] == first.name for claim in written
+    ]
+    open_claim = judged("a", "inconclusive", study=VIT)
+    claim = replace(open_claim.claim, after_selection=True)
+    assert said not in markdown(papers([replace(open_claim, claim=claim)]))
 
 
 def test_markdown_counts_verdicts_by_paper_and_says_how_to_measure_again() -> None:

@@ -115,6 +115,8 @@ def verdict_table(judged: Sequence[Judged]) -> Table:
         verdict = Text(measurement.verdict, style=_COLOURS[measurement.verdict])
         if claim.headline != measurement.verdict:
             verdict.append(f", of all {claim.headline}", style=_COLOURS[claim.headline])
+        if claim.decided_after_selection:
+            verdict.append(", decided after selection")
         table.add_row(
             visible(claim.name),
             claim.claim.kind,

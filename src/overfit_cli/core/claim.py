@@ -176,6 +176,8 @@ class Claim:
         profile: which profile of the preset has its cells.
         reads: `cells`, or `trajectories`: then `measure` takes one row per cell and logged step
             instead, with the parameters, the seed and the status of its cell.
+        after_selection: whether its verdict among all claims together was reached only because
+            other claims were dropped after their cells were seen.
     """
 
     name: str
@@ -189,6 +191,7 @@ class Claim:
     preset: str = ""
     profile: Literal["quick", "paper"] = "quick"
     reads: Literal["cells", "trajectories"] = "cells"
+    after_selection: bool = False
 
     def __post_init__(self) -> None:
         if not callable(self.measure):

@@ -142,7 +142,6 @@ class Axis:
         return self.values[:: -(-len(self.values) // FEW_VALUES)]
 
     def _has_room_for_ticks(self, across: bool) -> bool:
-        """Whether each value can have a tick; side by side, a label takes its width."""
         scaled = self.scaled(self.positions)
         if scaled.size > FEW_VALUES:
             return False
@@ -193,5 +192,4 @@ def varying_in_words(varying: Sequence[str]) -> str:
 
 
 def _scale(values: tuple[Value, ...]) -> Literal["linear", "log"]:
-    """Return the scale on which `values` are spaced more evenly."""
     return "log" if is_log_spaced(np.array(values, dtype=np.float64)) else "linear"

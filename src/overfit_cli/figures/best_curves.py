@@ -107,7 +107,6 @@ def _draw_columns(
     first: str,
     options: FigureOptions,
 ) -> Picture:
-    """Draw a panel for each column, with the medians' bands unless differences stand below."""
     study = data.study
     [curves], differing = gathered.curves, [] if differences is None else differences.curves[0]
     looks = curve_looks(study, curves)
@@ -144,7 +143,6 @@ def _draw_columns(
 
 
 def _guess(column: str) -> float | None:
-    """Return the value for guessing one of two classes; None for other columns."""
     return GUESS.get(column.rpartition("_")[2])
 
 

@@ -188,7 +188,6 @@ def _boundaries(
 
 
 def _colour_of(data: FigureData, by: str | None) -> ColorType | None:
-    """The colour that a value of the parameter `by` has in every figure; None without one."""
     info = describe(data.study.parameters).get(by or "")
     return None if info is None else value_colour(info, data.cells[by].iloc[0])
 
@@ -236,7 +235,6 @@ def _dress(
     *,
     rises: bool,
 ) -> None:
-    """Set scales, limits and labels; the limits contain the points and the fits within the grid."""
     rows = pd.concat([boundary.rows for boundary in drawn_boundaries])
     fits = [fit_ends(boundary, y)[0] for boundary in drawn_boundaries]
     points = rows[["low", "crossing", "high"]].to_numpy(dtype=np.float64)
@@ -262,7 +260,6 @@ def _dress(
 
 
 def _oriented(across: T, up: T, *, rises: bool) -> tuple[T, T]:
-    """Return the horizontal and the vertical axis: x and y, or y and x for a rising boundary."""
     return (up, across) if rises else (across, up)
 
 
@@ -345,7 +342,6 @@ def _points_text(drawn_boundaries: Sequence[DrawnBoundary]) -> str:
 def _draw_fit(
     axes: matplotlib.axes.Axes, boundary: DrawnBoundary, y: Axis, *, rises: bool
 ) -> Line2D:
-    """Draw the fit over its values of y; without a fit return an empty line."""
     if not can_be_written(boundary.fit):
         return Line2D(
             [], [], linestyle="none", marker="o" if boundary.title else "", color=boundary.colour

@@ -94,14 +94,12 @@ class CurveBounds:
         return [place for place in places if place is not None]
 
     def _called(self, name: str) -> str:
-        """The label of a column, and of which setting it is where others never have one."""
         curves = [curve for panel in self.panels for curve in panel]
         texts = {curve.text for curve in curves}
         having = {curve.text for curve in curves if (curve.mean[name] > 0).any()}
         return f"{self.labels[name]}{f' of {min(having)}' if len(having) == 1 < len(texts) else ''}"
 
     def _absent(self, name: str) -> str:
-        """Say where a column has no numbers, or is 0, which a logarithmic axis does not show."""
         numbers = [
             pd.concat([curve.mean[name] for curve in panel]).dropna() for panel in self.panels
         ]
@@ -122,7 +120,6 @@ class CurveBounds:
         return len(gaps) > 0 and bool(gaps.max() < _ALIKE * np.ptp(numbers.dropna()))
 
     def _where(self, holds: Callable[[int], bool]) -> str:
-        """The panels of which something holds: ` in (a), (c)`; empty where there is none."""
         letters = [ascii_lowercase[i] for i in range(len(self.panels)) if holds(i)]
         if len(self.panels) == 1:
             return " here" if letters else ""
@@ -203,7 +200,6 @@ def _draw_theory(
     theory: Sequence[str],
     looks: Mapping[str, LineLook],
 ) -> None:
-    """Draw the columns of a theory: black, or in the colours of curves that have one each."""
     theories = (curve.mean[list(theory)].fillna(0) for curve in curves)
     several = sum(bool(frame.ne(0).any(axis=None)) for frame in theories) > 1
     for curve in curves:

@@ -112,24 +112,20 @@ def gather_curves(
 
 
 def _logged_part(part: FigureData) -> FigureData:
-    """The cells with logged steps, without a plan: its further values have no steps."""
     cells = part.cells[part.cells["key"].isin(part.trajectories["key"])]
     return replace(part, cells=cells, planned=part.planned.iloc[:0])
 
 
 def _reasons(cells: pd.DataFrame) -> pd.Series[str]:
-    """Why cells failed; empty for those that are done."""
     reasons = cells["reason"] if "reason" in cells else pd.Series("diverged", cells.index)
     return reasons.where(cells["status"] == "failed", "")
 
 
 def _is_averaged(cells: pd.DataFrame) -> pd.Series[bool]:
-    """Return a mask of cells whose curves are complete: training was not broken off."""
     return _reasons(cells).isin(["", *MISSES])
 
 
 def _kind_of_curves(cells: pd.DataFrame, fewest: int, averaged: bool, over_seeds: Averaging) -> str:
-    """A curve and its band in words; `fewest` are the seeds of the setting with the fewest."""
     if not averaged:
         return "a single cell" if len(cells) == 1 else "single cells"
     seeds = cells.loc[_is_averaged(cells), "seed"].nunique()
@@ -152,7 +148,6 @@ def _curves(
     columns: list[str],
     over_seeds: Averaging,
 ) -> list[Curve]:
-    """A curve for each setting of the parameters `names`; the text has those of `told`."""
     reasons = part.cells.assign(reason=_reasons(part.cells))[["key", "reason"]]
     steps = part.trajectories.merge(reasons, on="key")
     steps[columns] = steps[columns].astype(np.float64).replace([np.inf, -np.inf], np.nan)

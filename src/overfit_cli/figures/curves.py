@@ -178,7 +178,6 @@ def _told_apart(
 
 
 def _settings_with(data: FigureData, names: list[str], theory: Sequence[str]) -> int:
-    """The number of settings that have a number of a theory, other than 0."""
     logged = data.trajectories[list(theory)].fillna(0).ne(0).any(axis=1)
     cells = data.cells[data.cells["key"].isin(data.trajectories.loc[logged, "key"])]
     return len(cells[names].drop_duplicates()) if names else min(1, len(cells))
@@ -229,7 +228,6 @@ def logged_columns(data: FigureData, value: str | None, option: str = "value") -
 
 
 def _drop_other_cells(data: FigureData, columns: list[str]) -> FigureData:
-    """The data without the cells that logged only other columns."""
     steps = data.trajectories
     other_keys = set(steps["key"]) - set(steps["key"][steps[columns].notna().any(axis=1)])
     excluded = data.cells["key"].isin(other_keys)

@@ -90,7 +90,6 @@ def draw_sides(data: FigureData, options: FigureOptions, overlay: Overlay | None
 
 
 def _one_side(plan: Map, threshold: float) -> str:
-    """Say so if no number lies on one of the sides; empty otherwise."""
     return "all of it has one colour" if (plan.numbers > threshold).nunique() < 2 else ""
 
 

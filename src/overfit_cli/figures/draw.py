@@ -183,7 +183,6 @@ def drawn(
 def _by_default(
     error: BadValue, figure: Figure, asked: FigureOptions, data: FigureData
 ) -> UserError:
-    """An error about an option, in other words where nobody gave it: it is the figure's own."""
     if getattr(asked, error.name, None) is not None:
         return error
     varying = varying_parameters(data)
@@ -247,7 +246,6 @@ def figure_and_data(
 
 
 def _refuse_unheeded(figure: Figure, request: Request) -> None:
-    """Refuse an option that the figure doesn't take."""
     given = {
         field.name: value
         for field in fields(request.options)

@@ -59,7 +59,6 @@ def titles_collide(figure: Figure, renderer: Any) -> bool:
 def _wrapped_labels(
     figure: Figure, all_axes: Sequence[Axes], side: Literal["x", "y"], renderer: Any
 ) -> list[tuple[Any, str]]:
-    """The labels along a side that don't fit, with the texts that do."""
     labels = [(axes, (axes.xaxis if side == "x" else axes.yaxis).label) for axes in all_axes]
     shown = [(axes, label) for axes, label in labels if label.get_text() and label.get_visible()]
     boxes = [label.get_window_extent(renderer) for _, label in shown]
@@ -88,7 +87,6 @@ def _is_on(figure: Figure, box: Bbox, side: Literal["x", "y"]) -> bool:
 def _wrapped_ticks(
     figure: Figure, axes: Axes, renderer: Any
 ) -> list[tuple[Axes, list[str], float]]:
-    """The names of ticks along x, wrapped or turned, if they are given and don't fit."""
     ticks = [label for label in axes.get_xticklabels() if label.get_visible() and label.get_text()]
     if not isinstance(axes.xaxis.get_major_locator(), FixedLocator) or len(ticks) < max(
         2, len(axes.get_xticks())

@@ -236,7 +236,6 @@ _FEW_POINTS = 3
 
 
 def _few_in_words(data: FigureData, grids: Sequence[Grid]) -> list[str]:
-    """At which few points some seeds have no number, of maps of one panel; none of many."""
     grid, partly = grids[0], np.argwhere(grids[0].partly).tolist()
     if len(grids) > 1 or len(partly) > _FEW_POINTS:
         return []

@@ -176,7 +176,6 @@ def draw_map(data: FigureData, options: FigureOptions, overlay: Overlay | None =
 
 
 def _with_break(label: str, contrast: str) -> str:
-    """A label with the parameter that differs on a line of its own, where it doesn't fit on one."""
     if not contrast or len(typeset(label)) <= HIGH:
         return label
     return label.replace(contrast, contrast.replace(" (", "\n(", 1))
@@ -212,7 +211,6 @@ def lay_out_map(data: FigureData, options: FigureOptions, *, to_scale: bool = Fa
 
 
 def _is_by_ratio(grids: Sequence[Grid], data: FigureData, options: FigureOptions) -> bool:
-    """Whether colours are logarithmic: by default where positive numbers span a large factor."""
     numbers = pd.Series(np.concatenate([grid.number.ravel() for grid in grids])).dropna()
     if numbers.empty:
         raise BadValue("value", None, "at every point half of the seeds or more have no number.")
@@ -281,7 +279,6 @@ def split_by_sampling(
 def _draw_colours(
     all_axes: Sequence[matplotlib.axes.Axes], plan: Map, data: FigureData, options: FigureOptions
 ) -> Any:
-    """Colour the points of the grids; return the artist for a colour bar."""
     norm = plan.norm
     colours = DIVERGING if data.less else None
     look: dict[str, Any] = {"cmap": colours, "norm": norm, "rasterized": True}

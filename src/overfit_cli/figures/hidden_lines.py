@@ -73,13 +73,11 @@ def _split(line: Line2D) -> tuple[str, str]:
 
 
 def _letter(axes: Axes) -> str:
-    """The letter of a panel, in brackets; empty where there is one panel."""
     title = axes.get_title(loc="left")
     return title[:3] if title[:1] == "(" and title[2:3] == ")" else ""
 
 
 def _places_in_words(places: Sequence[tuple[str, str, bool]], panels: int) -> str:
-    """Write in which panels, or for what, lines coincide; nothing where they do in all."""
     hidden = [(letter, common) for letter, common, coincides in places if coincides]
     if len(hidden) == len(places) >= panels:
         return ""

@@ -117,7 +117,6 @@ def resolve_symbols(options: FigureOptions, study: AnyStudy) -> FigureOptions:
 def _choose_axes(
     axes: int, options: FigureOptions, user_options: FigureOptions, data: FigureData
 ) -> FigureOptions:
-    """Replace axes that do not vary: of two axes, y is the parameter that is declared first."""
     taken = (user_options.by, RUN)
     varying = [name for name in independent_parameters(data) if name not in taken]
     if len(varying) < axes:
@@ -159,7 +158,6 @@ def _equation_is_about(
 
 
 def _one_value_a_panel(data: FigureData, names: Sequence[str], by: str | None) -> bool:
-    """Whether parameters have one value in each panel: of a run, and of a value of `by`."""
     panels = [*([RUN] if data.runs else []), *([by] if by is not None else [])]
     varied = varying(data.cells, names)
     if not (varied and panels):

@@ -167,7 +167,6 @@ def draw_lines(data: FigureData, options: FigureOptions, *, floor: float = 0.0) 
 
 
 def _narrow_in_words(all_axes: Sequence[matplotlib.axes.Axes], plan: LinesPlan) -> list[str]:
-    """Sentences on what can't be seen: panels and lines that coincide, and bands below lines."""
     sentences = list(filter(None, [plan.alike]))
     if any(shifts(lines, len(plan.looks), log=plan.log).any() for lines in plan.lines):
         sentences.append("Lines that coincide are drawn side by side.")
@@ -276,7 +275,6 @@ def _draw_laws(
     equations: Sequence[Equation],
     data: FigureData,
 ) -> Legend:
-    """Draw equations within the limits of the lines; return their legend."""
     for axes in all_axes:
         axes.set(xlim=axes.get_xlim(), ylim=axes.get_ylim())
     places = [
@@ -307,7 +305,6 @@ def _panels(data: FigureData, x: Axis, panel_parameter: str | None) -> str | Non
 
 
 def _suggestion(data: FigureData, x: Axis) -> str:
-    """The end of a sentence on too many lines: the panels that would suffice."""
     names = _others(data, x)
     if name := panels_that_help(data.cells, names, len(PALETTE)):
         return f"; --by {name} makes panels of one of them."
@@ -315,7 +312,6 @@ def _suggestion(data: FigureData, x: Axis) -> str:
 
 
 def _averaging(data: FigureData, options: FigureOptions) -> Averaging:
-    """The statistic over seeds; a refined sweep has a line for each seed."""
     if data.refined:
         for name in ("mean", "band"):
             if (asked := getattr(options, name)) not in (None, "seeds"):
@@ -376,7 +372,6 @@ def _fact(data: FigureData, plan: LinesPlan) -> str:
 
 
 def _seeds_of_points(line: Line, plan: LinesPlan) -> np.ndarray:
-    """The number of seeds of each point: in a median those that miss count too."""
     if plan.averaging.mean != "median":
         return line.count
     return np.where(line.count > 0, (~np.isnan(line.seeds)).sum(axis=1), 0)
@@ -420,7 +415,6 @@ def _open_in_words(lines: Sequence[Line]) -> str:
 
 
 def _hidden_theory(plan: LinesPlan) -> str:
-    """Say how many of a theory's numbers a logarithmic axis can't show."""
     theories = [line.theory for lines in plan.lines for line in lines if line.theory is not None]
     hidden = sum(int((theory <= 0).sum()) for theory in theories) if plan.log else 0
     return f" ({plural(hidden, 'number')} of 0 or less not shown)" if hidden else ""
@@ -431,7 +425,6 @@ def _theory_mark(plan: LinesPlan) -> str:
 
 
 def _averaged(data: FigureData, plan: LinesPlan) -> str:
-    """The statistic over seeds and its band; empty where nothing is averaged."""
     largest = max(int(line.count.max()) for lines in plan.lines for line in lines)
     if largest < 2 or data.refined or data.averaged:
         return ""

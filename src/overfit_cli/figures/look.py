@@ -88,7 +88,6 @@ class _Listener(logging.Handler):
 
 
 def _flaw(settings: Mapping[str, Any]) -> str:
-    """Return the reason why well-formed settings cannot be drawn here; empty where they can."""
     cycle, fonts = settings.get(_CYCLE), settings.get("font.family", [])
     colours = settings.get("image.cmap", "viridis")
     if cycle is not None and not len(cycle):
@@ -140,7 +139,6 @@ def look_of_record(recorded: Look) -> Look:
 
 
 def _settings_of_json(recorded: Mapping[str, Any]) -> dict[str, Any]:
-    """Return matplotlib's settings; none of them runs code or LaTeX."""
     if not isinstance(recorded.get(_CYCLE, {}), dict):
         raise UserError(f"its style has {_CYCLE} as a text, which some matplotlibs run as code.")
     try:

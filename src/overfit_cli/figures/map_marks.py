@@ -122,7 +122,6 @@ def legend_of_noise(panels: Sequence[MapPanel]) -> Legend:
 
 
 def _choose_texts(panels: Sequence[MapPanel], *, numbers: bool) -> list[Texts]:
-    """The texts of each panel's points: as much as fits in all cells."""
     small = numbers and all(grid.number.size <= MOST_PRINTED for _, grid, _ in panels)
     few = small and all(1 < grid.seeds.max() <= FEW_SEEDS for _, grid, _ in panels)
     choices = ["numbers counts ranges"] if few else []
@@ -137,7 +136,6 @@ def _choose_texts(panels: Sequence[MapPanel], *, numbers: bool) -> list[Texts]:
 
 
 def _texts(grid: Grid, shown: str) -> Texts:
-    """Return the texts at the points of a grid: those of `numbers counts ranges` in `shown`."""
     texts = {}
     finite = grid.number[np.isfinite(grid.number)]
     write = _short if (finite == np.round(finite)).all() else _three_digits
@@ -160,13 +158,11 @@ def _short(number: float, digits: int = 3) -> str:
 
 
 def _three_digits(number: float) -> str:
-    """Write a number with three digits, those at its end that are 0 too."""
     text = _short(number)
     return f"{number:#.3g}" if text.replace(".", "").isdigit() and 0.01 <= number < 100 else text
 
 
 def _fits(axes: Axes, grid: Grid, texts: Texts) -> bool:
-    """Whether texts fit in the cells of their points, by the size of axes that aren't laid out."""
     figure = axes.get_figure(root=True)
     if figure is None:
         return False
@@ -200,7 +196,6 @@ def _ink(colours: Any, number: float) -> str:
 
 
 def _write(axes: Axes, grid: Grid, point: tuple[int, int], text: str, colour: str) -> None:
-    """Write a text in the middle of a point's cell; on hatches it has a ground."""
     row, column = point
     ground = {"facecolor": "white", "edgecolor": "none", "pad": 0.6}
     axes.text(

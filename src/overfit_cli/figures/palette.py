@@ -106,7 +106,6 @@ def _looks_by_order(count: int) -> list[LineLook]:
 
 
 def _dashes(colours: Sequence[ColorType]) -> Sequence[LineStyleType]:
-    """Dashes for few lines whose neighbours have nearly one shade; none for others."""
     shades = np.array([to_rgb(colour) for colour in colours])
     steps = np.linalg.norm(np.diff(shades, axis=0), axis=1)
     alike = len(colours) <= len(DASHES) and bool((steps < _ALIKE).any())
@@ -122,7 +121,6 @@ def _marker(rank: int, count: int) -> str:
 
 
 def _ranks(info: ParameterInfo | None, values: Sequence[Value]) -> dict[Value, int]:
-    """The position of each value: of a word among all choices of the model."""
     if info is not None and info.kind == "literal":
         return {value: info.choices.index(str(value)) for value in values}
     return {value: rank for rank, value in enumerate(values)}

@@ -179,7 +179,6 @@ def _is_one_study(parts: Sequence[FigureData]) -> bool:
 
 
 def _differing(parts: Sequence[FigureData]) -> dict[str, tuple[Value, ...]]:
-    """The parameters with one value in each run that differ between runs: the value in each."""
     values = [parameter_values(part) for part in parts]
     differing = {}
     for parameter in values[0]:
@@ -190,7 +189,6 @@ def _differing(parts: Sequence[FigureData]) -> dict[str, tuple[Value, ...]]:
 
 
 def _differences(names: Sequence[str], parts: Sequence[FigureData]) -> tuple[str, ...]:
-    """Return what differs between runs: `labels coin (fig1), balanced (fig1-balanced)`."""
     return tuple(
         f"{parameter} "
         + ", ".join(f"{brief(value)} ({name})" for name, value in zip(names, values, strict=True))
@@ -223,7 +221,6 @@ def _check_has(part: FigureData, needed: Sequence[str], name: str, first: str) -
 
 
 def _tag_run(name: str, data: FigureData) -> list[pd.DataFrame]:
-    """The cells, plan and steps of a run with its name; two runs may have the same cell."""
     marked = []
     for frame in (data.cells, data.planned, data.trajectories):
         keys = {"key": f"{name}/" + frame["key"].astype(str)} if "key" in frame else {}
@@ -289,7 +286,6 @@ def subtract(cells: pd.DataFrame, subtrahend: pd.DataFrame, column: str) -> pd.D
 
 
 def _unpaired(pairs: Pairs, noun: str) -> str:
-    """Write the numbers of cells, or places, with a counterpart; empty where all have one."""
     if pairs.here == pairs.there == pairs.both:
         return ""
     return f"{pairs.both} of {pairs.here} {noun} here and of {pairs.there} there have a counterpart"

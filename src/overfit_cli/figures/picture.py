@@ -203,7 +203,6 @@ def lay_out(figure: Figure) -> None:
 
 
 def _move_title(figure: Figure, renderer: Any) -> bool:
-    """Move the title to the left edge of the axes, if it fits there; return whether it moved."""
     title = getattr(figure, "_suptitle", None)
     if title is None or not figure.axes:
         return False

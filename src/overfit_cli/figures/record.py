@@ -229,7 +229,6 @@ def _text_in(content: bytes) -> tuple[str, str | None]:
 
 
 def _with_band(text: str) -> str:
-    """A record with the option `band`, whose place `each_seed` had at first."""
     if '"each_seed"' not in text:
         return text
     for switch, band in (("true", "seeds"), ("false", "sd")):

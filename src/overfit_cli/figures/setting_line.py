@@ -237,7 +237,6 @@ def powers_in_words(lines: Sequence[Line], symbol: str) -> list[str]:
 
 
 def _seed_table(line: Line) -> pd.DataFrame:
-    """The numbers of a line's seeds as `x`, `seed` and `value`, one row each."""
     seeds = line.seeds.shape[1]
     return pd.DataFrame(
         {

@@ -109,7 +109,6 @@ def shades(count: int) -> list[ColorType]:
 
 
 def _shade(share: float) -> ColorType:
-    """The colour at a share from 0 to 1 of the part of the colour map that shades use."""
     colours = matplotlib.colormaps[matplotlib.rcParams["image.cmap"]]
     return colours(LIGHTEST * float(share))
 
@@ -169,7 +168,6 @@ def legend_below(figure: Figure, handles: Legend, columns: int = 3, heading: str
 
 
 def _letters_across(texts: list[str], columns: int) -> int:
-    """Return the approximate width of a legend in letters; each column's symbol counts as four."""
     widths = [max(len(typeset(line)) for line in text.split("\n")) for text in texts]
     parts = np.array_split(widths, min(columns, len(widths)))  # as matplotlib fills columns
     return sum(int(part.max()) + 4 for part in parts)

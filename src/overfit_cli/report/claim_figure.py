@@ -260,7 +260,6 @@ def _draw(clauses: Sequence[_Judged], study: AnyStudy) -> Picture:
 
 
 def _draw_settings(axes: Axes, judged: _Judged, study: AnyStudy, looks: dict[str, int]) -> Legend:
-    """Draw the number at every setting with its interval, over `judged.x`, and the margin."""
     name, groups = judged.x, dict[str, list[tuple[float, Estimate]]]()
     for part in judged.parts:
         others = {key: value for key, value in part.setting.items() if key != name}
@@ -438,7 +437,6 @@ def _positions(groups: Groups) -> Floats:
 
 
 def _label(study: AnyStudy, number: str) -> str:
-    """The label of a number: of a column or a parameter its own, of an expression its text."""
     name = number.rpartition(" of ")[2]
     names = {column.name for column in study.columns} | set(study.parameters.model_fields)
     if name not in names or is_word(study, name):

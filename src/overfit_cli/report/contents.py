@@ -112,7 +112,6 @@ def detail_pairs(details: Mapping[str, float]) -> list[tuple[str, str]]:
 
 
 def _range_in_words(least: float, most: float) -> str:
-    """Write a range in three digits: `2 to 3`, `2` where its ends agree, or `undefined`."""
     ends = [number_with_interval(end, None) for end in (least, most) if not math.isnan(end)]
     return " to ".join(dict.fromkeys(ends)) or "undefined"
 
@@ -281,12 +280,13 @@ class ShownFinding(NamedTuple):
 
 
 def shown_findings(paper: ReportedPaper) -> list[ShownFinding]:
-    """Return the findings on a paper whose verdicts are as they say."""
+    """Return the findings on a paper whose verdicts are as they say, none after selection."""
     judged = {claim.claim.name: claim for claim in paper.judged}
     shown = []
     for finding in paper.paper.findings if paper.paper else ():
         verdicts = {name: judged[name].headline for name in finding.verdicts if name in judged}
-        if verdicts == finding.verdicts:
+        selected = any(judged[name].decided_after_selection for name in verdicts)
+        if verdicts == finding.verdicts and not selected:
             texts = re.split(r"\{([\w.-]+)\}", finding.text)
             parts = [judged[text] if index % 2 else text for index, text in enumerate(texts)]
             others = [judged[name] for name in verdicts if name not in texts[1::2]]

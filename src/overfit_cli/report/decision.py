@@ -166,7 +166,6 @@ def _decide(run: LoadedRun, claims: Sequence[Claim]) -> list[Decision]:
 
 
 def _present_claims(run: LoadedRun) -> list[Claim]:
-    """The claims of a run's study, where its cells have measured anything; not removed ones."""
     return [*claims_of(run.study)] if (run.cells["status"] == "done").any() else []
 
 

@@ -129,7 +129,6 @@ def _threshold(data: FigureData, plan: Map) -> dict[str, Any]:
 
 
 def _colour_shares() -> Sequence[float]:
-    """The shares of the colour map of the colours, from 0 to 1."""
     return [float(share) for share in np.linspace(0, 1, COLOURS)]
 
 
@@ -155,7 +154,6 @@ def _points(
     bounds: tuple[float, float],
     columns: Sequence[str],
 ) -> list[dict[str, Any] | None]:
-    """The points of a panel, the lowest row first; None without cells."""
     names = [plan.y.name, plan.x.name]
     numbers = seed_numbers(data, plan.value)
     samples = dict(iter(numbers.groupby([data.cells[name] for name in names])))

@@ -76,7 +76,6 @@ def draw_difference(
 
 
 def _figure_data(comparison: Comparison, less: str) -> FigureData:
-    """Return the pairs as cells whose first compared column is B less A, which is called `less`."""
     a, b, pairs, alone = comparison.a, comparison.b, comparison.pairs, comparison.alone
     column = comparison.differences[0]["column"]
     cells = pairs.left.assign(**{column: pairs.right[column]}, status=pairs.right["status"])
@@ -133,7 +132,6 @@ def _choose_figure(data: FigureData, column: str) -> tuple[Figure, FigureOptions
 def _record(
     comparison: Comparison, names: tuple[str, str], command: str, out: Path | None
 ) -> FigureRecord:
-    """Return the record of a comparison's figure, whose sides are called by `names`."""
     column, a, b = comparison.differences[0]["column"], comparison.a, comparison.b
     runs = [
         record_of_side(side, column, out, name) for side, name in zip((a, b), names, strict=True)

@@ -75,7 +75,6 @@ def _place_of_largest(record: Mapping[str, Any]) -> str:
 
 
 def _place(values: Mapping[str, Any]) -> str:
-    """Write a point: `n 10, snr 12.91, seed 5`."""
     return ", ".join(f"{name} {brief(value)}" for name, value in values.items())
 
 

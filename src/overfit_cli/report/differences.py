@@ -250,7 +250,6 @@ def _pair_parameters(a: Side, b: Side) -> tuple[list[str], dict[str, dict[str, V
 
 
 def _choose_columns(a: Side, b: Side, values: Sequence[str]) -> list[str]:
-    """Return the columns to compare, each once: by default those with numbers on both sides."""
     in_a, in_b = a.columns(), b.columns()
     for name in values:
         for side, measured in ((a, in_a), (b, in_b)):

@@ -148,7 +148,6 @@ def compare_places(
 def _compare_place(
     column: str, row: Mapping[Any, Any], numbers: Floats, margin: EquivalenceMargin | None
 ) -> dict[str, Any] | None:
-    """Return what `compare_places` has of a place; None where a side has no number."""
     published, seeds = summary_of_point(row, column), numbers[~np.isnan(numbers)]
     if math.isnan(published.value) or not seeds.size:
         return None
@@ -167,7 +166,6 @@ def _compare_place(
 
 
 def _what_a_place_lacks(published: Summary, seeds: Floats, *, has_lost: bool) -> str:
-    """Return in words what a verdict needs and isn't there; empty where all is."""
     if math.isnan(published.error):
         return "a published uncertainty"
     if has_lost:

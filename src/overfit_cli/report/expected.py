@@ -72,7 +72,6 @@ def read_expected(path: Path) -> Expected:
 
 
 def _of_report(path: Path) -> dict[str, Any]:
-    """The verdicts of a report by study and claim: several of a claim judged on several runs."""
     verdicts: dict[str, dict[str, list[str]]] = {}
     try:
         for claim in json.loads(read_bounded(path, MOST_BYTES_KEPT))["claims"]:

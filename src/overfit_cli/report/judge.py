@@ -91,7 +91,6 @@ def simulated_rates() -> Mapping[str, Mapping[str, str]]:
 
 
 def _rate(share: str, runs: int) -> str:
-    """A rate of errors with its exact limits: `1 of 60 worlds (0.0 to 8.9 %)`."""
     errors = round(float(share.removesuffix(" %")) / 100 * runs)
     limits = share_estimate(errors, runs, LEVEL)
     return f"{errors} of {runs} worlds ({100 * limits.low:.1f} to {percent(limits.high, 1)})"
@@ -140,6 +139,11 @@ class Judged:
     def headline(self) -> Verdict:
         """The verdict that counts: at the level of all claims together, where seeds decide."""
         return self.joint_verdict or self.measurement.verdict
+
+    @property
+    def decided_after_selection(self) -> bool:
+        """Whether it holds or fails only because other claims were dropped: see `Claim`."""
+        return self.claim.after_selection and self.headline in ("holds", "fails")
 
     @property
     def lacks_seeds(self) -> bool:

@@ -48,7 +48,6 @@ def _title(judged: Judged) -> str:
 
 
 def _alone(measurement: Measurement) -> str:
-    """A verdict after `it`: `holds`, `is inconclusive`."""
     verdict = measurement.verdict
     return verdict if verdict in ("holds", "fails") else f"is {verdict}"
 

@@ -222,12 +222,10 @@ def set_indices(escaped: str) -> str:
 
 
 def _power_of_ten(number: re.Match[str]) -> str:
-    """A number such as `3e-9` as a power of ten, in the digits in which it is written."""
     return f'<span class="number">{power_of_ten(number[1], int(number[2]))}</span>'
 
 
 def _claim_id(judged: Judged) -> str:
-    """The address of a claim within the page: it stays when other claims or runs are added."""
     return f"claim-{judged.study}-{slug(judged.name)}"
 
 
@@ -262,7 +260,6 @@ def _failure_in_words(claim: Claim, study: AnyStudy) -> str:
 
 
 def _rule_in_words(claim: Claim) -> str:
-    """Return the rule of a claim; the page's head has what every theorem requires."""
     return claim.holds_where.replace(THEOREM_RULE, f"{BY_CELL}, of at least ten seeds")
 
 
@@ -285,7 +282,6 @@ def _infinite_in_words(measurement: Measurement) -> Iterator[str]:
 
 
 def _sortable(value: float | None) -> float | str:
-    """A number for the script that sorts claims; empty where it is not finite."""
     return "" if value is None or not math.isfinite(value) else value
 
 
@@ -305,7 +301,6 @@ def _written_sentence() -> str:
 
 
 def _title(papers: Sequence[ReportedPaper]) -> str:
-    """The page's title: `404 claims of 4 papers, measured`."""
     claims = plural(sum(len(paper.judged) for paper in papers), "claim")
     published = sum(bool(paper.paper) for paper in papers)
     papers_text = f" of {plural(published, 'paper')}" if published else ""
@@ -322,7 +317,6 @@ def _question(papers: Sequence[ReportedPaper]) -> str:
 
 
 def _lead(papers: Sequence[ReportedPaper]) -> str:
-    """Return the first sentence of the page: the numbers of cells, runs and claims."""
     runs = [run for paper in papers for study in paper.studies for run in study.runs]
     cells = sum(run.facts.done + sum(run.facts.reasons.values()) for run in runs)
     directories = f"{len(runs)} run {'directory' if len(runs) == 1 else 'directories'}"

@@ -213,7 +213,6 @@ def reduce_colours(pixels: Image.Image) -> Image.Image:
 
 
 def _diagram(run: ReportedRun, conditions: Sequence[str]) -> str:
-    """The phase diagram of a run as JSON that can stand in a page; empty for none."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # loading the runs has shown the warnings
         diagram = load_diagram(run.directory, conditions, run.loaded.every_cell)

@@ -96,7 +96,6 @@ def read_published(
 
 
 def _read_table(path: Path) -> pd.DataFrame:
-    """Return the file's texts below its header, without blank rows; rows count from 1."""
     try:
         text = _read_text(path)
         first_line = text.partition("\n")[0]
@@ -139,7 +138,6 @@ def _read_text(path: Path) -> str:
 def _full_name(
     path: Path, written: str, study: AnyStudy, names: Sequence[str], besides: Collection[str]
 ) -> str:
-    """Return the name of a column: a parameter may be written as its symbol, `SEEDS` as `n`."""
     name = written if written in names else parameter_named(study.parameters, written)
     if name not in names and (name in besides or name == "n"):
         return SEEDS if name == "n" else name

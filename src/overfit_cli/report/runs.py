@@ -124,7 +124,6 @@ def complete_cells(cells: pd.DataFrame, study: AnyStudy) -> pd.DataFrame:
 
 
 def _check_values(cells: pd.DataFrame, study: AnyStudy) -> None:
-    """Refuse values of parameters that the study does not accept."""
     names = list(describe(study.parameters))
     for row in cells[names].drop_duplicates().to_dict("records"):
         try:
@@ -146,8 +145,6 @@ def unknown_name(claim: Claim, table: Table) -> BadValue | None:
 
 
 def _claim_of_wording(name: str, text: str, study: AnyStudy) -> Claim:
-    """The claim of a text in a manifest; one that can't be judged where it is no sentence."""
-
     def unknown(_: pd.DataFrame) -> Measurement:
         raise not_run("The code that measured it is gone.")
 
@@ -237,7 +234,6 @@ class LoadedRun:
             return frame.judge(claim)
 
     def _seal_in_words(self, claim: Claim) -> str:
-        """Say what became of a claim after the first cell; empty where it is as it was."""
         if self._manifest is None:
             return ""
         seals, after = self._manifest.seals, AFTER_THE_FIRST_CELL
@@ -334,7 +330,6 @@ class LoadedRun:
 
     @functools.cached_property
     def _cells(self) -> Table:
-        """The cells, and those that were planned and are absent, unless cells were chosen."""
         manifest = self._manifest
         if manifest is None or manifest.refined or self.is_chosen:
             return Table(self.cells, self.study)

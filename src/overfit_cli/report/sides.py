@@ -106,7 +106,6 @@ def load_side(
 
 
 def _resolve(path: Path, study: AnyStudy) -> Path:
-    """Return the file of that name beside the study's code, where there is none here."""
     module = sys.modules[type(study).__module__].__file__
     beside = Path(module).with_name(str(path)) if module and path.name == str(path) else path
     return beside if beside.is_file() and not path.exists() else path

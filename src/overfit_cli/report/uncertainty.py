@@ -134,7 +134,6 @@ def _errors(
 def _refuse(
     path: Path, wrong: pd.Series[bool], words: str, numbers: pd.Series[float] | None = None
 ) -> None:
-    """Raise an error for the first row that is wrong; `words` may have room for its number."""
     if wrong.any():
         row: Any = wrong.idxmax()
         told = words if numbers is None else words.format(numbers.loc[row])

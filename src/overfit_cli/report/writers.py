@@ -109,6 +109,7 @@ def _json_of_claim(judged: Judged) -> dict[str, Any]:
         "family": {"claims": judged.family, "verdict": judged.joint_verdict}
         if judged.family
         else None,
+        "decided_after_selection": judged.decided_after_selection,
         "directory": str(judged.directory) if judged.directory else None,
         "again": repeat
         and {"command": repeat.command, "minutes": repeat.minutes, "needs": repeat.needs or None},
@@ -116,7 +117,6 @@ def _json_of_claim(judged: Judged) -> dict[str, Any]:
 
 
 def _margin_or_null(measurement: Measurement) -> dict[str, float | None] | None:
-    """The ends of a margin for JSON, null where it is open; null without a margin."""
     if measurement.margin is None:
         return None
     least, most = measurement.margin
@@ -178,7 +178,6 @@ def markdown(papers: Sequence[ReportedPaper], unexpected: Mapping[str, str] | No
 
 
 def _unexpected_lines(problems: Mapping[str, str]) -> list[str]:
-    """A line for each verdict that is not as expected."""
     lines = [f"- {escape_markdown(f'{claim}: {problem}')}." for claim, problem in problems.items()]
     return ["Unexpected verdicts:", "", *lines, ""] if lines else []
 
@@ -204,7 +203,6 @@ def _stand_ins(study: ReportedStudy) -> list[str]:
 
 
 def _claims(judged: Sequence[Judged]) -> Iterator[str]:
-    """The lines on the claims of a study: a table, and the details."""
     if not judged:
         return
     yield from (_row(_HEADINGS), _row(["---"] * len(_HEADINGS)))
@@ -215,7 +213,6 @@ def _claims(judged: Sequence[Judged]) -> Iterator[str]:
 
 
 def _markdown_of_run(run: ReportedRun) -> Iterator[str]:
-    """The lines on a run: its cells, settings, failures, commands, and tracebacks as code."""
     facts = run.facts
     yield from (f"#### {escape_markdown(str(run.path))}", "")
     for sentence in (facts.cells, facts.settings, facts.failures, facts.provenance):
@@ -229,7 +226,6 @@ def _markdown_of_run(run: ReportedRun) -> Iterator[str]:
 
 
 def _code(text: str) -> str:
-    """A command as code, unless it has characters that could end the code."""
     return escape_markdown(text) if set(text) & set("`<&[") else f"`{visible(text)}`"
 
 
@@ -238,10 +234,11 @@ def _row(cells: Sequence[str]) -> str:
 
 
 def _table_cells(judged: Judged) -> list[str]:
+    selected = ", decided after selection" if judged.decided_after_selection else ""
     columns = (
         judged.claim.kind,
         judged.measurement.verdict,
-        judged.joint_verdict or "–",
+        f"{judged.joint_verdict or '–'}{selected}",
         judged.measurement.number,
         judged.claim.holds_where,
         judged.claim.source,

@@ -280,7 +280,6 @@ def crossing_products(crossings: pd.DataFrame, y: str, power: float) -> pd.Serie
 
 
 def _middle(values: pd.Series[float]) -> float:
-    """The median; of an even number of values, the geometric mean of the middle two."""
     ordered = np.sort(values.to_numpy())
     return float(np.sqrt(ordered[(len(ordered) - 1) // 2] * ordered[len(ordered) // 2]))
 

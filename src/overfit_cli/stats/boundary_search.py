@@ -228,7 +228,6 @@ def _estimate(search: Search, y: float, curves: list[_Curve], spread: _Spread) -
 
 
 def _is_open(search: Search, curve: _Curve) -> bool:
-    """Whether a curve that is on one side so far has not been followed to both ends."""
     followed = curve.x[0] <= search.coarse[0] and curve.x[-1] >= search.coarse[-1]
     return curve.state in ("above", "below") and not followed
 
@@ -370,7 +369,6 @@ def _outer_samples(search: Search, curve: _Curve) -> list[float]:
 
 
 def _first_samples(search: Search, curves: list[_Curve]) -> list[float]:
-    """The first samples of a new seed: on both sides of the other crossings, or at both ends."""
     ends = [search.coarse[0], search.coarse[-1]]
     if not curves:
         return ends

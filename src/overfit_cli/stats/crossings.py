@@ -144,7 +144,6 @@ def crossings(cells: pd.DataFrame, x: str, y: str, value: str, threshold: float)
 
 
 def _side(x: Floats, levels: Floats, root: float) -> str:
-    """The side on which a monotone curve stays; `crosses`, or `unknown` with one point."""
     if x.size < 2 or x[0] == x[-1]:  # x is ascending
         return "unknown"
     if np.isfinite(root):

@@ -146,7 +146,6 @@ def mean_estimate(
 
 
 def _largest_deviation(least: Floats, most: Floats) -> float:
-    """A bound on the standard deviation of values between their ends; exact where these agree."""
     centre = (least.mean() + most.mean()) / 2
     squares = np.maximum((least - centre) ** 2, (most - centre) ** 2)
     return float(np.sqrt(squares.sum() / (len(least) - 1)))
@@ -264,7 +263,6 @@ def share_estimate(
 
 
 def _exact_ends(least: int, most: int, tries: int, level: float) -> tuple[float, float]:
-    """The lower end of an exact interval for `least` successes, and the upper one for `most`."""
     from scipy.special import betaincinv
 
     tail = (1 - level) / 2

@@ -127,7 +127,6 @@ def _numbered(keys: pd.Series[Any]) -> pd.DataFrame:
 
 
 def _seed_means(cells: pd.DataFrame, names: Sequence[str], columns: Sequence[str]) -> pd.DataFrame:
-    """One row for each setting, with the means of its cells that are done; failed where none is."""
     settings = setting_keys(cells, names)
     means = {
         name: finite_column(cells, name).groupby(settings).transform("mean") for name in columns
