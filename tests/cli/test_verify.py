@@ -99,13 +99,14 @@ def rewrite(
 
 def edit(file: Path, *, to: Path | None = None, pixels: bool = False, **values: Any) -> None:
     """Change a PNG file's pixels, or values of its record, and leave the rest as it is."""
-    image = Image.open(io.BytesIO(file.read_bytes()))
+    image: Image.Image = Image.open(io.BytesIO(file.read_bytes()))
     record = json.loads(str(image.info["overfit"]))
     for name, value in values.items():
         (record["runs"][0] if name in SourceRecord.model_fields else record)[name] = value
     metadata = PngInfo()
     metadata.add_text("overfit", json.dumps(record))
     if pixels:
+        image = image.convert("RGB")
         image.paste((255, 0, 0), (40, 40, 64, 60))
     image.save(to or file, pnginfo=metadata)
 
