@@ -168,7 +168,7 @@ def _redraw(
     from overfit_cli.figures.draw import Request, draw_figure
     from overfit_cli.figures.look import look_of_record
     from overfit_cli.figures.picture import file_content
-    from overfit_cli.figures.record import same_picture, versions
+    from overfit_cli.figures.record import dots_in, same_picture, versions
     from overfit_cli.report.claim_figure import draw_claims
     from overfit_cli.report.decision import decide_sentences
     from overfit_cli.report.difference_figure import draw_difference
@@ -188,6 +188,8 @@ def _redraw(
             picture = draw_claims(path, judged, record.where, look=look)
         else:
             runs, look = [RunDirectory(path, "from") for path in paths], look_of_record(record.look)
+            if kind == "png":  # an earlier version drew more dots
+                look = replace(look, settings={"savefig.dpi": dots_in(content), **look.settings})
             minus = runs.pop() if record.minus is not None else None
             request = Request(record.figure, runs, record.options, record.where, minus, look)
             picture = draw_figure(replace(request, names=names))

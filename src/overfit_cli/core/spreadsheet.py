@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import re
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
-from overfit_cli.core.errors import UserError
 from overfit_cli.core.text import is_number
 
 if TYPE_CHECKING:
@@ -27,24 +24,6 @@ def csv_text(rows: pd.DataFrame) -> str:
 def unquoted(field: str) -> str:
     """Return the text that a field of such CSV stands for."""
     return field[1:] if field[:1] == "'" and _FORMULA.match(field, 1) else field
-
-
-def without_formulas(content: bytes) -> bytes:
-    """Return CSV that somebody else may have written, with an apostrophe before each formula.
-
-    Content without a formula is returned unchanged, with what is escaped in it already.
-    """
-    try:
-        rows = list(csv.reader(io.StringIO(content.decode("utf-8-sig"), newline="")))
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise UserError(f"its numbers are no CSV ({error}).") from None
-    if not any(_is_formula(field) for row in rows for field in row):
-        return content
-    text = io.StringIO(newline="")
-    safe = ([f"'{field}" if _is_formula(field) else field for field in row] for row in rows)
-    quoting: Literal[0, 1] = csv.QUOTE_ALL if b"\r" in content else csv.QUOTE_MINIMAL
-    csv.writer(text, lineterminator="\n", quoting=quoting).writerows(safe)
-    return text.getvalue().encode()
 
 
 def _is_formula(text: str) -> bool:

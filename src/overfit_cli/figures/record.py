@@ -253,6 +253,11 @@ def _open_png(content: bytes) -> Image:
     return image
 
 
+def dots_in(content: bytes) -> int:
+    """Return the dots per inch of a PNG file."""
+    return round(_open_png(content).info["dpi"][0])
+
+
 def same_picture(kind: str, kept: bytes, drawn: bytes) -> bool:
     """Return whether two files of a kind show the same: PNG by pixels, PDF and SVG by bytes."""
     if kind != "png":

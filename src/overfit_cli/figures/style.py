@@ -53,7 +53,7 @@ Legend = list[tuple[Any, str]]  # an artist, or a container of artists, and its 
 RC: dict[str, Any] = {
     "axes.prop_cycle": cycler(color=_COLOURS),
     "image.cmap": "viridis",
-    "savefig.dpi": 300,
+    "savefig.dpi": 200,
     "font.size": 8,
     "axes.labelsize": 8,
     "axes.titlesize": 8,
