@@ -255,7 +255,7 @@ def _open_png(content: bytes) -> Image:
 
 def dots_in(content: bytes) -> int:
     """Return the dots per inch of a PNG file."""
-    return round(_open_png(content).info["dpi"][0])
+    return int(round(_open_png(content).info["dpi"][0]))
 
 
 def same_picture(kind: str, kept: bytes, drawn: bytes) -> bool:
