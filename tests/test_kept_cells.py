@@ -19,13 +19,13 @@ from tests.kept import RUNS
 from tests.training import train_in_batches
 
 TOLERANCE = {"float32": 1e-3, "float64": 1e-9}
-"""The engines' tolerances, as in `benchmarks.reproduce`: other processors round otherwise."""
+"""Tolerances of the engines, as in `benchmarks.reproduce`: processors round differently."""
 
 SMALLEST = 1e-6
 """Numbers below this are compared absolutely."""
 
 QUICK, LONGEST = 0.02, 30.0
-"""Kept seconds of the cells of a run: at most the first in a quick test, the last in any."""
+"""Kept seconds of a run's cells: at most the first in a quick test, the last in any."""
 
 
 def measured_columns(study: AnyStudy, cells: pd.DataFrame) -> list[str]:

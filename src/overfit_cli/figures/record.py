@@ -255,7 +255,8 @@ def _open_png(content: bytes) -> Image:
 
 def dots_in(content: bytes) -> int:
     """Return the dots per inch of a PNG file."""
-    return int(round(_open_png(content).info["dpi"][0]))
+    dots: float = _open_png(content).info["dpi"][0]
+    return round(dots)
 
 
 def same_picture(kind: str, kept: bytes, drawn: bytes) -> bool:
