@@ -48,7 +48,7 @@ def check_rows(cells: pd.DataFrame, name: str) -> None:
 @pytest.mark.parametrize("name", RUNS)
 def test_its_rows_are_read(name: str, folder: Path) -> None:
     check_rows(overfit_cli.load(folder / "runs" / name), name)
-    assert SHOWN[name] in call("show", f"runs/{name}", cwd=folder).stdout
+    assert SHOWN[name] in call("runs", f"runs/{name}", cwd=folder).stdout
 
 
 def test_its_logged_steps_are_read(folder: Path) -> None:
