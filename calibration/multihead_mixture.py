@@ -135,11 +135,6 @@ WORLDS: Mapping[str, Worlds] = {
         partial(_margins, slope=AT_THE_END),
         few_seed_world(partial(_margins, slope=AT_THE_END), 10),
     ),
-    "mixture-adam-margin-falls": Worlds(
-        partial(_margins, slope=0.5),
-        partial(_margins, slope=AT_THE_END),
-        few_seed_world(partial(_margins, slope=AT_THE_END), 10),
-    ),
     "mixture-constant-rate": _numbers("mixture-constant-rate", rate_curves, 0.02),
     "mixture-loss-below-one": exception_worlds(loss_curves),
     "mixture-sqrt-test-faster": _numbers("mixture-sqrt-test-faster", speed_curves, 0.06),

@@ -51,19 +51,12 @@ def _gaps(design: pd.DataFrame, excess: Numbers, random: Random, *, column: str)
     return cells
 
 
-_COLUMNS = {
-    "lemma8": "lemma8",
-    "lemma9": "lemma9",
-    "lemma10": "lemma10",
-    "theorem1-distance": "theorem1_distance",
-}
-
 WORLDS: Mapping[str, Worlds] = {
     "paths-descent": exception_worlds(_descents),
     "paths-quasi-convexity": exception_worlds(_rises),
     **{
-        f"paths-{name}": exception_worlds(partial(_over_bound, column=column))
-        for name, column in _COLUMNS.items()
+        f"paths-{name}": exception_worlds(partial(_over_bound, column=name))
+        for name in ("lemma8", "lemma9", "lemma10")
     },
     "paths-theorem1": exception_worlds(
         partial(_over_bound, column="mean_train_loss", bound=MET["theorem1_bound"])

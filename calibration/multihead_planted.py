@@ -7,10 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
-from calibration.multihead import (
-    speed_curves,
-    step_cells,
-)
+from calibration.multihead import step_cells
 from calibration.rates import Worlds
 from calibration.worlds import (
     MakeNumbers,
@@ -51,7 +48,6 @@ def _numbers(
 WORLDS: Mapping[str, Worlds] = {
     **_numbers("gd-faster", _faster, 0.08),
     **_numbers("gd-ever-faster", _faster, 0.08),
-    **_numbers("gd-test-faster", speed_curves, 0.08),
     **_numbers("gap-rate", _gaps, 0.3),
     **_numbers("gap-power", _gaps, 0.15),
     **_numbers("momentum-sooner", _sooner, 0.4, logs=True),

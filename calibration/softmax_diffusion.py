@@ -43,8 +43,8 @@ def _ratios(
     return design.assign(steps=400, best_step=100, **dict.fromkeys(columns, values))
 
 
-def _having(design: pd.DataFrame, values: Numbers, random: Random, *, column: str) -> pd.DataFrame:
-    return design.assign(steps=400, **{column: values})
+def _memorising(design: pd.DataFrame, values: Numbers, random: Random) -> pd.DataFrame:
+    return design.assign(steps=400, memorised=values)
 
 
 def _above(design: pd.DataFrame, broken: Bools, random: Random) -> pd.DataFrame:
@@ -61,12 +61,6 @@ def _compared(name: str, columns: Sequence[str], spread: float) -> dict[str, Wor
     """The worlds of a claim on ratios of softmax's columns to another model's."""
     make = partial(_ratios, selected={"model": "softmax"}, columns=columns)
     return {f"diffusion-{name}": _numbers(f"diffusion-{name}", make, spread, logs=True)}
-
-
-def _one_column(name: str, column: str, spread: float, *, logs: bool = False) -> dict[str, Worlds]:
-    """The worlds of a claim on one column."""
-    make = partial(_having, column=column)
-    return {f"diffusion-{name}": _numbers(f"diffusion-{name}", make, spread, logs=logs)}
 
 
 WORLDS: Mapping[str, Worlds] = {
@@ -87,8 +81,6 @@ WORLDS: Mapping[str, Worlds] = {
         0.2,
         logs=True,
     ),
-    **_one_column("gd-learns", "score_share", 0.3, logs=True),
-    **_one_column("copies-posterior", "memorised", 0.03),
-    **_one_column("copies-softmax", "memorised", 0.03),
+    "diffusion-copies-softmax": _numbers("diffusion-copies-softmax", _memorising, 0.03),
     "diffusion-theorem66": exception_worlds(_above),
 }

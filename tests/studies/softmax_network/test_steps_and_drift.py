@@ -166,11 +166,11 @@ def test_one_output_and_several_are_judged_apart() -> None:
 
 
 def test_bounds_with_several_outputs_are_judged_where_b_is_least() -> None:
-    name = "softmax-lemma51-bound-outputs"
+    name = "softmax-lemma53-bound-outputs"
     cells = true_cells(name)
     large = cells["sigma"] == 1
-    assert measure(name, cells.assign(drift_over_bound=np.where(large, 9.0, -0.5))) == measure(
+    assert measure(name, cells.assign(movement_over_bound=np.where(large, 9.0, -0.5))) == measure(
         name, cells[~large]
     )
     assert measure(name, cells[large]).verdict == "not run"
-    assert measure(name, cells.assign(drift_over_bound=0.1)).verdict == "fails"
+    assert measure(name, cells.assign(movement_over_bound=0.1)).verdict == "fails"

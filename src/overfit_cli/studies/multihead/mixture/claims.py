@@ -239,17 +239,6 @@ CLAIMS = (
         kind="paper",
         hypotheses=f"{_DM1}; c = 1 and the 1000 steps are this tool's",
     ),
-    _sentence(
-        partial(_select, settings=ADAM),
-        MARGIN_FALLS,
-        "",
-        "",
-        "adam-margin-falls",
-        f"{_APPENDIX}, figure 3, right, of which the text says nothing",
-        "With Adam at the constant step size 0.06 the margin falls away from γ_attn for larger H, "
-        "after 1000 steps.",
-        preset="heads-fig3-adam",
-    ),
     *BOUND_CLAIMS,
     *curve_claims(MultiheadMixtureParameters, CONSTANT),
     *(

@@ -17,7 +17,6 @@ from overfit_cli.studies.multihead.claims import (
     speed_claim,
     with_step_ends,
 )
-from overfit_cli.studies.multihead.curve_claims import speed_in_test_claim
 from overfit_cli.studies.multihead.planted.gap_claims import CLAIMS as GAP_CLAIMS
 from overfit_cli.studies.multihead.planted.parameters import MultiheadPlantedParameters
 
@@ -118,14 +117,4 @@ CLAIMS = (
         ),
     ),
     *GAP_CLAIMS,
-    speed_in_test_claim(
-        MultiheadPlantedParameters,
-        ROOT,
-        preset=DESCENT_PRESET,
-        words=WORDS,
-        mark=0.02,
-        name="planted-gd-test-faster",
-        kind="ours",
-        source=f"{PAPER_NAME}, appendix G, figures 4 and 5, with the marks of this tool",
-    ),
 )

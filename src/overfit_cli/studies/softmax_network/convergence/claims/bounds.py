@@ -93,14 +93,8 @@ def _judge_probable(
     return replace(judge_estimates(shares, note=note), details=strict.details)
 
 
-def _bound_cells(cells: pd.DataFrame, *, several: bool) -> pd.DataFrame:
-    if several:
-        return paper_cells(cells, OUTPUTS_PRESET, several=True, sigma=SMALL)
-    return paper_cells(cells, SMALL_PRESET)
-
-
-def _theorem(cells: pd.DataFrame, *, several: bool = False) -> Measurement:
-    held = paper_cells(cells, OUTPUTS_PRESET if several else SMALL_PRESET, several=several)
+def _theorem(cells: pd.DataFrame) -> Measurement:
+    held = paper_cells(cells, SMALL_PRESET)
     ratios = held["rate_ratio"].astype(float)
     return _judge_probable(
         held,
@@ -142,8 +136,8 @@ def _movement_above(cells: pd.DataFrame) -> pd.Series[float]:
     return log10_of(cells["movement"].astype(float) / FARTHEST)
 
 
-def _lemma51(cells: pd.DataFrame, *, several: bool = False) -> Measurement:
-    held = _bound_cells(cells, several=several)
+def _lemma51(cells: pd.DataFrame) -> Measurement:
+    held = paper_cells(cells, SMALL_PRESET)
     decades = held["drift_over_bound"].astype(float)
     return _judge_probable(
         held,
@@ -158,7 +152,10 @@ def _lemma51(cells: pd.DataFrame, *, several: bool = False) -> Measurement:
 
 
 def _lemma53(cells: pd.DataFrame, *, several: bool = False) -> Measurement:
-    held = _bound_cells(cells, several=several)
+    if several:
+        held = paper_cells(cells, OUTPUTS_PRESET, several=True, sigma=SMALL)
+    else:
+        held = paper_cells(cells, SMALL_PRESET)
     decades = held["movement_over_bound"].astype(float)
     return _judge_probable(
         held,
@@ -187,8 +184,8 @@ def _without_exponential(cells: pd.DataFrame, *, several: bool = False) -> Measu
     )
 
 
-def _gap(cells: pd.DataFrame, *, several: bool = False) -> Measurement:
-    held = _bound_cells(cells, several=several)
+def _gap(cells: pd.DataFrame) -> Measurement:
+    held = paper_cells(cells, SMALL_PRESET)
     ratios = held["gap_over_bound"].astype(float)
     smallest, drift = held["lambda_start"].astype(float), held["kernel_drift"].astype(float)
     shrinking = drift * held["m"] * smallest / (held["n"] * held["outputs"])
@@ -282,16 +279,6 @@ BOUND_CLAIMS = (
         f"on the way of gradient descent; {_CONSTANTS}",
     ),
     _several(
-        "theorem42-outputs",
-        "paper",
-        "Theorem 4.2 and Lemma E.2",
-        "With several outputs, m and η as stated, ‖F − Y‖² falls by 1 − m η λ/2 at every step, "
-        "with probability 1 − δ, so that T̂ steps bring it to ε.",
-        _SHARES,
-        partial(_theorem, several=True),
-        hypotheses=f"m and η are as stated, with 1 for the constant of Ω(·); {_SEVERAL}",
-    ),
-    _several(
         "linear-rate-outputs",
         "ours",
         "Lemma E.2",
@@ -299,16 +286,6 @@ BOUND_CLAIMS = (
         "every step, also where Theorem 4.2's m and η are not met.",
         THEOREM_RULE,
         partial(_rate, several=True),
-    ),
-    _several(
-        "lemma51-bound-outputs",
-        "paper",
-        "Lemma 5.1",
-        "With several outputs ‖H(W) − H(W̃)‖_F is at most R n d e^(10B), with probability 1 − δ.",
-        f"{_REACH}; {_SHARES}",
-        partial(_lemma51, several=True),
-        hypotheses="‖x_i‖ ≤ 1 and R < 0.01; W̃ are the initial weights, and of all W within R those "
-        f"on the way of gradient descent, at σ = {SMALL:g}, where B = 1; {_SEVERAL}",
     ),
     _several(
         "lemma51-outputs",
@@ -330,17 +307,6 @@ BOUND_CLAIMS = (
         partial(_lemma53, several=True),
         hypotheses="the lemma also requires Theorem 4.2's m and η and D < R = λ/(2nd e^(10B)), "
         f"which are not met; its proof uses only the rate and R < 0.01; σ = {SMALL:g}; {_SEVERAL}",
-    ),
-    _several(
-        "theorem-f2-outputs",
-        "paper",
-        "Theorem F.2",
-        "With several outputs the network parts from kernel regression by O(√(nd) ε_test/λ + "
-        "√(nd) log²(nd/(ε_H m λ)) ε_H/λ²) at every step, with a constant of at most 10.",
-        f"{_REACH}; {THEOREM_RULE}",
-        partial(_gap, several=True),
-        hypotheses="‖H − H*‖_F ≤ ε_H ≤ λ/2 and ‖K − K*‖_F ≤ ε_test on the way, and nd is above "
-        f"ε_H m λ; σ = {SMALL:g}; d is the number of outputs",
     ),
     _ours(
         "lemma51",

@@ -70,8 +70,8 @@ def _within_constant(cells: pd.DataFrame, activation: Activation, n: int) -> Mea
     )
 
 
-def _done(cells: pd.DataFrame, **at: float) -> pd.DataFrame:
-    return require_done(_worst(cells, "softmax", **at))
+def _done(cells: pd.DataFrame) -> pd.DataFrame:
+    return require_done(_worst(cells, "softmax"))
 
 
 def _constant_claim(activation: Activation, n: int, name: str, where: str) -> Claim:
@@ -101,19 +101,6 @@ PERTURBATION_CLAIMS = (
             f"n = {n}": _constant_claim("exp", n, "drift-constant-exp", "n = 4 and n = 16")
             for n in WORST_SAMPLES
         }
-    ),
-    softmax_sentence(
-        partial(_done, sigma=1.0),
-        near(geometric_mean("worst_drift"), 1, factor=2, seeds=10),
-        "in each setting the largest change over R n",
-        "a factor of two",
-        name="lemma51-order",
-        kind="ours",
-        source="Lemma 5.1",
-        statement="At σ = 1 the largest change of H that ascent finds is of the order R n, at "
-        f"every width from {WIDE} on and n: the factor e^(10B) is 1 there.",
-        figure="worst-drift",
-        preset=WORST_PRESET,
     ),
     softmax_sentence(
         _done,
