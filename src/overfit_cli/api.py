@@ -125,7 +125,6 @@ def sweep(
         backend: `loky` (processes) or `threading`; `dask` or `ray` for a cluster.
         address: where the cluster of `dask` or `ray` answers.
         shard: the part of the sweep to run, such as `2/8`; None for all of it.
-        device: `auto`, `cpu` or `cuda`.
         data: where a study's data lies.
         trajectories: whether to log every step of every cell.
         dry_run: train nothing, print what would be trained with an estimate, and return the plan.
@@ -139,7 +138,6 @@ def sweep(
         threshold: with `refine`, the value at the boundary.
         claim: sentences to write into the manifest before the first cell; with `dry_run`, it is
             printed how many seeds would decide them.
-        quiet: whether to print nothing.
         **axes: the values of each parameter: one, several, a range as a text, or an expression in
             other parameters as a text, such as `2*d`.
 
@@ -229,9 +227,7 @@ def train(
         study: a function, a study, or what the command line takes: `benign-vit`, `fig1`, `FILE.py`.
         out: the run directory; by default in `results/`, named after what is trained.
         parameters: values of parameters whose names are also those of arguments here.
-        device: `auto`, `cpu` or `cuda`.
         data: the folder of a study's data.
-        quiet: whether to print nothing.
 
     Returns:
         What was measured, and the logged steps in `trajectory`. A run that diverged has a `reason`;
@@ -260,7 +256,6 @@ def load(
     """Return the cells of a run directory, one row each, failed ones too; or their logged steps.
 
     Args:
-        directory: what a sweep or a training wrote.
         trajectories: whether to return one row per cell and logged step instead, with the
             parameters, the seed and the status of its cell.
         means: whether to return one row per combination of parameters instead, with means over

@@ -39,8 +39,6 @@ class Design:
     """The cells that a sentence is judged on.
 
     Attributes:
-        cells: one row per cell; one that is absent has failed for the reason `ABSENT`.
-        parameters: the parameters that vary among them.
         every: the number of settings of all cells of the run.
         unnamed: the values of parameters in brackets that no bracket names, in words.
         unswept: the parameters' values of settings that brackets take and no cell has.
@@ -102,7 +100,6 @@ class Design:
             yield f"Failed: {count} ({self._listed(self.failed)}): {why.rstrip('.')}."
 
     def _listed(self, cells: pd.DataFrame) -> str:
-        """The settings of cells with their seeds: `n=40, seeds 3, 5`."""
         listed = []
         for values, rows in settings_of(cells, list(self.parameters)):
             seeds = sorted(int(seed) for seed in rows["seed"])
@@ -138,11 +135,7 @@ def _count_settings(cells: pd.DataFrame, names: Iterable[str]) -> int:
 
 
 def design_of(measure: Measure, cells: pd.DataFrame) -> Design:
-    """Return the design of a sentence on cells.
-
-    Args:
-        cells: the cells, with those that were planned and are absent.
-    """
+    """Return the design of a sentence on cells."""
     table, sentence = measure.table(cells), measure.sentence
     if "reason" not in table.cells:  # a study's choice is of numbers that it made of its cells
         table = replace(table, cells=table.cells.assign(status="done", reason=""))
@@ -190,11 +183,7 @@ def _brackets(sentence: Sentence) -> list[list[str]]:
 
 
 def settings_lacking(measure: Measure, cells: pd.DataFrame) -> dict[str, str]:
-    """Return the parameters of which cells lack values that a sentence needs, with those values.
-
-    Args:
-        cells: cells that do not bear on it.
-    """
+    """Return the parameters of which cells lack values that a sentence needs, with those values."""
     table, sentence = measure.table(cells), measure.sentence
     lacking = dict[str, list[str]]()
     for inside in _insides(sentence):
@@ -278,9 +267,6 @@ def read_stated(texts: Iterable[str], study: AnyStudy, taken: Iterable[str] = ()
     """Return claims that a user states before there are cells, as texts by name.
 
     One that names an unknown parameter is refused, and so is a name that another claim has.
-
-    Args:
-        taken: names of further claims.
     """
     stated, known = dict[str, str](), {*taken, *(claim.name for claim in claims_of(study))}
     for text in texts:

@@ -125,11 +125,7 @@ def _clause(text: str) -> Clause:
 
 
 def _quantity(body: str, *, in_ratios: bool) -> Quantity:
-    """The quantity of a clause without what is judged of settings and seeds.
-
-    Args:
-        in_ratios: whether two sides are compared by their ratio; by default by their difference.
-    """
+    """The quantity of a clause without what is judged of settings and seeds."""
     if match := re.fullmatch(rf"(.+?) (falls|rises)(?: along ({_NAME}))?", body):
         if match[3] is None:
             raise _NoClaimError(f"it does not say along which parameter it {match[2]}.")

@@ -68,7 +68,6 @@ class Seals:
 
     Attributes:
         digests: the digest of each claim by its name; None where none were kept.
-        wordings: their texts, as far as they are known; see `wording`.
     """
 
     digests: Mapping[str, str] | None
@@ -95,11 +94,7 @@ class Seals:
 
 
 def count_further_looks(seeds: Sequence[Sequence[int]]) -> int:
-    """Count the runs that added seeds to those of the runs before them.
-
-    Args:
-        seeds: the seeds of each run into a directory, the first run first.
-    """
+    """Count the runs that added seeds to those of the runs before them."""
     known: set[int] = set()
     looks = 0
     for run in seeds:

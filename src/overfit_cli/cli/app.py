@@ -82,10 +82,7 @@ class Command(TyperCommand):
                 raise UserError(f"{option.opts[-1]} is given {times} times; give it once.")
 
     def _as_typed(self, error: BadValue, ctx: Any) -> str:
-        """The sentence of a bad value, which begins with an option of this command.
-
-        What is no option of it is a parameter of the study, given by `--set`.
-        """
+        """The sentence of a bad value, which begins with an option of this command."""
         option, value = error.name, error.value
         typed = ctx.meta.get(TYPED, {})
         dashed = f"--{error.name.replace('_', '-')}"

@@ -90,9 +90,6 @@ def continuing_command(path: Path, manifest: Manifest | None, *switches: str) ->
     """Return the words of a command that trains what is missing of a directory's last run.
 
     Without any where that isn't known.
-
-    Args:
-        manifest: its manifest; None without one.
     """
     if manifest is None or not manifest.runs:
         return []
@@ -186,7 +183,6 @@ def _file_that_is_there(word: str, manifest: Manifest) -> str:
 
 
 def _file_of(reference: str) -> Path:
-    """The file of a text such as `FILE.py:NAME`."""
     return Path(re.sub(r"\.py:\w+$", ".py", reference))
 
 

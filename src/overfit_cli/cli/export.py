@@ -216,7 +216,6 @@ def _logged_steps(run: RunDirectory, cells: pd.DataFrame) -> pd.DataFrame:
 
 
 def _read_columns(text: str | None, study: AnyStudy, known: Collection[str]) -> list[str]:
-    """The names of columns; parameters may be called by their symbols."""
     from overfit_cli.core.parameters import parameter_named
 
     names = list[str]()

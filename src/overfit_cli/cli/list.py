@@ -60,7 +60,6 @@ def _default(info: ParameterInfo) -> str:
 
 
 def _column_entries(columns: Sequence[Column]) -> list[tuple[str, str]]:
-    """The name of each column, and its meaning with its symbol and unit."""
     from overfit_cli.core.parameters import symbol_text
 
     return [
@@ -213,7 +212,6 @@ def _find(name: str) -> AnyStudy:
 
 
 def _print_studies(output: Console, studies: Sequence[AnyStudy]) -> None:
-    """Print two lines for each study, under its paper: what it has, and what it is."""
     width = max((len(study.name) for study in studies), default=0)
     for paper in sorted({study.paper for study in studies}, key=lambda each: str(each or "~")):
         output.print(f"{paper} ({paper.key})" if paper else "Other studies")
@@ -237,7 +235,6 @@ def _counts(study: AnyStudy) -> str:
 
 
 def _print_study(output: Console, study: AnyStudy, typed: str) -> None:
-    """Print what a study has: presets, parameters, columns, figures, claims by verdict."""
     from overfit_cli.core.registry import claims_of, figures_of
 
     print_folded(output, f"{study.name}: {study.title}" if study.title else study.name)
@@ -266,7 +263,6 @@ def _print_section(output: Console, heading: str, entries: Sequence[tuple[str, s
 
 
 def _print_parameters(output: Console, study: AnyStudy) -> None:
-    """Print a row for each parameter: its name, meaning, range and default."""
     table = Table(box=None, padding=(0, 1), pad_edge=False, header_style="")
     for heading in ("", "parameter", "meaning", "range", "default"):
         table.add_column(heading, overflow="fold", no_wrap=heading in ("parameter", "default"))

@@ -139,7 +139,6 @@ def read_words(
 
     Args:
         words: what the command doesn't declare: `fig1`, `--n`, `2:20`, `--snr=0.1:16`, ...
-        settings: the texts after `--set`.
     """
     from overfit_cli.sweeps.subject import DEFAULT_STUDY
 
@@ -183,7 +182,6 @@ def _without_value(context: typer.Context, flag: str, subject: str) -> str:
 
 
 def _read_setting(setting: str) -> TypedParameter:
-    """A parameter that is given by `--set`."""
     name, equals, text = setting.partition("=")
     if not equals or not name.strip():
         raise UserError(f"--set {setting}: write NAME=VALUE or NAME=RANGE, such as d=1024.")

@@ -22,11 +22,7 @@ if TYPE_CHECKING:
 
 
 def newest_for(figure: str, asked: FigureOptions, where: Sequence[str]) -> RunDirectory:
-    """Return the run directory in `results/` written last that has what a figure is drawn from.
-
-    Args:
-        where: the conditions that choose cells.
-    """
+    """Return the run directory in `results/` written last that has what a figure is drawn from."""
     from overfit_cli.core.files import results_folder
     from overfit_cli.core.registry import figures_of, installed_studies
     from overfit_cli.sweeps.load import usable_directories
@@ -49,7 +45,6 @@ def newest_for(figure: str, asked: FigureOptions, where: Sequence[str]) -> RunDi
 def _problem_with(
     directory: RunDirectory, name: str, asked: FigureOptions, where: Sequence[str]
 ) -> str:
-    """Why a figure can't be drawn of a directory, in words; empty where it can."""
     from overfit_cli.figures.draw import figure_and_data, find_figure
     from overfit_cli.sweeps.load import study_in
 
@@ -69,7 +64,6 @@ def _problem_with(
 
 
 def _problem_with_axes(figure: Figure, data: FigureData, asked: FigureOptions) -> str:
-    """Why data doesn't have the axes of a figure and the columns asked for; empty where it does."""
     from overfit_cli.figures.expressions import derive_axes, derive_columns
     from overfit_cli.figures.inputs import resolve_options, resolve_symbols
     from overfit_cli.figures.labels import parameter_values

@@ -42,10 +42,8 @@ class Asked:
     Attributes:
         sources: run directories, on each of which claims are judged; empty for all in `results/`,
             of which one decides each claim.
-        where: the conditions that choose cells.
         presets: those whose claims are asked for; None for all. The page has every claim.
         directories: where these presets were run; claims without a preset are asked for there.
-        profile: which run of a claim's preset decides, if there are several.
         only: studies and papers to report; empty for the studies that have cells.
     """
 
@@ -109,7 +107,6 @@ def write_and_say(
 
     Args:
         name: the argument that names the folder, for messages.
-        expect: a file of expected verdicts; None for none.
         strict: whether a claim that fails, or an unexpected verdict, gives the code 1; so does a
             report in which nothing is judged.
         details: whether each claim is described; otherwise those that do not hold.
@@ -267,11 +264,7 @@ def _comparison_in_words(compared: VerdictCheck) -> Iterator[str]:
 def _nothing_in_words(
     runs: Sequence[LoadedRun], judgeable: Collection[str], *, nothing: bool
 ) -> Iterator[str]:
-    """Yield sentences on runs without numbers, and on a report without a judged claim.
-
-    Args:
-        nothing: whether none was judged.
-    """
+    """Yield sentences on runs without numbers, and on a report without a judged claim."""
     from overfit_cli.core.files import results_folder
 
     failed = 0

@@ -99,10 +99,6 @@ class Reproduction:
     """Presets that are run and drawn, one after the other.
 
     Attributes:
-        wanted: the presets, with the names that they have in their papers.
-        profile: `quick` or `paper`.
-        executor: the workers that train the cells.
-        directories: the run directories of the presets that were run.
         left_out: a sentence for each preset that could not be run.
         failed: whether a cell failed, a figure could not be drawn, or a preset could not be run.
     """
@@ -220,7 +216,6 @@ def _directory(item: Reproducible) -> str:
 
 
 def _draw(output: Console, names: Sequence[str], directory: Path) -> bool:
-    """Draw figures into a run directory; say which can't be, and return whether all could."""
     from overfit_cli.core.figure import FigureOptions
     from overfit_cli.figures.draw import Request, draw_figure
     from overfit_cli.figures.picture import save_with_caption
@@ -251,10 +246,6 @@ class TimeLeft:
     """The time that presets still take, one after the other.
 
     The cost of a preset is the seconds that it should take; their speed corrects them.
-
-    Args:
-        jobs: cells trained at a time.
-        results: where the run directories lie.
     """
 
     def __init__(self, presets: Sequence[Preset], profile: str, jobs: int, results: Path) -> None:

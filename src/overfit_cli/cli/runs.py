@@ -114,7 +114,6 @@ def _count_expected(run: RunSummary) -> int:
 
 
 def _state(run: RunSummary) -> Iterator[str]:
-    """Yield what is missing in a run; `complete` if nothing is."""
     if run.failed:
         yield f"{run.failed} failed"
     if run.missing:
@@ -270,7 +269,6 @@ def _figure(described: RunSummary, data: FigureData) -> str:
 
 
 def _judging_command(described: RunSummary, study: AnyStudy) -> list[str]:
-    """The words of the command that judges the run; none where its study has no claims."""
     from overfit_cli.core.registry import claims_of
 
     manifest = described.manifest
@@ -283,7 +281,6 @@ def _judging_command(described: RunSummary, study: AnyStudy) -> list[str]:
 
 
 def _next_commands(described: RunSummary, *others: list[str]) -> Iterator[str]:
-    """Lines that propose what to type next: what is missing, what failed, and other commands."""
     missing = described.missing
     commands = [continuing_command(described.path, described.manifest)] if missing else []
     commands += [["runs", str(described.path), "--failed"]] if described.failed else []

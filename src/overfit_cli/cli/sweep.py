@@ -248,7 +248,6 @@ def _run(session: Session, grid: Grid, chosen: Subject) -> int:
 
 
 def _training_of(key: str, plan: Plan, chosen: Subject) -> list[str]:
-    """The command that trains one cell of a plan; empty without a key."""
     from overfit_cli.core.parameters import describe
 
     cell = next((cell for cell in plan.cells if cell.key == key), None)
@@ -273,10 +272,8 @@ def grid_of(
     """Return the grid of a subject.
 
     Args:
-        chosen: the study, preset or function.
         seeds: the text of `--seeds`; None for the seeds of the study or preset.
         texts: the values that the user gives, by parameter; they come before the preset's.
-        together, only: what ties lists and leaves out points, besides the preset's own.
     """
     from overfit_cli.core.errors import BadValue, UserError
     from overfit_cli.sweeps.grid import check_seeds, make_grid

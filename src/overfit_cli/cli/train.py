@@ -79,7 +79,6 @@ def train(
 
 
 def _next_command(study: AnyStudy, result: CellResult, directory: RunDirectory) -> list[str]:
-    """A command for what was trained: a figure of its steps, or a report; empty without either."""
     from overfit_cli.core.registry import figures_of
 
     source = ["--from", str(directory.path)]

@@ -158,7 +158,6 @@ class CellResult(Generic[P_co]):
         reason: why it failed (`diverged`, `step limit`, ...); empty when it is done.
         seconds: wall time of the cell; where cells are trained together, its share.
         trajectory: values by `step` and the names of the study's `trajectory_columns`.
-        traceback: see `core.failures.kept_traceback`.
     """
 
     cell: Cell[P_co]

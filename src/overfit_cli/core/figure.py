@@ -85,12 +85,10 @@ class Figure:
         reads: whether it needs a sweep's `cells` or logged `trajectories`.
         draw: makes the picture; raises `UserError` where the data do not suffice.
         source: the figure of the paper that it reproduces; empty where it is our own.
-        options: the study's defaults of the options.
         accepts: the names of the options that it takes; `from` stands for several run directories,
             and `minus` for their difference.
         axes: the number of axes that it needs; a parameter that varies is taken for one left open.
         equation_of: the equation to draw for these cells, where it depends on more than the axes.
-        equation_note: a sentence for the caption on that equation; empty for none.
         fits: whether a run directory has the data that it needs beside its axes.
         reproduces: whether cells have the settings of the source's figure.
         labels: what the figure calls an expression among its options, by its text.

@@ -76,8 +76,6 @@ class Linear(nn.Linear):
 
 
 class _Linear(Function):
-    """The layer's products, forwards and backwards."""
-
     @staticmethod
     def forward(ctx: FunctionCtx, x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
         ctx.save_for_backward(x, weight)

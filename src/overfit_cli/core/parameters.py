@@ -171,7 +171,6 @@ class Parameter:
         """Return the parameter as a field of a `StudyParameters` model.
 
         Args:
-            default: None where the parameter has no default.
             real: whether it is a real number, which is then finite; bounds of whole numbers are
                 rounded inwards.
             value_labels: what axes and legends call a value, where that is not the value itself.
@@ -253,7 +252,6 @@ class ParameterInfo:
 
     Attributes:
         kind: `int`, `float`, `bool`, `literal` or `text`.
-        default: None where the parameter has no default.
         choices: the accepted values of a `literal`, and of an `int` that has choices.
         accepts: the accepted values in words.
     """
@@ -355,7 +353,6 @@ def spellings(parameters: Mapping[str, ParameterInfo]) -> dict[str, str]:
 
 
 def _kind(annotation: Any) -> tuple[Kind | None, tuple[str, ...]]:
-    """The kind of a type, and its choices; None for a type that no parameter can have."""
     if get_origin(annotation) is not Literal:
         kinds: dict[Any, Kind] = {int: "int", float: "float", bool: "bool"}
         return kinds.get(annotation, "text" if annotation is str else None), ()

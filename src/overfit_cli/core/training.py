@@ -136,9 +136,7 @@ class Execution:
     Attributes:
         on_step: called with each logged row (`step` and the trajectory columns).
         fail_fast: whether a failed cell ends its task and the sweep.
-        on_error: called with each exception of a training.
         on_task: called with what a training does next, in words, where it may take long.
-        time_limit: the seconds that a cell may take; None for any time.
     """
 
     device: Device = "cpu"

@@ -96,7 +96,6 @@ def read_mnist(folder: Path) -> dict[str, Digits]:
 
 
 def _files(folder: Path, prefix: str) -> tuple[Path, Path] | None:
-    """Return the files of images and labels of a split; None without images."""
     images = _find_file(folder / f"{prefix}-images-idx3-ubyte")
     if images is None:
         return None

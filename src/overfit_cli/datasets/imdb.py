@@ -180,7 +180,6 @@ def _pack(train: Corpus, test: Corpus) -> bytes:
 
 
 def _unpack(content: bytes) -> tuple[Corpus, Corpus]:
-    """Return the two corpora that `_pack` wrote."""
     with np.load(io.BytesIO(content), allow_pickle=False) as file:
         train, test = (Corpus(*(file[f"{split}_{field}"] for field in _FIELDS)) for split in SPLITS)
     return train, test

@@ -40,10 +40,7 @@ class Axis:
     """A parameter along an axis.
 
     Attributes:
-        label: its meaning, symbol and unit.
-        values: the values that occur, in order.
         scale: `linear`, `log`, or `category` for values that are not numbers.
-        whole: whether its values are whole numbers.
         value_labels: what ticks call categories that have a label.
     """
 
@@ -130,10 +127,7 @@ class Axis:
         return self.value_labels.get(str(value)) or literal(str(value))
 
     def _thinned_values(self) -> tuple[Value, ...]:
-        """Every second value, or third, of many that double: whole numbers evenly spaced by ratio.
-
-        There is none of others, of which round numbers are ticks.
-        """
+        """Every second value, or third, of whole numbers that double."""
         if not (self.whole and self.scale == "log" and len(self.values) > FEW_VALUES):
             return ()
         ratios = np.diff(np.log(self.positions))

@@ -44,7 +44,6 @@ def at_best_step_sizes(data: FigureData, column: str) -> tuple[FigureData, list[
 
     Args:
         data: the cells with their logged steps; of a single step size they are returned as is.
-        column: the logged column that is drawn.
     """
     tried = parameter_values(data)[RATE]
     if len(tried) < 2:
@@ -105,10 +104,7 @@ def _in_words(data: FigureData, best: FigureData, grouping: list[str]) -> list[s
 
 
 def _choices_in_words(data: FigureData, choices: Sequence[Choice], names: Sequence[str]) -> str:
-    """Step sizes by their settings: `0.1 for softmax; 1 (H = 1), 2 (H = 2) for Gaussian`.
-
-    What is the same for all values of a parameter is told once.
-    """
+    """Step sizes by their settings: `0.1 for softmax; 1 (H = 1), 2 (H = 2) for Gaussian`."""
     if len({text for _, text in choices}) == 1:
         return choices[0][1] + (" throughout" if len(choices) > 1 else "")
 

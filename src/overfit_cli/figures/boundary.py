@@ -266,10 +266,7 @@ def _oriented(across: T, up: T, *, rises: bool) -> tuple[T, T]:
 def _draw_points(
     axes: matplotlib.axes.Axes, boundary: DrawnBoundary, y: Axis, *, rises: bool
 ) -> Legend:
-    """Draw full points where all seeds cross, and open points where some do not.
-
-    Points of several boundaries, whose lines have names, have no entry in the legend.
-    """
+    """Draw full points where all seeds cross, and open points where some do not."""
     on_grid = boundary.rows[is_on_grid(boundary.rows)]
     entries: Legend = []
     for group, text, face in (
@@ -359,11 +356,7 @@ def _draw_fit(
 def _off_grid_sentences(
     study: AnyStudy, drawn_boundaries: Sequence[DrawnBoundary], y: Axis, *, counted: bool = True
 ) -> list[str]:
-    """The values of y at which the median lies beyond the grid, with what curves do, in words.
-
-    Without counts of seeds the values with other counts share a sentence, which is short enough
-    for the figure.
-    """
+    """The values of y at which the median lies beyond the grid, with what curves do, in words."""
     symbol = formula_symbol(study, y.name)
     return [
         (f"{boundary.title}, " if boundary.title else "")

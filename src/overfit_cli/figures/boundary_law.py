@@ -26,7 +26,6 @@ class DrawnBoundary:
         rows: the median crossing for each y; see `medians_by_row`.
         curves: the crossing of each curve; see `crossings`.
         off_grid: by each y whose median lies off the grid, what its curves do, in words.
-        fit: the power law; None without a fit.
     """
 
     title: str

@@ -139,11 +139,7 @@ def fixed_parameters(data: FigureData) -> dict[str, Value]:
 
 
 def mixed_directions(tables: Sequence[pd.DataFrame]) -> list[str]:
-    """Return a sentence where some crossing curves rise and others fall; none where all agree.
-
-    Args:
-        tables: crossings, as `stats.crossings.crossings` returns them.
-    """
+    """Return a sentence where some crossing curves rise and others fall; none where all agree."""
     rises = [rise for table in tables for rise in table.loc[table["side"] == "crosses", "rises"]]
     if len(set(rises)) < 2:
         return []
@@ -151,11 +147,7 @@ def mixed_directions(tables: Sequence[pd.DataFrame]) -> list[str]:
 
 
 def repeated_crossings(tables: Sequence[pd.DataFrame]) -> list[str]:
-    """Return a sentence on curves that cross a threshold more than once; none without any.
-
-    Args:
-        tables: crossings, as `stats.crossings.crossings` returns them.
-    """
+    """Return a sentence on curves that cross a threshold more than once; none without any."""
     passes = [int(count) for table in tables for count in table["passes"]]
     repeated = [count for count in passes if count > 1]
     if not repeated:

@@ -38,10 +38,8 @@ class CurveBounds:
     """The columns of a theory beside the curves of several panels.
 
     Attributes:
-        data: the cells and logged steps of each panel.
         labels: what each column of the theory is called, by its name.
         floor: the least number that is shown; 0 without one.
-        log: whether the axis is logarithmic.
         statistic: what curves and bounds are over seeds, such as `median`; empty of single cells.
     """
 
@@ -164,12 +162,7 @@ def drawn_columns(names: Sequence[str], curves: Sequence[Curve], *, log: bool) -
 def seeds_above_floor(
     panels: Sequence[Sequence[Curve]], parts: Sequence[Panel], column: str, floor: float
 ) -> list[str]:
-    """Return a sentence on seeds that stay above the floor where most of their curve's do not.
-
-    Args:
-        parts: the cells and logged steps of each panel.
-        floor: the least number that is shown.
-    """
+    """Return a sentence on seeds that stay above the floor where most of their curve's do not."""
     counts, largest = [], 0.0
     for letter, curves, part in zip(ascii_lowercase, panels, parts, strict=False):
         steps = part.data.trajectories.sort_values("step")

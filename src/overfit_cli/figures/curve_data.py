@@ -72,11 +72,9 @@ def gather_curves(
 
     Args:
         parts: with logged steps; a part with no number to draw has no curve.
-        columns: the logged columns to gather.
         most_single: the largest number of cells of a part that are a curve each, if no setting has
             three seeds. Otherwise cells that are done are averaged over seeds, up to the last step
             that all cells of a setting have; a cell is linear between its logged steps.
-        over_seeds: the statistic over seeds, and its band.
         each_seed: whether each cell is a curve in any case, with the text of its setting.
     """
     count = sum(int((part.cells["status"] == "done").sum()) for part in parts)

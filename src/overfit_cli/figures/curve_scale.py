@@ -68,11 +68,7 @@ def shade_below(
 
 
 def falls_early(curves: Sequence[pd.Series[float]], *, log: bool) -> bool:
-    """Return whether most curves have nearly all of their change in the first tenth of the steps.
-
-    Args:
-        log: whether changes are those of logarithms.
-    """
+    """Return whether most curves have nearly all of their change in a tenth of the steps."""
     last = max((float(curve.index.max()) for curve in curves if len(curve)), default=0.0)
     changes = list[tuple[float, float]]()
     for curve in curves:
@@ -92,8 +88,6 @@ class CurveScale:
     Attributes:
         limits: the limits of a logarithmic y; None where it is linear.
         floor: the least number that is shown; 0 without one.
-        log_steps: whether steps are logarithmic.
-        last: the last step that is shown.
         cut: whether later ones are not, as all bands lie below the floor there.
     """
 
@@ -135,7 +129,6 @@ def curve_scale(
     outside them does not compress the measurements.
 
     Args:
-        columns, theory: the names of the measured columns, and of those of a theory.
         least_share: the share of the start below which a logarithmic axis ends.
     """
     names = [*columns, *theory]

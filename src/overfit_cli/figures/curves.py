@@ -75,11 +75,7 @@ def draw_curves(data: FigureData, options: FigureOptions) -> Picture:
 def draw_panels(
     parts: Sequence[Panel], options: FigureOptions, *, least_share: float = LEAST_SHARE
 ) -> Picture:
-    """Draw curves as `draw_curves` does, in given panels; the caller is `styled`.
-
-    Args:
-        least_share: the share of the start below which a logarithmic axis ends.
-    """
+    """Draw curves as `draw_curves` does, in given panels; the caller is `styled`."""
     study = parts[0].data.study
     columns = logged_columns(parts[0].data, options.value)
     theory = _theory_columns(parts[0].data, columns, options.theory)
@@ -276,12 +272,7 @@ def draw_curve(
     thin: bool,
     banded: bool = True,
 ) -> None:
-    """Draw the columns of a setting: told apart by dashes, or by colours where it is alone.
-
-    Args:
-        floor: the least number that is shown; 0 without one.
-        thin: whether the curve is of one of several seeds.
-    """
+    """Draw the columns of a setting: told apart by dashes, or by colours where it is alone."""
     look, alone = looks[curve.text], len(looks) == 1
     for index, (column, label) in enumerate(columns.items()):
         colour = PALETTE[index] if alone and len(columns) > 1 else look.colour

@@ -59,10 +59,7 @@ def draw_cutoff(data: FigureData, options: FigureOptions) -> Picture:
 
 
 def draw_sides(data: FigureData, options: FigureOptions, overlay: Overlay | None = None) -> Picture:
-    """Draw a cutoff with an overlay on each of its panels; the caller is `styled`.
-
-    The overlay's entries in the legend stand after the equations.
-    """
+    """Draw a cutoff with an overlay on each of its panels; the caller is `styled`."""
     plan = lay_out_map(data, options, to_scale=overlay is not None)
     threshold = options.threshold
     if threshold is None:

@@ -40,12 +40,6 @@ class Request:
     """A request for a figure.
 
     Attributes:
-        directories: the run directories that it is drawn from, at least one.
-        where: conditions that choose cells.
-        minus: the run directory that is subtracted; None for none.
-        look: how it looks; None for the usual one.
-        command: the command line, for the caption; empty from Python.
-        out: the file that it is drawn for; None where that isn't known.
         names: what the figure calls several run directories; empty for what their paths say.
     """
 
@@ -129,9 +123,6 @@ def record_of_run(
     """Return the record of a run directory: the cells that it gives the figure.
 
     Logged steps count where the figure reads them, and times where it draws them.
-
-    Args:
-        out: the figure's file; None where it isn't known.
     """
     cells, steps = data.cells, None
     if figure.reads == "trajectories":
@@ -152,7 +143,6 @@ def drawn(
 
     Args:
         commands: those that made the cells, and the one that draws them.
-        look: how it looks; None for the usual one.
     """
     look = look or Look()
     left_out = undefined_numbers(data, asked)
@@ -200,12 +190,7 @@ def _by_default(
 def _without_overflow(
     data: FigureData, figure: Figure, value: str | None
 ) -> tuple[FigureData, list[str]]:
-    """Leave out numbers that are too large to average and draw; say how many in a sentence.
-
-    Args:
-        data: the cells and logged steps.
-        value: the column that it draws; None where it is the headline or several.
-    """
+    """Leave out numbers that are too large to average and draw; say how many in a sentence."""
     measured = [column.name for column in data.study.columns]
     logged = [column.name for column in data.study.trajectory_columns]
     cells, _ = without_overflow(data.cells, measured)

@@ -148,7 +148,6 @@ def _with_axis(data: FigureData, side: str, text: str, taken: Collection[str | N
 
 
 def _evaluated(expression: Expression, table: pd.DataFrame) -> Floats:
-    """The expression in each row; nan where it is not a finite number."""
     values = {name: table[name].to_numpy(np.float64, na_value=np.nan) for name in expression.names}
     result = expression.value(values)
     return np.where(np.isfinite(result), result, np.nan)

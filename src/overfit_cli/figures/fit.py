@@ -20,11 +20,7 @@ from overfit_cli.figures.labels import typeset, wrap_text
 
 
 def fit_labels(figure: Figure, renderer: Any) -> bool:
-    """Wrap labels of axes, and names of ticks along x, that don't fit; return whether any didn't.
-
-    Args:
-        figure: a figure whose axes have their places.
-    """
+    """Wrap labels, and names of ticks along x, that don't fit; return whether any didn't."""
     shown = [axes for axes in figure.axes if axes.get_visible()]
     changes = [
         *_wrapped_labels(figure, shown, "x", renderer),
@@ -40,11 +36,7 @@ def fit_labels(figure: Figure, renderer: Any) -> bool:
 
 
 def titles_collide(figure: Figure, renderer: Any) -> bool:
-    """Return whether titles of panels lie on each other, or beyond the picture.
-
-    Args:
-        figure: a figure whose axes have their places.
-    """
+    """Return whether titles of panels lie on each other, or beyond the picture."""
     titles = [
         text
         for axes in figure.axes

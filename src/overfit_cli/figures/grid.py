@@ -41,7 +41,6 @@ class Grid:
 
     Attributes:
         number: the statistic over seeds; nan where there is none.
-        seeds: the number of seeds that ran.
         least, most: the least and the greatest number of the seeds; infinite where one missed.
         missing: whether it was planned, and no seed ran.
         sampled: whether cells were run, in a refined sweep; False everywhere in another sweep.
@@ -253,7 +252,6 @@ def _values_of(data: FigureData, axis: Axis) -> set[Value]:
 
 
 def _table(series: pd.Series[Any], x: Axis, y: Axis) -> Floats:
-    """Turn a series indexed by (y, x) into an array with nan for absent points."""
     if series.empty:
         return np.full((len(y.values), len(x.values)), np.nan)
     table = series.unstack().reindex(index=list(y.values), columns=list(x.values))
@@ -276,7 +274,6 @@ def _nearest_planned(planned: Mask, x: Axis, y: Axis, *, between: bool) -> NDArr
     """Return the flat index of the point whose cells each point shows; -1 for none.
 
     Args:
-        planned: which points were planned.
         between: whether points between planned ones show the nearest of them.
     """
     source = np.where(planned, np.arange(planned.size).reshape(planned.shape), -1)

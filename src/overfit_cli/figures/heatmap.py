@@ -85,8 +85,6 @@ class Map:
     """The plan of a map.
 
     Attributes:
-        mean: the statistic over seeds.
-        log: whether colours are by ratio.
         why: why seeds have no number.
         parts, grids: the data of each panel, and the numbers.
     """
@@ -337,10 +335,7 @@ def _draw_levels(
     *,
     asked: bool,
 ) -> Legend:
-    """Draw the contour of the numbers at this level, or the crossings of a refined sweep.
-
-    Where the user asked for the level and no number lies on its other side, a note says so.
-    """
+    """Draw the contour of the numbers at this level, or the crossings of a refined sweep."""
     if level is None:
         return []
     complete, refined = split_by_sampling(all_axes, plan)

@@ -98,12 +98,7 @@ def _places_in_words(places: Sequence[tuple[str, str, bool]], panels: int) -> st
 
 
 def coincide(axes: Axes, first: Line2D, second: Line2D) -> bool:
-    """Return whether two lines lie on one another, within the width of one line.
-
-    Args:
-        axes: their axes, with their final scales.
-        first, second: lines in the coordinates of the data.
-    """
+    """Return whether two lines lie on one another, within the width of one line."""
     first_points, second_points = (_points_along(axes, line) for line in (first, second))
     if not (len(first_points) and len(second_points)):
         return False

@@ -216,11 +216,7 @@ def value_is_log(options: FigureOptions) -> bool | None:
 
 
 def measured_column(data: FigureData, name: str | None, option: str = "value") -> tuple[str, str]:
-    """Return the name and the label of the column to draw: by default the study's headline.
-
-    Args:
-        name: the column; None for the headline.
-    """
+    """Return the name and the label of the column to draw: by default the study's headline."""
     name = data.study.headline if name is None else name
     if not name and not data.study.columns:
         raise UserError(f"{data.study.name} has measured nothing here: no cell is done.")
@@ -258,7 +254,6 @@ def choose_scale(log: bool | None, numbers: pd.Series[float], *, factor: float) 
     """Return whether a measured column is drawn on a logarithmic scale.
 
     Args:
-        log: the user's choice; None without one.
         factor: the span of positive numbers from which the scale is logarithmic by default.
     """
     low, high = float(numbers.min()), float(numbers.max())

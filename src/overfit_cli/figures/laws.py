@@ -46,9 +46,7 @@ class Place:
 
     Attributes:
         axes: axes with their final scales and limits.
-        cells: the cells whose constants count.
         colour: the colour of an equation that differs between places of the same axes.
-        outlined: whether a curve has a white outline, which keeps it readable on any colour.
     """
 
     axes: Axes
@@ -66,10 +64,6 @@ def draw_equation(
     dash: LineStyleType,
 ) -> tuple[Line2D, str]:
     """Draw the equation within the limits of `axes`.
-
-    Args:
-        axes: axes with their final scales and limits.
-        equation: an equation in the names of the axes and of the constants.
 
     Returns:
         The line, and why it is not visible; empty where it is.
@@ -106,8 +100,6 @@ def equation_curve(
 
     Args:
         equation: an equation in the names `x` and `y`, and of the constants.
-        log_x: whether to interpolate x logarithmically.
-        log_y: whether to interpolate y logarithmically.
 
     Returns:
         x and y, shape (points, 2); rows of nan separate the pieces.
@@ -173,11 +165,8 @@ def draw_equations(
     """Draw equations in every place, each with its own dash; return their legend.
 
     Args:
-        figure: the figure, whose caption names them.
         places: where they are drawn. Places of the same axes with the same constants have one
             curve; otherwise each has a curve in its own colour.
-        colour: the colour of the first equations.
-        first_dash: the index of the first equation's dash.
     """
     legend: Legend = []
     for index, equation in enumerate(equations, start=first_dash):

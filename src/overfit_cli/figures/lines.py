@@ -94,11 +94,8 @@ class LinesPlan:
     """The plan of the figure.
 
     Attributes:
-        x: the parameter along the axis.
         names: the parameters whose settings have a line each.
         looks: the look of each setting's line, by its text, in order.
-        averaging: the statistic over seeds, and its band.
-        log: whether the column's axis is logarithmic.
         floor: the least number that it shows; 0 without one.
         theory: the label of the theory's column; empty without one.
         alike: which panels are left out, as they are like the first one; empty where none is.
@@ -238,10 +235,7 @@ def _gather_lines(data: FigureData, options: FigureOptions, round_off: float) ->
 
 
 def _without_alike_panels(plan: LinesPlan) -> LinesPlan:
-    """The plan with its first panel alone, if the lines and bands of all others coincide with its.
-
-    A user who sees two panels looks for a difference, and there is none.
-    """
+    """The plan with its first panel alone, if the lines and bands of all others coincide."""
     first, *others = plan.lines
     gaps = [largest_gap(first, lines, log=plan.log) for lines in others]
     if not gaps or plan.averaging.band == "seeds" or not max(gaps) <= COINCIDE:

@@ -77,8 +77,6 @@ def _read_style(path: Path) -> dict[str, Any]:
 
 
 class _Listener(logging.Handler):
-    """A handler that keeps the logged messages."""
-
     def __init__(self) -> None:
         super().__init__(logging.WARNING)
         self.sentences: list[str] = []

@@ -71,12 +71,7 @@ _DOT: dict[str, Any] = {
 def mark_points(
     panels: Sequence[MapPanel], why: str, mean: Mean, colours: Any | None = None
 ) -> Legend:
-    """Mark the points of maps at which seeds have no number, and print what fits in their cells.
-
-    Args:
-        panels: the panels of complete grids.
-        colours: the artist of the colours, for numbers to be printed; None prints none.
-    """
+    """Mark the points of maps at which seeds have no number, and print what fits in their cells."""
     share = "half the seeds or more" if mean == "median" else "one seed or more"
     words = {"lost": f"{why}: {share}", "missing": "missing"}
     legend: Legend = []

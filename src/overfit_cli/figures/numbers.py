@@ -54,13 +54,11 @@ def _name(axes: Axes, number: int) -> str:
 
 
 def _columns(points: Floats) -> dict[str, Floats]:
-    """The columns of points, (points, 2) or (points, 3)."""
     values = points[:, 2] if points.shape[1] > 2 else np.full(len(points), np.nan)
     return {"x": points[:, 0], "y": points[:, 1], "value": values}
 
 
 def _elements(axes: Axes, surface: Floats | None) -> Iterator[tuple[str, str, Floats]]:
-    """The elements of axes: their kind, their label in the legend, and their points."""
     if surface is not None:
         yield "surface", "", surface
     for artist in (*axes.lines, *axes.collections, *axes.images, *axes.patches):

@@ -96,7 +96,6 @@ def panels_for_lines(data: FigureData, names: Sequence[str], limit: int) -> str 
     lines differ by one number, so that shades of a colour show it.
 
     Args:
-        names: parameters that vary, whose settings have a line each.
         limit: the largest number of lines of a panel.
     """
     fit = not names or len(data.cells[list(names)].drop_duplicates()) <= limit
@@ -115,8 +114,6 @@ def panels_that_help(cells: pd.DataFrame, names: Sequence[str], limit: int) -> s
     """Return the parameter whose panels have few enough lines each; None without one.
 
     Args:
-        cells: one row per cell.
-        names: parameters that vary, whose settings have a line each.
         limit: the largest number of lines of a panel.
     """
     lines = cells[list(names)].drop_duplicates()
@@ -142,8 +139,6 @@ def side_by_side(
     """Return the data of several run directories together, with the column `run directory`.
 
     Args:
-        names: the distinct names of the run directories.
-        parts: their data, in the same order.
         needed: the columns that the figure draws: the axes and the measured one.
     """
     if len(parts) == 1:
@@ -233,10 +228,6 @@ def difference(data: FigureData, minus: FigureData, name: str, value: str | None
 
     Cells form a pair where they have the same seed and the same value of each parameter that
     varies; without a common seed the means over seeds are subtracted.
-
-    Args:
-        name: the name of its run directory.
-        value: the column; None for the study's headline.
     """
     column = value or data.study.headline
     varying = sorted({*varying_parameters(data), *varying_parameters(minus)})
@@ -273,7 +264,6 @@ def subtract(cells: pd.DataFrame, subtrahend: pd.DataFrame, column: str) -> pd.D
     """Return cells with the difference of their column to that of their counterparts.
 
     Args:
-        cells: one row per cell, with the other columns of the result.
         column: the measured column; a pair with a failed cell has failed.
     """
     failed = (cells["status"] == "failed") | (subtrahend["status"] == "failed")

@@ -49,7 +49,6 @@ class Look:
 
     Attributes:
         width, height: in inches; None for the figure's own.
-        settings: matplotlib's, over ours.
     """
 
     width: float | None = None
@@ -127,7 +126,6 @@ class Picture(Figure):
             something. A page leaves such a picture out.
         is_crowded: whether panels' titles collide at a width that the user names, once it is saved.
         surfaces: the points of surfaces in three dimensions, (points, 3), by their axes.
-        metadata: for each kind of file (png, pdf, svg) the metadata that matplotlib writes.
     """
 
     @property

@@ -63,11 +63,7 @@ def largest_residual(x: Floats, medians: Floats, power: float, *, fewest: int = 
 
 
 def fitted_power(cells: pd.DataFrame, x: str, value: str) -> Power | None:
-    """Return the power of x in a column, of cells with positive numbers; None without two x.
-
-    Args:
-        cells: one row per cell, with its `seed`.
-    """
+    """Return the power of x in a column, of cells with positive numbers; None without two x."""
     usable = cells[(cells[value] > 0) & (cells[value] < np.inf)]
     powers = scaling_exponents(usable, [x], value)
     if powers is None:

@@ -96,7 +96,6 @@ class FigureRecord(BaseModel, frozen=True, extra="forbid"):
     """The record that lets a figure be drawn again, and its data be recognised.
 
     Attributes:
-        schema_version: of the record's own form.
         overfit, packages: the versions that drew the figure.
         command, title: the command line, empty from Python; what the figure shows, in a phrase.
         figure, options, where, look: the request; the look's settings are JSON.

@@ -48,7 +48,6 @@ class Line:
         open: the median of the seeds that arrive, where a median is among those that miss; nan
             elsewhere.
         misses: whether no seed arrives.
-        reason: why not, in words.
         seeds: the values of each seed, shape (values of x, seeds); infinite where it misses.
         theory: the median over seeds of the column of a theory where that is the statistic, else
             the arithmetic mean, over the cells with a number; None without one.
@@ -89,7 +88,6 @@ def setting_line(
     """Return the line of some cells, of a column and, unless its name is empty, of a theory's.
 
     Args:
-        statistic: the statistic over seeds.
         less: whether the column is a difference, which a seed without a number misses on no side.
     """
     (value, theory), (over_seeds, bounds) = columns, statistic
@@ -149,12 +147,7 @@ def _expected(
 
 
 def fit_to_axis(lines: Sequence[Line], floor: float, *, log: bool) -> list[Line]:
-    """Return lines whose bands end on the axis: above 0 where it is logarithmic, and not infinite.
-
-    Args:
-        floor: the least number that is shown; 0 without one.
-        log: whether the axis is logarithmic.
-    """
+    """Return lines whose bands end on the axis: above 0 if it is logarithmic, and not infinite."""
     ends = np.concatenate(
         [[*line.shown, *line.low, *line.high, *line.seeds.ravel()] for line in lines]
     )
@@ -274,7 +267,6 @@ def draw_joined(
     Args:
         shift: how many points it stands aside.
         band: `band`, `seeds`, or empty for neither.
-        mean: whether the statistic is drawn.
     """
     aside = offset_copy(axes.transData, axes.get_figure(root=True), shift, units="points")
     if mean:
@@ -322,7 +314,6 @@ def hidden_bands_in_words(all_axes: Sequence[Axes], panels: Sequence[Sequence[Li
 
 
 def _band_height(axes: Axes, line: Line) -> float:
-    """The largest height of a line's band, in points; nan without one."""
     known = np.isfinite(line.low) & np.isfinite(line.high)
     if not known.any():
         return np.nan

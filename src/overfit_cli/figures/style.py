@@ -208,12 +208,7 @@ _LEAST_TICKS = 3
 
 
 def log_steps(axes: Axes, last: float) -> None:
-    """Scale the steps along x as log(t + 1), with ticks at 0 and at powers of ten.
-
-    Args:
-        axes: the axes; panels that share x share the scale.
-        last: the last step that is drawn.
-    """
+    """Scale the steps along x as log(t + 1), with ticks at 0 and at powers of ten."""
     axes.set_xscale("function", functions=(_log_from_zero, _exp_from_zero))
     decades = int(np.log10(max(last, 1.0)))
     stride = 1 + decades // _MOST_DECADES

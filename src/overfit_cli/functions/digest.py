@@ -98,11 +98,7 @@ def _tree(path: Path) -> ast.Module:
 
 
 def _text_of_files(*files: OwnFile, name: str = "") -> str:
-    """The code of files and of what they import; their paths don't count.
-
-    Args:
-        name: the function of the first one that is a study; empty for code of another kind.
-    """
+    """The code of files and of what they import; their paths don't count."""
     names = {files[0].path: name} if name else {}
     texts = {_file_text(file.path, names.get(file.path, "")) for file in own_files(*files)}
     return "\n".join(sorted(texts))
@@ -125,11 +121,7 @@ def _file_text(path: Path, name: str) -> str:
 
 
 def _without_descriptions(statements: list[ast.stmt], name: str) -> list[ast.stmt]:
-    """Statements without the definitions that only the decorator `experiment` uses, as for claims.
-
-    Args:
-        name: the function that is a study: it stays, and so does all that others use.
-    """
+    """Statements without the definitions that only the decorator `experiment` uses."""
     decorated = {node: _marks(node) for node in statements if isinstance(node, ast.FunctionDef)}
     marks = [mark for found in decorated.values() for mark in found]
     described = _reached(

@@ -169,10 +169,7 @@ class _Record(BaseModel):
 
 
 def _without_bad_texts(given: Any) -> Any:
-    """What a run directory keeps of a declaration, without texts that figures can't typeset.
-
-    They are from before declarations were checked, or from somebody else: the run is still read.
-    """
+    """What a run directory keeps of a declaration, without texts that figures can't typeset."""
     if not isinstance(given, dict):
         return given
     bad = {
@@ -224,9 +221,7 @@ class FunctionRecord(_Record):
     Attributes:
         label: the study's name in the names of run directories.
         reference: `FILE.py:NAME` or `package.module:NAME`; empty where the function has neither.
-        seeded: whether the function takes a seed.
         columns: those that `experiment` declares; the cells may have more.
-        data: the files that it reads, as seen from the folder of its file.
     """
 
     name: str

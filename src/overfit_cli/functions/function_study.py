@@ -74,9 +74,6 @@ class FunctionStudy(Study[FunctionParameters]):
     """A study that a function defines, or that a run directory describes.
 
     Args:
-        function: trains a cell; None for a study that is only read.
-        claims: what its cells can decide; some as sentences.
-        source_digest: of the function's code; empty where that isn't known.
         measured, logged: the columns of its cells and trajectories, where they are known.
         folder: a folder with the user's files, where the study came with them.
         problem: why the function can't be called in this process.
@@ -200,7 +197,6 @@ class FunctionStudy(Study[FunctionParameters]):
 
 
 def _documentation(function: Function | None) -> str:
-    """A function's documentation; empty without any."""
     if isinstance(function, functools.partial):
         return _documentation(function.func)
     return (inspect.getdoc(function) or "") if function is not None else ""
@@ -271,7 +267,6 @@ def numbers_in(row: Any, verb: str) -> dict[str, Any]:
 
 
 def _number(value: Any, description: str) -> float | None:
-    """A number of any library as Python's; None for a missing one."""
     if value is None:
         return None
     try:
@@ -385,7 +380,6 @@ def _validation_text(error: ValueError) -> str:
 
 
 def _fingerprint(path: Path, study: str) -> str:
-    """A name for the content of a file."""
     try:
         facts = path.stat()
         return _digest_of_file(path, facts.st_mtime_ns, facts.st_size)

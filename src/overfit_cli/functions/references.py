@@ -44,12 +44,10 @@ class Source:
     """The source of a function.
 
     Attributes:
-        file: its file or module, as the user named it.
         reference: `/path/FILE.py:NAME` or `package.module:NAME`; empty for a function of a script
             or a notebook, which can't be loaded again.
         module: the module's name, for people.
         label: a short name: the module's where that implies the function, else with its name.
-        digest: of its code; see `digest_of`.
     """
 
     file: str
@@ -102,10 +100,7 @@ def refuse_sent_code(reference: str) -> None:
 
 
 def _paths_of_module(name: str) -> list[Path]:
-    """The files that an import of a module would run, those of its packages first.
-
-    A module that no folder of the search path holds has none.
-    """
+    """The files that an import of a module would run, those of its packages first."""
     paths, folders, whole = list[Path](), [*sys.path, str(Path.cwd())], ""
     for part in name.split("."):
         whole = f"{whole}.{part}".lstrip(".")
@@ -289,7 +284,6 @@ def _implied_name(module: ModuleType) -> str:
 def _select_function(
     module: ModuleType, name: str, reference: str
 ) -> tuple[str, Callable[..., Any]]:
-    """The function of a name, with its name; without a name, the one that the module implies."""
     public = _public(module)
     if name:
         named = getattr(module, name, None)

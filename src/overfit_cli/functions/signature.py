@@ -24,11 +24,7 @@ _TYPES = "it takes int, float, bool, str, or a Literal of texts or of whole numb
 
 
 def read_signature(function: Callable[..., Any], where: str) -> tuple[list[ParameterRecord], bool]:
-    """Return a function's parameters, and whether it takes a seed.
-
-    Args:
-        function: the function that trains a cell.
-    """
+    """Return a function's parameters, and whether it takes a seed."""
     if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):
         raise UserError(f"{where}: it is async; a plain function is needed.")
     try:
@@ -88,7 +84,6 @@ def _read_parameters(
 
 
 def _read_parameter(name: str, hint: Any, default: Any, label: str) -> ParameterRecord:
-    """A parameter, from its type, which may carry a `Parameter`, and its default."""
     about = Parameter()
     if get_origin(hint) is Annotated:
         hint, *extras = get_args(hint)
@@ -115,7 +110,6 @@ def _read_parameter(name: str, hint: Any, default: Any, label: str) -> Parameter
 
 
 def _kind(hint: Any, label: str) -> tuple[Literal["int", "float", "bool", "text"], tuple[Any, ...]]:
-    """The kind of a type, and the choices of a `Literal`."""
     choices = get_args(hint) if get_origin(hint) is Literal else ()
     types_of_values = {type(choice) for choice in choices} or {hint}
     for kind, accepted in TYPES.items():

@@ -80,7 +80,6 @@ class _Judged:
     Attributes:
         title: what stands above it: the sentence and its verdict, or what else it is about.
         lines: the lines that its powers or trends are those of; empty for other quantities.
-        axis: the parameter along the lines.
         number: what lies along the lines' other axis.
     """
 
@@ -128,12 +127,6 @@ def draw_claims(
     """Draw sentences on a run's cells, with the caption and the record of the picture.
 
     Those that do not bear on these cells are left out, as the caption says.
-
-    Args:
-        conditions: the conditions that chose its cells.
-        command: the command line, for the caption; empty from Python.
-        out: the file that it is drawn for; None where that isn't known.
-        look: how it looks; None for the usual one.
     """
     (run,) = load_runs([path], path, conditions)
     with run.looks_level(), looking(look or Look()):
@@ -291,12 +284,7 @@ def _draw_lines(axes: Axes, judged: _Judged, study: AnyStudy, looks: dict[str, i
 
 
 def _choose(looks: dict[str, int], groups: Iterable[str]) -> list[int]:
-    """The place of each group in the palette, the same in all panels where that can be.
-
-    Args:
-        looks: the places of earlier panels' groups; those of new ones are added.
-        groups: the texts of a panel's groups, no more than there are colours.
-    """
+    """The place of each group in the palette, the same in all panels where that can be."""
     chosen = list[int]()
     kept = {looks[text] for text in groups if text in looks}
     for text in groups:
@@ -413,7 +401,6 @@ def _dress(
     """Give both axes their scales, ticks and labels, and the y axis its limits.
 
     Args:
-        x: the parameter along the x axis.
         ends: further numbers that the y axis holds.
         log: whether both axes are logarithmic, whatever lies along them.
     """
@@ -468,7 +455,6 @@ def _limits(
 def _clipped(
     estimates: Sequence[Estimate], low: float, high: float
 ) -> tuple[Floats, Floats, Floats]:
-    """Numbers and ends of intervals, these within the limits of an axis; nan where unknown."""
     value, left, right = (
         np.array([number[index] for number in estimates], dtype=np.float64) for index in range(3)
     )

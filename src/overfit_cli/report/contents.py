@@ -142,10 +142,6 @@ def run_rank(figure: str, decides: bool, path: Path) -> tuple[object, ...]:
     """Return the sort key of a run in a study's report.
 
     Runs that reproduce a figure of the paper come first, then those that decide a claim.
-
-    Args:
-        figure: the figure that the run reproduces; empty for none.
-        decides: whether a claim was measured on the run.
     """
     rank = 0 if figure else 1 if decides else 2
     return (rank, natural_key(figure), path.resolve().name, str(path))
@@ -168,9 +164,7 @@ class ReportedRun:
 
     Attributes:
         name: a short name, unique in the report.
-        facts: its cells, settings and commands.
         figure: the figure of the paper that it reproduces, such as `fig1`; empty for none.
-        decides: whether a claim was measured on it.
     """
 
     name: str
@@ -316,7 +310,6 @@ class Repetition:
     """The repetition of a claim's measurement.
 
     Attributes:
-        command: the command that runs its cells and judges it.
         minutes: the measured time on two cores; None where it is not known.
         needs: its requirements in words; empty without any.
     """
@@ -334,13 +327,7 @@ class Repetition:
 def contents(
     judged: Sequence[Judged], runs: Sequence[LoadedRun], conditions: Sequence[str]
 ) -> list[ReportedPaper]:
-    """Return the contents of a report: every claim under its study and paper, and every run.
-
-    Args:
-        judged: every claim with its verdict.
-        runs: the run directories that were judged.
-        conditions: the conditions that chose their cells.
-    """
+    """Return the contents of a report: every claim under its study and paper, and every run."""
     reported = _report_runs(judged, runs, conditions)
     studies = {run.study.name: run.study for run in runs}
     studies |= {

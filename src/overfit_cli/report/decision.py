@@ -151,7 +151,6 @@ def decide_sentences(
 
     Args:
         texts: sentences, or names of the run's own claims.
-        conditions: conditions that choose cells, such as `n=5:20`.
     """
     (run,) = load_runs([path], path, conditions)
     claims = [run.claim(text) for text in texts]
@@ -248,10 +247,7 @@ def decision(table: Table, judged: Judged, level: Level) -> Decision:
 
 
 def _lacking(table: Table, judged: Judged, measure: Measure) -> Mapping[str, str]:
-    """The values that a sentence needs and cells lack, where none bears on it.
-
-    A study's own claim has the preset that makes its cells in its note.
-    """
+    """The values that a sentence needs and cells lack, where none bears on it."""
     if measure.choose is not None:
         return {}
     contours = any(isinstance(each.quantity, ContourPower) for each in measure.sentence.clauses)

@@ -59,12 +59,7 @@ _FULL = 17
 def load_diagram(
     run: RunDirectory, conditions: Sequence[str] = (), cells: pd.DataFrame | None = None
 ) -> Diagram | None:
-    """Return the map of a run's cells as numbers; None where they make none: see `make_diagram`.
-
-    Args:
-        conditions: the conditions that choose cells.
-        cells: all cells of the run, where they are read already.
-    """
+    """Return the map of a run's cells as numbers; None where they make none: see `make_diagram`."""
     data = chosen_data(load_figure_data(run, cells), conditions)
     heatmap = figures_of(data.study).get("heatmap")
     return None if heatmap is None else make_diagram(data, heatmap)
@@ -296,5 +291,4 @@ def _curves(
 
 
 def _json_number(number: Any) -> float | None:
-    """A number with the digits that the page shows; None for nan and infinity."""
     return round_digits(number, _DIGITS) if pd.notna(number) and np.isfinite(number) else None

@@ -50,11 +50,6 @@ def draw_difference(
     """Draw the difference in the first compared column, with its caption and its record.
 
     Over one number it is lines, over two a map; one more parameter has panels.
-
-    Args:
-        command: the command line, for the caption; empty from Python.
-        out: the file that it is drawn for; None where that isn't known.
-        names: the names of the two sides in the figure; empty for their labels.
     """
     a, b = comparison.a, comparison.b
     first, second = names or comparison.labels

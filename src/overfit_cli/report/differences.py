@@ -58,7 +58,6 @@ class Comparison:
     """The changes from A to B; every difference is B − A. Mappings are as JSON has them.
 
     Attributes:
-        where: the conditions that choose cells of both.
         settings: parameters with one value on each side that isn't the same: A's and B's.
         names: the parameters in whose values pairs agree.
         pairs: cells, or means over seeds, with their counterparts.

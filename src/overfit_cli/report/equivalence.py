@@ -121,7 +121,6 @@ def compare_places(
     Args:
         pairs: the cells of the run, and beside each its published point.
         run, published: their numbers; nan where there is none.
-        margin: within which both agree; None for no verdicts.
 
     Returns:
         Of each point that has a number on both sides: `at`, the run's mean `a`, the published `b`,

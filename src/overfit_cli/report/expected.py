@@ -30,7 +30,6 @@ class VerdictCheck:
         unexpected: the difference of a claim's verdict in words, by `study/claim`.
         unknown: the claims of the file that no study has, with the nearest claim or an empty text.
         left_out: the number of claims of the report's studies that were not compared.
-        compared: the number of compared claims.
     """
 
     unexpected: Mapping[str, str]
@@ -88,11 +87,7 @@ def _of_report(path: Path) -> dict[str, Any]:
 def check_verdicts(
     judged: Sequence[Judged], expected: Expected, reported: Sequence[Judged] | None = None
 ) -> VerdictCheck:
-    """Compare verdicts with the expected ones.
-
-    Args:
-        reported: the claims of the report; None for all.
-    """
+    """Compare verdicts with the expected ones."""
     compared, unexpected = judged if reported is None else reported, dict[str, str]()
     for claim in compared:
         verdict, accepted = claim.measurement.verdict, expected.get(claim.address)
@@ -109,10 +104,7 @@ def check_verdicts(
 def _unknown_claims(
     judged: Sequence[Judged], expected: Expected, *, all_reported: bool
 ) -> dict[str, str]:
-    """The expected claims that no study has, each with the nearest claim.
-
-    A report on some runs does not know the claims of functions with other runs.
-    """
+    """The expected claims that no study has, each with the nearest claim."""
     addresses, studies = {claim.address for claim in judged}, {claim.study for claim in judged}
     return {
         claim: _closest_claim(claim, addresses)
@@ -144,7 +136,6 @@ class KeptVerdict:
 
     Attributes:
         verdict: that which counts: see `Judged.headline`.
-        directory: the run directory that it was measured on; None without one.
     """
 
     study: str

@@ -28,10 +28,8 @@ class IntervalBar:
         margin: where the margin begins, and its width; None without one.
         interval: where the interval begins, and its width, 0 where its ends agree; None without
             one.
-        value: the measured number's position.
         target: the position of the number that the claim states; None where it is an end of the
             margin.
-        log: whether the scale is logarithmic.
     """
 
     margin: tuple[float, float] | None

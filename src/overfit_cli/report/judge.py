@@ -101,9 +101,7 @@ class Judged:
     """A claim with its measurement.
 
     Attributes:
-        directory: the run directory that it was measured on; None without one.
         is_only: whether the claim is judged in no other directory.
-        has_cells: whether there are cells of the study.
         family: the number of the study's claims of its kind that seeds decide; 0 where none do.
         joint_verdict: the verdict at the level of all of those together.
     """
@@ -232,11 +230,7 @@ def judge_families(
 def _judge_family(
     judged: Mapping[int, Judged], measure: Callable[[Judged], Measurement]
 ) -> dict[int, Judged]:
-    """Judge the statistical claims of a family, step by step (Holm 1979).
-
-    Each claim that is decided at the level of all reduces the number of those for the level of the
-    others.
-    """
+    """Judge the statistical claims of a family, step by step (Holm 1979)."""
     statistical = [index for index, claim in judged.items() if claim.measurement.by_chance]
     joint: dict[int, Verdict] = dict.fromkeys(statistical, "inconclusive")
     remaining = [
@@ -301,11 +295,7 @@ def judge_runs(
 
 
 def _with_design_and_rates(judged: Judged, runs: Mapping[Path, LoadedRun]) -> Judged:
-    """A user's sentence with its design and its rates in its note; another claim as it is.
-
-    The cells of a paper's claims are those of their presets, and their rates are measured in
-    made-up worlds, and listed in the documents.
-    """
+    """A user's sentence with its design and its rates in its note; another claim as it is."""
     claim = judged.claim
     measure = claim.measure
     if not isinstance(measure, Measure) or measure.choose is not None or not judged.directory:

@@ -29,8 +29,6 @@ def means_table(
 
     Args:
         means: one row per setting, as `sweeps.load.means_over_seeds` gives them.
-        measured: the columns that means were taken of.
-        notes: comments above the table.
     """
     names = list(means.columns)
     columns = {name: means[name] for name in names[: names.index("seeds")]}

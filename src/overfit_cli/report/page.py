@@ -98,9 +98,6 @@ def page(papers: Sequence[ReportedPaper], conditions: Sequence[str] = ()) -> str
 
     It draws the figures, which takes a second or two for each run. Texts from files and users are
     escaped, and the page's policy permits its own script only.
-
-    Args:
-        conditions: the conditions that chose the cells.
     """
     runs = [run for paper in papers for study in paper.studies for run in study.runs]
     runs_on_page = {run.path: RunOnPage(run, f"run-{slug(run.name)}") for run in runs}

@@ -46,7 +46,6 @@ class PagePicture:
     """A figure of a run, for the page.
 
     Attributes:
-        command: the command that draws it into a file.
         address: the picture as a `data:` address.
     """
 
@@ -71,7 +70,6 @@ class RunOnPage:
         not_drawn: a sentence for each figure that cannot be drawn of its cells.
         diagram: its phase diagram as JSON; empty for none.
         claims: the sentences of a user's study that are judged on it, which have a drawing.
-        left_out: whether figures are left out because of the page's limit.
     """
 
     run: ReportedRun

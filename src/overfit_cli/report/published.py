@@ -51,7 +51,6 @@ def read_published(
     that only cells have (`key`, `reason`, ...) are ignored; a `status` says which rows failed.
 
     Args:
-        path: the CSV or parquet file.
         grid: values of parameters in a run: a real number in the file that agrees with one of them
             to a millionth is that one, as decimals in print are rounded.
     """
@@ -151,7 +150,6 @@ def _full_name(
 
 
 def _parse(path: Path, texts: pd.Series[str], info: ParameterInfo | None) -> list[Value]:
-    """Return the values of a parameter's column; of a measured one, numbers or nan."""
     values: list[Value] = []
     for row, text in texts.items():
         missing = info is None and text.strip().lower() in MISSING

@@ -36,14 +36,9 @@ class RunFacts:
 
     Attributes:
         cells: the numbers of cells, their seeds, axes and sources, in words.
-        settings: the parameters that have one value, in words.
         failures: the reasons of failed cells, in words; empty without failures.
         tracebacks: of the most frequent kinds of failures, where exceptions were raised.
         provenance: the date, the versions and the platform, in words.
-        commands: the commands that made the cells; empty for cells made from Python.
-        reasons: the number of failed cells by reason.
-        axes: the values of the parameters that vary.
-        sweeps: the sweeps into the directory, the first one first.
         stand_ins: what stands in for the paper's data, in words.
     """
 

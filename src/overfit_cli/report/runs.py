@@ -167,7 +167,6 @@ def load_runs(
 
     Args:
         sources: the run directories; empty for the usable ones in `root`.
-        root: the folder of run directories.
         conditions: conditions on parameters that choose cells, such as `n=5:20`; they require
             `sources`.
     """
@@ -197,7 +196,6 @@ class LoadedRun:
     """A run directory and its cells; its logged steps are read when a claim needs them.
 
     Attributes:
-        cells: the cells to judge, one row each.
         is_chosen: whether conditions chose these cells of the run's.
     """
 

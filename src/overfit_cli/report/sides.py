@@ -28,12 +28,9 @@ class Side:
     """One side of a comparison: chosen cells of a run directory, or published points.
 
     Attributes:
-        letter: `A` or `B`.
-        path: the run directory, or the file of published points.
         where: the conditions that choose cells of this side alone.
         cells: one row per cell, done and failed; published points may lack `seed`.
         version: the cells' numerical version; None of published points.
-        is_chosen: whether conditions chose these cells of the run's.
     """
 
     letter: str
@@ -84,7 +81,6 @@ def load_side(
     Args:
         path: the run directory, or the CSV file; a name that is no file here may be that of one
             beside the study's code.
-        letter: `A` or `B`.
         where: conditions on both sides; those on columns that a CSV file lacks don't apply to it.
         other: the run that published points are compared with; None for a run.
     """

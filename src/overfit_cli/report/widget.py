@@ -52,11 +52,7 @@ class DiagramWidget(anywidget.AnyWidget):
 
 
 def diagram_widget(run: RunDirectory, conditions: list[str]) -> DiagramWidget:
-    """Return the widget of a run's phase diagram.
-
-    Args:
-        conditions: the conditions that choose cells.
-    """
+    """Return the widget of a run's phase diagram."""
     diagram = load_diagram(run, conditions)
     if diagram is None:
         raise run.error(

@@ -37,10 +37,8 @@ def write_report(
     """Write a report as a page, in Markdown and in JSON; return the paths.
 
     Args:
-        conditions: the conditions that chose the cells.
         unexpected: the difference of a claim's verdict to the expected one in words, by
             `study/claim`; None without expected verdicts.
-        name: the argument that names the folder, for messages.
     """
     make_folder(folder, name)
     contents = {
@@ -157,12 +155,7 @@ _HEADINGS = ("claim", "kind", "verdict", "all together", "measured", "holds wher
 
 
 def markdown(papers: Sequence[ReportedPaper], unexpected: Mapping[str, str] | None = None) -> str:
-    """Return the verdicts by paper; for each study a table of claims, and its runs.
-
-    Args:
-        unexpected: the difference of a claim's verdict to the expected one, by `study/claim`: these
-            come first.
-    """
+    """Return the verdicts by paper; for each study a table of claims, and its runs."""
     lines = ["# Claims and verdicts", "", *_unexpected_lines(unexpected or {})]
     lines += [*verdict_counts(papers), ""]
     for paper in papers:

@@ -216,9 +216,7 @@ def why_no_boundary(
     """Say why cells have no boundaries; None where they may have them.
 
     Args:
-        cells: one row per cell.
         fixed: the columns that must take one value: a curve would mix their values.
-        curves: the column, the plane and the threshold.
     """
     varied = varying(cells, fixed)
     if varied:
@@ -237,8 +235,6 @@ def boundaries(cells: pd.DataFrame, axis: str, curves: Curves) -> list[Boundary]
     Args:
         cells: one row per cell. Only the parameters x, y and `axis` may vary in it, and some
             cells must be done at each value of `axis`.
-        axis: the name of another parameter.
-        curves: the column, the plane and the threshold.
     """
     groups = cells.groupby(cells[axis].astype(float))
     return [_boundary(value, group, curves) for value, group in groups]
@@ -293,7 +289,6 @@ def scaling_exponents(
 
     Args:
         cells: one row per cell that is done; axes and value are positive.
-        axes: the columns that value depends on, each with several values.
 
     Returns:
         The power p of value ∝ axis^p for each axis, the mean of the seeds' own fits; None where

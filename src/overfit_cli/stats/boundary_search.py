@@ -167,7 +167,6 @@ def _curves(search: Search, cells: pd.DataFrame) -> dict[float, list[_Curve]]:
 
 
 def _make_curve(seed: int, cells: pd.DataFrame, threshold: float, *, falls: bool) -> _Curve:
-    """A curve from its cells by ascending `x`, with `value`, nan where a cell failed."""
     x, values = (cells[name].to_numpy(dtype=np.float64) for name in ("x", "value"))
     finite = np.isfinite(values)
     sampled, values = x[finite], values[finite]

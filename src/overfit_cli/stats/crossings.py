@@ -32,7 +32,6 @@ def share_above(
     Args:
         cells: one row per cell, with a finite `value`; each seed of a y is a curve.
         x, y: the columns along which a curve runs, and that tells curves apart beside `seed`.
-        threshold: in the unit of `value`.
         positions: values of x, of shape (positions,).
 
     Returns:
@@ -74,7 +73,6 @@ def crossing(x: Floats, value: Floats, threshold: float) -> float:
     Args:
         x: ascending, of shape (points,).
         value: of shape (points,); points that are not finite are left out.
-        threshold: in the unit of `value`.
 
     Returns:
         The crossing, in the unit of x; nan if the smoothed curve never passes the threshold.
@@ -107,9 +105,6 @@ def crossings(cells: pd.DataFrame, x: str, y: str, value: str, threshold: float)
     Args:
         cells: one row per cell; only those whose `status` is `done` are used. No parameter but `x`
             and `y` may vary in it: a curve would mix its values.
-        x: the column along which a curve runs.
-        y: the column that tells curves apart, beside `seed`.
-        threshold: in the unit of `value`.
 
     Returns:
         Columns `y`, `seed`, `crossing` (infinite beyond the grid, minus infinity before it, nan
@@ -163,7 +158,6 @@ def medians_by_row(crossings: pd.DataFrame, y: str) -> pd.DataFrame:
 
     Args:
         crossings: as `crossings` returns them, of a positive x.
-        y: the name of the column to summarise by.
 
     Returns:
         Columns `y`; `crossing`, the median, where a curve that crosses beyond the grid counts as
@@ -187,7 +181,6 @@ def crossing_table(crossings: pd.DataFrame, y: str) -> pd.DataFrame:
 
     Args:
         crossings: as `crossings` returns them, of a positive x.
-        y: the name of the column that tells curves apart, beside `seed`.
     """
     positions = crossings["crossing"].clip(lower=0).to_numpy(dtype=np.float64)
     with np.errstate(divide="ignore"):
@@ -220,7 +213,6 @@ def monotone_excess(value: Floats, threshold: float, scale: Scale) -> Floats:
 
     Args:
         value: of shape (points,), finite.
-        threshold: in the unit of `value`.
     """
     if value.size == 0:
         return value

@@ -52,7 +52,6 @@ class Expression:
     """Arithmetic of numbers and names.
 
     Attributes:
-        text: the expression as the user wrote it, with single blanks.
         names: the names that occur in it, expressions that are names among them.
         tree: the expression as Python's syntax tree, with the names of parameters and columns.
         term: the expression as a function of the values by name.
@@ -163,11 +162,7 @@ def parse_expression(option: str, text: str, names: Mapping[str, str], noun: str
 
 
 def parse_derived_value(name: str, text: str, names: Mapping[str, str]) -> Expression:
-    """Read a parameter's value that is an expression; it may round too.
-
-    Args:
-        names: the name of each spelling that may occur.
-    """
+    """Read a parameter's value that is an expression; it may round too."""
     tidy = " ".join(text.split())
     try:
         _check_text(tidy, names)
@@ -234,11 +229,7 @@ def compare(left: Floats, sign: str, right: Floats) -> NDArray[np.bool_]:
 
 
 def parse_condition(name: str, text: str, names: Mapping[str, str]) -> Condition:
-    """Read a comparison of expressions: `n >= 2*d`, or several in a row: `1 < n/d <= 4`.
-
-    Args:
-        names: the name of each spelling that may occur.
-    """
+    """Read a comparison of expressions: `n >= 2*d`, or several in a row: `1 < n/d <= 4`."""
     tidy = " ".join(text.split())
     parts = re.split(r"(<=|>=|==|!=|<|>|=)", tidy)
     try:
@@ -290,11 +281,6 @@ def _split(text: str, names: Collection[str]) -> list[str]:
 def _expression(
     text: str, spellings: Mapping[str, str], unknown: str, functions: Functions = FUNCTIONS
 ) -> Expression:
-    """Read one side of an equation, or an expression.
-
-    Args:
-        functions: the functions that may occur, by name.
-    """
     tree = _tree(text, spellings)
     replaced = tree
     for name in (name for name in spellings if not name.isidentifier()):

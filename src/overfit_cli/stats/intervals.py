@@ -84,11 +84,7 @@ def inner_level(level: float) -> float:
 
 
 def count_distinct(values: ArrayLike) -> int:
-    """Count the values that are no near copies of another; see `NEAR_COPY`.
-
-    Args:
-        values: shape (seeds,), without nan.
-    """
+    """Count the values that are no near copies of another; see `NEAR_COPY`."""
     sample = np.sort(np.asarray(values, dtype=np.float64))
     with np.errstate(invalid="ignore"):  # between infinities
         is_copy = np.diff(sample) <= NEAR_COPY * np.abs(sample[1:])
@@ -114,7 +110,6 @@ def mean_estimate(
 
     Args:
         values: shape (seeds,), finite; with `up_to` the least that each may be.
-        level: the confidence level; by default that of one interval.
         within: the least and the largest value that there can be, such as 0 and 1 of a share; the
             interval ends there.
         up_to: the most that each value may be, of the same shape. The interval contains the t
@@ -160,7 +155,6 @@ def t_half_width(
         deviation: the standard deviation of each sample, with one degree of freedom taken off.
         count: how many values each sample has, of the same shape: at least two, or nan where
             there are fewer.
-        level: the confidence level; by default that of one interval.
     """
     from scipy.special import stdtrit
 
@@ -205,7 +199,6 @@ def difference_estimate(
     Args:
         values: shape (seeds,), finite.
         subtracted: shape (other seeds,), finite.
-        level: the confidence level; by default that of one interval.
     """
     estimate = difference_of_means(summarise(values), summarise(subtracted), level)
     distinct = min(count_distinct(values), count_distinct(subtracted))
@@ -214,9 +207,6 @@ def difference_estimate(
 
 def difference_of_means(first: Summary, second: Summary, level: float | None = None) -> Estimate:
     """Return the difference of two independent means with its t interval (Welch 1947).
-
-    Args:
-        level: the confidence level; by default that of one interval.
 
     Returns:
         The difference, whose `seeds` are those of the smaller sample; its ends are nan where an
@@ -309,11 +299,7 @@ def _ordered_ends(least: Floats, most: Floats, level: float) -> tuple[float, flo
 
 
 def ordered_tail(count: int, level: float) -> int:
-    """Return which value from each side ends the interval of a median: 0 where none does.
-
-    Args:
-        level: the least confidence level.
-    """
+    """Return which value from each side ends the interval of a median: 0 where none does."""
     from scipy.special import bdtr
 
     return int(np.sum(bdtr(np.arange(count), count, 0.5) <= (1 - level) / 2))

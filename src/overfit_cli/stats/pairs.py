@@ -142,8 +142,6 @@ def best_of_sweep(
     """Return the cells at the best value of a swept parameter, for each setting of `grouping`.
 
     Args:
-        cells: one row per cell.
-        swept: the parameter, such as `learning_rate`.
         grouping: the parameters whose settings each have their own best value.
         criteria: the column whose mean over seeds is lowest at the best value, among the values at
             which the fewest cells failed; further ones decide where means of the ones before are

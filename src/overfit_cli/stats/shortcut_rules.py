@@ -113,10 +113,6 @@ def ridge_accuracy(train: Floats, train_labels: Labels, test: Floats, test_label
 
     The rule is fitted by least squares of the labels ±1, with a small penalty. A sample is called
     positive where the rule is above 0.
-
-    Args:
-        train, test: features, shape (samples, features).
-        train_labels, test_labels: 0 or 1, shape (samples,).
     """
     centre, spread = train.mean(axis=0), train.std(axis=0)
     spread[spread == 0] = 1.0

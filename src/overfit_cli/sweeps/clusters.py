@@ -52,11 +52,6 @@ class Cluster(Executor):
     """The workers of a cluster that is running already.
 
     The futures of both backends have the methods of those of `concurrent.futures`.
-
-    Args:
-        address: the address of its scheduler or head.
-        limit: of the tasks that run at a time; None for as many as there is room for.
-        device: the device that cells train on.
     """
 
     package: str
@@ -154,10 +149,7 @@ class Cluster(Executor):
             ) from error
 
     def _result(self, future: Future[TaskRecord]) -> TaskRecord | None:
-        """Return a task's result; None where it doesn't come.
-
-        Its worker is lost then, and another one computes it again, or it is frozen.
-        """
+        """Return a task's result; None where it doesn't come."""
         try:
             return future.result(timeout=SECONDS_TO_ANSWER)
         except TimeoutError:
@@ -328,7 +320,6 @@ def executor_of(
         jobs: the limit of the tasks that run at a time; -1 for as many as there is room for.
         device: the device that cells train on. `auto` is this machine's GPU where it has one, and
             the processor on a cluster.
-        address: the address of dask's scheduler, or of ray's head.
     """
     cluster = {Dask.name: Dask, Ray.name: Ray}.get(backend)
     if cluster is not None:

@@ -39,7 +39,6 @@ class SweepDiagram:
     """The mean headline at each point of two axes, over all other axes and the seeds.
 
     Attributes:
-        x, y: the axes across and up.
         headline: the column that is shown; a function's isn't known before its first result.
     """
 
@@ -109,11 +108,7 @@ MOST_FOR_LAW = 1000
 
 
 def law_of(grid: Grid, x: str, y: str) -> str | None:
-    """Return the equation that a study's figure of the headline draws over two axes, if one does.
-
-    Args:
-        x, y: the axes across and up.
-    """
+    """Return the equation that a figure of the headline draws over two axes, if one does."""
     headline = grid.study.headline
     for figure in figures_of(grid.study).values():
         options = figure.options
@@ -145,9 +140,6 @@ def diagram_of(plan: Plan, directory: RunDirectory) -> SweepDiagram | None:
 
     None where there are no two axes of numbers, or where the plan's cells aren't at the points of
     its grid: those of a later round of `--refine` lie between them.
-
-    Args:
-        directory: where the cells are that don't run again.
     """
     axes = diagram_axes(plan.grid)
     if axes is None:
@@ -193,7 +185,6 @@ def _rows_of(part: pa.Table, name: str) -> Iterator[tuple[str, str, Any]]:
 
 
 def _headlines(plan: Plan, directory: RunDirectory) -> dict[str, float]:
-    """The headline of each cell that is there by its key; empty where they can't be read."""
     with contextlib.suppress(UserError):  # a diagram that lacks cells stops no sweep
         return load_headlines(directory, plan.grid.study)
     return {}

@@ -88,10 +88,6 @@ class Executor(ABC):
     Args:
         location: what follows the number of jobs in a sentence, such as `on loky`.
         limit: of the tasks that run at a time; None for as many as there is room for.
-
-    Attributes:
-        name: the backend, as `--backend` names it.
-        has_processes: whether cells are trained in other processes than this one.
     """
 
     name: str
@@ -146,7 +142,6 @@ class Executor(ABC):
         After a kill it may end, with tasks left that it hasn't taken.
 
         Args:
-            tasks: taken as they are handed out.
             ahead: how many tasks per job are handed out at a time.
         """
 

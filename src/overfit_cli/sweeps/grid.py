@@ -52,9 +52,7 @@ class Grid:
     Attributes:
         given: for each parameter that was set, its values; one value sets it, several make it an
             axis.
-        seeds: the seeds of every point.
         together: parameters that take their first values together, their second ones, and so on.
-        only: the conditions that leave out points.
     """
 
     study: AnyStudy
@@ -219,7 +217,6 @@ def make_grid(
 
     Args:
         texts: a range for each parameter that is set; the axes have the order of their declaration.
-        together: parameters whose values go together, such as `n,d`.
         only: conditions such as `n >= d`.
     """
     infos = describe(study.parameters)
@@ -355,7 +352,6 @@ def parse_shard(text: str | None, *, refined: bool = False) -> Shard | None:
 
     Args:
         text: such as `2/8`.
-        refined: whether it is a part of a refinement.
     """
     if text is None:
         return None
@@ -383,7 +379,6 @@ def grid_of_values(
         given: by parameter, its name or its symbol, one value, several, or a range as a text.
         seeds: how many or which, as a number, several, or a text.
         texts: the ranges of a preset, which hold where nothing is given.
-        together, only: as `make_grid` has them.
     """
     infos = describe(study.parameters)
     values = dict(make_grid(study, texts, (0,)).given)

@@ -29,14 +29,12 @@ class RunSummary:
     """The content of a run directory, in numbers.
 
     Attributes:
-        done: the number of cells that are done, of the version that is shown.
         outdated: the number of cells of other versions.
         planned: the number of cells that its runs were to train; None where that isn't known, or a
             sweep chose cells one by one.
         axes: the values of each parameter that took several; an expression as a text.
         left_out: the number of its files that are damaged, or of another study.
         written: when its last run began; without a manifest, when cells were written.
-        manifest: its manifest; None without one that can be read.
     """
 
     path: Path
@@ -68,10 +66,7 @@ class RunSummary:
 
 
 def summaries(folder: Path) -> list[RunSummary]:
-    """Return the run directories in a folder by name, or the folder itself if it is one.
-
-    What is no run directory is left out.
-    """
+    """Return the run directories in a folder by name, or the folder itself if it is one."""
     own = summary(folder) if folder.is_dir() else None
     if own is not None:
         return [own]

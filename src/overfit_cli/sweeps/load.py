@@ -116,22 +116,14 @@ def parameters_in(cells: pd.DataFrame) -> list[str]:
 
 
 def load_figure_data(directory: RunDirectory, cells: pd.DataFrame | None = None) -> FigureData:
-    """Return everything that a figure may be drawn from.
-
-    Args:
-        cells: its cells, where they are read already.
-    """
+    """Return everything that a figure may be drawn from."""
     data, trajectories = load_grid_data(directory, cells), directory.load_trajectories()
     study = study_in(directory, data.cells, trajectories)
     return replace(data, study=study, trajectories=trajectories)
 
 
 def load_grid_data(directory: RunDirectory, cells: pd.DataFrame | None = None) -> FigureData:
-    """Return the cells of a run and the points that were planned, without logged steps.
-
-    Args:
-        cells: its cells, where they are read already.
-    """
+    """Return the cells of a run and the points that were planned, without logged steps."""
     import pandas as pd
 
     if cells is None:
@@ -155,8 +147,7 @@ def load_grid_data(directory: RunDirectory, cells: pd.DataFrame | None = None) -
 def usable_directories(root: Path) -> list[RunDirectory]:
     """Return the directories in `root` whose cells can be shown, the one written last first.
 
-    Directories with cells of another version, or of a study that can't be told, are left out with a
-    warning.
+    Those with cells of another version, or of an unknown study, are left out with a warning.
     """
     written = [(folder.stat().st_mtime, folder.parent) for folder in root.glob("*/cells")]
     directories = [RunDirectory(path) for _, path in sorted(written, reverse=True)]
@@ -196,11 +187,8 @@ class Selection:
     """A condition on one parameter, the seed, or a measured column.
 
     Attributes:
-        text: what the user wrote, for messages.
         values: those that are chosen; empty where there are bounds.
         bounds: comparisons that chosen numbers meet, such as `>=` with 5.
-        is_measured: whether it is on a measured column.
-        option: the option that gave it, for messages.
         excludes: whether the values are those that aren't chosen.
     """
 
@@ -399,7 +387,6 @@ def means_over_seeds(
     """Return a row for each combination of the parameters that vary, in their order.
 
     Args:
-        cells: its cells, failed ones too.
         parameters: which of them stand in the row, and in which order; those that vary and aren't
             named stand before them.
         measured: the columns to take means of; by default all that were measured.
@@ -448,7 +435,6 @@ def _summary(values: pd.Series[Any], setting: pd.Series[int]) -> pd.DataFrame:
 
 
 def _without_means(cells: pd.DataFrame) -> str:
-    """Why there are no means: every cell failed."""
     reasons = cells["reason"].value_counts()
     first = reasons.index[0]
     others = f", and {len(reasons) - 1} other reasons" if len(reasons) > 1 else ""

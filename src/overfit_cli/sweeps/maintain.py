@@ -53,13 +53,7 @@ MOST_BYTES = 64_000_000
 
 @dataclass(frozen=True)
 class Joined:
-    """The result of joining a folder of parts.
-
-    Attributes:
-        parts_before, parts_after: how many parts it had and has.
-        bytes_before, bytes_after: what they took and take on disk.
-        rows: how many rows were read and written again.
-    """
+    """The result of joining a folder of parts."""
 
     folder: Path
     parts_before: int
@@ -179,7 +173,6 @@ class Merged:
     """The result of merging directories.
 
     Attributes:
-        cells: how many cells the merged directory has.
         repeated: how many of them were in several directories, with the same numbers.
         notes: what was done to put the merged directory in order, and thresholds that differ.
     """
@@ -308,10 +301,7 @@ _WHERE = " directory"
 
 
 def _conflicts(rows: pd.DataFrame, named: Sequence[str]) -> tuple[int, list[str]]:
-    """Return the number of cells with different rows, and a sentence for up to `MOST_NAMED`.
-
-    It says which cell, and the first column that differs.
-    """
+    """Return the number of cells with different rows, and a sentence for up to `MOST_NAMED`."""
     first = rows.drop_duplicates("key").set_index("key").loc[rows["key"]]
     compared = [name for name in rows if name not in {"key", *_OWN, _WHERE}]
     differs = np.column_stack([_differ(rows[name], first[name]) for name in compared])
@@ -338,10 +328,7 @@ def _differ(left: pd.Series, other: pd.Series) -> NDArray[np.bool_]:
 
 
 def _check_whole(source: RunDirectory) -> None:
-    """Refuse a directory with parts that are damaged or can't be read.
-
-    Their cells would be missing without a word.
-    """
+    """Refuse a directory with parts that are damaged or can't be read."""
     for folder in (source.cells, source.trajectories):
         for path, part in folder.indices().items():
             if isinstance(part, Refusal) and (part.damaged or part.unread):

@@ -51,12 +51,7 @@ _PACKAGES = ("overfit-cli", "torch", "numpy", "pandas", "pyarrow", "joblib", "sc
 
 
 def check_data(directory: Path, data: Mapping[str, str]) -> None:
-    """Hold a run to the data that the directory's other cells were trained on.
-
-    Args:
-        directory: the run directory, whether there or not.
-        data: what the run reads: fingerprints of collections, by name.
-    """
+    """Hold a run to the data that the directory's other cells were trained on."""
     manifest = read_manifest(directory)
     before = manifest.data if manifest is not None else {}
     for name, fingerprint in data.items():
@@ -97,9 +92,6 @@ def record_run(
     A manifest that can't be read is set aside first.
 
     Args:
-        directory: the run directory; it exists.
-        settings: how it is run (jobs, backend, device, preset, ...).
-        data: fingerprints of the collections that it reads, by name.
         command: what runs the same cells again; None for what was typed.
         sentences: claims that the sweep's preset states, by name.
         stated: claims that the user states with the sweep, by name.
@@ -275,12 +267,7 @@ class Run(BaseModel):
 
     Attributes:
         values: for each parameter that was set, its values; an expression in others as a text.
-        together: parameters whose values go together.
-        only: the conditions that points of the grid met.
         derived: the parameters that had expressions among their values.
-        axes: the parameters that took several.
-        seeds: the seeds of every point.
-        settings: how it was run (jobs, backend, device, ...).
         started: when, in UTC, as ISO 8601.
         packages: the versions of what computes, stores and draws.
         products: the library of large matrix products, which the processor decides.
@@ -336,11 +323,9 @@ class Manifest(BaseModel):
     """The content of `manifest.json`.
 
     Attributes:
-        schema_version: of the file's own form.
         study, version: whose cells these are, and the numerical version that ran last.
         data: fingerprints of the collections that the cells were trained on, by name.
         runs: every run that trained something, the first one first.
-        function: what is known of the study, where it is a function.
         claims: digests of the study's claims from before the first cell, by name; None where a run
             kept none.
         wordings: the texts of a function's claims from before the first cell, by name.

@@ -29,9 +29,6 @@ def coarse_to_fine(plan: Plan, jobs: int) -> list[list[Cell]]:
     Long batches come first. The rest goes coarse to fine, up to a half of all cost, and from there
     in the study's order, in which cheap batches are last, so that all jobs end together. Without
     two axes of numbers, or with cells between the points of the grid, all go in the study's order.
-
-    Args:
-        jobs: how many batches run at a time.
     """
     batches, passes = plan.batches, _passes(plan)
     if passes is None:

@@ -48,7 +48,6 @@ class Kind:
     """The kind of a part file: `cells`, or `trajectories`.
 
     Attributes:
-        name: the kind's name, and that of its folder.
         columns: the columns that every part of the kind has, whatever its study, with their types.
         indexed: the columns that are remembered of a part that was read.
         ordered_by: the columns that name a row.
@@ -229,11 +228,7 @@ class WantedColumns:
 def wanted_columns(
     study: str | None, version: int, kind: Kind, parts: Iterable[pa.Table]
 ) -> WantedColumns:
-    """Return the study's own columns; of one that isn't installed so, those that most parts have.
-
-    Args:
-        version: the numerical version of the parts.
-    """
+    """Return the study's own columns; of one that isn't installed, those that most parts have."""
     declared = installed_columns(study, kind.name)
     if declared is not None and installed_version(study) == version:
         return declared
@@ -309,7 +304,6 @@ def digest_of_numbers(
     little-endian, texts as a list in JSON.
 
     Args:
-        cells: one row per cell.
         steps: one row per cell and logged step; None where they don't matter.
         seconds: whether the time that a cell took matters.
     """
@@ -350,7 +344,6 @@ class Refusal:
     """Why a file is left out.
 
     Attributes:
-        reason: in words, with the file as `it`.
         damaged: whether it was a part once, as far as can be told, and is set aside.
         unread: whether the system couldn't read it, so that it may be a whole part.
     """
@@ -366,11 +359,7 @@ TORN = Refusal("it isn't a whole parquet file", damaged=True)
 
 
 def read_part(path: Path, kind: Kind, columns: Sequence[str] | None = None) -> pa.Table | Refusal:
-    """Return the rows of a part file of `kind`, or why the file isn't one.
-
-    Args:
-        columns: which columns to read; None for all.
-    """
+    """Return the rows of a part file of `kind`, or why the file isn't one."""
     try:
         content = read_bounded(path, MOST_BYTES)
     except FileNotFoundError:

@@ -38,11 +38,7 @@ PASSES = 20
 
 
 class PartFolder:
-    """The part files of one kind, each row with the `key` of its cell.
-
-    Args:
-        path: the folder; it need not exist yet.
-    """
+    """The part files of one kind, each row with the `key` of its cell."""
 
     def __init__(self, path: Path, kind: Kind) -> None:
         self.path = path
@@ -51,11 +47,7 @@ class PartFolder:
         self._refused: set[str] = set()
 
     def read(self, columns: Sequence[str] | None = None) -> dict[Path, pa.Table | Refusal]:
-        """Return every part's rows, or why it is left out, as of one moment; the newest first.
-
-        Args:
-            columns: which of its columns to read; None for all.
-        """
+        """Return every part's rows, or why it is left out, as of one moment; the newest first."""
         return self._at_one_moment(lambda path: read_part(path, self.kind, columns))
 
     def indices(self, most: int | None = None) -> dict[Path, pa.Table | Refusal]:
@@ -99,10 +91,6 @@ class PartFolder:
 
         Of a row that stands twice the one that is done is kept, else the one in the newest part.
         A part that loses rows moves to `aside` too, when what it keeps is on disk.
-
-        Args:
-            study: the study whose parts these are; None where there are none.
-            aside: a folder for what is taken away; it need not exist.
         """
         for path, part in self.indices().items():
             if isinstance(part, Refusal):
@@ -120,7 +108,6 @@ class PartFolder:
 
         Args:
             study: the study whose parts these are; the others are left as they are.
-            aside: a folder for what is taken away; it need not exist.
         """
         parts = {
             path: part

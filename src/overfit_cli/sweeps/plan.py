@@ -36,14 +36,12 @@ class Plan:
     Attributes:
         cells: all of the grid's cells; of an outline, those that were looked at.
         batches: the cells that will run, as they are trained together.
-        done: how many cells are there already.
         failed: how many are there as failed and are left so.
         again: keys that are there and will run again.
         stale: how many cells of an earlier numerical version lie in the directory.
         of_other_source: how many of the cells that are kept were trained by other code.
         parameters_changed: how a function's parameters have changed since it was last run there.
         share: how many of all cells were looked at, from 0 to 1; below 1 in an outline only.
-        shard: which part of the grid its cells are; None where they are all of it.
     """
 
     grid: Grid
@@ -100,13 +98,9 @@ def make_plan(
     """Compare a grid with what the directory holds.
 
     Args:
-        cells: which cells, where they aren't the grid's.
-        fresh: run every cell again.
-        retry_failed: run the failed ones again.
         trajectories: run those again that have no trajectory.
         outlined: of a large grid and a large directory look at a part only, chosen at random; the
             plan's numbers are then of that part, and about what is there and what is to run.
-        shard: plan this part of the cells only.
     """
     grid.check()
     trajectories = trajectories and grid.study.has_steps
@@ -151,7 +145,6 @@ def make_plan(
 
 
 def _compare_function(study: AnyStudy, directory: RunDirectory) -> str:
-    """Return how a function's parameters differ from those in a directory; empty if they don't."""
     manifest = read_manifest(directory.path)
     if manifest is None or manifest.function is None or study.identity.function is None:
         return ""

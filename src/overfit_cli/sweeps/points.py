@@ -25,7 +25,6 @@ class Points:
     """Combinations of parameters.
 
     Attributes:
-        count: how many points there are.
         columns: for each parameter that was set, its value at every point.
     """
 
@@ -72,11 +71,7 @@ class Points:
 
 
 def solved(points: Points, derived: Mapping[str, Sequence[Expression]]) -> Points:
-    """Return the points with a value in place of each expression.
-
-    Args:
-        points: the points, with expressions among the values.
-    """
+    """Return the points with a value in place of each expression."""
     for name in _order(derived):
         column = list(points.columns[name])
         for expression in dict.fromkeys(derived[name]):

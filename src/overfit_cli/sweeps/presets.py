@@ -45,7 +45,6 @@ class Profile(BaseModel):
         needs: what must be there before it can run, in words; empty where that is nothing.
         stand_in: what stands in for the paper's data, as the study says of such cells; required
             where something does.
-        set: values that differ from the preset's own.
         together, only: what ties lists and leaves out points, besides the preset's own.
     """
 
@@ -76,11 +75,8 @@ class PresetFile(BaseModel):
         directory: the name of its run directory, where several presets share one because their
             cells belong in one picture; else it is the preset's own name.
         set: values of parameters, for both profiles.
-        together: parameters whose lists go together, such as `n,d`.
-        only: conditions on the points of the grid, such as `n >= d`.
         claims: sentences by name that its cells are to decide, such as
             `learned = "test_error < 0.05 where snr > 2"`.
-        quick, paper: how much is run.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -208,7 +204,6 @@ class Reproducible:
     """A preset with its paper.
 
     Attributes:
-        paper: whose experiment it is; None where it is nobody's.
         asked: whether the user named it, or its figure.
     """
 

@@ -179,12 +179,8 @@ class Progress:
     """The state of a running sweep, fed with one record per task.
 
     Args:
-        directory: where the cells are that don't run again.
         time_left: says what is left of several sweeps, after a share of this one's cost; None
             where there is no other.
-
-    Attributes:
-        cells: how many have been finished.
     """
 
     def __init__(

@@ -49,7 +49,6 @@ def package_commit() -> str | None:
 
 
 def _git(folder: Path, command: str, *paths: Path) -> str | None:
-    """Return git's output in a folder; None if it fails, or isn't installed."""
     words = ["git", "-C", str(folder), *command.split(), *map(str, paths)]
     try:
         done = subprocess.run(words, capture_output=True, check=False)
@@ -89,7 +88,6 @@ def count_sources(sources: Mapping[str, str], keys: Iterable[str]) -> dict[str, 
     """Return how many cells each source trained, the most first.
 
     Args:
-        sources: digests of code, by the key of the cell that it trained.
         keys: the cells; those of which no digest is known don't count.
     """
     counts: dict[str, int] = {}
@@ -117,11 +115,7 @@ def sources_in_words(runs: Mapping[str, Mapping[str, int]]) -> str:
 
 
 def data_in_words(runs: Mapping[str, Mapping[str, str]]) -> list[str]:
-    """Say which data of one name had other content in another run directory.
-
-    Args:
-        runs: fingerprints by the data's name, by the name of the run directory.
-    """
+    """Say which data of one name had other content in another run directory."""
     sentences = []
     for data in sorted({data for fingerprints in runs.values() for data in fingerprints}):
         held = {name: marks[data] for name, marks in runs.items() if data in marks}
@@ -151,9 +145,6 @@ def provenance_in_words(parts: Mapping[str, FigureData]) -> list[str]:
     """Write of which sources cells are, and which data and thresholds of runs differ.
 
     Nothing is written of what is one for all cells.
-
-    Args:
-        parts: the data of each run, by its name; a single one needs none.
     """
     sentences = []
     for study in dict.fromkeys(part.study.name for part in parts.values()):

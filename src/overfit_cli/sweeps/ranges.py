@@ -134,7 +134,6 @@ def _real(start: float, stop: float, rest: list[str], refusal: BadValue) -> tupl
 
 
 def _count(text: str) -> int | None:
-    """A number of steps or points; None where the text is none."""
     digits = text.strip()
     if not (digits.isascii() and digits.isdecimal()):
         return None

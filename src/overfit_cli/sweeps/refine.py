@@ -161,7 +161,6 @@ class Refinement:
         return cells
 
     def _values(self, name: str) -> tuple[Value, ...]:
-        """The grid's values of a parameter; its default where it isn't set."""
         default = describe(self.grid.study.parameters)[name].default
         return self.grid.values.get(name, () if default is None else (default,))
 
@@ -187,12 +186,7 @@ class Refinement:
 
 
 def refinement_of(grid: Grid, rounds: int | None, threshold: float | None) -> Refinement | None:
-    """Return the refinement of a grid; None without rounds.
-
-    Args:
-        rounds: how many rounds follow it.
-        threshold: the value at which a cell changes sides; None for the study's own.
-    """
+    """Return the refinement of a grid; None without rounds."""
     if rounds is None:
         if threshold is not None:
             raise BadValue("threshold", threshold, "it requires refine, the number of rounds.")

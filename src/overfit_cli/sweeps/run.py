@@ -53,9 +53,6 @@ class Summary:
     """The outcome of a sweep.
 
     Attributes:
-        trained: cells done by this run.
-        failed: reasons of the cells that failed in this run, counted.
-        restarts: how often workers were killed and started again.
         left: how many cells weren't trained because others had failed.
         earlier: how many cells failed in earlier runs, and weren't run again.
         example: the key of a cell that raised; empty where none did.
@@ -106,9 +103,6 @@ def execute(
     """Run the plan's batches; what is finished is on disk when this returns or raises.
 
     Args:
-        directory: where to write; it is prepared.
-        execution: device, logging, and whether the first failed cell ends it.
-        data: fingerprints of the data that was read for it, to which workers are held.
         speed: takes in the time of each task before `on_record` is called.
         on_record: called in this process after each task.
     """

@@ -64,23 +64,7 @@ LEAST_FOR_PROBE = 3.0
 
 @dataclass(frozen=True)
 class Session:
-    """The settings with which plans are run into a directory.
-
-    Attributes:
-        shard: which part of the cells to run; None for all.
-        trajectories: whether steps are logged.
-        fresh: whether cells run again that are there.
-        retry_failed: whether cells run again that failed.
-        fail_fast: whether to stop at the first failed cell.
-        time_limit: the seconds that a cell may take; None for any time.
-        time_left: says what is left of several sweeps, after a share of this one's cost; None
-            where there is no other.
-        cell_seconds: see `Subject`.
-        command: what runs the same cells again; None for what was typed.
-        sentences: claims that the sweep's preset states, by name.
-        preset: the preset's file; None without one.
-        stated: claims that the user states with the sweep, by name.
-    """
+    """The settings with which plans are run into a directory."""
 
     output: Console
     directory: RunDirectory
@@ -253,7 +237,6 @@ def outline(
 
     Args:
         refinement: what its rounds would find, if it has any.
-        rounds: how many rounds at most.
         elapsed: how many seconds have gone already of those that this should take.
 
     Returns:
@@ -393,12 +376,9 @@ def open_sweep(
     """Give the session of a sweep, on an executor that is closed at the end.
 
     Args:
-        output: takes what the sweep prints.
         out: the run directory; None for one in `results/` with a name of its own.
-        refinement: where the sweep refines; else None.
         shard, jobs, backend, address, device, trajectories, fresh,
             retry_failed, fail_fast, time_limit: as in `overfit_cli.sweep`.
-        claims: sentences that the sweep is to decide.
     """
     name = sweep_name(subject, grid) + ("" if refinement is None else "-refined")
     limit = None if time_limit is None else finite_number("time_limit", time_limit, above=0)

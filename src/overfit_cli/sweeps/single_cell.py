@@ -36,9 +36,7 @@ def train_cell(
     """Train the only cell of a grid, print its steps, and keep it.
 
     Args:
-        settings: the names of the parameters that the user set.
         out: the run directory; None for one in `results/` with a name of its own.
-        output: takes the logged steps.
 
     Returns:
         The result, failed or not, its run directory, and the exception that it failed with.
@@ -76,7 +74,6 @@ def train_cell(
 
 
 def _name(subject: Subject, settings: Collection[str], grid: Grid) -> str:
-    """The name of the run directory: the study or preset, and what the user set."""
     if subject.preset is not None and subject.preset.content.directory and not settings:
         return subject.run_name
     [seed] = grid.seeds
@@ -168,5 +165,4 @@ def _headings(columns: Sequence[str]) -> list[str]:
 
 
 def _number(value: float | None) -> str:
-    """A logged number in a few digits; a dash where none was logged."""
     return "–" if value is None or math.isnan(value) else f"{value:.4g}"

@@ -67,7 +67,6 @@ class Speed:
         """Return how many seconds a cost takes; None before anything was timed.
 
         Args:
-            jobs: how many batches run at a time.
             longest: the cost of the longest batch, whose time more jobs don't shorten.
         """
         if self.cost <= 0:
@@ -93,7 +92,6 @@ def task_size(costs: Sequence[float], left: float, jobs: int, speed: Speed, fini
 
     Args:
         costs: of the next batches, at least one; more than `MOST_BATCHES` aren't looked at.
-        jobs: how many tasks run at a time.
     """
     time_left = speed.time(left, jobs)
     if time_left is None:
@@ -126,7 +124,6 @@ class Probe:
     """The time and memory of a few cells that were trained to measure them.
 
     Attributes:
-        speed: at which they were trained.
         bytes_per_cell: of a cell's row, and of its logged steps, uncompressed.
         memory: the most bytes that their process has held so far; 0 where the system doesn't say.
         draws: seconds that the first training of their seed took longer than the second.
@@ -151,7 +148,6 @@ class Estimate:
         cut: whether the clock cut the probe of a typical batch, so that a smaller one was taken.
         longest: how long the longest batch takes, which no number of jobs can undercut; None where
             no probe ended in time.
-        probes: how many probes' mean it is.
         start: the part of `seconds` until processes train.
     """
 
@@ -189,8 +185,6 @@ def estimate(
     Where the study doesn't know its costs, the mean of batches all over the grid counts.
 
     Args:
-        jobs: how many batches run at a time.
-        execution: how they run: on which device, and whether their steps are logged.
         within: seconds after which the probes are cut, on a machine that does nothing else.
         usual: seconds that the plan takes on such a machine, if that is known: these count where
             the clock cuts the probe of the middle batch.

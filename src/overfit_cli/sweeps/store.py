@@ -69,7 +69,6 @@ class StoredCells:
     """The cells that a directory already holds, by their keys.
 
     Attributes:
-        cells: what is known of every cell.
         logged: the keys of the cells that have a trajectory; empty where that wasn't asked for.
         share: of how many of the part files this is known, from 0 to 1.
     """
@@ -79,13 +78,7 @@ class StoredCells:
     share: float = 1.0
 
     def stays(self, key: str, fresh: bool, retry_failed: bool, trajectories: bool) -> bool:
-        """Whether a cell is there and needn't run again.
-
-        Args:
-            fresh: whether every cell runs again.
-            retry_failed: whether those that failed do.
-            trajectories: whether those do that have no trajectory.
-        """
+        """Whether a cell is there and needn't run again."""
         stored = self.cells.get(key)
         if stored is None or fresh:
             return False
@@ -98,7 +91,6 @@ class RunDirectory:
     """The run directory of a sweep or a training, which figures read.
 
     Args:
-        path: the directory; it need not exist yet.
         name: the argument that names it, for messages.
     """
 
@@ -175,9 +167,6 @@ class RunDirectory:
         """Return the name of the study whose cells it holds; None where it holds none.
 
         The manifest says it; without one, its part files do.
-
-        Args:
-            most: look at so many parts only, chosen at random; None for all.
         """
         manifest = read_manifest(self.path)
         if manifest is not None:
@@ -209,7 +198,6 @@ class RunDirectory:
         """Return what is there already.
 
         Args:
-            trajectories: whether to look at those too.
             most: look at so many parts of a kind only, chosen at random; None for all.
         """
         cells = dict[str, StoredCell]()
@@ -265,7 +253,6 @@ class RunDirectory:
         """Leave every cell there once, at the end of a sweep.
 
         Args:
-            written: the names of the parts that the sweep wrote.
             replaced: whether it ran cells again that were there.
         """
         folders = (self.cells, self.trajectories)
@@ -359,7 +346,6 @@ MOST_NAMED = 3
 
 
 def _leave_out(reasons: Mapping[Path, str]) -> None:
-    """Warn of each file that is left out; of many for one reason, counted."""
     for reason, count in Counter(reasons.values()).items():
         alike = [path for path in reasons if reasons[path] == reason]
         texts = [f"{path} is left out: {reason}." for path in alike]

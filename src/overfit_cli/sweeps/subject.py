@@ -33,16 +33,7 @@ _NOT_IN_NAMES = '/\\:<>"|?*'
 
 @dataclass(frozen=True)
 class Subject:
-    """The subject of a command: a study, with a preset or a file.
-
-    Attributes:
-        typed: how the user named it.
-        preset: the preset that named the study, if one did.
-        profile: how much of the preset is run.
-        texts: the ranges that the preset sets, by parameter.
-        seeds: the seeds to run if the user names none.
-        together, only: what ties the preset's lists and leaves out points; see `make_grid`.
-    """
+    """The subject of a command: a study, with a preset or a file."""
 
     study: AnyStudy
     typed: str
@@ -95,7 +86,6 @@ def find_subject(typed: str, profile: str | None = None) -> Subject:
 
     Args:
         typed: `benign-vit`, `fig1`, `mine.toml`, `FILE.py`, `FILE.py:NAME` or `module:NAME`.
-        profile: how much of a preset to run; None where none is asked for.
     """
     if not is_text(typed):
         raise UserError(f"{typed}: the name isn't text; it takes a path in UTF-8.")

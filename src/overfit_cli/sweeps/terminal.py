@@ -81,11 +81,8 @@ def phase_diagram(
 
     Args:
         table: values by point, as (x, y); None for a point that failed, absent for one to come.
-        title: one line above the diagram.
-        width: the most characters in a line.
         height: the most rows of cells; title, x labels and key come on top.
         log: whether to shade and to average by ratio; heeded only if all values are positive.
-        landmarks: a threshold on the scale, and a curve; the axes are numbers then.
     """
     axes, landmarks = (tuple(x_values), tuple(y_values)), landmarks or Landmarks()
     return _Diagram(*axes, dict(table), title, width, height, log, landmarks)
@@ -194,8 +191,6 @@ class _Diagram:
 
 @dataclass(frozen=True)
 class _Brush:
-    """Turns values into characters."""
-
     low: float
     high: float
     log: bool
@@ -251,7 +246,6 @@ def _viridis(step: int) -> Style:
 
 
 def _bins(values: Sequence[Value], most: int) -> list[Sequence[Value]]:
-    """Split `values` into at most `most` runs of about the same length."""
     count = min(most, len(values))
     ends = [len(values) * i // count for i in range(count + 1)]
     return [values[start:end] for start, end in itertools.pairwise(ends)]

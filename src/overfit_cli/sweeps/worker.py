@@ -175,7 +175,6 @@ class Work:
     """The settings that all tasks of a sweep share.
 
     Attributes:
-        execution: device, logging, and whether a failed cell ends the task that it is in.
         data: fingerprints of the data that the sweep has read, by name; see `Study.prepare`.
     """
 
@@ -190,8 +189,6 @@ class TaskRecord:
 
     Attributes:
         headlines: for each cell, its key and its headline measurement; None where it failed.
-        reasons: why cells failed, counted.
-        seconds: how long the training took.
         is_cold: whether it was the first task of its process, which imports libraries too.
         problem: a sentence, if it couldn't be trained; empty otherwise.
         kills: how many workers were killed with it, one after another; it has no result then.
@@ -285,7 +282,6 @@ def _headline(result: CellResult, name: str) -> float | None:
 
 
 def _first_measurement(results: Sequence[CellResult]) -> str:
-    """The first column of the first cell that is done; empty where none is."""
     done = (result.measurements for result in results if not result.reason)
     return next((name for measurements in done for name in measurements), "")
 
