@@ -171,7 +171,6 @@ _OF_CURVES = {
     "gaussian-steadier-epochs": _worlds(
         partial(logged_twice, world=_STEADY), partial(logged_twice, world=_ALIKE)
     ),
-    "worst-run": _worlds(partial(_ALIKE, more=0.1), _ALIKE),
 }
 
 WORLDS: Mapping[str, Worlds] = {

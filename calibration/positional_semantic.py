@@ -93,6 +93,7 @@ def _of_limit(name: str, column: str, spread: float, *, over: bool) -> dict[str,
     return {
         f"{name}{end}": _worlds(f"{name}{end}", partial(make, column=column, over=over), spread)
         for end, make in made.items()
+        if end != "-solved" or not over
     }
 
 

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from math import comb
 from typing import Literal
 
-import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
 
 from overfit_cli.claims.cells import (
     Values,
@@ -21,9 +18,8 @@ from overfit_cli.claims.cells import (
 )
 from overfit_cli.claims.comparison import BestSetting, Comparison, Place, check_edge
 from overfit_cli.claims.rules import Margin, judge_estimate
-from overfit_cli.core.claim import Claim, Kind, Measurement, Verdict, inconclusive, not_run
+from overfit_cli.core.claim import Claim, Kind, Measurement, inconclusive, not_run
 from overfit_cli.core.parameters import StudyParameters
-from overfit_cli.core.text import plural
 from overfit_cli.stats.intervals import level_of_each, mean_estimate
 
 SOURCE = "Song et al. 2024, section 5.3.1"
@@ -38,9 +34,6 @@ SHORTCUT = "the best rule that sees the discs' places alone"
 ABOVE_SHORTCUT = Margin(least=0.0, because="as accurate as the rule", fewest_seeds=5)
 STEADIER = Margin(least=0.0, because="as steady", fewest_seeds=6)
 _FASTER = LOWER.in_words("the difference to softmax, each at its best step size,")
-
-FEWEST_RUNS = 4
-"""Of each sample: with fewer, chance gives every order more often than that."""
 
 Judge = Callable[[BestSetting, BestSetting, pd.DataFrame], Measurement]
 """From two kernels at their best step sizes, and all cells, to the measurement."""
@@ -111,11 +104,8 @@ class ClassifierClaims:
         data = self.real
         return f"on {data.words}, with {data.optimiser} at {self.paper_rate:g} for both kernels"
 
-    def stability(self) -> tuple[Claim, Claim]:
-        """Return the paper's claims that softmax's accuracies vary more, and its worst is worse."""
-        return self._steadier(), self._worst()
-
-    def _steadier(self) -> Claim:
+    def steadier(self) -> Claim:
+        """Return the paper's claim that softmax's accuracies vary more."""
         return self._claim(
             "gaussian-steadier-epochs",
             "At the same epoch, softmax attention's test accuracy varies more between repeats than "
@@ -136,17 +126,6 @@ class ClassifierClaims:
             raise not_run(f"It needs logged steps of {describe_values(values)}.")
         names = [name for name in self.parameters.model_fields if name != "kernel"]
         return _steadier_at_steps(one_setting(chosen, names))
-
-    def _worst(self) -> Claim:
-        return self._claim(
-            "worst-run",
-            "The lowest final test accuracies are those of softmax attention (0.58, Gaussian "
-            f"attention's worst is 0.62) {self._one_rate_in_words()}.",
-            "the lowest accuracies of both kernels' runs are all softmax's, so many of them that "
-            "chance gives it 2.5 times of 100 at most; at least 4 seeds",
-            self._compared(_worst_run, self.real),
-            self.real,
-        )
 
     def above_shortcut(self) -> Claim:
         """Return the claim that something is learned that the shortcut rule doesn't know."""
@@ -269,14 +248,6 @@ def _count_tried(first: BestSetting, second: BestSetting) -> int:
     return max(len(first.tried), len(second.tried))
 
 
-def _worst_run(gaussian: BestSetting, softmax: BestSetting, cells: pd.DataFrame) -> Measurement:
-    return worst_is_lower(
-        softmax.column("test_accuracy"),
-        gaussian.column("test_accuracy"),
-        note=f"The worst final test accuracy: {gaussian.in_words()}, less {softmax.in_words()}.",
-    )
-
-
 def _steadier_at_steps(rows: pd.DataFrame) -> Measurement:
     if is_unknown(rows).any():
         raise inconclusive("Some cells failed for reasons that say nothing of their training.")
@@ -297,52 +268,3 @@ def _steadier_at_steps(rows: pd.DataFrame) -> Measurement:
             "steps at which softmax varies more": int((steps["softmax"] > steps["gaussian"]).sum())
         },
     )
-
-
-def worst_is_lower(first: ArrayLike, second: ArrayLike, *, note: str = "") -> Measurement:
-    """Measure whether the worst run of the first sample is below that of the second.
-
-    A single worst run says little: it is lower than the other's every second time where both
-    samples are alike. So the claim holds where the `lowest_needed` values are all of the first,
-    fails where they are all of the second, and is open otherwise; a tie between the samples there
-    is no order. Where runs of both share a seed and are alike for that, an error is rarer still.
-    """
-    lower, higher = np.sort(np.asarray(first, float)), np.sort(np.asarray(second, float))
-    runs, needed = len(lower), 0
-    verdict: Verdict = "inconclusive"
-    if runs < FEWEST_RUNS:
-        note = f"{note} It needs {FEWEST_RUNS} seeds; these cells have {plural(runs, 'seed')}."
-        note = note.strip()
-    else:
-        needed = lowest_needed(runs)
-        if needed > runs:
-            note = f"{note} So few runs can't rule chance out.".strip()
-        elif lower[needed - 1] < higher[0]:
-            verdict = "holds"
-        elif higher[needed - 1] < lower[0]:
-            verdict = "fails"
-    return Measurement(
-        verdict=verdict,
-        value=float(higher[0] - lower[0]),
-        decided="ranks",
-        details={
-            "first, worst": float(lower[0]),
-            "second, worst": float(higher[0]),
-            "first, runs below the second's worst": int((lower < higher[0]).sum()),
-            "second, runs below the first's worst": int((higher < lower[0]).sum()),
-            "runs below it that decide": needed,
-        },
-        note=note,
-        needed_seeds=FEWEST_RUNS if runs < FEWEST_RUNS else 0,
-    )
-
-
-def lowest_needed(runs: int) -> int:
-    """Return how many of the lowest values must be of one sample so that chance is ruled out.
-
-    Where 2n values come in random order, the k lowest are all of a given half of them with chance
-    C(n, k) / C(2n, k), which may be as rare as an interval errs on one side.
-    """
-    by_chance = (1 - level_of_each(1)) / 2
-    rare = (k for k in range(1, runs + 1) if comb(runs, k) <= by_chance * comb(2 * runs, k))
-    return next(rare, runs + 1)

@@ -260,7 +260,7 @@ CLAIMS: tuple[Claim, ...] = (
         for against in _SAID
         for start, column in _COLUMNS
         for name, words, margin in _MARGINS
-        if name == column
+        if name == column and (against != "solved" or column in ("theta", "m"))
     ),
     _vanishing_claim("semantic", "m", "m"),
     _vanishing_claim("positional", "theta", "θ"),

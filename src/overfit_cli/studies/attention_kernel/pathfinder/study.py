@@ -48,7 +48,7 @@ class KernelPathfinder(ClassifierStudy[KernelPathfinderParameters]):
                 {"source": "generated"},
             ),
         )
-        return *claims.at_one_rate(), *claims.stability(), claims.above_shortcut()
+        return *claims.at_one_rate(), claims.steadier(), claims.above_shortcut()
 
     def stand_in(self, parameters: KernelPathfinderParameters) -> str:
         if parameters.source != "generated":
