@@ -76,6 +76,7 @@ CLAIMS = (
         f"those of {STAND_IN}.",
         number="the share of seeds whose cells are all fitted",
         because="more draws than not",
+        after_selection=True,
     ),
     joined({"N": _falls("n"), "SNR": _falls("snr")}),
 )

@@ -107,6 +107,7 @@ CLAIMS = (
         number="its steps to the target loss over those of gradient descent",
         because="1 is no gain",
         between={"ratio": ("least", "most")},
+        after_selection=True,
         **_fields(
             "ours",
             "momentum-sooner",

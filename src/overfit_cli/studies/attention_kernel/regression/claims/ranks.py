@@ -74,6 +74,7 @@ def _part(kernel: KernelName) -> Claim:
         measure=partial(_judge, kernel=kernel),
         figure="ranks",
         preset=PRESET,
+        after_selection=True,
     )
 
 
