@@ -207,8 +207,8 @@ CLAIMS = (
     replace(
         _claim(
             "copies-softmax",
-            "Samples drawn with a softmax network lie as near to its training digits as fresh draws "
-            "do.",
+            "Samples drawn with a softmax network lie as near to its training digits as fresh "
+            "draws do.",
             near(mean("memorised"), 0, within=0.1, where="n is smallest"),
             "at the smallest n, the mean of what samples have memorised, 0 as fresh draws and 1 as "
             "noised copies,",
