@@ -6,8 +6,6 @@ Transformer of section 5.2 (Song et al. 2024), after Skyformer's for Long Range 
     logits = head(mean over tokens of the normalised x)
 
 with S the attention kernel of each head, GELU in the MLP and ReLU in the head.
-
-Training of a transformer on minibatches, with evaluations on the way (section 5.2).
 """
 
 from __future__ import annotations
@@ -204,7 +202,6 @@ def _initialise(model: Transformer, seed: int) -> None:
 P = TypeVar("P", bound=ClassifierParameters)
 
 EVALUATED_TOKENS = 2**17
-"""Tokens that are evaluated at a time."""
 
 
 @dataclass(frozen=True)

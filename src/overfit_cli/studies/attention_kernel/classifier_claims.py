@@ -45,7 +45,6 @@ class Data:
 
     Attributes:
         name: of the claims' names, such as `imdb`; empty for data that stands in.
-        optimiser: the optimiser of comparisons at one step size, in words.
     """
 
     name: str

@@ -61,7 +61,6 @@ class TransformerStudy(Study[P]):
         return length * (linear + attention)
 
     def cost(self, cell: Cell[P]) -> float:
-        """Return about how many multiplications a cell's training and evaluations cost."""
         parameters = cell.parameters
         evaluations = parameters.training_steps / parameters.evaluate_every + 2
         samples = 3 * parameters.training_steps * parameters.batch_size
@@ -88,7 +87,6 @@ class ClassifierStudy(TransformerStudy[P]):
     columns = (*COLUMNS, _SILENT_HEAD)
     trajectory_columns = (*TRAJECTORY_COLUMNS, _SILENT_HEAD)
     source_of_curves: str
-    """The figure of the paper that the curves stand for."""
 
     def figures(self) -> Mapping[str, Figure]:
         return learning_figures("each kernel", self.source_of_curves)

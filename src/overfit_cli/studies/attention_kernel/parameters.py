@@ -31,7 +31,6 @@ KERNEL_LABELS: Mapping[str, str] = {
     "softmax-times-n": "softmax times n",
     "gaussian-over-n": "Gaussian over n",
 }
-"""What figures call the kernels."""
 
 
 @dataclass(frozen=True)

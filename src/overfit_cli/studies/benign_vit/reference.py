@@ -147,7 +147,6 @@ def train_one_cnn(parameters: BenignCnnParameters, seed: int) -> tuple[int, Floa
 def _descend(
     model: nn.Module, x: Tensor, y: Tensor, rate: float, parameters: BenignVitParameters
 ) -> tuple[int, Tensor]:
-    """Take steps of gradient descent until the loss is at most ε: their number, and y f(X)."""
     optimiser = torch.optim.SGD(model.parameters(), lr=rate)
     for steps in itertools.count():
         margins = y * model(x)  # (samples,)

@@ -60,7 +60,6 @@ _COLUMNS = (
     ("semantic", "train_loss"),
     ("positional", "train_loss"),
 )
-"""The columns that claims are on, and of which start."""
 
 _MARGINS = (
     ("theta", "overlap θ", 0.03),
@@ -200,7 +199,6 @@ _NEEDED: Mapping[Transition, list[str]] = {
         "replica_linear_error",
     ],
 }
-"""The columns that a transition is read off."""
 
 
 def _has_all(cells: pd.DataFrame, transition: Transition) -> pd.Series[bool]:

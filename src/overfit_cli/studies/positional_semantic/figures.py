@@ -248,7 +248,6 @@ def draw_overlaps(data: FigureData, options: FigureOptions) -> Picture:
 
 
 def _beside_cells(data: FigureData, numbers: pd.DataFrame) -> pd.DataFrame:
-    """Published numbers at the cells' settings; none where d, σ or λ differs."""
     names = ["d", "sigma", "weight_decay"]
     alike = data.cells[names].drop_duplicates()
     same = len(alike) == 1 and np.allclose(alike.iloc[0], numbers[names].iloc[0])

@@ -1,7 +1,4 @@
-"""The plain model and training loop of Cui et al. 2024, in all d features and by autograd.
-
-The engine, which shares no code with this, trains in coordinates with a gradient derived by hand.
-"""
+"""The plain model and training loop of Cui et al. 2024, in all d features and by autograd."""
 
 from __future__ import annotations
 

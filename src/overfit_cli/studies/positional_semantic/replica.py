@@ -56,7 +56,6 @@ _SCALES = np.array([0.2, 0.2, 0.2, 50.0])
 """The sizes of q, θ, m and V, in which a solution's residual is measured."""
 
 _TOLERANCE = 2e-2
-"""The largest residual of a solution."""
 
 _NEAR = 1.0
 """How far a root may lie from the coarse solution, in the overlaps' sizes."""

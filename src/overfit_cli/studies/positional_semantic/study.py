@@ -124,11 +124,9 @@ class PositionalSemantic(Study[P]):
         return CLAIMS
 
     def batches(self, cells: Cells[P], device: str) -> Batches[P]:
-        """Group cells of a seed that share their samples; costliest first."""
         return group_cells(cells, _shape, _scores, _LARGEST_BATCH[device], self.cost)
 
     def cost(self, cell: PositionalSemanticCell) -> float:
-        """Return about how many multiplications a cell takes."""
         settings = cell.parameters
         return settings.training_steps * (_scores(cell) * _features(settings) + 1e5)
 

@@ -31,7 +31,6 @@ from overfit_cli.studies.positional_semantic.parameters import (
 from overfit_cli.studies.positional_semantic.replica import replica_columns
 
 RIDGE = 1e-4
-"""The ridge penalty of the linear baseline."""
 
 P = PositionalSemanticParameters
 

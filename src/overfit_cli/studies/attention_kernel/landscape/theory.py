@@ -48,7 +48,6 @@ MEASURES = (
     Column("lowest_loss", "lowest loss of the surface"),
     Column("highest_loss", "highest loss of the surface"),
 )
-"""The measurements of a landscape."""
 
 SAVED_EVERY = 5.0
 """Seconds between two saves: about how much work a kill may cost."""

@@ -59,7 +59,6 @@ _SETTINGS = {
     "all": "Theorem 2's setting: $W_Q$, $W_K$ and $W_V$ are trained.",
     "query": "Theorem 3's setting: $W_Q$ alone is trained.",
 }
-"""The theorem on what is trained."""
 
 
 def _setting_in_words(cells: pd.DataFrame) -> list[str]:

@@ -27,7 +27,6 @@ from overfit_cli.stats.intervals import middle
 from overfit_cli.studies.attention_kernel.regression.parameters import KernelRegressionParameters
 
 _THEOREMS = {"value": ("Theorem 1", r"\alpha"), "all": ("Theorem 2", r"\beta")}
-"""The theorem on the rate, and its symbol there, by what is trained."""
 
 _PROVED = 0.25
 """The share of Theorem 2's rate that its proof ends with."""
@@ -106,7 +105,6 @@ def _draw_margins(
 
 
 def _write_counts(axes: Axes, counts: Sequence[tuple[float, float, str]], most: float) -> None:
-    """Write texts above and right of points that descend; below and left where that is taken."""
     following = [*(height for _, height, _ in counts[1:]), 0.0]
     for (rate, height, text), following_height in zip(counts, following, strict=True):
         below = 2 * height > most or height < 1.8 * following_height

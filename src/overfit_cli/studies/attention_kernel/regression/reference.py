@@ -3,9 +3,6 @@
     MH(X) = Σ_h S_h(X W_Q,h, X W_K,h) X W_V,h W_O,h,    loss = ½ ‖MH(X) − y‖²
 
 and, with linear layers on top, G(X) = MH(X) W¹ ⋯ W^L in its place (equation 10).
-
-The engine, which shares no code with this, trains the same function by gradients derived by hand,
-many cells at a time.
 """
 
 from __future__ import annotations

@@ -309,7 +309,6 @@ class KernelRegression(Study[P]):
         return group_cells(by_seed, _shape, _bytes_of_tensors, largest, self.cost)
 
     def cost(self, cell: RegressionCell) -> float:
-        """Return about how many multiplications a cell costs."""
         settings = cell.parameters
         rows = settings.n * settings.tokens
         trained = {"query": 1, "value": 0}.get(settings.trained, 2) + (settings.trained in LAYERS)

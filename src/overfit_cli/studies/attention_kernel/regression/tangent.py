@@ -30,7 +30,6 @@ from overfit_cli.studies.attention_kernel.regression.parameters import (
 COLUMNS = ("tangent_trace", "tangent_small", "tangent_steps")
 
 MILLIONTH = 1e-6
-"""The share of its start that a loss has come down to."""
 
 MOST_STEPS = 2.0**40
 """More predicted steps than these are not told."""

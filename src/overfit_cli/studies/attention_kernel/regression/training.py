@@ -44,7 +44,6 @@ from overfit_cli.studies.attention_kernel.regression.parameters import (
 
 P = KernelRegressionParameters
 RATES = ("paper", "corrected")
-"""The rates of Theorems 1 and 2: with the paper's constant and with the corrected one."""
 
 GAMMA = "gamma"
 """The rate of Theorem 3."""
@@ -142,7 +141,6 @@ class _LayersTogether(BatchedTraining[P, _LayerState, Step]):
         return row
 
     def _theory_row(self, step: int, state: Projections, out: ForwardPass) -> dict[str, Tensor]:
-        """What is logged beside gradients: losses, bounds and what enters them, each (cells,)."""
         fixed, start = self._fixed, self._counts.start
         delta = measures.smallest_of_scores(fixed, state).amin(-1)
         lambda_b = measures.smallest_singular_value_of_b(fixed, out)

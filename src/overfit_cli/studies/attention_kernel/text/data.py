@@ -20,7 +20,6 @@ from overfit_cli.stats.shortcut_rules import ridge_accuracy
 from overfit_cli.studies.attention_kernel.text.parameters import KernelTextParameters
 
 WORDS = 64
-"""Different words of generated reviews."""
 
 
 def text_task(parameters: KernelTextParameters, seed: int) -> Task:

@@ -10,7 +10,6 @@ from overfit_cli.core.parameters import parameter
 from overfit_cli.studies.attention_kernel.parameters import ClassifierParameters
 
 IMDB_REVIEWS = 25_000
-"""IMDb's training reviews, and its test reviews."""
 
 
 class KernelTextParameters(ClassifierParameters):

@@ -67,7 +67,6 @@ class Filters:
 
     @property
     def _flat(self) -> Tensor:
-        """z, (samples · tokens, filters)."""
         return self.z.flatten(0, 1)
 
     def forward(self) -> ForwardPass:

@@ -1,7 +1,4 @@
-"""Parameters of `benign-cnn`: those of `benign-vit`, the model, and the network of Cao et al. 2022.
-
-Data, training loss to stop at and all that the Vision Transformer takes are `benign-vit`'s.
-"""
+"""Parameters of `benign-cnn`: those of `benign-vit`, and the CNN of Cao et al. 2022."""
 
 from __future__ import annotations
 

@@ -28,7 +28,6 @@ GRID = Selection(
     fewest=_AXES,
     preset="fig2",
 )
-"""A grid over N and the signal-to-noise ratio, at one value of everything else."""
 
 STAND_IN = (
     "scikit-learn's 1797 digits of 8 × 8 pixels, scaled to 20 × 20, in the place of MNIST (MNIST "

@@ -24,7 +24,6 @@ DATA = {
     "mnist": "digits of MNIST",
     "digits": "built-in digits of 8 × 8 pixels, enlarged to 20 × 20",
 }
-"""What the images are, by the parameter `source`."""
 
 
 def draw_images(data: FigureData, options: FigureOptions) -> Picture:

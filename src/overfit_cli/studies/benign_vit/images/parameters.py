@@ -9,7 +9,6 @@ from overfit_cli.core.errors import BadValue
 from overfit_cli.core.parameters import StudyParameters, parameter
 
 MOST_SAMPLES = {"digits": 1797, "mnist": 70_000}
-"""The number of images."""
 
 Source = Literal["digits", "mnist"]
 

@@ -25,12 +25,9 @@ NEAR = 3.0
 """The mean loss of a pass's minibatches, over ε, from which on the training loss is measured."""
 
 _EVALUATED = 1000
-"""Samples that are evaluated at a time."""
 
 
 class _OnDevice:
-    """Samples as tensors: images and their labels."""
-
     def __init__(self, digits: Digits, dtype: torch.dtype, device: str) -> None:
         pixels, labels = torch.from_numpy(digits.pixels), torch.from_numpy(digits.labels)
         self.pixels = pixels.to(device=device, dtype=dtype)  # (samples, 28, 28)
@@ -74,10 +71,7 @@ def _measure(model: ImageTransformer, train: _OnDevice, test: _OnDevice) -> dict
 
 
 def _passes(model: ImageTransformer, parameters: P, train: _OnDevice, seed: int) -> Iterator[float]:
-    """Go through all samples once whenever the next loss is wanted: the mean of the minibatches'.
-
-    Every pass has an order of its own. Its last minibatch has what is left.
-    """
+    """Go through all samples once when the next loss is wanted: the mean of the minibatches'."""
     n, size, device = parameters.n, parameters.batch_size, train.labels.device
     optimiser = torch.optim.Adam(model.parameters(), lr=parameters.learning_rate, fused=True)
 

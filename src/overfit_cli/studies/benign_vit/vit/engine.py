@@ -58,10 +58,7 @@ class Projected:
 
 @dataclass(frozen=True)
 class TokenProjections:
-    """A seed's tokens and weights, for any number of training samples up to `capacity`.
-
-    Tokens have strength 1, and Gaussian weights deviation 1; the engine scales both.
-    """
+    """A seed's tokens and weights, for any number of training samples up to `capacity`."""
 
     # labels, flip_draws: (capacity,)
     labels: Tensor
@@ -212,10 +209,7 @@ _SMALLEST = 1e-30
 
 @dataclass
 class TokenSpace:
-    """The constants and the state of cells of one shape that are trained together.
-
-    The first two groups are constants; the third is the state, which every step changes.
-    """
+    """The constants and the state of cells of one shape that are trained together."""
 
     # Settings of the cells.
     indices: Tensor  # of each cell in the list that it came from, (cells,)

@@ -19,11 +19,7 @@ from overfit_cli.studies.benign_vit.vit.true_scale import TrueScaleTokens
 def every_token_row(
     tokens: TrueScaleTokens, now: ForwardPass, before: ForwardPass | None
 ) -> dict[str, float]:
-    """Return the columns of a logged step of the only cell.
-
-    Args:
-        before: that of the step logged before; None at the first.
-    """
+    """Return the columns of a logged step of the only cell."""
     return {**_gaps(now), **_rises(now, before), **_products(tokens, now), **_values(tokens)}
 
 

@@ -59,7 +59,6 @@ MOST_SETTINGS = 3
 Look = tuple[ColorType, LineStyleType]
 
 Looks = Mapping[str, Look]
-"""The logged columns of a panel, with the colour and the dash of each."""
 
 _OF: dict[str, LineStyleType] = {"signal": "-", "noise": "--", "rest": ":"}
 """The dash of each attending token."""
@@ -189,8 +188,6 @@ def _end_in_words(steps: Sequence[float]) -> str:
 
 
 def _legend(marked: set[str]) -> Legend:
-    """A block with a heading for each kind of line; blocks are as high as the highest."""
-
     def line(colour: ColorType, dash: LineStyleType) -> Line2D:
         return Line2D([], [], color=colour, linestyle=dash)
 
@@ -226,10 +223,7 @@ class SettingPanels:
 
 
 def draw_curve_grid(settings: Sequence[SettingPanels], rows: Mapping[str, Looks]) -> Picture:
-    """Draw curves, without a legend; several seeds are a median and its middle half.
-
-    The panels of a row share y, so that settings are compared.
-    """
+    """Draw curves, without a legend; several seeds are a median and its middle half."""
     columns = [name for looks in rows.values() for name in looks]
     gathered = gather_curves(
         [panels.data for panels in settings], columns, most_single=1, over_seeds=MIDDLE_HALF
@@ -272,11 +266,9 @@ def _names_of_line(column: str) -> tuple[str, str]:
 
 
 _FEW_STEPS = 100
-"""The number of steps up to which their axis is linear."""
 
 
 def _scale_steps(axes: matplotlib.axes.Axes, shown: SettingPanels, curves: Sequence[Curve]) -> None:
-    """Give steps an axis: logarithmic if they are many, from well before the first mark on."""
     steps = [float(step) for curve in curves for step in curve.mean.index]
     last = max(steps)
     if last <= _FEW_STEPS:

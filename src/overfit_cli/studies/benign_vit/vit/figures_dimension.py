@@ -31,7 +31,6 @@ from overfit_cli.studies.benign_vit.vit.theory import (
 )
 
 EXPECTED: dict[str, Any] = {"color": "0.45", "linestyle": (0, (4, 2)), "linewidth": 0.9}
-"""The style of what is expected of a number."""
 
 _PRODUCT = r"$N \cdot \mathrm{SNR}^2$"
 _BINS = 24
@@ -107,11 +106,7 @@ def _draw_reference(axes: Axes, level: float, name: str, side: float = 0.7) -> N
 def _draw_intervals(
     axes: Axes, values: Mapping[float, tuple[float, float, float]], text: str
 ) -> None:
-    """Draw each number with the ends of its interval, and the legend of both below them.
-
-    What lies beyond the grid is an arrowhead at the edge of the panel: up where a number is
-    infinite, down where it is 0.
-    """
+    """Draw each number with the ends of its interval, and the legend of both below them."""
     positions, table = np.array(list(values)), np.array(list(values.values())).reshape(-1, 3)
     high, low = np.isposinf(table).any(axis=1), (table == 0).any(axis=1)
     shown = np.isfinite(table[:, 0]) & (table[:, 0] > 0)
@@ -144,7 +139,6 @@ Lines = Mapping[str, tuple[np.ndarray, np.ndarray]]
 
 
 def _draw_across(axes: Axes, data: FigureData, curves: Curves) -> Lines:
-    """Draw the test loss against N · SNR² for the ends and the middle of d: medians of bins."""
     done = data.cells[data.cells["status"] == "done"]
     values = sorted(done["d"].unique().tolist())
     shown = sorted({values[0], values[len(values) // 2], values[-1]})

@@ -27,7 +27,6 @@ LEAST_LOGGED = 8
 """The fewest logged steps of a stage that tell a power."""
 
 WINS: dict[Regime, str] = {"benign": "signal", "harmful": "noise"}
-"""The class of token that wins on a side."""
 
 NOTHING = 1e-12
 """The value for a ratio of at most zero, so that it has a logarithm."""
@@ -125,7 +124,6 @@ def stage_3_value(steps: pd.DataFrame, parameters: BenignVitParameters) -> float
 
 
 SIGNALS = ("plus", "minus")
-"""Both signals, as columns name them."""
 
 
 def _signal_value(sign: str, steps: pd.DataFrame) -> np.ndarray:

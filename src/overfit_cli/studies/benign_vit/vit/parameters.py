@@ -193,7 +193,6 @@ class BenignVitParameters(StudyParameters):
         yield from self._refused_values()
 
     def _refused_dimensions(self) -> Iterator[BadValue]:
-        """Sentences on what can't be drawn: too few or too many dimensions, or weights in law."""
         if self.noise == "orthogonal" and self.d < 3:
             yield BadValue(
                 "d",
@@ -227,7 +226,6 @@ class BenignVitParameters(StudyParameters):
                 )
 
     def _refused_values(self) -> Iterator[BadValue]:
-        """Sentences on scores that float32 rounds to nothing, and on values that nothing uses."""
         if self.dtype == "float32" and score_scale(self) < _LEAST_SCALE:
             yield BadValue(
                 "dtype",

@@ -1,7 +1,4 @@
-"""The study `benign-vit` of Jiang et al. 2024: figures, batches, cost and summary.
-
-Torch is imported when it trains.
-"""
+"""The study `benign-vit` of Jiang et al. 2024: figures, batches, cost and summary."""
 
 from __future__ import annotations
 
@@ -82,7 +79,6 @@ _CUT = replace(_GRID, threshold=FIGURE_1_THRESHOLD)
 _ALL_LOGS = frozenset({"x", "value"})
 
 WIDE_HEADS_LOSS = "log(1 + (exp(epsilon) - 1)**((2 * tokens - 1) / tokens**2))"
-"""`theory.wide_heads_test_loss` as users write it."""
 
 FIGURES = collect_figures(
     replace(
@@ -226,7 +222,6 @@ class BenignVit(Study[P]):
         return group_cells(cells, shape, self.memory, gpu_bytes(_GPU_BYTES))
 
     def cost(self, cell: Cell[P]) -> float:
-        """Return about how many multiplications a cell costs."""
         settings = cell.parameters
         rows, width = _matrix(settings)
         step = rows * rows * width + _STEP_OVERHEAD
@@ -316,7 +311,6 @@ def _matrix(settings: P) -> tuple[int, int]:
 
 
 def _shape(cell: Cell[P]) -> tuple[object, ...]:
-    """What cells trained as one tensor share; the largest N sorts first."""
     settings = cell.parameters
     weights = (settings.init_divisor, settings.sigma_h, settings.sigma_v, settings.output_scale)
     sizes = (settings.tokens, settings.d, settings.d_h, settings.d_v, settings.test_samples)
@@ -347,7 +341,6 @@ def _boundary_in_words(parameters: P) -> str:
 
 
 def _theory_in_words(parameters: P, output_norm: float) -> str:
-    """The theorem's number of steps, and the items of Condition 4.1 that are missed."""
     items = condition_items(parameters, output_norm)
     missed = [item for item in items if item.decades]
     met = f"{len(items) - len(missed)} of {len(items)} items are met"

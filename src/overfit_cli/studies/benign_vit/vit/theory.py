@@ -1,14 +1,10 @@
 """Theory of `benign-vit` (Jiang et al. 2024): what the theorems and lemmas state, for cells.
 
-1. Predictions of Theorems 4.1 and 4.2: a cell's regime, and its number of steps T.
-2. Condition 4.1, item by item. The paper leaves constants open and hides logarithms. Here every
-   constant is 1, a hidden logarithm is 1, polylog(d) is log d, and the failure probability δ is
-   1/d, as in the theorems. What is "of order one" may lie within a factor of ten of it.
-   `stage_3_error` has the logarithm that item 1 hides: its cube is about 1.5 · 10⁵.
-   `test_attention_error` is what lemma D.8 takes from item 2 on test data.
-3. Measured steps: the ends of the proof's stages.
-4. What wide heads end with: the attention that training tokens miss, and the test loss.
-5. The measured boundary N · SNR² = C between the regimes, along another parameter.
+The paper leaves constants of Condition 4.1 open and hides logarithms. Here every constant is 1, a
+hidden logarithm is 1, polylog(d) is log d, and the failure probability δ is 1/d, as in the
+theorems. What is "of order one" may lie within a factor of ten of it. `stage_3_error` has the
+logarithm that item 1 hides: its cube is about 1.5 · 10⁵. `test_attention_error` is what lemma D.8
+takes from item 2 on test data.
 """
 
 from __future__ import annotations
@@ -44,7 +40,6 @@ FIGURE_1_STRONG_NOISE = 20.0
 """σ̃_p/σ_p in figure 1, and in figures 3 and 4."""
 
 FIGURE_1_TOKENS = 16
-"""M in figure 1."""
 
 FIGURE_1_THRESHOLD = 0.2
 """The test loss at which figure 1b cuts."""
@@ -53,18 +48,15 @@ HARMFUL_LOSS = 0.5
 """The test loss at which the transition begins; ln 2 = 0.69 is that of a guess."""
 
 FIGURE_1_EXPONENT = 2.0
-"""The power of the signal-to-noise ratio in N · SNR²."""
 
 Regime = Literal["benign", "harmful"]
 
 THEOREMS: Mapping[Regime, str] = {"benign": "4.1", "harmful": "4.2"}
-"""The theorem on each regime."""
 
 BALANCE = "2 * ((sigma_p_tilde / sigma_p)**2 + tokens - 2)"
 """The value of `learning_balance` as users write it."""
 
 BALANCE_IN_WORDS = "2 ((σ̃_p/σ_p)² + M − 2)"
-"""The value of `learning_balance` in words."""
 
 T_POWERS: Mapping[Regime, Mapping[str, float]] = {
     "benign": {"snr": -2.0, "epsilon": -1.0, "n": 0.0, "learning_rate": -1.0, "output_scale": -2.0},
@@ -175,10 +167,7 @@ def meets_condition(parameters: BenignVitParameters, output_norm: float) -> bool
 
 
 def stage_3_error(parameters: BenignVitParameters) -> float:
-    """Return N·SNR² log(6N²M²/δ)³ / √d_h: what is missing to an attention of 1 in (65), (111).
-
-    The paper has it up to a constant, which is 1 here.
-    """
+    """Return N·SNR² log(6N²M²/δ)³ / √d_h: what is missing to an attention of 1 in (65), (111)."""
     product = float(boundary_product(parameters.n, parameters.snr))
     return product * hidden_logarithm(parameters) ** 3 / math.sqrt(parameters.d_h)
 
@@ -341,10 +330,7 @@ def why_no_boundary(cells: pd.DataFrame, axis: str) -> str | None:
 
 
 def boundaries(cells: pd.DataFrame, axis: str, threshold: float) -> list[Boundary]:
-    """Find the boundary at each value of `axis`, ascending; none where it can't be found.
-
-    The threshold is the test loss at which overfitting turns benign.
-    """
+    """Find the boundary at each value of `axis`, ascending; none where it can't be found."""
     if why_no_boundary(cells, axis):
         return []
     return analysis.boundaries(cells, axis, loss_curves(threshold))

@@ -152,9 +152,6 @@ class VitsTogether(BatchedTraining[P, CellState[P], ForwardPass]):
     """Gradient descent in token space, a stride of steps at a time.
 
     A cell ends when its training loss is at most its ε, isn't finite, or its steps are spent.
-
-    Attributes:
-        state: of the cells that go on; changed in place by each stride.
     """
 
     def __init__(self, cells: Cells[P], training: Training) -> None:
@@ -214,7 +211,6 @@ class VitsTogether(BatchedTraining[P, CellState[P], ForwardPass]):
             yield CellResult(cell, {**row, "updates": step}, int(steps), reason)
 
     def _mask(self, indices: Sequence[int]) -> Tensor:
-        """True at indices of cells, (cells,)."""
         chosen = set(indices)
         return torch.tensor(
             [index in chosen for index in range(len(self.cells))], device=self.state.steps.device
