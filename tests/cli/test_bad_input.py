@@ -194,7 +194,7 @@ NAMES = [
     ("plot heatmap --from out --value test_los", ["--value test_los", "'test_loss'"]),
     ("plot heatmap --from out --threshold nan", ["--threshold nan", "finite"]),
     ("plot heatmap --from out --threshold low", ["--threshold low", "finite number"]),
-    ("plot heatmap --from out --out a.gif", ["--out a.gif", ".png, .pdf or .svg"]),
+    ("plot heatmap --from out --out a.gif", ["--out a.gif", ".png, .pdf, .svg or .csv"]),
     ("plot heatmap --from out --out file.txt/a.png", ["--out", "file.txt"]),
     ("plot heatmap --from out --law n=1_000", ["--law", "plain decimals"]),
     ("plot heatmap --from out --threshold 1_0", ["--threshold 1_0", "finite number"]),

@@ -295,7 +295,7 @@ BAD = [
     ("a b --where m=1", "--where m=1: toy has no parameter or column 'm'"),
     ("a b --where-a n=7", "--where-a n=7: no cell has that; there is 1, 2."),
     ("a b --where-b n", "--where-b n: write NAME=VALUE"),
-    ("a b --out a.bmp", "--out a.bmp: the file's name must end in .png, .pdf or .svg."),
+    ("a b --out a.bmp", "--out a.bmp: the file's name must end in .png, .pdf, .svg or .csv."),
     ("a none", "B none: there is no such directory; name one that `overfit sweep` wrote."),
     ("none a", "A none: there is no such directory"),
     ("a none.csv", "none.csv: it can't be read (No such file or directory)."),

@@ -328,7 +328,7 @@ def test_claims_are_drawn_beside_their_caption(folder: Path, tmp_path: Path) -> 
     assert "power of n in error is -1 within 0.1" in (tmp_path / "claims.svg").read_text()
     assert "inverse: holds, −" in (tmp_path / "claims.txt").read_text()
     refused = call("judge", "results/decay-n", "--out", "claims.gif", cwd=folder, expect=2).stderr
-    assert "the file's name must end in .png, .pdf or .svg" in refused
+    assert "the file's name must end in .png, .pdf, .svg or .csv" in refused
 
 
 @pytest.mark.parametrize(

@@ -155,7 +155,7 @@ def test_what_has_no_logarithm_is_refused() -> None:
 
 @pytest.mark.parametrize(
     ("text", "pixels"),
-    [("", (1020, 780)), ("savefig.dpi: 100", (340, 260)), ("savefig.dpi: figure", (340, 260))],
+    [("", (680, 520)), ("savefig.dpi: 100", (340, 260)), ("savefig.dpi: figure", (340, 260))],
 )
 def test_a_style_sheet_sets_the_dots_and_the_colour_map(
     text: str, pixels: tuple[int, int], tmp_path: Path

@@ -39,12 +39,12 @@ def test_a_second_drawing_gives_the_same_bytes(
 def test_a_figure_is_one_column_of_a_paper_wide(cells: pd.DataFrame, tmp_path: Path) -> None:
     save(draw_heatmap(data_of(cells), OPTIONS), tmp_path / "a.png")
     header = (tmp_path / "a.png").read_bytes()[16:20]
-    assert int.from_bytes(header, "big") == 1020  # 3.4 inches at 300 dots an inch
+    assert int.from_bytes(header, "big") == 680  # 3.4 inches at 200 dots an inch
 
 
 @pytest.mark.parametrize("name", ["a.jpg", "a", "png", ".png"])
 def test_other_endings_are_refused(tmp_path: Path, name: str) -> None:
-    with pytest.raises(UserError, match=r"must end in \.png, \.pdf or \.svg"):
+    with pytest.raises(UserError, match=r"must end in \.png, \.pdf, \.svg or \.csv"):
         save(Figure(), tmp_path / name)
 
 

@@ -148,7 +148,7 @@ def test_what_is_declared_and_measured_is_drawn_whatever_it_is_called(tmp_path: 
         cwd=tmp_path,
         expect=2,
     )
-    call("report", *runs, "--out=report", cwd=tmp_path)
+    call("report", "$x_1_2$", "a$^^", "--out=report", cwd=tmp_path)
     call("compare", "$x_1_2$", "a$^^", "--out=difference.png", cwd=tmp_path)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from overfit_cli.cli import completion
-from overfit_cli.cli.options import DataFolder, Where, set_data_option
+from overfit_cli.cli.options import Where
 from overfit_cli.core.console import console, typed_command
 from overfit_cli.core.errors import UserError
 from overfit_cli.core.text import suggestion
@@ -207,7 +207,6 @@ def plot(
             help="Matplotlib style sheet: colours (image.cmap), fonts, dots (savefig.dpi).",
         ),
     ] = None,
-    data_folder: DataFolder = None,
 ) -> int:
     """Draw a figure of a run, or of several, with its caption beside it."""
     from overfit_cli.core.figure import FigureOptions
@@ -215,8 +214,6 @@ def plot(
     from overfit_cli.figures.look import read_laws, read_log, read_look
     from overfit_cli.figures.picture import save_with_caption
     from overfit_cli.sweeps.store import RunDirectory
-
-    set_data_option(data_folder)
 
     asked = FigureOptions(
         x=x,

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from overfit_cli.cli import completion
-from overfit_cli.cli.options import DataFolder, Expect, Strict, Where, set_data_option
+from overfit_cli.cli.options import Expect, Strict, Where
 from overfit_cli.core.console import console, print_folded
 from overfit_cli.core.errors import BadValue
 from overfit_cli.core.files import make_folder
@@ -326,7 +326,6 @@ def report(
             help="Describe every claim, including those that hold: level, seeds, notes.",
         ),
     ] = False,
-    data_folder: DataFolder = None,
 ) -> int:
     """Judge claims on your runs, and write a page about them.
 
@@ -335,7 +334,6 @@ def report(
     """
     from overfit_cli.core.files import results_folder
 
-    set_data_option(data_folder)
     asked = Asked(sources or [], where or [], only=only or [])
     folder = out or results_folder() / "report"
     return write_and_say(

@@ -188,8 +188,8 @@ def _redraw(
             picture = draw_claims(path, judged, record.where, look=look)
         else:
             runs, look = [RunDirectory(path, "from") for path in paths], look_of_record(record.look)
-            if kind == "png":  # an earlier version drew more dots
-                look = replace(look, settings={"savefig.dpi": dots_in(content), **look.settings})
+            if kind == "png" and (dots := dots_in(content)):  # an earlier version drew more
+                look = replace(look, settings={"savefig.dpi": dots, **look.settings})
             minus = runs.pop() if record.minus is not None else None
             request = Request(record.figure, runs, record.options, record.where, minus, look)
             picture = draw_figure(replace(request, names=names))

@@ -253,8 +253,8 @@ def _open_png(content: bytes) -> Image:
 
 
 def dots_in(content: bytes) -> int:
-    """Return the dots per inch of a PNG file."""
-    dots: float = _open_png(content).info["dpi"][0]
+    """Return the dots per inch of a PNG file; 0 where it does not say."""
+    dots: float = _open_png(content).info.get("dpi", (0.0,))[0]
     return round(dots)
 
 

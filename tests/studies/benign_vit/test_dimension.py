@@ -292,6 +292,6 @@ def test_the_figure_says_what_it_needs(tmp_path: Path) -> None:
 
 def test_refinement_works_in_law(tmp_path: Path) -> None:
     grid = ["--n=8,12", "--set=snr=1:40:6:log", "--set=d=1e12", "--seeds=2", "--jobs=1"]
-    done = run("sweep", "dimension", *grid, *TINY, "--refine=2", "--tolerance=2", cwd=tmp_path)
+    done = run("sweep", "dimension", *grid, *TINY, "--refine=2", cwd=tmp_path)
     assert "Round 1" in done.stdout
     assert "of 2 values of n" in done.stdout

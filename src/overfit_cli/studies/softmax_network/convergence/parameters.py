@@ -100,7 +100,7 @@ class SoftmaxConvergenceParameters(StudyParameters):
     verify: bool = parameter(
         False,
         "look for the largest change of the Gram matrix, before the first step",
-        label="search for the largest change",
+        label="search for largest change",
     )
     dtype: Literal["float32", "float64"] = parameter(
         "float64",
