@@ -24,7 +24,7 @@ from overfit_cli.claims.rules import (
     judge_theorem,
 )
 from overfit_cli.core.arrays import varying
-from overfit_cli.core.claim import Claim, Measurement
+from overfit_cli.core.claim import Claim, Measurement, inconclusive
 from overfit_cli.stats.intervals import level_of_each, share_estimate
 from overfit_cli.studies.softmax_network.convergence.claims.kernels import (
     DRIFT_PRESET,
@@ -207,6 +207,8 @@ def _gap(cells: pd.DataFrame) -> Measurement:
 
 def _never_above(cells: pd.DataFrame, column: str, most: float) -> Measurement:
     held = paper_cells(cells, DRIFT_PRESET, WIDE)
+    if column not in held:
+        raise inconclusive(f"No cell has a number of {column}: sweep again.")
     numbers = held[column].astype(float)
     return judge_theorem(
         numbers > most,
