@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args, overload
 
-from overfit_cli.claims.sentences import Sentence
 from overfit_cli.core.cell import Cell, CellResult
 from overfit_cli.core.console import console
 from overfit_cli.core.errors import BadValue, UserError
@@ -104,7 +103,7 @@ def sweep(
     time_limit: float | None = None,
     refine: int | None = None,
     threshold: float | None = None,
-    claim: str | Sentence | Iterable[str | Sentence] = (),
+    claim: str | Sequence[str] = (),
     quiet: bool = False,
     **axes: Values,
 ) -> pd.DataFrame | Plan:
@@ -174,7 +173,7 @@ def sweep(
         retry_failed=retry_failed,
         fail_fast=fail_fast,
         time_limit=time_limit,
-        claims=list_of_texts("claim", _as_texts(claim)),
+        claims=list_of_texts("claim", claim),
     ) as session:
         if dry_run:
             plan = outline(session, grid, refinement, refine or 0)
@@ -427,7 +426,7 @@ def compare(
 
 
 def judge(
-    *sources: str | Path | pd.DataFrame | Sentence,
+    *sources: str | Path | pd.DataFrame,
     study: AnyStudy | Callable[..., Any] | str | None = None,
     out: str | Path | None = None,
 ) -> JudgedClaims:
@@ -440,7 +439,7 @@ def judge(
             anywhere: a row per cell, with `seed` and the study's columns; parameters that are
             absent have their defaults. With a column `step`, a row per cell and logged step: then
             claims on trajectories are judged. After one directory or frame, claims of your own, as
-            sentences or in Python: `judge(cells, "test_error < 0.05 where snr > 2")`.
+            sentences: `judge(cells, "test_error < 0.05 where snr > 2")`.
         study: the study, or function, of a frame without a column `study`; a run directory has
             its own.
         out: a .png, .pdf or .svg to write, for sentences on a run directory: the numbers that
@@ -455,7 +454,7 @@ def judge(
     texts: list[str] = []
     named: list[Any] = []
     for source in sources:
-        if isinstance(source, Sentence) or _is_sentence(source, after_run=bool(named)):
+        if _is_sentence(source, after_run=bool(named)):
             texts.append(str(source))
         else:
             named.append(source)
@@ -488,11 +487,6 @@ def _in_words(decisions: Iterable[Decision]) -> JudgedClaims:
 
 
 _SENTENCE = re.compile(r"[<>=]| is | falls | rises |power of|share of")
-
-
-def _as_texts(claim: Any) -> Any:
-    several = [claim] if isinstance(claim, str | Sentence) else claim
-    return [str(each) if isinstance(each, Sentence) else each for each in several]
 
 
 def _is_sentence(source: object, *, after_run: bool) -> bool:

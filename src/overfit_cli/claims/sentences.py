@@ -1,7 +1,4 @@
-"""Sentences: claims about quantities of a run's cells, read from a text or written in Python.
-
-`grammar` has the forms of the text, and `python` the functions that write them.
-"""
+"""Sentences: claims about quantities of a run's cells; `grammar` has the forms of their text."""
 
 from __future__ import annotations
 

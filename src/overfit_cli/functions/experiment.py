@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeAlias, TypeVar
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias, TypeVar
 
 from pydantic import (
     BaseModel,
@@ -31,9 +31,6 @@ from overfit_cli.core.registry import (
     threshold_problem,
     version_problem,
 )
-
-if TYPE_CHECKING:
-    from overfit_cli.claims.sentences import Sentence
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
@@ -81,15 +78,6 @@ class Description:
                 raise TypeError(f"experiment({name}=...): two are called {repeated!r}; rename one")
 
 
-def _as_text(stated: Any) -> Any:
-    """A claim that is written in Python as its sentence; anything else as it is."""
-    if isinstance(stated, str | Claim):
-        return stated
-    from overfit_cli.claims.sentences import Sentence
-
-    return str(stated) if isinstance(stated, Sentence) else stated
-
-
 def _name_of(item: Column | Claim | str) -> str:
     if not isinstance(item, str):
         return item.name
@@ -112,7 +100,7 @@ def experiment(
     threshold: float | None = None,
     sides: tuple[str, str] = ("", ""),
     columns: Sequence[Column] = (),
-    claims: Sequence[Claim | Sentence | str] = (),
+    claims: Sequence[Claim | str] = (),
     data: Sequence[str] = (),
 ) -> Callable[[Decorated], Decorated]:
     """Decorate a function that is a study, to say what its signature doesn't.
@@ -126,8 +114,7 @@ def experiment(
         sides: what a cell is called whose headline is up to the threshold, and above it.
         columns: meaning, symbol, unit and label of columns that it returns or yields.
         claims: what its cells can decide, as sentences: `"test_error < 0.05 where snr > 2"`, see
-            `claims.grammar`; or in Python: `claims.below("test_error", 0.05, where="snr > 2")`,
-            see `claims.python`. `overfit report` judges them.
+            `claims.grammar`. `overfit report` judges them.
         data: files that it reads, as seen from the folder of its file: a run directory is held to
             their content.
     """
@@ -144,7 +131,7 @@ def experiment(
         threshold,
         sides,
         tuple(columns),
-        tuple(map(_as_text, claims)),
+        tuple(claims),
         tuple(data),
     )
 

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from overfit_cli.claims.cells import Selection, Values, is_unknown
-from overfit_cli.claims.python import below
+from overfit_cli.claims.grammar import read
 from overfit_cli.claims.rules import THEOREM_RULE, judge_theorem
 from overfit_cli.claims.stated import stated_claim
 from overfit_cli.core.arrays import Floats
@@ -139,7 +139,7 @@ def curve_claims(model: type[MultiheadParameters], constant: Values) -> tuple[Cl
         stated_claim(
             partial(_late_powers, model=model, settings=constant),
             model,
-            below("power", -0.9, strictly=False, seeds=10).with_target(-1.0),
+            read("power <= -0.9 with at least 10 seeds").with_target(-1.0),
             number="for each H the median power of the step",
             because="a tenth less than the power of 1/t",
             name="mixture-constant-rate",

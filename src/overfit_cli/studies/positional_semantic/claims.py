@@ -17,8 +17,6 @@ import pandas as pd
 from scipy.interpolate import PchipInterpolator
 
 from overfit_cli.claims.cells import Selection
-from overfit_cli.claims.python import above, below, mean, near, power, ratio, together
-from overfit_cli.claims.sentences import Sentence
 from overfit_cli.claims.stated import Choose, stated_claim
 from overfit_cli.core.claim import Claim, not_run
 from overfit_cli.studies.positional_semantic import PAPER
@@ -34,7 +32,7 @@ INSIDE = 0.9
 """The share of the largest sampled α below which a transition's limit must lie."""
 
 
-def _claim(choose: Choose, stated: Sentence, number: str, because: str, **fields: Any) -> Claim:
+def _claim(choose: Choose, stated: str, number: str, because: str, **fields: Any) -> Claim:
     return stated_claim(
         choose, PositionalSemanticParameters, stated, number=number, because=because, **fields
     )
@@ -154,9 +152,9 @@ def _column_claim(start: str, column: str, words: str, margin: float, against: A
         beside = beside_theory if against == "theory" else beside_means
         choose = partial(beside, choose=choose)
     if margin:
-        stated = near(mean(f"{column} - {other}"), 0, within=margin, over="average")
+        stated = f"mean of {column} - {other} is 0 within {margin} on average"
     else:
-        stated = near(mean(ratio(column, other)), 1, within="5%", over="average")
+        stated = f"mean of ({column}) / ({other}) is 1 within 5% on average"
     return _claim(
         choose,
         stated,
@@ -176,7 +174,7 @@ def _column_claim(start: str, column: str, words: str, margin: float, against: A
 def _vanishing_claim(start: str, column: str, symbol: str) -> Claim:
     return _claim(
         _selection(SIZES, start).of,
-        near(mean(power(column, "d")), -0.5, within=0.25, over="average"),
+        f"mean of power of d in {column} is -0.5 within 0.25 on average",
         f"the power of d in {symbol}, averaged over α,",
         "half of the power of a fluctuation, 1/√d",
         name=f"{start}-{column}-vanishes",
@@ -244,7 +242,7 @@ _AT_TRANSITIONS: Mapping[str, Any] = {
 def _transition_claim(transition: Transition, meaning: str, limit: str, **fields: str) -> Claim:
     return _claim(
         partial(_transition_rows, transition=transition),
-        near(mean("ratio"), 1, within="10%", over="average"),
+        "mean of ratio is 1 within 10% on average",
         f"the α at which {meaning} over the {limit} of the replica equations, averaged over ω,",
         "a tenth",
         **fields,
@@ -273,12 +271,9 @@ CLAIMS: tuple[Claim, ...] = (
     ),
     _claim(
         _cells_at_transition,
-        together(
-            above(mean("theta[start=semantic] - theta[start=positional]"), 0.1),
-            above(mean("m[start=positional] - m[start=semantic]"), 0.1),
-            below(mean("slope[start=semantic]"), 0.05),
-            below(mean("slope[start=positional]"), 0.05),
-        ),
+        "mean of theta[start=semantic] - theta[start=positional] > 0.1; "
+        "mean of m[start=positional] - m[start=semantic] > 0.1; "
+        "mean of slope[start=semantic] < 0.05; mean of slope[start=positional] < 0.05",
         "",
         "",
         name="first-order",

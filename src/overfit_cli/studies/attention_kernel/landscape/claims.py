@@ -15,7 +15,6 @@ from overfit_cli.claims.cells import (
     one_setting,
     select_values,
 )
-from overfit_cli.claims.python import above
 from overfit_cli.claims.stated import stated_claim
 from overfit_cli.core.claim import Claim, Kind, inconclusive, not_run
 from overfit_cli.core.parameters import Value
@@ -103,7 +102,7 @@ def _claim(name: str, statement: str, number: str, measure: str, kind: Kind) -> 
     claim = stated_claim(
         partial(_both_kernels, settings=_SETTINGS[kind]),
         KernelLandscapeParameters,
-        above(f"log({softmax} / {gaussian}) / log(2)", 0, strictly=False, over="average", seeds=6),
+        f"log({softmax} / {gaussian}) / log(2) >= 0 on average with at least 6 seeds",
         number=number,
         because="softmax as rough as Gaussian",
         name=f"landscape-{'real-' if real else ''}{name}",

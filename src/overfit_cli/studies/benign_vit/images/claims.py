@@ -11,7 +11,6 @@ from typing import Any
 from overfit_cli.claims.cells import Selection
 from overfit_cli.claims.joined import joined
 from overfit_cli.claims.rules import LEAST_VALUES
-from overfit_cli.claims.sentences import Sentence
 from overfit_cli.claims.stated import Choose, stated_claim
 from overfit_cli.core.claim import Claim
 from overfit_cli.studies.benign_vit.images.parameters import BenignVitImagesParameters
@@ -40,7 +39,7 @@ SETTING = (
 )
 
 
-def _claim(choose: Choose, stated: Sentence, source: str, **fields: Any) -> Claim:
+def _claim(choose: Choose, stated: str, source: str, **fields: Any) -> Claim:
     return stated_claim(
         choose,
         BenignVitImagesParameters,

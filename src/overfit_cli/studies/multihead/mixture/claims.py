@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from overfit_cli.claims.cells import Selection, Values
-from overfit_cli.claims.python import above, below, falls, mean, ratio, together
+from overfit_cli.claims.grammar import read
 from overfit_cli.claims.sentences import Sentence
 from overfit_cli.claims.stated import stated_claim
 from overfit_cli.core.claim import Claim, Kind
@@ -100,7 +100,7 @@ def _speed_claim(
         partial(_select, settings=settings, preset=preset),
         MultiheadMixtureParameters,
         faster=faster,
-        average=mean,
+        average="mean",
         to_the_end=True,
         **_fields("paper", name, source, statement, preset, hypotheses),
     )
@@ -108,7 +108,7 @@ def _speed_claim(
 
 def _sentence(
     choose: Callable[..., pd.DataFrame],
-    stated: Sentence,
+    stated: str | Sentence,
     number: str,
     because: str,
     name: str,
@@ -139,16 +139,11 @@ _SHARE = "the least margin over γ_attn"
 LOST = 0.05
 """The least share of γ_attn that is lost where the margin falls away from it."""
 
-MARGIN_FALLS = together(
-    falls(mean("margin_share"), "heads"),
-    above(
-        mean("margin_share[heads is smallest] - margin_share[heads is largest]"),
-        LOST,
-        strictly=False,
-    ),
-    seeds=10,
+MARGIN_FALLS = (
+    "mean of margin_share falls along heads; "
+    f"mean of margin_share[heads is smallest] - margin_share[heads is largest] >= {LOST} "
+    "with at least 10 seeds"
 )
-
 CLAIMS = (
     _speed_claim(
         CONSTANT,
@@ -182,13 +177,8 @@ CLAIMS = (
     ),
     _sentence(
         _lacking,
-        below(
-            ratio("missing", training_steps=(LONG, SHORT)),
-            1,
-            strictly=False,
-            over="worst",
-            seeds=10,
-        ),
+        f"missing[training_steps={LONG}] / missing[training_steps={SHORT}] <= 1 at worst "
+        "with at least 10 seeds",
         "what is missing of γ_attn after many steps over that after few",
         "1 is no approach",
         "margin-approached",
@@ -200,13 +190,8 @@ CLAIMS = (
     ),
     _sentence(
         _margins_of_few,
-        above(
-            mean("margin_share"),
-            0.95,
-            strictly=False,
-            seeds=10,
-            where=["heads = 1", f"training_steps = {LONG}"],
-        ),
+        "mean of margin_share >= 0.95 with at least 10 seeds "
+        f"where heads = 1 and training_steps = {LONG}",
         _SHARE,
         REACHED.because,
         f"margin-{LONG}",
@@ -217,7 +202,7 @@ CLAIMS = (
     ),
     _sentence(
         partial(_select, settings=NORMALISED),
-        above(mean("margin_share"), 0.95, strictly=False, over="worst", seeds=10).with_target(1),
+        read("mean of margin_share >= 0.95 at worst with at least 10 seeds").with_target(1),
         f"{_SHARE}, at the worst H,",
         REACHED.because,
         "normalised-margin",

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from overfit_cli.claims.cells import Selection
-from overfit_cli.claims.python import below, mean
+from overfit_cli.claims.grammar import read
 from overfit_cli.claims.rules import (
     OUT_OF_REACH,
     THEOREM_RULE,
@@ -107,7 +107,7 @@ def _rest_claim(
     claim = stated_claim(
         partial(_with_rest, share=share, preset=PRESET),
         MultiheadMixtureParameters,
-        below(mean(_POWER), -0.25, strictly=False, over="average", seeds=10).with_target(-0.5),
+        read(f"mean of {_POWER} <= -0.25 on average with at least 10 seeds").with_target(-0.5),
         number="the power of n₁ in ‖p‖",
         because="half the way from the power −1/2 of 1/√n₁ to none",
         name=f"mixture-{name}",

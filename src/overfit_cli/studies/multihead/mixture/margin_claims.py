@@ -8,7 +8,6 @@ import numpy as np
 import pandas as pd
 
 from overfit_cli.claims.cells import Selection, Values
-from overfit_cli.claims.python import below, power
 from overfit_cli.claims.rules import (
     OUT_OF_REACH,
     THEOREM_RULE,
@@ -136,7 +135,7 @@ MARGIN_CLAIMS = (
     stated_claim(
         partial(_select, preset=CONCAVITY),
         MultiheadMixtureParameters,
-        below(power("concavity", "heads"), 0, seeds=10),
+        "power of heads in concavity < 0 with at least 10 seeds",
         number="the power of H in −λ_min",
         because="0 is no change",
         name="mixture-concavity-falls",

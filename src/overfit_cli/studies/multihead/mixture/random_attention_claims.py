@@ -9,7 +9,6 @@ from __future__ import annotations
 import pandas as pd
 
 from overfit_cli.claims.cells import Selection
-from overfit_cli.claims.python import above
 from overfit_cli.claims.stated import stated_claim
 from overfit_cli.studies.multihead.claims import PAPER_NAME
 from overfit_cli.studies.multihead.mixture.parameters import MultiheadMixtureParameters
@@ -37,7 +36,7 @@ RANDOM_ATTENTION_CLAIMS = (
     stated_claim(
         _select,
         MultiheadMixtureParameters,
-        above("ntk_margin / ntk_margin_first", 2, strictly=False, seeds=10),
+        "ntk_margin / ntk_margin_first >= 2 with at least 10 seeds",
         number="for each H the median ratio",
         because="twice as large",
         name="mixture-random-attention-over-first-phase",

@@ -7,7 +7,6 @@ from typing import Any
 import pandas as pd
 
 from overfit_cli.claims.cells import Selection, Values
-from overfit_cli.claims.python import below
 from overfit_cli.claims.stated import stated_claim
 from overfit_cli.core.claim import Kind
 from overfit_cli.stats.intervals import middle
@@ -103,7 +102,7 @@ CLAIMS = (
     stated_claim(
         _ratios_of_methods,
         MultiheadPlantedParameters,
-        below("ratio", 1, seeds=10),
+        "ratio < 1 with at least 10 seeds",
         number="its steps to the target loss over those of gradient descent",
         because="1 is no gain",
         between={"ratio": ("least", "most")},

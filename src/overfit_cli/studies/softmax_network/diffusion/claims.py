@@ -6,27 +6,14 @@ averaged on logarithms.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import pandas as pd
 
 from overfit_cli.claims.cells import Selection, is_unknown
 from overfit_cli.claims.joined import joined
-from overfit_cli.claims.python import (
-    Quantity,
-    below,
-    geometric_mean,
-    mean,
-    near,
-    power,
-    ratio,
-    together,
-)
 from overfit_cli.claims.rules import Requirements, judge_theorem
-from overfit_cli.claims.sentences import Sentence
 from overfit_cli.claims.stated import stated_claim
 from overfit_cli.core.claim import Claim, Measurement
 from overfit_cli.studies.softmax_network.diffusion.parameters import SoftmaxDiffusionParameters
@@ -39,6 +26,10 @@ WEIGHTINGS = ("score_error", "denoiser_error")
 
 AS_IN_THE_PAPER = {"optimiser": "gd", "output_scale": "paper"}
 BOTH_WAYS = {"optimiser": ("gd", "adam"), "output_scale": ("paper", "root")}
+_BOTH_RATIOS = [
+    f"{each}[optimiser=gd, output_scale=paper] / {each}[optimiser=adam, output_scale=root]"
+    for each in WEIGHTINGS
+]
 _OTHERS = set(SoftmaxDiffusionParameters.model_fields) - {"model", "n"}
 
 
@@ -55,8 +46,8 @@ def _selection(preset: str, models: tuple[str, ...], **fixed: object) -> Selecti
     )
 
 
-def _of_models(column: str, *models: str) -> str:
-    return ratio(column, model=(models[0], models[1]))
+def _of_models(column: str, over: str, under: str) -> str:
+    return f"geometric mean of {column}[model={over}] / {column}[model={under}]"
 
 
 def theorem(cells: pd.DataFrame) -> Measurement:
@@ -87,7 +78,7 @@ def theorem(cells: pd.DataFrame) -> Measurement:
 def _claim(
     name: str,
     statement: str,
-    stated: Sentence,
+    stated: str,
     number: str,
     because: str,
     models: tuple[str, ...] = ("softmax",),
@@ -109,23 +100,21 @@ def _claim(
     )
 
 
-AT_LARGEST = "n is largest"
+AT_LARGEST = " where n is largest"
 
 
 def _errors_claim(
     name: str,
     statement: str,
     models: tuple[str, str],
-    compare: Callable[[Quantity], Sentence],
+    relation: str,
     because: str,
 ) -> Claim:
     return _claim(
         name,
         statement,
-        together(
-            *(compare(geometric_mean(_of_models(column, *models))) for column in WEIGHTINGS),
-            where=AT_LARGEST,
-        ),
+        "; ".join(f"{_of_models(column, *models)} {relation}" for column in WEIGHTINGS)
+        + AT_LARGEST,
         "both squared score errors, weighted by 1 and by 4 sinh² t, at the largest n: the ratio of "
         f"{models[0]} over {models[1]}",
         because,
@@ -140,9 +129,7 @@ CLAIMS = (
                 "falls",
                 "The score error of networks with softmax, exp and ReLU falls with n, up to the "
                 "largest n.",
-                together(
-                    *(below(mean(power(each, "n", throughout=True)), 0) for each in WEIGHTINGS)
-                ),
+                "; ".join(f"mean of power of n in {each} < 0 throughout" for each in WEIGHTINGS),
                 "for both weightings, the power of n in the squared score error",
                 "0 is no fall",
                 (model,),
@@ -157,7 +144,7 @@ CLAIMS = (
                 "alike",
                 "Softmax networks learn the score as exp networks do, and as ReLU networks do.",
                 ("softmax", rival),
-                partial(near, value=1, factor=2),
+                "is 1 within a factor of 2",
                 "a factor of two",
             )
             for rival in ("exp", "relu")
@@ -169,19 +156,15 @@ CLAIMS = (
         "A fitted softmax network's score is nearer to the true one than that of the exact "
         "posterior over the training points.",
         ("softmax", "posterior"),
-        partial(below, most=1),
+        "< 1",
         "1 is no better",
     ),
     _claim(
         "samples",
         "Samples drawn with a fitted softmax network are as near to the target as those drawn "
         "with the true score.",
-        near(
-            geometric_mean(_of_models("sliced_wasserstein", "softmax", "true")),
-            1,
-            factor=2,
-            where=AT_LARGEST,
-        ),
+        f"{_of_models('sliced_wasserstein', 'softmax', 'true')} is 1 within a factor of 2"
+        + AT_LARGEST,
         "the ratio of their sliced Wasserstein distances, at the largest n,",
         "a factor of two",
         ("softmax", "true"),
@@ -191,13 +174,8 @@ CLAIMS = (
         "gd",
         "Gradient descent at the paper's scale learns the score as well as Adam with outputs over "
         "√m does.",
-        together(
-            *(
-                near(geometric_mean(ratio(column, **BOTH_WAYS)), 1, factor=2)
-                for column in WEIGHTINGS
-            ),
-            where=AT_LARGEST,
-        ),
+        "; ".join(f"geometric mean of {each} is 1 within a factor of 2" for each in _BOTH_RATIOS)
+        + AT_LARGEST,
         "for both weightings, the ratio of squared score errors",
         "a factor of two",
         figure="curves",
@@ -209,7 +187,7 @@ CLAIMS = (
             "copies-softmax",
             "Samples drawn with a softmax network lie as near to its training digits as fresh "
             "draws do.",
-            near(mean("memorised"), 0, within=0.1, where="n is smallest"),
+            "mean of memorised is 0 within 0.1 where n is smallest",
             "at the smallest n, the mean of what samples have memorised, 0 as fresh draws and 1 as "
             "noised copies,",
             "fresh draws have 0, and a tenth",

@@ -21,7 +21,6 @@ from overfit_cli.claims.cells import (
     require_trained,
 )
 from overfit_cli.claims.joined import joined
-from overfit_cli.claims.python import geometric_mean, near
 from overfit_cli.claims.rules import THEOREM_RULE, Requirements, judge_theorem
 from overfit_cli.claims.stated import stated_claim
 from overfit_cli.core.claim import Claim, Measurement
@@ -132,14 +131,8 @@ CLAIMS = (
     stated_claim(
         _draws,
         KernelRegressionParameters,
-        near(
-            geometric_mean(OVER_HALF_OF_H),
-            1,
-            factor=1.25,
-            over="average",
-            seeds=10,
-            where=f"d_h >= {WIDEST}",
-        ),
+        f"geometric mean of {OVER_HALF_OF_H} is 1 within a factor of 1.25 on average "
+        f"with at least 10 seeds where d_h >= {WIDEST}",
         number="the geometric mean of the ratio over 2/H",
         because="‖W_O,h‖² has a relative deviation of √(2/d), a quarter at d = 32",
         name="eigenvalue-law",

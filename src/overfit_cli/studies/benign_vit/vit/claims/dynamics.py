@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 
 from overfit_cli.claims.cells import Selection, finite_numbers, require_trained
-from overfit_cli.claims.python import above, share
 from overfit_cli.claims.stated import stated_claim
 from overfit_cli.core.claim import Claim, inconclusive, not_run
 from overfit_cli.studies.benign_vit.vit.parameters import BenignVitParameters
@@ -108,7 +107,7 @@ def _growth_claim(regime: Regime, quantity: str) -> Claim:
     return stated_claim(
         partial(_grown, regime=regime, quantity=quantity),
         BenignVitParameters,
-        above(share(*conditions, everywhere=True), 2 / 3, strictly=False, seeds=10),
+        f"share of seeds with {' and '.join(conditions)} everywhere >= 2/3 with at least 10 seeds",
         number="the share of seeds on which this is so",
         because="two draws of three",
         name=f"dynamics-{regime}-{quantity}",

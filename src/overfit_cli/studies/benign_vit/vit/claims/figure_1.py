@@ -21,7 +21,6 @@ from overfit_cli.claims.cells import (
     whole_grid,
 )
 from overfit_cli.claims.joined import joined
-from overfit_cli.claims.python import above, falls, mean, share
 from overfit_cli.claims.rules import (
     LEAST_VALUES,
     Margin,
@@ -29,7 +28,6 @@ from overfit_cli.claims.rules import (
     judge_estimate,
     tolerance_margin,
 )
-from overfit_cli.claims.sentences import Sentence
 from overfit_cli.claims.stated import stated_claim
 from overfit_cli.core.claim import Claim, Measurement, add_remark, inconclusive
 from overfit_cli.core.text import plural
@@ -90,14 +88,14 @@ def fitted_cells(grid: pd.DataFrame) -> pd.DataFrame:
     return grid.assign(fitted=fitted.astype(float), status=grid["status"].mask(known, "done"))
 
 
-def fitted_share(least: float, seeds: int) -> Sentence:
+def fitted_share(least: float, seeds: int) -> str:
     """Return that on so large a share of the seeds every cell is fitted."""
-    return above(share("fitted > 0", everywhere=True), least, strictly=False, seeds=seeds)
+    return f"share of seeds with fitted > 0 everywhere >= {least} with at least {seeds} seeds"
 
 
-def falling(axis: str) -> Sentence:
+def falling(axis: str) -> str:
     """Return that the test loss falls along an axis, in the mean over the grid's lines."""
-    return falls(mean("test_loss"), axis, over="average")
+    return f"mean of test_loss falls along {axis} on average"
 
 
 def _two_sides(cells: pd.DataFrame) -> pd.DataFrame:

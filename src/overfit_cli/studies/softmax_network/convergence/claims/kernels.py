@@ -18,8 +18,8 @@ from overfit_cli.claims.cells import (
     require_done,
     require_trained,
 )
+from overfit_cli.claims.grammar import read
 from overfit_cli.claims.joined import joined
-from overfit_cli.claims.python import below, mean, near, power
 from overfit_cli.claims.sentences import Sentence
 from overfit_cli.claims.stated import Choose, stated_claim
 from overfit_cli.core.claim import Claim, Kind, Measurement, UndecidedError, add_remark, not_run
@@ -112,7 +112,7 @@ def softmax_claim(
 
 def softmax_sentence(
     choose: Choose,
-    stated: Sentence,
+    stated: str | Sentence,
     number: str,
     because: str,
     between: Mapping[str, tuple[str, str]] | None = None,
@@ -136,7 +136,7 @@ def softmax_sentence(
 KERNEL_CLAIMS = (
     softmax_sentence(
         _wide_cells,
-        below(mean("train_gap"), 0.05, strictly=False, over="worst", seeds=10).with_target(0),
+        read("mean of train_gap <= 0.05 at worst with at least 10 seeds").with_target(0),
         "the network's distance from it on the training samples",
         TWENTIETH,
         name="equation-24",
@@ -149,8 +149,8 @@ KERNEL_CLAIMS = (
     ),
     softmax_sentence(
         _gradient_cells,
-        below(
-            mean("gradient_gap - train_gap"), 0.05, strictly=False, over="worst", seeds=10
+        read(
+            "mean of gradient_gap - train_gap <= 0.05 at worst with at least 10 seeds"
         ).with_target(0),
         "the distance between the predictions of the two, on the training samples and from γ = 0,",
         TWENTIETH,
@@ -200,7 +200,7 @@ def _power_claim(choose: Choose, number: str, value: float, **fields: Any) -> Cl
     tolerance, because = _TOLERANCES[value]
     return softmax_sentence(
         choose,
-        near(mean(power(number, "m")), value, within=tolerance, seeds=10),
+        f"mean of power of m in {number} is {value} within {tolerance} with at least 10 seeds",
         f"the power of m in the {number.replace(' / ', ' over ').replace('_', ' ')}",
         because,
         **fields,

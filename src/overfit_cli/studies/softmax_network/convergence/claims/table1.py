@@ -16,7 +16,6 @@ import pandas as pd
 
 from overfit_cli.claims.cells import OUTCOMES, Selection, is_unknown
 from overfit_cli.claims.joined import joined
-from overfit_cli.claims.python import near, ratio
 from overfit_cli.core.claim import Claim
 from overfit_cli.studies.softmax_network.convergence.claims.kernels import softmax_sentence
 from overfit_cli.studies.softmax_network.convergence.parameters import SoftmaxConvergenceParameters
@@ -102,7 +101,8 @@ def _same_claim(
         first, second = (number.format(f"[activation={activation}]") for activation in pair)
         return softmax_sentence(
             partial(choose, pair=pair, rule=rule),
-            near(ratio(first, second), 1, factor=2, seeds=10, where=["n is largest"]),
+            f"({first}) / ({second}) is 1 within a factor of 2 with at least 10 seeds "
+            "where n is largest",
             "the median ratio of theirs, at the largest n of the sweep,",
             "a factor of two",
             BETWEEN,
