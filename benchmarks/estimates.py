@@ -80,7 +80,7 @@ def estimate_of(name: str) -> float:
             trajectories=subject.trajectories,
             cell_seconds=subject.cell_seconds,
         )
-        plan = session.plan(subject.grid(), outlined=True)
+        plan = session.plan(subject.grid())
         session.prepare(plan)
         return session.estimate(plan).seconds or 0.0
 

@@ -18,9 +18,9 @@ from overfit_cli.studies.benign_vit.vit.study import study as benign_vit
 from overfit_cli.sweeps.grid import Grid, make_grid
 from overfit_cli.sweeps.plan import make_plan
 from overfit_cli.sweeps.speed import Speed, estimate, once_and_rate
-from overfit_cli.sweeps.store import RunDirectory, StoredCell, StoredCells
+from overfit_cli.sweeps.store import RunDirectory
 from tests.command import call
-from tests.toy_runs import TOY, sweep_toy
+from tests.toy_runs import TOY
 
 
 def test_a_key_is_the_hash_of_the_cell_as_json() -> None:
@@ -60,60 +60,6 @@ def test_a_thinned_grid_is_a_part_of_it() -> None:
         assert list(values) == sorted(values)
     assert grid.thinned(grid.size) == grid
     assert Grid(TOY, {}, tuple(range(9))).thinned(2).size <= 2
-
-
-@pytest.mark.slow
-def test_an_outline_of_a_large_grid_is_about_the_whole_of_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Half of the cells are there already; the outline looks at one in twenty."""
-    monkeypatch.setattr("overfit_cli.sweeps.plan.MOST_CELLS_OUTLINED", 2000)
-    directory = RunDirectory(tmp_path, "out")
-    directory.prepare()
-    grid = grid_of("1:1000", "1:2:20", seeds=2)
-    there = grid_of("1:1000", "1:2:20", seeds=1)
-    half = make_plan(there, directory, "cpu", outlined=False)
-    known = {cell.key: StoredCell("done", 1, "") for cell in half.cells}
-    directory.contents = lambda **asked: StoredCells(known, ())  # type: ignore[method-assign]
-    plan = make_plan(grid, directory, "cpu", outlined=True)
-    assert 500 < len(plan.cells) <= 2000
-    assert plan.total(len(plan.cells)) == grid.size == 40_000
-    assert plan.total(plan.done) == pytest.approx(20_000, rel=0.02)
-    assert plan.total(plan.to_run) == pytest.approx(20_000, rel=0.02)
-
-
-@pytest.mark.slow
-def test_of_many_parts_some_stand_for_all(tmp_path: Path) -> None:
-    directory = sweep_toy(tmp_path, n="1:60")
-    there = RunDirectory(tmp_path).contents(most=20)
-    assert there.share == pytest.approx(1 / 3)
-    assert len(there.cells) == 40
-    whole = directory.contents(most=100)
-    assert (whole.share, len(whole.cells)) == (1.0, 120)
-
-
-@pytest.mark.slow
-def test_an_outline_of_a_finished_directory_has_nothing_to_run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("overfit_cli.sweeps.plan.MOST_PARTS_OUTLINED", 10)
-    sweep_toy(tmp_path, n="1:60")
-    plan = make_plan(grid_of("1:60", "1:2:2"), RunDirectory(tmp_path), "cpu", outlined=True)
-    assert (plan.done, plan.to_run, plan.batches) == (120, 0, [])
-    plan = make_plan(grid_of("1:120", "1:2:2"), RunDirectory(tmp_path), "cpu", outlined=True)
-    assert (plan.done, plan.to_run) == (120, 120)
-
-
-@pytest.mark.slow
-def test_a_dry_run_of_a_vast_grid_answers_soon(tmp_path: Path) -> None:
-    began = time.monotonic()
-    asked = ("--n=1:1000", "--snr=1:2:5000", "--seeds=1")
-    done = call("sweep", "toy", *asked, "--dry-run", cwd=tmp_path)
-    assert time.monotonic() - began < 30
-    assert "toy: 5000000 cells (n 1000 × snr 5000 × seeds 1), results/toy-n-snr" in done.stdout
-    assert re.search(r"From \d+ cells chosen at random, about: 5000000 to run", done.stdout)
-    assert "Nothing was run or written." in done.stdout
-    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.slow

@@ -137,7 +137,7 @@ class Reproduction:
             item, results_folder() / item.preset.run_name(self.profile)
         )
         with suppress(UserError):
-            plan = session.plan(subject.grid(), outlined=True)
+            plan = session.plan(subject.grid())
             session.prepare(plan)
             return session.estimate(plan).seconds if plan.batches else 0.0
         return None
@@ -312,5 +312,5 @@ def _missing(preset: Preset, profile: str, results: Path) -> float:
     if not directory.path.exists():
         return 1.0
     grid, steps = find_subject(preset.name, profile).grid(), preset.content.trajectories
-    plan = make_plan(grid, directory, "cpu", trajectories=steps, outlined=True)
+    plan = make_plan(grid, directory, "cpu", trajectories=steps)
     return plan.to_run / max(1, len(plan.cells))

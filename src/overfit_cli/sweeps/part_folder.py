@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import random
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
@@ -50,17 +49,9 @@ class PartFolder:
         """Return every part's rows, or why it is left out, as of one moment; the newest first."""
         return self._at_one_moment(lambda path: read_part(path, self.kind, columns))
 
-    def indices(self, most: int | None = None) -> dict[Path, pa.Table | Refusal]:
-        """Return the indexed columns of the parts; each is read once, because parts stay.
-
-        Args:
-            most: look at so many parts only, chosen at random; None for all of them.
-        """
-        if most is None:
-            return self._at_one_moment(self._index)
-        names = self.names()
-        chosen = random.Random(0).sample(names, min(most, len(names)))
-        return {self.path / name: self._index(self.path / name) for name in chosen}
+    def indices(self) -> dict[Path, pa.Table | Refusal]:
+        """Return the indexed columns of the parts; each is read once, because parts stay."""
+        return self._at_one_moment(self._index)
 
     def names(self) -> list[str]:
         """Return the names of the files that look like parts."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import random
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,23 +24,19 @@ from overfit_cli.sweeps.manifest import Run, read_manifest
 from overfit_cli.sweeps.part_file import change_of, study_of
 from overfit_cli.sweeps.store import RunDirectory
 
-MOST_CELLS_OUTLINED = 50_000
-MOST_PARTS_OUTLINED = 4_000
-
 
 @dataclass(frozen=True)
 class Plan:
     """A sweep before it runs.
 
     Attributes:
-        cells: all of the grid's cells; of an outline, those that were looked at.
+        cells: all of the grid's cells.
         batches: the cells that will run, as they are trained together.
         failed: how many are there as failed and are left so.
         again: keys that are there and will run again.
         stale: how many cells of an earlier numerical version lie in the directory.
         of_other_source: how many of the cells that are kept were trained by other code.
         parameters_changed: how a function's parameters have changed since it was last run there.
-        share: how many of all cells were looked at, from 0 to 1; below 1 in an outline only.
     """
 
     grid: Grid
@@ -53,12 +48,11 @@ class Plan:
     stale: int
     of_other_source: int = 0
     parameters_changed: str = ""
-    share: float = 1.0
     shard: Shard | None = None
 
     def __repr__(self) -> str:
         """Write it in a line: how many cells of what, and how many will run."""
-        return f"<{self._title}: {self.total(self.to_run)} to run>"
+        return f"<{self._title}: {self.to_run} to run>"
 
     def _repr_html_(self) -> str:
         counts = {
@@ -66,21 +60,17 @@ class Plan:
             "there as failed": self.failed,
             "to run": self.to_run,
         }
-        rows = [(name, str(self.total(count))) for name, count in counts.items()]
+        rows = [(name, str(count)) for name, count in counts.items()]
         return html_table(f"{self._title}.", ("cells", "number"), rows)
 
     @property
     def _title(self) -> str:
-        return f"Plan of {plural(self.total(len(self.cells)), 'cell')} of {self.grid.study.name}"
+        return f"Plan of {plural(len(self.cells), 'cell')} of {self.grid.study.name}"
 
     @property
     def to_run(self) -> int:
         """The number of cells that will run."""
         return sum(len(batch) for batch in self.batches)
-
-    def total(self, count: float) -> int:
-        """Return about how many of all cells a number of the examined ones stands for."""
-        return round(count / self.share)
 
 
 def make_plan(
@@ -92,54 +82,43 @@ def make_plan(
     fresh: bool = False,
     retry_failed: bool = False,
     trajectories: bool = False,
-    outlined: bool = False,
     shard: Shard | None = None,
 ) -> Plan:
     """Compare a grid with what the directory holds.
 
     Args:
         trajectories: run those again that have no trajectory.
-        outlined: of a large grid and a large directory look at a part only, chosen at random; the
-            plan's numbers are then of that part, and about what is there and what is to run.
     """
     grid.check()
     trajectories = trajectories and grid.study.has_steps
-    most = MOST_PARTS_OUTLINED if outlined else None
-    _check_study(grid, directory, most)
+    _check_study(grid, directory)
     parameters_changed = _compare_function(grid.study, directory)
-    whole = grid.size if cells is None else len(cells)
     if cells is None:
-        cells = grid.some_cells(MOST_CELLS_OUTLINED) if outlined else grid.cells()
-    share = len(cells) / whole
+        cells = grid.cells()
     if shard is not None:
         with blaming(grid.study, "the cost of a cell"):
             cells = shard.cells_of(cells, grid.study.cost)
     if device == "cpu":
         with blaming(grid.study, "the memory of a cell"):
             _check_memory(grid, cells)
-    contents = directory.contents(trajectories=trajectories, most=most)
+    contents = directory.contents(trajectories=trajectories)
     stays = [contents.stays(cell.key, fresh, retry_failed, trajectories) for cell in cells]
     chosen = [cell for cell, kept in zip(cells, stays, strict=True) if not kept]
     left = [contents.cells[cell.key] for cell, kept in zip(cells, stays, strict=True) if kept]
     statuses = Counter(stored.status for stored in left)
     stale = sum(stored.version != grid.study.version for stored in contents.cells.values())
-    done, failed = (round(statuses[status] / contents.share) for status in ("done", "failed"))
-    if contents.share < 1:  # most of what wasn't found lies in the parts that weren't looked at
-        to_run = max(0, len(cells) - done - failed)
-        chosen = random.Random(0).sample(chosen, min(to_run, len(chosen)))
     return Plan(
         grid=grid,
         cells=cells,
         batches=_batches(grid.study, chosen, device),
-        done=min(done, len(cells)),
-        failed=failed,
+        done=statuses["done"],
+        failed=statuses["failed"],
         again=frozenset(cell.key for cell in chosen if cell.key in contents.cells),
-        stale=round(stale / contents.share),
+        stale=stale,
         parameters_changed=parameters_changed,
         of_other_source=sum(
             stored.is_of_other_source(grid.study.identity.source) for stored in left
         ),
-        share=share,
         shard=shard,
     )
 
@@ -155,9 +134,9 @@ def _compare_function(study: AnyStudy, directory: RunDirectory) -> str:
 def other_settings(plan: Plan, directory: RunDirectory) -> str:
     """Say how many cells there have another value of a parameter that the plan has one value of.
 
-    Parameters that an earlier sweep had as an axis don't count, nor is anything said of an outline.
+    Parameters that an earlier sweep had as an axis don't count.
     """
-    stored = directory.contents().cells if plan.share == 1 and plan.cells else {}
+    stored = directory.contents().cells if plan.cells else {}
     if not stored.keys() - {cell.key for cell in plan.cells}:
         return ""
     manifest = read_manifest(directory.path)
@@ -196,8 +175,8 @@ def _batches(study: AnyStudy, cells: list[Cell], device: Device) -> list[list[Ce
     return [batch for batch in batches if batch]
 
 
-def _check_study(grid: Grid, directory: RunDirectory, most_parts: int | None) -> None:
-    other = directory.study_name(most_parts)
+def _check_study(grid: Grid, directory: RunDirectory) -> None:
+    other = directory.study_name()
     if other not in (None, grid.study.name):
         raise directory.error(
             f"it holds cells of {other}, not of {grid.study.name}; name another directory."

@@ -38,19 +38,17 @@ def plan_in_words(plan: Plan, directory: RunDirectory, executor: Executor) -> li
     """Return what a sweep covers, what is there already, and what will run."""
     grid = plan.grid
     shape = shape_in_words(grid)
-    cells = plural(plan.total(len(plan.cells)), "cell")
+    cells = plural(len(plan.cells), "cell")
     shard = "" if plan.shard is None else f" of {grid.size}, shard {plan.shard}"
     covers = f"{grid.study.name}: {cells}{shard} ({shape}), {directory.path}"
-    done, failed, again = (plan.total(count) for count in (plan.done, plan.failed, len(plan.again)))
-    kept = [f"{done} there already"] if done else []
-    kept += [f"{failed} there as failed (--retry-failed runs them)"] if failed else []
-    kept += [f"{again} run again"] if again else []
+    kept = [f"{plan.done} there already"] if plan.done else []
+    kept += [f"{plan.failed} there as failed (--retry-failed runs them)"] if plan.failed else []
+    kept += [f"{len(plan.again)} run again"] if plan.again else []
     kept += [f"{plan.stale} stale, of another version of the study"] if plan.stale else []
-    if plan.shard is not None and not plan.cells and plan.share == 1:
+    if plan.shard is not None and not plan.cells:
         return [f"{covers}.", "This shard has no cell: there are more shards than cells."]
-    to_run = f"{plan.total(plan.to_run)} to run, {executor.description}"
-    sample = "" if plan.share == 1 else f"From {len(plan.cells)} cells chosen at random, about: "
-    return [covers, sample + "; ".join([*kept, to_run]) + ".", *source_in_words(plan)]
+    to_run = f"{plan.to_run} to run, {executor.description}"
+    return [covers, "; ".join([*kept, to_run]) + ".", *source_in_words(plan)]
 
 
 def shape_in_words(grid: Grid) -> str:
@@ -70,7 +68,7 @@ def source_in_words(plan: Plan) -> list[str]:
     """Say how many cells of other code or of other parameters there are, if there are any."""
     name, sentences = plan.grid.study.name, []
     if plan.of_other_source:
-        cells = plural(plan.total(plan.of_other_source), "cell")
+        cells = plural(plan.of_other_source, "cell")
         sentences.append(
             f"{cells} were trained by an earlier version of the code of {name}; they are kept. "
             "Add --fresh to train all again, or --out DIR to keep both."

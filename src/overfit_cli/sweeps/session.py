@@ -95,9 +95,7 @@ class Session:
             self.output.print(sentence)
         return plan, summary
 
-    def plan(
-        self, grid: Grid, cells: Sequence[Cell] | None = None, *, outlined: bool = False
-    ) -> Plan:
+    def plan(self, grid: Grid, cells: Sequence[Cell] | None = None) -> Plan:
         """Compare a grid, or some cells of it, with what the directory holds; see `make_plan`."""
         return make_plan(
             grid,
@@ -107,13 +105,12 @@ class Session:
             fresh=self.fresh,
             retry_failed=self.retry_failed,
             trajectories=self.trajectories,
-            outlined=outlined,
             shard=self.shard,
         )
 
     def executor_for(self, plan: Plan) -> Executor:
         """Return the executor of a plan."""
-        return self.executor.for_batches(plan.total(len(plan.batches)))
+        return self.executor.for_batches(len(plan.batches))
 
     @property
     def execution(self) -> Execution:
@@ -196,7 +193,7 @@ class Session:
         executor = self.executor_for(plan)
         jobs = executor.requested_jobs
         within = max(LEAST_FOR_PROBE, LONGEST_DRY_RUN - elapsed)
-        work = None if self.cell_seconds is None else self.cell_seconds * plan.total(plan.to_run)
+        work = None if self.cell_seconds is None else self.cell_seconds * plan.to_run
         return estimate(plan, jobs, self.execution, within, work and work / jobs)
 
     def run(self, plan: Plan, read: Mapping[str, str]) -> Summary:
@@ -242,7 +239,7 @@ def outline(
     Returns:
         The plan; with rounds, that of the coarse grid.
     """
-    plan = session.plan(grid if refinement is None else refinement.coarse_grid, outlined=True)
+    plan = session.plan(grid if refinement is None else refinement.coarse_grid)
     session.prepare(plan)
     session.describe(plan)
     if plan.batches:

@@ -23,11 +23,10 @@ from joblib.externals.loky.backend import get_context
 
 from overfit_cli.core.cell import Cell
 from overfit_cli.core.files import temporary_cache
-from overfit_cli.core.parameters import Value, describe
+from overfit_cli.core.parameters import describe
 from overfit_cli.core.processes import start_worker
 from overfit_cli.core.study import AnyStudy, Study
-from overfit_cli.core.training import Device, Execution, training_conditions
-from overfit_cli.sweeps.grid import Grid
+from overfit_cli.core.training import Execution, training_conditions
 from overfit_cli.sweeps.part_file import cell_table, trajectory_table
 from overfit_cli.sweeps.plan import Plan
 from overfit_cli.sweeps.worker import train_all
@@ -115,7 +114,6 @@ WHOLE = 6.0
 Shortened cells take more for what a batch does once, such as drawing its data.
 """
 
-NEIGHBOURS = 200
 _BYTES_PER_PART = 12_000
 
 
@@ -191,14 +189,14 @@ def estimate(
     """
     shared = processes_per_core()
     within *= shared
-    study, device = plan.grid.study, execution.device
+    study = plan.grid.study
     costs = [cost_of(study, batch) for batch in plan.batches]
-    batches, cells = plan.total(len(plan.batches)), [*chain.from_iterable(plan.batches)]
+    batches, cells = len(plan.batches), [*chain.from_iterable(plan.batches)]
     busy = min(jobs, batches)
     declared = [needed for cell in cells if (needed := study.memory(cell)) is not None]
     memory = busy * max(declared) if declared else None
     spread = type(study).cost is Study.cost
-    probes, needed, whole = _spread(plan, device) if spread else _probes(plan, costs, device)
+    probes, needed, whole = _spread(plan) if spread else _probes(plan, costs)
     if usual is not None and not spread:  # it is a better guess than what a cheap batch tells
         probes, needed = probes[needed - 1 :], 1
     # A function may know some seeds only, and has nothing that is kept for the next cell.
@@ -208,7 +206,7 @@ def estimate(
         return Estimate(usual * shared, memory, None, cut=True, within=within)
     if not timed:
         return Estimate(None, memory, None, cut=True, within=within)
-    last, total = timed[-1], sum(costs) / plan.share
+    last, total = timed[-1], sum(costs)
     own = [probe.speed for probe in (timed if spread else timed[needed - 1 :] or [last])]
     once, rate = once_and_rate(own)
     longest = max(speed.seconds for speed in own) if spread else once + rate * max(costs)
@@ -218,7 +216,7 @@ def estimate(
     return Estimate(
         seconds=start + max(seconds / busy + draws, longest),
         memory=memory or busy * last.memory or None,
-        disk=plan.total(len(cells)) * last.bytes_per_cell + _BYTES_PER_PART * parts,
+        disk=len(cells) * last.bytes_per_cell + _BYTES_PER_PART * parts,
         cut=len(timed) < needed,
         within=within,
         longest=longest,
@@ -250,7 +248,7 @@ Probes: TypeAlias = tuple[list[list[Cell]], int, list[Cell]]
 """Cells to time, the least number of them, and a whole batch to time last if it takes little."""
 
 
-def _probes(plan: Plan, costs: Sequence[float], device: Device) -> Probes:
+def _probes(plan: Plan, costs: Sequence[float]) -> Probes:
     """Return the cells to time, the cheapest first, where the study knows its costs.
 
     These are the study's default cell, a cheap batch and the middle one. A dearer one follows, if
@@ -260,7 +258,7 @@ def _probes(plan: Plan, costs: Sequence[float], device: Device) -> Probes:
     order = sorted(range(len(costs)), key=costs.__getitem__)
     halves = [*accumulate(costs[index] for index in order)]
     dear = bisect.bisect_left(halves, halves[-1] / 2)
-    batches = [[*_typical(plan, order[rank], device)] for rank in (len(order) // 2, dear)]
+    batches = [plan.batches[order[rank]] for rank in (len(order) // 2, dear)]
     middle, dearer = ([study.probe(cell) for cell in batch] for batch in batches)
     smaller = [[study.probe(cell) for cell in plan.batches[order[0]]]]
     if all(info.default is not None for info in describe(study.parameters).values()):
@@ -280,7 +278,7 @@ SPREAD = 3
 """Batches that are timed of a study that doesn't know its costs."""
 
 
-def _spread(plan: Plan, device: Device) -> Probes:
+def _spread(plan: Plan) -> Probes:
     """Return the cells to time if costs aren't known: the middles of parts of the grid.
 
     These are of one seed: batches are in the order of seeds, and then of the grid.
@@ -290,30 +288,8 @@ def _spread(plan: Plan, device: Device) -> Probes:
     middles = {(2 * part + 1) * len(of_seed) // (2 * SPREAD) for part in range(SPREAD)}
     numbers = [of_seed[index] for index in sorted(middles)]
     study = plan.grid.study
-    probes = [[study.probe(cell) for cell in _typical(plan, each, device)] for each in numbers]
+    probes = [[study.probe(cell) for cell in plan.batches[each]] for each in numbers]
     return probes, len(probes), []
-
-
-def _typical(plan: Plan, number: int, device: Device) -> Sequence[Cell]:
-    batch = plan.batches[number]
-    return batch if plan.share == 1 else _batch_of(batch[0], plan.grid, device)
-
-
-def _batch_of(cell: Cell, grid: Grid, device: Device) -> list[Cell]:
-    """The batch that a cell would be in, from its neighbours along the longest axis.
-
-    An outline's own batches are of cells that lie far apart, and share less.
-    """
-    axes = grid.axes if grid.is_product else {}  # neighbours elsewhere may be no points
-    longest = max(axes, key=lambda axis: len(axes[axis]), default="")
-    values: dict[str, tuple[Value, ...]] = {
-        name: (getattr(cell.parameters, name),) for name in grid.values
-    }
-    if longest:
-        index = grid.values[longest].index(values[longest][0])
-        values[longest] = grid.values[longest][max(0, index - NEIGHBOURS) : index + NEIGHBOURS]
-    row = Grid(grid.study, values, (cell.seed,)).cells()
-    return next(batch for batch in grid.study.batches(row, device) if cell in batch)
 
 
 def _timed_within(

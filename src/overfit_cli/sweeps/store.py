@@ -70,12 +70,10 @@ class StoredCells:
 
     Attributes:
         logged: the keys of the cells that have a trajectory; empty where that wasn't asked for.
-        share: of how many of the part files this is known, from 0 to 1.
     """
 
     cells: Mapping[str, StoredCell]
     logged: Collection[str]
-    share: float = 1.0
 
     def stays(self, key: str, fresh: bool, retry_failed: bool, trajectories: bool) -> bool:
         """Whether a cell is there and needn't run again."""
@@ -163,7 +161,7 @@ class RunDirectory:
         steps: pd.DataFrame = _joined(tables).to_pandas()
         return steps.drop_duplicates(["key", "step"]).reset_index(drop=True)
 
-    def study_name(self, most: int | None = None) -> str | None:
+    def study_name(self) -> str | None:
         """Return the name of the study whose cells it holds; None where it holds none.
 
         The manifest says it; without one, its part files do.
@@ -171,7 +169,7 @@ class RunDirectory:
         manifest = read_manifest(self.path)
         if manifest is not None:
             return manifest.study
-        indices = self.cells.indices(most).values()
+        indices = self.cells.indices().values()
         names = {study_of(part) for part in indices if isinstance(part, pa.Table)}
         if len(names) > 1:
             raise self.error(
@@ -194,14 +192,10 @@ class RunDirectory:
         """Return the keys of the cells that have a trajectory."""
         return _keys(self._own_indices(self.trajectories))
 
-    def contents(self, *, trajectories: bool = False, most: int | None = None) -> StoredCells:
-        """Return what is there already.
-
-        Args:
-            most: look at so many parts of a kind only, chosen at random; None for all.
-        """
+    def contents(self, *, trajectories: bool = False) -> StoredCells:
+        """Return what is there already."""
         cells = dict[str, StoredCell]()
-        for index in self._own_indices(self.cells, most):
+        for index in self._own_indices(self.cells):
             keys, statuses, versions = (
                 index.column(name).to_pylist() for name in ("key", "status", "version")
             )
@@ -210,10 +204,8 @@ class RunDirectory:
             # A cell that stands in two parts is done where one says so.
             done = [key for key in cells.keys() & part.keys() if cells[key].status == "done"]
             cells |= part | {key: cells[key] for key in done}
-        logged = self._own_indices(self.trajectories, most) if trajectories else []
-        parts = len(self.cells.names())
-        share = 1.0 if most is None or parts <= most else most / parts
-        return StoredCells(cells, _keys(logged), share)
+        logged = self._own_indices(self.trajectories) if trajectories else []
+        return StoredCells(cells, _keys(logged))
 
     def prepare(self) -> list[str]:
         """Make folders, clear what a kill left, and put the parts in order; say what was done."""
@@ -287,9 +279,9 @@ class RunDirectory:
         _leave_out(reasons)
         return parts_of_study
 
-    def _own_indices(self, folder: PartFolder, most: int | None = None) -> list[pa.Table]:
-        study = self.study_name(most)
-        indices = folder.indices(most).values()
+    def _own_indices(self, folder: PartFolder) -> list[pa.Table]:
+        study = self.study_name()
+        indices = folder.indices().values()
         return [part for part in indices if isinstance(part, pa.Table) and study_of(part) == study]
 
     def _fitting(self, kind: Kind, parts: Mapping[Path, pa.Table], version: int) -> list[pa.Table]:
