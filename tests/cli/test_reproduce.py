@@ -13,9 +13,8 @@ import pytest
 
 import overfit_cli
 from overfit_cli import UserError
-from overfit_cli.cli.reproduce import TimeLeft
 from overfit_cli.sweeps import presets
-from overfit_cli.sweeps.presets import all_presets, all_reproducibles, find_preset, reproducible
+from overfit_cli.sweeps.presets import all_presets, all_reproducibles, reproducible
 from tests.command import call
 from tests.toy_runs import TOY
 
@@ -323,35 +322,16 @@ def test_both_dry_runs_tell_one_time(
         assert max(first, second) < 1.5 * min(first, second)
 
 
-def test_the_time_left_is_corrected_by_the_speed_of_this_machine(
-    shipped: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Two presets of ten minutes; the first takes twenty, which counts beside five as expected."""
-    clock = [0.0]
-    monkeypatch.setattr("overfit_cli.cli.reproduce.time.monotonic", lambda: clock[0])
-    for number in (1, 2):
-        write_preset(shipped, f"p{number}", minutes=10)
-    both = [preset for name in ("p1", "p2") if (preset := find_preset(name))]
-    left = TimeLeft(both, "quick", 2, tmp_path)
-    assert left.sentence() == "about 20 min 00 s for all"
-    with left.running(both[0], "1 of 2"):
-        clock[0] = 600.0
-        assert left.report(0.5) == "1 of 2: about 22 min 30 s for all"  # 15 × (10 + 5) / (5 + 5)
-        clock[0] = 1200.0
-    assert left.sentence() == "about 16 min 40 s for all"  # 10 × (20 + 5) / (10 + 5)
-    assert left.seconds(both[0]) == 0.0
-
-
 def test_presets_of_unknown_time_are_counted_and_no_total_is_told(
     shipped: Path, tmp_path: Path
 ) -> None:
     write_preset(shipped, "p1")
-    (first,) = all_presets()
-    unknown = TimeLeft([first], "paper", 2, tmp_path)
-    assert unknown.sentence() == "time not known for 1 of 1"
+    dry = ("reproduce", "--dry-run", "--profile", "paper", "--jobs", "2")
+    unknown = call(*dry, cwd=tmp_path).stdout
+    assert "1 preset on 2 jobs: time not known for 1 of 1." in unknown
     (shipped / "p2.toml").write_text((shipped / "p1.toml").read_text() + "minutes = 3\n")
-    both = TimeLeft(all_presets(), "paper", 2, tmp_path)
-    assert both.sentence() == "time not known for 1 of 2, about 3 min 00 s for the others"
+    both = call(*dry, cwd=tmp_path).stdout
+    assert "time not known for 1 of 2, about 3 min 00 s for the others." in both
 
 
 def test_a_short_time_is_a_few_seconds(shipped: Path, tmp_path: Path) -> None:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -115,27 +114,35 @@ class Reproduction:
         """Say what would run, and how long it takes on this many jobs."""
         from overfit_cli.sweeps.progress import jobs_in_words
 
-        time_left = self._measure_time(self.executor.requested_jobs)
+        seconds = dict[str, float | None]()
         for item in self.wanted:
-            if item.asked and time_left.seconds(item.preset) != 0.0:
-                time_left.expect(item.preset, self._estimate(item))
-            profile, left = item.preset.profile(self.profile), time_left.seconds(item.preset)
+            left = self._seconds(item)
+            if item.asked and left != 0.0 and (probed := self._estimate(item)) is not None:
+                left = probed
+            profile, seconds[item.preset.name] = item.preset.profile(self.profile), left
             time = "time not known" if left is None else duration_estimate(left) if left else "done"
             needs = f"; needs {profile.needs}" if profile.needs else ""
             self.output.print(f"{item.address}: {item.preset.name}, {time}{needs}")
         size = f"{plural(len(self.wanted), 'preset')} on {jobs_in_words(self.executor)}"
-        self.output.print(f"{size}: {time_left.sentence()}.")
+        self.output.print(f"{size}: {_time_in_words(seconds)}.")
+
+    def _seconds(self, item: Reproducible) -> float | None:
+        """The seconds that a preset should still take, from its recorded minutes; None without."""
+        from overfit_cli.core.files import results_folder
+        from overfit_cli.sweeps.presets import MEASURED_ON
+
+        minutes = item.preset.profile(self.profile).minutes
+        missing = _missing(item.preset, self.profile, results_folder())
+        if minutes is None:
+            return None if missing else 0.0
+        return 60 * minutes * MEASURED_ON / self.executor.requested_jobs * missing
 
     def _estimate(self, item: Reproducible) -> float | None:
         """The seconds that a preset should take here, from the probe of `overfit sweep --dry-run`.
 
         None where none ended in time, or where something that it needs is missing.
         """
-        from overfit_cli.core.files import results_folder
-
-        session, subject = self._session(
-            item, results_folder() / item.preset.run_name(self.profile)
-        )
+        session, subject = self._session(item)
         with suppress(UserError):
             plan = session.plan(subject.grid())
             session.prepare(plan)
@@ -146,27 +153,21 @@ class Reproduction:
         """Run and draw one preset after the other; what can't be run is left out and said."""
         from overfit_cli.core.files import results_folder
 
-        time_left = self._measure_time(self.executor.jobs)
         for number, item in enumerate(self.wanted, start=1):
             position = f"{number} of {len(self.wanted)}"
-            self.output.print(f"[{position}] {item.address}: {time_left.sentence()}.")
+            left = {item.preset.name: self._seconds(item) for item in self.wanted[number - 1 :]}
+            self.output.print(f"[{position}] {item.address}: {_time_in_words(left)}.")
             directory = results_folder() / item.preset.run_name(self.profile)
-            with time_left.running(item.preset, position):
-                try:
-                    self.failed |= self._sweep(item, directory, time_left)
-                    self.directories.append(directory)
-                except UserError as error:
-                    if item.asked or error.exit_code != 2:
-                        raise
-                    self._leave_out(item, error)
-                later = [other.preset.run_name(self.profile) for other in self.wanted[number:]]
-                if directory in self.directories and directory.name not in later:
-                    self.failed |= not _draw(self.output, self._figures(item), directory)
-
-    def _measure_time(self, jobs: int) -> TimeLeft:
-        from overfit_cli.core.files import results_folder
-
-        return TimeLeft([item.preset for item in self.wanted], self.profile, jobs, results_folder())
+            try:
+                self.failed |= self._sweep(item)
+                self.directories.append(directory)
+            except UserError as error:
+                if item.asked or error.exit_code != 2:
+                    raise
+                self._leave_out(item, error)
+            later = [other.preset.run_name(self.profile) for other in self.wanted[number:]]
+            if directory in self.directories and directory.name not in later:
+                self.failed |= not _draw(self.output, self._figures(item), directory)
 
     def _leave_out(self, item: Reproducible, error: UserError) -> None:
         """Say why a preset isn't run: data or a package that it needs is missing, or an error."""
@@ -183,14 +184,13 @@ class Reproduction:
         names = [name for other in shared for name in other.preset.content.figures]
         return list(dict.fromkeys(names))
 
-    def _sweep(self, item: Reproducible, path: Path, time_left: TimeLeft) -> bool:
-        session, subject = self._session(item, path, time_left)
+    def _sweep(self, item: Reproducible) -> bool:
+        session, subject = self._session(item)
         _, summary = session.sweep(subject.grid())
         return bool(summary.failed or summary.earlier)
 
-    def _session(
-        self, item: Reproducible, path: Path, time_left: TimeLeft | None = None
-    ) -> tuple[Session, Subject]:
+    def _session(self, item: Reproducible) -> tuple[Session, Subject]:
+        from overfit_cli.core.files import results_folder
         from overfit_cli.sweeps.session import Session
         from overfit_cli.sweeps.store import RunDirectory
         from overfit_cli.sweeps.subject import find_subject
@@ -199,16 +199,27 @@ class Reproduction:
         profile = [] if self.profile == "quick" else ["--profile", self.profile]
         session = Session(
             output=self.output,
-            directory=RunDirectory(path, "run directory"),
+            directory=RunDirectory(
+                results_folder() / item.preset.run_name(self.profile), "run directory"
+            ),
             executor=self.executor,
             trajectories=subject.trajectories,
-            time_left=None if time_left is None else time_left.report,
             cell_seconds=subject.cell_seconds,
             command=["overfit", "sweep", item.preset.name, *profile],
             sentences=subject.sentences,
             preset=item.preset.path,
         )
         return session, subject
+
+
+def _time_in_words(seconds: Mapping[str, float | None]) -> str:
+    """About how long presets still take, or of how many that isn't known."""
+    known = [each for each in seconds.values() if each is not None]
+    unknown = len(seconds) - len(known)
+    if not unknown:
+        return f"{duration_estimate(sum(known))} for all"
+    others = f", {duration_estimate(sum(known))} for the others" if sum(known) else ""
+    return f"time not known for {unknown} of {len(seconds)}{others}"
 
 
 def _directory(item: Reproducible) -> str:
@@ -235,72 +246,6 @@ def _draw(output: Console, names: Sequence[str], directory: Path) -> bool:
         else:
             output.print(f"Drawn: {path}")
     return drawn
-
-
-_PRIOR = 300.0
-"""Seconds of work at the measured speed that are added to what this machine has done: the first
-presets are short, and most of their time is the start of workers."""
-
-
-class TimeLeft:
-    """The time that presets still take, one after the other.
-
-    The cost of a preset is the seconds that it should take; their speed corrects them.
-    """
-
-    def __init__(self, presets: Sequence[Preset], profile: str, jobs: int, results: Path) -> None:
-        from overfit_cli.sweeps.presets import MEASURED_ON
-        from overfit_cli.sweeps.speed import Speed
-
-        self._left: dict[str, float | None] = {}
-        for preset in presets:
-            minutes = preset.profile(profile).minutes
-            missing = _missing(preset, profile, results)
-            cost = None if minutes is None else 60 * minutes * MEASURED_ON / jobs
-            self._left[preset.name] = 0.0 if missing == 0 else cost and cost * missing
-        self._speed = Speed(_PRIOR, _PRIOR)
-        self._position = self._current = ""
-        self._cost = self._timed_at = 0.0
-
-    def seconds(self, preset: Preset) -> float | None:
-        """Return how many seconds a preset should still take; None where that isn't known."""
-        return self._left[preset.name]
-
-    def expect(self, preset: Preset, seconds: float | None) -> None:
-        """Take in how long a preset should take here; None changes nothing."""
-        if seconds is not None:
-            self._left[preset.name] = seconds
-
-    @contextmanager
-    def running(self, preset: Preset, position: str) -> Iterator[None]:
-        """Take the time of a preset that runs inside; `position` says which it is of all."""
-        self._current, self._position = preset.name, position
-        self._cost, self._timed_at = self._left[preset.name] or 0.0, time.monotonic()
-        yield
-        self._advance(1.0)
-        self._left[preset.name] = 0.0
-
-    def report(self, share: float) -> str:
-        """Return what is left in words, after this share of the preset that runs."""
-        self._advance(share)
-        return f"{self._position}: {self.sentence()}"
-
-    def _advance(self, share: float) -> None:
-        left, now = (1 - share) * self._cost, time.monotonic()
-        if self._left[self._current] is not None:
-            self._speed.add((self._left[self._current] or 0.0) - left, now - self._timed_at)
-            self._left[self._current] = left
-        self._timed_at = now
-
-    def sentence(self) -> str:
-        """Return about how long all of them still take, or of how many that isn't known."""
-        costs = [cost for cost in self._left.values() if cost is not None]
-        left = self._speed.time(sum(costs)) or 0.0
-        unknown = len(self._left) - len(costs)
-        if not unknown:
-            return f"{duration_estimate(left)} for all"
-        others = f", {duration_estimate(left)} for the others" if left else ""
-        return f"time not known for {unknown} of {len(self._left)}{others}"
 
 
 def _missing(preset: Preset, profile: str, results: Path) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -173,12 +173,7 @@ _LINES_AROUND_DIAGRAM = 6
 
 
 class Progress:
-    """The state of a running sweep, fed with one record per task.
-
-    Args:
-        time_left: says what is left of several sweeps, after a share of this one's cost; None
-            where there is no other.
-    """
+    """The state of a running sweep, fed with one record per task."""
 
     def __init__(
         self,
@@ -187,9 +182,8 @@ class Progress:
         directory: RunDirectory,
         output: Console,
         speed: Speed,
-        time_left: Callable[[float], str] | None = None,
     ) -> None:
-        self._plan, self._executor, self._time_left = plan, executor, time_left
+        self._plan, self._executor = plan, executor
         self._speed = speed
         self._directory, self._output = directory, output
         self._began = time.monotonic()
@@ -268,8 +262,7 @@ class Progress:
     def _sentence(self) -> str:
         failed = f", {self._failed} failed" if self._failed else ""
         now = self._time() if self.cells else self._waits_for()
-        several = f"; {self._time_left(self._cost_done / self._cost)}" if self._time_left else ""
-        return f"{self.count()}{failed}; {now}{several}"
+        return f"{self.count()}{failed}; {now}"
 
     def _waits_for(self) -> str:
         """Return what comes before the first record: workers start, each job trains a batch."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -75,7 +75,6 @@ class Session:
     retry_failed: bool = False
     fail_fast: bool = False
     time_limit: float | None = None
-    time_left: Callable[[float], str] | None = None
     cell_seconds: float | None = None
     command: Sequence[str] | None = None
     sentences: Mapping[str, str] = field(default_factory=dict)
@@ -201,7 +200,7 @@ class Session:
         executor, speed = self.executor_for(plan), Speed()
         with blaming(plan.grid.study, "the cost of a cell"):
             plan = replace(plan, batches=coarse_to_fine(plan, executor.jobs))
-            progress = Progress(plan, executor, self.directory, self.output, speed, self.time_left)
+            progress = Progress(plan, executor, self.directory, self.output, speed)
         try:
             with progress.shown():
                 return execute(
