@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -88,6 +90,26 @@ def test_on_a_terminal_no_line_is_longer_than_it_is_wide_and_no_word_is_lost(
     folded = call("list", *words, cwd=ROOT).stdout
     assert sorted(folded.split()) == sorted(whole.split()), "columns of a table fold each by itself"
     assert max(map(len, folded.splitlines())) <= 80
+
+
+def test_claims_have_the_verdict_of_the_report_that_is_kept(tmp_path: Path) -> None:
+    claims: list[dict[str, Any]] = [
+        {"study": "kernel-landscape", "claim": claim.name, "kind": claim.kind, "family": None}
+        | {"verdict": "fails", "directory": "results/there"}
+        for claim in claims_of(find_study("kernel-landscape"))[:2]
+    ]
+    claims[1]["family"] = {"verdict": "inconclusive"}
+    folder = tmp_path / "results" / "report"
+    folder.mkdir(parents=True)
+    (folder / "claims.json").write_text(json.dumps({"claims": claims}))
+    said = call("list", "claims", "kernel-landscape", cwd=tmp_path).stdout
+    assert said.count("  verdict: fails on results/there, in results/report\n") == 1
+    short = call("list", "kernel-landscape", cwd=tmp_path).stdout
+    first, second = (claim["claim"] for claim in claims)
+    assert f"\n  fails (1)\n    {first}\n  inconclusive (1)\n    {second}\n" in short
+    for text in ("", "[]", '{"claims": [{}]}', '{"claims": 3}'):
+        (folder / "claims.json").write_text(text)
+        assert "verdict" not in call("list", "claims", "kernel-landscape", cwd=tmp_path).stdout
 
 
 def test_a_misspelt_kind_or_study_is_said_with_the_nearest(tmp_path: Path) -> None:

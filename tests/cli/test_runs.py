@@ -156,7 +156,7 @@ def test_the_list_of_the_kept_runs_fits_80_columns() -> None:
     assert {line.split()[0] for line in lines_of("runs", cwd=ROOT)[1:-1]} == kept
 
 
-def test_a_run_is_described_with_its_paper_settings_commands_claims_and_next_commands() -> None:
+def test_a_run_is_described_with_its_paper_settings_commands_verdicts_and_next_commands() -> None:
     said = call("runs", "results/fig1-quick", cwd=ROOT).stdout
     assert said.startswith("results/fig1-quick: benign-vit, 18240 cells, complete, ")
     for words in (
@@ -165,16 +165,16 @@ def test_a_run_is_described_with_its_paper_settings_commands_claims_and_next_com
         "Settings: benign-vit (Jiang et al. 2024), version ",
         "Command: overfit sweep fig1 ",
         "Figures in results/fig1-quick/figures: ",
-        "Claims: fig1-fitted, ",
         "Next: overfit plot heatmap --from results/fig1-quick",
         "Next: overfit report results/fig1-quick",
     ):
         assert f"\n{words}" in said
+    assert re.search(r"^Claims judged on it in results/report: \d+ hold, \d+ fail, ", said, re.M)
 
 
 def test_a_run_of_a_function_is_described_and_judged_by_its_own_claims(swept: Path) -> None:
     said = call("runs", "results/bad", cwd=swept).stdout
-    assert "Claims: small.\n" in said
+    assert "Claims, not judged in results/report: small.\n" in said
     proposed = re.findall(r"^Next: overfit (.*)$", said, re.MULTILINE)
     assert proposed == [
         "runs results/bad --failed",

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -18,6 +19,7 @@ from rich.text import Text
 from overfit_cli.cli import completion
 from overfit_cli.core.console import console, print_folded
 from overfit_cli.core.errors import BadValue
+from overfit_cli.core.files import results_folder
 from overfit_cli.core.text import most_alike, plural, visible
 from overfit_cli.core.values import alternatives
 
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     from overfit_cli.core.parameters import ParameterInfo
     from overfit_cli.core.study import AnyStudy
     from overfit_cli.report.contents import ReportedPaper
+    from overfit_cli.report.expected import KeptVerdict
     from overfit_cli.report.judge import Judged
 
 
@@ -297,9 +300,20 @@ _SIGNS = (
 def _print_claims(output: Console, study: AnyStudy) -> None:
     names = [name for name, _, _ in _claims([study])]
     if names:
+        verdicts = _kept(study)
+        report = f", with their verdicts in {_report()}" if verdicts else ""
         output.print()
-        output.print(f"Claims ({len(names)})")
-        print_folded(output, ", ".join(names), "  ", "  ")
+        output.print(f"Claims ({len(names)}){report}")
+        groups = dict[str, list[str]]()
+        for name in names:
+            verdict = verdicts[name].verdict if name in verdicts else "not judged"
+            groups.setdefault(verdict, []).append(name)
+        for group in sorted(groups, key=[*_COLOURS, "not judged"].index):
+            indent = "  "
+            if verdicts:
+                output.print(f"  {group} ({len(groups[group])})")
+                indent = "    "
+            print_folded(output, ", ".join(groups[group]), indent, indent)
 
 
 def _print_entries(output: Console, entries: Sequence[tuple[str, str]]) -> None:
@@ -321,12 +335,31 @@ def _print_in_full(output: Console, kind: str, study: AnyStudy) -> None:
     entries = [*_ENTRIES[kind]([study])]
     if not entries:
         output.print(f"{study.name} has no {kind}.")
+    verdicts = _kept(study) if kind == "claims" else {}
     for name, line, more in entries:
         output.print(name)
-        for heading, text in (("", line), *more):
+        for heading, text in (("", line), *more, *_verdict(verdicts.get(name))):
             said = f"{heading}: {text}" if heading else text
             for part in textwrap.wrap(said, 76):
                 output.print(f"  {part}")
+
+
+def _verdict(kept: KeptVerdict | None) -> Iterator[tuple[str, str]]:
+    if kept is not None:
+        on = f" on {kept.directory}" if kept.directory else ""
+        yield "verdict", f"{kept.verdict}{on}, in {_report()}"
+
+
+def _report() -> Path:
+    return results_folder() / "report"
+
+
+def _kept(study: AnyStudy) -> dict[str, KeptVerdict]:
+    """The verdicts of a study's claims that the report in `results/` has, by name."""
+    from overfit_cli.report.expected import kept_verdicts
+
+    kept = kept_verdicts(_report())
+    return {claim.claim: claim for claim in kept if claim.study == study.name}
 
 
 def _studies(studies: Iterable[AnyStudy]) -> Iterable[Entry]:

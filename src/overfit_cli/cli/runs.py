@@ -15,6 +15,7 @@ import typer
 
 from overfit_cli.cli import completion
 from overfit_cli.cli.deciding import continuing_command
+from overfit_cli.cli.report import counts_in_words
 from overfit_cli.core.console import console, print_folded
 from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.text import ago, brief, list_numbers, natural_key, plural
@@ -55,7 +56,7 @@ def runs(
     """List run directories, one line each; or show one of them in full.
 
     A line has the cells, what is missing or failed, and the age. In full, a run has its settings,
-    commands, figures, claims and next steps.
+    commands, figures, verdicts and next steps.
     """
     from overfit_cli.cli.export import print_content
     from overfit_cli.core.files import results_folder, write_user_file
@@ -215,8 +216,7 @@ def _lines(described: RunSummary, data: FigureData) -> Iterator[str]:
     pictures = sorted(path.name for path in folder.glob("*") if path.suffix in PICTURES)
     if pictures:
         yield f"Figures in {folder}: {', '.join(pictures)}."
-    if names := _claims(described, data.study):
-        yield f"Claims: {', '.join(names)}."
+    yield from _verdicts(described, data.study)
     figure = _figure(described, data)
     judging = _judging_command(described, data.study)
     drawing = ["plot", figure, "--from", str(described.path)] if figure else []
@@ -226,16 +226,33 @@ def _lines(described: RunSummary, data: FigureData) -> Iterator[str]:
 PICTURES = (".png", ".pdf", ".svg")
 
 
-def _claims(described: RunSummary, study: AnyStudy) -> list[str]:
+def _verdicts(described: RunSummary, study: AnyStudy) -> Iterator[str]:
+    """The verdicts that the report in `results/` has of the run; else the names of its claims."""
+    from overfit_cli.core.files import results_folder
     from overfit_cli.core.registry import claims_of
+    from overfit_cli.report.expected import kept_verdicts
     from overfit_cli.sweeps.presets import presets_run_into
 
-    presets = {preset.name for preset in presets_run_into(described.path.resolve().name)}
+    here, folder = described.path.resolve(), results_folder() / "report"
+    kept = [
+        claim
+        for claim in kept_verdicts(folder)
+        if claim.study == study.name and claim.directory and claim.directory.resolve() == here
+    ]
+    if kept:
+        counts = counts_in_words((claim.kind, claim.verdict) for claim in kept)
+        yield f"Claims judged on it in {folder}: {counts}"
+        others = [f"{claim.claim} {claim.verdict}" for claim in kept if claim.verdict != "holds"]
+        if others:
+            yield f"Claims that do not hold: {', '.join(others)}."
+        return
+    presets = {preset.name for preset in presets_run_into(here.name)}
     is_own = study.identity.function is not None
     names = [each.name for each in claims_of(study) if is_own or each.preset in presets]
     if described.manifest is not None:
         names += [*described.manifest.sentences, *described.manifest.stated]
-    return names
+    if names:
+        yield f"Claims, not judged in {folder}: {', '.join(names)}."
 
 
 def _figure(described: RunSummary, data: FigureData) -> str:

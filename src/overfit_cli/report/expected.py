@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from overfit_cli.core.claim import VERDICTS, Verdict
+from overfit_cli.core.claim import KINDS, VERDICTS, Kind, Verdict
 from overfit_cli.core.errors import BadValue
 from overfit_cli.core.files import error_text, read_bounded, read_toml
 from overfit_cli.core.text import most_alike, shorten
@@ -128,3 +128,35 @@ def _closest_claim(claim: str, addresses: Collection[str]) -> str:
 
 _CLOSE = 0.6
 """The least similarity of the names of an unknown claim and the nearest one."""
+
+
+@dataclass(frozen=True)
+class KeptVerdict:
+    """The verdict of a claim in a report that was written.
+
+    Attributes:
+        verdict: that which counts: see `Judged.headline`.
+    """
+
+    study: str
+    claim: str
+    kind: Kind
+    verdict: Verdict
+    directory: Path | None
+
+
+def kept_verdicts(folder: Path) -> list[KeptVerdict]:
+    """Return the verdicts in a report's `claims.json`; none where it can't be read as such."""
+    try:
+        content = json.loads(read_bounded(folder / "claims.json", MOST_BYTES_KEPT))
+        return [_kept_verdict(claim) for claim in content["claims"]]
+    except (OSError, ValueError, KeyError, TypeError):
+        return []
+
+
+def _kept_verdict(claim: Mapping[str, Any]) -> KeptVerdict:
+    verdict = (claim["family"] or claim)["verdict"]
+    if verdict not in VERDICTS or claim["kind"] not in KINDS:
+        raise ValueError
+    directory = Path(claim["directory"]) if claim["directory"] else None
+    return KeptVerdict(claim["study"], claim["claim"], claim["kind"], verdict, directory)
