@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import gzip
+import io
 import os
 import re
+import tarfile
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from overfit_cli import UserError
+from overfit_cli.datasets import imdb
 from overfit_cli.datasets.imdb import read_imdb
 from tests.datasets.imdb_files import REVIEWS, without, write_archive, write_folder
 
@@ -79,6 +83,64 @@ def huge_review(folder: Path) -> Path:
     return folder
 
 
+def archive_of(folder: Path, *members: tuple[tarfile.TarInfo, bytes]) -> Path:
+    """An archive with these members, whatever their headers say."""
+    content = io.BytesIO()
+    for header, data in members:
+        content.write(header.tobuf(tarfile.GNU_FORMAT))
+        content.write(data + bytes(-len(data) % 512))
+    folder.mkdir()
+    (folder / "aclImdb.tar.gz").write_bytes(gzip.compress(content.getvalue() + bytes(1024)))
+    return folder
+
+
+def member(name: str, size: int, kind: bytes = tarfile.REGTYPE) -> tarfile.TarInfo:
+    header = tarfile.TarInfo(name)
+    header.size, header.type = size, kind
+    return header
+
+
+def huge_member(folder: Path) -> Path:
+    return archive_of(folder, (member("aclImdb/train/pos/5_9.txt", 1 << 40), b"x" * 512))
+
+
+def huge_name(folder: Path) -> Path:
+    long = member("././@LongLink", 1 << 40, tarfile.GNUTYPE_LONGNAME)
+    return archive_of(folder, (long, b"x" * 512))
+
+
+def huge_header(folder: Path) -> Path:
+    return archive_of(folder, (member("pax", 1 << 40, tarfile.XHDTYPE), b"x" * 512))
+
+
+def huge_stranger(folder: Path) -> Path:
+    return archive_of(folder, (member("something else", 10**15), b"x" * 512))
+
+
+def endless_names(folder: Path) -> Path:
+    """Each long name is followed by another."""
+    long = member("././@LongLink", 10, tarfile.GNUTYPE_LONGNAME)
+    return archive_of(folder, *[(long, b"x" * 10)] * 3000)
+
+
+def negative_size(folder: Path) -> Path:
+    header = bytearray(member("aclImdb/train/pos/5_9.txt", 0).tobuf(tarfile.GNU_FORMAT))
+    header[124:136] = b"\xff" * 12
+    header[148:156] = b" " * 8
+    header[148:156] = b"%06o\0 " % sum(header)
+    folder.mkdir()
+    (folder / "aclImdb.tar.gz").write_bytes(gzip.compress(bytes(header) + bytes(2048)))
+    return folder
+
+
+def links(folder: Path) -> Path:
+    link = member("aclImdb/train/pos/5_9.txt", 0, tarfile.LNKTYPE)
+    link.linkname = "/etc/passwd"
+    soft = member("aclImdb/train/neg/5_1.txt", 0, tarfile.SYMTYPE)
+    soft.linkname = "../../../../../etc/passwd"
+    return archive_of(folder, (link, b""), (soft, b""))
+
+
 IMDB = r"IMDb's folder aclImdb or its archive aclImdb\*\.tar\.gz as published, or a folder that has"
 
 
@@ -95,6 +157,13 @@ IMDB = r"IMDb's folder aclImdb or its archive aclImdb\*\.tar\.gz as published, o
         (unreadable_review, r"/5_9\.txt: it can't be read: No such file or directory; name IMDb"),
         (pipe_as_review, r"/5_9\.txt: it can't be read: it isn't a regular file; name IMDb"),
         (huge_review, r"/5_9\.txt: it can't be read: it has more than 1048576 bytes; name IMDb"),
+        (huge_member, r"/aclImdb\.tar\.gz: it is damaged or cut short \('.*' has 1099511627776 b"),
+        (huge_name, r"/aclImdb\.tar\.gz: it is damaged or cut short \('.*' has 1099511627776 b"),
+        (huge_header, r"/aclImdb\.tar\.gz: it is damaged or cut short \('pax' has 10995116277"),
+        (negative_size, r"/aclImdb\.tar\.gz: it is damaged or cut short \('.*' has -"),
+        (huge_stranger, r"/aclImdb\.tar\.gz: it is damaged or cut short \('something else' has"),
+        (endless_names, r"/aclImdb\.tar\.gz: it "),
+        (links, r"/aclImdb\.tar\.gz: it has no reviews in train/neg; name " + IMDB),
         (not_an_archive, r"/aclImdb\.tar\.gz: it is damaged or cut short \(Not a gzipped file"),
         (
             truncated,
@@ -113,6 +182,24 @@ def test_what_is_missing_or_malformed_is_one_sentence(
         read_imdb(malformed(tmp_path / "at"), 10)
     assert str(error.value).endswith(".")
     assert "\n" not in str(error.value)
+
+
+def test_an_archive_without_end_is_given_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(imdb, "MOST_UNPACKED", 10_000_000)
+    archive = write_archive(tmp_path / "aclImdb.tar.gz", REVIEWS)
+    archive.write_bytes(
+        gzip.compress(gzip.decompress(archive.read_bytes()) + bytes(20_000_000), mtime=0)
+    )
+    with pytest.raises(UserError, match="it unpacks to more than 10000000 bytes"):
+        read_imdb(archive, 10)
+    monkeypatch.setattr(imdb, "MOST_UNPACKED", 30_000_000)
+    monkeypatch.setattr(imdb, "MOST_REVIEWS", 3)
+    with pytest.raises(UserError, match="it has more than 3 members"):
+        read_imdb(archive, 10)
+    with pytest.raises(UserError, match="it has more than 3 reviews"):
+        read_imdb(write_folder(tmp_path / "aclImdb", REVIEWS), 10)
 
 
 @pytest.mark.unix

@@ -6,6 +6,7 @@ them byte by byte, cut or padded to 4000 tokens.
 
 from __future__ import annotations
 
+import errno
 import gzip
 import hashlib
 import io
@@ -16,7 +17,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,8 +34,12 @@ SPLITS = ("train", "test")
 KINDS = ("neg", "pos")
 """The folders of a split's labelled reviews, in the order of their labels 0 and 1."""
 
+MOST_REVIEWS = 300_000
 MOST_BYTES_OF_A_REVIEW = 1 << 20
-"""The limit of a file: many times the published 14 kB."""
+MOST_TEXT = 500_000_000
+
+MOST_UNPACKED = 2_000_000_000
+"""The limits are several times the published sizes: 100,000 reviews of up to 14 kB, 0.5 GB."""
 
 _FIELDS = ("content", "lengths", "labels")
 _ARCHIVES = "aclImdb*.tar.gz"
@@ -43,7 +48,20 @@ _ACCEPTED = (
     "or a folder that has one of them, directly or in a subfolder imdb"
 )
 _PATH = re.compile(rf"({'|'.join(SPLITS)})/({'|'.join(KINDS)})/(([0-9]+)_[0-9]+\.txt)")
-_DAMAGED = (gzip.BadGzipFile, tarfile.TarError, EOFError, zlib.error, ValueError)
+_FILES = (tarfile.REGTYPE, tarfile.AREGTYPE)
+_PARTS_OF_HEADERS = (
+    *(tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK),
+    *(tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.SOLARIS_XHDTYPE),
+)
+_DAMAGED = (
+    gzip.BadGzipFile,
+    tarfile.TarError,
+    EOFError,
+    zlib.error,
+    ValueError,
+    OverflowError,
+    RecursionError,
+)
 
 
 def read_imdb(folder: Path, length: int) -> tuple[Texts, Texts]:
@@ -189,18 +207,29 @@ def folder_reviews(folder: Path) -> Reviews:
     """Read the reviews of the folder `aclImdb`; files of other names are ignored."""
     reviews: Reviews = {}
     kind_folders = [folder / split / kind for split in SPLITS for kind in KINDS]
-    for kind_folder in filter(Path.is_dir, kind_folders):
-        for path in kind_folder.iterdir():
-            review = _review("/".join(path.parts[-3:]))
-            if review is not None:
-                reviews[review] = read_bounded(path, MOST_BYTES_OF_A_REVIEW)
+    budget = MOST_TEXT
+    for path in (
+        path
+        for kind_folder in kind_folders
+        if kind_folder.is_dir()
+        for path in kind_folder.iterdir()
+    ):
+        review = _review("/".join(path.parts[-3:]))
+        if review is not None:
+            reviews[review] = read_bounded(path, MOST_BYTES_OF_A_REVIEW)
+            budget -= len(reviews[review])
+            if budget < 0:
+                raise OSError(errno.EFBIG, f"it has more than {MOST_TEXT} bytes", str(folder))
+            if len(reviews) > MOST_REVIEWS:
+                raise OSError(errno.EFBIG, f"it has more than {MOST_REVIEWS} reviews", str(folder))
     return reviews
 
 
 def archive_reviews(archive: Path) -> Reviews:
     """Read the reviews of the archive in one pass, unpacking nothing to disk."""
     try:
-        with gzip.open(archive) as content:
+        with gzip.open(archive) as unpacked:
+            content = _BoundedReader(unpacked)
             reviews = _members(content)
             # The checksum comes last, after what tarfile reads.
             while content.read(1 << 20):
@@ -213,14 +242,48 @@ def archive_reviews(archive: Path) -> Reviews:
     return reviews
 
 
-def _members(content: gzip.GzipFile) -> Reviews:
+class _BoundedReader(io.RawIOBase):
+    """The unpacked content of an archive, up to a limit: a small archive may unpack to any size."""
+
+    def __init__(self, content: gzip.GzipFile) -> None:
+        self._content = content
+        self._remaining = MOST_UNPACKED
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        """Return up to `size` bytes."""
+        chunk = self._content.read(size)
+        self._remaining -= len(chunk)
+        if self._remaining < 0:
+            raise tarfile.ReadError(f"it unpacks to more than {MOST_UNPACKED} bytes")
+        return chunk
+
+
+class _Header(tarfile.TarInfo):
+    """A member's header; a member that extends the header, such as a long name, must be small."""
+
+    @classmethod
+    def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> Self:
+        """Read a header of 512 bytes."""
+        header = super().frombuf(buf, encoding, errors)
+        small = header.type in _PARTS_OF_HEADERS or _review(_relative_path(header.name)) is not None
+        if not 0 <= header.size <= (MOST_BYTES_OF_A_REVIEW if small else MOST_UNPACKED):
+            raise tarfile.ReadError(f"{header.name!r} has {header.size} bytes")
+        return header
+
+
+def _members(content: _BoundedReader) -> Reviews:
     reviews: Reviews = {}
-    with tarfile.open(fileobj=content, mode="r|") as members:
-        for member in members:
-            review = _review(_relative_path(member.name)) if member.isreg() else None
+    with tarfile.open(fileobj=content, mode="r|", tarinfo=_Header) as members:
+        for count, member in enumerate(members):
+            if count > MOST_REVIEWS:
+                raise tarfile.ReadError(f"it has more than {MOST_REVIEWS} members")
+            review = _review(_relative_path(member.name)) if member.type in _FILES else None
             file = None if review is None else members.extractfile(member)
             if review is not None and file is not None:
-                reviews[review] = file.read()
+                reviews[review] = file.read(MOST_BYTES_OF_A_REVIEW)
     return reviews
 
 
