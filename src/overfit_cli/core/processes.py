@@ -99,6 +99,24 @@ def _open_null(descriptor: int) -> None:
     os.set_inheritable(descriptor, True)
 
 
+@contextlib.contextmanager
+def null_errors() -> Iterator[None]:
+    """Have processes that start inside write their errors to the null device."""
+    try:
+        kept = os.dup(2)
+    except OSError:  # it is closed
+        yield
+        return
+    null = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, 2)
+    try:
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+        os.close(null)
+
+
 @functools.cache
 def end_quickly() -> None:
     """Skip Python's last garbage collection, half a second with PyTorch, when this process ends."""

@@ -25,6 +25,7 @@ from overfit_cli.core.errors import UserError
 from overfit_cli.core.processes import ignoring_interrupts, safe_path, start_worker
 from overfit_cli.core.text import plural
 from overfit_cli.core.training import Device
+from overfit_cli.sweeps.leftovers import clear_leftovers, quiet_tracker
 from overfit_cli.sweeps.worker import (
     Task,
     TaskRecord,
@@ -187,6 +188,8 @@ class Local(Executor):
         if self.has_processes:
             limits = {"inner_max_num_threads": 1}
             start = {"initializer": start_worker, "initargs": (os.getpid(),)}
+            clear_leftovers()
+            quiet_tracker()
         with (
             joblib.parallel_config(backend=self._backend, **limits),
             safe_path(),
