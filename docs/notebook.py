@@ -19,17 +19,23 @@ SECONDS = 60
 """The time that a cell may take."""
 
 
-def execute(notebook: nbformat.NotebookNode, folder: Path) -> None:
+def execute(
+    notebook: nbformat.NotebookNode, folder: Path, client: type[NotebookClient] = NotebookClient
+) -> NotebookClient:
     """Run a notebook's cells in a folder, on this Python and its packages.
 
     Args:
         notebook: it, whose outputs are replaced.
         folder: the working folder of its kernel.
+        client: what runs it.
+
+    Returns:
+        What has run it.
 
     Raises:
         CellExecutionError: if a cell raises.
     """
-    running = NotebookClient(
+    running = client(
         notebook,
         timeout=SECONDS,
         kernel_name="python3",
@@ -39,6 +45,7 @@ def execute(notebook: nbformat.NotebookNode, folder: Path) -> None:
     paths = filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))
     absolute = os.pathsep.join(str(Path(path).resolve()) for path in paths)
     running.execute(env={**os.environ, "PYTHONPATH": absolute})
+    return running
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""The notebook of the documents, in a real kernel."""
+"""Notebooks in real kernels: what a sweep shows on its way, and the notebook of the documents."""
 
 from __future__ import annotations
 
@@ -9,15 +9,114 @@ from typing import Any
 
 import nbformat
 import pytest
+from nbclient import NotebookClient
 
 from docs.notebook import NOTEBOOK, execute
+from overfit_cli.core.notebook import SECONDS_BETWEEN_PICTURES
 
 KEPT = nbformat.read(NOTEBOOK, as_version=4)
+
+SWEEPS = (
+    """
+import os, signal, threading, time
+import overfit_cli
+
+def train(n: int = 1, snr: float = 1.0, seed: int = 0):
+    time.sleep(0.05)
+    return {"loss": 1 / (1 + n * snr)}
+""",
+    'overfit_cli.sweep(train, n="1:6", snr="1:2:6", seeds=1, jobs=1, out="run");',
+    'overfit_cli.sweep(train, n="1:6", seeds=2, jobs=1, out="line");',
+    'overfit_cli.sweep(train, n="1:3", snr="1:2:3", seeds=1, jobs=1, out="quiet", quiet=True);',
+    """
+threading.Timer(1.0, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+try:
+    overfit_cli.sweep(train, n="1:60", snr="1:2:6", seeds=1, jobs=1, out="long")
+except KeyboardInterrupt:
+    print("interrupted")
+""",
+    'overfit_cli.sweep(train, n="1:6", snr="1:2:6", seeds=1, jobs=1, out="run");',
+)
+
+
+class Listening(NotebookClient):
+    """Runs a notebook, and keeps the kind and the cell of each message."""
+
+    said: list[tuple[str, int]]
+
+    def process_message(self, msg: Any, cell: Any, cell_index: int) -> Any:
+        self.said = [*getattr(self, "said", []), (msg["msg_type"], cell_index)]
+        return super().process_message(msg, cell, cell_index)
 
 
 def outputs(notebook: nbformat.NotebookNode) -> list[list[Any]]:
     """The outputs of each cell of code."""
     return [cell.outputs for cell in notebook.cells if cell.cell_type == "code"]
+
+
+def pictures(cell: list[Any]) -> list[str]:
+    """What a cell displays, as text."""
+    return [output.data["text/plain"] for output in cell if output.output_type == "display_data"]
+
+
+def printed(cell: list[Any]) -> str:
+    return "".join(output.text for output in cell if output.output_type == "stream")
+
+
+@pytest.fixture(scope="module")
+def swept(tmp_path_factory: pytest.TempPathFactory) -> Listening:
+    """A notebook of sweeps, after its run."""
+    cells = [nbformat.v4.new_code_cell(source) for source in SWEEPS]
+    notebook = nbformat.v4.new_notebook(cells=cells)
+    ran = execute(notebook, tmp_path_factory.mktemp("swept"), Listening)
+    assert isinstance(ran, Listening)
+    return ran
+
+
+@pytest.mark.slow
+def test_the_diagram_of_a_sweep_fills_in_within_one_output_and_stays(swept: Listening) -> None:
+    _, cell, *_ = outputs(swept.nb)
+    [picture] = pictures(cell)
+    assert picture.startswith("loss over snr (across) and n (up)\n")
+    assert "to come" not in picture
+    assert len(picture.splitlines()) == 9, "no line of progress is left"
+    changes = swept.said.count(("update_display_data", 1))
+    assert 3 <= changes <= 2 + 36 * 0.2 / SECONDS_BETWEEN_PICTURES
+    assert swept.said.count(("display_data", 1)) == 1
+    first, second, done = printed(cell).splitlines()
+    assert first.endswith("(n 6 × snr 6 × seeds 1), run")
+    assert second == "36 to run, 1 job."
+    assert done.startswith("Done: 36 trained")
+    [html] = [output.data["text/html"] for output in cell if "data" in output]
+    assert html.startswith("<pre")
+    assert "background-color" in html
+    assert "<script" not in html
+
+
+@pytest.mark.slow
+def test_a_sweep_without_a_diagram_says_how_many_cells_are_finished(swept: Listening) -> None:
+    assert pictures(outputs(swept.nb)[2]) == ["12 of 12 cells.\n"]
+
+
+@pytest.mark.slow
+def test_a_quiet_sweep_shows_nothing(swept: Listening) -> None:
+    assert outputs(swept.nb)[3] == []
+
+
+@pytest.mark.slow
+def test_an_interrupted_sweep_leaves_the_diagram_of_what_is_kept(swept: Listening) -> None:
+    cell = outputs(swept.nb)[4]
+    [picture] = pictures(cell)
+    assert re.search(r"\d+ points to come", picture)
+    *_, kept, last = printed(cell).splitlines()
+    assert re.match(r"Interrupted after \d+ of 360 cells; they are kept in long", kept)
+    assert last == "interrupted"
+
+
+@pytest.mark.slow
+def test_a_sweep_that_reuses_all_cells_shows_their_diagram(swept: Listening) -> None:
+    first, again = pictures(outputs(swept.nb)[1]), pictures(outputs(swept.nb)[5])
+    assert [text.splitlines()[1:] for text in again] == [text.splitlines()[1:] for text in first]
 
 
 @pytest.mark.slow

@@ -8,6 +8,7 @@ import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from overfit_cli.core.notebook import in_notebook
 from overfit_cli.core.text import visible
 
 if TYPE_CHECKING:
@@ -47,17 +48,11 @@ def console(*, quiet: bool = False) -> Console:
         emoji=False,
         quiet=quiet,
         # A notebook's lines are one text in this way; its kernel sets FORCE_COLOR.
-        force_terminal=False if _in_notebook() else None,
+        force_terminal=False if in_notebook() else None,
         force_jupyter=False,
     )
     result.soft_wrap = not result.is_terminal
     return result
-
-
-def _in_notebook() -> bool:
-    ipython = sys.modules.get("IPython")
-    shell = None if ipython is None else ipython.get_ipython()
-    return hasattr(shell, "kernel")
 
 
 def print_folded(output: Console, text: str, first: str = "", further: str = "  ") -> None:

@@ -16,6 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from overfit_cli.core.failures import count_alike
+from overfit_cli.core.notebook import WIDTH, NotebookPicture, in_notebook
 from overfit_cli.core.processes import delaying_interrupts
 from overfit_cli.core.text import duration, duration_estimate, plural, size
 from overfit_cli.sweeps.diagram import SweepDiagram, diagram_of
@@ -194,11 +195,12 @@ class Progress:
         self._cost, self._cost_done = cost_of(plan.grid.study, cells), 0.0
         self._diagram: SweepDiagram | None = None
         self._live: Live | None = None
+        self._notebook = NotebookPicture() if in_notebook() and not output.quiet else None
 
     @contextmanager
     def shown(self) -> Iterator[Progress]:
         """Show the progress while inside; at the end, however it comes, the diagram stays."""
-        if not self._output.is_terminal:
+        if not self._output.is_terminal and self._notebook is None:
             yield self
             return
         if self._output.width >= _SMALLEST_WIDTH_OF_DIAGRAM:
@@ -231,7 +233,9 @@ class Progress:
     def _begin(self) -> None:
         if not self._plan.batches:
             return
-        if not self._output.is_dumb_terminal:
+        if self._notebook is not None:
+            self._notebook.show(self._picture())
+        elif not self._output.is_dumb_terminal:
             self._live = Live(
                 console=self._output,
                 auto_refresh=False,
@@ -246,13 +250,21 @@ class Progress:
             self._live.stop()
         has_cells = bool(self.cells) or not self._plan.batches
         diagram = self._render_diagram() if has_cells else None
-        if diagram is not None:
-            self._output.print(diagram)
+        if self._notebook is None:
+            if diagram is not None:
+                self._output.print(diagram)
+        elif diagram is not None:
+            self._notebook.show(diagram, is_last=True)
+        elif self._plan.batches:
+            self._notebook.show(Text(f"{self.count()}."), is_last=True)
 
     def _show(self) -> None:
         if self._live is not None:
             with delaying_interrupts():
                 self._live.update(self._picture(), refresh=True)
+        elif self._notebook is not None:
+            with delaying_interrupts():
+                self._notebook.show(self._picture())
         elif time.monotonic() >= self._next_line:
             # Fewer lines as time goes on: an hour's log stays readable.
             elapsed = time.monotonic() - self._began
@@ -298,5 +310,6 @@ class Progress:
     def _render_diagram(self) -> RenderableType | None:
         if self._diagram is None:
             return None
+        width = self._output.width if self._notebook is None else WIDTH
         height = max(4, min(24, self._output.height - _LINES_AROUND_DIAGRAM))
-        return self._diagram.render(self._output.width, height)
+        return self._diagram.render(width, height)
