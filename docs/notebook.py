@@ -2,7 +2,8 @@
 
     python -m docs.notebook
 
-runs its cells in an empty folder.
+runs its cells in an empty folder. The state of its widget is kept too: where a notebook is only
+read, the diagram still answers the pointer.
 """
 
 from __future__ import annotations

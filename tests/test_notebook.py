@@ -13,8 +13,10 @@ from nbclient import NotebookClient
 
 from docs.notebook import NOTEBOOK, execute
 from overfit_cli.core.notebook import SECONDS_BETWEEN_PICTURES
+from overfit_cli.report import widget
 
 KEPT = nbformat.read(NOTEBOOK, as_version=4)
+STATE = "application/vnd.jupyter.widget-state+json"
 
 SWEEPS = (
     """
@@ -120,13 +122,19 @@ def test_a_sweep_that_reuses_all_cells_shows_their_diagram(swept: Listening) -> 
 
 
 @pytest.mark.slow
-def test_the_notebook_of_the_documents_runs_to_the_verdicts_that_it_shows(tmp_path: Path) -> None:
+def test_the_notebook_of_the_documents_runs_to_the_verdicts_and_the_script_that_it_shows(
+    tmp_path: Path,
+) -> None:
+    """Where it is only read, the diagram is drawn by the script that is kept in it."""
     executed = nbformat.read(NOTEBOOK, as_version=4)
     execute(executed, tmp_path)
     again, kept = (
         re.findall(r"<Judged [^:]*: (\w+)", json.dumps(notebook)) for notebook in (executed, KEPT)
     )
     assert again == kept == ["holds", "inconclusive", "fails"]
+    models = KEPT.metadata.widgets[STATE].state.values()
+    [model] = [model.state for model in models if "_esm" in model.state]
+    assert model._esm == widget.script(), "run `python -m docs.notebook`"
 
 
 def test_the_kept_notebook_is_small_and_names_no_machine() -> None:

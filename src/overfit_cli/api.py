@@ -11,7 +11,7 @@ from overfit_cli.core.cell import Cell, CellResult
 from overfit_cli.core.console import console
 from overfit_cli.core.errors import BadValue, UserError
 from overfit_cli.core.figure import FigureOptions
-from overfit_cli.core.files import results_folder
+from overfit_cli.core.files import require_extra, results_folder
 from overfit_cli.core.parameters import StudyParameters, Value
 from overfit_cli.core.registry import add_study, find_study
 from overfit_cli.core.study import AnyStudy, Study
@@ -56,6 +56,8 @@ from overfit_cli.sweeps.subject import DEFAULT_SEEDS, Subject, find_subject, tak
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from overfit_cli.report.widget import DiagramWidget
 
 
 Values = Value | str | Iterable[Any]
@@ -377,6 +379,22 @@ def draw(
     if file is not None:
         save_with_caption(drawn, file)
     return drawn
+
+
+def explore(directory: str | Path, *, where: Conditions = ()) -> DiagramWidget:
+    """Show the phase diagram of the report's page in a notebook, with numbers under the pointer.
+
+    Args:
+        where: conditions that choose cells, as `load` has them.
+
+    Returns:
+        A widget. A notebook shows it where it is the last line of a cell.
+    """
+    require_extra("anywidget", "notebook", "explore")
+    from overfit_cli.report.widget import diagram_widget
+
+    run = RunDirectory(usable_path("directory", directory))
+    return diagram_widget(run, conditions("where", where))
 
 
 def compare(
