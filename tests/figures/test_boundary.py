@@ -255,6 +255,13 @@ def test_a_caption_says_which_powers_the_grid_alone_leaves(tmp_path: Path) -> No
     assert "Grid alone" not in refined
 
 
+def test_a_caption_says_that_intervals_lie_under_their_markers(tmp_path: Path) -> None:
+    narrow, wide = (fake_cells(NS, SNRS, seeds=5, noise=noise) for noise in (0.01, 0.3))
+    hidden = "The intervals are narrower than the markers."
+    assert hidden in words(draw_boundary(data_of(narrow), SIDES), tmp_path).replace("\n", " ")
+    assert hidden not in words(draw_boundary(data_of(wide), SIDES), tmp_path).replace("\n", " ")
+
+
 def test_an_interval_that_leaves_the_axes_ends_in_an_arrow_head() -> None:
     cells = fake_cells(NS, SNRS, seeds=6)
     far = (cells["n"] == 4) & (cells["seed"] < 2)

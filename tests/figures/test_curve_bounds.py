@@ -71,6 +71,16 @@ def test_a_floor_of_0_is_said_where_a_logarithmic_axis_shows_none(tmp_path: Path
     assert "test loss" not in text, "what is drawn nowhere is not named"
 
 
+@pytest.mark.slow
+def test_two_bounds_that_cannot_be_told_apart_are_said_to_lie_together(tmp_path: Path) -> None:
+    data = bounded({4: FALL / 2, 6: FALL / 2}, {4: FALL, 6: FALL})
+    factor = np.where(data.trajectories["key"].str.contains("-4-"), 1.001, 1.5)
+    data.trajectories["attention"] = data.trajectories["test_loss"] * factor
+    options = FigureOptions(value="train_loss", theory="test_loss,attention", by="n")
+    text = words(draw_curves(data, options), tmp_path)
+    assert "\nBoth lines lie together in (a).\n" in text
+
+
 def test_seeds_that_stay_above_the_round_off_of_the_others_are_counted(tmp_path: Path) -> None:
     fast, stays = 10.0 ** (-STEPS / 5), np.full(101, 0.5)
     stays[0] = 1.0

@@ -120,6 +120,7 @@ def draw_boundary(data: FigureData, options: FigureOptions) -> Picture:
         name = f" ({boundary.title})" if boundary.title else ""
         wherever = "wherever in its step of the grid each median lies"
         figure.facts += [f"{grid.capitalize()}, {wherever}{name}."] if grid else []
+    figure.facts += _narrow_in_words(axes, drawn_boundaries, rises=rises)
     colour = HIGHLIGHT if len(drawn_boundaries) == 1 else _BLACK
     places = [
         Place(axes, part.data.cells, boundary.colour)
@@ -308,6 +309,23 @@ def _draw_arrow_heads(
             right, upward = _oriented(np.full(ends.size, limit), ends, rises=rises)
             look: dict[str, Any] = {"color": boundary.colour, "markersize": 3, "clip_on": False}
             axes.plot(right, upward, linestyle="none", marker=marker[rises], **look)
+
+
+def _narrow_in_words(
+    axes: matplotlib.axes.Axes, drawn_boundaries: Sequence[DrawnBoundary], *, rises: bool
+) -> list[str]:
+    length = (axes.bbox.height if rises else axes.bbox.width) * 72 / axes.figure.dpi
+    low, high = np.log(axes.get_ylim() if rises else axes.get_xlim())
+    size, hidden = float(matplotlib.rcParams["lines.markersize"]), list[str]()
+    for boundary in drawn_boundaries:
+        rows = boundary.rows[is_on_grid(boundary.rows)]
+        spans = np.log(rows["high"] / rows["low"].clip(lower=1e-300)) / (high - low)
+        if len(rows) and (rows["seeds"] > 1).all() and (spans * length < size).all():
+            hidden.append(boundary.title)
+    if not hidden:
+        return []
+    whose = f" of {', '.join(hidden)}" if len(hidden) < len(drawn_boundaries) else ""
+    return [f"The intervals{whose} are narrower than the markers."]
 
 
 def _points_text(drawn_boundaries: Sequence[DrawnBoundary]) -> str:

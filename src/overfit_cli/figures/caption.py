@@ -11,6 +11,7 @@ from overfit_cli.core.parameters import Value, describe
 from overfit_cli.core.parameters import symbol_text as unicode_of
 from overfit_cli.core.study import FigureData, stand_ins_of
 from overfit_cli.core.text import VERSION, list_numbers, plural
+from overfit_cli.figures.hidden_lines import hidden_in_words
 from overfit_cli.figures.labels import brief, parameter_values, typeset
 from overfit_cli.sweeps.provenance import provenance_in_words
 
@@ -36,7 +37,7 @@ def caption(
         commands: the commands that made the cells, and the one that drew the figure.
         usual: whether it has the axes and the column of the study's figure.
     """
-    shows = " ".join(picture.facts or [f"{figure.title}."])
+    shows = " ".join([*(picture.facts or [f"{figure.title}."]), *hidden_in_words(picture)])
     is_source = bool(figure.source) and usual and not data.less and figure.reproduces(data)
     source = f" After {figure.source}." if is_source else ""
     source += " For the full width of a page." if picture.is_wide else ""

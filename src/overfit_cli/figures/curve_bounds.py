@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from string import ascii_lowercase
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
@@ -27,6 +28,9 @@ CROSSING: dict[str, Any] = {"color": "black", "marker": "X", "markersize": 5, "l
 _DASHES = ("Dashed", "Dotted", "Dash-dotted")
 _NEARBY = 1e-9
 """A loss is above a bound where it is by more than this share: less is round-off."""
+
+_ALIKE = 0.01
+"""Lines within this share of the curves' span of each other cannot be told apart."""
 
 
 @dataclass(frozen=True)
@@ -71,6 +75,8 @@ class CurveBounds:
             for dash, name in zip(_DASHES, names, strict=False)
         ]
         facts = [f"{'. '.join(told)}."]
+        if len(names) > 1 and (equal := self._where(self._coincide)):
+            facts.append(f"Both lines lie together{equal}.")
         counts = {name: self._seeds_above(name) for name in names}
         over = {name: count for name, count in counts.items() if any(above for above, _ in count)}
         if self.statistic:
@@ -99,6 +105,17 @@ class CurveBounds:
         none = self._where(lambda i: numbers[i].empty)
         told = [f"{words}{panels}" for words, panels in (("0", zero), ("none", none)) if panels]
         return f" ({', '.join(told)})" if told else ""
+
+    def _coincide(self, index: int) -> bool:
+        names = list(self.labels)[:2]
+        pairs = pd.concat([curve.mean[names] for curve in self.panels[index]]).dropna()
+        numbers = pd.concat([curve.mean[self.column] for panel in self.panels for curve in panel])
+        pairs = pairs[(pairs > self.floor).any(axis=1)]
+        if self.log:
+            numbers = numbers[numbers > self.floor].map(np.log)
+            pairs = pairs[pairs > 0].apply(np.log)
+        gaps = (pairs[names[0]] - pairs[names[1]]).abs()
+        return len(gaps) > 0 and bool(gaps.max() < _ALIKE * np.ptp(numbers.dropna()))
 
     def _where(self, holds: Callable[[int], bool]) -> str:
         letters = [ascii_lowercase[i] for i in range(len(self.panels)) if holds(i)]

@@ -22,6 +22,7 @@ from overfit_cli.figures.curve_bounds import (
 )
 from overfit_cli.figures.curve_data import Curve, CurveSet, gather_curves
 from overfit_cli.figures.curve_scale import LEAST_SHARE, curve_scale, shade_below
+from overfit_cli.figures.hidden_lines import name_line
 from overfit_cli.figures.inputs import (
     BAND,
     averaging,
@@ -35,7 +36,6 @@ from overfit_cli.figures.labels import (
     tick_number,
     varying_parameters,
 )
-from overfit_cli.figures.numbers import name_line
 from overfit_cli.figures.palette import DASHES, LineLook, colour_parameter, line_looks
 from overfit_cli.figures.panels import Panel, panels, panels_for_lines
 from overfit_cli.figures.picture import Picture, label_outer, new_panels, styled, title_panels

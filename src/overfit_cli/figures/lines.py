@@ -61,6 +61,7 @@ from overfit_cli.figures.setting_line import (
     draw_points,
     draw_theories,
     fit_to_axis,
+    hidden_bands_in_words,
     largest_gap,
     powers_in_words,
     setting_line,
@@ -146,7 +147,7 @@ def draw_lines(data: FigureData, options: FigureOptions, *, floor: float = 0.0) 
     all_axes[0].set_ylabel(label_with_note(plan.label, _averaged(data, plan), HIGH))
     label_outer(all_axes)
     title_panels(all_axes, [part.title for part in plan.parts])
-    figure.facts += [_fact(data, plan), *_alike_in_words(plan)]
+    figure.facts += [_fact(data, plan), *_narrow_in_words(all_axes, plan)]
     if plan.log and plan.x.scale == "log":
         every = [line for lines in plan.lines for line in lines]
         figure.facts += powers_in_words(every, formula_symbol(data.study, plan.x.name))
@@ -162,10 +163,13 @@ def draw_lines(data: FigureData, options: FigureOptions, *, floor: float = 0.0) 
     return figure
 
 
-def _alike_in_words(plan: LinesPlan) -> list[str]:
+def _narrow_in_words(all_axes: Sequence[matplotlib.axes.Axes], plan: LinesPlan) -> list[str]:
     sentences = list(filter(None, [plan.alike]))
     if any(shifts(lines, len(plan.looks), log=plan.log).any() for lines in plan.lines):
         sentences.append("Lines that coincide are drawn side by side.")
+    is_banded = plan.averaging.band != "seeds" and len(plan.looks) <= len(PALETTE)
+    if is_banded and plan.x.scale != "category":
+        sentences += hidden_bands_in_words(all_axes, plan.lines)
     return sentences
 
 

@@ -29,11 +29,6 @@ the middle of a map's cell with its value, a contour with its level, a bar's two
 without a meaning, such as that of a line, is empty."""
 
 
-def name_line(line: Line2D, shows: str, setting: str = "") -> None:
-    """Label a line: what it shows, and its setting; empty where all lines have the same."""
-    line.set_label(f"{shows} {setting}".strip())
-
-
 def drawn_numbers(figure: Figure, surfaces: Mapping[Axes, Floats]) -> pd.DataFrame:
     """Return what a figure shows, a row for each point; see `COLUMNS`.
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import matplotlib
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
@@ -15,8 +16,8 @@ from matplotlib.typing import ColorType
 from overfit_cli.core.arrays import Floats, finite_column
 from overfit_cli.core.parameters import Value
 from overfit_cli.figures.axes import Axis
+from overfit_cli.figures.hidden_lines import name_line
 from overfit_cli.figures.inputs import measured_or_missed, misses_in_words
-from overfit_cli.figures.numbers import name_line
 from overfit_cli.figures.palette import LineLook
 from overfit_cli.figures.powers import fitted_power
 from overfit_cli.figures.style import PALETTE, band_look
@@ -287,6 +288,40 @@ def draw_joined(
         ground = axes.fill_between(line.x, line.low, line.high, **band_look(look.colour))
         ground.set_transform(aside)
         _count_endless(axes, line)
+
+
+_HIDES = {"linewidth": "lines", "markersize": "markers"}
+"""The sizes below which a band is hidden, and by what."""
+
+
+def hidden_bands_in_words(all_axes: Sequence[Axes], panels: Sequence[Sequence[Line]]) -> list[str]:
+    """Return a sentence where no band is seen beside its line, or its markers.
+
+    Args:
+        all_axes: with their final scales and limits.
+    """
+    heights = [
+        _band_height(axes, line)
+        for axes, lines in zip(all_axes, panels, strict=True)
+        for line in lines
+    ]
+    known = [height for height in heights if np.isfinite(height)]
+    settings: Any = matplotlib.rcParams
+    hiding = [
+        words for name, words in _HIDES.items() if known and max(known) < settings[f"lines.{name}"]
+    ]
+    return [f"The bands are narrower than the {hiding[0]}."] if hiding else []
+
+
+def _band_height(axes: Axes, line: Line) -> float:
+    known = np.isfinite(line.low) & np.isfinite(line.high)
+    if not known.any():
+        return np.nan
+    ends = [
+        axes.transData.transform(np.column_stack([line.x, end])[known])[:, 1]
+        for end in (line.low, line.high)
+    ]
+    return float((ends[1] - ends[0]).max() * 72 / axes.figure.dpi)
 
 
 def _count_endless(axes: Axes, line: Line) -> None:

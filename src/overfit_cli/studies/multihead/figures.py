@@ -16,9 +16,9 @@ from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.parameters import describe
 from overfit_cli.core.study import FigureData
 from overfit_cli.figures.curve_data import Curve, gather_curves
+from overfit_cli.figures.hidden_lines import name_line
 from overfit_cli.figures.keys import Corner, draw_key
 from overfit_cli.figures.labels import brief, parameter_values, setting, split_settings, tick_number
-from overfit_cli.figures.numbers import name_line
 from overfit_cli.figures.picture import Picture, lay_out, styled, title_panels
 from overfit_cli.figures.style import (
     COLUMN,

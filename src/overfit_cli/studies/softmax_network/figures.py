@@ -18,8 +18,8 @@ from overfit_cli.core.parameters import StudyParameters, describe
 from overfit_cli.core.study import FigureData
 from overfit_cli.core.text import plural
 from overfit_cli.figures.axes import Axis
+from overfit_cli.figures.hidden_lines import name_line
 from overfit_cli.figures.labels import common_settings, varying_parameters
-from overfit_cli.figures.numbers import name_line
 from overfit_cli.figures.palette import MARKERS
 from overfit_cli.figures.picture import Picture
 from overfit_cli.figures.powers import fitted_power

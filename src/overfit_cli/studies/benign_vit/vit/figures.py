@@ -25,10 +25,10 @@ from overfit_cli.core.parameters import map_parameters, parameters_from_row
 from overfit_cli.core.study import FigureData
 from overfit_cli.core.text import plural
 from overfit_cli.figures.curve_data import Curve, gather_curves
+from overfit_cli.figures.hidden_lines import name_line
 from overfit_cli.figures.inputs import require_numbers
 from overfit_cli.figures.labels import brief, tick_number
 from overfit_cli.figures.lines import draw_lines
-from overfit_cli.figures.numbers import name_line
 from overfit_cli.figures.palette import MARKERS
 from overfit_cli.figures.panels import Panel, setting_panels
 from overfit_cli.figures.picture import Picture, new_figure, styled, title_panels
