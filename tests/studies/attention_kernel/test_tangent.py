@@ -10,7 +10,6 @@ import torch
 
 from overfit_cli.studies.attention_kernel.parameters import KERNELS
 from overfit_cli.studies.attention_kernel.regression import (
-    engine,
     lemmas,
     tangent,
 )
@@ -19,6 +18,7 @@ from overfit_cli.studies.attention_kernel.regression.parameters import KernelReg
 from overfit_cli.studies.attention_kernel.regression.reference import MultiHeadAttention
 from overfit_cli.studies.attention_kernel.regression.study import study
 from overfit_cli.studies.attention_kernel.regression.theory import lacks_rank, lacks_width
+from tests.studies.attention_kernel.test_regression import at_start
 from tests.training import cell_of, train
 
 SMALL = {"n": 3, "tokens": 3, "d": 11, "d_h": 4, "training_steps": 1}
@@ -117,15 +117,7 @@ def test_scores_have_full_rank_exactly_at_the_sizes_that_the_derivation_gives(ke
         parameters = settings(
             n=n, tokens=tokens, d=d, d_h=width, kernel=kernel, trained="value", heads=1
         )
-        fixed, state = engine.set_up(
-            KERNELS[kernel],
-            "value",
-            [draw_problem(parameters, 0)],
-            [0.1],
-            dtype=torch.float64,
-            device="cpu",
-        )
-        full = float(lemmas.smallest_of_scores(fixed, state)) > 1e-9
+        full = float(lemmas.smallest_of_scores(*at_start(parameters)[:2])) > 1e-9
         arrays = [np.array(size) for size in (n, tokens, d, width)]
         normalised = kernel == "softmax"
         lacks = any(one.any() for one in lacks_rank(normalised, *arrays).values())
