@@ -93,23 +93,6 @@ def made_up(vit: float, cnn: float, ratio: float = 1.5) -> pd.DataFrame:
     return boundary_cells(design("cnn-samples"), random, {"vit": vit, "cnn": cnn}, ratio)
 
 
-@pytest.mark.parametrize(
-    ("vit", "cnn", "ratio", "verdicts"),
-    [
-        (2.0, 3.0, 1.5, ("holds", "holds")),
-        (2.0, 2.0, 1.5, ("holds", "fails")),
-        (3.0, 3.0, 1.5, ("holds", "fails")),
-        (2.0, 3.0, 0.6, ("fails", "holds")),
-    ],
-)
-def test_each_boundary_has_its_power_and_the_lower_one_needs_fewer_samples(
-    vit: float, cnn: float, ratio: float, verdicts: tuple[str, ...]
-) -> None:
-    cells = made_up(vit, cnn, ratio)
-    names = ("cnn-fewer-samples", "cnn-power")
-    assert tuple(CLAIMS[name].judge(cells).verdict for name in names) == verdicts
-
-
 @pytest.mark.slow
 def test_figures_name_the_models_in_words(tmp_path: Path) -> None:
     kept = Path(__file__).parents[3] / "results" / "cnn-samples-quick"
@@ -124,14 +107,6 @@ def test_figures_name_the_models_in_words(tmp_path: Path) -> None:
         "CNN",
         "Vision Transformer",
     ]
-
-
-def test_one_model_alone_compares_nothing() -> None:
-    cells = made_up(2.0, 3.0)
-    measured = CLAIMS["cnn-fewer-samples"].judge(cells[cells["model"] == "cnn"])
-    assert measured.verdict == "not run"
-    above = cells[cells["snr"] > 1]
-    assert CLAIMS["cnn-fewer-samples"].judge(above).verdict == "not run", "no ratio below 1"
 
 
 def test_a_boundary_below_the_grid_counts_at_its_end_and_two_say_nothing() -> None:

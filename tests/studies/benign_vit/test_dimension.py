@@ -37,28 +37,24 @@ def made_up(
     axis: str,
     constants: dict[float, float],
     *,
-    exponent: float = 2.0,
     slope: dict[float, float] | float = 2.0,
     seeds: int = 5,
     noise: float = 0.02,
-    own_noise: float = 0.0,
-    **fixed: object,
 ) -> pd.DataFrame:
-    """Grids whose test loss is 0.2 where N · SNR^exponent is the constant of their axis's value.
+    """Grids whose test loss is 0.2 where N · SNR² is the constant of their axis's value.
 
-    Seeds differ by `noise`, and each of a seed's values by `own_noise`, both of the logarithm.
+    Seeds differ by `noise` of the logarithm.
     """
     draws = np.random.default_rng(0)
-    defaults = BenignVitParameters.model_validate(fixed).model_dump()
+    defaults = BenignVitParameters().model_dump()
     rows = []
     for seed in range(seeds):
         shift = draws.normal(0, noise)
         for index, constant in constants.items():
             steep = slope[index] if isinstance(slope, dict) else slope
-            away_by = shift + draws.normal(0, own_noise)
             for n in (8, 12, 16, 20):
                 for snr in np.geomspace(0.5, 60, 46):
-                    away = steep * (np.log(n * snr**exponent / constant) + away_by)
+                    away = steep * (np.log(n * snr**2 / constant) + shift)
                     rows.append(
                         defaults
                         | {axis: index, "n": n, "snr": snr, "seed": seed, "status": "done"}
@@ -120,69 +116,11 @@ def test_no_boundary_is_told_where_something_else_varies() -> None:
     assert measure(name, further).verdict == measure(name, cells).verdict
 
 
-@pytest.mark.parametrize(
-    ("constants", "verdict"),
-    [
-        ({1e3: 1e3, 1e9: 1.1e3}, "holds"),
-        ({1e3: 1e3, 1e9: 2e3}, "fails"),
-        ({1e3: 2e3, 1e9: 1e3}, "fails"),
-        ({1e3: 1e3, 1e9: 1e7}, "inconclusive"),  # beyond the grid, nobody knows how far
-        ({1e3: 1e3, 1e6: 3e3, 1e9: 1e3}, "fails"),
-        ({1e3: 1e7, 1e9: 1e7}, "inconclusive"),
-        ({1e3: 1e3, 1e4: 1e3}, "not run"),
-    ],
-)
-def test_the_constant_is_that_of_many_dimensions(
-    constants: dict[float, float], verdict: str
-) -> None:
-    assert measure("dimension-constant", made_up("d", constants)).verdict == verdict
-
-
-def test_one_seed_that_leaves_the_grid_leaves_it_open() -> None:
-    cells = made_up("d", {1e3: 1e3, 1e9: 1e3})
-    away = (cells["seed"] == 0) & (cells["d"] == 1e9)
-    cells["test_loss"] = cells["test_loss"].mask(away, 0.69)
-    measurement = measure("dimension-constant", cells)
-    assert measurement.verdict == "inconclusive"
-    assert measurement.details["curves that never cross"] == 4
-    few = made_up("d", {1e3: 1e3, 1e9: 1e3}, seeds=2)
-    assert measure("dimension-constant", few).verdict == "inconclusive"
-
-
-def test_cells_that_are_missing_or_failed_are_no_evidence() -> None:
-    whole = made_up("d", {1e3: 1e3, 1e6: 1e3, 1e9: 1e3}, seeds=6)
-    middle, few = whole["d"] == 1e6, whole["seed"] > 1
-    failed = whole.assign(status=whole["status"].mask(middle, "failed"))
-    for cells in (
-        failed,
-        whole[~(middle & few)],
-        whole[few | middle].query("seed < 2 or d != 1e6"),
-    ):
-        measurement = measure("dimension-constant", cells)
-        assert measurement.verdict == "inconclusive"
-        assert "seed" in measurement.note or "failed" in measurement.note
-    fewer = measure("dimension-constant", whole[~(middle & (whole["seed"] == 4))])
-    assert fewer.verdict == "inconclusive"
-    assert "1 of 6 seeds have no number" in fewer.note
-    short = measure("dimension-constant", whole[~middle | (whole["snr"] < 5)])
-    assert short.verdict == "inconclusive", "a shorter grid is no sign of another constant"
-
-
-@pytest.mark.parametrize(
-    ("power", "noise", "verdict"),
-    [(1.0, 0.02, "holds"), (0.7, 0.02, "fails"), (1.3, 0.02, "fails"), (1.15, 0.1, "inconclusive")],
-)
-def test_the_transition_begins_where_learning_is_balanced(
-    power: float, noise: float, verdict: str
-) -> None:
-    balances = {index: float(learning_balance(index / 0.2, 16)) for index in (1.0, 2.0, 4.0)}
-    constants = {index: balance**power for index, balance in balances.items()}
-    slopes = dict.fromkeys(constants, 2.0)
-    cells = made_up("sigma_p_tilde", constants, slope=slopes, noise=noise, own_noise=noise)
-    for name in ("transition-balance", "constant-balance"):  # one curve, moved as a whole
-        measurement = measure(name, cells)
-        assert measurement.value == pytest.approx(power, abs=0.05)
-        assert measurement.verdict == verdict, measurement.note
+def test_a_constant_beyond_the_grid_may_be_any_and_a_decade_of_dimensions_is_too_few() -> None:
+    for constants in ({1e3: 1e3, 1e9: 1e7}, {1e3: 1e7, 1e9: 1e7}):
+        assert measure("dimension-constant", made_up("d", constants)).verdict == "inconclusive"
+    few = made_up("d", {1e3: 1e3, 1e4: 1e3})
+    assert measure("dimension-constant", few).verdict == "not run"
 
 
 def test_a_constant_that_stays_while_the_transition_moves_does_not_go_with_the_balance() -> None:
@@ -276,22 +214,3 @@ def test_the_caption_says_which_lines_coincide() -> None:
     figure = draw_dimension(FigureData(study, cells, cells, pd.DataFrame()), FigureOptions())
     assert "The lines of $d$ = $10^{6}$ and $d$ = $10^{9}$ coincide." in figure.facts
     assert sum("coincide" in fact for fact in figure.facts) == 1
-
-
-def test_the_figure_says_what_it_needs(tmp_path: Path) -> None:
-    grid = ["--n=4,8", "--set=snr=4,9", "--set=d=1e3,1e6", "--seeds=1", "--jobs=1", "--out=out"]
-    run("sweep", "dimension", *grid, *TINY, cwd=tmp_path)
-    refused = run("plot", "dimension", "--from=out", cwd=tmp_path, expect=2)
-    assert "it takes 3 values of n, and there are 2" in " ".join(refused.stderr.split())
-    failing = ["--n=4,8,9", "--set=snr=4,6,9", "--set=d=1e3,1e6", "--set=max_steps=1", "--seeds=1"]
-    failing += ["--set=learning_rate=1e-9"]
-    run("sweep", "dimension", *failing, *TINY, "--jobs=1", "--out=bad", cwd=tmp_path, expect=1)
-    refused = run("plot", "dimension", "--from=bad", cwd=tmp_path, expect=2)
-    assert "none of the 18 cells is done" in " ".join(refused.stderr.split())
-
-
-def test_refinement_works_in_law(tmp_path: Path) -> None:
-    grid = ["--n=8,12", "--set=snr=1:40:6:log", "--set=d=1e12", "--seeds=2", "--jobs=1"]
-    done = run("sweep", "dimension", *grid, *TINY, "--refine=2", cwd=tmp_path)
-    assert "Round 1" in done.stdout
-    assert "of 2 values of n" in done.stdout
