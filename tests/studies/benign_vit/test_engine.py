@@ -14,7 +14,6 @@ from overfit_cli.core.cell import Cell
 from overfit_cli.core.training import Execution, Training
 from overfit_cli.studies.benign_vit.reference import Trained, train_one_cell
 from overfit_cli.studies.benign_vit.vit.data import draw_samples, draw_weights
-from overfit_cli.studies.benign_vit.vit.engine import projections_of
 from overfit_cli.studies.benign_vit.vit.parameters import BenignVitParameters, token_scales
 from overfit_cli.studies.benign_vit.vit.study import study
 from overfit_cli.studies.benign_vit.vit.training import train_together
@@ -183,30 +182,6 @@ def test_batches_for_a_gpu_have_one_shape_and_few_seeds() -> None:
     for batch in batches:
         assert len({item.parameters.model_dump()["n"] for item in batch}) == 1
         assert len({item.seed for item in batch}) <= 4, "a process keeps four realisations"
-
-
-def test_projections_for_more_samples_begin_with_those_for_fewer() -> None:
-    few = projections_of(small(n=2, dtype="float64"), 5, "cpu")
-    many = projections_of(small(n=33, dtype="float64"), 5, "cpu")
-    assert len(many.labels) == 2 * len(few.labels)
-    count = len(few.labels)
-    assert torch.equal(many.labels[:count], few.labels)
-    torch.testing.assert_close(many.train.G[: count * 5, : count * 5], few.train.G)
-    width, rows = few.head_width(2), 2 * 5
-    torch.testing.assert_close(
-        many.train.q[:rows, :width] @ many.train.k[:rows, :width].mT,
-        few.train.q[:rows, :width] @ few.train.k[:rows, :width].mT,
-    )
-
-
-def test_the_first_coordinates_carry_the_first_samples() -> None:
-    """The head space is rotated so that N samples lie in the first 2r coordinates, exactly."""
-    actual = projections_of(small(n=3, d_h=200, dtype="float64"), 0, "cpu")
-    width, rows = actual.head_width(3), 3 * 5
-    assert width == 2 * (2 + 3 * 4)
-    assert float(actual.train.q[:rows, width:].abs().max()) < 1e-12
-    assert float(actual.train.k[:rows, width:].abs().max()) < 1e-12
-    assert float(actual.train.q[rows:, width:].abs().max()) > 1e-3, "later samples reach further"
 
 
 def test_a_cell_that_explodes_or_is_out_of_steps_is_a_failed_row() -> None:
