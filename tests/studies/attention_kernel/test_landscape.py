@@ -226,21 +226,21 @@ def test_what_is_kept_changes_no_number(
     assert same(trained(*cells), first)
 
 
-def torn(file: Path) -> None:
-    file.write_bytes(file.read_bytes()[:300])
-
-
-def foreign(file: Path) -> None:
-    file.write_bytes(b"not a network")
-
-
-def other_weights(file: Path) -> None:
+def save_other_weights(file: Path) -> None:
     weights = torch.load(file, weights_only=True)
     weights.pop("classes.bias")
     torch.save({name: values + 1 for name, values in weights.items()}, file)
 
 
-@pytest.mark.parametrize("damage", [torn, foreign, other_weights])
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda file: file.write_bytes(file.read_bytes()[:300]),
+        lambda file: file.write_bytes(b"not a network"),
+        save_other_weights,
+    ],
+    ids=["torn", "foreign", "other weights"],
+)
 def test_a_damaged_file_is_trained_anew_to_the_same_network(
     damage: Callable[[Path], None], trainings: list[int], cache: Path
 ) -> None:

@@ -263,7 +263,7 @@ def test_too_wide_a_problem_has_no_delta() -> None:
     assert float(lemmas.smallest_of_scores(*at_start(settings(d=9, d_h=2))[:2]).max()) == 0
     wide = settings(n=2, tokens=50, d=100, d_h=2, heads=1, training_steps=1)
     [result] = train(study, cell_of(study, wide))
-    assert "delta" not in result.measurements
+    assert not {"delta", "lemma_gradients"} & set(result.measurements)
     assert math.isfinite(result.measurements["train_loss"])
 
 
@@ -356,6 +356,7 @@ def test_the_examples_gradient_is_exactly_zero_for_softmax_alone(seed: int) -> N
     stuck = result(kernel="softmax")
     assert stuck["gradient_query_start"] == stuck["gradient_key_start"] == 0
     assert stuck["start_loss"] == stuck["train_loss"] == 1
+    assert not {"descent", "lemma_outputs", "lemma_change"} & set(stuck), "nothing falls"
     assert result(kernel="gaussian")["gradient_query_start"] > 0
     escaped = result(kernel="softmax", value_gap=1.0)
     assert escaped["gradient_query_start"] > 0
@@ -428,15 +429,6 @@ def test_a_loss_falls_by_half_the_squared_gradients_at_a_small_step_size() -> No
         parameters = settings(kernel="softmax", trained="query", learning_rate=0.01)
         [result] = train(study, cell_of(study, parameters, seed))
         assert 0.5 <= result.measurements["descent"] <= 1.5
-
-
-def test_nothing_falls_where_the_gradient_is_zero() -> None:
-    """The example's softmax: a loss that stays breaks no descent, and no ratio can be told."""
-    parameters = KernelRegressionParameters.model_validate(
-        {"instance": "example", "kernel": "softmax", "training_steps": 20}
-    )
-    measurements = train(study, cell_of(study, parameters))[0].measurements
-    assert not {"descent", "lemma_outputs", "lemma_change"} & set(measurements)
 
 
 def test_lemma_2_is_measured_as_autograd_and_the_paper_have_it() -> None:
@@ -529,13 +521,9 @@ def test_the_constants_of_lemma_8_are_those_of_its_proof() -> None:
     assert np.isnan(lemmas.lipschitz_constants(sizes, KERNELS["gaussian"], "all")).all()
 
 
-def test_lemmas_are_left_out_where_there_are_too_many_scores_or_another_kernel() -> None:
-    for parameters in (
-        settings(n=2, tokens=50, d=100, d_h=2, heads=1, training_steps=1, kernel="softmax"),
-        settings(kernel="gaussian-eq11", training_steps=1),
-    ):
-        [result] = train(study, cell_of(study, parameters))
-        assert "lemma_gradients" not in result.measurements
+def test_no_lemma_is_about_another_kernel() -> None:
+    [result] = train(study, cell_of(study, settings(kernel="gaussian-eq11", training_steps=1)))
+    assert "lemma_gradients" not in result.measurements
 
 
 def test_a_diverged_cell_is_a_failure_with_its_step() -> None:

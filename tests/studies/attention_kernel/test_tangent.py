@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -54,13 +55,10 @@ def test_its_trace_at_small_weights_is_the_mean_over_draws(kernel: str) -> None:
     traces = [
         np.trace(
             tangent_by_autograd(
-                Problem(
-                    inputs=problem.inputs,
-                    labels=problem.labels,
+                replace(
+                    problem,
                     query=sigma * draws.standard_normal(shape),
                     key=sigma * draws.standard_normal(shape),
-                    value=problem.value,
-                    output=problem.output,
                 ),
                 kernel,
             )

@@ -124,17 +124,6 @@ def test_imdbs_reviews_come_in_a_seeds_order_with_their_lengths(
     assert not all(np.array_equal(order, orders[0]) for order in orders)
 
 
-def test_another_data_folder_is_read_in_one_process_too(
-    elsewhere: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    collected = []
-    for name in ("one", "other"):
-        files = {path: name.encode() + content for path, content in REVIEWS.items()}
-        monkeypatch.setenv("OVERFIT_DATA", str(write_folder(elsewhere / name, files)))
-        collected.append(text_task(of_text(**TINY_IMDB), 0).train.tokens)
-    assert not np.array_equal(collected[0], collected[1])
-
-
 @pytest.mark.parametrize(
     ("asked", "words"),
     [
@@ -152,17 +141,17 @@ def test_more_reviews_than_the_folder_has_are_refused_before_a_sweep(
         text.prepare([fine, cell_of(text, TINY_IMDB | asked)])
 
 
-def test_cells_of_different_reviews_do_not_share_a_directory(
+def test_another_data_folder_is_read_in_one_process_too_and_its_content_is_told_apart(
     elsewhere: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    sizes = write_folder(elsewhere / "sizes", REVIEWS)
-    same = write_folder(elsewhere / "same", REVIEWS)
-    theirs = write_folder(elsewhere / "theirs", {**REVIEWS, "test/pos/0_10.txt": b"Oh yes"})
-    collected = []
-    for folder in (sizes, same, theirs):
-        monkeypatch.setenv("OVERFIT_DATA", str(folder))
-        collected.append(text.prepare([cell_of(text, TINY_IMDB)]))
-    assert collected[0] == collected[1] != collected[2]
+    theirs = {**REVIEWS, "test/pos/0_10.txt": b"Oh yes"}
+    contents, tokens = [], []
+    for name, files in (("ours", REVIEWS), ("same", REVIEWS), ("theirs", theirs)):
+        monkeypatch.setenv("OVERFIT_DATA", str(write_folder(elsewhere / name, files)))
+        contents.append(text.prepare([cell_of(text, TINY_IMDB)]))
+        tokens.append(text_task(of_text(**TINY_IMDB), 0).test.tokens)
+    assert contents[0] == contents[1] != contents[2]
+    assert not np.array_equal(tokens[0], tokens[2])
 
 
 # Pathfinder

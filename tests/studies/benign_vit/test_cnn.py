@@ -6,7 +6,6 @@ import re
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 from scipy.special import log_expit
 
@@ -87,12 +86,6 @@ def test_a_sample_on_which_all_filters_are_dead_is_never_fitted() -> None:
     assert all(result.measurements["train_loss"] >= np.log(2) / 8 for result in dead)
 
 
-def made_up(vit: float, cnn: float, ratio: float = 1.5) -> pd.DataFrame:
-    """Cells whose boundaries have these powers; the CNN's ratio at N = 11 is so much larger."""
-    random = np.random.default_rng(0)
-    return boundary_cells(design("cnn-samples"), random, {"vit": vit, "cnn": cnn}, ratio)
-
-
 @pytest.mark.slow
 def test_figures_name_the_models_in_words(tmp_path: Path) -> None:
     kept = Path(__file__).parents[3] / "results" / "cnn-samples-quick"
@@ -110,7 +103,8 @@ def test_figures_name_the_models_in_words(tmp_path: Path) -> None:
 
 
 def test_a_boundary_below_the_grid_counts_at_its_end_and_two_say_nothing() -> None:
-    cells = made_up(2.0, 2.0)
+    random = np.random.default_rng(0)
+    cells = boundary_cells(design("cnn-samples"), random, {"vit": 2.0, "cnn": 2.0}, 1.5)
     fewer = CLAIMS["cnn-fewer-samples"]
     is_cnn = cells["model"] == "cnn"
     never = cells.assign(test_loss=cells["test_loss"].where(is_cnn, 0.05))

@@ -157,8 +157,7 @@ def test_the_figure_is_drawn_of_a_sweep_over_dimensions(tmp_path: Path) -> None:
     done = run("sweep", "dimension", *grid, *TINY, cwd=tmp_path).stdout
     assert "Done: 96 trained" in done
     assert "Next: overfit plot dimension --from results/dimension-quick" in done
-    drawn = run("plot", "dimension", "--out=d.svg", cwd=tmp_path)
-    assert "Drawn: d.svg" in drawn.stdout
+    run("plot", "dimension", "--out=d.svg", cwd=tmp_path)
     caption = " ".join((tmp_path / "d.txt").read_text().split())
     assert "Where the test loss crosses 0.2: median and quartiles of N·SNR²" in caption
     [swept] = (tmp_path / "results").iterdir()
@@ -172,8 +171,7 @@ def test_the_figure_is_drawn_of_a_sweep_over_dimensions(tmp_path: Path) -> None:
         "fit, 95 % interval",
     ):
         assert f"\n{line}\n" in text
-    other = run("plot", "dimension", "--threshold=0.4", "--out=e.svg", cwd=tmp_path)
-    assert other.returncode == 0
+    run("plot", "dimension", "--threshold=0.4", "--out=e.svg", cwd=tmp_path)
     assert "crosses 0.4" in (tmp_path / "e.txt").read_text()
 
 

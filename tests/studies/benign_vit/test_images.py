@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import os
-import shutil
 import struct
 import tracemalloc
 from pathlib import Path
@@ -300,7 +299,7 @@ def test_a_training_that_explodes_is_a_failed_cell() -> None:
 
 
 @pytest.mark.slow
-def test_a_grid_is_swept_drawn_and_judged(tmp_path: Path) -> None:
+def test_a_grid_is_swept_and_drawn(tmp_path: Path) -> None:
     small = [f"--set={name}={value}" for name, value in TINY.items() if name != "n"]
     grid = ("--n=20,30,40", "--snr=0.2,0.6,2", "--seeds=1", "--set=epsilon=2.29", "--jobs=1")
     done = run("sweep", "benign-vit-images", *small, *grid, "--out=runs", cwd=tmp_path)
@@ -314,8 +313,3 @@ def test_a_grid_is_swept_drawn_and_judged(tmp_path: Path) -> None:
     assert "built-in digits of 8 × 8 pixels" in caption
     assert "at 3 signal-to-noise ratios (0.2, 0.6, 2)" in caption
     assert "of MNIST's digits" in caption
-    output = run("report", "runs", "--details", "--out=r", cwd=tmp_path).stdout
-    words = " ".join(output.split())
-    assert "fig2-fitted ours inconclusive" in words
-    assert "are not fitted; the largest training loss is" in words
-    shutil.rmtree(tmp_path / "r")

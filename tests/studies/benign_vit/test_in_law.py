@@ -160,7 +160,7 @@ def test_draws_have_their_exact_moments(setting: str) -> None:
     d_h (|x|²|y|² + (x·y)²), so has W_K, and x W_V w_O has variance |x|², all given the tokens.
     Values are independent of scores: their products have mean 0 and the product of the variances.
     """
-    settings, count = small(n=1, test_samples=1, sampling="law", **MOMENTS[setting]), 3000
+    settings, count = small(n=1, test_samples=1, sampling="law", **MOMENTS[setting]), 1500
     features = settings.d - (2 if settings.noise == "orthogonal" else 0)
     collected = [_seen(settings, seed) for seed in range(count)]
     signal, squares, products, *others = (np.array(part) for part in zip(*collected, strict=True))
@@ -195,14 +195,6 @@ def _seen(settings: BenignVitParameters, seed: int) -> list[np.ndarray]:
     together = [np.outer(values, scores), np.outer(value[:2], of_signals)]
     unit = [scores, *heads, values, of_signals, *together]
     return [noise[:, 0], gram.diagonal(), gram[apart], *(part.ravel() for part in unit)]
-
-
-def test_more_vectors_extend_fewer() -> None:
-    few, more = (
-        bartlett_rows(named_rng(1, "normals"), named_rng(1, "lengths"), rows, 50) for rows in (4, 9)
-    )
-    assert np.array_equal(more[:4, :4], few)
-    assert not more[:4, 4:].any()
 
 
 @pytest.mark.parametrize(

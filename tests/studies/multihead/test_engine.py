@@ -73,17 +73,9 @@ def test_classes_of_heads_train_as_all_heads_do_one_by_one(
     optimiser: Optimiser, first_phase: str
 ) -> None:
     """150 steps in float64, all losses to 1e-12 of themselves, and a margin's last bits."""
-    sample_cell = cell(
-        mixture,
-        seed=3,
-        heads=3,
-        optimiser=optimiser,
-        first_phase=first_phase,
-        learning_rate=OPTIMISERS[optimiser],
-        training_steps=STEPS,
-        n=40,
-        test_samples=10,
-    )
+    how = {"optimiser": optimiser, "learning_rate": OPTIMISERS[optimiser], "training_steps": STEPS}
+    sizes = {"heads": 3, "n": 40, "test_samples": 10}
+    sample_cell = cell(mixture, 3, first_phase=first_phase, **how, **sizes)
     [result] = trained(mixture, sample_cell)
     losses = plain_losses(sample_cell.parameters, 3)
     for step, log10 in zip(
@@ -122,23 +114,6 @@ def test_heads_trained_by_themselves_are_the_classes_again(optimiser: Optimiser)
     for name, value in second.measurements.items():  # the first phase is measured together alone
         assert first.measurements[name] == pytest.approx(value, rel=1e-10, abs=1e-13), name
     assert {"train_loss", "attention", "margin"} <= second.measurements.keys()
-
-
-def test_other_initial_weights_train_every_head() -> None:
-    sample_cell = cell(mixture, heads=3, initialisation="gaussian", training_steps=50)
-    problem = draw_problem(sample_cell.parameters, 0)
-    initial = initial_heads(sample_cell.parameters, problem)
-    x, y = torch.tensor(problem.train.inputs), torch.tensor(problem.train.labels)
-    parts = [weights[0].clone().requires_grad_() for weights in initial.weights.values()]
-    for _ in range(50):
-        logits = reference.plain_model(x, list(parts[0]), list(parts[1]))
-        loss = torch.nn.functional.softplus(-y * logits).mean()
-        for part, gradient in zip(parts, torch.autograd.grad(loss, parts), strict=True):
-            part.data -= sample_cell.parameters.learning_rate * gradient
-    logits = reference.plain_model(x, list(parts[0]), list(parts[1]))
-    [result] = trained(mixture, sample_cell)
-    expected = torch.nn.functional.softplus(-y * logits).mean().item()
-    assert result.measurements["train_loss"] == pytest.approx(expected, rel=1e-12)
 
 
 def test_factors_of_a_head_get_the_gradients_of_their_products() -> None:
@@ -399,7 +374,7 @@ def test_settings_from_which_nothing_is_learned_are_refused(
         build(MultiheadMixtureParameters, values)
 
 
-def test_no_direction_has_a_larger_margin() -> None:
+def test_no_direction_has_a_larger_margin_and_inseparable_vectors_have_none() -> None:
     """By duality: the direction is a sum of the vectors that have the margin, with weights ≥ 0."""
     random = np.random.default_rng(0)
     for dimensions, count in ((3, 20), (8, 40), (30, 12)):
@@ -412,11 +387,8 @@ def test_no_direction_has_a_larger_margin() -> None:
         others = random.standard_normal((2000, dimensions)) + 5 * margin.direction
         others /= np.linalg.norm(others, axis=1)[:, None]
         assert (vectors @ others.T).min(0).max() <= margin.margin
-
-
-def test_inseparable_vectors_have_no_positive_margin() -> None:
-    margin = mixture_theory.largest_margin(np.array([[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0]]))
-    assert margin.margin < 1e-12
+    inseparable = np.array([[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0]])
+    assert mixture_theory.largest_margin(inseparable).margin < 1e-12
 
 
 def test_optimal_attention_has_proposition_3s_attention_and_margin() -> None:

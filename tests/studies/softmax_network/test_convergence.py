@@ -214,7 +214,7 @@ def test_an_eigenvalue_of_round_off_is_none() -> None:
     [*((activation, "symmetric") for activation in ACTIVATIONS), ("softmax", "independent")],
 )
 def test_a_cell_trains_as_autograd_does(activation: Activation, initialisation: str) -> None:
-    shape = {"m": 40, "n": 6, "d": 3, "outputs": 2, "epsilon": 1e-6}
+    shape: dict[str, Any] = {"m": 40, "n": 6, "d": 3, "outputs": 2, "epsilon": 1e-6}
     [result] = trained(cell(activation=activation, initialisation=initialisation, **shape))
     x, w, a, y = tensors(result)
     targets = y + plain_network(activation, x, w, a)
