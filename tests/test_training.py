@@ -237,9 +237,11 @@ def test_progress_columns_are_the_first_logged_ones() -> None:
 # Minibatches
 
 
-def test_equal_minibatches_go_through_all_samples_once_an_epoch() -> None:
-    rows = np.concatenate(list(itertools.islice(minibatches(10, 4, seed=3), 5)))
-    assert len(rows) == 20
+@pytest.mark.parametrize("size", [4, 13])
+def test_equal_minibatches_go_through_all_samples_once_an_epoch(size: int) -> None:
+    drawn = list(itertools.islice(minibatches(10, size, seed=3), 5))
+    assert {len(rows) for rows in drawn} == {size}
+    rows = np.concatenate(drawn)[:20]
     for epoch in (rows[:10], rows[10:]):
         assert sorted(epoch) == list(range(10))
 

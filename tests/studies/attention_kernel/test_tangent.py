@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,7 +11,6 @@ import torch
 
 from overfit_cli.studies.attention_kernel.parameters import KERNELS
 from overfit_cli.studies.attention_kernel.regression import (
-    engine,
     lemmas,
     tangent,
 )
@@ -19,6 +19,7 @@ from overfit_cli.studies.attention_kernel.regression.parameters import KernelReg
 from overfit_cli.studies.attention_kernel.regression.reference import MultiHeadAttention
 from overfit_cli.studies.attention_kernel.regression.study import study
 from overfit_cli.studies.attention_kernel.regression.theory import lacks_rank, lacks_width
+from tests.studies.attention_kernel.test_regression import at_start
 from tests.training import cell_of, train
 
 SMALL = {"n": 3, "tokens": 3, "d": 11, "d_h": 4, "training_steps": 1}
@@ -54,13 +55,10 @@ def test_its_trace_at_small_weights_is_the_mean_over_draws(kernel: str) -> None:
     traces = [
         np.trace(
             tangent_by_autograd(
-                Problem(
-                    inputs=problem.inputs,
-                    labels=problem.labels,
+                replace(
+                    problem,
                     query=sigma * draws.standard_normal(shape),
                     key=sigma * draws.standard_normal(shape),
-                    value=problem.value,
-                    output=problem.output,
                 ),
                 kernel,
             )
@@ -117,15 +115,7 @@ def test_scores_have_full_rank_exactly_at_the_sizes_that_the_derivation_gives(ke
         parameters = settings(
             n=n, tokens=tokens, d=d, d_h=width, kernel=kernel, trained="value", heads=1
         )
-        fixed, state = engine.set_up(
-            KERNELS[kernel],
-            "value",
-            [draw_problem(parameters, 0)],
-            [0.1],
-            dtype=torch.float64,
-            device="cpu",
-        )
-        full = float(lemmas.smallest_of_scores(fixed, state)) > 1e-9
+        full = float(lemmas.smallest_of_scores(*at_start(parameters)[:2])) > 1e-9
         arrays = [np.array(size) for size in (n, tokens, d, width)]
         normalised = kernel == "softmax"
         lacks = any(one.any() for one in lacks_rank(normalised, *arrays).values())

@@ -124,17 +124,6 @@ def test_imdbs_reviews_come_in_a_seeds_order_with_their_lengths(
     assert not all(np.array_equal(order, orders[0]) for order in orders)
 
 
-def test_another_data_folder_is_read_in_one_process_too(
-    elsewhere: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    collected = []
-    for name in ("one", "other"):
-        files = {path: name.encode() + content for path, content in REVIEWS.items()}
-        monkeypatch.setenv("OVERFIT_DATA", str(write_folder(elsewhere / name, files)))
-        collected.append(text_task(of_text(**TINY_IMDB), 0).train.tokens)
-    assert not np.array_equal(collected[0], collected[1])
-
-
 @pytest.mark.parametrize(
     ("asked", "words"),
     [
@@ -152,42 +141,17 @@ def test_more_reviews_than_the_folder_has_are_refused_before_a_sweep(
         text.prepare([fine, cell_of(text, TINY_IMDB | asked)])
 
 
-@pytest.mark.parametrize("name", ["n", "test_samples"])
-def test_imdb_has_25000_reviews_of_each_kind(name: str) -> None:
-    largest: dict[str, Value] = {"source": "imdb", name: 25_000}
-    build(KernelTextParameters, largest)
-    with pytest.raises(UserError, match=f"{name}=25001: with source=imdb, .* up to 25000"):
-        build(KernelTextParameters, largest | {name: 25_001})
-    build(KernelTextParameters, {name: 25_001})
-
-
-@pytest.mark.parametrize(
-    ("study", "source"), [(text, "imdb"), (pathfinder, "lra")], ids=["imdb", "lra"]
-)
-def test_data_that_no_one_named_is_asked_for_before_a_sweep(study: AnyStudy, source: str) -> None:
-    study.prepare([cell_of(study, {})])
-    words = f"data: source={source} needs data: name its folder here, or in the variable"
-    with pytest.raises(UserError, match=words):
-        study.prepare([cell_of(study, {}), cell_of(study, {"source": source})])
-
-
-def test_cells_of_different_reviews_do_not_share_a_directory(
+def test_another_data_folder_is_read_in_one_process_too_and_its_content_is_told_apart(
     elsewhere: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    sizes = write_folder(elsewhere / "sizes", REVIEWS)
-    same = write_folder(elsewhere / "same", REVIEWS)
-    theirs = write_folder(elsewhere / "theirs", {**REVIEWS, "test/pos/0_10.txt": b"Oh yes"})
-    collected = []
-    for folder in (sizes, same, theirs):
-        monkeypatch.setenv("OVERFIT_DATA", str(folder))
-        collected.append(text.prepare([cell_of(text, TINY_IMDB)]))
-    assert collected[0] == collected[1] != collected[2]
-    of_tiny = [f"--set={name}={value}" for name, value in (TINY | TINY_IMDB).items()]
-    for seeds, data, code in ((1, sizes, 0), (2, theirs, 2)):
-        asked = (*of_tiny, f"--seeds={seeds}", f"--data={data}", "--jobs=1", "--out=runs")
-        errors = run("sweep", "kernel-text", *asked, cwd=elsewhere, expect=code).stderr
-    assert "--out runs: its cells were trained on other data (IMDb's first 16 bytes had" in errors
-    assert overfit_cli.load(elsewhere / "runs")["seed"].tolist() == [0]
+    theirs = {**REVIEWS, "test/pos/0_10.txt": b"Oh yes"}
+    contents, tokens = [], []
+    for name, files in (("ours", REVIEWS), ("same", REVIEWS), ("theirs", theirs)):
+        monkeypatch.setenv("OVERFIT_DATA", str(write_folder(elsewhere / name, files)))
+        contents.append(text.prepare([cell_of(text, TINY_IMDB)]))
+        tokens.append(text_task(of_text(**TINY_IMDB), 0).test.tokens)
+    assert contents[0] == contents[1] != contents[2]
+    assert not np.array_equal(tokens[0], tokens[2])
 
 
 # Pathfinder
@@ -251,25 +215,9 @@ def test_an_lra_directory_that_is_not_there_is_named(
         pathfinder.prepare([cell_of(pathfinder, asked)])
 
 
-@pytest.mark.parametrize(
-    ("values", "words"),
-    [
-        ({"size": 8}, "size='?8'?: that leaves 5 pixels .* take a larger size"),
-        ({"contour_length": 40}, "size='?32'?: two contours of 40 paddles .* shorter contours"),
-        ({"antialiasing": 100}, "size='32 times antialiasing 100': .* take less of either"),
-        ({"seed_distance": 30}, "size='?32'?: .* too few for seed_distance 30"),
-        ({"continuity": 0.5}, "continuity='?0.5'?: continuity takes a number of at least 1"),
-        ({"size": 2000}, "size='?2000'?: size takes a whole number .* up to 1024"),
-    ],
-)
-def test_images_that_cannot_be_drawn_are_refused_with_the_flag(
-    values: dict[str, Value], words: str
-) -> None:
-    with pytest.raises(UserError, match=words):
-        build(KernelPathfinderParameters, values)
-
-
-def test_lras_images_are_refused_for_none_of_the_generators_reasons() -> None:
+def test_images_that_cannot_be_drawn_are_refused_unless_they_are_lras() -> None:
+    with pytest.raises(UserError, match=r"size='?32'?: .* too few for seed_distance 30"):
+        build(KernelPathfinderParameters, {"seed_distance": 30})
     build(KernelPathfinderParameters, {"source": "lra", "size": 8})
 
 
@@ -280,16 +228,6 @@ def test_the_settings_of_the_images_are_the_parameters() -> None:
 
 
 # Both
-
-
-@pytest.mark.parametrize("study", [text, pathfinder], ids=["text", "pathfinder"])
-@pytest.mark.parametrize("values", [{"heads": 3}, {"d": 33}])
-def test_heads_that_do_not_share_the_width_are_refused(
-    study: AnyStudy, values: dict[str, Value]
-) -> None:
-    with pytest.raises(UserError, match=r"heads='?[23]'?: .* a divisor of d, which is (64|33)"):
-        build(study.parameters, values)
-    build(study.parameters, {"heads": 4, "d": 12})
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")

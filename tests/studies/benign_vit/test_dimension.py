@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 from pathlib import Path
 
@@ -33,42 +34,27 @@ from tests.judged import measure
 from tests.studies.benign_vit.cells import small
 
 
-def made_up(
-    axis: str,
-    constants: dict[float, float],
-    *,
-    exponent: float = 2.0,
-    slope: dict[float, float] | float = 2.0,
-    seeds: int = 5,
-    noise: float = 0.02,
-    own_noise: float = 0.0,
-    **fixed: object,
-) -> pd.DataFrame:
-    """Grids whose test loss is 0.2 where N · SNR^exponent is the constant of their axis's value.
+def made_up(constants: dict[float, float], *, noise: float = 0.02) -> pd.DataFrame:
+    """Grids whose test loss is 0.2 where N · SNR² is the constant of their dimension.
 
-    Seeds differ by `noise`, and each of a seed's values by `own_noise`, both of the logarithm.
+    Seeds differ by `noise` of the logarithm.
     """
     draws = np.random.default_rng(0)
-    defaults = BenignVitParameters.model_validate(fixed).model_dump()
+    defaults = BenignVitParameters().model_dump()
     rows = []
-    for seed in range(seeds):
+    for seed in range(5):
         shift = draws.normal(0, noise)
-        for index, constant in constants.items():
-            steep = slope[index] if isinstance(slope, dict) else slope
-            away_by = shift + draws.normal(0, own_noise)
-            for n in (8, 12, 16, 20):
-                for snr in np.geomspace(0.5, 60, 46):
-                    away = steep * (np.log(n * snr**exponent / constant) + away_by)
-                    rows.append(
-                        defaults
-                        | {axis: index, "n": n, "snr": snr, "seed": seed, "status": "done"}
-                        | {"test_loss": 0.69 / (1 + 2.45 * np.exp(away)), "steps": 10}
-                    )
+        for (d, constant), n in itertools.product(constants.items(), (8, 12, 16, 20)):
+            for snr in np.geomspace(0.5, 60, 46):
+                away = 2 * (np.log(n * snr**2 / constant) + shift)
+                loss = {"test_loss": 0.69 / (1 + 2.45 * np.exp(away)), "steps": 10}
+                axes = {"d": d, "n": n, "snr": snr, "seed": seed, "status": "done"}
+                rows.append(defaults | axes | loss)
     return pd.DataFrame(rows)
 
 
 def test_boundaries_are_those_that_made_the_cells() -> None:
-    actual = boundaries(made_up("d", {1e3: 900.0, 1e6: 1100.0}), "d", 0.2)
+    actual = boundaries(made_up({1e3: 900.0, 1e6: 1100.0}), "d", 0.2)
     assert [item.at for item in actual] == [1e3, 1e6]
     for item, constant in zip(actual, (900, 1100), strict=True):
         assert item.median == pytest.approx(constant, rel=0.03)
@@ -85,7 +71,7 @@ def test_boundaries_are_those_that_made_the_cells() -> None:
 def test_a_seeds_constant_is_the_middle_of_its_curves() -> None:
     """Of four N, with boundaries at 800, 900, 1100 and 1200: between the second and the third."""
     parts = [
-        made_up("d", {1e3: constant, 1e6: constant}, noise=0).query(f"n == {n}")
+        made_up({1e3: constant, 1e6: constant}, noise=0).query(f"n == {n}")
         for n, constant in zip((8, 12, 16, 20), (800.0, 1100.0, 900.0, 1200.0), strict=True)
     ]
     actual = boundaries(pd.concat(parts), "d", 0.2)
@@ -93,7 +79,7 @@ def test_a_seeds_constant_is_the_middle_of_its_curves() -> None:
 
 
 def test_seeds_that_never_cross_count_as_beyond_the_grid() -> None:
-    actual = boundaries(made_up("d", {1e3: 1e3, 1e6: 1e7, 1e9: 0.01}), "d", 0.2)
+    actual = boundaries(made_up({1e3: 1e3, 1e6: 1e7, 1e9: 0.01}), "d", 0.2)
     never, always = actual[1], actual[2]
     assert never.never == always.never == 20
     assert np.isinf(never.constants).all()
@@ -102,7 +88,7 @@ def test_seeds_that_never_cross_count_as_beyond_the_grid() -> None:
 
 
 def test_no_boundary_is_told_where_something_else_varies() -> None:
-    cells = made_up("d", {1e3: 1e3, 1e6: 1e3})
+    cells = made_up({1e3: 1e3, 1e6: 1e3})
     mixed = cells.assign(epsilon=np.where(cells["snr"] > 5, 0.01, 0.02))
     few, failed = cells[cells["n"] < 13], cells.assign(status="failed")
     for none, why in (
@@ -120,77 +106,11 @@ def test_no_boundary_is_told_where_something_else_varies() -> None:
     assert measure(name, further).verdict == measure(name, cells).verdict
 
 
-@pytest.mark.parametrize(
-    ("constants", "verdict"),
-    [
-        ({1e3: 1e3, 1e9: 1.1e3}, "holds"),
-        ({1e3: 1e3, 1e9: 2e3}, "fails"),
-        ({1e3: 2e3, 1e9: 1e3}, "fails"),
-        ({1e3: 1e3, 1e9: 1e7}, "inconclusive"),  # beyond the grid, nobody knows how far
-        ({1e3: 1e3, 1e6: 3e3, 1e9: 1e3}, "fails"),
-        ({1e3: 1e7, 1e9: 1e7}, "inconclusive"),
-        ({1e3: 1e3, 1e4: 1e3}, "not run"),
-    ],
-)
-def test_the_constant_is_that_of_many_dimensions(
-    constants: dict[float, float], verdict: str
-) -> None:
-    assert measure("dimension-constant", made_up("d", constants)).verdict == verdict
-
-
-def test_one_seed_that_leaves_the_grid_leaves_it_open() -> None:
-    cells = made_up("d", {1e3: 1e3, 1e9: 1e3})
-    away = (cells["seed"] == 0) & (cells["d"] == 1e9)
-    cells["test_loss"] = cells["test_loss"].mask(away, 0.69)
-    measurement = measure("dimension-constant", cells)
-    assert measurement.verdict == "inconclusive"
-    assert measurement.details["curves that never cross"] == 4
-    few = made_up("d", {1e3: 1e3, 1e9: 1e3}, seeds=2)
-    assert measure("dimension-constant", few).verdict == "inconclusive"
-
-
-def test_cells_that_are_missing_or_failed_are_no_evidence() -> None:
-    whole = made_up("d", {1e3: 1e3, 1e6: 1e3, 1e9: 1e3}, seeds=6)
-    middle, few = whole["d"] == 1e6, whole["seed"] > 1
-    failed = whole.assign(status=whole["status"].mask(middle, "failed"))
-    for cells in (
-        failed,
-        whole[~(middle & few)],
-        whole[few | middle].query("seed < 2 or d != 1e6"),
-    ):
-        measurement = measure("dimension-constant", cells)
-        assert measurement.verdict == "inconclusive"
-        assert "seed" in measurement.note or "failed" in measurement.note
-    fewer = measure("dimension-constant", whole[~(middle & (whole["seed"] == 4))])
-    assert fewer.verdict == "inconclusive"
-    assert "1 of 6 seeds have no number" in fewer.note
-    short = measure("dimension-constant", whole[~middle | (whole["snr"] < 5)])
-    assert short.verdict == "inconclusive", "a shorter grid is no sign of another constant"
-
-
-@pytest.mark.parametrize(
-    ("power", "noise", "verdict"),
-    [(1.0, 0.02, "holds"), (0.7, 0.02, "fails"), (1.3, 0.02, "fails"), (1.15, 0.1, "inconclusive")],
-)
-def test_the_transition_begins_where_learning_is_balanced(
-    power: float, noise: float, verdict: str
-) -> None:
-    balances = {index: float(learning_balance(index / 0.2, 16)) for index in (1.0, 2.0, 4.0)}
-    constants = {index: balance**power for index, balance in balances.items()}
-    slopes = dict.fromkeys(constants, 2.0)
-    cells = made_up("sigma_p_tilde", constants, slope=slopes, noise=noise, own_noise=noise)
-    for name in ("transition-balance", "constant-balance"):  # one curve, moved as a whole
-        measurement = measure(name, cells)
-        assert measurement.value == pytest.approx(power, abs=0.05)
-        assert measurement.verdict == verdict, measurement.note
-
-
-def test_a_constant_that_stays_while_the_transition_moves_does_not_go_with_the_balance() -> None:
-    balances = {index: float(learning_balance(index / 0.2, 16)) for index in (1.0, 2.0, 4.0)}
-    slopes = {index: np.log(0.155) / np.log(b / 2000) for index, b in balances.items()}
-    cells = made_up("sigma_p_tilde", dict.fromkeys(balances, 2000.0), slope=slopes)
-    assert measure("constant-balance", cells).verdict == "fails"
-    assert measure("transition-balance", cells).verdict == "holds"
+def test_a_constant_beyond_the_grid_may_be_any_and_a_decade_of_dimensions_is_too_few() -> None:
+    for constants in ({1e3: 1e3, 1e9: 1e7}, {1e3: 1e7, 1e9: 1e7}):
+        assert measure("dimension-constant", made_up(constants)).verdict == "inconclusive"
+    few = made_up({1e3: 1e3, 1e4: 1e3})
+    assert measure("dimension-constant", few).verdict == "not run"
 
 
 @pytest.mark.parametrize(("ratio", "tokens"), [(20.0, 16), (5.0, 4), (0.5, 12)])
@@ -214,7 +134,7 @@ def test_a_first_step_is_balanced_where_the_theory_says(ratio: float, tokens: in
 def test_the_curve_is_figure_1s_with_its_tokens_and_the_balance_of_learning_with_others() -> None:
     equation_of = FIGURES["heatmap"].equation_of
     assert equation_of is not None
-    cells = made_up("d", {1e3: 1e3})
+    cells = made_up({1e3: 1e3})
     data = FigureData(study, cells, cells, pd.DataFrame())
     assert equation_of(data) == "n * snr**2 = 1000"
     weaker = replace(data, cells=cells.assign(sigma_p_tilde=2.0, tokens=4))
@@ -237,8 +157,7 @@ def test_the_figure_is_drawn_of_a_sweep_over_dimensions(tmp_path: Path) -> None:
     done = run("sweep", "dimension", *grid, *TINY, cwd=tmp_path).stdout
     assert "Done: 96 trained" in done
     assert "Next: overfit plot dimension --from results/dimension-quick" in done
-    drawn = run("plot", "dimension", "--out=d.svg", cwd=tmp_path)
-    assert "Drawn: d.svg" in drawn.stdout
+    run("plot", "dimension", "--out=d.svg", cwd=tmp_path)
     caption = " ".join((tmp_path / "d.txt").read_text().split())
     assert "Where the test loss crosses 0.2: median and quartiles of N·SNR²" in caption
     [swept] = (tmp_path / "results").iterdir()
@@ -252,14 +171,13 @@ def test_the_figure_is_drawn_of_a_sweep_over_dimensions(tmp_path: Path) -> None:
         "fit, 95 % interval",
     ):
         assert f"\n{line}\n" in text
-    other = run("plot", "dimension", "--threshold=0.4", "--out=e.svg", cwd=tmp_path)
-    assert other.returncode == 0
+    run("plot", "dimension", "--threshold=0.4", "--out=e.svg", cwd=tmp_path)
     assert "crosses 0.4" in (tmp_path / "e.txt").read_text()
 
 
 @pytest.mark.slow
 def test_boundaries_beyond_the_grid_are_arrows_at_the_edge(tmp_path: Path) -> None:
-    cells = made_up("d", {1e3: 0.1, 1e6: 1e3, 1e9: 1e9}, noise=0.3).assign(key="k")
+    cells = made_up({1e3: 0.1, 1e6: 1e3, 1e9: 1e9}, noise=0.3).assign(key="k")
     some = cells[(cells["d"] != 1e6) | (cells["n"] * cells["snr"] ** 2 < 1e3)]
     data = FigureData(study, some, some, pd.DataFrame())
     figure = draw_dimension(data, FigureOptions())
@@ -272,26 +190,7 @@ def test_boundaries_beyond_the_grid_are_arrows_at_the_edge(tmp_path: Path) -> No
 
 
 def test_the_caption_says_which_lines_coincide() -> None:
-    cells = made_up("d", {1e3: 300.0, 1e6: 1e3, 1e9: 1e3}, noise=0.0).assign(key="k")
+    cells = made_up({1e3: 300.0, 1e6: 1e3, 1e9: 1e3}, noise=0.0).assign(key="k")
     figure = draw_dimension(FigureData(study, cells, cells, pd.DataFrame()), FigureOptions())
     assert "The lines of $d$ = $10^{6}$ and $d$ = $10^{9}$ coincide." in figure.facts
     assert sum("coincide" in fact for fact in figure.facts) == 1
-
-
-def test_the_figure_says_what_it_needs(tmp_path: Path) -> None:
-    grid = ["--n=4,8", "--set=snr=4,9", "--set=d=1e3,1e6", "--seeds=1", "--jobs=1", "--out=out"]
-    run("sweep", "dimension", *grid, *TINY, cwd=tmp_path)
-    refused = run("plot", "dimension", "--from=out", cwd=tmp_path, expect=2)
-    assert "it takes 3 values of n, and there are 2" in " ".join(refused.stderr.split())
-    failing = ["--n=4,8,9", "--set=snr=4,6,9", "--set=d=1e3,1e6", "--set=max_steps=1", "--seeds=1"]
-    failing += ["--set=learning_rate=1e-9"]
-    run("sweep", "dimension", *failing, *TINY, "--jobs=1", "--out=bad", cwd=tmp_path, expect=1)
-    refused = run("plot", "dimension", "--from=bad", cwd=tmp_path, expect=2)
-    assert "none of the 18 cells is done" in " ".join(refused.stderr.split())
-
-
-def test_refinement_works_in_law(tmp_path: Path) -> None:
-    grid = ["--n=8,12", "--set=snr=1:40:6:log", "--set=d=1e12", "--seeds=2", "--jobs=1"]
-    done = run("sweep", "dimension", *grid, *TINY, "--refine=2", cwd=tmp_path)
-    assert "Round 1" in done.stdout
-    assert "of 2 values of n" in done.stdout

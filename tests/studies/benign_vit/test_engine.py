@@ -14,10 +14,9 @@ from overfit_cli.core.cell import Cell
 from overfit_cli.core.training import Execution, Training
 from overfit_cli.studies.benign_vit.reference import Trained, train_one_cell
 from overfit_cli.studies.benign_vit.vit.data import draw_samples, draw_weights
-from overfit_cli.studies.benign_vit.vit.engine import projections_of
 from overfit_cli.studies.benign_vit.vit.parameters import BenignVitParameters, token_scales
 from overfit_cli.studies.benign_vit.vit.study import study
-from overfit_cli.studies.benign_vit.vit.training import VitsTogether, train_together
+from overfit_cli.studies.benign_vit.vit.training import train_together
 from tests.training import cell_of, train
 
 TOLERANCE = {"float32": 1e-3, "float64": 1e-9}
@@ -34,24 +33,22 @@ def cell(seed: int = 0, **settings: object) -> Cell[BenignVitParameters]:
     return cell_of(study, small(**settings), seed)
 
 
-SHAPES = [
-    pytest.param({}, id="head space wider than the samples' span"),
-    pytest.param({"n": 2, "d_h": 200}, id="head space much wider"),
-    pytest.param({"n": 12}, id="head space narrower"),
-    pytest.param({"n": 9, "d": 6}, id="more tokens than features"),
-    pytest.param({"n": 3, "tokens": 2}, id="two tokens"),
-    pytest.param({"n": 1}, id="one sample"),
-    pytest.param({"n": 40}, id="more samples than the smallest capacity"),
-    pytest.param({"noise": "orthogonal"}, id="noise orthogonal to the signals"),
-    pytest.param({"label_flip": 0.4, "n": 8}, id="flipped labels"),
-    pytest.param({"d_h": 1, "d_v": 1}, id="width one"),
-]
-
-
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("shape", SHAPES)
-def test_a_cell_trains_as_in_the_autograd_loop(shape: dict[str, object], dtype: str) -> None:
-    settings = small(**{"n": 4, "snr": 1.5, "learning_rate": 0.3, **shape, "dtype": dtype})
+@pytest.mark.parametrize(
+    "shape",
+    [
+        pytest.param({}, id="head space wider than the samples' span"),
+        pytest.param({"n": 2, "d_h": 200}, id="head space much wider"),
+        pytest.param({"n": 12, "dtype": "float32"}, id="head space narrower"),
+        pytest.param({"n": 9, "d": 6}, id="more tokens than features"),
+        pytest.param({"n": 3, "tokens": 2, "dtype": "float32"}, id="two tokens"),
+        pytest.param({"n": 1, "d_h": 1, "d_v": 1}, id="one sample, width one"),
+        pytest.param({"n": 40}, id="more samples than the smallest capacity"),
+        pytest.param({"noise": "orthogonal"}, id="noise orthogonal to the signals"),
+        pytest.param({"label_flip": 0.4, "n": 8, "dtype": "float32"}, id="flipped labels"),
+    ],
+)
+def test_a_cell_trains_as_in_the_autograd_loop(shape: dict[str, object]) -> None:
+    settings = small(**{"n": 4, "snr": 1.5, "learning_rate": 0.3, "dtype": "float64", **shape})
     [result] = train(study, cell_of(study, settings, 3))
     oracle = train_one_cell(settings, 3)
 
@@ -76,7 +73,7 @@ def test_a_cell_trains_as_in_the_autograd_loop(shape: dict[str, object], dtype: 
     }
     assert got.keys() == expected.keys()
     for name, value in expected.items():
-        assert got[name] == pytest.approx(value, abs=TOLERANCE[dtype]), name
+        assert got[name] == pytest.approx(value, abs=TOLERANCE[settings.dtype]), name
 
 
 def trained_values(settings: BenignVitParameters, oracle: Trained) -> dict[str, float]:
@@ -96,39 +93,15 @@ def trained_values(settings: BenignVitParameters, oracle: Trained) -> dict[str, 
     }
 
 
-def test_the_papers_own_cells_train_as_in_the_autograd_loop() -> None:
-    """At the paper's widths, on both sides of the boundary."""
-    for n, snr in itertools.product((2, 7), (1.0, 14.0)):
-        settings = BenignVitParameters(n=n, snr=snr)
-        [result] = train(study, cell_of(study, settings, 1))
-        oracle = train_one_cell(settings, 1)
-        assert result.steps == oracle.steps
-        assert result.measurements["test_loss"] == pytest.approx(oracle.test_loss, abs=1e-5)
-
-
-def test_the_engines_projections_are_those_of_the_trained_weights() -> None:
-    """After training, q, k and v in token space are x W_Q, x W_K and x W_V w_O."""
-    settings = small(n=5, snr=1.0, dtype="float64")
-    trained = VitsTogether([cell_of(study, settings)], Training(Execution()))
-    [result] = trained.train()
-    tokens, oracle = trained.tokens, train_one_cell(settings, 0)
-    assert oracle.steps == result.steps == int(trained.state.steps[0])
-
-    x = torch.from_numpy(
-        draw_samples(settings, 0, "train", 5).tokens * token_scales(settings)[:, None]
-    )
-    query, key = (part[0] for part in tokens.queries_and_keys())
-    value = tokens.values()[0]
-    model = oracle.model
-    # The head space is rotated, so inner products are what can be compared.
-    torch.testing.assert_close(query @ key.mT, (x @ model.query) @ (x @ model.key).mT)
-    torch.testing.assert_close(query @ query.mT, (x @ model.query) @ (x @ model.query).mT)
-    torch.testing.assert_close(value, x @ model.value @ model.output_weight)
-
-
-@pytest.mark.parametrize("n", [2, 4, 9])
-@pytest.mark.parametrize("library", ["PyTorch", "oneDNN"])
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize(
+    ("n", "library", "dtype"),
+    [
+        (2, "PyTorch", "float32"),
+        (4, "oneDNN", "float64"),
+        (9, "oneDNN", "float32"),
+        (9, "PyTorch", "float64"),
+    ],
+)
 def test_a_cell_gives_the_same_row_in_any_batch(
     n: int, library: str, dtype: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -159,13 +132,6 @@ def test_a_sweep_gives_the_bits_of_a_cell_alone_in_odd_shapes(shape: dict[str, A
     assert {
         row.cell.key: row.measurements for batch in batches for row in train(study, *batch)
     } == alone
-
-
-def test_what_comes_between_two_results_is_no_part_of_training() -> None:
-    results = iter(study.train([cell(n=2, snr=snr) for snr in (0.5, 8.0)], Training(Execution())))
-    next(results)
-    assert not torch.is_inference_mode_enabled()
-    assert len(list(results)) == 1
 
 
 def test_batches_for_a_cpu_share_one_seeds_projections_and_fit_the_cache() -> None:
@@ -218,37 +184,9 @@ def test_batches_for_a_gpu_have_one_shape_and_few_seeds() -> None:
         assert len({item.seed for item in batch}) <= 4, "a process keeps four realisations"
 
 
-def test_projections_for_more_samples_begin_with_those_for_fewer() -> None:
-    few = projections_of(small(n=2, dtype="float64"), 5, "cpu")
-    many = projections_of(small(n=33, dtype="float64"), 5, "cpu")
-    assert len(many.labels) == 2 * len(few.labels)
-    count = len(few.labels)
-    assert torch.equal(many.labels[:count], few.labels)
-    torch.testing.assert_close(many.train.G[: count * 5, : count * 5], few.train.G)
-    width, rows = few.head_width(2), 2 * 5
-    torch.testing.assert_close(
-        many.train.q[:rows, :width] @ many.train.k[:rows, :width].mT,
-        few.train.q[:rows, :width] @ few.train.k[:rows, :width].mT,
-    )
-
-
-def test_the_first_coordinates_carry_the_first_samples() -> None:
-    """The head space is rotated so that N samples lie in the first 2r coordinates, exactly."""
-    actual = projections_of(small(n=3, d_h=200, dtype="float64"), 0, "cpu")
-    width, rows = actual.head_width(3), 3 * 5
-    assert width == 2 * (2 + 3 * 4)
-    assert float(actual.train.q[:rows, width:].abs().max()) < 1e-12
-    assert float(actual.train.k[:rows, width:].abs().max()) < 1e-12
-    assert float(actual.train.q[rows:, width:].abs().max()) > 1e-3, "later samples reach further"
-
-
-def test_a_cell_that_explodes_is_a_failed_row() -> None:
-    [result] = train(study, cell(n=4, snr=1e9, sigma_p=1e6, init_divisor=1e-12))
-    assert result.status == "failed"
-    assert result.reason == "diverged"
-
-
-def test_a_cell_out_of_steps_is_a_failed_row() -> None:
+def test_a_cell_that_explodes_or_is_out_of_steps_is_a_failed_row() -> None:
+    [exploded] = train(study, cell(n=4, snr=1e9, sigma_p=1e6, init_divisor=1e-12))
+    assert (exploded.status, exploded.reason) == ("failed", "diverged")
     [result] = train(study, cell(n=4, learning_rate=1e-6, max_steps=7))
     assert (result.status, result.reason, result.steps) == ("failed", "step limit", 7)
     assert result.measurements["train_loss"] > 0.1
@@ -345,9 +283,3 @@ def test_a_gpu_gives_the_cpus_rows() -> None:
         assert on_gpu[item.key].steps == result.steps
         for name, value in result.measurements.items():
             assert on_gpu[item.key].measurements[name] == pytest.approx(value, abs=1e-9)
-
-
-def test_projections_are_shared_by_cells_that_differ_only_in_strength() -> None:
-    first = projections_of(small(snr=1.0, n=3), 0, "cpu")
-    assert first is projections_of(small(snr=9.0, n=8, learning_rate=0.7), 0, "cpu")
-    assert first is not projections_of(small(snr=1.0, n=3), 1, "cpu")

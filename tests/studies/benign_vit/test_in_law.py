@@ -54,16 +54,8 @@ def train_many(settings: BenignVitParameters, first: int) -> pd.DataFrame:
 SETTINGS: dict[str, dict[str, Any]] = {
     "much room": {"n": 4, "snr": 2.0, "d": 400, "learning_rate": 0.01},
     "just enough features": {"n": 4, "snr": 1.0, "d": 50},
-    "head space far wider": {
-        "n": 3,
-        "snr": 1.5,
-        "d_h": 400,
-        "sigma_h": 0.03,
-        "learning_rate": 0.02,
-    },
     "head space a little wider": {"n": 3, "snr": 1.0, "d": 60, "d_h": 95},
     "head space narrower": {"n": 6, "snr": 3.0, "d_h": 3, "learning_rate": 0.02},
-    "weak signal": {"n": 8, "snr": 0.3, "d": 100},
     "noise orthogonal": {"n": 2, "snr": 0.7, "noise": "orthogonal", "learning_rate": 0.02},
     "two tokens": {"n": 5, "snr": 1.0, "tokens": 2, "d": 25},
 }
@@ -168,7 +160,7 @@ def test_draws_have_their_exact_moments(setting: str) -> None:
     d_h (|x|²|y|² + (x·y)²), so has W_K, and x W_V w_O has variance |x|², all given the tokens.
     Values are independent of scores: their products have mean 0 and the product of the variances.
     """
-    settings, count = small(n=1, test_samples=1, sampling="law", **MOMENTS[setting]), 3000
+    settings, count = small(n=1, test_samples=1, sampling="law", **MOMENTS[setting]), 1500
     features = settings.d - (2 if settings.noise == "orthogonal" else 0)
     collected = [_seen(settings, seed) for seed in range(count)]
     signal, squares, products, *others = (np.array(part) for part in zip(*collected, strict=True))
@@ -203,14 +195,6 @@ def _seen(settings: BenignVitParameters, seed: int) -> list[np.ndarray]:
     together = [np.outer(values, scores), np.outer(value[:2], of_signals)]
     unit = [scores, *heads, values, of_signals, *together]
     return [noise[:, 0], gram.diagonal(), gram[apart], *(part.ravel() for part in unit)]
-
-
-def test_more_vectors_extend_fewer() -> None:
-    few, more = (
-        bartlett_rows(named_rng(1, "normals"), named_rng(1, "lengths"), rows, 50) for rows in (4, 9)
-    )
-    assert np.array_equal(more[:4, :4], few)
-    assert not more[:4, 4:].any()
 
 
 @pytest.mark.parametrize(
@@ -280,13 +264,12 @@ def test_noise_given_for_a_token_is_as_long_in_any_dimension() -> None:
         assert float(lengths[:, 1:].mean()) == pytest.approx(6.4, rel=0.02)
 
 
-@pytest.mark.parametrize("leap", [0.05, pytest.param(0.02, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(
-    ("side", "snr"),
+    ("side", "snr", "leap"),
     [
-        pytest.param("harmful", 1.5, marks=pytest.mark.slow),
-        pytest.param("transition", 4.5, marks=pytest.mark.slow),
-        ("benign", 7.0),
+        pytest.param("harmful", 1.5, 0.02, marks=pytest.mark.slow),
+        pytest.param("transition", 4.5, 0.05, marks=pytest.mark.slow),
+        ("benign", 7.0, 0.05),
     ],
 )
 def test_taking_many_steps_at_a_time_ends_where_single_steps_do(

@@ -11,26 +11,15 @@ from scipy.integrate import solve_ivp
 
 from calibration.benign_vit import WORLDS
 from calibration.rates import design
-from overfit_cli.api import train
 from overfit_cli.core.figure import FigureOptions
 from overfit_cli.core.study import FigureData
 from overfit_cli.core.training import named_rng
 from overfit_cli.studies.benign_vit.vit import theory
-from overfit_cli.studies.benign_vit.vit.claims.wide_heads import WIDE_HEADS
 from overfit_cli.studies.benign_vit.vit.figures import draw_deficit
 from overfit_cli.studies.benign_vit.vit.parameters import BenignVitParameters, weight_deviations
 from overfit_cli.studies.benign_vit.vit.study import study
 from tests.fake_study import words
-from tests.judged import measure
-from tests.studies.benign_vit.cells import preset, settings, small
-
-NAMES = [claim.name for claim in WIDE_HEADS]
-
-
-def cells_for(name: str) -> pd.DataFrame:
-    """Cells that follow the claim, at its preset's design."""
-    [claim] = [claim for claim in WIDE_HEADS if claim.name == name]
-    return WORLDS[name].true(design(claim.preset), named_rng(3, "wide", name))
+from tests.studies.benign_vit.cells import small
 
 
 @pytest.mark.parametrize("tokens", [2, 3, 16])
@@ -92,35 +81,9 @@ def test_the_deficit_is_that_of_the_reduced_dynamics() -> None:
     assert reduced_dynamics(parameters) == pytest.approx(predicted, rel=0.1)
 
 
-def test_a_trained_cell_ends_as_the_formulas_say(tmp_path: Path) -> None:
-    cell = next(
-        cell for cell in settings(preset("wide-heads")) if (cell.tokens, cell.d_h) == (3, 10**18)
-    )
-    measured = train("benign-vit", quiet=True, out=tmp_path, **cell.model_dump()).measurements
-    assert measured["test_loss"] == pytest.approx(theory.wide_heads_test_loss(cell), rel=0.01)
-    assert measured["test_attention_signal"] == pytest.approx(5 / 9, rel=1e-3)
-    deficit = 1 - measured["train_attention_signal"]
-    assert deficit == pytest.approx(theory.attention_deficit(cell), rel=0.1)
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_claims_on_wide_heads_hold_on_cells_that_follow_them_alone(name: str) -> None:
-    cells = cells_for(name)
-    assert measure(name, cells).verdict == "holds"
-    assert measure(name, cells.assign(labels="coin")).verdict == "not run"
-    assert measure(name, cells.assign(snr=0.1)).verdict == "not run"
-    lost = cells.assign(status=np.where(cells.index == 0, "failed", "done"), reason="MemoryError")
-    assert measure(name, lost).verdict == "inconclusive"
-
-
-def test_narrow_heads_decide_nothing_about_wide_ones() -> None:
-    cells = cells_for("attention-deficit-formula")
-    narrow = cells[cells["d_h"] <= 10**14].assign(snr=100.0)
-    assert measure("attention-deficit-formula", narrow).verdict == "not run"
-
-
 def test_the_deficit_has_one_line_for_the_paper_and_a_legend_for_all(tmp_path: Path) -> None:
-    rows = cells_for("attention-deficit-formula")
+    name = "attention-deficit-formula"
+    rows = WORLDS[name].true(design("attention-deficit"), named_rng(3, "wide", name))
     data = FigureData(study, rows, rows, pd.DataFrame())
     figure = draw_deficit(data, FigureOptions())
     black = [line for line in figure.axes[0].lines if line.get_color() == "black"]

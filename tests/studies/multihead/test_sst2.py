@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import os
 import sys
@@ -28,7 +29,7 @@ from overfit_cli.studies.multihead.sst2.parameters import MultiheadSst2Parameter
 from overfit_cli.studies.multihead.sst2.study import study
 from overfit_cli.studies.multihead.sst2.training import logits_of
 from tests.command import python, run
-from tests.judged import claims_by_name, measure
+from tests.judged import measure
 from tests.training import cell_of, train
 
 REAL = Path(os.environ.get("OVERFIT_DATA", "")) / "sst2"
@@ -238,6 +239,7 @@ def test_what_is_missing_is_said_before_anything_runs(
     assert "pip install '.[text]'" in sentence
 
 
+@pytest.mark.slow
 def test_neither_the_study_nor_its_claims_import_anything_heavy() -> None:
     script = (
         "import sys; from overfit_cli.studies.multihead.sst2 import study, data, claims, engine\n"
@@ -463,48 +465,17 @@ def test_damaged_weights_are_a_sentence(data: Path) -> None:
 
 # Claims
 
-BY_NAME = claims_by_name(study.name)
-JITTER = (-0.005, -0.003, -0.001, 0.001, 0.003, 0.005)
 
-
-def made_up(
-    slope: float,
-    *,
-    heads: Sequence[int] = (1, 2, 4, 8),
-    jitter: Sequence[float] = JITTER,
-    best: float = 1e-3,
-    **same: Any,
-) -> pd.DataFrame:
+def made_up(slope: float, *, best: float = 1e-3, **same: Any) -> pd.DataFrame:
     """Cells whose losses grow by a slope with each doubling of heads."""
     collected = []
-    for count in heads:
-        for rate in (5e-4, 1e-3, 2e-3):
-            for seed, shift in enumerate(jitter):
-                loss = 0.5 + (slope + shift) * math.log2(count) + 0.1 * (rate != best)
-                cell = MultiheadSst2Parameters(heads=count, learning_rate=rate).model_dump()
-                losses = {"mean_train_loss": loss, "mean_test_loss": loss}
-                done = {"seed": seed, "status": "done", "steps": 600}
-                collected.append({**cell, **done, **losses, **same})
+    for count, rate, seed in itertools.product((1, 2, 4, 8), (5e-4, 1e-3, 2e-3), range(6)):
+        of_seed = slope + 0.002 * (seed - 2.5)
+        loss = 0.5 + of_seed * math.log2(count) + 0.1 * (rate != best)
+        cell = MultiheadSst2Parameters(heads=count, learning_rate=rate).model_dump()
+        losses = {"mean_train_loss": loss, "mean_test_loss": loss}
+        collected.append(cell | {"seed": seed, "status": "done", "steps": 600} | losses | same)
     return pd.DataFrame(collected)
-
-
-@pytest.mark.parametrize("name", BY_NAME)
-def test_claims_follow_the_slope_in_doublings_of_heads(name: str) -> None:
-    for slope, verdict in ((-0.02, "holds"), (0.02, "fails"), (0.0, "inconclusive")):
-        measurement = measure(name, made_up(slope))
-        assert measurement.verdict == verdict, measurement.note
-        assert measurement.value == pytest.approx(slope)
-    assert measurement.details["step size, H = 8"] == 1e-3
-    assert measurement.interval is not None
-    assert measurement.interval.kind.startswith("98.33 %")
-
-
-@pytest.mark.parametrize("name", BY_NAME)
-def test_claims_take_three_numbers_of_heads_and_six_seeds(name: str) -> None:
-    assert measure(name, made_up(-0.02, heads=(1, 8))).verdict == "not run"
-    assert measure(name, made_up(-0.02, jitter=JITTER[:5])).verdict == "inconclusive"
-    mixed = pd.concat([made_up(-0.02), made_up(-0.02, n=100)])
-    assert measure(name, mixed).verdict == "holds", "of two settings one is judged"
 
 
 def test_heads_whose_best_step_size_is_at_the_edge_may_be_faster_beyond() -> None:

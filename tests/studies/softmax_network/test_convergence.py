@@ -14,7 +14,7 @@ from scipy import integrate, stats
 from torch import Tensor
 
 from overfit_cli import UserError
-from overfit_cli.core.cell import Cell
+from overfit_cli.core.cell import Cell, CellResult
 from overfit_cli.core.parameters import build
 from overfit_cli.studies.softmax_network.activations import Network, gram_matrix, limit_gram_matrix
 from overfit_cli.studies.softmax_network.convergence import data
@@ -32,6 +32,14 @@ trained = partial(train_in_batches, study, trajectories=True)
 
 def cell(seed: int = 0, **values: object) -> Cell[SoftmaxConvergenceParameters]:
     return cell_of(study, values, seed)
+
+
+def tensors(result: CellResult[Any]) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """The inputs, weights, signs and labels with which a cell began."""
+    problem = data.draw_problem(result.cell.parameters, result.cell.seed)
+    parts = (problem.inputs, problem.weights, problem.signs, problem.labels)
+    x, w, a, y = map(torch.tensor, parts)
+    return x, w, a, y
 
 
 def networks(activation: Activation, *, outputs: int = 2) -> tuple[Network, Tensor]:
@@ -95,26 +103,18 @@ def test_the_limit_of_wide_networks_is_what_their_kernels_come_to(activation: Ac
     torch.testing.assert_close(gram, limit, rtol=0.02, atol=0.02 * float(limit.abs().max()))
 
 
-@pytest.mark.parametrize("activation", ["exp", "relu"])
-def test_the_limits_are_what_quadrature_gives(activation: Activation) -> None:
+def test_the_limit_of_exp_is_what_quadrature_gives() -> None:
     """The mean of h′(w·x) h′(w·x′), over the plane that x and x′ span."""
     x, y, sigma = np.array([0.6, 0.3]), np.array([-0.2, 0.7]), 0.9
 
     def integrand(b: float, a: float) -> float:
         w = sigma * np.array([a, b])
         density = math.exp(-(a * a + b * b) / 2) / (2 * math.pi)
-        if activation == "exp":
-            return float(density * np.exp(w @ x + w @ y))
-        return float(density * (w @ x > 0) * (w @ y > 0))
+        return float(density * np.exp(w @ x + w @ y))
 
     mean = integrate.dblquad(integrand, -8, 8, -8, 8, epsabs=1e-4)[0]
-    gram = limit_gram_matrix(
-        activation,
-        torch.tensor(x[None, None]),
-        torch.tensor(y[None, None]),
-        torch.tensor([sigma], dtype=torch.float64),
-        1,
-    )
+    first, second = torch.tensor(x[None, None]), torch.tensor(y[None, None])
+    gram = limit_gram_matrix("exp", first, second, torch.tensor([sigma]).double(), 1)
     assert float(gram) == pytest.approx(float(x @ y) * mean, abs=1e-3)
 
 
@@ -209,25 +209,14 @@ def test_an_eigenvalue_of_round_off_is_none() -> None:
     )
 
 
-@pytest.mark.parametrize("initialisation", ["symmetric", "independent"])
-@pytest.mark.parametrize("activation", ACTIVATIONS)
-@pytest.mark.one_in(2)
+@pytest.mark.parametrize(
+    ("activation", "initialisation"),
+    [*((activation, "symmetric") for activation in ACTIVATIONS), ("softmax", "independent")],
+)
 def test_a_cell_trains_as_autograd_does(activation: Activation, initialisation: str) -> None:
-    sample_cell = cell(
-        activation=activation,
-        initialisation=initialisation,
-        m=40,
-        n=6,
-        d=3,
-        outputs=2,
-        epsilon=1e-6,
-    )
-    [result] = trained(sample_cell)
-    problem = data.draw_problem(sample_cell.parameters, 0)
-    x, w, a, y = (
-        torch.tensor(sample_cell)
-        for sample_cell in (problem.inputs, problem.weights, problem.signs, problem.labels)
-    )
+    shape: dict[str, Any] = {"m": 40, "n": 6, "d": 3, "outputs": 2, "epsilon": 1e-6}
+    [result] = trained(cell(activation=activation, initialisation=initialisation, **shape))
+    x, w, a, y = tensors(result)
     targets = y + plain_network(activation, x, w, a)
     loop = plain_training(activation, x, targets, w, a, result.measurements["step_size"])
     plain = list(itertools.islice(loop, result.steps + 1))
@@ -251,16 +240,6 @@ def test_a_cell_trains_alone_as_it_does_among_others() -> None:
         assert alone.trajectory["step"] == result.trajectory["step"]
         for name, value in alone.measurements.items():
             assert result.measurements[name] == pytest.approx(value, rel=1e-7, abs=1e-12), name
-
-
-def test_a_wide_network_follows_its_kernel() -> None:
-    narrow, wide = trained(*(cell(m=m, epsilon=1e-8) for m in (64, 4096)))
-    assert wide.measurements["train_gap"] < 1e-4
-    assert wide.measurements["test_gap"] < narrow.measurements["test_gap"] / 100
-    assert wide.measurements["steps_to_epsilon"] == wide.measurements["ntk_steps"]
-    assert wide.measurements["steps_over_limit"] == pytest.approx(1.0, rel=0.2)
-    assert wide.measurements["gradient_gap"] > 0.1
-    assert wide.measurements["gradient_growth"] > 3
 
 
 @pytest.mark.parametrize("activation", ACTIVATIONS)
@@ -294,11 +273,7 @@ def test_gradients_of_hidden_units_are_below_lemma_d1s_bound(outputs: int) -> No
     """‖Δw_r‖ ≤ e^(3B) √(nd) ‖F − Y‖, with d the number of outputs; before and after training."""
     [result] = trained(cell(n=4, m=256, sigma=0.03, outputs=outputs))
     assert -3 < result.measurements["gradient_over_bound"] < 0
-    problem = data.draw_problem(result.cell.parameters, 0)
-    x, w, a, y = (
-        torch.tensor(part)
-        for part in (problem.inputs, problem.weights, problem.signs, problem.labels)
-    )
+    x, w, a, y = tensors(result)
     out = Network("softmax", w[None], a[None]).forward(x[None])
     longest = out.gradient(out.values - y).norm(dim=-1).max()
     bound = math.exp(3 * largest_inner(4, 8, 0.03)) * math.sqrt(4 * outputs)

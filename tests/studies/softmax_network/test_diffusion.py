@@ -345,19 +345,19 @@ def test_what_cannot_be_drawn_is_refused(values: dict[str, Any], sentence: str) 
         build(SoftmaxDiffusionParameters, values)
 
 
-@pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    out = tmp_path_factory.mktemp("diffusion") / "run"
-    models = ["softmax", "relu", "true", "posterior", "constant"]
+def swept(folder: Path, seeds: int = 1, **values: Any) -> Path:
+    """A run directory of small cells."""
+    out = folder / "run"
     overfit_cli.sweep(
-        study.name,
-        seeds=2,
-        parameters=SMALL | {"model": models, "n": [20, 40]},
-        trajectories=True,
-        out=out,
-        jobs=1,
+        study.name, seeds=seeds, parameters=SMALL | values, trajectories=True, out=out, jobs=1
     )
     return out
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    models = ["softmax", "relu", "true", "posterior", "constant"]
+    return swept(tmp_path_factory.mktemp("diffusion"), 2, model=models, n=[20, 40])
 
 
 @pytest.mark.slow
@@ -374,17 +374,14 @@ def test_the_score_figure_has_errors_over_time_and_over_n(run: Path, tmp_path: P
     assert "exact posterior" in words(figure, tmp_path)
 
 
-def test_the_true_score_alone_has_no_figure_of_errors(tmp_path: Path) -> None:
-    overfit_cli.sweep(
-        study.name,
-        seeds=1,
-        parameters=SMALL | {"model": "true"},
-        trajectories=True,
-        out=tmp_path / "run",
-        jobs=1,
-    )
+def test_the_true_score_alone_has_no_figure_of_errors_and_a_line_none_of_samples(
+    tmp_path: Path,
+) -> None:
+    on_a_line = swept(tmp_path, model="true", d=1)
     with pytest.raises(UserError, match="The true score has no error"):
-        overfit_cli.draw("score", tmp_path / "run", out=tmp_path / "score.png")
+        overfit_cli.draw("score", on_a_line, out=tmp_path / "score.png")
+    with pytest.raises(UserError, match="one coordinate here"):
+        overfit_cli.draw("samples", on_a_line, out=tmp_path / "samples.png")
 
 
 @pytest.mark.slow
@@ -406,32 +403,9 @@ def test_the_curves_figure_leaves_out_what_was_not_trained(run: Path, tmp_path: 
 
 @pytest.mark.slow
 def test_samples_of_digits_lie_over_all_digits(tmp_path: Path) -> None:
-    overfit_cli.sweep(
-        study.name,
-        seeds=1,
-        parameters={**SMALL, "model": ["posterior", "constant"], "target": "digits", "d": 4},
-        trajectories=True,
-        out=tmp_path / "run",
-        jobs=1,
-    )
-    figure = overfit_cli.draw("samples", tmp_path / "run", out=tmp_path / "samples.png")
-    digits, samples = figure.axes[0].lines
-    assert (len(np.asarray(digits.get_xdata())), len(np.asarray(samples.get_xdata()))) == (
-        1797,
-        200,
-    )
-    score = overfit_cli.draw("score", tmp_path / "run", out=tmp_path / "score.png")
+    digits_run = swept(tmp_path, model=["posterior", "constant"], target="digits", d=4)
+    figure = overfit_cli.draw("samples", digits_run, out=tmp_path / "samples.png")
+    counts = [len(np.asarray(line.get_xdata())) for line in figure.axes[0].lines]
+    assert counts == [1797, 200], "digits and samples"
+    score = overfit_cli.draw("score", digits_run, out=tmp_path / "score.png")
     assert "test points" in words(score, tmp_path)
-
-
-def test_points_on_a_line_have_no_figure_of_samples(tmp_path: Path) -> None:
-    overfit_cli.sweep(
-        study.name,
-        seeds=1,
-        parameters={**SMALL, "model": "true", "d": 1},
-        trajectories=True,
-        out=tmp_path / "run",
-        jobs=1,
-    )
-    with pytest.raises(UserError, match="one coordinate here"):
-        overfit_cli.draw("samples", tmp_path / "run", out=tmp_path / "samples.png")
