@@ -59,16 +59,6 @@ def test_the_script_for_slurm_runs_a_sweep_as_an_array(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_shards_that_died_are_run_by_the_same_line(tmp_path: Path) -> None:
-    script = str(DOCS / "sweep.sbatch")
-    few = ("--array=1-3,6", script, "toy", *GRID, "--out", "out")
-    sbatch(*few, cwd=tmp_path)
-    assert 0 < len(rows(tmp_path / "out")) < 36
-    sbatch(script, "toy", *GRID, "--out", "out", cwd=tmp_path)
-    assert len(rows(tmp_path / "out")) == 36
-
-
-@pytest.mark.slow
 def test_a_failed_cell_is_a_failed_task(tmp_path: Path) -> None:
     grid = ("toy", *GRID, "--set", "mood=raises", "--out", "out")
     sbatch("--array=2", str(DOCS / "sweep.sbatch"), *grid, cwd=tmp_path, expect=1)
