@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import re
 from collections.abc import Sequence
 from dataclasses import replace
@@ -44,11 +43,6 @@ SOME = [
 
 def papers(claims: Sequence[Judged] = SOME) -> list[ReportedPaper]:
     return contents(claims, [], [])
-
-
-def of_preset(name: str, verdict: Verdict, preset: str) -> Judged:
-    one = judged(name, verdict, study=VIT)
-    return replace(one, claim=replace(one.claim, preset=preset))
 
 
 def held_to(path: Path, text: str, claims: Sequence[Judged] = SOME) -> dict[str, str]:
@@ -126,13 +120,6 @@ def test_what_was_decided_after_selection_says_so_everywhere_and_is_no_finding()
     assert said not in markdown(papers([replace(open_claim, claim=claim)]))
 
 
-def test_markdown_counts_verdicts_by_paper_and_says_how_to_measure_again() -> None:
-    text = markdown(papers([of_preset("a", "not run", "fig2"), *SOME[1:]]))
-    assert "| Jiang et al. 2024 | ours |  | 1 |  |  | 1 |" in text
-    assert "Again: `overfit reproduce fig2`" in text
-    assert "on two cores" in text
-
-
 def test_a_claim_of_the_paper_profile_is_measured_again_by_that() -> None:
     claim = replace(SOME[0].claim, preset="kernel-fig2", profile="paper")
     repeat = repetition(claim)
@@ -143,13 +130,18 @@ def test_a_claim_of_the_paper_profile_is_measured_again_by_that() -> None:
     assert quick is not None
     assert quick.command == "overfit reproduce kernel-fig2"
     assert quick.time.startswith("about 1 min 42 s")
+    text = markdown(papers([judged("a", "not run", study=VIT, preset="fig2")]))
+    assert "Again: `overfit reproduce fig2`" in text
+    assert "on two cores" in text
 
 
 def test_markdown_names_unexpected_verdicts_first(tmp_path: Path) -> None:
-    write_report(
-        papers(), tmp_path, unexpected={"benign-vit/b": "fails, expected holds"}, name="out"
+    unexpected = {"benign-vit/b": "fails, expected holds"}
+    written = write_report(
+        papers(), tmp_path / "deep" / "report", unexpected=unexpected, name="out"
     )
-    text = (tmp_path / "report.md").read_text()
+    assert [path.name for path in written] == ["index.html", "report.md", "claims.json"]
+    text = written[1].read_text()
     assert "- benign-vit/b: fails, expected holds." in text.partition("| paper |")[0]
     assert "Unexpected" not in markdown(papers())
 
@@ -182,31 +174,17 @@ def test_what_is_not_finite_is_null_in_json_and_stands_in_words(value: float) ->
     assert one.measurement.number in markdown(both)
 
 
-def test_the_verdicts_of_a_report_are_as_expected_by_its_json(tmp_path: Path) -> None:
+def test_verdicts_are_held_to_those_of_a_report_or_of_a_file(tmp_path: Path) -> None:
     several = [*SOME, judged("a", "fails", study=VIT)]
-    expected = tmp_path / "claims.json"
-    assert held_to(expected, claims_json(papers(several)), several) == {}
     flipped = [judged("b", "holds", study=VIT)]
-    assert dict(check_verdicts(flipped, read_expected(expected)).unexpected) == {
-        f"{VIT}/b": "holds, expected fails"
+    kept = claims_json(papers(several))
+    assert held_to(tmp_path / "claims.json", kept, several) == {}
+    assert held_to(tmp_path / "claims.json", kept, flipped) == {f"{VIT}/b": "holds, expected fails"}
+    text = '[benign-vit]\na = "fails"\nb = ["holds", "fails"]\n[kernel-text]\nd = "vacuous"\n'
+    assert held_to(tmp_path / "expected.toml", text, [*SOME[:2], SOME[3]]) == {
+        f"{VIT}/a": "holds, expected fails",
+        f"{TEXT}/d": "not run, expected vacuous",
     }
-
-
-@pytest.mark.parametrize(
-    ("before", "after"), [("holds", "fails"), ("fails", "holds"), ("not run", "vacuous")]
-)
-def test_a_flipped_verdict_is_unexpected_in_either_direction(
-    before: str, after: str, tmp_path: Path
-) -> None:
-    (claim,) = [one for one in SOME if one.measurement.verdict == before]
-    text = f'[{claim.study}]\n{claim.claim.name} = "{after}"\n'
-    found = held_to(tmp_path / "expected.toml", text, [claim])
-    assert found == {claim.address: f"{before}, expected {after}"}
-
-
-def test_a_claim_may_have_several_expected_verdicts(tmp_path: Path) -> None:
-    text = '[benign-vit]\na = "holds"\nb = ["holds", "fails"]\n'
-    assert held_to(tmp_path / "expected.toml", text, SOME[:2]) == {}
 
 
 def test_claims_that_one_side_lacks_are_unexpected(tmp_path: Path) -> None:
@@ -218,7 +196,10 @@ def test_claims_that_one_side_lacks_are_unexpected(tmp_path: Path) -> None:
 
 
 def test_claims_that_are_not_asked_for_are_left_out() -> None:
-    both = [of_preset("a", "not run", "fig1"), of_preset("b", "not run", "fig2")]
+    both = [
+        judged("a", "not run", study=VIT, preset="fig1"),
+        judged("b", "not run", study=VIT, preset="fig2"),
+    ]
     expected: Expected = {f"{VIT}/a": ["holds"], f"{VIT}/b": ["holds"], "mine/c": ["fails"]}
     found = check_verdicts(both, expected, both[:1])
     assert found.unexpected == {f"{VIT}/a": "not run, expected holds"}
@@ -228,7 +209,10 @@ def test_claims_that_are_not_asked_for_are_left_out() -> None:
 
 
 def test_a_misspelt_claim_is_named_with_the_one_that_is_meant() -> None:
-    both = [of_preset("fig1-fitted", "not run", "fig1"), of_preset("other", "holds", "fig2")]
+    both = [
+        judged("fig1-fitted", "not run", study=VIT, preset="fig1"),
+        judged("other", "holds", study=VIT, preset="fig2"),
+    ]
     expected: Expected = {
         f"{VIT}/fig1-fittet": ["not run"],
         f"{VIT}/zzz": ["holds"],
@@ -240,42 +224,26 @@ def test_a_misspelt_claim_is_named_with_the_one_that_is_meant() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("name", "text", "said"),
     [
-        ("a = 1", "a: write a table for each study"),
-        ('[benign-vit]\na = "hold"', "a = hold: it takes holds, fails, inconclusive"),
-        ("[benign-vit]\na = []", "a = []: it takes holds"),
-        ("[benign-vit", "can't be read as TOML"),
+        ("e.toml", "a = 1", "a: write a table for each study"),
+        ("e.toml", '[benign-vit]\na = "hold"', "a = hold: it takes holds, fails, inconclusive"),
+        ("e.toml", "[benign-vit]\na = []", "a = []: it takes holds"),
+        ("e.toml", "[benign-vit", "can't be read as TOML"),
+        ("e.json", "{", "that `overfit report` wrote"),
+        ("e.json", "[]", "that `overfit report` wrote"),
+        ("e.json", '{"claims": [1]}', "that `overfit report` wrote"),
+        ("e.json", None, "it can't be read"),
     ],
 )
 def test_a_file_of_other_things_is_refused_in_a_sentence(
-    text: str, said: str, tmp_path: Path
+    name: str, text: str | None, said: str, tmp_path: Path
 ) -> None:
-    path = tmp_path / "expected.toml"
-    path.write_text(text)
+    if text is not None:
+        (tmp_path / name).write_text(text)
     with pytest.raises(UserError, match="expect=") as refused:
-        read_expected(path)
+        read_expected(tmp_path / name)
     assert said in str(refused.value)
-
-
-@pytest.mark.parametrize("text", ["{", "[]", '{"claims": [1]}'])
-def test_json_that_is_no_report_is_refused(text: str, tmp_path: Path) -> None:
-    path = tmp_path / "claims.json"
-    path.write_text(text)
-    with pytest.raises(UserError, match="that `overfit report` wrote"):
-        read_expected(path)
-    with pytest.raises(UserError, match="it can't be read"):
-        read_expected(tmp_path / "other.json")
-
-
-def test_a_report_is_written_whole_in_three_files(tmp_path: Path) -> None:
-    written = write_report(papers(), tmp_path / "deep" / "report", name="out")
-    assert [path.name for path in written] == [
-        "index.html",
-        "report.md",
-        "claims.json",
-    ]
-    assert all(path.stat().st_size for path in written)
 
 
 @pytest.mark.parametrize(
@@ -295,6 +263,10 @@ def test_the_exit_code_says_whether_verdicts_are_as_expected(
     said = call(*command, "--expect", "expected.toml", cwd=tmp_path, expect=1).stdout
     assert f"Unexpected: toy/toy-claim: {verdict}, expected {other}." in said
     assert "0 of 1 verdicts" in said
+    (tmp_path / "expected.toml").write_text(f'[toy]\ntoy-claim = "{verdict}"\ntoy-clam = "holds"\n')
+    said = call(*command, "--expect", "expected.toml", cwd=tmp_path, expect=1).stdout
+    meant = "toy/toy-clam; did you mean toy/toy-claim?"
+    assert f"Expected, but there is no such claim: {meant}\n" in said
     call("report", "run", "--expect", "expected.toml", cwd=tmp_path)
 
 
@@ -313,17 +285,6 @@ def test_a_strict_report_in_which_nothing_is_judged_is_red(tmp_path: Path) -> No
         said = call(*strict, "--out", "first", cwd=tmp_path, expect=1).stdout
         assert "mine:train has no claims." in said.splitlines()
     assert "0 of 0 verdicts are as expected.\n" in said
-
-
-@pytest.mark.slow
-def test_an_empty_folder_of_results_is_a_report_of_claims_that_were_not_run(tmp_path: Path) -> None:
-    (tmp_path / "results").mkdir()
-    said = call("report", cwd=tmp_path).stdout.splitlines()
-    assert [line.partition(":")[0] for line in said] == [
-        "No claim was judged",
-        "Written beside the page",
-        "Page",
-    ]
 
 
 @pytest.mark.slow
@@ -363,46 +324,10 @@ def test_without_a_named_run_many_verdicts_are_counted_and_what_fails_is_named(
     assert "Claims that fail: 1 of 1: toy-claim." in call("report", cwd=tmp_path).stdout
 
 
-@pytest.mark.slow
-def test_a_misspelt_claim_is_red_whichever_runs_are_named(tmp_path: Path) -> None:
-    call("sweep", "toy", "--n=2", "--seeds=1", "--jobs=1", "--out=run", cwd=tmp_path)
-    expected = tmp_path / "expected.toml"
-    expected.write_text('[toy]\ntoy-claim = "holds"\n[benign-vit]\nfig1-fittet = "holds"\n')
-    command = ("report", "run", "--out=r", "--strict", "--expect=expected.toml")
-    said = call(*command, cwd=tmp_path, expect=1).stdout
-    meant = "benign-vit/fig1-fittet; did you mean benign-vit/fig1-fitted?"
-    assert f"Expected, but there is no such claim: {meant}\n" in said
-    expected.write_text('[toy]\ntoy-claim = "holds"\n[benign-vit]\nfig1-fitted = "holds"\n')
-    call(*command, cwd=tmp_path)
-
-
-@pytest.mark.skipif(
-    not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may write anywhere"
-)
-def test_a_folder_that_takes_no_files_is_named(tmp_path: Path) -> None:
-    (tmp_path / "results").mkdir(mode=0o500)
-    said = call("report", cwd=tmp_path, expect=2).stderr
-    assert said.startswith("overfit: --out results/report: it can't be made: Permission denied")
-
-
-def test_a_file_in_place_of_the_folder_is_named(tmp_path: Path) -> None:
-    (tmp_path / "results").touch()
-    said = call("report", cwd=tmp_path, expect=2).stderr
-    assert said == ("overfit: --out results/report: results is a file; a directory is needed.\n")
-
-
 def test_a_symbol_stays_as_it_is_at_the_start_of_a_sentence() -> None:
     symbol = Measurement(verdict="holds", details={"d = 3": 7.916, "seeds": 10})
     assert describe_measurement(symbol) == "d = 3 7.92; seeds 10."
     assert describe_measurement(Measurement(verdict="holds", details={"seeds": 10})) == "Seeds 10."
-
-
-def test_a_place_that_is_no_folder_is_refused_before_anything_is_judged(tmp_path: Path) -> None:
-    call("sweep", "toy", "--n=2", "--seeds=1", "--jobs=1", "--out=run", cwd=tmp_path)
-    (tmp_path / "file").touch()
-    done = call("report", "run", "--out", "file", cwd=tmp_path, expect=2)
-    assert done.stdout == ""
-    assert done.stderr == "overfit: --out file: file is a file; a directory is needed.\n"
 
 
 @pytest.mark.slow

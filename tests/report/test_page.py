@@ -42,18 +42,6 @@ def papers(tmp_path_factory: pytest.TempPathFactory) -> list[ReportedPaper]:
     return contents(judge_runs(runs[:1], on_every_run=False), runs, [])
 
 
-@pytest.fixture(scope="module")
-def whole(papers: list[ReportedPaper]) -> str:
-    """The page with all that there is."""
-    return html.page(papers)
-
-
-def limited(papers: list[ReportedPaper], most: int, monkeypatch: pytest.MonkeyPatch) -> str:
-    """The page with so many bytes of figures."""
-    monkeypatch.setattr(pictures, "MOST_BYTES", most)
-    return html.page(papers)
-
-
 def bytes_of_figures(page: str) -> int:
     """The bytes of all figures and diagrams on a page."""
     pictures = re.findall(r'<img src="(data:[^"]*)"', page)
@@ -72,41 +60,23 @@ def shown_in(page: str) -> dict[str, list[str]]:
 
 
 @pytest.mark.slow
-def test_everything_has_room_on_a_page_of_few_runs(whole: str) -> None:
-    assert shown_in(whole) == {name: [*FIGURES, "diagram"] for name in ("b", "a")}
-    assert "no room" not in whole
-
-
-@pytest.mark.slow
 def test_a_run_that_decides_has_room_before_a_run_that_does_not(
-    papers: list[ReportedPaper], whole: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    most = bytes_of_figures(whole) - 1
-    page = limited(papers, most, monkeypatch)
-    assert shown_in(page) == {"b": [*FIGURES, "diagram"], "a": []}
-    assert page.count("Figures of this run are left out: the page has reached its size limit.") == 1
-    assert bytes_of_figures(page) <= most
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("share", [0.01, 0.5, 0.9])
-def test_the_figures_stay_within_their_limit(
-    share: float, papers: list[ReportedPaper], whole: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    most = int(share * bytes_of_figures(whole))
-    page = limited(papers, most, monkeypatch)
-    assert bytes_of_figures(page) <= most
-    assert "the page has reached its size limit" in page
-
-
-@pytest.mark.slow
-def test_without_room_every_claim_and_run_is_shown_and_no_figure(
     papers: list[ReportedPaper], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    page = limited(papers, 0, monkeypatch)
-    assert shown_in(page) == {"b": [], "a": []}
-    assert page.count("Figures of this run are left out: the page has reached its size limit.") == 2
-    assert '<tr id="claim-toy-toy-claim"' in page
+    whole = html.page(papers)
+    assert shown_in(whole) == {name: [*FIGURES, "diagram"] for name in ("b", "a")}
+    assert "no room" not in whole
+    left_out = "Figures of this run are left out: the page has reached its size limit."
+    found = {}
+    for share in (0.0, 0.5, 0.9, 1.0):
+        most = max(0, int(share * bytes_of_figures(whole)) - 1)
+        monkeypatch.setattr(pictures, "MOST_BYTES", most)
+        page = html.page(papers)
+        assert bytes_of_figures(page) <= most
+        assert '<tr id="claim-toy-toy-claim"' in page
+        found[share] = shown_in(page), page.count(left_out)
+    assert found[0.0] == ({"b": [], "a": []}, 2)
+    assert found[1.0] == ({"b": [*FIGURES, "diagram"], "a": []}, 1)
 
 
 def test_a_text_of_a_claim_is_escaped_and_has_no_control_characters() -> None:
@@ -191,20 +161,22 @@ def test_a_thin_line_over_many_shades_keeps_its_colour() -> None:
 
 
 @pytest.mark.slow
-def test_a_failing_claim_of_a_study_without_a_paper_says_no_more_than_that(
+def test_a_claim_without_a_paper_fails_in_a_few_words_and_a_map_of_one_colour_is_left_out(
     tmp_path: Path,
 ) -> None:
     (tmp_path / "mine.py").write_text(
         "from overfit_cli import experiment\n\n\n"
         '@experiment(claims=["low: loss < 0.1"])\n'
-        "def mine(n: int = 1, seed: int = 0) -> dict[str, float]:\n"
-        '    """Returns its seed and 1."""\n'
-        '    return {"loss": 1.0 + seed}\n'
+        "def mine(n: int = 1, m: int = 1, seed: int = 0) -> dict[str, float]:\n"
+        '    """Returns the same number everywhere."""\n'
+        '    return {"loss": 1.0}\n'
     )
-    call("sweep", "mine.py", "--seeds", "12", "--jobs", "1", "--out", "run", cwd=tmp_path)
+    axes = ("--n", "1:3", "--m", "1:3", "--seeds", "12", "--jobs", "1", "--out", "run")
+    call("sweep", "mine.py", *axes, cwd=tmp_path)
     runs = load_runs([tmp_path / "run"], tmp_path)
     page = html.page(contents(judge_runs(runs, on_every_run=True), runs, []))
     assert '<em class="meaning fails">The answer is no.</em>' in page
+    assert not {"heatmap", "cutoff", "diagram"} & set(shown_in(page)["run"])
 
 
 @pytest.mark.parametrize(
@@ -275,19 +247,3 @@ def test_findings_name_claims_and_every_number_has_its_verdict() -> None:
         for finding in paper.findings:
             named = set(re.findall(r"\{([\w.-]+)\}", finding.text))
             assert named <= finding.verdicts.keys() <= known
-
-
-@pytest.mark.slow
-def test_a_map_of_one_colour_is_not_on_the_page(tmp_path: Path) -> None:
-    (tmp_path / "flat.py").write_text(
-        "def flat(n: int = 1, m: int = 1, seed: int = 0) -> dict[str, float]:\n"
-        '    """Returns the same number everywhere."""\n'
-        '    return {"loss": 0.5}\n'
-    )
-    call(
-        "sweep", "flat.py", "--n", "1:3", "--m", "1:3", "--seeds", "2", "--jobs", "1", cwd=tmp_path
-    )
-    [folder] = (tmp_path / "results").iterdir()
-    runs = load_runs([folder], tmp_path)
-    [figures] = shown_in(html.page(contents([], runs, []))).values()
-    assert not {"heatmap", "cutoff", "diagram"} & set(figures)
