@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from overfit_cli.core.text import natural_key
 from overfit_cli.report.contents import ReportedRun, contents, reproduced_figures
 from overfit_cli.report.judge import judge_runs
 from overfit_cli.report.runs import load_runs
@@ -38,18 +37,6 @@ def test_a_run_of_several_figures_stands_where_the_first_does() -> None:
     found = reproduced_figures()
     assert (found["dynamics-quick"], found["heads-planted-paper"]) == ("fig3", "fig4")
     assert "dimension-quick" not in found
-
-
-def test_figures_are_in_the_order_of_their_numbers() -> None:
-    names = ["theorem4.2", "fig10", "table1", "fig2", "theorem4.1", "fig1"]
-    assert sorted(names, key=natural_key) == [
-        "fig1",
-        "fig2",
-        "fig10",
-        "table1",
-        "theorem4.1",
-        "theorem4.2",
-    ]
 
 
 def test_runs_whose_last_names_are_alike_are_told_apart(tmp_path: Path) -> None:
