@@ -1,26 +1,27 @@
 """Intervals in the documents are those of the kept report, or of a kept picture's caption.
 
-A run that is kept anew changes its numbers; this test names the lines that still have the old ones.
+A run that is kept anew changes its numbers; this test names the intervals that are still the old.
 """
 
 from __future__ import annotations
 
-import bisect
-import json
-import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-from typing import Any
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 
-ROOT = Path(__file__).parents[1]
+from tests.kept import RESULTS, kept_claims
+
+ROOT = RESULTS.parent
 PAGES = sorted([*ROOT.glob("docs/*/results.md"), *ROOT.glob("docs/*/guide.md"), ROOT / "README.md"])
 
 NUMBER = r"[−-]?\d[\d,]*\.?\d*(?: · 10[⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+)?"
 INTERVAL = re.compile(rf"\[({NUMBER}), ({NUMBER})\](?!\()")
+GENERATED = re.compile(r"<!-- generated.*?<!-- end", re.DOTALL)
 EXPONENT = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")
 
 ELSEWHERE = {
@@ -49,57 +50,42 @@ def number(text: str) -> tuple[float, float]:
     return float(plain) * scale, 0.501 * 10.0**-digits * scale
 
 
-def pairs_of(claim: Mapping[str, Any]) -> Iterator[tuple[float, float]]:
-    """The interval of a claim, and those of its details: `p, from` and `p, to`."""
-    details = claim["details"] or {}
-    if claim["interval"]:
-        yield claim["interval"]["low"], claim["interval"]["high"]
-    for name, low in details.items():
-        if name.endswith(", from"):
-            yield low, details[name.removesuffix("from") + "to"]
+def pairs() -> Iterator[tuple[float | None, float | None]]:
+    """The intervals of kept claims, of their details (`p, from` and `p, to`) and of captions."""
+    for claim in (one for of_run in kept_claims().values() for one in of_run):
+        details = claim["details"] or {}
+        if claim["interval"]:
+            yield claim["interval"]["low"], claim["interval"]["high"]
+        for name in (name.removesuffix("from") for name in details if name.endswith(", from")):
+            yield details[f"{name}from"], details[f"{name}to"]
+    for caption in RESULTS.glob("*/figures/*.txt"):
+        for match in INTERVAL.finditer(" ".join(caption.read_text().split())):
+            yield number(match[1])[0], number(match[2])[0]
 
 
 @cache
-def kept_pairs() -> list[tuple[float, float]]:
-    """The intervals of the kept claims and captions, as they are and in percent, ascending."""
-    claims = json.loads((ROOT / "results/report/claims.json").read_text())["claims"]
-    pairs = [pair for claim in claims for pair in pairs_of(claim)]
-    for caption in ROOT.glob("results/*/figures/*.txt"):
-        text = " ".join(caption.read_text().split())
-        pairs += [(number(match[1])[0], number(match[2])[0]) for match in INTERVAL.finditer(text)]
-    known = [pair for pair in pairs if all(isinstance(end, float) for end in pair)]
-    return sorted({*known, *((100 * low, 100 * high) for low, high in known)})
+def kept() -> NDArray[np.float64]:
+    """The intervals whose ends are known, as they are and in percent."""
+    known = np.array([pair for pair in pairs() if None not in pair], dtype=float)
+    return np.concatenate([known, 100 * known])
 
 
-def is_kept(low: str, high: str) -> bool:
-    """Whether a printed interval is that of a kept claim or caption, to its last digits."""
-    (least, half), (most, other_half) = number(low), number(high)
-    kept = kept_pairs()
-    start = bisect.bisect_left(kept, (least - half, -math.inf))
-    stop = bisect.bisect_right(kept, (least + half, math.inf))
-    return any(abs(end - most) <= other_half for _, end in kept[start:stop])
-
-
-def strange(page: Path) -> list[str]:
-    """The intervals of a page, outside of its generated parts, that none of these has."""
-    elsewhere = ELSEWHERE.get(page.parent.name, "")
-    is_generated, lines = False, []
-    for row, line in enumerate(page.read_text().splitlines(), start=1):
-        is_generated = (is_generated or "<!-- generated" in line) and "<!-- end" not in line
-        lines += [
-            f"{page.parent.name}/{page.name}:{row}: {match[0]}"
-            for match in INTERVAL.finditer("" if is_generated else line)
-            if match[0] not in elsewhere and not is_kept(match[1], match[2])
-        ]
-    return lines
+def strange(text: str) -> set[str]:
+    """The intervals of a text, outside of its generated parts, that are no kept ones."""
+    found = {match[0]: match for match in INTERVAL.finditer(GENERATED.sub("", text))}
+    ends = {one: np.array([number(match[1]), number(match[2])]) for one, match in found.items()}
+    return {
+        one
+        for one, end in ends.items()
+        if not (np.abs(kept() - end[:, 0]) <= end[:, 1]).all(axis=1).any()
+    }
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: f"{page.parent.name}/{page.name}")
 def test_every_interval_of_a_page_is_a_kept_one(page: Path) -> None:
-    assert strange(page) == []
+    known = INTERVAL.finditer(ELSEWHERE.get(page.parent.name, ""))
+    assert strange(page.read_text()) - {match[0] for match in known} == set()
 
 
-def test_an_interval_of_an_older_run_is_noticed(tmp_path: Path) -> None:
-    page = tmp_path / "results.md"
-    page.write_text("| 1.234 [1.2303, 1.2377] | and a [link](to.md) |\n")
-    assert strange(page) == [f"{tmp_path.name}/results.md:1: [1.2303, 1.2377]"]
+def test_an_interval_of_an_older_run_is_noticed() -> None:
+    assert strange("| 1.234 [1.2303, 1.2377] | and a [link](to.md) |\n") == {"[1.2303, 1.2377]"}
