@@ -66,18 +66,10 @@ def test_an_open_end_reaches_the_edge() -> None:
     assert drawn.interval[1] == pytest.approx(WIDTH)
 
 
-@pytest.mark.parametrize(
-    "measurement",
-    [
-        measured(None, (0.0, 1.0), (0.0, 1.0)),
-        measured(math.nan, (0.0, 1.0), None),
-        measured(3.0, None, None),
-    ],
-)
-def test_nothing_is_drawn_without_a_number_and_something_around_it(
-    measurement: Measurement,
-) -> None:
-    assert interval_bar(measurement) is None
+def test_nothing_is_drawn_without_a_number_and_something_around_it() -> None:
+    assert interval_bar(measured(None, (0.0, 1.0), (0.0, 1.0))) is None
+    assert interval_bar(measured(math.nan, (0.0, 1.0), None)) is None
+    assert interval_bar(measured(3.0, None, None)) is None
 
 
 def test_an_unknown_interval_leaves_the_margin() -> None:
@@ -86,32 +78,16 @@ def test_an_unknown_interval_leaves_the_margin() -> None:
     assert (bar.interval, bar.margin is None) == (None, False)
 
 
-@pytest.mark.parametrize(
-    ("margin", "words"),
-    [
-        ((1.75, 2.25), "margin 1.75 to 2.25"),
-        ((-math.inf, 5e-324), "margin below 0"),
-        ((0.8, math.inf), "margin above 0.8"),
-        ((-math.inf, math.inf), ""),
-        (None, ""),
-    ],
-)
-def test_a_margin_is_written_by_its_ends(margin: tuple[float, float] | None, words: str) -> None:
-    assert margin_in_words(margin) == words
+def test_a_margin_is_written_by_its_ends() -> None:
+    assert margin_in_words((1.75, 2.25)) == "margin 1.75 to 2.25"
+    assert margin_in_words((-math.inf, 5e-324)) == "margin below 0"
+    assert margin_in_words((0.8, math.inf)) == "margin above 0.8"
+    assert margin_in_words((-math.inf, math.inf)) == margin_in_words(None) == ""
 
 
-@pytest.mark.parametrize(
-    ("number", "text"),
-    [
-        (1013.4, "1010"),
-        (1.9666, "1.97"),
-        (-0.00012345, "−0.000123"),
-        (5.2e-7, "5.2·10⁻⁷"),
-        (0, "0"),
-    ],
-)
-def test_numbers_have_three_digits(number: float, text: str) -> None:
-    assert three_digits(number) == text
+def test_numbers_have_three_digits() -> None:
+    numbers = [1013.4, 1.9666, -0.00012345, 5.2e-7, 0]
+    assert list(map(three_digits, numbers)) == ["1010", "1.97", "−0.000123", "5.2·10⁻⁷", "0"]
 
 
 def test_a_number_and_its_interval_are_texts_apart() -> None:
