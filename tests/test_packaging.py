@@ -34,19 +34,13 @@ def build(kind: str, project: Path, out: Path) -> Path:
 
 
 @pytest.fixture(scope="module")
-def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The source archive, unpacked."""
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel that the source archive builds."""
     folder = tmp_path_factory.mktemp("sdist")
     with tarfile.open(build("sdist", ROOT, folder)) as packed:
         packed.extractall(folder, filter="data")
     [unpacked] = [path for path in folder.iterdir() if path.is_dir()]
-    return unpacked
-
-
-@pytest.fixture(scope="module")
-def wheel(archive: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The wheel that the source archive builds."""
-    return build("wheel", archive, tmp_path_factory.mktemp("wheel"))
+    return build("wheel", unpacked, tmp_path_factory.mktemp("wheel"))
 
 
 @pytest.fixture(scope="module")

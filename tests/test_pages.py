@@ -54,13 +54,7 @@ FOREIGN = re.compile(r"--backend (dask|ray)|\bDIR\b|^(sbatch|pip|duckdb|rsync|ma
 
 
 class Step(NamedTuple):
-    """A step of a page: a command in a shell, or a file to write.
-
-    Attributes:
-        command: the command; empty where there is none.
-        shown: what the page shows below it.
-        file, content: the name of a file, and what it holds.
-    """
+    """A step of a page: a command, with what the page shows below it, or a file to write."""
 
     command: str = ""
     shown: tuple[str, ...] = ()
@@ -105,12 +99,7 @@ def _commands(content: str) -> Iterator[Step]:
 
 
 class Reader:
-    """Someone who types what a page says, in a fresh copy of the repository.
-
-    Args:
-        clone: where to put the copy.
-        page: the page; the runs that it names are in the copy.
-    """
+    """Someone who types what a page says, in a fresh copy with the runs that the page names."""
 
     def __init__(self, clone: Path, page: Path) -> None:
         self.folder = self.clone = clone
@@ -190,17 +179,14 @@ def _fewer(word: str) -> str:
     return f"{match[1]},{match[2]}" if match else word
 
 
-def _cost(page: Path) -> list[pytest.MarkDecorator]:
-    return [] if page.name in QUICK else [pytest.mark.slow]
-
-
 @pytest.mark.parametrize(
     "page",
     [
-        pytest.param(page, id=str(page.relative_to(ROOT)), marks=_cost(page))
+        pytest.param(page, marks=[] if page.name in QUICK else [pytest.mark.slow])
         for page in PAGES
         if any(step.command for step in steps_of(page))
     ],
+    ids=lambda page: str(page.relative_to(ROOT)),
 )
 def test_the_commands_of_a_page_run_as_printed(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -1,4 +1,4 @@
-"""The files of a report: Markdown, JSON, and verdicts that are expected."""
+"""The contents of a report and its files: Markdown, JSON, and verdicts that are expected."""
 
 from __future__ import annotations
 
@@ -18,13 +18,15 @@ from overfit_cli.core.claim import Kind, Verdict
 from overfit_cli.core.registry import find_study
 from overfit_cli.report.contents import (
     ReportedPaper,
+    ReportedRun,
     contents,
     describe_measurement,
     repetition,
+    reproduced_figures,
     shown_findings,
 )
 from overfit_cli.report.expected import Expected, check_verdicts, read_expected
-from overfit_cli.report.judge import Judged
+from overfit_cli.report.judge import Judged, judge_runs
 from overfit_cli.report.page import page
 from overfit_cli.report.runs import load_runs
 from overfit_cli.report.writers import claims_json, markdown, write_report
@@ -187,29 +189,8 @@ def test_verdicts_are_held_to_those_of_a_report_or_of_a_file(tmp_path: Path) -> 
     }
 
 
-def test_claims_that_one_side_lacks_are_unexpected(tmp_path: Path) -> None:
-    (tmp_path / "expected.toml").write_text('[benign-vit]\na = "holds"\ngone = "fails"\n')
-    found = check_verdicts(SOME[:2], read_expected(tmp_path / "expected.toml"))
-    assert found.unexpected == {f"{VIT}/b": "fails, and no verdict is expected"}
-    assert found.unknown == {f"{VIT}/gone": ""}
-    assert not found.is_fulfilled
-
-
-def test_claims_that_are_not_asked_for_are_left_out() -> None:
-    both = [
-        judged("a", "not run", study=VIT, preset="fig1"),
-        judged("b", "not run", study=VIT, preset="fig2"),
-    ]
-    expected: Expected = {f"{VIT}/a": ["holds"], f"{VIT}/b": ["holds"], "mine/c": ["fails"]}
-    found = check_verdicts(both, expected, both[:1])
-    assert found.unexpected == {f"{VIT}/a": "not run, expected holds"}
-    assert (found.left_out, found.compared) == (1, 1)
-    assert found.unknown == {}, "the runs of a function may not be part of the report"
-    assert not check_verdicts(both, expected, []).is_fulfilled, "nothing was compared"
-
-
-def test_a_misspelt_claim_is_named_with_the_one_that_is_meant() -> None:
-    both = [
+def test_claims_that_one_side_lacks_are_unexpected_and_a_misspelt_one_has_a_proposal() -> None:
+    ours = [
         judged("fig1-fitted", "not run", study=VIT, preset="fig1"),
         judged("other", "holds", study=VIT, preset="fig2"),
     ]
@@ -218,9 +199,22 @@ def test_a_misspelt_claim_is_named_with_the_one_that_is_meant() -> None:
         f"{VIT}/zzz": ["holds"],
         "benign/other": ["holds"],
     }
+    found = check_verdicts(ours, expected)
+    assert found.unexpected[f"{VIT}/other"] == "holds, and no verdict is expected"
     of_some = {f"{VIT}/fig1-fittet": f"{VIT}/fig1-fitted", f"{VIT}/zzz": ""}
-    assert check_verdicts(both, expected, both[1:]).unknown == of_some
-    assert check_verdicts(both, expected).unknown == {**of_some, "benign/other": f"{VIT}/other"}
+    assert found.unknown == {**of_some, "benign/other": f"{VIT}/other"}
+    assert not found.is_fulfilled
+    assert check_verdicts(ours, expected, ours[1:]).unknown == of_some
+
+
+def test_claims_that_are_not_asked_for_are_left_out() -> None:
+    both = [judged(name, "not run", study=VIT, preset=f"fig{name}") for name in "ab"]
+    expected: Expected = {f"{VIT}/a": ["holds"], f"{VIT}/b": ["holds"], "mine/c": ["fails"]}
+    found = check_verdicts(both, expected, both[:1])
+    assert found.unexpected == {f"{VIT}/a": "not run, expected holds"}
+    assert (found.left_out, found.compared) == (1, 1)
+    assert found.unknown == {}, "the runs of a function may not be part of the report"
+    assert not check_verdicts(both, expected, []).is_fulfilled, "nothing was compared"
 
 
 @pytest.mark.parametrize(
@@ -271,29 +265,20 @@ def test_the_exit_code_says_whether_verdicts_are_as_expected(
 
 
 @pytest.mark.slow
-def test_a_strict_report_in_which_nothing_is_judged_is_red(tmp_path: Path) -> None:
-    expected = tmp_path / "expected.toml"
-    expected.write_text('[toy]\ntoy-claim = "not run"\n')
+def test_a_strict_report_in_which_nothing_is_judged_is_red_and_says_why(tmp_path: Path) -> None:
+    (tmp_path / "expected.toml").write_text('[toy]\ntoy-claim = "not run"\n')
     said = call("report", "--strict", cwd=tmp_path, expect=1).stdout
     assert said.startswith("No claim was judged: no run directory in results/")
     call("report", cwd=tmp_path)
-    mine = "def train(n: int = 1):\n    return {'loss': n}\n"
-    (tmp_path / "mine.py").write_text(mine)
-    call("sweep", "mine.py", "--jobs=1", "--out=mine", cwd=tmp_path)
+    (tmp_path / "mine.py").write_text("def train(n: int = 1):\n    return {'loss': 1 / (2 - n)}\n")
+    sweep = ("sweep", "mine.py", "--jobs=1")
+    call(*sweep, "--out=mine", cwd=tmp_path)
     for how in ([], ["--expect", "expected.toml"]):
-        strict = ["report", "mine", "--strict", *how]
-        said = call(*strict, "--out", "first", cwd=tmp_path, expect=1).stdout
+        said = call("report", "mine", "--strict", *how, "--out=r", cwd=tmp_path, expect=1).stdout
         assert "mine:train has no claims." in said.splitlines()
     assert "0 of 0 verdicts are as expected.\n" in said
-
-
-@pytest.mark.slow
-def test_a_run_whose_cells_all_failed_is_said_to_have_no_numbers(tmp_path: Path) -> None:
-    (tmp_path / "mine.py").write_text("def train(n: int = 1):\n    raise ValueError('no')\n")
-    call("sweep", "mine.py", "--n=1:2", "--jobs=1", "--out=both", cwd=tmp_path, expect=1)
-    call("sweep", "mine.py", "--n=1", "--jobs=1", "--out=ünë", cwd=tmp_path, expect=1)
-    said = call("report", "both", "ünë", "--out=report", cwd=tmp_path).stdout
-    assert "both: all 2 cells failed, so there are no numbers to judge.\n" in said
+    call(*sweep, "--n=2", "--out=ünë", cwd=tmp_path, expect=1)
+    said = call("report", "ünë", "--out=r", cwd=tmp_path).stdout
     assert "ünë: its one cell failed, so there are no numbers to judge.\n" in said
     assert "No claim" not in said
 
@@ -307,15 +292,11 @@ def test_without_a_named_run_many_verdicts_are_counted_and_what_fails_is_named(
         call("sweep", "toy", *grid, cwd=tmp_path)
     listed = call("report", cwd=tmp_path).stdout
     assert re.search(r"toy-claim +ours +holds +0\.333", listed)
-    assert "need other cells" not in listed, (
-        "the toy has one claim; papers without cells are left out"
-    )
+    assert "need other cells" not in listed, "papers without cells are left out"
     monkeypatch.setattr(report, "MOST_LISTED", 0)
     lines = call("report", "--only=jiang2024", "--only=toy", cwd=tmp_path).stdout.splitlines()
     assert len(lines) < 20
-    rows = [re.split(r"\s{2,}", line.strip()) for line in lines]
-    assert ["paper", "kind", "holds", "fails", "inconclusive", "vacuous", "not run"] in rows
-    assert any(row[:2] == ["Jiang et al. 2024", "paper"] and len(row) == 3 for row in rows)
+    assert any(line.split()[:5] == ["Jiang", "et", "al.", "2024", "paper"] for line in lines)
     [own] = [line for line in lines if "Nobody 2024" in line]
     [heading] = [line for line in lines if "holds" in line]
     assert own.index("1") == heading.index("holds") + 4, "the first name decides"
@@ -342,3 +323,37 @@ def test_a_report_is_about_the_studies_that_have_cells_or_are_named(tmp_path: Pa
     said = call("report", "--only=kernel-txt", cwd=tmp_path, expect=2).stderr
     sentence = "overfit: --only kernel-txt: it is no study and no paper; did you mean 'kernel-text'"
     assert said.startswith(sentence)
+
+
+def runs_of(folder: Path, *names: str) -> list[ReportedRun]:
+    """What a report shows of toy runs of these names, the first of which decides."""
+    for name in names:
+        sweep_toy(folder / name, n="1")
+    runs = load_runs([folder / name for name in names], folder)
+    papers = contents(judge_runs(runs[:1], on_every_run=False), runs, [])
+    return [run for paper in papers for study in paper.studies for run in study.runs]
+
+
+def test_what_reproduces_a_figure_comes_first_and_then_what_decides(tmp_path: Path) -> None:
+    names = ["z", "c", "a", "softmax-table1-quick", "dynamics-quick", "fig1-quick"]
+    found = runs_of(tmp_path, *names)
+    assert [run.name for run in found] == [
+        "fig1-quick",  # figure 1
+        "dynamics-quick",  # figures 3 and 4
+        "softmax-table1-quick",
+        "z",
+        "a",
+        "c",
+    ]
+    assert [run.decides for run in found] == [False, False, False, True, False, False]
+
+
+def test_a_run_of_several_figures_stands_where_the_first_does() -> None:
+    found = reproduced_figures()
+    assert (found["dynamics-quick"], found["heads-planted-paper"]) == ("fig3", "fig4")
+    assert "dimension-quick" not in found
+
+
+def test_runs_whose_last_names_are_alike_are_told_apart(tmp_path: Path) -> None:
+    found = runs_of(tmp_path, "x/run", "y/run")
+    assert [run.name for run in found] == ["run", "run (2)"]

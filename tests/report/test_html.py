@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -10,7 +11,7 @@ import pytest
 
 import overfit_cli
 from overfit_cli.core.html import html_table
-from overfit_cli.report.judge import Judged, JudgedClaims
+from overfit_cli.report.judge import JudgedClaims
 from overfit_cli.sweeps.grid import make_grid
 from overfit_cli.sweeps.plan import make_plan
 from overfit_cli.sweeps.store import RunDirectory
@@ -45,16 +46,10 @@ def test_every_claim_has_a_row_with_its_verdict_number_and_margin() -> None:
     assert texts(root, ".//th") == ["claim", "verdict", "measured", "required"]
     assert texts(root, ".//td/strong") == ["✓ holds", "✗ fails", "– not run"]
     assert texts(root, ".//tbody/tr/td[3]") == ["1", "2", "–"]
+    together = replace(claims[0], joint_verdict="inconclusive")
+    assert texts(parsed(together), ".//tbody/tr/td[2]") == ["? inconclusive By itself it holds."]
     assert JudgedClaims(claims) == [*claims]
     assert texts(parsed(JudgedClaims()), ".//caption") == ["0 claims."]
-
-
-def test_a_verdict_of_all_claims_together_stands_before_the_one_alone() -> None:
-    alone = judged("rises", "holds")
-    together = Judged(
-        alone.study, alone.claim, alone.measurement, None, joint_verdict="inconclusive"
-    )
-    assert texts(parsed(together), ".//tbody/tr/td[2]") == ["? inconclusive By itself it holds."]
 
 
 def test_the_users_claim_is_its_sentence_under_which_its_details_unfold(tmp_path: Path) -> None:
@@ -112,7 +107,9 @@ def test_a_comparison_has_a_row_for_each_column_and_says_what_changes(
     assert "\n" not in repr(comparison)
 
 
-def test_a_trained_cell_has_a_row_for_each_measurement(tmp_path: Path) -> None:
+def test_a_trained_cell_has_a_row_for_each_measurement_or_says_why_it_failed(
+    tmp_path: Path,
+) -> None:
     result = overfit_cli.train("toy", n=2, out=tmp_path / "one", quiet=True)
     root = parsed(result)
     assert texts(root, ".//tbody/tr/td[1]") == [*result.measurements]
@@ -121,13 +118,10 @@ def test_a_trained_cell_has_a_row_for_each_measurement(tmp_path: Path) -> None:
     assert f"{len(result.trajectory['step'])} logged steps" in caption
     assert repr(result).startswith("<CellResult of toy, n 2, ")
     assert len(repr(result)) < 300
-
-
-def test_a_cell_that_failed_says_why(tmp_path: Path) -> None:
-    result = overfit_cli.train("toy", n=1, mood="diverges", snr=2, out=tmp_path / "one", quiet=True)
-    assert result.reason
-    assert result.reason in texts(parsed(result), ".//caption")[0]
-    assert repr(result).endswith(f": {result.reason}>")
+    failed = overfit_cli.train("toy", n=1, mood="diverges", snr=2, out=tmp_path / "b", quiet=True)
+    assert failed.reason
+    assert failed.reason in texts(parsed(failed), ".//caption")[0]
+    assert repr(failed).endswith(f": {failed.reason}>")
 
 
 def test_a_plan_has_the_cells_that_are_there_and_those_to_run(tmp_path: Path) -> None:

@@ -23,7 +23,6 @@ from overfit_cli.report import page as html
 from overfit_cli.report import pictures
 from overfit_cli.report.contents import ReportedPaper, contents, detail_lines
 from overfit_cli.report.judge import judge_runs
-from overfit_cli.report.pictures import weight
 from overfit_cli.report.runs import load_runs
 from tests.command import call
 from tests.report.made_up import judged
@@ -87,25 +86,6 @@ def test_a_text_of_a_claim_is_escaped_and_has_no_control_characters() -> None:
     assert "\x1b" not in page
 
 
-def test_what_decides_and_reproduces_comes_before_what_does_one(
-    papers: list[ReportedPaper],
-) -> None:
-    deciding, other = (run for paper in papers for study in paper.studies for run in study.runs)
-    assert (deciding.decides, other.decides) == (True, False)
-    both = replace(deciding, figure="fig1")
-    assert weight(both) < weight(deciding) == weight(replace(other, figure="fig1")) < weight(other)
-
-
-@pytest.mark.slow
-def test_a_figure_that_a_presets_cells_can_not_carry_is_named_with_the_reason(
-    tmp_path: Path,
-) -> None:
-    sweep_toy(tmp_path / "kernel-fig4-quick", n="1")  # the preset's figure is none of the toy's
-    runs = load_runs([tmp_path / "kernel-fig4-quick"], tmp_path)
-    page = html.page(contents([], runs, []))
-    assert "Not drawn: landscape: toy has no figure &#39;landscape&#39;" in page
-
-
 def test_it_says_when_and_with_what_it_was_written(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(html, "package_commit", lambda: "0123456789abcdef")
     before = datetime.now(UTC).date()
@@ -118,18 +98,12 @@ def test_it_says_when_and_with_what_it_was_written(monkeypatch: pytest.MonkeyPat
     assert f"with overfit {__version__}.</p>" in html.page([])
 
 
-def test_numbers_with_ends_are_told_as_intervals() -> None:
+def test_ends_and_distances_to_a_hypothesis_are_told_as_intervals_and_ranges() -> None:
     details = {"power": 2.0, "power, from": 1.5, "power, to": 2.5, "cells, from": 3.0, "seeds": 4}
     assert detail_lines(details) == ["power 2 [1.5, 2.5]", "cells, from 3", "seeds 4"]
-
-
-def test_the_distance_to_a_hypothesis_is_a_range_that_says_when_it_is_met() -> None:
     details = {"heads missing, least": 1.0, "heads missing, most": 2.5, MET: 0.0, "loss, most": 3}
-    assert detail_lines(details) == [
-        "heads missing (met at 0 or less) 1 to 2.5",
-        f"{MET} 0",
-        "loss, most 3",
-    ]
+    missing = "heads missing (met at 0 or less) 1 to 2.5"
+    assert detail_lines(details) == [missing, f"{MET} 0", "loss, most 3"]
     undefined = {"decades, least": math.nan, "decades, most": math.nan, "loss": math.nan}
     assert detail_lines(undefined) == ["decades undefined", "loss undefined"]
 
@@ -200,10 +174,10 @@ def test_a_claim_that_fails_says_what_that_means_before_its_sentence(
 
 
 @pytest.mark.slow
-def test_a_figure_that_fails_is_named_and_costs_nothing_else(
-    papers: list[ReportedPaper], monkeypatch: pytest.MonkeyPatch
+def test_a_figure_that_can_not_be_drawn_is_named_and_costs_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A study's figure may have a defect; the verdicts are written all the same."""
+    """A study's figure may have a defect, or a preset's be one of another study."""
 
     def fail_at_boundaries(request: Request) -> Picture:
         if request.figure == "boundary":
@@ -211,9 +185,13 @@ def test_a_figure_that_fails_is_named_and_costs_nothing_else(
         return draw_figure(request)
 
     monkeypatch.setattr(pictures, "draw_figure", fail_at_boundaries)
-    page = html.page(papers)
+    names = ("b", "kernel-fig4-quick")
+    for name in names:
+        sweep_toy(tmp_path / name)
+    page = html.page(contents([], load_runs([tmp_path / name for name in names], tmp_path), []))
     assert shown_in(page)["b"] == ["heatmap", "cutoff", "lines", "diagram"]
     assert "boundary: its drawing failed (ValueError: not enough values to unpack)." in page
+    assert "Not drawn: landscape: toy has no figure &#39;landscape&#39;" in page
 
 
 @pytest.mark.parametrize(
