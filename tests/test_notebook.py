@@ -96,22 +96,17 @@ def test_the_diagram_of_a_sweep_fills_in_within_one_output_and_stays(swept: List
 
 
 @pytest.mark.slow
-def test_a_sweep_without_a_diagram_counts_its_cells_and_a_quiet_one_shows_nothing(
+def test_what_is_shown_of_lines_and_of_quiet_interrupted_and_repeated_sweeps(
     swept: Listening,
 ) -> None:
-    _, diagram, line, quiet, _, again = outputs(swept.nb)
+    _, diagram, line, quiet, long, again = outputs(swept.nb)
     assert pictures(line) == ["12 of 12 cells.\n"]
     assert quiet == []
     [first], [reused] = pictures(diagram), pictures(again)
     assert reused.splitlines()[1:] == first.splitlines()[1:]
-
-
-@pytest.mark.slow
-def test_an_interrupted_sweep_leaves_the_diagram_of_what_is_kept(swept: Listening) -> None:
-    cell = outputs(swept.nb)[4]
-    [picture] = pictures(cell)
-    assert re.search(r"\d+ points to come", picture)
-    *_, kept, last = printed(cell).splitlines()
+    [interrupted] = pictures(long)
+    assert re.search(r"\d+ points to come", interrupted)
+    *_, kept, last = printed(long).splitlines()
     assert re.match(r"Interrupted after \d+ of 360 cells; they are kept in long", kept)
     assert last == "interrupted"
 

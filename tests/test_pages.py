@@ -15,6 +15,7 @@ small by these rules:
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shlex
@@ -23,8 +24,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+import pandas as pd
 import pytest
 
+import overfit_cli
 from tests.command import call, python
 
 ROOT = Path(__file__).parents[1]
@@ -48,6 +51,16 @@ QUICK = {"commands.md"}
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 NAMED = re.compile(r"`([\w.]+\.(?:toml|mplstyle))`:$")
 """The end of the sentence before a block that is a file's content."""
+
+ASKS = """
+import json, sys, duckdb
+*queries, code = json.load(sys.stdin)
+names = {}
+exec(code, names)
+frames = [*(duckdb.sql(query).df() for query in queries), names["shares"]]
+print(json.dumps([frame.to_dict("list") for frame in frames]))
+"""
+"""Answers queries in SQL, and one in Python, with the columns of their tables."""
 
 FOREIGN = re.compile(r"--backend (dask|ray)|\bDIR\b|^(sbatch|pip|duckdb|rsync|make)\b")
 """What is left out: other programs, clusters, and folders of data."""
@@ -198,3 +211,37 @@ def test_the_commands_of_a_page_run_as_printed(
     for step in steps_of(page):
         if step.command.startswith("overfit sweep") or not FOREIGN.search(step.command):
             reader.follow(step)
+
+
+def done(directory: str) -> pd.DataFrame:
+    """The cells of a kept run that didn't fail."""
+    cells = overfit_cli.load(ROOT / "results" / directory)
+    return cells[cells["status"] == "done"]
+
+
+@pytest.mark.slow
+def test_the_queries_of_the_cookbook_answer_what_is_in_the_cells() -> None:
+    page = (ROOT / "docs" / "cookbook.md").read_text()
+    in_shell = re.findall(r'^\$ duckdb -c "\n(.*?)"$', page, re.DOTALL | re.MULTILINE)
+    blocks = BLOCK.findall(page)
+    alone = [content for language, content in blocks if language == "sql"]
+    code = next(text for name, text in blocks if name == "python" and "duckdb" in text)
+    asked = json.dumps([*in_shell, *alone, code])
+    answers = json.loads(python("-W", "error", "-c", ASKS, cwd=ROOT, text=asked).stdout)
+    medians, steps, pairs, benign = answers
+    cells = done("fig1-quick")
+    expected = cells[cells["snr"] < 3].groupby(["n", "snr"])["test_loss"].median()
+    assert medians["test_loss"] == pytest.approx(expected.tolist())
+    assert set(medians["seeds"]) == {40}
+    logged = overfit_cli.load(ROOT / "results" / "dynamics-quick", trajectories=True)
+    logged = logged[logged["step"] % 10 == 0]
+    expected = logged.groupby(["n", "snr", "step"])["test_loss"].median()
+    assert len(expected) > 6
+    assert steps["test_loss"] == pytest.approx(expected.tolist())
+    both = cells.merge(done("fig1-balanced-quick"), on=["n", "snr", "seed"])
+    expected = (both["test_loss_x"] - both["test_loss_y"]).groupby(both["n"]).mean()
+    assert pairs["n"] == expected.index.tolist()
+    assert pairs["difference"] == pytest.approx(expected.tolist())
+    assert sum(pairs["pairs"]) == len(both)
+    expected = (cells["test_loss"] < 0.2).groupby(cells["n"]).mean()
+    assert benign["benign"] == pytest.approx(expected.tolist())

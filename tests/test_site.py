@@ -9,12 +9,12 @@ import re
 import shutil
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import pytest
-from playwright.sync_api import Browser
 
 import overfit_cli
 from docs.formulas import mark_formulas, typeset
@@ -71,26 +71,19 @@ def pages(site: Path) -> dict[Path, Reader]:
     return {path: Reader(path.read_text()) for path in files}
 
 
-@pytest.fixture(scope="module")
-def address(site: Path) -> Iterator[str]:
-    """Where the site is served."""
+@contextmanager
+def served(site: Path) -> Iterator[str]:
+    """The address at which the site is served."""
 
     class Quiet(http.server.SimpleHTTPRequestHandler):
         def log_message(self, *_: object) -> None:
             pass
 
-    with http.server.ThreadingHTTPServer(
-        ("127.0.0.1", 0), functools.partial(Quiet, directory=str(site))
-    ) as server:
+    handler = functools.partial(Quiet, directory=str(site))
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield f"http://127.0.0.1:{server.server_port}"
         server.shutdown()
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Browser]:
-    with browser() as started:
-        yield started
 
 
 @pytest.mark.slow
@@ -140,37 +133,28 @@ def test_the_reference_has_every_public_name_of_the_package(
 
 
 @pytest.mark.slow
-def test_pages_open_without_errors_fit_a_phone_and_lead_back_from_the_report(
-    chromium: Browser, address: str
-) -> None:
-    page = chromium.new_page(viewport={"width": 390, "height": 844})
-    requests: list[str] = []
-    problems: list[str] = []
-    page.on("request", lambda request: requests.append(request.url))
-    page.on("pageerror", lambda error: problems.append(str(error)))
-    for name in ("index", "docs/gallery", "docs/api", "docs/jiang2024/results"):
-        page.goto(f"{address}/{name}.html")
-        assert page.evaluate("document.documentElement.scrollWidth") <= 390, name
-    page.goto(f"{address}/{REPORT}")
-    page.get_by_role("link", name="Documentation").click()
-    assert page.url == f"{address}/index.html"
+def test_pages_open_without_errors_fit_a_phone_and_lead_back_from_the_report(site: Path) -> None:
+    requests, problems = list[str](), list[str]()
+    with served(site) as address, browser() as chromium:
+        page = chromium.new_page(viewport={"width": 390, "height": 844})
+        page.on("request", lambda request: requests.append(request.url))
+        page.on("pageerror", lambda error: problems.append(str(error)))
+        for name in ("index", "docs/gallery", "docs/api", "docs/jiang2024/results"):
+            page.goto(f"{address}/{name}.html")
+            assert page.evaluate("document.documentElement.scrollWidth") <= 390, name
+        page.goto(f"{address}/{REPORT}")
+        page.get_by_role("link", name="Documentation").click()
+        assert page.url == f"{address}/index.html"
     assert not problems
     assert not [url for url in requests if not url.startswith((address, "data:", "blob:"))]
 
 
 @pytest.mark.slow
-def test_search_puts_commands_and_the_words_of_the_glossary_first(
-    chromium: Browser, address: str, site: Path
-) -> None:
-    page = chromium.new_page()
-    for words, target in (("judge", "commands"), ("sweep", "commands"), ("margin", "glossary")):
-        page.goto(address)
-        page.locator("input[name=query]").fill(words)
-        found = page.locator(".md-search-result__link")
-        found.first.wait_for(timeout=30_000)
-        assert f"docs/{target}.html" in (found.first.get_attribute("href") or ""), words
+def test_search_puts_commands_and_the_words_of_the_glossary_first(site: Path) -> None:
     index = json.loads((site / "search" / "search_index.json").read_text(encoding="utf-8"))
-    assert "CHANGELOG.html" not in {entry["location"].split("#")[0] for entry in index["docs"]}
+    boosts = {entry["location"].split("#")[0]: entry.get("boost", 1) for entry in index["docs"]}
+    assert "CHANGELOG.html" not in boosts
+    assert boosts["docs/glossary.html"] > boosts["docs/commands.html"] > boosts["docs/tour.html"]
 
 
 @pytest.mark.parametrize(
@@ -192,19 +176,13 @@ def test_formulas_are_typeset_and_words_are_left(written: str, shown: str) -> No
     assert typeset(f"<p>{written}</p>") == f"<p>{shown}</p>"
 
 
-def test_code_is_left_as_it_is() -> None:
+def test_code_and_preformatted_text_are_left_and_an_indented_formula_stands_alone() -> None:
     code = '<p><code>W_Q = N^2</code></p><pre>d_h\nσ²</pre><a href="a_b.html#n_L">σ</a>'
     assert typeset(code) == code.replace(">σ<", "><i>σ</i><")
-
-
-def test_an_indented_formula_stands_alone_and_fenced_code_stays_code() -> None:
     fenced = "```\n\n    d_h = 1\n\n```\n"
     marked = mark_formulas(f"So\n\n    d_h < 1,\n    N = 2\n\n{fenced}")
     assert marked == f'So\n\n<p class="formula">d_h &lt; 1,\nN = 2</p>\n\n{fenced}'
     assert "<i>d</i><sub><i>h</i></sub> &lt; 1,\n<i>N</i>" in typeset(marked)
-
-
-def test_preformatted_text_keeps_its_spaces_and_a_list_is_nested() -> None:
     diagram = '<pre class="output">8 |\n\n    ▓▓░░\n    ▓░░░\n   n  2    4\n</pre>\n'
     assert nest_lists(mark_formulas(f"# A\n\n{diagram}")) == f"# A\n\n{diagram}"
     assert nest_lists("- a\n  - b\n") == "- a\n    - b\n"

@@ -17,10 +17,7 @@ from tests.kept import RESULTS
 
 REVIEWS = "Generated reviews stand in for IMDb's."
 REAL = {study.name for study in installed_studies() if study.paper_data}
-
-
-def presets_on_real_data() -> list[Preset]:
-    return [preset for preset in all_presets() if preset.content.study in REAL]
+ON_REAL_DATA = [preset for preset in all_presets() if preset.content.study in REAL]
 
 
 def spoken(study: AnyStudy, preset: Preset, profile: str) -> str:
@@ -30,7 +27,7 @@ def spoken(study: AnyStudy, preset: Preset, profile: str) -> str:
 
 
 @pytest.mark.parametrize("profile", PROFILES)
-@pytest.mark.parametrize("preset", presets_on_real_data(), ids=lambda preset: preset.name)
+@pytest.mark.parametrize("preset", ON_REAL_DATA, ids=lambda preset: preset.name)
 def test_a_preset_says_what_stands_in_for_the_papers_data(preset: Preset, profile: str) -> None:
     """A preset on generated data without the sentence is refused here."""
     study = find_study(preset.content.study)
