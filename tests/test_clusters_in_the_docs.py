@@ -19,8 +19,8 @@ import pandas as pd
 import pytest
 import yaml
 
-import overfit_cli
 from tests.command import environment, run, wait_for
+from tests.toy_runs import rows
 
 DOCS = Path(__file__).parents[1] / "docs" / "clusters"
 SLURM = Path(__file__).parent / "slurm"
@@ -43,11 +43,6 @@ def sbatch(*arguments: str, cwd: Path, expect: int = 0) -> None:
     assert re.fullmatch(r"Submitted batch job \d+\n", done.stdout)
 
 
-def rows(directory: Path) -> pd.DataFrame:
-    """The rows that must be the same: all but how long they took."""
-    return overfit_cli.load(directory).drop(columns="seconds")
-
-
 @pytest.mark.slow
 def test_the_script_for_slurm_runs_a_sweep_as_an_array(tmp_path: Path) -> None:
     sbatch(str(DOCS / "sweep.sbatch"), "toy", *GRID, "--out", "out", cwd=tmp_path)
@@ -56,22 +51,8 @@ def test_the_script_for_slurm_runs_a_sweep_as_an_array(tmp_path: Path) -> None:
     assert sorted(shards) == [[f"{number}/8"] for number in range(1, 9)]
     run("sweep", "toy", *GRID, "--jobs=1", "--out", "whole", cwd=tmp_path)
     pd.testing.assert_frame_equal(rows(tmp_path / "out"), rows(tmp_path / "whole"))
-
-
-@pytest.mark.slow
-def test_shards_that_died_are_run_by_the_same_line(tmp_path: Path) -> None:
-    script = str(DOCS / "sweep.sbatch")
-    few = ("--array=1-3,6", script, "toy", *GRID, "--out", "out")
-    sbatch(*few, cwd=tmp_path)
-    assert 0 < len(rows(tmp_path / "out")) < 36
-    sbatch(script, "toy", *GRID, "--out", "out", cwd=tmp_path)
-    assert len(rows(tmp_path / "out")) == 36
-
-
-@pytest.mark.slow
-def test_a_failed_cell_is_a_failed_task(tmp_path: Path) -> None:
-    grid = ("toy", *GRID, "--set", "mood=raises", "--out", "out")
-    sbatch("--array=2", str(DOCS / "sweep.sbatch"), *grid, cwd=tmp_path, expect=1)
+    failing = ("toy", *GRID, "--set", "mood=raises", "--out", "failed")
+    sbatch("--array=2", str(DOCS / "sweep.sbatch"), *failing, cwd=tmp_path, expect=1)
 
 
 @pytest.mark.unix

@@ -4,69 +4,82 @@ from __future__ import annotations
 
 import pkgutil
 import re
-import subprocess
+from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
+import numpy as np
 import pytest
 import typer
+from numpy.typing import NDArray
 
 import overfit_cli
 from docs import generate
 from overfit_cli.cli.app import app
 from overfit_cli.core.parameters import describe, symbol_text
-from overfit_cli.core.registry import installed_studies
+from overfit_cli.core.registry import claims_of, installed_studies
 from overfit_cli.sweeps.presets import preset_names
 from tests.command import run
+from tests.kept import RESULTS, kept_claims
 
-ROOT = Path(__file__).parents[1]
+ROOT = RESULTS.parent
 PAGES = [*sorted((ROOT / "docs").rglob("*.md")), *ROOT.glob("*.md"), ROOT / "results" / "README.md"]
+COVERAGE = sorted((ROOT / "docs" / "coverage").glob("*.md"))
+WITH_INTERVALS = sorted(
+    [*ROOT.glob("docs/*/results.md"), *ROOT.glob("docs/*/guide.md"), ROOT / "README.md"]
+)
+
+NUMBER = r"[−-]?\d[\d,]*\.?\d*(?: · 10[⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+)?"
+INTERVAL = re.compile(rf"\[({NUMBER}), ({NUMBER})\](?!\()")
+GENERATED = re.compile(r"<!-- generated.*?<!-- end", re.DOTALL)
+EXPONENT = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")
+
+ELSEWHERE = {
+    "jiang2024": """
+        [992, 1060] [1.82, 2.06] [919, 958] [2.07, 2.22] [992, 1087] [1.86, 2.20] [966, 1011]
+        [1.94, 2.16] [1255, 2708] [0.89, 2.30] [934, 989] [4.0, 5.7] [1.78, 2.15] [1.84, 2.13]
+        [1.82, 2.13] [−1, −0.700] [−0.742, 0.253]
+    """,
+    "deora2024": """
+        [0.012, 0.016]
+    """,
+    "cao2024": """
+        [0.99, 1.19] [−2.13, −1.94] [0.06, 0.35] [0.10, 0.40] [−0.78, −0.67] [0.60, 0.69]
+        [1.48, 1.87] [0.0078, 0.0095] [0.015, 0.019] [−0.208, −0.202] [−0.57, −0.16]
+        [−0.51, −0.44] [1.1, 1.8] [160, 380]
+    """,
+}
+"""Intervals on pages of kept cells that no claim has: other seeds, settings, powers or inverses."""
 
 
-def page_name(path: Path) -> str:
-    return str(path.relative_to(ROOT))
-
-
-@pytest.mark.parametrize("document", generate.documents(), ids=page_name)
+@pytest.mark.parametrize("document", generate.documents(), ids=lambda path: path.name)
 def test_generated_parts_are_what_the_code_would_write(document: Path) -> None:
     text = document.read_text()
     assert generate.regenerated(text) == text, "run `make docs`"
 
 
-def _lines_outside_code(page: Path) -> list[str]:
-    """Lines of a page with blocks and spans of code left out."""
-    text = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.DOTALL | re.MULTILINE)
-    return re.sub(r"`[^`\n]*`", "code", text).split("\n")
+def test_the_citation_and_the_changelog_have_this_version_and_its_address() -> None:
+    for path, written in (
+        (generate.CITATION, generate.cited),
+        (generate.CHANGELOG, generate.linked),
+    ):
+        text = path.read_text()
+        assert written(text) == text, "run `make docs`"
+        assert overfit_cli.__version__ in text
+    foot = generate.linked("## [Unreleased]\n\n## [0.2.0] - x\n\n## [0.1.0] - y\n").splitlines()[
+        -3:
+    ]
+    ends = ("compare/v0.2.0...HEAD", "compare/v0.1.0...v0.2.0", "releases/tag/v0.1.0")
+    assert [line.endswith(f"/{end}") for line, end in zip(foot, ends, strict=True)] == [True] * 3
 
 
-@pytest.mark.parametrize("page", PAGES, ids=page_name)
-def test_names_in_a_page_exist_and_its_tables_and_formulas_render(page: Path) -> None:
-    """All rows of a table have as many cells as its head: a bare | would break one in two."""
-    for name in sorted(set(re.findall(r"\boverfit_cli(?:\.\w+)+", page.read_text()))):
+def test_names_of_the_package_and_targets_of_make_in_a_page_exist() -> None:
+    text = "\n".join(page.read_text() for page in PAGES)
+    for name in sorted(set(re.findall(r"\boverfit_cli(?:\.\w+)+", text))):
         pkgutil.resolve_name(name)
-    width = 0
-    for line in _lines_outside_code(page):
-        assert not re.search(r"\\[A-Za-z]{2,}|\^\{", line), line
-        cells = len(re.findall(r"(?<!\\)\|", line)) if line.startswith("|") else 0
-        assert not (width and cells) or cells == width, line
-        width = cells
-
-
-def anchors(page: Path) -> set[str]:
-    """What the headings of a page are called in links, as GitHub makes it of them."""
-    headings = re.findall(r"^#+ (.*)$", page.read_text(), re.MULTILINE)
-    plain_words = (re.sub(r"[^\w\- ]", "", heading.lower()) for heading in headings)
-    return {words.replace(" ", "-") for words in plain_words}
-
-
-@pytest.mark.parametrize("page", PAGES, ids=page_name)
-def test_every_link_leads_somewhere(page: Path) -> None:
-    for target in re.findall(r"\]\(([^)\s]+)\)", "\n".join(_lines_outside_code(page))):
-        if target.startswith("http"):
-            continue
-        path, _, anchor = target.partition("#")
-        found = (page.parent / path).resolve() if path else page
-        assert found.exists(), target
-        assert not anchor or anchor in anchors(found), target
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    named = set(re.findall(r"`make ([a-z-]+)", text))
+    assert {"demo", "test"} <= named <= targets
 
 
 def test_the_symbols_of_every_parameter_and_column_are_written_plainly() -> None:
@@ -85,40 +98,6 @@ def test_the_symbols_of_every_parameter_and_column_are_written_plainly() -> None
     assert symbol_text(r"\log_{10}\gamma_{\mathrm{attn}}") == "log_10γ_attn"
 
 
-@pytest.mark.unix
-def test_make_alone_lists_its_targets() -> None:
-    done = subprocess.run(["make"], cwd=ROOT, capture_output=True, text=True, check=True)
-    listed = set(re.findall(r"^  ([a-z-]+) ", done.stdout, re.MULTILINE))
-    match = re.search(r"^\.PHONY: (.*)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
-    assert match is not None
-    assert listed == set(match[1].split()) - {"help"}
-
-
-def test_the_citation_names_this_version_and_its_papers() -> None:
-    citation = (ROOT / "CITATION.cff").read_text()
-    assert generate.cited(citation) == citation, "run `make docs`"
-    assert f"version: {overfit_cli.__version__}" in citation
-    links = set(re.findall(r"arxiv\.org/abs/([\d.]+)", (ROOT / "README.md").read_text()))
-    assert links == {"2409.19345", "2310.12680", "2411.07538", "2405.03251", "2402.03902"}
-    assert all(link in citation for link in links)
-    released = re.search(r"^date-released: \"(.*)\"$", citation, re.MULTILINE)
-    assert released is not None
-    changes = (ROOT / "CHANGELOG.md").read_text()
-    assert f"## [{overfit_cli.__version__}] - {released[1]}\n" in changes
-    assert generate.linked(changes) == changes, "run `make docs`"
-    assert changes.index("## [Unreleased]") < changes.index(f"## [{overfit_cli.__version__}]")
-
-
-def test_each_version_of_the_changelog_has_its_address() -> None:
-    written = generate.linked("## [Unreleased]\n\n## [0.2.0] - x\n\n## [0.1.0] - y\n")
-    assert generate.linked(written) == written
-    foot = written.splitlines()[-3:]
-    ends = ("compare/v0.2.0...HEAD", "compare/v0.1.0...v0.2.0", "releases/tag/v0.1.0")
-    for line, name, end in zip(foot, ("Unreleased", "0.2.0", "0.1.0"), ends, strict=True):
-        assert line.startswith(f"[{name}]: https://")
-        assert line.endswith(f"/{end}")
-
-
 def test_no_preset_has_the_name_of_a_study() -> None:
     """`overfit sweep NAME` would run the study with its defaults, and never the preset."""
     presets = set(preset_names())
@@ -132,27 +111,70 @@ def test_every_command_is_documented() -> None:
     assert documented == set(typer.main.get_command(app).commands)  # type: ignore[attr-defined]
 
 
-def test_every_benchmark_has_its_numbers_on_the_page_of_performance() -> None:
-    page = (ROOT / "docs" / "performance.md").read_text(encoding="utf-8")
-    tools = {"__init__", "timing", "reproduce", "same_numbers"}  # what measures no speed
-    modules = {path.stem for path in (ROOT / "benchmarks").glob("*.py")} - tools
-    assert {name for name in modules if f"benchmarks.{name}" not in page} == set()
+@pytest.mark.parametrize("page", COVERAGE, ids=lambda page: page.stem)
+def test_every_statement_of_a_paper_has_a_test_that_exists_or_a_reason(page: Path) -> None:
+    """And every claim on a sentence of the paper is listed."""
+    studies = [one for one in installed_studies() if one.paper and one.paper.key == page.stem]
+    kinds = {claim.name: claim.kind for study in studies for claim in claims_of(study)}
+    rows = re.findall(r"^\|(.*)\|$", page.read_text(), re.MULTILINE)[2:]  # without the head
+    listed = set[str]()
+    for row in rows:
+        statement, _, tests, reason = (cell.strip() for cell in re.split(r"(?<!\\)\|", row))
+        assert tests or len(reason.split()) >= 3, statement
+        listed |= set(re.findall(r"`([^`]+)`", tests))
+    for name in listed - kinds.keys():
+        path, _, test = name.partition("::")
+        assert f"def {test}" in (ROOT / path).read_text(), name
+    assert {name for name, kind in kinds.items() if kind in ("paper", "sharp")} <= listed
 
 
-def test_every_paper_has_its_pages_and_every_study_is_in_its_guide() -> None:
-    ours = [
-        item
-        for item in installed_studies()
-        if type(item).__module__.startswith("overfit_cli.") and item.paper
-    ]
-    assert len(ours) >= 6
-    for study in ours:
-        assert study.paper is not None
-        folder = ROOT / "docs" / study.paper.key
-        assert f"`{study.name}`" in (folder / "guide.md").read_text()
-        assert all((folder / f"{part}.md").exists() for part in ("results", "derivations"))
-    for folder in (ROOT / "src" / "overfit_cli" / "studies").iterdir():
-        assert not (folder / "study.py").exists() or (folder / "README.md").exists()
+def number(text: str) -> tuple[float, float]:
+    """The number of a text, and half of its last digit."""
+    plain, _, exponent = text.replace("−", "-").replace(",", "").partition(" · 10")
+    scale = 10.0 ** int(exponent.translate(EXPONENT) or 0)
+    digits = len(plain.partition(".")[2])
+    return float(plain) * scale, 0.501 * 10.0**-digits * scale
+
+
+def pairs() -> Iterator[tuple[float | None, float | None]]:
+    """The intervals of kept claims, of their details (`p, from` and `p, to`) and of captions."""
+    for claim in (one for of_run in kept_claims().values() for one in of_run):
+        details = claim["details"] or {}
+        if claim["interval"]:
+            yield claim["interval"]["low"], claim["interval"]["high"]
+        for name in (name.removesuffix("from") for name in details if name.endswith(", from")):
+            yield details[f"{name}from"], details[f"{name}to"]
+    for caption in RESULTS.glob("*/figures/*.txt"):
+        for match in INTERVAL.finditer(" ".join(caption.read_text().split())):
+            yield number(match[1])[0], number(match[2])[0]
+
+
+@cache
+def kept() -> NDArray[np.float64]:
+    """The intervals whose ends are known, as they are and in percent."""
+    known = np.array([pair for pair in pairs() if None not in pair], dtype=float)
+    return np.concatenate([known, 100 * known])
+
+
+def strange(text: str) -> set[str]:
+    """The intervals of a text, outside of its generated parts, that are no kept ones."""
+    found = {match[0]: match for match in INTERVAL.finditer(GENERATED.sub("", text))}
+    ends = {one: np.array([number(match[1]), number(match[2])]) for one, match in found.items()}
+    return {
+        one
+        for one, end in ends.items()
+        if not (np.abs(kept() - end[:, 0]) <= end[:, 1]).all(axis=1).any()
+    }
+
+
+@pytest.mark.parametrize("page", WITH_INTERVALS, ids=lambda page: f"{page.parent.name}/{page.name}")
+def test_every_interval_of_a_page_is_a_kept_one(page: Path) -> None:
+    known = INTERVAL.finditer(ELSEWHERE.get(page.parent.name, ""))
+    assert strange(page.read_text()) - {match[0] for match in known} == set()
+
+
+def test_an_interval_of_an_older_run_is_noticed() -> None:
+    assert strange("| 1.234 [1.2303, 1.2377] | and a [link](to.md) |\n") == {"[1.2303, 1.2377]"}
 
 
 @pytest.mark.slow
@@ -160,60 +182,23 @@ def test_the_study_in_the_docs_works_as_it_stands(installed_here: Path) -> None:
     """Its code and its entry point, and the commands that the page gives."""
     tmp_path = installed_here
     page = (ROOT / "docs" / "adding-a-study.md").read_text()
-    code = re.search(r"```python\n(.*?)```", page, re.DOTALL)
-    project = re.search(r"```toml\n(.*?)```", page, re.DOTALL)
-    commands = re.search(r"```\n(overfit .*?)```", page, re.DOTALL)
-    assert code is not None
-    assert project is not None
-    assert commands is not None
-    assert len(code[1].splitlines()) <= 68, "the page promises a short one"
-    (tmp_path / "mean_sign.py").write_text(code[1])
+    [code] = re.findall(r"```python\n(.*?)```", page, re.DOTALL)[:1]
+    [commands] = re.findall(r"```\n(overfit .*?)```", page, re.DOTALL)[:1]
+    [entry] = re.findall(r'entry-points."overfit.studies"\]\n(.*)\n', page)
+    (tmp_path / "mean_sign.py").write_text(code)
     info = tmp_path / "mean_sign-0.1.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: mean-sign\nVersion: 0.1\n")
-    entry = re.search(r'entry-points."overfit.studies"\]\n(.*)\n', project[1])
-    assert entry is not None
-    named = entry[1].replace('"', "")
+    named = entry.replace('"', "")
     (info / "entry_points.txt").write_text(f"[overfit.studies]\n{named}\n")
-    for line in commands[1].strip().splitlines():
+    for line in commands.strip().splitlines():
         words = line.split()[1:]
         one_job = ["--jobs=1"] if words[0] == "sweep" else []
         done = run(*words, *one_job, cwd=tmp_path)
     assert re.search(r"gaussian-mean +\S+ +holds", done.stdout), done.stdout
     directory = tmp_path / "results" / "mean-sign-n-snr"
-    cells = overfit_cli.load(directory)
-    assert len(cells) == 20 * 20 * 5
-    assert (
-        tmp_path / "results" / "mean-sign-n-snr" / "figures" / "heatmap.png"
-    ).stat().st_size > 1000
-
-
-def test_every_make_target_that_a_page_names_exists() -> None:
-    makefile = (ROOT / "Makefile").read_text()
-    named = {name for page in PAGES for name in re.findall(r"`make ([a-z-]+)", page.read_text())}
-    assert {"demo", "test"} <= named
-    for target in named:
-        assert re.search(rf"^{target}:", makefile, re.MULTILINE), target
-
-
-TOUR = (ROOT / "docs" / "tour.md").read_text()
-TOUR_COMMANDS = re.findall(r"^\$ (overfit .*)$", TOUR, re.MULTILINE)
-
-
-def test_the_readme_is_short() -> None:
-    """It is read in half a minute: seven hundred words, and those that are generated."""
-    text = re.sub(
-        r"<!-- generated.*?<!-- end -->", "", (ROOT / "README.md").read_text(), flags=re.S
-    )
-    words = re.sub(r"<[^>]+>|\]\([^)]*\)|[|-]{2,}", " ", text).split()
-    assert len(words) <= 700
-
-
-def test_the_tour_leaves_the_kept_results_as_they_are() -> None:
-    """It is taken in a folder of its own, and what it draws from kept runs goes there too."""
-    assert "mkdir tour\ncd tour\n" in TOUR.partition("$ overfit")[0]
-    for line in TOUR_COMMANDS:
-        assert "../results" not in line or "--out " in line, line
+    assert len(overfit_cli.load(directory)) == 20 * 20 * 5
+    assert (directory / "figures" / "heatmap.png").stat().st_size > 1000
 
 
 @pytest.mark.slow
@@ -221,9 +206,7 @@ def test_the_world_in_the_docs_is_judged_as_the_page_says(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     page = (ROOT / "docs" / "verdicts.md").read_text()
-    code = re.search(r"```python\n(.*?)```", page, re.DOTALL)
-    assert code is not None
-    exec(compile(code[1], "verdicts.md", "exec"), {})
-    match = re.search(r"fails there, with (\d\.\d\d)", page)
-    assert match is not None
-    assert re.search(rf"fig1-exponent fails {match[1][:3]}", capsys.readouterr().out)
+    [code] = re.findall(r"```python\n(.*?)```", page, re.DOTALL)[:1]
+    exec(compile(code, "verdicts.md", "exec"), {})
+    [number] = re.findall(r"fails there, with (\d\.\d\d)", page)
+    assert re.search(rf"fig1-exponent fails {number[:3]}", capsys.readouterr().out)

@@ -96,29 +96,19 @@ def test_the_diagram_of_a_sweep_fills_in_within_one_output_and_stays(swept: List
 
 
 @pytest.mark.slow
-def test_a_sweep_without_a_diagram_says_how_many_cells_are_finished(swept: Listening) -> None:
-    assert pictures(outputs(swept.nb)[2]) == ["12 of 12 cells.\n"]
-
-
-@pytest.mark.slow
-def test_a_quiet_sweep_shows_nothing(swept: Listening) -> None:
-    assert outputs(swept.nb)[3] == []
-
-
-@pytest.mark.slow
-def test_an_interrupted_sweep_leaves_the_diagram_of_what_is_kept(swept: Listening) -> None:
-    cell = outputs(swept.nb)[4]
-    [picture] = pictures(cell)
-    assert re.search(r"\d+ points to come", picture)
-    *_, kept, last = printed(cell).splitlines()
+def test_what_is_shown_of_lines_and_of_quiet_interrupted_and_repeated_sweeps(
+    swept: Listening,
+) -> None:
+    _, diagram, line, quiet, long, again = outputs(swept.nb)
+    assert pictures(line) == ["12 of 12 cells.\n"]
+    assert quiet == []
+    [first], [reused] = pictures(diagram), pictures(again)
+    assert reused.splitlines()[1:] == first.splitlines()[1:]
+    [interrupted] = pictures(long)
+    assert re.search(r"\d+ points to come", interrupted)
+    *_, kept, last = printed(long).splitlines()
     assert re.match(r"Interrupted after \d+ of 360 cells; they are kept in long", kept)
     assert last == "interrupted"
-
-
-@pytest.mark.slow
-def test_a_sweep_that_reuses_all_cells_shows_their_diagram(swept: Listening) -> None:
-    first, again = pictures(outputs(swept.nb)[1]), pictures(outputs(swept.nb)[5])
-    assert [text.splitlines()[1:] for text in again] == [text.splitlines()[1:] for text in first]
 
 
 @pytest.mark.slow
@@ -135,14 +125,3 @@ def test_the_notebook_of_the_documents_runs_to_the_verdicts_and_the_script_that_
     models = KEPT.metadata.widgets[STATE].state.values()
     [model] = [model.state for model in models if "_esm" in model.state]
     assert model._esm == widget.script(), "run `python -m docs.notebook`"
-
-
-def test_the_kept_notebook_is_small_and_names_no_machine() -> None:
-    text = NOTEBOOK.read_text()
-    assert len(text) < 400_000
-    assert not re.search(r"/(tmp|home|root|work|Users|var)/|ipykernel_\d", text)
-    nbformat.validate(KEPT)
-    assert all(outputs(KEPT))
-    counts = [cell.execution_count for cell in KEPT.cells if cell.cell_type == "code"]
-    assert counts == list(range(1, len(counts) + 1)), "run from its first cell to its last"
-    assert not any(output.output_type == "error" for cell in outputs(KEPT) for output in cell)

@@ -15,6 +15,7 @@ small by these rules:
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shlex
@@ -23,8 +24,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+import pandas as pd
 import pytest
 
+import overfit_cli
 from tests.command import call, python
 
 ROOT = Path(__file__).parents[1]
@@ -49,18 +52,22 @@ BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 NAMED = re.compile(r"`([\w.]+\.(?:toml|mplstyle))`:$")
 """The end of the sentence before a block that is a file's content."""
 
+ASKS = """
+import json, sys, duckdb
+*queries, code = json.load(sys.stdin)
+names = {}
+exec(code, names)
+frames = [*(duckdb.sql(query).df() for query in queries), names["shares"]]
+print(json.dumps([frame.to_dict("list") for frame in frames]))
+"""
+"""Answers queries in SQL, and one in Python, with the columns of their tables."""
+
 FOREIGN = re.compile(r"--backend (dask|ray)|\bDIR\b|^(sbatch|pip|duckdb|rsync|make)\b")
 """What is left out: other programs, clusters, and folders of data."""
 
 
 class Step(NamedTuple):
-    """A step of a page: a command in a shell, or a file to write.
-
-    Attributes:
-        command: the command; empty where there is none.
-        shown: what the page shows below it.
-        file, content: the name of a file, and what it holds.
-    """
+    """A step of a page: a command, with what the page shows below it, or a file to write."""
 
     command: str = ""
     shown: tuple[str, ...] = ()
@@ -105,12 +112,7 @@ def _commands(content: str) -> Iterator[Step]:
 
 
 class Reader:
-    """Someone who types what a page says, in a fresh copy of the repository.
-
-    Args:
-        clone: where to put the copy.
-        page: the page; the runs that it names are in the copy.
-    """
+    """Someone who types what a page says, in a fresh copy with the runs that the page names."""
 
     def __init__(self, clone: Path, page: Path) -> None:
         self.folder = self.clone = clone
@@ -190,17 +192,14 @@ def _fewer(word: str) -> str:
     return f"{match[1]},{match[2]}" if match else word
 
 
-def _cost(page: Path) -> list[pytest.MarkDecorator]:
-    return [] if page.name in QUICK else [pytest.mark.slow]
-
-
 @pytest.mark.parametrize(
     "page",
     [
-        pytest.param(page, id=str(page.relative_to(ROOT)), marks=_cost(page))
+        pytest.param(page, marks=[] if page.name in QUICK else [pytest.mark.slow])
         for page in PAGES
         if any(step.command for step in steps_of(page))
     ],
+    ids=lambda page: str(page.relative_to(ROOT)),
 )
 def test_the_commands_of_a_page_run_as_printed(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -212,3 +211,37 @@ def test_the_commands_of_a_page_run_as_printed(
     for step in steps_of(page):
         if step.command.startswith("overfit sweep") or not FOREIGN.search(step.command):
             reader.follow(step)
+
+
+def done(directory: str) -> pd.DataFrame:
+    """The cells of a kept run that didn't fail."""
+    cells = overfit_cli.load(ROOT / "results" / directory)
+    return cells[cells["status"] == "done"]
+
+
+@pytest.mark.slow
+def test_the_queries_of_the_cookbook_answer_what_is_in_the_cells() -> None:
+    page = (ROOT / "docs" / "cookbook.md").read_text()
+    in_shell = re.findall(r'^\$ duckdb -c "\n(.*?)"$', page, re.DOTALL | re.MULTILINE)
+    blocks = BLOCK.findall(page)
+    alone = [content for language, content in blocks if language == "sql"]
+    code = next(text for name, text in blocks if name == "python" and "duckdb" in text)
+    asked = json.dumps([*in_shell, *alone, code])
+    answers = json.loads(python("-W", "error", "-c", ASKS, cwd=ROOT, text=asked).stdout)
+    medians, steps, pairs, benign = answers
+    cells = done("fig1-quick")
+    expected = cells[cells["snr"] < 3].groupby(["n", "snr"])["test_loss"].median()
+    assert medians["test_loss"] == pytest.approx(expected.tolist())
+    assert set(medians["seeds"]) == {40}
+    logged = overfit_cli.load(ROOT / "results" / "dynamics-quick", trajectories=True)
+    logged = logged[logged["step"] % 10 == 0]
+    expected = logged.groupby(["n", "snr", "step"])["test_loss"].median()
+    assert len(expected) > 6
+    assert steps["test_loss"] == pytest.approx(expected.tolist())
+    both = cells.merge(done("fig1-balanced-quick"), on=["n", "snr", "seed"])
+    expected = (both["test_loss_x"] - both["test_loss_y"]).groupby(both["n"]).mean()
+    assert pairs["n"] == expected.index.tolist()
+    assert pairs["difference"] == pytest.approx(expected.tolist())
+    assert sum(pairs["pairs"]) == len(both)
+    expected = (cells["test_loss"] < 0.2).groupby(cells["n"]).mean()
+    assert benign["benign"] == pytest.approx(expected.tolist())

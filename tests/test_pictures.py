@@ -1,10 +1,9 @@
-"""The documents' pictures: every figure is among them, and each is what its command draws."""
+"""The documents' pictures: each is what its command draws."""
 
 from __future__ import annotations
 
 import json
 import os
-import re
 from collections import Counter
 from pathlib import Path
 
@@ -15,22 +14,12 @@ from PIL import Image
 
 from docs.page_picture import COUNTS, PICTURE
 from docs.pictures import ROOT, commands
-from overfit_cli.core.registry import figures_of, installed_studies
 from overfit_cli.figures.record import read_record
 from tests.command import call
 
 PICTURES = commands()
 REAL_DATA = {ROOT / "results/fig2-paper/figures/images.png"}
 """Pictures that are drawn from data which doesn't come with the package."""
-
-
-def test_the_gallery_shows_every_kind_of_figure_from_some_run() -> None:
-    page = (ROOT / "docs" / "gallery.md").read_text()
-    shown = {figure for figure, _ in re.findall(r"<code>overfit plot (\S+) --from (\S+)<", page)}
-    ours = [one for one in installed_studies() if type(one).__module__.startswith("overfit_cli.")]
-    assert {name for study in ours for name in figures_of(study)} - shown == set()
-    first = page.partition("### Figure 1\n")[2].partition("\n### ")[0]
-    assert re.findall(r"<code>overfit plot (\w+) ", first) == ["heatmap", "cutoff", "boundary"]
 
 
 def test_the_picture_of_the_page_shows_the_counts_of_the_kept_report() -> None:
@@ -42,30 +31,6 @@ def test_the_picture_of_the_page_shows_the_counts_of_the_kept_report() -> None:
         verdict = (claim["family"] or claim)["verdict"].replace(" ", "-")
         counts.setdefault(claim["kind"], Counter())[verdict] += 1
     assert shown == counts, "run `python -m docs.page_picture`"
-
-
-def test_the_examples_picture_is_of_the_command_beside_it() -> None:
-    folder = ROOT / "docs"
-    _, record = read_record((folder / "double_descent.png").read_bytes())
-    assert f"$ {record.command}\n" in (folder / "your-own-function.md").read_text()
-    assert f"  {record.command}\n" in (folder / "double_descent.txt").read_text()
-
-
-@pytest.mark.slow
-def test_every_picture_says_what_it_was_drawn_from_and_names_no_folder_of_ours() -> None:
-    for path in PICTURES:
-        kind, record = read_record(path.read_bytes())
-        assert kind == path.suffix[1:]
-        for run in record.sources:
-            assert (ROOT / run.path).is_dir()
-            assert (path.parent / run.beside).resolve() == ROOT / run.path
-        assert str(ROOT) not in record.text()
-
-
-def test_every_kept_picture_is_drawn_by_a_command_and_has_its_caption() -> None:
-    kept = {*ROOT.glob("results/*/figures/*"), *ROOT.glob("docs/pictures/*.*")}
-    drawn = {path.with_suffix(ending) for path in PICTURES for ending in (".png", ".txt")}
-    assert drawn == {path for path in kept if path.suffix != ".mplstyle"}
 
 
 @pytest.mark.slow
@@ -84,6 +49,9 @@ def test_a_picture_is_what_its_command_draws(path: Path, tmp_path: Path) -> None
     records = [read_record(one.read_bytes())[1] for one in (path, tmp_path / "drawn.png")]
     first, second = ([(run.key, run.data) for run in one.sources] for one in records)
     assert first == second
+    for run in records[0].sources:
+        assert (path.parent / run.beside).resolve() == ROOT / run.path
+    assert str(ROOT) not in records[0].text()
     told = [one.with_suffix(".txt").read_text() for one in (path, tmp_path / "drawn.png")]
     captions = [text.partition("\nCommands:")[0] for text in told]
     assert captions[0] == captions[1]

@@ -9,18 +9,17 @@ import re
 import shutil
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import pytest
-from playwright.sync_api import Browser
 
 import overfit_cli
 from docs.formulas import mark_formulas, typeset
 from docs.notebook_page import notebook_page
 from docs.site import nest_lists
-from overfit_cli.core.registry import installed_studies
 from tests.browser import browser
 from tests.command import python
 
@@ -72,31 +71,27 @@ def pages(site: Path) -> dict[Path, Reader]:
     return {path: Reader(path.read_text()) for path in files}
 
 
-@pytest.fixture(scope="module")
-def address(site: Path) -> Iterator[str]:
-    """Where the site is served."""
+@contextmanager
+def served(site: Path) -> Iterator[str]:
+    """The address at which the site is served."""
 
     class Quiet(http.server.SimpleHTTPRequestHandler):
         def log_message(self, *_: object) -> None:
             pass
 
-    with http.server.ThreadingHTTPServer(
-        ("127.0.0.1", 0), functools.partial(Quiet, directory=str(site))
-    ) as server:
+    handler = functools.partial(Quiet, directory=str(site))
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield f"http://127.0.0.1:{server.server_port}"
         server.shutdown()
 
 
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Browser]:
-    with browser() as started:
-        yield started
-
-
 @pytest.mark.slow
-def test_every_link_and_every_picture_leads_somewhere(pages: dict[Path, Reader]) -> None:
+def test_every_link_leads_somewhere_and_nothing_is_loaded_from_elsewhere(
+    pages: dict[Path, Reader],
+) -> None:
     for path, reader in pages.items():
+        assert not [target for target in reader.loaded if urlsplit(target).netloc], path
         for target in [*reader.links, *reader.loaded]:
             parts = urlsplit(target)
             if parts.scheme in ("http", "https", "data"):
@@ -109,67 +104,18 @@ def test_every_link_and_every_picture_leads_somewhere(pages: dict[Path, Reader])
 
 
 @pytest.mark.slow
-def test_no_page_loads_anything_from_elsewhere(site: Path, pages: dict[Path, Reader]) -> None:
-    for path, reader in pages.items():
-        assert not [target for target in reader.loaded if urlsplit(target).netloc], path
-    for style in site.rglob("*.css"):
-        assert "url(http" not in style.read_text(), style
-
-
-@pytest.mark.slow
-def test_the_navigation_has_every_page_of_every_paper(
-    site: Path, pages: dict[Path, Reader]
-) -> None:
-    studies = site / "docs" / "studies.html"
-    linked = {(studies.parent / link).resolve() for link in pages[studies].links}
-    papers = {study.paper.key for study in installed_studies() if study.paper}
-    for paper in papers - {"nobody2024"}:
-        guide = site / "docs" / paper / "guide.html"
-        assert guide in linked
-        assert {"results.html", "derivations.html"} <= {*pages[guide].links}
-        assert f"../coverage/{paper}.html" in pages[guide].links
-
-
-@pytest.mark.slow
-def test_the_site_shows_the_help_of_every_command(pages: dict[Path, Reader], site: Path) -> None:
-    page = (site / "docs" / "commands.html").read_text(encoding="utf-8")
-    for command in ("sweep", "verify"):
-        assert f"Usage: overfit {command} " in page
-
-
-@pytest.mark.slow
-def test_the_report_on_all_claims_is_in_the_navigation(
-    pages: dict[Path, Reader], site: Path
-) -> None:
-    assert f"../{REPORT}" in pages[site / "docs" / "verdicts.html"].links
-
-
-@pytest.fixture
-def repository(tmp_path: Path) -> Path:
-    """A repository with the site's files, and a README as its only page."""
+def test_a_link_that_leads_nowhere_stops_the_build(tmp_path: Path) -> None:
     (tmp_path / "src").mkdir()
     (tmp_path / "docs").mkdir()
     for name in ("__init__.py", "site.py", "formulas.py", "notebook_page.py", "site.css"):
         shutil.copy(ROOT / "docs" / name, tmp_path / "docs")
-    for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md"):
+    for name in ("CHANGELOG.md", "CONTRIBUTING.md"):
         (tmp_path / name).write_text("# A page\n")
+    (tmp_path / "README.md").write_text("# A page\n\n[Gone](docs/gone.md), [low](#down)\n")
     config = (ROOT / "mkdocs.yml").read_text()
     short = re.sub(r"^nav:\n.*?\n\n", "nav:\n  - Start: [README.md]\n\n", config, flags=re.S | re.M)
     (tmp_path / "mkdocs.yml").write_text(short)
-    return tmp_path
-
-
-@pytest.mark.slow
-def test_a_new_page_is_in_the_navigation(repository: Path) -> None:
-    (repository / "docs" / "why-not.md").write_text("# Why not\n")
-    build(repository / "site", root=repository)
-    assert "docs/why-not.html" in Reader((repository / "site" / "index.html").read_text()).links
-
-
-@pytest.mark.slow
-def test_a_link_that_leads_nowhere_stops_the_build(repository: Path) -> None:
-    (repository / "README.md").write_text("# A page\n\n[Gone](docs/gone.md), [low](#down)\n")
-    said = build(repository / "site", root=repository, expect=1)
+    said = build(tmp_path / "site", root=tmp_path, expect=1)
     assert "docs/gone.md" in said
     assert "#down" in said
 
@@ -178,64 +124,37 @@ def test_a_link_that_leads_nowhere_stops_the_build(repository: Path) -> None:
 def test_the_reference_has_every_public_name_of_the_package(
     site: Path, pages: dict[Path, Reader]
 ) -> None:
+    """And the page of commands has their help."""
     documented = pages[site / "docs" / "api.html"].addresses
     for name in set(overfit_cli.__all__) - {"__version__"}:
         assert f"overfit_cli.{name}" in documented
+    assert "overfit_cli.report.judge.Judged.lacks_seeds" not in documented, "users need it not"
+    assert "Usage: overfit sweep " in (site / "docs" / "commands.html").read_text(encoding="utf-8")
 
 
 @pytest.mark.slow
-def test_the_reference_shows_of_results_only_what_users_need(
-    site: Path, pages: dict[Path, Reader]
-) -> None:
-    documented = pages[site / "docs" / "api.html"].addresses
-    comparison = "overfit_cli.report.differences.Comparison"
-    assert {f"{comparison}.{name}" for name in ("table", "places")} <= documented
-    for name in (f"{comparison}.differs", "overfit_cli.report.judge.Judged.lacks_seeds"):
-        assert name not in documented
-    assert "overfit_cli.figures.picture.Picture.is_wide" not in documented
-
-
-@pytest.mark.slow
-def test_pages_open_without_errors_and_fit_a_phone(chromium: Browser, address: str) -> None:
-    page = chromium.new_page(viewport={"width": 390, "height": 844})
-    requests: list[str] = []
-    problems: list[str] = []
-    page.on("request", lambda request: requests.append(request.url))
-    page.on("pageerror", lambda error: problems.append(str(error)))
-    for name in (
-        "index",
-        "docs/gallery",
-        "docs/api",
-        "docs/jiang2024/results",
-    ):
-        page.goto(f"{address}/{name}.html")
-        assert page.evaluate("document.documentElement.scrollWidth") <= 390, name
+def test_pages_open_without_errors_fit_a_phone_and_lead_back_from_the_report(site: Path) -> None:
+    requests, problems = list[str](), list[str]()
+    with served(site) as address, browser() as chromium:
+        page = chromium.new_page(viewport={"width": 390, "height": 844})
+        page.on("request", lambda request: requests.append(request.url))
+        page.on("pageerror", lambda error: problems.append(str(error)))
+        for name in ("index", "docs/gallery", "docs/api", "docs/jiang2024/results"):
+            page.goto(f"{address}/{name}.html")
+            assert page.evaluate("document.documentElement.scrollWidth") <= 390, name
+        page.goto(f"{address}/{REPORT}")
+        page.get_by_role("link", name="Documentation").click()
+        assert page.url == f"{address}/index.html"
     assert not problems
     assert not [url for url in requests if not url.startswith((address, "data:", "blob:"))]
 
 
 @pytest.mark.slow
-def test_search_puts_commands_and_the_words_of_the_glossary_first(
-    chromium: Browser, address: str, site: Path
-) -> None:
-    page = chromium.new_page()
-    for words, target in (("judge", "commands"), ("sweep", "commands"), ("margin", "glossary")):
-        page.goto(address)
-        page.locator("input[name=query]").fill(words)
-        found = page.locator(".md-search-result__link")
-        found.first.wait_for(timeout=30_000)
-        assert f"docs/{target}.html" in (found.first.get_attribute("href") or ""), words
+def test_search_puts_commands_and_the_words_of_the_glossary_first(site: Path) -> None:
     index = json.loads((site / "search" / "search_index.json").read_text(encoding="utf-8"))
-    assert "CHANGELOG.html" not in {entry["location"].split("#")[0] for entry in index["docs"]}
-
-
-@pytest.mark.slow
-def test_the_report_links_back_to_the_documentation(chromium: Browser, address: str) -> None:
-    page = chromium.new_page()
-    page.goto(f"{address}/{REPORT}")
-    page.get_by_role("link", name="Documentation").click()
-    assert page.url == f"{address}/index.html"
-    assert "Documentation</a>" not in (ROOT / REPORT).read_text(encoding="utf-8")
+    boosts = {entry["location"].split("#")[0]: entry.get("boost", 1) for entry in index["docs"]}
+    assert "CHANGELOG.html" not in boosts
+    assert boosts["docs/glossary.html"] > boosts["docs/commands.html"] > boosts["docs/tour.html"]
 
 
 @pytest.mark.parametrize(
@@ -250,27 +169,20 @@ def test_the_report_links_back_to_the_documentation(chromium: Browser, address: 
             "<i>dz</i><sub><i>r</i></sub> = 0, <i>dS</i><sub><i>i</i>,<i>r</i></sub>",
         ),
         ("n^−0.37 in a row", "<i>n</i><sup>−0.37</sup> in a row"),
-        ("train_loss is 1e-9 here", "train_loss is 1e-9 here"),
-        ("A cell, and I", "A cell, and I"),
+        ("A cell, and I: train_loss is 1e-9", "A cell, and I: train_loss is 1e-9"),
     ],
 )
 def test_formulas_are_typeset_and_words_are_left(written: str, shown: str) -> None:
     assert typeset(f"<p>{written}</p>") == f"<p>{shown}</p>"
 
 
-def test_code_is_left_as_it_is() -> None:
+def test_code_and_preformatted_text_are_left_and_an_indented_formula_stands_alone() -> None:
     code = '<p><code>W_Q = N^2</code></p><pre>d_h\nσ²</pre><a href="a_b.html#n_L">σ</a>'
     assert typeset(code) == code.replace(">σ<", "><i>σ</i><")
-
-
-def test_an_indented_formula_stands_alone_and_fenced_code_stays_code() -> None:
     fenced = "```\n\n    d_h = 1\n\n```\n"
     marked = mark_formulas(f"So\n\n    d_h < 1,\n    N = 2\n\n{fenced}")
     assert marked == f'So\n\n<p class="formula">d_h &lt; 1,\nN = 2</p>\n\n{fenced}'
     assert "<i>d</i><sub><i>h</i></sub> &lt; 1,\n<i>N</i>" in typeset(marked)
-
-
-def test_preformatted_text_keeps_its_spaces_and_a_list_is_nested() -> None:
     diagram = '<pre class="output">8 |\n\n    ▓▓░░\n    ▓░░░\n   n  2    4\n</pre>\n'
     assert nest_lists(mark_formulas(f"# A\n\n{diagram}")) == f"# A\n\n{diagram}"
     assert nest_lists("- a\n  - b\n") == "- a\n    - b\n"

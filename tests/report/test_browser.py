@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from pathlib import Path
-from typing import Literal
+from contextlib import contextmanager
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -15,9 +15,9 @@ from playwright.sync_api import Browser, Dialog, Locator, Page, ViewportSize, ex
 from scipy import stats
 
 import overfit_cli
-from overfit_cli.core.claim import KINDS
 from tests.browser import browser
 from tests.command import call
+from tests.kept import RESULTS
 
 pytestmark = pytest.mark.slow
 
@@ -27,9 +27,9 @@ PANELS = "softmax-table1-paper-quick"
 """A run whose map has three panels."""
 
 RUNS = ("fig1-quick", "heads-fig6-quick", "kernel-theorem1-quick", PANELS)
+CLAIM = "#claim-benign-vit-fig1-exponent"
 LONG_NAME = "a name that takes much more room"
 HOSTILE = "<img src=x onerror=alert(1)>"
-RESULTS = Path("results").resolve()
 PARTS = ("header", "#filters", "#study-multihead-sst2", "#study-kernel-regression .run", "#large")
 
 HOSTILE_STUDY = '''
@@ -46,10 +46,28 @@ def train(
     return {{"loss": n * len(kind) + seed}}
 '''
 
+CLIPPED_STOPS = """() => [...document.querySelectorAll("a[href], button, select, input, summary")]
+    .filter((element) => element.checkVisibility({checkVisibilityCSS: true}))
+    .filter((element) => {
+        for (let part = element; part; part = part.parentElement) {
+            if (getComputedStyle(part).clipPath !== "none") return true;
+        }
+        return false;
+    }).map((element) => element.outerHTML.slice(0, 100))"""
+
+CUT_LABELS = """pictures => pictures.flatMap(picture => {
+    const whole = picture.getBoundingClientRect();
+    return [...picture.querySelectorAll("text")].filter(text => {
+        const box = text.getBoundingClientRect();
+        return box.left < whole.left - 1 || box.right > whole.right + 1
+            || box.top < whole.top - 1 || box.bottom > whole.bottom + 1;
+    }).map(text => text.textContent);
+})"""
+
 
 @pytest.fixture(scope="module")
 def address(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The page of three kept runs, and of one whose names and reasons are hostile."""
+    """The page of four kept runs, and of one whose names and reasons are hostile."""
     folder = tmp_path_factory.mktemp("page")
     (folder / "mine.py").write_text(
         HOSTILE_STUDY.format(name=LONG_NAME, reason=f"{HOSTILE}</script>")
@@ -67,36 +85,39 @@ def started() -> Iterator[Browser]:
         yield one
 
 
-class Opened:
-    """A page with what it said and asked for."""
+@contextmanager
+def opened(started: Browser, address: str, **how: Any) -> Iterator[Page]:
+    """The page, which must say nothing to the console, ask nothing and load nothing else."""
+    said = list[str]()
 
-    def __init__(self, page: Page, address: str, *, unfolded: bool = False) -> None:
-        self.page, self.said, self.asked = page, list[str](), list[str]()
-        page.on("console", lambda message: self.said.append(message.text))
-        page.on("pageerror", lambda error: self.said.append(str(error)))
-        page.on("dialog", self._refuse)
-        page.on("request", lambda request: self.asked.append(request.url))
-        page.goto(address)
-        if unfolded:
-            page.evaluate("for (const run of document.querySelectorAll('.run')) run.open = true")
-
-    def _refuse(self, dialog: Dialog) -> None:
-        self.said.append(dialog.message)
+    def refuse(dialog: Dialog) -> None:
+        said.append(dialog.message)
         dialog.dismiss()
 
+    context = started.new_context(permissions=["clipboard-read", "clipboard-write"], **how)
+    page = context.new_page()
+    page.on("console", lambda message: said.append(message.text))
+    page.on("pageerror", lambda error: said.append(str(error)))
+    page.on("dialog", refuse)
+    page.on("request", lambda request: said.append(request.url))
+    page.goto(address)
+    yield page
+    context.close()
+    own = re.split("[?#]", address)[0]
+    assert [one for one in said if not one.startswith((own, "data:"))] == []
+
 
 @pytest.fixture
-def opened(started: Browser, address: str) -> Iterator[Opened]:
-    context = started.new_context(viewport=DESK, permissions=["clipboard-read", "clipboard-write"])
-    yield Opened(context.new_page(), address, unfolded=True)
-    context.close()
+def page(started: Browser, address: str) -> Iterator[Page]:
+    """The page on a desk."""
+    with opened(started, address, viewport=DESK) as one:
+        yield one
 
 
 @pytest.fixture
-def on_phone(started: Browser, address: str) -> Iterator[Opened]:
-    context = started.new_context(viewport=PHONE, has_touch=True)
-    yield Opened(context.new_page(), address, unfolded=True)
-    context.close()
+def on_phone(started: Browser, address: str) -> Iterator[Page]:
+    with opened(started, address, viewport=PHONE, has_touch=True) as one:
+        yield one
 
 
 def shown(page: Page) -> list[str]:
@@ -105,91 +126,147 @@ def shown(page: Page) -> list[str]:
     return [text.strip() for text in rows.all_text_contents()]
 
 
+def run_called(page: Page, name: str) -> Locator:
+    """The run of this name, unfolded."""
+    run = page.locator(".run").filter(has=page.get_by_role("heading", name=name, exact=True))
+    run.evaluate("run => { run.open = true; }")
+    return run
+
+
+def box_of(locator: Locator) -> dict[str, float]:
+    box = locator.bounding_box()
+    assert box is not None
+    sizes = {"width": box["width"], "height": box["height"]}
+    return {"y": box["y"], "bottom": box["y"] + box["height"], **sizes}
+
+
 @pytest.mark.parametrize(
     ("size", "scheme"),
     [
-        pytest.param(DESK, "light", id="desk-light", marks=pytest.mark.slow),
+        pytest.param(DESK, "light", id="desk-light"),
         pytest.param(PHONE, "dark", id="phone-dark"),
-        pytest.param(DESK, "dark", id="desk-dark", marks=pytest.mark.slow),
-        pytest.param(PHONE, "light", id="phone-light", marks=pytest.mark.slow),
     ],
 )
-def test_the_page_is_accessible_quiet_and_asks_for_nothing(
+def test_the_page_is_accessible_and_no_wider_than_the_screen(
     size: ViewportSize, scheme: Literal["light", "dark"], started: Browser, address: str
 ) -> None:
-    looked_at = started.new_context(viewport=size, color_scheme=scheme)
-    opened = Opened(looked_at.new_page(), address)
-    page = opened.page
-    page.evaluate("for (const part of document.querySelectorAll('details')) part.open = true")
-    assert page.locator(".diagram:visible").count() >= 2
-    # All of a long page takes a while. Colours alone are others in the dark: a part of each kind
-    # is looked at there.
-    some = scheme == "dark"
-    context = {"include": [[one] for one in PARTS]} if some else None
-    found = Axe().run(page, context=context).response
-    assert len(found["passes"]) > 25
-    assert [(one["id"], one["nodes"][0]["html"]) for one in found["violations"]] == []
-    assert page.evaluate("document.documentElement.scrollWidth") <= size["width"]
-    assert opened.said == []
-    assert [one for one in opened.asked if not one.startswith("data:")] == [address]
-    looked_at.close()
+    with opened(started, address, viewport=size, color_scheme=scheme) as page:
+        assert page.evaluate(CLIPPED_STOPS) == []
+        folds = "document.querySelectorAll('details')"
+        page.evaluate(f"for (const part of {folds}) part.open = true")
+        assert page.locator(".diagram:visible").count() >= 2
+        # All of a long page takes a while: a part of each kind is looked at in the dark.
+        context = {"include": [[one] for one in PARTS]} if scheme == "dark" else None
+        found = Axe().run(page, context=context).response
+        assert len(found["passes"]) > 25
+        assert [(one["id"], one["nodes"][0]["html"]) for one in found["violations"]] == []
+        assert page.evaluate("document.documentElement.scrollWidth") <= size["width"]
 
 
-def test_names_and_reasons_of_a_hostile_run_are_text(opened: Opened) -> None:
-    page = opened.page
-    run = page.locator(".run").filter(has=page.get_by_role("heading", name=HOSTILE, exact=True))
+def test_names_and_reasons_of_a_hostile_run_are_text(page: Page) -> None:
+    run = run_called(page, HOSTILE)
     expect(run).to_contain_text(f"ValueError: {HOSTILE}</script>")
     study = page.locator(".study").filter(has=run)
     expect(study).to_contain_text("</script><script>alert(2)</script>")
     assert page.locator("img[src=x]").count() == 0
     page.wait_for_timeout(100)
-    assert opened.said == []
 
 
-def test_claims_are_filtered_by_verdict_paper_and_words(opened: Opened) -> None:
-    page = opened.page
-    everything = shown(page)
-    expect(page.locator("#count")).to_have_text(
-        f"{len(everything)} of {len(everything)} claims shown"
+def test_it_opens_with_the_question_the_findings_and_the_counts(page: Page) -> None:
+    expect(page.get_by_role("heading", level=1)).to_have_text(
+        "Do the claims of 4 papers hold when they are measured?"
     )
+    finding = page.locator(".findings li", has_text="N·SNRp = C")
+    expect(finding).to_be_in_viewport()
+    finding.get_by_role("link").first.click()
+    details = page.locator(f"{CLAIM} details")
+    expect(details.locator("p").first).to_be_visible()
+    expect(page.locator(CLAIM)).to_contain_text("paper: 2; holds from 1.75 to 2.25")
+    expect(details).to_contain_text("it held in 0 of 60 worlds (0.0 to 6.0 %) where it is false")
+    details.get_by_role("link", name="Error rates").click()
+    expect(page.locator("#errors p").first).to_be_in_viewport()
+    figure = page.locator("#figure-fig1-quick-boundary img")
+    small = page.locator(f"{CLAIM} a.thumbnail")
+    assert small.locator("img").get_attribute("src") == figure.get_attribute("src")
+    small.click()
+    expect(figure).to_be_in_viewport()
+    rows = page.locator("header > .summary tbody tr")
+    totals = [int(text) for text in rows.locator("td:last-child").all_inner_texts()]
+    assert sum(totals[:-1]) == totals[-1]
+
+
+def test_claims_are_filtered_by_verdict_paper_and_words(page: Page) -> None:
+    everything = shown(page)
+    count = page.locator("#count")
+    expect(count).to_have_text(f"{len(everything)} of {len(everything)} claims shown")
     for name in ("vacuous", "not run", "holds", "inconclusive"):
         page.get_by_role("checkbox", name=name).uncheck()
-    failing = shown(page)
-    assert "theorem1-paper-two" in failing
-    assert set(page.locator(".claims tbody tr:visible td > .verdict").all_inner_texts()) == {
-        "✗ fails"
-    }
+    assert "theorem1-paper-two" in shown(page)
+    verdicts = page.locator(".claims tbody tr:visible td > .verdict").all_inner_texts()
+    assert set(verdicts) == {"✗ fails"}
     page.get_by_role("checkbox", name="holds").check()
     page.get_by_label("Paper", exact=True).select_option("jiang2024")
     assert "fig1-exponent" in shown(page)
     assert "theorem1-paper-two" not in shown(page)
     page.get_by_label("Words").fill("exponent fig1")
     assert shown(page) == ["fig1-exponent"]
-    expect(page.locator("#count")).to_have_text(f"1 of {len(everything)} claims shown")
+    expect(count).to_have_text(f"1 of {len(everything)} claims shown")
     assert page.locator(".run:visible h4").all_inner_texts() == ["fig1-quick"]
     page.get_by_label("Words").fill("nothing has these words")
     assert shown(page) == []
     expect(page.locator("#none")).to_be_visible()
 
 
-def test_claims_are_filtered_by_whose_sentence_they_are(opened: Opened) -> None:
-    page = opened.page
-    everything = shown(page)
-    boxes = page.get_by_role("group", name="Kind")
-    by_kind = {}
-    for kind in KINDS:
-        for other in KINDS:
-            boxes.get_by_label(other, exact=True).set_checked(other == kind)
-        by_kind[kind] = shown(page)
-        rows = page.locator(".claims tbody tr:visible")
-        kinds = rows.evaluate_all("rows => rows.map(row => row.closest('details').dataset.kind)")
-        assert set(kinds) <= {kind}
-    assert "theorem1-paper-two" in by_kind["paper"]
-    assert sorted(name for names in by_kind.values() for name in names) == sorted(everything)
+def test_a_count_shows_its_claims_and_headings_count_what_is_shown(page: Page) -> None:
+    row = page.locator("header > .summary tbody tr").filter(has_text="of the papers")
+    link = row.locator("td.fails a")
+    count = int(link.inner_text())
+    link.click()
+    rows = page.locator(".claims tbody tr:visible")
+    assert rows.count() == count
+    kinds = "rows => rows.map(row => `${row.dataset.kind} ${row.dataset.verdict}`)"
+    assert set(rows.evaluate_all(kinds)) == {"paper fails"}
+    assert page.url.endswith("?verdict=fails&kind=paper")
+    headings = page.locator("details.kind:visible > summary .count").all_inner_texts()
+    assert sum(int(text.split()[0]) for text in headings) == count
+    for link in page.locator("header > p a[href^='?'], .findings h2 .aside a").all():
+        count = int(link.inner_text().split()[0])
+        link.click()
+        assert rows.count() == count
+        expect(page.locator("#count")).to_be_in_viewport()
 
 
-def test_a_heading_sorts_up_down_and_back(opened: Opened) -> None:
-    page = opened.page
+def test_a_search_finds_phrases_whole_numbers_and_the_words_of_a_preset(page: Page) -> None:
+    def names(words: str) -> set[str]:
+        page.get_by_label("Words").fill(words)
+        return set(page.locator(".claims tbody tr:visible strong").all_inner_texts())
+
+    apart = names("curve predicts")
+    assert names('"predicts curve"') < apart
+    assert "fig1-contour" in names('"figure 1b"')
+    assert names("figure 1b") == names('"figure 1b"')  # a place of a paper is a phrase
+    assert names("1e-12") == names("10⁻¹²") == names("1e-012")
+    assert len(names("1e-12")) > 0
+    assert "fig1-exponent" not in names("97")  # its exponent is 1.97
+    assert "fig1-exponent" in names("1.97")
+    assert "fig1-exponent" in names('"test loss over samples"')  # its preset's title
+
+
+def test_the_address_keeps_the_filter_the_order_and_the_words(page: Page, started: Browser) -> None:
+    page.get_by_label("Words").fill('"test losses" 0.2')
+    page.get_by_role("checkbox", name="vacuous").uncheck()
+    page.get_by_label("Sort by").select_option("name descending")
+    names = page.locator(".claims tbody tr:visible strong").all_inner_texts()
+    assert "fig1-exponent" in names
+    with opened(started, page.url, viewport=DESK) as again:
+        assert again.locator(".claims tbody tr:visible strong").all_inner_texts() == names
+        again.get_by_role("button", name="Show all").click()
+        expect(again.locator("#show-all")).to_be_hidden()
+        expect(again.get_by_label("Words")).to_have_value("")
+        assert "?" not in again.url
+
+
+def test_a_heading_sorts_up_down_and_back(page: Page) -> None:
     table = page.locator("#study-benign-vit .claims").first
     names = table.locator("tbody tr strong")
     before = names.all_inner_texts()
@@ -205,51 +282,51 @@ def test_a_heading_sorts_up_down_and_back(opened: Opened) -> None:
     assert heading.get_attribute("aria-sort") is None
 
 
-def measured(table: Locator) -> list[str]:
-    """The numbers of a table's claims from above, empty where one has none."""
-    found: list[str] = table.locator("tbody tr").evaluate_all(
-        "rows => rows.map(row => row.dataset.value)"
-    )
-    return found
-
-
-def test_on_a_phone_claims_are_sorted_from_the_bar(on_phone: Opened) -> None:
-    page = on_phone.page
-    page.get_by_text("Filter and sort").focus()
-    page.keyboard.press("Enter")
+def test_on_a_phone_claims_are_sorted_from_the_bar(on_phone: Page) -> None:
+    on_phone.get_by_text("Filter and sort").focus()
+    on_phone.keyboard.press("Enter")
     for order, sign in (("least", 1), ("most", -1)):
-        page.get_by_label("Sort by").select_option(f"measured, {order} first")
+        on_phone.get_by_label("Sort by").select_option(f"measured, {order} first")
         for name in ("benign-vit", "kernel-regression"):  # every table, not one alone
-            values = measured(page.locator(f"#study-{name} .claims").first)
+            rows = on_phone.locator(f"#study-{name} .claims").first.locator("tbody tr")
+            values = rows.evaluate_all("rows => rows.map(row => row.dataset.value)")
             numbers = [float(value) for value in values if value]
             assert values[len(numbers) :] == [""] * (len(values) - len(numbers))
             assert numbers == sorted(numbers, key=lambda number: sign * number)
             assert len(numbers) >= 2
 
 
-def test_on_a_phone_every_count_is_seen_and_the_top_is_near(on_phone: Opened) -> None:
-    page = on_phone.page
-    page.get_by_text("By paper, and the studies").click()
-    whole = page.locator(".summary tr", has_text="Jiang et al. 2024")
-    counts = [int(one) for one in whole.locator("td").all_inner_texts() if one]
-    assert sum(counts[:-1]) == counts[-1]
-    for one in page.locator(".summary td:visible").all():
-        box = one.bounding_box()
-        assert box is not None
-        assert box["x"] + box["width"] <= PHONE["width"]
-    page.locator(".run").last.scroll_into_view_if_needed()
-    expect(page.locator("#count")).to_be_in_viewport()
-    bar = page.locator("#filters").bounding_box()
-    assert bar is not None
-    assert bar["height"] < 60
-    page.get_by_role("link", name="To the top").tap()
-    expect(page.get_by_role("heading", level=1)).to_be_in_viewport()
+def test_a_link_to_what_a_filter_hides_shows_it(page: Page) -> None:
+    own = run_called(page, HOSTILE)  # of a study without claims
+    page.get_by_role("checkbox", name="not run").uncheck()
+    expect(own).to_be_visible()
+    for _ in range(2):  # the second time its address is the page's already
+        page.get_by_label("Paper", exact=True).select_option("jiang2024")
+        expect(own).to_be_hidden()
+        page.locator("header a", has_text="Song et al. 2024").first.click()
+        expect(page.locator("#heading-song2024")).to_be_in_viewport()
 
 
-def test_arrow_keys_read_the_numbers_of_a_place(opened: Opened) -> None:
-    page = opened.page
+@pytest.mark.parametrize("phone", [False, True])
+@pytest.mark.parametrize(
+    "target",
+    [CLAIM, "#run-kernel-theorem1-quick", "#figure-fig1-quick-heatmap", "#paper-song2024"],
+)
+def test_a_link_ends_below_the_bar_with_its_target_open(
+    target: str, phone: bool, page: Page, on_phone: Page
+) -> None:
+    page = on_phone if phone else page
+    page.evaluate("address => { location.hash = address; }", target)
+    page.wait_for_timeout(150)
+    top, bar = box_of(page.locator(target))["y"], box_of(page.locator("#filters"))["bottom"]
+    assert bar - 1 <= top < bar + 60
+    if target == CLAIM:
+        expect(page.locator(f"{target} details p").first).to_be_visible()
+
+
+def test_arrow_keys_read_the_numbers_of_a_place(page: Page) -> None:
     cells = overfit_cli.load(RESULTS / "fig1-quick")
-    run = page.locator(".run").filter(has=page.get_by_role("heading", name="fig1-quick"))
+    run = run_called(page, "fig1-quick")
     grid = run.get_by_role("grid")
     grid.locator("[tabindex='0']").focus()
     for key in ["ArrowUp"] * 18 + ["ArrowRight"] * 23 + ["ArrowLeft", "ArrowUp", "ArrowRight"]:
@@ -268,14 +345,12 @@ def test_arrow_keys_read_the_numbers_of_a_place(opened: Opened) -> None:
     page.keyboard.press("PageDown")
     expect(run.locator(".reading")).to_contain_text("N 2, signal-to-noise ratio SNR 0.16:")
     assert page.locator("[role=gridcell][tabindex='0']:focus").count() == 1
+    lines = run.locator(".legend li").all_inner_texts()[1:]
+    assert lines == ["test loss L_D = 0.2", "N·SNR² = 1000"]
 
 
-def run_called(page: Page, name: str) -> Locator:
-    return page.locator(".run").filter(has=page.get_by_role("heading", name=name, exact=True))
-
-
-def test_a_place_says_how_many_of_its_seeds_have_a_value(opened: Opened) -> None:
-    run = run_called(opened.page, HOSTILE)
+def test_a_place_says_how_many_of_its_seeds_have_a_value(page: Page) -> None:
+    run = run_called(page, HOSTILE)
     assert [one.get_attribute("aria-label") for one in run.get_by_role("gridcell").all()] == [
         sentence
         for kind in (LONG_NAME, "short")  # from above; at n = 3 one seed of four failed
@@ -288,7 +363,6 @@ def test_a_place_says_how_many_of_its_seeds_have_a_value(opened: Opened) -> None
     ]
     classes = [one.get_attribute("class") for one in run.locator(".panel .place").all()]
     assert classes == ["place whole", "place lost", "place partly"] * 2
-    assert run.locator(".panel .corner").count() == 2
     assert run.locator(".legend li").all_inner_texts()[1:] == [
         "failed: fewer than half of the seeds",
         "failed: half of the seeds or more",
@@ -301,67 +375,24 @@ def over_seeds(values: NDArray[np.int64]) -> str:
     return f"{np.median(values):g}, median of 4 seeds, {ends}."
 
 
-def test_a_diagram_has_the_lines_of_the_figure(opened: Opened) -> None:
-    run = run_called(opened.page, "fig1-quick")
-    assert run.locator(".legend li").all_inner_texts()[1:] == [
-        "test loss L_D = 0.2",
-        "N·SNR² = 1000",
-    ]
-    plane, law = run.locator(".panel [role=row]").last, run.locator(".panel .line.law").last
-    outer, inner = plane.bounding_box(), law.bounding_box()
-    assert outer is not None
-    assert inner is not None
-    assert outer["x"] + outer["width"] / 3 < inner["x"], "SNR 7 and more"
-    assert inner["x"] + inner["width"] == pytest.approx(outer["x"] + outer["width"], abs=3)
-
-
-@pytest.mark.parametrize(("width", "rows"), [(1440, 1), (1024, 1), (700, 3)])
-def test_panels_stand_side_by_side_on_a_wide_screen(width: int, rows: int, opened: Opened) -> None:
-    page = opened.page
-    page.set_viewport_size({"width": width, "height": 900})
-    boxes = [panel.bounding_box() for panel in run_called(page, PANELS).locator(".panel").all()]
-    page.set_viewport_size({"width": 1440, "height": 900})
-    assert len({round(box["y"]) for box in boxes if box is not None}) == rows
-
-
-@pytest.mark.parametrize("phone", [False, True])
-def test_names_on_axes_are_whole(phone: bool, opened: Opened, on_phone: Opened) -> None:
-    page = (on_phone if phone else opened).page
-    assert run_called(page, HOSTILE).locator(".panel text", has_text=LONG_NAME).count() == 1
-    assert run_called(page, HOSTILE).locator(".panel .upward").all_text_contents() == ["kind"]
-    cut = page.locator(".panel svg").evaluate_all(
-        """pictures => pictures.flatMap(picture => {
-            const whole = picture.getBoundingClientRect();
-            return [...picture.querySelectorAll("text")].filter(text => {
-                const box = text.getBoundingClientRect();
-                return box.left < whole.left - 1 || box.right > whole.right + 1
-                    || box.top < whole.top - 1 || box.bottom > whole.bottom + 1;
-            }).map(text => text.textContent);
-        })"""
-    )
+def test_on_a_phone_labels_are_whole_and_what_is_read_stays_in_sight(on_phone: Page) -> None:
+    assert run_called(on_phone, HOSTILE).locator(".panel text", has_text=LONG_NAME).count() == 1
+    run = run_called(on_phone, PANELS)
+    cut = on_phone.locator(".run[open] .panel svg").evaluate_all(CUT_LABELS)
     assert cut == []
-
-
-@pytest.mark.parametrize("phone", [False, True])
-def test_what_is_read_stays_in_sight_at_every_panel(
-    phone: bool, opened: Opened, on_phone: Opened
-) -> None:
-    run = run_called((on_phone if phone else opened).page, PANELS)
     assert run.get_by_role("grid").count() == 3
     for grid in run.get_by_role("grid").all():
         place = grid.get_by_role("gridcell").first
         place.evaluate("place => place.scrollIntoView({block: 'center'})")
         place.focus()
-        said = place.get_attribute("aria-label") or ""
         reading = run.locator(".reading p").first
-        expect(reading).to_have_text(said)
+        expect(reading).to_have_text(place.get_attribute("aria-label") or "")
         expect(reading).to_be_in_viewport(ratio=1)
 
 
-def test_pointing_at_a_place_shows_the_losses_of_the_seed_in_the_middle(opened: Opened) -> None:
-    page = opened.page
+def test_pointing_at_a_place_shows_the_losses_of_the_seed_in_the_middle(page: Page) -> None:
     cells = overfit_cli.load(RESULTS / "heads-fig6-quick")
-    run = page.locator(".run").filter(has=page.get_by_role("heading", name="heads-fig6-quick"))
+    run = run_called(page, "heads-fig6-quick")
     run.get_by_role("gridcell").nth(0).hover()  # the most heads, the smallest step size
     least = cells["learning_rate"].min()
     at = cells[(cells["heads"] == cells["heads"].max()) & (cells["learning_rate"] == least)]
@@ -377,83 +408,61 @@ def test_pointing_at_a_place_shows_the_losses_of_the_seed_in_the_middle(opened: 
     assert np.corrcoef(heights, losses)[0, 1] == pytest.approx(-1, abs=1e-6)  # up is smaller
 
 
-def test_a_command_is_copied(opened: Opened) -> None:
-    page = opened.page
-    button = page.locator(".run figure .copy").first
+def test_a_command_and_the_address_of_a_claim_are_copied(page: Page, started: Browser) -> None:
+    button = run_called(page, "fig1-quick").locator("figure .copy").first
     button.click()
     expect(button).to_have_text("Copied")
     copied = page.evaluate("navigator.clipboard.readText()")
     assert copied == button.locator("xpath=preceding-sibling::code").inner_text()
     assert copied.startswith("overfit plot ")
     expect(page.get_by_role("status").last).to_contain_text(copied)
+    page.locator(f"{CLAIM} a.address").click()
+    copied = page.evaluate("navigator.clipboard.readText()")
+    assert copied.endswith(CLAIM)
+    with opened(started, copied) as other:
+        expect(other.locator(f"{CLAIM} details p").first).to_be_visible()
+        expect(other.locator(CLAIM)).to_be_in_viewport()
 
 
-def test_a_figure_is_enlarged_and_put_back_with_the_keyboard(opened: Opened) -> None:
-    page = opened.page
-    button = page.locator(".enlarge").first
-    button.focus()
-    page.keyboard.press("Enter")
+@pytest.mark.parametrize("phone", [False, True])
+def test_a_figure_is_enlarged_and_put_back_with_the_keyboard(
+    phone: bool, page: Page, on_phone: Page
+) -> None:
+    page = on_phone if phone else page
+    button = run_called(page, "fig1-quick").locator(".enlarge").first
+    expect(button.get_by_text("Enlarge", exact=True)).to_be_visible()
+    small = box_of(button.locator("img"))
+    button.press("Enter")
     large = page.get_by_role("dialog")
-    expect(large).to_be_visible()
     image = large.locator("img")
+    expect(image).to_be_visible()
     assert image.get_attribute("src") == button.locator("img").get_attribute("src")
-    assert image.evaluate("image => image.complete && image.naturalWidth > 500")
+    assert image.evaluate("image => image.complete && image.width >= image.naturalWidth")
+    assert box_of(image)["width"] >= 1.15 * small["width"]
+    assert box_of(large)["width"] <= (PHONE if phone else DESK)["width"]  # it scrolls inside
     page.keyboard.press("Escape")
     expect(large).to_be_hidden()
-    assert button.evaluate("button => button === document.activeElement")
-
-
-def test_a_link_to_what_a_filter_hides_shows_it(opened: Opened) -> None:
-    page = opened.page
-    for _ in range(2):  # the second time its address is the page's already
-        page.get_by_label("Paper", exact=True).select_option("jiang2024")
-        page.locator("header a", has_text="Song et al. 2024").first.click()
-        expect(page.locator("#heading-song2024")).to_be_in_viewport()
-
-
-def test_a_study_without_claims_follows_the_filter_of_papers(opened: Opened) -> None:
-    page = opened.page
-    own = page.locator(".run").filter(has=page.get_by_role("heading", name=HOSTILE, exact=True))
-    page.get_by_role("checkbox", name="not run").uncheck()
-    expect(own).to_be_visible()
-    page.get_by_label("Paper", exact=True).select_option("own")
-    expect(own).to_be_visible()
-    page.get_by_label("Paper", exact=True).select_option("jiang2024")
-    expect(own).to_be_hidden()
+    expect(button).to_be_focused()
 
 
 def test_without_scripts_every_claim_and_figure_is_there(started: Browser, address: str) -> None:
-    context = started.new_context(java_script_enabled=False)
-    page = context.new_page()
-    page.goto(address)
-    assert len(shown(page)) > 100
-    for fold in page.locator(".run > summary").all():
-        fold.click()
-    assert page.locator(".pictures img:visible").count() >= 7
-    expect(page.locator(".filters")).to_be_hidden()
-    assert page.locator("button:visible").count() == 0
-    context.close()
+    with opened(started, address, java_script_enabled=False) as page:
+        assert len(shown(page)) > 100
+        for fold in page.locator(".run > summary").all():
+            fold.click()
+        assert page.locator(".pictures img:visible").count() >= 7
+        expect(page.locator(".filters")).to_be_hidden()
+        assert page.locator("button:visible").count() == 0
 
 
-def test_figures_are_printed_whole_and_on_few_sheets(opened: Opened) -> None:
-    page = opened.page
+def test_it_prints_what_is_unfolded_with_the_rules_and_no_controls(page: Page) -> None:
+    unfolded, folded = page.locator("#study-benign-vit .claims details").all()[:2]
+    unfolded.locator("summary").click()
+    runs = [run_called(page, name) for name in (*RUNS, HOSTILE)]
     claims = len(shown(page))
     sheets = len(re.findall(rb"/Type /Page\b", page.pdf(format="A4")))
     assert 5 < sheets < claims / 4
     page.set_viewport_size({"width": 700, "height": 1030})  # A4 within its margins
-    page.emulate_media(media="print")
-    for figure in page.locator("figure").all():
-        box = figure.bounding_box()
-        assert box is not None
-        assert box["width"] < 350
-        assert box["height"] < 700
-        assert figure.evaluate("one => getComputedStyle(one).breakInside") == "avoid"
-
-
-def test_it_prints_what_is_unfolded_with_the_rules_and_no_controls(opened: Opened) -> None:
-    page = opened.page
-    unfolded, folded = page.locator("#study-benign-vit .claims details").all()[:2]
-    unfolded.locator("summary").click()
     page.emulate_media(media="print", color_scheme="dark")
     page.evaluate("dispatchEvent(new Event('beforeprint'))")
     expect(page.locator(".filters")).to_be_hidden()
@@ -461,14 +470,12 @@ def test_it_prints_what_is_unfolded_with_the_rules_and_no_controls(opened: Opene
     expect(folded.locator("p").first).to_be_hidden()
     expect(page.locator("#rules p").first).to_be_visible()
     assert page.evaluate("getComputedStyle(document.body).color") == "rgb(0, 0, 0)"
-    heading = page.locator(".claims th").first
-    shown = heading.evaluate("heading => getComputedStyle(heading, '::before').content")
-    assert shown == '"claim"'  # as text, which is repeated on each sheet
-    expect(heading.get_by_role("button")).to_be_hidden()
-    expect(run_called(page, "fig1-quick").locator(".diagram")).to_be_hidden()  # its figure is there
-    expect(run_called(page, HOSTILE).locator(".diagram")).to_be_hidden()
-    expect(run_called(page, PANELS).locator(".panel").first).to_be_visible()
-    expect(run_called(page, PANELS).locator(".reading")).to_be_hidden()
+    expect(page.locator(".claims th").first.get_by_role("button")).to_be_hidden()
+    expect(runs[0].locator(".diagram")).to_be_hidden()  # its figure is there
+    expect(runs[RUNS.index(PANELS)].locator(".panel").first).to_be_visible()
+    for figure in page.locator("figure:visible").all():
+        assert box_of(figure)["height"] < 700
+        assert figure.evaluate("one => getComputedStyle(one).breakInside") == "avoid"
     page.evaluate("dispatchEvent(new Event('afterprint'))")
     page.emulate_media(media="screen")
     expect(page.locator("#rules p").first).to_be_hidden()

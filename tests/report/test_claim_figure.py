@@ -111,20 +111,16 @@ def test_an_interval_without_an_end_reaches_the_frame(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_of_many_intervals_the_nearest_to_the_margin_are_drawn(tmp_path: Path) -> None:
-    run = write_run(
-        tmp_path / "run",
-        loss(inverse),
-        n=range(1, 15),
-        snr=[1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0],
-        seeds=SEEDS,
-    )
+def test_of_many_intervals_and_lines_the_nearest_to_the_margin_are_drawn(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", loss(inverse), n=range(1, 15), snr=range(1, 10), seeds=SEEDS)
     figure = draw(run, "test_loss < 0.6")
     assert len(heights(figure.axes[0].lines[0])) == MOST_ROWS
     said = words(figure, tmp_path)
     assert f"Of 126 intervals the {MOST_ROWS} nearest to their margin's end are drawn." in said
     assert "n=1, snr=" in said
     assert "n=14" not in said
+    said = words(draw(run, "test_loss falls along n"), tmp_path)
+    assert "Of 9 lines the 8 nearest to their margin's end are drawn." in said
 
 
 def test_a_line_has_one_colour_in_all_panels(tmp_path: Path) -> None:
@@ -150,13 +146,6 @@ def test_points_of_one_x_lie_nearer_to_it_than_to_another(tmp_path: Path) -> Non
 
 
 @pytest.mark.slow
-def test_lines_that_are_left_out_are_said(tmp_path: Path) -> None:
-    run = kept(tmp_path, snr=tuple(range(1, 12)))
-    said = words(draw(run, "test_loss falls along n"), tmp_path)
-    assert "Of 11 lines the 8 nearest to their margin's end are drawn." in said
-
-
-@pytest.mark.slow
 def test_what_has_no_drawing_is_refused_in_a_sentence(tmp_path: Path) -> None:
     run = kept(tmp_path)
     many = [f"test_loss < {number}" for number in range(1, MOST_CLAUSES + 2)]
@@ -164,11 +153,8 @@ def test_what_has_no_drawing_is_refused_in_a_sentence(tmp_path: Path) -> None:
         draw(run, *many)
     with pytest.raises(UserError, match="It needs 3 values of snr; these cells have one"):
         draw(run, "test_loss falls along snr")
-    figure = draw(run, "test_loss falls along snr", "test_loss < 2")
-    assert len(figure.axes) == 1
-    assert "Not drawn: test_loss-falls-along-snr: It needs 3 values of snr" in words(
-        figure, tmp_path
-    )
+    said = words(draw(run, "test_loss falls along snr", "test_loss < 2"), tmp_path)
+    assert "Not drawn: test_loss-falls-along-snr: It needs 3 values of snr" in said
 
 
 def test_a_drawn_claim_is_verified_and_drawn_again(tmp_path: Path) -> None:

@@ -1,10 +1,9 @@
-"""The files of a report: Markdown, JSON, and verdicts that are expected."""
+"""The contents of a report and its files: Markdown, JSON, and verdicts that are expected."""
 
 from __future__ import annotations
 
 import json
 import math
-import os
 import re
 from collections.abc import Sequence
 from dataclasses import replace
@@ -19,13 +18,15 @@ from overfit_cli.core.claim import Kind, Verdict
 from overfit_cli.core.registry import find_study
 from overfit_cli.report.contents import (
     ReportedPaper,
+    ReportedRun,
     contents,
     describe_measurement,
     repetition,
+    reproduced_figures,
     shown_findings,
 )
 from overfit_cli.report.expected import Expected, check_verdicts, read_expected
-from overfit_cli.report.judge import Judged
+from overfit_cli.report.judge import Judged, judge_runs
 from overfit_cli.report.page import page
 from overfit_cli.report.runs import load_runs
 from overfit_cli.report.writers import claims_json, markdown, write_report
@@ -46,23 +47,9 @@ def papers(claims: Sequence[Judged] = SOME) -> list[ReportedPaper]:
     return contents(claims, [], [])
 
 
-def of_preset(name: str, verdict: Verdict, preset: str) -> Judged:
-    one = judged(name, verdict, study=VIT)
-    return replace(one, claim=replace(one.claim, preset=preset))
-
-
 def held_to(path: Path, text: str, claims: Sequence[Judged] = SOME) -> dict[str, str]:
     path.write_text(text)
     return dict(check_verdicts(claims, read_expected(path)).unexpected)
-
-
-def test_claims_stand_under_their_studies_and_papers() -> None:
-    found = papers([*SOME, judged("e", "vacuous", study="toy")])
-    assert [one.key for one in found] == ["jiang2024", "song2024", "nobody2024"]
-    assert [len(one.judged) for one in found] == [2, 2, 1]
-    assert found[0].counts == {
-        "ours": {"holds": 1, "fails": 1, "inconclusive": 0, "vacuous": 0, "not run": 0}
-    }
 
 
 def of_kind(name: str, kind: Kind, verdict: Verdict) -> Judged:
@@ -84,6 +71,9 @@ def test_kinds_are_counted_apart_and_at_the_level_of_all_together() -> None:
     assert "| Jiang et al. 2024 | identity | 1 |  |  |  |  |" in text
     assert "| ours |" not in text
     assert text.count("Hypotheses: a positive σ, of every cell.") == 4
+    both = papers([*claims, judged("e", "vacuous", study="toy"), SOME[3]])
+    assert [one.key for one in both] == ["jiang2024", "song2024", "nobody2024"]
+    assert [len(one.judged) for one in both] == [4, 1, 1]
     kinds = [claim["kind"] for claim in json.loads(claims_json(papers(claims)))["claims"]]
     assert kinds == ["paper", "paper", "identity", "sharp"]
 
@@ -126,13 +116,6 @@ def test_what_was_decided_after_selection_says_so_everywhere_and_is_no_finding()
     assert said not in markdown(papers([replace(open_claim, claim=claim)]))
 
 
-def test_markdown_counts_verdicts_by_paper_and_says_how_to_measure_again() -> None:
-    text = markdown(papers([of_preset("a", "not run", "fig2"), *SOME[1:]]))
-    assert "| Jiang et al. 2024 | ours |  | 1 |  |  | 1 |" in text
-    assert "Again: `overfit reproduce fig2`" in text
-    assert "on two cores" in text
-
-
 def test_a_claim_of_the_paper_profile_is_measured_again_by_that() -> None:
     claim = replace(SOME[0].claim, preset="kernel-fig2", profile="paper")
     repeat = repetition(claim)
@@ -143,13 +126,18 @@ def test_a_claim_of_the_paper_profile_is_measured_again_by_that() -> None:
     assert quick is not None
     assert quick.command == "overfit reproduce kernel-fig2"
     assert quick.time.startswith("about 1 min 42 s")
+    text = markdown(papers([judged("a", "not run", study=VIT, preset="fig2")]))
+    assert "Again: `overfit reproduce fig2`" in text
+    assert "on two cores" in text
 
 
 def test_markdown_names_unexpected_verdicts_first(tmp_path: Path) -> None:
-    write_report(
-        papers(), tmp_path, unexpected={"benign-vit/b": "fails, expected holds"}, name="out"
+    unexpected = {"benign-vit/b": "fails, expected holds"}
+    written = write_report(
+        papers(), tmp_path / "deep" / "report", unexpected=unexpected, name="out"
     )
-    text = (tmp_path / "report.md").read_text()
+    assert [path.name for path in written] == ["index.html", "report.md", "claims.json"]
+    text = written[1].read_text()
     assert "- benign-vit/b: fails, expected holds." in text.partition("| paper |")[0]
     assert "Unexpected" not in markdown(papers())
 
@@ -182,43 +170,39 @@ def test_what_is_not_finite_is_null_in_json_and_stands_in_words(value: float) ->
     assert one.measurement.number in markdown(both)
 
 
-def test_the_verdicts_of_a_report_are_as_expected_by_its_json(tmp_path: Path) -> None:
+def test_verdicts_are_held_to_those_of_a_report_or_of_a_file(tmp_path: Path) -> None:
     several = [*SOME, judged("a", "fails", study=VIT)]
-    expected = tmp_path / "claims.json"
-    assert held_to(expected, claims_json(papers(several)), several) == {}
     flipped = [judged("b", "holds", study=VIT)]
-    assert dict(check_verdicts(flipped, read_expected(expected)).unexpected) == {
-        f"{VIT}/b": "holds, expected fails"
+    kept = claims_json(papers(several))
+    assert held_to(tmp_path / "claims.json", kept, several) == {}
+    assert held_to(tmp_path / "claims.json", kept, flipped) == {f"{VIT}/b": "holds, expected fails"}
+    text = '[benign-vit]\na = "fails"\nb = ["holds", "fails"]\n[kernel-text]\nd = "vacuous"\n'
+    assert held_to(tmp_path / "expected.toml", text, [*SOME[:2], SOME[3]]) == {
+        f"{VIT}/a": "holds, expected fails",
+        f"{TEXT}/d": "not run, expected vacuous",
     }
 
 
-@pytest.mark.parametrize(
-    ("before", "after"), [("holds", "fails"), ("fails", "holds"), ("not run", "vacuous")]
-)
-def test_a_flipped_verdict_is_unexpected_in_either_direction(
-    before: str, after: str, tmp_path: Path
-) -> None:
-    (claim,) = [one for one in SOME if one.measurement.verdict == before]
-    text = f'[{claim.study}]\n{claim.claim.name} = "{after}"\n'
-    found = held_to(tmp_path / "expected.toml", text, [claim])
-    assert found == {claim.address: f"{before}, expected {after}"}
-
-
-def test_a_claim_may_have_several_expected_verdicts(tmp_path: Path) -> None:
-    text = '[benign-vit]\na = "holds"\nb = ["holds", "fails"]\n'
-    assert held_to(tmp_path / "expected.toml", text, SOME[:2]) == {}
-
-
-def test_claims_that_one_side_lacks_are_unexpected(tmp_path: Path) -> None:
-    (tmp_path / "expected.toml").write_text('[benign-vit]\na = "holds"\ngone = "fails"\n')
-    found = check_verdicts(SOME[:2], read_expected(tmp_path / "expected.toml"))
-    assert found.unexpected == {f"{VIT}/b": "fails, and no verdict is expected"}
-    assert found.unknown == {f"{VIT}/gone": ""}
+def test_claims_that_one_side_lacks_are_unexpected_and_a_misspelt_one_has_a_proposal() -> None:
+    ours = [
+        judged("fig1-fitted", "not run", study=VIT, preset="fig1"),
+        judged("other", "holds", study=VIT, preset="fig2"),
+    ]
+    expected: Expected = {
+        f"{VIT}/fig1-fittet": ["not run"],
+        f"{VIT}/zzz": ["holds"],
+        "benign/other": ["holds"],
+    }
+    found = check_verdicts(ours, expected)
+    assert found.unexpected[f"{VIT}/other"] == "holds, and no verdict is expected"
+    of_some = {f"{VIT}/fig1-fittet": f"{VIT}/fig1-fitted", f"{VIT}/zzz": ""}
+    assert found.unknown == {**of_some, "benign/other": f"{VIT}/other"}
     assert not found.is_fulfilled
+    assert check_verdicts(ours, expected, ours[1:]).unknown == of_some
 
 
 def test_claims_that_are_not_asked_for_are_left_out() -> None:
-    both = [of_preset("a", "not run", "fig1"), of_preset("b", "not run", "fig2")]
+    both = [judged(name, "not run", study=VIT, preset=f"fig{name}") for name in "ab"]
     expected: Expected = {f"{VIT}/a": ["holds"], f"{VIT}/b": ["holds"], "mine/c": ["fails"]}
     found = check_verdicts(both, expected, both[:1])
     assert found.unexpected == {f"{VIT}/a": "not run, expected holds"}
@@ -227,55 +211,27 @@ def test_claims_that_are_not_asked_for_are_left_out() -> None:
     assert not check_verdicts(both, expected, []).is_fulfilled, "nothing was compared"
 
 
-def test_a_misspelt_claim_is_named_with_the_one_that_is_meant() -> None:
-    both = [of_preset("fig1-fitted", "not run", "fig1"), of_preset("other", "holds", "fig2")]
-    expected: Expected = {
-        f"{VIT}/fig1-fittet": ["not run"],
-        f"{VIT}/zzz": ["holds"],
-        "benign/other": ["holds"],
-    }
-    of_some = {f"{VIT}/fig1-fittet": f"{VIT}/fig1-fitted", f"{VIT}/zzz": ""}
-    assert check_verdicts(both, expected, both[1:]).unknown == of_some
-    assert check_verdicts(both, expected).unknown == {**of_some, "benign/other": f"{VIT}/other"}
-
-
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("name", "text", "said"),
     [
-        ("a = 1", "a: write a table for each study"),
-        ('[benign-vit]\na = "hold"', "a = hold: it takes holds, fails, inconclusive"),
-        ("[benign-vit]\na = []", "a = []: it takes holds"),
-        ("[benign-vit", "can't be read as TOML"),
+        ("e.toml", "a = 1", "a: write a table for each study"),
+        ("e.toml", '[benign-vit]\na = "hold"', "a = hold: it takes holds, fails, inconclusive"),
+        ("e.toml", "[benign-vit]\na = []", "a = []: it takes holds"),
+        ("e.toml", "[benign-vit", "can't be read as TOML"),
+        ("e.json", "{", "that `overfit report` wrote"),
+        ("e.json", "[]", "that `overfit report` wrote"),
+        ("e.json", '{"claims": [1]}', "that `overfit report` wrote"),
+        ("e.json", None, "it can't be read"),
     ],
 )
 def test_a_file_of_other_things_is_refused_in_a_sentence(
-    text: str, said: str, tmp_path: Path
+    name: str, text: str | None, said: str, tmp_path: Path
 ) -> None:
-    path = tmp_path / "expected.toml"
-    path.write_text(text)
+    if text is not None:
+        (tmp_path / name).write_text(text)
     with pytest.raises(UserError, match="expect=") as refused:
-        read_expected(path)
+        read_expected(tmp_path / name)
     assert said in str(refused.value)
-
-
-@pytest.mark.parametrize("text", ["{", "[]", '{"claims": [1]}'])
-def test_json_that_is_no_report_is_refused(text: str, tmp_path: Path) -> None:
-    path = tmp_path / "claims.json"
-    path.write_text(text)
-    with pytest.raises(UserError, match="that `overfit report` wrote"):
-        read_expected(path)
-    with pytest.raises(UserError, match="it can't be read"):
-        read_expected(tmp_path / "other.json")
-
-
-def test_a_report_is_written_whole_in_three_files(tmp_path: Path) -> None:
-    written = write_report(papers(), tmp_path / "deep" / "report", name="out")
-    assert [path.name for path in written] == [
-        "index.html",
-        "report.md",
-        "claims.json",
-    ]
-    assert all(path.stat().st_size for path in written)
 
 
 @pytest.mark.parametrize(
@@ -295,44 +251,28 @@ def test_the_exit_code_says_whether_verdicts_are_as_expected(
     said = call(*command, "--expect", "expected.toml", cwd=tmp_path, expect=1).stdout
     assert f"Unexpected: toy/toy-claim: {verdict}, expected {other}." in said
     assert "0 of 1 verdicts" in said
+    (tmp_path / "expected.toml").write_text(f'[toy]\ntoy-claim = "{verdict}"\ntoy-clam = "holds"\n')
+    said = call(*command, "--expect", "expected.toml", cwd=tmp_path, expect=1).stdout
+    meant = "toy/toy-clam; did you mean toy/toy-claim?"
+    assert f"Expected, but there is no such claim: {meant}\n" in said
     call("report", "run", "--expect", "expected.toml", cwd=tmp_path)
 
 
 @pytest.mark.slow
-def test_a_strict_report_in_which_nothing_is_judged_is_red(tmp_path: Path) -> None:
-    expected = tmp_path / "expected.toml"
-    expected.write_text('[toy]\ntoy-claim = "not run"\n')
+def test_a_strict_report_in_which_nothing_is_judged_is_red_and_says_why(tmp_path: Path) -> None:
+    (tmp_path / "expected.toml").write_text('[toy]\ntoy-claim = "not run"\n')
     said = call("report", "--strict", cwd=tmp_path, expect=1).stdout
     assert said.startswith("No claim was judged: no run directory in results/")
     call("report", cwd=tmp_path)
-    mine = "def train(n: int = 1):\n    return {'loss': n}\n"
-    (tmp_path / "mine.py").write_text(mine)
-    call("sweep", "mine.py", "--jobs=1", "--out=mine", cwd=tmp_path)
+    (tmp_path / "mine.py").write_text("def train(n: int = 1):\n    return {'loss': 1 / (2 - n)}\n")
+    sweep = ("sweep", "mine.py", "--jobs=1")
+    call(*sweep, "--out=mine", cwd=tmp_path)
     for how in ([], ["--expect", "expected.toml"]):
-        strict = ["report", "mine", "--strict", *how]
-        said = call(*strict, "--out", "first", cwd=tmp_path, expect=1).stdout
+        said = call("report", "mine", "--strict", *how, "--out=r", cwd=tmp_path, expect=1).stdout
         assert "mine:train has no claims." in said.splitlines()
     assert "0 of 0 verdicts are as expected.\n" in said
-
-
-@pytest.mark.slow
-def test_an_empty_folder_of_results_is_a_report_of_claims_that_were_not_run(tmp_path: Path) -> None:
-    (tmp_path / "results").mkdir()
-    said = call("report", cwd=tmp_path).stdout.splitlines()
-    assert [line.partition(":")[0] for line in said] == [
-        "No claim was judged",
-        "Written beside the page",
-        "Page",
-    ]
-
-
-@pytest.mark.slow
-def test_a_run_whose_cells_all_failed_is_said_to_have_no_numbers(tmp_path: Path) -> None:
-    (tmp_path / "mine.py").write_text("def train(n: int = 1):\n    raise ValueError('no')\n")
-    call("sweep", "mine.py", "--n=1:2", "--jobs=1", "--out=both", cwd=tmp_path, expect=1)
-    call("sweep", "mine.py", "--n=1", "--jobs=1", "--out=ünë", cwd=tmp_path, expect=1)
-    said = call("report", "both", "ünë", "--out=report", cwd=tmp_path).stdout
-    assert "both: all 2 cells failed, so there are no numbers to judge.\n" in said
+    call(*sweep, "--n=2", "--out=ünë", cwd=tmp_path, expect=1)
+    said = call("report", "ünë", "--out=r", cwd=tmp_path).stdout
     assert "ünë: its one cell failed, so there are no numbers to judge.\n" in said
     assert "No claim" not in said
 
@@ -346,15 +286,11 @@ def test_without_a_named_run_many_verdicts_are_counted_and_what_fails_is_named(
         call("sweep", "toy", *grid, cwd=tmp_path)
     listed = call("report", cwd=tmp_path).stdout
     assert re.search(r"toy-claim +ours +holds +0\.333", listed)
-    assert "need other cells" not in listed, (
-        "the toy has one claim; papers without cells are left out"
-    )
+    assert "need other cells" not in listed, "papers without cells are left out"
     monkeypatch.setattr(report, "MOST_LISTED", 0)
     lines = call("report", "--only=jiang2024", "--only=toy", cwd=tmp_path).stdout.splitlines()
     assert len(lines) < 20
-    rows = [re.split(r"\s{2,}", line.strip()) for line in lines]
-    assert ["paper", "kind", "holds", "fails", "inconclusive", "vacuous", "not run"] in rows
-    assert any(row[:2] == ["Jiang et al. 2024", "paper"] and len(row) == 3 for row in rows)
+    assert any(line.split()[:5] == ["Jiang", "et", "al.", "2024", "paper"] for line in lines)
     [own] = [line for line in lines if "Nobody 2024" in line]
     [heading] = [line for line in lines if "holds" in line]
     assert own.index("1") == heading.index("holds") + 4, "the first name decides"
@@ -363,46 +299,10 @@ def test_without_a_named_run_many_verdicts_are_counted_and_what_fails_is_named(
     assert "Claims that fail: 1 of 1: toy-claim." in call("report", cwd=tmp_path).stdout
 
 
-@pytest.mark.slow
-def test_a_misspelt_claim_is_red_whichever_runs_are_named(tmp_path: Path) -> None:
-    call("sweep", "toy", "--n=2", "--seeds=1", "--jobs=1", "--out=run", cwd=tmp_path)
-    expected = tmp_path / "expected.toml"
-    expected.write_text('[toy]\ntoy-claim = "holds"\n[benign-vit]\nfig1-fittet = "holds"\n')
-    command = ("report", "run", "--out=r", "--strict", "--expect=expected.toml")
-    said = call(*command, cwd=tmp_path, expect=1).stdout
-    meant = "benign-vit/fig1-fittet; did you mean benign-vit/fig1-fitted?"
-    assert f"Expected, but there is no such claim: {meant}\n" in said
-    expected.write_text('[toy]\ntoy-claim = "holds"\n[benign-vit]\nfig1-fitted = "holds"\n')
-    call(*command, cwd=tmp_path)
-
-
-@pytest.mark.skipif(
-    not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may write anywhere"
-)
-def test_a_folder_that_takes_no_files_is_named(tmp_path: Path) -> None:
-    (tmp_path / "results").mkdir(mode=0o500)
-    said = call("report", cwd=tmp_path, expect=2).stderr
-    assert said.startswith("overfit: --out results/report: it can't be made: Permission denied")
-
-
-def test_a_file_in_place_of_the_folder_is_named(tmp_path: Path) -> None:
-    (tmp_path / "results").touch()
-    said = call("report", cwd=tmp_path, expect=2).stderr
-    assert said == ("overfit: --out results/report: results is a file; a directory is needed.\n")
-
-
 def test_a_symbol_stays_as_it_is_at_the_start_of_a_sentence() -> None:
     symbol = Measurement(verdict="holds", details={"d = 3": 7.916, "seeds": 10})
     assert describe_measurement(symbol) == "d = 3 7.92; seeds 10."
     assert describe_measurement(Measurement(verdict="holds", details={"seeds": 10})) == "Seeds 10."
-
-
-def test_a_place_that_is_no_folder_is_refused_before_anything_is_judged(tmp_path: Path) -> None:
-    call("sweep", "toy", "--n=2", "--seeds=1", "--jobs=1", "--out=run", cwd=tmp_path)
-    (tmp_path / "file").touch()
-    done = call("report", "run", "--out", "file", cwd=tmp_path, expect=2)
-    assert done.stdout == ""
-    assert done.stderr == "overfit: --out file: file is a file; a directory is needed.\n"
 
 
 @pytest.mark.slow
@@ -417,3 +317,37 @@ def test_a_report_is_about_the_studies_that_have_cells_or_are_named(tmp_path: Pa
     said = call("report", "--only=kernel-txt", cwd=tmp_path, expect=2).stderr
     sentence = "overfit: --only kernel-txt: it is no study and no paper; did you mean 'kernel-text'"
     assert said.startswith(sentence)
+
+
+def runs_of(folder: Path, *names: str) -> list[ReportedRun]:
+    """What a report shows of toy runs of these names, the first of which decides."""
+    for name in names:
+        sweep_toy(folder / name, n="1")
+    runs = load_runs([folder / name for name in names], folder)
+    papers = contents(judge_runs(runs[:1], on_every_run=False), runs, [])
+    return [run for paper in papers for study in paper.studies for run in study.runs]
+
+
+def test_what_reproduces_a_figure_comes_first_and_then_what_decides(tmp_path: Path) -> None:
+    names = ["z", "c", "a", "softmax-table1-quick", "dynamics-quick", "fig1-quick"]
+    found = runs_of(tmp_path, *names)
+    assert [run.name for run in found] == [
+        "fig1-quick",  # figure 1
+        "dynamics-quick",  # figures 3 and 4
+        "softmax-table1-quick",
+        "z",
+        "a",
+        "c",
+    ]
+    assert [run.decides for run in found] == [False, False, False, True, False, False]
+
+
+def test_a_run_of_several_figures_stands_where_the_first_does() -> None:
+    found = reproduced_figures()
+    assert (found["dynamics-quick"], found["heads-planted-paper"]) == ("fig3", "fig4")
+    assert "dimension-quick" not in found
+
+
+def test_runs_whose_last_names_are_alike_are_told_apart(tmp_path: Path) -> None:
+    found = runs_of(tmp_path, "x/run", "y/run")
+    assert [run.name for run in found] == ["run", "run (2)"]

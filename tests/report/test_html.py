@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -9,12 +10,12 @@ from xml.etree import ElementTree
 import pytest
 
 import overfit_cli
-from overfit_cli.core.claim import Interval
 from overfit_cli.core.html import html_table
-from overfit_cli.report.judge import Judged, JudgedClaims
+from overfit_cli.report.judge import JudgedClaims
 from overfit_cli.sweeps.grid import make_grid
 from overfit_cli.sweeps.plan import make_plan
 from overfit_cli.sweeps.store import RunDirectory
+from tests.kept import RESULTS
 from tests.report.made_up import judged
 from tests.toy_runs import TOY, sweep_toy
 
@@ -45,14 +46,10 @@ def test_every_claim_has_a_row_with_its_verdict_number_and_margin() -> None:
     assert texts(root, ".//th") == ["claim", "verdict", "measured", "required"]
     assert texts(root, ".//td/strong") == ["✓ holds", "✗ fails", "– not run"]
     assert texts(root, ".//tbody/tr/td[3]") == ["1", "2", "–"]
-
-
-def test_a_verdict_of_all_claims_together_stands_before_the_one_alone() -> None:
-    alone = judged("rises", "holds")
-    together = Judged(
-        alone.study, alone.claim, alone.measurement, None, joint_verdict="inconclusive"
-    )
+    together = replace(claims[0], joint_verdict="inconclusive")
     assert texts(parsed(together), ".//tbody/tr/td[2]") == ["? inconclusive By itself it holds."]
+    assert JudgedClaims(claims) == [*claims]
+    assert texts(parsed(JudgedClaims()), ".//caption") == ["0 claims."]
 
 
 def test_the_users_claim_is_its_sentence_under_which_its_details_unfold(tmp_path: Path) -> None:
@@ -67,12 +64,15 @@ def test_the_users_claim_is_its_sentence_under_which_its_details_unfold(tmp_path
 
 @pytest.mark.slow
 def test_a_papers_claim_is_its_name_and_its_sentence_unfolds() -> None:
-    claims = overfit_cli.judge("results/fig1-quick")
+    claims = overfit_cli.judge(RESULTS / "fig1-quick")
     root = parsed(claims)
     assert texts(root, ".//summary") == [each.name for each in claims]
-    exponent = next(text for text in texts(root, ".//details") if text.startswith("fig1-exponent"))
+    [exponent] = [text for text in texts(root, ".//details") if text.startswith("fig1-exponent")]
     assert "N·SNR² = C" in exponent
     assert "section 6 and figure 1b" in exponent
+    lines = repr(claims).strip("[]").splitlines()
+    assert len(lines) == len(claims)
+    assert any("<Judged fig1-exponent: holds, 1.97 [1.83, 2.07]>" in line for line in lines)
 
 
 def test_names_are_escaped_wherever_they_stand(tmp_path: Path) -> None:
@@ -81,6 +81,9 @@ def test_names_are_escaped_wherever_they_stand(tmp_path: Path) -> None:
     ]
     table = ElementTree.fromstring(html_table(HOSTILE, [HOSTILE], [[HOSTILE]]))
     assert [texts(table, f".//{tag}") for tag in ("caption", "th", "td")] == [[SEEN]] * 3
+    for text in ("a\nb", "a\u2028b"):
+        [cell] = texts(ElementTree.fromstring(html_table("", ["heading"], [[text]])), ".//td")
+        assert len(cell.splitlines()) == 1
     run = sweep_toy(tmp_path / "<b>run")
     root = parsed(overfit_cli.compare(run.path, run.path))
     assert any(text.startswith("A: <b>run, 6 cells") for text in texts(root, "p"))
@@ -100,22 +103,25 @@ def test_a_comparison_has_a_row_for_each_column_and_says_what_changes(
     assert answer.startswith("No difference: A and B are equal in test_loss. No verdict changes")
     assert sides.startswith("A: a, 6 cells of toy. B: b, 6 cells of toy. ")
     assert intervals.startswith("Intervals of B − A: ")
+    assert repr(comparison).startswith("<Comparison of A a and B b: No difference")
+    assert "\n" not in repr(comparison)
 
 
-def test_a_trained_cell_has_a_row_for_each_measurement(tmp_path: Path) -> None:
+def test_a_trained_cell_has_a_row_for_each_measurement_or_says_why_it_failed(
+    tmp_path: Path,
+) -> None:
     result = overfit_cli.train("toy", n=2, out=tmp_path / "one", quiet=True)
     root = parsed(result)
     assert texts(root, ".//tbody/tr/td[1]") == [*result.measurements]
     [caption] = texts(root, ".//caption")
     assert caption.startswith("toy, n 2, ")
     assert f"{len(result.trajectory['step'])} logged steps" in caption
-
-
-def test_a_cell_that_failed_says_why(tmp_path: Path) -> None:
-    result = overfit_cli.train("toy", n=1, mood="diverges", snr=2, out=tmp_path / "one", quiet=True)
-    assert result.reason
-    assert result.reason in texts(parsed(result), ".//caption")[0]
-    assert repr(result).endswith(f": {result.reason}>")
+    assert repr(result).startswith("<CellResult of toy, n 2, ")
+    assert len(repr(result)) < 300
+    failed = overfit_cli.train("toy", n=1, mood="diverges", snr=2, out=tmp_path / "b", quiet=True)
+    assert failed.reason
+    assert failed.reason in texts(parsed(failed), ".//caption")[0]
+    assert repr(failed).endswith(f": {failed.reason}>")
 
 
 def test_a_plan_has_the_cells_that_are_there_and_those_to_run(tmp_path: Path) -> None:
@@ -126,35 +132,3 @@ def test_a_plan_has_the_cells_that_are_there_and_those_to_run(tmp_path: Path) ->
     assert texts(root, ".//caption") == ["Plan of 10 cells of toy."]
     assert texts(root, ".//tbody/tr/td[2]") == ["6", "0", "4"]
     assert repr(plan) == "<Plan of 10 cells of toy: 4 to run>"
-
-
-@pytest.mark.slow
-def test_a_repr_is_a_line_for_each_object(tmp_path: Path) -> None:
-    claims = overfit_cli.judge("results/fig1-quick")
-    lines = repr(claims).splitlines()
-    assert len(lines) == len(claims)
-    exponent = next(each for each in claims if each.name == "fig1-exponent")
-    assert isinstance(exponent.measurement.interval, Interval)
-    assert repr(exponent) == "<Judged fig1-exponent: holds, 1.97 [1.83, 2.07]>"
-    run = sweep_toy(tmp_path / "run")
-    comparison = repr(overfit_cli.compare(run.path, run.path))
-    assert comparison.startswith("<Comparison of A run and B run: No difference")
-    assert "\n" not in comparison
-    trained = repr(overfit_cli.train("toy", n=2, out=tmp_path / "one", quiet=True))
-    assert trained.startswith("<CellResult of toy, n 2, ")
-    assert len(trained) < 300
-
-
-def test_claims_stay_a_list() -> None:
-    claims = JudgedClaims([judged("a", "holds"), judged("b", "fails")])
-    assert claims == [*claims]
-    assert isinstance(claims, list)
-    assert claims[-1].name == "b"
-    assert texts(parsed(JudgedClaims()), ".//caption") == ["0 claims."]
-
-
-@pytest.mark.parametrize("text", ["a\nb", "a\u2028b", "<td>"])
-def test_a_text_is_one_line_of_a_cell(text: str) -> None:
-    table = ElementTree.fromstring(html_table("caption", ["heading"], [[text]]))
-    [cell] = texts(table, ".//td")
-    assert len(cell.splitlines()) == 1

@@ -30,49 +30,46 @@ def measured(
     return Measurement(verdict="holds", value=value, interval=interval, margin=margin)
 
 
+class Drawn:
+    """A bar that there is, with the ends of what is drawn on it."""
+
+    def __init__(self, measurement: Measurement) -> None:
+        bar = interval_bar(measurement)
+        assert bar is not None
+        assert bar.margin is not None
+        assert bar.interval is not None
+        self.bar, self.value, self.target = bar, bar.value, bar.target
+        self.margin, self.interval = (
+            (begin, begin + width) for begin, width in (bar.margin, bar.interval)
+        )
+
+
 def test_what_lies_inside_the_margin_is_drawn_inside_it() -> None:
-    bar = interval_bar(measured(1.97, (1.83, 2.07), (1.75, 2.25)))
-    assert bar is not None
-    assert bar.margin is not None
-    assert bar.interval is not None
-    assert not bar.log
-    begin, width = bar.margin
-    assert 0 < begin < bar.interval[0] < bar.value < sum(bar.interval) < begin + width < WIDTH
-    share = (bar.value - begin) / width
-    assert share == pytest.approx((1.97 - 1.75) / 0.5)
+    drawn = Drawn(measured(1.97, (1.83, 2.07), (1.75, 2.25)))
+    (low, high), (least, most) = drawn.interval, drawn.margin
+    assert 0 < least < low < drawn.value < high < most < WIDTH
+    assert (drawn.value - least) / (most - least) == pytest.approx((1.97 - 1.75) / 0.5)
+    assert not drawn.bar.log
 
 
 def test_numbers_over_a_decade_have_a_logarithmic_scale() -> None:
-    bar = interval_bar(measured(10.0, (8.0, 12.0), (1.0, 100.0)))
-    assert bar is not None
-    assert bar.margin is not None
-    assert bar.log
-    assert bar.value == pytest.approx(WIDTH / 2)
-    assert "logarithmic" in bar.words
+    drawn = Drawn(measured(10.0, (8.0, 12.0), (1.0, 100.0)))
+    assert drawn.bar.log
+    assert drawn.value == pytest.approx(WIDTH / 2)
+    assert "logarithmic" in drawn.bar.words
 
 
 def test_an_open_end_reaches_the_edge() -> None:
-    bar = interval_bar(measured(-2.0, (-3.0, math.inf), (-math.inf, 0.0)))
-    assert bar is not None
-    assert bar.margin is not None
-    assert bar.interval is not None
-    assert bar.margin[0] == 0
-    assert sum(bar.margin) < WIDTH
-    assert sum(bar.interval) == pytest.approx(WIDTH)
+    drawn = Drawn(measured(-2.0, (-3.0, math.inf), (-math.inf, 0.0)))
+    assert drawn.margin[0] == 0
+    assert drawn.margin[1] < WIDTH
+    assert drawn.interval[1] == pytest.approx(WIDTH)
 
 
-@pytest.mark.parametrize(
-    "measurement",
-    [
-        measured(None, (0.0, 1.0), (0.0, 1.0)),
-        measured(math.nan, (0.0, 1.0), None),
-        measured(3.0, None, None),
-    ],
-)
-def test_nothing_is_drawn_without_a_number_and_something_around_it(
-    measurement: Measurement,
-) -> None:
-    assert interval_bar(measurement) is None
+def test_nothing_is_drawn_without_a_number_and_something_around_it() -> None:
+    assert interval_bar(measured(None, (0.0, 1.0), (0.0, 1.0))) is None
+    assert interval_bar(measured(math.nan, (0.0, 1.0), None)) is None
+    assert interval_bar(measured(3.0, None, None)) is None
 
 
 def test_an_unknown_interval_leaves_the_margin() -> None:
@@ -81,32 +78,16 @@ def test_an_unknown_interval_leaves_the_margin() -> None:
     assert (bar.interval, bar.margin is None) == (None, False)
 
 
-@pytest.mark.parametrize(
-    ("margin", "words"),
-    [
-        ((1.75, 2.25), "margin 1.75 to 2.25"),
-        ((-math.inf, 5e-324), "margin below 0"),
-        ((0.8, math.inf), "margin above 0.8"),
-        ((-math.inf, math.inf), ""),
-        (None, ""),
-    ],
-)
-def test_a_margin_is_written_by_its_ends(margin: tuple[float, float] | None, words: str) -> None:
-    assert margin_in_words(margin) == words
+def test_a_margin_is_written_by_its_ends() -> None:
+    assert margin_in_words((1.75, 2.25)) == "margin 1.75 to 2.25"
+    assert margin_in_words((-math.inf, 5e-324)) == "margin below 0"
+    assert margin_in_words((0.8, math.inf)) == "margin above 0.8"
+    assert margin_in_words((-math.inf, math.inf)) == margin_in_words(None) == ""
 
 
-@pytest.mark.parametrize(
-    ("number", "text"),
-    [
-        (1013.4, "1010"),
-        (1.9666, "1.97"),
-        (-0.00012345, "−0.000123"),
-        (5.2e-7, "5.2·10⁻⁷"),
-        (0, "0"),
-    ],
-)
-def test_numbers_have_three_digits(number: float, text: str) -> None:
-    assert three_digits(number) == text
+def test_numbers_have_three_digits() -> None:
+    numbers = [1013.4, 1.9666, -0.00012345, 5.2e-7, 0]
+    assert list(map(three_digits, numbers)) == ["1010", "1.97", "−0.000123", "5.2·10⁻⁷", "0"]
 
 
 def test_a_number_and_its_interval_are_texts_apart() -> None:
@@ -121,51 +102,37 @@ def test_the_number_that_a_claim_states_is_drawn_and_written_beside_its_margin()
     judged = judge_estimate(Estimate(1.93, 1.91, 1.95, "95 %", 10), margin)
     assert requirement_in_words(judged) == "stated: 2; holds above 1.9"
     assert requirement_in_words(judged, "paper") == "paper: 2; holds above 1.9"
-    bar = interval_bar(judged)
-    assert bar is not None
-    assert bar.margin is not None
-    assert bar.interval is not None
-    assert bar.target is not None
-    assert bar.margin[0] < bar.interval[0] < bar.value < bar.target < WIDTH
+    drawn = Drawn(judged)
+    assert drawn.target is not None
+    assert drawn.margin[0] < drawn.interval[0] < drawn.value < drawn.target < WIDTH
 
 
 def test_the_band_of_a_theorem_is_the_share_that_it_requires() -> None:
-    seeds = pd.Series(range(12))
-    judged = judge_theorem(pd.Series([True] * 12), seeds)
-    bar = interval_bar(judged)
+    judged = judge_theorem(pd.Series([True] * 12), pd.Series(range(12)))
     assert requirement_in_words(judged) == "must be 1, without an exception"
-    assert bar is not None
-    assert bar.margin is not None
-    assert bar.interval is not None
-    assert bar.target is None
-    begin, width = bar.margin
-    assert bar.value < sum(bar.interval) < begin < begin + width < WIDTH
+    drawn = Drawn(judged)
+    assert drawn.target is None
+    assert drawn.value < drawn.interval[1] < drawn.margin[0] < drawn.margin[1] < WIDTH
 
 
 def test_an_interval_whose_ends_agree_is_a_tick_of_no_width() -> None:
     judged = measured(2.0, (2.0, 2.0), (1.0, 3.0))
-    bar = interval_bar(judged)
-    assert bar is not None
-    assert bar.interval is not None
-    assert bar.interval[0] == pytest.approx(bar.value)
-    assert bar.interval[1] == 0
+    drawn = Drawn(judged)
+    assert drawn.interval == pytest.approx((drawn.value, drawn.value))
     assert is_a_point(judged)
     assert is_a_point(measured(2.0, (1.9999, 2.0001), None))
     assert not is_a_point(measured(2.0, (1.99, 2.01), None))
 
 
-def test_indices_and_powers_of_symbols_are_typeset_and_names_are_not() -> None:
-    text = "λ_B² and N·SNR^p of W_Q, σ̃_p, (1 − ηα)^t, e^(16B), train_loss, x_<b>, 1e-10"
-    assert _typeset(text) == (
-        "λ<sub>B</sub>² and N·SNR<sup>p</sup> of W<sub>Q</sub>, σ̃<sub>p</sub>, "
-        "(1 − ηα)<sup>t</sup>, e<sup>(16B)</sup>, train_loss, x_&lt;b&gt;, "
-        '<span class="number">10⁻¹⁰</span>'
-    )
-
-
 @pytest.mark.parametrize(
     ("text", "typeset"),
     [
+        (
+            "λ_B² and N·SNR^p of W_Q, σ̃_p, (1 − ηα)^t",
+            "λ<sub>B</sub>² and N·SNR<sup>p</sup> of W<sub>Q</sub>, σ̃<sub>p</sub>, "
+            "(1 − ηα)<sup>t</sup>",
+        ),
+        ("e^(16B), train_loss, x_<b>", "e<sup>(16B)</sup>, train_loss, x_&lt;b&gt;"),
         ("the power -2 of ‖μ‖, from -0.5", "the power −2 of ‖μ‖, from −0.5"),
         ("at most 3e-9", 'at most <span class="number">3·10⁻⁹</span>'),
         ("below 1e+12", 'below <span class="number">10¹²</span>'),
@@ -176,5 +143,7 @@ def test_indices_and_powers_of_symbols_are_typeset_and_names_are_not() -> None:
         ("fig1-exponent on 2026-11-27, seeds 0-9", "fig1-exponent on 2026-11-27, seeds 0-9"),
     ],
 )
-def test_numbers_in_a_text_have_minus_signs_and_powers_of_ten(text: str, typeset: str) -> None:
+def test_indices_powers_and_numbers_of_a_text_are_typeset_and_names_are_not(
+    text: str, typeset: str
+) -> None:
     assert _typeset(text) == typeset

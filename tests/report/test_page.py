@@ -23,7 +23,6 @@ from overfit_cli.report import page as html
 from overfit_cli.report import pictures
 from overfit_cli.report.contents import ReportedPaper, contents, detail_lines
 from overfit_cli.report.judge import judge_runs
-from overfit_cli.report.pictures import weight
 from overfit_cli.report.runs import load_runs
 from tests.command import call
 from tests.report.made_up import judged
@@ -40,18 +39,6 @@ def papers(tmp_path_factory: pytest.TempPathFactory) -> list[ReportedPaper]:
         sweep_toy(folder / name)
     runs = load_runs([folder / "b", folder / "a"], folder)
     return contents(judge_runs(runs[:1], on_every_run=False), runs, [])
-
-
-@pytest.fixture(scope="module")
-def whole(papers: list[ReportedPaper]) -> str:
-    """The page with all that there is."""
-    return html.page(papers)
-
-
-def limited(papers: list[ReportedPaper], most: int, monkeypatch: pytest.MonkeyPatch) -> str:
-    """The page with so many bytes of figures."""
-    monkeypatch.setattr(pictures, "MOST_BYTES", most)
-    return html.page(papers)
 
 
 def bytes_of_figures(page: str) -> int:
@@ -72,41 +59,23 @@ def shown_in(page: str) -> dict[str, list[str]]:
 
 
 @pytest.mark.slow
-def test_everything_has_room_on_a_page_of_few_runs(whole: str) -> None:
-    assert shown_in(whole) == {name: [*FIGURES, "diagram"] for name in ("b", "a")}
-    assert "no room" not in whole
-
-
-@pytest.mark.slow
 def test_a_run_that_decides_has_room_before_a_run_that_does_not(
-    papers: list[ReportedPaper], whole: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    most = bytes_of_figures(whole) - 1
-    page = limited(papers, most, monkeypatch)
-    assert shown_in(page) == {"b": [*FIGURES, "diagram"], "a": []}
-    assert page.count("Figures of this run are left out: the page has reached its size limit.") == 1
-    assert bytes_of_figures(page) <= most
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("share", [0.01, 0.5, 0.9])
-def test_the_figures_stay_within_their_limit(
-    share: float, papers: list[ReportedPaper], whole: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    most = int(share * bytes_of_figures(whole))
-    page = limited(papers, most, monkeypatch)
-    assert bytes_of_figures(page) <= most
-    assert "the page has reached its size limit" in page
-
-
-@pytest.mark.slow
-def test_without_room_every_claim_and_run_is_shown_and_no_figure(
     papers: list[ReportedPaper], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    page = limited(papers, 0, monkeypatch)
-    assert shown_in(page) == {"b": [], "a": []}
-    assert page.count("Figures of this run are left out: the page has reached its size limit.") == 2
-    assert '<tr id="claim-toy-toy-claim"' in page
+    whole = html.page(papers)
+    assert shown_in(whole) == {name: [*FIGURES, "diagram"] for name in ("b", "a")}
+    assert "no room" not in whole
+    left_out = "Figures of this run are left out: the page has reached its size limit."
+    found = {}
+    for share in (0.0, 0.5, 0.9, 1.0):
+        most = max(0, int(share * bytes_of_figures(whole)) - 1)
+        monkeypatch.setattr(pictures, "MOST_BYTES", most)
+        page = html.page(papers)
+        assert bytes_of_figures(page) <= most
+        assert '<tr id="claim-toy-toy-claim"' in page
+        found[share] = shown_in(page), page.count(left_out)
+    assert found[0.0] == ({"b": [], "a": []}, 2)
+    assert found[1.0] == ({"b": [*FIGURES, "diagram"], "a": []}, 1)
 
 
 def test_a_text_of_a_claim_is_escaped_and_has_no_control_characters() -> None:
@@ -115,25 +84,6 @@ def test_a_text_of_a_claim_is_escaped_and_has_no_control_characters() -> None:
     assert "<strong>a&#34;&lt;b&gt;\\x1b\\n</strong>" in page
     assert 'data-name="a&#34;&lt;b&gt;\\x1b\\n"' in page
     assert "\x1b" not in page
-
-
-def test_what_decides_and_reproduces_comes_before_what_does_one(
-    papers: list[ReportedPaper],
-) -> None:
-    deciding, other = (run for paper in papers for study in paper.studies for run in study.runs)
-    assert (deciding.decides, other.decides) == (True, False)
-    both = replace(deciding, figure="fig1")
-    assert weight(both) < weight(deciding) == weight(replace(other, figure="fig1")) < weight(other)
-
-
-@pytest.mark.slow
-def test_a_figure_that_a_presets_cells_can_not_carry_is_named_with_the_reason(
-    tmp_path: Path,
-) -> None:
-    sweep_toy(tmp_path / "kernel-fig4-quick", n="1")  # the preset's figure is none of the toy's
-    runs = load_runs([tmp_path / "kernel-fig4-quick"], tmp_path)
-    page = html.page(contents([], runs, []))
-    assert "Not drawn: landscape: toy has no figure &#39;landscape&#39;" in page
 
 
 def test_it_says_when_and_with_what_it_was_written(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -148,18 +98,12 @@ def test_it_says_when_and_with_what_it_was_written(monkeypatch: pytest.MonkeyPat
     assert f"with overfit {__version__}.</p>" in html.page([])
 
 
-def test_numbers_with_ends_are_told_as_intervals() -> None:
+def test_ends_and_distances_to_a_hypothesis_are_told_as_intervals_and_ranges() -> None:
     details = {"power": 2.0, "power, from": 1.5, "power, to": 2.5, "cells, from": 3.0, "seeds": 4}
     assert detail_lines(details) == ["power 2 [1.5, 2.5]", "cells, from 3", "seeds 4"]
-
-
-def test_the_distance_to_a_hypothesis_is_a_range_that_says_when_it_is_met() -> None:
     details = {"heads missing, least": 1.0, "heads missing, most": 2.5, MET: 0.0, "loss, most": 3}
-    assert detail_lines(details) == [
-        "heads missing (met at 0 or less) 1 to 2.5",
-        f"{MET} 0",
-        "loss, most 3",
-    ]
+    missing = "heads missing (met at 0 or less) 1 to 2.5"
+    assert detail_lines(details) == [missing, f"{MET} 0", "loss, most 3"]
     undefined = {"decades, least": math.nan, "decades, most": math.nan, "loss": math.nan}
     assert detail_lines(undefined) == ["decades undefined", "loss undefined"]
 
@@ -191,20 +135,22 @@ def test_a_thin_line_over_many_shades_keeps_its_colour() -> None:
 
 
 @pytest.mark.slow
-def test_a_failing_claim_of_a_study_without_a_paper_says_no_more_than_that(
+def test_a_claim_without_a_paper_fails_in_a_few_words_and_a_map_of_one_colour_is_left_out(
     tmp_path: Path,
 ) -> None:
     (tmp_path / "mine.py").write_text(
         "from overfit_cli import experiment\n\n\n"
         '@experiment(claims=["low: loss < 0.1"])\n'
-        "def mine(n: int = 1, seed: int = 0) -> dict[str, float]:\n"
-        '    """Returns its seed and 1."""\n'
-        '    return {"loss": 1.0 + seed}\n'
+        "def mine(n: int = 1, m: int = 1, seed: int = 0) -> dict[str, float]:\n"
+        '    """Returns the same number everywhere."""\n'
+        '    return {"loss": 1.0}\n'
     )
-    call("sweep", "mine.py", "--seeds", "12", "--jobs", "1", "--out", "run", cwd=tmp_path)
+    axes = ("--n", "1:3", "--m", "1:3", "--seeds", "12", "--jobs", "1", "--out", "run")
+    call("sweep", "mine.py", *axes, cwd=tmp_path)
     runs = load_runs([tmp_path / "run"], tmp_path)
     page = html.page(contents(judge_runs(runs, on_every_run=True), runs, []))
     assert '<em class="meaning fails">The answer is no.</em>' in page
+    assert not {"heatmap", "cutoff", "diagram"} & set(shown_in(page)["run"])
 
 
 @pytest.mark.parametrize(
@@ -228,10 +174,10 @@ def test_a_claim_that_fails_says_what_that_means_before_its_sentence(
 
 
 @pytest.mark.slow
-def test_a_figure_that_fails_is_named_and_costs_nothing_else(
-    papers: list[ReportedPaper], monkeypatch: pytest.MonkeyPatch
+def test_a_figure_that_can_not_be_drawn_is_named_and_costs_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A study's figure may have a defect; the verdicts are written all the same."""
+    """A study's figure may have a defect, or a preset's be one of another study."""
 
     def fail_at_boundaries(request: Request) -> Picture:
         if request.figure == "boundary":
@@ -239,9 +185,13 @@ def test_a_figure_that_fails_is_named_and_costs_nothing_else(
         return draw_figure(request)
 
     monkeypatch.setattr(pictures, "draw_figure", fail_at_boundaries)
-    page = html.page(papers)
+    names = ("b", "kernel-fig4-quick")
+    for name in names:
+        sweep_toy(tmp_path / name)
+    page = html.page(contents([], load_runs([tmp_path / name for name in names], tmp_path), []))
     assert shown_in(page)["b"] == ["heatmap", "cutoff", "lines", "diagram"]
     assert "boundary: its drawing failed (ValueError: not enough values to unpack)." in page
+    assert "Not drawn: landscape: toy has no figure &#39;landscape&#39;" in page
 
 
 @pytest.mark.parametrize(
@@ -275,19 +225,3 @@ def test_findings_name_claims_and_every_number_has_its_verdict() -> None:
         for finding in paper.findings:
             named = set(re.findall(r"\{([\w.-]+)\}", finding.text))
             assert named <= finding.verdicts.keys() <= known
-
-
-@pytest.mark.slow
-def test_a_map_of_one_colour_is_not_on_the_page(tmp_path: Path) -> None:
-    (tmp_path / "flat.py").write_text(
-        "def flat(n: int = 1, m: int = 1, seed: int = 0) -> dict[str, float]:\n"
-        '    """Returns the same number everywhere."""\n'
-        '    return {"loss": 0.5}\n'
-    )
-    call(
-        "sweep", "flat.py", "--n", "1:3", "--m", "1:3", "--seeds", "2", "--jobs", "1", cwd=tmp_path
-    )
-    [folder] = (tmp_path / "results").iterdir()
-    runs = load_runs([folder], tmp_path)
-    [figures] = shown_in(html.page(contents([], runs, []))).values()
-    assert not {"heatmap", "cutoff", "diagram"} & set(figures)

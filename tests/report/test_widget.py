@@ -13,6 +13,7 @@ from playwright.sync_api import Browser, Page, expect
 import overfit_cli
 from overfit_cli import UserError
 from tests.browser import browser
+from tests.kept import RESULTS
 from tests.toy_runs import sweep_toy
 
 RENDER = """async ([script, values]) => {
@@ -54,7 +55,7 @@ def test_a_place_shows_its_numbers_when_it_is_pointed_at_tapped_or_reached_by_ke
 ) -> None:
     context = started.new_context(has_touch=True)
     page = context.new_page()
-    said = shown(page, overfit_cli.explore("results/fig1-quick"))
+    said = shown(page, overfit_cli.explore(RESULTS / "fig1-quick"))
     view = page.get_by_role("grid").first
     expect(page.get_by_role("grid")).to_have_count(2)
     places, reading = view.get_by_role("gridcell"), page.locator(".reading").first
@@ -77,7 +78,7 @@ def test_a_place_shows_its_numbers_when_it_is_pointed_at_tapped_or_reached_by_ke
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_its_text_has_the_colours_of_the_notebook(started: Browser, scheme: Any) -> None:
     page = started.new_page(color_scheme=scheme)
-    shown(page, overfit_cli.explore("results/fig1-quick"))
+    shown(page, overfit_cli.explore(RESULTS / "fig1-quick"))
     page.evaluate("document.documentElement.style.colorScheme = 'light dark'")
     ink = "(holder) => getComputedStyle(holder).color"
     dark = page.locator(".reading").first.evaluate(ink) == "rgb(255, 255, 255)"
@@ -87,21 +88,13 @@ def test_its_text_has_the_colours_of_the_notebook(started: Browser, scheme: Any)
     page.close()
 
 
-def test_conditions_choose_its_cells(tmp_path: Path) -> None:
-    run = sweep_toy(tmp_path / "run", n="1:6")
-    every, some = (
-        overfit_cli.explore(run.path, where=where).diagram["y"]["values"] for where in ((), "n>2")
-    )
-    assert every == ["1", "2", "3", "4", "5", "6"]
-    assert some == ["3", "4", "5", "6"]
-
-
-def test_its_text_says_what_it_shows_without_a_kernel(tmp_path: Path) -> None:
-    widget = overfit_cli.explore(sweep_toy(tmp_path / "mine", n="1:6").path)
-    text = repr(widget)
-    assert text.startswith("<Phase diagram of mine: ")
-    assert "run the cell" in text
-    assert len(text) < 200
+def test_it_is_of_the_cells_that_are_asked_for_and_says_so_without_a_kernel(tmp_path: Path) -> None:
+    run = sweep_toy(tmp_path / "mine", n="1:6")
+    every, some = (overfit_cli.explore(run.path, where=where) for where in ((), "n>2"))
+    assert every.diagram["y"]["values"] == ["1", "2", "3", "4", "5", "6"]
+    assert some.diagram["y"]["values"] == ["3", "4", "5", "6"]
+    assert repr(every).startswith("<Phase diagram of mine: ")
+    assert "run the cell" in repr(every)
 
 
 def test_cells_without_a_diagram_and_a_missing_extra_are_told_in_a_sentence(
