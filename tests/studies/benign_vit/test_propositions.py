@@ -8,14 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from calibration.benign_vit import WORLDS
-from calibration.rates import design
-from overfit_cli.core.claim import Claim
-from overfit_cli.core.training import named_rng
 from overfit_cli.studies.benign_vit.vit import lemma_numbers as numbers
-from overfit_cli.studies.benign_vit.vit.claims.propositions import PROPOSITIONS
 from overfit_cli.studies.benign_vit.vit.parameters import TOKEN_CLASSES
-from tests.judged import measure
 from tests.studies.benign_vit.cells import preset, settings
 
 [BENIGN, *_] = settings(preset("theorem-dynamics-benign"))
@@ -49,13 +43,3 @@ def test_harmful_products_grow_with_token_2_and_benign_ones_with_the_signal() ->
     steps.loc[80, "loss_slope"] = 0.1
     assert numbers.stage_2_products(steps, HARMFUL, "noise", "harmful") == pytest.approx(3)
     assert numbers.stage_2_products(steps, BENIGN, "noise", "benign") == 0
-
-
-@pytest.mark.parametrize("claim", PROPOSITIONS, ids=lambda claim: claim.name)
-def test_propositions_hold_on_steps_that_follow_them_alone(claim: Claim) -> None:
-    cells = design(claim.preset)
-    random = named_rng(5, "propositions", claim.name)
-    true, false = (getattr(WORLDS[claim.name], truth)(cells, random) for truth in ("true", "false"))
-    assert measure(claim.name, true).verdict == "holds"
-    assert measure(claim.name, false).verdict != "holds"
-    assert measure(claim.name, true.assign(d=10**6)).verdict == "not run"
