@@ -6,7 +6,6 @@ from collections.abc import Mapping
 
 import numpy as np
 import pandas as pd
-import pytest
 
 from overfit_cli import Measurement
 from tests.judged import measure
@@ -42,20 +41,6 @@ def test_five_sizes_suffice_where_every_cell_of_them_has_full_rank_under_both_ke
 
 
 NEAR = {"trained": "query", "target": "near", "sigma_w": 0.02, "condition_12": -0.5}
-
-
-@pytest.mark.parametrize(("over", "verdict"), [(1.05, "holds"), (1.5, "fails"), (0.6, "fails")])
-def test_traces_are_in_the_formulas_ratio_or_not(over: float, verdict: str) -> None:
-    cells = frame(
-        *(
-            NEAR
-            | {"kernel": kernel, "tokens": tokens, "tangent_small": 1.0, "tangent_trace": trace}
-            for kernel, trace in (("softmax", 1.0), ("gaussian", over))
-            for tokens in (2, 4)
-        )
-    )
-    cells["tangent_trace"] *= np.where(cells["kernel"] == "gaussian", 1 + cells["seed"] / 1000, 1)
-    assert measure("tangent-ratio", cells).verdict == verdict
 
 
 def descents(softmax: float, gaussian: float) -> pd.DataFrame:

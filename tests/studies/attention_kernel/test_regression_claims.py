@@ -6,12 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from calibration.kernel_regression import WORLDS
-from calibration.rates import MOST_ERRORS, TRUTHS, design, errors, rates
 from overfit_cli import Measurement
 from overfit_cli.claims.joined import JointMeasure
-from overfit_cli.claims.rules import judge_instance
-from overfit_cli.studies.attention_kernel.regression.claims.bounds import LEMMAS, Lemma
 from overfit_cli.studies.attention_kernel.regression.parameters import KernelRegressionParameters
 from overfit_cli.studies.attention_kernel.regression.study import study
 from tests.judged import claims_by_name, measure
@@ -93,15 +89,6 @@ def test_a_setting_that_meets_a_condition_is_judged_though_another_has_more_cell
     zero = NEAR | {"relative_loss": 1e-9, "train_loss": 1e-27, "gradient": 0.0}
     cells = pd.concat([frame(free, seeds=40), frame(zero)])
     assert measure("theorem3-gaussian-zero", cells).verdict == "holds"
-
-
-def test_a_claim_is_judged_on_the_longer_or_shorter_cells_and_says_so() -> None:
-    short = {"training_steps": 10, "relative_loss": 0.5, "floor": 0.0}
-    long = {"training_steps": 1500, "relative_loss": 1e-9, "floor": 0.0}
-    cells = pd.concat([frame(short, seeds=8), frame(long)])
-    measurement = part("zero-gaussian-below", "below the hull", cells)
-    assert measurement.verdict == "holds"
-    assert "Judged at training_steps=1500; 8 cells" in measurement.note
 
 
 def ended(above: float, floor: float, fall: float, **values: object) -> dict[str, object]:
@@ -229,30 +216,6 @@ def test_the_slowest_rate_refutes_theorem_1_before_any_step_shows_it() -> None:
     assert part("theorem2-corrected-four", "H = 2", frame(all_weights)).verdict == "holds"
 
 
-def test_killed_workers_hide_no_exception_and_confirm_nothing() -> None:
-    cells = frame(bounded(4, broken=7), bounded(4, broken=7, learning_rate=0.3))
-    numbers = [column.name for column in study.columns]
-    cells.loc[[0, 5, 12], ["status", "reason"]] = ["failed", "MemoryError"]
-    cells.loc[[0, 5, 12], numbers] = np.nan
-    assert part("theorem1-paper-two", "H = 4", cells).verdict == "fails"
-    cells = frame(bounded(4))
-    cells.loc[3, ["status", "reason"]] = ["failed", "MemoryError"]
-    cells.loc[3, numbers] = np.nan
-    assert part("theorem1-paper-two", "H = 4", cells).verdict == "inconclusive"
-    met = frame(bounded(4) | MET | {"trained": "all"})
-    met.loc[3, ["status", "reason"]] = ["failed", "MemoryError"]
-    met.loc[3, numbers] = np.nan
-    assert part("theorem2-paper-two", "H = 4", met).verdict == "inconclusive"
-
-
-def test_rows_of_another_setting_change_nothing() -> None:
-    cells = frame(bounded(4, broken=7))
-    other = frame(bounded(4, sigma_w=0.3), seeds=3)
-    assert part("theorem1-paper-two", "H = 4", pd.concat([cells, other])).verdict == "fails"
-    small = frame(bounded(4, broken=7, n=2, tokens=2))
-    assert part("theorem1-paper-two", "H = 4", small).verdict == "fails", "any size may be judged"
-
-
 def test_a_bound_far_above_every_loss_says_nothing() -> None:
     flat = frame(bounded(2, rate_paper=1e-5))
     assert part("theorem1-paper-two", "H = 2", flat).verdict == "vacuous"
@@ -306,13 +269,6 @@ def test_told_and_drawn_weights_lie_in_one_directory_and_are_told_apart() -> Non
     assert measure("example-gradient", frame(STUCK)).verdict == "not run"
 
 
-def test_what_is_computed_without_a_draw_decides_by_itself() -> None:
-    assert judge_instance(True, 0.0).verdict == "holds"
-    assert judge_instance(False, 1.0).verdict == "fails"
-    assert judge_instance(True, 0.0).interval is None
-    assert judge_instance(True, np.nan).verdict == "inconclusive"
-
-
 def test_sizes_are_sufficient_only_where_every_cell_of_them_has_full_rank() -> None:
     base = {"kernel": "softmax", "trained": "value", "training_steps": 1}
     good = {"lambda_b": 1e-3, "delta": 1e-3}
@@ -361,44 +317,3 @@ def test_the_slowest_rate_is_two_over_h_of_the_papers_or_not(over: float, verdic
     cells = frame(*slow_modes(2, over), *slow_modes(8, over / 4))
     cells["rate_margin"] *= 1 + 0.001 * cells["seed"]
     assert measure("eigenvalue-law", cells).verdict == verdict
-
-
-@pytest.mark.parametrize("lemma", LEMMAS, ids=[item.name for item in LEMMAS])
-def test_one_cell_on_the_wrong_side_of_a_bound_breaks_a_lemma(lemma: Lemma) -> None:
-    values = {
-        name: item[0] if isinstance(item, tuple) else item for name, item in lemma.values.items()
-    }
-    column, name = lemma.column, lemma.name
-    right, wrong = 0.2, 1.1
-    cells = frame(values | {column: right})
-    assert measure(name, cells).verdict == "holds"
-    assert measure(name, cells).details["median"] == right
-    cells.loc[3, column] = wrong
-    assert measure(name, cells).verdict == "fails"
-    assert measure(name, frame(values)).verdict == "inconclusive"
-
-
-def test_every_claim_has_its_worlds() -> None:
-    assert set(WORLDS) == set(BY_NAME)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "name",
-    [
-        "trapped-softmax",
-        "example-gradient",
-        "zero-gaussian-below",
-        "theorem2-paper-two",
-    ],
-)
-def test_a_claim_is_seldom_wrong_in_its_worlds(name: str) -> None:
-    """A few runs: most errors, with the luck of 20 draws."""
-    cells = design(BY_NAME[name].preset)
-    runs = 20
-    for truth in TRUTHS:
-        error_rates = rates(BY_NAME[name], getattr(WORLDS[name], truth), cells, runs, truth)
-        for verdict, share in errors(truth, error_rates).items():
-            assert share <= 2 * MOST_ERRORS, (truth, verdict)
-        if truth == "true":
-            assert error_rates.share("holds") >= 0.9
