@@ -15,7 +15,6 @@ from overfit_cli.claims.cells import (
     complete_seeds,
     describe_values,
     finite_numbers,
-    one_setting,
     positive_numbers,
     repeated_seeds,
     require_done,
@@ -64,10 +63,6 @@ def test_what_is_not_named_has_its_default_and_other_cells_change_nothing() -> N
     pd.testing.assert_frame_equal(chosen, expected.sort_values(["n", "seed"]))
 
 
-def test_failed_cells_are_selected_too() -> None:
-    assert len(Selection(Parameters, vary=["n"]).of(failing(grid(), 2, "diverged"))) == 6
-
-
 def test_values_are_named_one_or_several() -> None:
     cells = grid(n=(2, 3, 4))
     assert set(Selection(Parameters, at={"n": 3}).of(cells)["n"]) == {3}
@@ -92,15 +87,6 @@ def test_a_parameter_may_have_to_take_several_values() -> None:
     check_undecided(
         "not run", "It needs 3 values of n; these cells have 2.", lambda: selection.of(grid())
     )
-
-
-def test_a_parameter_may_have_to_be_the_same_in_all_cells() -> None:
-    selection = Selection(Parameters, vary=["n"], alike=["d"])
-    assert set(selection.of(grid(d=(16,)))["d"]) == {16}
-    mixed = pd.concat([grid(d=(8,)), grid(n=(2,), d=(16,), seeds=1)])
-    assert set(selection.of(mixed)["d"]) == {8}
-    assert set(one_setting(mixed.sample(frac=1, random_state=0), ["d"])["d"]) == {8}
-    assert one_setting(mixed, ["kernel"]) is mixed
 
 
 def test_the_note_says_how_many_cells_of_other_settings_are_left_out() -> None:
@@ -221,11 +207,6 @@ def test_a_seed_with_all_the_numbers_of_another_is_no_draw_of_its_own() -> None:
 
 def test_counts_and_accuracies_agree_by_chance_and_tell_no_repetition() -> None:
     cells = grid().assign(loss=0.75, errors=3)
-    assert repeated_seeds(cells, Parameters) == []
-
-
-def test_failed_cells_tell_no_repetition() -> None:
-    cells = failing(grid(), 6, "diverged").assign(loss=1 / 3)
     assert repeated_seeds(cells, Parameters) == []
 
 

@@ -19,7 +19,6 @@ from overfit_cli.claims.everywhere import verdicts_at_extremes
 from overfit_cli.claims.grammar import read
 from overfit_cli.claims.measured import Table
 from overfit_cli.claims.stated import Measure, claim
-from overfit_cli.core.errors import BadValue
 from overfit_cli.functions.function_study import study_of_function
 
 
@@ -120,21 +119,6 @@ def test_what_sentences_need_is_told_before_there_are_cells() -> None:
         "It needs 2 values of n or more; cells where method = ridge."
     )
     assert needs_in_words(read("test_error < 1"), table) == "It takes any cells."
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "test_error falls along m",
-        "test_error[m=1] < test_error[m=2]",
-        "test_error[method=rigde] < test_error[method=none]",
-        "test_error < 1 where m > 2",
-        "test_error < 1 where method = rigde",
-    ],
-)
-def test_names_that_the_study_does_not_have_are_refused_before_there_are_cells(text: str) -> None:
-    with pytest.raises(BadValue):
-        needs_in_words(read(text), Table(cells().iloc[:0], STUDY.parameters))
 
 
 def test_several_quantities_are_judged_on_the_cells_of_all() -> None:

@@ -26,37 +26,11 @@ from overfit_cli.claims.sentences import Sentence
 from overfit_cli.core.errors import UserError
 
 SPELLINGS = [
-    (claims.below("test_error", 0.05, where="snr > 2"), "test_error < 0.05 where snr > 2"),
-    (
-        claims.near("test_error", 0.5, within=0.02, where="snr = 0.1"),
-        "test_error is 0.5 within 0.02 where snr = 0.1",
-    ),
     (claims.near("test_error", 0.5, within="10%"), "test_error is 0.5 within 10%"),
     (claims.near("test_error", 0.5, factor=2), "test_error is 0.5 within a factor of 2"),
-    (claims.falls("test_error", "snr"), "test_error falls along snr"),
     (
         claims.rises(claims.mean("test_error"), "snr", over="average"),
         "mean of test_error rises along snr on average",
-    ),
-    (
-        claims.below("test_error[method=ridge]", "test_error[method=none]", where="n >= 10"),
-        "test_error[method=ridge] < test_error[method=none] where n >= 10",
-    ),
-    (
-        claims.near(claims.power("steps", along="n"), 1, within=0.1),
-        "power of n in steps is 1 within 0.1",
-    ),
-    (
-        claims.below(claims.mean(claims.power("loss", along="n", throughout=True)), 0),
-        "mean of power of n in loss < 0 throughout",
-    ),
-    (
-        claims.near(claims.boundary("test_error", 0.1, x="snr", y="n").power, -0.5, within=0.1),
-        "power of n in snr at test_error = 0.1 is -0.5 within 0.1",
-    ),
-    (
-        claims.above(claims.share("test_error < 0.1"), 0.8),
-        "share of seeds with test_error < 0.1 > 0.8",
     ),
     (
         claims.above(claims.share("a < 0.1", "b > c", everywhere=True), 0.5, seeds=20),
@@ -89,7 +63,6 @@ SPELLINGS = [
 def test_a_claim_in_python_is_that_of_its_sentence(in_python: Sentence, text: str) -> None:
     assert in_python == read(text)
     assert read(str(in_python)) == in_python
-    assert in_python.holds_where() == read(text).holds_where()
 
 
 PAGE = Path(__file__).parents[2] / "docs" / "your-own-claims.md"

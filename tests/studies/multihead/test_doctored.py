@@ -97,34 +97,6 @@ def test_the_more_the_slower_sees_heads_that_are_faster_but_for_the_last() -> No
     assert measure("mixture-adam-faster", trained("heads-fig3-adam", flat)).verdict == "holds"
 
 
-@pytest.mark.parametrize(
-    ("column", "value"), [("learning_rate", 1e-3), ("n", 5), ("training_steps", 10)]
-)
-def test_other_settings_are_not_judged_as_the_figure(column: str, value: float) -> None:
-    slower = {heads: 40.0 * heads**0.5 for heads in PLANTED}
-    cells = trained("heads-fig2", slower)
-    assert measure("mixture-constant-slower", cells).verdict == "holds"
-    assert measure("mixture-constant-slower", cells.assign(**{column: value})).verdict == "not run"
-
-
-def test_proposition_3_says_that_10_is_out_of_reach_only_where_it_is() -> None:
-    cells = design("heads-certificates").assign(steps=1, optimal_noise=0.5, optimal_margin=0.9)
-    far = measure("mixture-proposition3", cells.assign(optimal_missed=5e-5))
-    assert far.verdict == "holds"
-    assert "(10) is out of reach by 4 decades" in far.note
-    broken = measure("mixture-proposition3", cells.assign(optimal_missed=1.5))
-    assert broken.verdict == "fails"
-    assert "out of reach" not in broken.note
-
-
-def test_lemma_2_names_the_constant_that_it_takes() -> None:
-    cells = design("heads-first-phase").assign(steps=1, first_coefficient=0.25)
-    noise = 1e-5 * np.random.default_rng(0).random(len(cells))
-    measured = measure("mixture-lemma2", cells.assign(first_deviation=1e-4 + noise))
-    assert measured.verdict == "fails"
-    assert "median: 0.749 with n₁ = 1000, 7.49 with n₁ = 100000." in measured.note
-
-
 def test_the_coefficient_at_many_samples_is_not_averaged_with_that_at_few() -> None:
     """About ζ/2, p is as long with many samples as with few."""
     cells = design("heads-first-phase")
@@ -149,17 +121,6 @@ def test_a_margin_falls_away_where_it_falls_by_something_and_to_the_end() -> Non
     assert measure("mixture-sqrt-margin-falls", margins(hardly)).verdict == "fails"
     turned = falling | {50: 0.9}
     assert measure("mixture-sqrt-margin-falls", margins(turned)).verdict == "fails"
-
-
-@pytest.mark.parametrize("bad", [1 + 2e-9, np.nan])
-def test_bounds_fail_at_an_excess_and_are_open_without_a_number(bad: float) -> None:
-    name = "mixture-proposition1-random"
-    cells = design("heads-random").assign(steps=1, model_gradient=0.5, model_hessian=0.01)
-    assert measure(name, cells).verdict == "holds"
-    cells["model_gradient"] = cells["model_gradient"].mask(cells.index == 7, bad)
-    verdict = "inconclusive" if np.isnan(bad) else "fails"
-    assert measure(name, cells).verdict == verdict
-    assert measure(name, cells.iloc[:999]).verdict == "not run"
 
 
 def test_a_part_of_corollary_1_that_is_out_of_reach_leaves_the_others() -> None:
