@@ -12,7 +12,6 @@ import pytest
 from overfit_cli.claims.cells import (
     Selection,
     add_planned,
-    complete_seeds,
     describe_values,
     finite_numbers,
     positive_numbers,
@@ -20,7 +19,6 @@ from overfit_cli.claims.cells import (
     require_done,
     require_trained,
     select_values,
-    whole_grid,
 )
 from overfit_cli.core.arrays import varying
 from overfit_cli.core.claim import Claim, Measurement
@@ -208,20 +206,6 @@ def test_a_seed_with_all_the_numbers_of_another_is_no_draw_of_its_own() -> None:
 def test_counts_and_accuracies_agree_by_chance_and_tell_no_repetition() -> None:
     cells = grid().assign(loss=0.75, errors=3)
     assert repeated_seeds(cells, Parameters) == []
-
-
-def test_seeds_that_lack_cells_are_left_out_of_a_grid() -> None:
-    cells = grid()
-    torn = cells[~((cells["seed"] == 1) & (cells["n"] == 3))]
-    assert set(complete_seeds(torn)["seed"]) == {0, 2}
-
-
-def test_columns_of_a_refined_sweep_with_few_cells_are_no_part_of_the_grid() -> None:
-    coarse = grid(n=(2, 3), d=(8, 16, 32, 64))
-    near = grid(n=(5,), d=(8,), seeds=1)
-    actual = whole_grid(pd.concat([coarse, near]), "n", "d")
-    assert len(actual) == len(coarse)
-    assert set(actual["n"]) == {2, 3}
 
 
 def test_columns_that_vary_are_those_with_several_values_beside_nan() -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pandas as pd
 import pytest
 
@@ -122,17 +120,3 @@ def test_both_may_be_compared_at_one_step_size() -> None:
         "It needs cells of kernel=a,b at rate=5, as in `overfit sweep fig1`.",
         lambda: judge(cells(), Place(5.0, "fig1")),
     )
-
-
-def test_the_step_sizes_of_both_are_counted() -> None:
-    assert KERNELS.at_shared_values(failing(()), ("a", "b")) == {
-        "step sizes of both": 3,
-        "step sizes of both at which a is lower": 3,
-    }
-
-
-def test_a_setting_says_its_value_its_sweep_and_its_edge() -> None:
-    first, second = KERNELS.pair(cells(best_of_b=10.0), PARAMETERS, BOTH)
-    assert first.in_words() == "a at 1 of 0.1, 1, 10"
-    assert second.in_words() == "b at 10 of 0.1, 1, 10, at the edge of the sweep"
-    assert replace(first, tried=(1.0,)).in_words() == "a at 1"

@@ -86,9 +86,7 @@ def test_cells_that_are_absent_or_failed_are_named() -> None:
     [
         ("test_error < 1", {}),
         ("test_error falls along snr", {"snr": RANGE}),
-        ("test_error falls along n where n > 10", {"n": RANGE}),
         ("power of n in snr at test_error = 0.1 is 1 within 1", {"n": RANGE, "snr": RANGE}),
-        ("power of n in snr at test_error = 0.1 is 1 within 1 where snr < 1", {"snr": RANGE}),
         ("test_error[n=80] < test_error[n=160]", {"n": "80,160"}),
         ("test_error[n=80] < test_error[n is smallest]", {"n": "80"}),
         ("mean of test_error[n=80] < 1; test_error rises along snr", {"n": "80"}),
@@ -146,14 +144,12 @@ def test_a_single_setting_and_a_function_without_seeds_are_worded_so() -> None:
 @pytest.mark.parametrize(
     ("text", "lost", "verdicts"),
     [
-        ("test_error < 0.2", 1, ("holds", "holds")),
         ("test_error < 0.2", 3, ("holds", "inconclusive")),
         ("test_error < 0.2", 9, ("holds", "fails")),
         ("test_error < 0.05", 3, ("inconclusive", "fails")),
         ("test_error is 0.1 within 0.05", 9, ("holds", "fails")),
         ("test_error is 0.2 within 0.05", 1, ("fails", "fails")),
         ("share of seeds with test_error < 0.2 > 0.6", 2, ("holds", "inconclusive")),
-        ("share of seeds with test_error < 0.2 > 0.6", 10, ("holds", "fails")),
     ],
 )
 def test_missing_cells_are_taken_at_both_extremes(

@@ -13,7 +13,6 @@ from overfit_cli.claims.rules import (
     FEWEST_SEEDS_OF_THEOREM,
     Margin,
     Requirements,
-    exponentiate,
     factor_margin,
     joint_verdict,
     judge_estimate,
@@ -58,17 +57,11 @@ def number(low: float, high: float, seeds: int = 10) -> Estimate:
         (0.5, 1.0, "inconclusive"),  # it touches the lower end from outside
         (2.0, 3.0, "inconclusive"),  # it touches the upper end from outside
         (1.5, 1.5, "holds"),  # every seed has the same number, inside
-        (3.0, 3.0, "fails"),  # the same number, outside
-        (1.0, 1.0, "inconclusive"),  # a tie: every seed lies on the end
         (2.0, 2.0, "inconclusive"),
         (NAN, NAN, "inconclusive"),  # no interval
-        (1.5, NAN, "inconclusive"),
         (-INF, INF, "inconclusive"),
-        (1.5, INF, "inconclusive"),
         (2.5, INF, "fails"),  # at least 2.5, whatever its other end is
-        (-INF, 0.5, "fails"),
         (INF, INF, "inconclusive"),  # beyond what was measured
-        (-INF, -INF, "inconclusive"),
     ],
 )
 def test_the_whole_interval_decides(low: float, high: float, verdict: Verdict) -> None:
@@ -123,12 +116,6 @@ def test_a_stricter_level_may_leave_open_what_one_interval_decides() -> None:
     assert judge_estimate(mean_estimate(values), margin).verdict == "holds"
     with set_level(level_of_each(20)):
         assert judge_estimate(mean_estimate(values), margin).verdict == "inconclusive"
-
-
-def test_the_interval_of_a_logarithm_is_positive_and_keeps_its_seeds() -> None:
-    found = exponentiate(number(math.log(0.5), math.log(2.0), 7))
-    assert (found.value, found.low, found.high) == pytest.approx((1.0, 0.5, 2.0))
-    assert found.seeds == 7
 
 
 # Several numbers together

@@ -73,7 +73,6 @@ def note(text: str, rows: pd.DataFrame) -> str:
         ("test_error is 0.2 within a factor of 2 where n = 4, snr = 1", "holds"),
         ("test_error falls along snr", "holds"),
         ("test_error rises along snr", "fails"),
-        ("test_error falls along n", "holds"),
         ("steps_taken rises along n", "holds"),
         ("power of n in steps_taken is 1 within 0.1", "holds"),
         ("power of n in steps_taken is 2 within 0.1", "fails"),
@@ -83,7 +82,6 @@ def note(text: str, rows: pd.DataFrame) -> str:
         ("share of seeds with test_error < 0.1 > 0.7 where n * snr**2 > 12", "holds"),
         ("share of seeds with test_error < 0.1 > 70% where n * snr**2 < 9", "fails"),
         ("n * snr**2 * test_error is 1 within 0.1", "holds"),
-        ("mean of n * snr**2 * test_error is 1 within 0.1", "holds"),
         ("n * SNR**2 * test_error is 1 within 0.1", "inconclusive"),
     ],
 )
@@ -105,13 +103,6 @@ def test_a_claim_is_about_every_setting_unless_it_says_on_average() -> None:
     assert verdict("test_error < 0.11", rows) == "fails"
     assert verdict("test_error < 0.11 on average", rows) == "holds"
     assert "The worst is at snr=1.0" in note("test_error < 0.11", rows)
-
-
-def test_a_line_that_turns_at_its_end_does_not_fall() -> None:
-    rows = cells(n=(10,), snr=(0.5, 1.0, 2.0, 4.0, 8.0))
-    rows.loc[rows["snr"] == 8.0, "test_error"] = 0.35 + 0.001 * rows["seed"]
-    assert verdict("test_error falls along snr", rows) == "fails"
-    assert "its turn" in note("test_error falls along snr", rows)
 
 
 def test_missing_cells_count_at_both_extremes() -> None:
@@ -185,18 +176,15 @@ def test_the_forms_that_messages_name_are_claims(text: str) -> None:
     ("text", "why", "form"),
     [
         ("test_error", "compares nothing", "test_error < 0.05"),
-        ("test_error = 0.5", "takes a tolerance", "test_error is 0.5 within 0.02"),
         ("test_error is 0.5", "takes a tolerance", "test_error is 0.5 within 0.02"),
         ("test_error falls", "along which parameter it falls", "test_error falls along snr"),
         ("power of n in steps", "what the power is", "power of n in steps is 1"),
         ("the power is 1 within 2", "not arithmetic of columns", "power of n in steps is 1"),
         ("share of seeds with x < 1", "compares twice", "share of seeds with"),
-        ("share of seeds with x < 1 > 2", "between 0 and 1", "share of seeds with"),
         ("a < b < c", "more than once", "test_error < 0.05"),
         ("< 3", "one side is empty", "test_error < 0.05"),
         ("x < 1e999", "too large", "test_error < 0.05"),
         ("x is 1 within -1", "a tolerance is above 0", "test_error is 0.5 within 0.02"),
-        ("x is 1 within a factor of 0.5", "above 1", "test_error is 0.5 within 0.02"),
         ("x < 1 where", "condition is empty", "test_error < 0.05"),
         ("__import__('os').system('true') < 1", "not arithmetic", "test_error < 0.05"),
         ("x" * 1500 + " < 1", "longer than", "test_error < 0.05"),
@@ -214,12 +202,8 @@ def test_a_text_that_is_no_claim_is_refused_with_the_nearest_form(
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("test_eror < 1", "did you mean 'test_error'?"),
         ("test_error < 1 where nn > 2", "did you mean 'n'?"),
-        ("test_error < 1 where test_error < 2", "choosing cells by it would choose outcomes"),
-        ("test_error falls along nn", "did you mean 'n'?"),
         ("test_error falls along method", "it takes a parameter that is a number; known: n, snr."),
-        ("power of method in test_error is 1 within 1", "a parameter that is a number"),
         ("power of n in method at test_error = 1 is 1 within 1", "a parameter that is a number"),
         ("test_error[method=none] < test_error", "say where it is taken: test_error[method=...]"),
         ("test_error[metod=ridge] < 1", "did you mean 'method'?"),
@@ -257,7 +241,6 @@ def test_a_claim_has_a_name_of_its_own_or_one_made_from_its_text() -> None:
         ("test_error is 1/32 within 5% where n is largest", "holds"),
         ("test_error is 1/4 within 5% where n is smallest", "holds"),
         ("test_error is 1/16 within 5% where n < 32 and n is largest", "holds"),
-        ("test_error is 1/16 within 5% where n is largest and n < 32", "holds"),
         ("test_error[n is smallest] / test_error[n is largest] is 8 within 10%", "holds"),
         ("test_error[n = 8] < test_error[n is smallest]", "holds"),
         ("share of seeds with test_error[n is largest] < test_error[n is smallest] > 2/3", "holds"),

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from dataclasses import replace
 
-import numpy as np
-import pandas as pd
 import pytest
 from scipy.stats import binom
 
@@ -19,20 +18,16 @@ from calibration.rates import (
     Rates,
     Truth,
     World,
-    Worlds,
     damaged_rate,
     design,
     errors,
     rates,
     worlds_of,
 )
-from calibration.worlds import number_worlds
-from overfit_cli import Claim, Measurement, UserError
-from overfit_cli.claims.rules import Margin, judge_estimate
+from overfit_cli import Measurement, UserError
 from overfit_cli.core.claim import Verdict
 from overfit_cli.core.registry import claims_of, find_study
 from overfit_cli.report.judge import simulated_rates
-from overfit_cli.stats.intervals import mean_estimate
 from overfit_cli.sweeps.presets import ERROR_RATES, preset_folder
 
 QUICK = ("trapped-softmax",)
@@ -136,48 +131,17 @@ def test_claims_that_are_not_named_keep_their_rates(monkeypatch: pytest.MonkeyPa
     assert len(after) == len(before.splitlines())
 
 
-def made_up(design: pd.DataFrame, values: np.ndarray, random: np.random.Generator) -> pd.DataFrame:
-    return design.assign(number=values)
-
-
-def claim_of(measure: object) -> Claim:
-    return Claim(
-        name="made-up",
-        source="the tests",
-        statement="A number lies within its margin.",
-        holds_where="it does",
-        measure=measure,  # type: ignore[arg-type]
-    )
-
-
-SEEDS = pd.DataFrame({"seed": range(20), "status": "done"})
-MARGIN = Margin(0.8, 1.25, fewest_seeds=5)
-
-
-def mean_within(cells: pd.DataFrame) -> Measurement:
-    return judge_estimate(mean_estimate(cells["number"]), MARGIN)
-
-
-def rates_in(claim: Claim, worlds: Worlds, runs: int = 300) -> Iterator[tuple[str, Rates]]:
-    for truth in ("true", "false", "open"):
-        yield truth, rates(claim, getattr(worlds, truth), SEEDS, runs, truth)
-
-
-@pytest.mark.slow
-def test_a_rule_that_knows_no_uncertainty_is_found_out() -> None:
-    """A bare mean held against a margin errs in every second false world."""
-
-    def bare(cells: pd.DataFrame) -> Measurement:
-        inside = 0.8 <= cells["number"].mean() <= 1.25
-        return Measurement(verdict="holds" if inside else "fails")
-
-    worlds = number_worlds(made_up, MARGIN, 0.2)
-    found = dict(rates_in(claim_of(bare), worlds))
-    assert errors("false", found["false"])["holds"] == pytest.approx(0.5, abs=0.1)
-    honest = dict(rates_in(claim_of(mean_within), worlds))
-    assert errors("false", honest["false"])["holds"] <= 0.05
-    assert honest["true"].share("holds") > 0.98
-    assert max(errors("open", honest["open"]).values()) <= 0.05
+def test_a_rule_that_ignores_its_cells_is_found_out() -> None:
+    [study, name] = next(each for each in EVERY if each[1] in QUICK)
+    worlds, cells = worlds_of(find_study(study))[name], design(CLAIMS[name].preset)
+    wrong: tuple[tuple[Truth, Verdict], ...] = (("true", "fails"), ("false", "holds"))
+    for truth, verdict in wrong:
+        measured = Measurement(verdict=verdict)
+        blind = replace(CLAIMS[name], measure=lambda _, measured=measured: measured)
+        found = rates(blind, getattr(worlds, truth), cells, 16, truth)
+        assert too_many_errors(
+            lambda _, found=found, truth=truth: max(errors(truth, found).values()), 4, 16
+        )
 
 
 def test_a_claim_without_worlds_is_named() -> None:

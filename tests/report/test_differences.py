@@ -149,15 +149,6 @@ def test_what_has_no_counterpart_is_counted(tmp_path: Path) -> None:
     assert message.endswith("Without a counterpart: 8 cells of A, 2 cells of B.")
 
 
-def test_a_setting_that_differs_is_what_is_compared(tmp_path: Path) -> None:
-    a = write_run(tmp_path / "a", drawn(0))
-    b = write_run(tmp_path / "b", drawn(1), mood="prints")
-    comparison = compare_sides(a, b)
-    assert comparison.settings == {"mood": {"a": "well", "b": "prints"}}
-    assert "mood: well in A, prints in B." in opening_lines(comparison)
-    assert comparison.pairs.both == 12
-
-
 def test_conditions_choose_cells_of_both_or_of_one(two: tuple[Path, Path]) -> None:
     comparison = compare_sides(*two, where=["n=2"])
     assert loss_of(comparison)["difference"]["value"] == pytest.approx(

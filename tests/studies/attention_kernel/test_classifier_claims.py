@@ -194,11 +194,3 @@ def test_kernels_are_compared_at_the_papers_step_size_whatever_is_best(where: st
         measurement = measure(f"{where}-gaussian-{name}", frame)
         expect(measurement, "fails", here)
         assert f"gaussian at {rate:g}, less softmax at {rate:g}, seed by seed" in measurement.note
-
-
-@pytest.mark.parametrize("name", AT_ONE_RATE)
-def test_a_step_size_that_was_not_run_is_named_with_its_preset(name: str) -> None:
-    measurement = measure(name, cells(PAPER, **setting_of(name)))
-    assert measurement.verdict == "not run"
-    preset = "kernel-fig2" if name.startswith("text") else "kernel-fig3"
-    assert measurement.note.endswith(f"={AT_ONE_RATE[name]:g}, as in `overfit sweep {preset}`.")

@@ -7,38 +7,8 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
-from overfit_cli import Measurement
 from tests.judged import measure
-from tests.studies.attention_kernel.test_regression_claims import frame, part
-
-AT_START = {"kernel": "softmax", "trained": "value", "training_steps": 1}
-
-
-def ranks(*sizes: tuple[int, int, int, float], kernel: str = "softmax") -> pd.DataFrame:
-    """Cells with four tokens a sample and these N, D, d and δ."""
-    return frame(
-        *(
-            AT_START | {"kernel": kernel, "n": n, "d": d, "d_h": d_h, "delta": delta}
-            for n, d, d_h, delta in sizes
-        )
-    )
-
-
-def test_five_sizes_suffice_where_every_cell_of_them_has_full_rank_under_both_kernels() -> None:
-    softmax = (2, 8, 4, 1e-3), (4, 9, 8, 1e-3), (4, 8, 8, 1e-17), (4, 13, 5, 1e-17)
-    gaussian = (2, 6, 6, 1e-3), (4, 7, 10, 1e-3), (4, 6, 12, 1e-17)
-
-    def measured(*more: tuple[int, int, int, float]) -> Measurement:
-        parts = ranks(*softmax, *more), ranks(*gaussian, kernel="gaussian")
-        return measure("ranks-softmax-five", pd.concat(parts, ignore_index=True))
-
-    held = measured()
-    assert held.verdict == "holds"
-    assert held.details["softmax"] == held.details["Gaussian"] == 1
-    assert measured((4, 13, 6, 1e-17)).verdict == "fails"
-    assert measured((4, 13, 6, np.nan)).verdict == "inconclusive"
-    assert measure("ranks-softmax-five", ranks(*softmax)).verdict == "not run"
-
+from tests.studies.attention_kernel.test_regression_claims import frame
 
 NEAR = {"trained": "query", "target": "near", "sigma_w": 0.02, "condition_12": -0.5}
 
@@ -58,17 +28,6 @@ def test_steps_at_the_best_step_sizes_are_compared_seed_by_seed() -> None:
     assert measure("tangent-slower", descents(300.0, 100.0)).verdict == "holds"
     assert measure("tangent-slower", descents(50.0, 100.0)).verdict == "fails"
     assert measure("tangent-slower", descents(np.nan, 100.0)).verdict == "inconclusive"
-
-
-def test_a_small_gradient_in_the_values_refutes_27() -> None:
-    cell = {"kernel": "softmax", "trained": "value", "heads": 4, "lambda_b": 0.1, "rate_paper": 0.2}
-    assert measure("lemma1-value-several", frame(cell | {"pl_ratio_min": 0.2})).verdict == "holds"
-    assert measure("lemma1-value-several", frame(cell | {"pl_ratio_min": 0.1})).verdict == "fails"
-    flat = cell | {"pl_ratio_min": 0.1, "lambda_b": 0.0}
-    assert measure("lemma1-value-several", frame(flat)).verdict == "vacuous"
-
-
-NEAR_OPTIMUM = {"kernel": "softmax", "trained": "all", "target": "near", "heads": 4}
 
 
 def with_layers(*rows: Mapping[str, object], alone: float = 1000.0) -> pd.DataFrame:
@@ -131,19 +90,3 @@ def test_layers_take_as_many_steps_or_fewer_or_more() -> None:
     assert measure("remark2-rate", cells).verdict == "inconclusive"
     cells = with_layers(alone=np.nan)
     assert measure("remark2-rate", cells).verdict == "holds", "without layers it takes more"
-
-
-def test_theorem_2_is_judged_near_the_optimum_by_itself() -> None:
-    near = NEAR_OPTIMUM | {
-        **{"condition_8": -1.0, "lambda_b": 0.1, "stability": 0.4, "rate_margin": 1.2},
-        **{"rate_paper": 0.1, "relative_loss": 1e-5, "violations_paper": 0},
-    }
-    assert measure("theorem2-near-four", frame(near)).verdict == "holds"
-    broken = near | {"violations_paper": 7}
-    assert measure("theorem2-near-four", frame(broken)).verdict == "fails"
-    missed = broken | {"condition_8": 1.0}
-    assert measure("theorem2-near-four", frame(missed)).verdict == "vacuous"
-    balanced = near | {"target": "below", "balance": 1e20, "rate_paper": 1e39}
-    both = pd.concat([frame(balanced, balanced | {"learning_rate": 0.03}), frame(broken)])
-    assert part("theorem2-paper-two", "H = 4", both).verdict == "holds"
-    assert measure("theorem2-near-four", both).verdict == "fails"

@@ -159,14 +159,6 @@ def verdicts(steps: pd.DataFrame, *names: str) -> list[Verdict]:
     return [measure(name, steps).verdict for name in names]
 
 
-@pytest.mark.parametrize("name", ["lemma53-values", "lemma54-values"])
-def test_a_signal_that_is_never_learned_breaks_its_lemma(name: str) -> None:
-    steps = steps_of(name)
-    assert verdicts(steps, name) == ["holds"]
-    fooled = steps.assign(value_minus=0.0, value_plus=2 * steps["value_plus"])
-    assert verdicts(fooled, name) == ["fails"]
-
-
 def test_without_an_end_of_stage_1_no_later_stage_is_judged() -> None:
     later = ("lemma53-values", "lemma53-every-product", "stage3-attention", "lemma54-values")
     for name in later:

@@ -28,16 +28,6 @@ from tests.studies.benign_vit.cells import BY_NAME, preset, settings, small
 REGIMES: tuple[Regime, ...] = ("benign", "harmful")
 
 
-def test_every_cell_of_the_theorems_regime_meets_condition_4_1() -> None:
-    cells = settings(preset("theorem-regime"))
-    assert len(cells) == 264
-    for cell in cells:
-        missed = [
-            str(item) for item in condition_items(cell, cell.output_scale) if item.decades > 0
-        ]
-        assert not missed
-
-
 def test_weights_drawn_as_the_condition_asks_lie_within_its_bounds() -> None:
     for snr in (0.1, 1.0, 10.0):
         first = small(d=10**12, d_h=10**8, snr=snr, output_scale=2.0)

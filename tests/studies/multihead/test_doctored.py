@@ -108,21 +108,6 @@ def test_the_coefficient_at_many_samples_is_not_averaged_with_that_at_few() -> N
     assert measure("mixture-lemma2", cells).verdict == "fails"
 
 
-def margins(shares: dict[int, float]) -> pd.DataFrame:
-    cells = design("heads-fig3-sqrt")
-    noise = 1e-5 * np.random.default_rng(0).standard_normal(len(cells))
-    return cells.assign(steps=1000, margin_share=cells["heads"].map(shares) + noise)
-
-
-def test_a_margin_falls_away_where_it_falls_by_something_and_to_the_end() -> None:
-    falling = {1: 0.9, 2: 0.8, 5: 0.7, 10: 0.6, 20: 0.5, 50: 0.4}
-    assert measure("mixture-sqrt-margin-falls", margins(falling)).verdict == "holds"
-    hardly = {heads: 1 - 8e-6 * heads for heads in falling}
-    assert measure("mixture-sqrt-margin-falls", margins(hardly)).verdict == "fails"
-    turned = falling | {50: 0.9}
-    assert measure("mixture-sqrt-margin-falls", margins(turned)).verdict == "fails"
-
-
 def test_a_part_of_corollary_1_that_is_out_of_reach_leaves_the_others() -> None:
     cells = design("heads-random").assign(steps=1, loss_gradient=0.03, loss_hessian=5e-4)
     assert measure("mixture-corollary1-gradient-random", cells).verdict == "holds"

@@ -120,15 +120,6 @@ def test_networks_that_never_converge_are_censored_not_left_out() -> None:
         assert verdict(name, failed(cells, most, "absent")) == "inconclusive"
 
 
-def test_steps_with_lambda_left_out_differ_where_lambda_does() -> None:
-    cells = true_cells("softmax-steps-paper")
-    is_relu = cells["activation"] == "relu"
-    cells["lambda_start"] = np.where(is_relu, 0.2, 1.0)
-    cells["steps_to_epsilon"] *= np.where(is_relu, 25.0, 1.0)
-    assert verdict("softmax-steps-paper", cells) == "holds"
-    assert verdict("softmax-steps-without-lambda", cells) == "fails"
-
-
 def test_a_fall_that_turns_at_the_end_is_none() -> None:
     """The error falls tenfold to n = 300, and rises fivefold at n = 1000."""
     cells = true_cells("diffusion-falls")
