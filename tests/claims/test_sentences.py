@@ -1,13 +1,17 @@
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import spearmanr
 
 from overfit_cli.claims.grammar import FORMS, read
+from overfit_cli.claims.measured import Table
+from overfit_cli.claims.quantities import _end_ranks, _rank_correlations
 from overfit_cli.claims.ranges import Range
 from overfit_cli.claims.stated import Measure, claim, stated_claim
 from overfit_cli.core.claim import Claim, Measurement
@@ -385,3 +389,103 @@ def test_ranges_contain_what_the_arithmetic_gives_in_between() -> None:
         slack = 1e-9 * (1 + np.abs(number[known]))
         assert (found.low[known] <= number[known] + slack).all()
         assert (number[known] <= found.high[known] + slack).all()
+
+
+# Trends along the lines of a grid are Spearman's
+
+
+def grid(slope: float = 0.1, seeds: int = 5) -> pd.DataFrame:
+    """Noise with ties, and a trend along n; one line is constant."""
+    random = np.random.default_rng(0)
+    rows = [
+        (n, snr, seed, round(random.normal() + slope * n, 1))
+        for n in range(2, 14)
+        for snr in range(8)
+        for seed in range(seeds)
+    ]
+    frame = pd.DataFrame(rows, columns=["n", "snr", "seed", "test_error"])
+    frame.loc[(frame["snr"] == 3) & (frame["seed"] == 1), "test_error"] = 1.0
+    return frame.assign(method="none", status="done", reason="").sample(frac=1, random_state=0)
+
+
+FALLS = "mean of test_error falls along n on average"
+
+
+def trend_of(rows: pd.DataFrame) -> Measurement:
+    return judged(FALLS, rows)
+
+
+def slow_trend(line: pd.DataFrame) -> float:
+    """Spearman's correlation; that of a constant line, which has none, is taken as 0."""
+    constant = line["test_error"].nunique() == 1
+    return 0.0 if constant else float(spearmanr(line["n"], line["test_error"]).statistic)
+
+
+def test_the_trend_is_the_mean_over_seeds_of_spearmans_on_each_line() -> None:
+    frame, by_seed = grid(), []
+    for _, of_seed in frame.groupby("seed"):
+        by_seed.append(np.mean([slow_trend(line) for _, line in of_seed.groupby("snr")]))
+    trend, *_ = read(FALLS).parts(Table(frame, study().parameters))
+    np.testing.assert_allclose(trend.low, by_seed, atol=1e-12)
+    np.testing.assert_allclose(trend.high, by_seed, atol=1e-12)
+
+
+def test_a_trend_is_told_from_none() -> None:
+    assert trend_of(grid(-0.3)).verdict == "holds"
+    assert trend_of(grid(0.3)).verdict == "fails"
+    assert trend_of(grid(0.0)).verdict == "inconclusive"
+    assert trend_of(grid().assign(test_error=1.0)).verdict == "inconclusive"
+    assert trend_of(grid().query("n == 3")).verdict == "not run"
+
+
+def test_a_trend_on_few_lines_does_not_stand_for_all() -> None:
+    """Constant lines count: else one that falls would decide for seven that don't."""
+    frame = grid(-0.3)
+    frame.loc[frame["snr"] > 0, "test_error"] = 1.0
+    measured = trend_of(frame)
+    assert measured.value is not None
+    assert measured.value > -0.15
+
+
+def test_the_ends_of_a_trend_are_those_of_all_values_that_are_missing() -> None:
+    random = np.random.default_rng(0)
+    x = np.arange(6.0)
+    for missing in itertools.combinations(range(6), 2):
+        values = random.permutation(6).astype(float)
+        places = [-1.0, *(values + 0.5)]  # below, between and above all others
+        filled = []
+        for pair in itertools.product(places, repeat=2):
+            for tie in (-0.1, 0.1):
+                row = values.copy()
+                row[list(missing)] = pair[0], pair[1] + tie
+                filled.append(row)
+        known = _rank_correlations(x, np.array(filled)).low
+        ends = _end_ranks(np.array(filled)).low
+        values[list(missing)] = np.nan
+        trend, end = _rank_correlations(x, values[None]), _end_ranks(values[None])
+        assert trend.low[0] <= known.min() + 1e-12
+        assert known.max() - 1e-12 <= trend.high[0]
+        assert trend.high[0] - trend.low[0] <= known.max() - known.min() + 0.12  # a pair's order
+        assert (end.low[0], end.high[0]) == pytest.approx((ends.min(), ends.max()))
+
+
+def test_a_trend_depends_on_order_alone() -> None:
+    frame = grid(-0.3)
+    scaled = frame.assign(test_error=np.exp(frame["test_error"]), n=frame["n"] ** 3)
+    first, second = trend_of(frame), trend_of(scaled.sample(frac=1, random_state=1))
+    for name in ("the whole line", "its end"):
+        numbers = [
+            {key: each for key, each in measured.details.items() if name in key}
+            for measured in (first, second)
+        ]
+        assert numbers[0] == pytest.approx(numbers[1])
+        assert numbers[0]
+
+
+def test_a_line_that_rises_between_two_falls_does_not_fall() -> None:
+    frame = grid(-0.3, seeds=20)
+    peak = frame["n"].map({6: 8.0, 7: 16.0, 8: 8.0}).fillna(0.0)
+    turned = trend_of(frame.assign(test_error=frame["test_error"] + peak))
+    assert turned.verdict == "fails"
+    assert "its turn" in turned.note
+    assert trend_of(frame.assign(test_error=frame["test_error"] + 0.01 * peak)).verdict == "holds"

@@ -7,6 +7,7 @@ import itertools
 from collections.abc import Callable
 from dataclasses import replace
 
+import pandas as pd
 import pytest
 from scipy.stats import binom
 
@@ -24,7 +25,7 @@ from calibration.rates import (
     rates,
     worlds_of,
 )
-from overfit_cli import Measurement, UserError
+from overfit_cli import Claim, Measurement, UserError
 from overfit_cli.core.claim import Verdict
 from overfit_cli.core.registry import claims_of, find_study
 from overfit_cli.report.judge import simulated_rates
@@ -136,12 +137,17 @@ def test_a_rule_that_ignores_its_cells_is_found_out() -> None:
     worlds, cells = worlds_of(find_study(study))[name], design(CLAIMS[name].preset)
     wrong: tuple[tuple[Truth, Verdict], ...] = (("true", "fails"), ("false", "holds"))
     for truth, verdict in wrong:
-        measured = Measurement(verdict=verdict)
-        blind = replace(CLAIMS[name], measure=lambda _, measured=measured: measured)
-        found = rates(blind, getattr(worlds, truth), cells, 16, truth)
-        assert too_many_errors(
-            lambda _, found=found, truth=truth: max(errors(truth, found).values()), 4, 16
-        )
+
+        def says(_: pd.DataFrame, verdict: Verdict = verdict) -> Measurement:
+            return Measurement(verdict=verdict)
+
+        blind = replace(CLAIMS[name], measure=says)
+
+        def share(runs: int, truth: Truth = truth, blind: Claim = blind) -> float:
+            found = rates(blind, getattr(worlds, truth), cells, runs, truth)
+            return max(errors(truth, found).values())
+
+        assert too_many_errors(share, FIRST_RUNS, RUNS)
 
 
 def test_a_claim_without_worlds_is_named() -> None:

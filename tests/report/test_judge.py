@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import shutil
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
@@ -100,7 +102,8 @@ def test_a_run_of_its_preset_that_bears_on_no_claim_leaves_it_to_the_next(tmp_pa
 def test_a_claim_of_a_longer_profile_is_judged_there_whatever_is_asked_for() -> None:
     [claim] = [one for one in claims_of(find_study("benign-vit")) if one.name == "fig1-exponent"]
     paths = [Path(name) for name in ("b", "a", "fig1-paper", "fig1-quick")]
-    for profile, asked in (("quick", "quick"), ("quick", "paper"), ("paper", "quick")):
+    profiles: tuple[Literal["quick", "paper"], ...] = ("quick", "paper")
+    for profile, asked in itertools.product(profiles, profiles):
         first = "paper" if "paper" in (profile, asked) else "quick"
         second = "quick" if first == "paper" else "paper"
         named = [path.name for path in sort_runs(paths, replace(claim, profile=profile), asked)]

@@ -42,7 +42,8 @@ def cells(
 @pytest.mark.slow
 def test_cells_that_are_not_fitted_are_counted_and_their_seeds_weighed() -> None:
     frame = cells()
-    frame.loc[7, ["status", "reason", "train_loss"]] = ["failed", "step limit", 0.3]
+    frame.loc[frame.index == 7, ["status", "reason"]] = ["failed", "step limit"]
+    frame.loc[7, "train_loss"] = 0.3
     measurement = measure("fig1-fitted", frame)
     assert (measurement.verdict, measurement.value) == ("inconclusive", 19 / 20)
     assert "1 are not fitted; the largest training loss is 0.3." in measurement.note

@@ -171,12 +171,3 @@ def test_a_distance_that_steps_can_reach_is_judged() -> None:
             patch.setitem(bounds.SETTINGS[preset], "target_distance", distance)
             moved = cells.assign(target_distance=distance)
             assert measure("paths-lemma10", moved).verdict == verdict
-
-
-def test_margins_out_of_order_are_named_with_their_settings() -> None:
-    cells = design("heads-sparsity").assign(steps=1, gamma_attention=1.0, gamma_linear=0.5)
-    above = (cells["strength"] == 4) & (cells["relevant"] > 3)
-    cells = cells.assign(ntk_margin_constructed=np.where(above, 1.2, 0.7))
-    measured = measure("mixture-margins-ordered", cells)
-    assert measured.verdict == "fails"
-    assert "γ⋆ is above γ_attn at S = 4 for ζ from 0.4 to 0.9." in measured.note
