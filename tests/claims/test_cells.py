@@ -12,16 +12,13 @@ import pytest
 from overfit_cli.claims.cells import (
     Selection,
     add_planned,
-    complete_seeds,
     describe_values,
     finite_numbers,
-    one_setting,
     positive_numbers,
     repeated_seeds,
     require_done,
     require_trained,
     select_values,
-    whole_grid,
 )
 from overfit_cli.core.arrays import varying
 from overfit_cli.core.claim import Claim, Measurement
@@ -64,10 +61,6 @@ def test_what_is_not_named_has_its_default_and_other_cells_change_nothing() -> N
     pd.testing.assert_frame_equal(chosen, expected.sort_values(["n", "seed"]))
 
 
-def test_failed_cells_are_selected_too() -> None:
-    assert len(Selection(Parameters, vary=["n"]).of(failing(grid(), 2, "diverged"))) == 6
-
-
 def test_values_are_named_one_or_several() -> None:
     cells = grid(n=(2, 3, 4))
     assert set(Selection(Parameters, at={"n": 3}).of(cells)["n"]) == {3}
@@ -92,15 +85,6 @@ def test_a_parameter_may_have_to_take_several_values() -> None:
     check_undecided(
         "not run", "It needs 3 values of n; these cells have 2.", lambda: selection.of(grid())
     )
-
-
-def test_a_parameter_may_have_to_be_the_same_in_all_cells() -> None:
-    selection = Selection(Parameters, vary=["n"], alike=["d"])
-    assert set(selection.of(grid(d=(16,)))["d"]) == {16}
-    mixed = pd.concat([grid(d=(8,)), grid(n=(2,), d=(16,), seeds=1)])
-    assert set(selection.of(mixed)["d"]) == {8}
-    assert set(one_setting(mixed.sample(frac=1, random_state=0), ["d"])["d"]) == {8}
-    assert one_setting(mixed, ["kernel"]) is mixed
 
 
 def test_the_note_says_how_many_cells_of_other_settings_are_left_out() -> None:
@@ -222,25 +206,6 @@ def test_a_seed_with_all_the_numbers_of_another_is_no_draw_of_its_own() -> None:
 def test_counts_and_accuracies_agree_by_chance_and_tell_no_repetition() -> None:
     cells = grid().assign(loss=0.75, errors=3)
     assert repeated_seeds(cells, Parameters) == []
-
-
-def test_failed_cells_tell_no_repetition() -> None:
-    cells = failing(grid(), 6, "diverged").assign(loss=1 / 3)
-    assert repeated_seeds(cells, Parameters) == []
-
-
-def test_seeds_that_lack_cells_are_left_out_of_a_grid() -> None:
-    cells = grid()
-    torn = cells[~((cells["seed"] == 1) & (cells["n"] == 3))]
-    assert set(complete_seeds(torn)["seed"]) == {0, 2}
-
-
-def test_columns_of_a_refined_sweep_with_few_cells_are_no_part_of_the_grid() -> None:
-    coarse = grid(n=(2, 3), d=(8, 16, 32, 64))
-    near = grid(n=(5,), d=(8,), seeds=1)
-    actual = whole_grid(pd.concat([coarse, near]), "n", "d")
-    assert len(actual) == len(coarse)
-    assert set(actual["n"]) == {2, 3}
 
 
 def test_columns_that_vary_are_those_with_several_values_beside_nan() -> None:

@@ -19,7 +19,6 @@ from overfit_cli.claims.everywhere import verdicts_at_extremes
 from overfit_cli.claims.grammar import read
 from overfit_cli.claims.measured import Table
 from overfit_cli.claims.stated import Measure, claim
-from overfit_cli.core.errors import BadValue
 from overfit_cli.functions.function_study import study_of_function
 
 
@@ -87,9 +86,7 @@ def test_cells_that_are_absent_or_failed_are_named() -> None:
     [
         ("test_error < 1", {}),
         ("test_error falls along snr", {"snr": RANGE}),
-        ("test_error falls along n where n > 10", {"n": RANGE}),
         ("power of n in snr at test_error = 0.1 is 1 within 1", {"n": RANGE, "snr": RANGE}),
-        ("power of n in snr at test_error = 0.1 is 1 within 1 where snr < 1", {"snr": RANGE}),
         ("test_error[n=80] < test_error[n=160]", {"n": "80,160"}),
         ("test_error[n=80] < test_error[n is smallest]", {"n": "80"}),
         ("mean of test_error[n=80] < 1; test_error rises along snr", {"n": "80"}),
@@ -122,21 +119,6 @@ def test_what_sentences_need_is_told_before_there_are_cells() -> None:
     assert needs_in_words(read("test_error < 1"), table) == "It takes any cells."
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "test_error falls along m",
-        "test_error[m=1] < test_error[m=2]",
-        "test_error[method=rigde] < test_error[method=none]",
-        "test_error < 1 where m > 2",
-        "test_error < 1 where method = rigde",
-    ],
-)
-def test_names_that_the_study_does_not_have_are_refused_before_there_are_cells(text: str) -> None:
-    with pytest.raises(BadValue):
-        needs_in_words(read(text), Table(cells().iloc[:0], STUDY.parameters))
-
-
 def test_several_quantities_are_judged_on_the_cells_of_all() -> None:
     text = "test_error[method=ridge] < test_error[method=none]; test_error falls along n"
     assert words(text, cells()).startswith("Judged on 18 settings")
@@ -162,14 +144,12 @@ def test_a_single_setting_and_a_function_without_seeds_are_worded_so() -> None:
 @pytest.mark.parametrize(
     ("text", "lost", "verdicts"),
     [
-        ("test_error < 0.2", 1, ("holds", "holds")),
         ("test_error < 0.2", 3, ("holds", "inconclusive")),
         ("test_error < 0.2", 9, ("holds", "fails")),
         ("test_error < 0.05", 3, ("inconclusive", "fails")),
         ("test_error is 0.1 within 0.05", 9, ("holds", "fails")),
         ("test_error is 0.2 within 0.05", 1, ("fails", "fails")),
         ("share of seeds with test_error < 0.2 > 0.6", 2, ("holds", "inconclusive")),
-        ("share of seeds with test_error < 0.2 > 0.6", 10, ("holds", "fails")),
     ],
 )
 def test_missing_cells_are_taken_at_both_extremes(

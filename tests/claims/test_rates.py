@@ -3,12 +3,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from calibration.sentences import WORLDS, agreement, rate
+from calibration.sentences import WORLDS, rate
 from overfit_cli.claims.everywhere import FEWEST, judge_parts
 from overfit_cli.claims.quantities import Part, Statistic
 from overfit_cli.claims.rates import _Drawn, _verdicts, fewest_seeds, rates, seeds_to_decide
 from overfit_cli.claims.rules import Margin
-from overfit_cli.core.registry import claims_of, installed_studies
 from overfit_cli.stats.intervals import set_level
 
 
@@ -61,31 +60,6 @@ def test_rates_of_error_are_those_of_the_level(
     assert {(each.holds, each.fails) for each in simulated} == {(1.0, 0.0)}
 
 
-@pytest.mark.slow
-def test_resampled_rates_are_those_of_a_made_up_world_within_three_points() -> None:
-    statistics: tuple[Statistic, ...] = ("median", "mean")
-    for statistic in statistics:
-        truth = rate("normal", statistic, 12, repeats=1500)
-        samples = [np.random.default_rng(seed).normal(size=12) for seed in range(25)]
-        resampled = [rates([part(sample, statistic, most=0.5)]) for sample in samples]
-        for index, name in enumerate(("false_holds", "false_fails")):
-            mean = np.mean([getattr(found, name) for found in resampled])
-            assert abs(mean - truth[index]) < 0.03
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["fig2-fitted"])
-def test_resampled_rates_of_a_papers_claim_are_those_of_its_made_up_worlds(name: str) -> None:
-    (study,) = (
-        study
-        for study in installed_studies()
-        if any(claim.name == name for claim in claims_of(study))
-    )
-    measured = agreement(study, name, runs=200, resampled=10)
-    for made_up, resampled in (measured.holds, measured.fails, measured.power):
-        assert abs(made_up - resampled) < 0.03 + 0.02  # two deviations of 200 runs are 2 %
-
-
 def test_a_number_near_its_margin_takes_more_seeds_and_one_at_it_takes_too_many() -> None:
     numbers = np.random.default_rng(1).normal(0, 1, 15)
     numbers -= np.median(numbers)
@@ -126,16 +100,6 @@ def test_a_share_is_judged_at_its_own_level() -> None:
     assert found.false_holds <= 0.05
     assert found.holds == 1.0
     assert (seeds_to_decide([all_right]) or 99) <= 20
-
-
-def test_many_numbers_are_resampled_some_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    numbers = np.random.default_rng(2).normal(size=20)
-    whole = rates([part(numbers, "median", most=0.4)])
-    monkeypatch.setattr("overfit_cli.claims.rates.MOST_NUMBERS", 700)  # 35 worlds at a time
-    by_parts = rates([part(numbers, "median", most=0.4)])
-    assert by_parts.repeats == whole.repeats
-    assert by_parts.holds == pytest.approx(whole.holds, abs=0.05)
-    assert by_parts.false_holds == pytest.approx(whole.false_holds, abs=0.02)
 
 
 def test_noise_does_not_move_the_median_of_skewed_numbers_off_the_margins_end() -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import shutil
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
@@ -36,23 +38,14 @@ def names(shown: list[Judged]) -> list[str]:
 
 
 def test_claims_that_were_measured_are_shown_and_others_of_their_study_are_not() -> None:
+    """But all of a study whose cells bear on none, and of a claim that no preset measures."""
     every = [judged("a", "holds"), judged("b", "not run"), judged("c", "inconclusive")]
     assert names(relevant_claims(every)) == ["a", "c"]
-
-
-def test_a_claim_without_a_preset_is_shown_wherever_its_study_has_cells() -> None:
-    every = [judged("a", "holds"), judged("b", "not run", preset="")]
-    assert names(relevant_claims(every)) == ["a", "b"]
-
-
-def test_a_study_whose_cells_bear_on_none_of_its_claims_shows_them_all() -> None:
-    every = [judged("a", "not run"), judged("b", "not run"), judged("c", "fails", study="other")]
-    assert names(relevant_claims(every)) == ["a", "b", "c"]
-
-
-def test_a_study_without_cells_shows_nothing() -> None:
-    every = [judged("a", "not run", has_cells=False), judged("b", "holds", study="other")]
-    assert names(relevant_claims(every)) == ["b"]
+    assert names(relevant_claims([every[0], judged("b", "not run", preset="")])) == ["a", "b"]
+    other = judged("d", "fails", study="other")
+    assert names(relevant_claims([judged("a", "not run"), every[1], other])) == ["a", "b", "d"]
+    without_cells = judged("a", "not run", has_cells=False)
+    assert names(relevant_claims([without_cells, other])) == ["d"]
     assert relevant_claims([]) == []
 
 
@@ -99,12 +92,6 @@ def test_runs_are_read_in_the_order_of_their_names_and_each_once(tmp_path: Path)
 
 @pytest.mark.slow
 def test_a_run_of_its_preset_that_bears_on_no_claim_leaves_it_to_the_next(tmp_path: Path) -> None:
-    [claim] = [one for one in claims_of(find_study("benign-vit")) if one.name == "fig1-exponent"]
-    paths = [tmp_path / name for name in ("a", "fig1-paper", "fig1-quick", "b")]
-    named = [path.name for path in sort_runs(paths, claim, "quick")]
-    assert named == ["fig1-quick", "fig1-paper", "a", "b"]
-    named = [path.name for path in sort_runs(paths, claim, "paper")]
-    assert named == ["fig1-paper", "fig1-quick", "a", "b"]
     kept = Path("results")
     shutil.copytree(kept / "fig1-balanced-refined", tmp_path / "other")
     shutil.copytree(kept / "dynamics-quick", tmp_path / "fig1-quick")
@@ -114,10 +101,13 @@ def test_a_run_of_its_preset_that_bears_on_no_claim_leaves_it_to_the_next(tmp_pa
 
 def test_a_claim_of_a_longer_profile_is_judged_there_whatever_is_asked_for() -> None:
     [claim] = [one for one in claims_of(find_study("benign-vit")) if one.name == "fig1-exponent"]
-    paths = [Path(name) for name in ("a", "fig1-paper", "fig1-quick")]
-    for asked in ("quick", "paper"):
-        named = [path.name for path in sort_runs(paths, replace(claim, profile="paper"), asked)]
-        assert named == ["fig1-paper", "fig1-quick", "a"]
+    paths = [Path(name) for name in ("b", "a", "fig1-paper", "fig1-quick")]
+    profiles: tuple[Literal["quick", "paper"], ...] = ("quick", "paper")
+    for profile, asked in itertools.product(profiles, profiles):
+        first = "paper" if "paper" in (profile, asked) else "quick"
+        second = "quick" if first == "paper" else "paper"
+        named = [path.name for path in sort_runs(paths, replace(claim, profile=profile), asked)]
+        assert named == [f"fig1-{first}", f"fig1-{second}", "a", "b"]
 
 
 def test_what_is_decided_at_the_level_of_all_leaves_the_others_a_wider_one() -> None:

@@ -96,11 +96,6 @@ def test_a_run_written_as_csv_is_that_run(run: Path) -> None:
     assert (comparison.table()[["difference", "largest"]] == 0).all(axis=None)
 
 
-def test_a_setting_of_the_file_is_compared_with_the_runs(run: Path) -> None:
-    comparison = compared(run, "mood,n,snr,test_loss\nprints,2,1,9.5\n")
-    assert comparison.settings == {"mood": {"a": "well", "b": "prints"}}
-
-
 def test_what_a_file_lacks_is_no_difference(run: Path) -> None:
     comparison = compared(run, f"n,snr,test_loss,draw\n2,1,{plane(2, 1, 0)},\n4,2,NaN,\n9,9,1,\n")
     assert comparison.differences[0]["pairs"] == 1
@@ -115,15 +110,11 @@ def test_conditions_choose_points_and_cells(run: Path) -> None:
     assert (comparison.pairs.both, len(comparison.b.cells)) == (1, 1)
 
 
-# Between the points
-
-
 # Files that can't be read
 
 
 BAD = [
     ("", "it has no row; write a header and a row for each point."),
-    ("n,snr,test_loss\n", "it has no row; write a header and a row for each point."),
     ("n,snr,test_loss\n2,1\n", "row 1 has fewer fields than the header."),
     (
         "n,snr,test_loss\n2,1,9\n\n2,2,9,\n",
@@ -138,16 +129,9 @@ BAD = [
         "toy has no parameter and no measured column 'tset_loss'; did you mean 'test_loss'",
     ),
     ("n,snr\n2,1\n", "none of its columns is one that toy measures, such as test_loss."),
-    (
-        "\nn,snr,test_loss,note\n2,1,9,a\n",
-        "toy has no parameter and no measured column 'note'",
-    ),
-    ("n,N,test_loss\n2,1,9\n", "two columns are n; keep one of them."),
     ("n,n,test_loss\n2,1,9\n", "two columns are n; keep one of them."),
     ("n,snr,seed,test_loss\n2,1,-1,9\n", "row 1: seed -1: it takes a whole number of at least 0."),
-    (",snr,test_loss\n2,1,9\n", "a column has no name; give each its own."),
     ("n,snr,test_loss,\n2,1,9,\n", "a column has no name; give each its own."),
-    ("n,snr,test_loss\n2.5,1,9\n", "row 1: n: n takes a whole number of at least 1"),
     ("n,snr,test_loss\n2,1,9\n2,,9\n", "row 2: snr: snr takes a number above 0, not ''."),
     (
         "n,snr,seed,test_loss\n2,1, ,9\n",
@@ -156,14 +140,6 @@ BAD = [
     (
         "n,snr,test_loss\n2,1,low\n",
         "row 1: test_loss: it takes a finite number, or nothing, not 'low'.",
-    ),
-    (
-        "n,snr,test_loss\n2,1,inf\n",
-        "row 1: test_loss: it takes a finite number, or nothing, not 'inf'.",
-    ),
-    (
-        "n,snr,test_loss\n2,1,1_0\n",
-        "row 1: test_loss: it takes a finite number, or nothing, not '1_0'.",
     ),
     (
         "n,snr,test_loss\n2,1,9\n\n2,1.0,8\n",
@@ -178,11 +154,6 @@ BAD = [
         "n,snr,test_loss\n2,7,9\n",
         "no cell of it has a counterpart in A with the same n, snr; snr is 1, 2, 4, 5 in A and 7 "
         "in B; choose one value on each side with where-a and where-b.",
-    ),
-    (
-        "n,snr,test_loss\n3,1,9\n",
-        "no cell of it has a counterpart in A with the same n, snr; n is 2, 4 in A and 3 in B; "
-        "choose one value on each side with where-a and where-b.",
     ),
     ("n,snr,test_loss\n2,1,\n", "it has numbers of none of A's columns: test_loss, steps."),
 ]
@@ -203,10 +174,6 @@ def test_a_file_that_is_no_text_is_refused(run: Path, monkeypatch: pytest.Monkey
     path.write_bytes("n,snr,test_loss\n2,1,9\n".encode("utf-16"))
     with pytest.raises(UserError, match="it isn't text in UTF-8"):
         compare_sides(run, path)
-    with pytest.raises(UserError, match=r"none.csv: it can't be read \(No such file"):
-        compare_sides(run, run.parent / "none.csv")
     monkeypatch.setattr("overfit_cli.report.published.MOST_BYTES", 10)
     with pytest.raises(UserError, match=r"it can't be read \(it has more than 10 bytes\)"):
         compare_sides(run, path)
-    with pytest.raises(UserError, match="A is a run directory; name the published file second"):
-        compare_sides(path, run)

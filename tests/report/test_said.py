@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import io
 import json
 import re
 import shlex
 from pathlib import Path
 
 import pytest
-from rich.console import Console
 
-from overfit_cli.cli.list import verdict_table
 from overfit_cli.cli.report import counts_in_words
-from overfit_cli.core.claim import Claim, Interval, Kind, Measurement, Verdict
-from overfit_cli.report.judge import Judged
+from overfit_cli.core.claim import Kind, Verdict
 from tests.command import call
 from tests.screen import shown
 from tests.terminal import on_a_terminal
@@ -118,19 +114,3 @@ def test_identities_are_counted_apart_and_claims_that_were_not_run_are_said() ->
     assert counts_in_words(verdicts) == (
         "1 hold, 0 fail, 1 vacuous, 1 not run; of identities 1 of 2 hold."
     )
-
-
-def test_names_of_claims_are_whole_at_80_columns_and_numbers_fold_between_words() -> None:
-    interval = Interval(-0.0012345, 0.0067891, "95 % t over 12 seeds")
-    measurement = Measurement(verdict="inconclusive", value=-0.0045678, interval=interval)
-    claim = Claim(
-        name="a-name-of-some-five-and-thirty-letters",
-        source="",
-        statement="",
-        holds_where="",
-        measure=lambda _: measurement,
-    )
-    printed = io.StringIO()
-    Console(width=80, file=printed).print(verdict_table([Judged("toy", claim, measurement, None)]))
-    words = printed.getvalue().split()
-    assert {claim.name, "inconclusive", "−0.00457", "[−0.00123,", "0.00679]"} <= {*words}

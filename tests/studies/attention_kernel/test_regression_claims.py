@@ -1,3 +1,5 @@
+"""Claims on regression, and on what the paper leaves open, on cells whose verdict is known."""
+
 from __future__ import annotations
 
 from collections.abc import Mapping
@@ -6,12 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from calibration.kernel_regression import WORLDS
-from calibration.rates import MOST_ERRORS, TRUTHS, design, errors, rates
 from overfit_cli import Measurement
 from overfit_cli.claims.joined import JointMeasure
-from overfit_cli.claims.rules import judge_instance
-from overfit_cli.studies.attention_kernel.regression.claims.bounds import LEMMAS, Lemma
 from overfit_cli.studies.attention_kernel.regression.parameters import KernelRegressionParameters
 from overfit_cli.studies.attention_kernel.regression.study import study
 from tests.judged import claims_by_name, measure
@@ -86,22 +84,6 @@ def test_theorem_3_is_judged_where_its_condition_is_met() -> None:
     assert still.verdict == "inconclusive"
     assert "10 seeds the loss has not come down yet" in still.note
     assert measure("theorem3-gaussian-zero", frame(zero, larger)).verdict == "holds"
-
-
-def test_a_setting_that_meets_a_condition_is_judged_though_another_has_more_cells() -> None:
-    free = {"relative_loss": 0.5, "train_loss": 0.5, "gradient": 0.0, "condition_12": 800.0}
-    zero = NEAR | {"relative_loss": 1e-9, "train_loss": 1e-27, "gradient": 0.0}
-    cells = pd.concat([frame(free, seeds=40), frame(zero)])
-    assert measure("theorem3-gaussian-zero", cells).verdict == "holds"
-
-
-def test_a_claim_is_judged_on_the_longer_or_shorter_cells_and_says_so() -> None:
-    short = {"training_steps": 10, "relative_loss": 0.5, "floor": 0.0}
-    long = {"training_steps": 1500, "relative_loss": 1e-9, "floor": 0.0}
-    cells = pd.concat([frame(short, seeds=8), frame(long)])
-    measurement = part("zero-gaussian-below", "below the hull", cells)
-    assert measurement.verdict == "holds"
-    assert "Judged at training_steps=1500; 8 cells" in measurement.note
 
 
 def ended(above: float, floor: float, fall: float, **values: object) -> dict[str, object]:
@@ -229,35 +211,6 @@ def test_the_slowest_rate_refutes_theorem_1_before_any_step_shows_it() -> None:
     assert part("theorem2-corrected-four", "H = 2", frame(all_weights)).verdict == "holds"
 
 
-def test_killed_workers_hide_no_exception_and_confirm_nothing() -> None:
-    cells = frame(bounded(4, broken=7), bounded(4, broken=7, learning_rate=0.3))
-    numbers = [column.name for column in study.columns]
-    cells.loc[[0, 5, 12], ["status", "reason"]] = ["failed", "MemoryError"]
-    cells.loc[[0, 5, 12], numbers] = np.nan
-    assert part("theorem1-paper-two", "H = 4", cells).verdict == "fails"
-    cells = frame(bounded(4))
-    cells.loc[3, ["status", "reason"]] = ["failed", "MemoryError"]
-    cells.loc[3, numbers] = np.nan
-    assert part("theorem1-paper-two", "H = 4", cells).verdict == "inconclusive"
-    met = frame(bounded(4) | MET | {"trained": "all"})
-    met.loc[3, ["status", "reason"]] = ["failed", "MemoryError"]
-    met.loc[3, numbers] = np.nan
-    assert part("theorem2-paper-two", "H = 4", met).verdict == "inconclusive"
-
-
-def test_rows_of_another_setting_change_nothing() -> None:
-    cells = frame(bounded(4, broken=7))
-    other = frame(bounded(4, sigma_w=0.3), seeds=3)
-    assert part("theorem1-paper-two", "H = 4", pd.concat([cells, other])).verdict == "fails"
-    small = frame(bounded(4, broken=7, n=2, tokens=2))
-    assert part("theorem1-paper-two", "H = 4", small).verdict == "fails", "any size may be judged"
-
-
-def test_a_bound_far_above_every_loss_says_nothing() -> None:
-    flat = frame(bounded(2, rate_paper=1e-5))
-    assert part("theorem1-paper-two", "H = 2", flat).verdict == "vacuous"
-
-
 @pytest.mark.parametrize(("kernel", "name"), [("softmax", ""), ("gaussian", "-gaussian")])
 def test_theorem_2_is_judged_where_its_condition_is_met(kernel: str, name: str) -> None:
     cell = bounded(4, kernel=kernel, trained="all", relative_loss=1e-9, train_loss=1e-9)
@@ -306,13 +259,6 @@ def test_told_and_drawn_weights_lie_in_one_directory_and_are_told_apart() -> Non
     assert measure("example-gradient", frame(STUCK)).verdict == "not run"
 
 
-def test_what_is_computed_without_a_draw_decides_by_itself() -> None:
-    assert judge_instance(True, 0.0).verdict == "holds"
-    assert judge_instance(False, 1.0).verdict == "fails"
-    assert judge_instance(True, 0.0).interval is None
-    assert judge_instance(True, np.nan).verdict == "inconclusive"
-
-
 def test_sizes_are_sufficient_only_where_every_cell_of_them_has_full_rank() -> None:
     base = {"kernel": "softmax", "trained": "value", "training_steps": 1}
     good = {"lambda_b": 1e-3, "delta": 1e-3}
@@ -356,49 +302,86 @@ def test_an_eigenvalue_decides_theorem_1_and_where_8_is_met_theorem_2() -> None:
         assert measure("eigenvalue-proved", cells).verdict == verdict
 
 
-@pytest.mark.parametrize(("over", "verdict"), [(0.98, "holds"), (1.3, "fails"), (0.7, "fails")])
-def test_the_slowest_rate_is_two_over_h_of_the_papers_or_not(over: float, verdict: str) -> None:
-    cells = frame(*slow_modes(2, over), *slow_modes(8, over / 4))
-    cells["rate_margin"] *= 1 + 0.001 * cells["seed"]
-    assert measure("eigenvalue-law", cells).verdict == verdict
+# Tangent kernels, and layers on top
 
 
-@pytest.mark.parametrize("lemma", LEMMAS, ids=[item.name for item in LEMMAS])
-def test_one_cell_on_the_wrong_side_of_a_bound_breaks_a_lemma(lemma: Lemma) -> None:
-    values = {
-        name: item[0] if isinstance(item, tuple) else item for name, item in lemma.values.items()
-    }
-    column, name = lemma.column, lemma.name
-    right, wrong = 0.2, 1.1
-    cells = frame(values | {column: right})
-    assert measure(name, cells).verdict == "holds"
-    assert measure(name, cells).details["median"] == right
-    cells.loc[3, column] = wrong
-    assert measure(name, cells).verdict == "fails"
-    assert measure(name, frame(values)).verdict == "inconclusive"
+NEAR_QUERY = {"trained": "query", "target": "near", "sigma_w": 0.02, "condition_12": -0.5}
 
 
-def test_every_claim_has_its_worlds() -> None:
-    assert set(WORLDS) == set(BY_NAME)
+def descents(softmax: float, gaussian: float) -> pd.DataFrame:
+    """Cells of both kernels that come down in so many steps, at one step size each."""
+    cells = frame(
+        NEAR_QUERY | {"kernel": "softmax", "learning_rate": 4e4, "steps_to_millionth": softmax},
+        NEAR_QUERY | {"kernel": "gaussian", "learning_rate": 10.0, "steps_to_millionth": gaussian},
+    )
+    spread = np.where(cells["kernel"] == "softmax", 2e-3, 1e-3)
+    cells["steps_to_millionth"] *= 1 + spread * cells["seed"]
+    return cells
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "name",
-    [
-        "trapped-softmax",
-        "example-gradient",
-        "zero-gaussian-below",
-        "theorem2-paper-two",
-    ],
-)
-def test_a_claim_is_seldom_wrong_in_its_worlds(name: str) -> None:
-    """A few runs: most errors, with the luck of 20 draws."""
-    cells = design(BY_NAME[name].preset)
-    runs = 20
-    for truth in TRUTHS:
-        error_rates = rates(BY_NAME[name], getattr(WORLDS[name], truth), cells, runs, truth)
-        for verdict, share in errors(truth, error_rates).items():
-            assert share <= 2 * MOST_ERRORS, (truth, verdict)
-        if truth == "true":
-            assert error_rates.share("holds") >= 0.9
+def test_steps_at_the_best_step_sizes_are_compared_seed_by_seed() -> None:
+    assert measure("tangent-slower", descents(300.0, 100.0)).verdict == "holds"
+    assert measure("tangent-slower", descents(50.0, 100.0)).verdict == "fails"
+    assert measure("tangent-slower", descents(np.nan, 100.0)).verdict == "inconclusive"
+
+
+def with_layers(*rows: Mapping[str, object], alone: float = 1000.0) -> pd.DataFrame:
+    """Cells without layers on top, and with 1, 2 and 4; rows change those of each."""
+    base = {"kernel": "softmax", "heads": 4, "lambda_b": 0.1, "learning_rate": 0.01}
+    base |= {"train_loss": 1e-7, "gradient": 1.0, "relative_loss": 1e-7}
+    cells = frame(
+        base | {"trained": "all", "steps_to_millionth": alone},
+        *(
+            base
+            | {"trained": f"layers-{count}", "steps_to_millionth": 900.0}
+            | {"steps_to_trillionth": 2000.0, **row}
+            for count in (1, 2, 4)
+            for row in rows or ({},)
+        ),
+    )
+    cells["steps_to_millionth"] *= (
+        1 + cells["seed"] * np.where(cells["trained"] == "all", 1, 2) / 1e3
+    )
+    return cells
+
+
+def test_layers_converge_linearly_at_some_step_size_or_not() -> None:
+    name = "corollary1-linear"
+    assert measure(name, with_layers()).verdict == "holds"
+    falling = {"steps_to_trillionth": np.nan, "gradient": 1.0}
+    at_another = with_layers(falling, {"learning_rate": 0.02})
+    assert measure(name, at_another).verdict == "holds"
+    assert measure(name, with_layers(falling)).verdict == "inconclusive"
+    stopped = falling | {"gradient": 0.0}
+    assert measure(name, with_layers(stopped)).verdict == "fails"
+    assert measure(name, with_layers(stopped, {"learning_rate": 0.02})).verdict == "holds"
+    assert measure(name, with_layers({}, stopped | {"learning_rate": 0.02})).verdict == "holds"
+    too_large = with_layers(falling, stopped | {"learning_rate": 0.02})
+    assert measure(name, too_large).verdict == "inconclusive", "the smallest still falls"
+    power_law = measure(name, with_layers({"steps_to_trillionth": 1e5}))
+    assert (power_law.verdict, power_law.details["seeds that do, layers-2"]) == ("fails", 0)
+    longer = falling | {"steps": 100_000}
+    assert measure(name, with_layers(longer)).verdict == "fails", "30 times the steps are over"
+    uncounted = stopped | {"relative_loss": 1e-13}
+    assert measure(name, with_layers(uncounted)).verdict == "inconclusive", "it has come down"
+    lost = with_layers(stopped)
+    lost.loc[lost["seed"] < 20, ["status", "reason"]] = ["failed", "worker killed"]
+    assert measure(name, lost).verdict == "inconclusive"
+    assert measure(name, with_layers({"lambda_b": 0.0})).verdict == "vacuous"
+    one_depth = with_layers()
+    assert measure(name, one_depth[one_depth["trained"] != "layers-4"]).verdict == "not run"
+
+
+def test_layers_take_as_many_steps_or_fewer_or_more() -> None:
+    assert measure("remark2-rate", with_layers()).verdict == "holds"
+    assert measure("remark2-rate", with_layers({"steps_to_millionth": 100.0})).verdict == "holds"
+    assert measure("remark2-rate", with_layers({"steps_to_millionth": 2500.0})).verdict == "fails"
+    never = {"steps_to_millionth": np.nan, "steps": 3000}
+    assert measure("remark2-rate", with_layers(never)).verdict == "fails", "3000 steps and more"
+    cells = with_layers()
+    lost = (cells["trained"] == "layers-2") & (cells["seed"] < 5)
+    cells.loc[lost, ["status", "reason"]] = ["failed", "worker killed"]
+    cells.loc[lost, "steps_to_millionth"] = np.nan
+    assert measure("remark2-rate", cells).verdict == "inconclusive"
+    cells = with_layers(alone=np.nan)
+    assert measure("remark2-rate", cells).verdict == "holds", "without layers it takes more"

@@ -7,10 +7,8 @@ import pandas as pd
 import pytest
 
 from calibration.rates import design
-from overfit_cli.core.registry import find_study
-from overfit_cli.report.runs import Table
 from overfit_cli.studies.multihead.claims import with_step_ends
-from tests.judged import all_claims, measure
+from tests.judged import measure
 
 FOUND = {"alignment_w": 0.99, "alignment_u": 0.99}
 MISSED = {"alignment_w": -0.94, "alignment_u": -0.9, "steps_to_target": np.nan, "train_loss": 0.25}
@@ -68,14 +66,6 @@ def test_a_censored_cell_lies_between_its_steps_and_infinity() -> None:
     assert least[1, 50] == most[1, 50] == cells["steps_to_target"][1, 50]
 
 
-def test_all_heads_are_more_than_one() -> None:
-    name = "planted-gd-faster"
-    cells = planted()
-    assert measure(name, cells[cells["heads"] == 1]).verdict == "not run"
-    on_first_seed = cells[(cells["heads"] == 1) | (cells["seed"] == 0)]
-    assert measure(name, on_first_seed).verdict == "inconclusive"
-
-
 @pytest.mark.parametrize("seeds", [5, 10])
 def test_seeds_on_which_the_mixture_never_arrives_leave_it_open(seeds: int) -> None:
     """A mean has no end then."""
@@ -86,13 +76,6 @@ def test_seeds_on_which_the_mixture_never_arrives_leave_it_open(seeds: int) -> N
         train_loss=cells["train_loss"].mask(lost, 0.3),
     )
     assert measure("mixture-constant-slower", cells).verdict == "inconclusive"
-
-
-def test_one_killed_worker_does_not_hide_heads_that_never_find_the_planted_one() -> None:
-    cells = without(planted(), [50])
-    killed = cells.index[0]
-    cells.loc[killed, ["status", "reason"]] = ["failed", "worker killed"]
-    assert measure("planted-gd-faster", cells).verdict == "fails"
 
 
 def test_momentum_that_arrives_seldom_is_not_sooner() -> None:
@@ -114,48 +97,6 @@ def test_the_more_the_slower_sees_heads_that_are_faster_but_for_the_last() -> No
     assert measure("mixture-adam-faster", trained("heads-fig3-adam", flat)).verdict == "holds"
 
 
-@pytest.mark.parametrize(
-    ("column", "value"), [("learning_rate", 1e-3), ("n", 5), ("training_steps", 10)]
-)
-def test_other_settings_are_not_judged_as_the_figure(column: str, value: float) -> None:
-    slower = {heads: 40.0 * heads**0.5 for heads in PLANTED}
-    cells = trained("heads-fig2", slower)
-    assert measure("mixture-constant-slower", cells).verdict == "holds"
-    assert measure("mixture-constant-slower", cells.assign(**{column: value})).verdict == "not run"
-
-
-def test_copied_seeds_with_a_little_noise_are_no_seeds() -> None:
-    cells = planted()
-    noise = 1 + 1e-9 * np.random.default_rng(1).standard_normal(len(cells))
-    first = cells[cells["seed"] < 3].set_index(["seed", "heads"])["steps_to_target"]
-    original = [
-        first[(seed % 3, heads)] for seed, heads in zip(cells["seed"], cells["heads"], strict=True)
-    ]
-    copied = cells.assign(steps_to_target=np.array(original) * noise)
-    claim = all_claims()["planted-gd-faster"]
-    measured = Table(copied, find_study("multihead-planted")).judge(claim)
-    assert measured.verdict == "inconclusive"
-    assert "they are no further draws" in measured.note
-
-
-def test_proposition_3_says_that_10_is_out_of_reach_only_where_it_is() -> None:
-    cells = design("heads-certificates").assign(steps=1, optimal_noise=0.5, optimal_margin=0.9)
-    far = measure("mixture-proposition3", cells.assign(optimal_missed=5e-5))
-    assert far.verdict == "holds"
-    assert "(10) is out of reach by 4 decades" in far.note
-    broken = measure("mixture-proposition3", cells.assign(optimal_missed=1.5))
-    assert broken.verdict == "fails"
-    assert "out of reach" not in broken.note
-
-
-def test_lemma_2_names_the_constant_that_it_takes() -> None:
-    cells = design("heads-first-phase").assign(steps=1, first_coefficient=0.25)
-    noise = 1e-5 * np.random.default_rng(0).random(len(cells))
-    measured = measure("mixture-lemma2", cells.assign(first_deviation=1e-4 + noise))
-    assert measured.verdict == "fails"
-    assert "median: 0.749 with n₁ = 1000, 7.49 with n₁ = 100000." in measured.note
-
-
 def test_the_coefficient_at_many_samples_is_not_averaged_with_that_at_few() -> None:
     """About ζ/2, p is as long with many samples as with few."""
     cells = design("heads-first-phase")
@@ -165,32 +106,6 @@ def test_the_coefficient_at_many_samples_is_not_averaged_with_that_at_few() -> N
     deviation = np.abs(coefficient - 0.25) * size
     cells = cells.assign(steps=1, first_coefficient=coefficient, first_deviation=deviation)
     assert measure("mixture-lemma2", cells).verdict == "fails"
-
-
-def margins(shares: dict[int, float]) -> pd.DataFrame:
-    cells = design("heads-fig3-sqrt")
-    noise = 1e-5 * np.random.default_rng(0).standard_normal(len(cells))
-    return cells.assign(steps=1000, margin_share=cells["heads"].map(shares) + noise)
-
-
-def test_a_margin_falls_away_where_it_falls_by_something_and_to_the_end() -> None:
-    falling = {1: 0.9, 2: 0.8, 5: 0.7, 10: 0.6, 20: 0.5, 50: 0.4}
-    assert measure("mixture-sqrt-margin-falls", margins(falling)).verdict == "holds"
-    hardly = {heads: 1 - 8e-6 * heads for heads in falling}
-    assert measure("mixture-sqrt-margin-falls", margins(hardly)).verdict == "fails"
-    turned = falling | {50: 0.9}
-    assert measure("mixture-sqrt-margin-falls", margins(turned)).verdict == "fails"
-
-
-@pytest.mark.parametrize("bad", [1 + 2e-9, np.nan])
-def test_bounds_fail_at_an_excess_and_are_open_without_a_number(bad: float) -> None:
-    name = "mixture-proposition1-random"
-    cells = design("heads-random").assign(steps=1, model_gradient=0.5, model_hessian=0.01)
-    assert measure(name, cells).verdict == "holds"
-    cells["model_gradient"] = cells["model_gradient"].mask(cells.index == 7, bad)
-    verdict = "inconclusive" if np.isnan(bad) else "fails"
-    assert measure(name, cells).verdict == verdict
-    assert measure(name, cells.iloc[:999]).verdict == "not run"
 
 
 def test_a_part_of_corollary_1_that_is_out_of_reach_leaves_the_others() -> None:

@@ -6,15 +6,13 @@ import itertools
 import math
 
 import numpy as np
-import pandas as pd
 import pytest
 import torch
 from torch.nn import functional
 
-from calibration.multihead_mixture import WORLDS as MIXTURE_WORLDS
-from calibration.multihead_paths import MET, WORLDS
+from calibration.multihead_paths import MET
 from calibration.rates import design
-from overfit_cli.core.training import Execution, Training, named_rng
+from overfit_cli.core.training import Execution, Training
 from overfit_cli.studies.multihead import reference, theory
 from overfit_cli.studies.multihead.mixture.data import draw_problem
 from overfit_cli.studies.multihead.paths import bounds, training
@@ -117,29 +115,6 @@ def test_segments_are_as_long_as_the_proposition_allows() -> None:
         assert 0.3 * math.sqrt(50) < 2 * beta * square <= math.sqrt(50) * (1 + 1e-9)
 
 
-_NEW = sorted(
-    {*WORLDS}
-    | {
-        name
-        for name in MIXTURE_WORLDS
-        if name
-        in {
-            "mixture-concavity-falls",
-            "mixture-least-heads-margin",
-            "mixture-margins-ordered",
-        }
-    }
-)
-
-
-@pytest.mark.parametrize("name", _NEW)
-def test_a_claim_holds_in_its_true_world_and_not_in_its_false_one(name: str) -> None:
-    worlds = {**WORLDS, **MIXTURE_WORLDS}[name]
-    cells = design(all_claims()[name].preset)
-    assert measure(name, worlds.true(cells, named_rng(0, "true"))).verdict == "holds"
-    assert measure(name, worlds.false(cells, named_rng(0, "false"))).verdict != "holds"
-
-
 @pytest.mark.parametrize("name", ["theorem1", "lemma8", "lemma9", "lemma10"])
 def test_cells_that_miss_the_conditions_decide_nothing(name: str) -> None:
     cells = design(all_claims()[f"paths-{name}"].preset)
@@ -196,20 +171,3 @@ def test_a_distance_that_steps_can_reach_is_judged() -> None:
             patch.setitem(bounds.SETTINGS[preset], "target_distance", distance)
             moved = cells.assign(target_distance=distance)
             assert measure("paths-lemma10", moved).verdict == verdict
-
-
-def test_a_lost_number_of_one_cell_leaves_the_theorem_open() -> None:
-    cells = design("heads-theorem1").assign(steps=10_000, **MET)
-    cells["mean_train_loss"] += 1e-3 * named_rng(0, "x").random(len(cells))
-    assert measure("paths-theorem1", cells).verdict == "holds"
-    lost = cells.assign(mean_train_loss=cells["mean_train_loss"].mask(cells.index == 0))
-    assert measure("paths-theorem1", pd.DataFrame(lost)).verdict == "inconclusive"
-
-
-def test_margins_out_of_order_are_named_with_their_settings() -> None:
-    cells = design("heads-sparsity").assign(steps=1, gamma_attention=1.0, gamma_linear=0.5)
-    above = (cells["strength"] == 4) & (cells["relevant"] > 3)
-    cells = cells.assign(ntk_margin_constructed=np.where(above, 1.2, 0.7))
-    measured = measure("mixture-margins-ordered", cells)
-    assert measured.verdict == "fails"
-    assert "γ⋆ is above γ_attn at S = 4 for ζ from 0.4 to 0.9." in measured.note

@@ -9,7 +9,6 @@ import pytest
 from calibration import positional_semantic as worlds
 from calibration.rates import design
 from overfit_cli.studies.positional_semantic.claims import (
-    published_means,
     published_theory,
 )
 from overfit_cli.studies.positional_semantic.transition import transitions
@@ -79,40 +78,3 @@ def test_the_authors_solution_is_met_between_their_values_of_alpha() -> None:
             noise = unit * RANDOM.standard_normal(len(cells))
             made = cells.assign(**{column: line + shift + noise})
             assert measure(f"{start}-{column}", made).verdict == verdict
-
-
-@pytest.mark.slow
-def test_published_means_are_met_at_their_own_places() -> None:
-    cells = design("positional-published")
-    means = published_means()
-    for column in ("theta", "m", "test_error", "train_loss"):
-        table = means.set_index([means["alpha"].round(6), "omega", "start"])[column]
-        places = zip(cells["alpha"].round(6), cells["omega"], cells["start"], strict=True)
-        noise = 1 + 0.01 * RANDOM.standard_normal(len(cells))
-        cells[column] = [table[place] for place in places] * noise
-    names = ("semantic-theta", "positional-m", "semantic-test-error", "positional-train-loss")
-    assert {measure(f"{name}-published", cells).verdict for name in names} == {"holds"}
-    off = cells.assign(test_error=1.1 * cells["test_error"], theta=cells["theta"] - 0.06)
-    assert measure("semantic-test-error-published", off).verdict == "fails"
-    assert measure("semantic-theta-published", off).verdict == "fails"
-    assert measure("positional-m-published", off).verdict == "holds"
-    shifted = cells.assign(alpha=cells["alpha"] + 0.01)
-    assert measure("positional-m-published", shifted).verdict not in ("holds", "fails")
-
-
-def test_the_overlap_that_vanishes_must_fall_as_a_fluctuation() -> None:
-    cells = design("positional-sizes")
-    noise = np.exp(0.05 * RANDOM.standard_normal(len(cells)))
-    for power, verdict in ((-0.5, "holds"), (0.0, "fails"), (-1.0, "fails")):
-        falling = cells.assign(m=0.3 * cells["d"] ** power * noise)
-        assert measure("semantic-m-vanishes", falling).verdict == verdict
-
-
-def test_cells_of_other_settings_decide_nothing() -> None:
-    for cells in (
-        crossing("positional-published", 1.0).assign(sigma=1.0),
-        crossing("positional-published", 1.0).query("alpha < 0.3"),
-        crossing("positional-published", 1.0).query("start == 'semantic'"),
-    ):
-        measured = measure("transition", cells)
-        assert measured.verdict not in ("holds", "fails"), measured

@@ -41,40 +41,9 @@ def failed(cells: pd.DataFrame, rows: pd.Series[bool], reason: str) -> pd.DataFr
     return doctored
 
 
-def test_every_claim_has_a_kind_and_a_claim_of_the_paper_its_hypotheses() -> None:
-    kinds = {name: claim.kind for name, claim in CLAIMS.items()}
-    of_paper = {name for name, kind in kinds.items() if kind == "paper"}
-    assert of_paper == {
-        "softmax-gradient-of-23",
-        "softmax-theorem42",
-        "softmax-lemma51-bound",
-        "softmax-theorem-f2-bound",
-        "diffusion-theorem66",
-    }
-    assert all(CLAIMS[name].hypotheses for name in of_paper)
-    assert not any("ours" in claim.source for claim in CLAIMS.values())
-    assert not any(kind == "identity" for kind in kinds.values())
-
-
-def test_what_is_ours_only_follows_the_paper() -> None:
-    for claim in CLAIMS.values():
-        assert claim.source.startswith("after ") == (claim.kind == "ours"), claim.name
-
-
-def test_a_statement_names_the_step_size_and_the_conditions_that_are_not_met() -> None:
-    for name in ("steps-paper",):
-        assert "0.1 λ/(m n²)" in CLAIMS[f"softmax-{name}"].statement
-        assert "λ < 1" in CLAIMS[f"softmax-{name}"].hypotheses
-    for name in ("lemma53-bound", "drift-tight", "gap-tight", "movement-tight"):
-        assert "D < R = λ/(2nd e^(10B))" in CLAIMS[f"softmax-{name}"].hypotheses
-
-
-@pytest.mark.parametrize("name", sorted(CLAIMS))
-def test_a_true_world_contradicts_nothing_and_float32_decides_nothing(name: str) -> None:
-    cells = true_cells(name)
-    assert verdict(name, cells) == "holds"
-    if name.startswith("softmax"):
-        assert verdict(name, cells.assign(dtype="float32")) == "not run"
+@pytest.mark.parametrize("name", ["softmax-theorem42", "softmax-steps", "softmax-lemma51-bound"])
+def test_float32_decides_nothing(name: str) -> None:
+    assert verdict(name, true_cells(name).assign(dtype="float32")) == "not run"
 
 
 @pytest.mark.parametrize(
@@ -151,20 +120,6 @@ def test_networks_that_never_converge_are_censored_not_left_out() -> None:
         assert verdict(name, failed(cells, most, "absent")) == "inconclusive"
 
 
-def test_lambda_of_round_off_gives_no_steps_with_lambda() -> None:
-    cells = true_cells("softmax-steps-paper").assign(lambda_start=np.nan)
-    assert verdict("softmax-steps-paper", cells) == "inconclusive"
-
-
-def test_steps_with_lambda_left_out_differ_where_lambda_does() -> None:
-    cells = true_cells("softmax-steps-paper")
-    is_relu = cells["activation"] == "relu"
-    cells["lambda_start"] = np.where(is_relu, 0.2, 1.0)
-    cells["steps_to_epsilon"] *= np.where(is_relu, 25.0, 1.0)
-    assert verdict("softmax-steps-paper", cells) == "holds"
-    assert verdict("softmax-steps-without-lambda", cells) == "fails"
-
-
 def test_a_fall_that_turns_at_the_end_is_none() -> None:
     """The error falls tenfold to n = 300, and rises fivefold at n = 1000."""
     cells = true_cells("diffusion-falls")
@@ -173,14 +128,6 @@ def test_a_fall_that_turns_at_the_end_is_none() -> None:
     columns = ("score_error", "denoiser_error")
     doctored = cells.assign(**dict.fromkeys(columns, turned * noise))
     assert verdict("diffusion-falls", doctored) == "fails"
-
-
-def test_samples_of_the_constant_denoiser_are_not_as_fresh_draws() -> None:
-    cells = true_cells("diffusion-copies-softmax")
-    assert verdict("diffusion-copies-softmax", cells) == "holds"
-    assert verdict("diffusion-copies-softmax", cells.assign(memorised=-0.35)) != "holds"
-    noisy = -0.35 + 0.05 * named_rng(0, "noise").standard_normal(len(cells))
-    assert verdict("diffusion-copies-softmax", cells.assign(memorised=noisy)) == "fails"
 
 
 def test_the_contradiction_of_the_gradient_is_one_sentence() -> None:

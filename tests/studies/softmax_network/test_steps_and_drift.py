@@ -141,12 +141,6 @@ def test_steps_without_lambda_do_not_collapse() -> None:
     assert measure("softmax-steps-lambda-power", late).verdict == "inconclusive"
 
 
-def test_widths_beyond_the_sweep_leave_the_power_of_lambda_open() -> None:
-    cells = true_cells("softmax-width-lambda-power")
-    never = cells.assign(steps_over_limit=cells["steps_over_limit"].mask(cells["seed"] == 0, 99.0))
-    assert measure("softmax-width-lambda-power", never).verdict == "inconclusive"
-
-
 def test_widths_are_measured_for_each_kind_of_data_by_itself() -> None:
     cells = pd.DataFrame({"data": ["sphere", "sphere", "digits"], "d": [2, 4, 2], "m": 8})
     table = by_data(cells, lambda part: pd.DataFrame({"count": [len(part)]}))
