@@ -68,13 +68,9 @@ def few(seeds: int, failed: int = 0) -> FigureData:
 )
 @pytest.mark.one_in(3)
 def test_seeds_are_told_in_words_that_a_person_would_use(
-    draw: Drawing,
-    options: FigureOptions,
-    seeds: int,
-    failed: int,
-    tmp_path: Path,
+    draw: Drawing, options: FigureOptions, seeds: int, failed: int
 ) -> None:
-    text = words(draw(few(seeds, failed), options), tmp_path)
+    text = words(draw(few(seeds, failed), options))
     assert not re.search(r"\b1 (seeds|cells)\b", text)
     assert not re.search(r"(mean|median|bars?) of 1 (?!to \d)", text)
     assert not re.search(r"\bnan\b|\binf\b|None|0 failed", text)
@@ -86,11 +82,9 @@ def test_seeds_are_told_in_words_that_a_person_would_use(
 
 @pytest.mark.one_in(3)
 @pytest.mark.parametrize(("draw", "options"), FIGURES)
-def test_figures_of_two_runs_can_be_drawn_too(
-    draw: Drawing, options: FigureOptions, tmp_path: Path
-) -> None:
+def test_figures_of_two_runs_can_be_drawn_too(draw: Drawing, options: FigureOptions) -> None:
     data = side_by_side(["one", "other"], [few(3), few(2)])
-    text = words(draw(data, options), tmp_path)
+    text = words(draw(data, options))
     assert re.search(r"\n(\(a\) )?one", text)
     assert re.search(r"\n(\(b\) )?other", text)
 

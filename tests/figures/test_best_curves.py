@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 from typing import Literal
 
 import numpy as np
@@ -75,11 +74,11 @@ def test_a_step_size_at_which_a_seed_failed_comes_after_the_others() -> None:
     assert set(chosen(every)) == {"softmax", "gaussian"}
 
 
-def test_curves_are_each_kernels_at_its_best_and_the_caption_says_so(tmp_path: Path) -> None:
+def test_curves_are_each_kernels_at_its_best_and_the_caption_says_so() -> None:
     figure = draw_best_curves(rates(), FigureOptions(value="test_loss"))
     heights = sorted({line[0] for line in line_heights(figure.axes[0])})
     assert heights == pytest.approx([0.11, 0.31])
-    text = words(figure, tmp_path)
+    text = words(figure)
     best = "Best step size, of 0.01 and 0.1: 0.1 for softmax, 0.01 for gaussian."
     assert best in text
     assert text.count("Best step size") == 1
@@ -87,17 +86,17 @@ def test_curves_are_each_kernels_at_its_best_and_the_caption_says_so(tmp_path: P
 
 
 @pytest.mark.slow
-def test_best_step_sizes_are_told_once_for_all_panels(tmp_path: Path) -> None:
+def test_best_step_sizes_are_told_once_for_all_panels() -> None:
     figure = draw_best_curves(rates((10, 20)), FigureOptions(value="test_loss", by="kernel"))
     assert titles(figure) == ["(a) kernel: softmax", "(b) kernel: gaussian"]
-    text = words(figure, tmp_path)
+    text = words(figure)
     assert "Best step size, of 0.01 and 0.1: 0.1 for softmax, 0.01 for gaussian." in text
     figure = draw_best_curves(rates(), FigureOptions(value="test_loss", by="learning_rate"))
     assert titles(figure) == ["(a) step size = 0.01", "(b) step size = 0.1"]
     alone = rates()
     data = replace(alone, cells=alone.cells.query("kernel == 'softmax'"))
     best = "Best step size, of 0.01 and 0.1: 0.1; 0.1 is the largest tried."
-    assert best in words(draw_best_curves(data, FigureOptions()), tmp_path)
+    assert best in words(draw_best_curves(data, FigureOptions()))
 
 
 def falling(losses: dict[float, list[float]]) -> FigureData:
@@ -113,47 +112,47 @@ def falling(losses: dict[float, list[float]]) -> FigureData:
     return FigureData(RatesStudy(), pd.DataFrame(rows), pd.DataFrame(), logs)
 
 
-def test_of_step_sizes_that_end_in_round_off_the_fastest_is_best(tmp_path: Path) -> None:
+def test_of_step_sizes_that_end_in_round_off_the_fastest_is_best() -> None:
     """The slowest one ends lowest, in digits that are noise."""
     slow, fast, stays = [1, 1e-3, 1e-5, 1e-15], [1, 1e-8, 1e-13, 3e-13], [1.0, 1e-8, 1e-9, 1e-10]
     data = falling({0.1: slow, 1.0: fast, 3.0: stays})
     figure = draw_best_curves(data, FigureOptions(value="test_loss"))
     assert [1.0, 1e-8, 1e-12, 1e-12] in line_heights(figure.axes[0]), "the axis ends there"
-    text = words(figure, tmp_path)
+    text = words(figure)
     assert "Best step size, of 3 from 0.1 to 3: 1." in text, "1 is no end of the sweep"
     assert "where several end in round-off" in text
 
 
-def test_a_setting_that_no_step_size_changes_has_no_best(tmp_path: Path) -> None:
-    text = words(draw_best_curves(falling({0.1: [1, 1], 1.0: [1, 1]}), FigureOptions()), tmp_path)
+def test_a_setting_that_no_step_size_changes_has_no_best() -> None:
+    text = words(draw_best_curves(falling({0.1: [1, 1], 1.0: [1, 1]}), FigureOptions()))
     assert "Best step size, of 0.1 and 1: any." in text
     assert "round-off" not in text
 
 
-def test_few_diverged_seeds_are_told_with_their_setting(tmp_path: Path) -> None:
+def test_few_diverged_seeds_are_told_with_their_setting() -> None:
     data = rates()
     gone = data.cells["key"] == "softmax-0.1-10-1"
     cells = data.cells.assign(
         status=data.cells["status"].mask(gone, "failed"), reason=np.where(gone, "diverged", "")
     )
-    text = words(draw_best_curves(replace(data, cells=cells), FigureOptions()), tmp_path)
+    text = words(draw_best_curves(replace(data, cells=cells), FigureOptions()))
     assert (
         "Best means the fewest failed seeds, then the lowest mean over seeds of test loss" in text
     )
     assert "Diverged: 1 of 3 seeds (softmax, at 0.1)." in text
 
 
-def test_a_single_step_size_is_not_called_the_best(tmp_path: Path) -> None:
+def test_a_single_step_size_is_not_called_the_best() -> None:
     every = rates()
     data = replace(every, cells=every.cells.query("learning_rate == 0.1"))
-    assert "est step" not in words(draw_best_curves(data, FigureOptions()), tmp_path)
+    assert "est step" not in words(draw_best_curves(data, FigureOptions()))
 
 
 LOSS_AND_ACCURACY = FigureOptions(value="test_loss,test_accuracy")
 
 
 @pytest.mark.slow
-def test_columns_stand_side_by_side_with_differences_by_seed_below(tmp_path: Path) -> None:
+def test_columns_stand_side_by_side_with_differences_by_seed_below() -> None:
     figure = draw_learning(rates(), LOSS_AND_ACCURACY)
     assert [axes.get_ylabel() for axes in figure.axes] == [
         "test loss (median)",
@@ -165,7 +164,7 @@ def test_columns_stand_side_by_side_with_differences_by_seed_below(tmp_path: Pat
     softmax, gaussian = figure.axes[2].lines
     assert softmax.get_ydata() == pytest.approx([0.0, 0.0])
     assert gaussian.get_ydata() == pytest.approx([0.1 - 0.3] * 2), "seed by seed, at the best rates"
-    text = words(figure, tmp_path)
+    text = words(figure)
     assert "Best means the lowest mean over seeds of test loss." in text
     assert "Below, minus that of softmax seed by seed: mean of 3 seeds" in text
     assert "\nguessing\n" in text

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -14,7 +13,7 @@ from matplotlib.legend import Legend
 
 from overfit_cli import UserError
 from overfit_cli.figures.panels import side_by_side
-from tests.fake_study import LAW, NS, SIDES, SNRS, data_of, draw_boundary, fake_cells, words
+from tests.fake_study import LAW, NS, SIDES, SNRS, data_of, draw_boundary, fake_cells, prose, words
 
 
 def points(axes: Axes, place: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -28,14 +27,14 @@ def legend(figure: Figure) -> list[str]:
     return [text.get_text() for each in inside for text in each.get_texts()]
 
 
-def test_a_boundary_recovers_the_law_on_logarithmic_axes(tmp_path: Path) -> None:
+def test_a_boundary_recovers_the_law_on_logarithmic_axes() -> None:
     noisy = fake_cells(NS, SNRS, seeds=5, noise=0.1)
     figure = draw_boundary(data_of(noisy), replace(SIDES, law=(LAW,)))
     axes = figure.axes[0]
     assert (axes.get_xscale(), axes.get_yscale()) == ("log", "log")
     snr, n = points(axes)
     np.testing.assert_allclose(n * snr**2, 1000, rtol=0.1)
-    text = words(figure, tmp_path)
+    text = words(figure)
     assert (
         "Where test loss crosses 0.2, for each value of training samples N: median of 5 seeds"
         in text
@@ -68,33 +67,33 @@ def test_the_fitted_numbers_stand_in_the_legend_inside() -> None:
     assert not figure.legends, "all of it is inside"
 
 
-def test_values_of_y_that_never_cross_are_named_with_their_side(tmp_path: Path) -> None:
+def test_values_of_y_that_never_cross_are_named_with_their_side() -> None:
     figure = draw_boundary(data_of(fake_cells([1, 2, 8, 10, 12, 900], SNRS[2:21])), SIDES)
-    text = words(figure, tmp_path)
+    text = words(figure)
     assert "N = 1, 2: above 0.2 throughout" in text
     assert "N = 900: below 0.2 throughout" in text
     assert points(figure.axes[0])[1].tolist() == [8, 10, 12]
 
 
-def test_neighbours_that_never_cross_are_named_as_a_range(tmp_path: Path) -> None:
+def test_neighbours_that_never_cross_are_named_as_a_range() -> None:
     ns = [1, 2, 3, 4, 16, 18, 20]
     figure = draw_boundary(data_of(fake_cells(ns, SNRS[:10], seeds=1)), SIDES)
-    assert "N = 1 to 4: above 0.2 throughout" in words(figure, tmp_path)
+    assert "N = 1 to 4: above 0.2 throughout" in words(figure)
 
 
-def test_values_of_y_at_which_some_seeds_never_cross_are_drawn_open(tmp_path: Path) -> None:
+def test_values_of_y_at_which_some_seeds_never_cross_are_drawn_open() -> None:
     cells = fake_cells(NS, SNRS, seeds=3)
     never = (cells["n"] == 10) & (cells["seed"] == 0)
     cells.loc[never, "test_loss"] = 0.6
     figure = draw_boundary(data_of(cells), SIDES)
-    assert "some seeds cross off the grid" in words(figure, tmp_path)
+    assert "some seeds cross off the grid" in words(figure)
     assert points(figure.axes[0], 1)[1].tolist() == [10]
     assert figure.axes[0].containers[1].lines[0].get_markerfacecolor() == "white"  # type: ignore[attr-defined]
 
 
-def test_few_rows_and_one_seed_are_drawn_without_a_fit(tmp_path: Path) -> None:
+def test_few_rows_and_one_seed_are_drawn_without_a_fit() -> None:
     figure = draw_boundary(data_of(fake_cells([5, 10], SNRS, seeds=1)), SIDES)
-    text = words(figure, tmp_path)
+    text = words(figure)
     assert "\nTest loss of 0.2: one seed\n" in text
     assert "no fit of N·SNR^p = C, fewer than three points" in text
 
@@ -122,7 +121,7 @@ def test_what_a_boundary_cannot_show_is_refused() -> None:
 # Several boundaries
 
 
-def test_each_value_of_a_parameter_has_a_boundary_of_its_colour(tmp_path: Path) -> None:
+def test_each_value_of_a_parameter_has_a_boundary_of_its_colour() -> None:
     one, other = fake_cells(NS, SNRS), fake_cells(NS, SNRS, kernel="gaussian")
     other["test_loss"] = [
         0.7 / (1 + 2.5 * (n * snr**2 / 500) ** 1.5)
@@ -135,24 +134,24 @@ def test_each_value_of_a_parameter_has_a_boundary_of_its_colour(tmp_path: Path) 
         np.testing.assert_allclose(n * snr**2, constant, rtol=0.1)
     first, second = (axes.containers[place].lines[0].get_color() for place in (0, 1))  # type: ignore[attr-defined]
     assert to_hex(first) != to_hex(second)
-    assert re.findall(r"^kernel: (\w+): p\s=\s", words(figure, tmp_path), re.MULTILINE) == [
+    assert re.findall(r"^kernel: (\w+): p\s=\s", words(figure), re.MULTILINE) == [
         "softmax",
         "gaussian",
     ]
 
 
-def test_run_directories_are_overlaid_with_their_names(tmp_path: Path) -> None:
+def test_run_directories_are_overlaid_with_their_names() -> None:
     one, other = data_of(fake_cells(NS, SNRS)), data_of(fake_cells(NS, SNRS, noise=0.5))
     figure = draw_boundary(side_by_side(["before", "after"], [one, other]), SIDES)
     assert len(figure.axes) == 1
-    text = words(figure, tmp_path)
+    text = words(figure)
     assert re.findall(r"^(before|after): p\s=\s", text, re.MULTILINE) == ["before", "after"]
 
 
-def test_values_beyond_the_grid_are_named_for_each_boundary(tmp_path: Path) -> None:
+def test_values_beyond_the_grid_are_named_for_each_boundary() -> None:
     one, other = data_of(fake_cells(NS, SNRS)), data_of(fake_cells([1, *NS], SNRS))
     figure = draw_boundary(side_by_side(["before", "after"], [one, other]), SIDES)
-    text = words(figure, tmp_path)
+    text = words(figure)
     assert "after, N = 1: above 0.2 throughout" in text
     assert "before, N" not in text
 
@@ -164,19 +163,19 @@ def test_more_boundaries_than_colours_are_refused() -> None:
 
 
 @pytest.mark.slow
-def test_a_caption_says_throughout_only_where_every_curve_stays(tmp_path: Path) -> None:
+def test_a_caption_says_throughout_only_where_every_curve_stays() -> None:
     """Where the median alone lies beyond the grid, some curves cross on it."""
     cells = fake_cells([5, 10, 20, 40], SNRS, seeds=6)
     high = (cells["n"] == 5) & (cells["seed"] < 4)
     cells["test_loss"] = cells["test_loss"].where(~high, 0.6)
-    text = words(draw_boundary(data_of(cells), SIDES), tmp_path)
+    text = words(draw_boundary(data_of(cells), SIDES))
     assert "N = 5: median beyond the grid (2 of 6 seeds cross on it)" in " ".join(text.split())
     whole = cells["test_loss"].where(cells["n"] != 5, 0.6)
-    text = words(draw_boundary(data_of(cells.assign(test_loss=whole)), SIDES), tmp_path)
+    text = words(draw_boundary(data_of(cells.assign(test_loss=whole)), SIDES))
     assert "above 0.2 throughout" in " ".join(text.split())
 
 
-def test_notes_on_a_boundary_are_one_line_however_many_seeds_cross(tmp_path: Path) -> None:
+def test_notes_on_a_boundary_are_one_line_however_many_seeds_cross() -> None:
     """Inside the axes there is room for a short line; the caption counts seeds."""
     cells = fake_cells([*range(5, 15), 20, 40], SNRS, seeds=6)
     for n, least in ((5, 2), (6, 1)):
@@ -186,15 +185,15 @@ def test_notes_on_a_boundary_are_one_line_however_many_seeds_cross(tmp_path: Pat
     legends = [artist for artist in figure.axes[0].artists if isinstance(artist, Legend)]
     drawn = [text.get_text() for legend in legends for text in legend.get_texts()]
     assert "$N$ = 5, 6: median beyond the grid" in drawn
-    told = " ".join(words(figure, tmp_path).split())
+    told = prose(figure)
     assert "N = 5: median beyond the grid (2 of 6 seeds cross on it). N = 6: median" in told
 
 
-def test_a_caption_says_that_some_curves_rise_and_others_fall(tmp_path: Path) -> None:
+def test_a_caption_says_that_some_curves_rise_and_others_fall() -> None:
     cells = fake_cells([5, 10, 20, 40], SNRS, seeds=6)
     rising = cells["seed"] < 2
     cells["test_loss"] = cells["test_loss"].where(~rising, 0.4 - cells["test_loss"])
-    text = words(draw_boundary(data_of(cells), SIDES), tmp_path)
+    text = words(draw_boundary(data_of(cells), SIDES))
     assert "crossing curves rise, the others fall." in " ".join(text.split())
 
 
@@ -204,7 +203,7 @@ def rising() -> pd.DataFrame:
     return cells.assign(test_loss=0.2 * cells["n"] ** 0.5 / cells["snr"])
 
 
-def test_a_boundary_that_rises_is_drawn_as_a_function_without_a_constant(tmp_path: Path) -> None:
+def test_a_boundary_that_rises_is_drawn_as_a_function_without_a_constant() -> None:
     figure = draw_boundary(data_of(rising()), replace(SIDES, law=("snr = n**0.5",)))
     axes = figure.axes[0]
     n, snr = points(axes)
@@ -213,53 +212,51 @@ def test_a_boundary_that_rises_is_drawn_as_a_function_without_a_constant(tmp_pat
     n_of_law, snr_of_law = np.asarray(axes.lines[-1].get_xydata(), float).T
     known = np.isfinite(n_of_law)
     np.testing.assert_allclose(snr_of_law[known], n_of_law[known] ** 0.5, rtol=0.01)
-    text = words(figure, tmp_path)
+    text = words(figure)
     assert re.search(r"SNR ∝ N\^?q?.*: q\s=\s0\.(49|5)", text)
     assert "C\N{NO-BREAK SPACE}=" not in text
 
 
-def test_a_fit_says_how_far_its_worst_point_lies_from_it(tmp_path: Path) -> None:
+def test_a_fit_says_how_far_its_worst_point_lies_from_it() -> None:
     bent = rising()
     bent["test_loss"] = bent["test_loss"].where(bent["n"] != 4, 1.5 * bent["test_loss"])
-    text = words(draw_boundary(data_of(bent), SIDES), tmp_path)
+    text = words(draw_boundary(data_of(bent), SIDES))
     share = re.search(r"largest residual (\d+) %", " ".join(text.split()))
     assert share is not None
     assert int(share[1]) == pytest.approx(38, abs=2)  # 1.5^(4/5) - 1: the fit takes a fifth
 
 
-def test_a_bent_boundary_has_the_powers_of_its_halves_and_its_whole_fit_in_view(
-    tmp_path: Path,
-) -> None:
+def test_a_bent_boundary_has_the_powers_of_its_halves_and_its_whole_fit_in_view() -> None:
     cells = fake_cells([5, 10, 20, 40, 80, 160], np.geomspace(0.1, 64, 60).tolist())
     bend = np.where(cells["n"] > 20, (cells["n"] / 20.0) ** 2, 1.0)
     bent = cells.assign(test_loss=0.7 / (1 + 2.5 * (cells["n"] * cells["snr"] ** 2 * bend / 1000)))
     figure = draw_boundary(data_of(bent), SIDES)
-    text = " ".join(words(figure, tmp_path).split())
+    text = prose(figure)
     assert "No one power law: p is 2 for N up to 20, and 0.67 from 40 on." in text
     [axes] = figure.axes
     [fit] = [line for line in axes.lines if line.get_linestyle() == "--"]
     ends, limits = np.asarray(fit.get_xdata(), float), axes.get_xlim()
     assert limits[0] <= min(ends) <= max(ends) <= limits[1]
     straight = draw_boundary(data_of(fake_cells(NS, SNRS, seeds=5)), SIDES)
-    assert "No one power law" not in words(straight, tmp_path)
+    assert "No one power law" not in words(straight)
 
 
 @pytest.mark.slow
-def test_a_caption_says_which_powers_the_grid_alone_leaves(tmp_path: Path) -> None:
+def test_a_caption_says_which_powers_the_grid_alone_leaves() -> None:
     # N = 1 crosses at √1000 = 31.6, between 16 and 32, and N = 100 at 3.16, between 2 and 4.
     coarse = fake_cells([1, 10, 100], [2.0**k for k in range(7)], seeds=4)
-    text = " ".join(words(draw_boundary(data_of(coarse), SIDES), tmp_path).split())
+    text = prose(draw_boundary(data_of(coarse), SIDES))
     low, high = np.log(100) / np.log(32 / 2), np.log(100) / np.log(16 / 4)
     assert f"Grid alone: p from {low:.2g} to {high:.2g}, wherever in its step of" in text
-    refined = words(draw_boundary(replace(data_of(coarse), refined=True), SIDES), tmp_path)
+    refined = words(draw_boundary(replace(data_of(coarse), refined=True), SIDES))
     assert "Grid alone" not in refined
 
 
-def test_a_caption_says_that_intervals_lie_under_their_markers(tmp_path: Path) -> None:
+def test_a_caption_says_that_intervals_lie_under_their_markers() -> None:
     narrow, wide = (fake_cells(NS, SNRS, seeds=5, noise=noise) for noise in (0.01, 0.3))
     hidden = "The intervals are narrower than the markers."
-    assert hidden in words(draw_boundary(data_of(narrow), SIDES), tmp_path).replace("\n", " ")
-    assert hidden not in words(draw_boundary(data_of(wide), SIDES), tmp_path).replace("\n", " ")
+    assert hidden in words(draw_boundary(data_of(narrow), SIDES)).replace("\n", " ")
+    assert hidden not in words(draw_boundary(data_of(wide), SIDES)).replace("\n", " ")
 
 
 def test_an_interval_that_leaves_the_axes_ends_in_an_arrow_head() -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -21,7 +19,7 @@ from tests.fake_study import (
 )
 
 
-def test_curves_are_drawn_in_panels_with_one_colour_a_setting(tmp_path: Path) -> None:
+def test_curves_are_drawn_in_panels_with_one_colour_a_setting() -> None:
     cells = pd.concat([fake_cells([5, 10], [snr], seeds=5) for snr in (1.0, 2.0)])
     data = data_of(cells, None, fake_trajectories(cells))
     figure = draw_curves(data, FigureOptions(value="train_loss", by="snr", threshold=0.3))
@@ -31,23 +29,23 @@ def test_curves_are_drawn_in_panels_with_one_colour_a_setting(tmp_path: Path) ->
         assert len(axes.lines) == 2 + 1
         assert axes.get_xlabel() == "gradient steps"
     assert left.lines[0].get_color() == right.lines[0].get_color()
-    text = words(figure, tmp_path)
+    text = words(figure)
     assert text.count("\nN = 5\n") == 1
     assert text.count("\nthreshold 0.3\n") == 1
     with pytest.raises(UserError, match=r"by='kernal': .* did you mean 'kernel'"):
         draw_curves(data, FigureOptions(by="kernal"))
 
 
-def test_a_setting_has_its_name_and_colour_in_a_panel_that_has_no_other(tmp_path: Path) -> None:
+def test_a_setting_has_its_name_and_colour_in_a_panel_that_has_no_other() -> None:
     cells = pd.concat([fake_cells([5, 10], [1.0], seeds=9), fake_cells([10], [2.0], seeds=9)])
     data = data_of(cells, None, fake_trajectories(cells))
     figure = draw_curves(data, FigureOptions(value="train_loss", by="snr"))
     left, right = figure.axes
     assert left.lines[1].get_color() == right.lines[0].get_color() != left.lines[0].get_color()
-    assert words(figure, tmp_path).count("\nN = 10\n") == 1
+    assert words(figure).count("\nN = 10\n") == 1
 
 
-def test_several_columns_are_told_apart_by_dashes(tmp_path: Path) -> None:
+def test_several_columns_are_told_apart_by_dashes() -> None:
     cells = fake_cells([5, 10], [1.0], seeds=1)
     data = data_of(cells, None, fake_trajectories(cells))
     figure = draw_curves(data, FigureOptions(value="train_loss, attention"))
@@ -55,7 +53,7 @@ def test_several_columns_are_told_apart_by_dashes(tmp_path: Path) -> None:
     assert [line.get_linestyle() for line in lines] == ["-", "--", "-", "--"]
     assert lines[0].get_color() == lines[1].get_color() != lines[2].get_color()
     assert figure.axes[0].get_ylabel() == "training loss", "the first, where not all are losses"
-    text = words(figure, tmp_path)
+    text = words(figure)
     for word in ("training loss", "attention on the signal", "N = 5"):
         assert f"\n{word}\n" in text
 
@@ -76,7 +74,7 @@ def test_columns_without_a_number_or_named_twice_are_left_out() -> None:
 
 
 @pytest.mark.slow
-def test_curves_are_averaged_geometrically_where_asked(tmp_path: Path) -> None:
+def test_curves_are_averaged_geometrically_where_asked() -> None:
     cells = fake_cells([5], [1.0], seeds=9)
     step = np.arange(3)
     pieces = [
@@ -86,10 +84,10 @@ def test_curves_are_averaged_geometrically_where_asked(tmp_path: Path) -> None:
     data = data_of(cells, None, pd.concat(pieces, ignore_index=True))
     figure = draw_curves(data, FigureOptions(value="train_loss", mean="arithmetic"))
     assert line_heights(figure.axes[0]) == [pytest.approx([0.37, 0.37e-4, 0.37e-8])]
-    assert "(mean, 95 % interval)" in words(figure, tmp_path).replace("\n", " ")
+    assert "(mean, 95 % interval)" in words(figure).replace("\n", " ")
     figure = draw_curves(data, FigureOptions(value="train_loss", mean="geometric"))
     assert line_heights(figure.axes[0]) == [pytest.approx([1e-1, 1e-5, 1e-9])]
-    assert "geometric mean of 9 seeds" in words(figure, tmp_path)
+    assert "geometric mean of 9 seeds" in words(figure)
 
 
 def test_panels_of_one_column_share_its_axis() -> None:

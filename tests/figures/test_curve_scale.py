@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -52,8 +51,8 @@ def test_steps_are_logarithmic_where_all_happens_early_unless_the_user_says(
     assert figure.axes[0].get_xscale() == scale
 
 
-def test_logarithmic_steps_begin_at_0_and_have_ticks_at_powers_of_ten(tmp_path: Path) -> None:
-    text = words(drawn(lambda seed: 0.5 + np.exp(-STEPS) / (9 + seed)), tmp_path)
+def test_logarithmic_steps_begin_at_0_and_have_ticks_at_powers_of_ten() -> None:
+    text = words(drawn(lambda seed: 0.5 + np.exp(-STEPS) / (9 + seed)))
     assert "\n0\n1\n10\n100\ngradient steps\n" in text
 
 
@@ -61,12 +60,12 @@ def test_a_steady_fall_of_many_decades_keeps_its_steps_linear() -> None:
     assert drawn(lambda _: 10.0 ** (-STEPS / 20)).axes[0].get_xscale() == "linear"
 
 
-def test_losses_end_at_a_share_of_the_start_and_what_is_below_is_shaded(tmp_path: Path) -> None:
+def test_losses_end_at_a_share_of_the_start_and_what_is_below_is_shaded() -> None:
     figure = drawn(lambda _: 10.0 ** (-STEPS / 5))
     [axes] = figure.axes
     assert min(line_heights(axes)[0]) == pytest.approx(1e-16)
     assert axes.get_ylim()[0] == pytest.approx(1e-16 / 30)
-    assert "\nbelow 10⁻¹⁶ of the start\n" in words(figure, tmp_path)
+    assert "\nbelow 10⁻¹⁶ of the start\n" in words(figure)
 
 
 def test_the_axis_reaches_to_the_end_of_every_measured_column() -> None:
@@ -78,7 +77,7 @@ def test_the_axis_reaches_to_the_end_of_every_measured_column() -> None:
     assert figure.axes[0].get_ylim()[0] < least
 
 
-def test_a_curve_that_ends_with_its_first_seed_has_a_dot_there(tmp_path: Path) -> None:
+def test_a_curve_that_ends_with_its_first_seed_has_a_dot_there() -> None:
     def short(seed: int) -> np.ndarray:
         last = 100 + 10 * seed
         return np.where(last >= STEPS, 1.0 - STEPS / 400, np.nan)
@@ -87,18 +86,18 @@ def test_a_curve_that_ends_with_its_first_seed_has_a_dot_there(tmp_path: Path) -
     [line] = figure.axes[0].lines
     assert (line.get_marker(), line.get_markevery()) == ("o", [-1])
     assert np.asarray(line.get_xdata())[-1] == 100
-    assert "\nfirst seed ends\n" in words(figure, tmp_path)
+    assert "\nfirst seed ends\n" in words(figure)
     whole = drawn(lambda _: 1.0 - STEPS / 400)
     assert whole.axes[0].lines[0].get_marker() == "None"
 
 
-def test_a_curve_that_comes_above_its_bound_is_marked_where_it_does(tmp_path: Path) -> None:
+def test_a_curve_that_comes_above_its_bound_is_marked_where_it_does() -> None:
     data = logged(lambda _: 1.0 - STEPS / 400)
     data.trajectories["test_loss"] = 1.25 - data.trajectories["step"] / 200
     figure = draw_curves(data, FigureOptions(value="train_loss", theory="test_loss"))
     mark = figure.axes[0].lines[-1]
     assert (mark.get_marker(), np.asarray(mark.get_xdata()).tolist()) == ("X", [101])
-    assert "\nfirst step above test loss\n" in words(figure, tmp_path)
+    assert "\nfirst step above test loss\n" in words(figure)
     data.trajectories["test_loss"] = 0.1
     figure = draw_curves(data, FigureOptions(value="train_loss", theory="test_loss"))
     assert len(figure.axes[0].lines) == 2, "it lies above this one from the start"

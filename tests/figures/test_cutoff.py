@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -35,26 +34,26 @@ def sides(figure: Figure, place: int = 0) -> np.ndarray:
     return np.ma.filled(np.ma.asarray(mesh.get_array()), np.nan)
 
 
-def test_every_place_has_the_colour_of_its_side(cells: pd.DataFrame, tmp_path: Path) -> None:
+def test_every_place_has_the_colour_of_its_side(cells: pd.DataFrame) -> None:
     figure = draw_cutoff(data_of(cells), SIDES)
     median = cells.groupby(["n", "snr"])["test_loss"].median().unstack().to_numpy()
     assert (sides(figure) == (median > 0.2)).all()
     (mesh,) = figure.axes[0].collections
     assert tuple(to_hex(colour).upper() for colour in mesh.get_cmap()([0.0, 1.0])) == MUTED
-    text = words(figure, tmp_path)
+    text = words(figure)
     assert "\ntest loss ≤ 0.2\n" in text
     assert "\ntest loss > 0.2\n" in text
     assert len(figure.axes) == 1, "two colours need no bar"
 
 
-def test_the_regions_are_named_where_they_are(cells: pd.DataFrame, tmp_path: Path) -> None:
+def test_the_regions_are_named_where_they_are(cells: pd.DataFrame) -> None:
     figure = draw_cutoff(replace(data_of(cells), study=Named()), SIDES)
     axes = figure.axes[0]
     places = {text.get_text(): text.get_position() for text in axes.texts}
     assert set(places) == {"benign", "harmful"}
     for name, (snr, n) in places.items():
         assert (n * snr**2 < 1000) == (name == "harmful")
-    text = words(figure, tmp_path)
+    text = words(figure)
     assert "\nbenign: test loss ≤ 0.2\n" in text
     assert "\nharmful: test loss > 0.2\n" in text
     for drawn in axes.texts:
@@ -69,33 +68,33 @@ def test_a_region_too_small_for_its_name_has_none(cells: pd.DataFrame) -> None:
     assert [text.get_text() for text in figure.axes[0].texts] == ["benign"]
 
 
-def test_another_column_has_no_named_sides(cells: pd.DataFrame, tmp_path: Path) -> None:
+def test_another_column_has_no_named_sides(cells: pd.DataFrame) -> None:
     data = replace(data_of(cells), study=Named())
     figure = draw_cutoff(data, replace(SIDES, value="steps", threshold=15.0))
     assert not figure.axes[0].texts
-    assert "benign" not in words(figure, tmp_path)
+    assert "benign" not in words(figure)
 
 
-def test_without_a_threshold_the_middle_is_taken(tmp_path: Path) -> None:
+def test_without_a_threshold_the_middle_is_taken() -> None:
     cells = fake_cells([1, 2], [1.0, 2.0], seeds=1)
     cells["test_loss"] = [1.0, 2.0, 3.0, 4.0]
     figure = draw_cutoff(data_of(cells), OPTIONS)
     assert sides(figure).tolist() == [[0, 0], [1, 1]]
-    assert "test loss > 2.5" in words(figure, tmp_path)
+    assert "test loss > 2.5" in words(figure)
     cells["test_loss"] = [0.01, 0.02, 0.5, 1.0]  # by ratio
     figure = draw_cutoff(data_of(cells), OPTIONS)
-    assert "test loss > 0.1" in words(figure, tmp_path)
+    assert "test loss > 0.1" in words(figure)
 
 
-def test_places_without_a_number_have_neither_colour(cells: pd.DataFrame, tmp_path: Path) -> None:
+def test_places_without_a_number_have_neither_colour(cells: pd.DataFrame) -> None:
     gone = fail(cells, (cells["n"] == 20) & (cells["snr"] == 25))
     figure = draw_cutoff(data_of(gone), SIDES)
     assert np.isnan(sides(figure)[-1, -1])
     assert np.isnan(sides(figure)).sum() == 1
-    assert "diverged: half the seeds or more (1)" in words(figure, tmp_path)
+    assert "diverged: half the seeds or more (1)" in words(figure)
 
 
-def test_panels_have_the_same_two_colours(cells: pd.DataFrame, tmp_path: Path) -> None:
+def test_panels_have_the_same_two_colours(cells: pd.DataFrame) -> None:
     other = fake_cells(NS, SNRS, kernel="gaussian").assign(test_loss=0.0)
     figure = draw_cutoff(data_of(pd.concat([other, cells])), replace(SIDES, by="kernel"))
     assert [axes.get_title(loc="left") for axes in figure.axes] == [
@@ -104,7 +103,7 @@ def test_panels_have_the_same_two_colours(cells: pd.DataFrame, tmp_path: Path) -
     ]
     assert set(sides(figure, 0).ravel()) == {0, 1}
     assert set(sides(figure, 1).ravel()) == {0}
-    assert words(figure, tmp_path).count("test loss > 0.2") == 1
+    assert words(figure).count("test loss > 0.2") == 1
 
 
 def test_the_names_of_regions_keep_clear_of_a_law(cells: pd.DataFrame) -> None:

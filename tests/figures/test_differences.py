@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -37,7 +36,7 @@ def dots(figure: Figure) -> set[tuple[float, float]]:
     return {(float(x), float(y)) for line in lines for x, y in np.asarray(line.get_xydata())}
 
 
-def test_a_point_whose_own_interval_contains_0_has_a_dot(tmp_path: Path) -> None:
+def test_a_point_whose_own_interval_contains_0_has_a_dot() -> None:
     first, second = two_runs(seeds=8, effect=0.2)
     figure = draw_heatmap(subtracted(first, second), replace(OPTIONS, log=frozenset()))
     gaps = (first["test_loss"] - second["test_loss"]).groupby([first["snr"], first["n"]])
@@ -46,30 +45,30 @@ def test_a_point_whose_own_interval_contains_0_has_a_dot(tmp_path: Path) -> None
     assert 10 < len(noise) < 32
     drawn = sorted(x for x, _ in dots(figure))
     assert drawn == pytest.approx(noise)
-    text = words(figure, tmp_path)
+    text = words(figure)
     assert f"\n95 % interval contains 0 ({len(noise)} points)\n" in text
     assert f"own 95 % interval over seeds contains 0, {len(noise)} of 42." in text
 
 
-def test_a_map_that_is_no_difference_has_no_dots(tmp_path: Path) -> None:
+def test_a_map_that_is_no_difference_has_no_dots() -> None:
     first, _ = two_runs(seeds=8)
     figure = draw_heatmap(data_of(first.assign(test_loss=first["test_loss"] - 0.3)), OPTIONS)
     assert dots(figure) == set()
-    assert "interval" not in words(figure, tmp_path)
+    assert "interval" not in words(figure)
 
 
-def test_without_enough_seeds_the_caption_says_that_no_interval_is_known(tmp_path: Path) -> None:
+def test_without_enough_seeds_the_caption_says_that_no_interval_is_known() -> None:
     figure = draw_heatmap(subtracted(*two_runs(seeds=1)), OPTIONS)
     assert dots(figure) == set()
-    assert "is not marked: there are too few seeds for intervals." in words(figure, tmp_path)
+    assert "is not marked: there are too few seeds for intervals." in words(figure)
 
 
-def test_without_a_common_seed_the_caption_says_that_no_interval_is_known(tmp_path: Path) -> None:
+def test_without_a_common_seed_the_caption_says_that_no_interval_is_known() -> None:
     first, second = two_runs(seeds=3)
     other = second.assign(seed=second["seed"] + 10)
     figure = draw_heatmap(subtracted(first, other), OPTIONS)
     assert dots(figure) == set()
-    assert "is not marked: the seeds are not paired for intervals." in words(figure, tmp_path)
+    assert "is not marked: the seeds are not paired for intervals." in words(figure)
 
 
 def test_a_seed_without_a_number_may_lie_on_either_side_of_0() -> None:
@@ -96,30 +95,28 @@ def test_a_dot_stands_below_a_printed_number() -> None:
 
 
 @pytest.mark.slow
-def test_the_one_setting_that_differs_names_the_difference(tmp_path: Path) -> None:
+def test_the_one_setting_that_differs_names_the_difference() -> None:
     first, second = two_runs(seeds=3, kernel="gaussian")
     figure = draw_heatmap(subtracted(first, second), OPTIONS)
-    text = words(figure, tmp_path)
+    text = words(figure)
     assert "\ntest loss: gaussian − softmax (kernel)\n" in text
     assert "Test loss: gaussian − softmax (kernel) over" in text
     wide = subtracted(first.assign(kernel="softmax", width=128), second)
-    assert "Test loss: width 128, less that at 64, against" in words(
-        draw_lines(wide, OPTIONS), tmp_path
-    )
+    assert "Test loss: width 128, less that at 64, against" in words(draw_lines(wide, OPTIONS))
 
 
 @pytest.mark.slow
-def test_of_two_settings_that_differ_none_names_the_difference(tmp_path: Path) -> None:
+def test_of_two_settings_that_differ_none_names_the_difference() -> None:
     first, second = two_runs(seeds=3, kernel="gaussian", width=128)
-    text = words(draw_heatmap(subtracted(first, second), OPTIONS), tmp_path)
+    text = words(draw_heatmap(subtracted(first, second), OPTIONS))
     assert "test loss, less that of other" in text
 
 
 @pytest.mark.parametrize("side", [0, 1])
-def test_a_pair_has_the_reason_of_the_cell_that_failed(side: int, tmp_path: Path) -> None:
+def test_a_pair_has_the_reason_of_the_cell_that_failed(side: int) -> None:
     runs = list(two_runs(seeds=3))
     runs[side] = fail(runs[side], runs[side]["n"] == 5)
     runs[side]["reason"] = runs[side]["reason"].replace("diverged", "step limit")
-    text = words(draw_heatmap(subtracted(*runs), OPTIONS), tmp_path)
+    text = words(draw_heatmap(subtracted(*runs), OPTIONS))
     assert "target not reached: half the seeds or more (6)" in text
     assert "18 cells without a number (target not reached) left out" in text

@@ -50,7 +50,7 @@ def picture(name: str, data: FigureData, **options: object) -> Picture:
     return drawn(FIGURES[name], derive_columns(FIGURES[name], data, asked), asked, [])
 
 
-def test_a_constant_stands_in_a_law_and_each_panel_has_its_own(tmp_path: Path) -> None:
+def test_a_constant_stands_in_a_law_and_each_panel_has_its_own() -> None:
     """The curve of n · SNR² = width passes n = 16 at SNR = √(width / 16)."""
     options = {"x": "snr", "y": "n", "by": "width", "law": ("n * snr**2 = width",)}
     figure = picture("heatmap", data_of(CELLS), **options)
@@ -59,10 +59,10 @@ def test_a_constant_stands_in_a_law_and_each_panel_has_its_own(tmp_path: Path) -
         seen = np.isfinite(snr)
         np.testing.assert_allclose((n * snr**2)[seen], width, rtol=0.01)
     assert titles(figure) == ["(a) width = 64", "(b) width = 128"]
-    assert "\nLine: N·SNR² = width = 64, 128.\n" in words(figure, tmp_path)
+    assert "\nLine: N·SNR² = width = 64, 128.\n" in words(figure)
 
 
-def test_lines_take_laws_in_the_column_and_in_constants_of_a_line(tmp_path: Path) -> None:
+def test_lines_take_laws_in_the_column_and_in_constants_of_a_line() -> None:
     laws = ("test_loss = snr * n / width", "test_loss = 0.25", "test_loss = 99")
     figure = picture("lines", data_of(AT_ONE_SNR), x="n", law=laws)
     lines = figure.axes[0].lines[2:]
@@ -73,14 +73,14 @@ def test_lines_take_laws_in_the_column_and_in_constants_of_a_line(tmp_path: Path
         seen = np.isfinite(n)
         np.testing.assert_allclose(loss[seen], 2.0 * n[seen] / width, rtol=0.01)
     assert len(lines) == 4, "a law without a line's constants has one curve"
-    text = words(figure, tmp_path)
+    text = words(figure)
     assert "\ntest_loss = 0.25\n" in text
     assert "\nDashed line: test_loss = SNR·N / width.\n" in text
     assert "\nDash-dotted line: test_loss = 99 (out of view).\n" in text
 
 
 @pytest.mark.slow
-def test_a_law_that_is_no_number_is_said_to_be_none(tmp_path: Path) -> None:
+def test_a_law_that_is_no_number_is_said_to_be_none() -> None:
     law = ("n = 3 + log(0 * snr)",)
     figure = picture("heatmap", data_of(CELLS), x="snr", y="n", by="width", law=law)
     assert ". Line: N = 3 + log(0·SNR) (not a finite number anywhere here)." in (
@@ -88,7 +88,7 @@ def test_a_law_that_is_no_number_is_said_to_be_none(tmp_path: Path) -> None:
     )
 
 
-def test_a_theory_is_dashed_beside_its_line_without_a_band(tmp_path: Path) -> None:
+def test_a_theory_is_dashed_beside_its_line_without_a_band() -> None:
     figure = picture("lines", data_of(AT_ONE_SNR), x="n", theory="train_loss")
     [axes] = figure.axes
     for index, _ in enumerate(WIDTHS):
@@ -97,7 +97,7 @@ def test_a_theory_is_dashed_beside_its_line_without_a_band(tmp_path: Path) -> No
         colours = [axes.lines[index + skip].get_color() for skip in (0, len(WIDTHS))]
         assert colours[0] == colours[1]
     assert len(axes.collections) == len(WIDTHS)
-    text = words(figure, tmp_path)
+    text = words(figure)
     assert "\ntraining loss\n" in text
     assert "Dashed: training loss.\n" in text
 
@@ -120,17 +120,17 @@ def test_a_figures_own_value_and_theory_may_be_expressions() -> None:
     assert [2 * (1 - height) for height in theory] == pytest.approx([1 - m for m in measured])
 
 
-def test_a_figure_may_call_its_own_expression_by_words(tmp_path: Path) -> None:
+def test_a_figure_may_call_its_own_expression_by_words() -> None:
     value = "test_loss - train_loss"
     own = FigureOptions(x="n", value=value)
     figure = replace(FIGURES["lines"], name="gap", options=own, labels={value: "gap of losses"})
     asked = FigureOptions()
     data = derive_columns(figure, data_of(AT_ONE_SNR), asked)
-    text = words(drawn(figure, data, asked, []), tmp_path)
+    text = words(drawn(figure, data, asked, []))
     assert "\ngap of losses (median, the middle half)\n" in text.replace("\xa0", " ")
     assert "test_loss" not in text
     other = FigureOptions(value="2 * test_loss")
-    text = words(drawn(figure, derive_columns(figure, data, other), other, []), tmp_path)
+    text = words(drawn(figure, derive_columns(figure, data, other), other, []))
     assert "gap of losses" not in text, "another expression is another number"
 
 
@@ -150,11 +150,11 @@ def test_curves_have_a_theory_too() -> None:
 
 
 @pytest.mark.parametrize("name", ["heatmap", "cutoff", "lines"])
-def test_a_value_may_be_an_expression(name: str, tmp_path: Path) -> None:
+def test_a_value_may_be_an_expression(name: str) -> None:
     cells = CELLS[CELLS["width"] == 64]
     value = "sqrt(test_loss - train_loss) * N"
     figure = picture(name, data_of(cells), x="snr", value=value)
-    assert "√(test_loss - train_loss)·N" in words(figure, tmp_path)
+    assert "√(test_loss - train_loss)·N" in words(figure)
     if name == "lines":
         first = cells[cells["n"] == 4].groupby("snr")[["n", "train_loss"]].mean()
         heights = np.sqrt(first["train_loss"]) * first["n"]
@@ -168,7 +168,7 @@ def test_cells_without_the_number_of_an_expression_are_counted() -> None:
     )
 
 
-def test_an_axis_may_be_an_expression_and_laws_may_contain_it(tmp_path: Path) -> None:
+def test_an_axis_may_be_an_expression_and_laws_may_contain_it() -> None:
     """It takes the place of n, which has more values; each width keeps its line."""
     law = ("test_loss = 2 * (n / width)",)
     figure = picture("lines", data_of(AT_ONE_SNR), x="n/width", law=law)
@@ -178,7 +178,7 @@ def test_an_axis_may_be_an_expression_and_laws_may_contain_it(tmp_path: Path) ->
     x, loss = np.asarray(axes.lines[2].get_xydata(), dtype=np.float64).T
     np.testing.assert_allclose(loss[np.isfinite(x)], 2 * x[np.isfinite(x)], rtol=0.01)
     assert len(axes.lines) == 3
-    text = words(figure, tmp_path)
+    text = words(figure)
     assert "\nN / width\n" in text
     assert "\ntest_loss = 2·(N / width)\n" in text
     assert "Axes: N (n) 4, 8, 16; width 64, 128." in figure.caption

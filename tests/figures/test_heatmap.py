@@ -3,7 +3,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -32,6 +31,7 @@ from tests.fake_study import (
     draw_heatmap,
     fail,
     fake_cells,
+    prose,
     words,
 )
 
@@ -49,8 +49,8 @@ def colours(figure: Figure) -> QuadMesh:
     return mesh
 
 
-def test_a_heatmap_says_what_it_shows(cells: pd.DataFrame, tmp_path: Path) -> None:
-    text = words(draw_heatmap(data_of(cells), OPTIONS), tmp_path)
+def test_a_heatmap_says_what_it_shows(cells: pd.DataFrame) -> None:
+    text = words(draw_heatmap(data_of(cells), OPTIONS))
     assert (
         "Test loss over signal-to-noise ratio SNR and training samples N: median of 3 seeds."
         in text
@@ -61,7 +61,7 @@ def test_a_heatmap_says_what_it_shows(cells: pd.DataFrame, tmp_path: Path) -> No
     assert "missing" not in text
 
 
-def test_a_heatmap_has_x_to_the_right_and_y_upward_and_averages_seeds(tmp_path: Path) -> None:
+def test_a_heatmap_has_x_to_the_right_and_y_upward_and_averages_seeds() -> None:
     cells = fake_cells([1, 2, 3], [5.0, 6.0], seeds=2)
     cells["test_loss"] = cells["n"] * 10 + cells["snr"] + cells["seed"]
     figure = draw_heatmap(data_of(cells), OPTIONS)
@@ -71,8 +71,8 @@ def test_a_heatmap_has_x_to_the_right_and_y_upward_and_averages_seeds(tmp_path: 
     assert figure.axes[0].get_xlim() == (4.5, 6.5)
 
 
-def test_one_seed_is_not_called_a_mean(tmp_path: Path) -> None:
-    text = words(draw_heatmap(data_of(fake_cells(NS, SNRS, seeds=1)), OPTIONS), tmp_path)
+def test_one_seed_is_not_called_a_mean() -> None:
+    text = words(draw_heatmap(data_of(fake_cells(NS, SNRS, seeds=1)), OPTIONS))
     assert "training samples N: one seed." in text
     assert "mean" not in text
 
@@ -83,17 +83,15 @@ def contour(figure: Figure) -> np.ndarray:
     return np.concatenate([part for one in found for part in one.allsegs[0]] or [np.empty((0, 2))])
 
 
-def test_the_contour_of_the_threshold_lies_where_the_means_cross(
-    cells: pd.DataFrame, tmp_path: Path
-) -> None:
+def test_the_contour_of_the_threshold_lies_where_the_means_cross(cells: pd.DataFrame) -> None:
     figure = draw_heatmap(data_of(cells), SIDES)
     snr, n = contour(figure).T
     assert snr.size > 20
     np.testing.assert_allclose(n * snr**2, 1000, rtol=0.06)  # it is interpolated between cells
-    assert "\ntest loss = 0.2\n" in words(figure, tmp_path)
+    assert "\ntest loss = 0.2\n" in words(figure)
 
 
-def test_between_far_rows_the_contour_is_straight_from_crossing_to_crossing(tmp_path: Path) -> None:
+def test_between_far_rows_the_contour_is_straight_from_crossing_to_crossing() -> None:
     snrs = np.geomspace(3.0, 16.0, 12).tolist()
     figure = draw_heatmap(data_of(fake_cells([5, 20, 80], snrs)), SIDES)
     [axes, _] = figure.axes
@@ -101,18 +99,16 @@ def test_between_far_rows_the_contour_is_straight_from_crossing_to_crossing(tmp_
     crossed = np.asarray(line.get_xydata(), float)
     assert crossed[:, 1].tolist() == [5, 20, 80]
     assert not [found for found in axes.collections if isinstance(found, QuadContourSet)]
-    assert "straight between the crossings at each" in " ".join(words(figure, tmp_path).split())
+    assert "straight between the crossings at each" in prose(figure)
 
 
-def test_without_a_threshold_or_a_crossing_there_is_no_contour(
-    cells: pd.DataFrame, tmp_path: Path
-) -> None:
+def test_without_a_threshold_or_a_crossing_there_is_no_contour(cells: pd.DataFrame) -> None:
     figure = draw_heatmap(data_of(cells), OPTIONS)
     assert not contour(figure).size
     with pytest.warns(UserWarning, match="no contour: the means don't cross test loss = 0.9"):
         figure = draw_heatmap(data_of(cells), replace(SIDES, threshold=0.9))
     assert not contour(figure).size
-    assert "test loss =" not in words(figure, tmp_path)
+    assert "test loss =" not in words(figure)
 
 
 class Headed(FakeStudy):
@@ -121,46 +117,42 @@ class Headed(FakeStudy):
     threshold = 0.3
 
 
-def test_a_study_draws_the_contour_of_its_own_headline(cells: pd.DataFrame, tmp_path: Path) -> None:
+def test_a_study_draws_the_contour_of_its_own_headline(cells: pd.DataFrame) -> None:
     data = replace(data_of(cells), study=Headed())
-    assert "\ntest loss = 0.3\n" in words(draw_heatmap(data, OPTIONS), tmp_path)
+    assert "\ntest loss = 0.3\n" in words(draw_heatmap(data, OPTIONS))
     other = draw_heatmap(data, replace(OPTIONS, value="steps"))
     assert not contour(other).size, "its threshold is about its headline"
 
 
-def test_a_law_is_drawn_where_it_holds_and_named(cells: pd.DataFrame, tmp_path: Path) -> None:
+def test_a_law_is_drawn_where_it_holds_and_named(cells: pd.DataFrame) -> None:
     figure = draw_heatmap(data_of(cells), replace(OPTIONS, law=(LAW,)))
     (line,) = figure.axes[0].lines
     snr, n = np.asarray(line.get_xdata()), np.asarray(line.get_ydata())
     known = np.isfinite(snr)
     assert known.sum() > 100
     np.testing.assert_allclose((n * snr**2)[known], 1000, rtol=0.01)
-    text = words(figure, tmp_path)
+    text = words(figure)
     assert "\nN·SNR² = 1000\n" in text
     assert "\nLine: N·SNR² = 1000.\n" in text
 
 
-def test_a_law_that_lies_elsewhere_is_said_to(cells: pd.DataFrame, tmp_path: Path) -> None:
+def test_a_law_that_lies_elsewhere_is_said_to(cells: pd.DataFrame) -> None:
     figure = draw_heatmap(data_of(cells), replace(OPTIONS, law=("n * snr = 1e9",)))
-    assert "N·SNR = 10⁹ (out of view)" in words(figure, tmp_path)
+    assert "N·SNR = 10⁹ (out of view)" in words(figure)
 
 
 @pytest.mark.slow
-def test_failed_and_missing_places_are_hatched_and_counted(
-    cells: pd.DataFrame, tmp_path: Path
-) -> None:
+def test_failed_and_missing_places_are_hatched_and_counted(cells: pd.DataFrame) -> None:
     some = fail(cells, (cells["n"] == 20) & (cells["snr"] < 4.5))
     some = some[~((some["n"] == 2) & (some["snr"] > 23.5))]
     figure = draw_heatmap(data_of(some, cells), OPTIONS)
     assert hatched(figure) == {"lost": 4, "missing": 2}
-    text = words(figure, tmp_path)
+    text = words(figure)
     assert "diverged: half the seeds or more (4)" in text
     assert "missing (2)" in text
 
 
-def test_a_column_that_no_miss_makes_infinite_says_why_cells_have_none(
-    cells: pd.DataFrame, tmp_path: Path
-) -> None:
+def test_a_column_that_no_miss_makes_infinite_says_why_cells_have_none(cells: pd.DataFrame) -> None:
     """A change of weights isn't beyond the others where a cell misses, as its steps are."""
 
     class Drift(FakeStudy):
@@ -170,7 +162,7 @@ def test_a_column_that_no_miss_makes_infinite_says_why_cells_have_none(
     some["reason"] = some["reason"].replace("diverged", "step limit")
     some["drift"] = some["snr"].where(some["status"] == "done")
     data = replace(data_of(some), study=Drift())
-    text = words(draw_heatmap(data, replace(OPTIONS, value="drift")), tmp_path)
+    text = words(draw_heatmap(data, replace(OPTIONS, value="drift")))
     assert "target not reached: half the seeds or more (25)" in text
     assert "75 cells without a number (target not reached) left out" in text
     assert "failed" not in text
@@ -200,7 +192,7 @@ def of_ten_seeds() -> pd.DataFrame:
 STEPS = replace(OPTIONS, value="steps")
 
 
-def test_a_missed_seed_counts_as_beyond_the_others_in_the_median_of_all(tmp_path: Path) -> None:
+def test_a_missed_seed_counts_as_beyond_the_others_in_the_median_of_all() -> None:
     cells = of_ten_seeds()
     at = (cells["n"] == 1) & (cells["snr"] == 1)
     some = fail(cells, at & (cells["seed"] < 4))
@@ -209,16 +201,14 @@ def test_a_missed_seed_counts_as_beyond_the_others_in_the_median_of_all(tmp_path
     assert shown(figure)[0, 0] == (108 + 109) / 2, "the median of 104 to 109 and four beyond"
     printed = [text.get_text() for text in figure.axes[0].texts]
     assert printed == ["108\n6/10", "104\n100–109", "204\n200–209", "204\n200–209"]
-    assert "below: least–greatest of the seeds" in words(figure, tmp_path)
-    text = " ".join(words(figure, tmp_path).split())
+    assert "below: least–greatest of the seeds" in words(figure)
+    text = prose(figure)
     assert "median of 10 seeds. 4 cells (target not reached or diverged) count as" in text
     assert "hatched" not in text
     assert "; 6 of 10 seeds have one at SNR = 1, N = 1." in text
 
 
-def test_a_place_that_half_of_the_seeds_miss_has_no_colour_but_their_number(
-    tmp_path: Path,
-) -> None:
+def test_a_place_that_half_of_the_seeds_miss_has_no_colour_but_their_number() -> None:
     cells = of_ten_seeds()
     at = (cells["n"] == 1) & (cells["snr"] == 1)
     half = fail(cells, at & (cells["seed"] < 5)).assign(reason="step limit")
@@ -226,7 +216,7 @@ def test_a_place_that_half_of_the_seeds_miss_has_no_colour_but_their_number(
     assert np.isnan(shown(figure)[0, 0])
     assert hatched(figure) == {"lost": 1}
     assert "5/10" in [text.get_text() for text in figure.axes[0].texts]
-    text = " ".join(words(figure, tmp_path).split())
+    text = prose(figure)
     assert "target not reached: half the seeds or more (1)" in text
     assert "all at the 1 hatched point, where half of the seeds or more" in text
 
@@ -240,13 +230,13 @@ def test_a_mean_over_all_seeds_has_no_number_where_one_missed() -> None:
 
 
 def test_places_too_small_for_a_number_have_a_corner_where_seeds_missed(
-    cells: pd.DataFrame, tmp_path: Path
+    cells: pd.DataFrame,
 ) -> None:
     some = fail(cells, (cells["seed"] == 1) & (cells["n"] == 2) & (cells["snr"] < 5.5))
     figure = draw_heatmap(data_of(some), OPTIONS)
     assert hatched(figure) == {"partly": 5}
     assert not figure.axes[0].texts
-    text = words(figure, tmp_path)
+    text = words(figure)
     assert "diverged: fewer seeds (5)" in text
     assert "5 cells (diverged) count as beyond the others." in text
 
@@ -293,7 +283,7 @@ def test_a_map_of_one_colour_or_half_without_a_number_says_nothing(cells: pd.Dat
 
 
 @pytest.mark.slow
-def test_what_a_law_measures_stands_above_each_panel_where_it_differs(tmp_path: Path) -> None:
+def test_what_a_law_measures_stands_above_each_panel_where_it_differs() -> None:
     parts = [fake_cells(NS, SNRS, width=width) for width in (64, 128)]
     law = replace(SIDES, by="width", law=("n * snr**2 = width * 10",))
     figure = draw_heatmap(data_of(pd.concat(parts)), law)
@@ -303,7 +293,7 @@ def test_what_a_law_measures_stands_above_each_panel_where_it_differs(tmp_path: 
         "(b) width = 128: measured …",
     ]
     assert all(abs(int(title.split()[-1]) - 1000) < 60 for title in titles)
-    assert "= 640, 1280" in words(figure, tmp_path)
+    assert "= 640, 1280" in words(figure)
 
 
 def test_a_refined_row_fills_its_own_gaps(cells: pd.DataFrame) -> None:
@@ -342,9 +332,9 @@ def test_few_uneven_values_have_cells_of_one_width_unless_a_law_needs_their_plac
 
 @pytest.mark.parametrize("ns", [NS, list(range(5, 17)), list(range(30, 39)), [1, 2], [3, 4, 5]])
 @pytest.mark.one_in(3)
-def test_whole_numbers_get_whole_ticks(ns: list[int], tmp_path: Path) -> None:
+def test_whole_numbers_get_whole_ticks(ns: list[int]) -> None:
     figure = draw_heatmap(data_of(fake_cells(ns, SNRS, seeds=1)), OPTIONS)
-    words(figure, tmp_path)
+    words(figure)
     axes = figure.axes[0]
     low, high = axes.get_ylim()
     ticks = [at for at in axes.get_yticks() if low <= at <= high]
@@ -372,7 +362,7 @@ def test_few_values_are_labelled_each_in_three_digits_if_there_is_room() -> None
     assert "4.1" not in [tick.get_text() for tick in axes.get_xticklabels()]
 
 
-def test_words_can_be_an_axis_in_the_order_of_their_declaration(tmp_path: Path) -> None:
+def test_words_can_be_an_axis_in_the_order_of_their_declaration() -> None:
     one, other = fake_cells([10], SNRS), fake_cells([10], SNRS, kernel="gaussian")
     figure = draw_heatmap(data_of(pd.concat([other, one])), replace(OPTIONS, y="kernel"))
     labels = [tick.get_text() for tick in figure.axes[0].get_yticklabels()]
@@ -386,10 +376,8 @@ def test_words_can_be_an_axis_in_the_order_of_their_declaration(tmp_path: Path) 
 
 
 @pytest.mark.parametrize(("value", "label"), [("steps", "gradient steps"), ("seconds", "time (s)")])
-def test_steps_and_seconds_can_be_drawn(
-    cells: pd.DataFrame, tmp_path: Path, value: str, label: str
-) -> None:
-    text = words(draw_heatmap(data_of(cells), replace(OPTIONS, value=value)), tmp_path)
+def test_steps_and_seconds_can_be_drawn(cells: pd.DataFrame, value: str, label: str) -> None:
+    text = words(draw_heatmap(data_of(cells), replace(OPTIONS, value=value)))
     assert f"\n{label}\n" in text
     assert f"{label.capitalize()} over" in text
 
@@ -434,7 +422,7 @@ def test_a_constant_column_is_drawn(cells: pd.DataFrame) -> None:
     draw_heatmap(data_of(cells.assign(test_loss=0.0)), OPTIONS)
 
 
-def test_a_third_parameter_makes_panels_in_the_same_colours(tmp_path: Path) -> None:
+def test_a_third_parameter_makes_panels_in_the_same_colours() -> None:
     parts = [fake_cells(NS, SNRS, kernel=name) for name in ("gaussian", "softmax")]
     parts[0]["test_loss"] *= 0.5
     figure = draw_heatmap(data_of(pd.concat(parts)), replace(OPTIONS, by="kernel", law=(LAW,)))
@@ -448,7 +436,7 @@ def test_a_third_parameter_makes_panels_in_the_same_colours(tmp_path: Path) -> N
     scales = {(mesh.norm.vmin, mesh.norm.vmax) for mesh in meshes}
     assert len(meshes) == 2
     assert len(scales) == 1
-    assert words(figure, tmp_path).count("median of 3 seeds") == 1
+    assert words(figure).count("median of 3 seeds") == 1
 
 
 def test_a_panel_without_a_number_is_all_missing(cells: pd.DataFrame) -> None:

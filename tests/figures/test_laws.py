@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -32,7 +31,7 @@ CELLS = fake_cells(NS, SNRS)
 LAWS = (LAW, "n = snr", "n = 20 - snr / 2")
 
 
-def test_several_equations_have_a_dash_each_and_a_place_in_the_legend(tmp_path: Path) -> None:
+def test_several_equations_have_a_dash_each_and_a_place_in_the_legend() -> None:
     figure = draw_heatmap(data_of(CELLS), replace(OPTIONS, law=LAWS))
     lines = figure.axes[0].lines
     assert len(lines) == 3
@@ -49,17 +48,17 @@ def test_several_equations_have_a_dash_each_and_a_place_in_the_legend(tmp_path: 
         within = np.isfinite(at) & (height > 2) & (height < 20)
         assert within.sum() > 20
         np.testing.assert_allclose(at[within], height[within], rtol=0.02)
-    text = words(figure, tmp_path)
+    text = words(figure)
     for law in ("N·SNR² = 1000", "N = SNR", "N = 20 - SNR / 2"):
         assert f"\n{law}\n" in text
         assert f"ine: {law}.\n" in text
 
 
 @pytest.mark.slow
-def test_an_equation_has_its_label_in_the_legend(tmp_path: Path) -> None:
+def test_an_equation_has_its_label_in_the_legend() -> None:
     law = "the paper's line: n * snr**2 = 1000"
     figure = draw_heatmap(data_of(CELLS), replace(OPTIONS, law=(law,)))
-    text = words(figure, tmp_path)
+    text = words(figure)
     assert "\nN·SNR² = 1000 (the paper's line)\n" in text
     assert "\nLine: N·SNR² = 1000 (the paper's line).\n" in text
 
@@ -78,18 +77,18 @@ def test_more_equations_than_dashes_begin_anew() -> None:
         pytest.param(draw_boundary, marks=pytest.mark.slow),
     ],
 )
-def test_every_figure_over_two_parameters_draws_them(draw: object, tmp_path: Path) -> None:
+def test_every_figure_over_two_parameters_draws_them(draw: object) -> None:
     assert callable(draw)
     figure = draw(data_of(CELLS), replace(SIDES, law=LAWS))
-    text = words(figure, tmp_path)
+    text = words(figure)
     assert all(f"ine: {law}.\n" in text for law in ("N·SNR² = 1000", "N = SNR"))
     none = draw(data_of(CELLS), replace(SIDES, law=()))
-    assert "Line:" not in words(none, tmp_path)
+    assert "Line:" not in words(none)
 
 
-def test_symbols_and_names_may_be_mixed(tmp_path: Path) -> None:
+def test_symbols_and_names_may_be_mixed() -> None:
     figure = draw_heatmap(data_of(CELLS), replace(OPTIONS, law=("N * snr**2 = 10 * SNR * n",)))
-    assert "\nN·SNR² = 10·SNR·N\n" in words(figure, tmp_path)
+    assert "\nN·SNR² = 10·SNR·N\n" in words(figure)
 
 
 @pytest.mark.parametrize(

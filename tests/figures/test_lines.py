@@ -26,6 +26,7 @@ from tests.fake_study import (
     fail,
     fake_cells,
     line_heights,
+    prose,
     titles,
     words,
 )
@@ -42,7 +43,7 @@ MEANS = replace(LINES, mean="arithmetic")
     ],
 )
 def test_a_line_is_the_mean_over_seeds_with_a_band(
-    band: str | None, factor: float, words_of_band: str, tmp_path: Path
+    band: str | None, factor: float, words_of_band: str
 ) -> None:
     cells = fake_cells([5, 10], [1.0, 2.0, 4.0], seeds=6, noise=0.1)
     figure = draw_lines(data_of(cells), replace(LINES, threshold=0.3, band=band))
@@ -54,7 +55,7 @@ def test_a_line_is_the_mean_over_seeds_with_a_band(
         heights = corners(drawn_band)[:, 1]
         assert heights.min() == pytest.approx((mean[n] - half[n]).min())
         assert heights.max() == pytest.approx((mean[n] + half[n]).max())
-    text = words(figure, tmp_path)
+    text = words(figure)
     label = f"test loss (mean, {words_of_band})"
     for line in ("N = 5", "N = 10", "threshold 0.3", label, "signal-to-noise ratio SNR"):
         assert f"\n{line}\n" in text
@@ -83,14 +84,14 @@ def test_the_band_of_a_share_stays_between_0_and_1() -> None:
     assert (heights.min(), heights.max()) == (0, 1)
 
 
-def test_another_mean_is_drawn_and_named_where_asked_for(tmp_path: Path) -> None:
+def test_another_mean_is_drawn_and_named_where_asked_for() -> None:
     cells = fake_cells([5], [1.0, 2.0], seeds=3)
     cells["test_loss"] = [0.1, 1.0, 0.2, 2.0, 0.4, 7.0]
     for mean, heights in (("geometric", [0.2, 14 ** (1 / 3)]), ("median", [0.2, 2.0])):
         figure = draw_lines(data_of(cells), replace(LINES, mean=mean))
         assert line_heights(figure.axes[0]) == [pytest.approx(heights)]
         name = "geometric mean" if mean == "geometric" else "median"
-        text = words(figure, tmp_path)
+        text = words(figure)
         assert f"{name} of 3 seeds" in text
         assert f"test loss ({name}, " in text
     quartiles = replace(LINES, mean="median", band="quartiles")
@@ -106,7 +107,7 @@ def test_a_geometric_mean_of_zero_is_refused() -> None:
         draw_lines(data_of(cells), replace(LINES, mean="median", band="sd"))
 
 
-def test_a_band_without_an_upper_end_runs_to_the_frame_with_a_count(tmp_path: Path) -> None:
+def test_a_band_without_an_upper_end_runs_to_the_frame_with_a_count() -> None:
     """It ended at 1, where all numbers are shares, and no seed has that one."""
     cells = fake_cells([10], [1.0, 2.0], seeds=4)
     cells["test_loss"] = 0.1
@@ -114,44 +115,42 @@ def test_a_band_without_an_upper_end_runs_to_the_frame_with_a_count(tmp_path: Pa
     figure = draw_lines(data_of(fail(cells, gone)), replace(LINES, log=frozenset({"value"})))
     [axes] = figure.axes
     assert corners(axes.collections[0])[:, 1].max() == pytest.approx(axes.get_ylim()[1])
-    text = words(figure, tmp_path)
+    text = words(figure)
     assert "\n3/4\n" in text
     assert "Bands that end at the frame have no upper end" in text
 
 
-def test_a_share_of_the_start_ends_at_its_round_off(tmp_path: Path) -> None:
+def test_a_share_of_the_start_ends_at_its_round_off() -> None:
     cells = fake_cells([10], [1.0, 2.0, 4.0])
     cells["test_loss"] = cells["snr"].map({1.0: 1e-2, 2.0: 1e-7, 4.0: 1e-20})
     figure = plain_lines(data_of(cells), LINES, floor=1e-12)
     assert line_heights(figure.axes[0])[0] == pytest.approx([1e-2, 1e-7, 1e-12])
-    assert "\nround-off, below 10⁻¹² of the start\n" in words(figure, tmp_path)
+    assert "\nround-off, below 10⁻¹² of the start\n" in words(figure)
 
 
-def test_a_seed_that_misses_counts_as_beyond_the_others(tmp_path: Path) -> None:
+def test_a_seed_that_misses_counts_as_beyond_the_others() -> None:
     """The median of those that arrive would be better than that of all."""
     cells = fake_cells([5], [1.0, 2.0, 4.0], seeds=5)
     cells["test_loss"] = 0.1 + 0.1 * cells["seed"]
     missed = fail(cells, cells["seed"] == 0)
     figure = draw_lines(data_of(missed), LINES)
     assert line_heights(figure.axes[0]) == [pytest.approx([0.4] * 3)], "of .2, .3, .4, .5, beyond"
-    assert "3 cells (diverged) taken as beyond the others" in words(figure, tmp_path)
+    assert "3 cells (diverged) taken as beyond the others" in words(figure)
     mean = draw_lines(data_of(missed), MEANS)
     assert line_heights(mean.axes[0]) == [pytest.approx([0.35] * 3)]
-    assert "3 cells (diverged) left out" in words(mean, tmp_path)
+    assert "3 cells (diverged) left out" in words(mean)
 
 
-def test_a_median_is_over_the_seeds_that_miss_too_and_the_caption_says_where(
-    tmp_path: Path,
-) -> None:
+def test_a_median_is_over_the_seeds_that_miss_too_and_the_caption_says_where() -> None:
     cells = fake_cells([5, 10], [1.0, 2.0], seeds=5)
     some = fail(cells, (cells["seed"] == 1) & (cells["n"] == 5) & (cells["snr"] == 2.0))
     options = FigureOptions(x="snr", value="test_loss")
-    text = " ".join(words(draw_lines(data_of(some), options), tmp_path).split())
+    text = prose(draw_lines(data_of(some), options))
     assert "median of 5 seeds" in text
     assert "1 cell at N = 5, SNR = 2 (diverged) taken as beyond the others" in text
 
 
-def test_where_half_of_the_seeds_miss_a_point_is_open_and_on_no_line(tmp_path: Path) -> None:
+def test_where_half_of_the_seeds_miss_a_point_is_open_and_on_no_line() -> None:
     cells = fake_cells([5], [1.0, 2.0, 4.0], seeds=4)
     cells["test_loss"] = 0.1 + 0.1 * cells["seed"]
     gone = fail(cells, (cells["snr"] == 4.0) & (cells["seed"] < 3))
@@ -160,7 +159,7 @@ def test_where_half_of_the_seeds_miss_a_point_is_open_and_on_no_line(tmp_path: P
     assert np.isnan(np.asarray(line.get_ydata(), dtype=np.float64)).tolist() == [False, False, True]
     assert point.get_markerfacecolor() == "white"
     assert np.asarray(point.get_xydata()).tolist() == [[4.0, pytest.approx(0.4)]]
-    text = words(figure, tmp_path)
+    text = words(figure)
     assert "\n1/4\n" in text
     assert "\nhalf of the seeds or more miss\n" in text
 
@@ -175,32 +174,32 @@ def test_an_upper_quartile_among_misses_ends_the_band_at_the_edge() -> None:
     assert heights.max() > 0.3, "the largest number"
 
 
-def test_steps_that_no_seed_takes_to_its_target_are_crossed(tmp_path: Path) -> None:
+def test_steps_that_no_seed_takes_to_its_target_are_crossed() -> None:
     cells = fake_cells([5], [1.0, 2.0, 4.0])
     figure = draw_lines(data_of(fail(cells, cells["snr"] == 4.0)), LINES)
     line, cross = figure.axes[0].lines
     assert np.isnan(np.asarray(line.get_ydata(), dtype=np.float64)).tolist() == [False, False, True]
     assert (cross.get_marker(), np.asarray(cross.get_xdata()).tolist()) == ("x", [4.0])
-    assert "\nevery seed: diverged\n" in words(figure, tmp_path)
+    assert "\nevery seed: diverged\n" in words(figure)
 
 
-def test_a_line_without_a_point_says_so_in_the_legend(tmp_path: Path) -> None:
+def test_a_line_without_a_point_says_so_in_the_legend() -> None:
     cells = pd.concat([fake_cells([5], [1.0, 2.0], kernel=k) for k in ("softmax", "gaussian")])
     limit = fail(cells, cells["kernel"] == "softmax").replace(
         {"reason": {"diverged": "step limit"}}
     )
-    text = words(draw_lines(data_of(limit), LINES), tmp_path)
+    text = words(draw_lines(data_of(limit), LINES))
     assert "\nsoftmax (target not reached)\n" in text
     assert "\ngaussian\n" in text
 
 
-def test_a_failure_that_is_no_miss_is_left_out(tmp_path: Path) -> None:
+def test_a_failure_that_is_no_miss_is_left_out() -> None:
     cells = fake_cells([5], [1.0, 2.0], seeds=5)
     killed = fail(cells, cells["seed"] < 3).replace({"reason": {"diverged": "worker killed"}})
     figure = draw_lines(data_of(killed), LINES)
     kept = cells[cells["seed"] > 2].groupby("snr")["test_loss"].median()
     assert line_heights(figure.axes[0]) == [pytest.approx(kept.to_list())]
-    assert "6 cells (failed) left out" in words(figure, tmp_path)
+    assert "6 cells (failed) left out" in words(figure)
 
 
 def test_lines_of_a_point_each_are_refused() -> None:
@@ -223,44 +222,44 @@ def test_lines_that_hide_each_other_stand_aside_with_their_numbers_in_place() ->
     assert shown[0] == shown[1]
 
 
-def test_panels_with_the_same_lines_are_one_and_the_caption_says_so(tmp_path: Path) -> None:
+def test_panels_with_the_same_lines_are_one_and_the_caption_says_so() -> None:
     parts = [fake_cells([5, 10], [1.0, 2.0, 4.0], width=width) for width in (64, 128)]
     options = FigureOptions(x="snr", value="test_loss", by="width")
     figure = draw_lines(data_of(pd.concat(parts)), options)
     assert len(figure.axes) == 1
-    text = " ".join(words(figure, tmp_path).split())
+    text = prose(figure)
     assert "Drawn for width = 64; for width = 128 lines and bands are the same" in text
     parts[1]["test_loss"] *= 1.5
     assert len(draw_lines(data_of(pd.concat(parts)), options).axes) == 2
 
 
-def test_a_guide_of_a_slope_has_the_fitted_powers_in_the_caption(tmp_path: Path) -> None:
+def test_a_guide_of_a_slope_has_the_fitted_powers_in_the_caption() -> None:
     cells = fake_cells([5, 10, 20], [1.0, 2.0], seeds=6)
     cells["test_loss"] = (1 + 0.01 * cells["seed"]) / cells["n"] ** 2
     cells["train_loss"] = 1 / cells["n"]  # a guide
     log = frozenset({"x", "value"})
     options = FigureOptions(x="n", value="test_loss", theory="train_loss", log=log)
-    text = " ".join(words(draw_lines(data_of(cells), options), tmp_path).split())
+    text = prose(draw_lines(data_of(cells), options))
     assert "Fitted powers of N" in text
     assert "SNR = 1: −2.00 [−2.00, −2.00], below 1 %" in text
 
 
 @pytest.mark.slow
-def test_many_lines_have_a_few_names_and_no_bands(tmp_path: Path) -> None:
+def test_many_lines_have_a_few_names_and_no_bands() -> None:
     figure = draw_lines(data_of(fake_cells(list(range(2, 21)), SNRS[::6])), LINES)
     assert not figure.axes[0].collections
     assert len(figure.legends[0].get_texts()) == 5
-    assert "without bands" in words(figure, tmp_path)
+    assert "without bands" in words(figure)
 
 
-def test_decades_below_the_last_digit_of_the_largest_are_shaded(tmp_path: Path) -> None:
+def test_decades_below_the_last_digit_of_the_largest_are_shaded() -> None:
     cells = fake_cells([5], [1.0, 2.0, 4.0])
     cells["test_loss"] = 10.0 ** (2 - 10 * cells["snr"])
     figure = draw_lines(data_of(cells), LINES)
     [axes] = figure.axes
     assert line_heights(axes) == [pytest.approx([1e-8, 1e-18, 1e-24])]
     assert axes.get_ylim()[0] == pytest.approx(1e-24 / 30)
-    assert "\nbelow 10⁻¹⁶ of the largest\n" in words(figure, tmp_path)
+    assert "\nbelow 10⁻¹⁶ of the largest\n" in words(figure)
 
 
 def test_crosses_of_two_lines_at_one_value_do_not_hide_each_other() -> None:
@@ -281,14 +280,14 @@ def test_few_values_of_x_that_stand_apart_have_a_tick_each() -> None:
     assert len(many.axes[0].get_xticks()) < len(SNRS)
 
 
-def test_a_large_round_number_of_a_line_is_a_power_of_ten(tmp_path: Path) -> None:
+def test_a_large_round_number_of_a_line_is_a_power_of_ten() -> None:
     figure = draw_lines(data_of(fake_cells([1_000_000, 10**15], [1.0, 2.0])), LINES)
-    text = words(figure, tmp_path)
+    text = words(figure)
     assert "\nN = 10⁶\n" in text
     assert "\nN = 10¹⁵\n" in text
 
 
-def test_where_x_is_no_number_points_stand_beside_each_other_with_bars(tmp_path: Path) -> None:
+def test_where_x_is_no_number_points_stand_beside_each_other_with_bars() -> None:
     cells = pd.concat(
         [
             fake_cells([5, 10], [1.0], seeds=3, noise=1.0, kernel="gaussian"),
@@ -306,12 +305,10 @@ def test_where_x_is_no_number_points_stand_beside_each_other_with_bars(tmp_path:
     drawn_five = axes.containers[0].lines[0].get_ydata()  # type: ignore[attr-defined]
     assert drawn_five == pytest.approx([median[5, "softmax"], median[5, "gaussian"]])
     gone = fail(cells, cells["kernel"] == "softmax")
-    assert "every seed: diverged" in words(
-        draw_lines(data_of(gone), replace(LINES, x="kernel")), tmp_path
-    )
+    assert "every seed: diverged" in words(draw_lines(data_of(gone), replace(LINES, x="kernel")))
 
 
-def test_a_parameter_can_be_panels_and_keeps_the_lines_colours(tmp_path: Path) -> None:
+def test_a_parameter_can_be_panels_and_keeps_the_lines_colours() -> None:
     cells = pd.concat(
         [
             fake_cells([5, 10], [1.0, 2.0], kernel="gaussian"),
@@ -323,7 +320,7 @@ def test_a_parameter_can_be_panels_and_keeps_the_lines_colours(tmp_path: Path) -
     assert titles(figure) == ["(a) kernel: softmax", "(b) kernel: gaussian"]
     assert (len(left.lines), len(right.lines)) == (1, 2)
     assert left.lines[0].get_color() == right.lines[1].get_color() != right.lines[0].get_color()
-    assert words(figure, tmp_path).count("\nN = 10\n") == 1
+    assert words(figure).count("\nN = 10\n") == 1
     assert len(draw_lines(data_of(cells), LINES).axes[0].lines) == 3
 
 
@@ -357,16 +354,14 @@ def test_lines_of_many_settings_propose_no_panels_that_would_still_be_too_many()
         draw_lines(data_of(pd.concat(cells)), FigureOptions(x="snr", value="test_loss"))
 
 
-def test_more_settings_than_colours_get_panels_if_those_of_one_parameter_suffice(
-    tmp_path: Path,
-) -> None:
+def test_more_settings_than_colours_get_panels_if_those_of_one_parameter_suffice() -> None:
     cells = [fake_cells([2, 4, 6, 8, 10], [1.0, 2.0], kernel=k) for k in ("softmax", "gaussian")]
     figure = draw_lines(data_of(pd.concat(cells)), LINES)
     assert [axes.get_title(loc="left") for axes in figure.axes] == [
         f"({letter}) $N$ = {n}" for letter, n in zip("abcde", (2, 4, 6, 8, 10), strict=True)
     ]
     assert all(len(line_heights(axes)) == 2 for axes in figure.axes)
-    text = words(figure, tmp_path)
+    text = words(figure)
     for line in ("softmax", "gaussian", "kernel"):
         assert text.count(f"\n{line}\n") == 1, "words stand alone, under a heading"
 
@@ -382,7 +377,7 @@ def test_colours_follow_the_declared_order_of_words() -> None:
 
 @pytest.mark.parametrize(("seeds", "band", "each"), [(2, None, 2), (3, None, 0), (3, "seeds", 3)])
 def test_each_seed_has_a_thin_line_where_they_are_few_or_it_is_asked_for(
-    seeds: int, band: str | None, each: int, tmp_path: Path
+    seeds: int, band: str | None, each: int
 ) -> None:
     cells = fake_cells([5], [1.0, 2.0, 4.0], seeds=seeds, noise=1.0)
     figure = draw_lines(data_of(cells), replace(LINES, band=band))
@@ -391,46 +386,46 @@ def test_each_seed_has_a_thin_line_where_they_are_few_or_it_is_asked_for(
     assert line_heights(axes) == [pytest.approx(np.median(losses, axis=0)), *losses[:each].tolist()]
     assert len(axes.collections) == (0 if each else 1)
     sentence = "a thin line for each seed" if each else "band: the middle half"
-    assert f"median of {seeds} seeds, {sentence}." in words(figure, tmp_path)
+    assert f"median of {seeds} seeds, {sentence}." in words(figure)
 
 
 @pytest.mark.slow
-def test_a_band_can_be_had_of_two_seeds_too(tmp_path: Path) -> None:
+def test_a_band_can_be_had_of_two_seeds_too() -> None:
     cells = fake_cells([5], [1.0, 2.0], seeds=2, noise=1.0)
     figure = draw_lines(data_of(cells), replace(LINES, band="sd"))
     assert len(line_heights(figure.axes[0])) == len(figure.axes[0].collections) == 1
-    assert "band: one standard deviation" in words(figure, tmp_path)
+    assert "band: one standard deviation" in words(figure)
 
 
-def test_lines_of_run_directories_are_told_apart_by_their_names(tmp_path: Path) -> None:
+def test_lines_of_run_directories_are_told_apart_by_their_names() -> None:
     first, second = data_of(fake_cells([5], [1.0, 2.0])), data_of(fake_cells([10], [1.0, 2.0]))
     figure = draw_lines(side_by_side(["before", "after"], [first, second]), LINES)
     assert len(line_heights(figure.axes[0])) == 2
-    text = words(figure, tmp_path)
+    text = words(figure)
     assert "\nbefore\n" in text
     assert "\nafter\n" in text
     assert "N = " not in text, "the run says it already"
 
 
 @pytest.mark.parametrize("x", [[1.0, 2.0, 4.0, 8.0], [1.0, 2.0, 3.0, 4.0, 5.0]])
-def test_whole_numbers_along_x_have_whole_ticks(x: list[float], tmp_path: Path) -> None:
+def test_whole_numbers_along_x_have_whole_ticks(x: list[float]) -> None:
     cells = fake_cells([int(n) for n in x], [1.0])
     figure = draw_lines(data_of(cells), replace(LINES, x="n"))
-    words(figure, tmp_path)
+    words(figure)
     low, high = figure.axes[0].get_xlim()
     ticks = [index for index in figure.axes[0].get_xticks() if low <= index <= high]
     assert ticks
     assert all(index == round(index) for index in ticks)
 
 
-def test_means_over_other_numbers_of_seeds_are_told(tmp_path: Path) -> None:
+def test_means_over_other_numbers_of_seeds_are_told() -> None:
     cells = fake_cells([10], SNRS, seeds=5)
     some = cells[(cells["seed"] < 3) | (cells["snr"] > 10)]
     figure = draw_lines(data_of(some), FigureOptions(x="snr"))
-    assert "median of 3 to 5 seeds" in words(figure, tmp_path)
+    assert "median of 3 to 5 seeds" in words(figure)
 
 
-def test_a_refined_sweep_has_a_line_for_each_seed_and_no_mean(tmp_path: Path) -> None:
+def test_a_refined_sweep_has_a_line_for_each_seed_and_no_mean() -> None:
     """Its points have different seeds, and their means would jump."""
     cells = fake_cells([10], SNRS, seeds=3)
     cells = cells[(cells["seed"] == 0) | (cells["snr"] > 10)]
@@ -440,15 +435,15 @@ def test_a_refined_sweep_has_a_line_for_each_seed_and_no_mean(tmp_path: Path) ->
     assert len(drawn) == len(by_seed)
     for line, losses in zip(drawn, by_seed, strict=True):
         np.testing.assert_allclose(line, losses)
-    assert "a line for each seed" in words(figure, tmp_path)
+    assert "a line for each seed" in words(figure)
 
 
-def test_a_number_with_more_values_than_panels_makes_lines_in_shades(tmp_path: Path) -> None:
+def test_a_number_with_more_values_than_panels_makes_lines_in_shades() -> None:
     data = data_of(fake_cells(list(range(2, 21)), SNRS[::6], seeds=3))
     figure = draw_lines(data, FigureOptions(x="snr", by="n"))
     assert len(figure.axes) == 1
     assert len({line.get_color() for line in figure.axes[0].lines}) == 19
-    assert "\nN = 20\n" in words(figure, tmp_path)
+    assert "\nN = 20\n" in words(figure)
 
 
 def test_what_varies_with_x_makes_no_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

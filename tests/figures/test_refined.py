@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -52,7 +51,7 @@ def places(data: FigureData) -> set[tuple[float, float]]:
     return set(data.cells[["snr", "n"]].itertuples(index=False, name=None))
 
 
-def test_a_heatmap_colours_sampled_places_alone_by_their_means(tmp_path: Path) -> None:
+def test_a_heatmap_colours_sampled_places_alone_by_their_means() -> None:
     data = refined()
     figure = draw_heatmap(data, OPTIONS)
     [points] = figure.axes[0].collections
@@ -62,14 +61,14 @@ def test_a_heatmap_colours_sampled_places_alone_by_their_means(tmp_path: Path) -
     mean = data.cells.groupby(["snr", "n"])["test_loss"].median()
     colours = np.asarray(points.get_array())
     np.testing.assert_allclose(colours, [mean[place] for place in where])
-    text = words(figure, tmp_path)
+    text = words(figure)
     assert "missing" not in text
     assert "\nsampled\n" not in text, "all that has a colour is"
     whole = draw_heatmap(replace(data, refined=False), OPTIONS)
     assert any(isinstance(one, QuadMesh) for one in whole.axes[0].collections)
 
 
-def test_a_cutoff_colours_the_plane_by_the_share_of_seeds_on_a_side(tmp_path: Path) -> None:
+def test_a_cutoff_colours_the_plane_by_the_share_of_seeds_on_a_side() -> None:
     figure = draw_cutoff(refined(), SIDES)
     [mesh] = (one for one in figure.axes[0].collections if isinstance(one, QuadMesh))
     likely = np.asarray(mesh.get_array())
@@ -80,13 +79,13 @@ def test_a_cutoff_colours_the_plane_by_the_share_of_seeds_on_a_side(tmp_path: Pa
     product = n * snr**2
     assert likely.ravel()[product < 300].mean() > 0.95
     assert likely.ravel()[product > 3000].mean() < 0.05
-    text = words(figure, tmp_path)
+    text = words(figure)
     assert "\nshare of seeds harmful\n" in text
     assert "each seed's curve fitted to be monotone" in text
     assert "missing" not in text
 
 
-def test_the_boundary_is_the_median_crossing_of_each_row(tmp_path: Path) -> None:
+def test_the_boundary_is_the_median_crossing_of_each_row() -> None:
     data = refined()
     figure = draw_cutoff(data, SIDES)
     line = figure.axes[0].lines[0]
@@ -95,14 +94,14 @@ def test_the_boundary_is_the_median_crossing_of_each_row(tmp_path: Path) -> None
     drawn = np.asarray(line.get_xydata(), dtype=np.float64)
     drawn = drawn[np.isfinite(drawn).all(axis=1)]
     np.testing.assert_allclose(drawn, known[["crossing", "n"]].to_numpy())
-    text = words(figure, tmp_path)
+    text = words(figure)
     assert "\nmedian crossing\n" in text
     assert "\nsampled\n" in text
 
 
 @pytest.mark.parametrize(("seeds", "band"), [(6, "95 % interval"), (3, "least to greatest")])
-def test_the_band_is_called_what_it_is(seeds: int, band: str, tmp_path: Path) -> None:
-    text = words(draw_cutoff(refined(seeds), SIDES), tmp_path)
+def test_the_band_is_called_what_it_is(seeds: int, band: str) -> None:
+    text = words(draw_cutoff(refined(seeds), SIDES))
     both = {"95 % interval", "least to greatest"}
     assert f"\n{band}\n" in text
     assert not any(other in text for other in both - {band})
@@ -115,17 +114,17 @@ def test_every_sampled_place_has_a_dot() -> None:
     assert len(drawn) == len(places(data))
 
 
-def test_cells_of_one_side_are_one_colour_without_a_boundary(tmp_path: Path) -> None:
+def test_cells_of_one_side_are_one_colour_without_a_boundary() -> None:
     data = refined()
     figure = draw_cutoff(data, replace(SIDES, threshold=0.9))
     [mesh] = (one for one in figure.axes[0].collections if isinstance(one, QuadMesh))
     assert set(np.asarray(mesh.get_array()).ravel()) == {0.0}
     line = np.asarray(figure.axes[0].lines[0].get_xydata(), dtype=np.float64)
     assert not np.isfinite(line).all(axis=1).any()
-    words(figure, tmp_path)
+    words(figure)
 
 
-def test_panels_of_a_refined_sweep_have_a_boundary_each(tmp_path: Path) -> None:
+def test_panels_of_a_refined_sweep_have_a_boundary_each() -> None:
     one = refined()
     other = one.cells.assign(kernel="gaussian", snr=one.cells["snr"] / 1.25)
     data = replace(one, cells=pd.concat([other, one.cells], ignore_index=True))
@@ -137,4 +136,4 @@ def test_panels_of_a_refined_sweep_have_a_boundary_each(tmp_path: Path) -> None:
     first, second = (np.asarray(axes.lines[0].get_xdata(), float) for axes in figure.axes[:2])
     assert np.isfinite(first).sum() > 3
     np.testing.assert_allclose(second, first / 1.25)
-    words(figure, tmp_path)
+    words(figure)

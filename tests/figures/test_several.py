@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -46,7 +45,7 @@ def two(*cells: pd.DataFrame) -> FigureData:
 
 
 @pytest.mark.slow
-def test_heatmaps_stand_side_by_side_in_the_same_colours(tmp_path: Path) -> None:
+def test_heatmaps_stand_side_by_side_in_the_same_colours() -> None:
     other = fake_cells(NS, SNRS)
     other["test_loss"] *= 0.5
     figure = draw_heatmap(two(fake_cells(NS, SNRS), other), OPTIONS)
@@ -54,11 +53,11 @@ def test_heatmaps_stand_side_by_side_in_the_same_colours(tmp_path: Path) -> None
     left, right = (axes.collections[0] for axes in figure.axes[:2])
     assert np.asarray(right.get_array()) == pytest.approx(0.5 * np.asarray(left.get_array()))
     assert left.get_clim() == right.get_clim()
-    assert words(figure, tmp_path).count("median of 3 seeds") == 1
+    assert words(figure).count("median of 3 seeds") == 1
 
 
 @pytest.mark.slow
-def test_panels_are_of_each_run_and_each_value(tmp_path: Path) -> None:
+def test_panels_are_of_each_run_and_each_value() -> None:
     frames = [
         pd.concat([fake_cells([5, 10], SNRS, kernel=k) for k in ("gaussian", "softmax")])
         for _ in range(2)
@@ -70,13 +69,13 @@ def test_panels_are_of_each_run_and_each_value(tmp_path: Path) -> None:
         "(c) after, kernel: softmax",
         "(d) after, kernel: gaussian",
     ]
-    words(figure, tmp_path)
+    words(figure)
     widths = pd.concat([fake_cells([5, 10], [1.0, 2.0], width=2**p) for p in range(7)])
     with pytest.raises(UserError, match=r"by='width': 2 run directories make 14 panels of it"):
         draw_heatmap(two(widths, widths), replace(OPTIONS, by="width"))
 
 
-def test_the_same_cell_in_two_directories_is_drawn_for_each(tmp_path: Path) -> None:
+def test_the_same_cell_in_two_directories_is_drawn_for_each() -> None:
     cells = fake_cells([5], [1.0, 2.0, 4.0])
     data = two(cells, cells)
     assert data.cells["key"].is_unique
@@ -84,18 +83,18 @@ def test_the_same_cell_in_two_directories_is_drawn_for_each(tmp_path: Path) -> N
     figure = draw_lines(data, LINES)
     first, second = figure.axes[0].lines
     np.testing.assert_array_equal(heights(first), heights(second))
-    text = words(figure, tmp_path)
+    text = words(figure)
     assert "\nbefore\n" in text
     assert "\nafter\n" in text
 
 
-def test_curves_are_overlaid_with_the_names_of_their_runs(tmp_path: Path) -> None:
+def test_curves_are_overlaid_with_the_names_of_their_runs() -> None:
     data = two(fake_cells([5], [1.0], seeds=3), fake_cells([20], [1.0], seeds=3))
     figure = draw_curves(data, FigureOptions(value="train_loss"))
     [axes] = figure.axes
     assert len(axes.lines) == 2
     assert heights(axes.lines[0])[-1] > heights(axes.lines[1])[-1], "n = 20 learns faster"
-    text = words(figure, tmp_path)
+    text = words(figure)
     assert "\nbefore\n" in text
     assert "\nafter\n" in text
     assert "median of 3 seeds" in text
@@ -184,11 +183,11 @@ def test_without_a_seed_in_common_means_are_subtracted() -> None:
     np.testing.assert_allclose(shown(data), means[0] - means[1])
 
 
-def test_means_that_are_subtracted_are_called_so_and_no_seed_is(tmp_path: Path) -> None:
+def test_means_that_are_subtracted_are_called_so_and_no_seed_is() -> None:
     first, second = noisy(3), noisy(4, shift=3)
     data = difference(data_of(first), data_of(second), "other", "test_loss")
     for figure in (draw_heatmap(data, OPTIONS), draw_lines(at_one_n(data), LINES)):
-        text = words(figure, tmp_path)
+        text = words(figure)
         assert "mean of 3 seeds less mean of 4 seeds" in text
         assert "one seed" not in text
 
@@ -223,9 +222,7 @@ def test_what_one_of_the_two_lacks_is_left_out_and_a_failed_cell_fails_its_pair(
 
 
 @pytest.mark.slow
-def test_a_difference_has_diverging_colours_centred_at_zero_and_says_what_it_is(
-    tmp_path: Path,
-) -> None:
+def test_a_difference_has_diverging_colours_centred_at_zero_and_says_what_it_is() -> None:
     first, second = noisy(3), noisy(3, noise=0.9)
     data = difference(data_of(first), data_of(second), "other", "test_loss")
     figure = draw_heatmap(data, OPTIONS)
@@ -236,7 +233,7 @@ def test_a_difference_has_diverging_colours_centred_at_zero_and_says_what_it_is(
     assert high == pytest.approx(np.abs(values).max())
     assert type(mesh.norm) is Normalize
     assert mesh.get_cmap().name == "RdBu_r"
-    text = words(figure, tmp_path)
+    text = words(figure)
     assert "\ntest loss, less that of other\n" in text
     assert "Test loss, less that of other, over" in text
 
@@ -247,14 +244,14 @@ def test_a_difference_of_nothing_is_drawn() -> None:
 
 
 @pytest.mark.slow
-def test_lines_are_drawn_of_a_difference(tmp_path: Path) -> None:
+def test_lines_are_drawn_of_a_difference() -> None:
     first, second = noisy(3), noisy(3, noise=0.9)
     data = difference(data_of(first), data_of(second), "other", "test_loss")
     figure = draw_lines(data, replace(LINES, mean="arithmetic"))
     expected = plain_difference(first, second)
     for line, n in zip(figure.axes[0].lines, (5, 10, 20), strict=True):
         assert heights(line) == pytest.approx(expected[n].to_numpy())
-    assert "less that of other" in words(figure, tmp_path)
+    assert "less that of other" in words(figure)
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -26,7 +25,7 @@ def ramps() -> list[Surface]:
     ]
 
 
-def test_surfaces_have_a_row_each_on_one_scale(tmp_path: Path) -> None:
+def test_surfaces_have_a_row_each_on_one_scale() -> None:
     figure = draw_surfaces(ramps(), ("to the right", "upwards", "height"))
     solid = [axes for axes in figure.axes if axes.name == "3d"]
     flat = [axes for axes in figure.axes if axes.get_xlabel() == "to the right"]
@@ -36,7 +35,7 @@ def test_surfaces_have_a_row_each_on_one_scale(tmp_path: Path) -> None:
     contours = [axes.collections[0] for axes in flat]
     assert all(isinstance(each, QuadContourSet) for each in contours)
     assert {each.get_clim() for each in contours} == {(-4, 4)}, "0 has the middle colour"
-    text = words(figure, tmp_path)
+    text = words(figure)
     for word in ("roughness", "4", "upwards", "height", "this pair (1 of 12)", "5 [3, 6]"):
         assert f"\n{word}\n" in text
     assert ["a ramp" in axes.get_title(loc="left") for axes in flat] == [True, False]

@@ -42,7 +42,7 @@ def test_heads_have_a_line_for_each_number_of_them_in_every_row(tmp_path: Path) 
     for line, heads in zip(long_lines(losses)[::2], (1, 5), strict=True):
         ends = cells.loc[cells["heads"] == heads, "train_loss"]
         assert line[-1] == pytest.approx(float(ends.median()))
-    said = words(figure, tmp_path)
+    said = words(figure)
     assert "median of 3 seeds, band: the middle half" in said
     assert "gradient steps" in said
 
@@ -61,7 +61,7 @@ def test_heads_of_several_optimisers_stand_side_by_side(tmp_path: Path) -> None:
     first, second, third = (axes.get_title(loc="left") for axes in figure.axes[:3])
     assert (first, second) == (r"(a) GD, $\eta$ = 1", r"(b) Adam, $\eta$ = 1")
     assert third == "(c)"
-    assert "cosine with" in words(figure, tmp_path)
+    assert "cosine with" in words(figure)
 
 
 @pytest.mark.slow
@@ -177,7 +177,7 @@ def test_certificates_say_how_far_below_its_bound_each_number_is(tmp_path: Path)
         jobs=1,
     )
     figure = overfit_cli.draw("certificates", tmp_path / "run", out=tmp_path / "c.png")
-    said, caption = words(figure, tmp_path), " ".join(figure.caption.split())
+    said, caption = words(figure), " ".join(figure.caption.split())
     assert f"\n{cells['model_gradient'].max():.2g}\n" in said
     assert "Theorem 1 is vacuous here: it requires" in caption
     assert "decades more heads, and a step size" in caption
@@ -211,7 +211,7 @@ def test_certificates_tell_two_parameters_apart_and_name_a_third(tmp_path: Path)
     figure = overfit_cli.draw("certificates", tmp_path / "run", out=tmp_path / "c.png")
     shapes = {line.get_marker() for line in figure.axes[0].lines} - {"None", ""}
     assert shapes == {"o", "s"}, "a marker for each σ"
-    assert "attention heads, deviation of the noise" in words(figure, tmp_path)
+    assert "attention heads, deviation of the noise" in words(figure)
     assert " Together: n_1 = 10, 20." in " ".join(figure.caption.split())
 
 
@@ -242,7 +242,7 @@ def test_steps_to_the_target_are_drawn_over_heads_and_step_size(tmp_path: Path) 
         jobs=1,
     )
     figure = overfit_cli.draw("heatmap", tmp_path / "run", out=tmp_path / "h.png")
-    said = words(figure, tmp_path)
+    said = words(figure)
     assert "\nattention heads H\n" in said
     assert "\nsteps to the target loss\n" in said
 
@@ -287,7 +287,7 @@ def test_least_heads_has_the_conclusion_and_the_condition_side_by_side(tmp_path:
     assert conclusion == pytest.approx(ratio.to_numpy())
     needed = 10.0 ** cells["theorem1_heads"] * cells["d"] ** 2 / cells["heads"]
     assert condition == pytest.approx(needed.groupby(cells["heads"]).median().to_numpy())
-    said = words(figure, tmp_path)
+    said = words(figure)
     assert "\nmedian of 3 seeds\n" in said
     assert "\nleast to greatest\n" in said
 
@@ -321,9 +321,9 @@ def test_every_deviation_of_random_attention_has_a_line(tmp_path: Path) -> None:
 )
 @pytest.mark.one_in(2)
 def test_required_heads_of_few_seeds_lie_between_the_least_and_the_greatest(
-    seeds: str, band: str, tmp_path: Path
+    seeds: str, band: str
 ) -> None:
     """The median of fewer than six has no interval."""
     run = Path(__file__).parents[3] / "results" / "heads-least-margin-quick"
     figure = overfit_cli.draw("least-margin", run, where=[f"seed={seeds}"])
-    assert f"the median of {band}" in words(figure, tmp_path)
+    assert f"the median of {band}" in words(figure)

@@ -14,7 +14,7 @@ import overfit_cli
 from overfit_cli import UserError
 from overfit_cli.studies.positional_semantic.claims import published_theory
 from overfit_cli.studies.positional_semantic.transition import transitions
-from tests.fake_study import words
+from tests.fake_study import prose, words
 
 RESULTS = Path(__file__).parents[3] / "results"
 PLANE = RESULTS / "positional-phase-quick"
@@ -34,7 +34,7 @@ def points(axes: Axes, place: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 @pytest.mark.slow
-def test_the_phase_diagram_has_the_numbers_of_the_start_with_less_loss(tmp_path: Path) -> None:
+def test_the_phase_diagram_has_the_numbers_of_the_start_with_less_loss() -> None:
     figure = overfit_cli.draw("phase", PLANE)
     cells = overfit_cli.load(PLANE)
     losses = by_start(cells, "train_loss")
@@ -52,7 +52,7 @@ def test_the_phase_diagram_has_the_numbers_of_the_start_with_less_loss(tmp_path:
     for axes, table in zip(panels, tables, strict=True):
         shown = np.asarray(axes.collections[0].get_array()).ravel()
         assert shown == pytest.approx(table.to_numpy(), rel=1e-9)
-    text = " ".join(words(figure, tmp_path).split())
+    text = prose(figure)
     assert "(d) its test error over that of the best linear map. Means over 6 seeds." in text
 
 
@@ -70,9 +70,7 @@ def test_the_phase_diagram_leaves_blank_what_no_cell_of_an_alpha_has() -> None:
 
 
 @pytest.mark.slow
-def test_overlaps_are_means_over_seeds_beside_the_limit_and_the_published_means(
-    tmp_path: Path,
-) -> None:
+def test_overlaps_are_means_over_seeds_beside_the_limit_and_the_published_means() -> None:
     figure = overfit_cli.draw("overlaps", LINES)
     cells = overfit_cli.load(LINES)
     for row, name in enumerate(("theta", "m", "test_error")):
@@ -89,17 +87,17 @@ def test_overlaps_are_means_over_seeds_beside_the_limit_and_the_published_means(
                 limits = rows.groupby("alpha")[f"replica_{name}"].first().dropna()
                 drawn = np.asarray(lines[place].get_ydata(), float)
                 assert drawn == pytest.approx(limits.to_numpy())
-    text = words(figure, tmp_path).replace("\n", " ")
+    text = words(figure).replace("\n", " ")
     assert "Crosses: published means over 24 seeds, d = 1000." in text
 
 
 @pytest.mark.slow
-def test_published_means_stand_beside_cells_of_their_settings_alone(tmp_path: Path) -> None:
-    assert "published" not in words(overfit_cli.draw("overlaps", PLANE), tmp_path)
+def test_published_means_stand_beside_cells_of_their_settings_alone() -> None:
+    assert "published" not in words(overfit_cli.draw("overlaps", PLANE))
 
 
 @pytest.mark.slow
-def test_branches_are_drawn_with_the_difference_of_their_means(tmp_path: Path) -> None:
+def test_branches_are_drawn_with_the_difference_of_their_means() -> None:
     figure = overfit_cli.draw("branches", PLANE)
     losses = by_start(overfit_cli.load(PLANE), "train_loss") / 300
     for column, omega in enumerate((0.2, 0.3, 0.4)):
@@ -108,7 +106,7 @@ def test_branches_are_drawn_with_the_difference_of_their_means(tmp_path: Path) -
             assert points(above, place)[1] == pytest.approx(losses[start].loc[omega].to_numpy())
         gaps = (losses["semantic"] - losses["positional"]).loc[omega]
         assert points(below, 0)[1] == pytest.approx(gaps.to_numpy())
-    assert "energies of the replica equations" in words(figure, tmp_path).replace("\n", " ")
+    assert "energies of the replica equations" in words(figure).replace("\n", " ")
 
 
 def test_a_seeds_transition_lies_between_the_alphas_where_its_losses_change_places() -> None:
@@ -140,7 +138,7 @@ def test_overlaps_show_the_authors_solution_where_it_is_published() -> None:
 
 
 @pytest.mark.slow
-def test_sizes_show_means_beside_the_root_of_d(tmp_path: Path) -> None:
+def test_sizes_show_means_beside_the_root_of_d() -> None:
     figure = overfit_cli.draw("sizes", SIZES)
     cells = overfit_cli.load(SIZES)
     rows = cells[cells["start"] == "semantic"]
@@ -149,9 +147,7 @@ def test_sizes_show_means_beside_the_root_of_d(tmp_path: Path) -> None:
     guide = next(line for line in axes.lines if line.get_linestyle() == "--")
     ends = np.asarray(guide.get_ydata(), float)[[0, -1]]
     assert ends[1] / ends[0] == pytest.approx((100 / 800) ** 0.5)
-    assert "(c) of the α at which a seed's losses cross" in words(figure, tmp_path).replace(
-        "\n", " "
-    )
+    assert "(c) of the α at which a seed's losses cross" in words(figure).replace("\n", " ")
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ from overfit_cli.studies.softmax_network.figures import NETWORKS as NETWORK_LOOK
 from overfit_cli.studies.softmax_network.figures import (
     quartiles_over_seeds,
 )
-from tests.fake_study import words
+from tests.fake_study import prose, words
 
 NETWORKS = ["softmax", "exp", "relu"]
 RESULTS = Path(__file__).parents[3] / "results"
@@ -71,7 +71,7 @@ def test_table1_has_a_panel_for_steps_widths_and_condition_numbers(
     assert len([line for line in steps.lines if line.get_linestyle() == "-"]) == 3
     assert len([line for line in kappa.lines if line.get_linestyle() == "-"]) == 3
     assert {"softmax", "exp", "ReLU", "stated", "$\\lambda^2 m$"} <= _texts(table)
-    assert "sufficient" in words(figure, tmp_path)
+    assert "sufficient" in words(figure)
 
 
 def _texts(axes: Any) -> set[str]:
@@ -119,7 +119,7 @@ def test_a_residual_is_that_of_the_points_that_are_drawn(tmp_path: Path) -> None
         assert power and said
         lack = 100 * largest_residual(x, y, float(power[1]), fewest=2)
         assert lack == pytest.approx(float(said[1]), abs=1)
-    text = " ".join(words(figure, tmp_path).split())
+    text = prose(figure)
     assert "softmax: 13 of 40 widths lie below the sweep, the median at n = 8, 16." in text
     assert "beyond" not in text.partition("Contour")[2]
 
@@ -127,7 +127,7 @@ def test_a_residual_is_that_of_the_points_that_are_drawn(tmp_path: Path) -> None
 @pytest.mark.slow
 def test_the_caption_of_table1_says_where_cells_miss_and_what_is_drawn(tmp_path: Path) -> None:
     run = RESULTS / "softmax-table1-paper-quick"
-    text = words(overfit_cli.draw("table1", run, out=tmp_path / "table1.png"), tmp_path)
+    text = words(overfit_cli.draw("table1", run, out=tmp_path / "table1.png"))
     text = " ".join(text.split())
     assert "Markers: medians of 10 seeds, bars: the middle half; 2 cells, at ReLU, m = 16," in text
     assert "open markers are medians outside the sweep" in text
@@ -198,7 +198,7 @@ def test_networks_have_the_colours_of_their_place_in_the_model() -> None:
 @pytest.mark.slow
 def test_the_diagram_names_the_power_of_the_widths_that_suffice(grid: Path, tmp_path: Path) -> None:
     figure = overfit_cli.draw("heatmap", grid, out=tmp_path / "heatmap.png")
-    text = words(figure, tmp_path)
+    text = words(figure)
     titles = [axes.get_title(loc="left") for axes in figure.axes[:3]]
     networks = [title.partition("\n")[0].split(" ")[-1] for title in titles]
     assert networks == ["softmax", "exp", "ReLU"]
@@ -224,7 +224,7 @@ def test_drift_and_gap_fall_with_width_by_the_powers_written_beside(
         ]
         assert f"softmax: {np.mean(slopes):.2f}".replace("-", "−") in text
     assert "decades above the drift" in words(
-        overfit_cli.draw("kernel-drift", widths, out=tmp_path / "again.png"), tmp_path
+        overfit_cli.draw("kernel-drift", widths, out=tmp_path / "again.png")
     )
 
 
@@ -248,7 +248,7 @@ def test_networks_that_take_no_step_decide_no_claim(tmp_path: Path) -> None:
 def test_the_figure_of_lambda_marks_the_dimension_and_widths_below_the_sweep(
     tmp_path: Path,
 ) -> None:
-    text = words(overfit_cli.draw("lambda", WIDTHS, out=tmp_path / "lambda.png"), tmp_path)
+    text = words(overfit_cli.draw("lambda", WIDTHS, out=tmp_path / "lambda.png"))
     for entry in ("d = 16", "d = 64", "below the sweep"):
         assert f"\n{entry}\n" in text
     assert "medians of 10 seeds, bars: 95 % intervals" in text
@@ -273,7 +273,7 @@ def test_samples_stand_from_the_worst_to_the_best(tmp_path: Path) -> None:
     distances = [float(title.rpartition("distance ")[2]) for title in titles]
     assert len(distances) == 5
     assert distances == sorted(distances, reverse=True)
-    assert "\nall digits\n" in words(figure, tmp_path)
+    assert "\nall digits\n" in words(figure)
 
 
 @pytest.mark.slow
@@ -319,7 +319,7 @@ def test_bounds_have_a_row_each_and_those_of_a_power_of_e_where_it_is_least(
     far = cells[(cells["sigma"] == 0.03) & (cells["movement"] >= 0.01)]
     hollow = [line for line in small.lines if line.get_markerfacecolor() == "none"]
     assert sum(len(np.asarray(line.get_xdata())) for line in hollow) == 3 * len(far) > 0
-    assert "\n8 outputs\n" in words(figure, tmp_path)
+    assert "\n8 outputs\n" in words(figure)
 
 
 def test_a_figure_names_what_else_varies(widths: Path, tmp_path: Path) -> None:
