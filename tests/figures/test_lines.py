@@ -16,7 +16,6 @@ import overfit_cli
 from overfit_cli import UserError
 from overfit_cli.core.figure import FigureOptions
 from overfit_cli.figures.lines import draw_lines as plain_lines
-from overfit_cli.figures.panels import side_by_side
 from tests.command import call
 from tests.fake_study import (
     SNRS,
@@ -25,6 +24,7 @@ from tests.fake_study import (
     draw_lines,
     fail,
     fake_cells,
+    heights,
     line_heights,
     prose,
     titles,
@@ -77,25 +77,34 @@ def test_the_means_are_those_of_an_export_whatever_is_chosen() -> None:
     assert line_heights(chosen.axes[0])[0] == pytest.approx(means[20].to_list())
 
 
-def test_the_band_of_a_share_stays_between_0_and_1() -> None:
-    cells = fake_cells([5], [1.0, 2.0], seeds=3)
-    cells["test_loss"] = [0.0, 1.0, 0.1, 0.9, 1.0, 0.95]
-    heights = corners(draw_lines(data_of(cells), MEANS).axes[0].collections[0])[:, 1]
+def band_of(cells: pd.DataFrame, options: FigureOptions) -> np.ndarray:
+    """The heights along the edge of the first line's band."""
+    return corners(draw_lines(data_of(cells), options).axes[0].collections[0])[:, 1]
+
+
+def test_a_band_ends_at_0_and_1_for_shares_and_at_the_largest_number_where_seeds_miss() -> None:
+    shares = fake_cells([5], [1.0, 2.0], seeds=3)
+    shares["test_loss"] = [0.0, 1.0, 0.1, 0.9, 1.0, 0.95]
+    heights = band_of(shares, MEANS)
     assert (heights.min(), heights.max()) == (0, 1)
+    cells = fake_cells([5], [1.0, 2.0], seeds=5)
+    cells["test_loss"] = 0.1 + 0.1 * cells["seed"]
+    heights = band_of(fail(cells, (cells["snr"] == 2.0) & (cells["seed"] > 2)), LINES)
+    assert np.isfinite(heights).all()
+    assert heights.max() > 0.3, "the largest number"
 
 
 def test_another_mean_is_drawn_and_named_where_asked_for() -> None:
     cells = fake_cells([5], [1.0, 2.0], seeds=3)
     cells["test_loss"] = [0.1, 1.0, 0.2, 2.0, 0.4, 7.0]
-    for mean, heights in (("geometric", [0.2, 14 ** (1 / 3)]), ("median", [0.2, 2.0])):
+    for mean, expected in (("geometric", [0.2, 14 ** (1 / 3)]), ("median", [0.2, 2.0])):
         figure = draw_lines(data_of(cells), replace(LINES, mean=mean))
-        assert line_heights(figure.axes[0]) == [pytest.approx(heights)]
+        assert line_heights(figure.axes[0]) == [pytest.approx(expected)]
         name = "geometric mean" if mean == "geometric" else "median"
         text = words(figure)
         assert f"{name} of 3 seeds" in text
         assert f"test loss ({name}, " in text
-    quartiles = replace(LINES, mean="median", band="quartiles")
-    band = corners(draw_lines(data_of(cells), quartiles).axes[0].collections[0])[:, 1]
+    band = band_of(cells, replace(LINES, mean="median", band="quartiles"))
     assert (band.min(), band.max()) == pytest.approx((0.15, 4.5))
 
 
@@ -135,52 +144,33 @@ def test_a_seed_that_misses_counts_as_beyond_the_others() -> None:
     missed = fail(cells, cells["seed"] == 0)
     figure = draw_lines(data_of(missed), LINES)
     assert line_heights(figure.axes[0]) == [pytest.approx([0.4] * 3)], "of .2, .3, .4, .5, beyond"
-    assert "3 cells (diverged) taken as beyond the others" in words(figure)
+    text = words(figure)
+    assert "median of 5 seeds" in text
+    assert "3 cells (diverged) taken as beyond the others" in text
     mean = draw_lines(data_of(missed), MEANS)
     assert line_heights(mean.axes[0]) == [pytest.approx([0.35] * 3)]
     assert "3 cells (diverged) left out" in words(mean)
+    one = fail(cells, (cells["seed"] == 1) & (cells["snr"] == 2.0))
+    text = prose(draw_lines(data_of(one), LINES))
+    assert "1 cell at SNR = 2 (diverged) taken as beyond the others" in text
 
 
-def test_a_median_is_over_the_seeds_that_miss_too_and_the_caption_says_where() -> None:
-    cells = fake_cells([5, 10], [1.0, 2.0], seeds=5)
-    some = fail(cells, (cells["seed"] == 1) & (cells["n"] == 5) & (cells["snr"] == 2.0))
-    options = FigureOptions(x="snr", value="test_loss")
-    text = prose(draw_lines(data_of(some), options))
-    assert "median of 5 seeds" in text
-    assert "1 cell at N = 5, SNR = 2 (diverged) taken as beyond the others" in text
-
-
-def test_where_half_of_the_seeds_miss_a_point_is_open_and_on_no_line() -> None:
-    cells = fake_cells([5], [1.0, 2.0, 4.0], seeds=4)
+def test_where_half_of_the_seeds_miss_a_point_is_open_and_where_all_do_a_cross() -> None:
+    """Neither is on the line."""
+    cells = fake_cells([5], [1.0, 2.0, 4.0, 8.0], seeds=4)
     cells["test_loss"] = 0.1 + 0.1 * cells["seed"]
-    gone = fail(cells, (cells["snr"] == 4.0) & (cells["seed"] < 3))
-    figure = draw_lines(data_of(gone), LINES)
-    line, point = figure.axes[0].lines
-    assert np.isnan(np.asarray(line.get_ydata(), dtype=np.float64)).tolist() == [False, False, True]
+    half = (cells["snr"] == 4.0) & (cells["seed"] < 3)
+    figure = draw_lines(data_of(fail(cells, half | (cells["snr"] == 8.0))), LINES)
+    line, *marks = figure.axes[0].lines
+    assert np.isfinite(heights(line)).tolist() == [True, True, False, False]
+    [cross] = [mark for mark in marks if mark.get_marker() == "x"]
+    [point] = [mark for mark in marks if mark is not cross]
+    assert np.asarray(cross.get_xdata()).tolist() == [8.0]
     assert point.get_markerfacecolor() == "white"
     assert np.asarray(point.get_xydata()).tolist() == [[4.0, pytest.approx(0.4)]]
     text = words(figure)
-    assert "\n1/4\n" in text
-    assert "\nhalf of the seeds or more miss\n" in text
-
-
-def test_an_upper_quartile_among_misses_ends_the_band_at_the_edge() -> None:
-    cells = fake_cells([5], [1.0, 2.0], seeds=5)
-    cells["test_loss"] = 0.1 + 0.1 * cells["seed"]
-    gone = fail(cells, (cells["snr"] == 2.0) & (cells["seed"] > 2))
-    [axes] = draw_lines(data_of(gone), LINES).axes
-    heights = corners(axes.collections[0])[:, 1]
-    assert np.isfinite(heights).all()
-    assert heights.max() > 0.3, "the largest number"
-
-
-def test_steps_that_no_seed_takes_to_its_target_are_crossed() -> None:
-    cells = fake_cells([5], [1.0, 2.0, 4.0])
-    figure = draw_lines(data_of(fail(cells, cells["snr"] == 4.0)), LINES)
-    line, cross = figure.axes[0].lines
-    assert np.isnan(np.asarray(line.get_ydata(), dtype=np.float64)).tolist() == [False, False, True]
-    assert (cross.get_marker(), np.asarray(cross.get_xdata()).tolist()) == ("x", [4.0])
-    assert "\nevery seed: diverged\n" in words(figure)
+    for said in ("1/4", "half of the seeds or more miss", "every seed: diverged"):
+        assert f"\n{said}\n" in text
 
 
 def test_a_line_without_a_point_says_so_in_the_legend() -> None:
@@ -288,12 +278,8 @@ def test_a_large_round_number_of_a_line_is_a_power_of_ten() -> None:
 
 
 def test_where_x_is_no_number_points_stand_beside_each_other_with_bars() -> None:
-    cells = pd.concat(
-        [
-            fake_cells([5, 10], [1.0], seeds=3, noise=1.0, kernel="gaussian"),
-            fake_cells([5], [1.0], seeds=3, kernel="softmax"),
-        ]
-    )
+    gaussian = fake_cells([5, 10], [1.0], noise=1.0, kernel="gaussian")
+    cells = pd.concat([gaussian, fake_cells([5], [1.0], kernel="softmax")])
     figure = draw_lines(data_of(cells), replace(LINES, x="kernel"))
     [axes] = figure.axes
     assert [label.get_text() for label in axes.get_xticklabels()] == ["softmax", "gaussian"]
@@ -309,12 +295,8 @@ def test_where_x_is_no_number_points_stand_beside_each_other_with_bars() -> None
 
 
 def test_a_parameter_can_be_panels_and_keeps_the_lines_colours() -> None:
-    cells = pd.concat(
-        [
-            fake_cells([5, 10], [1.0, 2.0], kernel="gaussian"),
-            fake_cells([10], [1.0, 2.0], kernel="softmax"),
-        ]
-    )
+    gaussian = fake_cells([5, 10], [1.0, 2.0], kernel="gaussian")
+    cells = pd.concat([gaussian, fake_cells([10], [1.0, 2.0], kernel="softmax")])
     figure = draw_lines(data_of(cells), replace(LINES, by="kernel"))
     left, right = figure.axes
     assert titles(figure) == ["(a) kernel: softmax", "(b) kernel: gaussian"]
@@ -325,33 +307,19 @@ def test_a_parameter_can_be_panels_and_keeps_the_lines_colours() -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
+    ("ns", "options", "sentence"),
     [
-        (FigureOptions(value="test_loss"), "x: name the parameter on this axis"),
-        (FigureOptions(x="width"), "x='width': width is constant"),
-        (FigureOptions(x="snrr"), "x='snrr': .* did you mean 'snr'"),
-        (
-            FigureOptions(x="snr", by="width"),
-            "x='snr': .* have 10 settings here, .* up to 8 lines; --by n makes",
-        ),
-        (FigureOptions(x="n", by="kernal"), "by='kernal': .* did you mean 'kernel'"),
-        (FigureOptions(x="n", by="kernel", value="loss"), "value='loss': fake measures no 'loss'"),
-        (FigureOptions(x="n", by="kernel", threshold=np.inf), "threshold=inf: .* finite"),
+        (5, replace(LINES, by="width"), "x='snr': .* 10 settings .* up to 8 lines; --by n makes"),
+        (13, LINES, "26 settings here, .* 8 lines; a heatmap over two of them"),
     ],
 )
-def test_lines_that_cannot_be_drawn_are_refused(options: FigureOptions, message: str) -> None:
-    cells = [fake_cells([2, 4, 6, 8, 10], [1.0, 2.0], kernel=k) for k in ("softmax", "gaussian")]
-    with pytest.raises(UserError, match=message):
+def test_more_settings_than_lines_are_refused_with_panels_if_those_would_do(
+    ns: int, options: FigureOptions, sentence: str
+) -> None:
+    values = [2 * n for n in range(1, ns + 1)]
+    cells = [fake_cells(values, [1.0, 2.0], seeds=1, kernel=k) for k in ("softmax", "gaussian")]
+    with pytest.raises(UserError, match=sentence):
         draw_lines(data_of(pd.concat(cells)), options)
-
-
-def test_lines_of_many_settings_propose_no_panels_that_would_still_be_too_many() -> None:
-    ns = np.arange(2.0, 15.0).tolist()
-    cells = [fake_cells(ns, [1.0, 2.0], seeds=1, kernel=k) for k in ("softmax", "gaussian")]
-    with pytest.raises(
-        UserError, match=r"26 settings here, .* 8 lines; a heatmap over two of them"
-    ):
-        draw_lines(data_of(pd.concat(cells)), FigureOptions(x="snr", value="test_loss"))
 
 
 def test_more_settings_than_colours_get_panels_if_those_of_one_parameter_suffice() -> None:
@@ -366,18 +334,17 @@ def test_more_settings_than_colours_get_panels_if_those_of_one_parameter_suffice
         assert text.count(f"\n{line}\n") == 1, "words stand alone, under a heading"
 
 
-def test_colours_follow_the_declared_order_of_words() -> None:
-    cells = [fake_cells([5], [1.0, 2.0], kernel=k) for k in ("gaussian", "softmax")]
-    cells[0]["test_loss"] = 0.5
-    cells[1]["test_loss"] = 0.1
-    first, second = draw_lines(data_of(pd.concat(cells)), LINES).axes[0].lines
-    assert first.get_ydata() == pytest.approx([0.1, 0.1]), "softmax is declared first"
-    assert (first.get_color(), second.get_color()) == ("C0", "C1")
-
-
-@pytest.mark.parametrize(("seeds", "band", "each"), [(2, None, 2), (3, None, 0), (3, "seeds", 3)])
+@pytest.mark.parametrize(
+    ("seeds", "band", "each", "told"),
+    [
+        (2, None, 2, "a thin line for each seed"),
+        (3, None, 0, "band: the middle half"),
+        (3, "seeds", 3, "a thin line for each seed"),
+        (2, "quartiles", 0, "band: the middle half"),
+    ],
+)
 def test_each_seed_has_a_thin_line_where_they_are_few_or_it_is_asked_for(
-    seeds: int, band: str | None, each: int
+    seeds: int, band: str | None, each: int, told: str
 ) -> None:
     cells = fake_cells([5], [1.0, 2.0, 4.0], seeds=seeds, noise=1.0)
     figure = draw_lines(data_of(cells), replace(LINES, band=band))
@@ -385,26 +352,7 @@ def test_each_seed_has_a_thin_line_where_they_are_few_or_it_is_asked_for(
     losses = cells.pivot(index="seed", columns="snr", values="test_loss").to_numpy()
     assert line_heights(axes) == [pytest.approx(np.median(losses, axis=0)), *losses[:each].tolist()]
     assert len(axes.collections) == (0 if each else 1)
-    sentence = "a thin line for each seed" if each else "band: the middle half"
-    assert f"median of {seeds} seeds, {sentence}." in words(figure)
-
-
-@pytest.mark.slow
-def test_a_band_can_be_had_of_two_seeds_too() -> None:
-    cells = fake_cells([5], [1.0, 2.0], seeds=2, noise=1.0)
-    figure = draw_lines(data_of(cells), replace(LINES, band="sd"))
-    assert len(line_heights(figure.axes[0])) == len(figure.axes[0].collections) == 1
-    assert "band: one standard deviation" in words(figure)
-
-
-def test_lines_of_run_directories_are_told_apart_by_their_names() -> None:
-    first, second = data_of(fake_cells([5], [1.0, 2.0])), data_of(fake_cells([10], [1.0, 2.0]))
-    figure = draw_lines(side_by_side(["before", "after"], [first, second]), LINES)
-    assert len(line_heights(figure.axes[0])) == 2
-    text = words(figure)
-    assert "\nbefore\n" in text
-    assert "\nafter\n" in text
-    assert "N = " not in text, "the run says it already"
+    assert f"median of {seeds} seeds, {told}." in words(figure)
 
 
 @pytest.mark.parametrize("x", [[1.0, 2.0, 4.0, 8.0], [1.0, 2.0, 3.0, 4.0, 5.0]])
@@ -418,19 +366,13 @@ def test_whole_numbers_along_x_have_whole_ticks(x: list[float]) -> None:
     assert all(index == round(index) for index in ticks)
 
 
-def test_means_over_other_numbers_of_seeds_are_told() -> None:
-    cells = fake_cells([10], SNRS, seeds=5)
-    some = cells[(cells["seed"] < 3) | (cells["snr"] > 10)]
-    figure = draw_lines(data_of(some), FigureOptions(x="snr"))
-    assert "median of 3 to 5 seeds" in words(figure)
-
-
 def test_a_refined_sweep_has_a_line_for_each_seed_and_no_mean() -> None:
     """Its points have different seeds, and their means would jump."""
     cells = fake_cells([10], SNRS, seeds=3)
     cells = cells[(cells["seed"] == 0) | (cells["snr"] > 10)]
-    figure = draw_lines(replace(data_of(cells), refined=True), FigureOptions(x="snr"))
-    drawn = [np.asarray(line.get_ydata()) for line in figure.axes[0].lines]
+    assert "median of 1 to 3 seeds" in words(draw_lines(data_of(cells), LINES))
+    figure = draw_lines(replace(data_of(cells), refined=True), LINES)
+    drawn = [heights(line) for line in figure.axes[0].lines]
     by_seed = [part.sort_values("snr")["test_loss"] for _, part in cells.groupby("seed")]
     assert len(drawn) == len(by_seed)
     for line, losses in zip(drawn, by_seed, strict=True):
@@ -466,16 +408,8 @@ def test_a_parameter_that_goes_with_an_axis_leaves_a_map_two_axes(
     for x, y in ((None, None), ("pause", "n"), ("snr", "pause")):
         axes = overfit_cli.draw("heatmap", "a", x=x, y=y).axes[0]
         assert "time a cell takes" in axes.get_xlabel() + axes.get_ylabel()
-    command = call(
-        "sweep",
-        "toy",
-        "--n=1,2,3",
-        "--snr=2*n",
-        "--set",
-        "pause=0,0.0001",
-        "--jobs=1",
-        cwd=tmp_path,
-    )
+    grid = ("--n=1,2,3", "--snr=2*n", "--set=pause=0,0.0001", "--jobs=1")
+    command = call("sweep", "toy", *grid, cwd=tmp_path)
     following = shlex.split(command.stdout.rpartition("Next: overfit ")[2])
     call(*following, cwd=tmp_path)
 
