@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pandas as pd
+import pytest
 from matplotlib.collections import QuadMesh
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
@@ -35,44 +36,52 @@ def sides(figure: Figure, place: int = 0) -> np.ndarray:
 
 
 def test_every_place_has_the_colour_of_its_side(cells: pd.DataFrame) -> None:
-    figure = draw_cutoff(data_of(cells), SIDES)
+    """And none where there is no number."""
+    gone = fail(cells, (cells["n"] == 20) & (cells["snr"] == 25))
+    figure = draw_cutoff(data_of(gone), SIDES)
     median = cells.groupby(["n", "snr"])["test_loss"].median().unstack().to_numpy()
-    assert (sides(figure) == (median > 0.2)).all()
-    (mesh,) = figure.axes[0].collections
+    assert np.isnan(sides(figure)[-1, -1])
+    assert (sides(figure) == (median > 0.2)).sum() == median.size - 1
+    mesh = figure.axes[0].collections[0]
     assert tuple(to_hex(colour).upper() for colour in mesh.get_cmap()([0.0, 1.0])) == MUTED
     text = words(figure)
     assert "\ntest loss ≤ 0.2\n" in text
     assert "\ntest loss > 0.2\n" in text
+    assert "diverged: half the seeds or more (1)" in text
     assert len(figure.axes) == 1, "two colours need no bar"
 
 
 def test_the_regions_are_named_where_they_are(cells: pd.DataFrame) -> None:
-    figure = draw_cutoff(replace(data_of(cells), study=Named()), SIDES)
+    data = replace(data_of(cells), study=Named())
+    figure = draw_cutoff(data, replace(SIDES, law=("n = 5",)))
     axes = figure.axes[0]
     places = {text.get_text(): text.get_position() for text in axes.texts}
     assert set(places) == {"benign", "harmful"}
     for name, (snr, n) in places.items():
         assert (n * snr**2 < 1000) == (name == "harmful")
+    figure.draw_without_rendering()
+    frame, law = axes.get_window_extent(), axes.transData.transform((5, 5))[1]
+    for drawn in axes.texts:
+        box = drawn.get_window_extent()
+        assert frame.x0 < box.x0
+        assert box.x1 < frame.x1
+        assert not box.y0 <= law <= box.y1, "a name keeps clear of a line"
     text = words(figure)
     assert "\nbenign: test loss ≤ 0.2\n" in text
     assert "\nharmful: test loss > 0.2\n" in text
-    for drawn in axes.texts:
-        box, frame = drawn.get_window_extent(), axes.get_window_extent()
-        assert frame.x0 < box.x0
-        assert box.x1 < frame.x1
 
 
-def test_a_region_too_small_for_its_name_has_none(cells: pd.DataFrame) -> None:
+@pytest.mark.parametrize(
+    ("value", "threshold", "named"),
+    [("test_loss", 0.6995, ["benign"]), ("steps", 15.0, [])],
+)
+def test_a_region_too_small_for_its_name_and_one_of_another_column_have_none(
+    cells: pd.DataFrame, value: str, threshold: float, named: list[str]
+) -> None:
     data = replace(data_of(cells), study=Named())
-    figure = draw_cutoff(data, replace(SIDES, threshold=0.6995))
-    assert [text.get_text() for text in figure.axes[0].texts] == ["benign"]
-
-
-def test_another_column_has_no_named_sides(cells: pd.DataFrame) -> None:
-    data = replace(data_of(cells), study=Named())
-    figure = draw_cutoff(data, replace(SIDES, value="steps", threshold=15.0))
-    assert not figure.axes[0].texts
-    assert "benign" not in words(figure)
+    figure = draw_cutoff(data, replace(SIDES, value=value, threshold=threshold))
+    assert [text.get_text() for text in figure.axes[0].texts] == named
+    assert ("benign" in words(figure)) == bool(named)
 
 
 def test_without_a_threshold_the_middle_is_taken() -> None:
@@ -86,14 +95,6 @@ def test_without_a_threshold_the_middle_is_taken() -> None:
     assert "test loss > 0.1" in words(figure)
 
 
-def test_places_without_a_number_have_neither_colour(cells: pd.DataFrame) -> None:
-    gone = fail(cells, (cells["n"] == 20) & (cells["snr"] == 25))
-    figure = draw_cutoff(data_of(gone), SIDES)
-    assert np.isnan(sides(figure)[-1, -1])
-    assert np.isnan(sides(figure)).sum() == 1
-    assert "diverged: half the seeds or more (1)" in words(figure)
-
-
 def test_panels_have_the_same_two_colours(cells: pd.DataFrame) -> None:
     other = fake_cells(NS, SNRS, kernel="gaussian").assign(test_loss=0.0)
     figure = draw_cutoff(data_of(pd.concat([other, cells])), replace(SIDES, by="kernel"))
@@ -104,14 +105,3 @@ def test_panels_have_the_same_two_colours(cells: pd.DataFrame) -> None:
     assert set(sides(figure, 0).ravel()) == {0, 1}
     assert set(sides(figure, 1).ravel()) == {0}
     assert words(figure).count("test loss > 0.2") == 1
-
-
-def test_the_names_of_regions_keep_clear_of_a_law(cells: pd.DataFrame) -> None:
-    data = replace(data_of(cells), study=Named())
-    figure = draw_cutoff(data, replace(SIDES, law=("n = 5",)))
-    axes = figure.axes[0]
-    figure.draw_without_rendering()
-    law = axes.transData.transform((5, 5))[1]
-    for name in axes.texts:
-        box = name.get_window_extent()
-        assert not box.y0 <= law <= box.y1

@@ -57,18 +57,15 @@ def test_a_map_that_is_no_difference_has_no_dots() -> None:
     assert "interval" not in words(figure)
 
 
-def test_without_enough_seeds_the_caption_says_that_no_interval_is_known() -> None:
-    figure = draw_heatmap(subtracted(*two_runs(seeds=1)), OPTIONS)
+@pytest.mark.parametrize(
+    ("seeds", "shift", "why"),
+    [(1, 0, "there are too few seeds for"), (3, 10, "the seeds are not paired for")],
+)
+def test_where_no_interval_is_known_the_caption_says_why(seeds: int, shift: int, why: str) -> None:
+    first, second = two_runs(seeds=seeds)
+    figure = draw_heatmap(subtracted(first, second.assign(seed=second["seed"] + shift)), OPTIONS)
     assert dots(figure) == set()
-    assert "is not marked: there are too few seeds for intervals." in words(figure)
-
-
-def test_without_a_common_seed_the_caption_says_that_no_interval_is_known() -> None:
-    first, second = two_runs(seeds=3)
-    other = second.assign(seed=second["seed"] + 10)
-    figure = draw_heatmap(subtracted(first, other), OPTIONS)
-    assert dots(figure) == set()
-    assert "is not marked: the seeds are not paired for intervals." in words(figure)
+    assert f"is not marked: {why} intervals." in words(figure)
 
 
 def test_a_seed_without_a_number_may_lie_on_either_side_of_0() -> None:
@@ -97,19 +94,14 @@ def test_a_dot_stands_below_a_printed_number() -> None:
 @pytest.mark.slow
 def test_the_one_setting_that_differs_names_the_difference() -> None:
     first, second = two_runs(seeds=3, kernel="gaussian")
-    figure = draw_heatmap(subtracted(first, second), OPTIONS)
-    text = words(figure)
+    text = words(draw_heatmap(subtracted(first, second), OPTIONS))
     assert "\ntest loss: gaussian − softmax (kernel)\n" in text
     assert "Test loss: gaussian − softmax (kernel) over" in text
     wide = subtracted(first.assign(kernel="softmax", width=128), second)
-    assert "Test loss: width 128, less that at 64, against" in words(draw_lines(wide, OPTIONS))
-
-
-@pytest.mark.slow
-def test_of_two_settings_that_differ_none_names_the_difference() -> None:
-    first, second = two_runs(seeds=3, kernel="gaussian", width=128)
-    text = words(draw_heatmap(subtracted(first, second), OPTIONS))
-    assert "test loss, less that of other" in text
+    text = words(draw_lines(wide, OPTIONS))
+    assert "Test loss: width 128, less that at 64, against" in text
+    both = subtracted(first.assign(width=128), second)
+    assert "test loss, less that of other" in words(draw_heatmap(both, OPTIONS))
 
 
 @pytest.mark.parametrize("side", [0, 1])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -35,18 +34,19 @@ from tests.fake_study import (
 LINES = FigureOptions(x="snr", value="test_loss")
 
 
+# Side by side
+
+
 def two(*cells: pd.DataFrame) -> FigureData:
     """Two run directories, `before` and `after`."""
     parts = [data_of(cell, None, fake_trajectories(cell)) for cell in cells]
     return side_by_side(["before", "after"], parts)
 
 
-# Side by side
-
-
 @pytest.mark.slow
 def test_heatmaps_stand_side_by_side_in_the_same_colours() -> None:
-    other = fake_cells(NS, SNRS)
+    """What tells the runs apart is not told twice: their width needs no panels."""
+    other = fake_cells(NS, SNRS, width=128)
     other["test_loss"] *= 0.5
     figure = draw_heatmap(two(fake_cells(NS, SNRS), other), OPTIONS)
     assert titles(figure) == ["(a) before", "(b) after"]
@@ -95,17 +95,10 @@ def test_curves_are_overlaid_with_the_names_of_their_runs() -> None:
     assert len(axes.lines) == 2
     assert heights(axes.lines[0])[-1] > heights(axes.lines[1])[-1], "n = 20 learns faster"
     text = words(figure)
-    assert "\nbefore\n" in text
-    assert "\nafter\n" in text
+    for line in ("before", "after"):
+        assert f"\n{line}\n" in text
     assert "median of 3 seeds" in text
-
-
-@pytest.mark.slow
-def test_what_tells_runs_apart_is_not_told_twice() -> None:
-    data = two(fake_cells(NS, SNRS, width=64), fake_cells(NS, SNRS, width=128))
-    assert titles(draw_heatmap(data, OPTIONS)) == ["(a) before", "(b) after"], (
-        "width needs no panels"
-    )
+    assert "N = " not in text, "the run says it already"
 
 
 class RunParameters(StudyParameters):
@@ -156,6 +149,10 @@ def plain_difference(first: pd.DataFrame, second: pd.DataFrame) -> pd.Series:
     return (pair["test_loss"] - pair["test_loss_other"]).groupby([pair["n"], pair["snr"]]).mean()
 
 
+def less(first: pd.DataFrame, second: pd.DataFrame) -> FigureData:
+    return difference(data_of(first), data_of(second), "other", "test_loss")
+
+
 def noisy(seeds: int, shift: int = 0, noise: float = 0.5) -> pd.DataFrame:
     cells = fake_cells([5, 10, 20], [4.0, 8.0, 12.0], seeds=seeds, noise=noise)
     return cells.assign(seed=cells["seed"] + shift)
@@ -168,54 +165,39 @@ def shown(data: FigureData) -> np.ndarray:
 
 def test_a_difference_is_paired_by_seed() -> None:
     first, second = noisy(5), noisy(4, shift=2, noise=0.8)  # seeds 2 to 4 are in both
-    data = difference(data_of(first), data_of(second), "other", "test_loss")
+    data = less(first, second)
     assert sorted(set(data.cells["seed"])) == [2, 3, 4]
-    np.testing.assert_allclose(shown(data), plain_difference(first, second).unstack())
-    unpaired = first.groupby(["n", "snr"])["test_loss"].mean().unstack()
-    unpaired -= second.groupby(["n", "snr"])["test_loss"].mean().unstack()
-    assert not np.allclose(shown(data), unpaired, rtol=1e-3), "which is another number"
+    expected = plain_difference(first, second)
+    np.testing.assert_allclose(shown(data), expected.unstack())
+    lines = draw_lines(data, replace(LINES, mean="arithmetic")).axes[0].lines
+    for line, n in zip(lines, (5, 10, 20), strict=True):
+        assert heights(line) == pytest.approx(expected[n].to_numpy())
 
 
-def test_without_a_seed_in_common_means_are_subtracted() -> None:
+def test_without_a_seed_in_common_means_are_subtracted_and_no_seed_is_named() -> None:
     first, second = noisy(3), noisy(4, shift=3, noise=0.8)
-    data = difference(data_of(first), data_of(second), "other", "test_loss")
+    data = less(first, second)
     means = [part.groupby(["n", "snr"])["test_loss"].mean().unstack() for part in (first, second)]
     np.testing.assert_allclose(shown(data), means[0] - means[1])
-
-
-def test_means_that_are_subtracted_are_called_so_and_no_seed_is() -> None:
-    first, second = noisy(3), noisy(4, shift=3)
-    data = difference(data_of(first), data_of(second), "other", "test_loss")
-    for figure in (draw_heatmap(data, OPTIONS), draw_lines(at_one_n(data), LINES)):
+    at_one_n = replace(data, cells=data.cells[data.cells["n"] == 20])
+    for figure in (draw_heatmap(data, OPTIONS), draw_lines(at_one_n, LINES)):
         text = words(figure)
         assert "mean of 3 seeds less mean of 4 seeds" in text
         assert "one seed" not in text
 
 
-def test_what_has_no_counterpart_is_counted() -> None:
-    first, second = noisy(2), noisy(2)
-    data = difference(data_of(first), data_of(second[second["n"] > 5]), "other", "test_loss")
+def test_what_has_no_counterpart_is_left_out_and_counted() -> None:
+    """Values that agree to twelve digits are one place; a failed cell fails its pair."""
+    first = noisy(2)
+    second = first.assign(snr=first["snr"] * (1 + 1e-14), test_loss=first["test_loss"] - 0.25)
+    whole = less(first, second)
+    assert whole.unpaired == ""
+    assert len(whole.cells) == len(first)
+    assert whole.cells["test_loss"].to_numpy() == pytest.approx(0.25)
+    data = less(first, fail(second[second["n"] > 5], second["snr"] > 11))
     count = int((second["n"] > 5).sum())
     sentence = f"{count} of {len(first)} cells here and of {count} there have a counterpart"
     assert data.unpaired == sentence
-    assert difference(data_of(first), data_of(first), "other", "test_loss").unpaired == ""
-
-
-def at_one_n(data: FigureData) -> FigureData:
-    return replace(data, cells=data.cells[data.cells["n"] == data.cells["n"].max()])
-
-
-def test_values_that_agree_to_twelve_digits_are_one_place() -> None:
-    first = noisy(2)
-    second = first.assign(snr=first["snr"] * (1 + 1e-14), test_loss=first["test_loss"] - 0.25)
-    data = difference(data_of(first), data_of(second), "other", "test_loss")
-    assert len(data.cells) == len(first)
-    assert data.cells["test_loss"].to_numpy() == pytest.approx(0.25)
-
-
-def test_what_one_of_the_two_lacks_is_left_out_and_a_failed_cell_fails_its_pair() -> None:
-    first, second = noisy(2), fail(noisy(2), noisy(2)["snr"] == 12)
-    data = difference(data_of(first[first["n"] > 5]), data_of(second), "other", "test_loss")
     assert set(data.cells["n"]) == {10, 20}
     assert (data.cells["status"].eq("failed") == (data.cells["snr"] == 12)).all()
     assert data.cells.query("snr < 12")["test_loss"].notna().all()
@@ -223,60 +205,19 @@ def test_what_one_of_the_two_lacks_is_left_out_and_a_failed_cell_fails_its_pair(
 
 @pytest.mark.slow
 def test_a_difference_has_diverging_colours_centred_at_zero_and_says_what_it_is() -> None:
-    first, second = noisy(3), noisy(3, noise=0.9)
-    data = difference(data_of(first), data_of(second), "other", "test_loss")
+    data = less(noisy(3), noisy(3, noise=0.9))
     figure = draw_heatmap(data, OPTIONS)
     mesh = figure.axes[0].collections[0]
     low, high = mesh.get_clim()
-    values = np.asarray(mesh.get_array())
     assert low == -high
-    assert high == pytest.approx(np.abs(values).max())
+    assert high == pytest.approx(np.abs(np.asarray(mesh.get_array())).max())
     assert type(mesh.norm) is Normalize
     assert mesh.get_cmap().name == "RdBu_r"
     text = words(figure)
     assert "\ntest loss, less that of other\n" in text
     assert "Test loss, less that of other, over" in text
-
-
-def test_a_difference_of_nothing_is_drawn() -> None:
-    data = difference(data_of(noisy(2)), data_of(noisy(2)), "other", "test_loss")
-    assert (shown(data) == 0).all()
-
-
-@pytest.mark.slow
-def test_lines_are_drawn_of_a_difference() -> None:
-    first, second = noisy(3), noisy(3, noise=0.9)
-    data = difference(data_of(first), data_of(second), "other", "test_loss")
-    figure = draw_lines(data, replace(LINES, mean="arithmetic"))
-    expected = plain_difference(first, second)
-    for line, n in zip(figure.axes[0].lines, (5, 10, 20), strict=True):
-        assert heights(line) == pytest.approx(expected[n].to_numpy())
-    assert "less that of other" in words(figure)
-
-
-@pytest.mark.parametrize(
-    ("change", "sentence"),
-    [
-        (
-            lambda cells: cells.assign(n=cells["n"] + 1000),
-            "minus='other': no cell of it has the seed and the values of n, snr of a cell here.",
-        ),
-        (
-            lambda cells: cells.drop(columns="test_loss"),
-            "minus='other': its cells and the others don't share test_loss.",
-        ),
-        (
-            lambda cells: cells.drop(columns="snr"),
-            "minus='other': its cells and the others don't share snr.",
-        ),
-    ],
-)
-def test_runs_that_share_nothing_have_no_difference(
-    change: Callable[[pd.DataFrame], pd.DataFrame], sentence: str
-) -> None:
-    with pytest.raises(UserError) as refused:
-        difference(data_of(noisy(2)), data_of(change(noisy(2))), "other", "test_loss")
-    assert str(refused.value) == sentence
+    assert "less that of other" in words(draw_lines(data, LINES))
+    assert (shown(less(noisy(2), noisy(2))) == 0).all()
 
 
 def test_a_contour_follows_the_points_of_its_own_run() -> None:
@@ -291,3 +232,10 @@ def test_a_contour_follows_the_points_of_its_own_run() -> None:
         for figure in (alone, beside)
     ]
     np.testing.assert_allclose(np.concatenate(paths[0]), np.concatenate(paths[1]))
+
+
+@pytest.mark.parametrize("column", ["test_loss", "snr"])
+def test_runs_that_share_no_column_or_axis_have_no_difference(column: str) -> None:
+    with pytest.raises(UserError) as refused:
+        less(noisy(2), noisy(2).drop(columns=column))
+    assert str(refused.value) == f"minus='other': its cells and the others don't share {column}."
