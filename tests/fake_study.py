@@ -70,6 +70,12 @@ class FakeStudy(Study[FakeParameters]):
         return iter(())
 
 
+class NamedSides(FakeStudy):
+    """A study that names the sides of its headline."""
+
+    sides = ("benign", "harmful")
+
+
 def fake_loss(n: float, snr: float, noise: float = 0.0) -> float:
     """Fall through 0.2 where n · snr² is 1000 (times e^noise)."""
     return float(0.7 / (1 + 2.5 * (n * snr**2 / 1000 * np.exp(-noise)) ** 1.5))

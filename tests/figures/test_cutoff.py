@@ -15,19 +15,13 @@ from tests.fake_study import (
     OPTIONS,
     SIDES,
     SNRS,
-    FakeStudy,
+    NamedSides,
     data_of,
     draw_cutoff,
     fail,
     fake_cells,
     words,
 )
-
-
-class Named(FakeStudy):
-    """A study that names the sides of its headline."""
-
-    sides = ("benign", "harmful")
 
 
 def sides(figure: Figure, place: int = 0) -> np.ndarray:
@@ -52,7 +46,7 @@ def test_every_place_has_the_colour_of_its_side(cells: pd.DataFrame) -> None:
 
 
 def test_the_regions_are_named_where_they_are(cells: pd.DataFrame) -> None:
-    data = replace(data_of(cells), study=Named())
+    data = replace(data_of(cells), study=NamedSides())
     figure = draw_cutoff(data, replace(SIDES, law=("n = 5",)))
     axes = figure.axes[0]
     places = {text.get_text(): text.get_position() for text in axes.texts}
@@ -78,7 +72,7 @@ def test_the_regions_are_named_where_they_are(cells: pd.DataFrame) -> None:
 def test_a_region_too_small_for_its_name_and_one_of_another_column_have_none(
     cells: pd.DataFrame, value: str, threshold: float, named: list[str]
 ) -> None:
-    data = replace(data_of(cells), study=Named())
+    data = replace(data_of(cells), study=NamedSides())
     figure = draw_cutoff(data, replace(SIDES, value=value, threshold=threshold))
     assert [text.get_text() for text in figure.axes[0].texts] == named
     assert ("benign" in words(figure)) == bool(named)

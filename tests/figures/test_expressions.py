@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -16,7 +15,6 @@ from overfit_cli.figures.draw import drawn
 from overfit_cli.figures.expressions import derive_columns
 from overfit_cli.figures.panels import difference
 from overfit_cli.figures.picture import Picture
-from tests.command import call
 from tests.fake_study import (
     FIGURES,
     data_of,
@@ -26,7 +24,6 @@ from tests.fake_study import (
     titles,
     words,
 )
-from tests.toy_runs import sweep_toy
 
 WIDTHS = (64, 128)
 
@@ -79,16 +76,8 @@ def test_lines_take_laws_in_the_column_and_in_constants_of_a_line() -> None:
     assert "\nDash-dotted line: test_loss = 99 (out of view).\n" in text
 
 
-@pytest.mark.slow
-def test_a_law_that_is_no_number_is_said_to_be_none() -> None:
-    law = ("n = 3 + log(0 * snr)",)
-    figure = picture("heatmap", data_of(CELLS), x="snr", y="n", by="width", law=law)
-    assert ". Line: N = 3 + log(0·SNR) (not a finite number anywhere here)." in (
-        figure.caption.replace("\n", " ")
-    )
-
-
 def test_a_theory_is_dashed_beside_its_line_without_a_band() -> None:
+    """And drawn once, in grey, where all lines share it."""
     figure = picture("lines", data_of(AT_ONE_SNR), x="n", theory="train_loss")
     [axes] = figure.axes
     for index, _ in enumerate(WIDTHS):
@@ -100,37 +89,26 @@ def test_a_theory_is_dashed_beside_its_line_without_a_band() -> None:
     text = words(figure)
     assert "\ntraining loss\n" in text
     assert "Dashed: training loss.\n" in text
-
-
-def test_a_theory_that_all_lines_share_is_drawn_once_in_grey() -> None:
-    figure = picture("lines", data_of(AT_ONE_SNR), x="n", theory="1 / n")
-    *measured, theory = figure.axes[0].lines
+    [axes] = picture("lines", data_of(AT_ONE_SNR), x="n", theory="1 / n").axes
+    *measured, shared = axes.lines
     assert len(measured) == len(WIDTHS)
-    n, height = np.asarray(theory.get_xydata(), dtype=np.float64).T
+    n, height = np.asarray(shared.get_xydata(), dtype=np.float64).T
     assert height == pytest.approx(1 / n)
-    assert theory.get_color() == "0.3"
+    assert shared.get_color() == "0.3"
 
 
-def test_a_figures_own_value_and_theory_may_be_expressions() -> None:
-    own = FigureOptions(x="n", value="1 - test_loss", theory="1 - train_loss")
-    figure = replace(FIGURES["lines"], name="missing", options=own)
-    data = derive_columns(figure, data_of(AT_ONE_SNR), FigureOptions())
-    heights = line_heights(drawn(figure, data, FigureOptions(), []).axes[0])
-    measured, theory = heights[0], heights[len(WIDTHS)]
-    assert [2 * (1 - height) for height in theory] == pytest.approx([1 - m for m in measured])
-
-
-def test_a_figure_may_call_its_own_expression_by_words() -> None:
-    value = "test_loss - train_loss"
-    own = FigureOptions(x="n", value=value)
+def test_a_figures_own_value_and_theory_may_be_expressions_with_a_name_in_words() -> None:
+    value, asked = "test_loss - train_loss", FigureOptions()
+    own = FigureOptions(x="n", value=value, theory="1 - train_loss")
     figure = replace(FIGURES["lines"], name="gap", options=own, labels={value: "gap of losses"})
-    asked = FigureOptions()
-    data = derive_columns(figure, data_of(AT_ONE_SNR), asked)
-    text = words(drawn(figure, data, asked, []))
+    gap = drawn(figure, derive_columns(figure, data_of(AT_ONE_SNR), asked), asked, [])
+    heights = line_heights(gap.axes[0])
+    assert heights[len(WIDTHS)] == pytest.approx([1 - height for height in heights[0]])
+    text = words(gap)
     assert "\ngap of losses (median, the middle half)\n" in text.replace("\xa0", " ")
     assert "test_loss" not in text
     other = FigureOptions(value="2 * test_loss")
-    text = words(drawn(figure, derive_columns(figure, data, other), other, []))
+    text = words(drawn(figure, derive_columns(figure, data_of(AT_ONE_SNR), other), other, []))
     assert "gap of losses" not in text, "another expression is another number"
 
 
@@ -152,8 +130,7 @@ def test_curves_have_a_theory_too() -> None:
 @pytest.mark.parametrize("name", ["heatmap", "cutoff", "lines"])
 def test_a_value_may_be_an_expression(name: str) -> None:
     cells = CELLS[CELLS["width"] == 64]
-    value = "sqrt(test_loss - train_loss) * N"
-    figure = picture(name, data_of(cells), x="snr", value=value)
+    figure = picture(name, data_of(cells), x="snr", value="sqrt(test_loss - train_loss) * N")
     assert "√(test_loss - train_loss)·N" in words(figure)
     if name == "lines":
         first = cells[cells["n"] == 4].groupby("snr")[["n", "train_loss"]].mean()
@@ -161,11 +138,24 @@ def test_a_value_may_be_an_expression(name: str) -> None:
         assert line_heights(figure.axes[0])[0] == pytest.approx(heights.tolist())
 
 
-def test_cells_without_the_number_of_an_expression_are_counted() -> None:
-    figure = picture("lines", data_of(AT_ONE_SNR), x="n", value="log(test_loss - 0.1)")
-    assert "Left out: 3 cells where log(test_loss - 0.1) is not a finite number." in (
-        figure.caption.replace("\n", " ")
-    )
+@pytest.mark.parametrize(
+    ("name", "options", "told"),
+    [
+        (
+            "lines",
+            {"x": "n", "value": "log(test_loss - 0.1)"},
+            "Left out: 3 cells where log(test_loss - 0.1) is not a finite number.",
+        ),
+        (
+            "heatmap",
+            {"x": "snr", "y": "n", "by": "width", "law": ("n = 3 + log(0 * snr)",)},
+            ". Line: N = 3 + log(0·SNR) (not a finite number anywhere here).",
+        ),
+    ],
+)
+def test_what_is_no_number_is_told(name: str, options: dict[str, object], told: str) -> None:
+    data = data_of(CELLS if name == "heatmap" else AT_ONE_SNR)
+    assert told in picture(name, data, **options).caption.replace("\n", " ")
 
 
 def test_an_axis_may_be_an_expression_and_laws_may_contain_it() -> None:
@@ -182,12 +172,10 @@ def test_an_axis_may_be_an_expression_and_laws_may_contain_it() -> None:
     assert "\nN / width\n" in text
     assert "\ntest_loss = 2·(N / width)\n" in text
     assert "Axes: N (n) 4, 8, 16; width 64, 128." in figure.caption
-
-
-def test_each_value_of_a_parameter_in_x_keeps_its_line_where_no_two_share_an_x() -> None:
-    cells = AT_ONE_SNR.assign(width=AT_ONE_SNR["width"].replace({64: 60, 128: 101}))
-    [axes] = picture("lines", data_of(cells), x="n/width").axes
-    assert [len(np.asarray(line.get_xdata())) for line in axes.lines] == [3, 3]
+    uneven = AT_ONE_SNR.assign(width=AT_ONE_SNR["width"].replace({64: 60, 128: 101}))
+    [axes] = picture("lines", data_of(uneven), x="n/width").axes
+    points = [len(np.asarray(line.get_xdata())) for line in axes.lines]
+    assert points == [3, 3], "also where no two share an x"
 
 
 @pytest.mark.parametrize(
@@ -196,47 +184,27 @@ def test_each_value_of_a_parameter_in_x_keeps_its_line_where_no_two_share_an_x()
         ("lines", {"x": "n/wdith"}, "'wdith' is none of the parameters that are numbers here; did"),
         ("lines", {"x": "3/7"}, "it names none of them"),
         ("lines", {"x": "log(n-4)"}, "it is not a finite number where n=4."),
+        ("lines", {"x": "snr * 2"}, "x='snr * 2': it has one value in these cells; here"),
         ("lines", {"x": "n/width", "law": ("n = 3",)}, "'n' is neither an axis nor a constant"),
         ("lines", {"x": "n", "value": "test_los*2"}, "'test_los' is none of the columns and"),
         ("lines", {"x": "n", "value": "__import__('os')"}, "it is not arithmetic: it has a"),
         ("lines", {"x": "n", "theory": "thoery"}, "theory='thoery': fake measures no 'thoery'"),
         ("heatmap", {"x": "n/width", "y": "width"}, "its values with those of width make no grid"),
-        (
-            "cutoff",
-            {"x": "snr", "y": "n"},
-            "make it an axis, make panels of it (option by), or choose one value (option where, "
-            "width=VALUE).",
-        ),
-        (
-            "heatmap",
-            {"x": "n/width", "y": "n", "by": "width"},
-            "that varies here has an axis or panels",
-        ),
+        ("heatmap", {"x": "n/width", "y": "n", "by": "width"}, "that varies here has an axis or"),
     ],
 )
 def test_what_cannot_be_drawn_is_refused(
     name: str, options: dict[str, object], sentence: str
 ) -> None:
-    cells = CELLS[CELLS["snr"] == 2.0] if name == "heatmap" else CELLS
     with pytest.raises(UserError) as refused:
-        picture(name, data_of(cells), **options)
+        picture(name, data_of(AT_ONE_SNR), **options)
     assert sentence in str(refused.value)
 
 
-def test_an_expression_with_one_value_is_refused() -> None:
-    cells = CELLS[CELLS["width"] == 64]
-    with pytest.raises(UserError, match=r"^x='width \* 2': it has one value in these cells; here"):
-        picture("lines", data_of(cells), x="width * 2")
-
-
-@pytest.mark.slow
-def test_figures_of_expressions_are_drawn_again(tmp_path: Path) -> None:
-    sweep_toy(tmp_path / "run")
-    options = ("--x", "snr * n", "--value", "test_loss * 2", "--theory", "draw + test_loss")
-    law = ("--law", "(test_loss * 2) = 0.1 * (snr * n)", "--out", "drawn.png")
-    call("plot", "lines", "--from", "run", *options, *law, cwd=tmp_path)
-    said = call("verify", "--redraw", "drawn.png", cwd=tmp_path).stdout
-    assert "Drawn again, the picture is the same." in said
+def test_a_parameter_that_is_averaged_over_by_no_figure_may_be_an_axis_panels_or_chosen() -> None:
+    would_do = r"make it an axis, make panels of it \(option by\), or choose one value \(option wh"
+    with pytest.raises(UserError, match=would_do):
+        picture("cutoff", data_of(CELLS), x="snr", y="n")
 
 
 def test_a_difference_of_runs_takes_an_expression() -> None:

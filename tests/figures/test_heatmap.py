@@ -32,6 +32,7 @@ from tests.fake_study import (
     fail,
     fake_cells,
     prose,
+    titles,
     words,
 )
 
@@ -49,6 +50,10 @@ def colours(figure: Figure) -> QuadMesh:
     return mesh
 
 
+def printed(figure: Figure) -> list[str]:
+    return [text.get_text() for text in figure.axes[0].texts]
+
+
 def test_a_heatmap_says_what_it_shows(cells: pd.DataFrame) -> None:
     text = words(draw_heatmap(data_of(cells), OPTIONS))
     over = "Test loss over signal-to-noise ratio SNR and training samples N: median of 3 seeds."
@@ -63,13 +68,19 @@ def test_a_heatmap_says_what_it_shows(cells: pd.DataFrame) -> None:
 
 
 def test_a_heatmap_has_x_to_the_right_and_y_upward_and_averages_seeds() -> None:
+    """With whole cells around the values; an axis that is spaced by ratio is logarithmic."""
     cells = fake_cells([1, 2, 3], [5.0, 6.0], seeds=2)
     cells["test_loss"] = cells["n"] * 10 + cells["snr"] + cells["seed"]
     figure = draw_heatmap(data_of(cells), OPTIONS)
-    shown = colours(figure).get_array()
-    assert np.asarray(shown).tolist() == [[15.5, 16.5], [25.5, 26.5], [35.5, 36.5]]
+    assert shown(figure).tolist() == [[15.5, 16.5], [25.5, 26.5], [35.5, 36.5]]
     assert figure.axes[0].get_ylim() == (0.5, 3.5)
     assert figure.axes[0].get_xlim() == (4.5, 6.5)
+    corners = np.asarray(colours(figure).get_coordinates())
+    assert (corners[..., 0].min(), corners[..., 0].max()) == (4.5, 6.5)
+    [axes, _] = draw_heatmap(data_of(fake_cells([1, 2, 4, 8], [1.0, 2.0, 3.0])), OPTIONS).axes
+    assert (axes.get_xscale(), axes.get_yscale()) == ("linear", "log")
+    assert axes.get_ylim() == pytest.approx((0.5**0.5, 8 * 2**0.5))
+    assert [tick.get_text() for tick in axes.get_yticklabels()] == ["1", "2", "4", "8"]
 
 
 def contour(figure: Figure) -> np.ndarray:
@@ -79,44 +90,38 @@ def contour(figure: Figure) -> np.ndarray:
 
 
 def test_the_contour_of_the_threshold_lies_where_the_means_cross(cells: pd.DataFrame) -> None:
+    """Between rows that stand far apart it is straight from crossing to crossing."""
     figure = draw_heatmap(data_of(cells), SIDES)
     snr, n = contour(figure).T
     assert snr.size > 20
     np.testing.assert_allclose(n * snr**2, 1000, rtol=0.06)  # it is interpolated between cells
     assert "\ntest loss = 0.2\n" in words(figure)
-
-
-def test_between_far_rows_the_contour_is_straight_from_crossing_to_crossing() -> None:
     snrs = np.geomspace(3.0, 16.0, 12).tolist()
     figure = draw_heatmap(data_of(fake_cells([5, 20, 80], snrs)), SIDES)
-    [axes, _] = figure.axes
-    [line] = [line for line in axes.lines if line.get_marker() == "o"]
-    crossed = np.asarray(line.get_xydata(), float)
-    assert crossed[:, 1].tolist() == [5, 20, 80]
-    assert not [found for found in axes.collections if isinstance(found, QuadContourSet)]
+    [line] = [line for line in figure.axes[0].lines if line.get_marker() == "o"]
+    assert np.asarray(line.get_ydata()).tolist() == [5, 20, 80]
+    assert not contour(figure).size
     assert "straight between the crossings at each" in prose(figure)
 
 
-def test_without_a_threshold_or_a_crossing_there_is_no_contour(cells: pd.DataFrame) -> None:
-    figure = draw_heatmap(data_of(cells), OPTIONS)
-    assert not contour(figure).size
+def test_the_contour_is_that_of_a_studys_own_headline_if_none_is_asked_for(
+    cells: pd.DataFrame,
+) -> None:
+    assert not contour(draw_heatmap(data_of(cells), OPTIONS)).size
     with pytest.warns(UserWarning, match="no contour: the means don't cross test loss = 0.9"):
         figure = draw_heatmap(data_of(cells), replace(SIDES, threshold=0.9))
     assert not contour(figure).size
     assert "test loss =" not in words(figure)
+    data = replace(data_of(cells), study=Headed())
+    assert "\ntest loss = 0.3\n" in words(draw_heatmap(data, OPTIONS))
+    other = draw_heatmap(data, replace(OPTIONS, value="steps"))
+    assert not contour(other).size, "its threshold is about its headline"
 
 
 class Headed(FakeStudy):
     """A study that says where its headline changes sides."""
 
     threshold = 0.3
-
-
-def test_a_study_draws_the_contour_of_its_own_headline(cells: pd.DataFrame) -> None:
-    data = replace(data_of(cells), study=Headed())
-    assert "\ntest loss = 0.3\n" in words(draw_heatmap(data, OPTIONS))
-    other = draw_heatmap(data, replace(OPTIONS, value="steps"))
-    assert not contour(other).size, "its threshold is about its headline"
 
 
 def test_a_law_is_drawn_where_it_holds_and_named(cells: pd.DataFrame) -> None:
@@ -172,73 +177,56 @@ def shown(figure: Figure) -> np.ndarray:
     return np.ma.filled(np.ma.asarray(colours(figure).get_array(), dtype=np.float64), np.nan)
 
 
-def of_ten_seeds() -> pd.DataFrame:
-    """Steps over two n and two SNR: 100, 101, ... of ten seeds."""
-    cells = fake_cells([1, 2], [1.0, 2.0], seeds=10)
-    return cells.assign(steps=100 + cells["seed"] + 100 * (cells["n"] == 2))
-
-
 STEPS = replace(OPTIONS, value="steps")
 
 
+def of_ten_seeds(missed: int) -> pd.DataFrame:
+    """Steps over two n and two SNR, 100, 101, ... of ten seeds, of which some miss at the first."""
+    cells = fake_cells([1, 2], [1.0, 2.0], seeds=10)
+    cells["steps"] = 100 + cells["seed"] + 100 * (cells["n"] == 2)
+    return fail(cells, (cells["n"] == 1) & (cells["snr"] == 1) & (cells["seed"] < missed))
+
+
 def test_a_missed_seed_counts_as_beyond_the_others_in_the_median_of_all() -> None:
-    cells = of_ten_seeds()
-    at = (cells["n"] == 1) & (cells["snr"] == 1)
-    some = fail(cells, at & (cells["seed"] < 4))
-    some.loc[at & (some["seed"] == 0), "reason"] = "step limit"
+    """A mean over all has no number there."""
+    some = of_ten_seeds(4)
+    some.loc[some["reason"].ne("") & (some["seed"] == 0), "reason"] = "step limit"
     figure = draw_heatmap(data_of(some), STEPS)
     assert shown(figure)[0, 0] == (108 + 109) / 2, "the median of 104 to 109 and four beyond"
-    printed = [text.get_text() for text in figure.axes[0].texts]
-    assert printed == ["108\n6/10", "104\n100–109", "204\n200–209", "204\n200–209"]
-    assert "below: least–greatest of the seeds" in words(figure)
+    assert printed(figure) == ["108\n6/10", "104\n100–109", "204\n200–209", "204\n200–209"]
     text = prose(figure)
+    assert "below: least–greatest of the seeds" in text
     assert "median of 10 seeds. 4 cells (target not reached or diverged) count as" in text
     assert "hatched" not in text
     assert "; 6 of 10 seeds have one at SNR = 1, N = 1." in text
+    mean = draw_heatmap(data_of(of_ten_seeds(1)), replace(STEPS, mean="arithmetic"))
+    assert np.isnan(shown(mean)[0, 0])
+    assert shown(mean)[1, 0] == 204.5
 
 
 def test_a_place_that_half_of_the_seeds_miss_has_no_colour_but_their_number() -> None:
-    cells = of_ten_seeds()
-    at = (cells["n"] == 1) & (cells["snr"] == 1)
-    half = fail(cells, at & (cells["seed"] < 5)).assign(reason="step limit")
+    half = of_ten_seeds(5).replace({"reason": {"diverged": "step limit"}})
     figure = draw_heatmap(data_of(half), STEPS)
     assert np.isnan(shown(figure)[0, 0])
     assert hatched(figure) == {"lost": 1}
-    assert "5/10" in [text.get_text() for text in figure.axes[0].texts]
+    assert "5/10" in printed(figure)
     text = prose(figure)
     assert "target not reached: half the seeds or more (1)" in text
     assert "all at the 1 hatched point, where half of the seeds or more" in text
 
 
-def test_a_mean_over_all_seeds_has_no_number_where_one_missed() -> None:
-    cells = of_ten_seeds()
-    one = fail(cells, (cells["n"] == 1) & (cells["snr"] == 1) & (cells["seed"] == 0))
-    figure = draw_heatmap(data_of(one), replace(STEPS, mean="arithmetic"))
-    assert np.isnan(shown(figure)[0, 0])
-    assert shown(figure)[1, 0] == 204.5
-
-
 def test_places_too_small_for_a_number_have_a_corner_where_seeds_missed(
     cells: pd.DataFrame,
 ) -> None:
+    """It has one shape, whatever the cells have."""
     some = fail(cells, (cells["seed"] == 1) & (cells["n"] == 2) & (cells["snr"] < 5.5))
     figure = draw_heatmap(data_of(some), OPTIONS)
     assert hatched(figure) == {"partly": 5}
-    assert not figure.axes[0].texts
+    assert not printed(figure)
     text = words(figure)
     assert "diverged: fewer seeds (5)" in text
     assert "5 cells (diverged) count as beyond the others." in text
-
-
-def test_corners_have_one_shape_whatever_the_cells_have() -> None:
-    cells = fake_cells(NS, SNRS)
-    some = fail(cells, (cells["seed"] == 1) & (cells["n"] == 2))
-    figure = draw_heatmap(data_of(some), OPTIONS)
-    [corners] = [
-        found
-        for found in figure.axes[0].collections
-        if isinstance(found, PolyCollection) and found.get_label() == "partly"
-    ]
+    [corners] = [one for one in figure.axes[0].collections if isinstance(one, PolyCollection)]
     for path in corners.get_paths():
         width, height = np.ptp(corners.get_transform().transform(path.vertices), axis=0)
         assert width == pytest.approx(height)
@@ -246,12 +234,11 @@ def test_corners_have_one_shape_whatever_the_cells_have() -> None:
 
 def test_a_small_map_has_its_numbers_and_colours_by_ratio_from_a_factor_of_ten() -> None:
     cells = fake_cells([1, 2], [1.0, 2.0])
-    for factor, printed in ((9, ["1", "1", "9", "9"]), (11, ["1", "1", "11", "11"])):
+    for factor in (9, 11):
         loss = 1.0 + (factor - 1) * (cells["n"] == 2)
         figure = draw_heatmap(data_of(cells.assign(test_loss=loss)), OPTIONS)
-        assert [text.get_text() for text in figure.axes[0].texts] == printed
+        assert printed(figure) == ["1", "1", str(factor), str(factor)]
         assert isinstance(colours(figure).norm, LogNorm) == (factor > 10)
-    assert not draw_heatmap(data_of(fake_cells(NS, SNRS)), OPTIONS).axes[0].texts
 
 
 def test_a_map_of_one_colour_or_half_without_a_number_says_nothing(cells: pd.DataFrame) -> None:
@@ -268,12 +255,10 @@ def test_what_a_law_measures_stands_above_each_panel_where_it_differs() -> None:
     parts = [fake_cells(NS, SNRS, width=width) for width in (64, 128)]
     law = replace(SIDES, by="width", law=("n * snr**2 = width * 10",))
     figure = draw_heatmap(data_of(pd.concat(parts)), law)
-    titles = [axes.get_title(loc="left") for axes in figure.axes[:2]]
-    assert [re.sub(r"\d+$", "…", title) for title in titles] == [
-        "(a) width = 64: measured …",
-        "(b) width = 128: measured …",
-    ]
-    assert all(abs(int(title.split()[-1]) - 1000) < 60 for title in titles)
+    for title, start in zip(titles(figure), ("(a) width = 64", "(b) width = 128"), strict=True):
+        measured = re.fullmatch(re.escape(start) + r": measured (\d+)", title)
+        assert measured is not None
+        assert abs(int(measured[1]) - 1000) < 60
     assert "= 640, 1280" in words(figure)
 
 
@@ -281,18 +266,9 @@ def test_a_refined_row_fills_its_own_gaps(cells: pd.DataFrame) -> None:
     finer = fake_cells([10], [9.5, 10.5])
     figure = draw_heatmap(data_of(pd.concat([cells, finer]), cells), OPTIONS)
     assert hatched(figure) == {}
-    shown = np.asarray(colours(figure).get_array())
-    at = sorted([*SNRS, 9.5, 10.5]).index(9.5)
-    assert shown[0, at] in (shown[0, at - 1], shown[0, at + 1])
-    assert shown[0, at - 1] != shown[0, at + 1]
-
-
-def test_an_axis_spaced_by_ratio_is_logarithmic_with_cells_around_their_values() -> None:
-    figure = draw_heatmap(data_of(fake_cells([1, 2, 4, 8], [1.0, 2.0, 3.0])), OPTIONS)
-    axes = figure.axes[0]
-    assert (axes.get_xscale(), axes.get_yscale()) == ("linear", "log")
-    assert axes.get_ylim() == pytest.approx((0.5**0.5, 8 * 2**0.5))
-    assert [tick.get_text() for tick in axes.get_yticklabels()] == ["1", "2", "4", "8"]
+    row, at = shown(figure)[0], sorted([*SNRS, 9.5, 10.5]).index(9.5)
+    assert row[at] in (row[at - 1], row[at + 1])
+    assert row[at - 1] != row[at + 1]
 
 
 def test_few_uneven_values_have_cells_of_one_width_unless_their_places_count() -> None:
@@ -320,14 +296,6 @@ def test_whole_numbers_get_whole_ticks(ns: list[int]) -> None:
     ticks = [at for at in axes.get_yticks() if low <= at <= high]
     assert len(ticks) >= 2
     assert all(at == round(at) for at in ticks)
-
-
-def test_the_outer_cells_are_whole(cells: pd.DataFrame) -> None:
-    axes = draw_heatmap(data_of(cells), OPTIONS).axes[0]
-    assert axes.get_xlim() == (0.5, 25.5)
-    assert axes.get_ylim() == (1, 21)
-    corners = np.asarray(colours(draw_heatmap(data_of(cells), OPTIONS)).get_coordinates())
-    assert (corners[..., 0].min(), corners[..., 0].max()) == (0.5, 25.5)
 
 
 def test_few_values_are_labelled_each_in_three_digits_if_there_is_room() -> None:
@@ -381,25 +349,20 @@ def test_a_third_parameter_is_never_averaged_over_silently(cells: pd.DataFrame, 
 
 
 def test_a_third_parameter_makes_panels_in_the_same_colours() -> None:
-    parts = [fake_cells(NS, SNRS, kernel=name) for name in ("gaussian", "softmax")]
-    parts[0]["test_loss"] *= 0.5
-    figure = draw_heatmap(data_of(pd.concat(parts)), replace(OPTIONS, by="kernel", law=(LAW,)))
+    """Of which one without a number is all missing."""
+    gaussian, softmax = (fake_cells(NS, SNRS, kernel=name) for name in ("gaussian", "softmax"))
+    gaussian["test_loss"] *= 0.5
+    options = replace(OPTIONS, by="kernel", law=(LAW,))
+    figure = draw_heatmap(data_of(pd.concat([gaussian, softmax])), options)
     panels = figure.axes[:2]
     meshes = [found for axes in panels for found in axes.collections if isinstance(found, QuadMesh)]
-    assert [axes.get_title(loc="left") for axes in panels] == [
-        "(a) kernel: softmax",  # in the order of declaration, not of the alphabet
-        "(b) kernel: gaussian",
-    ]
+    assert titles(figure) == ["(a) kernel: softmax", "(b) kernel: gaussian"], "as declared"
     assert all(axes.lines for axes in panels), "the law is drawn in every panel"
-    scales = {(mesh.norm.vmin, mesh.norm.vmax) for mesh in meshes}
     assert len(meshes) == 2
-    assert len(scales) == 1
+    assert len({(mesh.norm.vmin, mesh.norm.vmax) for mesh in meshes}) == 1
     assert words(figure).count("median of 3 seeds") == 1
-
-
-def test_a_panel_without_a_number_is_all_missing(cells: pd.DataFrame) -> None:
-    other = fail(fake_cells(NS, SNRS, kernel="gaussian"), pd.Series(True, index=range(len(cells))))
-    figure = draw_heatmap(data_of(pd.concat([cells, other])), replace(OPTIONS, by="kernel"))
+    lost = fail(gaussian, gaussian["n"] > 0)
+    figure = draw_heatmap(data_of(pd.concat([lost, softmax])), options)
     collections = [found for axes in figure.axes for found in axes.collections]
     polygons = [found for found in collections if isinstance(found, PolyCollection)]
     assert [len(found.get_paths()) for found in polygons] == [len(NS) * len(SNRS)]

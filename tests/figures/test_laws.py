@@ -7,20 +7,19 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from overfit_cli import UserError
 from overfit_cli.core.figure import Figure, FigureOptions
-from overfit_cli.figures.inputs import resolve_options, resolve_symbols
-from overfit_cli.figures.laws import DASHES
+from overfit_cli.figures.inputs import resolve_options
+from overfit_cli.figures.laws import DASHES, equation_curve
+from overfit_cli.figures.look import read_laws
+from overfit_cli.stats.equations import parse_equation
 from tests.fake_study import (
+    FIGURES,
     LAW,
     NS,
     OPTIONS,
     SIDES,
     SNRS,
-    FakeStudy,
     data_of,
-    draw_boundary,
-    draw_cutoff,
     draw_heatmap,
     fake_cells,
     words,
@@ -35,11 +34,9 @@ def test_several_equations_have_a_dash_each_and_a_place_in_the_legend() -> None:
     figure = draw_heatmap(data_of(CELLS), replace(OPTIONS, law=LAWS))
     lines = figure.axes[0].lines
     assert len(lines) == 3
-    assert len({str(line.get_linestyle()) for line in lines}) >= 2
     assert len({str(line._dash_pattern) for line in lines}) == 3  # type: ignore[attr-defined]
     assert len({line.get_color() for line in lines}) == 1
-    heights = [1000 / AT**2, AT, 20 - AT / 2]
-    for line, height in zip(lines, heights, strict=True):
+    for line, height in zip(lines, [1000 / AT**2, AT, 20 - AT / 2], strict=True):
         snr, n = np.asarray(line.get_xydata(), dtype=np.float64).T
         known = np.isfinite(snr)
         assert known.sum() > 100
@@ -52,57 +49,31 @@ def test_several_equations_have_a_dash_each_and_a_place_in_the_legend() -> None:
     for law in ("N·SNR² = 1000", "N = SNR", "N = 20 - SNR / 2"):
         assert f"\n{law}\n" in text
         assert f"ine: {law}.\n" in text
-
-
-@pytest.mark.slow
-def test_an_equation_has_its_label_in_the_legend() -> None:
-    law = "the paper's line: n * snr**2 = 1000"
-    figure = draw_heatmap(data_of(CELLS), replace(OPTIONS, law=(law,)))
-    text = words(figure)
-    assert "\nN·SNR² = 1000 (the paper's line)\n" in text
-    assert "\nLine: N·SNR² = 1000 (the paper's line).\n" in text
-
-
-def test_more_equations_than_dashes_begin_anew() -> None:
-    laws = tuple(f"n = {height}" for height in range(3, 3 + len(DASHES) + 1))
-    lines = draw_heatmap(data_of(CELLS), replace(OPTIONS, law=laws)).axes[0].lines
+    many = tuple(f"n = {height}" for height in range(3, 3 + len(DASHES) + 1))
+    lines = draw_heatmap(data_of(CELLS), replace(OPTIONS, law=many)).axes[0].lines
     assert str(lines[0]._dash_pattern) == str(lines[-1]._dash_pattern)  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize(
-    "draw",
+    ("law", "told"),
     [
-        draw_heatmap,
-        pytest.param(draw_cutoff, marks=pytest.mark.slow),
-        pytest.param(draw_boundary, marks=pytest.mark.slow),
+        ("the paper's line: n * snr**2 = 1000", "N·SNR² = 1000 (the paper's line)"),
+        ("N * snr**2 = 10 * SNR * n", "N·SNR² = 10·SNR·N"),
     ],
 )
-def test_every_figure_over_two_parameters_draws_them(draw: object) -> None:
-    assert callable(draw)
-    figure = draw(data_of(CELLS), replace(SIDES, law=LAWS))
-    text = words(figure)
+def test_an_equation_may_have_a_label_and_symbols_beside_names(law: str, told: str) -> None:
+    text = words(draw_heatmap(data_of(CELLS), replace(OPTIONS, law=(law,))))
+    assert f"\n{told}\n" in text
+    assert f"\nLine: {told}.\n" in text
+
+
+@pytest.mark.parametrize("name", ["heatmap", "cutoff", "boundary"])
+@pytest.mark.one_in(3)
+def test_every_figure_over_two_parameters_draws_them_unless_there_are_none(name: str) -> None:
+    text = words(FIGURES[name].draw(data_of(CELLS), replace(SIDES, law=LAWS)))
     assert all(f"ine: {law}.\n" in text for law in ("N·SNR² = 1000", "N = SNR"))
-    none = draw(data_of(CELLS), replace(SIDES, law=()))
-    assert "Line:" not in words(none)
-
-
-def test_symbols_and_names_may_be_mixed() -> None:
-    figure = draw_heatmap(data_of(CELLS), replace(OPTIONS, law=("N * snr**2 = 10 * SNR * n",)))
-    assert "\nN·SNR² = 10·SNR·N\n" in words(figure)
-
-
-@pytest.mark.parametrize(
-    ("law", "sentence"),
-    [
-        ("M = 3", "'M' is neither an axis nor a constant here; known: n, snr, width."),
-        ("N = ", "one side is empty"),
-        ("N · SNR = 1", "it has a '·'"),
-        ("N^2 = SNR", r"powers are written \*\*, not \^"),
-    ],
-)
-def test_one_bad_equation_of_several_is_refused(law: str, sentence: str) -> None:
-    with pytest.raises(UserError, match=f"^law='{law[0]}.*{sentence}"):
-        draw_heatmap(data_of(CELLS), replace(OPTIONS, law=(LAW, law)))
+    none = replace(SIDES, law=read_laws(["none"]))
+    assert "Line:" not in words(FIGURES[name].draw(data_of(CELLS), none))
 
 
 # Whose equation it is
@@ -127,7 +98,31 @@ def test_a_figures_own_equation_gives_way(
     assert resolve_options(OWN, asked, data_of(CELLS)).law == taken
 
 
-def test_options_take_symbols_for_names() -> None:
-    asked = FigureOptions(x="SNR", y="N", by="kernel", value="test_loss")
-    spelled = resolve_symbols(asked, FakeStudy())
-    assert spelled == FigureOptions(x="snr", y="n", by="kernel", value="test_loss")
+# Its curve
+
+
+def curve_of(text: str, *, most: tuple[float, float] = (16, 20), log: bool = False) -> np.ndarray:
+    """The points of a law's curve, SNR from 0.1 and n from 2 to the most, where it has some."""
+    law = parse_equation(text, ("n", "snr"))
+    curve = equation_curve(law, "snr", "n", (0.1, most[0]), (2, most[1]), log_x=log, log_y=log)
+    return curve[np.isfinite(curve[:, 0])]
+
+
+@pytest.mark.parametrize("log", [True, False])
+@pytest.mark.parametrize("text", [LAW, "snr = 1000 / n", "log(n) + 3 = snr", "n - snr = 0"])
+def test_the_points_of_a_curve_satisfy_the_law(text: str, log: bool) -> None:
+    law = parse_equation(text, ("n", "snr"))
+    snr, n = curve_of(text, most=(200, 100), log=log).T
+    assert snr.size > 50
+    scale = np.abs(law.difference({"snr": 1.01 * snr, "n": n}))
+    assert (np.abs(law.difference({"snr": snr, "n": n})) <= scale).all()
+
+
+def test_a_pole_is_no_part_of_a_law() -> None:
+    snr, n = curve_of("n = 10 / (snr - 3.02)").T
+    np.testing.assert_allclose(n * (snr - 3.02), 10, rtol=0.02)
+
+
+@pytest.mark.parametrize("text", ["n = n", "9**9**9**9 = n", "log(-n) = 1", "n = -5"])
+def test_a_law_without_a_curve_has_no_points(text: str) -> None:
+    assert not curve_of(text).size

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -15,6 +16,7 @@ from scipy import stats
 import overfit_cli
 from overfit_cli import UserError
 from overfit_cli.core.figure import FigureOptions
+from overfit_cli.core.study import FigureData
 from overfit_cli.figures.lines import draw_lines as plain_lines
 from tests.command import call
 from tests.fake_study import (
@@ -33,6 +35,8 @@ from tests.fake_study import (
 
 LINES = FigureOptions(x="snr", value="test_loss")
 MEANS = replace(LINES, mean="arithmetic")
+MANY = list(range(2, 21))
+REFINED = replace(data_of(fake_cells([2, 4], SNRS[::6])), refined=True)
 
 
 @pytest.mark.parametrize(
@@ -108,14 +112,6 @@ def test_another_mean_is_drawn_and_named_where_asked_for() -> None:
     assert (band.min(), band.max()) == pytest.approx((0.15, 4.5))
 
 
-def test_a_geometric_mean_of_zero_is_refused() -> None:
-    cells = fake_cells([5], [1.0, 2.0], seeds=3).assign(test_loss=0.0)
-    with pytest.raises(UserError, match="mean='geometric': 6 of the numbers are not positive"):
-        draw_lines(data_of(cells), replace(LINES, mean="geometric"))
-    with pytest.raises(UserError, match="band='sd': a median takes interval, quartiles or seeds"):
-        draw_lines(data_of(cells), replace(LINES, mean="median", band="sd"))
-
-
 def test_a_band_without_an_upper_end_runs_to_the_frame_with_a_count() -> None:
     """It ended at 1, where all numbers are shares, and no seed has that one."""
     cells = fake_cells([10], [1.0, 2.0], seeds=4)
@@ -127,14 +123,6 @@ def test_a_band_without_an_upper_end_runs_to_the_frame_with_a_count() -> None:
     text = words(figure)
     assert "\n3/4\n" in text
     assert "Bands that end at the frame have no upper end" in text
-
-
-def test_a_share_of_the_start_ends_at_its_round_off() -> None:
-    cells = fake_cells([10], [1.0, 2.0, 4.0])
-    cells["test_loss"] = cells["snr"].map({1.0: 1e-2, 2.0: 1e-7, 4.0: 1e-20})
-    figure = plain_lines(data_of(cells), LINES, floor=1e-12)
-    assert line_heights(figure.axes[0])[0] == pytest.approx([1e-2, 1e-7, 1e-12])
-    assert "\nround-off, below 10⁻¹² of the start\n" in words(figure)
 
 
 def test_a_seed_that_misses_counts_as_beyond_the_others() -> None:
@@ -173,16 +161,6 @@ def test_where_half_of_the_seeds_miss_a_point_is_open_and_where_all_do_a_cross()
         assert f"\n{said}\n" in text
 
 
-def test_a_line_without_a_point_says_so_in_the_legend() -> None:
-    cells = pd.concat([fake_cells([5], [1.0, 2.0], kernel=k) for k in ("softmax", "gaussian")])
-    limit = fail(cells, cells["kernel"] == "softmax").replace(
-        {"reason": {"diverged": "step limit"}}
-    )
-    text = words(draw_lines(data_of(limit), LINES))
-    assert "\nsoftmax (target not reached)\n" in text
-    assert "\ngaussian\n" in text
-
-
 def test_a_failure_that_is_no_miss_is_left_out() -> None:
     cells = fake_cells([5], [1.0, 2.0], seeds=5)
     killed = fail(cells, cells["seed"] < 3).replace({"reason": {"diverged": "worker killed"}})
@@ -192,24 +170,89 @@ def test_a_failure_that_is_no_miss_is_left_out() -> None:
     assert "6 cells (failed) left out" in words(figure)
 
 
-def test_lines_of_a_point_each_are_refused() -> None:
-    cells = fake_cells([5], [1.0, 2.0])
-    with pytest.raises(UserError, match="x='snr': no line of test_loss has two points here"):
-        draw_lines(data_of(fail(cells, cells["snr"] == 2.0)), LINES)
+def kernels(ns: Sequence[int], snrs: Sequence[float]) -> pd.DataFrame:
+    return pd.concat([fake_cells(ns, snrs, kernel=k) for k in ("softmax", "gaussian")])
+
+
+PAIR = kernels([5], [1.0, 2.0])
+LIMIT = fail(PAIR, PAIR["kernel"] == "softmax").replace({"reason": {"diverged": "step limit"}})
+
+
+@pytest.mark.parametrize(
+    ("cells", "names"),
+    [
+        (LIMIT, ["softmax (target not reached)", "gaussian"]),
+        (fake_cells([1_000_000, 10**15], [1.0, 2.0]), ["N = 10⁶", "N = 10¹⁵"]),
+    ],
+)
+def test_a_line_is_named_in_short_with_why_it_has_no_point(
+    cells: pd.DataFrame, names: list[str]
+) -> None:
+    text = words(draw_lines(data_of(cells), LINES))
+    assert all(f"\n{name}\n" in text for name in names)
+
+
+@pytest.mark.parametrize(
+    ("data", "options", "sentence"),
+    [
+        (
+            data_of(fail(PAIR, PAIR["snr"] == 2.0)),
+            {},
+            "x='snr': no line of test_loss has two points here",
+        ),
+        (
+            data_of(kernels([2, 4, 6, 8, 10], [1.0, 2.0])),
+            {"by": "width"},
+            "x='snr': .* 10 settings .* up to 8 lines; --by n makes",
+        ),
+        (
+            data_of(kernels(range(2, 15), [1.0, 2.0])),
+            {},
+            "26 settings here, .* 8 lines; a heatmap over two of them",
+        ),
+        (
+            data_of(PAIR.assign(test_loss=0.0)),
+            {"mean": "geometric"},
+            "mean='geometric': 12 of the numbers are not positive",
+        ),
+        (
+            data_of(PAIR),
+            {"mean": "median", "band": "sd"},
+            "band='sd': a median takes interval, quartiles or seeds",
+        ),
+        (REFINED, {"mean": "median"}, "different seeds; each seed has a line"),
+        (REFINED, {"band": "quartiles"}, "different seeds; each seed has a line"),
+    ],
+)
+def test_lines_that_cannot_be_drawn_are_refused(
+    data: FigureData, options: dict[str, str], sentence: str
+) -> None:
+    with pytest.raises(UserError, match=sentence):
+        draw_lines(data, replace(LINES, **options))  # type: ignore[arg-type]
+
+
+def test_few_values_of_x_that_stand_apart_have_a_tick_each_and_whole_numbers_whole_ones() -> None:
+    def ticks(values: list[int]) -> list[str]:
+        axes = draw_lines(data_of(fake_cells(values, [1.0, 2.0])), replace(LINES, x="n")).axes[0]
+        low, high = axes.get_xlim()
+        labels = zip(axes.get_xticks(), axes.get_xticklabels(), strict=True)
+        return [label.get_text() for at, label in labels if low <= at <= high]
+
+    assert ticks([62, 250, 1000]) == ["62", "250", "1000"]
+    for few in ([1, 2, 4, 8], [1, 2, 3, 4, 5]):
+        assert ticks(few)
+        assert all("." not in tick for tick in ticks(few))
+    many = draw_lines(data_of(fake_cells([5], SNRS)), LINES)
+    assert len(many.axes[0].get_xticks()) < len(SNRS)
 
 
 def test_lines_that_hide_each_other_stand_aside_with_their_numbers_in_place() -> None:
     cells = fake_cells([5, 10], [1.0, 2.0, 4.0])
-    apart = draw_lines(data_of(cells), LINES)
-    cells["test_loss"] = cells["snr"]
-    hidden = draw_lines(data_of(cells), LINES)
-    first, second = hidden.axes[0].lines
-    assert np.asarray(first.get_xdata()).tolist() == np.asarray(second.get_xdata()).tolist()
-    shown = [line.get_transform().transform((1.0, 1.0))[0] for line in (first, second)]
-    assert shown[0] < shown[1]
-    first, second = apart.axes[0].lines
-    shown = [line.get_transform().transform((1.0, 1.0))[0] for line in (first, second)]
-    assert shown[0] == shown[1]
+    for some, hides in ((cells, False), (cells.assign(test_loss=cells["snr"]), True)):
+        first, second = draw_lines(data_of(some), LINES).axes[0].lines
+        assert np.asarray(first.get_xdata()).tolist() == np.asarray(second.get_xdata()).tolist()
+        shown = [line.get_transform().transform((1.0, 1.0))[0] for line in (first, second)]
+        assert (shown[0] < shown[1]) if hides else (shown[0] == shown[1])
 
 
 def test_panels_with_the_same_lines_are_one_and_the_caption_says_so() -> None:
@@ -236,20 +279,28 @@ def test_a_guide_of_a_slope_has_the_fitted_powers_in_the_caption() -> None:
 
 @pytest.mark.slow
 def test_many_lines_have_a_few_names_and_no_bands() -> None:
-    figure = draw_lines(data_of(fake_cells(list(range(2, 21)), SNRS[::6])), LINES)
-    assert not figure.axes[0].collections
+    """And a shade each, also where they are too many for panels."""
+    figure = draw_lines(data_of(fake_cells(MANY, SNRS[::6])), replace(LINES, by="n"))
+    [axes] = figure.axes
+    assert not axes.collections
+    assert len({line.get_color() for line in axes.lines}) == 19
     assert len(figure.legends[0].get_texts()) == 5
-    assert "without bands" in words(figure)
+    text = words(figure)
+    assert "without bands" in text
+    assert "\nN = 20\n" in text
 
 
-def test_decades_below_the_last_digit_of_the_largest_are_shaded() -> None:
-    cells = fake_cells([5], [1.0, 2.0, 4.0])
+def test_decades_below_the_last_digit_of_the_largest_or_of_the_start_are_shaded() -> None:
+    cells = fake_cells([10], [1.0, 2.0, 4.0])
     cells["test_loss"] = 10.0 ** (2 - 10 * cells["snr"])
     figure = draw_lines(data_of(cells), LINES)
     [axes] = figure.axes
     assert line_heights(axes) == [pytest.approx([1e-8, 1e-18, 1e-24])]
     assert axes.get_ylim()[0] == pytest.approx(1e-24 / 30)
     assert "\nbelow 10⁻¹⁶ of the largest\n" in words(figure)
+    figure = plain_lines(data_of(cells), LINES, floor=1e-12)
+    assert line_heights(figure.axes[0])[0] == pytest.approx([1e-8, 1e-12, 1e-12])
+    assert "\nround-off, below 10⁻¹² of the start\n" in words(figure)
 
 
 def test_crosses_of_two_lines_at_one_value_do_not_hide_each_other() -> None:
@@ -258,23 +309,9 @@ def test_crosses_of_two_lines_at_one_value_do_not_hide_each_other() -> None:
     [axes] = draw_lines(data_of(gone), LINES).axes
     crosses = [line for line in axes.lines if line.get_marker() == "x"]
     assert [np.asarray(cross.get_xdata()).tolist() for cross in crosses] == [[4.0], [4.0]]
-    first, second = (float(np.asarray(cross.get_ydata())[0]) for cross in crosses)
+    first, second = (heights(cross)[0] for cross in crosses)
     assert first - second == pytest.approx(0.05), "shares of the height of the axes"
     assert len({cross.get_color() for cross in crosses}) == 2
-
-
-def test_few_values_of_x_that_stand_apart_have_a_tick_each() -> None:
-    few = draw_lines(data_of(fake_cells([62, 250, 1000], [1.0, 2.0])), replace(LINES, x="n"))
-    assert [label.get_text() for label in few.axes[0].get_xticklabels()] == ["62", "250", "1000"]
-    many = draw_lines(data_of(fake_cells([5], SNRS)), LINES)
-    assert len(many.axes[0].get_xticks()) < len(SNRS)
-
-
-def test_a_large_round_number_of_a_line_is_a_power_of_ten() -> None:
-    figure = draw_lines(data_of(fake_cells([1_000_000, 10**15], [1.0, 2.0])), LINES)
-    text = words(figure)
-    assert "\nN = 10⁶\n" in text
-    assert "\nN = 10¹⁵\n" in text
 
 
 def test_where_x_is_no_number_points_stand_beside_each_other_with_bars() -> None:
@@ -306,26 +343,9 @@ def test_a_parameter_can_be_panels_and_keeps_the_lines_colours() -> None:
     assert len(draw_lines(data_of(cells), LINES).axes[0].lines) == 3
 
 
-@pytest.mark.parametrize(
-    ("ns", "options", "sentence"),
-    [
-        (5, replace(LINES, by="width"), "x='snr': .* 10 settings .* up to 8 lines; --by n makes"),
-        (13, LINES, "26 settings here, .* 8 lines; a heatmap over two of them"),
-    ],
-)
-def test_more_settings_than_lines_are_refused_with_panels_if_those_would_do(
-    ns: int, options: FigureOptions, sentence: str
-) -> None:
-    values = [2 * n for n in range(1, ns + 1)]
-    cells = [fake_cells(values, [1.0, 2.0], seeds=1, kernel=k) for k in ("softmax", "gaussian")]
-    with pytest.raises(UserError, match=sentence):
-        draw_lines(data_of(pd.concat(cells)), options)
-
-
 def test_more_settings_than_colours_get_panels_if_those_of_one_parameter_suffice() -> None:
-    cells = [fake_cells([2, 4, 6, 8, 10], [1.0, 2.0], kernel=k) for k in ("softmax", "gaussian")]
-    figure = draw_lines(data_of(pd.concat(cells)), LINES)
-    assert [axes.get_title(loc="left") for axes in figure.axes] == [
+    figure = draw_lines(data_of(kernels([2, 4, 6, 8, 10], [1.0, 2.0])), LINES)
+    assert titles(figure) == [
         f"({letter}) $N$ = {n}" for letter, n in zip("abcde", (2, 4, 6, 8, 10), strict=True)
     ]
     assert all(len(line_heights(axes)) == 2 for axes in figure.axes)
@@ -355,17 +375,6 @@ def test_each_seed_has_a_thin_line_where_they_are_few_or_it_is_asked_for(
     assert f"median of {seeds} seeds, {told}." in words(figure)
 
 
-@pytest.mark.parametrize("x", [[1.0, 2.0, 4.0, 8.0], [1.0, 2.0, 3.0, 4.0, 5.0]])
-def test_whole_numbers_along_x_have_whole_ticks(x: list[float]) -> None:
-    cells = fake_cells([int(n) for n in x], [1.0])
-    figure = draw_lines(data_of(cells), replace(LINES, x="n"))
-    words(figure)
-    low, high = figure.axes[0].get_xlim()
-    ticks = [index for index in figure.axes[0].get_xticks() if low <= index <= high]
-    assert ticks
-    assert all(index == round(index) for index in ticks)
-
-
 def test_a_refined_sweep_has_a_line_for_each_seed_and_no_mean() -> None:
     """Its points have different seeds, and their means would jump."""
     cells = fake_cells([10], SNRS, seeds=3)
@@ -378,14 +387,6 @@ def test_a_refined_sweep_has_a_line_for_each_seed_and_no_mean() -> None:
     for line, losses in zip(drawn, by_seed, strict=True):
         np.testing.assert_allclose(line, losses)
     assert "a line for each seed" in words(figure)
-
-
-def test_a_number_with_more_values_than_panels_makes_lines_in_shades() -> None:
-    data = data_of(fake_cells(list(range(2, 21)), SNRS[::6], seeds=3))
-    figure = draw_lines(data, FigureOptions(x="snr", by="n"))
-    assert len(figure.axes) == 1
-    assert len({line.get_color() for line in figure.axes[0].lines}) == 19
-    assert "\nN = 20\n" in words(figure)
 
 
 def test_what_varies_with_x_makes_no_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -425,13 +426,6 @@ def test_lines_of_one_seed_and_of_several_share_a_log_axis(
     assert overfit_cli.draw("lines", "a", x="n", log="y", band="interval").axes
 
 
-def test_a_refined_sweep_takes_no_other_band() -> None:
-    data = replace(data_of(fake_cells([2, 4], SNRS[::6])), refined=True)
-    for options in (replace(LINES, mean="median"), replace(LINES, band="quartiles")):
-        with pytest.raises(UserError, match="different seeds; each seed has a line"):
-            draw_lines(data, options)
-
-
 def test_ticks_of_narrow_panels_stand_clear_of_each_other() -> None:
     cells = fake_cells([2, 4, 8], [16.0, 64.0, 256.0, 1024.0, 4096.0])
     figure = draw_lines(data_of(cells), replace(LINES, by="n"))
@@ -446,7 +440,7 @@ def test_ticks_of_narrow_panels_stand_clear_of_each_other() -> None:
 
 def test_a_short_logarithmic_axis_has_three_ticks_or_more() -> None:
     cells = fake_cells([5], [1.0, 2.0, 4.0])
-    cells["test_loss"] = [{1.0: 1.05, 2.0: 0.6, 4.0: 0.22}[snr] for snr in cells["snr"]]
+    cells["test_loss"] = cells["snr"].map({1.0: 1.05, 2.0: 0.6, 4.0: 0.22})
     [axes] = draw_lines(data_of(cells), replace(LINES, log=frozenset({"value"}))).axes
     low, high = axes.get_ylim()
     ticks = [tick for tick in axes.get_yticks() if low <= tick <= high]

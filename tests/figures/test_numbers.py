@@ -51,8 +51,3 @@ def test_lines_have_their_labels_and_points() -> None:
     assert elements["points"][["x", "y", "value"]].to_numpy().tolist() == [[5, 6, 7]]
     assert elements["bar"][["x", "y"]].to_numpy().tolist() == [[0.5, 0], [1.5, 2]]
     assert elements["band"]["y"].max() == 1
-
-
-def test_another_ending_is_refused(folder: Path) -> None:
-    said = call("plot", "heatmap", "--from", "run", "--out", "a.xlsx", cwd=folder, expect=2).stderr
-    assert "must end in .png, .pdf, .svg or .csv" in " ".join(said.split())

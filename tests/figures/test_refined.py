@@ -8,27 +8,23 @@ import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.collections import PathCollection, QuadMesh
-from matplotlib.figure import Figure
 
 from overfit_cli.core.study import FigureData
 from overfit_cli.stats.crossings import crossings, medians_by_row
 from tests.fake_study import (
     OPTIONS,
     SIDES,
-    FakeStudy,
+    NamedSides,
     data_of,
     draw_cutoff,
     draw_heatmap,
     fake_cells,
+    titles,
     words,
 )
 
 NS = [2, 4, 8, 12, 16, 20]
 COARSE = np.linspace(1, 25, 9).tolist()
-
-
-class Named(FakeStudy):
-    sides = ("benign", "harmful")
 
 
 def refined(seeds: int = 6, noise: float = 0.3) -> FigureData:
@@ -39,12 +35,7 @@ def refined(seeds: int = 6, noise: float = 0.3) -> FigureData:
         near = [round(at * factor, 3) for factor in (0.8, 0.9, 1.1, 1.25)]
         rows.append(fake_cells([n], near, seeds=seeds, noise=noise))
     cells = pd.concat(rows, ignore_index=True).query("snr <= 25")
-    return replace(data_of(cells.reset_index(drop=True)), study=Named(), refined=True)
-
-
-def dots(figure: Figure) -> np.ndarray:
-    """Where the sampled places are drawn, (places, 2)."""
-    return np.asarray(figure.axes[0].lines[-1].get_xydata(), dtype=np.float64)
+    return replace(data_of(cells.reset_index(drop=True)), study=NamedSides(), refined=True)
 
 
 def places(data: FigureData) -> set[tuple[float, float]]:
@@ -85,33 +76,22 @@ def test_a_cutoff_colours_the_plane_by_the_share_of_seeds_on_a_side() -> None:
     assert "missing" not in text
 
 
-def test_the_boundary_is_the_median_crossing_of_each_row() -> None:
-    data = refined()
+@pytest.mark.parametrize(("seeds", "band"), [(6, "95 % interval"), (3, "least to greatest")])
+def test_the_boundary_is_the_median_crossing_of_each_row_among_dots(seeds: int, band: str) -> None:
+    data = refined(seeds)
     figure = draw_cutoff(data, SIDES)
-    line = figure.axes[0].lines[0]
     found = medians_by_row(crossings(data.cells, "snr", "n", "test_loss", 0.2), "n")
     known = found[(found["crossing"] > 0) & (found["crossing"] <= 25)]
-    drawn = np.asarray(line.get_xydata(), dtype=np.float64)
-    drawn = drawn[np.isfinite(drawn).all(axis=1)]
-    np.testing.assert_allclose(drawn, known[["crossing", "n"]].to_numpy())
+    lines = figure.axes[0].lines
+    boundary, dots = (np.asarray(line.get_xydata(), float) for line in (lines[0], lines[-1]))
+    boundary = boundary[np.isfinite(boundary).all(axis=1)]
+    np.testing.assert_allclose(boundary, known[["crossing", "n"]].to_numpy())
+    assert {tuple(place) for place in dots.tolist()} == places(data)
+    assert len(dots) == len(places(data))
     text = words(figure)
-    assert "\nmedian crossing\n" in text
-    assert "\nsampled\n" in text
-
-
-@pytest.mark.parametrize(("seeds", "band"), [(6, "95 % interval"), (3, "least to greatest")])
-def test_the_band_is_called_what_it_is(seeds: int, band: str) -> None:
-    text = words(draw_cutoff(refined(seeds), SIDES))
-    both = {"95 % interval", "least to greatest"}
-    assert f"\n{band}\n" in text
-    assert not any(other in text for other in both - {band})
-
-
-def test_every_sampled_place_has_a_dot() -> None:
-    data = refined()
-    drawn = dots(draw_cutoff(data, SIDES))
-    assert {tuple(place) for place in drawn.tolist()} == places(data)
-    assert len(drawn) == len(places(data))
+    for said in ("median crossing", "sampled", band):
+        assert f"\n{said}\n" in text
+    assert ("95 % interval" in text) != ("\nleast to greatest\n" in text)
 
 
 def test_cells_of_one_side_are_one_colour_without_a_boundary() -> None:
@@ -129,10 +109,7 @@ def test_panels_of_a_refined_sweep_have_a_boundary_each() -> None:
     other = one.cells.assign(kernel="gaussian", snr=one.cells["snr"] / 1.25)
     data = replace(one, cells=pd.concat([other, one.cells], ignore_index=True))
     figure = draw_cutoff(data, replace(SIDES, by="kernel"))
-    assert [axes.get_title(loc="left") for axes in figure.axes[:2]] == [
-        "(a) kernel: softmax",
-        "(b) kernel: gaussian",
-    ]
+    assert titles(figure) == ["(a) kernel: softmax", "(b) kernel: gaussian"]
     first, second = (np.asarray(axes.lines[0].get_xdata(), float) for axes in figure.axes[:2])
     assert np.isfinite(first).sum() > 3
     np.testing.assert_allclose(second, first / 1.25)

@@ -1,4 +1,4 @@
-"""Several run directories in one figure: side by side, overlaid, and one less the other."""
+"""Panels of a parameter, and several run directories: side by side, overlaid, subtracted."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ import pytest
 from matplotlib.colors import Normalize
 
 from overfit_cli import UserError
-from overfit_cli.core.figure import FigureOptions
+from overfit_cli.core.figure import MOST_PANELS, Figure, FigureOptions
 from overfit_cli.core.parameters import StudyParameters, parameter
 from overfit_cli.core.study import FigureData
-from overfit_cli.figures.panels import difference, side_by_side
+from overfit_cli.figures.inputs import resolve_options
+from overfit_cli.figures.panels import Panel, difference, panels, side_by_side
 from tests.fake_study import (
     NS,
     OPTIONS,
@@ -32,6 +33,49 @@ from tests.fake_study import (
 )
 
 LINES = FigureOptions(x="snr", value="test_loss")
+
+
+# Panels
+
+
+def test_panels_hold_the_cells_and_the_plan_of_their_value() -> None:
+    cells = fake_cells([5, 10], [1.0])
+    planned = fake_cells([5, 10, 20], [1.0])[["seed", "n", "snr", "width", "kernel"]]
+    data = data_of(cells, planned)
+    assert panels(data, None) == [Panel("", data)]
+    parts = panels(data, "n")
+    assert [part.title for part in parts] == ["$N$ = 5", "$N$ = 10", "$N$ = 20"]
+    for part, n in zip(parts, (5, 10, 20), strict=True):
+        assert set(part.data.planned["n"]) == {n}
+        assert set(part.data.cells["n"]) <= {n}
+    assert [len(part.data.cells) for part in parts] == [3, 3, 0]
+
+
+def test_too_many_panels_are_refused() -> None:
+    snrs = np.arange(1.0, MOST_PANELS + 2).tolist()
+    with pytest.raises(UserError, match="by='snr': it has 13 values here; at most 12"):
+        panels(data_of(fake_cells([5], snrs, seeds=1)), "snr")
+    assert len(panels(data_of(fake_cells([5], snrs[:-1], seeds=1)), "snr")) == MOST_PANELS
+
+
+@pytest.mark.parametrize(
+    ("own", "asked", "taken"),
+    [
+        ("kernel,n,snr", None, "n"),
+        ("snr,n", None, "n"),  # snr is the axis
+        ("kernel,width", None, None),
+        ("kernel", None, None),
+        (None, None, None),
+        ("n", "kernel", "kernel"),
+        (None, "snr", "snr"),
+    ],
+)
+def test_of_several_parameters_the_first_that_varies_is_panels(
+    own: str | None, asked: str | None, taken: str | None
+) -> None:
+    data = data_of(fake_cells([5, 10], [1.0, 2.0]))
+    figure = Figure("a", "", "cells", draw_lines, options=FigureOptions(x="snr", by=own))
+    assert resolve_options(figure, FigureOptions(by=asked), data).by == taken
 
 
 # Side by side

@@ -109,27 +109,3 @@ def test_the_black_line_is_the_fifth_size_of_softmax() -> None:
     assert "All 10 seeds lie on one side in every cell." in facts
     assert "Softmax cells alone" in facts
     assert all(axes.get_xticks().tolist() == [2, 3, 4, 5, 6, 7, 8, 9] for axes in figure.axes)
-
-
-@pytest.mark.parametrize(
-    ("run", "sentences"),
-    [
-        (
-            "kernel-theorem3-near-quick",
-            (
-                "10000 for softmax, 10 for Gaussian; 10000 is the largest tried.",
-                "Theorem 3's setting: W_Q alone is trained.",
-                "Labels lie 3·10⁻⁹ from the first outputs",
-            ),
-        ),
-        ("kernel-example-condition-quick", ("Its weights and data are fixed", "floor of softmax.")),
-        ("kernel-theorem2-near-quick", ("3 in (b), 9 in (c), of 15 each", "H: attention heads.")),
-    ],
-)
-@pytest.mark.one_in(3)
-def test_captions_of_losses_tell_the_theorem_and_its_setting(
-    run: str, sentences: tuple[str, ...]
-) -> None:
-    caption = " ".join(overfit_cli.draw("curves", f"results/{run}").caption.split())
-    for sentence in sentences:
-        assert sentence in caption

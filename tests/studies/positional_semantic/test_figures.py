@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 import pytest
 from matplotlib.axes import Axes
@@ -14,7 +13,7 @@ import overfit_cli
 from overfit_cli import UserError
 from overfit_cli.studies.positional_semantic.claims import published_theory
 from overfit_cli.studies.positional_semantic.transition import transitions
-from tests.fake_study import prose, words
+from tests.fake_study import words
 
 RESULTS = Path(__file__).parents[3] / "results"
 PLANE = RESULTS / "positional-phase-quick"
@@ -25,6 +24,16 @@ SIZES = RESULTS / "positional-sizes-quick"
 def by_start(cells: pd.DataFrame, column: str) -> pd.DataFrame:
     """Means over seeds, a column for each start."""
     return cells.groupby(["omega", "alpha", "start"])[column].mean().unstack()
+
+
+def test_overlaps_show_published_numbers_beside_cells_of_their_settings_alone() -> None:
+    theory = published_theory().query("start == 'semantic'")
+    panels = overfit_cli.draw("overlaps", LINES).axes[:3]
+    dotted = [[line for line in axes.lines if line.get_linestyle() == ":"] for axes in panels]
+    assert [len(lines) for lines in dotted] == [0, 2, 0]  # θ at ω = 0.1, 0.3, 0.5
+    drawn = max(dotted[1], key=lambda line: float(np.max(line.get_ydata())))
+    assert np.asarray(drawn.get_ydata()) == pytest.approx(theory["theta"].to_numpy())
+    assert "published" not in words(overfit_cli.draw("overlaps", PLANE))
 
 
 def points(axes: Axes, place: int) -> tuple[np.ndarray, np.ndarray]:
@@ -52,8 +61,6 @@ def test_the_phase_diagram_has_the_numbers_of_the_start_with_less_loss() -> None
     for axes, table in zip(panels, tables, strict=True):
         shown = np.asarray(axes.collections[0].get_array()).ravel()
         assert shown == pytest.approx(table.to_numpy(), rel=1e-9)
-    text = prose(figure)
-    assert "(d) its test error over that of the best linear map. Means over 6 seeds." in text
 
 
 @pytest.mark.slow
@@ -61,12 +68,10 @@ def test_the_phase_diagram_leaves_blank_what_no_cell_of_an_alpha_has() -> None:
     """With one sample no cell knows which start has less loss."""
     cells = overfit_cli.load(LINES)
     shape = cells["omega"].nunique(), cells["alpha"].nunique()
-    panels = [axes for axes in overfit_cli.draw("phase", LINES).figure.axes if axes.collections]
-    shown: list[npt.NDArray[np.float64]] = []
-    for axes in panels:
-        shown.append(np.ma.array(axes.collections[0].get_array()).filled(np.nan))
-    assert [numbers.reshape(shape).shape for numbers in shown[:4]] == [shape] * 4
-    assert any(np.isnan(numbers.reshape(shape)[:, 0]).all() for numbers in shown[:4])
+    panels = [axes for axes in overfit_cli.draw("phase", LINES).axes if axes.collections]
+    shown = [np.ma.array(axes.collections[0].get_array()).filled(np.nan) for axes in panels[:4]]
+    assert [numbers.reshape(shape).shape for numbers in shown] == [shape] * 4
+    assert any(np.isnan(numbers.reshape(shape)[:, 0]).all() for numbers in shown)
 
 
 @pytest.mark.slow
@@ -87,13 +92,6 @@ def test_overlaps_are_means_over_seeds_beside_the_limit_and_the_published_means(
                 limits = rows.groupby("alpha")[f"replica_{name}"].first().dropna()
                 drawn = np.asarray(lines[place].get_ydata(), float)
                 assert drawn == pytest.approx(limits.to_numpy())
-    text = words(figure).replace("\n", " ")
-    assert "Crosses: published means over 24 seeds, d = 1000." in text
-
-
-@pytest.mark.slow
-def test_published_means_stand_beside_cells_of_their_settings_alone() -> None:
-    assert "published" not in words(overfit_cli.draw("overlaps", PLANE))
 
 
 @pytest.mark.slow
@@ -106,10 +104,10 @@ def test_branches_are_drawn_with_the_difference_of_their_means() -> None:
             assert points(above, place)[1] == pytest.approx(losses[start].loc[omega].to_numpy())
         gaps = (losses["semantic"] - losses["positional"]).loc[omega]
         assert points(below, 0)[1] == pytest.approx(gaps.to_numpy())
-    assert "energies of the replica equations" in words(figure).replace("\n", " ")
 
 
 def test_a_seeds_transition_lies_between_the_alphas_where_its_losses_change_places() -> None:
+    """And a seed with a failed cell there has none."""
     cells = overfit_cli.load(PLANE)
     table = transitions(cells, "energy", "omega").set_index(["omega", "seed"])["alpha"]
     losses = cells.set_index(["omega", "seed", "alpha", "start"])["train_loss"].unstack()
@@ -120,21 +118,14 @@ def test_a_seeds_transition_lies_between_the_alphas_where_its_losses_change_plac
         ahead = np.sign(gaps.to_numpy())
         if (np.diff(ahead) != 0).sum() == 1:
             before = int(np.argmax(np.diff(ahead) < 0))
-            alphas = gaps.index
-            assert alphas[before] <= table[omega, seed] <= alphas[before + 1]
+            assert gaps.index[before] <= table[omega, seed] <= gaps.index[before + 1]
             simple += 1
     assert simple > 10
-
-
-def test_overlaps_show_the_authors_solution_where_it_is_published() -> None:
-    figure = overfit_cli.draw("overlaps", LINES)
-    theory = published_theory().query("start == 'semantic'")
-    dotted = [
-        [line for line in axes.lines if line.get_linestyle() == ":"] for axes in figure.axes[:3]
-    ]
-    assert [len(lines) for lines in dotted] == [0, 2, 0]  # θ at ω = 0.1, 0.3, 0.5
-    drawn = max(dotted[1], key=lambda line: float(np.max(line.get_ydata())))
-    assert np.asarray(drawn.get_ydata()) == pytest.approx(theory["theta"].to_numpy())
+    lost = cells["seed"].eq(0) & cells["omega"].eq(0.3) & cells["start"].eq("semantic")
+    cells["train_loss"] = cells["train_loss"].mask(lost)
+    table = transitions(cells, "energy", "omega").set_index(["omega", "seed"])["alpha"]
+    assert pd.isna(table[0.3, 0])
+    assert table[0.3][1:].notna().all()
 
 
 @pytest.mark.slow
@@ -147,7 +138,6 @@ def test_sizes_show_means_beside_the_root_of_d() -> None:
     guide = next(line for line in axes.lines if line.get_linestyle() == "--")
     ends = np.asarray(guide.get_ydata(), float)[[0, -1]]
     assert ends[1] / ends[0] == pytest.approx((100 / 800) ** 0.5)
-    assert "(c) of the α at which a seed's losses cross" in words(figure).replace("\n", " ")
 
 
 @pytest.mark.parametrize(
@@ -166,12 +156,3 @@ def test_other_cells_are_refused_with_a_preset_that_has_them(
     overfit_cli.sweep("positional-semantic", seeds=1, parameters=few, out=out, jobs=1)
     with pytest.raises(UserError, match=f"needs {needed}, as in `overfit sweep positional-"):
         overfit_cli.draw(figure, out)
-
-
-def test_a_failed_cell_has_no_transition() -> None:
-    cells = overfit_cli.load(PLANE)
-    lost = cells["seed"].eq(0) & cells["omega"].eq(0.3) & cells["start"].eq("semantic")
-    cells["train_loss"] = cells["train_loss"].mask(lost)
-    table = transitions(cells, "energy", "omega").set_index(["omega", "seed"])["alpha"]
-    assert pd.isna(table[0.3, 0])
-    assert table[0.3][1:].notna().all()
