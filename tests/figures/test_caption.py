@@ -81,8 +81,7 @@ def test_the_default_figures_caption_lies_beside_it_and_is_the_same_each_time(fo
     texts = []
     for _ in range(2):
         call("plot", "heatmap", "--from", "out", cwd=folder)
-        names = [path.name for path in (folder / "out" / "figures").iterdir()]
-        assert sorted(names) == ["heatmap.png", "heatmap.txt"]
+        assert (folder / "out" / "figures" / "heatmap.png").is_file()
         texts.append((folder / "out" / "figures" / "heatmap.txt").read_text())
     assert texts[0] == texts[1]
     assert all(len(line) <= 96 for line in texts[0].splitlines() if line[:1] != " ")

@@ -124,18 +124,6 @@ class Headed(FakeStudy):
     threshold = 0.3
 
 
-def test_a_law_is_drawn_where_it_holds_and_named(cells: pd.DataFrame) -> None:
-    figure = draw_heatmap(data_of(cells), replace(OPTIONS, law=(LAW,)))
-    (line,) = figure.axes[0].lines
-    snr, n = np.asarray(line.get_xdata()), np.asarray(line.get_ydata())
-    known = np.isfinite(snr)
-    assert known.sum() > 100
-    np.testing.assert_allclose((n * snr**2)[known], 1000, rtol=0.01)
-    text = words(figure)
-    assert "\nN·SNR² = 1000\n" in text
-    assert "\nLine: N·SNR² = 1000.\n" in text
-
-
 @pytest.mark.slow
 def test_failed_and_missing_places_are_hatched_and_counted(cells: pd.DataFrame) -> None:
     some = fail(cells, (cells["n"] == 20) & (cells["snr"] < 4.5))

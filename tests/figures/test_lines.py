@@ -16,7 +16,6 @@ from scipy import stats
 import overfit_cli
 from overfit_cli import UserError
 from overfit_cli.core.figure import FigureOptions
-from overfit_cli.core.study import FigureData
 from overfit_cli.figures.lines import draw_lines as plain_lines
 from tests.command import call
 from tests.fake_study import (
@@ -35,8 +34,6 @@ from tests.fake_study import (
 
 LINES = FigureOptions(x="snr", value="test_loss")
 MEANS = replace(LINES, mean="arithmetic")
-MANY = list(range(2, 21))
-REFINED = replace(data_of(fake_cells([2, 4], SNRS[::6])), refined=True)
 
 
 @pytest.mark.parametrize(
@@ -193,42 +190,27 @@ def test_a_line_is_named_in_short_with_why_it_has_no_point(
 
 
 @pytest.mark.parametrize(
-    ("data", "options", "sentence"),
+    ("cells", "options", "sentence"),
     [
-        (
-            data_of(fail(PAIR, PAIR["snr"] == 2.0)),
-            {},
-            "x='snr': no line of test_loss has two points here",
-        ),
-        (
-            data_of(kernels([2, 4, 6, 8, 10], [1.0, 2.0])),
-            {"by": "width"},
-            "x='snr': .* 10 settings .* up to 8 lines; --by n makes",
-        ),
-        (
-            data_of(kernels(range(2, 15), [1.0, 2.0])),
-            {},
-            "26 settings here, .* 8 lines; a heatmap over two of them",
-        ),
-        (
-            data_of(PAIR.assign(test_loss=0.0)),
-            {"mean": "geometric"},
-            "mean='geometric': 12 of the numbers are not positive",
-        ),
-        (
-            data_of(PAIR),
-            {"mean": "median", "band": "sd"},
-            "band='sd': a median takes interval, quartiles or seeds",
-        ),
-        (REFINED, {"mean": "median"}, "different seeds; each seed has a line"),
-        (REFINED, {"band": "quartiles"}, "different seeds; each seed has a line"),
+        (fail(PAIR, PAIR["snr"] == 2.0), {}, "x='snr': no line of test_loss has two points here"),
+        (kernels([2, 4, 6, 8, 10], [1.0, 2.0]), {"by": "width"}, "x='snr': .* 10 .* --by n makes"),
+        (kernels(range(2, 15), [1.0, 2.0]), {}, "26 settings here, .* 8 lines; a heatmap over two"),
+        (PAIR.assign(test_loss=0), {"mean": "geometric"}, "mean='geometric': 12 .* not positive"),
+        (PAIR, {"mean": "median", "band": "sd"}, "band='sd': a median takes interval, quartiles"),
     ],
 )
 def test_lines_that_cannot_be_drawn_are_refused(
-    data: FigureData, options: dict[str, str], sentence: str
+    cells: pd.DataFrame, options: dict[str, str], sentence: str
 ) -> None:
     with pytest.raises(UserError, match=sentence):
-        draw_lines(data, replace(LINES, **options))  # type: ignore[arg-type]
+        draw_lines(data_of(cells), replace(LINES, **options))  # type: ignore[arg-type]
+
+
+def test_a_refined_sweep_takes_no_other_band() -> None:
+    data = replace(data_of(fake_cells([2, 4], SNRS[::6])), refined=True)
+    for options in (replace(LINES, mean="median"), replace(LINES, band="quartiles")):
+        with pytest.raises(UserError, match="different seeds; each seed has a line"):
+            draw_lines(data, options)
 
 
 def test_few_values_of_x_that_stand_apart_have_a_tick_each_and_whole_numbers_whole_ones() -> None:
@@ -280,7 +262,7 @@ def test_a_guide_of_a_slope_has_the_fitted_powers_in_the_caption() -> None:
 @pytest.mark.slow
 def test_many_lines_have_a_few_names_and_no_bands() -> None:
     """And a shade each, also where they are too many for panels."""
-    figure = draw_lines(data_of(fake_cells(MANY, SNRS[::6])), replace(LINES, by="n"))
+    figure = draw_lines(data_of(fake_cells(list(range(2, 21)), SNRS[::6])), replace(LINES, by="n"))
     [axes] = figure.axes
     assert not axes.collections
     assert len({line.get_color() for line in axes.lines}) == 19
