@@ -108,9 +108,8 @@ def test_axes_are_logarithmic_as_asked(text: str | None, logarithmic: str) -> No
 
 
 def test_what_has_no_logarithm_is_refused() -> None:
-    for text in ("x,z", "", "none,x", "X"):
-        with pytest.raises(UserError, match=f"^log={text!r}: it takes some of x, y, value"):
-            read_log(text)
+    with pytest.raises(UserError, match=r"^log='none,x': it takes some of x, y, value"):
+        read_log("none,x")
     zero = FEW.assign(test_loss=FEW["test_loss"] - FEW["test_loss"].min())
     with pytest.raises(UserError, match=r"^log='value': the least number drawn is 0, which has"):
         draw_lines(data_of(zero), replace(LINES, log=frozenset({"value"})))

@@ -3,31 +3,23 @@
 from __future__ import annotations
 
 import itertools
-from pathlib import Path
-from typing import Any
-import numpy as np
-import pytest
-import overfit_cli
-from overfit_cli.studies.attention_kernel.regression.study import FIGURES
-from overfit_cli.studies.attention_kernel.regression.theory import lacks_width
-from overfit_cli.sweeps.load import load_figure_data
-from overfit_cli.sweeps.store import RunDirectory
 from dataclasses import replace
+from typing import Any
+
 import numpy as np
 import pytest
 from matplotlib.contour import QuadContourSet
-from overfit_cli.studies.attention_kernel.landscape.figures import Surface, draw_surfaces
-from tests.fake_study import corners, words
 
+import overfit_cli
+from overfit_cli.studies.attention_kernel.landscape.figures import Surface, draw_surfaces
+from overfit_cli.studies.attention_kernel.regression.theory import lacks_width
+from tests.fake_study import corners, words
 
 BALANCED = "kernel-eigenvalue-balanced-quick"
 
 
 def draw(name: str, run: str) -> Any:
-    figure = FIGURES[name]
-    return figure.draw(
-        load_figure_data(RunDirectory(Path("results") / run, "from")), figure.options
-    )
+    return overfit_cli.draw(name, f"results/{run}")
 
 
 def heights(axes: Any, marker: str, *, hollow: bool = False) -> list[float]:
@@ -109,10 +101,6 @@ def test_the_black_line_is_the_fifth_size_of_softmax() -> None:
                 sizes = [np.array(size) for size in (n, tokens, features, width)]
                 lacks = bool(lacks_width(True, *sizes))
                 assert lacks == any(width < d for d in least), (n, features, width)
-    facts = " ".join(figure.facts)
-    assert "Dashed: what Remark 4 says is necessary" in facts
-    assert "All 10 seeds lie on one side in every cell." in facts
-    assert "Softmax cells alone" in facts
     assert all(axes.get_xticks().tolist() == [2, 3, 4, 5, 6, 7, 8, 9] for axes in figure.axes)
 
 

@@ -63,14 +63,6 @@ def test_heads_have_a_line_for_each_number_of_them_in_every_row(drawn: Drawn) ->
 
 
 @pytest.mark.slow
-def test_heads_of_several_optimisers_stand_side_by_side(drawn: Drawn) -> None:
-    _, figure = drawn("heads", 2, "planted", **PLANTED, optimiser=["gd", "adam"])
-    titles = [axes.get_title(loc="left") for axes in figure.axes[:3]]
-    assert titles == [r"(a) GD, $\eta$ = 1", r"(b) Adam, $\eta$ = 1", "(c)"]
-    assert "cosine with" in words(figure)
-
-
-@pytest.mark.slow
 def test_seeds_that_miss_the_planted_head_are_counted(drawn: Drawn) -> None:
     """After twelve steps no seed has found it, whatever the median cosine is."""
     cells, figure = drawn("heads", 3, "planted", **PLANTED)
@@ -78,17 +70,6 @@ def test_seeds_that_miss_the_planted_head_are_counted(drawn: Drawn) -> None:
     assert "3 of 3 at H = 1, 3 of 3 at H = 3" in " ".join(figure.caption.split())
     shares = next(axes for axes in figure.axes if "share of seeds" in axes.get_ylabel())
     assert all(line[-1] == 0 for line in long_lines(shares))
-
-
-@pytest.mark.slow
-def test_a_number_of_heads_has_one_colour_whichever_else_are_drawn(drawn: Drawn) -> None:
-    colours = []
-    for heads in ([2, 3], [1, 3, 20]):
-        _, figure = drawn("heads", 1, **SMALL, heads=heads)
-        [legend] = figure.legends
-        names = [text.get_text() for text in legend.get_texts()]
-        colours.append(legend.get_lines()[names.index("$H$ = 3")].get_color())
-    assert colours[0] == colours[1]
 
 
 @pytest.mark.slow
@@ -103,18 +84,6 @@ def test_panels_of_several_settings_are_refused_in_one_column(drawn: Drawn, tmp_
     drawn("heads", 1, **SMALL, optimiser=["gd", "adam"])
     with pytest.raises(UserError, match=r"needs 4\.6 inches or more"):
         overfit_cli.draw("heads", tmp_path / "run-0", size="column")
-
-
-@pytest.mark.parametrize(
-    ("given", "is_paper"),
-    [({}, True), ({"optimiser": "loss-normalised"}, False)],
-)
-@pytest.mark.one_in(3)
-def test_only_trainings_of_the_paper_are_called_its_figures(
-    given: dict[str, Any], is_paper: bool, drawn: Drawn
-) -> None:
-    caption = " ".join(drawn("heads", 1, **given)[1].caption.split())
-    assert ("After Deora et al. 2024, figures 2 and 3." in caption) == is_paper
 
 
 @pytest.mark.slow
@@ -186,14 +155,6 @@ def test_least_heads_has_the_conclusion_and_the_condition_side_by_side(drawn: Dr
     said = words(figure)
     assert "\nmedian of 3 seeds\n" in said
     assert "\nleast to greatest\n" in said
-
-
-@pytest.mark.slow
-def test_every_deviation_of_random_attention_has_a_line(drawn: Drawn) -> None:
-    starts = {"initialisation": "attention", "sigma_init": [0.01, 0.1, 0.3, 1.0, 3.0, 10.0]}
-    given = {**SMALL, **starts, "training_steps": 1, "heads": [1, 2]}
-    [axes] = drawn("random-attention", 2, **given)[1].axes
-    assert len([line for line in axes.lines if len(np.ravel(line.get_xdata())) == 2]) >= 6
 
 
 @pytest.mark.parametrize(
