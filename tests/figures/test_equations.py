@@ -203,8 +203,8 @@ def test_a_theory_is_dashed_beside_its_line_without_a_band() -> None:
     assert "\ntraining loss\n" in text
     assert "Dashed: training loss.\n" in text
     [axes] = picture("lines", data_of(AT_ONE_SNR), x="n", theory="1 / n").axes
-    *measured, shared = axes.lines
-    assert len(measured) == len(WIDTHS)
+    *alone, shared = axes.lines
+    assert len(alone) == len(WIDTHS)
     n, height = np.asarray(shared.get_xydata(), dtype=np.float64).T
     assert height == pytest.approx(1 / n)
     assert shared.get_color() == "0.3"

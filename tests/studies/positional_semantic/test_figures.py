@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 import pytest
 from matplotlib.axes import Axes
@@ -69,7 +70,9 @@ def test_the_phase_diagram_leaves_blank_what_no_cell_of_an_alpha_has() -> None:
     cells = overfit_cli.load(LINES)
     shape = cells["omega"].nunique(), cells["alpha"].nunique()
     panels = [axes for axes in overfit_cli.draw("phase", LINES).axes if axes.collections]
-    shown = [np.ma.array(axes.collections[0].get_array()).filled(np.nan) for axes in panels[:4]]
+    shown: list[npt.NDArray[np.float64]] = [
+        np.ma.array(axes.collections[0].get_array()).filled(np.nan) for axes in panels[:4]
+    ]
     assert [numbers.reshape(shape).shape for numbers in shown] == [shape] * 4
     assert any(np.isnan(numbers.reshape(shape)[:, 0]).all() for numbers in shown)
 
