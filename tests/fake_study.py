@@ -23,7 +23,7 @@ from overfit_cli.core.parameters import StudyParameters, parameter
 from overfit_cli.core.study import FigureData
 from overfit_cli.core.training import Training
 from overfit_cli.figures.labels import typeset
-from overfit_cli.figures.picture import Picture, save
+from overfit_cli.figures.picture import Picture
 
 NS = [2, 4, 6, 8, 10, 12, 14, 16, 18, 20]
 SNRS = np.linspace(1, 25, 25).tolist()
@@ -68,6 +68,12 @@ class FakeStudy(Study[FakeParameters]):
 
     def train(self, batch: Cells[FakeParameters], training: Training) -> Results[FakeParameters]:
         return iter(())
+
+
+class NamedSides(FakeStudy):
+    """A study that names the sides of its headline."""
+
+    sides = ("benign", "harmful")
 
 
 def fake_loss(n: float, snr: float, noise: float = 0.0) -> float:
@@ -149,10 +155,11 @@ def _read(text: str) -> str:
     return typeset(text.replace(r"\mathdefault", ""))
 
 
-def words(figure: Figure, folder: Path) -> str:
-    """Save the figure, and return what a reader reads: every text that is drawn, and the facts.
+def words(figure: Figure, *_: Path) -> str:
+    """What a reader reads: every text that is drawn, and the facts.
 
-    Each stands on a line of its own, with its mathtext in plain Unicode.
+    Each stands on a line of its own, with its mathtext in plain Unicode. The texts are drawn
+    without ink and without a layout, which changes none of them and takes most of the time.
     """
     drawn: dict[int, str] = {}
     draw = Text.draw
@@ -162,7 +169,13 @@ def words(figure: Figure, folder: Path) -> str:
             drawn[id(text)] = " ".join(_read(text.get_text()).split())
         draw(text, *arguments, **options)
 
+    figure.set_layout_engine("none")
     with mock.patch.object(Text, "draw", listen):
-        save(figure, folder / "words.svg")
+        figure.draw_without_rendering()
     facts = figure.facts if isinstance(figure, Picture) else []
     return "\n".join(["", *filter(None, drawn.values()), *map(typeset, facts), ""])
+
+
+def prose(figure: Figure) -> str:
+    """What a reader reads, on one line."""
+    return " ".join(words(figure).split())

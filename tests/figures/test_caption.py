@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
 import overfit_cli
 from overfit_cli import __version__
-from overfit_cli.core.figure import HEATMAP, defaults_but
+from overfit_cli.core.figure import HEATMAP, Figure, defaults_but
 from overfit_cli.core.study import FigureData
 from overfit_cli.figures.caption import caption
 from tests.command import call
@@ -52,12 +53,6 @@ def test_a_caption_says_how_the_figure_was_made(folder: Path) -> None:
     assert (folder / "pictures" / "a.txt").read_text() == WHOLE
 
 
-def test_the_caption_of_the_default_figure_lies_beside_it(folder: Path) -> None:
-    call("plot", "heatmap", "--from", "out", cwd=folder)
-    names = [path.name for path in (folder / "out" / "figures").iterdir()]
-    assert sorted(names) == ["heatmap.png", "heatmap.txt"]
-
-
 @pytest.mark.slow
 def test_a_figure_of_several_runs_names_all_commands_and_is_named_after_both(folder: Path) -> None:
     done = call("plot", "heatmap", "--from", "out", "--from", "more", cwd=folder).stdout
@@ -82,13 +77,14 @@ def test_python_has_the_caption_at_hand_and_types_no_command(folder: Path) -> No
     assert "Commands" not in overfit_cli.draw("heatmap", folder / "python").caption
 
 
-def test_the_same_figure_has_the_same_caption_file(folder: Path) -> None:
+def test_the_default_figures_caption_lies_beside_it_and_is_the_same_each_time(folder: Path) -> None:
     texts = []
     for _ in range(2):
-        call("plot", "heatmap", "--from=out", "--out=again.pdf", cwd=folder)
-        texts.append((folder / "again.txt").read_bytes())
+        call("plot", "heatmap", "--from", "out", cwd=folder)
+        assert (folder / "out" / "figures" / "heatmap.png").is_file()
+        texts.append((folder / "out" / "figures" / "heatmap.txt").read_text())
     assert texts[0] == texts[1]
-    assert all(len(line) <= 96 for line in texts[0].decode().splitlines() if line[:1] != " ")
+    assert all(len(line) <= 96 for line in texts[0].splitlines() if line[:1] != " ")
 
 
 # Its parts
@@ -99,15 +95,30 @@ def written(data: FigureData, **options: object) -> str:
     return " ".join(caption(HEATMAP, picture, data, []).split())
 
 
-def test_many_values_are_told_by_their_ends() -> None:
-    text = written(data_of(fake_cells(NS, SNRS, seeds=4)))
-    assert (
-        "seeds 0 to 3. Axes: N (n) 10 values from 2 to 20; SNR (snr) 25 values from 1 to 25."
-        in text
-    )
-    assert "Settings: fake (Nobody 2024), version 1: width 64, kernel softmax." in text
-    odd = fake_cells([1, 2], [1.0, 2.0], seeds=3).assign(seed=lambda cells: 2 * cells["seed"])
-    assert "seeds 0, 2, 4." in written(data_of(odd))
+SMALL = fake_cells([1, 2], [1.0, 2.0])
+
+
+@pytest.mark.parametrize(
+    ("cells", "told"),
+    [
+        (
+            fake_cells(NS, SNRS, seeds=4),
+            "seeds 0 to 3. Axes: N (n) 10 values from 2 to 20; SNR (snr) 25 values from 1 to 25. "
+            "Settings: fake (Nobody 2024), version 1: width 64, kernel softmax.",
+        ),
+        (SMALL.assign(seed=2 * SMALL["seed"]), "seeds 0, 2, 4."),
+        (
+            SMALL[SMALL["seed"] == 0],
+            "training samples N: one seed. Cells: 4 cells done; seeds 0. Axes",
+        ),
+        (
+            SMALL.assign(status=np.where(SMALL["seed"] == 1, "failed", "done")),
+            "Cells: 8 cells done, 4 failed; seeds 0 to 2.",
+        ),
+    ],
+)
+def test_seeds_axes_and_cells_that_failed_are_told_in_short(cells: pd.DataFrame, told: str) -> None:
+    assert told in written(data_of(cells))
 
 
 def test_facts_are_in_plain_unicode() -> None:
@@ -118,34 +129,19 @@ def test_facts_are_in_plain_unicode() -> None:
 
 
 def test_a_figure_of_a_paper_names_its_source() -> None:
-    data = data_of(fake_cells([1, 2], [1.0, 2.0]))
-    picture = draw_heatmap(data, OPTIONS)
+    data = data_of(SMALL)
     figure = replace(HEATMAP, source="figure 1 of Nobody 2024")
-    text = " ".join(caption(figure, picture, data, []).split())
-    assert "mean of 3 seeds. After figure 1 of Nobody 2024." in text
-    elsewhere = replace(figure, reproduces=defaults_but("n"))
-    assert "After" not in caption(elsewhere, picture, data, [])
-    here = replace(figure, reproduces=defaults_but("n", "snr"))
-    assert "of Nobody 2024." in caption(here, picture, data, [])
+
+    def told(figure: Figure) -> str:
+        return " ".join(caption(figure, draw_heatmap(data, OPTIONS), data, []).split())
+
+    assert "mean of 3 seeds. After figure 1 of Nobody 2024." in told(figure)
+    assert "After" not in told(replace(figure, reproduces=defaults_but("n")))
+    assert "of Nobody 2024." in told(replace(figure, reproduces=defaults_but("n", "snr")))
 
 
 def test_a_figure_wider_than_a_column_says_so() -> None:
-    narrow = fake_cells([1, 2], [1.0, 2.0])
-    wide = pd.concat([narrow, narrow.assign(width=128, key=narrow["key"] + "w")])
-    asked = replace(OPTIONS, by="width")
-    for cells, options, words in ((narrow, OPTIONS, False), (wide, asked, True)):
-        data = data_of(cells)
-        text = " ".join(caption(HEATMAP, draw_heatmap(data, options), data, []).split())
-        assert ("For the full width of a page." in text) == words
-
-
-def test_one_seed_is_called_one(tmp_path: Path) -> None:
-    text = written(data_of(fake_cells([1, 2], [1.0, 2.0], seeds=1)))
-    assert "training samples N: one seed. Cells: 4 cells done; seeds 0. Axes" in text
-
-
-def test_cells_that_failed_are_counted() -> None:
-    cells = fake_cells([1, 2], [1.0, 2.0])
-    gone = pd.Series(cells["seed"] == 1)
-    cells = cells.assign(status=cells["status"].mask(gone, "failed"))
-    assert "Cells: 8 cells done, 4 failed; seeds 0 to 2." in written(data_of(cells))
+    full = "For the full width of a page."
+    assert full not in written(data_of(SMALL))
+    wide = pd.concat([SMALL, SMALL.assign(width=128, key=SMALL["key"] + "w")])
+    assert full in written(data_of(wide), by="width")

@@ -1,28 +1,25 @@
-"""Figures of kernel-regression, from kept cells."""
+"""Figures of attention kernels: of kernel-regression, from kept cells, and surfaces."""
 
 from __future__ import annotations
 
 import itertools
-from pathlib import Path
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
+from matplotlib.contour import QuadContourSet
 
 import overfit_cli
-from overfit_cli.studies.attention_kernel.regression.study import FIGURES
+from overfit_cli.studies.attention_kernel.landscape.figures import Surface, draw_surfaces
 from overfit_cli.studies.attention_kernel.regression.theory import lacks_width
-from overfit_cli.sweeps.load import load_figure_data
-from overfit_cli.sweeps.store import RunDirectory
+from tests.fake_study import corners, words
 
 BALANCED = "kernel-eigenvalue-balanced-quick"
 
 
 def draw(name: str, run: str) -> Any:
-    figure = FIGURES[name]
-    return figure.draw(
-        load_figure_data(RunDirectory(Path("results") / run, "from")), figure.options
-    )
+    return overfit_cli.draw(name, f"results/{run}")
 
 
 def heights(axes: Any, marker: str, *, hollow: bool = False) -> list[float]:
@@ -104,32 +101,53 @@ def test_the_black_line_is_the_fifth_size_of_softmax() -> None:
                 sizes = [np.array(size) for size in (n, tokens, features, width)]
                 lacks = bool(lacks_width(True, *sizes))
                 assert lacks == any(width < d for d in least), (n, features, width)
-    facts = " ".join(figure.facts)
-    assert "Dashed: what Remark 4 says is necessary" in facts
-    assert "All 10 seeds lie on one side in every cell." in facts
-    assert "Softmax cells alone" in facts
     assert all(axes.get_xticks().tolist() == [2, 3, 4, 5, 6, 7, 8, 9] for axes in figure.axes)
 
 
-@pytest.mark.parametrize(
-    ("run", "sentences"),
-    [
-        (
-            "kernel-theorem3-near-quick",
-            (
-                "10000 for softmax, 10 for Gaussian; 10000 is the largest tried.",
-                "Theorem 3's setting: W_Q alone is trained.",
-                "Labels lie 3·10⁻⁹ from the first outputs",
-            ),
-        ),
-        ("kernel-example-condition-quick", ("Its weights and data are fixed", "floor of softmax.")),
-        ("kernel-theorem2-near-quick", ("3 in (b), 9 in (c), of 15 each", "H: attention heads.")),
-    ],
-)
-@pytest.mark.one_in(3)
-def test_captions_of_losses_tell_the_theorem_and_its_setting(
-    run: str, sentences: tuple[str, ...]
-) -> None:
-    caption = " ".join(overfit_cli.draw("curves", f"results/{run}").caption.split())
-    for sentence in sentences:
-        assert sentence in caption
+STEEPER = {"rise": ("4", "5", "3", "6"), "roughness": ("0", "0", "0", "0")}
+"""Measures with the number here, the median and the quartiles of all surfaces."""
+
+
+def ramps() -> list[Surface]:
+    """One rises from 0 to 1 along the first direction, the other from 0 to 4 along the second."""
+    across, up = np.linspace(-1, 1, 5), np.linspace(-1, 1, 7)
+    first, second = np.meshgrid((across + 1) / 2, 2 * (up + 1), indexing="ij")
+    return [
+        Surface("a ramp", {"rise": ("1", "2", "0", "4")}, 12, across, up, first),
+        Surface("a steeper one", STEEPER, 12, across, up, second),
+    ]
+
+
+def test_surfaces_have_a_row_each_on_one_scale() -> None:
+    figure = draw_surfaces(ramps(), ("to the right", "upwards", "height"))
+    solid = [axes for axes in figure.axes if axes.name == "3d"]
+    flat = [axes for axes in figure.axes if axes.get_xlabel() == "to the right"]
+    assert len(solid) == len(flat) == 2
+    for axes in solid:
+        assert axes.get_zlim() == (0, 4)  # type: ignore[attr-defined]
+    contours = [axes.collections[0] for axes in flat]
+    assert all(isinstance(each, QuadContourSet) for each in contours)
+    assert {each.get_clim() for each in contours} == {(-4, 4)}, "0 has the middle colour"
+    text = words(figure)
+    for word in ("roughness", "4", "upwards", "height", "this pair (1 of 12)", "5 [3, 6]"):
+        assert f"\n{word}\n" in text
+    assert ["a ramp" in axes.get_title(loc="left") for axes in flat] == [True, False]
+
+
+def test_one_bar_has_the_colours_of_all_surfaces_and_small_heights_a_unit() -> None:
+    small = [replace(surface, heights=surface.heights / 10_000) for surface in ramps()]
+    figure = draw_surfaces(small, ("to the right", "upwards", "height"))
+    [bar] = [axes for axes in figure.axes if axes.get_label() == "<colorbar>"]
+    assert bar.get_ylabel() == r"$height\ (10^{-4})$"
+    [solid, _] = [axes for axes in figure.axes if axes.name == "3d"]
+    assert solid.get_zlim() == pytest.approx((0, 4))  # type: ignore[attr-defined]
+    assert len(solid.get_xticklabels()) > 0
+
+
+def test_contours_rise_along_the_direction_that_the_surface_does() -> None:
+    figure = draw_surfaces(ramps(), ("to the right", "upwards", "height"))
+    right, up = (axes for axes in figure.axes if axes.get_xlabel() == "to the right")
+    for axes, side in ((right, 0), (up, 1)):
+        lowest = corners(axes.collections[0])
+        assert lowest[:, side].max() < 0.5
+        assert lowest[:, 1 - side].max() == pytest.approx(1)

@@ -2,19 +2,41 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import matplotlib.axes
 import numpy as np
+import pandas as pd
 import pytest
 
 import overfit_cli
 from overfit_cli import UserError
+from overfit_cli.figures.picture import Picture
 from tests.fake_study import words
 
 SMALL: dict[str, Any] = {"n": 20, "test_samples": 10, "training_steps": 12}
+CERTIFIED: dict[str, Any] = {**SMALL, "first_phase": "signs", "certify": True}
 PLANTED: dict[str, Any] = {**SMALL, "tokens": 4, "d": 3, "heads": [1, 3]}
+
+Drawn = Callable[..., tuple[pd.DataFrame, Picture]]
+
+
+@pytest.fixture
+def drawn(tmp_path: Path) -> Drawn:
+    """Sweep a study, and draw a figure of its cells; it returns both."""
+
+    def sweep_and_draw(
+        figure: str, seeds: int, study: str = "mixture", **given: Any
+    ) -> tuple[pd.DataFrame, Picture]:
+        out, name = tmp_path / f"run-{len(list(tmp_path.iterdir()))}", f"multihead-{study}"
+        cells = overfit_cli.sweep(
+            name, seeds=seeds, parameters=given, trajectories=True, out=out, jobs=1, quiet=True
+        )
+        return cells, overfit_cli.draw(figure, out)
+
+    return sweep_and_draw
 
 
 def long_lines(axes: matplotlib.axes.Axes) -> list[np.ndarray]:
@@ -24,17 +46,8 @@ def long_lines(axes: matplotlib.axes.Axes) -> list[np.ndarray]:
 
 
 @pytest.mark.slow
-def test_heads_have_a_line_for_each_number_of_them_in_every_row(tmp_path: Path) -> None:
-    cells = overfit_cli.sweep(
-        "multihead-mixture",
-        heads=[1, 5],
-        seeds=3,
-        parameters=SMALL,
-        trajectories=True,
-        out=tmp_path / "run",
-        jobs=1,
-    )
-    figure = overfit_cli.draw("heads", tmp_path / "run", out=tmp_path / "heads.png")
+def test_heads_have_a_line_for_each_number_of_them_in_every_row(drawn: Drawn) -> None:
+    cells, figure = drawn("heads", 3, heads=[1, 5], **SMALL)
     losses, norms, attention, margins = figure.axes
     assert len(long_lines(losses)) == 4  # training and test
     assert len(long_lines(norms)) == 4
@@ -42,142 +55,41 @@ def test_heads_have_a_line_for_each_number_of_them_in_every_row(tmp_path: Path) 
     for line, heads in zip(long_lines(losses)[::2], (1, 5), strict=True):
         ends = cells.loc[cells["heads"] == heads, "train_loss"]
         assert line[-1] == pytest.approx(float(ends.median()))
-    said = words(figure, tmp_path)
+    mark = next(text for text in margins.texts if "attn" in text.get_text())
+    assert margins.get_ylim()[0] < mark.get_position()[1] < margins.get_ylim()[1]
+    said = words(figure)
     assert "median of 3 seeds, band: the middle half" in said
     assert "gradient steps" in said
 
 
 @pytest.mark.slow
-def test_heads_of_several_optimisers_stand_side_by_side(tmp_path: Path) -> None:
-    overfit_cli.sweep(
-        "multihead-planted",
-        seeds=2,
-        parameters={**PLANTED, "optimiser": ["gd", "adam"]},
-        trajectories=True,
-        out=tmp_path / "run",
-        jobs=1,
-    )
-    figure = overfit_cli.draw("heads", tmp_path / "run", out=tmp_path / "heads.png")
-    first, second, third = (axes.get_title(loc="left") for axes in figure.axes[:3])
-    assert (first, second) == (r"(a) GD, $\eta$ = 1", r"(b) Adam, $\eta$ = 1")
-    assert third == "(c)"
-    assert "cosine with" in words(figure, tmp_path)
-
-
-@pytest.mark.slow
-def test_seeds_that_miss_the_planted_head_are_counted(tmp_path: Path) -> None:
+def test_seeds_that_miss_the_planted_head_are_counted(drawn: Drawn) -> None:
     """After twelve steps no seed has found it, whatever the median cosine is."""
-    cells = overfit_cli.sweep(
-        "multihead-planted",
-        seeds=3,
-        parameters={**PLANTED, "heads": [1, 3]},
-        trajectories=True,
-        out=tmp_path / "run",
-        jobs=1,
-    )
-    figure = overfit_cli.draw("heads", tmp_path / "run", out=tmp_path / "heads.png")
-    missed = (cells["alignment_w"] <= 0.9) | (cells["alignment_u"] <= 0.9)
-    assert missed.all()
+    cells, figure = drawn("heads", 3, "planted", **PLANTED)
+    assert ((cells["alignment_w"] <= 0.9) | (cells["alignment_u"] <= 0.9)).all()
     assert "3 of 3 at H = 1, 3 of 3 at H = 3" in " ".join(figure.caption.split())
     shares = next(axes for axes in figure.axes if "share of seeds" in axes.get_ylabel())
     assert all(line[-1] == 0 for line in long_lines(shares))
 
 
 @pytest.mark.slow
-def test_a_number_of_heads_has_one_colour_whichever_else_are_drawn(tmp_path: Path) -> None:
-    for name, heads in (("few", [2, 3]), ("many", [1, 3, 20])):
-        overfit_cli.sweep(
-            "multihead-mixture",
-            seeds=1,
-            parameters={**SMALL, "heads": heads},
-            trajectories=True,
-            out=tmp_path / name,
-            jobs=1,
-        )
-    colours = []
-    for name in ("few", "many"):
-        figure = overfit_cli.draw("heads", tmp_path / name)
-        entries = dict(
-            zip(
-                [text.get_text() for text in figure.legends[0].get_texts()],
-                figure.legends[0].get_lines(),
-                strict=True,
-            )
-        )
-        colours.append(entries["$H$ = 3"].get_color())
-    assert colours[0] == colours[1]
-
-
-@pytest.mark.slow
-def test_the_margin_of_attention_lies_inside_its_panel(tmp_path: Path) -> None:
-    overfit_cli.sweep(
-        "multihead-mixture",
-        seeds=1,
-        parameters=SMALL,
-        trajectories=True,
-        out=tmp_path / "run",
-        jobs=1,
-    )
-    margins = overfit_cli.draw("heads", tmp_path / "run").axes[-1]
-    mark = next(text for text in margins.texts if "attn" in text.get_text())
-    assert margins.get_ylim()[0] < mark.get_position()[1] < margins.get_ylim()[1]
-
-
-@pytest.mark.slow
-def test_shorter_trainings_of_a_setting_have_no_panel_of_their_own(tmp_path: Path) -> None:
-    overfit_cli.sweep(
-        "multihead-mixture",
-        seeds=1,
-        parameters={**SMALL, "training_steps": [5, 12]},
-        trajectories=True,
-        out=tmp_path / "run",
-        jobs=1,
-    )
-    figure = overfit_cli.draw("heads", tmp_path / "run")
+def test_shorter_trainings_of_a_setting_have_no_panel_of_their_own(drawn: Drawn) -> None:
+    _, figure = drawn("heads", 1, **{**SMALL, "training_steps": [5, 12]})
     assert figure.axes[0].get_xlim() == (0, 12)
     assert len({axes.get_position().x0 for axes in figure.axes}) == 1
 
 
-def test_panels_of_several_settings_are_refused_in_one_column(tmp_path: Path) -> None:
-    overfit_cli.sweep(
-        "multihead-mixture",
-        seeds=1,
-        parameters={**SMALL, "optimiser": ["gd", "adam"]},
-        trajectories=True,
-        out=tmp_path / "run",
-        jobs=1,
-    )
+@pytest.mark.slow
+def test_panels_of_several_settings_are_refused_in_one_column(drawn: Drawn, tmp_path: Path) -> None:
+    drawn("heads", 1, **SMALL, optimiser=["gd", "adam"])
     with pytest.raises(UserError, match=r"needs 4\.6 inches or more"):
-        overfit_cli.draw("heads", tmp_path / "run", size="column")
-
-
-@pytest.mark.parametrize(
-    ("given", "is_paper"),
-    [({}, True), ({"optimiser": "loss-normalised"}, False)],
-)
-@pytest.mark.one_in(3)
-def test_only_trainings_of_the_paper_are_called_its_figures(
-    given: dict[str, Any], is_paper: bool, tmp_path: Path
-) -> None:
-    out = tmp_path / "run"
-    overfit_cli.sweep(
-        "multihead-mixture", seeds=1, parameters=given, trajectories=True, out=out, jobs=1
-    )
-    caption = " ".join(overfit_cli.draw("heads", out).caption.split())
-    assert ("After Deora et al. 2024, figures 2 and 3." in caption) == is_paper
+        overfit_cli.draw("heads", tmp_path / "run-0", size="column")
 
 
 @pytest.mark.slow
-def test_certificates_say_how_far_below_its_bound_each_number_is(tmp_path: Path) -> None:
-    cells = overfit_cli.sweep(
-        "multihead-mixture",
-        seeds=2,
-        parameters={**SMALL, "first_phase": "signs", "certify": True, "heads": [1, 4]},
-        out=tmp_path / "run",
-        jobs=1,
-    )
-    figure = overfit_cli.draw("certificates", tmp_path / "run", out=tmp_path / "c.png")
-    said, caption = words(figure, tmp_path), " ".join(figure.caption.split())
+def test_certificates_say_how_far_below_its_bound_each_number_is(drawn: Drawn) -> None:
+    cells, figure = drawn("certificates", 2, **CERTIFIED, heads=[1, 4])
+    said, caption = words(figure), " ".join(figure.caption.split())
     assert f"\n{cells['model_gradient'].max():.2g}\n" in said
     assert "Theorem 1 is vacuous here: it requires" in caption
     assert "decades more heads, and a step size" in caption
@@ -193,93 +105,46 @@ def test_certificates_say_how_far_below_its_bound_each_number_is(tmp_path: Path)
 
 
 @pytest.mark.slow
-def test_certificates_tell_two_parameters_apart_and_name_a_third(tmp_path: Path) -> None:
-    overfit_cli.sweep(
-        "multihead-mixture",
-        seeds=1,
-        parameters={
-            **SMALL,
-            "first_phase": "signs",
-            "certify": True,
-            "heads": [1, 4],
-            "sigma": [0.02, 0.1],
-            "first_samples": [10, 20],
-        },
-        out=tmp_path / "run",
-        jobs=1,
-    )
-    figure = overfit_cli.draw("certificates", tmp_path / "run", out=tmp_path / "c.png")
+def test_certificates_tell_two_parameters_apart_and_name_a_third(drawn: Drawn) -> None:
+    varied = {"heads": [1, 4], "sigma": [0.02, 0.1], "first_samples": [10, 20]}
+    _, figure = drawn("certificates", 1, **CERTIFIED, **varied)
     shapes = {line.get_marker() for line in figure.axes[0].lines} - {"None", ""}
     assert shapes == {"o", "s"}, "a marker for each σ"
-    assert "attention heads, deviation of the noise" in words(figure, tmp_path)
+    assert "attention heads, deviation of the noise" in words(figure)
     assert " Together: n_1 = 10, 20." in " ".join(figure.caption.split())
 
 
-def test_certificates_of_cells_that_are_held_to_none_are_refused(tmp_path: Path) -> None:
-    overfit_cli.sweep(
-        "multihead-mixture",
-        seeds=1,
-        parameters={**SMALL, "optimiser": "adam"},
-        out=tmp_path / "run",
-        jobs=1,
-    )
+def test_certificates_of_cells_that_are_held_to_none_are_refused(drawn: Drawn) -> None:
     with pytest.raises(UserError, match="certify=true"):
-        overfit_cli.draw("certificates", tmp_path / "run", out=tmp_path / "c.png")
+        drawn("certificates", 1, **SMALL, optimiser="adam")
 
 
 @pytest.mark.slow
-def test_steps_to_the_target_are_drawn_over_heads_and_step_size(tmp_path: Path) -> None:
-    overfit_cli.sweep(
-        "multihead-mixture",
-        seeds=3,
-        parameters={
-            **SMALL,
-            "heads": [1, 5, 20],
-            "learning_rate": [0.3, 1.0, 3.0],
-            "target_loss": 0.5,
-        },
-        out=tmp_path / "run",
-        jobs=1,
-    )
-    figure = overfit_cli.draw("heatmap", tmp_path / "run", out=tmp_path / "h.png")
-    said = words(figure, tmp_path)
+def test_steps_to_the_target_are_drawn_over_heads_and_step_size(drawn: Drawn) -> None:
+    rates = {"learning_rate": [0.3, 1.0, 3.0], "target_loss": 0.5}
+    said = words(drawn("heatmap", 3, **SMALL, heads=[1, 5, 20], **rates)[1])
     assert "\nattention heads H\n" in said
     assert "\nsteps to the target loss\n" in said
 
 
-def test_a_difference_is_of_the_column_that_the_figure_draws(tmp_path: Path) -> None:
+def test_a_difference_is_of_the_column_that_the_figure_draws(drawn: Drawn, tmp_path: Path) -> None:
     """Steps to the target: not the headline, which is the training loss."""
     axes: dict[str, Any] = {"heads": [1, 5, 20], "learning_rate": [1.0, 3.0], "target_loss": 0.5}
-    cells = []
-    for name, momentum in (("one", 0.9), ("other", 0.1)):
+    means = []
+    for momentum in (0.9, 0.1):
         given: dict[str, Any] = {**SMALL, **axes, "momentum": momentum, "optimiser": "momentum"}
-        out = tmp_path / name
-        cells.append(
-            overfit_cli.sweep(
-                "multihead-mixture", seeds=2, parameters=given, out=out, jobs=1, quiet=True
-            )
-        )
-    means = [
-        part.groupby(["learning_rate", "heads"])["steps_to_target"].mean().unstack()
-        for part in cells
-    ]
-    figure = overfit_cli.draw("heatmap", tmp_path / "one", minus=tmp_path / "other")
+        cells, _ = drawn("heatmap", 2, **given)
+        by_place = cells.groupby(["learning_rate", "heads"])["steps_to_target"]
+        means.append(by_place.mean().unstack())
+    figure = overfit_cli.draw("heatmap", tmp_path / "run-0", minus=tmp_path / "run-1")
     shown = np.asarray(figure.axes[0].collections[0].get_array(), dtype=np.float64)
     assert np.ptp(shown) > 0
     assert shown == pytest.approx((means[0] - means[1]).to_numpy(), nan_ok=True)
 
 
 @pytest.mark.slow
-def test_least_heads_has_the_conclusion_and_the_condition_side_by_side(tmp_path: Path) -> None:
-    cells = overfit_cli.sweep(
-        "multihead-mixture",
-        heads=[1, 100],
-        seeds=3,
-        parameters={**SMALL, "certify": True},
-        out=tmp_path / "run",
-        jobs=1,
-    )
-    figure = overfit_cli.draw("least-heads", tmp_path / "run", out=tmp_path / "least.png")
+def test_least_heads_has_the_conclusion_and_the_condition_side_by_side(drawn: Drawn) -> None:
+    cells, figure = drawn("least-heads", 3, **SMALL, certify=True, heads=[1, 100])
     conclusion, condition = (
         np.asarray(axes.lines[0].get_ydata(), dtype=np.float64) for axes in figure.axes
     )
@@ -287,29 +152,9 @@ def test_least_heads_has_the_conclusion_and_the_condition_side_by_side(tmp_path:
     assert conclusion == pytest.approx(ratio.to_numpy())
     needed = 10.0 ** cells["theorem1_heads"] * cells["d"] ** 2 / cells["heads"]
     assert condition == pytest.approx(needed.groupby(cells["heads"]).median().to_numpy())
-    said = words(figure, tmp_path)
+    said = words(figure)
     assert "\nmedian of 3 seeds\n" in said
     assert "\nleast to greatest\n" in said
-
-
-@pytest.mark.slow
-def test_every_deviation_of_random_attention_has_a_line(tmp_path: Path) -> None:
-    overfit_cli.sweep(
-        "multihead-mixture",
-        heads=[1, 2],
-        seeds=2,
-        parameters={
-            **SMALL,
-            "initialisation": "attention",
-            "sigma_init": [0.01, 0.1, 0.3, 1.0, 3.0, 10.0],
-            "training_steps": 1,
-        },
-        out=tmp_path / "run",
-        jobs=1,
-    )
-    figure = overfit_cli.draw("random-attention", tmp_path / "run")
-    [axes] = figure.axes
-    assert len([line for line in axes.lines if len(np.ravel(line.get_xdata())) == 2]) >= 6
 
 
 @pytest.mark.parametrize(
@@ -321,9 +166,9 @@ def test_every_deviation_of_random_attention_has_a_line(tmp_path: Path) -> None:
 )
 @pytest.mark.one_in(2)
 def test_required_heads_of_few_seeds_lie_between_the_least_and_the_greatest(
-    seeds: str, band: str, tmp_path: Path
+    seeds: str, band: str
 ) -> None:
     """The median of fewer than six has no interval."""
     run = Path(__file__).parents[3] / "results" / "heads-least-margin-quick"
     figure = overfit_cli.draw("least-margin", run, where=[f"seed={seeds}"])
-    assert f"the median of {band}" in words(figure, tmp_path)
+    assert f"the median of {band}" in words(figure)

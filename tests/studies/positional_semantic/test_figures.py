@@ -27,6 +27,16 @@ def by_start(cells: pd.DataFrame, column: str) -> pd.DataFrame:
     return cells.groupby(["omega", "alpha", "start"])[column].mean().unstack()
 
 
+def test_overlaps_show_published_numbers_beside_cells_of_their_settings_alone() -> None:
+    theory = published_theory().query("start == 'semantic'")
+    panels = overfit_cli.draw("overlaps", LINES).axes[:3]
+    dotted = [[line for line in axes.lines if line.get_linestyle() == ":"] for axes in panels]
+    assert [len(lines) for lines in dotted] == [0, 2, 0]  # θ at ω = 0.1, 0.3, 0.5
+    drawn = max(dotted[1], key=lambda line: float(np.max(line.get_ydata())))
+    assert np.asarray(drawn.get_ydata()) == pytest.approx(theory["theta"].to_numpy())
+    assert "published" not in words(overfit_cli.draw("overlaps", PLANE))
+
+
 def points(axes: Axes, place: int) -> tuple[np.ndarray, np.ndarray]:
     """The middles of error bars, x and y."""
     line = axes.containers[place].lines[0]  # type: ignore[attr-defined]
@@ -34,7 +44,7 @@ def points(axes: Axes, place: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 @pytest.mark.slow
-def test_the_phase_diagram_has_the_numbers_of_the_start_with_less_loss(tmp_path: Path) -> None:
+def test_the_phase_diagram_has_the_numbers_of_the_start_with_less_loss() -> None:
     figure = overfit_cli.draw("phase", PLANE)
     cells = overfit_cli.load(PLANE)
     losses = by_start(cells, "train_loss")
@@ -52,8 +62,6 @@ def test_the_phase_diagram_has_the_numbers_of_the_start_with_less_loss(tmp_path:
     for axes, table in zip(panels, tables, strict=True):
         shown = np.asarray(axes.collections[0].get_array()).ravel()
         assert shown == pytest.approx(table.to_numpy(), rel=1e-9)
-    text = " ".join(words(figure, tmp_path).split())
-    assert "(d) its test error over that of the best linear map. Means over 6 seeds." in text
 
 
 @pytest.mark.slow
@@ -61,18 +69,16 @@ def test_the_phase_diagram_leaves_blank_what_no_cell_of_an_alpha_has() -> None:
     """With one sample no cell knows which start has less loss."""
     cells = overfit_cli.load(LINES)
     shape = cells["omega"].nunique(), cells["alpha"].nunique()
-    panels = [axes for axes in overfit_cli.draw("phase", LINES).figure.axes if axes.collections]
-    shown: list[npt.NDArray[np.float64]] = []
-    for axes in panels:
-        shown.append(np.ma.array(axes.collections[0].get_array()).filled(np.nan))
-    assert [numbers.reshape(shape).shape for numbers in shown[:4]] == [shape] * 4
-    assert any(np.isnan(numbers.reshape(shape)[:, 0]).all() for numbers in shown[:4])
+    panels = [axes for axes in overfit_cli.draw("phase", LINES).axes if axes.collections]
+    shown: list[npt.NDArray[np.float64]] = [
+        np.ma.array(axes.collections[0].get_array()).filled(np.nan) for axes in panels[:4]
+    ]
+    assert [numbers.reshape(shape).shape for numbers in shown] == [shape] * 4
+    assert any(np.isnan(numbers.reshape(shape)[:, 0]).all() for numbers in shown)
 
 
 @pytest.mark.slow
-def test_overlaps_are_means_over_seeds_beside_the_limit_and_the_published_means(
-    tmp_path: Path,
-) -> None:
+def test_overlaps_are_means_over_seeds_beside_the_limit_and_the_published_means() -> None:
     figure = overfit_cli.draw("overlaps", LINES)
     cells = overfit_cli.load(LINES)
     for row, name in enumerate(("theta", "m", "test_error")):
@@ -89,17 +95,10 @@ def test_overlaps_are_means_over_seeds_beside_the_limit_and_the_published_means(
                 limits = rows.groupby("alpha")[f"replica_{name}"].first().dropna()
                 drawn = np.asarray(lines[place].get_ydata(), float)
                 assert drawn == pytest.approx(limits.to_numpy())
-    text = words(figure, tmp_path).replace("\n", " ")
-    assert "Crosses: published means over 24 seeds, d = 1000." in text
 
 
 @pytest.mark.slow
-def test_published_means_stand_beside_cells_of_their_settings_alone(tmp_path: Path) -> None:
-    assert "published" not in words(overfit_cli.draw("overlaps", PLANE), tmp_path)
-
-
-@pytest.mark.slow
-def test_branches_are_drawn_with_the_difference_of_their_means(tmp_path: Path) -> None:
+def test_branches_are_drawn_with_the_difference_of_their_means() -> None:
     figure = overfit_cli.draw("branches", PLANE)
     losses = by_start(overfit_cli.load(PLANE), "train_loss") / 300
     for column, omega in enumerate((0.2, 0.3, 0.4)):
@@ -108,10 +107,10 @@ def test_branches_are_drawn_with_the_difference_of_their_means(tmp_path: Path) -
             assert points(above, place)[1] == pytest.approx(losses[start].loc[omega].to_numpy())
         gaps = (losses["semantic"] - losses["positional"]).loc[omega]
         assert points(below, 0)[1] == pytest.approx(gaps.to_numpy())
-    assert "energies of the replica equations" in words(figure, tmp_path).replace("\n", " ")
 
 
 def test_a_seeds_transition_lies_between_the_alphas_where_its_losses_change_places() -> None:
+    """And a seed with a failed cell there has none."""
     cells = overfit_cli.load(PLANE)
     table = transitions(cells, "energy", "omega").set_index(["omega", "seed"])["alpha"]
     losses = cells.set_index(["omega", "seed", "alpha", "start"])["train_loss"].unstack()
@@ -122,25 +121,18 @@ def test_a_seeds_transition_lies_between_the_alphas_where_its_losses_change_plac
         ahead = np.sign(gaps.to_numpy())
         if (np.diff(ahead) != 0).sum() == 1:
             before = int(np.argmax(np.diff(ahead) < 0))
-            alphas = gaps.index
-            assert alphas[before] <= table[omega, seed] <= alphas[before + 1]
+            assert gaps.index[before] <= table[omega, seed] <= gaps.index[before + 1]
             simple += 1
     assert simple > 10
-
-
-def test_overlaps_show_the_authors_solution_where_it_is_published() -> None:
-    figure = overfit_cli.draw("overlaps", LINES)
-    theory = published_theory().query("start == 'semantic'")
-    dotted = [
-        [line for line in axes.lines if line.get_linestyle() == ":"] for axes in figure.axes[:3]
-    ]
-    assert [len(lines) for lines in dotted] == [0, 2, 0]  # θ at ω = 0.1, 0.3, 0.5
-    drawn = max(dotted[1], key=lambda line: float(np.max(line.get_ydata())))
-    assert np.asarray(drawn.get_ydata()) == pytest.approx(theory["theta"].to_numpy())
+    lost = cells["seed"].eq(0) & cells["omega"].eq(0.3) & cells["start"].eq("semantic")
+    cells["train_loss"] = cells["train_loss"].mask(lost)
+    table = transitions(cells, "energy", "omega").set_index(["omega", "seed"])["alpha"]
+    assert pd.isna(table[0.3, 0])
+    assert table[0.3][1:].notna().all()
 
 
 @pytest.mark.slow
-def test_sizes_show_means_beside_the_root_of_d(tmp_path: Path) -> None:
+def test_sizes_show_means_beside_the_root_of_d() -> None:
     figure = overfit_cli.draw("sizes", SIZES)
     cells = overfit_cli.load(SIZES)
     rows = cells[cells["start"] == "semantic"]
@@ -149,9 +141,6 @@ def test_sizes_show_means_beside_the_root_of_d(tmp_path: Path) -> None:
     guide = next(line for line in axes.lines if line.get_linestyle() == "--")
     ends = np.asarray(guide.get_ydata(), float)[[0, -1]]
     assert ends[1] / ends[0] == pytest.approx((100 / 800) ** 0.5)
-    assert "(c) of the α at which a seed's losses cross" in words(figure, tmp_path).replace(
-        "\n", " "
-    )
 
 
 @pytest.mark.parametrize(
@@ -170,12 +159,3 @@ def test_other_cells_are_refused_with_a_preset_that_has_them(
     overfit_cli.sweep("positional-semantic", seeds=1, parameters=few, out=out, jobs=1)
     with pytest.raises(UserError, match=f"needs {needed}, as in `overfit sweep positional-"):
         overfit_cli.draw(figure, out)
-
-
-def test_a_failed_cell_has_no_transition() -> None:
-    cells = overfit_cli.load(PLANE)
-    lost = cells["seed"].eq(0) & cells["omega"].eq(0.3) & cells["start"].eq("semantic")
-    cells["train_loss"] = cells["train_loss"].mask(lost)
-    table = transitions(cells, "energy", "omega").set_index(["omega", "seed"])["alpha"]
-    assert pd.isna(table[0.3, 0])
-    assert table[0.3][1:].notna().all()
