@@ -135,6 +135,7 @@ def test_the_table_shows_both_means_the_interval_and_where_most_differs(folder: 
     assert all(words in shown for words in ("test_loss", "2.26", "2.34", "0.075"))
     assert "Intervals of B − A: 95 % t over 3 seeds.\n" in shown
     assert lines[-1] == "Next: overfit compare a b --out difference.png"
+    assert [line.rstrip() for line in lines] == lines, "in a pipe no blanks end a line"
 
 
 @pytest.mark.parametrize("width", [80, 120])
@@ -208,6 +209,9 @@ def test_everything_is_in_the_json(folder: Path) -> None:
     alone = json.loads((folder / "b.json").read_text())["columns"][0]["difference"]
     assert (alone["value"], alone["low"], alone["high"]) == (pytest.approx(0.065), None, None)
     assert json.loads((folder / "b.json").read_text())["verdicts"][0]["changed"] is False
+    printed = call("compare", "a", "b", "--json=-", "--where=seed=0", cwd=folder).stdout
+    assert printed == (folder / "b.json").read_text()
+    assert not (folder / "-").exists()
 
 
 def test_the_exit_code_is_1_where_a_column_differs_by_more_than_the_tolerance(folder: Path) -> None:
@@ -279,47 +283,7 @@ def test_a_single_cell_has_no_figure(tmp_path: Path) -> None:
     assert "Next:" not in call("compare", str(a), str(b), cwd=tmp_path).stdout
 
 
-# What is typed wrongly
-
-
-BAD = [
-    ("a", "Missing argument 'B'"),
-    (
-        "a b --tolerance many",
-        "--tolerance many: it takes a share of the mean of B, such as",
-    ),
-    ("a b --tolerance -1", "--tolerance -1: it takes a share of the mean of B, such as"),
-    ("a b --tolerance nan", "--tolerance nan: it takes a share of the mean of B, such as"),
-    ("a b --value tset_loss", "--value tset_loss: A has no such numbers; did you mean 'test"),
-    ("a b --value draw", "--value draw: A has no such numbers; "),
-    ("a b --where m=1", "--where m=1: toy has no parameter or column 'm'"),
-    ("a b --where-a n=7", "--where-a n=7: no cell has that; there is 1, 2."),
-    ("a b --where-b n", "--where-b n: write NAME=VALUE"),
-    ("a b --out a.bmp", "--out a.bmp: the file's name must end in .png, .pdf, .svg or .csv."),
-    ("a none", "B none: there is no such directory; name one that `overfit sweep` wrote."),
-    ("none a", "A none: there is no such directory"),
-    ("a none.csv", "none.csv: it can't be read (No such file or directory)."),
-    ("a.csv a", "A a.csv: A is a run directory; name the published file second."),
-    ("a b --json a.json/b", "--json a.json/b: it can't be written there"),
-    ("a b --tolerance 1 --json a.json/b", "--json a.json/b: it can't be written there"),
-    ("a b --tolerance 1 --out a.json/b.png", "--out a.json/b.png: the figure can't be written"),
-]
-
-
-@pytest.mark.parametrize(("words", "sentence"), BAD, ids=[words for words, _ in BAD])
-def test_what_is_typed_wrongly_is_a_sentence(folder: Path, words: str, sentence: str) -> None:
-    (folder / "a.json").write_text("{}")
-    message = call("compare", *words.split(), cwd=folder, expect=2).stderr
-    assert message.startswith(f"overfit: {sentence}")
-    assert message.count("\n") == 1
-    assert not list(folder.glob("a.bmp"))
-
-
-def test_python_is_told_in_a_sentence_too(folder: Path) -> None:
-    with pytest.raises(UserError, match="a=3: it takes a path"):
-        overfit_cli.compare(3, folder / "b")  # type: ignore[arg-type]
-    with pytest.raises(UserError, match="value=3: it takes a text, or several"):
-        overfit_cli.compare(folder / "a", folder / "b", value=3)  # type: ignore[arg-type]
+def test_python_has_the_table_as_a_frame(folder: Path) -> None:
     table = overfit_cli.compare(folder / "a", folder / "b", value="test_loss").table()
     assert isinstance(table, pd.DataFrame)
     assert table.loc[0, "difference"] == pytest.approx(0.075)

@@ -112,17 +112,6 @@ def test_claims_have_the_verdict_of_the_report_that_is_kept(tmp_path: Path) -> N
         assert "verdict" not in call("list", "claims", "kernel-landscape", cwd=tmp_path).stdout
 
 
-def test_a_misspelt_kind_or_study_is_said_with_the_nearest(tmp_path: Path) -> None:
-    said = call("list", "claim", cwd=tmp_path, expect=2).stderr
-    assert said.startswith(
-        "overfit: KIND|STUDY claim: it takes studies, presets, figures or claims"
-    )
-    assert said.endswith("did you mean 'claims'?\n")
-    swapped = call("list", "kernel-text", "claims", cwd=tmp_path, expect=2).stderr
-    assert swapped.endswith("presets, figures or claims; or a study alone.\n")
-    assert "'kernel-text'" in call("list", "kernel-txt", cwd=tmp_path, expect=2).stderr
-
-
 def test_claims_of_one_study_are_listed_in_full(tmp_path: Path) -> None:
     shown = call("list", "claims", "kernel-landscape", cwd=tmp_path).stdout
     assert max(map(len, shown.splitlines())) <= 80

@@ -78,24 +78,6 @@ def test_the_json_has_every_place_and_python_says_the_same(folder: Path) -> None
     assert alone["z"].notna().all()
 
 
-BAD = [
-    ("cui.csv --tolerance -3", "--tolerance -3: it takes a share of the mean of B, such as"),
-    ("cui.csv --tolerance 0", "--tolerance 0: it takes a share of the mean of B, such as"),
-    ("cui.csv --tolerance abc", "--tolerance abc: it takes a share of the mean of B, such"),
-    (
-        "bare.csv --tolerance 10%",
-        "--tolerance: bare.csv has no uncertainty; beside theta it takes",
-    ),
-]
-
-
-@pytest.mark.parametrize(("words", "sentence"), BAD, ids=[words for words, _ in BAD])
-def test_what_is_typed_wrongly_is_a_sentence(folder: Path, words: str, sentence: str) -> None:
-    message = call("compare", "run", *words.split(), cwd=folder, expect=2).stderr
-    assert message.startswith(f"overfit: {sentence}")
-    assert message.count("\n") == 1
-
-
 def test_published_numbers_of_a_study_are_known_by_name(tmp_path: Path) -> None:
     run = Path(__file__).parents[2] / "results" / "positional-published-quick"
     command = ("compare", str(run), "published.csv", "--value=theta")

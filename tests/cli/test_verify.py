@@ -328,23 +328,13 @@ def test_cells_of_another_version_are_told(folder: Path, monkeypatch: pytest.Mon
     assert f"results/toy{CELLS}12 cells of toy, version 2, " in said
 
 
-@pytest.mark.unix
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (
-            ["none.png"],
-            "FILE none.png: it can't be read (No such file or directory); name",
-        ),
-        (["one"], "one has no figure; `overfit plot --from one` draws one."),
-        (["given.csv"], "FILE given.csv: it holds no record; it takes a PNG, PDF or SVG file that"),
         (["bare.png"], "FILE bare.png: it holds no record; it takes a PNG, PDF or SVG file that"),
         (["torn.png"], "FILE torn.png: it isn't a whole figure ("),
-        (["/dev/zero"], "FILE /dev/zero: it can't be read (it isn't a regular file)"),
-        ([""], "FILE|DIR '': give a path."),
         (["heatmap.png", "--from=none"], "--from none: it isn't there; name the figure's run or"),
         (["heatmap.png", "--from="], "--from '': give a path."),
-        ([], "Missing argument 'FILE|DIR'."),
     ],
 )
 def test_bad_input_is_one_sentence(drawn: Path, words: list[str], sentence: str) -> None:
