@@ -69,16 +69,8 @@ def test_the_functions_of_the_package_are_the_commands(tmp_path: Path) -> None:
 
 
 def test_a_refined_sweep_from_python(tmp_path: Path) -> None:
-    cells = overfit_cli.sweep(
-        "toy",
-        n=[1, 2, 4],
-        snr="0.5:4:4",
-        refine=3,
-        threshold=0.2,
-        out=tmp_path / "a",
-        jobs=1,
-        quiet=True,
-    )
+    given: dict[str, Any] = {"refine": 3, "threshold": 0.2, "jobs": 1, "quiet": True}
+    cells = overfit_cli.sweep("toy", n=[1, 2, 4], snr="0.5:4:4", out=tmp_path / "a", **given)
     assert len(cells) > 24
     assert cells["snr"].nunique() > 4
 
@@ -229,19 +221,6 @@ def test_whatever_can_be_called_can_be_swept(
         cells = overfit_cli.sweep(study, n=[1, 2, 3], out=out, jobs=jobs, quiet=True)
         assert sorted(cells["loss"]) == [2.0, 4.0, 6.0]
         assert set(cells["study"].str.removeprefix("tests.")) == {name}
-
-
-@pytest.mark.parametrize("name", ["functools.partial(fit, rate=2.0)", "Fit()"])
-def test_an_object_called_train_that_can_be_called_is_a_function(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    fit = "def fit(n: int = 1, rate: float = 1.0):\n    return {'loss': n * rate}\n"
-    objects = "class Fit:\n    def __call__(self, n: int = 1):\n        return {'loss': n * 2}\n"
-    Path("mine.py").write_text(f"import functools\n{fit}{objects}train = {name}\n")
-    cells = overfit_cli.sweep("mine.py", n=[1, 2], jobs=1, quiet=True)
-    assert set(cells["study"]) == {"mine:train"}
-    assert sorted(cells["loss"]) == [2.0, 4.0]
 
 
 @pytest.mark.slow

@@ -190,10 +190,6 @@ def test_means_and_intervals_are_those_of_the_seeds(folder: Path) -> None:
         half = T_OF_3 * deviation / math.sqrt(3)
         found = [row[name] for name in ("draw", "draw_low", "draw_high", "draw_sd")]
         assert found == pytest.approx([mean, mean - half, mean + half, deviation], rel=1e-12)
-
-
-def test_failed_cells_are_counted_and_in_no_mean(folder: Path) -> None:
-    means = exported(folder, "toy", "--means")
     odd, even = means[means["n"] % 2 == 1], means[means["n"] % 2 == 0]
     assert set(zip(odd["seeds"], odd["failed"], strict=True)) == {(0, 3)}
     assert set(zip(even["seeds"], even["failed"], strict=True)) == {(3, 0)}
