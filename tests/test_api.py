@@ -24,7 +24,6 @@ from overfit_cli.figures.record import same_picture
 from tests.command import call, python
 
 SCRIPT = """
-import matplotlib
 import numpy as np
 import overfit_cli
 
@@ -40,10 +39,6 @@ cells = overfit_cli.sweep(
 assert len(cells) == 32, len(cells)
 assert len(overfit_cli.load("mine")) == 32
 assert len(overfit_cli.load("mine", trajectories=True)) == 96
-figure = overfit_cli.draw("heatmap", "mine", law="n * snr**2 = 4", out="heatmap.png")
-assert isinstance(figure, matplotlib.figure.Figure)
-assert figure._repr_png_().startswith(b"\\x89PNG")
-assert overfit_cli.judge("mine") is not None
 again = overfit_cli.sweep(train, n="2:6", snr="0.5:2:4", seeds=[0, 1], out="mine", jobs=1)
 assert len(again) == 40, len(again)
 assert (again["test_loss"] > 0).all()
@@ -55,7 +50,6 @@ def test_a_notebooks_function_is_swept_by_workers(tmp_path: Path) -> None:
     """As in a notebook, the function stands in no file: its code is sent to the workers."""
     done = python("-W", "error", "-", cwd=tmp_path, text=SCRIPT)
     assert "32 there already; 8 to run" in done.stdout
-    assert (tmp_path / "heatmap.png").stat().st_size > 1000
 
 
 def test_the_functions_of_the_package_are_the_commands(tmp_path: Path) -> None:
@@ -338,6 +332,7 @@ def test_python_draws_as_the_command_does(tmp_path: Path) -> None:
         out=tmp_path / "python.png",
     )
     assert [axes.get_title(loc="left") for axes in figure.axes[:2]] == ["(a) a", "(b) b"]
+    assert figure._repr_png_().startswith(b"\x89PNG")
     look = ("--size=page", "--style=my.mplstyle")
     shows = ("--from=a", "--from=b", "--law=snr = N", "--law=snr = 2", "--log=x,value")
     call("plot", "heatmap", *shows, *look, "--out=command.png", cwd=tmp_path)

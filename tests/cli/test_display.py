@@ -5,13 +5,11 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 import overfit_cli
-from overfit_cli.core.processes import PatientStream
 from overfit_cli.core.text import escape_markdown, visible
 from tests.command import call, environment
 
@@ -172,21 +170,3 @@ def test_a_reader_who_leaves_stops_nothing(tmp_path: Path) -> None:
     assert done.stderr == ""
     assert (tmp_path / "code").read_text() == "0\n"
     assert len(overfit_cli.load(tmp_path / "out")) == 6
-
-
-@pytest.mark.parametrize("method", [lambda one: one.write("a"), lambda one: one.flush()])
-def test_a_patient_stream_remembers_its_first_problem(
-    method: Callable[[PatientStream], object], tmp_path: Path
-) -> None:
-    path = tmp_path / "a"
-    path.touch()
-    readable = os.open(path, os.O_RDONLY)  # a descriptor that takes no writing
-    with os.fdopen(readable, "w") as unwritable:
-        stream = PatientStream(unwritable)
-        stream.write("b")
-        stream.flush()
-        first = stream.problem
-        method(stream)
-        assert first is not None
-        assert stream.problem is first
-        assert stream.encoding

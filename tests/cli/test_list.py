@@ -1,4 +1,4 @@
-"""Lists of what can be run, drawn and judged: in lines that fit, and in full for one study."""
+"""What there is: commands and their options, and lists of what can be run, drawn and judged."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from overfit_cli.cli.app import app
 from overfit_cli.core.registry import claims_of, figures_of, find_study, installed_studies
 from overfit_cli.sweeps.presets import all_presets
 from tests.command import call
@@ -103,13 +104,6 @@ def test_claims_of_one_study_are_listed_in_full(tmp_path: Path) -> None:
     assert "fig1-contour" not in shown
 
 
-@pytest.mark.parametrize("command", [(), ("sweep",), ("plot",), ("train",), ("list",)])
-def test_a_single_dash_h_is_help(command: tuple[str, ...], tmp_path: Path) -> None:
-    short = call(*command, "-h", cwd=tmp_path).stdout
-    assert short == call(*command, "--help", cwd=tmp_path).stdout
-    assert short.startswith("Usage: overfit")
-
-
 def test_claims_of_a_function_are_listed_by_its_file_or_its_module(tmp_path: Path) -> None:
     text = "from overfit_cli import experiment\n@experiment(claims=['low: loss < 2 where n > 1'])\n"
     (tmp_path / "of_a_user.py").write_text(text + "def train(n: int = 1): return {'loss': n}\n")
@@ -128,3 +122,41 @@ def test_claims_of_a_function_are_listed_by_its_file_or_its_module(tmp_path: Pat
         "`overfit list claims of_a_user.py` prints each claim in full.",
         "`overfit sweep of_a_user.py --help` lists the options of a sweep.",
     ]
+
+
+# Commands
+
+OPTIONS = {
+    "sweep": "set together only seeds profile out data jobs backend address shard device "
+    "trajectories dry-run fresh retry-failed fail-fast time-limit refine threshold claim",
+    "train": "set seed out data device",
+    "plot": "from out x y value by where threshold law theory log mean band minus size style",
+    "judge": "where strict json out",
+    "report": "out where only strict expect details",
+    "compare": "value where where-a where-b tolerance out json",
+    "reproduce": "profile jobs backend address device data strict expect dry-run",
+    "export": "to out means columns where trajectories",
+    "runs": "json failed",
+    "list": "",
+    "merge": "out",
+    "compact": "",
+    "verify": "from redraw",
+}
+
+
+def test_there_are_these_commands_and_the_help_names_them(tmp_path: Path) -> None:
+    commands = [each for each in app.registered_commands if each.callback]
+    names = [each.name or each.callback.__name__ for each in commands if each.callback]
+    assert sorted(names) == sorted(OPTIONS), "each further one is a decision"
+    shown = call(cwd=tmp_path).stdout
+    assert shown == call("-h", cwd=tmp_path).stdout == call("--help", cwd=tmp_path).stdout
+    assert all(f"\n  {name} " in shown for name in names)
+
+
+@pytest.mark.parametrize("command", OPTIONS)
+def test_a_command_has_these_options(command: str, tmp_path: Path) -> None:
+    shown = call(command, "--help", cwd=tmp_path).stdout
+    assert shown == call(command, "-h", cwd=tmp_path).stdout
+    listed = shown.split("Parameters of")[0]
+    options = re.findall(r"^  (?:-\w, )?--([\w-]+)", listed, re.MULTILINE)
+    assert sorted({*options} - {"help"}) == sorted(OPTIONS[command].split())
