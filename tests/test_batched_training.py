@@ -104,15 +104,11 @@ def test_each_cell_gives_what_it_gives_alone(count: int) -> None:
         assert "undefined" not in logged
 
 
-def test_results_come_in_the_order_in_which_cells_end() -> None:
-    steps = [result.steps for result in Balls(RATES, Training(Execution())).train()]
+def test_results_come_in_the_order_in_which_cells_end_and_take_no_further_step() -> None:
+    balls = Balls(RATES, Training(Execution()))
+    steps = [result.steps for result in balls.train()]
     assert steps == sorted(steps)
     assert steps[-1] == LAST
-
-
-def test_cells_that_have_ended_take_no_further_step() -> None:
-    balls = Balls(RATES, Training(Execution()))
-    list(balls.train())
     assert [RATES[state.cell.seed] for state in balls.cells] == balls.rates
 
 
@@ -126,15 +122,8 @@ def test_batches_share_a_key_and_have_at_most_a_size() -> None:
         assert len({cell.seed % 3 for cell in batch}) == 1
         assert sum(1 + cell.seed % 2 for cell in batch) <= 3
         assert [cell.seed for cell in batch] == sorted(cell.seed for cell in batch)
-
-
-def test_a_cell_that_is_too_large_is_a_batch_of_its_own() -> None:
-    cells = [cell_of(index) for index in range(3)]
-    assert [len(batch) for batch in group_cells(cells, lambda _: 0, lambda _: 9.0, 1.0)] == [
-        1,
-        1,
-        1,
-    ]
+    too_large = group_cells(cells, lambda _: 0, lambda _: 9.0, 1.0)
+    assert [len(batch) for batch in too_large] == [1] * 10
 
 
 def test_the_costliest_batches_come_first() -> None:

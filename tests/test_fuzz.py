@@ -314,28 +314,21 @@ styles = st.dictionaries(st.sampled_from(sorted(matplotlib.rcParams)), json_valu
 
 
 @fuzz
-@given(changes, looks, st.one_of(styles, json_values))
+@given(changes, looks, st.one_of(styles, json_values), hows, points)
 def test_an_edited_record_is_read_or_refused_in_a_sentence(
-    changed: dict[str, object], look: dict[str, object], style: object
-) -> None:
-    given = {**WHOLE, **changed, "look": {**WHOLE["look"], "settings": style, **look}}
-    try:
-        _, record = read_record(with_text(json.dumps(given)))
-        look_of_record(record.look)
-    except UserError as error:
-        one_line(error)
-
-
-@fuzz
-@given(hows, points)
-def test_an_edited_record_of_a_comparison_is_too(
-    how: dict[str, object], file: dict[str, object]
+    changed: dict[str, object],
+    look: dict[str, object],
+    style: object,
+    how: dict[str, object],
+    file: dict[str, object],
 ) -> None:
     compared = {**HOW, "published": {**HOW["published"], **file}, **how}
-    try:
-        read_record(with_text(json.dumps({**OF_SIDES, "compared": compared})))
-    except UserError as error:
-        one_line(error)
+    drawn = {**WHOLE, **changed, "look": {**WHOLE["look"], "settings": style, **look}}
+    for record in (drawn, {**OF_SIDES, "compared": compared}):
+        try:
+            look_of_record(read_record(with_text(json.dumps(record)))[1].look)
+        except UserError as error:
+            one_line(error)
 
 
 @fuzz

@@ -29,13 +29,10 @@ def check_imports(commands: Sequence[Sequence[str]], heavy: list[str], cwd: Path
     python("-c", script, cwd=cwd)
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [["--help"], ["--version"], ["plot", "--help"], ["compare", "--help"], ["runs", "-h"]],
-)
-def test_help_imports_nothing_heavy(arguments: list[str], tmp_path: Path) -> None:
+def test_help_imports_nothing_heavy(tmp_path: Path) -> None:
+    helped = [["--help"], ["--version"], ["plot", "--help"], ["compare", "--help"], ["runs", "-h"]]
     heavy = ["torch", "pandas", "matplotlib", "numpy", "scipy", "joblib", "pyarrow"]
-    check_imports([arguments], heavy, tmp_path)
+    check_imports(helped, heavy, tmp_path)
 
 
 def test_what_reads_runs_imports_no_torch(tmp_path: Path) -> None:

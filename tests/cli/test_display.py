@@ -5,38 +5,32 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 import overfit_cli
-from overfit_cli.core.processes import PatientStream
 from overfit_cli.core.text import escape_markdown, visible
 from tests.command import call, environment
 
 GRID = ("sweep", "toy", "--n=1:3", "--snr=1:2:2", "--seeds=1", "--jobs=1")
 NAMES = [
+    "\x1b[31mred\x1b[0m",
     "a[/]b",
     "[red]x[/red]",
     "[bold",
     ":smile:",
     "a\n# A heading",
-    "\x1b[31mred\x1b[0m",
     "<img src=x onerror=alert(1)>",
     "[click](javascript:alert(1))",
     "a|b `c` **d** \\",
     "&lt;",
     "\u202egnp.exe",
 ]
-WORST = ("\x1b[31mred\x1b[0m",)
-"""The others are slow tests."""
 
 
-@pytest.mark.parametrize(
-    "name",
-    [pytest.param(name, marks=() if name in WORST else pytest.mark.slow) for name in NAMES],
-)
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.one_in(11)
 def test_a_directory_may_have_any_name_that_is_text(tmp_path: Path, name: str) -> None:
     swept = call(*GRID, "--out", name, cwd=tmp_path)
     assert f"(n 3 × snr 2 × seeds 1), {visible(name)}\n" in swept.stdout
@@ -119,14 +113,7 @@ FULL = "overfit: The output can't be written (No space left on device); everythi
 @pytest.mark.unix
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full here")
-@pytest.mark.parametrize(
-    "jobs",
-    [
-        "--jobs 1",
-        pytest.param("--jobs 2", marks=pytest.mark.slow),
-        "--set mood=prints --jobs 2",
-    ],
-)
+@pytest.mark.parametrize("jobs", ["--jobs 1", "--jobs 2", "--set mood=prints --jobs 2"])
 def test_a_full_device_costs_the_words_and_no_cell(tmp_path: Path, jobs: str) -> None:
     done = shell(f"{SWEEP} {jobs} > /dev/full", tmp_path)
     assert (done.returncode, done.stderr) == (1, FULL)
@@ -148,33 +135,17 @@ def test_a_full_device_makes_no_trained_cell_a_failed_one(tmp_path: Path) -> Non
 
 @pytest.mark.unix
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full here")
-@pytest.mark.parametrize(
-    "command",
-    [
-        "--version",
-        *(
-            pytest.param(one, marks=pytest.mark.slow)
-            for one in ("list", "--help", "sweep toy --help")
-        ),
-    ],
-)
+@pytest.mark.parametrize("command", ["--version", "list", "--help", "sweep toy --help"])
+@pytest.mark.one_in(4)
 def test_what_only_prints_says_that_it_could_not(tmp_path: Path, command: str) -> None:
     done = shell(f"overfit {command} > /dev/full", tmp_path)
     assert (done.returncode, done.stderr) == (1, FULL)
 
 
 @pytest.mark.unix
-@pytest.mark.parametrize(
-    ("closed", "jobs"),
-    [
-        pytest.param("<&- >&- 2>&-", "--jobs 2", marks=pytest.mark.slow),
-        pytest.param(">&-", "--jobs 1", marks=pytest.mark.slow),
-        pytest.param("2>&-", "--jobs 1", marks=pytest.mark.slow),
-        pytest.param(">&-", "--jobs 2", marks=pytest.mark.slow),
-        pytest.param("2>&-", "--jobs 2", marks=pytest.mark.slow),
-        ("<&- >&- 2>&-", "--jobs 1"),
-    ],
-)
+@pytest.mark.parametrize("jobs", ["--jobs 1", "--jobs 2"])
+@pytest.mark.parametrize("closed", ["<&- >&- 2>&-", ">&-", "2>&-"])
+@pytest.mark.one_in(6)
 def test_closed_streams_stop_nothing(tmp_path: Path, closed: str, jobs: str) -> None:
     done = shell(f"{SWEEP} {jobs} {closed}", tmp_path)
     assert done.returncode == 0
@@ -199,21 +170,3 @@ def test_a_reader_who_leaves_stops_nothing(tmp_path: Path) -> None:
     assert done.stderr == ""
     assert (tmp_path / "code").read_text() == "0\n"
     assert len(overfit_cli.load(tmp_path / "out")) == 6
-
-
-@pytest.mark.parametrize("method", [lambda one: one.write("a"), lambda one: one.flush()])
-def test_a_patient_stream_remembers_its_first_problem(
-    method: Callable[[PatientStream], object], tmp_path: Path
-) -> None:
-    path = tmp_path / "a"
-    path.touch()
-    readable = os.open(path, os.O_RDONLY)  # a descriptor that takes no writing
-    with os.fdopen(readable, "w") as unwritable:
-        stream = PatientStream(unwritable)
-        stream.write("b")
-        stream.flush()
-        first = stream.problem
-        method(stream)
-        assert first is not None
-        assert stream.problem is first
-        assert stream.encoding

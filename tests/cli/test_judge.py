@@ -274,11 +274,6 @@ def test_conditions_on_the_cells_are_said(folder: Path) -> None:
     assert "Judged on 2 settings (n 10, 20) and 10 seeds (0 to 9)." in words
 
 
-def test_a_file_without_a_run_is_named(tmp_path: Path) -> None:
-    (tmp_path / "decay.py").write_text(FILE.format(within=0.1))
-    assert "there is no run of it" in call("judge", "decay.py", cwd=tmp_path, expect=2).stderr
-
-
 def test_verdicts_are_written_as_those_of_a_report(folder: Path) -> None:
     printed = call("judge", "results/decay-n", "error < 0.2", "--json=-", cwd=folder).stdout
     [record] = json.loads(printed)["claims"]
@@ -327,27 +322,6 @@ def test_claims_are_drawn_beside_their_caption(folder: Path, tmp_path: Path) -> 
     assert "Drawn:" in words
     assert "power of n in error is -1 within 0.1" in (tmp_path / "claims.svg").read_text()
     assert "inverse: holds, −" in (tmp_path / "claims.txt").read_text()
-    refused = call("judge", "results/decay-n", "--out", "claims.gif", cwd=folder, expect=2).stderr
-    assert "the file's name must end in .png, .pdf, .svg or .csv" in refused
-
-
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (("results/decay-n", "eror < 1"), "did you mean 'error'?"),
-        (("results/decay-n", "error = 1"), "takes a tolerance"),
-        (("results/decay-n", "error < 1", "error < 1"), "two are called so"),
-        (("results/nowhere", "error < 1"), "no such directory"),
-        (("other.py", "error < 1"), "other.py"),
-        (("results/decay-n", "error < 1 where error < 2"), "would choose outcomes"),
-    ],
-)
-def test_what_is_no_claim_is_one_sentence(
-    folder: Path, arguments: tuple[str, ...], words: str
-) -> None:
-    errors = call("judge", *arguments, cwd=folder, expect=2).stderr
-    assert words in errors
-    assert errors.count("\n") == 1
 
 
 def test_a_margin_that_is_moved_after_the_run_shows(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Lists of what can be run, drawn and judged: in lines that fit, and in full for one study."""
+"""What there is: commands and their options, and lists of what can be run, drawn and judged."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from overfit_cli.core.parameters import describe
+from overfit_cli.cli.app import app
 from overfit_cli.core.registry import claims_of, figures_of, find_study, installed_studies
 from overfit_cli.sweeps.presets import all_presets
 from tests.command import call
@@ -48,37 +48,16 @@ def test_a_study_is_listed_with_its_presets_figures_and_claims(tmp_path: Path) -
     assert {*figures_of(study)} <= {*names}
     for column in (*study.columns, *study.trajectory_columns):
         assert any(line.split()[:1] == [column.name] and column.meaning in line for line in said)
+    assert ["n", "training samples, N", "≥ 1, ≤ 1e5", "20"] in [
+        re.split(r" {2,}", line.strip())
+        for line in call("list", "benign-vit", cwd=tmp_path).stdout.splitlines()
+    ]
     assert f"Claims ({len(claims_of(study))})" in said
     assert "  " + ", ".join(claim.name for claim in claims_of(study)) in said
     assert said[-2:] == [
         "`overfit list claims multihead-paths` prints each claim in full.",
         "`overfit sweep multihead-paths --help` lists the options of a sweep.",
     ]
-
-
-@pytest.mark.slow
-def test_the_parameters_of_a_study_are_a_table_between_blank_lines() -> None:
-    lines = shown(on_a_terminal("list", "benign-vit", cwd=ROOT)[1])
-    start = lines.index(f"Parameters ({len(describe(find_study('benign-vit').parameters))})")
-    assert not lines[start - 1]
-    assert lines[start + 1].split() == ["parameter", "meaning", "range", "default"]
-    rows = {
-        line.split()[0]: re.split(r" {2,}", line.strip()) for line in lines[start + 2 :] if line
-    }
-    assert rows["n"] == ["n", "training samples, N", "≥ 1, ≤ 1e5", "20"]
-    assert rows["dtype"] == ["dtype", "floating-point precision", "float32, float64", "float32"]
-    headings = [line.split(" (")[0] for line in lines if re.match(r"[A-Z][\w ]+ \(\d+\)", line)]
-    assert headings == [
-        "Presets",
-        "Parameters",
-        "Columns",
-        "Columns of logged steps",
-        "Figures",
-        "Claims",
-    ]
-    assert all(
-        not lines[index - 1] for index, line in enumerate(lines) if line.startswith(tuple(headings))
-    )
 
 
 @pytest.mark.parametrize("words", [("presets",), ("figures",), ("claims",), ("kernel-regression",)])
@@ -112,17 +91,6 @@ def test_claims_have_the_verdict_of_the_report_that_is_kept(tmp_path: Path) -> N
         assert "verdict" not in call("list", "claims", "kernel-landscape", cwd=tmp_path).stdout
 
 
-def test_a_misspelt_kind_or_study_is_said_with_the_nearest(tmp_path: Path) -> None:
-    said = call("list", "claim", cwd=tmp_path, expect=2).stderr
-    assert said.startswith(
-        "overfit: KIND|STUDY claim: it takes studies, presets, figures or claims"
-    )
-    assert said.endswith("did you mean 'claims'?\n")
-    swapped = call("list", "kernel-text", "claims", cwd=tmp_path, expect=2).stderr
-    assert swapped.endswith("presets, figures or claims; or a study alone.\n")
-    assert "'kernel-text'" in call("list", "kernel-txt", cwd=tmp_path, expect=2).stderr
-
-
 def test_claims_of_one_study_are_listed_in_full(tmp_path: Path) -> None:
     shown = call("list", "claims", "kernel-landscape", cwd=tmp_path).stdout
     assert max(map(len, shown.splitlines())) <= 80
@@ -134,13 +102,6 @@ def test_claims_of_one_study_are_listed_in_full(tmp_path: Path) -> None:
         assert f"holds where: {claim.holds_where}" in words
         assert f"preset: {claim.preset}" in words
     assert "fig1-contour" not in shown
-
-
-@pytest.mark.parametrize("command", [(), ("sweep",), ("plot",), ("train",), ("list",)])
-def test_a_single_dash_h_is_help(command: tuple[str, ...], tmp_path: Path) -> None:
-    short = call(*command, "-h", cwd=tmp_path).stdout
-    assert short == call(*command, "--help", cwd=tmp_path).stdout
-    assert short.startswith("Usage: overfit")
 
 
 def test_claims_of_a_function_are_listed_by_its_file_or_its_module(tmp_path: Path) -> None:
@@ -161,3 +122,41 @@ def test_claims_of_a_function_are_listed_by_its_file_or_its_module(tmp_path: Pat
         "`overfit list claims of_a_user.py` prints each claim in full.",
         "`overfit sweep of_a_user.py --help` lists the options of a sweep.",
     ]
+
+
+# Commands
+
+OPTIONS = {
+    "sweep": "set together only seeds profile out data jobs backend address shard device "
+    "trajectories dry-run fresh retry-failed fail-fast time-limit refine threshold claim",
+    "train": "set seed out data device",
+    "plot": "from out x y value by where threshold law theory log mean band minus size style",
+    "judge": "where strict json out",
+    "report": "out where only strict expect details",
+    "compare": "value where where-a where-b tolerance out json",
+    "reproduce": "profile jobs backend address device data strict expect dry-run",
+    "export": "to out means columns where trajectories",
+    "runs": "json failed",
+    "list": "",
+    "merge": "out",
+    "compact": "",
+    "verify": "from redraw",
+}
+
+
+def test_there_are_these_commands_and_the_help_names_them(tmp_path: Path) -> None:
+    commands = [each for each in app.registered_commands if each.callback]
+    names = [each.name or each.callback.__name__ for each in commands if each.callback]
+    assert sorted(names) == sorted(OPTIONS), "each further one is a decision"
+    shown = call(cwd=tmp_path).stdout
+    assert shown == call("-h", cwd=tmp_path).stdout == call("--help", cwd=tmp_path).stdout
+    assert all(f"\n  {name} " in shown for name in names)
+
+
+@pytest.mark.parametrize("command", OPTIONS)
+def test_a_command_has_these_options(command: str, tmp_path: Path) -> None:
+    shown = call(command, "--help", cwd=tmp_path).stdout
+    assert shown == call(command, "-h", cwd=tmp_path).stdout
+    listed = shown.split("Parameters of")[0]
+    options = re.findall(r"^  (?:-\w, )?--([\w-]+)", listed, re.MULTILINE)
+    assert sorted({*options} - {"help"}) == sorted(OPTIONS[command].split())

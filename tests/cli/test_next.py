@@ -16,15 +16,11 @@ from overfit_cli.sweeps.subject import find_subject, sweep_name
 from tests.command import call
 
 ROOT = Path(__file__).parents[2]
-PRESETS = preset_names()
-QUICK = ("fig1",)
-"""The others are slow tests."""
+PRESETS = sorted(preset_names(), key=lambda name: name != "fig1")
 
 
-@pytest.mark.parametrize(
-    "preset",
-    [pytest.param(one, marks=[] if one in QUICK else pytest.mark.slow) for one in PRESETS],
-)
+@pytest.mark.parametrize("preset", PRESETS)
+@pytest.mark.one_in(len(PRESETS))
 def test_the_command_proposed_after_a_preset_works(
     preset: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

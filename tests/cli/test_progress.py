@@ -246,17 +246,25 @@ def test_the_diagram_of_a_study_with_sides_names_them_and_draws_its_law(tmp_path
 # The time that is left
 
 
+def watched(
+    plan: Plan, jobs: int, speed: Speed, monkeypatch: pytest.MonkeyPatch
+) -> tuple[Progress, io.StringIO, list[float]]:
+    """The progress of a plan, what it writes, and the clock that it looks at."""
+    clock, output = [0.0], io.StringIO()
+    monkeypatch.setattr("overfit_cli.sweeps.progress.time.monotonic", lambda: clock[0])
+    console = Console(file=output, force_terminal=True, width=200)
+    directory = RunDirectory(Path("never-written"))
+    return Progress(plan, Local(jobs), directory, console, speed), output, clock
+
+
 def test_the_time_left_is_by_the_speed_of_the_finished_tasks(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Two jobs; the time until the first cell, in which workers start, says nothing of the rest."""
-    clock = [30.0]
-    monkeypatch.setattr("overfit_cli.sweeps.progress.time.monotonic", lambda: clock[0])
-    plan, output, speed = toy_plan(tmp_path, n="1:4"), io.StringIO(), Speed()
-    console = Console(file=output, force_terminal=True, width=200)
-    shows = Progress(plan, Local(2), RunDirectory(tmp_path), console, speed)
+    plan, speed = toy_plan(tmp_path, n="1:4"), Speed()
+    shows, output, clock = watched(plan, 2, speed, monkeypatch)
     cost = plan.grid.study.cost(plan.cells[0])
-    clock[0] = 50.0
+    clock[0] = 20.0
     with shows.shown():
         for number, (batch, took) in enumerate(
             zip(plan.batches, [8.0, *[4.0] * 5, 0.5, 1.0], strict=True)
@@ -275,11 +283,8 @@ def test_the_time_left_is_by_the_speed_of_the_finished_tasks(
 def test_while_cells_run_it_is_never_nothing_that_is_left(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    clock = [0.0]
-    monkeypatch.setattr("overfit_cli.sweeps.progress.time.monotonic", lambda: clock[0])
-    plan, output, speed = toy_plan(tmp_path, n="1:4"), io.StringIO(), Speed()
-    console = Console(file=output, force_terminal=True, width=200)
-    shows = Progress(plan, Local(1), RunDirectory(tmp_path), console, speed)
+    plan, speed = toy_plan(tmp_path, n="1:4"), Speed()
+    shows, output, clock = watched(plan, 1, speed, monkeypatch)
     with shows.shown():
         clock[0] = 0.1
         speed.add(1.0, 0.0)
@@ -291,11 +296,8 @@ def test_nothing_is_said_of_the_time_left_until_a_task_has_ended_that_imports_no
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The first tasks of two workers take 18 s, most of it imports; the third takes 0.1 s."""
-    clock = [0.0]
-    monkeypatch.setattr("overfit_cli.sweeps.progress.time.monotonic", lambda: clock[0])
-    plan, output, speed = toy_plan(tmp_path, n="1:28"), io.StringIO(), Speed()
-    console = Console(file=output, force_terminal=True, width=200)
-    shows = Progress(plan, Local(2), RunDirectory(tmp_path), console, speed)
+    plan, speed = toy_plan(tmp_path, n="1:28"), Speed()
+    shows, output, clock = watched(plan, 2, speed, monkeypatch)
     with shows.shown():
         for number, (batch, took) in enumerate(zip(plan.batches, [18.0, 18.0, 0.1], strict=False)):
             clock[0] = 18.0 if number < 2 else 18.1

@@ -49,17 +49,6 @@ def test_a_name_is_never_longer_than_a_disk_takes() -> None:
     assert all(len(name) <= LONGEST for name in names)
 
 
-def test_an_overridden_preset_leaves_the_kept_results_alone(tmp_path: Path) -> None:
-    kept = tmp_path / "results" / "fig1-quick" / "cells"
-    kept.mkdir(parents=True)
-    small = ("--set=d=30", "--set=d_h=20", "--set=d_v=6", "--set=tokens=4", "--set=test_samples=4")
-    done = call("sweep", "fig1", *small, "--n=2", "--snr=9", "--seeds=1", "--jobs=1", cwd=tmp_path)
-    assert not list(kept.iterdir())
-    where = "results/fig1-quick-n2-snr9-tokens4-d30-d_h20-d_v6-test_samples4"
-    assert f"The cells are in {where}/cells." in done.stdout
-    assert (tmp_path / where / "cells").is_dir()
-
-
 def test_a_sweep_and_a_training_of_other_values_are_kept_apart(tmp_path: Path) -> None:
     for values in (("--n=2",), ("--n=3",), ("--n=2,3",), ("--n=2", "--snr=3")):
         call("sweep", "toy", *values, "--seeds=1", "--jobs=1", cwd=tmp_path)

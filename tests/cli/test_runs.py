@@ -112,24 +112,21 @@ def test_only_run_directories_are_listed_and_damage_is_counted(folder: Path) -> 
     )
 
 
-@pytest.mark.parametrize(
-    ("words", "code", "said"),
-    [
-        (("runs",), 0, "results holds no run directory; `overfit sweep` makes them.\n"),
-        (("runs", "gone"), 2, "overfit: FOLDER|RUN gone: there is no such folder.\n"),
-        (("runs", "file"), 2, "overfit: FOLDER|RUN file: that is a file; name a folder.\n"),
-        (("runs", "empty"), 0, "empty holds no run directory; `overfit sweep` makes them.\n"),
-    ],
-)
-def test_what_is_no_folder_of_runs_is_a_sentence(
-    words: tuple[str, ...], code: int, said: str, tmp_path: Path
-) -> None:
-    (tmp_path / "file").touch()
+def test_a_folder_without_runs_says_what_makes_them(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
-    done = call(*words, cwd=tmp_path, expect=code)
-    text = done.stdout + done.stderr
-    assert text.startswith(said)
-    assert text.count("\n") == 1
+    for words, folder in (((), "results"), (("empty",), "empty")):
+        said = call("runs", *words, cwd=tmp_path).stdout
+        assert said == f"{folder} holds no run directory; `overfit sweep` makes them.\n"
+
+
+@pytest.mark.slow
+def test_a_function_whose_manifest_is_gone_names_the_way_back(folder: Path) -> None:
+    (folder / "results" / "bad" / "manifest.json").unlink()
+    plot = ("plot", "lines", "--from=results/bad")
+    said = call(*plot, cwd=folder, expect=2).stderr
+    assert "its cells are of the function mine:train, and its manifest, which describes" in said
+    call("sweep", "mine.py", *GRID, "--out=results/bad", cwd=folder, expect=1)
+    call(*plot, cwd=folder)
 
 
 def test_programs_read_the_list_as_json_or_as_a_frame(swept: Path) -> None:

@@ -53,14 +53,9 @@ def test_runs_lie_in_the_results_folder(tmp_path: Path, monkeypatch: pytest.Monk
     assert "toy-n2" in call("runs", cwd=tmp_path).stdout
     drawn = call("plot", "curves", cwd=tmp_path).stdout
     assert "From runs/toy-n2, the newest run directory that fits." in drawn
-
-
-def test_python_reads_the_variable_of_the_results_folder(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("OVERFIT_RESULTS", str(tmp_path / "mine"))
-    overfit_cli.sweep("toy", n=2, snr=1.0, seeds=1, jobs=1, quiet=True)
-    assert len(overfit_cli.runs()) == 1
+    monkeypatch.chdir(tmp_path)
+    overfit_cli.sweep("toy", n=3, seeds=1, jobs=1, quiet=True)
+    assert len(overfit_cli.runs()) == 2
 
 
 def test_a_style_sheet_of_the_user_colours_the_figures(

@@ -91,29 +91,6 @@ def test_python_takes_symbols_too(tmp_path: Path) -> None:
         overfit_cli.sweep("benign-vit", n=2, N=3, out=tmp_path / "b", quiet=True)
 
 
-@pytest.mark.parametrize(
-    ("words", "sentence"),
-    [
-        ("sweep --N 2 --n 3", "--N and --n: n is given twice; give it once."),
-        ("sweep --set SNR=2 --snr 3", "--snr and --set SNR: snr is given twice; give it once."),
-        ("sweep --N 0", "--N 0: n takes a whole number of at least 1"),
-        ("sweep --SNR low", "--SNR low: snr takes a number above 0"),
-        ("train --N 2:4", "--N: a training takes one value of n, not 3"),
-        ("sweep --Q 3", "--Q: benign-vit has no parameter 'Q'"),
-        ("plot heatmap --from out --x Q", "--x Q: benign-vit has no parameter 'Q'"),
-        ("plot heatmap --from out --where SNR=low", "--where SNR=low: snr takes a number above 0"),
-        (
-            "plot heatmap --from out --where Q=3",
-            "--where Q=3: benign-vit has no parameter or column 'Q'",
-        ),
-    ],
-)
-def test_what_symbols_are_given_wrongly_is_said_as_the_user_wrote_them(
-    words: str, sentence: str, folder: Path
-) -> None:
-    assert sentence in call(*words.split(), cwd=folder, expect=2).stderr
-
-
 class Ambiguous(StudyParameters):
     n: int = parameter(1, "samples", symbol="N")
     N: int = parameter(2, "not samples", symbol="n")

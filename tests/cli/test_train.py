@@ -68,18 +68,6 @@ def test_a_training_from_a_preset_lies_under_its_name_and_what_was_changed(tmp_p
     assert folder.name == "dimension-n4-snr3-d1000000-d_h10-epsilon0.3"
 
 
-def test_a_training_with_much_to_say_of_it_gets_a_name_that_a_disk_takes(tmp_path: Path) -> None:
-    names = ("sigma_p", "sigma_p_tilde", "learning_rate", "epsilon", "init_divisor", "max_steps")
-    given = [f"--set={name}=1" for name in names if name not in {"epsilon", "max_steps"}]
-    long = [*given, "--set=epsilon=0.5", "--set=max_steps=100", "--set=noise=orthogonal"]
-    long += ["--set=tokens=3", "--set=d=20", "--set=d_h=4", "--set=d_v=4", "--set=test_samples=5"]
-    for n in ("2", "3"):
-        run("train", *long, f"--set=n={n}", cwd=tmp_path)
-    folders = [folder.name for folder in (tmp_path / "results").iterdir()]
-    assert len(folders) == 2
-    assert all(name.startswith("benign-vit-") and len(name) <= 120 for name in folders)
-
-
 def test_a_training_that_logs_no_step_says_what_it_does(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

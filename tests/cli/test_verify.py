@@ -226,17 +226,8 @@ def test_data_that_is_nowhere_is_missing_until_it_is_named(
     assert f" in {moved}, unchanged." in verify(name, f"--from={moved}", cwd=folder)
 
 
-@pytest.mark.parametrize(
-    "named",
-    [
-        *(
-            pytest.param(names, marks=pytest.mark.slow)
-            for names in (["one", "moved"], ["moved", "one"])
-        ),
-        ["moved"],
-    ],
-)
 @pytest.mark.slow
+@pytest.mark.parametrize("named", [["one", "moved"], ["moved", "one"], ["moved"]])
 def test_named_runs_are_told_apart_by_their_cells(folder: Path, named: list[str]) -> None:
     (folder / "two").rename(folder / "moved")
     said = verify("less.pdf", "map.png", *(f"--from={name}" for name in named), cwd=folder)
@@ -255,14 +246,8 @@ def test_another_run_that_is_named_is_told_from_the_figures_own(folder: Path) ->
     assert verify("more.png", "--from=later", "--from=one", cwd=folder).count(HERE) == 2
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        *("heatmap.png", "less.pdf", "lines.svg"),
-        pytest.param("map.png", marks=pytest.mark.slow),
-    ],
-)
-@pytest.mark.one_in(3)
+@pytest.mark.parametrize("name", ["heatmap.png", "less.pdf", "lines.svg", "map.png"])
+@pytest.mark.one_in(4)
 def test_an_edited_picture_is_caught(folder: Path, name: str) -> None:
     if name.endswith("png"):
         edit(folder / name, pixels=True)
@@ -328,23 +313,13 @@ def test_cells_of_another_version_are_told(folder: Path, monkeypatch: pytest.Mon
     assert f"results/toy{CELLS}12 cells of toy, version 2, " in said
 
 
-@pytest.mark.unix
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (
-            ["none.png"],
-            "FILE none.png: it can't be read (No such file or directory); name",
-        ),
-        (["one"], "one has no figure; `overfit plot --from one` draws one."),
-        (["given.csv"], "FILE given.csv: it holds no record; it takes a PNG, PDF or SVG file that"),
         (["bare.png"], "FILE bare.png: it holds no record; it takes a PNG, PDF or SVG file that"),
         (["torn.png"], "FILE torn.png: it isn't a whole figure ("),
-        (["/dev/zero"], "FILE /dev/zero: it can't be read (it isn't a regular file)"),
-        ([""], "FILE|DIR '': give a path."),
         (["heatmap.png", "--from=none"], "--from none: it isn't there; name the figure's run or"),
         (["heatmap.png", "--from="], "--from '': give a path."),
-        ([], "Missing argument 'FILE|DIR'."),
     ],
 )
 def test_bad_input_is_one_sentence(drawn: Path, words: list[str], sentence: str) -> None:

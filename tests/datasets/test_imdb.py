@@ -1,14 +1,18 @@
-"""IMDb's reviews from their folder or their archive, and what is kept of an archive."""
+"""IMDb's reviews from their folder or their archive, what is kept of it, and what is refused."""
 
 from __future__ import annotations
 
+import gzip
 import os
+import tarfile
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from overfit_cli import UserError
 from overfit_cli.core.files import cache_folder
 from overfit_cli.datasets import imdb
 from overfit_cli.datasets.imdb import VOCABULARY, read_imdb
@@ -125,3 +129,140 @@ def test_the_published_archive_is_what_it_is_known_to_be(monkeypatch: pytest.Mon
 
     monkeypatch.setattr(imdb, "archive_reviews", lambda _: pytest.fail("parsed again"))
     assert np.array_equal(read_imdb(ARCHIVE, 256)[1].tokens, test.tokens)
+
+
+# What is refused
+
+
+def with_review(at: Path, make: Callable[[Path], object]) -> Path:
+    """The reviews and one that is made like that."""
+    write_folder(at, REVIEWS)
+    make(at / "train/pos/5_9.txt")
+    return at
+
+
+def endless(file: Path) -> None:
+    """Make a file that claims to be huge."""
+    file.touch()
+    os.truncate(file, 1 << 40)
+
+
+def harmed(at: Path, harm: Callable[[bytes], bytes]) -> Path:
+    """An archive to whose bytes something happened."""
+    archive = write_archive(at / "aclImdb.tar.gz", REVIEWS)
+    archive.write_bytes(harm(archive.read_bytes()))
+    return archive
+
+
+def member(name: str, size: int, kind: bytes = tarfile.REGTYPE, link: str = "") -> bytes:
+    """A member of an archive with this header, whatever follows it."""
+    header = tarfile.TarInfo(name)
+    header.size, header.type, header.linkname = size, kind, link
+    return header.tobuf(tarfile.GNU_FORMAT) + (b"x" * 512 if size else b"")
+
+
+def archive_of(at: Path, *members: bytes) -> Path:
+    return write_folder(at, {"aclImdb.tar.gz": gzip.compress(b"".join(members) + bytes(1024))})
+
+
+def of_negative_size(name: str) -> bytes:
+    header = bytearray(member(name, 0))
+    header[124:136] = b"\xff" * 12
+    header[148:156] = b" " * 8
+    header[148:156] = b"%06o\0 " % sum(header)
+    return bytes(header)
+
+
+REVIEW, NAME = "aclImdb/train/pos/5_9.txt", tarfile.GNUTYPE_LONGNAME
+DAMAGED = "/aclImdb.tar.gz: it is damaged or cut short ("
+MALFORMED: list[tuple[str, Callable[[Path], Path]]] = [
+    ("/at/nowhere: there is no such folder or archive", lambda at: at / "nowhere"),
+    ("/at: IMDb isn't there", lambda at: write_folder(at, {"notes.txt": b"nothing here"})),
+    (
+        "/at: it has no reviews in train/pos",
+        lambda at: write_folder(at, without("train/pos/0_9.txt", "train/pos/1_7.txt")),
+    ),
+    (
+        "/at: it has no reviews in test/neg",
+        lambda at: write_folder(at, {**without("test/neg/0_2.txt"), "test/neg/._0_2.txt": b"No"}),
+    ),
+    (
+        "/x.tar.gz: it has no reviews in test/neg",
+        lambda at: write_archive(at / "x.tar.gz", without("test/neg/0_2.txt")),
+    ),
+    (
+        "/at: the review train/neg/2_1.txt is empty",
+        lambda at: write_folder(at, {**REVIEWS, "train/neg/2_1.txt": b""}),
+    ),
+    (
+        "/5_9.txt: it can't be read: No such file or directory",
+        lambda at: with_review(at, lambda file: file.symlink_to("gone")),
+    ),
+    ("/5_9.txt: it can't be read: it isn't a regular file", lambda at: with_review(at, os.mkfifo)),
+    (
+        "/5_9.txt: it can't be read: it has more than 1048576 bytes",
+        lambda at: with_review(at, endless),
+    ),
+    (
+        f"{DAMAGED}'{REVIEW}' has 1099511627776 b",
+        lambda at: archive_of(at, member(REVIEW, 1 << 40)),
+    ),
+    (f"{DAMAGED}'a' has 1099511627776 b", lambda at: archive_of(at, member("a", 1 << 40, NAME))),
+    (
+        f"{DAMAGED}'pax' has 10995116277",
+        lambda at: archive_of(at, member("pax", 1 << 40, tarfile.XHDTYPE)),
+    ),
+    (f"{DAMAGED}'{REVIEW}' has -", lambda at: archive_of(at, of_negative_size(REVIEW))),
+    (f"{DAMAGED}'something else' has", lambda at: archive_of(at, member("something else", 10**15))),
+    ("/aclImdb.tar.gz: it ", lambda at: archive_of(at, *[member("a", 10, NAME)] * 3000)),
+    (
+        "/aclImdb.tar.gz: it has no reviews in train/neg",
+        lambda at: archive_of(
+            at,
+            member(REVIEW, 0, tarfile.LNKTYPE, "/etc/passwd"),
+            member("aclImdb/train/neg/5_1.txt", 0, tarfile.SYMTYPE, "../../../../etc/passwd"),
+        ),
+    ),
+    (f"{DAMAGED}Not a gzipped file", lambda at: harmed(at, lambda _: b"PK\3\4 a zip file")),
+    (f"{DAMAGED}Compressed file ended", lambda at: harmed(at, lambda whole: whole[:-20])),
+    (
+        f"{DAMAGED}CRC check failed",
+        lambda at: harmed(at, lambda whole: whole[:-8] + bytes([whole[-8] ^ 1]) + whole[-7:]),
+    ),
+]
+
+
+@pytest.mark.unix
+@pytest.mark.parametrize(("words", "malformed"), MALFORMED)
+def test_what_is_missing_or_malformed_is_one_sentence(
+    tmp_path: Path, malformed: Callable[[Path], Path], words: str
+) -> None:
+    with pytest.raises(UserError) as error:
+        read_imdb(malformed(tmp_path / "at"), 10)
+    sentence = str(error.value)
+    assert sentence.startswith(str(tmp_path))
+    assert words in sentence
+    accepted = (
+        "accepted is a whole tar.gz" if DAMAGED in sentence else "name IMDb's folder aclImdb or"
+    )
+    assert f"; {accepted}" in sentence
+    assert sentence.endswith(".")
+    assert "\n" not in sentence
+
+
+def test_an_archive_without_end_is_given_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(imdb, "MOST_UNPACKED", 10_000_000)
+    archive = write_archive(tmp_path / "aclImdb.tar.gz", REVIEWS)
+    archive.write_bytes(
+        gzip.compress(gzip.decompress(archive.read_bytes()) + bytes(20_000_000), mtime=0)
+    )
+    with pytest.raises(UserError, match="it unpacks to more than 10000000 bytes"):
+        read_imdb(archive, 10)
+    monkeypatch.setattr(imdb, "MOST_UNPACKED", 30_000_000)
+    monkeypatch.setattr(imdb, "MOST_REVIEWS", 3)
+    with pytest.raises(UserError, match="it has more than 3 members"):
+        read_imdb(archive, 10)
+    with pytest.raises(UserError, match="it has more than 3 reviews"):
+        read_imdb(write_folder(tmp_path / "aclImdb", REVIEWS), 10)

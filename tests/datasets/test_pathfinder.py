@@ -11,6 +11,7 @@ from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 from typing import Any, Literal
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -38,7 +39,6 @@ from overfit_cli.stats.shortcut_rules import (
 )
 from overfit_cli.studies.attention_kernel.pathfinder.data import stream_of
 from tests.datasets import pathfinder_oracle as oracle
-from tests.datasets import pathfinder_reference
 
 pytestmark = pytest.mark.usefixtures("cache")
 
@@ -127,13 +127,13 @@ def paddle_contours(settings: PathfinderSettings) -> Any:
 def test_following_the_gaps_from_disc_to_disc_gives_the_label(settings: PathfinderSettings) -> None:
     scenes = scenes_of(settings)
     sizes = sorted(np.bincount(paddle_contours(settings)).tolist())
-    for image in range(16):
-        paddles = pathfinder_reference.paddles_of(settings, scenes, image)
-        discs = pathfinder_reference.discs_of(settings, scenes, image)
+    for image in range(8):
+        paddles = oracle.paddles_of(settings, scenes, image)
+        discs = oracle.discs_of(settings, scenes, image)
         gap = 2 * settings.paddle_margin + 1e-9
         assert oracle.is_connected(paddles, discs, gap) == (scenes.labels[image] == 1)
         assert sorted(map(len, oracle.contours(paddles, gap))) == sizes
-    assert 0 < scenes.labels[:16].sum() < 16
+    assert 0 < scenes.labels[:8].sum() < 8
 
 
 @EVERY_KIND
@@ -142,7 +142,7 @@ def test_contours_and_discs_keep_clear_of_each_other_and_of_the_edge(
 ) -> None:
     scenes, contour = scenes_of(settings), paddle_contours(settings)
     for image in range(8):
-        paddles = pathfinder_reference.paddles_of(settings, scenes, image)
+        paddles = oracle.paddles_of(settings, scenes, image)
         for first, second in combinations(range(len(paddles)), 2):
             if contour[first] != contour[second] or second - first > 1:
                 assert oracle.distance(paddles[first], paddles[second]) >= settings.clearance
@@ -167,10 +167,10 @@ def test_pixels_agree_with_the_loop_over_pixels_to_a_grey_level() -> None:
         scenes = scenes_of(settings)
         drawn = render(settings, scenes)
         shapes = (
-            pathfinder_reference.paddles_of(settings, scenes, 1),
-            pathfinder_reference.discs_of(settings, scenes, 1),
+            oracle.paddles_of(settings, scenes, 1),
+            oracle.discs_of(settings, scenes, 1),
         )
-        slow = pathfinder_reference.pixels(settings, *shapes, points=settings.antialiasing)
+        slow = oracle.pixels(settings, *shapes, points=settings.antialiasing)
         assert np.abs(drawn[1] - slow).max() <= 1
 
 
@@ -256,10 +256,8 @@ def test_the_distance_rule_finds_a_shortcut_where_there_is_one() -> None:
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"contour_length": 80}, ["size 32", "80 paddles", "fewer or shorter"]),
         ({"distractors": 40}, ["size 32", "40 distractors", "larger size"]),
         ({"size": 9}, ["size 9", "seed_distance 7", "larger size"]),
-        ({"size": 4}, ["size 4", "a whole number from 8"]),
         ({"size": 20.5}, ["size 20.5", "a whole number"]),
         ({"contour_length": 1}, ["contour_length 1", "from 2"]),
         ({"paddle_length": 0.0}, ["paddle_length 0", "above 0"]),
@@ -267,7 +265,6 @@ def test_the_distance_rule_finds_a_shortcut_where_there_is_one() -> None:
         ({"marker_radius": float("inf")}, ["marker_radius inf", "a number above 0"]),
         ({"continuity": 0.5}, ["continuity 0.5", "from 1"]),
         ({"antialiasing": 0}, ["antialiasing 0", "from 1"]),
-        ({"antialiasing": 64}, ["size 32", "antialiasing 64", "1024 points"]),
     ],
 )
 def test_impossible_settings_are_refused_in_a_sentence(
@@ -344,16 +341,12 @@ def test_a_cache_that_cannot_be_written_is_no_cache(
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("OVERFIT_CACHE", str(tmp_path / "file" / "cache"))
     assert same(images(SMALL, TRAIN, 4), images(SMALL, TRAIN, 4))
-    assert len(drawn) == 2
-
-
-def test_a_full_disk_is_no_cache(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(path: Path, content: bytes) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(pathfinder_images, "write_whole", full)
+    monkeypatch.setenv("OVERFIT_CACHE", str(tmp_path / "full"))
+    no_space = OSError(28, "No space left on device")
+    monkeypatch.setattr(pathfinder_images, "write_whole", mock.Mock(side_effect=no_space))
     assert len(images(SMALL, TRAIN, 4)) == 4
-    assert not list(cache.rglob("*.npz"))
+    assert not list(tmp_path.rglob("*.npz"))
+    assert len(drawn) == 3
 
 
 def as_npy(array: np.ndarray[tuple[int], np.dtype[np.float64]]) -> bytes:
@@ -458,6 +451,13 @@ def test_a_lying_header_is_named_in_a_sentence(tmp_path: Path, shape: str, kind:
     text = f"{{'descr': '{kind}', 'fortran_order': False, 'shape': {shape}, }}\n".encode()
     path.write_bytes(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(text)) + text + bytes(96))
     refused(tmp_path, "hard", [str(path), "the array can't be read"])
+    for rows, words in (
+        (np.array(["imgs/0", "sample_0.png", "0", "1"]), "1 dimensions, not 2"),
+        (np.array([[b"imgs/0", b"s\xff.png", b"0", b"1"]]), "the array can't be read"),
+        (np.array([["imgs/0", "sample_0.png", 0, 1]], dtype=object), "the array can't be read"),
+    ):
+        np.save(path, rows)
+        refused(tmp_path, "hard", [str(path), words])
 
 
 def test_metadata_without_end_is_named_in_a_sentence(
@@ -469,16 +469,6 @@ def test_metadata_without_end_is_named_in_a_sentence(
     with (root / "metadata" / "0.npy").open("wb") as file:
         file.truncate(1 << 40)
     refused(tmp_path, "hard", [str(root), "0.npy", "more than 16777216 bytes"])
-
-
-def test_arrays_of_other_kinds_are_named_in_a_sentence(tmp_path: Path) -> None:
-    path = write_lra(tmp_path, as_array=True) / "metadata" / "0.npy"
-    np.save(path, np.array(["imgs/0", "sample_0.png", "0", "1"]))
-    refused(tmp_path, "hard", [str(path), "1 dimensions, not 2"])
-    np.save(path, np.array([[b"imgs/0", b"s\xff.png", b"0", b"1"]]))
-    refused(tmp_path, "hard", [str(path), "the array can't be read"])
-    np.save(path, np.array([["imgs/0", "sample_0.png", 0, 1]], dtype=object))
-    refused(tmp_path, "hard", [str(path), "the array can't be read"])
 
 
 def test_missing_directories_are_named_in_a_sentence(tmp_path: Path) -> None:

@@ -38,6 +38,7 @@ def test_a_mean_is_written_as_well_as_it_is_known(mean: float, half: float, writ
     [
         (20, "$20$"),
         (-3, "$-3$"),
+        (-0.0, "$0$"),
         (10**18, "$10^{18}$"),
         (2500000, r"$2.5 \cdot 10^{6}$"),
         (123456, "$123456$"),

@@ -1,0 +1,493 @@
+"""Every malformed invocation gives one clear sentence and exit 2, no traceback, and no file.
+
+Each row of the table is a command line and the words that its sentence holds: the flag and the
+value that were given, and what would be accepted. What lay in the folder before lies there after.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from overfit_cli.core.training import Execution
+from overfit_cli.studies.attention_kernel.regression.study import study as regression
+from overfit_cli.sweeps.grid import make_grid
+from overfit_cli.sweeps.store import RunDirectory
+from overfit_cli.sweeps.worker import train_all
+from tests.command import call
+
+VALUES = """
+sweep --n 20:2 => --n 20:2 … backwards … 2:20
+sweep --snr 16:0.1 => --snr 16:0.1 … backwards … 0.1:16
+sweep --n 0 => --n 0 … whole number of at least 1
+sweep --n -2:5 => --n -2 … at least 1
+sweep --snr 0 => --snr 0 … a number above 0
+sweep --snr 0:16 => --snr 0 … a number above 0
+sweep --snr -1 => --snr -1 … above 0
+sweep --snr nan:3 => --snr nan … a number above 0
+sweep --snr inf => --snr inf … a number above 0
+sweep --snr 1e30 => --snr 1e+30 … up to 1000000000
+sweep --n 1.5 => --n 1.5 … a whole number
+sweep --n two => --n two … a whole number
+sweep --n '' => --n
+sweep --n 1:99999999999999999999 => --n 99999999999999999999 … a whole number
+sweep --n 1:99999999 => --n 1:99999999 … more than 100000
+sweep --n 2:20:0 => --n 2:20:0 … step of a range is at least 1
+sweep --n 2:20:19 => --n 2:20:19 … step is larger than the range
+sweep --n 2:20:3:4 => --n 2:20:3:4 … 2:20:3
+sweep --n 2:20:log => --n 2:20:log … 2:20:3
+sweep --n 2: => --n … a whole number … ''
+sweep --n 2,,3 => --n 2,,3 … empty value
+sweep --n 1_0 => --n 1_0 … a whole number
+sweep --n \uff12 => --n … a whole number
+sweep --snr 1:1:999999999999 => --snr 1:1:999999999999 … from 2 to 100000 points
+sweep --snr 1:2:1 => --snr 1:2:1 … from 2 to 100000 points … 1
+sweep --snr 1:2:10:cubic => --snr 1:2:10:cubic … 0.1:16:100:log
+sweep --snr 1e999999999 => --snr 1e999999999 … a number above 0
+sweep --snr 1e-999999999999999999999 => --snr … a number above 0
+sweep --n 1e999999999 => --n 1e999999999 … a whole number
+sweep --n 2:20:{zeros} => --n 2:20:000 … step of a range is at least 1
+sweep --n 2:20:{nines} => --n 2:20:999 … 2:20:3
+sweep --snr 1:2:{nines} => --snr 1:2:999 … from 2 to 100000 points
+sweep --n {nines} => --n 999 … a whole number
+sweep --n {many} => --n 1,2,3 … more than 100000
+sweep --n 1:1000 --snr 0.1:16:100000 => 300000000 … 5000000
+sweep --dry-run --n 1:1000 --snr 0.1:16:100000 => 300000000 … 5000000
+sweep toy --n 1:1001 --snr 1:2:200 --dry-run => --n 1001 … up to 1000
+sweep --seeds 0 => --seeds 0 … from 1 to 100000
+sweep --seeds -1 => --seeds -1 … from 1 to 100000
+sweep --seeds 5:3 => --seeds 5:3 … backwards
+sweep --seeds some => --seeds some … a whole number
+sweep --seeds 4, => --seeds 4, … empty value
+sweep --seeds '' => --seeds
+sweep --seeds {nines} => --seeds 999 … a whole number
+train toy --seed 9223372036854775808 => --seed 9223372036854775808 … a whole number of at least 0
+train toy --seed 1e300 => --seed 1e300: it takes a whole number.
+train --seed -1 => --seed -1 … at least 0
+train --seed x => --seed x: it takes a whole number.
+train --snr 0 => --snr 0 … above 0
+train --N 2:20 => --N: a training takes one value of n, not 19 … sweep
+sweep --set label_flip=0:0.4:10:log => --set label_flip … start above 0
+sweep --set noise=isotropic:orthogonal => --set noise … isotropic, orthogonal
+sweep --set noise=pink => --set noise … pink … isotropic, orthogonal
+sweep --set dtype=float16 => --set dtype … float16 … float32, float64
+sweep --set d=1.5 => --set d … 1.5 … a whole number
+sweep --set d=0 => --set d 0 … a whole number of at least 2
+sweep --set d=2 --set noise=orthogonal => --set d 2 … at least 3
+sweep --set d=1e12 => --set d 1000000000000 … sampling=direct … up to 1000000;
+sweep --set d_h=1e12 => --set d_h 1000000000000 … sampling=direct … sampling=law
+sweep --set d=1000000 --set d_h=1000000 => d 1000000, d_h 1000000: a cell needs about … GB
+sweep --set sampling=law => --set initialisation pytorch … rotation invariant; set init
+sweep --set sampling=magic => --set sampling … magic … direct, law
+sweep --set initialisation=zero => --set initialisation … pytorch, gaussian, condition
+sweep --sampling law --initialisation gaussian --d 1000 => --d 1000 … at least 1802 … 1800 noise
+train --sampling law --initialisation gaussian --d 1000 => --d 1000 … at least 1802
+sweep --sampling law --initialisation gaussian --d 1e30 => --d 1e30 … a whole number
+sweep --sampling law --initialisation gaussian --d 1e19 => --d 1e19 … whole number … up to 9e+18
+sweep --sampling law --initialisation gaussian --sigma_h 0 => --sigma_h 0 … a number above 0
+sweep --sampling law --initialisation gaussian --sigma_v -1 => --sigma_v -1 … a number above 0
+sweep --sampling law --initialisation gaussian --output_scale 0 => --output_scale 0 … above 0
+sweep --sampling law --initialisation gaussian --d 1e6 --init_divisor 4 => initialisation=pytorch
+sweep --initialisation gaussian --sigma_h 1e-18 --sigma_p 1e-12 => float32 … takes float64 … 1e-33
+sweep --set sigma_h=0.1 => --set sigma_h 0.1 … initialisation=gaussian … it is pytorch
+sweep --set max_steps=1e30 => --set max_steps … up to 1e+18
+sweep --set leap=2 => --set leap 2 … up to 1
+sweep --set leap=-0.1 => --set leap -0.1 … at least 0
+sweep --set noise_per=sample => --set noise_per … sample … feature, token
+sweep --set label_flip=0.6 => --set label_flip … 0.6 … up to 0.5
+sweep --set epsilon=0 => --set epsilon … 0 … above 0
+sweep --set n => --set n … NAME=VALUE
+sweep --set =3 => --set =3 … NAME=VALUE
+sweep toy --snr 0:1:5 --refine 2 --threshold 1 => all above 0; snr = 0 isn't.
+"""
+
+NAMES = """
+sweep --set snrr=3 => snrr … did you mean 'snr'
+sweep --set learning_rat=3 => learning_rat … did you mean 'learning_rate'
+sweep --Q 3 => --Q: benign-vit has no parameter 'Q'
+sweep --N 0 => --N 0: n takes a whole number of at least 1
+sweep --n 2 --set n=3 => --n and --set n: n is given twice; give it once.
+sweep --N 2 --n 3 => --N and --n: n is given twice; give it once.
+plot heatmap --x n --x snr => --x is given 2 times … give it once
+sweep toy --seeds 2 --n 1 --seeds 3 => --seeds is given 2 times
+train toy --out a --out b --out c => --out is given 3 times
+report --out a b c --out d => --out is given 2 times
+report --where n=3 => --where n=3 … name the run directory
+sweep bening-vit => bening-vit … neither a study nor a preset … benign-vit
+sweep mine => is neither a study nor a preset nor a file FILE.py; did you mean 'mine.py'?
+sweep nothing-like-it => FILE.py; `overfit list` names those that are installed.
+sweep fig9 => fig9 … did you mean 'fig2'
+sweep nowhere.toml => nowhere.toml … no such preset file
+sweep {name}.toml => xxx.toml … no such preset file
+sweep ../experiments/fig1 => neither a study nor a preset
+sweep mine.py --n => --n: it takes a value: --n VALUE.
+sweep mine.py --k 3 => parameter 'k', and overfit has no such option; known: --d, --kind, --n, --s
+sweep mine.py n=5 => n=5: mine.py is named already; write --n 5.
+sweep fig1 --no-thing => --no-thing: sweep has no such option; a parameter is given as --NAME
+sweep fig1 --profile huge => --profile huge: it takes quick or paper.
+sweep --profile paper => --profile paper … benign-vit is not a preset
+sweep --jobs 0 => --jobs 0 … at least 1 … -1
+sweep --jobs many => --jobs many … a whole number
+sweep --jobs {nines} => --jobs 999 … a whole number
+sweep --backend ray => --backend ray: it requires address
+sweep --backend dask => --backend dask: it requires address
+sweep --backend slurm => --backend slurm: it takes loky, threading, dask or ray.
+sweep --address auto => --address auto: it requires the backend dask or ray
+sweep --shard 3/2 => --shard 3/2: it takes I/N, such as 2/8
+sweep --device tpu => --device tpu: it takes auto, cpu or cuda.
+sweep --sead 3 => --sead
+sweeep => sweeep
+--install-completion xx => --install-completion: it takes no other words
+list claim => KIND|STUDY claim: it takes studies, presets, figures or claims; did you mean 'claims'?
+list nope => KIND|STUDY nope: it takes studies, presets, figures or claims; or a
+list kernel-txt => 'kernel-text'
+list kernel-text claims => presets, figures or claims; or a study alone.
+list claims nope => 'nope' is not a study
+reproduce jiang2024/fig11 => did you mean 'jiang2024/fig1'
+reproduce JIANG2024 => did you mean 'jiang2024'
+reproduce Jiang2024/Fig1 => did you mean 'jiang2024/fig1'
+reproduce '?' => it takes a paper (cao2024, cui2024, deora2024, jiang2024, song2024), a figure of
+reproduce '' => it takes a paper (cao2024, cui2024, deora2024, jiang2024, song2024), a figure of
+reproduce {name} => it takes a paper (cao2024, cui2024, deora2024, jiang2024, song2024), a figure of
+reproduce --expect nowhere.toml => nowhere.toml
+reproduce --expect nowhere.toml --dry-run => nowhere.toml
+"""
+
+KERNELS = """
+sweep kernel-regression --set kernel=softmax,gausian => --set kernel gausian … gaussian,
+train kernel-text --set kernel=Softmax => --set kernel Softmax … one of softmax, gaus
+sweep kernel-regression --set value_gap=1 => --set value_gap 1 … instance=random … 0;
+sweep kernel-regression --set instance=example --set value_gap=9 => value_gap 9 … 2.5
+sweep kernel-regression --set instance=example --n 4 => --n 4 … n takes 1,
+sweep kernel-regression --set instance=example --set tokens=3 => tokens 3 … takes 2,
+sweep kernel-regression --set instance=example --set d=3 => --set d 3 … d takes 2,
+sweep kernel-regression --set instance=example --set target=inside => inside … below,
+train kernel-text --set tokens=9 => --set tokens 9 … at least 10 and up to 100000
+train kernel-text --set tokens=100001 => --set tokens 100001 … up to 100000
+train kernel-text --set negated=2 => --set negated 2 … at least 0 and up to 1
+train kernel-text --set dropout=1 => --set dropout 1 … at least 0 and below 1
+train kernel-text --set optimiser=sdg => --set optimiser sdg … adamw, adam, sgd
+train kernel-text --set batch_size=0 => --set batch_size 0 … at least 1
+train kernel-text --set learning_rate=0 => --set learning_rate 0 … above 0
+train kernel-text --set heads=3 => --set heads 3 … divisor of d, which is 64
+sweep kernel-text --set d=64,100 --set heads=8 => --set heads 8 … d, which is 100
+train kernel-text --set source=lra => --set source lra … generated, imdb
+train kernel-pathfinder --set difficulty=extreme => extreme … easy, intermediate, hard
+train kernel-pathfinder --set size=8 => --set size 8 … take a larger size
+train kernel-pathfinder --set size=7 => --set size 7 … at least 8
+train kernel-pathfinder --set contour_length=40 => 40 paddles … fewer or shorter
+train kernel-pathfinder --set antialiasing=100 => antialiasing 100 … less of either
+train kernel-landscape --set pair=-1 => --set pair -1 … at least 0
+train kernel-landscape --set points=4 => --set points 4 … at least 5 and up to 1000
+train kernel-landscape --set spacing=0 => --set spacing 0 … above 0
+train kernel-landscape --set directions=filtered => filtered … one of filter, raw
+train kernel-landscape --set loss_samples=0 => --set loss_samples 0 … at least 1
+train kernel-landscape --set second_steps=-1 => --set second_steps -1 … at least 0
+train kernel-landscape --set task=images => --set task images … text, pathfinder
+train kernel-landscape --set source=lra => --set source lra … task=text … imdb.
+train kernel-landscape --set heads=5 => --set heads 5 … divisor of d, which is 64
+sweep kernel-landscape --task pathfinder --source imdb => imdb … task=pathfinder … generated, lra.
+train kernel-text --data nowhere => --data nowhere … no such folder or file
+train kernel-text --set source=imdb => --data: source=imdb needs data … OVERFIT_DATA
+sweep kernel-fig2 --profile paper --set tokens=99 => --data: source=imdb needs data … OVERFIT_DATA
+train kernel-text --data empty --set source=imdb => empty … IMDb isn't there
+train kernel-text --data file.txt --source imdb => --data file.txt … name a folder, or an archive
+train kernel-text --set source=imdb --n 25001 => --n 25001 … up to 25000
+train kernel-pathfinder --set source=lra => --data: source=lra needs data … OVERFIT_DATA
+sweep kernel-pathfinder --data empty --source lra => empty … curv_contour_length_14 … pathfinder32
+"""
+
+DIRECTORIES = """
+plot heatmap => No run directory in results/ fits heatmap; `overfit sweep` or `overfit train`
+plot heatmap --from nowhere => --from nowhere … no such directory
+plot heatmap --from file.txt => --from file.txt … that is a file
+plot heatmap --from empty => --from empty … holds no cells
+plot heatmap --from foreign => --from foreign … holds no cells
+report nowhere => RUN nowhere … no such directory
+report file.txt => RUN file.txt … that is a file
+runs nowhere => FOLDER|RUN nowhere: there is no such folder.
+runs file.txt => FOLDER|RUN file.txt: that is a file; name a folder.
+merge out results/nowhere --out x => DIR results/nowhere: there is no such directory
+sweep --n 2 --out file.txt => --out file.txt … is a file … a directory is needed
+sweep --n 2 --out file.txt/deeper => --out file.txt/deeper … file.txt is a file
+sweep --n 2 --out out => --out out … toy … benign-vit … another directory
+sweep --n 2 --out '' => --out
+sweep toy --out {name} => --out xxx … File name too long
+train --n 2 --out file.txt => --out file.txt … is a file
+report out --out file.txt => --out file.txt … is a file
+sweep typo.toml => typo.toml … sedes … did you mean 'seeds'
+sweep unknown.toml => unknown.toml … 'figure' … did you mean 'figures'
+sweep lacking.toml => lacking.toml … lacks 'study'
+sweep broken.toml => broken.toml … can't be read as TOML
+sweep stray.toml => stray.toml … 'toyy' is neither a study nor a file … toy
+sweep badaxis.toml => badaxis.toml: sigma … did you mean
+sweep badfigure.toml => badfigure.toml … no figure 'heatmapp' … 'heatmap'
+sweep deep.toml => deep.toml … can't be read as TOML
+sweep hex.toml => hex.toml … seeds is a number too long to show
+sweep hexset.toml => hexset.toml … set.n is a number too long to show
+sweep long.toml => long.toml … can't be read as TOML
+sweep large.toml => large.toml … can't be read … 1048576 bytes
+sweep notext.toml => notext.toml … can't be read as TOML
+sweep nested.toml => nested.toml … set.n … one value, or a range in quotes
+sweep nan.toml => nan.toml: snr='nan' … a number above 0
+sweep endless.toml => endless.toml … no such preset file
+sweep elsewhere.toml => elsewhere.toml … directory is '../up'
+sweep badvalue.toml => badvalue.toml … quick.set.n … one value, or a range in quotes
+"""
+
+FIGURES = """
+plot heatmapp => heatmapp … did you mean 'heatmap'
+plot heatmapp --from out => heatmapp … did you mean 'heatmap'
+plot score --from ran => 'score'; it has boundary, curves, cutoff, heatmap, lines.
+plot samples --from rates => kernel-regression has no figure 'samples' … lines,
+plot heatmap --from out --x snrr => --x snrr … did you mean 'snr'
+plot heatmap --from out --x d => --x d … no parameter … n
+plot heatmap --from out --x Q => --x Q: toy has no parameter 'Q'
+plot heatmap --from out --x n => --x n … y is n … different
+plot heatmap --from out --by n => --by n … it is an axis already
+plot heatmap --from out --value test_los => --value test_los … 'test_loss'
+plot heatmap --from out --where n=99 => --where n=99: no cell has that; there is 1, 2, 3.
+plot heatmap --from out --where N=low => --where N=low: n takes a whole number
+plot heatmap --from out --where Q=3 => --where Q=3: toy has no parameter or column 'Q'
+plot heatmap --from out --threshold nan => --threshold nan … finite
+plot heatmap --from out --threshold low => --threshold low … finite number
+plot heatmap --from out --threshold 1_0 => --threshold 1_0 … finite number
+plot heatmap --from out --out a.gif => --out a.gif … .png, .pdf, .svg or .csv
+plot heatmap --from out --out file.txt/a.png => --out … file.txt
+plot heatmap --from out --law n=1_000 => --law … plain decimals
+plot heatmap --from out --law n*snr**2 => --law n*snr**2 … equals sign
+plot heatmap --from out --law n*width=3 => --law … width
+plot heatmap --from out "--law=__import__('os')=3" => --law
+plot heatmap --from ran --law n=3 --law none => --law n=3: none leaves out every equation; give
+plot heatmap --from ran --law n=3 --law n= => --law n=: it takes one equation in n and snr
+plot heatmap --from ran --size 3x => --size 3x: it takes column, page, or WIDTHxHEIGHT in inches
+plot heatmap --from ran --size 99x3 => --size 99x3: both sides are at least 0.5 and up to 60 inches.
+plot heatmap --from ran --size 0.5x0.5 => --size 0.5x0.5: the figure needs more room, such as --s
+plot heatmap --from ran --log z => --log z: it takes some of x, y, value, separated by commas, or n
+plot heatmap --from ran --log value --value nothing => --log value: the least number drawn is 0, w
+plot heatmap --from ran --style no.mplstyle => --style no.mplstyle: there is no such file; it takes
+plot heatmap --from ran --style out => --style out: there is no such file; it takes a .mplstyle file
+plot heatmap --from ran --style bad.mplstyle => bad.mplstyle: it is no matplotlib style sheet
+plot heatmap --from ran --style unknown.mplstyle => Bad key fnt.size, line 1
+plot heatmap --from ran --band sd => --band sd: heatmap has no such option; it accepts by
+plot heatmap --from ran --from nowhere => --from nowhere: there is no such directory
+plot heatmap --from ran --from ran => --from ran: a run directory is named twice.
+plot heatmap --from ran --from moods => --from moods: mine:train has no parameter 'mood', which var
+plot heatmap --from ran --minus nowhere => --minus nowhere: there is no such directory
+plot heatmap --from ran --minus ran => a run directory is named twice.
+plot heatmap --from ran --minus other => --minus other: no cell of it has the seed and the values
+plot heatmap --from ran --from other --minus moods => --minus: it subtracts from one run directory
+plot heatmap --from ran --where n=2 => needs two parameters that vary, and here only snr varies; `ov
+plot heatmap --from broken => mine:train has measured nothing here: no cell is done.
+plot lines --from broken --x n => mine:train has measured nothing here: no cell is done.
+plot lines --from ran --x d => --x d: d is constant in these cells; n and snr vary.
+plot lines --from ran --x snr --band std => --band std: it takes interval, sd, quartiles or
+plot lines --from ran --x snr --log y,value,z => --log y,value,z: it takes some of x
+plot curves --from out => --from out … no trajectories … overfit train
+plot curves --from ran --law n=3 => --law n=3: curves has no such option; it accepts
+plot curves --from ran --law none => --law none: curves has no such option; it accepts
+plot curves --from ran --minus other => --minus other: curves has no such option
+plot curves --from rates --x n => --x n … has no such option … band, by, log, mean
+plot curves --from rates --by kernal => --by kernal … did you mean 'kernel'
+plot curves --from rates --value train_los => --value train_los … 'train_loss'
+plot curves --from rates --value floor,delta,lambda_b,pl_ratio,pl_bound => up to 4 columns
+plot boundary --from ran --minus other => --minus other: boundary has no such option
+plot boundary --from ran --threshold 99 => --threshold 99: test loss crosses it nowhere on
+plot boundary --from ran --value nothing => boundary has threshold=0.0 by default: nothing cr
+plot boundary --from ran --threshold 99 => it stays at or below throughout.
+plot learning-rates --from rates --by kernal => --by kernal … did you mean 'kernel'
+plot learning-rates --from rates --x heads => --x heads … kernel and learning_rate vary.
+plot learning-rates --from rates --y n => --y n … has no such option … by,
+plot learning-rates --from rates --value los => --value los … measures no 'los'
+"""
+
+COMPARED = """
+compare out => Missing argument 'B'
+compare out out --tolerance many => --tolerance many: it takes a share of the mean of B, such as
+compare out out --tolerance -1 => --tolerance -1: it takes a share of the mean of B, such as
+compare out out --tolerance 0 => --tolerance 0: it takes a share of the mean of B, such as
+compare out out --tolerance nan => --tolerance nan: it takes a share of the mean of B, such as
+compare out out --value tset_loss => --value tset_loss: A has no such numbers; did you mean 'test
+compare out out --where m=1 => --where m=1: toy has no parameter or column 'm'
+compare out out --where-a n=7 => --where-a n=7: no cell has that; there is 1, 2, 3.
+compare out out --where-b n => --where-b n: write NAME=VALUE
+compare out out --out a.bmp => --out a.bmp: the file's name must end in .png, .pdf, .svg or .csv.
+compare out none => B none: there is no such directory; name one that `overfit sweep` wrote.
+compare none out => A none: there is no such directory
+compare out none.csv => none.csv: it can't be read (No such file or directory).
+compare given.csv out => A given.csv: A is a run directory; name the published file second.
+compare out given.csv --value draw => --value draw: B has no such numbers
+compare out given.csv --tolerance 10% => --tolerance: given.csv has no uncertainty; beside test_loss
+compare out twice.csv => rows 1 and 2 have the same n; give each row its own point, with a column
+compare out out --json file.txt/b => --json file.txt/b: it can't be written there
+compare out out --tolerance 1 --json file.txt/b => --json file.txt/b: it can't be written there
+compare out out --tolerance 1 --out file.txt/b.png => file.txt/b.png: the figure can't be written
+judge ran 'tset_loss < 1' => did you mean 'test_loss'?
+judge ran 'test_loss = 1' => takes a tolerance
+judge ran 'test_loss < 1' 'test_loss < 1' => two are called so
+judge ran 'test_loss < 1 where test_loss < 2' => would choose outcomes
+judge ran 'test_loss < 1' --out a.gif => the file's name must end in .png, .pdf, .svg or .csv
+judge nowhere 'test_loss < 1' => no such directory
+judge other.py 'test_loss < 1' => other.py
+judge mine.py 'test_loss < 1' => there is no run of it
+export out --columns tset_loss => there is no column 'tset_loss' here; did you mean
+export out --columns n,,snr => --columns n,,snr: write names separated by commas.
+export out --columns '' => --columns : write names separated by commas.
+export out --columns n,N => --columns N: n is named twice; name it once.
+export out --means --columns key => there is no column 'key' here; known: draw, failed
+export out --to parquet => --to parquet: it needs a file; add --out FILE.parquet.
+export out --to xlsx => --to xlsx: it takes csv, parquet or latex.
+export out --out a.txt => --out a.txt: add --to csv, parquet or latex, or end the name in .csv, .pa
+export out --to csv --out a.tex => --to csv --out a.tex: a name that ends in .tex is for latex; ch
+export out --means --trajectories => --means: it applies to cells; leave out
+export out --to latex --trajectories => --to latex: it applies to cells; leave out
+export out --trajectories => DIR out: it holds no logged steps of these cells; `overfit train` and
+export out --where n=9 => --where n=9: no cell has that; there is 1, 2, 3.
+export nowhere => DIR nowhere: there is no such directory
+export mine.py => DIR mine.py: that is a file
+export '' => DIR '': give a path.
+export out --out out/cells --to csv => --out out/cells: that is no file; name a file
+export out --out /dev/null --to csv => --out /dev/null: that is no file; name a file
+export out --out mine.py/a.csv => --out mine.py/a.csv: it can't be written there
+export broken --means => All 16 cells failed (error: … so there are no means over seeds.
+verify none.png => FILE none.png: it can't be read (No such file or directory); name
+verify out => out has no figure; `overfit plot --from out` draws one.
+verify given.csv => FILE given.csv: it holds no record; it takes a PNG, PDF or SVG file that
+verify /dev/zero => FILE /dev/zero: it can't be read (it isn't a regular file)
+verify '' => FILE|DIR '': give a path.
+verify => Missing argument 'FILE|DIR'.
+"""
+
+LONG = {"{nines}": "9" * 5000, "{zeros}": "0" * 5001, "{name}": "x" * 300}
+LONG["{many}"] = ",".join(map(str, range(1, 100_002)))
+
+TABLE = [
+    line.split(" => ")
+    for part in (VALUES, NAMES, KERNELS, DIRECTORIES, FIGURES, COMPARED)
+    for line in part.strip().splitlines()
+]
+
+PRESETS = {
+    "deep.toml": "title = 'a'\nset = " + "{a = " * 5000 + "1" + "}" * 5000,
+    "hex.toml": "title = 'a'\nstudy = 'toy'\n[quick]\nseeds = 0x" + "f" * 5000,
+    "hexset.toml": "title = 'a'\nstudy = 'toy'\n[set]\nn = 0x" + "f" * 5000,
+    "long.toml": "title = 'a'\nstudy = 'toy'\n[quick]\nseeds = 1" + "0" * 5000,
+    "large.toml": "#" * ((1 << 20) + 1),
+    "notext.toml": "title = 'a\udcff'",
+    "nested.toml": "title = 'a'\nstudy = 'toy'\n[set]\nn = {a = {b = 1}}",
+    "nan.toml": "title = 'a'\nstudy = 'toy'\n[set]\nsnr = nan",
+    "elsewhere.toml": "title = 'a'\nstudy = 'toy'\ndirectory = '../up'",
+    "typo.toml": "title = 'a'\nstudy = 'toy'\n[quick]\nsedes = 3\n",
+    "unknown.toml": "title = 'a'\nstudy = 'toy'\nfigure = ['heatmap']\n",
+    "lacking.toml": "title = 'a'\n",
+    "broken.toml": "title = = 'a'\n",
+    "stray.toml": "title = 'a'\nstudy = 'toyy'\n",
+    "badfigure.toml": "title = 'a'\nstudy = 'toy'\nfigures = ['heatmapp']\n",
+    "badvalue.toml": "title = 'a'\nstudy = 'toy'\n[quick]\nset.n = [2, 3]\n",
+    "badaxis.toml": "title = 'a'\nstudy = 'benign-vit'\n[set]\nsigma = '1:2'\n",
+}
+
+EXPERIMENT = """
+def train(n: int = 10, snr: float = 1.0, d: int = 3, kind: str = "a", seed: int = 0):
+    if kind == "broken":
+        raise RuntimeError("it broke")
+    loss = (1 + seed) / (1 + n * snr**2)
+    for step in range(3):
+        yield {"train_loss": loss / (1 + step)}
+    return {"test_loss": loss, "nothing": 0.0}
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Sweeps of the toy, a study and a function, and all manner of things that are none.
+
+    `other` shares no n with `ran`, and of `broken` every cell failed.
+    """
+    folder = tmp_path_factory.mktemp("bad")
+    (folder / "mine.py").write_text(EXPERIMENT)
+    toy, mine = ("sweep", "toy", "--jobs=1"), ("sweep", "mine.py", "--snr=0.5:2:4", "--jobs=1")
+    logged = ("--seeds=2", "--trajectories")
+    call(*toy, "--n=1:3", "--snr=1:2:3", "--out=out", cwd=folder)
+    call(*toy, "--n=1:2", "--set=mood=well,prints", "--out=moods", cwd=folder)
+    call(*mine, *logged, "--n=2:4", "--out=ran", cwd=folder)
+    call(*mine, *logged, "--n=5:7", "--out=other", cwd=folder)
+    call(*mine, *logged, "--n=2:3", "--set=kind=broken", "--out=broken", cwd=folder, expect=1)
+    few = {"kernel": "softmax,gaussian", "learning_rate": "0.1,0.2", "training_steps": "2"}
+    rates = RunDirectory(folder / "rates")
+    rates.prepare()
+    for cell in make_grid(regression, few, (0,)).cells():
+        rates.write(regression, list(train_all(regression, [cell], Execution(trajectories=True))))
+    (folder / "file.txt").write_text("a file")
+    (folder / "empty").mkdir()
+    (folder / "results" / "empty" / "cells").mkdir(parents=True)
+    (folder / "foreign" / "cells").mkdir(parents=True)
+    pd.DataFrame({"a": [1]}).to_parquet(folder / "foreign" / "cells" / "a.parquet")
+    (folder / "given.csv").write_text("n,snr,test_loss\n1,1,1\n")
+    (folder / "twice.csv").write_text("n,test_loss\n1,1\n1,2\n")
+    (folder / "bad.mplstyle").write_text("font.size: big")
+    (folder / "unknown.mplstyle").write_text("fnt.size: 8")
+    for name, text in PRESETS.items():
+        (folder / name).write_bytes(text.encode(errors="surrogateescape"))
+    (folder / "endless.toml").symlink_to("/dev/zero")
+    return folder
+
+
+def snapshot(folder: Path) -> dict[Path, tuple[int, int]]:
+    """Every file's path, size and time of writing."""
+    files = [path for path in folder.rglob("*") if path.is_file() and path.name != ".lock"]
+    return {path: (path.stat().st_size, path.stat().st_mtime_ns) for path in files}
+
+
+@pytest.mark.unix
+@pytest.mark.parametrize(("line", "words"), TABLE, ids=[line for line, _ in TABLE])
+def test_what_is_typed_wrongly_is_one_clear_sentence_and_exit_2(
+    line: str, words: str, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OVERFIT_DATA", "")
+    for mark, text in LONG.items():
+        line = line.replace(mark, text)
+    before = snapshot(folder)
+    shown = call(*shlex.split(line), cwd=folder, expect=2)
+    [sentence] = [text for text in shown.stderr.splitlines() if not text.startswith("note: ")]
+    assert sentence.startswith("overfit: ")
+    assert all(part in sentence for part in words.split(" … ")), sentence
+    assert len(sentence) < 500
+    assert "None" not in sentence
+    assert shown.stdout == "" or line.startswith(("sweep", "judge")), "a plan, or the verdicts"
+    assert snapshot(folder) == before
+
+
+@pytest.fixture
+def read_only(tmp_path: Path) -> Iterator[Path]:
+    """A directory that can't be written to, by root either."""
+    folder = tmp_path / "fixed"
+    folder.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "ro,size=100k", "tmpfs", str(folder)]
+    is_root = os.getuid() == 0
+    if not is_root:
+        folder.chmod(0o500)
+    elif subprocess.run(mount, capture_output=True, check=False).returncode:
+        pytest.skip("a read-only mount isn't allowed here")
+    yield folder
+    if is_root:
+        subprocess.run(["umount", "-l", str(folder)], check=True)
+
+
+@pytest.mark.unix
+def test_a_read_only_directory_gives_a_sentence(read_only: Path) -> None:
+    folder = read_only.parent
+    call("sweep", "toy", "--n=1:3", "--snr=1:2:3", "--jobs=1", "--out=out", cwd=folder)
+    commands = ["sweep toy", "train toy", "report", "plot heatmap --from out", "export out"]
+    for command, file in zip(commands, ("", "", "", "/a.png", "/a.csv"), strict=True):
+        for where in (f"fixed{file}", f"fixed/deeper{file}"):
+            done = call(*command.split(), "--out", where, cwd=folder, expect=2)
+            [sentence] = done.stderr.splitlines()
+            assert f"--out {where}" in sentence
+            assert "can't be" in sentence
