@@ -340,9 +340,13 @@ def test_directories_that_are_not_alike_are_refused(tmp_path: Path, whole: Path)
         ("merge --out all", "Missing argument"),
         ("merge nowhere --out all", "DIR nowhere: there is no such directory"),
         ("merge nowhere", "Missing option '--out'"),
+        ("compact nowhere", "DIR nowhere: there is no such directory; name one that"),
+        ("compact .", "DIR .: it holds no cells; name a directory"),
     ],
 )
-def test_what_cannot_be_merged_is_one_sentence(tmp_path: Path, arguments: str, said: str) -> None:
+def test_what_cannot_be_merged_or_joined_is_one_sentence(
+    tmp_path: Path, arguments: str, said: str
+) -> None:
     refused = run(*arguments.split(), cwd=tmp_path, expect=2)
     assert said in refused.stderr
     assert not (tmp_path / "all").exists()
